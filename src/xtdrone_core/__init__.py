@@ -1,0 +1,13 @@
+"""What every room of the workspace shares: seams, scenario, run folder, errors, command."""
+
+from .errors import ControlError, ScenarioError, XtdroneError
+from .modes import Mode
+from .scenario import Scenario, VehicleSpec
+from .state import ARM, DISARM, KEEP, Estimates, FleetState, SensorBatch, SetPoints
+from .vehicle import FleetModel, Rotor, SensorBlock, VehicleModel
+
+__all__ = [
+    "ARM", "DISARM", "KEEP", "ControlError", "Estimates", "FleetModel", "FleetState", "Mode",
+    "Rotor", "Scenario", "ScenarioError", "SensorBatch", "SensorBlock", "SetPoints",
+    "VehicleModel", "VehicleSpec", "XtdroneError",
+]

@@ -1,0 +1,70 @@
+"""runs/<name>/: what a run leaves behind.
+
+scenario.yaml, summary.json, truth.bin, events.jsonl, bags/, ulog/<vehicle>/,
+console/, plots/. A folder is never overwritten: a second run of a name gets a
+number behind it. runs/latest points at the newest.
+"""
+
+import json
+import os
+from pathlib import Path
+
+from .errors import XtdroneError
+
+SUBFOLDERS = ("bags", "ulog", "console", "plots")
+
+
+def runs_root() -> Path:
+    """XTDRONE_RUNS, or runs/ in the current folder."""
+    return Path(os.environ.get("XTDRONE_RUNS", "runs")).absolute()
+
+
+def create(name: str) -> Path:
+    """Makes runs/<name>, or runs/<name>-2, -3, ... where that exists, and its subfolders.
+
+    Raises:
+        XtdroneError: The folder cannot be written.
+    """
+    base = runs_root()
+    try:
+        base.mkdir(parents=True, exist_ok=True)
+        number = 1
+        while True:
+            folder = base / (name if number == 1 else f"{name}-{number}")
+            try:
+                folder.mkdir()
+                break
+            except FileExistsError:
+                number += 1
+        for sub in SUBFOLDERS:
+            (folder / sub).mkdir()
+        link = base / f".latest-{os.getpid()}"
+        link.symlink_to(folder.name)
+        link.replace(base / "latest")
+    except OSError as error:
+        raise XtdroneError(f"cannot make a run folder in '{base}': {error.strerror}; set "
+                           "XTDRONE_RUNS to a folder that can be written") from error
+    return folder
+
+
+def write_json(path: Path, data) -> None:
+    """Writes JSON so that a reader sees the old file or the new one, never half of it."""
+    part = Path(path).with_suffix(".part")
+    part.write_text(json.dumps(data, indent=2, allow_nan=False) + "\n")
+    part.replace(path)
+
+
+def update_summary(folder: Path, **values) -> dict:
+    """Adds values to a run's summary.json and returns the whole."""
+    path = Path(folder) / "summary.json"
+    summary = json.loads(path.read_text()) if path.exists() else {}
+    summary.update(values)
+    write_json(path, summary)
+    return summary
+
+
+def add_event(folder: Path, t_us: int, event: str, **values) -> None:
+    """Appends one line to events.jsonl: what was asked of the fleet, and when."""
+    line = json.dumps({"t_us": int(t_us), "event": event, **values}, allow_nan=False)
+    with open(Path(folder) / "events.jsonl", "a") as file:
+        file.write(line + "\n")
