@@ -1,0 +1,231 @@
+"""The control socket of a simulation: pause, step, speed, events, and its clock.
+
+Lines of JSON over TCP on loopback. A client sends {"op": NAME, ...} and gets one
+answer {"ok": true, ...} or {"ok": false, "error": TEXT}. After `subscribe` it
+also gets a line {"tick": T_US, "truth": BASE64} at every 20 ms of simulated
+time; truth is (N, 13) float64: position, quaternion xyzw, velocity (world) and
+angular velocity (body). A subscriber with barrier: true sends {"op": "done",
+"t_us": T_US} when it has dealt with a tick (this has no answer), and an unpaced
+simulation waits for that.
+"""
+
+import base64
+import json
+import select
+import socket
+
+import numpy as np
+
+from .errors import ControlError
+from .ports import CONTROL
+
+TICK_US = 20_000  # period of ticks and of the barrier [us]
+_TRUTH_WIDTH = 13
+
+
+def pack_truth(state) -> str:
+    """The truth field of a tick from a FleetState."""
+    table = np.hstack([state.pos, state.quat, state.vel, state.ang_vel])
+    return base64.b64encode(table.tobytes()).decode()
+
+
+def unpack_truth(text: str) -> np.ndarray:
+    """The (N, 13) table of a tick: pos 0:3, quat 3:7 (xyzw), vel 7:10, ang_vel 10:13 (body)."""
+    return np.frombuffer(base64.b64decode(text)).reshape(-1, _TRUTH_WIDTH)
+
+
+class ControlServer:
+    """The simulation's end. Never blocks, except in barrier()."""
+
+    def __init__(self, port: int = CONTROL):
+        """Listens on 127.0.0.1:port; port 0 takes a free one, see `port`.
+
+        Raises:
+            ControlError: The port is taken.
+        """
+        self._listener = socket.socket()
+        self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            self._listener.bind(("127.0.0.1", port))
+        except OSError as error:
+            self._listener.close()
+            raise ControlError(f"control port {port} (TCP) is in use: another simulation is "
+                               "running; stop it, or give another control_port") from error
+        self._listener.listen()
+        self._listener.setblocking(False)
+        self.port = self._listener.getsockname()[1]
+        self._buffers = {}  # socket -> bytes received and not yet a line
+        self._subscribers = {}  # socket -> takes part in the barrier
+        self._done = {}  # socket -> last tick dealt with
+
+    def poll(self, handle, timeout: float = 0.0) -> None:
+        """Answers what clients asked; handle(op, request) returns a dict or raises ControlError.
+
+        Args:
+            handle: Called for each request but subscribe and done.
+            timeout: How long to wait for the first one [s].
+        """
+        ready, _, _ = select.select([self._listener, *self._buffers], [], [], timeout)
+        for sock in ready:
+            if sock is self._listener:
+                client, _ = sock.accept()
+                client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                self._buffers[client] = b""
+            else:
+                self._receive(sock, handle)
+
+    def tick(self, t_us: int, state) -> None:
+        """Sends the clock and the truth to the subscribers."""
+        if self._subscribers:
+            line = {"tick": t_us, "truth": pack_truth(state)}
+            for sock in list(self._subscribers):
+                self._send(sock, line)
+
+    @property
+    def has_barrier(self) -> bool:
+        """Whether some subscriber takes part in the barrier."""
+        return any(self._subscribers.values())
+
+    def barrier(self, t_us: int, handle, timeout: float) -> bool:
+        """Waits until every such subscriber has dealt with the tick t_us.
+
+        Returns:
+            False where the time-out [s] came first.
+        """
+        import time
+
+        end = time.monotonic() + timeout
+        while any(wanted and self._done.get(sock, -1) < t_us
+                  for sock, wanted in self._subscribers.items()):
+            left = end - time.monotonic()
+            if left <= 0:
+                return False
+            self.poll(handle, left)
+        return True
+
+    def close(self) -> None:
+        """Closes every connection."""
+        for sock in [self._listener, *self._buffers]:
+            sock.close()
+        self._buffers.clear()
+        self._subscribers.clear()
+
+    def _receive(self, sock, handle):
+        try:
+            data = sock.recv(65536)
+        except OSError:
+            data = b""
+        if not data or len(self._buffers[sock]) > 1 << 20:
+            self._drop(sock)
+            return
+        *lines, self._buffers[sock] = (self._buffers[sock] + data).split(b"\n")
+        for line in lines:
+            if sock in self._buffers:
+                self._answer(sock, line, handle)
+
+    def _answer(self, sock, line, handle):
+        try:
+            request = json.loads(line)
+            op = request["op"]
+            if op == "done":
+                self._done[sock] = int(request["t_us"])
+                return
+            if op == "subscribe":
+                self._subscribers[sock] = bool(request.get("barrier", False))
+                answer = {}
+            else:
+                answer = handle(op, request) or {}
+            self._send(sock, {"ok": True, **answer})
+        except ControlError as error:
+            self._send(sock, {"ok": False, "error": str(error)})
+        except (ValueError, TypeError, KeyError):
+            self._send(sock, {"ok": False, "error": "a request is a line of JSON like "
+                                                    '{"op": "status"}'})
+
+    def _send(self, sock, line):
+        try:
+            sock.settimeout(1.0)  # a client that stopped reading must not stop the fleet
+            sock.sendall(json.dumps(line).encode() + b"\n")
+        except OSError:
+            self._drop(sock)
+
+    def _drop(self, sock):
+        sock.close()
+        for table in (self._buffers, self._subscribers, self._done):
+            table.pop(sock, None)
+
+
+class ControlClient:
+    """A user's end: the command line, the bridge, tests."""
+
+    def __init__(self, port: int = CONTROL, timeout: float = 5.0):
+        """Connects to a simulation on 127.0.0.1.
+
+        Raises:
+            ControlError: Nothing listens there.
+        """
+        try:
+            self._sock = socket.create_connection(("127.0.0.1", port), timeout)
+        except OSError as error:
+            raise ControlError(f"no simulation answers on control port {port}: start one with "
+                               "'xtdrone sim' or roslaunch") from error
+        self._sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._buffer = b""
+        self._ticks = []
+
+    def fileno(self) -> int:
+        """For select() and epoll."""
+        return self._sock.fileno()
+
+    def request(self, op: str, **values) -> dict:
+        """Asks and returns the answer; ticks that come in between are kept.
+
+        Raises:
+            ControlError: The simulation refused, or is gone.
+        """
+        self._send({"op": op, **values})
+        while True:
+            line = self._line()
+            if "tick" in line:
+                self._ticks.append(line)
+            elif line.get("ok"):
+                return line
+            else:
+                raise ControlError(line.get("error", "the simulation refused"))
+
+    def next_tick(self) -> tuple[int, np.ndarray]:
+        """The next (t_us, truth (N, 13)) after `subscribe`; waits up to the time-out.
+
+        Raises:
+            ControlError: The simulation is gone or sends none.
+        """
+        line = self._ticks.pop(0) if self._ticks else self._line()
+        return line["tick"], unpack_truth(line["truth"])
+
+    def done(self, t_us: int) -> None:
+        """Says that the tick t_us has been dealt with."""
+        self._send({"op": "done", "t_us": int(t_us)})
+
+    def close(self) -> None:
+        """Closes the connection."""
+        self._sock.close()
+
+    def _send(self, line):
+        try:
+            self._sock.sendall(json.dumps(line).encode() + b"\n")
+        except OSError as error:
+            raise ControlError("the simulation has ended") from error
+
+    def _line(self):
+        while b"\n" not in self._buffer:
+            try:
+                data = self._sock.recv(1 << 20)
+            except TimeoutError as error:
+                raise ControlError("the simulation does not answer: it may be paused") from error
+            except OSError as error:
+                raise ControlError("the simulation has ended") from error
+            if not data:
+                raise ControlError("the simulation has ended")
+            self._buffer += data
+        line, self._buffer = self._buffer.split(b"\n", 1)
+        return json.loads(line)
