@@ -1,0 +1,52 @@
+"""Turns the .msg and .srv files below src/ into Python modules, as catkin would.
+
+    /usr/bin/python3 scripts/make_messages.py OUT
+
+A package that the system already has (a real MAVROS beside us, say) is left to the system.
+"""
+
+import sys
+from pathlib import Path
+
+import rospkg
+from genpy.generate_initpy import write_modules
+from genpy.generator import MsgGenerator, SrvGenerator
+
+SRC = Path(__file__).resolve().parents[1] / "src"
+FROM_ROS = ("std_msgs", "geometry_msgs")  # what the definitions build upon
+GENERATORS = {"msg": MsgGenerator, "srv": SrvGenerator}
+
+
+def own_packages() -> list[str]:
+    """Packages below src/ with definitions that the system does not have."""
+    system = rospkg.RosPack(_system_paths())
+    return [path.name for path in sorted(SRC.iterdir())
+            if any(path.glob("msg/*.msg")) and path.name not in system.list()]
+
+
+def _system_paths():
+    return [path for path in rospkg.get_ros_paths() if Path(path).resolve() != SRC]
+
+
+def generate(out: Path) -> None:
+    """Writes one Python package per own package into out."""
+    system = rospkg.RosPack(_system_paths())
+    own = own_packages()
+    search = {name: [str(Path(system.get_path(name)) / "msg")] for name in FROM_ROS}
+    for package in sorted(p.name for p in SRC.iterdir() if any(p.glob("msg/*.msg"))):
+        root = SRC / package if package in own else Path(system.get_path(package))
+        search[package] = [str(root / "msg")]
+    for package in own:
+        for kind, generator in GENERATORS.items():
+            files = sorted(map(str, (SRC / package / kind).glob(f"*.{kind}")))
+            if files:
+                folder = out / package / kind
+                folder.mkdir(parents=True, exist_ok=True)
+                if generator().generate_messages(package, files, str(folder), search):
+                    raise SystemExit(f"cannot generate the {kind} modules of {package}")
+                write_modules(str(folder))
+        write_modules(str(out / package))
+
+
+if __name__ == "__main__":
+    generate(Path(sys.argv[1]))
