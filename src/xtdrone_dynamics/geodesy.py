@@ -1,0 +1,111 @@
+"""Local ENU coordinates to latitude and longitude and back; Pegasus (14)-(16).
+
+The azimuthal equidistant projection on a sphere, as PX4 has it, so that both
+agree about where a vehicle is. Written with differences and atan2 in place of
+asin and acos: exact to the micrometre anywhere, also at poles and date line.
+Heights pass through: the local z axis follows the Earth's curvature.
+"""
+
+import math
+
+import numpy as np
+
+from .compiled import njit
+from .constants import EARTH_RADIUS
+
+
+@njit
+def wrap_longitude(lon):
+    """The longitude in -pi to pi [rad]."""
+    return lon - 2.0 * math.pi * math.floor((lon + math.pi) / (2.0 * math.pi))
+
+
+@njit
+def to_local(lat, lon, lat0, lon0):
+    """East and north of the origin; Pegasus (14)-(16) solved for x and y.
+
+    Args:
+        lat, lon: A place [rad].
+        lat0, lon0: The origin [rad].
+
+    Returns:
+        (east, north) [m]. The antipode of the origin has no unique answer.
+    """
+    half_sine = math.sin(0.5 * (lon - lon0))
+    east = math.cos(lat) * math.sin(lon - lon0)
+    north = math.sin(lat - lat0) + 2.0 * math.sin(lat0) * math.cos(lat) * half_sine * half_sine
+    sine = math.hypot(east, north)
+    if sine == 0.0:
+        return 0.0, 0.0
+    cosine = math.cos(lat - lat0) - 2.0 * math.cos(lat0) * math.cos(lat) * half_sine * half_sine
+    scale = EARTH_RADIUS * math.atan2(sine, cosine) / sine
+    return east * scale, north * scale
+
+
+@njit
+def to_geodetic(east, north, lat0, lon0):
+    """Latitude and longitude of a local place; Pegasus (14)-(16).
+
+    Args:
+        east, north: The place [m].
+        lat0, lon0: The origin [rad].
+
+    Returns:
+        (latitude, longitude) [rad], longitude in -pi to pi.
+    """
+    distance = math.hypot(east, north)
+    if distance == 0.0:
+        return lat0, wrap_longitude(lon0)
+    sine, cosine = math.sin(distance / EARTH_RADIUS), math.cos(distance / EARTH_RADIUS)
+    to_east, to_north = sine * east / distance, sine * north / distance
+    # The place as a vector: towards the pole, outwards at lon0, and east at lon0.
+    pole = cosine * math.sin(lat0) + to_north * math.cos(lat0)
+    outwards = cosine * math.cos(lat0) - to_north * math.sin(lat0)
+    return (math.atan2(pole, math.hypot(outwards, to_east)),
+            wrap_longitude(lon0 + math.atan2(to_east, outwards)))
+
+
+@njit
+def _to_local_rows(geodetic, lat0, lon0, alt0, out):
+    for i in range(out.shape[0]):
+        out[i, 0], out[i, 1] = to_local(geodetic[i, 0], geodetic[i, 1], lat0, lon0)
+        out[i, 2] = geodetic[i, 2] - alt0
+
+
+@njit
+def _to_geodetic_rows(pos, lat0, lon0, alt0, out):
+    for i in range(out.shape[0]):
+        out[i, 0], out[i, 1] = to_geodetic(pos[i, 0], pos[i, 1], lat0, lon0)
+        out[i, 2] = pos[i, 2] + alt0
+
+
+def to_local_array(geodetic, lat0: float, lon0: float, alt0: float) -> np.ndarray:
+    """Positions in the world frame of places on the Earth.
+
+    Args:
+        geodetic: (N, 3) latitude, longitude, height [rad, rad, m].
+        lat0, lon0, alt0: The world's origin [rad, rad, m].
+
+    Returns:
+        (N, 3) ENU [m].
+    """
+    geodetic = np.asarray(geodetic, dtype=np.float64)
+    out = np.empty(geodetic.shape)
+    _to_local_rows(geodetic, lat0, lon0, alt0, out)
+    return out
+
+
+def to_geodetic_array(pos, lat0: float, lon0: float, alt0: float) -> np.ndarray:
+    """Places on the Earth of positions in the world frame.
+
+    Args:
+        pos: (N, 3) ENU [m].
+        lat0, lon0, alt0: The world's origin [rad, rad, m].
+
+    Returns:
+        (N, 3) latitude, longitude, height [rad, rad, m].
+    """
+    pos = np.asarray(pos, dtype=np.float64)
+    out = np.empty(pos.shape)
+    _to_geodetic_rows(pos, lat0, lon0, alt0, out)
+    return out

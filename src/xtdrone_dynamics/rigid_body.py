@@ -1,0 +1,107 @@
+"""A free rigid body, integrated by the classical Runge-Kutta method of fourth order.
+
+For parallel batches and closed-form tests; in the simulation the engine
+integrates. A state is a tuple of 13 numbers: position (3, world, of the centre
+of gravity), quaternion xyzw (4), velocity (3, world), angular velocity (3,
+body). A symmetric matrix is a tuple (xx, yy, zz, xy, xz, yz).
+"""
+
+from .compiled import njit
+from .quaternion import normalize
+
+
+@njit
+def symmetric_product(m, x, y, z):
+    """m times (x, y, z) for a symmetric matrix.
+
+    Returns:
+        (x, y, z).
+    """
+    return (m[0] * x + m[3] * y + m[4] * z,
+            m[3] * x + m[1] * y + m[5] * z,
+            m[4] * x + m[5] * y + m[2] * z)
+
+
+@njit
+def symmetric_inverse(m):
+    """The inverse of a symmetric positive matrix.
+
+    Returns:
+        (xx, yy, zz, xy, xz, yz).
+    """
+    xx, yy, zz, xy, xz, yz = m
+    cxx, cxy, cxz = yy * zz - yz * yz, xz * yz - xy * zz, xy * yz - xz * yy
+    scale = 1.0 / (xx * cxx + xy * cxy + xz * cxz)
+    return (cxx * scale, (xx * zz - xz * xz) * scale, (xx * yy - xy * xy) * scale,
+            cxy * scale, cxz * scale, (xy * xz - xx * yz) * scale)
+
+
+@njit
+def angular_acceleration(inertia, inverse, wx, wy, wz, tx, ty, tz):
+    """Euler's equation: J^-1 (tau - omega x J omega); XTDrone (2), Pegasus (3).
+
+    Args:
+        inertia, inverse: J and its inverse, body frame [kg m^2].
+        wx, wy, wz: Angular velocity, body frame [rad/s].
+        tx, ty, tz: Torque about the centre of gravity, body frame [N m].
+
+    Returns:
+        (x, y, z) [rad/s^2], body frame.
+    """
+    hx, hy, hz = symmetric_product(inertia, wx, wy, wz)
+    return symmetric_product(inverse, tx - (wy * hz - wz * hy), ty - (wz * hx - wx * hz),
+                             tz - (wx * hy - wy * hx))
+
+
+@njit
+def _derivative(s, ax, ay, az, torque, inertia, inverse):
+    qx, qy, qz, qw = s[3], s[4], s[5], s[6]
+    wx, wy, wz = s[10], s[11], s[12]
+    alpha = angular_acceleration(inertia, inverse, wx, wy, wz, torque[0], torque[1], torque[2])
+    return (s[7], s[8], s[9],
+            0.5 * (qw * wx + qy * wz - qz * wy), 0.5 * (qw * wy + qz * wx - qx * wz),
+            0.5 * (qw * wz + qx * wy - qy * wx), -0.5 * (qx * wx + qy * wy + qz * wz),
+            ax, ay, az, alpha[0], alpha[1], alpha[2])
+
+
+@njit
+def _advance(s, d, h):
+    return (s[0] + h * d[0], s[1] + h * d[1], s[2] + h * d[2], s[3] + h * d[3], s[4] + h * d[4],
+            s[5] + h * d[5], s[6] + h * d[6], s[7] + h * d[7], s[8] + h * d[8], s[9] + h * d[9],
+            s[10] + h * d[10], s[11] + h * d[11], s[12] + h * d[12])
+
+
+@njit
+def _mean(a, b, c, d, i):
+    return (a[i] + 2.0 * (b[i] + c[i]) + d[i]) / 6.0
+
+
+@njit
+def step(state, force, torque, mass, inertia, inverse, gravity, dt):
+    """One step under a constant force and torque; XTDrone (1)(2), Pegasus (2)-(4).
+
+    Args:
+        state: Tuple of 13, see the module.
+        force: (x, y, z) world frame, without gravity [N].
+        torque: (x, y, z) body frame, about the centre of gravity [N m].
+        mass: [kg].
+        inertia, inverse: J and its inverse, tuples of 6, body frame [kg m^2].
+        gravity: Downwards [m/s^2].
+        dt: Length of the step [s].
+
+    Returns:
+        The state after the step, its quaternion of length 1.
+    """
+    ax, ay, az = force[0] / mass, force[1] / mass, force[2] / mass - gravity
+    a = _derivative(state, ax, ay, az, torque, inertia, inverse)
+    b = _derivative(_advance(state, a, 0.5 * dt), ax, ay, az, torque, inertia, inverse)
+    c = _derivative(_advance(state, b, 0.5 * dt), ax, ay, az, torque, inertia, inverse)
+    d = _derivative(_advance(state, c, dt), ax, ay, az, torque, inertia, inverse)
+    mean = (_mean(a, b, c, d, 0), _mean(a, b, c, d, 1), _mean(a, b, c, d, 2),
+            _mean(a, b, c, d, 3), _mean(a, b, c, d, 4), _mean(a, b, c, d, 5),
+            _mean(a, b, c, d, 6), _mean(a, b, c, d, 7), _mean(a, b, c, d, 8),
+            _mean(a, b, c, d, 9), _mean(a, b, c, d, 10), _mean(a, b, c, d, 11),
+            _mean(a, b, c, d, 12))
+    s = _advance(state, mean, dt)
+    q = normalize(s[3], s[4], s[5], s[6])
+    return s[:3] + q + s[7:]
