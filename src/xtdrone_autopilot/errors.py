@@ -1,0 +1,7 @@
+"""Errors of the flight stack."""
+
+from xtdrone_core.errors import XtdroneError
+
+
+class AutopilotError(XtdroneError):
+    """A parameter, link or flight-stack option that makes no sense."""

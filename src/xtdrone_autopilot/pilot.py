@@ -1,0 +1,105 @@
+"""The flight stack's memory of each vehicle: one record array over the fleet.
+
+Compiled loops read and write it, the MAVLink side fills in what users ask for
+and reports from it. Frames as everywhere: world ENU, body FLU, yaw
+counter-clockwise from east.
+"""
+
+import numpy as np
+
+# Kinds of set-point that OFFBOARD can follow (Pilot.offboard_kind).
+NO_SET_POINT, TRAJECTORY, ATTITUDE, RATES = range(4)
+
+# Bits of Pilot.events, raised by the compiled loops and dealt with by the commander.
+EVENT_TAKEOFF_DONE = 1
+EVENT_LANDED = 2
+EVENT_TAKEN_OFF = 4
+EVENT_DISARM_LANDED = 8
+EVENT_DISARM_PREFLIGHT = 16
+EVENT_OFFBOARD_LOST = 32
+EVENT_FAILSAFE_DELAY_OVER = 64
+EVENT_RTL_AT_HOME = 128
+
+PILOT = np.dtype([
+    # What the vehicle is doing.
+    ("mode", "i1"),  # a Mode
+    ("armed", "?"),
+    ("landed", "?"),
+    ("ready", "?"),  # arming checks pass
+    ("failsafe", "?"),  # a failsafe chose the mode
+    ("phase", "i1"),  # step inside the mode, 0 at its entry
+    ("armed_t", "i8"),  # when it was armed [us]
+    ("mode_t", "i8"),  # when the mode began [us]
+    ("landed_t", "i8"),  # since when landed or flying [us]
+    ("still_t", "i8"),  # since when it looks landed [us]
+    ("events", "i4"),  # EVENT_ bits
+    # Home.
+    ("home", "f8", (3,)),  # [m]
+    ("home_yaw", "f8"),  # [rad]
+    ("home_set", "?"),
+    # What an offboard controller asks for; NaN = not controlled.
+    ("offboard_kind", "i1"),
+    ("offboard_t", "i8"),  # when it last asked [us]
+    ("offboard_pos", "f8", (3,)),
+    ("offboard_vel", "f8", (3,)),
+    ("offboard_acc", "f8", (3,)),
+    ("offboard_yaw", "f8"),
+    ("offboard_yaw_rate", "f8"),
+    ("offboard_quat", "f8", (4,)),  # xyzw, body to world
+    ("offboard_rates", "f8", (3,)),  # body [rad/s]
+    ("offboard_thrust", "f8"),  # 0..1
+    # Sticks of MANUAL_CONTROL, -1..1.
+    ("stick_t", "i8"),  # when they last came [us]
+    ("stick_forward", "f8"),
+    ("stick_right", "f8"),
+    ("stick_up", "f8"),
+    ("stick_clockwise", "f8"),
+    # Where an AUTO mode goes.
+    ("target", "f8", (3,)),  # [m]
+    ("target_yaw", "f8"),  # [rad]
+    ("target_speed", "f8"),  # horizontal [m/s]; NaN = MPC_XY_CRUISE
+    ("takeoff_height", "f8"),  # of AUTO.TAKEOFF, world z [m]
+    ("climb", "f8"),  # vertical velocity instead of a height, NaN = none [m/s]
+    ("smooth_pos", "f8", (3,)),  # jerk-limited way to the target [m]
+    ("smooth_vel", "f8", (3,)),
+    ("smooth_acc", "f8", (3,)),
+    # Set-points of each loop, as reported.
+    ("sp_kind", "i1"),  # which loop the mode feeds: TRAJECTORY, ATTITUDE, RATES or none
+    ("sp_pos", "f8", (3,)),
+    ("sp_vel", "f8", (3,)),
+    ("sp_acc", "f8", (3,)),
+    ("sp_yaw", "f8"),
+    ("sp_yaw_rate", "f8"),
+    ("sp_quat", "f8", (4,)),
+    ("sp_rates", "f8", (3,)),
+    ("sp_torque", "f8", (3,)),  # body [N m]
+    ("sp_thrust", "f8"),  # collective along the body's z [N]
+    # Memory of the loops.
+    ("vel_integral", "f8", (3,)),  # [m/s^2]
+    ("rate_integral", "f8", (3,)),  # [rad/s^2]
+    ("acc_filtered", "f8", (3,)),  # world [m/s^2]
+    ("ramp", "f8"),  # 0..1 share of the hover thrust allowed while taking off
+    # The body, from the SDF.
+    ("mass", "f8"),  # [kg]
+    ("inertia", "f8", (3, 3)),  # [kg m^2]
+    ("thrust_max", "f8"),  # all rotors at full command [N]
+    ("thrust_poly", "f8", (3,)),  # collective [N] as polynomial of the common command 0..1
+], align=True)
+
+
+def new_pilots(n: int) -> np.ndarray:
+    """Records of n vehicles, disarmed on the ground in AUTO.LOITER (PX4's mode after boot)."""
+    from xtdrone_core.modes import Mode
+
+    pilots = np.zeros(n, dtype=PILOT)
+    pilots["mode"] = Mode.LOITER
+    pilots["landed"] = True
+    for name in ("offboard_pos", "offboard_vel", "offboard_acc", "offboard_yaw",
+                 "offboard_yaw_rate", "target_speed", "climb", "sp_pos", "sp_vel", "sp_acc",
+                 "sp_yaw", "sp_yaw_rate"):
+        pilots[name] = np.nan
+    for name in ("offboard_quat", "sp_quat"):
+        pilots[name][:, 3] = 1.0
+    for name in ("offboard_t", "stick_t", "still_t"):
+        pilots[name] = -(1 << 62)
+    return pilots

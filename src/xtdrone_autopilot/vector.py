@@ -1,0 +1,68 @@
+"""Small compiled helpers that the control loops share."""
+
+import math
+
+from xtdrone_dynamics.compiled import njit
+from xtdrone_dynamics.quaternion import from_matrix
+
+
+@njit
+def clamp(x, low, high):
+    """x within low..high."""
+    return min(max(x, low), high)
+
+
+@njit
+def wrap_pi(angle):
+    """An angle in -pi..pi [rad]."""
+    return (angle + math.pi) % (2.0 * math.pi) - math.pi
+
+
+@njit
+def limit_norm2(x, y, limit):
+    """The vector (x, y), shortened to a length of at most limit."""
+    norm = math.sqrt(x * x + y * y)
+    if norm <= limit:
+        return x, y
+    return x * limit / norm, y * limit / norm
+
+
+@njit
+def yaw_of(quat):
+    """Yaw of a quaternion xyzw, counter-clockwise from the world's x [rad]."""
+    x, y, z, w = quat[0], quat[1], quat[2], quat[3]
+    return math.atan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
+
+
+@njit
+def quat_from_axes(zx, zy, zz, yaw):
+    """The attitude (xyzw) whose body z is the unit vector (zx, zy, zz) and whose nose heads to yaw.
+
+    The left axis is normal to
+    both z and the heading direction. A z that lies along the heading leaves the
+    left axis free; the horizontal one is taken.
+    """
+    hx, hy = math.cos(yaw), math.sin(yaw)
+    lx, ly, lz = -zz * hy, zz * hx, zx * hy - zy * hx
+    norm = math.sqrt(lx * lx + ly * ly + lz * lz)
+    if norm < 1e-6:
+        lx, ly, lz = -hy, hx, 0.0
+    else:
+        lx, ly, lz = lx / norm, ly / norm, lz / norm
+    nx, ny, nz = ly * zz - lz * zy, lz * zx - lx * zz, lx * zy - ly * zx
+    return from_matrix(nx, lx, zx, ny, ly, zy, nz, lz, zz)
+
+
+@njit
+def thrust_newtons(v, command):
+    """Collective thrust of a pilot record at one command 0..1 for all rotors [N]."""
+    return v.thrust_poly[0] + command * (v.thrust_poly[1] + command * v.thrust_poly[2])
+
+
+@njit
+def thrust_normalised(v, thrust):
+    """The command 0..1 at which all rotors together give a thrust [N]; 0 below idle."""
+    c, b, a = v.thrust_poly[0] - thrust, v.thrust_poly[1], v.thrust_poly[2]
+    if c >= 0.0:
+        return 0.0
+    return min((-b + math.sqrt(b * b - 4.0 * a * c)) / (2.0 * a), 1.0)
