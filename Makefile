@@ -1,0 +1,20 @@
+# make demo and make test do all the set-up that they need, on a machine that never saw the project.
+SHELL := /bin/bash
+.PHONY: help setup demo test validation bench soak
+
+help:
+	@echo "make setup        ROS, .venv, messages, kernels (scripts/setup.sh)"
+	@echo "make demo         the demonstration flight; ARGS=\"...\" passes options to it"
+	@echo "make test         all tests, at most 15 minutes on two cores; ARGS=\"-k bridge\" for pytest"
+	@echo "make validation   long checks against published and recorded results"
+	@echo "make bench        benchmarks, into runs/bench.json"
+	@echo "make soak         long flights that look for leaks and stalls"
+
+setup:
+	@scripts/setup.sh
+
+test: setup
+	@. scripts/env.sh && python -m pytest -q $(ARGS) tests
+
+demo validation bench soak: setup
+	@. scripts/env.sh && scripts/$@.sh $(ARGS)

@@ -1,0 +1,43 @@
+# The environment of the workspace, for a shell that runs its nodes or commands:
+#
+#     . scripts/env.sh
+#
+# Works in bash and zsh from anywhere, in other shells from the workspace's folder.
+# An existing ROS_PACKAGE_PATH, ROS_MASTER_URI or ROS_IP is kept.
+
+if [ -n "${BASH_SOURCE:-}" ]; then
+    _xtdrone_file=${BASH_SOURCE[0]}
+elif [ -n "${ZSH_VERSION:-}" ]; then
+    eval '_xtdrone_file=${(%):-%x}'
+else
+    _xtdrone_file=scripts/env.sh
+fi
+_xtdrone_root=$(cd "$(dirname "$_xtdrone_file")/.." && pwd -P)
+
+if [ ! -x "$_xtdrone_root/.venv/bin/python" ]; then
+    echo "$_xtdrone_root is not set up yet: run scripts/setup.sh there" >&2
+else
+    # The nodes start with "/usr/bin/env python3", so the environment's Python comes first.
+    case ":$PATH:" in
+        *":$_xtdrone_root/.venv/bin:"*) ;;
+        *) export PATH="$_xtdrone_root/.venv/bin:$PATH" ;;
+    esac
+    case ":${PYTHONPATH:-}:" in
+        *":$_xtdrone_root/src:"*) ;;
+        *) export PYTHONPATH="$_xtdrone_root/src${PYTHONPATH:+:$PYTHONPATH}:$_xtdrone_root/.setup/ros" ;;
+    esac
+    # Ours comes last, so that a real MAVROS on this machine keeps its own messages.
+    case ":${ROS_PACKAGE_PATH:-}:" in
+        *":$_xtdrone_root/src:"*) ;;
+        *) export ROS_PACKAGE_PATH="${ROS_PACKAGE_PATH:+$ROS_PACKAGE_PATH:}$_xtdrone_root/src" ;;
+    esac
+    export ROS_MASTER_URI="${ROS_MASTER_URI:-http://127.0.0.1:11311}"
+    [ -n "${ROS_HOSTNAME:-}" ] || export ROS_IP="${ROS_IP:-127.0.0.1}"
+    if [ -n "${BASH_VERSION:-}" ]; then
+        case $- in
+            *i*) command -v register-python-argcomplete >/dev/null 2>&1 \
+                && eval "$(register-python-argcomplete xtdrone)" ;;
+        esac
+    fi
+fi
+unset _xtdrone_file _xtdrone_root

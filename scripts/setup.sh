@@ -1,0 +1,131 @@
+#!/bin/bash
+# Sets the workspace up on Debian 12+ or Ubuntu 22.04+. Safe to call again: what is done is skipped.
+#
+#   scripts/setup.sh            ROS from the distribution's packages, .venv, messages, kernels
+#   scripts/setup.sh --no-ros   leaves the system's packages alone
+#
+# Steps leave stamps in .setup/, named by a hash of what they depend on.
+
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+root=$(pwd -P)
+export LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive TZ=${TZ:-Etc/UTC}
+export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1 PIP_ROOT_USER_ACTION=ignore
+
+say() { echo "[setup] $*"; }
+fail() { echo "[setup] $*" >&2; exit 1; }
+
+with_ros=1
+case "${1:-}" in
+    "") ;;
+    --no-ros) with_ros=0 ;;
+    -h | --help) sed -n '2,7s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    *) fail "unknown option '$1': only --no-ros is allowed" ;;
+esac
+
+mkdir -p .setup
+exec 9>.setup/lock
+flock -w 900 9 || fail "another scripts/setup.sh has held .setup/lock for 15 minutes: stop it first"
+
+# hash_of FILE...: one hash over names and contents.
+hash_of() { sha256sum "$@" | sha256sum | cut -c1-16; }
+# stamped STEP HASH: whether that step was done with that hash.
+stamped() { [ "$(cat ".setup/$1.done" 2>/dev/null)" = "$2" ]; }
+stamp() { echo "$2" >".setup/$1.done"; }
+
+system_packages() {
+    local missing=() as_root=() wanted=() name
+    for name in $(cat scripts/apt-packages.txt); do
+        [ "$(dpkg-query -W -f '${db:Status-Status}' "$name" 2>/dev/null)" = installed ] \
+            || missing+=("$name")
+    done
+    [ ${#missing[@]} -gt 0 ] || return 0
+    if ! command -v apt-get >/dev/null; then
+        say "no apt-get here, so ROS is not installed: 'xtdrone' works, roslaunch does not"
+        return 1
+    fi
+    if [ "$(id -u)" -ne 0 ]; then
+        if ! command -v sudo >/dev/null || { [ ! -t 0 ] && ! sudo -n true 2>/dev/null; }; then
+            say "no root and no sudo, so ${#missing[@]} ROS packages are not installed (see" \
+                "scripts/apt-packages.txt): 'xtdrone' works, roslaunch does not"
+            return 1
+        fi
+        as_root=(sudo)
+    fi
+    say "installing ${#missing[@]} packages with apt (log: .setup/apt.log); about a minute"
+    local apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive TZ="$TZ" LC_ALL="$LC_ALL"
+        apt-get -q -o DPkg::Lock::Timeout=300)
+    "${apt[@]}" update >.setup/apt.log 2>&1 || say "apt-get update failed, trying without it"
+    for name in "${missing[@]}"; do
+        if apt-cache show "$name" >/dev/null 2>&1; then
+            wanted+=("$name")
+        else
+            say "this distribution has no package $name"
+        fi
+    done
+    if ! "${apt[@]}" install -y --no-install-recommends "${wanted[@]}" >>.setup/apt.log 2>&1; then
+        say "apt-get install failed, so ROS is not installed: $(grep -m1 '^E:' .setup/apt.log ||
+            echo 'see .setup/apt.log'); 'xtdrone' works, roslaunch does not"
+        return 1
+    fi
+}
+
+python_environment() {
+    /usr/bin/python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null \
+        || fail "Python 3.10 or newer is needed as /usr/bin/python3: install python3"
+    # A virtual environment knows its own path, so a moved checkout needs a new one.
+    if ! grep -qsF "$root/.venv/bin/python" .venv/bin/pip; then
+        say "making .venv"
+        /usr/bin/python3 -m venv --clear --system-site-packages .venv >.setup/venv.log 2>&1 \
+            || fail "cannot make .venv (log: .setup/venv.log): install python3-venv"
+    fi
+    say "installing Python packages into .venv (log: .setup/pip.log); a minute or two"
+    .venv/bin/python -m pip install --progress-bar off \
+        -r requirements.txt -r requirements-slam.txt >.setup/pip.log 2>&1 \
+        && .venv/bin/python -m pip install --no-deps --no-build-isolation -e . >>.setup/pip.log 2>&1 \
+        || fail "pip failed: $(grep -m1 '^ERROR' .setup/pip.log || echo 'see .setup/pip.log')"
+}
+
+messages() {
+    say "generating the modules of our ROS messages"
+    rm -rf .setup/ros.new
+    mkdir -p .setup/ros.new
+    /usr/bin/python3 scripts/make_messages.py .setup/ros.new >.setup/messages.log 2>&1 \
+        || fail "cannot generate the ROS messages: see .setup/messages.log"
+    rm -rf .setup/ros
+    mv .setup/ros.new .setup/ros
+}
+
+kernels() {
+    say "compiling the kernels (log: .setup/kernels.log); a minute or two"
+    .venv/bin/xtdrone warmup >.setup/kernels.log 2>&1 && return 0
+    say "that failed ($(tail -n1 .setup/kernels.log)); they will be compiled at the first start"
+    return 1
+}
+
+start=$SECONDS
+if [ "$with_ros" -eq 1 ]; then
+    system_packages || with_ros=0
+fi
+
+key=$(hash_of requirements*.txt pyproject.toml setup.py scripts/setup.sh /usr/bin/python3)
+if ! grep -qsF "$root/.venv/bin/python" .venv/bin/pip || ! stamped python "$key"; then
+    python_environment
+    stamp python "$key"
+fi
+
+if [ "$with_ros" -eq 1 ]; then
+    ros_path=${ROS_PACKAGE_PATH:-}
+    key=$(hash_of src/*_msgs/*/* scripts/make_messages.py)-${ros_path//\//.}
+    if ! stamped messages "$key"; then
+        messages
+        stamp messages "$key"
+    fi
+fi
+
+key=$(hash_of $(grep -l 'compiled import' src/*/*.py) requirements.txt)
+if ! stamped kernels "$key"; then
+    if kernels; then stamp kernels "$key"; fi
+fi
+
+say "ready ($((SECONDS - start)) s); for a shell of your own: . scripts/env.sh"

@@ -1,0 +1,22 @@
+"""Adds models/, worlds/ and launch/ to the package, under share/xtdrone of its environment."""
+
+import os
+from pathlib import Path
+
+from setuptools import setup
+
+FOLDERS = ("models", "worlds", "launch")
+
+
+def data_files():
+    """(target folder, files) for every folder below FOLDERS."""
+    found = []
+    for top in FOLDERS:
+        for folder, _, names in sorted(os.walk(top)):
+            files = [str(Path(folder) / name) for name in sorted(names)]
+            if files:
+                found.append((str(Path("share/xtdrone") / folder), files))
+    return found
+
+
+setup(data_files=data_files())

@@ -1,0 +1,106 @@
+# PYTHON_ARGCOMPLETE_OK
+"""The `xtdrone` command. Rooms add subcommands through the entry-point group xtdrone.commands.
+
+An entry point NAME = "module:register" gives the subcommand NAME. register(subparsers) adds its
+parser and says what to run; run(args) returns an exit status or None for 0:
+
+    def register(subparsers):
+        parser = subparsers.add_parser("sim", help="fly a scenario without ROS", epilog=EXAMPLES)
+        parser.add_argument("--n", type=int, default=1, help="number of vehicles")
+        parser.set_defaults(run=_run)
+
+When a subcommand is named, only its module is loaded. The help of the whole command loads all
+of them, so these modules import what is slow inside run().
+"""
+
+import argparse
+import os
+import sys
+from importlib import metadata
+
+from .errors import XtdroneError, unknown_name
+
+GROUP = "xtdrone.commands"
+EXAMPLES = """examples:
+  xtdrone sim --vehicle iris --n 9 --speed 0   nine vehicles, as fast as possible
+  xtdrone sim --help                           options of one subcommand
+  . scripts/env.sh                             ROS, and tab completion, for this shell
+"""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Errors are one line each, and a help text keeps the line breaks of its examples."""
+
+    def __init__(self, *args, **kwargs):
+        kwargs.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        super().__init__(*args, **kwargs)
+
+    def error(self, message):
+        self.exit(2, f"{self.prog}: {message}; see '{self.prog} --help'\n")
+
+
+def main(argv=None) -> int:
+    """Runs the command line and returns its exit status.
+
+    Args:
+        argv: Words after the command's name; sys.argv's where None.
+
+    Returns:
+        0, or what the subcommand returned; 1 after an XtdroneError; 130 after Ctrl-C.
+    """
+    argv = sys.argv[1:] if argv is None else list(argv)
+    try:
+        parser = build_parser(argv)
+        if "_ARGCOMPLETE" in os.environ:
+            import argcomplete
+
+            argcomplete.autocomplete(parser)
+        args = parser.parse_args(argv)
+        return args.run(args) or 0
+    except XtdroneError as error:
+        print(f"xtdrone: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:  # whoever read our output has had enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def build_parser(argv) -> argparse.ArgumentParser:
+    """The parser, with the subcommand that argv names, or with all where it names none.
+
+    Raises:
+        XtdroneError: There is no such subcommand, or a package that it needs is missing.
+    """
+    commands = {entry.name: entry for entry in metadata.entry_points(group=GROUP)}
+    parser = _Parser(prog="xtdrone", epilog=EXAMPLES,
+                     description="Simulate, fly and measure a fleet of multirotors.")
+    parser.add_argument("--version", action="version", version=f"xtdrone {_version()}")
+    subparsers = parser.add_subparsers(title="subcommands", metavar="COMMAND", required=True)
+    if argv and not argv[0].startswith("-"):
+        if argv[0] not in commands:
+            raise XtdroneError(unknown_name("command", argv[0], commands))
+        commands = {argv[0]: commands[argv[0]]}
+    for name in sorted(commands):
+        _load(commands[name])(subparsers)
+    return parser
+
+
+def _load(entry):
+    try:
+        return entry.load()
+    except ModuleNotFoundError as error:
+        raise XtdroneError(f"'xtdrone {entry.name}' needs the Python package '{error.name}': run "
+                           "scripts/setup.sh, or pip install what is missing") from error
+
+
+def _version() -> str:
+    try:
+        return metadata.version("xtdrone")
+    except metadata.PackageNotFoundError:  # a checkout on PYTHONPATH that was never installed
+        return "(not installed)"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
