@@ -1,0 +1,286 @@
+"""Parameters of the sensors, read from a vehicle's SDF or from presets.yaml.
+
+A sensor block may name a preset (`<preset>rtk</preset>`) and may override any
+value: under PX4 sitl_gazebo's tag names, in that project's units, or under the
+names of XTDrone's Table I in snake case, in SI units, as presets.yaml has them.
+"""
+
+import difflib
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from xtdrone_core import SensorBlock
+from xtdrone_core.errors import unknown_name
+
+from .errors import SensorError
+
+_GAUSS = 1e-4  # [T]
+_SITL_STEP = 0.004  # step of sitl_gazebo's GPS plugin, that its densities depend on [s]
+_SITL_GPS_CORRELATION = 60.0  # decay of its bias, in steps
+
+DEFAULT_PRESETS = {"imu": "adis16448", "magnetometer": "lis3mdl", "barometer": "ms5611",
+                   "gps": "m8n"}
+
+
+@dataclass(frozen=True)
+class NoiseParameters:
+    """One quantity's errors: XTDrone (11)(12), Table I. The unit u is the quantity's own."""
+
+    noise_density: float  # white noise, continuous [u/sqrt(Hz)]
+    random_walk: float  # drive of the bias, continuous [u/sqrt(s)]
+    bias_correlation_time: float  # of the Gauss-Markov bias [s]
+    turn_on_bias_sigma: float  # standard deviation of the bias at start [u]
+
+    def __post_init__(self):
+        for name in ("noise_density", "random_walk", "turn_on_bias_sigma"):
+            value = getattr(self, name)
+            if not (math.isfinite(value) and value >= 0):
+                raise SensorError(f"{name} {value} is not allowed: give a number from 0")
+        if not self.bias_correlation_time > 0:
+            raise SensorError(f"bias_correlation_time {self.bias_correlation_time} is not allowed: "
+                              "give a positive time in seconds")
+
+    def white_sigma(self, dt: float) -> float:
+        """Standard deviation of the white noise of readings dt [s] apart."""
+        return self.noise_density / math.sqrt(dt)
+
+    def bias_step(self, dt: float) -> tuple[float, float]:
+        """Decay and drive of the bias over dt [s]: XTDrone (12), exactly discretised."""
+        if math.isinf(self.bias_correlation_time):
+            return 1.0, self.random_walk * math.sqrt(dt)
+        decay = math.exp(-dt / self.bias_correlation_time)
+        spread = -math.expm1(-2.0 * dt / self.bias_correlation_time)
+        drive = self.random_walk * math.sqrt(0.5 * self.bias_correlation_time * spread)
+        return decay, drive
+
+
+@dataclass(frozen=True)
+class ImuParameters:
+    """Inertial measurement unit; it has a reading at every step."""
+
+    gyroscope: NoiseParameters  # [rad/s]
+    accelerometer: NoiseParameters  # [m/s^2]
+    gyroscope_range: float  # largest reading on either side [rad/s]
+    gyroscope_resolution: float  # one bit [rad/s]
+    accelerometer_range: float  # largest reading on either side [m/s^2]
+    accelerometer_resolution: float  # one bit [m/s^2]
+
+    @classmethod
+    def from_block(cls, block: SensorBlock) -> "ImuParameters":
+        """From an SDF block of kind imu. Raises SensorError for a value that makes no sense."""
+        values = _values(block)
+        return cls(_noise(values, "gyroscope_"), _noise(values, "accelerometer_"),
+                   values["gyroscope_range"], values["gyroscope_resolution"],
+                   values["accelerometer_range"], values["accelerometer_resolution"])
+
+
+@dataclass(frozen=True)
+class MagnetometerParameters:
+    """Three-axis magnetometer."""
+
+    noise: NoiseParameters  # [T]
+    range: float  # largest reading on either side [T]
+    resolution: float  # one bit [T]
+    rate: float  # [Hz]
+
+    @classmethod
+    def from_block(cls, block: SensorBlock) -> "MagnetometerParameters":
+        """From an SDF block of kind magnetometer; sitl_gazebo's tags are in gauss.
+
+        Raises:
+            SensorError: A value that makes no sense.
+        """
+        values = _values(block)
+        return cls(_noise(values), values["range"], values["resolution"], values["rate"])
+
+
+@dataclass(frozen=True)
+class BarometerParameters:
+    """Static pressure sensor."""
+
+    noise: NoiseParameters  # [Pa]
+    drift: float  # steady drift of the pressure [Pa/s]
+    minimum: float  # smallest reading [Pa]
+    maximum: float  # largest reading [Pa]
+    resolution: float  # one bit [Pa]
+    rate: float  # [Hz]
+
+    @classmethod
+    def from_block(cls, block: SensorBlock) -> "BarometerParameters":
+        """From an SDF block of kind barometer. Raises SensorError for a bad value."""
+        values = _values(block)
+        return cls(_noise(values), values["drift"], values["minimum"], values["maximum"],
+                   values["resolution"], values["rate"])
+
+
+@dataclass(frozen=True)
+class GpsParameters:
+    """Satellite receiver. Its fix arrives `latency` after the time at which it was true."""
+
+    horizontal: NoiseParameters  # position, each axis [m]
+    vertical: NoiseParameters  # [m]
+    horizontal_velocity: NoiseParameters  # each axis [m/s]
+    vertical_velocity: NoiseParameters  # [m/s]
+    rate: float  # [Hz]
+    latency: float  # [s]
+    eph: float  # horizontal accuracy that it reports [m]
+    epv: float  # vertical accuracy that it reports [m]
+    fix: int  # kind of fix that it reports: 3 three-dimensional, 6 RTK fixed
+    satellites: int  # number that it reports
+
+    @classmethod
+    def from_block(cls, block: SensorBlock, preset: str = "") -> "GpsParameters":
+        """From an SDF block of kind gps, or from a preset in the block's place.
+
+        Raises:
+            SensorError: Unknown preset, or a value that makes no sense.
+        """
+        if preset:
+            block = SensorBlock(block.kind, block.name, block.pos, block.quat, {"preset": preset})
+        values = _values(block)
+        if values["latency"] < 0:
+            raise SensorError(f"latency {values['latency']} of '{block.name}' is not allowed: "
+                              "give seconds from 0")
+        return cls(_noise(values, "horizontal_"), _noise(values, "vertical_"),
+                   _noise(values, "horizontal_velocity_"), _noise(values, "vertical_velocity_"),
+                   values["rate"], values["latency"], values["eph"], values["epv"],
+                   int(values["fix"]), int(values["satellites"]))
+
+
+@lru_cache
+def presets() -> dict:
+    """All presets: {kind: {name: {parameter: value}}}."""
+    import yaml  # here, so that reading parameters of one's own needs no YAML
+
+    return yaml.safe_load((Path(__file__).parent / "presets.yaml").read_text())
+
+
+def preset(kind: str, name: str) -> dict:
+    """One preset's values by name.
+
+    Raises:
+        SensorError: No such preset.
+    """
+    known = presets()[kind]
+    if name not in known:
+        raise SensorError(unknown_name(f"{kind} preset", name, known))
+    return known[name]
+
+
+def _values(block: SensorBlock) -> dict:
+    """A block's values in SI units under our names: its preset's, overridden by its tags."""
+    kind, tags = block.kind, dict(block.parameters)
+    values = dict(preset(kind, str(tags.pop("preset", DEFAULT_PRESETS[kind])).strip()))
+    own = {}
+    for tag, value in tags.items():
+        name, scale = _SITL_TAGS[kind].get(tag, (tag, 1.0))
+        if name in _names(kind):
+            own[name] = scale * _number(block, tag, value)
+        elif tag not in _SITL_GPS_TAGS:
+            _refuse_near_miss(block, tag)
+    if kind == "gps":
+        own.update(_sitl_gps(block, tags))
+    for name in own:  # a new walk replaces the preset's standing deviation, and the reverse
+        prefix, _, what = name.rpartition("random_walk")
+        if name.endswith("random_walk"):
+            values.pop(prefix + "bias_sigma", None)
+        elif name.endswith("bias_sigma"):
+            values.pop(name.replace("bias_sigma", "random_walk"), None)
+    values.update(own)
+    return values
+
+
+def _noise(values: dict, prefix: str = "") -> NoiseParameters:
+    """The Table I values that start with a prefix; what is not given is zero."""
+    time = values.get(prefix + "bias_correlation_time", math.inf)
+    sigma = values.get(prefix + "bias_sigma")
+    walk = values.get(prefix + "random_walk", 0.0)
+    if sigma is not None and time > 0:
+        walk = sigma * math.sqrt(2.0 / time)
+    stationary = walk * math.sqrt(0.5 * time) if math.isfinite(time) else 0.0
+    turn_on = values.get(prefix + "turn_on_bias_sigma", stationary)
+    return NoiseParameters(values.get(prefix + "noise_density", 0.0), walk, time, turn_on)
+
+
+def _sitl_gps(block, tags) -> dict:
+    """Densities of sitl_gazebo's GPS tags as this model has them.
+
+    That plugin multiplies its densities by the square root of its step where
+    the density of a sampled noise asks for division, and steps its bias by
+    `b += density sqrt(dt) w dt - b / 60` per step of dt. Written as (12), the
+    walk is density dt and the correlation time 60 dt: at 4 ms its random walk
+    of 2 stands for a bias of 3 mm, where the same number in (12) is metres.
+    """
+    if not any(tag in tags for tag in _SITL_GPS_TAGS):
+        return {}
+    noisy = str(tags.get("gpsNoise", "false")).strip().lower() in ("1", "true")
+    rate = _number(block, "updateRate", tags.get("updateRate", 5.0))
+    white = _SITL_STEP ** 0.5 / rate ** 0.5  # density times this, per reading at this rate
+    values = {"rate": rate}
+    for tag, (name, default) in _SITL_GPS_TAGS.items():
+        if name:
+            density = _number(block, tag, tags.get(tag, default)) if noisy else 0.0
+            values[name] = density * (_SITL_STEP if name.endswith("random_walk") else white)
+    for axis in ("horizontal_", "vertical_"):
+        values[axis + "bias_correlation_time"] = _SITL_GPS_CORRELATION * _SITL_STEP
+    return values
+
+
+_SITL_GPS_TAGS = {  # our name and the plugin's default; None where there is no value to take
+    "gpsNoise": (None, None), "updateRate": (None, None),
+    "gpsXYRandomWalk": ("horizontal_random_walk", 2.0),
+    "gpsZRandomWalk": ("vertical_random_walk", 4.0),
+    "gpsXYNoiseDensity": ("horizontal_noise_density", 2e-4),
+    "gpsZNoiseDensity": ("vertical_noise_density", 4e-4),
+    "gpsVXYNoiseDensity": ("horizontal_velocity_noise_density", 0.2),
+    "gpsVZNoiseDensity": ("vertical_velocity_noise_density", 0.4),
+}
+
+_SITL_TAGS = {  # sitl_gazebo's tag: our name, our unit per theirs
+    "imu": {
+        f"{sensor}{tag}": (f"{sensor}_{name}", 1.0)
+        for sensor in ("gyroscope", "accelerometer")
+        for tag, name in (("NoiseDensity", "noise_density"), ("RandomWalk", "random_walk"),
+                          ("BiasCorrelationTime", "bias_correlation_time"),
+                          ("TurnOnBiasSigma", "turn_on_bias_sigma"))},
+    "magnetometer": {"pubRate": ("rate", 1.0), "noiseDensity": ("noise_density", _GAUSS),
+                     "randomWalk": ("random_walk", _GAUSS),
+                     "biasCorrelationTime": ("bias_correlation_time", 1.0)},
+    "barometer": {"pubRate": ("rate", 1.0), "baroDriftPaPerSec": ("drift", 1.0)},
+    "gps": {"pubRate": ("rate", 1.0)},
+}
+
+_TABLE_I = ("noise_density", "random_walk", "bias_correlation_time", "turn_on_bias_sigma",
+            "bias_sigma")
+
+
+@lru_cache
+def _names(kind: str) -> frozenset:
+    """Every name that a block of this kind may set."""
+    names = {name for values in presets()[kind].values() for name in values}
+    prefixes = {"imu": ("gyroscope_", "accelerometer_"),
+                "gps": ("horizontal_", "vertical_", "horizontal_velocity_",
+                        "vertical_velocity_")}.get(kind, ("",))
+    return frozenset(names | {prefix + name for prefix in prefixes for name in _TABLE_I})
+
+
+def _number(block, tag, value) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise SensorError(f"<{tag}> of {block.kind} '{block.name}' is '{value}': give a number")
+    return number
+
+
+def _refuse_near_miss(block, tag):
+    """A misspelt value must not pass as one of SDF's many tags that say nothing about noise."""
+    known = [*_names(block.kind), *_SITL_TAGS[block.kind],
+             *(_SITL_GPS_TAGS if block.kind == "gps" else ())]
+    near = difflib.get_close_matches(tag, known, n=1, cutoff=0.85)
+    if near:
+        raise SensorError(f"unknown tag <{tag}> of {block.kind} '{block.name}': did you mean "
+                          f"<{near[0]}>?")

@@ -1,0 +1,369 @@
+"""The sensors of a fleet: one compiled pass per step from the true state to the readings."""
+
+import math
+
+import numpy as np
+
+from xtdrone_core import FleetState, SensorBatch
+from xtdrone_dynamics import atmosphere
+from xtdrone_dynamics.compiled import njit
+from xtdrone_dynamics.constants import GRAVITY
+from xtdrone_dynamics.geodesy import to_geodetic
+from xtdrone_dynamics.quaternion import rotate, rotate_inverse
+
+from .errors import SensorError
+from .parameters import (BarometerParameters, GpsParameters, ImuParameters,
+                         MagnetometerParameters)
+from .streams import new_stream, next_normals
+
+STEP_US = 4_000  # of engine and sensors [us]
+_RATE_TOLERANCE = 0.01  # a rate may be this far from a whole number of steps: 83 Hz means 12 ms
+
+# Sensors by number: the row of their stream and of their period.
+_IMU, _MAG, _BARO, _GPS = range(4)
+_SENSORS = 4
+
+# Channels: each has a bias and a white noise of its own.
+_GYRO, _ACCEL, _FIELD, _PRESSURE, _PLACE, _SPEED = 0, 3, 6, 9, 10, 13
+_CHANNELS = 16
+
+_PENDING = 8  # fixes that may be on their way
+
+_CHANNEL = np.dtype([
+    ("decay", "f8"), ("drive", "f8"),  # of the bias over one period: XTDrone (12)
+    ("white", "f8"),  # standard deviation of one reading's white noise
+    ("bias", "f8"),
+    ("resolution", "f8"),  # one bit, or 0
+    ("low", "f8"), ("high", "f8"),  # range
+])
+
+_FIX = np.dtype([("t_us", "i8"), ("lat", "f8"), ("lon", "f8"), ("alt", "f8"), ("vel", "f8", (3,))])
+
+_VEHICLE = np.dtype([
+    ("period", "i8", (_SENSORS,)),  # [steps], 0 where the vehicle lacks the sensor
+    ("latency", "i8"),  # of the GPS [steps]
+    ("drift", "f8"),  # of the barometer [Pa per step]
+    ("imu_pos", "f8", (3,)), ("gps_pos", "f8", (3,)),  # from the centre of gravity, body [m]
+    ("last_ang_vel", "f8", (3,)),  # a step ago [rad/s]
+    ("started", "?"),  # last_ang_vel is known
+])
+
+
+class SensorSuite:
+    """IMU, magnetometer, barometer and GPS of every vehicle, as SensorBatch says them.
+
+    Errors are XTDrone (11)(12) on each axis. What a vehicle's sensors say depends
+    on the seed and on how many vehicles came before it, not on the fleet's size.
+    """
+
+    def __init__(self, fleet_blocks, origin, magnetic_field_enu, seed: int, gps_preset: str = "",
+                 gravity: float = GRAVITY):
+        """Builds the sensors of a fleet.
+
+        Args:
+            fleet_blocks: Per vehicle, its SensorBlocks. Cameras and the like are not ours.
+            origin: The world's latitude, longitude [rad] and height [m].
+            magnetic_field_enu: (3,) field over the world [T].
+            seed: The scenario's.
+            gps_preset: A preset in place of every vehicle's GPS parameters, or "".
+            gravity: The engine's [m/s^2].
+
+        Raises:
+            SensorError: Parameters, a preset or a rate that make no sense.
+        """
+        self._origin = tuple(float(x) for x in origin)
+        self._field = np.array(magnetic_field_enu, dtype=np.float64)
+        self._seed = seed
+        self._gps_preset = gps_preset
+        self._gravity = float(gravity)
+        self._serial = 0  # vehicles ever made; names their streams
+        self._fleet = np.zeros(0, dtype=_VEHICLE)
+        self._channels = np.zeros((0, _CHANNELS), dtype=_CHANNEL)
+        self._streams = np.zeros((0, _SENSORS, 4), dtype=np.uint64)
+        self._fixes = np.zeros((0, _PENDING), dtype=_FIX)
+        self._batch = SensorBatch.empty(0)
+        for blocks in fleet_blocks:
+            self.add(blocks)
+
+    @property
+    def n(self) -> int:
+        """Number of vehicles."""
+        return len(self._fleet)
+
+    @property
+    def gps_pos(self) -> np.ndarray:
+        """Antennas from the centres of gravity, (N, 3) body FLU [m]."""
+        return self._fleet["gps_pos"].copy()
+
+    def add(self, blocks) -> None:
+        """Adds a vehicle with these SensorBlocks as the last of the fleet.
+
+        Raises:
+            SensorError: As the constructor.
+        """
+        vehicle = np.zeros(1, dtype=_VEHICLE)
+        channels = np.zeros((1, _CHANNELS), dtype=_CHANNEL)
+        channels["low"], channels["high"] = -math.inf, math.inf
+        self._fill(vehicle[0], channels[0], blocks)
+        streams = np.array([[new_stream(self._seed, self._serial, s) for s in range(_SENSORS)]])
+        fixes = np.zeros((1, _PENDING), dtype=_FIX)
+        fixes["t_us"] = -1
+        self._serial += 1
+        self._fleet = np.concatenate([self._fleet, vehicle])
+        self._channels = np.concatenate([self._channels, channels])
+        self._streams = np.concatenate([self._streams, streams])
+        self._fixes = np.concatenate([self._fixes, fixes])
+        _turn_on(self._channels, self._streams, self.n - 1)
+        self._grow(vehicle[0], blocks)
+
+    def remove(self, i: int) -> None:
+        """Takes vehicle i out; those after it move up by one."""
+        self._fleet = np.delete(self._fleet, i, axis=0)
+        self._channels = np.delete(self._channels, i, axis=0)
+        self._streams = np.delete(self._streams, i, axis=0)
+        self._fixes = np.delete(self._fixes, i, axis=0)
+        _each_array(self._batch, lambda array: np.delete(array, i, axis=0))
+
+    def step(self, state: FleetState, t_us: int) -> SensorBatch:
+        """What the sensors say of a state.
+
+        Args:
+            state: The true state at t_us.
+            t_us: Simulated time, a multiple of 4 ms [us].
+
+        Returns:
+            The readings. The suite owns them and overwrites them at the next step.
+
+        Raises:
+            SensorError: A time between two steps.
+        """
+        step, rest = divmod(t_us, STEP_US)
+        if rest:
+            raise SensorError(f"t_us = {t_us} is not allowed: sensors step every {STEP_US} us")
+        b = self._batch
+        b.t_us = t_us
+        _step(step, self._fleet, self._channels, self._streams, self._fixes, self._origin,
+              self._field, self._gravity, state.pos, state.quat, state.vel, state.ang_vel,
+              state.acc, b.gyro, b.accel, b.mag, b.mag_new, b.baro_pressure, b.baro_temperature,
+              b.baro_new, b.gps_t_us, b.gps_lat, b.gps_lon, b.gps_alt, b.gps_vel, b.gps_new)
+        return b
+
+    def _fill(self, vehicle, channels, blocks):
+        """Puts the parameters of a vehicle's blocks into its rows."""
+        found = {}
+        for block in blocks:
+            if block.kind in found:
+                raise SensorError(f"'{block.name}' is a second {block.kind}: give a vehicle one")
+            if block.kind in _FILL:
+                found[block.kind] = block
+        if "imu" not in found:
+            raise SensorError("a vehicle without an imu cannot be flown: give its SDF one")
+        for kind, block in found.items():
+            if kind == "gps":
+                _fill_gps(vehicle, channels, block, self._gps_preset)
+            else:
+                _FILL[kind](vehicle, channels, block)
+
+    def _grow(self, vehicle, blocks):
+        """One more row in the batch."""
+        fresh = SensorBatch.empty(1)
+        if vehicle["period"][_GPS]:
+            gps = next(block for block in blocks if block.kind == "gps")
+            p = GpsParameters.from_block(gps, self._gps_preset)
+            fresh.gps_eph[0], fresh.gps_epv[0] = p.eph, p.epv
+            fresh.gps_fix[0], fresh.gps_sats[0] = p.fix, p.satellites
+        rows = iter([getattr(fresh, name) for name in _array_names(fresh)])
+        _each_array(self._batch, lambda array: np.concatenate([array, next(rows)]))
+
+
+def _array_names(batch):
+    return [name for name in batch.__slots__ if isinstance(getattr(batch, name), np.ndarray)]
+
+
+def _each_array(batch, change):
+    for name in _array_names(batch):
+        setattr(batch, name, change(getattr(batch, name)))
+
+
+def _period(block, rate: float) -> int:
+    """Steps between two readings.
+
+    Raises:
+        SensorError: Not a whole number of them.
+    """
+    steps = 1e6 / (rate * STEP_US) if rate > 0 else 0.0
+    whole = round(steps)
+    if whole < 1 or abs(steps - whole) > _RATE_TOLERANCE * whole:
+        near = sorted({1e6 / STEP_US / max(1, math.floor(steps) + k) for k in (0, 1)})
+        raise SensorError(f"rate {rate:g} Hz of {block.kind} '{block.name}' is not a whole number "
+                          f"of {STEP_US} us steps: give "
+                          + " or ".join(f"{hertz:.5g}" for hertz in near) + " Hz")
+    return whole
+
+
+def _set(channels, first, count, noise, steps, resolution=0.0, low=-math.inf, high=math.inf):
+    """Parameters of count like channels, with the turn-on sigma in place of the bias."""
+    dt = steps * STEP_US * 1e-6
+    decay, drive = noise.bias_step(dt)
+    channels[first:first + count] = (decay, drive, noise.white_sigma(dt),
+                                     noise.turn_on_bias_sigma, resolution, low, high)
+
+
+def _fill_imu(vehicle, channels, block):
+    p = ImuParameters.from_block(block)
+    vehicle["period"][_IMU] = 1
+    vehicle["imu_pos"] = block.pos
+    _set(channels, _GYRO, 3, p.gyroscope, 1, p.gyroscope_resolution,
+         -p.gyroscope_range, p.gyroscope_range)
+    _set(channels, _ACCEL, 3, p.accelerometer, 1, p.accelerometer_resolution,
+         -p.accelerometer_range, p.accelerometer_range)
+
+
+def _fill_magnetometer(vehicle, channels, block):
+    p = MagnetometerParameters.from_block(block)
+    steps = vehicle["period"][_MAG] = _period(block, p.rate)
+    _set(channels, _FIELD, 3, p.noise, steps, p.resolution, -p.range, p.range)
+
+
+def _fill_barometer(vehicle, channels, block):
+    p = BarometerParameters.from_block(block)
+    steps = vehicle["period"][_BARO] = _period(block, p.rate)
+    vehicle["drift"] = p.drift * STEP_US * 1e-6
+    _set(channels, _PRESSURE, 1, p.noise, steps, p.resolution, p.minimum, p.maximum)
+
+
+def _fill_gps(vehicle, channels, block, preset):
+    p = GpsParameters.from_block(block, preset)
+    steps = vehicle["period"][_GPS] = _period(block, p.rate)
+    latency = vehicle["latency"] = round(p.latency * 1e6 / STEP_US)
+    if latency >= (_PENDING - 1) * steps:
+        raise SensorError(f"latency {p.latency:g} s of '{block.name}' is too long: give less than "
+                          f"{_PENDING - 1} of its periods")
+    vehicle["gps_pos"] = block.pos
+    _set(channels, _PLACE, 2, p.horizontal, steps)
+    _set(channels, _PLACE + 2, 1, p.vertical, steps)
+    _set(channels, _SPEED, 2, p.horizontal_velocity, steps)
+    _set(channels, _SPEED + 2, 1, p.vertical_velocity, steps)
+
+
+_FILL = {"imu": _fill_imu, "magnetometer": _fill_magnetometer, "barometer": _fill_barometer,
+         "gps": _fill_gps}
+
+
+@njit
+def _sensor_of(channel):
+    return _IMU if channel < _FIELD else _MAG if channel < _PRESSURE \
+        else _BARO if channel < _PLACE else _GPS
+
+
+@njit
+def _turn_on(channels, streams, i):
+    """Draws the biases at start; until here they hold their standard deviations."""
+    for c in range(_CHANNELS):
+        first, _ = next_normals(streams[i, _sensor_of(c)])
+        channels[i, c].bias *= first
+
+
+@njit
+def _reading(channel, stream, value):
+    """A value with its errors, XTDrone (11)(12), cut to range and resolution."""
+    walk, white = next_normals(stream)
+    channel.bias = channel.decay * channel.bias + channel.drive * walk
+    value += channel.bias + channel.white * white
+    if channel.resolution > 0.0:
+        value = channel.resolution * math.floor(value / channel.resolution + 0.5)
+    return min(max(value, channel.low), channel.high)
+
+
+@njit
+def _lever(quat, ang_vel, arm):
+    """World position and velocity of a point of the body, relative to its centre of gravity."""
+    px, py, pz = rotate(quat[0], quat[1], quat[2], quat[3], arm[0], arm[1], arm[2])
+    vx, vy, vz = rotate(quat[0], quat[1], quat[2], quat[3],
+                        ang_vel[1] * arm[2] - ang_vel[2] * arm[1],
+                        ang_vel[2] * arm[0] - ang_vel[0] * arm[2],
+                        ang_vel[0] * arm[1] - ang_vel[1] * arm[0])
+    return px, py, pz, vx, vy, vz
+
+
+@njit
+def _specific_force(vehicle, quat, ang_vel, acc, gravity):
+    """What an accelerometer without errors feels at its place, body frame; Pegasus (12)."""
+    fx, fy, fz = rotate_inverse(quat[0], quat[1], quat[2], quat[3],
+                                acc[0], acc[1], acc[2] + gravity)
+    rx, ry, rz = vehicle.imu_pos
+    wx, wy, wz = ang_vel
+    if vehicle.started:
+        rate = 1e6 / STEP_US
+        ax = (wx - vehicle.last_ang_vel[0]) * rate
+        ay = (wy - vehicle.last_ang_vel[1]) * rate
+        az = (wz - vehicle.last_ang_vel[2]) * rate
+        fx += ay * rz - az * ry
+        fy += az * rx - ax * rz
+        fz += ax * ry - ay * rx
+    along, square = wx * rx + wy * ry + wz * rz, wx * wx + wy * wy + wz * wz
+    vehicle.last_ang_vel[0], vehicle.last_ang_vel[1], vehicle.last_ang_vel[2] = wx, wy, wz
+    vehicle.started = True
+    return (fx + wx * along - rx * square, fy + wy * along - ry * square,
+            fz + wz * along - rz * square)
+
+
+@njit
+def _take_fix(vehicle, channels, stream, fix, t_us, origin, pos, quat, vel, ang_vel):
+    """Measures place and velocity now, to be told later; Pegasus (13)-(16)."""
+    px, py, pz, vx, vy, vz = _lever(quat, ang_vel, vehicle.gps_pos)
+    east = _reading(channels[_PLACE], stream, pos[0] + px)
+    north = _reading(channels[_PLACE + 1], stream, pos[1] + py)
+    up = _reading(channels[_PLACE + 2], stream, pos[2] + pz)
+    fix.t_us = t_us
+    fix.lat, fix.lon = to_geodetic(east, north, origin[0], origin[1])
+    fix.alt = origin[2] + up
+    fix.vel[0] = _reading(channels[_SPEED], stream, vel[0] + vx)
+    fix.vel[1] = _reading(channels[_SPEED + 1], stream, vel[1] + vy)
+    fix.vel[2] = _reading(channels[_SPEED + 2], stream, vel[2] + vz)
+
+
+@njit
+def _step(step, fleet, channels, streams, fixes, origin, field, gravity, pos, quat, vel, ang_vel,
+          acc, gyro, accel, mag, mag_new, baro_pressure, baro_temperature, baro_new, gps_t_us,
+          gps_lat, gps_lon, gps_alt, gps_vel, gps_new):
+    """One step of the whole fleet."""
+    for i in range(fleet.shape[0]):
+        vehicle, channel, q = fleet[i], channels[i], quat[i]
+        stream = streams[i, _IMU]
+        force = _specific_force(vehicle, q, ang_vel[i], acc[i], gravity)
+        for k in range(3):
+            gyro[i, k] = _reading(channel[_GYRO + k], stream, ang_vel[i, k])
+        for k in range(3):
+            accel[i, k] = _reading(channel[_ACCEL + k], stream, force[k])
+
+        period = vehicle.period[_MAG]
+        mag_new[i] = period > 0 and step % period == 0
+        if mag_new[i]:
+            body = rotate_inverse(q[0], q[1], q[2], q[3], field[0], field[1], field[2])
+            for k in range(3):
+                mag[i, k] = _reading(channel[_FIELD + k], streams[i, _MAG], body[k])
+
+        period = vehicle.period[_BARO]
+        baro_new[i] = period > 0 and step % period == 0
+        if baro_new[i]:
+            height = origin[2] + pos[i, 2]
+            pressure = atmosphere.pressure(height) + vehicle.drift * step
+            baro_pressure[i] = _reading(channel[_PRESSURE], streams[i, _BARO], pressure)
+            baro_temperature[i] = atmosphere.temperature(height)
+
+        period = vehicle.period[_GPS]
+        gps_new[i] = False
+        if period > 0:
+            if step % period == 0:
+                _take_fix(vehicle, channel, streams[i, _GPS], fixes[i, step // period % _PENDING],
+                          step * STEP_US, origin, pos[i], q, vel[i], ang_vel[i])
+            taken = step - vehicle.latency
+            if taken >= 0 and taken % period == 0:
+                fix = fixes[i, taken // period % _PENDING]
+                if fix.t_us == taken * STEP_US:
+                    gps_new[i] = True
+                    gps_t_us[i] = fix.t_us
+                    gps_lat[i], gps_lon[i], gps_alt[i] = fix.lat, fix.lon, fix.alt
+                    for k in range(3):
+                        gps_vel[i, k] = fix.vel[k]
