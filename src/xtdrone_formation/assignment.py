@@ -1,0 +1,262 @@
+"""Who flies to which slot, and on which path.
+
+Followers get slots by minimum total distance (linear_sum_assignment) and move
+together along straight lines, each a minimum-jerk motion of the same duration.
+The least separation on the way is computed before anything moves. Where it is
+too small, the next of these is tried:
+
+1. the assignment of least squared distance, which keeps all followers at least
+   1/sqrt(2) of their slots' spacing apart (Turpin, Michael and Kumar, CAPT),
+   without lines that pass near the leader, and without those that still meet;
+2. the same with the whole fleet spread out from the leader on the way, since
+   stretching a motion k times stretches every separation k times, and with
+   side steps around the leader.
+"""
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+from scipy.spatial.distance import cdist
+
+from .errors import FormationError
+from .formations import separation
+
+CLEARANCE = 1.4  # planned least separation between any two vehicles [m]
+_REPAIRS = 6  # times that lines which meet are given to others
+_SPREADS = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0)
+_PEAK_SPEED = 1.875  # of a minimum-jerk motion, in distance / duration
+_PEAK_ACCELERATION = 10.0 / math.sqrt(3.0)  # of the same, in distance / duration^2
+_BUMP_ACCELERATION = 2.0 * math.pi ** 2  # of a side step, in size / duration^2, at the same pace
+_SAMPLES = 65  # points at which a motion with side steps is checked
+
+
+def assign(current, slots, metric: str = "distance") -> np.ndarray:
+    """The slot of each follower with the least sum over the fleet.
+
+    Args:
+        current: (M, 3) where the followers are, from the leader [m].
+        slots: (M, 3) where the slots are, from the leader [m].
+        metric: "distance", or "squared" for the sum of squared distances.
+
+    Returns:
+        (M,) index into slots of each follower, a permutation.
+    """
+    cost = cdist(current, slots, "sqeuclidean" if metric == "squared" else "euclidean")
+    return linear_sum_assignment(cost)[1]
+
+
+@dataclass(frozen=True)
+class Transition:
+    """The followers' offsets from the leader as functions of time."""
+
+    start_us: int  # simulated time at which it begins [us]
+    waypoints: np.ndarray  # (W, M, 3) from the leader [m]
+    durations: tuple[float, ...]  # of the W - 1 legs [s]
+    side_steps: np.ndarray  # (W - 1, M, 3) largest departure from the straight leg [m]
+    order: np.ndarray  # (M,) slot of each follower
+    min_separation: float  # least separation on the way, the leader included [m]
+    method: str = field(default="straight")
+
+    @property
+    def goal(self) -> np.ndarray:
+        """(M, 3) offsets at the end, in the followers' order [m]."""
+        return self.waypoints[-1]
+
+    @property
+    def end_us(self) -> int:
+        """Simulated time at which the last offset is reached [us]."""
+        return self.start_us + round(sum(self.durations) * 1e6)
+
+    def at(self, t_us: int):
+        """Offsets (M, 3) [m], their velocity [m/s] and acceleration [m/s^2] at a time."""
+        t = (t_us - self.start_us) * 1e-6
+        for leg, duration in enumerate(self.durations):
+            if t < duration:
+                return self._leg(leg, max(t, 0.0), duration)
+            t -= duration
+        still = np.zeros_like(self.goal)
+        return self.goal, still, still
+
+    def _leg(self, leg, t, duration):
+        s, ds, dds = _minimum_jerk(t / duration)
+        a, b, side = self.waypoints[leg], self.waypoints[leg + 1], self.side_steps[leg]
+        line = b - a
+        angle = math.pi * s
+        bump, slope = math.sin(angle) ** 2, math.pi * math.sin(2 * angle)
+        curve = 2 * math.pi ** 2 * math.cos(2 * angle)
+        direction = line + slope * side
+        pos = a + s * line + bump * side
+        acc = (dds * direction + ds * ds * curve * side) / duration ** 2
+        return pos, ds / duration * direction, acc
+
+
+def hold(offsets, t_us: int = 0) -> Transition:
+    """A transition that stays where it is: (M, 3) offsets [m]."""
+    offsets = np.array(offsets, dtype=float).reshape(-1, 3)
+    return Transition(int(t_us), offsets[None], (), np.zeros((0,) + offsets.shape),
+                      np.arange(len(offsets)), separation(offsets), "hold")
+
+
+def plan(current, slots, t_us: int = 0, speed: float = 3.0, acceleration: float = 2.0,
+         clearance: float = CLEARANCE, floor: float = -math.inf) -> Transition:
+    """A transition in which no two vehicles come closer than the clearance.
+
+    Where the start or the goal is itself tighter than the clearance, the motion
+    is at least (almost) as wide as the tighter of the two.
+
+    Args:
+        current: (M, 3) where the followers are, from the leader [m].
+        slots: (M, 3) where they shall be [m].
+        t_us: Simulated time of the start [us].
+        speed: Largest speed on the way, relative to the leader [m/s].
+        acceleration: Largest acceleration on the way [m/s^2].
+        clearance: Least separation, the leader included [m].
+        floor: Lowest offset that is free of the ground, from the leader [m].
+
+    Returns:
+        The transition.
+
+    Raises:
+        FormationError: The two do not match, or no such motion was found.
+    """
+    current = np.asarray(current, dtype=float).reshape(-1, 3)
+    slots = np.asarray(slots, dtype=float).reshape(-1, 3)
+    if current.shape != slots.shape:
+        raise FormationError(f"{len(slots)} slots do not fit {len(current)} followers: give one "
+                             "slot for each")
+    for what, value in (("speed", speed), ("acceleration", acceleration)):
+        if not value > 0:
+            raise FormationError(f"{what} {value} of a transition is not allowed: give a positive "
+                                 "number")
+    need = min(clearance, 0.98 * separation(current), 0.98 * separation(slots))
+    best = 0.0
+    for method, order, waypoints, sides in _candidates(current, slots, need, floor):
+        least = _least_separation(waypoints, sides)
+        if least >= need - 1e-9:
+            return Transition(int(t_us), waypoints,
+                              tuple(_durations(waypoints, sides, speed, acceleration)), sides,
+                              order, least, method)
+        best = max(best, least)
+    raise FormationError(f"no transition keeps {need:.2f} m between vehicles (best {best:.2f} m): "
+                         "fly through another formation, or give wider ones")
+
+
+def _candidates(current, slots, need, floor):
+    """Motions in the order of preference: (method, order, waypoints, side steps)."""
+    order = assign(current, slots)
+    straight = np.stack([current, slots[order]])
+    yield "straight", order, straight, np.zeros((1,) + current.shape)
+    cost = _cost_around_leader(current, slots, need)
+    for _ in range(_REPAIRS):
+        order = linear_sum_assignment(cost)[1]
+        goal = slots[order]
+        yield "squared", order, np.stack([current, goal]), np.zeros((1,) + current.shape)
+        meeting = _meeting(current, goal, need)
+        cost[meeting, order[meeting]] *= 4.0
+    for spread in _SPREADS:
+        for up in (spread, 1.0):
+            stretch = np.array([spread, spread, up])
+            a, b = current * stretch, goal * stretch
+            middle = _side_steps(a, b, need)
+            legs = [a, b] if spread == 1.0 else [current, a, b, goal]
+            sides = np.zeros((len(legs) - 1,) + current.shape)
+            sides[len(sides) // 2] = middle
+            waypoints = np.stack(legs)
+            lowest = min(current[:, 2].min(), goal[:, 2].min(), floor)
+            if waypoints[:, :, 2].min() >= lowest - 1e-9 or floor == -math.inf:
+                yield f"spread {spread:g}", order, waypoints, sides
+
+
+def _cost_around_leader(current, slots, need):
+    """Squared distances (M, M), with lines that pass near the leader made very expensive."""
+    cost = cdist(current, slots, "sqeuclidean") + 1e-3
+    line = slots[None] - current[:, None]
+    length2 = np.maximum(np.einsum("ijk,ijk->ij", line, line), 1e-12)
+    along = np.clip(-np.einsum("ik,ijk->ij", current, line) / length2, 0.0, 1.0)
+    nearest = np.linalg.norm(current[:, None] + along[..., None] * line, axis=2)
+    cost[nearest < need] += cost.sum()
+    return cost
+
+
+def _meeting(current, goal, need):
+    """Followers (indices) whose straight line comes too near to that of an earlier follower."""
+    found = []
+    for i in range(len(current) - 1):
+        close = _gaps(current[i + 1:] - current[i], goal[i + 1:] - goal[i]) < need
+        found.extend(np.flatnonzero(close) + i + 1)
+    return np.unique(np.array(found, dtype=int))
+
+
+def _gaps(start, end):
+    """Least size of each vector that moves evenly from start to end, both (K, 3): (K,)."""
+    line = end - start
+    length2 = np.maximum(np.einsum("ik,ik->i", line, line), 1e-12)
+    along = np.clip(-np.einsum("ik,ik->i", start, line) / length2, 0.0, 1.0)
+    return np.linalg.norm(start + along[:, None] * line, axis=1)
+
+
+def _side_steps(a, b, need):
+    """Side steps (M, 3) that lead the lines a to b around the leader."""
+    line = b - a
+    length2 = np.maximum(np.einsum("ik,ik->i", line, line), 1e-12)
+    along = np.clip(-np.einsum("ik,ik->i", a, line) / length2, 0.0, 1.0)
+    nearest = a + along[:, None] * line
+    distance = np.linalg.norm(nearest, axis=1)
+    sides = np.zeros_like(a)
+    for i in np.flatnonzero(distance < need):
+        away = nearest[i] / distance[i] if distance[i] > 0.05 else _level_normal(line[i])
+        bump = max(math.sin(math.pi * along[i]) ** 2, 0.1)
+        sides[i] = away * (1.3 * need - distance[i]) / bump
+    return sides
+
+
+def _level_normal(line):
+    """A unit vector across a line; level, so that it leads neither down nor into a downwash."""
+    level = np.array([-line[1], line[0], 0.0])
+    size = np.linalg.norm(level)
+    return level / size if size > 1e-6 else np.array([1.0, 0.0, 0.0])
+
+
+def _least_separation(waypoints, sides):
+    """Least distance between any two vehicles over all legs, the leader (at zero) included [m]."""
+    return min(_leg_separation(a, b, side)
+               for a, b, side in zip(waypoints[:-1], waypoints[1:], sides))
+
+
+def _leg_separation(a, b, side):
+    """The same for one leg; exact for pairs of straight lines, sampled for those that bend."""
+    a, b, side = (np.vstack([np.zeros((1, 3)), x]) for x in (a, b, side))
+    bends = np.any(side, axis=1)
+    least = math.inf
+    for i in range(len(a) - 1):
+        gap = _gaps(a[i + 1:] - a[i], b[i + 1:] - b[i])
+        if bends.any():
+            gap[bends[i + 1:] | bends[i]] = math.inf
+        least = min(least, float(gap.min()))
+    if bends.any():
+        s = np.linspace(0.0, 1.0, _SAMPLES)[:, None, None]
+        path = a + s * (b - a) + np.sin(math.pi * s) ** 2 * side
+        for i in np.flatnonzero(bends):
+            gap = np.linalg.norm(path - path[:, i:i + 1], axis=2)
+            gap[:, i] = math.inf
+            least = min(least, float(gap.min()))
+    return least
+
+
+def _durations(waypoints, sides, speed, acceleration):
+    """Seconds for each leg such that no vehicle exceeds the limits."""
+    for a, b, side in zip(waypoints[:-1], waypoints[1:], sides):
+        bend = np.linalg.norm(side, axis=1)
+        reach = np.linalg.norm(b - a, axis=1)
+        longest = float((reach + math.pi * bend).max(initial=0.0))
+        force = float((_PEAK_ACCELERATION * reach + bend * (
+            math.pi * _PEAK_ACCELERATION + _BUMP_ACCELERATION * _PEAK_SPEED ** 2)).max(initial=0.0))
+        yield max(_PEAK_SPEED * longest / speed, math.sqrt(force / acceleration), 0.5)
+
+
+def _minimum_jerk(x):
+    """s, ds/dx, d2s/dx2 of the motion from 0 to 1 that starts and ends at rest."""
+    return (x ** 3 * (10 - 15 * x + 6 * x * x), 30 * x * x * (1 - x) ** 2,
+            60 * x * (1 - x) * (1 - 2 * x))

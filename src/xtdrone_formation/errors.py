@@ -1,0 +1,7 @@
+"""The error of this package."""
+
+from xtdrone_core import XtdroneError
+
+
+class FormationError(XtdroneError):
+    """A formation, transition, scheme or network that cannot be flown."""

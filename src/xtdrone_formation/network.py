@@ -1,0 +1,247 @@
+"""The communication between the vehicles: who hears whom, how late, and how much is lost.
+
+A vehicle sends one packet (a row of numbers) each period. A topology is a set
+of directed edges; each edge keeps the last packet that came through.
+"""
+
+import math
+from collections import deque
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_matrix
+from scipy.spatial import cKDTree
+
+from xtdrone_core.errors import unknown_name
+
+from .errors import FormationError
+
+PACKET = 12  # columns of a packet: position, velocity, slot, velocity of the slot
+
+TOPOLOGIES = ("star", "complete", "chain", "ring", "nearest")
+
+
+def topology(kind, offsets, neighbours: int = 3) -> np.ndarray:
+    """Who hears whom: edges (E, 2) of (receiver, sender), sorted; vehicle 0 is the leader.
+
+    Args:
+        kind: "star" (all hear the leader), "complete", "chain" (each hears the
+            one before), "ring" (a chain whose last and first hear each other
+            as well), "nearest" (each hears the nearest of those that are
+            nearer to the leader, so that no information runs in a circle), or
+            an (N, N) matrix with 1 where the row's vehicle hears the column's.
+        offsets: (N - 1, 3) slots of the followers [m].
+        neighbours: How many each vehicle hears under "nearest".
+
+    Raises:
+        FormationError: Unknown topology, a matrix of a wrong size, or a
+            follower that word of the leader never reaches.
+    """
+    n = len(offsets) + 1
+    if not isinstance(kind, str):
+        edges = _of_matrix(kind, n)
+    elif kind == "star":
+        edges = [(i, 0) for i in range(1, n)]
+    elif kind == "complete":
+        edges = [(i, j) for i in range(1, n) for j in range(n) if i != j]
+    elif kind == "chain":
+        edges = [(i, i - 1) for i in range(1, n)]
+    elif kind == "ring":
+        edges = [(i, j) for i in range(1, n) for j in {i - 1, (i + 1) % n} if j != i]
+    elif kind == "nearest":
+        edges = _nearest(offsets, neighbours)
+    else:
+        raise FormationError(unknown_name("topology", kind, TOPOLOGIES))
+    edges = np.array(sorted(edges), dtype=int).reshape(-1, 2)
+    _check_reached(edges, n)
+    return edges
+
+
+def _of_matrix(matrix, n):
+    matrix = np.asarray(matrix)
+    if matrix.shape != (n, n):
+        raise FormationError(f"a topology matrix of shape {matrix.shape} does not fit {n} "
+                             f"vehicles: give {n} rows of {n} zeros and ones")
+    return [(i, j) for i, j in np.argwhere(matrix != 0) if i != j and i != 0]
+
+
+def _nearest(offsets, neighbours):
+    points = np.vstack([np.zeros((1, 3)), offsets])
+    order = np.argsort(np.linalg.norm(points, axis=1), kind="stable")
+    edges = []
+    for rank in range(1, len(order)):
+        earlier = order[:rank]
+        distance = np.linalg.norm(points[earlier] - points[order[rank]], axis=1)
+        nearest = np.argsort(distance, kind="stable")[:neighbours]
+        edges += [(order[rank], earlier[k]) for k in nearest]
+    return edges
+
+
+def _check_reached(edges, n):
+    reached, hears = {0}, {}
+    for receiver, sender in edges:
+        hears.setdefault(int(sender), []).append(int(receiver))
+    front = [0]
+    while front:
+        front = [r for s in front for r in hears.get(s, ()) if r not in reached]
+        reached.update(front)
+    missing = sorted(set(range(n)) - reached)
+    if missing:
+        raise FormationError(f"word of the leader never reaches vehicle {missing[0]} in this "
+                             "topology: add an edge from a vehicle that hears of the leader")
+
+
+@dataclass(frozen=True)
+class Radio:
+    """What the links between vehicles do to a packet."""
+
+    delay: float = 0.0  # from sending to hearing [s]
+    loss: float = 0.0  # probability that a packet is lost, 0 to 1
+    range: float = math.inf  # beyond which nothing is heard [m]
+    seed: int = 1  # of the losses
+
+    def __post_init__(self):
+        if not (math.isfinite(self.delay) and self.delay >= 0):
+            raise FormationError(f"delay {self.delay} is not allowed: give 0 or more seconds")
+        if not 0 <= self.loss <= 1:
+            raise FormationError(f"loss {self.loss} is not allowed: give a probability, 0 to 1")
+        if not self.range > 0:
+            raise FormationError(f"range {self.range} is not allowed: give a positive number of "
+                                 "metres")
+
+
+@dataclass(slots=True)
+class Heard:
+    """The last packet on each edge, for the M followers that a Follower flies."""
+
+    to: np.ndarray  # (E,) row of the receiver, 0 to M - 1
+    sender: np.ndarray  # (E,) vehicle that sent it, 0 is the leader
+    packets: np.ndarray  # (E, P) what it said
+    age: np.ndarray  # (E,) since it was sent [s]; inf where nothing was heard yet
+    average: csr_matrix  # (M, E) mean over the edges of each receiver
+
+    @property
+    def pos(self) -> np.ndarray:
+        """(E, 3) position of the sender when it sent, world [m]."""
+        return self.packets[:, 0:3]
+
+    @property
+    def vel(self) -> np.ndarray:
+        """(E, 3) velocity of the sender when it sent, world [m/s]."""
+        return self.packets[:, 3:6]
+
+    @property
+    def slot(self) -> np.ndarray:
+        """(E, 3) the sender's slot, from the leader [m]."""
+        return self.packets[:, 6:9]
+
+    @property
+    def slot_vel(self) -> np.ndarray:
+        """(E, 3) velocity of the sender's slot, relative to the leader [m/s]."""
+        return self.packets[:, 9:12]
+
+    def mean(self, values: np.ndarray) -> np.ndarray:
+        """(M, K) mean of (E, K) values over what each receiver hears."""
+        return self.average @ values
+
+
+class Network:
+    """Carries packets along the edges of a topology."""
+
+    def __init__(self, edges, n: int, radio: Radio = Radio()):
+        """Nothing has been heard yet.
+
+        Args:
+            edges: (E, 2) receiver and sender, sorted by receiver.
+            n: Number of vehicles.
+            radio: What the links do.
+        """
+        self.radio = radio
+        self.sent = 0  # packets offered to an edge so far
+        self.lost = 0  # of these, lost or out of range
+        self.silent = np.zeros(n, dtype=np.bool_)  # vehicles that send no more
+        self._rng = np.random.default_rng(radio.seed)
+        self._on_the_way = deque()
+        self._perfect = radio.loss == 0 and math.isinf(radio.range)
+        self._n = n
+        self._views = {}  # receivers -> what does not change until the next rewiring
+        self.edges = np.zeros((0, 2), dtype=int)
+        self._packets = np.zeros((0, PACKET))
+        self._sent_us = np.zeros(0, dtype=np.int64)
+        self.rewire(edges)
+
+    def rewire(self, edges) -> None:
+        """Changes the topology; what was heard on edges that stay is kept."""
+        old = {tuple(edge): k for k, edge in enumerate(self.edges.tolist())}
+        edges = np.asarray(edges, dtype=int).reshape(-1, 2)
+        packets = np.zeros((len(edges), self._packets.shape[1]))
+        sent_us = np.full(len(edges), -1, dtype=np.int64)
+        for k, edge in enumerate(edges.tolist()):
+            if tuple(edge) in old:
+                packets[k] = self._packets[old[tuple(edge)]]
+                sent_us[k] = self._sent_us[old[tuple(edge)]]
+        self.edges, self._packets, self._sent_us = edges, packets, sent_us
+        self._views.clear()
+
+    def exchange(self, t_us: int, packets: np.ndarray) -> None:
+        """Sends one packet of each vehicle and delivers what has arrived by now.
+
+        Args:
+            t_us: Simulated time [us].
+            packets: (N, P); the first three columns are the position.
+        """
+        if packets.shape[1] != self._packets.shape[1]:
+            self._packets = np.zeros((len(self.edges), packets.shape[1]))
+        self._on_the_way.append((t_us, packets.copy(), self.silent.copy()))
+        arrived = t_us - round(self.radio.delay * 1e6)
+        while self._on_the_way and self._on_the_way[0][0] <= arrived:
+            self._deliver(*self._on_the_way.popleft())
+
+    def _deliver(self, sent_us, packets, silent):
+        sender = self.edges[:, 1]
+        if self._perfect and not silent.any():
+            self._packets = packets[sender]
+            self._sent_us[:] = sent_us
+            self.sent += len(sender)
+            return
+        speaks = ~silent[sender]
+        through = speaks & (self._rng.random(len(sender)) >= self.radio.loss)
+        if math.isfinite(self.radio.range):
+            gap = packets[sender, :3] - packets[self.edges[:, 0], :3]
+            through &= np.einsum("ik,ik->i", gap, gap) <= self.radio.range ** 2
+        self._packets[through] = packets[sender[through]]
+        self._sent_us[through] = sent_us
+        self.sent += int(speaks.sum())
+        self.lost += int(speaks.sum() - through.sum())
+
+    def heard(self, t_us: int, receivers) -> Heard:
+        """What the vehicles `receivers` (a sorted array of indices) have heard by now."""
+        key = receivers.tobytes()
+        if key not in self._views:
+            self._views[key] = self._view(receivers)
+        mine, to, sender, average = self._views[key]
+        sent_us = self._sent_us[mine]
+        age = np.where(sent_us < 0, np.inf, (t_us - sent_us) * 1e-6)
+        return Heard(to, sender, self._packets[mine], age, average)
+
+    def _view(self, receivers):
+        row = np.full(self._n, -1)
+        row[receivers] = np.arange(len(receivers))
+        to = row[self.edges[:, 0]]
+        mine = np.flatnonzero(to >= 0)
+        to = to[mine]
+        count = np.bincount(to, minlength=len(receivers))
+        average = csr_matrix((1.0 / count[to], (to, np.arange(len(to)))),
+                             shape=(len(receivers), len(to)))
+        return mine, to, self.edges[mine, 1], average
+
+
+def separation_pairs(pos: np.ndarray, radius: float) -> np.ndarray:
+    """Pairs (K, 2) of vehicles nearer than a radius, sorted, so that sums are reproducible."""
+    if len(pos) <= 150:
+        square = np.einsum("ik,ik->i", pos, pos)
+        gap2 = square[:, None] + square - 2.0 * (pos @ pos.T)
+        near = np.argwhere(gap2 < radius * radius)
+        return near[near[:, 0] < near[:, 1]]
+    pairs = cKDTree(pos).query_pairs(radius, output_type="ndarray")
+    return pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
