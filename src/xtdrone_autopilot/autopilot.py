@@ -1,0 +1,194 @@
+"""The embedded autopilot: a PX4-compatible flight stack for a whole fleet, in process."""
+
+import numpy as np
+
+from xtdrone_core.modes import Mode
+from xtdrone_core.state import ARM, DISARM, KEEP, Estimates, SensorBatch, SetPoints
+from xtdrone_core.vehicle import FleetModel
+
+from . import parameters
+from .attitude_control import AttitudeControl
+from .battery import Battery
+from .commander import Commander
+from .estimator import Ekf
+from .mavlink_dialect import mavlink
+from .mavlink_links import TICK_US, Links
+from .mavlink_messages import Messages
+from .mavlink_streams import Streams
+from .navigator import Navigator
+from .pilot import TRAJECTORY, new_pilots
+from .position_control import PositionControl
+from .rate_control import RateControl
+
+TEXT_CHUNK = 50  # characters of one STATUSTEXT
+PARAMETERS_PER_TICK = 10  # of a list that a ground station asked for
+READY_PERIOD_US = 100_000  # of looking at the arming checks [us]
+MAV_TYPE_OF_ROTORS = {3: mavlink.MAV_TYPE_TRICOPTER, 4: mavlink.MAV_TYPE_QUADROTOR,
+                      6: mavlink.MAV_TYPE_HEXAROTOR, 8: mavlink.MAV_TYPE_OCTOROTOR}
+
+
+class EmbeddedAutopilot:
+    """Estimator, control loops, modes and MAVLink links of N vehicles.
+
+    Implements xtdrone_core.protocols.Autopilot. It sees sensor readings only.
+    """
+
+    def __init__(self, fleet: FleetModel, origin, magnetic_field, links: bool = True,
+                 on_text=None):
+        """Starts the flight stack of a fleet.
+
+        Args:
+            fleet: The vehicles.
+            origin: Latitude, longitude [rad] and height [m] of the world's origin.
+            magnetic_field: (3,) field at the origin, ENU [T], for heading.
+            links: Whether to open the MAVLink ports.
+            on_text: Called with (vehicle, severity, text) for each STATUSTEXT.
+
+        Raises:
+            AutopilotError: A port is in use.
+        """
+        n = fleet.n
+        self.t_us = 0
+        self.origin = tuple(origin)
+        self.parameters = parameters.ParameterStore(n)
+        rotors = fleet.rotor_mask.sum(axis=1)
+        self.parameters.values["MAV_TYPE"] = [
+            MAV_TYPE_OF_ROTORS.get(r, mavlink.MAV_TYPE_QUADROTOR) for r in rotors.tolist()]
+        self.pilots = new_pilots(n)
+        self.battery = Battery(n, self.parameters)
+        self.sensors = SensorBatch.empty(n)
+        self.estimator = Ekf(n, origin, magnetic_field)
+        self.navigator = Navigator()
+        self.position_control = PositionControl()
+        self.attitude_control = AttitudeControl()
+        self.rate_control = RateControl(fleet)
+        self.rate_control.describe(self.pilots)
+        self.commander = Commander(self, self.say)
+        self.commands = np.zeros(fleet.rotor_mask.shape)
+        self._on_text = on_text
+        self._text_id = 0
+        self._said_once = set()
+        self._parameter_queue = []  # (link, name) still to be sent
+        self._links = Links(n, Streams(self)) if links else None
+        self._messages = Messages(self, self._links) if links else None
+
+    def step(self, t_us: int, sensors: SensorBatch) -> np.ndarray:
+        """One lockstep step: readings at t_us in, rotor commands (N, R) in 0..1 out."""
+        dt = (t_us - self.t_us) * 1e-6
+        self.t_us = t_us
+        self.sensors = sensors
+        self.estimator.step(sensors)
+        if self._links is not None:
+            self._links.receive(t_us, self._messages.handle)
+        p, values = self.pilots, self.parameters.values
+        if self.navigator.step(t_us, p, values, self.estimator, sensors, dt):
+            self.commander.handle_events(t_us)
+        self.position_control.step(p, values, self.estimator, dt)
+        self.attitude_control.step(p, values, self.estimator, dt)
+        self.rate_control.step(p, values, self.estimator, dt, self.commands)
+        if t_us % READY_PERIOD_US == 0:
+            self._look_at_checks(t_us)
+        if self._links is not None and t_us % TICK_US == 0:
+            self._links.stream(t_us)
+            self._send_queued_parameters()
+        return self.commands
+
+    def estimates(self) -> Estimates:
+        """What the autopilot believes now; the arrays are its own, not copies."""
+        e, p = self.estimator, self.pilots
+        return Estimates(self.t_us, e.pos, e.quat, e.vel, e.ang_vel, p["armed"], p["landed"],
+                         p["mode"], p["ready"])
+
+    def apply(self, set_points: SetPoints) -> None:
+        """Takes an Agent's set-points as OFFBOARD ones, and its wishes to arm and change mode."""
+        s, p = set_points, self.pilots
+        given = np.isfinite(s.pos).any(axis=1) | np.isfinite(s.vel).any(axis=1)
+        given |= np.isfinite(s.acc).any(axis=1)
+        for name in ("pos", "vel", "acc", "yaw", "yaw_rate"):
+            p[f"offboard_{name}"][given] = getattr(s, name)[given]
+        p["offboard_kind"][given] = TRAJECTORY
+        p["offboard_t"][given] = self.t_us
+        for i in np.flatnonzero(s.mode != KEEP):
+            self.commander.set_mode(int(i), Mode(s.mode[i]), self.t_us)
+        for i in np.flatnonzero(s.arm == ARM):
+            self.commander.arm(int(i), self.t_us)
+        for i in np.flatnonzero(s.arm == DISARM):
+            self.commander.disarm(int(i))
+
+    def close(self) -> None:
+        """Closes the MAVLink links."""
+        if self._links is not None:
+            self._links.close()
+
+    # For the MAVLink side -------------------------------------------------------------------
+
+    def set_trajectory(self, i: int, pos, vel, acc, yaw: float, yaw_rate: float) -> None:
+        """An offboard trajectory set-point of vehicle i, world ENU, NaN = not controlled."""
+        v = self.pilots[i]
+        v["offboard_pos"], v["offboard_vel"], v["offboard_acc"] = pos, vel, acc
+        v["offboard_yaw"], v["offboard_yaw_rate"] = yaw, yaw_rate
+        v["offboard_kind"] = TRAJECTORY
+        v["offboard_t"] = self.t_us
+
+    def reposition(self, i: int, target, yaw: float, speed: float) -> None:
+        """A new place (3,) [m] to hold in AUTO.LOITER; NaN keeps what it has."""
+        v = self.pilots[i]
+        if v["phase"] == -1:  # the mode has just begun and would forget the target
+            v["smooth_pos"], v["smooth_vel"] = self.estimator.pos[i], self.estimator.vel[i]
+            v["smooth_acc"] = 0.0
+            v["target"] = self.estimator.pos[i]
+            v["target_yaw"] = self.estimator.yaw(i)
+            v["climb"] = np.nan
+            v["phase"] = 0
+        v["target"] = np.where(np.isfinite(target), target, v["target"])
+        if np.isfinite(yaw):
+            v["target_yaw"] = yaw
+        v["target_speed"] = speed if np.isfinite(speed) and speed > 0 else np.nan
+
+    def thrust_normalised(self) -> np.ndarray:
+        """(N,) collective set-point as the common rotor command 0..1 that gives it."""
+        c, b, a = self.pilots["thrust_poly"].T
+        c = np.minimum(c - self.pilots["sp_thrust"], 0.0)
+        return np.minimum((-b + np.sqrt(b * b - 4 * a * c)) / (2 * a), 1.0)
+
+    def say(self, i: int, severity: int, text: str) -> None:
+        """Sends a STATUSTEXT from vehicle i, in chunks where it is long."""
+        if self._on_text is not None:
+            self._on_text(i, severity, text)
+        if self._links is None:
+            return
+        data = text.encode("ascii", "replace")
+        self._text_id = self._text_id % 65535 + 1
+        chunks = [data[k:k + TEXT_CHUNK] for k in range(0, len(data), TEXT_CHUNK)]
+        for k, chunk in enumerate(chunks):
+            self._links.broadcast(i, mavlink.MAVLink_statustext_message(
+                severity, chunk, self._text_id if len(chunks) > 1 else 0, k))
+
+    def say_once(self, i: int, text: str) -> None:
+        """A warning that is sent only the first time."""
+        if (i, text) not in self._said_once:
+            self._said_once.add((i, text))
+            self.say(i, mavlink.MAV_SEVERITY_WARNING, text)
+
+    def send_parameters(self, link) -> None:
+        """Queues every parameter for a ground station."""
+        self._parameter_queue = [item for item in self._parameter_queue if item[0] is not link]
+        self._parameter_queue += [(link, name) for name in parameters.table()]
+
+    def _send_queued_parameters(self):
+        for _ in range(min(PARAMETERS_PER_TICK, len(self._parameter_queue))):
+            self._messages.send_parameter(*self._parameter_queue.pop(0))
+
+    def _look_at_checks(self, t_us):
+        p = self.pilots
+        self.battery.step(p["armed"], READY_PERIOD_US * 1e-6)
+        least = self.parameters.values["COM_ARM_BAT_MIN"]
+        p["ready"] = self.estimator.ready & (self.battery.level >= least)
+        first = p["ready"] & ~p["home_set"]
+        if first.any():
+            p["home"][first] = self.estimator.pos[first]
+            for i in np.flatnonzero(first):
+                p["home_yaw"][i] = self.estimator.yaw(i)
+            p["home_set"] |= first
+        if self._links is not None and t_us % 10_000_000 == 0:
+            self._links.forget_silent_peers(t_us)

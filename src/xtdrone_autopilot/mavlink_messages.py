@@ -1,0 +1,355 @@
+"""What the flight stack does with each MAVLink message that comes in.
+
+A message is obeyed only if it is for this vehicle and its numbers are finite
+where they must be. Units and frames become ours here.
+"""
+
+import math
+
+import numpy as np
+
+from xtdrone_core.frames import enu_ned, flu_frd, quat_enu_ned, yaw_enu_ned
+from xtdrone_core.modes import Mode, from_custom_mode
+from xtdrone_dynamics.geodesy import to_local_array
+
+from . import parameters
+from .commander import ACCEPTED, DENIED, REJECTED, Answer
+from .errors import AutopilotError
+from .mavlink_dialect import mavlink
+from .pilot import ATTITUDE, RATES, TRAJECTORY
+
+UNSUPPORTED = mavlink.MAV_RESULT_UNSUPPORTED
+FORCE = 21196  # param2 of arm and disarm commands: no checks
+_HOVER = 0.5  # middle of the throttle stick of MANUAL_CONTROL
+
+
+class Messages:
+    """Handles the messages of a fleet; `handle` is called for each."""
+
+    def __init__(self, autopilot, links):
+        self._a = autopilot
+        self._links = links
+        self._handlers = {
+            "COMMAND_LONG": self._command_long, "COMMAND_INT": self._command_int,
+            "SET_MODE": self._set_mode,
+            "SET_POSITION_TARGET_LOCAL_NED": self._position_target,
+            "SET_POSITION_TARGET_GLOBAL_INT": self._global_target,
+            "SET_ATTITUDE_TARGET": self._attitude_target,
+            "MANUAL_CONTROL": self._manual_control,
+            "PARAM_REQUEST_LIST": self._param_list, "PARAM_REQUEST_READ": self._param_read,
+            "PARAM_SET": self._param_set,
+            "MISSION_REQUEST_LIST": self._mission_list, "MISSION_COUNT": self._mission_count,
+            "TIMESYNC": self._timesync, "PING": self._ping,
+        }
+        self._commands = {
+            mavlink.MAV_CMD_COMPONENT_ARM_DISARM: self._arm_disarm,
+            mavlink.MAV_CMD_DO_SET_MODE: self._do_set_mode,
+            mavlink.MAV_CMD_NAV_TAKEOFF: self._nav_takeoff,
+            mavlink.MAV_CMD_NAV_LAND: lambda link, p: self._mode(link, Mode.LAND),
+            mavlink.MAV_CMD_NAV_RETURN_TO_LAUNCH: lambda link, p: self._mode(link, Mode.RTL),
+            mavlink.MAV_CMD_NAV_LOITER_UNLIM: lambda link, p: self._mode(link, Mode.LOITER),
+            mavlink.MAV_CMD_DO_REPOSITION: self._do_reposition,
+            mavlink.MAV_CMD_DO_CHANGE_SPEED: self._do_change_speed,
+            mavlink.MAV_CMD_DO_SET_HOME: self._do_set_home,
+            mavlink.MAV_CMD_SET_MESSAGE_INTERVAL: self._set_message_interval,
+            mavlink.MAV_CMD_GET_MESSAGE_INTERVAL: self._get_message_interval,
+            mavlink.MAV_CMD_REQUEST_MESSAGE: self._request_message,
+            mavlink.MAV_CMD_REQUEST_AUTOPILOT_CAPABILITIES:
+                lambda link, p: self._request(link, "AUTOPILOT_VERSION"),
+            mavlink.MAV_CMD_GET_HOME_POSITION: lambda link, p: self._request(link, "HOME_POSITION"),
+        }
+
+    def handle(self, link, message) -> None:
+        """Obeys one message that came in on a link, if it is meant for its vehicle."""
+        if getattr(message, "target_system", 0) not in (0, link.vehicle + 1):
+            return
+        if getattr(message, "target_component", 0) not in (0, 1):
+            return
+        handler = self._handlers.get(message.get_type())
+        if handler is not None:
+            handler(link, message)
+
+    # Commands -------------------------------------------------------------------------------
+
+    def _command_long(self, link, message):
+        p = [getattr(message, f"param{k}") for k in range(1, 8)]
+        self._run_command(link, message, p)
+
+    def _command_int(self, link, message):
+        p = [message.param1, message.param2, message.param3, message.param4,
+             message.x, message.y, message.z]
+        if message.frame in (mavlink.MAV_FRAME_GLOBAL, mavlink.MAV_FRAME_GLOBAL_INT,
+                             mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT,
+                             mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT_INT):
+            p[4], p[5] = message.x * 1e-7, message.y * 1e-7
+            if message.x == 0x7FFFFFFF:
+                p[4] = math.nan
+            if message.y == 0x7FFFFFFF:
+                p[5] = math.nan
+        self._run_command(link, message, p)
+
+    def _run_command(self, link, message, p):
+        handler = self._commands.get(message.command)
+        if handler is None:
+            name = mavlink.enums["MAV_CMD"].get(message.command)
+            answer = Answer(UNSUPPORTED, f"command {name.name if name else message.command} is "
+                                         "not supported")
+        else:
+            answer = handler(link, p)
+        if answer.reason and answer.result in (UNSUPPORTED, DENIED):
+            self._a.say(link.vehicle, mavlink.MAV_SEVERITY_WARNING, answer.reason)
+        self._links.reply(link, mavlink.MAVLink_command_ack_message(
+            message.command, answer.result, 255, 0, message.get_srcSystem(),
+            message.get_srcComponent()))
+
+    def _arm_disarm(self, link, p):
+        if p[0] not in (0.0, 1.0):
+            return Answer(DENIED, f"arm value {p[0]:g} is not allowed: 1 arms, 0 disarms")
+        force = p[1] == FORCE
+        if p[0] == 1.0:
+            return self._a.commander.arm(link.vehicle, self._a.t_us, force)
+        return self._a.commander.disarm(link.vehicle, force, "by command")
+
+    def _do_set_mode(self, link, p):
+        if not all(map(math.isfinite, p[:3])) or not int(p[0]) & 1:
+            return Answer(DENIED, "DO_SET_MODE needs PX4's custom mode: param1 = 1, param2 = main "
+                                  "mode, param3 = sub mode")
+        return self._custom_mode(link, int(p[1]), int(p[2]))
+
+    def _set_mode(self, link, message):
+        if message.base_mode & mavlink.MAV_MODE_FLAG_CUSTOM_MODE_ENABLED:
+            number = message.custom_mode
+            self._custom_mode(link, number >> 16 & 0xFF, number >> 24 & 0xFF)
+
+    def _custom_mode(self, link, main, sub):
+        if not (0 <= main <= 255 and 0 <= sub <= 255):
+            return Answer(DENIED, f"there is no mode {main}, {sub}")
+        mode = from_custom_mode(main << 16 | sub << 24)
+        if mode is None:
+            return Answer(DENIED, f"there is no mode {main}, {sub}")
+        return self._mode(link, mode)
+
+    def _mode(self, link, mode):
+        return self._a.commander.set_mode(link.vehicle, mode, self._a.t_us)
+
+    def _nav_takeoff(self, link, p):
+        return self._a.commander.take_off(link.vehicle, p[6], self._a.t_us)
+
+    def _do_reposition(self, link, p):
+        i = link.vehicle
+        target = np.full(3, math.nan)
+        if math.isfinite(p[4]) and math.isfinite(p[5]):
+            if not (abs(p[4]) <= 90.0 and abs(p[5]) <= 180.0):
+                return Answer(DENIED, f"no place at latitude {p[4]:g}, longitude {p[5]:g}")
+            geo = [[math.radians(p[4]), math.radians(p[5]), 0.0]]
+            target[:2] = to_local_array(geo, *self._a.origin)[0, :2]
+        if math.isfinite(p[6]):
+            target[2] = p[6] - self._a.origin[2]
+        yaw = yaw_enu_ned(p[3]) if math.isfinite(p[3]) else math.nan
+        return self._a.commander.reposition(i, target, yaw, p[0], self._a.t_us)
+
+    def _do_change_speed(self, link, p):
+        if not (math.isfinite(p[1]) and p[1] > 0.0):
+            return Answer(DENIED, f"speed {p[1]:g} m/s is not allowed: give more than 0")
+        self._a.pilots[link.vehicle]["target_speed"] = p[1]
+        return Answer(ACCEPTED)
+
+    def _do_set_home(self, link, p):
+        v = self._a.pilots[link.vehicle]
+        if p[0] == 1.0:
+            v["home"] = self._a.estimator.pos[link.vehicle]
+        elif all(map(math.isfinite, p[4:7])) and abs(p[4]) <= 90 and abs(p[5]) <= 180:
+            geo = [[math.radians(p[4]), math.radians(p[5]), p[6]]]
+            v["home"] = to_local_array(geo, *self._a.origin)[0]
+        else:
+            return Answer(DENIED, "home needs latitude, longitude and height, or param1 = 1 for "
+                                  "the present place")
+        v["home_set"] = True
+        return Answer(ACCEPTED)
+
+    def _stream_of(self, number):
+        return self._links.message_name(number), Answer(UNSUPPORTED, f"message {number:g} is not one of the streams")
+
+    def _set_message_interval(self, link, p):
+        name, unknown = self._stream_of(p[0])
+        if name is None:
+            return unknown
+        if not math.isfinite(p[1]) or p[1] < -1:
+            return Answer(DENIED, f"interval {p[1]:g} us is not allowed: -1 stops, 0 is the "
+                                  "default, more is a period")
+        self._links.set_interval(link, name, int(p[1]))
+        return Answer(ACCEPTED)
+
+    def _get_message_interval(self, link, p):
+        name, unknown = self._stream_of(p[0])
+        if name is None:
+            return unknown
+        interval = self._links.get_interval(link, name)
+        self._links.reply(link, mavlink.MAVLink_message_interval_message(
+            int(p[0]), interval or -1))
+        return Answer(ACCEPTED)
+
+    def _request_message(self, link, p):
+        name, unknown = self._stream_of(p[0])
+        return self._request(link, name) if name else unknown
+
+    def _request(self, link, name):
+        self._links.request(link, name, self._a.t_us)
+        return Answer(ACCEPTED)
+
+    # Set-points -----------------------------------------------------------------------------
+
+    def _position_target(self, link, m):
+        frame = m.coordinate_frame
+        mask = m.type_mask
+        pos = self._masked((m.x, m.y, m.z), mask, 0)
+        vel = self._masked((m.vx, m.vy, m.vz), mask, 3)
+        acc = self._masked((m.afx, m.afy, m.afz), mask, 6)
+        yaw = math.nan if mask & 1024 else m.yaw
+        yaw_rate = math.nan if mask & 2048 else m.yaw_rate
+        if any(x is None for x in (pos, vel, acc)) or math.isinf(yaw) or math.isinf(yaw_rate):
+            return
+        i = link.vehicle
+        here, heading = self._a.estimator.pos[i], self._a.estimator.yaw(i)
+        if frame == mavlink.MAV_FRAME_LOCAL_NED:
+            pos, vel, acc = enu_ned(pos), enu_ned(vel), enu_ned(acc)
+            yaw = yaw_enu_ned(yaw)
+        elif frame == mavlink.MAV_FRAME_LOCAL_OFFSET_NED:
+            pos, vel, acc = here + enu_ned(pos), enu_ned(vel), enu_ned(acc)
+            yaw = yaw_enu_ned(yaw)
+        elif frame in (mavlink.MAV_FRAME_BODY_NED, mavlink.MAV_FRAME_BODY_OFFSET_NED):
+            pos, vel, acc = (_turn(flu_frd(x), heading) for x in (pos, vel, acc))
+            pos = here + pos
+            yaw = heading - yaw
+        else:
+            self._a.say_once(i, f"Set-point ignored: coordinate frame {frame} is not supported, "
+                                "use 1 (local), 7 (local offset), 8 or 9 (body)")
+            return
+        self._a.set_trajectory(i, pos, vel, acc, yaw, -yaw_rate)
+
+    def _global_target(self, link, m):
+        mask = m.type_mask
+        vel = self._masked((m.vx, m.vy, m.vz), mask, 3)
+        acc = self._masked((m.afx, m.afy, m.afz), mask, 6)
+        if vel is None or acc is None or not math.isfinite(m.alt):
+            return
+        pos = np.full(3, math.nan)
+        if not mask & 3:
+            lat, lon = math.radians(m.lat_int * 1e-7), math.radians(m.lon_int * 1e-7)
+            if abs(lat) > math.pi / 2 or abs(lon) > math.pi:
+                return
+            pos[:2] = to_local_array([[lat, lon, 0.0]], *self._a.origin)[0, :2]
+        if not mask & 4:
+            relative = m.coordinate_frame in (mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT,
+                                              mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT_INT)
+            base = self._a.pilots[link.vehicle]["home"][2] if relative else -self._a.origin[2]
+            pos[2] = base + m.alt
+        yaw = math.nan if mask & 1024 else yaw_enu_ned(m.yaw)
+        yaw_rate = math.nan if mask & 2048 else -m.yaw_rate
+        self._a.set_trajectory(link.vehicle, pos, enu_ned(vel), enu_ned(acc), yaw, yaw_rate)
+
+    @staticmethod
+    def _masked(values, mask, first_bit):
+        """The three values with NaN where the mask says ignore; None where one is infinite."""
+        out = np.array([math.nan if mask >> (first_bit + k) & 1 else x
+                        for k, x in enumerate(values)])
+        return None if np.isinf(out).any() else out
+
+    def _attitude_target(self, link, m):
+        v = self._a.pilots[link.vehicle]
+        rates = flu_frd((m.body_roll_rate, m.body_pitch_rate, m.body_yaw_rate))
+        if not math.isfinite(m.thrust) or m.type_mask & 64:
+            return
+        if m.type_mask & 128:
+            if not np.isfinite(rates).all():
+                return
+            v["offboard_rates"] = np.where([m.type_mask & 1, m.type_mask & 2, m.type_mask & 4],
+                                           0.0, rates)
+            v["offboard_kind"] = RATES
+        else:
+            quat = np.array([m.q[1], m.q[2], m.q[3], m.q[0]])
+            norm = np.linalg.norm(quat)
+            if not np.isfinite(norm) or norm < 0.1:
+                return
+            v["offboard_quat"] = quat_enu_ned(quat / norm)
+            v["offboard_kind"] = ATTITUDE
+        v["offboard_thrust"] = min(max(m.thrust, 0.0), 1.0)
+        v["offboard_t"] = self._a.t_us
+
+    def _manual_control(self, link, m):
+        if m.target != link.vehicle + 1:
+            return
+        v = self._a.pilots[link.vehicle]
+        sticks = (m.x, m.y, m.r)
+        if any(abs(s) > 1000 for s in sticks) or not 0 <= m.z <= 1000:
+            return
+        v["stick_forward"], v["stick_right"], v["stick_clockwise"] = (s / 1000 for s in sticks)
+        v["stick_up"] = (m.z / 1000 - _HOVER) / _HOVER
+        v["stick_t"] = self._a.t_us
+
+    # Parameters -----------------------------------------------------------------------------
+
+    def _param_list(self, link, message):
+        self._a.send_parameters(link)
+
+    def _param_read(self, link, message):
+        names = list(parameters.table())
+        index = message.param_index
+        name = message.param_id if index < 0 else (names[index] if index < len(names) else "")
+        if name in parameters.table():
+            self.send_parameter(link, name)
+
+    def _param_set(self, link, message):
+        p = parameters.table().get(message.param_id)
+        if p is None:
+            self._a.say(link.vehicle, mavlink.MAV_SEVERITY_WARNING,
+                        f"there is no parameter {message.param_id}")
+            return
+        value = message.param_value
+        if p.type is int and message.param_type == mavlink.MAV_PARAM_TYPE_INT32:
+            value = np.float32(value).view(np.int32).item()  # PX4 sends integers bytewise
+        try:
+            self._a.parameters.set(link.vehicle, p.name, value)
+        except AutopilotError as error:
+            self._a.say(link.vehicle, mavlink.MAV_SEVERITY_WARNING, str(error))
+        self.send_parameter(link, p.name)
+
+    def send_parameter(self, link, name: str) -> None:
+        """PARAM_VALUE of one parameter, integers bytewise as PX4 does."""
+        p = parameters.table()[name]
+        value = self._a.parameters.get(link.vehicle, name)
+        kind = mavlink.MAV_PARAM_TYPE_REAL32
+        if p.type is int:
+            value = np.int32(value).view(np.float32).item()
+            kind = mavlink.MAV_PARAM_TYPE_INT32
+        names = list(parameters.table())
+        self._links.reply(link, mavlink.MAVLink_param_value_message(
+            name.encode(), value, kind, len(names), names.index(name)))
+
+    # The rest -------------------------------------------------------------------------------
+
+    def _mission_list(self, link, message):
+        self._links.reply(link, mavlink.MAVLink_mission_count_message(
+            message.get_srcSystem(), message.get_srcComponent(), 0, message.mission_type))
+
+    def _mission_count(self, link, message):
+        self._links.reply(link, mavlink.MAVLink_mission_ack_message(
+            message.get_srcSystem(), message.get_srcComponent(),
+            mavlink.MAV_MISSION_ACCEPTED if message.count == 0 else mavlink.MAV_MISSION_UNSUPPORTED,
+            message.mission_type))
+
+    def _timesync(self, link, message):
+        if message.tc1 == 0:
+            self._links.reply(link, mavlink.MAVLink_timesync_message(
+                self._a.t_us * 1000, message.ts1))
+
+    def _ping(self, link, message):
+        if message.target_system == 0:
+            self._links.reply(link, mavlink.MAVLink_ping_message(
+                self._a.t_us, message.seq, message.get_srcSystem(), message.get_srcComponent()))
+
+
+def _turn(vec, yaw):
+    """A vector (3,) of the heading frame in the world."""
+    c, s = math.cos(yaw), math.sin(yaw)
+    return np.array([c * vec[0] - s * vec[1], s * vec[0] + c * vec[1], vec[2]])
