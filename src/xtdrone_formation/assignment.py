@@ -20,6 +20,8 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
+from xtdrone_core.flight_agent import minimum_jerk
+
 from .errors import FormationError
 from .formations import separation
 
@@ -80,7 +82,7 @@ class Transition:
         return self.goal, still, still
 
     def _leg(self, leg, t, duration):
-        s, ds, dds = _minimum_jerk(t / duration)
+        s, ds, dds = minimum_jerk(t / duration)
         a, b, side = self.waypoints[leg], self.waypoints[leg + 1], self.side_steps[leg]
         line = b - a
         angle = math.pi * s
@@ -254,9 +256,3 @@ def _durations(waypoints, sides, speed, acceleration):
         force = float((_PEAK_ACCELERATION * reach + bend * (
             math.pi * _PEAK_ACCELERATION + _BUMP_ACCELERATION * _PEAK_SPEED ** 2)).max(initial=0.0))
         yield max(_PEAK_SPEED * longest / speed, math.sqrt(force / acceleration), 0.5)
-
-
-def _minimum_jerk(x):
-    """s, ds/dx, d2s/dx2 of the motion from 0 to 1 that starts and ends at rest."""
-    return (x ** 3 * (10 - 15 * x + 6 * x * x), 30 * x * x * (1 - x) ** 2,
-            60 * x * (1 - x) * (1 - 2 * x))

@@ -1,0 +1,181 @@
+"""What every flying Agent has in common: wait, arm, climb, fly, come down, land."""
+
+import math
+
+import numpy as np
+
+from .errors import XtdroneError
+from .modes import Mode
+from .state import ARM, KEEP, Estimates, SetPoints
+
+PERIOD_US = 20_000  # of set-points [us]
+_RETRY_US = 500_000  # after which a mode or arming that was not taken is asked for again [us]
+_STREAM_US = 1_000_000  # set-points before OFFBOARD, as PX4 demands [us]
+_PEAK_SPEED = 1.875  # of a minimum-jerk motion, in distance / duration
+
+
+def minimum_jerk(x: float):
+    """s, ds/dx, d2s/dx2 of the smooth motion from 0 to 1 that starts and ends at rest."""
+    x = min(max(x, 0.0), 1.0)
+    return (x ** 3 * (10 - 15 * x + 6 * x * x), 30 * x * x * (1 - x) ** 2,
+            60 * x * (1 - x) * (1 - 2 * x))
+
+
+class FlightAgent:
+    """An Agent that takes a whole fleet up in OFFBOARD and lands it again.
+
+    Inherit and write begin(), which is called once at the height, and fly(),
+    which fills the set-points each 20 ms until it returns True.
+
+    on_event(t_us, name, **values) hears of: armed, airborne, land, landed,
+    and what the inheriting class adds.
+    """
+
+    def __init__(self, n: int, height: float, climb_speed: float = 2.0, land_from: float = 2.0,
+                 time_out: float = 60.0, on_event=None):
+        """An agent on the ground.
+
+        Args:
+            n: Number of vehicles.
+            height: To climb to, above each vehicle's start [m].
+            climb_speed: Largest speed up and down [m/s].
+            land_from: Height above the start down to which OFFBOARD leads
+                before the landing mode takes over [m].
+            time_out: For being ready, and for landing [s].
+            on_event: Called with what happens; None: nobody listens.
+
+        Raises:
+            XtdroneError: A number that makes no sense.
+        """
+        for what, value in (("height", height), ("climb_speed", climb_speed),
+                            ("time_out", time_out)):
+            if not (math.isfinite(value) and value > 0):
+                raise XtdroneError(f"{what} {value} of a flight is not allowed: give a positive "
+                                   "number")
+        self.n, self.height = n, height
+        self.done = False
+        self.pads = None  # (N, 3) where the vehicles stood when ready [m]
+        self._climb_speed, self._land_from = climb_speed, land_from
+        self._time_out_us = round(time_out * 1e6)
+        self._on_event = on_event or (lambda t_us, name, **values: None)
+        self._out = SetPoints.empty(n)
+        self._phase, self._phase_us = self._wait, None
+        self._next_us, self._asked_us = 0, -_RETRY_US
+        self._yaw = None
+        self._from = None  # (N, 3) start of a climb or descent
+
+    def begin(self, t_us: int, estimates: Estimates) -> None:
+        """The fleet is at its height; called once, before fly()."""
+
+    def fly(self, t_us: int, estimates: Estimates, out: SetPoints) -> bool:
+        """Fills pos, vel and acc of `out` (all NaN on entry); True ends the flight."""
+        raise NotImplementedError
+
+    def event(self, t_us: int, name: str, **values) -> None:
+        """Tells the listener."""
+        self._on_event(t_us, name, **values)
+
+    def step(self, t_us: int, estimates: Estimates) -> SetPoints:
+        """Set-points of the fleet; between two periods those of the last one, without requests.
+
+        Raises:
+            XtdroneError: The fleet does not get ready, armed or down in time.
+        """
+        out = self._out
+        if t_us < self._next_us or self.done:
+            out.mode.fill(KEEP)
+            out.arm.fill(KEEP)
+            return out
+        self._next_us = t_us + PERIOD_US
+        if self._phase_us is None:
+            self._phase_us = t_us
+        out.clear()
+        if self._yaw is not None:
+            out.yaw[:] = self._yaw
+        self._phase(t_us, estimates, out)
+        return out
+
+    def _enter(self, phase, t_us):
+        self._phase, self._phase_us = phase, t_us
+        self._asked_us = t_us - _RETRY_US
+
+    def _late(self, t_us, vehicles, what, advice):
+        if t_us - self._phase_us > self._time_out_us:
+            which = ", ".join(map(str, np.flatnonzero(vehicles)[:5]))
+            raise XtdroneError(f"vehicle {which} is not {what} after "
+                               f"{self._time_out_us / 1e6:g} s of simulated time: {advice}")
+
+    def _wait(self, t_us, estimates, out):
+        if estimates.ready.all():
+            self.pads = estimates.pos.copy()
+            x, y, z, w = estimates.quat.T
+            self._yaw = np.arctan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z))
+            self._enter(self._stream, t_us)
+        else:
+            self._late(t_us, ~estimates.ready, "ready to arm", "see its arming checks in console/")
+
+    def _stream(self, t_us, estimates, out):
+        out.pos[:] = self.pads
+        if t_us - self._phase_us >= _STREAM_US:
+            self._enter(self._arm, t_us)
+
+    def _arm(self, t_us, estimates, out):
+        out.pos[:] = self.pads
+        obedient = estimates.armed & (estimates.mode == Mode.OFFBOARD)
+        if obedient.all():
+            self.event(t_us, "armed")
+            self._from = self.pads
+            self._enter(self._climb, t_us)
+        elif t_us - self._asked_us >= _RETRY_US:
+            out.mode[~obedient] = Mode.OFFBOARD
+            out.arm[~obedient] = ARM
+            self._asked_us = t_us
+        self._late(t_us, ~obedient, "armed in OFFBOARD", "see its messages in console/")
+
+    def _ramp(self, t_us, out, change):
+        """Set-points of a smooth vertical motion from self._from; True when it is over."""
+        duration = max(_PEAK_SPEED * np.abs(change).max() / self._climb_speed, 1.0)
+        x = (t_us - self._phase_us) * 1e-6 / duration
+        s, ds, dds = minimum_jerk(x)
+        out.pos[:] = self._from
+        out.pos[:, 2] += s * change
+        out.vel[:] = 0.0
+        out.vel[:, 2] = ds / duration * change
+        out.acc[:] = 0.0
+        out.acc[:, 2] = dds / duration ** 2 * change
+        return x >= 1.0
+
+    def _climb(self, t_us, estimates, out):
+        over = self._ramp(t_us, out, np.full(self.n, self.height))
+        low = np.linalg.norm(estimates.pos - out.pos, axis=1) > 0.5
+        if over and not low.any():
+            self.event(t_us, "airborne", height=self.height)
+            self.begin(t_us, estimates)
+            self._enter(self._fly, t_us)
+        self._late(t_us, low, "at its height", "give a lower height, or a longer time_out")
+
+    def _fly(self, t_us, estimates, out):
+        if self.fly(t_us, estimates, out):
+            self._from = estimates.pos.copy()
+            self._enter(self._descend, t_us)
+
+    def _descend(self, t_us, estimates, out):
+        change = np.minimum(self.pads[:, 2] + self._land_from - self._from[:, 2], 0.0)
+        if self._ramp(t_us, out, change) or not change.any():
+            self.event(t_us, "land")
+            self._enter(self._land, t_us)
+
+    def _land(self, t_us, estimates, out):
+        up = estimates.armed | ~estimates.landed
+        if not up.any():
+            self.done = True
+            self.event(t_us, "landed")
+            return
+        flying = up & (estimates.mode != Mode.LAND)
+        if flying.any():
+            # A set-point keeps OFFBOARD alive until the landing mode is taken.
+            out.pos[flying] = estimates.pos[flying]
+            if t_us - self._asked_us >= _RETRY_US:
+                out.mode[flying] = Mode.LAND
+                self._asked_us = t_us
+        self._late(t_us, up, "landed and disarmed", "see its messages in console/")

@@ -1,0 +1,82 @@
+"""truth.bin: the true state of the fleet every 20 ms, as plain records.
+
+Each record is little-endian: int64 t_us, then N rows of 13 float64: position,
+quaternion xyzw, velocity (world), angular velocity (body). There is no header;
+N is in the run's scenario.yaml.
+"""
+
+from pathlib import Path
+
+import numpy as np
+
+from .errors import XtdroneError
+
+WIDTH = 13  # numbers per vehicle
+_FLUSH_US = 1_000_000  # simulated time after which records are handed to the system [us]
+
+
+def _record(n):
+    return np.dtype([("t_us", "<i8"), ("table", "<f8", (n, WIDTH))])
+
+
+class TruthWriter:
+    """Appends records to a file."""
+
+    def __init__(self, path, n: int):
+        """Begins a new file for n vehicles.
+
+        Raises:
+            XtdroneError: The file cannot be written.
+        """
+        self._record = np.zeros((), dtype=_record(n))
+        self._flushed_us = 0
+        try:
+            self._file = open(path, "wb", buffering=1 << 20)
+        except OSError as error:
+            raise XtdroneError(f"cannot write '{path}': {error.strerror}; set XTDRONE_RUNS to a "
+                               "folder that can be written") from error
+
+    def write(self, state) -> None:
+        """Appends one FleetState."""
+        self._record["t_us"] = state.t_us
+        table = self._record["table"]
+        table[:, 0:3] = state.pos
+        table[:, 3:7] = state.quat
+        table[:, 7:10] = state.vel
+        table[:, 10:13] = state.ang_vel
+        self._file.write(self._record.tobytes())
+        if state.t_us - self._flushed_us >= _FLUSH_US:
+            self._file.flush()
+            self._flushed_us = state.t_us
+
+    def close(self) -> None:
+        """Writes out what is left. May be called twice."""
+        self._file.close()
+
+
+def read_truth(path, n: int):
+    """All whole records of a file; a half record at its end is left out.
+
+    Args:
+        path: The file.
+        n: Number of vehicles.
+
+    Returns:
+        Times (T,) int64 [us], and a table (T, N, 13): pos 0:3, quat 3:7 (xyzw),
+        vel 7:10 (world), ang_vel 10:13 (body).
+
+    Raises:
+        XtdroneError: No such file, or it has no record of n vehicles.
+    """
+    dtype = _record(n)
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise XtdroneError(f"cannot read '{path}': {error.strerror}; give the folder of a run that "
+                           "recorded its truth") from error
+    count = len(data) // dtype.itemsize
+    records = np.frombuffer(data, dtype=dtype, count=count)
+    if count == 0 or np.any(np.diff(records["t_us"]) <= 0):
+        raise XtdroneError(f"'{path}' holds no truth log of {n} vehicles: give the number of "
+                           "vehicles of its scenario.yaml")
+    return records["t_us"].copy(), records["table"].copy()
