@@ -72,6 +72,12 @@ class EmbeddedAutopilot:
         self._links = Links(n, Streams(self)) if links else None
         self._messages = Messages(self, self._links) if links else None
 
+    @classmethod
+    def for_scenario(cls, scenario, fleet: FleetModel, origin, magnetic_field, folder, links: bool,
+                     on_text) -> "EmbeddedAutopilot":
+        """The flight stack of a scenario's fleet; arguments as of the class, folder for logs."""
+        return cls(fleet, origin, magnetic_field, links, on_text)
+
     def step(self, t_us: int, sensors: SensorBatch) -> np.ndarray:
         """One lockstep step: readings at t_us in, rotor commands (N, R) in 0..1 out."""
         dt = (t_us - self.t_us) * 1e-6

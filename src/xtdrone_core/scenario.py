@@ -13,12 +13,10 @@ from pathlib import Path
 
 import numpy as np
 
-from . import resources
+from . import registry, resources
 from .errors import ScenarioError, unknown_name
 from .ports import MAX_VEHICLES
 
-ENGINES = ("embedded", "gazebo")
-AUTOPILOTS = ("embedded", "px4")
 BRIDGES = ("embedded", "mavros", "none")
 POSE_SOURCES = ("sensors", "truth")
 ORIGINS = ("shared", "own")
@@ -54,9 +52,9 @@ class Scenario:
     gui: bool = False
 
     def __post_init__(self):
-        for what, given, allowed in (("engine", self.engine, ENGINES),
-                                     ("autopilot", self.autopilot, AUTOPILOTS),
-                                     ("pose_source", self.pose_source, POSE_SOURCES),
+        registry.check("engine", self.engine, registry.ENGINES)
+        registry.check("autopilot", self.autopilot, registry.AUTOPILOTS)
+        for what, given, allowed in (("pose_source", self.pose_source, POSE_SOURCES),
                                      ("origin", self.origin, ORIGINS)):
             if given not in allowed:
                 raise ScenarioError(unknown_name(what, given, allowed))

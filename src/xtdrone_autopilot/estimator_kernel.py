@@ -1,0 +1,658 @@
+"""The compiled part of the estimator: an error-state extended Kalman filter per vehicle.
+
+Error state, 22 numbers: attitude (3, a rotation vector in the world frame),
+velocity (3), position (3), gyro bias (3), accelerometer bias (3), barometer
+offset, Earth's magnetic field (3, world), magnetometer bias (3, body). With
+R the attitude (body to world) and f_w = R (accel - bias) the specific force:
+
+    d attitude / dt = -R gyro bias
+    d velocity / dt = attitude x f_w - R accelerometer bias
+    d position / dt = velocity
+
+A fix tells of the past. It is compared with the present state taken back by
+the inertial increments since then (they are kept in a ring), so corrections
+made in between count, and its derivatives are taken back along with it; the
+correction is applied to the present state.
+"""
+
+import math
+
+import numpy as np
+
+from xtdrone_dynamics.atmosphere import height_of_pressure
+from xtdrone_dynamics.compiled import njit
+from xtdrone_dynamics.geodesy import to_local
+from xtdrone_dynamics.quaternion import (from_matrix, integrate, multiply, rotate, rotate_inverse,
+                                         to_matrix)
+
+# First index of each part of the error state.
+ATT, VEL, POS, GYRO_BIAS, ACCEL_BIAS, BARO_OFFSET, EARTH, FIELD_BIAS = 0, 3, 6, 9, 12, 15, 16, 19
+SIZE = 22
+
+# Columns of the innovation test ratios.
+TEST_VEL, TEST_POS, TEST_HGT, TEST_BARO, TEST_MAG, TEST_VISION = range(6)
+
+# Bits of the flags.
+ALIGNED, LOCATED, GPS_USED, VISION_USED, BARO_USED, MAG_USED, AT_REST = (1 << k for k in range(7))
+
+RING = 64  # steps that a fix may be late: 252 ms at 250 Hz
+
+_NEVER = -(1 << 60)  # [us]
+_SECOND = 1_000_000  # [us]
+_REST_AID_US = 100_000  # period of the aids that hold a vehicle without other aid still [us]
+
+MEMORY = np.dtype([
+    # Alignment at rest.
+    ("samples", "i8"), ("field_samples", "i8"),
+    ("accel_sum", "f8", (3,)), ("accel_square", "f8"),
+    ("gyro_sum", "f8", (3,)), ("gyro_square", "f8"), ("field_sum", "f8", (3,)),
+    # Inertial increments since the alignment: the integral of acceleration, and its integral.
+    ("last_gyro", "f8", (3,)), ("dv", "f8", (3,)), ("dp", "f8", (3,)),
+    ("aligned_t", "i8"), ("located_t", "i8"),  # [us]
+    # When each aid last passed its test, and what the rest aid did [us].
+    ("gps_t", "i8"), ("vision_t", "i8"), ("baro_t", "i8"), ("mag_t", "i8"), ("rest_t", "i8"),
+    ("moved_t", "i8"),  # when the IMU last felt motion
+    ("fixes", "i8"),  # accepted since the last reset
+    ("ref_eph", "f8"), ("ref_epv", "f8"),  # accuracy of the position's reference [m]
+])
+
+PAST = np.dtype([
+    ("dv", "f8", (3,)), ("dp", "f8", (3,)),  # MEMORY's, at the end of that step
+    ("antenna_pos", "f8", (3,)), ("antenna_vel", "f8", (3,)),  # world, from the centre of gravity
+    ("quat", "f8", (4,)),
+])
+
+
+@njit
+def reset_memory(memory, t_us):
+    """A vehicle that knows nothing: memory is one record of MEMORY."""
+    _clear_alignment(memory)
+    for k in range(3):
+        memory.dv[k] = 0.0
+        memory.dp[k] = 0.0
+    memory.aligned_t = _NEVER
+    memory.located_t = _NEVER
+    memory.gps_t = _NEVER
+    memory.vision_t = _NEVER
+    memory.baro_t = _NEVER
+    memory.mag_t = _NEVER
+    memory.rest_t = _NEVER
+    memory.moved_t = t_us
+    memory.fixes = 0
+
+
+@njit
+def _clear_alignment(memory):
+    memory.samples = 0
+    memory.field_samples = 0
+    memory.accel_square = 0.0
+    memory.gyro_square = 0.0
+    for k in range(3):
+        memory.accel_sum[k] = 0.0
+        memory.gyro_sum[k] = 0.0
+        memory.field_sum[k] = 0.0
+
+
+@njit
+def _collect(memory, gyro, accel, mag, mag_new):
+    """Adds one step's readings to the sums of the alignment."""
+    memory.samples += 1
+    for k in range(3):
+        memory.accel_sum[k] += accel[k]
+        memory.accel_square += accel[k] * accel[k]
+        memory.gyro_sum[k] += gyro[k]
+        memory.gyro_square += gyro[k] * gyro[k]
+    if mag_new:
+        memory.field_samples += 1
+        for k in range(3):
+            memory.field_sum[k] += mag[k]
+
+
+@njit
+def _spread(total, square, count):
+    """Variance, summed over three axes, from sums."""
+    return max(0.0, square / count - (total[0] * total[0] + total[1] * total[1]
+                                      + total[2] * total[2]) / (count * count))
+
+
+@njit
+def _align(par, memory, quat, gyro_bias, field, t_us):
+    """Attitude and gyro bias from the sums, if the vehicle was at rest.
+
+    The z axis of the world is where the accelerometer points, its north is where
+    the magnetometer says, turned by the declination of the known field.
+
+    Returns:
+        Whether it was, and the attitude is set.
+    """
+    n = float(memory.samples)
+    ax, ay, az = memory.accel_sum[0] / n, memory.accel_sum[1] / n, memory.accel_sum[2] / n
+    norm = math.sqrt(ax * ax + ay * ay + az * az)
+    wx, wy, wz = memory.gyro_sum[0] / n, memory.gyro_sum[1] / n, memory.gyro_sum[2] / n
+    still = (_spread(memory.accel_sum, memory.accel_square, n) < 3.0 * par.rest_accel ** 2
+             and _spread(memory.gyro_sum, memory.gyro_square, n) < 3.0 * par.rest_gyro ** 2
+             and abs(norm - par.gravity) < par.rest_gravity
+             and math.sqrt(wx * wx + wy * wy + wz * wz) < par.rest_rate)
+    if not still or memory.field_samples == 0:
+        return False
+    # Rows of the rotation body to level: x is the body's x axis laid into the horizontal plane.
+    ux, uy, uz = ax / norm, ay / norm, az / norm
+    if abs(ux) < 0.9:
+        ex, ey, ez = 1.0 - ux * ux, -ux * uy, -ux * uz
+    else:  # the nose points up or down; take the left wing for it
+        ex, ey, ez = -uy * ux, 1.0 - uy * uy, -uy * uz
+    size = math.sqrt(ex * ex + ey * ey + ez * ez)
+    ex, ey, ez = ex / size, ey / size, ez / size
+    nx, ny, nz = uy * ez - uz * ey, uz * ex - ux * ez, ux * ey - uy * ex
+    mx, my, mz = memory.field_sum[0], memory.field_sum[1], memory.field_sum[2]
+    yaw = (math.atan2(field[1], field[0])
+           - math.atan2(nx * mx + ny * my + nz * mz, ex * mx + ey * my + ez * mz))
+    c, s = math.cos(yaw), math.sin(yaw)
+    quat[0], quat[1], quat[2], quat[3] = from_matrix(
+        c * ex - s * nx, c * ey - s * ny, c * ez - s * nz,
+        s * ex + c * nx, s * ey + c * ny, s * ez + c * nz, ux, uy, uz)
+    gyro_bias[0], gyro_bias[1], gyro_bias[2] = wx, wy, wz
+    memory.aligned_t = t_us
+    memory.baro_t = t_us
+    memory.mag_t = t_us
+    return True
+
+
+@njit
+def _start_covariance(par, quat, cov):
+    """Covariance after the alignment. Tilt error and accelerometer bias are two sides of one."""
+    cov[:, :] = 0.0
+    r = to_matrix(quat[0], quat[1], quat[2], quat[3])
+    bias = par.accel_bias_sigma ** 2
+    for k in range(3):
+        cov[VEL + k, VEL + k] = par.start_vel_sigma ** 2
+        cov[POS + k, POS + k] = par.start_pos_sigma ** 2
+        cov[GYRO_BIAS + k, GYRO_BIAS + k] = par.rest_gyro_bias_sigma ** 2
+        cov[ACCEL_BIAS + k, ACCEL_BIAS + k] = bias
+        cov[EARTH + k, EARTH + k] = par.earth_field_sigma ** 2
+        cov[FIELD_BIAS + k, FIELD_BIAS + k] = par.field_bias_sigma ** 2
+        # At rest attitude x g = R bias: attitude_x = -(R bias)_y / g, attitude_y = (R bias)_x / g.
+        cov[ATT, ACCEL_BIAS + k] = -r[3 + k] * bias / par.gravity
+        cov[ATT + 1, ACCEL_BIAS + k] = r[k] * bias / par.gravity
+        cov[ACCEL_BIAS + k, ATT] = cov[ATT, ACCEL_BIAS + k]
+        cov[ACCEL_BIAS + k, ATT + 1] = cov[ATT + 1, ACCEL_BIAS + k]
+    tilt = bias / par.gravity ** 2 + par.start_tilt_sigma ** 2
+    cov[ATT, ATT] = tilt
+    cov[ATT + 1, ATT + 1] = tilt
+    cov[ATT + 2, ATT + 2] = par.start_yaw_sigma ** 2
+    cov[BARO_OFFSET, BARO_OFFSET] = par.start_pos_sigma ** 2
+
+
+@njit
+def _predict_state(par, memory, pos, vel, quat, gyro_bias, accel_bias, gyro, accel, dt):
+    """Carries the state over one step; returns the specific force in the world frame."""
+    q = integrate(quat[0], quat[1], quat[2], quat[3],
+                  0.5 * (gyro[0] + memory.last_gyro[0]) - gyro_bias[0],
+                  0.5 * (gyro[1] + memory.last_gyro[1]) - gyro_bias[1],
+                  0.5 * (gyro[2] + memory.last_gyro[2]) - gyro_bias[2], dt)
+    force = rotate(q[0], q[1], q[2], q[3], accel[0] - accel_bias[0], accel[1] - accel_bias[1],
+                   accel[2] - accel_bias[2])
+    for k in range(4):
+        quat[k] = q[k]
+    for k in range(3):
+        memory.last_gyro[k] = gyro[k]
+        acc = force[k] - par.gravity if k == 2 else force[k]
+        pos[k] += (vel[k] + 0.5 * acc * dt) * dt
+        vel[k] += acc * dt
+        memory.dp[k] += (memory.dv[k] + 0.5 * acc * dt) * dt
+        memory.dv[k] += acc * dt
+    return force
+
+
+@njit
+def _predict_covariance(par, quat, force, cov, dt):
+    """cov = F cov F' + Q over dt, F the error state's transition, by its few entries."""
+    r00, r01, r02, r10, r11, r12, r20, r21, r22 = to_matrix(quat[0], quat[1], quat[2], quat[3])
+    r00, r01, r02, r10, r11, r12, r20, r21, r22 = (
+        r00 * dt, r01 * dt, r02 * dt, r10 * dt, r11 * dt, r12 * dt, r20 * dt, r21 * dt, r22 * dt)
+    fx, fy, fz = force[0] * dt, force[1] * dt, force[2] * dt
+    for j in range(SIZE):  # rows: F cov
+        ax, ay, az = cov[ACCEL_BIAS, j], cov[ACCEL_BIAS + 1, j], cov[ACCEL_BIAS + 2, j]
+        wx, wy, wz = cov[GYRO_BIAS, j], cov[GYRO_BIAS + 1, j], cov[GYRO_BIAS + 2, j]
+        tx, ty, tz = cov[ATT, j], cov[ATT + 1, j], cov[ATT + 2, j]
+        cov[POS, j] += dt * cov[VEL, j]
+        cov[POS + 1, j] += dt * cov[VEL + 1, j]
+        cov[POS + 2, j] += dt * cov[VEL + 2, j]
+        cov[VEL, j] += ty * fz - tz * fy - (r00 * ax + r01 * ay + r02 * az)
+        cov[VEL + 1, j] += tz * fx - tx * fz - (r10 * ax + r11 * ay + r12 * az)
+        cov[VEL + 2, j] += tx * fy - ty * fx - (r20 * ax + r21 * ay + r22 * az)
+        cov[ATT, j] -= r00 * wx + r01 * wy + r02 * wz
+        cov[ATT + 1, j] -= r10 * wx + r11 * wy + r12 * wz
+        cov[ATT + 2, j] -= r20 * wx + r21 * wy + r22 * wz
+    for j in range(SIZE):  # columns: (F cov) F'
+        row = cov[j]
+        ax, ay, az = row[ACCEL_BIAS], row[ACCEL_BIAS + 1], row[ACCEL_BIAS + 2]
+        wx, wy, wz = row[GYRO_BIAS], row[GYRO_BIAS + 1], row[GYRO_BIAS + 2]
+        tx, ty, tz = row[ATT], row[ATT + 1], row[ATT + 2]
+        row[POS] += dt * row[VEL]
+        row[POS + 1] += dt * row[VEL + 1]
+        row[POS + 2] += dt * row[VEL + 2]
+        row[VEL] += ty * fz - tz * fy - (r00 * ax + r01 * ay + r02 * az)
+        row[VEL + 1] += tz * fx - tx * fz - (r10 * ax + r11 * ay + r12 * az)
+        row[VEL + 2] += tx * fy - ty * fx - (r20 * ax + r21 * ay + r22 * az)
+        row[ATT] -= r00 * wx + r01 * wy + r02 * wz
+        row[ATT + 1] -= r10 * wx + r11 * wy + r12 * wz
+        row[ATT + 2] -= r20 * wx + r21 * wy + r22 * wz
+    _add_noise(cov, ATT, 3, par.gyro_noise ** 2 * dt, math.inf)
+    _add_noise(cov, VEL, 3, par.accel_noise ** 2 * dt, math.inf)
+    # A bias that nothing observes does not become less known than it was at first.
+    _add_noise(cov, GYRO_BIAS, 3, par.gyro_bias_walk ** 2 * dt, par.gyro_bias_sigma ** 2)
+    _add_noise(cov, ACCEL_BIAS, 3, par.accel_bias_walk ** 2 * dt, par.accel_bias_sigma ** 2)
+    _add_noise(cov, BARO_OFFSET, 1, par.baro_offset_walk ** 2 * dt, math.inf)
+    _add_noise(cov, EARTH, 3, par.earth_field_walk ** 2 * dt, par.earth_field_sigma ** 2)
+    _add_noise(cov, FIELD_BIAS, 3, par.field_bias_walk ** 2 * dt, par.field_bias_sigma ** 2)
+
+
+@njit
+def _add_noise(cov, first, count, variance, most):
+    for k in range(first, first + count):
+        if cov[k, k] < most:
+            cov[k, k] += variance
+
+
+@njit
+def _fuse(cov, dx, h, gain, innovation, variance, gate):
+    """One scalar measurement, derivatives h, into covariance and pending correction dx.
+
+    Args:
+        innovation: Measured minus predicted, before the pending correction.
+        variance: Of the measurement.
+        gate: Largest innovation that is taken, in standard deviations.
+
+    Returns:
+        The test ratio; above 1 the measurement was left out.
+    """
+    for k in range(SIZE):
+        gain[k] = 0.0
+    for j in range(SIZE):
+        hj = h[j]
+        if hj != 0.0:
+            innovation -= hj * dx[j]
+            for k in range(SIZE):
+                gain[k] += cov[j, k] * hj
+    for j in range(SIZE):
+        variance += h[j] * gain[j]
+    ratio = innovation * innovation / (gate * gate * variance)
+    if not ratio <= 1.0:  # so that a NaN is left out too
+        return ratio
+    for j in range(SIZE):
+        weight = gain[j] / variance
+        dx[j] += weight * innovation
+        for k in range(SIZE):
+            cov[j, k] -= weight * gain[k]
+    return ratio
+
+
+@njit
+def _inject(dx, pos, vel, quat, gyro_bias, accel_bias, baro_offset, earth, field_bias):
+    """Moves the pending correction into the state."""
+    d = integrate(0.0, 0.0, 0.0, 1.0, dx[ATT], dx[ATT + 1], dx[ATT + 2], 1.0)
+    q = multiply(d[0], d[1], d[2], d[3], quat[0], quat[1], quat[2], quat[3])
+    for k in range(4):
+        quat[k] = q[k]
+    for k in range(3):
+        vel[k] += dx[VEL + k]
+        pos[k] += dx[POS + k]
+        gyro_bias[k] += dx[GYRO_BIAS + k]
+        accel_bias[k] += dx[ACCEL_BIAS + k]
+        earth[k] += dx[EARTH + k]
+        field_bias[k] += dx[FIELD_BIAS + k]
+    baro_offset[0] += dx[BARO_OFFSET]
+    for k in range(SIZE):
+        dx[k] = 0.0
+
+
+@njit
+def _tidy(cov):
+    """Takes out what rounding did: asymmetry, and variances that are not positive."""
+    for j in range(SIZE):
+        if not cov[j, j] > 1e-24:
+            cov[j, j] = 1e-24
+        for k in range(j):
+            mean = 0.5 * (cov[j, k] + cov[k, j])
+            cov[j, k] = mean
+            cov[k, j] = mean
+
+
+@njit
+def _forget(cov, first, count, variance):
+    """Some states become as uncertain as told, and unrelated to all others."""
+    for j in range(first, first + count):
+        for k in range(SIZE):
+            cov[j, k] = 0.0
+            cov[k, j] = 0.0
+        cov[j, j] = variance
+
+
+@njit
+def _find(times, count, t_us):
+    """Place of a time in the ring.
+
+    Args:
+        times: (RING,) end of each step [us].
+        count: Steps so far; the newest is at (count - 1) % RING.
+        t_us: The time.
+
+    Returns:
+        (older slot, newer slot, weight of the newer); the slots are -1 where the
+        ring does not reach back so far. A time to come is taken for the newest.
+    """
+    newer = (count - 1) % RING
+    if t_us >= times[newer]:
+        return newer, newer, 1.0
+    for back in range(2, min(count, RING) + 1):
+        older = (count - back) % RING
+        if times[older] <= t_us:
+            return older, newer, (t_us - times[older]) / (times[newer] - times[older])
+        newer = older
+    return -1, -1, 0.0
+
+
+@njit
+def _fuse_place(par, memory, past, slots, delay, cov, work, pos, vel, place, accuracy, antenna,
+                ratios, test, test_height):
+    """A measured position that was true `delay` [s] ago.
+
+    Args:
+        past: The vehicle's ring.
+        slots: From _find.
+        place: (3,) world [m].
+        accuracy: (horizontal, vertical) standard deviations [m].
+        antenna: Whether it is the GPS antenna's, not the centre of gravity's.
+        ratios: (6,) test ratios; written at test and test_height.
+
+    Returns:
+        Whether all axes passed their tests.
+    """
+    older, newer, weight = slots
+    dx, h, gain = work[0], work[1], work[2]
+    good = True
+    ratios[test] = 0.0
+    for k in range(3):
+        then = (1.0 - weight) * past[older].dp[k] + weight * past[newer].dp[k]
+        if antenna:
+            then += past[older].antenna_pos[k]
+        predicted = pos[k] - delay * (vel[k] - memory.dv[k]) - memory.dp[k] + then
+        h[:] = 0.0
+        h[POS + k] = 1.0
+        h[VEL + k] = -delay
+        sigma = accuracy[0] if k < 2 else accuracy[1]
+        ratio = _fuse(cov, dx, h, gain, place[k] - predicted, sigma * sigma, par.pos_gate)
+        if k < 2:
+            ratios[test] = max(ratios[test], ratio)
+        else:
+            ratios[test_height] = ratio
+        good = good and ratio <= 1.0
+    return good
+
+
+@njit
+def _fuse_velocity(par, memory, past, slots, delay, cov, work, vel, quat, gps_vel, ratios):
+    """A measured velocity of the antenna that was true `delay` [s] ago; as _fuse_place."""
+    older, newer, weight = slots
+    dx, h, gain = work[0], work[1], work[2]
+    r = to_matrix(quat[0], quat[1], quat[2], quat[3])
+    then = work[3]
+    for k in range(3):
+        then[k] = (1.0 - weight) * past[older].dv[k] + weight * past[newer].dv[k]
+    # Specific force summed over the delay: attitude errors turned it into velocity errors.
+    gone = (memory.dv[0] - then[0], memory.dv[1] - then[1],
+            memory.dv[2] - then[2] + par.gravity * delay)
+    good = True
+    ratios[TEST_VEL] = 0.0
+    for k in range(3):
+        predicted = vel[k] - memory.dv[k] + then[k] + past[older].antenna_vel[k]
+        h[:] = 0.0
+        h[VEL + k] = 1.0
+        y, z = (k + 1) % 3, (k + 2) % 3
+        h[ATT + y] = -gone[z]
+        h[ATT + z] = gone[y]
+        for j in range(3):
+            h[ACCEL_BIAS + j] = r[3 * k + j] * delay
+        sigma = par.gps_vel_noise if k < 2 else par.gps_vel_noise_vertical
+        ratio = _fuse(cov, dx, h, gain, gps_vel[k] - predicted, sigma * sigma, par.vel_gate)
+        ratios[TEST_VEL] = max(ratios[TEST_VEL], ratio)
+        good = good and ratio <= 1.0
+    return good
+
+
+@njit
+def _locate(memory, past, slots, delay, cov, pos, vel, place, place_vel, accuracy, vel_sigma,
+            antenna):
+    """Position and velocity straight from a fix: the first one, or after too many refusals.
+
+    NaN in place_vel leaves the velocity as it is.
+    """
+    older = slots[0]
+    for k in range(3):
+        gone_v, gone_p = 0.0, 0.0
+        place_k, vel_k = place[k], place_vel[k]
+        if older >= 0:
+            gone_v = memory.dv[k] - past[older].dv[k]
+            gone_p = memory.dp[k] - past[older].dp[k] - delay * memory.dv[k]
+            if antenna:
+                place_k -= past[older].antenna_pos[k]
+                vel_k -= past[older].antenna_vel[k]
+        if not math.isnan(vel_k):
+            vel[k] = vel_k + gone_v
+            _forget(cov, VEL + k, 1, vel_sigma * vel_sigma)
+        pos[k] = place_k + delay * vel[k] + gone_p
+        sigma = accuracy[0] if k < 2 else accuracy[1]
+        _forget(cov, POS + k, 1, sigma * sigma)
+    _forget(cov, BARO_OFFSET, 1, accuracy[1] ** 2)
+
+
+@njit
+def _fuse_field(par, cov, work, quat, earth, field_bias, mag, ratios):
+    """The magnetometer, three axes, in the body frame."""
+    dx, h, gain = work[0], work[1], work[2]
+    r = to_matrix(quat[0], quat[1], quat[2], quat[3])
+    body = rotate_inverse(quat[0], quat[1], quat[2], quat[3], earth[0], earth[1], earth[2])
+    mx, my, mz = earth[0], earth[1], earth[2]
+    good = True
+    ratios[TEST_MAG] = 0.0
+    for k in range(3):
+        h[:] = 0.0
+        rx, ry, rz = r[k], r[3 + k], r[6 + k]  # row k of the world-to-body rotation
+        # R'(m + m x attitude) to first order; row k of R' times [m]x:
+        h[ATT] = ry * mz - rz * my
+        h[ATT + 1] = rz * mx - rx * mz
+        h[ATT + 2] = rx * my - ry * mx
+        h[EARTH], h[EARTH + 1], h[EARTH + 2] = rx, ry, rz
+        h[FIELD_BIAS + k] = 1.0
+        ratio = _fuse(cov, dx, h, gain, mag[k] - body[k] - field_bias[k], par.mag_noise ** 2,
+                      par.mag_gate)
+        ratios[TEST_MAG] = max(ratios[TEST_MAG], ratio)
+        good = good and ratio <= 1.0
+    return good
+
+
+@njit
+def _fuse_baro(par, cov, work, pos, baro_offset, height, ratios):
+    """The barometer's height over the world's origin: position plus a slow offset."""
+    dx, h, gain = work[0], work[1], work[2]
+    h[:] = 0.0
+    h[POS + 2] = 1.0
+    h[BARO_OFFSET] = 1.0
+    ratios[TEST_BARO] = _fuse(cov, dx, h, gain, height - pos[2] - baro_offset[0],
+                              par.baro_noise ** 2, par.baro_gate)
+    return ratios[TEST_BARO] <= 1.0
+
+
+@njit
+def _hold_still(par, cov, work, vel, gyro_bias, gyro, sigma, at_rest):
+    """No velocity, to a standard deviation [m/s]; at rest the gyro shows its bias as well."""
+    dx, h, gain = work[0], work[1], work[2]
+    for k in range(3):
+        h[:] = 0.0
+        h[VEL + k] = 1.0
+        _fuse(cov, dx, h, gain, -vel[k], sigma * sigma, par.vel_gate)
+        if at_rest:
+            h[VEL + k] = 0.0
+            h[GYRO_BIAS + k] = 1.0
+            _fuse(cov, dx, h, gain, gyro[k] - gyro_bias[k], par.rest_aid_rate ** 2, par.vel_gate)
+
+
+@njit
+def _feels_motion(par, gyro, gyro_bias, accel):
+    wx, wy, wz = gyro[0] - gyro_bias[0], gyro[1] - gyro_bias[1], gyro[2] - gyro_bias[2]
+    norm = math.sqrt(accel[0] ** 2 + accel[1] ** 2 + accel[2] ** 2)
+    return (wx * wx + wy * wy + wz * wz > par.rest_rate ** 2
+            or abs(norm - par.gravity) > par.rest_gravity)
+
+
+@njit
+def _record(past, memory, quat, ang_vel, antenna):
+    """Keeps this step for fixes that will tell of it."""
+    for k in range(4):
+        past.quat[k] = quat[k]
+    arm = rotate(quat[0], quat[1], quat[2], quat[3], antenna[0], antenna[1], antenna[2])
+    speed = rotate(quat[0], quat[1], quat[2], quat[3],
+                   ang_vel[1] * antenna[2] - ang_vel[2] * antenna[1],
+                   ang_vel[2] * antenna[0] - ang_vel[0] * antenna[2],
+                   ang_vel[0] * antenna[1] - ang_vel[1] * antenna[0])
+    for k in range(3):
+        past.dv[k] = memory.dv[k]
+        past.dp[k] = memory.dp[k]
+        past.antenna_pos[k] = arm[k]
+        past.antenna_vel[k] = speed[k]
+
+
+@njit
+def _fuse_gps(par, memory, past, slots, t_us, delay, cov, work, pos, vel, quat, place, gps_vel,
+              accuracy, ratios):
+    """A GPS fix. Returns whether position or velocity had to be reset to it."""
+    known = slots[0] >= 0
+    if memory.located_t == _NEVER or (known and t_us - memory.gps_t > par.reset_time
+                                      and t_us - memory.vision_t > par.reset_time):
+        _locate(memory, past, slots, delay, cov, pos, vel, place, gps_vel, accuracy,
+                par.gps_vel_noise, True)
+        moved = memory.located_t != _NEVER
+        memory.located_t = t_us
+        memory.gps_t = t_us
+        memory.baro_t = _NEVER
+        memory.fixes = 0
+        return moved
+    if not known:
+        return False
+    good = _fuse_velocity(par, memory, past, slots, delay, cov, work, vel, quat, gps_vel, ratios)
+    good = _fuse_place(par, memory, past, slots, delay, cov, work, pos, vel, place, accuracy,
+                       True, ratios, TEST_POS, TEST_HGT) and good
+    if good:
+        memory.gps_t = t_us
+        memory.fixes += 1
+    return False
+
+
+@njit
+def _aid_still(par, memory, cov, work, vel, gyro_bias, gyro, landed, t_us):
+    """Holds a landed vehicle, or one that has no position aid, still. Returns whether at rest."""
+    at_rest = landed and t_us - memory.moved_t > par.rest_time
+    aided = max(memory.gps_t, memory.vision_t) > t_us - par.aid_time
+    if t_us - memory.rest_t >= _REST_AID_US and (at_rest or not aided):
+        memory.rest_t = t_us
+        sigma = par.rest_aid_vel if at_rest else par.no_aid_vel
+        _hold_still(par, cov, work, vel, gyro_bias, gyro, sigma, at_rest)
+    return at_rest
+
+
+@njit
+def step_fleet(par, origin, field, dt, t_us, times, count, memory, past, covs, work, landed,
+               antenna, pos, vel, quat, ang_vel, gyro_bias, accel_bias, baro_offset, earth,
+               field_bias, ready, flags, ratios, pos_std, vel_std, att_std, reset_count,
+               reset_pos, gyro, accel, mag, mag_new, baro_pressure, baro_new, gps_t_us, gps_lat,
+               gps_lon, gps_alt, gps_vel, gps_eph, gps_epv, gps_fix, gps_new):
+    """One step of the whole fleet; see Ekf for the arrays."""
+    place, before = work[4], work[5]
+    for i in range(pos.shape[0]):
+        mem, cov, ring = memory[i], covs[i], past[i]
+        if mem.aligned_t == _NEVER:
+            _collect(mem, gyro[i], accel[i], mag[i], mag_new[i])
+            if mem.samples < par.align_steps:
+                continue
+            done = _align(par, mem, quat[i], gyro_bias[i], field, t_us)
+            _clear_alignment(mem)
+            if not done:
+                continue
+            _start_covariance(par, quat[i], cov)
+            for k in range(3):
+                mem.last_gyro[k] = gyro[i, k]
+                earth[i, k] = field[k]
+
+        force = _predict_state(par, mem, pos[i], vel[i], quat[i], gyro_bias[i], accel_bias[i],
+                               gyro[i], accel[i], dt)
+        _predict_covariance(par, quat[i], force, cov, dt)
+        if _feels_motion(par, gyro[i], gyro_bias[i], accel[i]):
+            mem.moved_t = t_us
+        for k in range(3):
+            ang_vel[i, k] = gyro[i, k] - gyro_bias[i, k]
+        _record(ring[(count - 1) % RING], mem, quat[i], ang_vel[i], antenna[i])
+
+        if gps_new[i] and gps_fix[i] >= 3 and gps_eph[i] <= par.max_eph \
+                and gps_epv[i] <= par.max_epv:
+            place[0], place[1] = to_local(gps_lat[i], gps_lon[i], origin[0], origin[1])
+            place[2] = gps_alt[i] - origin[2]
+            slots = _find(times, min(count, (t_us - mem.aligned_t) // par.step_us + 1),
+                          gps_t_us[i], count)
+            accuracy = (max(gps_eph[i], par.gps_pos_noise), max(gps_epv[i], par.gps_pos_noise))
+            for k in range(3):
+                before[k] = pos[i, k]
+            if _fuse_gps(par, mem, ring, slots, t_us, (t_us - gps_t_us[i]) * 1e-6, cov, work,
+                         pos[i], vel[i], quat[i], place, gps_vel[i], accuracy, ratios[i]):
+                reset_count[i] += 1
+                for k in range(3):
+                    reset_pos[i, k] = pos[i, k] - before[k]
+            mem.ref_eph, mem.ref_epv = gps_eph[i], gps_epv[i]
+        if mag_new[i]:
+            if _fuse_field(par, cov, work, quat[i], earth[i], field_bias[i], mag[i], ratios[i]):
+                mem.mag_t = t_us
+            elif t_us - mem.mag_t > par.mag_reset_time:  # the bias is not what it was
+                _forget(cov, FIELD_BIAS, 3, par.field_bias_reset_sigma ** 2)
+                mem.mag_t = t_us
+        if baro_new[i] and mem.located_t != _NEVER:
+            height = height_of_pressure(baro_pressure[i]) - origin[2]
+            if t_us - mem.baro_t > par.reset_time:
+                baro_offset[i] = height - pos[i, 2]
+                _forget(cov, BARO_OFFSET, 1, cov[POS + 2, POS + 2] + par.baro_noise ** 2)
+                mem.baro_t = t_us
+            elif _fuse_baro(par, cov, work, pos[i], baro_offset[i:i + 1], height, ratios[i]):
+                mem.baro_t = t_us
+        at_rest = _aid_still(par, mem, cov, work, vel[i], gyro_bias[i], gyro[i], landed[i], t_us)
+        _inject(work[0], pos[i], vel[i], quat[i], gyro_bias[i], accel_bias[i],
+                baro_offset[i:i + 1], earth[i], field_bias[i])
+        if count % 25 == 0:
+            _tidy(cov)
+        _report(i, par, mem, cov, t_us, at_rest, ready, flags, pos_std, vel_std, att_std)
+
+
+@njit
+def _report(i, par, memory, cov, t_us, at_rest, ready, flags, pos_std, vel_std, att_std):
+    """Flags and standard deviations of one vehicle."""
+    for k in range(3):
+        reference = memory.ref_eph if k < 2 else memory.ref_epv
+        pos_std[i, k] = math.sqrt(max(0.0, cov[POS + k, POS + k]) + reference * reference)
+        vel_std[i, k] = math.sqrt(max(0.0, cov[VEL + k, VEL + k]))
+        att_std[i, k] = math.sqrt(max(0.0, cov[ATT + k, ATT + k]))
+    since = t_us - par.aid_time
+    flag = ALIGNED
+    if memory.located_t != _NEVER:
+        flag |= LOCATED
+    if memory.gps_t > since:
+        flag |= GPS_USED
+    if memory.vision_t > since:
+        flag |= VISION_USED
+    if memory.baro_t > since:
+        flag |= BARO_USED
+    if memory.mag_t > since:
+        flag |= MAG_USED
+    if at_rest:
+        flag |= AT_REST
+    flags[i] = flag
+    ready[i] = (flag & (GPS_USED | VISION_USED) != 0 and memory.fixes >= par.ready_fixes
+                and att_std[i, 2] < par.ready_yaw and vel_std[i, 0] < par.ready_vel
+                and vel_std[i, 1] < par.ready_vel and vel_std[i, 2] < par.ready_vel)

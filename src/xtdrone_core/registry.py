@@ -1,0 +1,41 @@
+"""Which class stands behind a name of a scenario; `module:Class` names one of your own."""
+
+import importlib
+
+from .errors import ScenarioError, unknown_name
+
+ENGINES = {"embedded": "xtdrone_sim.embedded_engine:EmbeddedEngine"}
+AUTOPILOTS = {"embedded": "xtdrone_autopilot.autopilot:EmbeddedAutopilot"}
+AGENTS = {"square": "xtdrone_control.agents:SquareAgent",
+          "formation": "xtdrone_formation.agents:FormationAgent"}
+
+
+def check(what: str, name: str, table: dict) -> None:
+    """Refuses a name that is neither in the table nor of the form module:Class.
+
+    Raises:
+        ScenarioError: Such a name.
+    """
+    if name not in table and ":" not in name:
+        raise ScenarioError(unknown_name(what, name, table) + ", or name a class of your own as "
+                            "module:Class")
+
+
+def load(what: str, name: str, table: dict):
+    """The class behind a name.
+
+    Args:
+        what: Kind of thing for messages, for example "engine".
+        name: A key of the table, or `module:Class`.
+        table: ENGINES, AUTOPILOTS or AGENTS.
+
+    Raises:
+        ScenarioError: No such name, module or class.
+    """
+    check(what, name, table)
+    module, _, attribute = table.get(name, name).partition(":")
+    try:
+        return getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ScenarioError(f"cannot load {what} '{name}': {error}; a class of your own is named "
+                            "module:Class, its folder on PYTHONPATH") from error
