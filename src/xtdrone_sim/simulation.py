@@ -8,6 +8,8 @@ Nothing here reads the wall clock but the pacer.
 import threading
 import time
 
+import numpy as np
+
 from sensor_models import SensorSuite
 from xtdrone_core import ControlError, FleetModel, Scenario, registry, run_folder
 from xtdrone_core.control_link import TICK_US, ControlServer
@@ -107,6 +109,7 @@ class Simulation:
         except BaseException:
             self.close()
             raise
+        self._wrench = np.zeros((scenario.n, 6))
         self.collisions = []  # (t_us, name, name), each once per touch
         self._touching = set()
         self._state = self.engine.reset()
@@ -129,8 +132,8 @@ class Simulation:
         if self.agent is not None and self.t_us % TICK_US == 0:
             wishes = self.agent.step(self.t_us, self.autopilot.estimates())
             self.autopilot.apply(wishes)
-        wrench = self.rotors.step(commands, self._state, STEP_US)
-        self._state = self.engine.step(wrench, STEP_US)
+        self.rotors.step(commands, self._state, STEP_US, self._wrench)
+        self._state = self.engine.step(self._wrench, STEP_US)
         self.t_us += STEP_US
         self._sensors = self.sensor_suite.step(self._state, self.t_us)
         if self.t_us % TICK_US == 0:

@@ -1,0 +1,210 @@
+"""Subcommands of the simulation: sim, fly, control, warmup."""
+
+import signal
+import sys
+
+from xtdrone_core import ScenarioError, XtdroneError, ports, registry, run_folder, scenario_options
+
+SIM_EXAMPLES = """examples:
+  xtdrone sim                                  one iris; QGroundControl finds it on UDP 14550
+  xtdrone sim --n 9 --speed 0                  nine, as fast as possible
+  xtdrone sim --vehicles 'iris@0,0; iris@3,0,0,1.57' --world outdoor --gps m8n
+"""
+FLY_EXAMPLES = """examples:
+  xtdrone fly square                           one iris, a 4 m square
+  xtdrone fly formation --n 9                  leader and eight followers
+  xtdrone fly formation --n 9 --set names=[cube]
+  xtdrone fly my_module:MyAgent --n 3          an Agent of your own
+"""
+CONTROL_EXAMPLES = """examples:
+  xtdrone control status
+  xtdrone control pause
+  xtdrone control step --n 5                   five steps of 4 ms, then pause
+  xtdrone control speed 2
+"""
+
+
+def register_sim(subparsers) -> None:
+    """`xtdrone sim`: a simulation that waits for clients."""
+    parser = subparsers.add_parser("sim", help="simulate a fleet for MAVLink and ROS clients",
+                                   epilog=SIM_EXAMPLES)
+    scenario_options.add(parser)
+    parser.add_argument("--control_port", type=int, default=ports.CONTROL,
+                        help=f"TCP port for pause, step and speed ({ports.CONTROL})")
+    parser.add_argument("--duration", type=float, metavar="SECONDS",
+                        help="end after this simulated time (never)")
+    parser.add_argument("--no-log", action="store_true", help="write no run folder")
+    parser.set_defaults(run=_sim)
+
+
+def register_fly(subparsers) -> None:
+    """`xtdrone fly`: an Agent flies the fleet inside the lockstep."""
+    parser = subparsers.add_parser("fly", help="fly an Agent in process, without ROS",
+                                   epilog=FLY_EXAMPLES)
+    agent = parser.add_argument("agent", help=f"{', '.join(registry.AGENTS)}, or module:Class")
+    agent.completer = lambda **_: list(registry.AGENTS)
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE",
+                        help="argument of the Agent, as YAML; may be given several times")
+    parser.add_argument("--links", action="store_true",
+                        help="open the MAVLink ports, for a ground station to watch")
+    scenario_options.add(parser)
+    parser.set_defaults(run=_fly)
+
+
+def register_control(subparsers) -> None:
+    """`xtdrone control`: steer a running simulation."""
+    parser = subparsers.add_parser("control", help="pause, step or speed up a running simulation",
+                                   epilog=CONTROL_EXAMPLES)
+    parser.add_argument("action", choices=["status", "pause", "resume", "step", "speed", "stop"])
+    parser.add_argument("value", nargs="?", type=float, help="factor, for speed")
+    parser.add_argument("--n", type=int, default=1, help="number of steps (1)")
+    parser.add_argument("--control_port", type=int, default=ports.CONTROL)
+    parser.set_defaults(run=_control)
+
+
+def register_warmup(subparsers) -> None:
+    """`xtdrone warmup`: compile every kernel, so that the next start is quick."""
+    parser = subparsers.add_parser("warmup", help="compile the kernels once, so that starts are "
+                                                  "quick")
+    parser.set_defaults(run=_warmup)
+
+
+def _sim(args):
+    from .simulation import Simulation
+
+    scenario = scenario_options.scenario_of(args)
+    folder = None if args.no_log else _new_folder(scenario)
+    simulation = Simulation(scenario, folder, control_port=args.control_port)
+    until = None if args.duration is None else round(args.duration * 1e6)
+    print(f"{scenario.n} vehicle{'s' * (scenario.n > 1)} in '{scenario.world}', engine "
+          f"{scenario.engine}, autopilot {scenario.autopilot}; ground stations: UDP "
+          f"{ports.GROUND_STATION}; run folder: {folder}", flush=True)
+    _run(simulation, until)
+    if folder is not None:
+        print(f"run folder: {folder}")
+
+
+def _fly(args):
+    from .simulation import Simulation
+
+    scenario = scenario_options.scenario_of(args, speed=0.0, name=args.agent.split(":")[-1])
+    agent_class = registry.load("agent", args.agent, registry.AGENTS)
+    folder = _new_folder(scenario)
+    bar = _Bar(args.agent)
+    simulation = Simulation(scenario, folder, links=args.links)
+    try:
+        agent = agent_class(scenario.n, on_event=lambda t_us, name, **values: (
+            simulation.event(t_us, name, **values), bar.note(name, values)),
+            **_arguments(args.set))
+    except TypeError as error:
+        simulation.close()
+        raise ScenarioError(f"agent '{args.agent}' does not take that: {error}") from error
+    except BaseException:
+        simulation.close()
+        raise
+    simulation.agent = agent
+    simulation.progress = bar.show
+    try:
+        _run(simulation, None)
+    finally:
+        bar.close()
+    _report(agent, folder)
+    print(f"run folder: {folder}")
+    if not agent.done:
+        raise KeyboardInterrupt
+    return 0
+
+
+def _report(agent, folder):
+    from . import plots
+
+    plots.flight(folder)
+    if hasattr(agent, "report"):
+        agent.report(folder)
+
+
+def _run(simulation, until_us):
+    """Runs until the end or a signal, and always closes."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: simulation.stop())
+    try:
+        if simulation.scenario.gui:
+            simulation.engine.open_viewer()
+        simulation.run(until_us)
+    finally:
+        simulation.close()
+
+
+def _new_folder(scenario):
+    import yaml
+
+    folder = run_folder.create(scenario.name)
+    (folder / "scenario.yaml").write_text(yaml.safe_dump(scenario.to_dict(), sort_keys=False))
+    return folder
+
+
+def _arguments(words):
+    import yaml
+
+    arguments = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals or not name.isidentifier():
+            raise ScenarioError(f"cannot read --set '{word}': write NAME=VALUE")
+        try:
+            arguments[name] = yaml.safe_load(value)
+        except yaml.YAMLError as error:
+            raise ScenarioError(f"the value of --set '{word}' is not YAML") from error
+    return arguments
+
+
+class _Bar:
+    """Progress of a flight whose length nobody knows: simulated time, factor, last event."""
+
+    def __init__(self, label):
+        from tqdm import tqdm
+
+        self._bar = tqdm(desc=label, unit=" s", file=sys.stderr, mininterval=0.2,
+                         bar_format="{desc}: {n:.0f} s simulated, {elapsed} elapsed{postfix}")
+        self._event = "on the ground"
+
+    def note(self, name, values):
+        self._event = " ".join(str(x) for x in (name, values.get("name", values.get("index", "")))
+                               if x != "")
+
+    def show(self, simulation):
+        self._bar.set_postfix_str(f"{simulation.real_time_factor():.1f} x real time, "
+                                  f"{self._event}", refresh=False)
+        self._bar.update(1)
+
+    def close(self):
+        self._bar.close()
+
+
+def _control(args):
+    from xtdrone_core.control_link import ControlClient
+
+    if args.action == "speed" and args.value is None:
+        raise XtdroneError("speed needs a factor: for example 'xtdrone control speed 2'")
+    client = ControlClient(args.control_port)
+    values = {"step": {"n": args.n}, "speed": {"speed": args.value}}.get(args.action, {})
+    answer = client.request(args.action, **values)
+    client.close()
+    answer.pop("ok")
+    for key, value in answer.items():
+        print(f"{key}: {', '.join(value) if isinstance(value, list) else value}")
+
+
+def _warmup(args):
+    from xtdrone_core import Scenario
+    from xtdrone_core.scenario import fleet
+
+    from .simulation import Simulation
+
+    agent_class = registry.load("agent", "square", registry.AGENTS)
+    simulation = Simulation(Scenario(fleet("iris", 1), speed=0.0), agent=agent_class(1),
+                            links=True)
+    try:
+        simulation.run(until_us=4_000_000)
+    finally:
+        simulation.close()
