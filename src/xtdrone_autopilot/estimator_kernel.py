@@ -21,6 +21,7 @@ import numpy as np
 
 from xtdrone_dynamics.atmosphere import height_of_pressure
 from xtdrone_dynamics.compiled import njit
+from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_dynamics.geodesy import to_local
 from xtdrone_dynamics.quaternion import (from_matrix, integrate, multiply, rotate, rotate_inverse,
                                          to_matrix)
@@ -51,7 +52,8 @@ MEMORY = np.dtype([
     ("aligned_t", "i8"), ("located_t", "i8"),  # [us]
     # When each aid last passed its test, and what the rest aid did [us].
     ("gps_t", "i8"), ("vision_t", "i8"), ("baro_t", "i8"), ("mag_t", "i8"), ("rest_t", "i8"),
-    ("moved_t", "i8"),  # when the IMU last felt motion
+    ("moved_t", "i8"),  # when the IMU last felt motion [us]
+    ("steps", "i8"),  # since the alignment, the ring holds that many at most
     ("fixes", "i8"),  # accepted since the last reset
     ("ref_eph", "f8"), ("ref_epv", "f8"),  # accuracy of the position's reference [m]
 ])
@@ -131,7 +133,7 @@ def _align(par, memory, quat, gyro_bias, field, t_us):
     wx, wy, wz = memory.gyro_sum[0] / n, memory.gyro_sum[1] / n, memory.gyro_sum[2] / n
     still = (_spread(memory.accel_sum, memory.accel_square, n) < 3.0 * par.rest_accel ** 2
              and _spread(memory.gyro_sum, memory.gyro_square, n) < 3.0 * par.rest_gyro ** 2
-             and abs(norm - par.gravity) < par.rest_gravity
+             and abs(norm - GRAVITY) < par.rest_gravity
              and math.sqrt(wx * wx + wy * wy + wz * wz) < par.rest_rate)
     if not still or memory.field_samples == 0:
         return False
@@ -153,8 +155,8 @@ def _align(par, memory, quat, gyro_bias, field, t_us):
         s * ex + c * nx, s * ey + c * ny, s * ez + c * nz, ux, uy, uz)
     gyro_bias[0], gyro_bias[1], gyro_bias[2] = wx, wy, wz
     memory.aligned_t = t_us
-    memory.baro_t = t_us
     memory.mag_t = t_us
+    memory.steps = 0
     return True
 
 
@@ -172,11 +174,11 @@ def _start_covariance(par, quat, cov):
         cov[EARTH + k, EARTH + k] = par.earth_field_sigma ** 2
         cov[FIELD_BIAS + k, FIELD_BIAS + k] = par.field_bias_sigma ** 2
         # At rest attitude x g = R bias: attitude_x = -(R bias)_y / g, attitude_y = (R bias)_x / g.
-        cov[ATT, ACCEL_BIAS + k] = -r[3 + k] * bias / par.gravity
-        cov[ATT + 1, ACCEL_BIAS + k] = r[k] * bias / par.gravity
+        cov[ATT, ACCEL_BIAS + k] = -r[3 + k] * bias / GRAVITY
+        cov[ATT + 1, ACCEL_BIAS + k] = r[k] * bias / GRAVITY
         cov[ACCEL_BIAS + k, ATT] = cov[ATT, ACCEL_BIAS + k]
         cov[ACCEL_BIAS + k, ATT + 1] = cov[ATT + 1, ACCEL_BIAS + k]
-    tilt = bias / par.gravity ** 2 + par.start_tilt_sigma ** 2
+    tilt = bias / GRAVITY ** 2 + par.start_tilt_sigma ** 2
     cov[ATT, ATT] = tilt
     cov[ATT + 1, ATT + 1] = tilt
     cov[ATT + 2, ATT + 2] = par.start_yaw_sigma ** 2
@@ -196,7 +198,7 @@ def _predict_state(par, memory, pos, vel, quat, gyro_bias, accel_bias, gyro, acc
         quat[k] = q[k]
     for k in range(3):
         memory.last_gyro[k] = gyro[k]
-        acc = force[k] - par.gravity if k == 2 else force[k]
+        acc = force[k] - GRAVITY if k == 2 else force[k]
         pos[k] += (vel[k] + 0.5 * acc * dt) * dt
         vel[k] += acc * dt
         memory.dp[k] += (memory.dv[k] + 0.5 * acc * dt) * dt
@@ -330,22 +332,23 @@ def _forget(cov, first, count, variance):
 
 
 @njit
-def _find(times, count, t_us):
+def _find(times, count, usable, t_us):
     """Place of a time in the ring.
 
     Args:
         times: (RING,) end of each step [us].
-        count: Steps so far; the newest is at (count - 1) % RING.
+        count: Steps so far; the newest is at count % RING.
+        usable: How many of the steps the vehicle has in its ring.
         t_us: The time.
 
     Returns:
         (older slot, newer slot, weight of the newer); the slots are -1 where the
         ring does not reach back so far. A time to come is taken for the newest.
     """
-    newer = (count - 1) % RING
+    newer = count % RING
     if t_us >= times[newer]:
         return newer, newer, 1.0
-    for back in range(2, min(count, RING) + 1):
+    for back in range(1, min(usable, RING)):
         older = (count - back) % RING
         if times[older] <= t_us:
             return older, newer, (t_us - times[older]) / (times[newer] - times[older])
@@ -402,7 +405,7 @@ def _fuse_velocity(par, memory, past, slots, delay, cov, work, vel, quat, gps_ve
         then[k] = (1.0 - weight) * past[older].dv[k] + weight * past[newer].dv[k]
     # Specific force summed over the delay: attitude errors turned it into velocity errors.
     gone = (memory.dv[0] - then[0], memory.dv[1] - then[1],
-            memory.dv[2] - then[2] + par.gravity * delay)
+            memory.dv[2] - then[2] + GRAVITY * delay)
     good = True
     ratios[TEST_VEL] = 0.0
     for k in range(3):
@@ -503,7 +506,7 @@ def _feels_motion(par, gyro, gyro_bias, accel):
     wx, wy, wz = gyro[0] - gyro_bias[0], gyro[1] - gyro_bias[1], gyro[2] - gyro_bias[2]
     norm = math.sqrt(accel[0] ** 2 + accel[1] ** 2 + accel[2] ** 2)
     return (wx * wx + wy * wy + wz * wz > par.rest_rate ** 2
-            or abs(norm - par.gravity) > par.rest_gravity)
+            or abs(norm - GRAVITY) > par.rest_gravity)
 
 
 @njit
@@ -569,6 +572,7 @@ def step_fleet(par, origin, field, dt, t_us, times, count, memory, past, covs, w
                gps_lon, gps_alt, gps_vel, gps_eph, gps_epv, gps_fix, gps_new):
     """One step of the whole fleet; see Ekf for the arrays."""
     place, before = work[4], work[5]
+    times[count % RING] = t_us
     for i in range(pos.shape[0]):
         mem, cov, ring = memory[i], covs[i], past[i]
         if mem.aligned_t == _NEVER:
@@ -591,14 +595,14 @@ def step_fleet(par, origin, field, dt, t_us, times, count, memory, past, covs, w
             mem.moved_t = t_us
         for k in range(3):
             ang_vel[i, k] = gyro[i, k] - gyro_bias[i, k]
-        _record(ring[(count - 1) % RING], mem, quat[i], ang_vel[i], antenna[i])
+        mem.steps += 1
+        _record(ring[count % RING], mem, quat[i], ang_vel[i], antenna[i])
 
         if gps_new[i] and gps_fix[i] >= 3 and gps_eph[i] <= par.max_eph \
                 and gps_epv[i] <= par.max_epv:
             place[0], place[1] = to_local(gps_lat[i], gps_lon[i], origin[0], origin[1])
             place[2] = gps_alt[i] - origin[2]
-            slots = _find(times, min(count, (t_us - mem.aligned_t) // par.step_us + 1),
-                          gps_t_us[i], count)
+            slots = _find(times, count, mem.steps, gps_t_us[i])
             accuracy = (max(gps_eph[i], par.gps_pos_noise), max(gps_epv[i], par.gps_pos_noise))
             for k in range(3):
                 before[k] = pos[i, k]
@@ -656,3 +660,43 @@ def _report(i, par, memory, cov, t_us, at_rest, ready, flags, pos_std, vel_std, 
     ready[i] = (flag & (GPS_USED | VISION_USED) != 0 and memory.fixes >= par.ready_fixes
                 and att_std[i, 2] < par.ready_yaw and vel_std[i, 0] < par.ready_vel
                 and vel_std[i, 1] < par.ready_vel and vel_std[i, 2] < par.ready_vel)
+
+
+@njit
+def take_vision(par, i, t_us, measured_us, times, count, memory, past, covs, work, pos, vel, quat,
+                gyro_bias, accel_bias, baro_offset, earth, field_bias, ratios, reset_count,
+                reset_pos, place, attitude, pos_sigma, yaw_sigma):
+    """A pose of vehicle i in the world frame from outside, true at measured_us; see Ekf."""
+    mem, cov, ring, dx, h, gain = memory[i], covs[i], past[i], work[0], work[1], work[2]
+    slots = _find(times, count, mem.steps, measured_us)
+    if mem.aligned_t == _NEVER or slots[0] < 0:
+        return
+    delay = max(0, t_us - measured_us) * 1e-6
+    accuracy = (pos_sigma, pos_sigma)
+    if mem.located_t == _NEVER or t_us - max(mem.gps_t, mem.vision_t) > par.reset_time:
+        first = mem.located_t == _NEVER
+        for k in range(3):
+            reset_pos[i, k] = pos[i, k]
+        work[4, :] = math.nan  # a pose says nothing of the velocity
+        _locate(mem, ring, slots, delay, cov, pos[i], vel[i], place, work[4], accuracy, 0.0, False)
+        for k in range(3):
+            reset_pos[i, k] = pos[i, k] - reset_pos[i, k]
+        reset_count[i] += 0 if first else 1
+        mem.located_t = t_us
+        mem.vision_t = t_us
+        mem.baro_t = _NEVER
+        mem.fixes = 0
+        return
+    good = _fuse_place(par, mem, ring, slots, delay, cov, work, pos[i], vel[i], place, accuracy,
+                       False, ratios[i], TEST_VISION, TEST_VISION)
+    q = ring[slots[1]].quat
+    turn = multiply(attitude[0], attitude[1], attitude[2], attitude[3], -q[0], -q[1], -q[2], q[3])
+    h[:] = 0.0
+    h[ATT + 2] = 1.0
+    _fuse(cov, dx, h, gain, 2.0 * math.atan2(turn[2], turn[3]) if turn[3] >= 0.0
+          else 2.0 * math.atan2(-turn[2], -turn[3]), yaw_sigma * yaw_sigma, par.mag_gate)
+    if good:
+        mem.vision_t = t_us
+        mem.fixes += 1
+    _inject(dx, pos[i], vel[i], quat[i], gyro_bias[i], accel_bias[i], baro_offset[i:i + 1],
+            earth[i], field_bias[i])

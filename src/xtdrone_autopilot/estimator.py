@@ -1,0 +1,251 @@
+"""The estimator of the embedded flight stack: attitude, velocity and position from sensors."""
+
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from xtdrone_core import SensorBatch
+from xtdrone_core.errors import unknown_name
+from xtdrone_dynamics.quaternion import to_euler
+
+from . import estimator_kernel as kernel
+from .errors import AutopilotError
+
+TESTS = ("vel", "pos", "hgt", "baro", "mag", "vision")  # columns of Ekf.test_ratios
+
+_STEP_US = 4_000  # taken for the step before the first one [us]
+
+
+@dataclass(frozen=True)
+class EkfParameters:
+    """Tuning of the Ekf; the usual values are in estimator.yaml."""
+
+    gyro_noise: float  # [rad/s/sqrt(Hz)]
+    accel_noise: float  # [m/s^2/sqrt(Hz)]
+    gyro_bias_walk: float  # [rad/s/sqrt(s)]
+    accel_bias_walk: float  # [m/s^2/sqrt(s)]
+    baro_offset_walk: float  # [m/sqrt(s)]
+    earth_field_walk: float  # [T/sqrt(s)]
+    field_bias_walk: float  # [T/sqrt(s)]
+    rest_gyro_bias_sigma: float  # of the gyro bias after an alignment at rest [rad/s]
+    gyro_bias_sigma: float  # the gyro bias is never less known than this [rad/s]
+    accel_bias_sigma: float  # of the accelerometer bias at start [m/s^2]
+    earth_field_sigma: float  # of the model of the Earth's field [T]
+    field_bias_sigma: float  # of the magnetometer's bias at start [T]
+    start_tilt_sigma: float  # beyond what the accelerometer bias explains [rad]
+    start_yaw_sigma: float  # [rad]
+    start_vel_sigma: float  # [m/s]
+    start_pos_sigma: float  # [m]
+    gps_pos_noise: float  # least standard deviation of a fix [m]; above it counts eph and epv
+    gps_vel_noise: float  # horizontal [m/s]
+    gps_vel_noise_vertical: float  # [m/s]
+    baro_noise: float  # [m]
+    mag_noise: float  # per reading and axis [T]
+    pos_gate: float  # largest innovation taken [standard deviations]
+    vel_gate: float  # [standard deviations]
+    baro_gate: float  # [standard deviations]
+    mag_gate: float  # [standard deviations]
+    max_eph: float  # fixes less accurate than this are not used [m]
+    max_epv: float  # [m]
+    align_time: float  # the vehicle must rest that long at start [s]
+    rest_accel: float  # at rest: deviation of each accelerometer axis below this [m/s^2]
+    rest_gyro: float  # at rest: deviation of each gyro axis below this [rad/s]
+    rest_gravity: float  # at rest: specific force this near to gravity [m/s^2]
+    rest_rate: float  # at rest: rate below this [rad/s]
+    rest_time: float  # a landed vehicle that felt no motion so long is at rest [s]
+    rest_aid_vel: float  # a vehicle at rest does not move, to this deviation [m/s]
+    rest_aid_rate: float  # and does not turn [rad/s]
+    no_aid_vel: float  # without position aid velocities stay about this size [m/s]
+    aid_time: float  # an aid not accepted for so long counts as lost [s]
+    reset_time: float  # aids refused for so long are believed all the same [s]
+    mag_reset_time: float  # magnetometer refused for so long: its bias is learnt anew [s]
+    field_bias_reset_sigma: float  # how unknown it is then [T]
+    ready_fixes: int  # accepted fixes before the estimate counts as ready
+    ready_yaw: float  # ready: heading better known than this [rad]
+    ready_vel: float  # ready: velocity better known than this [m/s]
+
+    def __post_init__(self):
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if not (np.isfinite(value) and value > 0):
+                raise AutopilotError(f"{field.name} = {value} is not allowed: give a positive "
+                                     "number")
+
+    @classmethod
+    def load(cls, path=None, **changes) -> "EkfParameters":
+        """The values of a YAML file (by default estimator.yaml), some of them changed.
+
+        Raises:
+            AutopilotError: An unknown name, or a value that makes no sense.
+        """
+        import yaml  # here, so that parameters of one's own need no YAML
+
+        path = Path(path) if path else Path(__file__).with_name("estimator.yaml")
+        values = {**yaml.safe_load(path.read_text()), **changes}
+        names = {field.name for field in dataclasses.fields(cls)}
+        for name in set(values) - names:
+            raise AutopilotError(unknown_name("estimator parameter", name, names))
+        for name in names - set(values):
+            raise AutopilotError(f"'{path}' does not give {name}: add it")
+        return cls(**values)
+
+    def record(self):
+        """The values as one record for compiled kernels; times in microseconds, align in steps."""
+        values = dataclasses.asdict(self)
+        values["align_steps"] = max(1, round(self.align_time * 1e6 / _STEP_US))
+        for name in ("rest_time", "aid_time", "reset_time", "mag_reset_time"):
+            values[name] = round(values[name] * 1e6)
+        kinds = [(name, "i8" if isinstance(value, int) else "f8")
+                 for name, value in values.items()]
+        return np.array([tuple(values.values())], dtype=kinds)[0]
+
+
+class Ekf:
+    """Error-state Kalman filter of each vehicle of a fleet; it sees sensors only.
+
+    Positions are relative to the world's origin, which all vehicles share; their
+    height reference is GPS height, with the barometer's slow offset estimated.
+    GPS fixes count at their own time. Each vehicle aligns itself in its first
+    second at rest, and is ready some fixes later.
+
+    All arrays are overwritten at every step; add and remove replace them.
+
+    Attributes:
+        pos: (N, 3) centre of gravity from the world's origin, ENU [m].
+        vel: (N, 3) ENU [m/s].
+        quat: (N, 4) xyzw, body to world.
+        ang_vel: (N, 3) gyro less its bias, body [rad/s].
+        gyro_bias: (N, 3) [rad/s].
+        accel_bias: (N, 3) [m/s^2].
+        baro_offset: (N,) barometer's height less true height, over the origin [m].
+        earth_field: (N, 3) ENU [T].
+        field_bias: (N, 3) of the magnetometer, body [T].
+        ready: (N,) bool, good enough to fly on.
+        flags: (N,) int64, bits ALIGNED, LOCATED, GPS_USED, VISION_USED, BARO_USED, MAG_USED,
+            AT_REST of estimator_kernel.
+        test_ratios: (N, 6) innovations over their gates, squared; above 1 the reading was
+            left out. Columns as in TESTS.
+        pos_std: (N, 3) standard deviation of pos [m]. It includes the accuracy that the
+            receiver reports, since no filter can see the receiver's own slow error.
+        vel_std: (N, 3) [m/s].
+        att_std: (N, 3) of rotations about the world's axes [rad].
+        reset_count: (N,) how often pos jumped to an aid after the first fix.
+        reset_pos: (N, 3) by how much it jumped last [m].
+        landed: (N,) bool, INPUT: the flight stack says that the vehicle stands on the ground.
+        gps_pos: (N, 3) INPUT: antenna from the centre of gravity, body FLU [m].
+    """
+
+    _SHAPES = {"pos": (3,), "vel": (3,), "quat": (4,), "ang_vel": (3,), "gyro_bias": (3,),
+               "accel_bias": (3,), "baro_offset": (), "earth_field": (3,), "field_bias": (3,),
+               "test_ratios": (len(TESTS),), "pos_std": (3,), "vel_std": (3,), "att_std": (3,),
+               "reset_pos": (3,), "gps_pos": (3,), "_cov": (kernel.SIZE, kernel.SIZE)}
+    _KINDS = {"ready": np.bool_, "landed": np.bool_, "flags": np.int64, "reset_count": np.int64,
+              "_memory": kernel.MEMORY}
+
+    def __init__(self, n: int, origin, magnetic_field_enu, parameters: EkfParameters = None):
+        """A fleet of n vehicles that know nothing yet.
+
+        Args:
+            n: Number of vehicles.
+            origin: The world's latitude, longitude [rad] and height [m].
+            magnetic_field_enu: (3,) the Earth's field as a model has it [T].
+            parameters: Tuning; by default estimator.yaml's.
+        """
+        self._origin = tuple(float(x) for x in origin)
+        self._field = np.array(magnetic_field_enu, dtype=np.float64)
+        self._parameters = (parameters or EkfParameters.load()).record()
+        self._t_us = None
+        self._count = 0
+        self._times = np.zeros(kernel.RING, dtype=np.int64)
+        self._work = np.zeros((6, kernel.SIZE))
+        for name, array in self._fresh(n).items():
+            setattr(self, name, array)
+
+    @property
+    def n(self) -> int:
+        """Number of vehicles."""
+        return len(self.pos)
+
+    def add(self) -> None:
+        """Adds a vehicle that knows nothing yet, as the last of the fleet."""
+        for name, array in self._fresh(1).items():
+            setattr(self, name, np.concatenate([getattr(self, name), array]))
+
+    def remove(self, i: int) -> None:
+        """Takes vehicle i out; those after it move up by one."""
+        for name in self._fresh(0):
+            setattr(self, name, np.delete(getattr(self, name), i, axis=0))
+
+    def step(self, sensors: SensorBatch) -> None:
+        """Takes the readings of one step; overwrites the attributes in place."""
+        s = sensors
+        dt_us = _STEP_US if self._t_us is None else s.t_us - self._t_us
+        self._t_us = s.t_us
+        self._count += 1
+        kernel.step_fleet(
+            self._parameters, self._origin, self._field, dt_us * 1e-6, s.t_us, self._times,
+            self._count, self._memory, self._past, self._cov, self._work, self.landed,
+            self.gps_pos, self.pos, self.vel, self.quat, self.ang_vel, self.gyro_bias,
+            self.accel_bias, self.baro_offset, self.earth_field, self.field_bias, self.ready,
+            self.flags, self.test_ratios, self.pos_std, self.vel_std, self.att_std,
+            self.reset_count, self.reset_pos, s.gyro, s.accel, s.mag, s.mag_new, s.baro_pressure,
+            s.baro_new, s.gps_t_us, s.gps_lat, s.gps_lon, s.gps_alt, s.gps_vel, s.gps_eph,
+            s.gps_epv, s.gps_fix, s.gps_new)
+
+    def fuse_vision(self, i: int, t_us: int, pos, quat, pos_sigma: float = 0.05,
+                    yaw_sigma: float = 0.05) -> None:
+        """Takes a pose that something outside measured; call it after the step that it follows.
+
+        Args:
+            i: The vehicle.
+            t_us: Simulated time at which the pose was true, up to 250 ms ago [us].
+            pos: (3,) centre of gravity, world [m].
+            quat: (4,) xyzw, body to world; its heading is used.
+            pos_sigma: Standard deviation of each axis [m].
+            yaw_sigma: Standard deviation of the heading [rad].
+        """
+        if self._t_us is None:
+            return
+        kernel.take_vision(
+            self._parameters, i, self._t_us, t_us, self._times, self._count, self._memory,
+            self._past, self._cov, self._work, self.pos, self.vel, self.quat, self.gyro_bias,
+            self.accel_bias, self.baro_offset, self.earth_field, self.field_bias,
+            self.test_ratios, self.reset_count, self.reset_pos,
+            np.array(pos, dtype=np.float64), np.array(quat, dtype=np.float64), float(pos_sigma),
+            float(yaw_sigma))
+
+    def test_ratio(self, aid: str) -> np.ndarray:
+        """The test ratios of one aid of TESTS for the fleet: (N,)."""
+        return self.test_ratios[:, TESTS.index(aid)]
+
+    def yaw(self, i: int) -> float:
+        """Heading of vehicle i, counter-clockwise from east [rad]."""
+        return to_euler(*self.quat[i])[2]
+
+    def why_not_ready(self, i: int) -> str:
+        """What vehicle i waits for, in words; empty where it is ready."""
+        if self.ready[i]:
+            return ""
+        flags = self.flags[i]
+        if not flags & kernel.ALIGNED:
+            return "it must rest a second to find its attitude, with a magnetometer"
+        if not flags & kernel.LOCATED:
+            return "it has no position yet: no GPS fix that is good enough"
+        if not flags & (kernel.GPS_USED | kernel.VISION_USED):
+            return "its position aid is lost, or disagrees with the inertial sensors"
+        if self.att_std[i, 2] >= self._parameters["ready_yaw"]:
+            return "its heading is not known well enough"
+        return "position and velocity are still settling"
+
+    def _fresh(self, n):
+        """Arrays of n vehicles that know nothing yet."""
+        arrays = {name: np.zeros((n, *shape)) for name, shape in self._SHAPES.items()}
+        arrays.update({name: np.zeros(n, dtype=kind) for name, kind in self._KINDS.items()})
+        arrays["_past"] = np.zeros((n, kernel.RING), dtype=kernel.PAST)
+        arrays["quat"][:, 3] = 1.0
+        arrays["earth_field"][:] = self._field
+        for i in range(n):
+            kernel.reset_memory(arrays["_memory"][i], self._t_us or 0)
+        return arrays
