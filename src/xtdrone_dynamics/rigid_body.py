@@ -48,9 +48,48 @@ def angular_acceleration(inertia, inverse, wx, wy, wz, tx, ty, tz):
     Returns:
         (x, y, z) [rad/s^2], body frame.
     """
+    gx, gy, gz = gyroscopic_torque(inertia, wx, wy, wz)
+    return symmetric_product(inverse, tx + gx, ty + gy, tz + gz)
+
+
+@njit
+def gyroscopic_torque(inertia, wx, wy, wz):
+    """The torque -omega x J omega that turning itself exerts; Pegasus (3).
+
+    Args:
+        inertia: J, body frame [kg m^2].
+        wx, wy, wz: Angular velocity, body frame [rad/s].
+
+    Returns:
+        (x, y, z) [N m], body frame.
+    """
     hx, hy, hz = symmetric_product(inertia, wx, wy, wz)
-    return symmetric_product(inverse, tx - (wy * hz - wz * hy), ty - (wz * hx - wx * hz),
-                             tz - (wx * hy - wy * hx))
+    return wz * hy - wy * hz, wx * hz - wz * hx, wy * hx - wx * hy
+
+
+@njit
+def mean_gyroscopic_torque(inertia, inverse, wx, wy, wz, tx, ty, tz, dt):
+    """Mean of the gyroscopic torque over a step, by Runge-Kutta of fourth order.
+
+    Args:
+        inertia, inverse: J and its inverse, body frame [kg m^2].
+        wx, wy, wz: Angular velocity at the start, body frame [rad/s].
+        tx, ty, tz: Torque, constant in the body frame [N m].
+        dt: Length of the step [s].
+
+    Returns:
+        (x, y, z) [N m], body frame.
+    """
+    ax, ay, az = gyroscopic_torque(inertia, wx, wy, wz)
+    sx, sy, sz = symmetric_product(inverse, tx + ax, ty + ay, tz + az)
+    h = 0.5 * dt
+    bx, by, bz = gyroscopic_torque(inertia, wx + h * sx, wy + h * sy, wz + h * sz)
+    sx, sy, sz = symmetric_product(inverse, tx + bx, ty + by, tz + bz)
+    cx, cy, cz = gyroscopic_torque(inertia, wx + h * sx, wy + h * sy, wz + h * sz)
+    sx, sy, sz = symmetric_product(inverse, tx + cx, ty + cy, tz + cz)
+    dx, dy, dz = gyroscopic_torque(inertia, wx + dt * sx, wy + dt * sy, wz + dt * sz)
+    return ((ax + 2.0 * (bx + cx) + dx) / 6.0, (ay + 2.0 * (by + cy) + dy) / 6.0,
+            (az + 2.0 * (bz + cz) + dz) / 6.0)
 
 
 @njit

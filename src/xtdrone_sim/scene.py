@@ -1,0 +1,159 @@
+"""The MuJoCo model of a world with vehicles in it, built through MjSpec."""
+
+import math
+from dataclasses import dataclass
+
+import mujoco
+import numpy as np
+
+from xtdrone_core import SensorBlock, VehicleModel, VehicleSpec
+from xtdrone_dynamics import quaternion
+
+from .pose import Pose
+from .sdf import World, vehicle_shapes
+from .sdf_tree import Shape
+
+CHASE = "chase"  # name of a camera behind each vehicle
+_VISUAL_GROUP = 1
+_COLLISION_GROUP = 3  # not drawn
+_TIMESTEP = 0.004  # until the first step says otherwise [s]
+_CAMERA_AXES = quaternion.from_matrix(0, 0, -1, -1, 0, 0, 0, 1, 0)  # MuJoCo looks along -z, y up
+_KINDS = {"box": mujoco.mjtGeom.mjGEOM_BOX, "sphere": mujoco.mjtGeom.mjGEOM_SPHERE,
+          "cylinder": mujoco.mjtGeom.mjGEOM_CYLINDER, "plane": mujoco.mjtGeom.mjGEOM_PLANE,
+          "mesh": mujoco.mjtGeom.mjGEOM_MESH}
+
+
+@dataclass(frozen=True)
+class CameraView:
+    """Size of the images of one camera block."""
+
+    width: int  # [pixels]
+    height: int  # [pixels]
+    fovy: float  # vertical field of view [deg]
+    depth: bool  # gives metres instead of colours
+
+
+def start_pose(spec: VehicleSpec, model: VehicleModel) -> Pose:
+    """Where a vehicle's centre of gravity is at the start, and how it is turned."""
+    origin = Pose(spec.pos, quaternion.from_euler(0.0, 0.0, spec.yaw))
+    return Pose(origin.point(model.cog), origin.quat)
+
+
+def build(world: World, specs, models) -> mujoco.MjModel:
+    """Compiles the scene.
+
+    Each vehicle is one free body, whose frame lies in its centre of gravity:
+    MuJoCo's generalised velocities are then the centre's own. Vehicles come
+    first, in order: vehicle i is body i + 1.
+
+    Args:
+        world: The world.
+        specs: The VehicleSpecs.
+        models: Their VehicleModels.
+
+    Returns:
+        The compiled model.
+    """
+    scene = mujoco.MjSpec()
+    _options(scene, world)
+    meshes = {}
+    for spec, model in zip(specs, models):
+        pose = start_pose(spec, model)
+        body = scene.worldbody.add_body(name=spec.name, pos=pose.pos, quat=_wxyz(pose.quat))
+        body.add_freejoint(name=spec.name)
+        body.explicitinertial = True
+        body.mass = model.mass
+        body.ipos = (0.0, 0.0, 0.0)
+        inertia = np.array(model.inertia)
+        body.fullinertia = [*np.diag(inertia), inertia[0, 1], inertia[0, 2], inertia[1, 2]]
+        for shape in vehicle_shapes(model):
+            _add_shape(scene, body, f"{spec.name}/{shape.name}", shape, meshes)
+        _add_cameras(body, spec.name, model)
+    for shape in world.shapes:
+        _add_shape(scene, scene.worldbody, shape.name, shape, meshes)
+    for light in world.lights:
+        scene.worldbody.add_light(
+            type={"directional": mujoco.mjtLightType.mjLIGHT_DIRECTIONAL,
+                  "point": mujoco.mjtLightType.mjLIGHT_POINT,
+                  "spot": mujoco.mjtLightType.mjLIGHT_SPOT}[light.kind],
+            pos=light.pos, dir=light.direction, diffuse=light.diffuse, specular=light.specular,
+            castshadow=light.cast_shadows)
+    return scene.compile()
+
+
+def camera_view(block: SensorBlock) -> CameraView:
+    """Size and field of view of a camera or depth block."""
+    camera = block.parameters.get("camera", {})
+    camera = camera[0] if isinstance(camera, list) else camera
+    image = camera.get("image", {})
+    width, height = int(image.get("width", 320)), int(image.get("height", 240))
+    hfov = float(camera.get("horizontal_fov", 1.047))
+    fovy = 2.0 * math.atan(math.tan(0.5 * hfov) * height / width)
+    return CameraView(width, height, math.degrees(fovy), block.kind == "depth")
+
+
+def _options(scene, world):
+    option = scene.option
+    option.timestep = _TIMESTEP
+    option.gravity = (0.0, 0.0, -world.gravity)
+    # A vehicle without a cause to move must neither creep nor turn: the elliptic cone with a
+    # high ratio makes friction as stiff as the normal force.
+    option.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
+    option.impratio = 10.0
+    scene.visual.global_.offwidth = 1920
+    scene.visual.global_.offheight = 1200
+    scene.visual.headlight.ambient = world.ambient
+    scene.visual.headlight.diffuse = (0.2, 0.2, 0.2) if world.lights else (0.6, 0.6, 0.6)
+    scene.visual.map.znear = 0.001
+    scene.visual.map.zfar = 50.0
+    scene.stat.extent = 20.0
+    colour = world.background
+    scene.add_texture(name="sky", type=mujoco.mjtTexture.mjTEXTURE_SKYBOX,
+                      builtin=mujoco.mjtBuiltin.mjBUILTIN_FLAT, rgb1=colour, rgb2=colour,
+                      width=16, height=16)
+
+
+def _add_shape(scene, body, name, shape: Shape, meshes):
+    kind = shape.kind
+    geom = body.add_geom(name=name, type=_KINDS[kind], pos=shape.pose.pos,
+                         quat=_wxyz(shape.pose.quat), rgba=shape.colour,
+                         friction=(shape.friction, 0.005, 0.0001))
+    if kind == "box":
+        geom.size = [0.5 * side for side in shape.size]
+    elif kind == "sphere":
+        geom.size = [shape.size[0], 0.0, 0.0]
+    elif kind == "cylinder":
+        geom.size = [shape.size[0], 0.5 * shape.size[1], 0.0]
+    elif kind == "plane":
+        geom.size = [0.5 * shape.size[0], 0.5 * shape.size[1], 1.0]
+    else:
+        geom.meshname = _mesh(scene, shape, meshes)
+    if shape.collides:
+        geom.group = _COLLISION_GROUP
+    else:
+        geom.group = _VISUAL_GROUP
+        geom.contype = geom.conaffinity = 0
+
+
+def _mesh(scene, shape, meshes) -> str:
+    """The name of a mesh asset, loaded once per file and scale."""
+    key = shape.mesh, shape.size
+    if key not in meshes:
+        meshes[key] = f"mesh_{len(meshes)}"
+        scene.add_mesh(name=meshes[key], file=str(shape.mesh), scale=shape.size)
+    return meshes[key]
+
+
+def _add_cameras(body, name, model):
+    for block in model.sensors:
+        if block.kind in ("camera", "depth"):
+            pose = Pose(block.pos, block.quat).to(Pose(quat=_CAMERA_AXES))
+            body.add_camera(name=f"{name}/{block.name}", pos=pose.pos, quat=_wxyz(pose.quat),
+                            fovy=camera_view(block).fovy)
+    down = Pose(quat=quaternion.from_euler(0.0, 0.3, 0.0)).to(Pose(quat=_CAMERA_AXES))
+    body.add_camera(name=f"{name}/{CHASE}", pos=(-2.0, 0.0, 0.8), quat=_wxyz(down.quat),
+                    mode=mujoco.mjtCamLight.mjCAMLIGHT_TRACK)
+
+
+def _wxyz(quat):
+    return quat[3], quat[0], quat[1], quat[2]
