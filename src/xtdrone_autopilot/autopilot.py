@@ -83,6 +83,7 @@ class EmbeddedAutopilot:
         dt = (t_us - self.t_us) * 1e-6
         self.t_us = t_us
         self.sensors = sensors
+        self.estimator.landed[:] = self.pilots["landed"]
         self.estimator.step(sensors)
         if self._links is not None:
             self._links.receive(t_us, self._messages.handle)
