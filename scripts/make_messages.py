@@ -21,7 +21,11 @@ def own_packages() -> list[str]:
     """Packages below src/ with definitions that the system does not have."""
     system = rospkg.RosPack(_system_paths())
     return [path.name for path in sorted(SRC.iterdir())
-            if any(path.glob("msg/*.msg")) and path.name not in system.list()]
+            if _defines(path) and path.name not in system.list()]
+
+
+def _defines(path: Path) -> bool:
+    return any(path.glob("msg/*.msg")) or any(path.glob("srv/*.srv"))
 
 
 def _system_paths():
@@ -33,7 +37,7 @@ def generate(out: Path) -> None:
     system = rospkg.RosPack(_system_paths())
     own = own_packages()
     search = {name: [str(Path(system.get_path(name)) / "msg")] for name in FROM_ROS}
-    for package in sorted(p.name for p in SRC.iterdir() if any(p.glob("msg/*.msg"))):
+    for package in sorted(path.name for path in SRC.iterdir() if _defines(path)):
         root = SRC / package if package in own else Path(system.get_path(package))
         search[package] = [str(root / "msg")]
     for package in own:

@@ -1,0 +1,1 @@
+"""Teleoperation, the XTDrone communication node and the MAVROS-compatible bridge."""

@@ -193,6 +193,12 @@ class ControlClient:
             else:
                 raise ControlError(line.get("error", "the simulation refused"))
 
+    def ready(self, timeout: float) -> bool:
+        """Whether next_tick() has something to read, at once or within the time-out [s]."""
+        if self._ticks or b"\n" in self._buffer:
+            return True
+        return bool(select.select([self._sock], [], [], timeout)[0])
+
     def next_tick(self) -> tuple[int, np.ndarray]:
         """The next (t_us, truth (N, 13)) after `subscribe`; waits up to the time-out.
 

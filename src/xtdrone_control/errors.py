@@ -1,0 +1,7 @@
+"""Errors of this package."""
+
+from xtdrone_core.errors import XtdroneError
+
+
+class ControlNodeError(XtdroneError):
+    """A node or its link to the vehicles cannot do what was asked."""

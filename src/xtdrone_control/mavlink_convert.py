@@ -1,0 +1,202 @@
+"""NED, FRD and MAVLink's units against ENU, FLU and SI: this package's only place for them.
+
+The scalar forms of xtdrone_core.frames, since a NumPy call on three numbers
+costs more than the rest of a message. Vectors are tuples; each frame function
+is its own inverse.
+"""
+
+import math
+
+from pymavlink.dialects.v20 import common as mavlink
+
+from .mavlink_link import unpack
+
+BODY_FRAMES = (mavlink.MAV_FRAME_BODY_NED, mavlink.MAV_FRAME_BODY_OFFSET_NED)
+POSITION_ONLY = 0b100111111000  # type mask: position and yaw
+VELOCITY_ONLY = 0b010111000111  # velocity and yaw rate
+ACCELERATION_ONLY = 0b110000111111
+FORCE = 1 << 9
+_HALF = math.sqrt(0.5)
+_UNKNOWN16 = 0xFFFF
+
+
+def enu_ned(v):
+    """A vector between ENU and NED."""
+    return v[1], v[0], -v[2]
+
+
+def flu_frd(v):
+    """A vector between FLU and FRD."""
+    return v[0], -v[1], -v[2]
+
+
+def quat_enu_ned(q):
+    """An attitude xyzw between FLU-in-ENU and FRD-in-NED."""
+    x, y, z, w = q
+    return _HALF * (x + y), _HALF * (x - y), _HALF * (w - z), _HALF * (w + z)
+
+
+def yaw_enu_ned(yaw: float) -> float:
+    """Counter-clockwise from east against clockwise from north, in -pi..pi [rad]."""
+    return (1.5 * math.pi - yaw) % (2.0 * math.pi) - math.pi
+
+
+def rotate(q, v):
+    """v turned by the attitude q xyzw: from the body to the world."""
+    x, y, z, w = q
+    a, b, c = v
+    tx, ty, tz = 2 * (y * c - z * b), 2 * (z * a - x * c), 2 * (x * b - y * a)
+    return (a + w * tx + y * tz - z * ty, b + w * ty + z * tx - x * tz,
+            c + w * tz + x * ty - y * tx)
+
+
+def rotate_back(q, v):
+    """v from the world to the body of attitude q."""
+    return rotate((-q[0], -q[1], -q[2], q[3]), v)
+
+
+def euler(q):
+    """Roll, pitch, yaw of an attitude xyzw [rad]."""
+    x, y, z, w = q
+    return (math.atan2(2 * (w * x + y * z), 1 - 2 * (x * x + y * y)),
+            math.asin(max(-1.0, min(1.0, 2 * (w * y - z * x)))),
+            math.atan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z)))
+
+
+# From MAVLink -------------------------------------------------------------------------------
+
+
+def attitude(payload):
+    """ATTITUDE_QUATERNION as (t_us, quat, body rate)."""
+    t, w, x, y, z, p, q, r = unpack(31, payload)[:8]
+    return t * 1000, quat_enu_ned((x, y, z, w)), (p, -q, -r)
+
+
+def local_position(payload):
+    """LOCAL_POSITION_NED as (t_us, pos, vel)."""
+    t, x, y, z, vx, vy, vz = unpack(32, payload)
+    return t * 1000, (y, x, -z), (vy, vx, -vz)
+
+
+def highres_imu(payload):
+    """HIGHRES_IMU as (t_us, accel, gyro, mag [T], pressure [Pa], differential, kelvin less 273.15,
+    fields_updated)."""
+    t, ax, ay, az, gx, gy, gz, mx, my, mz, static, differential, _, celsius, new, _ = \
+        unpack(105, payload)
+    return (t, (ax, -ay, -az), (gx, -gy, -gz), (mx * 1e-4, -my * 1e-4, -mz * 1e-4),
+            static * 100.0, differential * 100.0, celsius, new)
+
+
+def global_position(payload):
+    """GLOBAL_POSITION_INT as (t_us, lat, lon [deg], height above mean sea level, above home [m],
+    vel, heading [deg] or NaN)."""
+    t, lat, lon, alt, relative, vx, vy, vz, heading = unpack(33, payload)
+    return (t * 1000, lat * 1e-7, lon * 1e-7, alt * 1e-3, relative * 1e-3,
+            (vy * 0.01, vx * 0.01, -vz * 0.01),
+            math.nan if heading == _UNKNOWN16 else heading * 0.01)
+
+
+def gps_raw(payload):
+    """GPS_RAW_INT as (t_us, fix type, lat, lon [deg], height above mean sea level [m], geoid
+    above the ellipsoid [m], horizontal and vertical deviation [m] or None, dilutions, velocity
+    east and north [m/s] or None, satellites)."""
+    (t, lat, lon, alt, eph, epv, speed, course, fix, satellites, ellipsoid, h_acc, v_acc,
+     *_) = unpack(24, payload)
+    velocity = None
+    if speed != _UNKNOWN16 and course != _UNKNOWN16:
+        angle = math.radians(course * 0.01)
+        velocity = speed * 0.01 * math.sin(angle), speed * 0.01 * math.cos(angle)
+    return (t, fix, lat * 1e-7, lon * 1e-7, alt * 1e-3,
+            (ellipsoid - alt) * 1e-3 if ellipsoid else 0.0,
+            (h_acc * 1e-3, v_acc * 1e-3) if h_acc and v_acc else None,
+            None if _UNKNOWN16 in (eph, epv) else (eph * 0.01, epv * 0.01), velocity, satellites)
+
+
+def battery(payload):
+    """BATTERY_STATUS as (id, volts, amperes or NaN, 0..1 or NaN, volts of each cell)."""
+    _, _, _, *voltages, current, number, _, _, remaining = unpack(147, payload)[:18]
+    cells = [v * 1e-3 for v in voltages if v != _UNKNOWN16]
+    return (number, sum(cells) if cells else math.nan,
+            math.nan if current < 0 else -current * 0.01,
+            math.nan if remaining < 0 else remaining * 0.01, cells)
+
+
+def home(payload):
+    """HOME_POSITION as (lat, lon [deg], height above mean sea level [m], pos, quat, approach)."""
+    lat, lon, alt, x, y, z, qw, qx, qy, qz, ax, ay, az, _ = unpack(242, payload)
+    quat = quat_enu_ned((qx, qy, qz, qw)) if math.isfinite(qw) else (0.0, 0.0, 0.0, 1.0)
+    return lat * 1e-7, lon * 1e-7, alt * 1e-3, (y, x, -z), quat, (ay, ax, -az)
+
+
+def position_target(payload):
+    """POSITION_TARGET_LOCAL_NED as (t_us, frame, mask, pos, vel, acc, yaw, yaw rate)."""
+    t, x, y, z, vx, vy, vz, ax, ay, az, yaw, rate, mask, frame = unpack(85, payload)
+    return (t * 1000, frame, mask, (y, x, -z), (vy, vx, -vz), (ay, ax, -az), yaw_enu_ned(yaw),
+            -rate)
+
+
+def attitude_target(payload):
+    """ATTITUDE_TARGET as (t_us, mask, quat, body rate, thrust)."""
+    t, w, x, y, z, p, q, r, thrust, mask = unpack(83, payload)
+    return t * 1000, mask, quat_enu_ned((x, y, z, w)), (p, -q, -r), thrust
+
+
+# To MAVLink ---------------------------------------------------------------------------------
+
+
+def set_position_target(i, t_us, frame, mask, pos, vel, acc, yaw, yaw_rate):
+    """SET_POSITION_TARGET_LOCAL_NED for vehicle i, from ENU, or from FLU in the body's frames."""
+    body = frame in BODY_FRAMES
+    turn = flu_frd if body else enu_ned
+    return mavlink.MAVLink_set_position_target_local_ned_message(
+        t_us // 1000 & 0xFFFFFFFF, i + 1, 1, frame, mask, *turn(pos), *turn(vel), *turn(acc),
+        -yaw if body else yaw_enu_ned(yaw), -yaw_rate)
+
+
+def set_global_target(i, t_us, frame, mask, lat, lon, alt, vel, acc, yaw, yaw_rate):
+    """SET_POSITION_TARGET_GLOBAL_INT for vehicle i; lat, lon in degrees, vectors in ENU."""
+    return mavlink.MAVLink_set_position_target_global_int_message(
+        t_us // 1000 & 0xFFFFFFFF, i + 1, 1, frame, mask, round(lat * 1e7), round(lon * 1e7), alt,
+        *enu_ned(vel), *enu_ned(acc), yaw_enu_ned(yaw), -yaw_rate)
+
+
+def set_attitude_target(i, t_us, mask, quat, rate, thrust):
+    """SET_ATTITUDE_TARGET for vehicle i; thrust is held within 0..1, as MAVROS does."""
+    x, y, z, w = quat_enu_ned(quat)
+    return mavlink.MAVLink_set_attitude_target_message(
+        t_us // 1000 & 0xFFFFFFFF, i + 1, 1, mask, [w, x, y, z], *flu_frd(rate),
+        min(max(thrust, 0.0), 1.0))
+
+
+def vision_position(t_us, pos, quat, covariance=None):
+    """VISION_POSITION_ESTIMATE; covariance is the upper triangle (21), or None."""
+    roll, pitch, yaw = euler(quat_enu_ned(quat))
+    return mavlink.MAVLink_vision_position_estimate_message(
+        t_us, *enu_ned(pos), roll, pitch, yaw, covariance or [math.nan] + [0.0] * 20)
+
+
+def mission_item(waypoint, current: bool):
+    """Fields of a MISSION_ITEM_INT from a mavros_msgs/Waypoint (whose places MAVROS leaves as
+    they are)."""
+    scale = 1e4 if waypoint.frame in _LOCAL_FRAMES else 1e7
+    if waypoint.frame == mavlink.MAV_FRAME_MISSION:
+        scale = 1
+    return dict(frame=waypoint.frame, command=waypoint.command, current=int(current),
+                autocontinue=int(waypoint.autocontinue), param1=waypoint.param1,
+                param2=waypoint.param2, param3=waypoint.param3, param4=waypoint.param4,
+                x=round(waypoint.x_lat * scale), y=round(waypoint.y_long * scale),
+                z=waypoint.z_alt)
+
+
+def waypoint(item):
+    """The numbers of a mavros_msgs/Waypoint from a MISSION_ITEM_INT."""
+    scale = 1e-4 if item.frame in _LOCAL_FRAMES else 1e-7
+    if item.frame == mavlink.MAV_FRAME_MISSION:
+        scale = 1
+    return (item.frame, item.command, item.current, item.autocontinue, item.param1, item.param2,
+            item.param3, item.param4, item.x * scale, item.y * scale, item.z)
+
+
+_LOCAL_FRAMES = (mavlink.MAV_FRAME_LOCAL_NED, mavlink.MAV_FRAME_LOCAL_ENU,
+                 mavlink.MAV_FRAME_LOCAL_OFFSET_NED, mavlink.MAV_FRAME_BODY_NED,
+                 mavlink.MAV_FRAME_BODY_OFFSET_NED)

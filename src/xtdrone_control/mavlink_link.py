@@ -1,0 +1,170 @@
+"""The bridge's MAVLink 2 link to a whole fleet: UDP sockets, frames, and answers waited for.
+
+Vehicle i has system id i + 1. One thread calls receive(); any thread may send,
+and wait in an inbox for what a vehicle answers.
+"""
+
+import contextlib
+import queue
+import socket
+import struct
+import threading
+
+from fastcrc.crc16 import mcrf4xx
+from pymavlink.dialects.v20 import common as mavlink
+
+from xtdrone_core import ports
+
+from .errors import ControlNodeError
+
+SYSTEM_ID = 240  # of this end
+COMPONENT_ID = mavlink.MAV_COMP_ID_ONBOARD_COMPUTER
+_HEAD = struct.Struct("<BBBBBBBHB")  # magic .. component id, message id low and high
+_BUFFER = 8 << 20  # asked of the kernel for what comes in within one tick [bytes]
+
+
+def _layout(message_id):
+    message = mavlink.mavlink_map[message_id]
+    return message.unpacker.unpack, message.unpacker.size
+
+
+def unpack(message_id: int, payload: bytes) -> tuple:
+    """Numbers of a payload in the order of the wire, arrays flattened."""
+    reader, size = _LAYOUTS.get(message_id) or _LAYOUTS.setdefault(message_id, _layout(message_id))
+    return reader(payload[:size].ljust(size, b"\0"))
+
+
+_LAYOUTS = {}
+
+
+def frames(data: bytes):
+    """The valid MAVLink 2 frames of a datagram.
+
+    Yields:
+        (system id, message id, payload, whole frame).
+    """
+    at, end = 0, len(data)
+    while at + 12 <= end:
+        if data[at] != 0xFD:
+            at += 1
+            continue
+        _, size, incompatible, _, _, system, _, low, high = _HEAD.unpack_from(data, at)
+        body = at + 10 + size
+        after = body + 2 + (13 if incompatible & 1 else 0)
+        message = mavlink.mavlink_map.get(low | high << 16)
+        if after > end or message is None \
+                or mcrf4xx(data[at + 1:body] + bytes((message.crc_extra,))) \
+                != data[body] | data[body + 1] << 8:
+            at += 1 if message is not None else 12 + size
+            continue
+        yield system, message.id, data[at + 10:body], data[at:after]
+        at = after
+
+
+class FleetLink:
+    """UDP sockets to n vehicles."""
+
+    def __init__(self, n: int, kind: str = "bridge"):
+        """Opens the sockets.
+
+        Args:
+            n: Number of vehicles.
+            kind: "bridge" for the embedded flight stack's own link, "offboard" for PX4's
+                offboard API (14540 and up), where there is no other.
+
+        Raises:
+            ControlNodeError: A port is in use.
+        """
+        if kind == "bridge":
+            local, self._remote = {ports.BRIDGE}, ports.BRIDGE_LOCAL
+        else:
+            local = {ports.offboard_remote(i) for i in range(n)}
+            self._remote = ports.OFFBOARD_LOCAL
+        self._sockets, by_port = [], {}
+        for port in sorted(local):
+            by_port[port] = self._open(port, kind)
+        self._of = [by_port[ports.BRIDGE if kind == "bridge" else ports.offboard_remote(i)]
+                    for i in range(n)]
+        self.n = n
+        self._lock = threading.Lock()
+        self._encoder = mavlink.MAVLink(None, SYSTEM_ID, COMPONENT_ID)
+        self._inboxes = {}  # (vehicle, message id) -> queues
+        self._decoder = mavlink.MAVLink(None)
+
+    def _open(self, port, kind):
+        sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        try:
+            sock.bind(("127.0.0.1", port))
+        except OSError as error:
+            sock.close()
+            self.close()
+            raise ControlNodeError(f"port {port} (UDP, {kind} link) is in use: another bridge or "
+                                   "MAVROS is running; stop it first") from error
+        sock.setblocking(False)
+        try:
+            sock.setsockopt(socket.SOL_SOCKET, 33, _BUFFER)  # SO_RCVBUFFORCE, for root
+        except OSError:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _BUFFER)
+        self._sockets.append(sock)
+        return sock
+
+    def receive(self):
+        """Everything that has come in; answers that somebody waits for go to their inboxes.
+
+        Yields:
+            (vehicle, message id, payload, frame).
+        """
+        for sock in self._sockets:
+            while True:
+                try:
+                    data = sock.recv(65536)
+                except BlockingIOError:
+                    break
+                except OSError:  # an earlier datagram found nobody there
+                    continue
+                for system, message_id, payload, frame in frames(data):
+                    if not 1 <= system <= self.n:
+                        continue
+                    boxes = self._inboxes.get((system - 1, message_id))
+                    if boxes:
+                        message = self.decode(frame)
+                        for box in boxes:
+                            box.put(message)
+                    yield system - 1, message_id, payload, frame
+
+    def decode(self, frame: bytes):
+        """A frame as a pymavlink message."""
+        return self._decoder.decode(bytearray(frame))
+
+    def send(self, i: int, message) -> None:
+        """Sends a pymavlink message to vehicle i."""
+        with self._lock:
+            data = message.pack(self._encoder)
+            self._encoder.seq = (self._encoder.seq + 1) % 256
+        with contextlib.suppress(OSError):  # the vehicle is not there (yet)
+            self._of[i].sendto(data, ("127.0.0.1", self._remote + i))
+
+    @contextlib.contextmanager
+    def inbox(self, i: int, *message_ids: int):
+        """A queue of vehicle i's messages of some kinds, while the context lasts."""
+        box = queue.SimpleQueue()
+        keys = [(i, message_id) for message_id in message_ids]
+        with self._lock:
+            for key in keys:
+                self._inboxes[key] = (*self._inboxes.get(key, ()), box)
+        try:
+            yield box
+        finally:
+            with self._lock:
+                for key in keys:
+                    left = tuple(b for b in self._inboxes[key] if b is not box)
+                    if left:
+                        self._inboxes[key] = left
+                    else:
+                        del self._inboxes[key]
+
+    def close(self) -> None:
+        """Closes the sockets. May be called twice."""
+        for sock in self._sockets:
+            sock.close()
+        self._sockets = []

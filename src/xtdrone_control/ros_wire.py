@@ -1,0 +1,177 @@
+"""ROS 1 messages as bytes, built without ROS.
+
+Building a message object and letting rospy serialise it costs about ten times
+as much as packing its numbers, and the bridge sends thousands each second. All
+functions take world ENU, body FLU, SI units and quaternions xyzw; times are
+microseconds.
+"""
+
+import socket
+import struct
+from functools import lru_cache
+
+_ZERO6 = (0.0,) * 36
+_UNKNOWN3 = (-1.0,) + (0.0,) * 8  # how sensor_msgs/Imu says that something is not measured
+_STAMP = struct.Struct("<III")
+_POSE = struct.Struct("<7d")
+_TWIST = struct.Struct("<6d")
+_ODOMETRY_POSE = struct.Struct("<43d")
+_ODOMETRY_TWIST = struct.Struct("<42d")
+_IMU = struct.Struct("<4d9d3d9d3d9d")
+_VECTOR3_COVARIANCE = struct.Struct("<12d")
+_NAV_SAT_FIX = struct.Struct("<bH3d9dB")
+_POSITION_TARGET = struct.Struct("<BH9d2f")
+_UINT32 = struct.Struct("<I")
+
+
+@lru_cache(maxsize=1024)
+def text(value: str) -> bytes:
+    """A string: its length, then UTF-8."""
+    data = value.encode()
+    return _UINT32.pack(len(data)) + data
+
+
+def header(t_us: int, frame: str) -> bytes:
+    """std_msgs/Header; rospy numbers only message objects, so seq stays 0."""
+    return _STAMP.pack(0, t_us // 1_000_000, t_us % 1_000_000 * 1000) + text(frame)
+
+
+def stamp(t_us: int) -> bytes:
+    """A time, as rosgraph_msgs/Clock carries it."""
+    return struct.pack("<II", t_us // 1_000_000, t_us % 1_000_000 * 1000)
+
+
+def fields(t_us: int, frame: str, layout: str, *values) -> bytes:
+    """A header, then plain numbers in struct's notation."""
+    return header(t_us, frame) + struct.pack("<" + layout, *values)
+
+
+def pose_stamped(t_us, frame, pos, quat) -> bytes:
+    """geometry_msgs/PoseStamped."""
+    return header(t_us, frame) + _POSE.pack(*pos, *quat)
+
+
+def twist_stamped(t_us, frame, linear, angular) -> bytes:
+    """geometry_msgs/TwistStamped."""
+    return header(t_us, frame) + _TWIST.pack(*linear, *angular)
+
+
+def odometry(t_us, frame, child, pos, quat, linear, angular) -> bytes:
+    """nav_msgs/Odometry with the twist in the child's axes and no covariance."""
+    return b"".join((header(t_us, frame), text(child), _ODOMETRY_POSE.pack(*pos, *quat, *_ZERO6),
+                     _ODOMETRY_TWIST.pack(*linear, *angular, *_ZERO6)))
+
+
+def diagonal(a: float, b: float, c: float) -> tuple:
+    """A 3 by 3 covariance, row-major, from its diagonal."""
+    return a, 0.0, 0.0, 0.0, b, 0.0, 0.0, 0.0, c
+
+
+def imu(t_us, frame, quat, quat_cov, rate, rate_cov, accel, accel_cov) -> bytes:
+    """sensor_msgs/Imu; quat None = this device measures no attitude."""
+    if quat is None:
+        quat, quat_cov = (0.0, 0.0, 0.0, 0.0), _UNKNOWN3
+    return header(t_us, frame) + _IMU.pack(*quat, *quat_cov, *rate, *rate_cov, *accel, *accel_cov)
+
+
+def magnetic_field(t_us, frame, field, covariance) -> bytes:
+    """sensor_msgs/MagneticField [T]."""
+    return header(t_us, frame) + _VECTOR3_COVARIANCE.pack(*field, *covariance)
+
+
+def nav_sat_fix(t_us, frame, status, lat, lon, alt, covariance, covariance_type) -> bytes:
+    """sensor_msgs/NavSatFix of GPS; lat, lon in degrees, alt above the ellipsoid [m]."""
+    return header(t_us, frame) + _NAV_SAT_FIX.pack(status, 1, lat, lon, alt, *covariance,
+                                                   covariance_type)
+
+
+def battery_state(t_us, frame, voltage, current, percentage, cells, location) -> bytes:
+    """sensor_msgs/BatteryState of a discharging lithium-polymer pack; current < 0 = out of it."""
+    nan = float("nan")
+    return b"".join((header(t_us, frame),
+                     struct.pack("<7fBBBB", voltage, nan, current, nan, nan, nan, percentage,
+                                 2, 0, 3, 1),
+                     _UINT32.pack(len(cells)), struct.pack(f"<{len(cells)}f", *cells),
+                     _UINT32.pack(0), text(location), text("")))
+
+
+def state(t_us, connected, armed, guided, manual_input, mode, system_status) -> bytes:
+    """mavros_msgs/State."""
+    return b"".join((header(t_us, ""),
+                     struct.pack("<4B", connected, armed, guided, manual_input), text(mode),
+                     struct.pack("<B", system_status)))
+
+
+def status_text(t_us, severity, words) -> bytes:
+    """mavros_msgs/StatusText."""
+    return header(t_us, "") + struct.pack("<B", severity) + text(words)
+
+
+def time_reference(t_us, reference_us, source) -> bytes:
+    """sensor_msgs/TimeReference."""
+    return header(t_us, "") + stamp(reference_us) + text(source)
+
+
+def param(t_us, name, integer, real, index, count) -> bytes:
+    """mavros_msgs/Param."""
+    return header(t_us, "") + text(name) + struct.pack("<qdHH", integer, real, index, count)
+
+
+def position_target(t_us, frame, coordinate_frame, type_mask, pos, vel, acc, yaw,
+                    yaw_rate) -> bytes:
+    """mavros_msgs/PositionTarget."""
+    return header(t_us, frame) + _POSITION_TARGET.pack(coordinate_frame, type_mask, *pos, *vel,
+                                                       *acc, yaw, yaw_rate)
+
+
+def parse_position_target(data: bytes) -> tuple:
+    """The numbers of a mavros_msgs/PositionTarget.
+
+    Returns:
+        (t_us, coordinate_frame, type_mask, 9 numbers of position, velocity and acceleration,
+        yaw, yaw_rate), flat.
+    """
+    _, seconds, nanoseconds, size = struct.unpack_from("<4I", data)
+    return (seconds * 1_000_000 + nanoseconds // 1000,
+            *_POSITION_TARGET.unpack_from(data, 16 + size))
+
+
+def waypoint_list(current, waypoints) -> bytes:
+    """mavros_msgs/WaypointList from tuples of a Waypoint's fields."""
+    return struct.pack("<HI", current, len(waypoints)) + b"".join(
+        struct.pack("<BH2B4f3d", *waypoint) for waypoint in waypoints)
+
+
+def transforms(t_us, parent, items) -> bytes:
+    """tf2_msgs/TFMessage from (child, pos, quat)."""
+    top = header(t_us, parent)
+    return _UINT32.pack(len(items)) + b"".join(
+        top + text(child) + _POSE.pack(*pos, *quat) for child, pos, quat in items)
+
+
+class Connection:
+    """A rospy publisher's connection that drops messages rather than wait for a slow reader.
+
+    rospy's own queue needs a thread for each connection, and without a queue one
+    stopped reader would stop the whole fleet.
+    """
+
+    def __init__(self, connection):
+        self._connection = connection
+        self._rest = b""  # of a message that went out in part
+
+    def __getattr__(self, name):
+        return getattr(self._connection, name)
+
+    def write_data(self, data: bytes) -> None:
+        """Sends one message, or nothing of it where the reader has not kept up."""
+        sock = self._connection.socket
+        if sock is None or self._connection.done:
+            return self._connection.write_data(data)  # which raises what rospy expects
+        try:
+            if self._rest:
+                self._rest = self._rest[sock.send(self._rest, socket.MSG_DONTWAIT):]
+            if not self._rest:
+                self._rest = data[sock.send(data, socket.MSG_DONTWAIT):]
+        except BlockingIOError:
+            pass
