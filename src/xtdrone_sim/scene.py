@@ -9,6 +9,7 @@ import numpy as np
 from xtdrone_core import SensorBlock, VehicleModel, VehicleSpec
 from xtdrone_dynamics import quaternion
 
+from . import materials
 from .pose import Pose
 from .sdf import World, vehicle_shapes
 from .sdf_tree import Shape
@@ -56,7 +57,7 @@ def build(world: World, specs, models) -> mujoco.MjModel:
     """
     scene = mujoco.MjSpec()
     _options(scene, world)
-    meshes = {}
+    assets = {}
     for spec, model in zip(specs, models):
         pose = start_pose(spec, model)
         body = scene.worldbody.add_body(name=spec.name, pos=pose.pos, quat=_wxyz(pose.quat))
@@ -67,10 +68,10 @@ def build(world: World, specs, models) -> mujoco.MjModel:
         inertia = np.array(model.inertia)
         body.fullinertia = [*np.diag(inertia), inertia[0, 1], inertia[0, 2], inertia[1, 2]]
         for shape in vehicle_shapes(model):
-            _add_shape(scene, body, f"{spec.name}/{shape.name}", shape, meshes)
+            _add_shape(scene, body, f"{spec.name}/{shape.name}", shape, assets)
         _add_cameras(body, spec.name, model)
     for shape in world.shapes:
-        _add_shape(scene, scene.worldbody, shape.name, shape, meshes)
+        _add_shape(scene, scene.worldbody, shape.name, shape, assets)
     for light in world.lights:
         scene.worldbody.add_light(
             type={"directional": mujoco.mjtLightType.mjLIGHT_DIRECTIONAL,
@@ -113,9 +114,9 @@ def _options(scene, world):
                       width=16, height=16)
 
 
-def _add_shape(scene, body, name, shape: Shape, meshes):
+def _add_shape(scene, body, name, shape: Shape, assets):
     kind = shape.kind
-    geom = body.add_geom(name=name, type=_KINDS[kind], pos=shape.pose.pos,
+    geom = body.add_geom(type=_KINDS[kind], pos=shape.pose.pos,
                          quat=_wxyz(shape.pose.quat), rgba=shape.colour,
                          friction=(shape.friction, 0.005, 0.0001))
     if kind == "box":
@@ -127,21 +128,78 @@ def _add_shape(scene, body, name, shape: Shape, meshes):
     elif kind == "plane":
         geom.size = [0.5 * shape.size[0], 0.5 * shape.size[1], 1.0]
     else:
-        geom.meshname = _mesh(scene, shape, meshes)
+        geom.meshname = _mesh(scene, shape, assets)
+    if shape.material and not shape.collides:
+        geom.material = _material(scene, shape.material, kind != "box", assets)
+        if kind == "box":
+            geom.type = mujoco.mjtGeom.mjGEOM_MESH
+            geom.meshname = _papered_box(scene, shape.size, assets)
     if shape.collides:
+        geom.name = name
         geom.group = _COLLISION_GROUP
     else:
         geom.group = _VISUAL_GROUP
         geom.contype = geom.conaffinity = 0
 
 
-def _mesh(scene, shape, meshes) -> str:
+def _mesh(scene, shape, assets) -> str:
     """The name of a mesh asset, loaded once per file and scale."""
     key = shape.mesh, shape.size
-    if key not in meshes:
-        meshes[key] = f"mesh_{len(meshes)}"
-        scene.add_mesh(name=meshes[key], file=str(shape.mesh), scale=shape.size)
-    return meshes[key]
+    if key not in assets:
+        assets[key] = f"asset_{len(assets)}"
+        scene.add_mesh(name=assets[key], file=str(shape.mesh), scale=shape.size)
+    return assets[key]
+
+
+def _material(scene, script, uniform, assets) -> str:
+    """The name of a material that is painted like Gazebo's script of that name.
+
+    Args:
+        uniform: Whether MuJoCo lays the picture on, for shapes without texture coordinates.
+    """
+    if script not in assets:
+        assets[script] = f"asset_{len(assets)}"
+        image = materials.picture(script)
+        texture = scene.add_texture(name=assets[script], type=mujoco.mjtTexture.mjTEXTURE_2D,
+                                    width=image.shape[1], height=image.shape[0], nchannel=3)
+        texture.data = image.tobytes()
+    key = script, uniform
+    if key not in assets:
+        assets[key] = f"asset_{len(assets)}"
+        repeat = 2.0 / materials.TILE if uniform else 1.0
+        material = scene.add_material(name=assets[key], texuniform=uniform, specular=0.1,
+                                      shininess=0.1, texrepeat=(repeat, repeat))
+        material.textures[mujoco.mjtTextureRole.mjTEXROLE_RGB] = assets[script]
+    return assets[key]
+
+
+def _papered_box(scene, size, assets) -> str:
+    """The name of a box as a mesh, with texture coordinates that give every side the same scale.
+
+    MuJoCo projects a flat texture along one axis of a primitive box, which
+    smears it over the sides.
+    """
+    if size not in assets:
+        name = assets[size] = f"asset_{len(assets)}"
+        half = 0.5 * np.array(size)
+        points, coordinates, faces = [], [], []
+        for axis in range(3):
+            u, v = (axis + 1) % 3, (axis + 2) % 3
+            for side in (1, -1):
+                first = len(points)
+                for a, b in ((-1, -1), (side, -side), (1, 1), (-side, side)):
+                    point = np.zeros(3)
+                    point[axis], point[u], point[v] = side, a, b
+                    points.append(point * half)
+                    # The side's longer horizontal direction runs along the picture's rows.
+                    flat = (v, u) if axis == 1 else (u, v)
+                    coordinates.append([point[k] * half[k] / materials.TILE for k in flat])
+                faces += [[first, first + 1, first + 2], [first, first + 2, first + 3]]
+        scene.add_mesh(name=name, uservert=np.array(points).ravel(),
+                       usertexcoord=np.array(coordinates).ravel(),
+                       userface=np.array(faces).ravel(), userfacetexcoord=np.array(faces).ravel(),
+                       inertia=mujoco.mjtMeshInertia.mjMESH_INERTIA_CONVEX)
+    return assets[size]
 
 
 def _add_cameras(body, name, model):
