@@ -76,7 +76,8 @@ def read_truth(path, n: int):
                            "recorded its truth") from error
     count = len(data) // dtype.itemsize
     records = np.frombuffer(data, dtype=dtype, count=count)
-    if count == 0 or np.any(np.diff(records["t_us"]) <= 0):
+    length = np.linalg.norm(records["table"][:, :, 3:7], axis=2)
+    if count == 0 or np.any(np.diff(records["t_us"]) <= 0) or np.any(np.abs(length - 1) > 0.01):
         raise XtdroneError(f"'{path}' holds no truth log of {n} vehicles: give the number of "
                            "vehicles of its scenario.yaml")
     return records["t_us"].copy(), records["table"].copy()

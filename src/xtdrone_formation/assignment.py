@@ -8,9 +8,10 @@ too small, the next of these is tried:
 1. the assignment of least squared distance, which keeps all followers at least
    1/sqrt(2) of their slots' spacing apart (Turpin, Michael and Kumar, CAPT),
    without lines that pass near the leader, and without those that still meet;
-2. the same with the whole fleet spread out from the leader on the way, since
-   stretching a motion k times stretches every separation k times, and with
-   side steps around the leader.
+2. the whole fleet over the leader's head;
+3. side steps around the leader and each other;
+4. the same with the whole fleet spread out from the leader on the way, since
+   stretching a motion k times stretches every separation k times.
 """
 
 import math
@@ -24,6 +25,7 @@ from xtdrone_core.flight_agent import minimum_jerk
 
 from .errors import FormationError
 from .formations import separation
+from .network import separation_pairs
 
 CLEARANCE = 1.4  # planned least separation between any two vehicles [m]
 _REPAIRS = 6  # times that lines which meet are given to others
@@ -31,6 +33,7 @@ _SPREADS = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0)
 _PEAK_SPEED = 1.875  # of a minimum-jerk motion, in distance / duration
 _PEAK_ACCELERATION = 10.0 / math.sqrt(3.0)  # of the same, in distance / duration^2
 _BUMP_ACCELERATION = 2.0 * math.pi ** 2  # of a side step, in size / duration^2, at the same pace
+_STEPS_ASIDE = 25  # rounds of looking for side steps
 _SAMPLES = 65  # points at which a motion with side steps is checked
 
 
@@ -69,7 +72,7 @@ class Transition:
     @property
     def end_us(self) -> int:
         """Simulated time at which the last offset is reached [us]."""
-        return self.start_us + round(sum(self.durations) * 1e6)
+        return self.start_us + math.ceil(sum(self.durations) * 1e6)
 
     def at(self, t_us: int):
         """Offsets (M, 3) [m], their velocity [m/s] and acceleration [m/s^2] at a time."""
@@ -147,28 +150,38 @@ def plan(current, slots, t_us: int = 0, speed: float = 3.0, acceleration: float 
 
 def _candidates(current, slots, need, floor):
     """Motions in the order of preference: (method, order, waypoints, side steps)."""
-    order = assign(current, slots)
-    straight = np.stack([current, slots[order]])
-    yield "straight", order, straight, np.zeros((1,) + current.shape)
+    none = np.zeros((1,) + current.shape)
+    straight_order = assign(current, slots)
+    yield "straight", straight_order, np.stack([current, slots[straight_order]]), none
     cost = _cost_around_leader(current, slots, need)
     for _ in range(_REPAIRS):
         order = linear_sum_assignment(cost)[1]
         goal = slots[order]
-        yield "squared", order, np.stack([current, goal]), np.zeros((1,) + current.shape)
+        yield "squared", order, np.stack([current, goal]), none
         meeting = _meeting(current, goal, need)
         cost[meeting, order[meeting]] *= 4.0
+    yield _lifted(current, slots, need)
     for spread in _SPREADS:
-        for up in (spread, 1.0):
-            stretch = np.array([spread, spread, up])
-            a, b = current * stretch, goal * stretch
-            middle = _side_steps(a, b, need)
-            legs = [a, b] if spread == 1.0 else [current, a, b, goal]
-            sides = np.zeros((len(legs) - 1,) + current.shape)
-            sides[len(sides) // 2] = middle
-            waypoints = np.stack(legs)
-            lowest = min(current[:, 2].min(), goal[:, 2].min(), floor)
-            if waypoints[:, :, 2].min() >= lowest - 1e-9 or floor == -math.inf:
-                yield f"spread {spread:g}", order, waypoints, sides
+        for up in {spread: None, 1.0: None}:
+            for order in (order, straight_order):
+                a, b = (places * [spread, spread, up] for places in (current, slots[order]))
+                legs = [a, b] if spread == 1.0 else [current, a, b, slots[order]]
+                sides = np.zeros((len(legs) - 1,) + current.shape)
+                lowest = min(current[:, 2].min(), slots[:, 2].min(), floor)
+                if min(a[:, 2].min(), b[:, 2].min()) < lowest - 1e-9 and floor > -math.inf:
+                    continue
+                sides[len(sides) // 2] = _side_steps(a, b, need, max(lowest, floor))
+                method = "side steps" if spread == 1.0 else f"spread {spread:g}"
+                yield method, order, np.stack(legs), sides
+
+
+def _lifted(current, slots, need):
+    """All followers rise over the leader, change places there, and sink."""
+    order = assign(current, slots, "squared")
+    goal = slots[order]
+    up = [0.0, 0.0, need - min(current[:, 2].min(), goal[:, 2].min(), 0.0)]
+    return ("lift", order, np.stack([current, current + up, goal + up, goal]),
+            np.zeros((3,) + current.shape))
 
 
 def _cost_around_leader(current, slots, need):
@@ -199,23 +212,38 @@ def _gaps(start, end):
     return np.linalg.norm(start + along[:, None] * line, axis=1)
 
 
-def _side_steps(a, b, need):
-    """Side steps (M, 3) that lead the lines a to b around the leader."""
-    line = b - a
-    length2 = np.maximum(np.einsum("ik,ik->i", line, line), 1e-12)
-    along = np.clip(-np.einsum("ik,ik->i", a, line) / length2, 0.0, 1.0)
-    nearest = a + along[:, None] * line
-    distance = np.linalg.norm(nearest, axis=1)
+def _side_steps(a, b, need, floor):
+    """Side steps (M, 3) that lead the motion from a to b clear of the leader and of each other.
+
+    Where two come too near, both step aside along the line that joins them
+    then; the leader does not. This is repeated, since it may bring others
+    together.
+    """
+    a, b = (np.vstack([np.zeros((1, 3)), x]) for x in (a, b))
     sides = np.zeros_like(a)
-    for i in np.flatnonzero(distance < need):
-        away = nearest[i] / distance[i] if distance[i] > 0.05 else _level_normal(line[i])
-        bump = max(math.sin(math.pi * along[i]) ** 2, 0.1)
-        sides[i] = away * (1.3 * need - distance[i]) / bump
-    return sides
+    samples = np.linspace(0.0, 1.0, _SAMPLES)
+    for _ in range(_STEPS_ASIDE):
+        nearest = {}
+        for s in samples:
+            place = a + s * (b - a) + math.sin(math.pi * s) ** 2 * sides
+            for i, j in separation_pairs(place, 1.02 * need):
+                gap = float(np.linalg.norm(place[i] - place[j]))
+                if gap < nearest.get((i, j), (math.inf,))[0]:
+                    nearest[i, j] = gap, s, place[i] - place[j]
+        if not nearest or len(nearest) > 2 * len(a):  # clear, or past mending
+            break
+        for (i, j), (gap, s, apart) in nearest.items():
+            away = apart / gap if gap > 0.05 else _level_normal((b - a)[i] - (b - a)[j])
+            reach = (1.05 * need - gap) / max(math.sin(math.pi * s) ** 2, 0.2)
+            sides[i] += (0.5 if i else 0.0) * reach * away
+            sides[j] -= (0.5 if i else 1.0) * reach * away
+        below = np.minimum(a[:, 2], b[:, 2]) + sides[:, 2] < floor
+        sides[below, 2] = 0.0
+    return sides[1:]
 
 
 def _level_normal(line):
-    """A unit vector across a line; level, so that it leads neither down nor into a downwash."""
+    """A unit vector across a line; level, so that it leads neither to the ground nor under one."""
     level = np.array([-line[1], line[0], 0.0])
     size = np.linalg.norm(level)
     return level / size if size > 1e-6 else np.array([1.0, 0.0, 0.0])

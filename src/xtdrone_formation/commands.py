@@ -1,0 +1,146 @@
+"""The command `xtdrone formation`: list, show, fly in the simple simulator, report, compare."""
+
+import math
+import sys
+
+EXAMPLES = """examples:
+  xtdrone formation list --n 9
+  xtdrone formation show pyramid --n 9
+  xtdrone formation fly --n 1000 --formations cube,sphere --speed 6
+  xtdrone formation report runs/latest
+  xtdrone formation compare runs/simple runs/simple-2
+"""
+
+
+def register(subparsers) -> None:
+    """Adds the subcommand to the `xtdrone` command."""
+    parser = subparsers.add_parser("formation", help="formations: show, fly simply, report",
+                                   description="Formations of any size.", epilog=EXAMPLES)
+    actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
+    _add_list(actions)
+    _add_show(actions)
+    _add_fly(actions)
+    _add_report(actions)
+    _add_compare(actions)
+
+
+def _add_list(actions):
+    listing = actions.add_parser("list", help="names of the formations")
+    listing.add_argument("--n", type=int, help="only those that this number of vehicles can fly")
+    listing.set_defaults(run=_list)
+
+
+def _add_show(actions):
+    show = actions.add_parser("show", help="draw a formation to a PNG file")
+    show.add_argument("name", help="a formation, or a CSV file with a row x,y,z for each follower")
+    show.add_argument("--n", type=int, default=9, help="number of vehicles, the leader included")
+    show.add_argument("--scale", type=float, default=1.0, help="factor on all offsets")
+    show.add_argument("--rotation", type=float, default=0.0, help="about the up axis [degrees]")
+    show.add_argument("--spacing", type=float, help="least distance between two vehicles [m]")
+    show.add_argument("--out", help="file to write (NAME_N.png)")
+    show.set_defaults(run=_show)
+
+
+def _add_fly(actions):
+    fly = actions.add_parser("fly", help="fly formations in the simple 3D simulator")
+    fly.add_argument("--n", type=int, default=9, help="number of vehicles, the leader included")
+    fly.add_argument("--formations", default="cube,pyramid,triangle",
+                     help="names or CSV files, parted by commas")
+    fly.add_argument("--scheme", default="centralised",
+                     help="centralised, consensus or consensus_acceleration")
+    fly.add_argument("--spacing", type=float, help="least distance between two vehicles [m]")
+    fly.add_argument("--transition_speed", type=float, default=3.0,
+                     help="largest speed between formations [m/s]")
+    fly.add_argument("--delay", type=float, default=0.0, help="of the communication [s]")
+    fly.add_argument("--loss", type=float, default=0.0, help="part of the packets that is lost")
+    fly.add_argument("--range", type=float, default=math.inf, help="of the communication [m]")
+    fly.add_argument("--noise", type=float, default=0.0, help="position error of vehicles [m]")
+    fly.add_argument("--seed", type=int, default=1)
+    fly.add_argument("--name", default="simple", help="of the run folder")
+    fly.set_defaults(run=_fly)
+
+
+def _add_report(actions):
+    report = actions.add_parser("report", help="figures and plots of a run folder")
+    report.add_argument("folder", help="for example runs/latest")
+    report.set_defaults(run=_report)
+
+
+def _add_compare(actions):
+    compare = actions.add_parser("compare", help="two or more runs side by side")
+    compare.add_argument("folders", nargs="+", help="run folders")
+    compare.add_argument("--out", default="comparison.png", help="file to write")
+    compare.set_defaults(run=_compare)
+
+
+def _list(args):
+    from . import formations
+
+    for name in formations.names(args.n):
+        sizes = [n for n, table in formations.XTDRONE.items() if name in table]
+        print(f"{name:10s}" + (f"  as XTDrone's for {', '.join(map(str, sizes))}" if sizes else ""))
+
+
+def _show(args):
+    from pathlib import Path
+
+    from . import formations, plots
+
+    offsets = formations.slots(args.name, args.n, args.scale, math.radians(args.rotation),
+                               args.spacing)
+    name = Path(args.name).stem
+    out = args.out or f"{name}_{args.n}.png"
+    plots.formation(name, offsets, out)
+    print(f"{name}: {args.n} vehicles, at least {formations.separation(offsets):.2f} m apart; "
+          f"drawn to {out}")
+
+
+def _fly(args):
+    import time
+
+    from . import simple_run
+    from .network import Radio
+
+    folder, summary = simple_run.run(
+        args.n, args.formations.split(","), args.scheme, Radio(args.delay, args.loss, args.range),
+        args.seed, args.noise, args.name, args.spacing, args.transition_speed, time.perf_counter,
+        progress)
+    _print(summary)
+    print(f"real-time factor {summary['real_time_factor']}, {summary['messages_sent']} messages "
+          f"sent, {summary['messages_lost']} lost")
+    print(folder)
+
+
+def progress(t_us, event, values) -> None:
+    """Prints one line for an event of a flight."""
+    what = f" {values['formation']}" if "formation" in values else ""
+    print(f"{t_us * 1e-6:8.2f} s  {event}{what}", flush=True)
+
+
+def _report(args):
+    from . import analysis
+
+    _print(analysis.report(args.folder))
+
+
+def _print(fields):
+    for row in fields["formations"]:
+        if row["settle_time_s"] is None:
+            print(f"{row['name']:12s} not settled")
+        else:
+            print(f"{row['name']:12s} settled after {row['settle_time_s']:6.2f} s, slot error "
+                  f"{row['rms_slot_error_m']:.3f} m RMS, {row['max_slot_error_m']:.3f} m at most")
+    least = fields["min_separation_m"]
+    print(f"least separation {'-' if least is None else f'{least:.2f} m'}, "
+          f"{'all landed' if fields['landed'] else 'not all landed'}")
+
+
+def _compare(args):
+    from . import analysis, plots
+
+    flights = [analysis.load(folder) for folder in args.folders]
+    for flight in flights:
+        print(flight.folder.resolve().name)
+        _print(flight.summary())
+    plots.comparison(flights, args.out)
+    print(args.out, file=sys.stdout)

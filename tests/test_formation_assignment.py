@@ -1,0 +1,94 @@
+"""Assignment and transitions: optimal, within limits, and never too close."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from xtdrone_formation import FormationError, assign, plan, separation, slots
+from xtdrone_formation.assignment import CLEARANCE
+
+SPEED, ACCELERATION = 3.0, 2.0
+
+
+def spread(rng, m, spacing=2.0):
+    """m random places, at least `spacing` from each other and from the leader at zero."""
+    size = 1.2 * spacing * (m + 1) ** (1 / 3) + spacing
+    points = [np.zeros(3)]
+    while len(points) <= m:
+        point = rng.uniform(-size, size, 3)
+        if min(np.linalg.norm(point - other) for other in points) >= spacing:
+            points.append(point)
+    return np.array(points[1:])
+
+
+@given(seed=st.integers(0, 2 ** 32 - 1), m=st.integers(1, 6))
+@settings(max_examples=40, deadline=None)
+def test_assignment_is_a_permutation_and_optimal(seed, m):
+    rng = np.random.default_rng(seed)
+    start, goal = rng.uniform(-5, 5, (2, m, 3))
+    order = assign(start, goal)
+    assert sorted(order) == list(range(m))
+    cost = np.linalg.norm(start - goal[order], axis=1).sum()
+    best = min(np.linalg.norm(start - goal[list(p)], axis=1).sum()
+               for p in itertools.permutations(range(m)))
+    assert cost == pytest.approx(best)
+
+
+@given(seed=st.integers(0, 2 ** 32 - 1), m=st.integers(1, 49))
+@settings(max_examples=60, deadline=None)
+def test_random_transitions_keep_their_separation_and_limits(seed, m):
+    rng = np.random.default_rng(seed)
+    start, goal = spread(rng, m), spread(rng, m)
+    way = plan(start, goal, 0, SPEED, ACCELERATION)
+    np.testing.assert_allclose(way.at(0)[0], start)
+    np.testing.assert_allclose(way.at(way.end_us)[0], goal[way.order])
+    for t_us in np.linspace(0, way.end_us, 120).astype(int):
+        pos, vel, acc = way.at(int(t_us))
+        assert separation(pos) >= min(way.min_separation, CLEARANCE) - 0.01
+        assert np.linalg.norm(vel, axis=1).max() <= SPEED * 1.001
+        assert np.linalg.norm(acc, axis=1).max() <= ACCELERATION * 1.001
+
+
+@pytest.mark.parametrize("n", [9, 18, 50])
+def test_transitions_between_formations_keep_their_separation(n):
+    order = [name for name in ("origin", "cube", "pyramid", "triangle", "sphere", "diamond", "T",
+                               "V", "origin") if n != 18 or name != "T"]
+    for one, other in zip(order[:-1], order[1:]):
+        assert plan(slots(one, n), slots(other, n)).min_separation >= CLEARANCE - 1e-6
+
+
+def test_a_follower_is_led_around_the_leader():
+    way = plan([[-5, 0, 0]], [[5, 0, 0]])
+    nearest = min(np.linalg.norm(way.at(int(t))[0]) for t in np.linspace(0, way.end_us, 200))
+    assert nearest >= CLEARANCE
+
+
+def test_velocity_and_acceleration_are_the_derivatives():
+    way = plan([[-5, 0, 0], [-5, 2, 0]], [[5, 0, 0], [5, -2, 1]], 1000)
+    step = 100
+    for t in np.linspace(2000, way.end_us - 2000, 50).astype(int):
+        before, now, after = (way.at(int(t) + k)[0] for k in (-step, 0, step))
+        _, vel, acc = way.at(int(t))
+        np.testing.assert_allclose((after - before) / (2e-6 * step), vel, atol=1e-5)
+        np.testing.assert_allclose((after - 2 * now + before) / (1e-6 * step) ** 2, acc, atol=1e-3)
+
+
+def test_the_way_stays_above_the_floor():
+    start, goal = slots("triangle", 18), slots("sphere", 18)
+    floor = min(start[:, 2].min(), goal[:, 2].min())
+    way = plan(start, goal, floor=floor)
+    assert min(way.at(int(t))[0][:, 2].min()
+               for t in np.linspace(0, way.end_us, 100)) >= floor - 1e-6
+
+
+@pytest.mark.parametrize("start, goal, words", [
+    ([[3, 0, 0]], [[3, 0, 0], [6, 0, 0]], ["2 slots do not fit 1 followers"]),
+])
+def test_what_is_refused_in_one_line(start, goal, words):
+    with pytest.raises(FormationError) as caught:
+        plan(start, goal)
+    for word in words:
+        assert word in str(caught.value)

@@ -1,0 +1,185 @@
+"""Agents from take-off to landing in the simple simulator, the truth log, and the report."""
+
+import json
+
+import numpy as np
+import pytest
+
+from xtdrone_control.agents import SquareAgent
+from xtdrone_core import Estimates, FleetState, Mode, XtdroneError
+from xtdrone_core.scenario import grid
+from xtdrone_core.truth_log import TruthWriter, read_truth
+from xtdrone_formation import FormationError, Radio, analysis, simple_run
+from xtdrone_formation.agents import FormationAgent
+from xtdrone_formation.simple_simulator import SimpleSimulator, fly
+
+
+@pytest.fixture
+def runs(tmp_path, monkeypatch):
+    monkeypatch.setenv("XTDRONE_RUNS", str(tmp_path / "runs"))
+    return tmp_path / "runs"
+
+
+def test_nine_fly_three_formations_and_land(runs):
+    folder, summary = simple_run.run(9, noise=0.05)
+    assert [row["name"] for row in summary["formations"]] == ["cube", "pyramid", "triangle"]
+    for row in summary["formations"]:
+        assert row["settle_time_s"] < 8.0
+        assert row["rms_slot_error_m"] < 0.25
+    assert summary["done"] and summary["landed"]
+    assert summary["min_separation_m"] >= 1.3
+    for name in ("trajectories.png", "formation_error.png"):
+        assert (folder / name).stat().st_size > 10_000
+    assert json.loads((folder / "summary.json").read_text()) == summary
+    names = [event["event"] for event in analysis.events(folder)]
+    assert names == ["armed", "airborne", *["formation", "settled"] * 3, "return", "land", "landed"]
+
+
+def test_two_runs_with_one_seed_leave_the_same_log(runs):
+    first, _ = simple_run.run(6, ("T", "diamond"), "consensus", Radio(0.1, 0.2), 7, 0.05)
+    second, _ = simple_run.run(6, ("T", "diamond"), "consensus", Radio(0.1, 0.2), 7, 0.05)
+    assert first != second
+    assert (first / "truth.bin").read_bytes() == (second / "truth.bin").read_bytes()
+    assert (first / "events.jsonl").read_bytes() == (second / "events.jsonl").read_bytes()
+
+
+def test_a_fixed_time_for_each_formation():
+    times = []
+    agent = FormationAgent(6, ("T", "triangle"), formation_s=20.0,
+                           on_event=lambda t, event, **v: times.append((event, t)))
+    assert fly(SimpleSimulator(grid(6)), agent, 200.0)
+    commands = [t for event, t in times if event in ("formation", "return")]
+    assert np.diff(commands).tolist() == [20_000_000, 20_000_000]
+
+
+def test_a_square_is_flown_corner_by_corner():
+    corners, track = [], []
+    agent = SquareAgent(2, on_event=lambda t, event, **v: corners.append((event, v)))
+    simulator = SimpleSimulator(grid(2))
+    assert fly(simulator, agent, 100.0, lambda s: track.append(s.pos.copy()))
+    reached = [v for event, v in corners if event == "corner"]
+    assert [v["index"] for v in reached] == [1, 2, 3, 4]
+    assert all(v["reached"] for v in reached)
+    track = np.array(track)
+    for corner in ((4, 0, 3), (4, 4, 3), (0, 4, 3), (0, 0, 3)):
+        away = np.linalg.norm(track - grid(2) - corner, axis=2)
+        assert (away.min(axis=0) < 0.3).all()
+    assert track[:, :, 2].max() < 3.3
+    assert simulator.landed.all() and not simulator.armed.any()
+
+
+def test_the_agent_streams_a_second_before_it_asks_for_offboard():
+    agent = SquareAgent(1)
+    simulator = SimpleSimulator(grid(1))
+    first_stream = first_mode = None
+    while first_mode is None:
+        out = agent.step(simulator.t_us, simulator.estimates())
+        if first_stream is None and np.isfinite(out.pos).all():
+            first_stream = simulator.t_us
+        if out.mode[0] == Mode.OFFBOARD:
+            first_mode = simulator.t_us
+        simulator.step()
+    assert first_mode - first_stream >= 980_000
+
+
+def test_a_vehicle_that_never_gets_ready_ends_the_flight_in_one_line():
+    agent = SquareAgent(2)
+    simulator = SimpleSimulator(grid(2))
+    simulator._ready[1] = False
+    with pytest.raises(XtdroneError, match="vehicle 1 is not ready to arm after 60 s"):
+        fly(simulator, agent, 100.0)
+
+
+def test_wrong_formations_are_refused_before_the_flight():
+    with pytest.raises(FormationError, match="'cube' does not fit 4"):
+        FormationAgent(4)
+    with pytest.raises(FormationError, match="no formation is given"):
+        FormationAgent(9, ())
+
+
+def state(t_us, pos):
+    out = FleetState.zeros(len(pos), 4)
+    out.t_us, out.pos = t_us, np.asarray(pos, dtype=float)
+    return out
+
+
+def test_truth_log_round_trip_with_a_torn_tail(tmp_path):
+    path = tmp_path / "truth.bin"
+    writer = TruthWriter(path, 2)
+    for k in range(5):
+        writer.write(state(20_000 * k, [[k, 0, 0], [0, k, 1]]))
+    writer.close()
+    path.write_bytes(path.read_bytes()[:-50])
+    t_us, table = read_truth(path, 2)
+    assert t_us.tolist() == [0, 20_000, 40_000, 60_000]
+    assert table.shape == (4, 2, 13)
+    np.testing.assert_array_equal(table[3, :, :3], [[3, 0, 0], [0, 3, 1]])
+    np.testing.assert_array_equal(table[3, :, 3:7], [[0, 0, 0, 1]] * 2)
+
+
+def test_truth_log_is_readable_a_second_behind(tmp_path):
+    writer = TruthWriter(tmp_path / "truth.bin", 1)
+    for k in range(76):
+        writer.write(state(20_000 * k, [[0, 0, k]]))
+    t_us, _ = read_truth(tmp_path / "truth.bin", 1)
+    assert t_us[-1] >= 1_000_000
+    writer.close()
+
+
+def test_truth_log_errors(tmp_path):
+    with pytest.raises(XtdroneError, match="cannot read"):
+        read_truth(tmp_path / "none.bin", 1)
+    with pytest.raises(XtdroneError, match="cannot write"):
+        TruthWriter(tmp_path / "no" / "folder.bin", 1)
+    writer = TruthWriter(tmp_path / "truth.bin", 2)
+    for k in range(5):
+        writer.write(state(20_000 * k, np.zeros((2, 3))))
+    writer.close()
+    with pytest.raises(XtdroneError, match="no truth log of 9 vehicles"):
+        read_truth(tmp_path / "truth.bin", 9)
+
+
+def made_up_run(folder, error_of):
+    """A run of two vehicles whose slot error is error_of(t) from a command at 1 s to 11 s."""
+    folder.mkdir()
+    (folder / "summary.json").write_text('{"n": 2}')
+    (folder / "events.jsonl").write_text(
+        '{"t_us": 1000000, "event": "formation", "formation": "line", "slots": [[-2, 0, 0]]}\n'
+        '{"t_us": 11000000, "event": "return"}\n{"t_us": 12')
+    writer = TruthWriter(folder / "truth.bin", 2)
+    for k in range(600):
+        t = 0.02 * k
+        writer.write(state(20_000 * k, [[t, 0, 5], [t - 2, error_of(t), 5]]))
+    writer.close()
+    return folder
+
+
+def test_settling_is_counted_from_the_last_time_outside(tmp_path):
+    """Outside until 2 s, and again for a moment at 4 s: only after that are 3 s undisturbed."""
+    def error(t):
+        return 1.0 if t < 2.0 or 4.0 <= t < 4.02 else 0.2
+
+    row = analysis.load(made_up_run(tmp_path / "run", error)).summary()["formations"]
+    assert row == [{"name": "line", "settle_time_s": pytest.approx(3.02),
+                    "rms_slot_error_m": pytest.approx(0.2), "max_slot_error_m": 0.2}]
+
+
+def test_later_errors_count_after_settling(tmp_path):
+    def error(t):
+        return 0.4 if t >= 9.0 else 0.3
+
+    row = analysis.load(made_up_run(tmp_path / "run", error)).summary()["formations"][0]
+    assert row["settle_time_s"] == 0.0
+    assert row["max_slot_error_m"] == 0.4
+    assert row["rms_slot_error_m"] == pytest.approx(np.sqrt(0.8 * 0.09 + 0.2 * 0.16), abs=1e-3)
+
+
+def test_what_never_settles_has_no_figures(tmp_path):
+    row = analysis.load(made_up_run(tmp_path / "run", lambda t: 0.36)).summary()["formations"][0]
+    assert row == {"name": "line", "settle_time_s": None, "rms_slot_error_m": None,
+                   "max_slot_error_m": None}
+
+
+def test_no_run_folder(tmp_path):
+    with pytest.raises(FormationError, match="no run folder"):
+        analysis.load(tmp_path / "nowhere")
