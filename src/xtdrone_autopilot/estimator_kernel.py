@@ -48,7 +48,7 @@ MEMORY = np.dtype([
     ("accel_sum", "f8", (3,)), ("accel_square", "f8"),
     ("gyro_sum", "f8", (3,)), ("gyro_square", "f8"), ("field_sum", "f8", (3,)),
     # Inertial increments since the alignment: the integral of acceleration, and its integral.
-    ("last_gyro", "f8", (3,)), ("dv", "f8", (3,)), ("dp", "f8", (3,)),
+    ("dv", "f8", (3,)), ("dp", "f8", (3,)),
     ("aligned_t", "i8"), ("located_t", "i8"),  # [us]
     # When each aid last passed its test, and what the rest aid did [us].
     ("gps_t", "i8"), ("vision_t", "i8"), ("baro_t", "i8"), ("mag_t", "i8"), ("rest_t", "i8"),
@@ -187,22 +187,23 @@ def _start_covariance(par, quat, cov):
 
 @njit
 def _predict_state(par, memory, pos, vel, quat, gyro_bias, accel_bias, gyro, accel, dt):
-    """Carries the state over one step; returns the specific force in the world frame."""
-    q = integrate(quat[0], quat[1], quat[2], quat[3],
-                  0.5 * (gyro[0] + memory.last_gyro[0]) - gyro_bias[0],
-                  0.5 * (gyro[1] + memory.last_gyro[1]) - gyro_bias[1],
-                  0.5 * (gyro[2] + memory.last_gyro[2]) - gyro_bias[2], dt)
+    """Carries the state over one step; returns the specific force in the world frame.
+
+    As the engines do it (semi-implicit Euler): the rate and the velocity at the
+    end of the step act through the whole of it.
+    """
+    q = integrate(quat[0], quat[1], quat[2], quat[3], gyro[0] - gyro_bias[0],
+                  gyro[1] - gyro_bias[1], gyro[2] - gyro_bias[2], dt)
     force = rotate(q[0], q[1], q[2], q[3], accel[0] - accel_bias[0], accel[1] - accel_bias[1],
                    accel[2] - accel_bias[2])
     for k in range(4):
         quat[k] = q[k]
     for k in range(3):
-        memory.last_gyro[k] = gyro[k]
         acc = force[k] - GRAVITY if k == 2 else force[k]
-        pos[k] += (vel[k] + 0.5 * acc * dt) * dt
         vel[k] += acc * dt
-        memory.dp[k] += (memory.dv[k] + 0.5 * acc * dt) * dt
+        pos[k] += vel[k] * dt
         memory.dv[k] += acc * dt
+        memory.dp[k] += memory.dv[k] * dt
     return force
 
 
@@ -502,11 +503,10 @@ def _hold_still(par, cov, work, vel, gyro_bias, gyro, sigma, at_rest):
 
 
 @njit
-def _feels_motion(par, gyro, gyro_bias, accel):
-    wx, wy, wz = gyro[0] - gyro_bias[0], gyro[1] - gyro_bias[1], gyro[2] - gyro_bias[2]
-    norm = math.sqrt(accel[0] ** 2 + accel[1] ** 2 + accel[2] ** 2)
-    return (wx * wx + wy * wy + wz * wz > par.rest_rate ** 2
-            or abs(norm - GRAVITY) > par.rest_gravity)
+def _feels_motion(par, ang_vel, force):
+    rate = ang_vel[0] ** 2 + ang_vel[1] ** 2 + ang_vel[2] ** 2
+    norm = math.sqrt(force[0] ** 2 + force[1] ** 2 + force[2] ** 2)
+    return rate > par.rest_rate ** 2 or abs(norm - GRAVITY) > par.rest_gravity
 
 
 @njit
@@ -585,16 +585,15 @@ def step_fleet(par, origin, field, dt, t_us, times, count, memory, past, covs, w
                 continue
             _start_covariance(par, quat[i], cov)
             for k in range(3):
-                mem.last_gyro[k] = gyro[i, k]
                 earth[i, k] = field[k]
 
         force = _predict_state(par, mem, pos[i], vel[i], quat[i], gyro_bias[i], accel_bias[i],
                                gyro[i], accel[i], dt)
         _predict_covariance(par, quat[i], force, cov, dt)
-        if _feels_motion(par, gyro[i], gyro_bias[i], accel[i]):
-            mem.moved_t = t_us
         for k in range(3):
             ang_vel[i, k] = gyro[i, k] - gyro_bias[i, k]
+        if _feels_motion(par, ang_vel[i], force):
+            mem.moved_t = t_us
         mem.steps += 1
         _record(ring[count % RING], mem, quat[i], ang_vel[i], antenna[i])
 
