@@ -90,16 +90,33 @@ class EmbeddedEngine:
 
     def contacts(self) -> list[tuple[str, str]]:
         """Pairs of names (vehicles or models of the world) that touch now, sorted."""
-        # On a copy that does not sleep, since MuJoCo forgets the contacts of what sleeps.
-        awake = self.model.opt.enableflags
-        self.model.opt.enableflags = awake & ~int(mujoco.mjtEnableBit.mjENBL_SLEEP)
+        pairs = self._touching(self.data)
+        asleep = self.data.body_awake[1:len(self.specs) + 1] == 0
+        if asleep.any():
+            # MuJoCo forgets the contacts of what sleeps. They stay as they are until somebody
+            # falls asleep or wakes up; then they are looked up on a copy that does not sleep.
+            if not np.array_equal(asleep, self._asleep):
+                self._asleep = asleep
+                self._asleep_pairs = self._touching(self._awake_copy())
+            pairs = pairs | self._asleep_pairs
+        return sorted((self._owners[a], self._owners[b]) for a, b in pairs)
+
+    def _touching(self, data) -> set:
+        """Pairs of indices into _owners, smaller name first."""
+        contact = data.contact
+        if not len(contact):
+            return set()
+        owners = np.sort(self._owner_of[contact.geom[contact.dist <= 0.0]], axis=1)
+        return set(map(tuple, owners.tolist()))
+
+    def _awake_copy(self):
+        flags = self.model.opt.enableflags
+        self.model.opt.enableflags = flags & ~int(mujoco.mjtEnableBit.mjENBL_SLEEP)
         data = mujoco.MjData(self.model)
         data.qpos[:] = self.data.qpos
         mujoco.mj_fwdPosition(self.model, data)
-        self.model.opt.enableflags = awake
-        pairs = {tuple(sorted(self._owner(geom) for geom in contact.geom))
-                 for contact in data.contact[:data.ncon] if contact.dist <= 0.0}
-        return sorted(pairs)
+        self.model.opt.enableflags = flags
+        return data
 
     def spawn(self, spec: VehicleSpec) -> None:
         """Adds a vehicle to the running world, as the last of the fleet.
@@ -194,6 +211,10 @@ class EmbeddedEngine:
         self._applied = self.data.xfrc_applied[1:n + 1]
         inertia = np.array([model.inertia for model in models])
         self._inertia, self._inverse = _packed(inertia), _packed(np.linalg.inv(inertia))
+        owners = [self._owner(geom) for geom in range(self.model.ngeom)]
+        self._owners = sorted(set(owners))
+        self._owner_of = np.array([self._owners.index(owner) for owner in owners], dtype=np.int64)
+        self._asleep, self._asleep_pairs = None, set()
         t_us = self.state.t_us
         self.state = FleetState.zeros(n, max(len(model.rotors) for model in models))
         self.state.t_us = t_us

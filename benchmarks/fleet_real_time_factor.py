@@ -1,0 +1,146 @@
+"""Real-time factor of a hovering fleet against its size, and who uses the CPU.
+
+Each vehicle streams PX4's full set of messages to a ground station, a process
+that parses all of them; its CPU is reported apart. `--telemetry none` closes
+the MAVLink ports: that is how Agents fly in process.
+
+    python benchmarks/fleet_real_time_factor.py
+    python benchmarks/fleet_real_time_factor.py --n 1 9 --telemetry none
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+
+import numpy as np
+import results
+
+from xtdrone_core import ARM, KEEP, Mode, Scenario, SetPoints
+from xtdrone_core.scenario import fleet
+from xtdrone_sim.simulation import Simulation
+
+FLIGHT_S = 6.0  # simulated time until all hover
+PARTS = {"engine": ("engine", "step"), "rotors": ("rotors", "step"),
+         "sensors": ("sensor_suite", "step"), "estimator": ("autopilot.estimator", "step"),
+         "navigator": ("autopilot.navigator", "step"),
+         "position control": ("autopilot.position_control", "step"),
+         "attitude control": ("autopilot.attitude_control", "step"),
+         "rate control": ("autopilot.rate_control", "step"),
+         "telemetry": ("autopilot._links", "stream"),
+         "MAVLink in": ("autopilot._links", "receive")}
+
+
+class Hover:
+    """An Agent that takes every vehicle up by 3 m and keeps it there."""
+
+    def __init__(self, n):
+        self.done = False
+        self._out = SetPoints.empty(n)
+        self._pads = None
+
+    def step(self, t_us, estimates):
+        """Set-points: 3 m above where each stood when it became ready."""
+        out = self._out
+        out.mode.fill(KEEP)
+        out.arm.fill(KEEP)
+        if self._pads is None and estimates.ready.all():
+            self._pads = estimates.pos.copy()
+        if self._pads is not None:
+            out.pos[:] = self._pads + (0.0, 0.0, 3.0)
+            idle = ~estimates.armed
+            out.mode[idle] = Mode.OFFBOARD
+            out.arm[idle] = ARM
+        return out
+
+
+class Stopwatch:
+    """Wall time spent in one method of an object."""
+
+    def __init__(self, owner, name):
+        self.seconds = 0.0
+        inner = getattr(owner, name)
+
+        def timed(*args):
+            begin = time.perf_counter()
+            try:
+                return inner(*args)
+            finally:
+                self.seconds += time.perf_counter() - begin
+
+        setattr(owner, name, timed)
+
+
+def measure(n: int, seconds: float, telemetry: str) -> dict:
+    """Flies n vehicles and measures `seconds` of simulated hover.
+
+    Returns:
+        real_time_factor, wall_s, parts (share of the wall time), ground_station.
+    """
+    station = None
+    if telemetry == "full":
+        station = subprocess.Popen([sys.executable, __file__.replace(
+            "fleet_real_time_factor", "ground_station")], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, text=True)
+        station.stdout.readline()
+    simulation = Simulation(Scenario(fleet("iris", n), speed=0.0), agent=Hover(n),
+                            links=telemetry == "full")
+    try:
+        simulation.run(until_us=round(FLIGHT_S * 1e6))
+        airborne = int((~simulation.autopilot.estimates().landed).sum())
+        if airborne != n:
+            raise SystemExit(f"only {airborne} of {n} vehicles hover")
+        # First without watches, for the figure itself; then with, for the shares.
+        begin = time.perf_counter()
+        simulation.run(until_us=simulation.t_us + round(seconds * 1e6))
+        wall = time.perf_counter() - begin
+        watches = {}
+        for part, (path, method) in PARTS.items():
+            owner = simulation
+            for name in path.split("."):
+                owner = getattr(owner, name)
+            if owner is not None:
+                watches[part] = Stopwatch(owner, method)
+        begin = time.perf_counter()
+        simulation.run(until_us=simulation.t_us + round(seconds * 1e6))
+        watched = time.perf_counter() - begin
+        error = np.abs(simulation.state.pos[:, 2] - 3.0).max()
+    finally:
+        simulation.close()
+    counts = {}
+    if station is not None:
+        counts = json.loads(station.communicate()[0])
+    return {"real_time_factor": seconds / wall, "height_error": error, "ground_station": counts,
+            "parts": {part: watch.seconds / watched for part, watch in watches.items()}}
+
+
+def main():
+    """Measures each size, prints a table and updates runs/bench.json."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--n", type=int, nargs="+", default=[1, 10, 50, 100, 200])
+    parser.add_argument("--seconds", type=float, default=10.0, help="simulated, per size (10)")
+    parser.add_argument("--telemetry", choices=["full", "none"], nargs="+",
+                        default=["full", "none"])
+    args = parser.parse_args()
+    rows = []
+    for telemetry in args.telemetry:
+        for n in args.n:
+            m = measure(n, args.seconds, telemetry)
+            station = m["ground_station"]
+            shares = ", ".join(f"{part} {share:.0%}" for part, share in
+                               sorted(m["parts"].items(), key=lambda item: -item[1])[:6])
+            print(f"n {n:4d}  telemetry {telemetry}: {m['real_time_factor']:7.2f} x real time; "
+                  f"{shares}", flush=True)
+            if station:
+                print(f"        ground station: {station['messages']} messages of "
+                      f"{station['vehicles']} vehicles, {station['cpu_s']:.1f} s CPU", flush=True)
+            params = {"n": n, "engine": "embedded", "autopilot": "embedded",
+                      "transport": "mavlink" if telemetry == "full" else "agent",
+                      "telemetry": telemetry}
+            rows.append((params, round(m["real_time_factor"], 3), "s/s"))
+    results.replace("fleet_real_time_factor", rows)
+
+
+if __name__ == "__main__":
+    main()

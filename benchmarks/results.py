@@ -1,0 +1,20 @@
+"""runs/bench.json: a list of {name, params, value, unit}; each benchmark replaces its own rows."""
+
+import json
+
+from xtdrone_core import run_folder
+
+
+def replace(name: str, rows) -> None:
+    """Writes the rows of one benchmark in place of its former ones.
+
+    Args:
+        name: Of the benchmark's rows.
+        rows: (params dict, value, unit) for each row.
+    """
+    path = run_folder.runs_root() / "bench.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    old = json.loads(path.read_text()) if path.exists() else []
+    new = [{"name": name, "params": params, "value": value, "unit": unit}
+           for params, value, unit in rows]
+    run_folder.write_json(path, [row for row in old if row["name"] != name] + new)
