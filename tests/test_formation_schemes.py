@@ -60,7 +60,7 @@ def test_followers_keep_their_slots_behind_a_moving_leader(name):
     simulator = airborne(9)
     leader, follower = scheme(name)
     moving = PathLeader([[40.0, 10.0, 45.0]], speed=4.0, acceleration=0.4)
-    moving.topology = leader.topology
+    moving.topology = type(leader).topology
     formation = Formation(9, moving, follower)
     formation.start(0, simulator.pos)
     fly(formation, simulator, "cube", 2.0)
@@ -86,7 +86,7 @@ def test_loss_and_delay_leave_a_bounded_error_and_no_collision(name):
 def test_the_formation_holds_when_the_leader_falls_silent(name):
     simulator = airborne(9)
     leader = SteeredLeader()
-    leader.topology = SCHEMES[name][0].topology
+    leader.topology = SCHEMES[name].leader.topology
     formation = Formation(9, leader, scheme(name)[1])
     formation.start(0, simulator.pos)
     fly(formation, simulator, "pyramid")
@@ -225,7 +225,9 @@ def test_word_of_the_leader_reaches_everyone(kind, n):
     (lambda: FollowerParameters(avoid_radius=0.5), ["avoid_radius 0.5"]),
     (lambda: Formation(1, Leader(), CentralisedFollower()), ["n = 1"]),
     (lambda: Formation(9, Leader(), CentralisedFollower(), speed=6.0), ["6.0 m/s", "0.9"]),
-    (lambda: scheme("central"), ["unknown scheme 'central'"]),
+    (lambda: scheme("central"), ["unknown scheme 'central'", "module:Class"]),
+    (lambda: scheme("no_module:Law"), ["cannot load scheme 'no_module:Law'", "PYTHONPATH"]),
+    (lambda: scheme("math:sqrt"), ["'math:sqrt' is not a Follower"]),
     (lambda: SimpleSimulator([[0, 0]]), ["(1, 2)"]),
 ])
 def test_what_is_refused_in_one_line(make, words):

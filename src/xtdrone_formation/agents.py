@@ -4,9 +4,10 @@ import numpy as np
 
 from xtdrone_core.flight_agent import FlightAgent
 
-from . import formations
+from . import formations, schemes
 from .errors import FormationError
-from .schemes import Formation, scheme
+from .network import Radio
+from .schemes import Formation
 
 DEFAULT_FORMATIONS = ("cube", "pyramid", "triangle")  # XTDrone, section V
 TOLERANCE = 0.35  # a follower nearer than this is in its slot [m]
@@ -22,16 +23,19 @@ class FormationAgent(FlightAgent):
     (formation), `unsettled` (formation; the time-out came first), `return` (slots).
     """
 
-    def __init__(self, n: int, names=DEFAULT_FORMATIONS, leader=None, follower=None,
-                 hold_s: float = 8.0, formation_s: float = None, time_out_s: float = 30.0,
-                 spacing: float = None, speed: float = 3.0, on_event=None):
+    def __init__(self, n: int, names=DEFAULT_FORMATIONS, scheme="centralised",
+                 delay: float = 0.0, loss: float = 0.0, hold_s: float = 8.0,
+                 formation_s: float = None, time_out_s: float = 30.0, spacing: float = None,
+                 speed: float = 3.0, on_event=None):
         """All formations are worked out here, so that none fails in flight.
 
         Args:
             n: Number of vehicles, the leader included.
             names: Formations in order: names or CSV files.
-            leader: A schemes.Leader; None: the centralised scheme's.
-            follower: A schemes.Follower; None: the centralised scheme's.
+            scheme: A name as schemes.scheme() takes it, or a Leader and a
+                Follower.
+            delay: Of the communication, for a scheme by name [s].
+            loss: Part of the packets that is lost, for a scheme by name.
             hold_s: How long a formation is kept after it has settled [s].
             formation_s: Time from one command to the next [s], settled or
                 not; None: by settling and hold_s.
@@ -44,7 +48,7 @@ class FormationAgent(FlightAgent):
         Raises:
             FormationError: A formation that does not exist or does not fit n.
         """
-        names = tuple(names)
+        names = (names,) if isinstance(names, str) else tuple(names)
         if not names:
             raise FormationError("no formation is given: name one or more of "
                                  f"{', '.join(formations.names(n))}")
@@ -52,9 +56,9 @@ class FormationAgent(FlightAgent):
         lowest = min(min(slots[:, 2].min(initial=0.0) for slots in self._slots), 0.0)
         super().__init__(n, height=_GROUND_CLEARANCE - lowest, on_event=on_event,
                          time_out=60.0 - 2.0 * lowest)
-        default_leader, default_follower = scheme("centralised")
-        self.formation = Formation(n, leader or default_leader, follower or default_follower,
-                                   speed=speed)
+        if isinstance(scheme, str):
+            scheme = schemes.scheme(scheme, Radio(delay, loss))
+        self.formation = Formation(n, *scheme, speed=speed)
         self._names = names
         self._index = -1  # of the formation flown now; len(names) on the way back
         self._hold_us = round(hold_s * 1e6)
@@ -81,6 +85,12 @@ class FormationAgent(FlightAgent):
         wish = self.formation.step(t_us, estimates.pos, estimates.vel)
         out.pos[:], out.vel[:], out.acc[:] = wish.pos, wish.vel, wish.acc
         return False
+
+    def report(self, folder) -> dict:
+        """Figures and plots of the flight, for its run folder; returns the figures."""
+        from . import analysis  # here, since it needs this module
+
+        return analysis.report(folder)
 
     @staticmethod
     def _hang(pos, out):

@@ -47,7 +47,7 @@ def _add_fly(actions):
     fly.add_argument("--formations", default="cube,pyramid,triangle",
                      help="names or CSV files, parted by commas")
     fly.add_argument("--scheme", default="centralised",
-                     help="centralised, consensus or consensus_acceleration")
+                     help="centralised, consensus, consensus_acceleration, or module:Class")
     fly.add_argument("--spacing", type=float, help="least distance between two vehicles [m]")
     fly.add_argument("--transition_speed", type=float, default=3.0,
                      help="largest speed between formations [m/s]")

@@ -5,6 +5,7 @@ hooks; `Formation` runs it for a whole fleet at once. Vehicle 0 is the leader,
 vehicle i flies slot i - 1. Nothing here knows ROS or a simulator.
 """
 
+import importlib
 import math
 from dataclasses import dataclass
 
@@ -173,6 +174,7 @@ class Follower:
     """Any number of followers under one law. Inherit, and replace control()."""
 
     commands = "velocity"  # what control() returns: "velocity" or "acceleration"
+    leader = Leader  # class of the leader that goes with it
 
     def __init__(self, parameters: FollowerParameters = FollowerParameters()):
         """Followers with these gains and limits."""
@@ -255,6 +257,12 @@ class CentralisedFollower(Follower):
         return heard.mean(vel) + own.slot_vel + self.parameters.gain * error
 
 
+class ConsensusLeader(Leader):
+    """A leader that only its nearest followers hear."""
+
+    topology = "nearest"
+
+
 class ConsensusFollower(Follower):
     """Distributed consensus over the communication graph, by velocity.
 
@@ -262,6 +270,8 @@ class ConsensusFollower(Follower):
     + gain (their position - own position - difference of the slots)) + slot's
     velocity: the consensus tracking law of Ren and Beard.
     """
+
+    leader = ConsensusLeader
 
     def control(self, t_us, own, heard):
         """Follows the mean of those that it hears."""
@@ -282,30 +292,46 @@ class AccelerationConsensusFollower(ConsensusFollower):
         return own.slot_acc + self.parameters.damping * (wish - own.vel)
 
 
-class ConsensusLeader(Leader):
-    """A leader that only its nearest followers hear."""
-
-    topology = "nearest"
-
-
 SCHEMES = {
-    "centralised": (Leader, CentralisedFollower),
-    "consensus": (ConsensusLeader, ConsensusFollower),
-    "consensus_acceleration": (ConsensusLeader, AccelerationConsensusFollower),
+    "centralised": CentralisedFollower,
+    "consensus": ConsensusFollower,
+    "consensus_acceleration": AccelerationConsensusFollower,
 }
 
 
 def scheme(name: str, radio: Radio = Radio(),
            parameters: FollowerParameters = FollowerParameters()):
-    """Leader and Follower objects of a delivered scheme.
+    """Leader and Follower objects of a scheme.
+
+    Args:
+        name: One of SCHEMES, or module:Class of a Follower of your own.
+        radio: What the links between vehicles do.
+        parameters: Numbers of the followers' law.
 
     Raises:
         FormationError: No such scheme.
     """
-    if name not in SCHEMES:
-        raise FormationError(unknown_name("scheme", name, SCHEMES))
-    leader, follower = SCHEMES[name]
-    return leader(radio), follower(parameters)
+    if name in SCHEMES:
+        follower = SCHEMES[name]
+    elif ":" in name:
+        follower = _own(name)
+    else:
+        raise FormationError(unknown_name("scheme", name, SCHEMES) + ", or name a Follower of your "
+                             "own as module:Class")
+    return follower.leader(radio), follower(parameters)
+
+
+def _own(name):
+    module, _, attribute = name.partition(":")
+    try:
+        follower = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise FormationError(f"cannot load scheme '{name}': {error}; name a class as module:Class, "
+                             "its folder on PYTHONPATH") from error
+    if not (isinstance(follower, type) and issubclass(follower, Follower)):
+        raise FormationError(f"scheme '{name}' is not a Follower: let the class inherit from "
+                             "xtdrone_formation.Follower")
+    return follower
 
 
 class Formation:

@@ -23,7 +23,7 @@ def run(n: int = 9, names=DEFAULT_FORMATIONS, scheme_name: str = "centralised",
     Args:
         n: Number of vehicles, the leader included.
         names: Formations in order.
-        scheme_name: One of schemes.SCHEMES.
+        scheme_name: As schemes.scheme() takes it.
         radio: What the links between vehicles do.
         seed: Of position errors.
         noise: Standard deviation of each vehicle's position error, per axis [m].
@@ -47,9 +47,8 @@ def run(n: int = 9, names=DEFAULT_FORMATIONS, scheme_name: str = "centralised",
         if progress:
             progress(t_us, event, values)
 
-    leader, follower = scheme(scheme_name, radio)
-    agent = FormationAgent(n, names, leader, follower, spacing=spacing, speed=speed,
-                           on_event=on_event)
+    agent = FormationAgent(n, names, scheme(scheme_name, radio), spacing=spacing,
+                           speed=speed, on_event=on_event)
     simulator = SimpleSimulator(grid(n), PointMass(), noise, seed)
     folder = run_folder.create(name)
     writer = TruthWriter(folder / "truth.bin", n)
