@@ -434,14 +434,12 @@ def _locate(memory, past, slots, delay, cov, pos, vel, place, place_vel, accurac
     """
     older = slots[0]
     for k in range(3):
-        gone_v, gone_p = 0.0, 0.0
+        gone_v = memory.dv[k] - past[older].dv[k]
+        gone_p = memory.dp[k] - past[older].dp[k] - delay * memory.dv[k]
         place_k, vel_k = place[k], place_vel[k]
-        if older >= 0:
-            gone_v = memory.dv[k] - past[older].dv[k]
-            gone_p = memory.dp[k] - past[older].dp[k] - delay * memory.dv[k]
-            if antenna:
-                place_k -= past[older].antenna_pos[k]
-                vel_k -= past[older].antenna_vel[k]
+        if antenna:
+            place_k -= past[older].antenna_pos[k]
+            vel_k -= past[older].antenna_vel[k]
         if not math.isnan(vel_k):
             vel[k] = vel_k + gone_v
             _forget(cov, VEL + k, 1, vel_sigma * vel_sigma)
@@ -530,9 +528,9 @@ def _record(past, memory, quat, ang_vel, antenna):
 def _fuse_gps(par, memory, past, slots, t_us, delay, cov, work, pos, vel, quat, place, gps_vel,
               accuracy, ratios):
     """A GPS fix. Returns whether position or velocity had to be reset to it."""
-    known = slots[0] >= 0
-    if memory.located_t == _NEVER or (known and t_us - memory.gps_t > par.reset_time
-                                      and t_us - memory.vision_t > par.reset_time):
+    if slots[0] < 0:
+        return False
+    if memory.located_t == _NEVER or t_us - max(memory.gps_t, memory.vision_t) > par.reset_time:
         _locate(memory, past, slots, delay, cov, pos, vel, place, gps_vel, accuracy,
                 par.gps_vel_noise, True)
         moved = memory.located_t != _NEVER
@@ -541,8 +539,6 @@ def _fuse_gps(par, memory, past, slots, t_us, delay, cov, work, pos, vel, quat, 
         memory.baro_t = _NEVER
         memory.fixes = 0
         return moved
-    if not known:
-        return False
     good = _fuse_velocity(par, memory, past, slots, delay, cov, work, vel, quat, gps_vel, ratios)
     good = _fuse_place(par, memory, past, slots, delay, cov, work, pos, vel, place, accuracy,
                        True, ratios, TEST_POS, TEST_HGT) and good
