@@ -38,18 +38,16 @@ def yaw_of(quat):
 def quat_from_axes(zx, zy, zz, yaw):
     """The attitude (xyzw) whose body z is the unit vector (zx, zy, zz) and whose nose heads to yaw.
 
-    The left axis is normal to
-    both z and the heading direction. A z that lies along the heading leaves the
-    left axis free; the horizontal one is taken.
+    The nose is normal to z and lies in the vertical plane of the heading. Where
+    z lies along the heading, the nose points down or up.
     """
-    hx, hy = math.cos(yaw), math.sin(yaw)
-    lx, ly, lz = -zz * hy, zz * hx, zx * hy - zy * hx
-    norm = math.sqrt(lx * lx + ly * ly + lz * lz)
-    if norm < 1e-6:
-        lx, ly, lz = -hy, hx, 0.0
-    else:
-        lx, ly, lz = lx / norm, ly / norm, lz / norm
-    nx, ny, nz = ly * zz - lz * zy, lz * zx - lx * zz, lx * zy - ly * zx
+    cy, sy = math.cos(yaw), math.sin(yaw)
+    nx, ny, nz = cy * zz, sy * zz, -(cy * zx + sy * zy)
+    norm = math.sqrt(nx * nx + ny * ny + nz * nz)
+    if norm < 1e-6:  # z is horizontal, along the left axis: the nose may as well be level
+        nx, ny, nz, norm = cy, sy, 0.0, 1.0
+    nx, ny, nz = nx / norm, ny / norm, nz / norm
+    lx, ly, lz = zy * nz - zz * ny, zz * nx - zx * nz, zx * ny - zy * nx
     return from_matrix(nx, lx, zx, ny, ly, zy, nz, lz, zz)
 
 

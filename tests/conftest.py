@@ -1,0 +1,68 @@
+"""Fixtures: a simulation in a process of its own, and a folder for its runs."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from xtdrone_core.control_link import ControlClient
+from xtdrone_core.errors import ControlError
+
+
+class SimulationProcess:
+    """`xtdrone sim` in a process group of its own."""
+
+    def __init__(self, folder, *options):
+        self.folder = folder
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "xtdrone_core.command", "sim", *map(str, options)],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=folder,
+            start_new_session=True, env={**os.environ, "XTDRONE_RUNS": str(folder)})
+        first = self.process.stdout.readline()  # printed once everything listens
+        if "run folder" not in first:
+            raise AssertionError(first + self.process.stdout.read())
+        self.control = ControlClient(timeout=20.0)
+
+    def wait_until(self, t_us: int) -> None:
+        """Blocks until the simulated time is past t_us."""
+        self.control.request("subscribe")
+        while self.control.next_tick()[0] < t_us:
+            pass
+
+    def stop(self) -> str:
+        """Ends it and returns what it printed."""
+        if self.process.poll() is None:
+            try:
+                self.control.request("stop")
+            except ControlError:
+                pass
+        self.control.close()
+        try:
+            return self.process.communicate(timeout=20)[0]
+        except subprocess.TimeoutExpired:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            raise
+
+
+@pytest.fixture
+def simulate(tmp_path):
+    """simulate(*options) starts `xtdrone sim`; it ends with the test."""
+    running = []
+
+    def start(*options):
+        running.append(SimulationProcess(tmp_path, *options))
+        return running[-1]
+
+    yield start
+    for simulation in running:
+        simulation.stop()
+
+
+@pytest.fixture
+def runs(tmp_path, monkeypatch):
+    """A folder of its own for run folders, the current one too."""
+    monkeypatch.setenv("XTDRONE_RUNS", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
