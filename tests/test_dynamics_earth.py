@@ -1,0 +1,91 @@
+"""Atmosphere, geodesy and magnetic field against tables and closed forms."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from xtdrone_dynamics import DynamicsError, atmosphere, geodesy
+from xtdrone_dynamics.constants import EARTH_RADIUS
+from xtdrone_dynamics.magnetic_field import earth_field
+
+# Height [m], temperature [K], pressure [Pa], density [kg/m^3]: ISO 2533, geopotential height.
+ISA = [(0, 288.15, 101325.0, 1.2250), (1000, 281.65, 89874.6, 1.11164),
+       (2000, 275.15, 79495.2, 1.00649), (5000, 255.65, 54019.9, 0.736116),
+       (8000, 236.15, 35599.8, 0.525168), (11000, 216.65, 22632.1, 0.363918)]
+
+
+@pytest.mark.parametrize("height, temperature, pressure, density", ISA)
+def test_standard_atmosphere(height, temperature, pressure, density):
+    assert atmosphere.temperature(float(height)) == pytest.approx(temperature, abs=1e-9)
+    assert atmosphere.pressure(float(height)) == pytest.approx(pressure, rel=3e-6)
+    assert atmosphere.density(float(height)) == pytest.approx(density, rel=5e-6)
+    assert atmosphere.height_of_pressure(pressure) == pytest.approx(height, abs=0.05)
+
+
+LATITUDES = st.one_of(st.floats(-90, 90), st.sampled_from([90.0, -90.0, 89.99999, -89.99999]))
+LONGITUDES = st.one_of(st.floats(-180, 180), st.sampled_from([180.0, -180.0, 179.99999]))
+
+
+@given(LATITUDES, LONGITUDES, st.floats(0, 2e6), st.floats(0, 2 * math.pi))
+def test_projection_comes_back_and_keeps_the_distance(lat0, lon0, distance, bearing):
+    lat0, lon0 = math.radians(lat0), math.radians(lon0)
+    east, north = distance * math.sin(bearing), distance * math.cos(bearing)
+    lat, lon = geodesy.to_geodetic(east, north, lat0, lon0)
+    assert -math.pi / 2 <= lat <= math.pi / 2 and -math.pi <= lon <= math.pi
+    np.testing.assert_allclose(geodesy.to_local(lat, lon, lat0, lon0), (east, north), atol=1e-6)
+    dot = unit(lat, lon) @ unit(lat0, lon0)
+    angle = math.atan2(np.linalg.norm(np.cross(unit(lat, lon), unit(lat0, lon0))), dot)
+    assert angle * EARTH_RADIUS == pytest.approx(distance, abs=1e-6)
+
+
+def unit(lat, lon):
+    return np.array([math.cos(lat) * math.cos(lon), math.cos(lat) * math.sin(lon), math.sin(lat)])
+
+
+def test_directions_of_the_projection():
+    lat0, lon0 = math.radians(47.397742), math.radians(8.545594)
+    lat, lon = geodesy.to_geodetic(0.0, 1000.0, lat0, lon0)
+    assert (lat - lat0) * EARTH_RADIUS == pytest.approx(1000.0) and lon == pytest.approx(lon0)
+    lat, lon = geodesy.to_geodetic(1000.0, 0.0, lat0, lon0)
+    assert (lon - lon0) * EARTH_RADIUS * math.cos(lat0) == pytest.approx(1000.0, rel=1e-6)
+
+
+def test_projection_is_the_textbooks_far_from_the_origin():
+    """Snyder, Map Projections (USGS 1395), equations (22-4), (22-5), (25-2) and (5-3)."""
+    lat, lon, lat0, lon0 = map(math.radians, (10.0, 0.0, 40.0, -100.0))
+    cosine = math.sin(lat0) * math.sin(lat) + math.cos(lat0) * math.cos(lat) * math.cos(lon - lon0)
+    k = math.acos(cosine) / math.sin(math.acos(cosine))
+    x = k * math.cos(lat) * math.sin(lon - lon0)
+    y = k * (math.cos(lat0) * math.sin(lat)
+             - math.sin(lat0) * math.cos(lat) * math.cos(lon - lon0))
+    np.testing.assert_allclose(np.array(geodesy.to_local(lat, lon, lat0, lon0)) / EARTH_RADIUS,
+                               (x, y), rtol=1e-12)
+
+
+def test_arrays_go_through_the_date_line():
+    origin = math.radians(-17.0), math.radians(179.999), 12.0
+    pos = np.array([[500.0, 10.0, 3.0], [-500.0, 0.0, 0.0]])
+    places = geodesy.to_geodetic_array(pos, *origin)
+    assert places[0, 1] < 0.0 < places[1, 1]
+    np.testing.assert_allclose(places[:, 2], [15.0, 12.0])
+    np.testing.assert_allclose(geodesy.to_local_array(places, *origin), pos, atol=1e-6)
+
+
+# WMM2025 test values of NOAA/BGS: year, height [km], latitude, longitude [deg], X, Y, Z [nT].
+WMM = [(2025.0, 0, 80, 0, 6521.6, 145.9, 54791.5), (2025.0, 0, 0, 120, 39677.8, -109.6, -10580.2),
+       (2025.0, 0, -80, 240, 6117.5, 15751.9, -52022.5)]
+
+
+@pytest.mark.parametrize("year, height, lat, lon, x, y, z", WMM)
+def test_world_magnetic_model(year, height, lat, lon, x, y, z):
+    field = earth_field(math.radians(lat), math.radians(lon), 1000.0 * height, year)
+    np.testing.assert_allclose(field * 1e9, (y, x, -z), atol=0.06)
+
+
+@pytest.mark.parametrize("lat, year, text", [(2.0, 2026.0, "latitude"), (0.5, 1990.0, "year")])
+def test_no_field_for_nowhere(lat, year, text):
+    with pytest.raises(DynamicsError, match=text):
+        earth_field(lat, 0.0, 0.0, year)
