@@ -33,6 +33,8 @@ else
     esac
     export ROS_MASTER_URI="${ROS_MASTER_URI:-http://127.0.0.1:11311}"
     [ -n "${ROS_HOSTNAME:-}" ] || export ROS_IP="${ROS_IP:-127.0.0.1}"
+    # roslaunch runs its nodes in ~/.ros, so the place of the run folders is said here.
+    export XTDRONE_RUNS="${XTDRONE_RUNS:-$_xtdrone_root/runs}"
     if [ -n "${BASH_VERSION:-}" ]; then
         case $- in
             *i*) command -v register-python-argcomplete >/dev/null 2>&1 \

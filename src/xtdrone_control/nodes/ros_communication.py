@@ -1,0 +1,194 @@
+"""XTDrone's communication node: topics of /xtdrone/V/... to V/mavros/..., for one or all vehicles."""
+
+import struct
+import threading
+import time
+
+import rospy
+from mavros_msgs.msg import State, StatusText
+from mavros_msgs.srv import CommandBool, SetMode
+from rosgraph_msgs.msg import Clock
+from std_msgs.msg import String
+
+from xtdrone_control import ros_wire as wire
+from xtdrone_control.communication import ENU, FLU, STREAM_HZ, CommandTranslator
+from xtdrone_control.errors import ControlNodeError
+from xtdrone_control.mavlink_convert import euler
+from xtdrone_control.nodes import ros_tools
+from xtdrone_core.errors import unknown_name
+from xtdrone_core.modes import FROM_ROS_NAME
+
+CONFIRM_S = 5.0  # wall time for a mode to come about [s]
+CONFIRM_STATES = 3  # and messages of V/mavros/state, one a second of simulated time
+WORDS = ("ARM", "DISARM", "HOVER", *FROM_ROS_NAME)
+WARNING = 4  # MAV_SEVERITY: this and below is a reason for a refusal
+
+
+class Vehicle:
+    """One vehicle's topics and services."""
+
+    def __init__(self, name: str):
+        """name: the vehicle's namespace, for example iris_0."""
+        self.name = name
+        self._info = rospy.Publisher(f"/xtdrone/{name}/info", String, queue_size=20)
+        self._target = ros_tools.Output(f"/{name}/mavros/setpoint_raw/local",
+                                        "mavros_msgs/PositionTarget")
+        self._arming = rospy.ServiceProxy(f"/{name}/mavros/cmd/arming", CommandBool)
+        self._set_mode = rospy.ServiceProxy(f"/{name}/mavros/set_mode", SetMode)
+        self._translator = CommandTranslator(self._say)
+        self._pose = None  # bytes of the last PoseStamped
+        self._mode, self._states = "", 0  # the last mode, and how many states have come
+        self._reason = ""  # the autopilot's last warning
+        self._next_us = None
+        self._lock = threading.Lock()
+        self._requests = threading.Lock()  # one at a time
+        self._subscribe()
+
+    def _subscribe(self):
+        mavros = f"/{self.name}/mavros/"
+        pose, twist = "geometry_msgs/Pose", "geometry_msgs/Twist"
+        do = self._translator
+        self._listen(mavros + "local_position/pose", "geometry_msgs/PoseStamped", self._on_pose,
+                     ros_tools.lazy_class)
+        rospy.Subscriber(mavros + "state", State, self._on_state, queue_size=10)
+        rospy.Subscriber(mavros + "statustext/recv", StatusText, self._on_text, queue_size=10)
+        rospy.Subscriber(f"/xtdrone/{self.name}/cmd", String, self._on_command, queue_size=10)
+        self._listen(f"/xtdrone/{self.name}/cmd_pose_flu", pose, self._poser(do.pose_flu))
+        self._listen(f"/xtdrone/{self.name}/cmd_pose_enu", pose, self._poser(do.pose_enu))
+        for word, frame in (("flu", FLU), ("enu", ENU)):
+            self._listen(f"/xtdrone/{self.name}/cmd_vel_{word}", twist,
+                         self._mover(do.velocity, frame))
+            self._listen(f"/xtdrone/{self.name}/cmd_accel_{word}", twist,
+                         self._mover(do.acceleration, frame))
+
+    @staticmethod
+    def _listen(topic, kind, handle, make_class=ros_tools.ros_class):
+        rospy.Subscriber(topic, make_class(kind), handle, queue_size=10)
+
+    def _poser(self, method):
+        def handle(m):
+            p, q = m.position, m.orientation
+            quat = (q.x, q.y, q.z, q.w) if any((q.x, q.y, q.z, q.w)) else (0.0, 0.0, 0.0, 1.0)
+            self._obey(method, (p.x, p.y, p.z), euler(quat)[2])
+
+        return handle
+
+    def _mover(self, method, frame):
+        def handle(m):
+            v = m.linear
+            self._obey(method, frame, (v.x, v.y, v.z), m.angular.z)
+
+        return handle
+
+    def _obey(self, method, *values):
+        try:
+            with self._lock:
+                method(*values)
+        except ControlNodeError as error:
+            self._say(str(error))
+
+    def _on_pose(self, m):
+        self._pose = m.data_bytes
+
+    def _on_state(self, m):
+        self._mode, self._states = m.mode, self._states + 1
+        with self._lock:
+            self._translator.set_mode(m.mode)
+
+    def _on_text(self, m):
+        if m.severity <= WARNING:
+            self._reason = m.text
+
+    def _on_command(self, m):
+        with self._lock:
+            request = self._translator.command(m.data, round(rospy.get_time() * 1e6))
+        if request is not None:
+            threading.Thread(target=self._ask, args=(m.data.strip(), request),
+                             daemon=True).start()
+
+    def _ask(self, word, request):
+        """Calls MAVROS's service and says on /xtdrone/V/info what came of it."""
+        with self._requests:
+            self._reason = ""
+            try:
+                if request.mode:
+                    done = self._change_mode(request.mode)
+                else:
+                    done = self._arming(request.arm).success
+            except rospy.ServiceException as error:
+                done, self._reason = False, f"MAVROS does not answer ({error})"
+            self._say(f"{word}: done" if done else
+                      f"{word} refused: {self._reason or 'the autopilot gave no reason'}")
+
+    def _change_mode(self, mode):
+        """Asks for a mode and waits until the vehicle's state shows it, or refuses it."""
+        if not self._set_mode(0, mode).mode_sent:
+            self._reason = unknown_name("command", mode, WORDS)
+            return False
+        first, end = self._states, time.monotonic() + CONFIRM_S
+        while self._mode != mode:
+            patience = 2 if self._reason else CONFIRM_STATES
+            if self._states - first >= patience or time.monotonic() > end or rospy.is_shutdown():
+                return False
+            time.sleep(0.02)
+        return True
+
+    def tick(self, t_us: int) -> None:
+        """Sends the set-point where it is due at the simulated time t_us."""
+        if self._next_us is None:
+            self._next_us = t_us
+        if t_us < self._next_us:
+            return
+        period = 1e6 / STREAM_HZ
+        self._next_us = max(self._next_us + period, t_us - period)
+        with self._lock:
+            if self._pose is not None and self._translator.needs_pose:
+                size = struct.unpack_from("<I", self._pose, 12)[0]
+                x, y, z, *quat = struct.unpack_from("<7d", self._pose, 16 + size)
+                self._translator.set_pose((x, y, z), euler(quat)[2])
+            target = self._translator.set_point()
+        if target is not None and self._target.wanted():
+            self._target.publish(wire.position_target(
+                t_us, "map", target.frame, target.type_mask, target.pos, target.vel, target.acc,
+                target.yaw, target.yaw_rate))
+
+    def _say(self, text):
+        rospy.loginfo("%s: %s", self.name, text)
+        self._info.publish(text)
+
+
+class FleetCommunication:
+    """All vehicles of a fleet in one process."""
+
+    def __init__(self, names):
+        """names: the vehicles' namespaces."""
+        self.vehicles = [Vehicle(name) for name in names]
+
+    def start(self) -> None:
+        """Sends set-points at 30 Hz of ROS time until ROS shuts down."""
+        if rospy.get_param("/use_sim_time", False):
+            rospy.Subscriber("/clock", Clock, self._on_clock, queue_size=10)
+            rospy.spin()
+        else:
+            rate = rospy.Rate(STREAM_HZ)
+            while not rospy.is_shutdown():
+                self._tick(round(rospy.get_time() * 1e6))
+                rate.sleep()
+
+    def _on_clock(self, m):
+        self._tick(m.clock.secs * 1_000_000 + m.clock.nsecs // 1000)
+
+    def _tick(self, t_us):
+        for vehicle in self.vehicles:
+            vehicle.tick(t_us)
+
+
+class Communication(FleetCommunication):
+    """The communication node of one vehicle, as XTDrone has it: Communication("iris", 0).start()."""
+
+    def __init__(self, vehicle_type: str, vehicle_id):
+        """vehicle_type and vehicle_id: the two parts of the namespace, for example iris and 0."""
+        name = f"{vehicle_type}_{vehicle_id}"
+        ros_tools.require_master()
+        rospy.init_node(f"{name}_communication")
+        super().__init__([name])

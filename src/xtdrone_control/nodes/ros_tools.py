@@ -1,0 +1,102 @@
+"""What the nodes share of rospy: publishers and subscribers of plain bytes, and their start."""
+
+import importlib
+import sys
+import time
+import warnings
+
+import rosgraph
+import rospy
+
+from xtdrone_control import ros_wire as wire
+from xtdrone_control.errors import ControlNodeError
+from xtdrone_core import ControlError, XtdroneError
+from xtdrone_core.control_link import ControlClient
+
+
+def ros_class(kind: str, folder: str = "msg"):
+    """The class of a type like 'std_msgs/Float64'."""
+    package, name = kind.split("/")
+    return getattr(importlib.import_module(f"{package}.{folder}"), name)
+
+
+def bytes_class(kind: str):
+    """A message class that sends given bytes as they are, under the type's name and md5 sum."""
+    base = ros_class(kind)
+    if base not in _BYTES:
+        _BYTES[base] = type(base.__name__, (base,), {
+            "__slots__": ["data_bytes"], "_has_header": False,
+            "__init__": lambda self, data=b"": setattr(self, "data_bytes", data),
+            "serialize": lambda self, buffer: buffer.write(self.data_bytes)})
+    return _BYTES[base]
+
+
+def lazy_class(kind: str):
+    """A message class that keeps the bytes that came in, under the type's name and md5 sum."""
+    base = ros_class(kind)
+
+    def keep(self, data):
+        self.data_bytes = data
+        return self
+
+    return type(base.__name__, (base,), {"__slots__": ["data_bytes"], "deserialize": keep})
+
+
+_BYTES = {}
+
+
+class Output:
+    """A publisher of ready-made bytes; wanted() says whether somebody listens."""
+
+    def __init__(self, topic, kind, latched=False):
+        self._class = bytes_class(kind)
+        with warnings.catch_warnings():  # rospy wants a queue; ours is in wire.Connection
+            warnings.simplefilter("ignore")
+            self._publisher = rospy.Publisher(topic, self._class, latch=latched)
+        impl = self._publisher.impl
+        add = impl.add_connection
+        impl.add_connection = lambda connection: add(wire.Connection(connection))
+        self.wanted = impl.has_connections
+
+    def publish(self, data: bytes) -> None:
+        """Sends one message."""
+        self._publisher.publish(self._class(data))
+
+
+def require_master() -> None:
+    """Checks that there is a ROS master, for which rospy would wait for ever.
+
+    Raises:
+        ControlNodeError: There is none.
+    """
+    if not rosgraph.is_master_online():
+        raise ControlNodeError(f"no ROS master at {rosgraph.get_master_uri()}: start one with "
+                               "roscore or roslaunch")
+
+
+def connect(port: int, wait: float) -> ControlClient:
+    """The simulation's control socket, as soon as it is there.
+
+    Raises:
+        ControlError: It was not there within the time [s, wall].
+    """
+    end = time.monotonic() + wait
+    while True:
+        try:
+            return ControlClient(port)
+        except ControlError:
+            if time.monotonic() > end or rospy.is_shutdown():
+                raise
+            time.sleep(0.05)
+
+
+def main(name: str, run) -> int:
+    """Calls run() and returns the exit status of a node: errors are one line each."""
+    try:
+        run()
+    except (XtdroneError, rospy.ROSException) as error:
+        print(f"{name}: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    return 0
