@@ -107,7 +107,7 @@ class Simulation:
                                                     links, self._log)
             self.control = None if control_port is None else ControlServer(control_port)
         except BaseException:
-            self.close()
+            self._close_parts()
             raise
         self._wrench = np.zeros((scenario.n, 6))
         self.collisions = []  # (t_us, name, name), each once per touch
@@ -185,12 +185,14 @@ class Simulation:
     def close(self) -> None:
         """Ends all parts and writes summary.json; safe to call twice."""
         if self._truth is not None:
-            self._truth.close()
             run_folder.update_summary(self.folder, **self.summary())
-            self._truth = None
-        for part in (self.control, self.autopilot, self.engine, self._console):
+        self._close_parts()
+
+    def _close_parts(self):
+        for part in (self._truth, self.control, self.autopilot, self.engine, self._console):
             if part is not None:
                 part.close()
+        self._truth = None
 
     def _record(self):
         if self._truth is not None:

@@ -1,0 +1,115 @@
+"""Bad input ends in one clear line, a non-zero status, and nothing left running."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from xtdrone_core.command import main
+
+IRIS = "iris"
+
+
+@pytest.mark.parametrize("words, said", [
+    (["--vehicle", "irish"], "unknown vehicle 'irish': choose one of"),
+    (["--vehicle", "irish"], "did you mean 'iris'?"),
+    (["--world", "moon"], "unknown world 'moon': choose one of empty, indoor, outdoor"),
+    (["--engine", "bullet"], "unknown engine 'bullet': choose one of embedded"),
+    (["--autopilot", "ardupilot"], "unknown autopilot 'ardupilot': choose one of embedded"),
+    (["--gps", "galileo"], "galileo"),
+    (["--n", "0"], "n = 0 is not allowed: give 1 to 250"),
+    (["--n", "251"], "n = 251 is not allowed: give 1 to 250"),
+    (["--speed", "-1"], "speed -1.0 is not allowed"),
+    (["--vehicles", "iris@0,0; iris@0.1,0"], "'iris_0' and 'iris_1' start 0.10 m apart"),
+    (["--vehicles", "iris*x"], "cannot read vehicle 'iris*x'"),
+    (["--vehicles", "iris@1"], "cannot read the pose in 'iris@1'"),
+    (["--name", "../x"], "is not a folder name"),
+    (["--scenario", "nowhere.yaml"], "cannot read scenario 'nowhere.yaml'"),
+    (["--vehicle", "/nowhere/model.sdf"], "no vehicle file '/nowhere/model.sdf'"),
+])
+def test_one_line_for_what_makes_no_sense(runs, capsys, words, said):
+    assert main(["sim", "--duration", "0.1", *words]) == 1
+    err = capsys.readouterr().err
+    assert said in err and err.count("\n") == 1 and err.startswith("xtdrone: ")
+
+
+@pytest.mark.parametrize("yaml, said", [
+    ("vehicles: [{type: iris, name: a}, {type: iris, name: a}]", "two vehicles are called 'a'"),
+    ("vehicles: [{type: iris, name: '1a'}]", "is not a ROS name"),
+    ("vehicels: iris", "did you mean 'vehicles'?"),
+    ("vehicles: [{name: a}]", "has no type"),
+    ("speed: fast", "wrong type"),
+    ("[", "is not YAML"),
+    ("- 1", "a scenario is a mapping"),
+])
+def test_one_line_for_a_scenario_file_that_makes_no_sense(runs, capsys, yaml, said):
+    (runs / "s.yaml").write_text(yaml)
+    assert main(["sim", "--duration", "0.1", "--scenario", "s.yaml"]) == 1
+    err = capsys.readouterr().err
+    assert said in err and err.count("\n") == 1
+
+
+def test_a_port_in_use_is_named(runs, capsys):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
+        taken.bind(("127.0.0.1", 14581))
+        assert main(["sim", "--n", "2", "--duration", "0.1"]) == 1
+    assert "port 14581 (UDP, offboard link of vehicle 1) is in use" in capsys.readouterr().err
+
+
+def test_a_second_simulation_is_refused(simulate, runs, capsys):
+    simulate("--speed", "1")
+    assert main(["sim", "--duration", "0.1"]) == 1
+    assert "is in use: another simulation" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("when", ["at once", "in flight"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_with_its_logs_readable(runs, when, number):
+    from xtdrone_core.truth_log import read_truth
+
+    process = subprocess.Popen(
+        [sys.executable, "-m", "xtdrone_core.command", "fly", "square", "--speed", "1"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        env={**os.environ, "XTDRONE_RUNS": str(runs)})
+    if when == "in flight":
+        while "simulated" not in process.stderr.read(40):
+            pass
+    process.send_signal(number)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode != 0
+    assert "Traceback" not in err
+    if when == "in flight":
+        read_truth(runs / "latest" / "truth.bin", 1)
+        assert (runs / "latest" / "summary.json").exists()
+
+
+def test_a_killed_simulation_leaves_a_readable_log(simulate):
+    from xtdrone_core.truth_log import read_truth
+
+    simulation = simulate("--speed", "5", "--name", "killed")
+    simulation.wait_until(3_000_000)
+    simulation.process.kill()
+    simulation.process.wait()
+    t_us, _ = read_truth(simulation.folder / "killed" / "truth.bin", 1)
+    assert t_us[-1] >= 2_000_000
+
+
+@pytest.mark.parametrize("agent, said", [
+    ("sqare", "did you mean 'square'?"), ("no_such_module:X", "cannot load agent"),
+    ("json:nothing", "cannot load agent")])
+def test_one_line_for_an_unknown_agent(runs, capsys, agent, said):
+    assert main(["fly", agent]) == 1
+    err = capsys.readouterr().err
+    assert said in err and err.count("\n") == 1
+
+
+@pytest.mark.parametrize("words, said", [
+    (["square", "--set", "side"], "write NAME=VALUE"),
+    (["square", "--set", "colour=red"], "does not take that"),
+    (["square", "--set", "height=-3"], "give a positive number")])
+def test_one_line_for_a_wrong_argument_of_an_agent(runs, capsys, words, said):
+    assert main(["fly", *words]) == 1
+    assert said in capsys.readouterr().err
