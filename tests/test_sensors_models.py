@@ -257,6 +257,13 @@ def test_sitl_gps_random_walk_means_millimetres():
     assert GpsParameters.from_block(block("gps", gpsXYRandomWalk="2")).horizontal.random_walk == 0
 
 
+def test_a_rate_of_its_own_keeps_the_presets_noise():
+    slow = GpsParameters.from_block(block("gps", preset="rtk", updateRate="5"))
+    usual = GpsParameters.from_block(block("gps", preset="rtk"))
+    assert (slow.rate, usual.rate) == (5, 10)
+    assert dataclasses.replace(slow, rate=10.0) == usual
+
+
 @pytest.mark.parametrize("tags,kind,words", [
     ({"gyroscopeNoisDensity": "1"}, "imu", "did you mean <gyroscopeNoiseDensity>"),
     ({"noise_density": "much"}, "magnetometer", "give a number"),

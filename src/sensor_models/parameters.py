@@ -213,10 +213,10 @@ def _sitl_gps(block, tags) -> dict:
     walk is density dt and the correlation time 60 dt: at 4 ms its random walk
     of 2 stands for a bias of 3 mm, where the same number in (12) is metres.
     """
-    if not any(tag in tags for tag in _SITL_GPS_TAGS):
+    if not any(tag.startswith("gps") for tag in tags if tag in _SITL_GPS_TAGS):
         return {}
     noisy = str(tags.get("gpsNoise", "false")).strip().lower() in ("1", "true")
-    rate = _number(block, "updateRate", tags.get("updateRate", 5.0))
+    rate = _number(block, "updateRate", tags.get("updateRate", tags.get("pubRate", 5.0)))
     white = _SITL_STEP ** 0.5 / rate ** 0.5  # density times this, per reading at this rate
     values = {"rate": rate}
     for tag, (name, default) in _SITL_GPS_TAGS.items():
@@ -229,7 +229,7 @@ def _sitl_gps(block, tags) -> dict:
 
 
 _SITL_GPS_TAGS = {  # our name and the plugin's default; None where there is no value to take
-    "gpsNoise": (None, None), "updateRate": (None, None),
+    "gpsNoise": (None, None),
     "gpsXYRandomWalk": ("horizontal_random_walk", 2.0),
     "gpsZRandomWalk": ("vertical_random_walk", 4.0),
     "gpsXYNoiseDensity": ("horizontal_noise_density", 2e-4),
@@ -249,7 +249,7 @@ _SITL_TAGS = {  # sitl_gazebo's tag: our name, our unit per theirs
                      "randomWalk": ("random_walk", _GAUSS),
                      "biasCorrelationTime": ("bias_correlation_time", 1.0)},
     "barometer": {"pubRate": ("rate", 1.0), "baroDriftPaPerSec": ("drift", 1.0)},
-    "gps": {"pubRate": ("rate", 1.0)},
+    "gps": {"pubRate": ("rate", 1.0), "updateRate": ("rate", 1.0)},
 }
 
 _TABLE_I = ("noise_density", "random_walk", "bias_correlation_time", "turn_on_bias_sigma",

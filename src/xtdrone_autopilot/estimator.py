@@ -31,7 +31,8 @@ class EkfParameters:
     field_bias_walk: float  # [T/sqrt(s)]
     rest_gyro_bias_sigma: float  # of the gyro bias after an alignment at rest [rad/s]
     gyro_bias_sigma: float  # the gyro bias is never less known than this [rad/s]
-    accel_bias_sigma: float  # of the accelerometer bias at start [m/s^2]
+    rest_accel_bias_sigma: float  # of the accelerometer bias along gravity after it [m/s^2]
+    accel_bias_sigma: float  # of the accelerometer bias across gravity at start [m/s^2]
     earth_field_sigma: float  # of the model of the Earth's field [T]
     field_bias_sigma: float  # of the magnetometer's bias at start [T]
     start_tilt_sigma: float  # beyond what the accelerometer bias explains [rad]
@@ -108,7 +109,7 @@ class Ekf:
     Positions are relative to the world's origin, which all vehicles share; their
     height reference is GPS height, with the barometer's slow offset estimated.
     GPS fixes count at their own time. Each vehicle aligns itself in its first
-    second at rest, and is ready some fixes later.
+    half second at rest, and is ready some fixes later.
 
     All arrays are overwritten at every step; add and remove replace them.
 
@@ -230,7 +231,7 @@ class Ekf:
             return ""
         flags = self.flags[i]
         if not flags & kernel.ALIGNED:
-            return "it must rest a second to find its attitude, with a magnetometer"
+            return "it must rest a moment to find its attitude, with a magnetometer"
         if not flags & kernel.LOCATED:
             return "it has no position yet: no GPS fix that is good enough"
         if not flags & (kernel.GPS_USED | kernel.VISION_USED):

@@ -118,11 +118,12 @@ def _spread(total, square, count):
 
 
 @njit
-def _align(par, memory, quat, gyro_bias, field, t_us):
-    """Attitude and gyro bias from the sums, if the vehicle was at rest.
+def _align(par, memory, quat, gyro_bias, accel_bias, field, t_us):
+    """Attitude and biases from the sums, if the vehicle was at rest.
 
     The z axis of the world is where the accelerometer points, its north is where
-    the magnetometer says, turned by the declination of the known field.
+    the magnetometer says, turned by the declination of the known field. What the
+    accelerometer shows more than gravity is its bias along that axis.
 
     Returns:
         Whether it was, and the attitude is set.
@@ -154,6 +155,8 @@ def _align(par, memory, quat, gyro_bias, field, t_us):
         c * ex - s * nx, c * ey - s * ny, c * ez - s * nz,
         s * ex + c * nx, s * ey + c * ny, s * ez + c * nz, ux, uy, uz)
     gyro_bias[0], gyro_bias[1], gyro_bias[2] = wx, wy, wz
+    excess = norm - GRAVITY
+    accel_bias[0], accel_bias[1], accel_bias[2] = ux * excess, uy * excess, uz * excess
     memory.aligned_t = t_us
     memory.mag_t = t_us
     memory.steps = 0
@@ -162,7 +165,11 @@ def _align(par, memory, quat, gyro_bias, field, t_us):
 
 @njit
 def _start_covariance(par, quat, cov):
-    """Covariance after the alignment. Tilt error and accelerometer bias are two sides of one."""
+    """Covariance after the alignment.
+
+    Across the vertical, tilt error and accelerometer bias are two sides of one;
+    along it, the bias is known.
+    """
     cov[:, :] = 0.0
     r = to_matrix(quat[0], quat[1], quat[2], quat[3])
     bias = par.accel_bias_sigma ** 2
@@ -170,7 +177,10 @@ def _start_covariance(par, quat, cov):
         cov[VEL + k, VEL + k] = par.start_vel_sigma ** 2
         cov[POS + k, POS + k] = par.start_pos_sigma ** 2
         cov[GYRO_BIAS + k, GYRO_BIAS + k] = par.rest_gyro_bias_sigma ** 2
-        cov[ACCEL_BIAS + k, ACCEL_BIAS + k] = bias
+        for j in range(3):
+            cov[ACCEL_BIAS + k, ACCEL_BIAS + j] = -r[6 + k] * r[6 + j] * (
+                bias - par.rest_accel_bias_sigma ** 2)
+        cov[ACCEL_BIAS + k, ACCEL_BIAS + k] += bias
         cov[EARTH + k, EARTH + k] = par.earth_field_sigma ** 2
         cov[FIELD_BIAS + k, FIELD_BIAS + k] = par.field_bias_sigma ** 2
         # At rest attitude x g = R bias: attitude_x = -(R bias)_y / g, attitude_y = (R bias)_x / g.
@@ -575,7 +585,7 @@ def step_fleet(par, origin, field, dt, t_us, times, count, memory, past, covs, w
             _collect(mem, gyro[i], accel[i], mag[i], mag_new[i])
             if mem.samples < par.align_steps:
                 continue
-            done = _align(par, mem, quat[i], gyro_bias[i], field, t_us)
+            done = _align(par, mem, quat[i], gyro_bias[i], accel_bias[i], field, t_us)
             _clear_alignment(mem)
             if not done:
                 continue
