@@ -13,7 +13,7 @@ from xtdrone_sim.sdf import load_vehicle
 STEP_US = 4000
 
 
-def settled(stage, commands, state, steps=200):
+def settled(stage, commands, state, steps=500):
     wrench = np.empty((len(state.pos), 6))
     for _ in range(steps):
         stage.step(commands, state, STEP_US, wrench)

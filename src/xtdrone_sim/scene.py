@@ -209,7 +209,9 @@ def _add_cameras(body, name, model):
             body.add_camera(name=f"{name}/{block.name}", pos=pose.pos, quat=_wxyz(pose.quat),
                             fovy=camera_view(block).fovy)
     down = Pose(quat=quaternion.from_euler(0.0, 0.3, 0.0)).to(Pose(quat=_CAMERA_AXES))
-    body.add_camera(name=f"{name}/{CHASE}", pos=(-2.0, 0.0, 0.8), quat=_wxyz(down.quat),
+    span = max(math.dist((0.0, 0.0, 0.0), rotor.pos) for rotor in model.rotors)
+    body.add_camera(name=f"{name}/{CHASE}", pos=(-7.0 * span, 0.0, 2.8 * span),
+                    quat=_wxyz(down.quat),
                     mode=mujoco.mjtCamLight.mjCAMLIGHT_TRACK)
 
 
