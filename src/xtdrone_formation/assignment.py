@@ -28,6 +28,7 @@ from .formations import separation
 from .network import separation_pairs
 
 CLEARANCE = 1.4  # planned least separation between any two vehicles [m]
+MAX_CLIMB, MAX_SINK = 2.5, 1.3  # vertical speed of a transition, below PX4's 3 and 1.5 [m/s]
 _REPAIRS = 6  # times that lines which meet are given to others
 _SPREADS = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0)
 _PEAK_SPEED = 1.875  # of a minimum-jerk motion, in distance / duration
@@ -115,7 +116,9 @@ def plan(current, slots, t_us: int = 0, speed: float = 3.0, acceleration: float 
         current: (M, 3) where the followers are, from the leader [m].
         slots: (M, 3) where they shall be [m].
         t_us: Simulated time of the start [us].
-        speed: Largest speed on the way, relative to the leader [m/s].
+        speed: Largest speed on the way, relative to the leader [m/s]. A vehicle
+            that could not keep up would leave the plan, so the vertical part
+            stays within PX4's limits as well.
         acceleration: Largest acceleration on the way [m/s^2].
         clearance: Least separation, the leader included [m].
         floor: Lowest offset that is free of the ground, from the leader [m].
@@ -276,11 +279,16 @@ def _leg_separation(a, b, side):
 
 
 def _durations(waypoints, sides, speed, acceleration):
-    """Seconds for each leg such that no vehicle exceeds the limits."""
+    """Seconds for each leg such that no vehicle exceeds a limit."""
     for a, b, side in zip(waypoints[:-1], waypoints[1:], sides):
         bend = np.linalg.norm(side, axis=1)
         reach = np.linalg.norm(b - a, axis=1)
         longest = float((reach + math.pi * bend).max(initial=0.0))
         force = float((_PEAK_ACCELERATION * reach + bend * (
             math.pi * _PEAK_ACCELERATION + _BUMP_ACCELERATION * _PEAK_SPEED ** 2)).max(initial=0.0))
-        yield max(_PEAK_SPEED * longest / speed, math.sqrt(force / acceleration), 0.5)
+        rise = (b - a)[:, 2]
+        steep = math.pi * np.abs(side[:, 2])
+        vertical = max(float((rise + steep).max(initial=0.0)) / MAX_CLIMB,
+                       float((steep - rise).max(initial=0.0)) / MAX_SINK)
+        yield max(_PEAK_SPEED * longest / speed, _PEAK_SPEED * vertical,
+                  math.sqrt(force / acceleration), 0.5)
