@@ -7,6 +7,8 @@ import pytest
 from pymavlink import mavutil
 from pymavlink.dialects.v20 import common as mavlink
 
+from conftest import SimulationProcess
+
 from xtdrone_core.ports import GROUND_STATION_LOCAL, OFFBOARD
 
 SQUARE = [(0.0, 4.0), (4.0, 4.0), (4.0, 0.0), (0.0, 0.0)]  # north, east [m]
@@ -81,15 +83,62 @@ def test_mavsdk_takes_off_flies_an_offboard_square_and_lands(simulate):
         pilot.close()
 
 
+def test_streams_have_the_rates_of_px4(simulate):
+    """Counted on simulated time over 10 s, on the ground station's link."""
+    link = mavutil.mavlink_connection("udpin:127.0.0.1:14550", source_system=255,
+                                      dialect="common")
+    try:
+        simulate("--speed", 5)
+        counts, first, last = {}, None, None
+        while last is None or last - first < 10_000:
+            message = link.recv_match(blocking=True, timeout=5)
+            kind = message.get_type()
+            if kind == "ATTITUDE":
+                last = message.time_boot_ms
+                first = last if first is None else first
+            if first is not None:
+                counts[kind] = counts.get(kind, 0) + 1
+        for kind, rate in (("ATTITUDE", 50), ("LOCAL_POSITION_NED", 50), ("GPS_RAW_INT", 5),
+                           ("VFR_HUD", 4), ("HEARTBEAT", 1), ("HOME_POSITION", 0.5)):
+            assert counts[kind] == pytest.approx(10 * rate, abs=1), kind
+    finally:
+        link.close()
+
+
+def test_offboard_link_keeps_to_heartbeats_until_a_peer_speaks(simulate):
+    link = mavutil.mavlink_connection(f"udpin:127.0.0.1:{OFFBOARD}", source_system=255,
+                                      dialect="common")
+    try:
+        simulation = simulate("--speed", 5)
+        simulation.wait_until(3_000_000)
+        kinds = set()
+        while (message := link.recv_match(blocking=False)) is not None:
+            kinds.add(message.get_type())
+        assert kinds == {"HEARTBEAT"}
+        link.mav.heartbeat_send(mavlink.MAV_TYPE_GCS, mavlink.MAV_AUTOPILOT_INVALID, 0, 0, 4)
+        assert link.recv_match(type="ATTITUDE", blocking=True, timeout=5) is not None
+    finally:
+        link.close()
+
+
+# Tests below share one simulation, which takes the ports until the end of this module.
+
+@pytest.fixture(scope="module")
+def ready_vehicle(tmp_path_factory):
+    """A simulation whose vehicle is ready to arm; shared, since refusals change nothing."""
+    simulation = SimulationProcess(tmp_path_factory.mktemp("runs"), "--gps", "rtk", "--speed", 5)
+    simulation.wait_until(4_000_000)
+    yield simulation
+    simulation.stop()
+
+
 @pytest.fixture
-def ground_station(simulate):
-    """pymavlink on the ground station's link of a vehicle that is ready."""
-    simulation = simulate("--gps", "rtk", "--speed", 5)
+def ground_station(ready_vehicle):
+    """pymavlink on the ground station's link of that vehicle."""
     link = mavutil.mavlink_connection(f"udpout:127.0.0.1:{GROUND_STATION_LOCAL}",
                                       source_system=255, dialect="common")
     link.target_system, link.target_component = 1, 1
     link.mav.heartbeat_send(mavlink.MAV_TYPE_GCS, mavlink.MAV_AUTOPILOT_INVALID, 0, 0, 4)
-    simulation.wait_until(4_000_000)
     yield link
     link.close()
 
@@ -141,6 +190,33 @@ def test_wrong_commands_are_refused_with_a_reason(ground_station, number, params
     assert reason in text
 
 
+def test_parameters_can_be_listed_read_and_set(ground_station):
+    from xtdrone_autopilot.parameters import table
+
+    link = ground_station
+    link.mav.param_request_list_send(1, 1)
+    got = set()
+    while got != set(table()):
+        message = link.recv_match(type="PARAM_VALUE", blocking=True, timeout=2)
+        if message is None:  # datagrams may be lost: ask again, as ground stations do
+            link.mav.param_request_read_send(1, 1, (set(table()) - got).pop().encode(), -1)
+        else:
+            got.add(message.param_id)
+            assert message.param_count == len(table())
+    link.mav.param_set_send(1, 1, b"MPC_XY_CRUISE", 7.0, mavlink.MAV_PARAM_TYPE_REAL32)
+    assert link.recv_match(type="PARAM_VALUE", blocking=True, timeout=5).param_value == 7.0
+    link.mav.param_set_send(1, 1, b"MPC_XY_CRUISE", 700.0, mavlink.MAV_PARAM_TYPE_REAL32)
+    assert link.recv_match(type="PARAM_VALUE", blocking=True, timeout=5).param_value == 7.0
+
+
+def test_messages_for_others_are_ignored(ground_station):
+    link = ground_station
+    link.mav.command_long_send(2, 1, mavlink.MAV_CMD_COMPONENT_ARM_DISARM, 0, 1, *[0] * 6)
+    link.mav.command_long_send(1, 190, mavlink.MAV_CMD_COMPONENT_ARM_DISARM, 0, 1, *[0] * 6)
+    assert command(link, mavlink.MAV_CMD_DO_CHANGE_SPEED, 1, 5.0)[0] == 0  # all before it is read
+    assert not link.recv_match(type="HEARTBEAT", blocking=True, timeout=5).base_mode & 128
+
+
 def test_disarming_in_flight_is_refused_and_offboard_loss_returns_home(ground_station):
     link = ground_station
     takeoff = (0, 0, 0, math.nan, math.nan, math.nan, math.nan)
@@ -167,65 +243,3 @@ def test_disarming_in_flight_is_refused_and_offboard_loss_returns_home(ground_st
     assert any("offboard set-points lost" in str(item) for item in seen)
     wait_for(lambda: not link.recv_match(type="HEARTBEAT", blocking=True,
                                          timeout=5).base_mode & 128)
-
-
-def test_parameters_can_be_listed_read_and_set(ground_station):
-    from xtdrone_autopilot.parameters import table
-
-    link = ground_station
-    link.mav.param_request_list_send(1, 1)
-    got = {}
-    while len(got) < len(table()):
-        message = link.recv_match(type="PARAM_VALUE", blocking=True, timeout=5)
-        got[message.param_id] = message
-    assert set(got) == set(table())
-    link.mav.param_set_send(1, 1, b"MPC_XY_CRUISE", 7.0, mavlink.MAV_PARAM_TYPE_REAL32)
-    assert link.recv_match(type="PARAM_VALUE", blocking=True, timeout=5).param_value == 7.0
-    link.mav.param_set_send(1, 1, b"MPC_XY_CRUISE", 700.0, mavlink.MAV_PARAM_TYPE_REAL32)
-    assert link.recv_match(type="PARAM_VALUE", blocking=True, timeout=5).param_value == 7.0
-
-
-def test_messages_for_others_are_ignored(ground_station):
-    link = ground_station
-    link.mav.command_long_send(2, 1, mavlink.MAV_CMD_COMPONENT_ARM_DISARM, 0, 1, *[0] * 6)
-    link.mav.command_long_send(1, 190, mavlink.MAV_CMD_COMPONENT_ARM_DISARM, 0, 1, *[0] * 6)
-    assert command(link, mavlink.MAV_CMD_DO_CHANGE_SPEED, 1, 5.0)[0] == 0  # all before it is read
-    assert not link.recv_match(type="HEARTBEAT", blocking=True, timeout=5).base_mode & 128
-
-
-def test_streams_have_the_rates_of_px4(simulate):
-    """Counted on simulated time over 10 s, on the ground station's link."""
-    link = mavutil.mavlink_connection("udpin:127.0.0.1:14550", source_system=255,
-                                      dialect="common")
-    try:
-        simulate("--speed", 5)
-        counts, first, last = {}, None, None
-        while last is None or last - first < 10_000:
-            message = link.recv_match(blocking=True, timeout=5)
-            kind = message.get_type()
-            if kind == "ATTITUDE":
-                last = message.time_boot_ms
-                first = last if first is None else first
-            if first is not None:
-                counts[kind] = counts.get(kind, 0) + 1
-        for kind, rate in (("ATTITUDE", 50), ("LOCAL_POSITION_NED", 50), ("GPS_RAW_INT", 5),
-                           ("VFR_HUD", 4), ("HEARTBEAT", 1), ("HOME_POSITION", 0.5)):
-            assert counts[kind] == pytest.approx(10 * rate, abs=1), kind
-    finally:
-        link.close()
-
-
-def test_offboard_link_keeps_to_heartbeats_until_a_peer_speaks(simulate):
-    link = mavutil.mavlink_connection(f"udpin:127.0.0.1:{OFFBOARD}", source_system=255,
-                                      dialect="common")
-    try:
-        simulation = simulate("--speed", 5)
-        simulation.wait_until(3_000_000)
-        kinds = set()
-        while (message := link.recv_match(blocking=False)) is not None:
-            kinds.add(message.get_type())
-        assert kinds == {"HEARTBEAT"}
-        link.mav.heartbeat_send(mavlink.MAV_TYPE_GCS, mavlink.MAV_AUTOPILOT_INVALID, 0, 0, 4)
-        assert link.recv_match(type="ATTITUDE", blocking=True, timeout=5) is not None
-    finally:
-        link.close()

@@ -58,6 +58,10 @@ class EmbeddedAutopilot:
         self.battery = Battery(n, self.parameters)
         self.sensors = SensorBatch.empty(n)
         self.estimator = Ekf(n, origin, magnetic_field)
+        for i, vehicle in enumerate(fleet.vehicles):
+            for block in vehicle.sensors:
+                if block.kind == "gps":
+                    self.estimator.gps_pos[i] = block.pos
         self.navigator = Navigator()
         self.position_control = PositionControl()
         self.attitude_control = AttitudeControl()

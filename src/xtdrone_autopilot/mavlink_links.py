@@ -146,7 +146,9 @@ class Links:
     def _heard(self, link, address, t_us):
         if address == link.remote:
             link.remote_t = t_us
-        elif address in link.peers or len(link.peers) < MAX_PEERS:
+        else:
+            if address not in link.peers and len(link.peers) == MAX_PEERS:
+                del link.peers[min(link.peers, key=link.peers.get)]
             link.peers[address] = t_us
         if not link.active:
             link.active = True

@@ -16,6 +16,7 @@ from xtdrone_dynamics.compiled import njit
 from xtdrone_dynamics.geodesy import to_geodetic_array
 from xtdrone_dynamics.quaternion import to_euler_array
 
+from .estimator_kernel import ALIGNED, BARO_USED, GPS_USED, LOCATED, VISION_USED
 from .mavlink_dialect import mavlink
 
 BUFFER = 4096  # of one vehicle's datagram [bytes]; the default streams need at most 900
@@ -147,6 +148,10 @@ class Streams:
             self._share(t_us)
             self._fill[k](self._arrays[k], t_us)
             self._filled_t[k] = t_us
+        if self.names[k] in _NEEDS_POSITION:
+            chosen = chosen & (self._a.estimator.flags & LOCATED != 0)
+        elif self.names[k] == "HOME_POSITION":
+            chosen = chosen & self._a.pilots["home_set"]
         item = self._layouts[k]
         _frame(self._bytes[k], item.id, item.crc_extra, chosen, sequence, out, length)
 
@@ -331,7 +336,10 @@ class Streams:
         m["pos_vert_ratio"], m["mag_ratio"] = e.test_ratio("hgt"), e.test_ratio("mag")
         m["pos_horiz_accuracy"] = np.hypot(e.pos_std[:, 0], e.pos_std[:, 1])
         m["pos_vert_accuracy"] = e.pos_std[:, 2]
-        m["flags"] = np.where(e.ready, 0x33F, 0x01)
+        flags = np.zeros(len(m), dtype=np.uint16)
+        for ours, theirs in _ESTIMATOR_FLAGS:
+            flags |= np.where(e.flags & ours, theirs, 0).astype(np.uint16)
+        m["flags"] = flags
 
     def _home_position(self, m, t_us):
         geo = to_geodetic_array(self._a.pilots["home"], *self._a.origin)
@@ -357,6 +365,13 @@ class Streams:
         m["vendor_id"], m["product_id"] = 0x26AC, 0x10
 
 
+_LOCAL = (mavlink.ESTIMATOR_VELOCITY_HORIZ | mavlink.ESTIMATOR_VELOCITY_VERT
+          | mavlink.ESTIMATOR_POS_HORIZ_REL | mavlink.ESTIMATOR_PRED_POS_HORIZ_REL)
+_GLOBAL = (mavlink.ESTIMATOR_POS_HORIZ_ABS | mavlink.ESTIMATOR_POS_VERT_ABS
+           | mavlink.ESTIMATOR_PRED_POS_HORIZ_ABS)
+_ESTIMATOR_FLAGS = ((ALIGNED, mavlink.ESTIMATOR_ATTITUDE), (GPS_USED, _LOCAL | _GLOBAL),
+                    (VISION_USED, _LOCAL), (BARO_USED, mavlink.ESTIMATOR_POS_VERT_ABS))
+_NEEDS_POSITION = frozenset({"LOCAL_POSITION_NED", "GLOBAL_POSITION_INT"})  # not sent without one
 _SENSORS = (mavlink.MAV_SYS_STATUS_SENSOR_3D_GYRO | mavlink.MAV_SYS_STATUS_SENSOR_3D_ACCEL
             | mavlink.MAV_SYS_STATUS_SENSOR_3D_MAG
             | mavlink.MAV_SYS_STATUS_SENSOR_ABSOLUTE_PRESSURE

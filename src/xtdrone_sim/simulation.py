@@ -102,7 +102,7 @@ class Simulation:
                 self._truth = TruthWriter(folder / "truth.bin", scenario.n)
             self.rotors = RotorStage(self.fleet)
             self.sensor_suite = SensorSuite([model.sensors for model in models], origin, field,
-                                            scenario.seed, scenario.gps)
+                                            scenario.seed, scenario.gps, self.world.gravity)
             self.autopilot = autopilot.for_scenario(scenario, self.fleet, origin, field, folder,
                                                     links, self._log)
             self.control = None if control_port is None else ControlServer(control_port)
