@@ -108,21 +108,23 @@ class CommandTranslator:
 
     def pose_flu(self, pos, yaw: float) -> None:
         """A place and heading relative to the body [m, rad]."""
-        self._move(SetPoint(FLU_OFFSET, ONLY_POSITION, pos=_finite(pos), yaw=yaw))
+        _check(*pos, yaw)
+        self._move(SetPoint(FLU_OFFSET, ONLY_POSITION, pos=tuple(pos), yaw=yaw))
 
     def pose_enu(self, pos, yaw: float) -> None:
         """A place and heading in the world [m, rad]."""
-        self._move(SetPoint(ENU, ONLY_POSITION, pos=_finite(pos), yaw=yaw))
+        _check(*pos, yaw)
+        self._move(SetPoint(ENU, ONLY_POSITION, pos=tuple(pos), yaw=yaw))
 
     def velocity(self, frame: int, vel, yaw_rate: float) -> None:
         """A velocity [m/s] in frame ENU or FLU, and a turn [rad/s]; nearly nothing = HOVER."""
         if not self._is_hover(vel, yaw_rate):
-            self._move(SetPoint(frame, ONLY_VELOCITY, vel=_finite(vel), yaw_rate=yaw_rate))
+            self._move(SetPoint(frame, ONLY_VELOCITY, vel=tuple(vel), yaw_rate=yaw_rate))
 
     def acceleration(self, frame: int, acc, yaw_rate: float) -> None:
         """An acceleration [m/s^2] in frame ENU or FLU, and a turn; nearly nothing = HOVER."""
         if not self._is_hover(acc, yaw_rate):
-            self._move(SetPoint(frame, ONLY_ACCELERATION, acc=_finite(acc), yaw_rate=yaw_rate))
+            self._move(SetPoint(frame, ONLY_ACCELERATION, acc=tuple(acc), yaw_rate=yaw_rate))
 
     def set_point(self):
         """The SetPoint to send now, or None where there is nothing to send.
@@ -140,6 +142,7 @@ class CommandTranslator:
         return self._set_point
 
     def _is_hover(self, v, yaw_rate):
+        _check(*v, yaw_rate)
         if max(map(abs, v)) > MIN_SPEED or abs(yaw_rate) > MIN_YAW_RATE:
             return False
         if not self._hovering:
@@ -153,11 +156,10 @@ class CommandTranslator:
         self._hovering, self._set_point = False, set_point
 
 
-def _finite(v):
-    """The vector as a tuple, or an error: a NaN would mean 'not controlled' to the autopilot."""
-    if not all(map(math.isfinite, v)):
-        raise ControlNodeError(f"set-point {tuple(v)} is not finite: nothing is sent")
-    return tuple(v)
+def _check(*numbers):
+    """Raises where a number is none: NaN would mean 'not controlled' to the autopilot."""
+    if not all(map(math.isfinite, numbers)):
+        raise ControlNodeError(f"set-point {numbers} is not finite: nothing is sent")
 
 
 def __getattr__(name):

@@ -1,0 +1,85 @@
+"""Fixtures of the tests that need ROS: a master on a free port, nodes as processes."""
+
+import importlib.util
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+NODES = ROOT / "src" / "xtdrone_control" / "nodes"
+GENERATED = ROOT / ".setup" / "ros"
+needs_ros = pytest.mark.skipif(importlib.util.find_spec("rospy") is None,
+                               reason="ROS is not installed here")
+if GENERATED.is_dir() and str(GENERATED) not in sys.path:
+    sys.path.append(str(GENERATED))
+
+
+def free_port() -> int:
+    """A TCP port that nobody uses now."""
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return sock.getsockname()[1]
+
+
+def environment(master_port: int, folder) -> dict:
+    """The environment of scripts/env.sh with a master and a ROS_HOME of its own."""
+    return {**os.environ, "ROS_MASTER_URI": f"http://127.0.0.1:{master_port}",
+            "ROS_IP": "127.0.0.1", "ROS_HOME": str(folder / "ros_home"),
+            "XTDRONE_RUNS": str(folder / "runs"), "PYTHONUNBUFFERED": "1",
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "PYTHONPATH": f"{ROOT / 'src'}:{GENERATED}", "ROS_PACKAGE_PATH": str(ROOT / "src")}
+
+
+class Processes:
+    """Processes that end with the test, each in a group of its own."""
+
+    def __init__(self, env):
+        self.env = env
+        self._running = []
+
+    def start(self, *command) -> subprocess.Popen:
+        """Starts one; its standard output and error come together."""
+        process = subprocess.Popen(list(map(str, command)), env=self.env, text=True,
+                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                   start_new_session=True)
+        self._running.append(process)
+        return process
+
+    def run(self, *command, timeout=60) -> subprocess.CompletedProcess:
+        """Runs one to its end."""
+        return subprocess.run(list(map(str, command)), env=self.env, text=True, timeout=timeout,
+                              capture_output=True)
+
+    def stop(self, process) -> str:
+        """Ends one as Ctrl-C does, and returns what it printed."""
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGINT)
+        try:
+            return process.communicate(timeout=30)[0]
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+
+    def close(self):
+        """Ends them all, the last one first."""
+        for process in reversed(self._running):
+            self.stop(process)
+
+
+@pytest.fixture
+def ros(tmp_path):
+    """A ROS master on a free port; ros.start and ros.run start processes that know it."""
+    port = free_port()
+    processes = Processes(environment(port, tmp_path))
+    processes.start("roscore", "-p", port)
+    end = time.monotonic() + 30
+    while processes.run("rosnode", "list").returncode:
+        assert time.monotonic() < end, "roscore does not answer"
+    yield processes
+    processes.close()

@@ -1,0 +1,215 @@
+"""Frames out of datagrams, sockets of a fleet, and answers waited for."""
+
+import socket
+import threading
+
+import pytest
+from pymavlink.dialects.v20 import common as mavlink
+
+from xtdrone_control import mavlink_link
+from xtdrone_control.errors import ControlNodeError
+from xtdrone_control.mavlink_link import FleetLink, frames, unpack
+from xtdrone_control.requests import Requests
+from xtdrone_core import ports
+
+
+def packed(message, system=1):
+    return bytes(message.pack(mavlink.MAVLink(None, system, 1)))
+
+
+HEARTBEAT = packed(mavlink.MAVLink_heartbeat_message(2, 12, 81, 393216, 4, 3), 2)
+POSITION = packed(mavlink.MAVLink_local_position_ned_message(5, 1.0, 2.0, 3.0, 0, 0, 0), 3)
+
+
+def test_several_frames_of_one_datagram():
+    found = list(frames(HEARTBEAT + POSITION + HEARTBEAT))
+    assert [(system, number) for system, number, _, _ in found] == [(2, 0), (3, 32), (2, 0)]
+    assert unpack(32, found[1][2]) == (5, 1.0, 2.0, 3.0, 0, 0, 0)  # trailing zeros were cut off
+    assert found[0][3] == HEARTBEAT
+
+
+@pytest.mark.parametrize("at", range(len(POSITION)))
+def test_any_broken_byte_costs_its_own_frame_only(at):
+    broken = bytearray(POSITION)
+    broken[at] ^= 0x55
+    found = [number for _, number, _, _ in frames(bytes(broken) + HEARTBEAT * 3)]
+    assert 32 not in found
+    assert found.count(0) >= 2  # a wrong length may swallow the frame that follows
+
+
+@pytest.mark.parametrize("junk", [b"", b"\xfd", b"\xfd" * 11, b"\xfd" * 300, bytes(range(256))])
+def test_junk_is_skipped(junk):
+    assert list(frames(junk)) == []
+    assert 0 in [number for _, number, _, _ in frames(junk + HEARTBEAT * 20)]
+
+
+def test_cut_frames():
+    for length in range(len(POSITION)):
+        assert list(frames(POSITION[:length])) == []
+
+
+@pytest.fixture
+def own_ports(monkeypatch):
+    """Ports that no simulation uses."""
+    sockets = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(3)]
+    for sock in sockets:
+        sock.bind(("127.0.0.1", 0))
+        sock.settimeout(5.0)
+    bridge = sockets[0].getsockname()[1]
+    sockets[0].close()
+    vehicle = sockets[1].getsockname()[1]
+    monkeypatch.setattr(ports, "BRIDGE", bridge)
+    monkeypatch.setattr(ports, "BRIDGE_LOCAL", vehicle)
+    yield sockets[1], ("127.0.0.1", bridge)
+    for sock in sockets[1:]:
+        sock.close()
+
+
+def test_port_in_use_is_one_clear_line(own_ports):
+    first = FleetLink(1)
+    with pytest.raises(ControlNodeError, match="in use.*stop it first"):
+        FleetLink(1)
+    first.close()
+    first.close()
+
+
+class Answering(threading.Thread):
+    """A vehicle that gives prepared answers to each kind of message."""
+
+    def __init__(self, sock, address, answers):
+        super().__init__(daemon=True)
+        self.sock, self.address, self.answers = sock, address, answers
+        self.heard = []
+        self.parser = mavlink.MAVLink(None)
+
+    def run(self):
+        encoder = mavlink.MAVLink(None, 1, 1)
+        try:
+            while True:
+                for message in self.parser.parse_buffer(self.sock.recv(4096)) or ():
+                    self.heard.append(message)
+                    for answer in self.answers(message):
+                        self.sock.sendto(answer.pack(encoder), self.address)
+        except OSError:
+            pass
+
+
+@pytest.fixture
+def ask(own_ports):
+    """ask(answers) gives the Requests of a link to a vehicle that answers so."""
+    sock, bridge = own_ports
+    link = FleetLink(1)
+    stop = threading.Event()
+
+    def receive():
+        while not stop.wait(0.001):
+            list(link.receive())
+
+    reader = threading.Thread(target=receive, daemon=True)
+    reader.start()
+
+    def start(answers):
+        vehicle = Answering(sock, bridge, answers)
+        vehicle.start()
+        return Requests(link, 0), vehicle
+
+    yield start
+    stop.set()
+    reader.join()
+    link.close()
+
+
+@pytest.mark.parametrize("result", [mavlink.MAV_RESULT_ACCEPTED, mavlink.MAV_RESULT_DENIED])
+def test_command_waits_for_its_own_acknowledgement(ask, result):
+    def answers(m):
+        if m.get_type() == "COMMAND_LONG":
+            yield mavlink.MAVLink_command_ack_message(999, 0)  # of another command
+            yield mavlink.MAVLink_command_ack_message(m.command, 0, target_system=77)  # for others
+            yield mavlink.MAVLink_command_ack_message(m.command, mavlink.MAV_RESULT_IN_PROGRESS)
+            yield mavlink.MAVLink_command_ack_message(m.command, result,
+                                                      target_system=mavlink_link.SYSTEM_ID)
+
+    requests, vehicle = ask(answers)
+    assert requests.command_long(400, (1, 0, 0, 0, 0, 0, 0), 1) == result
+    sent = vehicle.heard[0]
+    assert (sent.command, sent.param1, sent.target_system, sent.confirmation) == (400, 1.0, 1, 1)
+    assert sent.get_srcSystem() == mavlink_link.SYSTEM_ID
+
+
+def test_command_without_an_answer_fails(ask):
+    requests, _ = ask(lambda m: ())
+    assert requests.command_long(400, (1,) + (0,) * 6, timeout=0.05) == mavlink.MAV_RESULT_FAILED
+
+
+def test_parameters_of_both_types(ask):
+    store = {"MPC_XY_VEL_MAX": [12.0, mavlink.MAV_PARAM_TYPE_REAL32],
+             "COM_OBL_ACT": [5, mavlink.MAV_PARAM_TYPE_INT32],
+             "NEGATIVE": [-3, mavlink.MAV_PARAM_TYPE_INT32]}
+    import struct
+
+    def value_of(name):
+        value, kind = store[name]
+        if kind == mavlink.MAV_PARAM_TYPE_INT32:
+            value = struct.unpack("<f", struct.pack("<i", value))[0]
+        return mavlink.MAVLink_param_value_message(name.encode(), value, kind, len(store),
+                                                   list(store).index(name))
+
+    def answers(m):
+        if m.get_type() == "PARAM_REQUEST_LIST":
+            yield from map(value_of, list(store)[1:])  # one is lost on the way
+        elif m.get_type() == "PARAM_REQUEST_READ":
+            name = m.param_id if m.param_index < 0 else list(store)[m.param_index]
+            if name in store:
+                yield value_of(name)
+        elif m.get_type() == "PARAM_SET":
+            kind = store[m.param_id][1]
+            assert m.param_type == kind
+            value = m.param_value
+            if kind == mavlink.MAV_PARAM_TYPE_INT32:
+                value = struct.unpack("<i", struct.pack("<f", value))[0]
+            store[m.param_id][0] = value
+            yield value_of(m.param_id)
+
+    requests, _ = ask(answers)
+    assert requests.param_get("MPC_XY_VEL_MAX") == 12.0
+    assert requests.param_get("COM_OBL_ACT") == 5
+    assert requests.param_set("MPC_XY_VEL_MAX", 0, 8.5) == 8.5
+    assert requests.param_set("COM_OBL_ACT", 4, 0.0) == 4
+    assert requests.param_set("NEGATIVE", -7, 0.0) == -7
+    assert requests.param_pull() == 3
+    assert requests.params["NEGATIVE"][0] == -7
+    assert isinstance(requests.params["COM_OBL_ACT"][0], int)
+
+
+def test_mission_there_and_back(ask):
+    held = []
+
+    def answers(m):
+        kind = m.get_type()
+        if kind == "MISSION_COUNT":
+            held[:] = [None] * m.count
+            yield mavlink.MAVLink_mission_request_int_message(240, 191, 0, 0)
+        elif kind == "MISSION_ITEM_INT":
+            held[m.seq] = m
+            if m.seq + 1 < len(held):
+                yield mavlink.MAVLink_mission_request_int_message(240, 191, m.seq + 1, 0)
+            else:
+                yield mavlink.MAVLink_mission_ack_message(240, 191, 0, 0)
+        elif kind == "MISSION_REQUEST_LIST":
+            yield mavlink.MAVLink_mission_count_message(240, 191, len(held), 0)
+        elif kind == "MISSION_REQUEST_INT":
+            yield held[m.seq]
+        elif kind == "MISSION_CLEAR_ALL":
+            held.clear()
+            yield mavlink.MAVLink_mission_ack_message(240, 191, 0, 0)
+        elif kind == "MISSION_SET_CURRENT":
+            yield mavlink.MAVLink_mission_current_message(m.seq)
+
+    requests, _ = ask(answers)
+    items = [dict(frame=6, command=16, current=0, autocontinue=1, param1=0, param2=0, param3=0,
+                  param4=0, x=475000000 + k, y=85000000, z=10.0) for k in range(3)]
+    assert requests.mission_push(items) == 3
+    assert [item.x for item in requests.mission_pull()] == [475000000 + k for k in range(3)]
+    assert requests.mission_set_current(2)
+    assert requests.mission_clear()
+    assert requests.mission_pull() == []

@@ -1,0 +1,122 @@
+"""The `xtdrone` command: subcommands of rooms, one line for each error."""
+
+import subprocess
+import sys
+from importlib import metadata
+
+import pytest
+
+from xtdrone_core import XtdroneError, command
+
+
+class Entry:
+    """An entry point whose module is a function here."""
+
+    def __init__(self, name, run, fails=None):
+        self.name, self._run, self._fails = name, run, fails
+        self.loaded = 0
+
+    def load(self):
+        self.loaded += 1
+        if self._fails:
+            raise self._fails
+
+        def register(subparsers):
+            parser = subparsers.add_parser(self.name, help=f"help of {self.name}")
+            parser.add_argument("--value", type=int)
+            parser.set_defaults(run=self._run)
+
+        return register
+
+
+def fails(error):
+    def run(args):
+        raise error
+
+    return run
+
+
+@pytest.fixture
+def commands(monkeypatch):
+    """commands(*entries) makes these the only subcommands."""
+    def use(*entries):
+        monkeypatch.setattr(metadata, "entry_points", lambda group: list(entries))
+
+    return use
+
+
+@pytest.mark.parametrize("returned, status", [(None, 0), (0, 0), (3, 3)])
+def test_status_of_a_subcommand(commands, returned, status):
+    commands(Entry("good", lambda args: returned))
+    assert command.main(["good"]) == status
+
+
+def test_only_the_named_room_is_loaded(commands):
+    one, two = Entry("one", lambda args: 0), Entry("two", lambda args: 0)
+    commands(one, two)
+    command.main(["one"])
+    assert (one.loaded, two.loaded) == (1, 0)
+
+
+def test_help_lists_every_room(commands, capsys):
+    commands(Entry("one", None), Entry("two", None))
+    with pytest.raises(SystemExit) as end:
+        command.main(["--help"])
+    assert end.value.code == 0
+    text = capsys.readouterr().out
+    assert "help of one" in text and "help of two" in text and "examples:" in text
+
+
+@pytest.mark.parametrize("error, status, line", [
+    (XtdroneError("n = 0 is not allowed"), 1, "xtdrone: n = 0 is not allowed\n"),
+    (KeyboardInterrupt(), 130, ""),
+])
+def test_errors_are_one_line(commands, capsys, error, status, line):
+    commands(Entry("bad", fails(error)))
+    assert command.main(["bad"]) == status
+    assert capsys.readouterr().err == line
+
+
+def test_a_missing_package_is_named(commands, capsys):
+    commands(Entry("slam", None, ModuleNotFoundError("no evo", name="evo")))
+    assert command.main(["slam"]) == 1
+    assert "needs the Python package 'evo'" in capsys.readouterr().err
+
+
+def test_unknown_subcommand_suggests_the_nearest(commands, capsys):
+    commands(Entry("sim", None))
+    assert command.main(["sin"]) == 1
+    assert "did you mean 'sim'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [[], ["sim", "--value", "x"], ["sim", "--nonsense"]])
+def test_bad_arguments_are_one_line(commands, capsys, words):
+    commands(Entry("sim", lambda args: 0))
+    with pytest.raises(SystemExit) as end:
+        command.main(words)
+    assert end.value.code == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_a_reader_that_stops_is_no_error():
+    code = ("from xtdrone_core import command; import sys\n"
+            "class E:\n    name = 'talk'\n"
+            "    def load(self):\n"
+            "        return lambda s: s.add_parser('talk').set_defaults(\n"
+            "            run=lambda a: [print('line ' * 100, flush=True) for _ in range(9999)] and 0)\n"
+            "command.metadata.entry_points = lambda group: [E()]\n"
+            "sys.exit(command.main(['talk']))\n")
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True)
+    process.stdout.readline()
+    process.stdout.close()
+    assert process.stderr.read() == ""
+    assert process.wait(20) == 0
+    process.stderr.close()
+
+
+def test_every_installed_entry_point_loads():
+    entries = metadata.entry_points(group=command.GROUP)
+    assert {"sim", "fly", "control"} <= {entry.name for entry in entries}
+    for entry in entries:
+        assert callable(entry.load()), entry.name
