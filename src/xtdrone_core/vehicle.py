@@ -1,6 +1,6 @@
 """A vehicle as its SDF file describes it, and a fleet of them as padded arrays."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -46,6 +46,7 @@ class VehicleModel:
     cog: tuple[float, float, float]  # centre of gravity in the model frame [m]
     rotors: tuple[Rotor, ...]
     sensors: tuple[SensorBlock, ...] = ()
+    effects: dict = field(default_factory=dict)  # aerodynamic effects that it names: values
 
 
 @dataclass(frozen=True)

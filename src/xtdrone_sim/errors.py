@@ -9,3 +9,7 @@ class SdfError(XtdroneError):
 
 class EngineError(XtdroneError):
     """An engine that cannot do what it was asked to."""
+
+
+class WindError(XtdroneError):
+    """A wind that makes no sense."""

@@ -8,13 +8,15 @@ from pathlib import Path
 import numpy as np
 
 from xtdrone_core import Rotor, SensorBlock, VehicleModel, resources
-from xtdrone_dynamics.constants import GRAVITY, TROPOPAUSE
+from xtdrone_dynamics import rotor
+from xtdrone_dynamics.constants import GRAVITY, SEA_LEVEL_DENSITY, TROPOPAUSE
 from xtdrone_dynamics.magnetic_field import earth_field
 from xtdrone_dynamics.quaternion import to_matrix_array
 
+from .effects import read_effects
 from .errors import SdfError
 from .pose import Pose
-from .sdf_tree import (Scope, Shape, fail, name_of, number, numbers, parse, pose_of, shapes_of,
+from .sdf_tree import (OWN, Scope, Shape, fail, name_of, number, numbers, parse, pose_of, shapes_of,
                        text, to_dict, vector)
 
 _SENSOR_PLUGINS = {  # file name of sitl_gazebo's plugin, without lib and .so, to kind
@@ -93,7 +95,8 @@ def _load(path, _mtime) -> tuple:
     to_cog = Pose(tuple(-c for c in cog))
     rotors = _rotors(scope, to_cog)
     kind = path.parent.name if path.name == "model.sdf" else path.stem
-    model = VehicleModel(kind, path, mass, inertia, cog, rotors, _sensors(scope, to_cog))
+    model = VehicleModel(kind, path, mass, inertia, cog, rotors, _sensors(scope, to_cog),
+                         read_effects(element))
     shapes = tuple(_moved(shape, to_cog) for shape in shapes_of(scope))
     return model, shapes
 
@@ -179,28 +182,45 @@ def _rotor(scope, plugin, channel, to_cog) -> Rotor:
         fail(plugin, f"turningDirection is '{turning}': give ccw or cw")
     top = number(plugin, "maxRotVelocity")
     scaling, zero = channel or (top, 0.0)
-    rotor = Rotor(
+    thrust, moment, drag, rolling = _coefficients(plugin)
+    found = Rotor(
         pos=frame.pos, axis=tuple(map(float, axis / np.linalg.norm(axis))),
         direction=1 if turning == "ccw" else -1,
-        motor_constant=number(plugin, "motorConstant"),
-        moment_constant=number(plugin, "momentConstant"),
-        rotor_drag_coefficient=number(plugin, "rotorDragCoefficient"),
-        rolling_moment_coefficient=number(plugin, "rollingMomentCoefficient"),
+        motor_constant=thrust, moment_constant=moment, rotor_drag_coefficient=drag,
+        rolling_moment_coefficient=rolling,
         time_constant_up=number(plugin, "timeConstantUp"),
         time_constant_down=number(plugin, "timeConstantDown"),
         max_rot_velocity=top, input_scaling=scaling, zero_position_armed=zero)
-    for tag, value in (("motorConstant", rotor.motor_constant), ("maxRotVelocity", top),
+    for tag, value in (("motorConstant", found.motor_constant), ("maxRotVelocity", top),
                        ("input_scaling", scaling)):
         if value <= 0.0:
             fail(plugin, f"<{tag}> of a rotor is {value:g}: give a number above 0")
-    for tag, value in (("timeConstantUp", rotor.time_constant_up),
-                       ("timeConstantDown", rotor.time_constant_down),
-                       ("momentConstant", rotor.moment_constant),
-                       ("rotorDragCoefficient", rotor.rotor_drag_coefficient),
-                       ("rollingMomentCoefficient", rotor.rolling_moment_coefficient)):
+    for tag, value in (("timeConstantUp", found.time_constant_up),
+                       ("timeConstantDown", found.time_constant_down),
+                       ("momentConstant", found.moment_constant),
+                       ("rotorDragCoefficient", found.rotor_drag_coefficient),
+                       ("rollingMomentCoefficient", found.rolling_moment_coefficient)):
         if value < 0.0:
             fail(plugin, f"<{tag}> of a rotor is {value:g}: give a number from 0")
-    return rotor
+    return found
+
+
+def _coefficients(plugin) -> tuple:
+    """C_T, C_M, C_D and C_R: the tags, or else from <xtdrone:propeller> by XTDrone (7)-(10)."""
+    tags = ("motorConstant", "momentConstant", "rotorDragCoefficient", "rollingMomentCoefficient")
+    blade = plugin.find(OWN + "propeller")
+    if blade is None:
+        return tuple(number(plugin, tag) for tag in tags)
+    diameter, blades, chord = (number(blade, tag) for tag in ("diameter", "blades", "chord"))
+    thrust = number(blade, "staticThrust")
+    computed = (rotor.thrust_constant(thrust, diameter, SEA_LEVEL_DENSITY),
+                rotor.moment_constant(number(blade, "staticMoment"), thrust, diameter),
+                rotor.drag_coefficient(number(blade, "staticDrag"), blades, chord, diameter,
+                                       SEA_LEVEL_DENSITY),
+                rotor.rolling_coefficient(number(blade, "rootPitch"), number(blade, "twist"),
+                                          blades, number(blade, "liftSlope"), chord, diameter,
+                                          SEA_LEVEL_DENSITY))
+    return tuple(number(plugin, tag, value) for tag, value in zip(tags, computed))
 
 
 def _channels(scope) -> dict:

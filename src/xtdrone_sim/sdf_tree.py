@@ -17,6 +17,7 @@ from .errors import SdfError
 from .pose import Pose
 
 MESH_SUFFIXES = (".obj", ".stl")  # what MuJoCo reads
+OWN = "{urn:xtdrone}"  # namespace of the elements that only this workspace reads
 _MAX_NESTING = 16
 
 _SCRIPT_COLOURS = {  # Gazebo's own material scripts that are one plain colour
@@ -77,7 +78,8 @@ def text(element, tag: str, default: str | None = None) -> str:
     child = element.find(tag)
     if child is None or not (child.text or "").strip():
         if default is None:
-            fail(element, f"<{element.tag}>{_named(element)} has no <{tag}>")
+            name = element.tag.replace(OWN, "xtdrone:")
+            fail(element, f"<{name}>{_named(element)} has no <{tag}>")
         return default
     return child.text.strip()
 

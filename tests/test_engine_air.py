@@ -1,0 +1,257 @@
+"""Effects and wind where they meet the vehicle."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+
+from xtdrone_core import FleetModel, FleetState, VehicleSpec
+from xtdrone_core.resources import vehicle_names
+from xtdrone_dynamics import atmosphere
+from xtdrone_sim.embedded_engine import EmbeddedEngine
+from xtdrone_sim.errors import SdfError, WindError
+from xtdrone_sim.figures import allocation_matrix, draw_layout, vehicle_figures
+from xtdrone_sim.rotors import RotorStage
+from xtdrone_sim.sdf import load_vehicle, load_world
+from xtdrone_sim.wind import Gust, Wind, WindParameters
+
+G = 9.80665
+STEP_US = 4000
+
+
+def iris(**effects):
+    return dataclasses.replace(load_vehicle("iris"), effects=effects)
+
+
+def wrench_of(model, vel=(0, 0, 0), height=100.0, command=0.6, wind=(0, 0, 0), altitude=0.0):
+    stage = RotorStage(FleetModel.of([model]), altitude)
+    state = FleetState.zeros(1, len(model.rotors))
+    state.pos[0, 2], state.vel[0], stage.wind[0] = height, vel, wind
+    wrench = np.empty((1, 6))
+    for _ in range(500):
+        stage.step(np.full((1, len(model.rotors)), command), state, STEP_US, wrench)
+    return wrench[0]
+
+
+def test_drags_add_to_the_rotors_force():
+    plain = wrench_of(iris(), (4.0, 0.0, 3.0))
+    linear = wrench_of(iris(linear_drag={"coefficients": (0.5, 0.3, 0.2)}), (4.0, 0.0, 3.0))
+    np.testing.assert_allclose(linear - plain, (-2.0, 0, -0.6, 0, 0, 0), atol=1e-12)
+    square = wrench_of(iris(quadratic_drag={"areas": (0.02, 0.02, 0.04)}), (4.0, 0.0, 3.0))
+    np.testing.assert_allclose((square - plain)[:3], -0.5 * 1.225 * 5.0 * np.array(
+        (0.02 * 4.0, 0.0, 0.04 * 3.0)), atol=1e-12)
+
+
+def test_moving_air_and_a_moving_vehicle_are_the_same():
+    model = iris(quadratic_drag={"areas": (0.02, 0.02, 0.04)})
+    np.testing.assert_allclose(wrench_of(model, (3.0, -1.0, 0.5)),
+                               wrench_of(model, wind=(-3.0, 1.0, -0.5)), atol=1e-12)
+
+
+def test_ground_effect_lifts_near_the_ground_only():
+    plain = wrench_of(iris(), height=0.1)
+    near = wrench_of(iris(ground_effect={"rotor_radius": (0.128,)}), height=0.1)
+    hub = 0.1 + load_vehicle("iris").rotors[0].pos[2]
+    assert near[2] / plain[2] == pytest.approx(1.0 / (1.0 - (0.128 / 4 / hub)**2))
+    far = wrench_of(iris(ground_effect={"rotor_radius": (0.128,)}), height=50.0)
+    assert far[2] == pytest.approx(plain[2], rel=1e-6)
+
+
+def test_translational_lift_and_climb_damping():
+    model = iris(translational_lift={"lift": (0.01,), "damping": (1e-4,)})
+    plain = wrench_of(iris())
+    assert wrench_of(model)[2] == pytest.approx(plain[2])
+    assert wrench_of(model, (5.0, 0, 0))[2] - plain[2] == pytest.approx(4 * 0.01 * 25.0)
+    assert wrench_of(model, (0, 0, 2.0))[2] - plain[2] == pytest.approx(-4 * 1e-4 * 700.0 * 2.0)
+
+
+def test_thin_air_carries_less():
+    model = iris(air_density={})
+    ratio = atmosphere.density(3100.0) / 1.225
+    assert wrench_of(model, altitude=3000.0)[2] == pytest.approx(ratio * wrench_of(iris())[2],
+                                                                 rel=1e-7)
+
+
+def test_downwash_pushes_the_lower_vehicle_only():
+    model = iris(downwash={"rotor_radius": (0.128,)}, linear_drag={"coefficients": (0.5, 0.5, 0.5)})
+    stage = RotorStage(FleetModel.of([model] * 3))
+    state, wrench = FleetState.zeros(3, 4), np.empty((3, 6))
+    state.pos[:] = (0, 0, 12), (0.1, 0, 10), (5, 0, 10)
+    for _ in range(500):
+        stage.step(np.full((3, 4), 0.6), state, STEP_US, wrench)
+    assert wrench[0, 2] == pytest.approx(wrench[2, 2])
+    assert wrench[1, 2] < wrench[0, 2] - 1.0
+
+
+def test_a_hover_without_control_drifts_with_the_wind():
+    """The rotors' H-force alone carries the iris: it ends at the speed of the wind."""
+    model = iris()
+    engine = EmbeddedEngine(load_world("empty"), (VehicleSpec("iris", "v", (0, 0, 50.0)),),
+                            (model,))
+    stage, wrench = RotorStage(FleetModel.of([model])), np.zeros((1, 6))
+    stage.wind[0] = 4.0, -3.0, 0.0
+    rotors = vehicle_figures(model)["hover_speed_rad_s"]
+    commands = np.array([vehicle_figures(model)["hover_command"]])
+    factor = sum(speed * r.rotor_drag_coefficient for speed, r in zip(rotors, model.rotors))
+    engine.state.rotor_vel[0] = rotors
+    for _ in range(500):
+        stage.step(commands, engine.state, STEP_US, wrench)
+        wrench[0, 3:] = 0.0  # attitude is held: what is left is the drift
+        state = engine.step(wrench, STEP_US)
+    expected = np.array((4.0, -3.0)) * (1.0 - math.exp(-factor / model.mass * 2.0))
+    np.testing.assert_allclose(state.vel[0, :2], expected, rtol=2e-3)
+
+
+@pytest.mark.parametrize("block, message", [
+    ("<lift>1</lift>", "unknown effect 'lift'"),
+    ("<linear_drag/>", "has no <coefficients>"),
+    ("<linear_drag><coefficients>1 2</coefficients></linear_drag>", "give 3 numbers"),
+    ("<linear_drag><coefficients>1 2 -3</coefficients></linear_drag>", "give numbers from 0"),
+])
+def test_bad_effects_say_where(tmp_path, block, message):
+    path = with_effects(tmp_path, block)
+    with pytest.raises(SdfError, match=r"model\.sdf:\d+: ") as caught:
+        load_vehicle(str(path))
+    assert message in str(caught.value)
+
+
+def with_effects(tmp_path, block):
+    path = tmp_path / "model.sdf"
+    path.write_text(load_vehicle("iris").sdf.read_text()
+                    .replace("<sdf ", '<sdf xmlns:xtdrone="urn:xtdrone" ')
+                    .replace("  </model>\n</sdf>",
+                             f"<xtdrone:effects>{block}</xtdrone:effects></model></sdf>"))
+    return path
+
+
+def test_effects_come_from_the_vehicles_file(tmp_path):
+    path = with_effects(tmp_path, "<linear_drag><coefficients>0.5 0.3 0</coefficients>"
+                                  "</linear_drag><air_density/>")
+    assert load_vehicle(str(path)).effects == {
+        "linear_drag": {"coefficients": (0.5, 0.3, 0.0)}, "air_density": {}}
+
+
+def test_rotor_constants_from_propeller_geometry(tmp_path):
+    path = with_effects(tmp_path, "")
+    text = path.read_text()
+    for tag in ("motorConstant", "momentConstant", "rotorDragCoefficient",
+                "rollingMomentCoefficient"):
+        start = text.index(f"<{tag}>")
+        end = text.index(f"</{tag}>", start) + len(tag) + 3
+        text = text[:start] + text[end:]
+    start = text.index("<motorNumber>0")
+    text = text[:start] + """<xtdrone:propeller><diameter>0.256</diameter><blades>2</blades>
+        <chord>0.02</chord><staticThrust>0.1</staticThrust><staticMoment>0.02</staticMoment>
+        <staticDrag>0.03</staticDrag><rootPitch>0.3</rootPitch><twist>-0.1</twist>
+        <liftSlope>5.7</liftSlope></xtdrone:propeller>""" + text[start:]
+    path.write_text(text)
+    rotor = load_vehicle(str(path)).rotors[0]
+    assert rotor.motor_constant == pytest.approx(0.1 * 1.225 * 0.256**4 / (2 * math.pi)**2)
+    assert rotor.moment_constant == pytest.approx(0.2 * 0.256)
+    assert rotor.rotor_drag_coefficient == pytest.approx(
+        1.225 * 2 * 0.02 * 0.03 * 0.256**2 / 16)
+    assert rotor.rolling_moment_coefficient == pytest.approx(
+        (0.3 / 48 - 0.1 / 64) * 1.225 * 2 * 5.7 * 0.02 * 0.256**3)
+
+
+def blow(parameters, n=2, steps=1, seed=3, pos=None):
+    wind, out = Wind(parameters, n, seed), np.zeros((n, 3))
+    pos = np.tile((0.0, 0.0, 20.0), (n, 1)) if pos is None else np.array(pos, dtype=float)
+    series = []
+    for k in range(steps):
+        wind.step(k * STEP_US, STEP_US, pos, np.zeros((n, 3)), out)
+        series.append(out.copy())
+    return np.array(series)
+
+
+def test_constant_wind_and_gust():
+    parameters = WindParameters((3.0, 1.0, 0.0), (Gust(0.4, 0.8, (0.0, 2.0, -1.0)),))
+    series = blow(parameters, steps=400)
+    np.testing.assert_allclose(series[0], [(3, 1, 0)] * 2)
+    np.testing.assert_allclose(series[200], [(3, 3, -1)] * 2, atol=1e-12)
+    np.testing.assert_allclose(series[-1], [(3, 1, 0)] * 2)
+
+
+def test_turbulence_is_seeded_per_vehicle_and_has_its_strength():
+    parameters = WindParameters((6.0, 0.0, 0.0), dryden=10.0)
+    series = blow(parameters, n=40, steps=1000)
+    np.testing.assert_array_equal(series[:50, :3], blow(parameters, n=3, steps=50))
+    assert not np.allclose(series[:, 0], series[:, 1])
+    assert not np.allclose(blow(parameters, seed=4), series[:1, :2])
+    feet = 20.0 / 0.3048
+    sigma = 1.0 / (0.177 + 0.000823 * feet)**0.4
+    np.testing.assert_allclose(series.std(axis=(0, 1)), (sigma, sigma, 1.0), rtol=0.2)
+
+
+def test_a_field_from_a_file_is_interpolated(tmp_path):
+    x, y, z = np.array([0.0, 10.0]), np.array([-5.0, 0.0, 5.0]), np.array([0.0])
+    grid = np.stack(np.meshgrid(x, y, z, indexing="ij"), axis=-1)
+    file = tmp_path / "field.npz"
+    np.savez(file, x=x, y=y, z=z, velocity=grid @ np.diag((0.5, 2.0, 1.0)) + (0, 0, 7))
+    places = [(2.0, 1.0, 30.0), (10.0, -5.0, 0.0), (99.0, 99.0, 0.0)]
+    found = blow(WindParameters.parse(f"mean=1,0,0 field={file}"), n=3, pos=places)[0]
+    np.testing.assert_allclose(found, [(2, 2, 7), (6, -10, 7), (6, 10, 7)], atol=1e-12)
+
+
+def test_wind_from_arguments_and_from_sdf(tmp_path):
+    assert WindParameters.parse("").still
+    assert WindParameters.parse("3,-1,0.5").mean == (3.0, -1.0, 0.5)
+    assert WindParameters.parse("mean=3,0,0 gust=5:2:0,4,0 dryden=7.7") == WindParameters(
+        (3.0, 0.0, 0.0), (Gust(5.0, 2.0, (0.0, 4.0, 0.0)),), 7.7)
+    tags = {"linear_velocity": "1 0 0", "windVelocityMean": "2", "windDirectionMean": "0 3 0",
+            "windGustVelocityMean": "4", "windGustDirectionMean": "0 0 1", "windGustStart": "9",
+            "windGustDuration": "3", "drydenWind20ft": "5", "windField": "a.npz"}
+    assert WindParameters.of_world(tags, tmp_path) == WindParameters(
+        (1.0, 2.0, 0.0), (Gust(9.0, 3.0, (0.0, 0.0, 4.0)),), 5.0, str(tmp_path / "a.npz"))
+    assert WindParameters.of_world({}, tmp_path).still
+
+
+@pytest.mark.parametrize("text, message", [
+    ("3,1", "not a velocity"), ("a,b,c", "not a number"), ("storm=1", "unknown wind word"),
+    ("gust=1:0:1,1,1", "above 0"), ("dryden=-2", "above 0"), ("mean=1,1,inf", "not a number")])
+def test_bad_wind_is_refused(text, message):
+    with pytest.raises(WindError, match=message):
+        WindParameters.parse(text)
+
+
+def test_bad_wind_field_is_refused(tmp_path):
+    with pytest.raises(WindError, match="cannot read wind field"):
+        Wind(WindParameters(field=str(tmp_path / "none.npz")), 1, 1)
+    np.savez(tmp_path / "f.npz", x=[0, 1], y=[0], z=[0], velocity=np.zeros((1, 1, 1, 3)))
+    with pytest.raises(WindError, match=r"shape \(2, 1, 1, 3\)"):
+        Wind(WindParameters(field=str(tmp_path / "f.npz")), 1, 1)
+
+
+@pytest.mark.parametrize("name", vehicle_names())
+def test_figures_agree_with_the_kernel(name):
+    """The hover command of the figures gives a wrench that carries the weight and does not turn."""
+    model = load_vehicle(name)
+    figures = vehicle_figures(model)
+    stage = RotorStage(FleetModel.of([model]))
+    state, wrench = FleetState.zeros(1, len(model.rotors)), np.empty((1, 6))
+    for _ in range(500):
+        stage.step(np.array([figures["hover_command"]]), state, STEP_US, wrench)
+    weight = model.mass * G
+    np.testing.assert_allclose(wrench[0], (0, 0, weight, 0, 0, 0), atol=1e-6 * weight)
+    np.testing.assert_allclose(state.rotor_vel[0], figures["hover_speed_rad_s"], rtol=1e-6)
+    assert figures["thrust_to_weight"] > 1.5
+    assert min(figures["max_angular_acceleration_rad_s2"]) > 1.0
+
+
+def test_allocation_of_the_iris():
+    matrix = allocation_matrix(load_vehicle("iris"))
+    np.testing.assert_allclose(matrix[0], 1.0)
+    assert (np.sign(matrix[1]) == (-1, 1, 1, -1)).all()  # left rotors roll to the right
+    assert (np.sign(matrix[2]) == (-1, 1, -1, 1)).all()  # rear rotors pitch the nose down
+    np.testing.assert_allclose(matrix[3], (-0.06, -0.06, 0.06, 0.06))
+
+
+def test_too_heavy_a_vehicle_has_no_hover():
+    with pytest.raises(SdfError, match="cannot hold it in a hover"):
+        vehicle_figures(dataclasses.replace(load_vehicle("iris"), mass=9.0))
+
+
+def test_layout_is_drawn(tmp_path):
+    draw_layout(load_vehicle("octorotor"), tmp_path / "layout.png")
+    assert (tmp_path / "layout.png").stat().st_size > 5000
