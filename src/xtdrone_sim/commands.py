@@ -33,6 +33,8 @@ def register_sim(subparsers) -> None:
                         help=f"TCP port for pause, step and speed ({ports.CONTROL})")
     parser.add_argument("--duration", type=float, metavar="SECONDS",
                         help="end after this simulated time (never)")
+    parser.add_argument("--await_bridge", action="store_true",
+                        help="with --speed 0: begin when a bridge has connected")
     parser.add_argument("--no-log", action="store_true", help="write no run folder")
     parser.set_defaults(run=_sim)
 
@@ -79,7 +81,7 @@ def _sim(args):
     print(f"{scenario.n} vehicle{'s' * (scenario.n > 1)} in '{scenario.world}', engine "
           f"{scenario.engine}, autopilot {scenario.autopilot}; ground stations: UDP "
           f"{ports.GROUND_STATION}; run folder: {folder}", flush=True)
-    _run(simulation, until)
+    _run(simulation, until, args.await_bridge and scenario.speed == 0.0)
     if folder is not None:
         print(f"run folder: {folder}")
 
@@ -123,13 +125,15 @@ def _report(agent, folder):
         agent.report(folder)
 
 
-def _run(simulation, until_us):
+def _run(simulation, until_us, await_bridge=False):
     """Runs until the end or a signal, and always closes."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: simulation.stop())
     try:
         if simulation.scenario.gui:
             simulation.engine.open_viewer()
+        if await_bridge:
+            simulation.await_bridge()
         simulation.run(until_us)
     finally:
         simulation.close()

@@ -19,6 +19,7 @@ from .rotors import RotorStage
 from .sdf import load_vehicle, load_world
 
 STEP_US = 4000  # PX4's lockstep period [us]
+AWAIT_BRIDGE_S = 30.0  # wall time that its start waits for a bridge that was announced [s]
 BARRIER_S = 1.0  # wall time that an unpaced simulation waits for the bridge [s]
 MAX_LAG_S = 0.1  # behind real time by more than this, the pacer gives the rest up [s]
 PAUSE_POLL_S = 0.05
@@ -139,12 +140,23 @@ class Simulation:
         if self.t_us % TICK_US == 0:
             self._record()
 
+    def await_bridge(self) -> None:
+        """Waits until a bridge is on the control socket, so that no flight is over before."""
+        end = time.monotonic() + AWAIT_BRIDGE_S
+        while not self.control.has_barrier and not self._stop.is_set():
+            self.control.poll(self._handle, PAUSE_POLL_S)
+            if time.monotonic() > end:
+                self._log(None, 4, f"no bridge within {AWAIT_BRIDGE_S:g} s; going on without it")
+                return
+
     def run(self, until_us=None) -> None:
         """Steps until stop(), the agent is done, or the simulated time until_us.
 
         Paced by the scenario's speed. With speed 0 and a bridge on the control
         socket it waits for the bridge at every 20 ms.
         """
+        if self.t_us == 0:
+            self._pacer = Pacer(self._pacer.speed)
         self._pacer.set_speed(self._pacer.speed, self.t_us)
         while not self._stop.is_set() and (until_us is None or self.t_us < until_us):
             if self._paused and self._steps_left == 0:

@@ -4,8 +4,8 @@ Each vehicle streams PX4's full set of messages to a ground station, a process
 that parses all of them; its CPU is reported apart. `--telemetry none` closes
 the MAVLink ports: that is how Agents fly in process.
 
-    python benchmarks/fleet_real_time_factor.py
-    python benchmarks/fleet_real_time_factor.py --n 1 9 --telemetry none
+    python benchmarks/bench_fleet.py
+    python benchmarks/bench_fleet.py --n 1 9 --telemetry none
 """
 
 import argparse
@@ -81,7 +81,7 @@ def measure(n: int, seconds: float, telemetry: str) -> dict:
     station = None
     if telemetry == "full":
         station = subprocess.Popen([sys.executable, __file__.replace(
-            "fleet_real_time_factor", "ground_station")], stdin=subprocess.PIPE,
+            "bench_fleet", "ground_station")], stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, text=True)
         station.stdout.readline()
     simulation = Simulation(Scenario(fleet("iris", n), speed=0.0), agent=Hover(n),
