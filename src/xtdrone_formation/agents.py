@@ -1,4 +1,4 @@
-"""The formation flight as an Agent: inside the lockstep, without ROS."""
+"""Formation flights from take-off to landing, as Agents: in process, or over topics."""
 
 import numpy as np
 
@@ -12,37 +12,32 @@ from .schemes import Formation
 DEFAULT_FORMATIONS = ("cube", "pyramid", "triangle")  # XTDrone, section V
 TOLERANCE = 0.35  # a follower nearer than this is in its slot [m]
 SETTLED_S = 3.0  # for so long without interruption [s]
-_GROUND_CLEARANCE = 2.5  # of the lowest slot above the ground [m]
+GROUND_CLEARANCE = 2.5  # of the lowest slot above the ground [m]
+_BACK_S = 1.0  # how long the fleet is over its start grid before it comes down [s]
 
 
-class FormationAgent(FlightAgent):
-    """Takes off, flies a list of formations, returns to the start grid and lands.
+class FormationFlight(FlightAgent):
+    """Takes off, lets a list of formations be flown, leads back to the start grid and lands.
 
-    Events beside those of FlightAgent: `formation` (formation, its slots of the
-    followers in their order, method, min_separation, duration_s), `settled`
-    (formation), `unsettled` (formation; the time-out came first), `return` (slots).
+    Inherit and say how formations are commanded and flown. Events beside those
+    of FlightAgent: `settled` (formation) and `unsettled` (formation; the
+    time-out came first).
     """
 
-    def __init__(self, n: int, names=DEFAULT_FORMATIONS, scheme="centralised",
-                 delay: float = 0.0, loss: float = 0.0, hold_s: float = 8.0,
+    def __init__(self, n: int, names=DEFAULT_FORMATIONS, hold_s: float = 8.0,
                  formation_s: float = None, time_out_s: float = 30.0, spacing: float = None,
-                 speed: float = 3.0, on_event=None):
+                 on_event=None):
         """All formations are worked out here, so that none fails in flight.
 
         Args:
             n: Number of vehicles, the leader included.
             names: Formations in order: names or CSV files.
-            scheme: A name as schemes.scheme() takes it, or a Leader and a
-                Follower.
-            delay: Of the communication, for a scheme by name [s].
-            loss: Part of the packets that is lost, for a scheme by name.
             hold_s: How long a formation is kept after it has settled [s].
             formation_s: Time from one command to the next [s], settled or
                 not; None: by settling and hold_s.
             time_out_s: How long after the end of a transition it may take to
                 settle [s].
             spacing: As formations.slots() takes it.
-            speed: Largest speed of a transition [m/s].
             on_event: Called as on_event(t_us, name, **values).
 
         Raises:
@@ -52,39 +47,144 @@ class FormationAgent(FlightAgent):
         if not names:
             raise FormationError("no formation is given: name one or more of "
                                  f"{', '.join(formations.names(n))}")
-        self._slots = [formations.slots(name, n, spacing=spacing) for name in names]
-        lowest = min(min(slots[:, 2].min(initial=0.0) for slots in self._slots), 0.0)
-        super().__init__(n, height=_GROUND_CLEARANCE - lowest, on_event=on_event,
+        if n < 2:
+            raise FormationError(f"n = {n} is not allowed: a formation has a leader and followers, "
+                                 "give 2 or more vehicles")
+        self.names = names
+        self.slots = [formations.slots(name, n, spacing=spacing) for name in names]
+        lowest = min(min(slots[:, 2].min() for slots in self.slots), 0.0)
+        super().__init__(n, height=GROUND_CLEARANCE - lowest, on_event=on_event,
                          time_out=60.0 - 2.0 * lowest)
-        if isinstance(scheme, str):
-            scheme = schemes.scheme(scheme, Radio(delay, loss))
-        self.formation = Formation(n, *scheme, speed=speed)
-        self._names = names
         self._index = -1  # of the formation flown now; len(names) on the way back
         self._hold_us = round(hold_s * 1e6)
         self._fixed_us = None if formation_s is None else round(formation_s * 1e6)
         self._time_out = round(time_out_s * 1e6)
         self._inside_us = None  # since when all are in their slots
         self._settled = False
-        self._command_us = 0
+        self._command_us = self._arrival_us = 0
+
+    def command(self, t_us: int, name: str, slots: np.ndarray) -> None:
+        """Begins the formation `name` with slots (N - 1, 3) [m]."""
+        raise NotImplementedError
+
+    def go_back(self, t_us: int) -> None:
+        """Begins the way to the start grid."""
+        raise NotImplementedError
+
+    def error(self, t_us: int, pos: np.ndarray) -> float:
+        """Largest distance of a follower from its final slot [m]; inf while slots still move."""
+        raise NotImplementedError
+
+    def steer(self, t_us: int, estimates, out) -> None:
+        """Fills the set-points of one period."""
 
     def begin(self, t_us, estimates):
-        """The grid in which the fleet hangs is the first formation."""
-        place = self.pads[0] + [0.0, 0.0, self.height]
-        self.formation.leader.go_to(place)
-        self.formation.start(t_us, estimates.pos)
+        """The first formation follows at once."""
         self._next(t_us)
 
     def fly(self, t_us, estimates, out):
         """One period of the formation, and the next command when it is time."""
         if self._finished(t_us, estimates.pos):
-            if self._index == len(self._names):
-                self._hang(estimates.pos, out)
+            if self._index == len(self.names):
+                self.leave(t_us)
+                out.pos[:], out.vel[:] = estimates.pos, 0.0
                 return True
             self._next(t_us)
+        self.steer(t_us, estimates, out)
+        return False
+
+    def leave(self, t_us: int) -> None:
+        """The formation flight is over; descent and landing follow."""
+
+    def _next(self, t_us):
+        self._index += 1
+        self._command_us = self._arrival_us = t_us
+        self._inside_us, self._settled = None, False
+        if self._index < len(self.names):
+            self.command(t_us, self.names[self._index], self.slots[self._index])
+        else:
+            self.go_back(t_us)
+
+    def _finished(self, t_us, pos):
+        """Whether the time of the formation flown now is over."""
+        error = self.error(t_us, pos)
+        if not np.isfinite(error):
+            self._arrival_us = t_us
+        if error > TOLERANCE:
+            self._inside_us = None
+        elif self._inside_us is None:
+            self._inside_us = t_us
+        inside = 0 if self._inside_us is None else t_us - self._inside_us
+        overdue = t_us - self._arrival_us > self._time_out + self._hold_us
+        if self._index == len(self.names):
+            return inside >= _BACK_S * 1e6 or overdue
+        if not self._settled and inside >= SETTLED_S * 1e6:
+            self._settled = True
+            self.event(t_us, "settled", formation=self.names[self._index])
+        if self._fixed_us is not None:
+            return t_us - self._command_us >= self._fixed_us
+        if overdue and not self._settled:
+            self.event(t_us, "unsettled", formation=self.names[self._index])
+        return overdue or self._settled and inside >= SETTLED_S * 1e6 + self._hold_us
+
+
+class FormationAgent(FormationFlight):
+    """The whole flight in process, with a scheme of schemes.py.
+
+    Events beside those of FormationFlight: `formation` (formation, its slots in
+    the followers' order, method, min_separation, duration_s), `return` (slots).
+    """
+
+    def __init__(self, n: int, names=DEFAULT_FORMATIONS, scheme="centralised",
+                 delay: float = 0.0, loss: float = 0.0, speed: float = 3.0, **options):
+        """All formations are worked out here, so that none fails in flight.
+
+        Args:
+            n: Number of vehicles, the leader included.
+            names: Formations in order: names or CSV files.
+            scheme: A name as schemes.scheme() takes it, or a Leader and a
+                Follower.
+            delay: Of the communication, for a scheme by name [s].
+            loss: Part of the packets that is lost, for a scheme by name.
+            speed: Largest speed of a transition [m/s].
+            **options: As FormationFlight takes them: hold_s, formation_s,
+                time_out_s, spacing, on_event.
+
+        Raises:
+            FormationError: A formation or scheme that does not exist or fit.
+        """
+        super().__init__(n, names, **options)
+        if isinstance(scheme, str):
+            scheme = schemes.scheme(scheme, Radio(delay, loss))
+        self.formation = Formation(n, *scheme, speed=speed)
+
+    def begin(self, t_us, estimates):
+        """The grid in which the fleet hangs is the first formation."""
+        self.formation.leader.go_to(self.pads[0] + [0.0, 0.0, self.height])
+        self.formation.start(t_us, estimates.pos)
+        super().begin(t_us, estimates)
+
+    def command(self, t_us, name, slots):
+        """Plans the transition, which then begins."""
+        way = self.formation.command(t_us, name, slots, GROUND_CLEARANCE - self.height)
+        self.event(t_us, "formation", **description(name, way))
+
+    def go_back(self, t_us):
+        """To any of the pads each, by the least distance."""
+        slots = (self.pads[1:] - self.pads[0]) * [1.0, 1.0, 0.0]
+        way = self.formation.command(t_us, "origin", slots, GROUND_CLEARANCE - self.height)
+        self.event(t_us, "return", slots=description("origin", way)["slots"])
+
+    def error(self, t_us, pos):
+        """By the vehicles' own estimates."""
+        if t_us < self.formation.transition.end_us:
+            return np.inf
+        return float(self.formation.errors(t_us, pos).max())
+
+    def steer(self, t_us, estimates, out):
+        """The scheme's set-points."""
         wish = self.formation.step(t_us, estimates.pos, estimates.vel)
         out.pos[:], out.vel[:], out.acc[:] = wish.pos, wish.vel, wish.acc
-        return False
 
     def report(self, folder) -> dict:
         """Figures and plots of the flight, for its run folder; returns the figures."""
@@ -92,53 +192,60 @@ class FormationAgent(FlightAgent):
 
         return analysis.report(folder)
 
-    @staticmethod
-    def _hang(pos, out):
-        out.pos[:] = pos
-        out.vel[:] = 0.0
 
-    def _next(self, t_us):
-        self._index += 1
-        self._command_us, self._inside_us, self._settled = t_us, None, False
-        floor = _GROUND_CLEARANCE - self.height
-        if self._index < len(self._names):
-            name, slots = self._names[self._index], self._slots[self._index]
-            way = self.formation.command(t_us, name, slots, floor)
-            self.event(t_us, "formation", formation=name, slots=_rows(way.goal), method=way.method,
-                       min_separation=round(way.min_separation, 3),
-                       duration_s=round(sum(way.durations), 3))
-        else:
-            slots = (self.pads[1:] - self.pads[0]) * [1.0, 1.0, 0.0]
-            way = self.formation.command(t_us, "origin", slots, floor)
-            self.event(t_us, "return", slots=_rows(way.goal))
+class Director(FormationFlight):
+    """Commands formations to a leader and followers that run elsewhere, and lands the fleet.
 
-    def _finished(self, t_us, pos):
-        """Whether the time of the formation flown now is over."""
-        if self.formation.errors(t_us, pos).max() > TOLERANCE:
-            self._inside_us = None
-        elif self._inside_us is None:
-            self._inside_us = t_us
-        inside = 0 if self._inside_us is None else t_us - self._inside_us
-        returning = self._index == len(self._names)
-        if not self._settled and inside >= SETTLED_S * 1e6:
-            self._settled = True
-            if not returning:
-                self.event(t_us, "settled", formation=self._names[self._index])
-        if returning:
-            return inside >= 1e6 or self._overdue(t_us)
-        if self._fixed_us is not None:
-            return t_us - self._command_us >= self._fixed_us
-        if self._settled and inside >= SETTLED_S * 1e6 + self._hold_us:
-            return True
-        return self._overdue(t_us)
+    It steers the vehicles on the way up and down only; between, whoever hears
+    its words does. Event beside those of FormationFlight: `return`.
+    """
 
-    def _overdue(self, t_us):
-        late = t_us - self.formation.transition.end_us > self._time_out + self._hold_us
-        if late and not self._settled:
-            self.event(t_us, "unsettled", formation=self.formation.name)
-        return late
+    def __init__(self, n: int, names=DEFAULT_FORMATIONS, say=None, **options):
+        """A director without a pattern yet; see heard().
+
+        Args:
+            n: Number of vehicles, the leader included.
+            names: Formations in order.
+            say: Called with each word for the leader.
+            **options: As FormationFlight takes them.
+
+        Raises:
+            FormationError: A formation that does not exist or does not fit n.
+        """
+        super().__init__(n, names, **options)
+        self._say = say
+        self._pattern = None
+        self._moved_us = None  # when the pattern last changed
+
+    def heard(self, t_us: int, pattern: np.ndarray) -> None:
+        """The pattern (N - 1, 3) that the leader says now [m]."""
+        if self._pattern is None or not np.array_equal(pattern, self._pattern):
+            self._pattern, self._moved_us = pattern.copy(), t_us
+
+    def command(self, t_us, name, slots):
+        """Says the formation's name."""
+        self._say(name)
+        self._moved_us = t_us
+
+    def go_back(self, t_us):
+        """The leader remembers where everybody was at first."""
+        self._say("waiting")
+        self._moved_us = t_us
+        self.event(t_us, "return")
+
+    def leave(self, t_us):
+        """From here on the director steers."""
+        self._say("stop controlling")
+
+    def error(self, t_us, pos):
+        """By the vehicles' own estimates, as soon as the pattern has come to rest."""
+        if self._pattern is None or t_us - self._moved_us < 500_000:
+            return np.inf
+        return float(np.linalg.norm(pos[1:] - pos[0] - self._pattern, axis=1).max())
 
 
-def _rows(offsets):
-    """A table as plain lists, in millimetres' precision."""
-    return np.round(offsets, 3).tolist()
+def description(name, way) -> dict:
+    """The values of the event `formation`: what its transition (a Transition) is."""
+    return {"formation": name, "slots": np.round(way.goal, 3).tolist(), "method": way.method,
+            "min_separation": round(way.min_separation, 3),
+            "duration_s": round(sum(way.durations), 3)}

@@ -107,7 +107,7 @@ def events(folder) -> list[dict]:
 def _windows(t_us, pos, found):
     marks = [event for event in found if event["event"] in ("formation", *_NEXT)]
     for k, event in enumerate(marks):
-        if event["event"] != "formation":
+        if event["event"] != "formation" or event["formation"] in ("origin", "waiting"):
             continue
         end = marks[k + 1]["t_us"] if k + 1 < len(marks) else t_us[-1] + 1
         inside = (t_us >= event["t_us"]) & (t_us < end)

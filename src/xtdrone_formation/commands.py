@@ -105,7 +105,7 @@ def _fly(args):
         args.n, args.formations.split(","), args.scheme, Radio(args.delay, args.loss, args.range),
         args.seed, args.noise, args.name, args.spacing, args.transition_speed, time.perf_counter,
         progress)
-    _print(summary)
+    print_report(summary)
     print(f"real-time factor {summary['real_time_factor']}, {summary['messages_sent']} messages "
           f"sent, {summary['messages_lost']} lost")
     print(folder)
@@ -120,10 +120,11 @@ def progress(t_us, event, values) -> None:
 def _report(args):
     from . import analysis
 
-    _print(analysis.report(args.folder))
+    print_report(analysis.report(args.folder))
 
 
-def _print(fields):
+def print_report(fields) -> None:
+    """Prints the fields of a formation report, a line each."""
     for row in fields["formations"]:
         if row["settle_time_s"] is None:
             print(f"{row['name']:12s} not settled")
@@ -141,6 +142,6 @@ def _compare(args):
     flights = [analysis.load(folder) for folder in args.folders]
     for flight in flights:
         print(flight.folder.resolve().name)
-        _print(flight.summary())
+        print_report(flight.summary())
     plots.comparison(flights, args.out)
     print(args.out, file=sys.stdout)

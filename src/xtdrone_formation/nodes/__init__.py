@@ -1,0 +1,1 @@
+"""The ROS side: executables for roslaunch, and the classes that need rospy."""

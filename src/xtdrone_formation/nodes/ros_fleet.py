@@ -1,0 +1,207 @@
+"""A fleet behind XTDrone's and MAVROS's topics: estimates in, set-points out."""
+
+import sys
+import threading
+import time
+
+import numpy as np
+import rosgraph
+import rospy
+from geometry_msgs.msg import Pose, Twist
+from std_msgs.msg import String
+
+from xtdrone_core import ARM, KEEP, ControlError, Estimates, Mode, XtdroneError
+from xtdrone_core.control_link import ControlClient
+from xtdrone_core.modes import FROM_ROS_NAME, ROS_NAME
+from xtdrone_formation import wire
+from xtdrone_formation.errors import FormationError
+from xtdrone_formation.service import PERIOD_US
+
+_STANDBY = 3  # MAV_STATE from which on a vehicle can be armed
+_ON_GROUND = 1  # MAV_LANDED_STATE
+
+
+def require_master() -> None:
+    """Checks that there is a ROS master, for which rospy would wait for ever.
+
+    Raises:
+        FormationError: There is none.
+    """
+    if not rosgraph.is_master_online():
+        raise FormationError(f"no ROS master at {rosgraph.get_master_uri()}: start one with "
+                             "roscore or roslaunch")
+
+
+def fleet(wait: float) -> list:
+    """The vehicles' names, as soon as the bridge has said them.
+
+    Raises:
+        FormationError: Nobody says them within `wait` seconds.
+    """
+    end = time.monotonic() + wait
+    while not rospy.is_shutdown():
+        names = rospy.get_param("/xtdrone/vehicles", None)
+        if names:
+            return names
+        if time.monotonic() > end:
+            raise FormationError("nobody has set /xtdrone/vehicles: start the simulation and the "
+                                 "bridge, for example with roslaunch launch/formation.launch")
+        time.sleep(0.05)
+    raise KeyboardInterrupt
+
+
+def main(name: str, run) -> int:
+    """Calls run() and returns the exit status of a node: errors are one line each."""
+    try:
+        run()
+    except (XtdroneError, rospy.ROSException) as error:
+        print(f"{name}: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+class Listener:
+    """Keeps the bytes of the last message of one topic for each vehicle."""
+
+    def __init__(self, names, topic, on_message=None):
+        """topic is below V/mavros/; on_message(index, bytes) is called for each message."""
+        self.last = [None] * len(names)
+        self._on_message = on_message
+        for i, name in enumerate(names):
+            rospy.Subscriber(f"/{name}/mavros/{topic}", rospy.AnyMsg, self._keep, i, queue_size=5)
+
+    def _keep(self, message, i):
+        self.last[i] = message._buff
+        if self._on_message is not None:
+            self._on_message(i, message._buff)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every vehicle has been heard."""
+        return None not in self.last
+
+
+class RosFleet:
+    """All vehicles of a fleet. wait() paces the caller by the vehicles' own time stamps."""
+
+    def __init__(self, names, info: bool = True):
+        """Subscribes and advertises.
+
+        Args:
+            names: The vehicles' namespaces.
+            info: Whether landed states are listened to as well.
+        """
+        n = len(names)
+        self.names, self.n = names, n
+        self._tick = threading.Condition()
+        self._t_us = 0
+        self._due_us = 0
+        self._odometry = Listener(names, "local_position/odom", self._on_odometry)
+        self._state = Listener(names, "state")
+        self._extended = Listener(names, "extended_state") if info else None
+        self._command = [rospy.Publisher(f"/xtdrone/{name}/cmd", String, queue_size=10)
+                         for name in names]
+        self._pose = [rospy.Publisher(f"/xtdrone/{name}/cmd_pose_enu", Pose, queue_size=5)
+                      for name in names]
+        self._twist = {kind: [rospy.Publisher(f"/xtdrone/{name}/cmd_{kind}_enu", Twist,
+                                              queue_size=5) for name in names]
+                       for kind in ("vel", "accel")}
+
+    def _on_odometry(self, i, data):
+        # The last vehicle's message of an instant closes it; the leader's does where it is late.
+        t_us = wire.stamp(data)
+        if t_us >= self._due_us and (i == self.n - 1 or t_us - self._due_us > PERIOD_US):
+            with self._tick:
+                self._t_us = t_us
+                self._tick.notify()
+
+    def wait(self, timeout: float = 0.5):
+        """The simulated time [us] of the next period, or None after a time-out [s, wall]."""
+        with self._tick:
+            if self._t_us < self._due_us or self._t_us == 0:
+                self._tick.wait(timeout)
+            if self._t_us < self._due_us or self._t_us == 0:
+                return None
+            self._due_us = self._t_us + PERIOD_US
+            return self._t_us
+
+    def estimates(self, t_us: int):
+        """Estimates of the fleet, or None before every vehicle has been heard."""
+        if not (self._odometry.complete and self._state.complete):
+            return None
+        table = np.array([sum(wire.odometry(data), ()) for data in self._odometry.last])
+        pos, quat, vel, rate = table[:, 0:3], table[:, 3:7], table[:, 7:10], table[:, 10:13]
+        armed = np.zeros(self.n, dtype=np.bool_)
+        ready, landed = armed.copy(), armed.copy()
+        mode = np.zeros(self.n, dtype=np.int8)
+        for i, data in enumerate(self._state.last):
+            connected, armed[i], word, status = wire.state(data)
+            ready[i] = connected and status >= _STANDBY
+            mode[i] = FROM_ROS_NAME.get(word, Mode.MANUAL)
+        if self._extended is not None:
+            landed[:] = [data is not None and wire.landed_state(data) == _ON_GROUND
+                         for data in self._extended.last]
+        return Estimates(t_us, pos, quat, _rotate(quat, vel), rate, armed, landed, mode, ready)
+
+    def say(self, i: int, word: str) -> None:
+        """A word to one vehicle's communication node."""
+        self._command[i].publish(word)
+
+    def send(self, set_points) -> None:
+        """Set-points and requests of the whole fleet; what is NaN is not sent."""
+        for i in range(self.n):
+            if set_points.mode[i] != KEEP:
+                self.say(i, ROS_NAME[Mode(set_points.mode[i])])
+            if set_points.arm[i] != KEEP:
+                self.say(i, "ARM" if set_points.arm[i] == ARM else "DISARM")
+        pos, vel, acc = (np.isfinite(values).all(axis=1)
+                         for values in (set_points.pos, set_points.vel, set_points.acc))
+        for i in np.flatnonzero(pos):
+            self._pose[i].publish(_pose(set_points.pos[i], set_points.yaw[i]))
+        for i in np.flatnonzero(vel & ~pos):
+            self._twist["vel"][i].publish(_twist(set_points.vel[i]))
+        for i in np.flatnonzero(acc & ~vel & ~pos):
+            self._twist["accel"][i].publish(_twist(set_points.acc[i]))
+
+
+def _rotate(quat, v):
+    """Vectors (N, 3) from body to world by quaternions (N, 4) xyzw."""
+    u, w = quat[:, :3], quat[:, 3:]
+    t = 2.0 * np.cross(u, v)
+    return v + w * t + np.cross(u, t)
+
+
+def _pose(pos, yaw):
+    message = Pose()
+    message.position.x, message.position.y, message.position.z = pos.tolist()
+    half = 0.5 * (0.0 if np.isnan(yaw) else float(yaw))
+    message.orientation.z, message.orientation.w = np.sin(half), np.cos(half)
+    return message
+
+
+def _twist(v):
+    message = Twist()
+    message.linear.x, message.linear.y, message.linear.z = v.tolist()
+    return message
+
+
+class EventLog:
+    """Writes events into the running simulation's log, with its time; silent where it has none."""
+
+    def __init__(self, port: int):
+        """port: the control socket's; 0 for no log."""
+        self.client = None
+        if port:
+            try:
+                self.client = ControlClient(port)
+            except ControlError as error:
+                rospy.logwarn("no events are written: %s", error)
+
+    def __call__(self, t_us, name, **values):
+        if self.client is not None:
+            try:
+                self.client.request("event", event=name, values=values)
+            except ControlError:  # the simulation has ended, and its log with it
+                self.client = None
