@@ -54,6 +54,13 @@ def test_own_magnetic_field_wind_and_gravity(tmp_path):
     assert world.wind == {"linear_velocity": "3 0 0", "windVelocityMean": "4"}
 
 
+def test_the_usual_includes_are_there(tmp_path):
+    world = load_world(write(tmp_path, "<include><uri>model://sun</uri></include><include>"
+                                       "<uri>model://ground_plane</uri></include>"))
+    assert [light.kind for light in world.lights] == ["directional"]
+    assert {shape.kind for shape in world.shapes} == {"plane"}
+
+
 def test_included_models_stand_at_the_includes_pose(tmp_path):
     crate = tmp_path / "crate"
     crate.mkdir()
