@@ -83,6 +83,38 @@ def test_mavsdk_takes_off_flies_an_offboard_square_and_lands(simulate):
         pilot.close()
 
 
+def test_mavsdk_flies_vehicles_1_9_and_25_of_a_fleet_at_once(simulate):
+    """Past ten vehicles PX4 sends all offboard links to port 14549, where the system id tells."""
+    simulate("--n", 25, "--gps", "rtk", "--speed", 2)
+    ports = {1: OFFBOARD, 9: OFFBOARD + 8, 25: OFFBOARD + 9}
+    pilots = {}
+    try:
+        for system_id, port in ports.items():
+            pilots[system_id] = Pilot(f"udpin://127.0.0.1:{port}", system_id)
+        for pilot in pilots.values():
+            wait_for(pilot.telemetry.health_all_ok)
+        starts = {system_id: pilot.place for system_id, pilot in pilots.items()}
+        for system_id, pilot in pilots.items():
+            pilot.take_off(2.0 + system_id / 10)
+        for system_id, pilot in pilots.items():
+            wait_for(lambda: pilot.place[2] < -1.8 - system_id / 10)
+        for system_id, pilot in pilots.items():
+            north, east, _ = starts[system_id]
+            pilot.go_to(north + 1.5, east, -3.0)
+            pilot.offboard.start()
+        for system_id, pilot in pilots.items():
+            north, east, _ = starts[system_id]
+            pilot.wait_near(north + 1.5, east, -3.0, 0.3)
+        for pilot in pilots.values():
+            pilot.action.land()
+        for pilot in pilots.values():
+            wait_for(lambda: not pilot.telemetry.armed())
+    finally:
+        for pilot in pilots.values():
+            pilot.close()
+    assert len({round(north) * 1000 + round(east) for north, east, _ in starts.values()}) == 3
+
+
 def test_streams_have_the_rates_of_px4(simulate):
     """Counted on simulated time over 10 s, on the ground station's link."""
     link = mavutil.mavlink_connection("udpin:127.0.0.1:14550", source_system=255,

@@ -146,6 +146,7 @@ class Commander:
                 self._say(i, INFO, "Takeoff detected")
             if events & EVENT_TAKEOFF_DONE:
                 self._enter(i, Mode.LOITER, t_us)
+                pilots["phase"][i] = 0  # it goes on to the place that the take-off aimed at
             if events & EVENT_LANDED:
                 self._say(i, INFO, "Landing detected")
             if events & EVENT_DISARM_LANDED:
