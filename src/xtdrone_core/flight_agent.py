@@ -61,6 +61,7 @@ class FlightAgent:
         self._out = SetPoints.empty(n)
         self._phase, self._phase_us = self._wait, None
         self._next_us, self._asked_us = 0, -_RETRY_US
+        self._first_us = None  # when streaming began
         self._yaw = None
         self._from = None  # (N, 3) start of a climb or descent
 
@@ -106,6 +107,9 @@ class FlightAgent:
                                f"{self._time_out_us / 1e6:g} s of simulated time: {advice}")
 
     def _wait(self, t_us, estimates, out):
+        out.pos[:] = estimates.pos  # counts as streaming, and moves nobody before arming
+        if self._first_us is None:
+            self._first_us = t_us
         if estimates.ready.all():
             self.pads = estimates.pos.copy()
             x, y, z, w = estimates.quat.T
@@ -116,7 +120,7 @@ class FlightAgent:
 
     def _stream(self, t_us, estimates, out):
         out.pos[:] = self.pads
-        if t_us - self._phase_us >= _STREAM_US:
+        if t_us - self._first_us >= _STREAM_US:
             self._enter(self._arm, t_us)
 
     def _arm(self, t_us, estimates, out):
