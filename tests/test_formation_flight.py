@@ -9,8 +9,9 @@ from xtdrone_control.agents import SquareAgent
 from xtdrone_core import Estimates, FleetState, Mode, XtdroneError
 from xtdrone_core.scenario import grid
 from xtdrone_core.truth_log import TruthWriter, read_truth
-from xtdrone_formation import FormationError, Radio, analysis, simple_run
-from xtdrone_formation.agents import FormationAgent
+from xtdrone_formation import FormationError, Radio, analysis, simple_run, slots
+from xtdrone_formation.agents import Director, FormationAgent
+from xtdrone_formation.service import FormationService, PatternLeader
 from xtdrone_formation.simple_simulator import SimpleSimulator, fly
 
 
@@ -183,3 +184,78 @@ def test_what_never_settles_has_no_figures(tmp_path):
 def test_no_run_folder(tmp_path):
     with pytest.raises(FormationError, match="no run folder"):
         analysis.load(tmp_path / "nowhere")
+
+
+def fly_by_words(n, names, **options):
+    """A Director and a FormationService that know of each other by words and pattern only."""
+    log = []
+
+    def on_event(t_us, event, **values):
+        log.append((event, values.get("formation")))
+
+    simulator = SimpleSimulator(grid(n), noise=0.03)
+    service = FormationService(n, on_event=on_event, **options)
+    director = Director(n, names, service.words.take, on_event=on_event)
+    errors = []
+    while not director.done and simulator.t_us < 300e6:
+        estimates = simulator.estimates()
+        if service.pattern is not None:
+            director.heard(simulator.t_us, service.pattern.astype(np.float32))
+        out = director.step(simulator.t_us, estimates)
+        wish = service.step(simulator.t_us, estimates)
+        if wish is not None:
+            errors.append(service.formation.errors(simulator.t_us, simulator.pos).max())
+            for values, wished in ((out.pos, wish.pos), (out.vel, wish.vel), (out.acc, wish.acc)):
+                values[1:] = wished[1:]
+            if np.isnan(out.pos[0]).all():  # the leader's communication holds its last place
+                out.pos[0] = director.pads[0] + [0.0, 0.0, director.height]
+        simulator.apply(out)
+        for _ in range(2):
+            simulator.step()
+    return simulator, director, log
+
+
+def test_a_director_commands_by_words():
+    simulator, director, log = fly_by_words(9, ("cube", "triangle"))
+    assert director.done
+    assert log == [("armed", None), ("airborne", None), ("formation", "cube"),
+                   ("settled", "cube"), ("formation", "triangle"), ("settled", "triangle"),
+                   ("return", None), ("formation", "waiting"), ("land", None), ("landed", None)]
+    away = np.linalg.norm((simulator.pos[:, None] - grid(9))[:, :, :2], axis=2)
+    assert (away.min(axis=1) < 0.3).all()
+
+
+def test_words_that_are_no_formation_are_for_the_leader():
+    service = FormationService(9)
+    assert service.words.take("cube")
+    assert not service.words.take("AUTO.LAND")
+    with pytest.raises(FormationError, match="does not fit 9"):
+        service.words.take("cuboid")
+    assert service.words.next() == "cube"
+    assert service.words.next() is None
+
+
+def test_a_service_is_silent_until_a_formation_is_named_and_after_release():
+    simulator = SimpleSimulator(grid(6))
+    service = FormationService(6)
+    assert service.step(0, simulator.estimates()) is None
+    service.words.take("T")
+    out = service.step(40_000, simulator.estimates())
+    assert np.isfinite(out.vel[1:]).all()
+    assert np.isnan(out.vel[0]).all() and np.isnan(out.pos).all()
+    service.words.take("stop controlling")
+    assert service.step(80_000, simulator.estimates()) is None
+    assert service.pattern is None
+
+
+def test_a_leader_alone_moves_its_pattern_smoothly():
+    leader = PatternLeader(9)
+    np.testing.assert_array_equal(leader.pattern, grid(9)[1:])
+    leader.words.take("pyramid")
+    before = leader.pattern
+    for t_us in range(40_000, 12_000_000, 40_000):
+        leader.step(t_us)
+        assert np.linalg.norm(leader.pattern - before, axis=1).max() <= 3.0 * 0.04 * 1.01
+        before = leader.pattern
+    assert ({tuple(row) for row in leader.pattern.tolist()}
+            == {tuple(row) for row in slots("pyramid", 9).tolist()})

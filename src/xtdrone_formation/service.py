@@ -1,4 +1,4 @@
-"""A leader and its followers that obey words, as /xtdrone/leader/cmd carries them. No ROS here."""
+"""Leaders that obey words, as /xtdrone/leader/cmd carries them, with or without followers."""
 
 import numpy as np
 
@@ -6,12 +6,80 @@ from xtdrone_core import KEEP, Mode, SetPoints
 
 from . import formations
 from .agents import GROUND_CLEARANCE, description
-from .network import Radio
+from .assignment import hold, plan
+from .errors import FormationError
+from .network import Radio, topology
 from .schemes import Formation, scheme
 
 PERIOD_US = 40_000  # of set-points over topics [us]; XTDrone's communication sends 30 a second
 RELEASE = "stop controlling"  # XTDrone's word for giving the vehicles up
 _ASK_US = 1_000_000  # after which a vehicle that is not in OFFBOARD is asked again [us]
+
+
+class Words:
+    """What the words for a leader mean, and which one is waiting to be obeyed."""
+
+    def __init__(self, n: int, spacing: float = None):
+        """Words for n vehicles; spacing as formations.slots() takes it."""
+        self.n = n
+        self._spacing = spacing
+        self._word = None
+
+    def take(self, word: str) -> bool:
+        """Takes a word; True where it is for the formation, not for the leader itself.
+
+        Raises:
+            FormationError: A formation that n vehicles cannot fly.
+        """
+        if word not in (RELEASE, *formations.names()) and not word.endswith(".csv"):
+            return False
+        if word != RELEASE:
+            self.slots(word)
+        self._word = word
+        return True
+
+    def next(self):
+        """The word that came last and was not yet returned, or None."""
+        word, self._word = self._word, None
+        return word
+
+    def slots(self, word: str) -> np.ndarray:
+        """(N - 1, 3) slots of a formation [m]."""
+        return formations.slots(word, self.n, spacing=self._spacing)
+
+
+class PatternLeader:
+    """A leader alone: turns words into a moving pattern for followers that run elsewhere."""
+
+    def __init__(self, n: int, spacing: float = None, speed: float = 3.0, on_event=None):
+        """The pattern begins as XTDrone's 3 m grid.
+
+        Args:
+            n: Number of vehicles, the leader included.
+            spacing: Of the formations [m]; None: their own.
+            speed: Largest speed of a transition [m/s].
+            on_event: Called as on_event(t_us, name, **values).
+
+        Raises:
+            FormationError: Fewer than two vehicles.
+        """
+        self.words = Words(n, spacing)
+        self._way = hold(self.words.slots("origin"))
+        if n < 2:
+            raise FormationError(f"n = {n} is not allowed: a leader has followers, give 2 or more "
+                                 "vehicles")
+        self._speed = speed
+        self._on_event = on_event or (lambda t_us, name, **values: None)
+        self.pattern = self._way.goal
+        self.edges = topology("star", self.pattern)
+
+    def step(self, t_us: int) -> None:
+        """Moves the pattern on."""
+        word = self.words.next()
+        if word not in (None, RELEASE):
+            self._way = plan(self._way.at(t_us)[0], self.words.slots(word), t_us, self._speed)
+            self._on_event(t_us, "formation", **description(word, self._way))
+        self.pattern = self._way.at(t_us)[0]
 
 
 class FormationService:
@@ -38,55 +106,33 @@ class FormationService:
         """
         leader, follower = scheme(scheme_name, radio)
         self.n = n
+        self.words = Words(n, spacing)
         self.formation = Formation(n, leader, follower, speed=speed)
-        self._spacing = spacing
         self._on_event = on_event or (lambda t_us, name, **values: None)
-        self._pattern = None
-        self._word = None  # not yet obeyed
+        self.pattern = None  # (N - 1, 3) slots at the last step [m]; None while it is silent
         self._steering = False
         self._start = None  # (N - 1, 3) offsets at the first command [m]
         self._ground = None  # height of the lowest vehicle when first seen [m]
         self._asked_us = -_ASK_US
 
-    def obey(self, word: str) -> bool:
-        """Takes a word; True where it is for the formation, not for the leader itself.
-
-        Raises:
-            FormationError: A formation that n vehicles cannot fly.
-        """
-        if word == RELEASE:
-            self._steering, self._word = False, None
-            return True
-        if word not in formations.names() and not word.endswith(".csv"):
-            return False
-        if word != "waiting":
-            formations.slots(word, self.n, spacing=self._spacing)
-        self._word = word
-        return True
-
     @property
-    def pattern(self) -> np.ndarray:
-        """(N - 1, 3) slots of the followers as they are at the last step; None before any."""
-        return self._pattern if self._steering else None
-
-    @property
-    def topology(self) -> np.ndarray:
-        """(N, N) integers: 1 where the row's vehicle hears the column's."""
-        matrix = np.zeros((self.n, self.n), dtype=np.int32)
-        edges = self.formation.network.edges
-        matrix[edges[:, 0], edges[:, 1]] = 1
-        return matrix
+    def edges(self) -> np.ndarray:
+        """(E, 2) who hears whom; None before the first formation."""
+        return self.formation.network.edges if self.formation.network else None
 
     def step(self, t_us: int, estimates) -> SetPoints:
         """Set-points of the followers at t_us, or None while nothing is commanded."""
         if self._ground is None:
             self._ground = float(estimates.pos[:, 2].min())
-        word, self._word = self._word, None
-        if word is not None and (not self._steering or word != self.formation.name):
+        word = self.words.next()
+        if word == RELEASE:
+            self._steering = False
+        elif word is not None and (not self._steering or word != self.formation.name):
             self._begin(t_us, estimates.pos, word)
         if not self._steering:
+            self.pattern = None
             return None
-        self._pattern = self.formation.transition.at(t_us)[0]
+        self.pattern = self.formation.transition.at(t_us)[0]
         out = self.formation.step(t_us, estimates.pos, estimates.vel)
         for values in (out.pos, out.vel, out.acc):
             values[0] = np.nan  # the leader is flown by others
@@ -103,8 +149,7 @@ class FormationService:
             self.formation.start(t_us, pos)
             if self._start is None:
                 self._start = self.formation.transition.goal
-        slots = self._start if word == "waiting" else formations.slots(word, self.n,
-                                                                       spacing=self._spacing)
+        slots = self._start if word == "waiting" else self.words.slots(word)
         floor = min(self._ground + GROUND_CLEARANCE - float(pos[0, 2]), 0.0)
         way = self.formation.command(t_us, word, slots, floor)
         self._steering = True

@@ -143,7 +143,7 @@ class RosFleet:
         if self._extended is not None:
             landed[:] = [data is not None and wire.landed_state(data) == _ON_GROUND
                          for data in self._extended.last]
-        return Estimates(t_us, pos, quat, _rotate(quat, vel), rate, armed, landed, mode, ready)
+        return Estimates(t_us, pos, quat, rotate(quat, vel), rate, armed, landed, mode, ready)
 
     def say(self, i: int, word: str) -> None:
         """A word to one vehicle's communication node."""
@@ -166,7 +166,7 @@ class RosFleet:
             self._twist["accel"][i].publish(_twist(set_points.acc[i]))
 
 
-def _rotate(quat, v):
+def rotate(quat, v):
     """Vectors (N, 3) from body to world by quaternions (N, 4) xyzw."""
     u, w = quat[:, :3], quat[:, 3:]
     t = 2.0 * np.cross(u, v)

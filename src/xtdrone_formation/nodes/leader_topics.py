@@ -1,0 +1,59 @@
+"""The leader's topics: words in, pose, pattern and topology out, steering passed on."""
+
+import numpy as np
+import rospy
+from geometry_msgs.msg import PoseStamped, Twist
+from std_msgs.msg import Float32MultiArray, Int32MultiArray, String
+
+from xtdrone_formation.errors import FormationError
+
+
+class LeaderTopics:
+    """/xtdrone/leader/..., /xtdrone/formation_pattern and /xtdrone/communication_topology."""
+
+    def __init__(self, fleet, leader):
+        """Subscribes and advertises.
+
+        Args:
+            fleet: A RosFleet whose first vehicle is the leader.
+            leader: A FormationService or PatternLeader.
+        """
+        self._fleet, self._leader = fleet, leader
+        self._edges = None
+        self._pattern = rospy.Publisher("/xtdrone/formation_pattern", Float32MultiArray,
+                                        queue_size=5)
+        self._topology = rospy.Publisher("/xtdrone/communication_topology", Int32MultiArray,
+                                         queue_size=5, latch=True)
+        self._pose = rospy.Publisher("/xtdrone/leader/pose", PoseStamped, queue_size=5)
+        rospy.Subscriber("/xtdrone/leader/cmd", String, self._on_command, queue_size=20)
+        for kind in ("vel", "accel"):
+            out = rospy.Publisher(f"/xtdrone/{fleet.names[0]}/cmd_{kind}_flu", Twist, queue_size=5)
+            rospy.Subscriber(f"/xtdrone/leader/cmd_{kind}_flu", Twist, out.publish, queue_size=5)
+
+    def _on_command(self, message):
+        word = message.data.strip()
+        try:
+            if word and not self._leader.words.take(word):
+                self._fleet.say(0, word)
+        except FormationError as error:
+            rospy.logerr("%s", error)
+
+    def publish(self, t_us: int, estimates) -> None:
+        """What the leader tells everybody each period."""
+        message = PoseStamped()
+        message.header.stamp = rospy.Time(t_us // 1_000_000, t_us % 1_000_000 * 1000)
+        message.header.frame_id = "map"
+        p, q = message.pose.position, message.pose.orientation
+        p.x, p.y, p.z = estimates.pos[0].tolist()
+        q.x, q.y, q.z, q.w = estimates.quat[0].tolist()
+        self._pose.publish(message)
+        pattern = self._leader.pattern
+        if pattern is None:
+            return
+        self._pattern.publish(Float32MultiArray(data=pattern.T.ravel().tolist()))
+        edges = self._leader.edges
+        if edges is not self._edges:
+            self._edges = edges
+            matrix = np.zeros((len(pattern) + 1,) * 2, dtype=int)
+            matrix[edges[:, 0], edges[:, 1]] = 1  # the row's vehicle hears the column's
+            self._topology.publish(Int32MultiArray(data=matrix.ravel().tolist()))

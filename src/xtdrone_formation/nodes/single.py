@@ -1,0 +1,145 @@
+"""One leader, one follower, as XTDrone has them: Leader(type, id, n).loop(). Inherit to change.
+
+    from xtdrone_formation.nodes.single import Follower
+
+    class Mine(Follower):
+        def velocity(self, t_us, own, heard):
+            return heard.vel[0] + 0.5 * (heard.pos[0] + own.slot[0] - own.pos[0])
+
+    Mine("iris", 3, 9).loop()
+"""
+
+import numpy as np
+import rospy
+from geometry_msgs.msg import Vector3
+from scipy.sparse import csr_matrix
+from std_msgs.msg import Float32MultiArray
+
+from xtdrone_core import SetPoints
+from xtdrone_formation import wire
+from xtdrone_formation.errors import FormationError
+from xtdrone_formation.network import PACKET, Heard
+from xtdrone_formation.nodes import ros_fleet
+from xtdrone_formation.nodes.leader_topics import LeaderTopics
+from xtdrone_formation.schemes import CentralisedFollower, FollowerParameters, Own, saturate
+from xtdrone_formation.service import PatternLeader
+
+_STILL_US = 150_000  # after which a pattern that does not change is at rest [us]
+
+
+class Leader:
+    """The leader: assigns slots, and says pose, pattern and topology."""
+
+    def __init__(self, vehicle_type: str, leader_id: int, n: int):
+        """Vehicle `type_id` leads n vehicles, itself included.
+
+        Raises:
+            FormationError: No ROS master, or fewer than two vehicles.
+        """
+        ros_fleet.require_master()
+        rospy.init_node("leader", disable_rostime=True)
+        self.fleet = ros_fleet.RosFleet([f"{vehicle_type}_{leader_id}"], info=False)
+        self.leader = PatternLeader(n, on_event=self._say)
+        self._topics = LeaderTopics(self.fleet, self.leader)
+
+    @staticmethod
+    def _say(t_us, name, **values):
+        rospy.loginfo("formation %s: %s, %.1f s", values["formation"], values["method"],
+                      values["duration_s"])
+
+    def loop(self) -> None:
+        """Runs until ROS shuts down."""
+        while not rospy.is_shutdown():
+            t_us = self.fleet.wait()
+            estimates = None if t_us is None else self.fleet.estimates(t_us)
+            if estimates is None:
+                continue
+            try:
+                self.leader.step(t_us)
+            except FormationError as error:
+                rospy.logerr("%s", error)
+                continue
+            self._topics.publish(t_us, estimates)
+
+
+class Follower:
+    """One follower: keeps its slot of /xtdrone/formation_pattern beside the leader."""
+
+    def __init__(self, vehicle_type: str, vehicle_id: int, n: int,
+                 parameters: FollowerParameters = FollowerParameters()):
+        """Vehicle `type_id`, id 1 to n - 1, follows `type_0`.
+
+        Raises:
+            FormationError: No ROS master, or an id that is no follower's.
+        """
+        if not 1 <= vehicle_id < n:
+            raise FormationError(f"follower {vehicle_id} of {n} vehicles is not allowed: 0 is the "
+                                 f"leader, give 1 to {n - 1}")
+        ros_fleet.require_master()
+        rospy.init_node(f"follower{vehicle_id}", disable_rostime=True)
+        self.id, self.n, self.parameters = vehicle_id, n, parameters
+        name = f"{vehicle_type}_{vehicle_id}"
+        self.fleet = ros_fleet.RosFleet([name], info=False)
+        self._law = CentralisedFollower(parameters)
+        self._leader = ros_fleet.Listener([f"{vehicle_type}_0"], "local_position/odom")
+        self._pattern = None
+        self._slot, self._slot_vel, self._slot_us = None, np.zeros(3), 0
+        self._avoid = np.zeros(3)
+        rospy.Subscriber("/xtdrone/formation_pattern", Float32MultiArray, self._on_pattern,
+                         queue_size=5)
+        rospy.Subscriber(f"/xtdrone/{name}/avoid_vel", Vector3, self._on_avoid, queue_size=5)
+
+    def velocity(self, t_us: int, own: Own, heard: Heard) -> np.ndarray:
+        """Control: the velocity (3,) that is wished, before avoidance and limit [m/s]."""
+        return self._law.control(t_us, own, heard)[0]
+
+    def loop(self) -> None:
+        """Runs until ROS shuts down; silent before the first pattern."""
+        out = SetPoints.empty(1)
+        while not rospy.is_shutdown():
+            t_us = self.fleet.wait()
+            estimates = None if t_us is None else self.fleet.estimates(t_us)
+            if estimates is None or self._pattern is None or not self._leader.complete:
+                continue
+            self._follow_pattern(t_us)
+            own = Own(estimates.pos, estimates.vel, self._slot[None], self._slot_vel[None],
+                      np.zeros((1, 3)))
+            wish = (self.velocity(t_us, own, self._heard(t_us))
+                    + self.parameters.avoid_gain * self._avoid)
+            out.vel[:] = saturate(wish[None], self.parameters.speed_limit)
+            self.fleet.send(out)
+
+    def _on_pattern(self, message):
+        pattern = np.array(message.data)
+        if pattern.size == 3 * (self.n - 1):
+            self._pattern = pattern.reshape(3, -1).T
+        else:
+            rospy.logwarn_once("the pattern is for %d vehicles, not %d", pattern.size // 3 + 1,
+                               self.n)
+
+    def _on_avoid(self, message):
+        self._avoid = np.array([message.x, message.y, message.z])
+
+    def _follow_pattern(self, t_us):
+        """The slot, and its velocity from its changes; a jump counts as none."""
+        slot = self._pattern[self.id - 1]
+        if self._slot is None or np.array_equal(slot, self._slot):
+            if t_us - self._slot_us > _STILL_US:
+                self._slot_vel = np.zeros(3)
+            self._slot = slot
+            return
+        velocity = (slot - self._slot) / max((t_us - self._slot_us) * 1e-6, 0.02)
+        fast = np.linalg.norm(velocity) > self.parameters.speed_limit
+        still = t_us - self._slot_us > _STILL_US
+        self._slot_vel = np.zeros(3) if fast or still else velocity
+        self._slot, self._slot_us = slot, t_us
+
+    def _heard(self, t_us):
+        """The leader's odometry as the one packet that was heard."""
+        pos, quat, vel, _ = wire.odometry(self._leader.last[0])
+        packet = np.zeros((1, PACKET))
+        packet[0, 0:3] = pos
+        packet[0, 3:6] = ros_fleet.rotate(np.array([quat]), np.array([vel]))[0]
+        age = max((t_us - wire.stamp(self._leader.last[0])) * 1e-6, 0.0)
+        first = np.zeros(1, dtype=int)
+        return Heard(first, first, packet, np.array([age]), csr_matrix(np.ones((1, 1))))
