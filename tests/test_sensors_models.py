@@ -20,12 +20,15 @@ LEVEL = (0.0, 0.0, 0.0, 1.0)
 READINGS = ("gyro", "accel", "mag", "baro_pressure", "gps_lat", "gps_lon", "gps_alt", "gps_vel")
 EXACT = {
     "imu": {f"{sensor}_{name}": 0 for sensor in ("gyroscope", "accelerometer")
-            for name in ("noise_density", "random_walk", "turn_on_bias_sigma", "resolution")},
+            for name in ("noise_density", "random_walk", "turn_on_bias_sigma", "resolution",
+                         "misalignment", "scale_error")},
     "magnetometer": {"noise_density": 0, "random_walk": 0, "turn_on_bias_sigma": 0,
                      "resolution": 0},
     "barometer": {"noise_density": 0, "random_walk": 0, "turn_on_bias_sigma": 0, "resolution": 0},
     "gps": {f"{axis}_{name}": 0 for axis in ("horizontal", "vertical")
             for name in ("noise_density", "random_walk", "velocity_noise_density")},
+    "airspeed": {"noise_density": 0, "turn_on_bias_sigma": 0, "resolution": 0},
+    "range": {"noise_density": 0, "turn_on_bias_sigma": 0, "resolution": 0},
 }
 
 
@@ -87,16 +90,18 @@ def test_rates_are_whole_steps(kind, flag, period):
     assert np.flatnonzero(new).tolist() == list(range(25 if kind == "gps" else 0, 201, period))
 
 
-@pytest.mark.parametrize("rate", [100, 20.5, 0, -5, 300])
-def test_rate_between_two_steps_is_refused(rate):
-    with pytest.raises(SensorError, match="whole number of 4000 us steps"):
+@pytest.mark.parametrize("rate,steps", [(100, 3), (20.5, 13), (300, 1), (250, 1), (125, 2),
+                                        (83, 3), (84, 3)])
+def test_rate_between_two_steps_means_the_next_step(rate, steps):
+    sensors = suite([(block("imu"), block("magnetometer", pubRate=str(rate)))])
+    new = run(sensors, FleetState.zeros(1, 4), 40, ["mag_new"])["mag_new"][:, 0]
+    assert np.flatnonzero(new).tolist() == list(range(0, 40, steps))
+
+
+@pytest.mark.parametrize("rate", [0, -5])
+def test_rate_that_is_not_positive_is_refused(rate):
+    with pytest.raises(SensorError, match="number above 0"):
         suite([(block("imu"), block("magnetometer", pubRate=str(rate)))])
-
-
-def test_83_hz_means_three_steps():
-    sensors = suite([(block("imu"), block("magnetometer", pubRate="83"))])
-    new = run(sensors, FleetState.zeros(1, 4), 7, ["mag_new"])["mag_new"][:, 0]
-    assert new.tolist() == [True, False, False, True, False, False, True]
 
 
 @pytest.mark.parametrize("latency,steps", [(0, 0), (0.04, 10), (0.1, 25), (0.22, 55)])
@@ -272,6 +277,12 @@ def test_a_rate_of_its_own_keeps_the_presets_noise():
     ({"latency": "0.9"}, "gps", "too long"),
     ({"latency": "-0.1"}, "gps", "from 0"),
     ({"bias_correlation_time": "0"}, "magnetometer", "positive time"),
+    ({"hard_iron": "1 2"}, "magnetometer", "give 3 numbers"),
+    ({"soft_irn": "1 2"}, "magnetometer", "did you mean <soft_iron>"),
+    ({"gyroscope_misalignment": "-1"}, "imu", "from 0"),
+    ({"hdop": "0"}, "gps", "above 0"),
+    ({"dropout_rate": "-1"}, "gps", "from 0"),
+    ({"min_distance": "5", "max_distance": "2"}, "range", "minimum < maximum"),
     ({"horizontal_bias_correlation_time": "0"}, "gps", "positive time"),
 ])
 def test_bad_parameters_are_refused_in_one_line(tags, kind, words):
@@ -304,3 +315,88 @@ def test_vehicle_without_gps_has_no_fix():
     batch = suite([(block("imu"),)]).step(FleetState.zeros(1, 4), 0)
     assert not batch.gps_new[0] and not batch.mag_new[0] and batch.gps_fix[0] == 0
     assert dataclasses.is_dataclass(batch)
+
+
+def test_misalignment_mixes_the_axes_by_the_angle_given():
+    n = 300
+    tags = {"gyroscope_misalignment": 0.02, "gyroscope_scale_error": 0.05}
+    state = FleetState.zeros(n, 4)
+    state.ang_vel[:] = (1.0, 0.0, 0.0)
+    gyro = suite([(exact_block("imu", **tags),)] * n).step(state, 0).gyro
+    np.testing.assert_allclose(gyro.std(axis=0), (0.05, 0.02, 0.02), rtol=0.15)
+    np.testing.assert_allclose(gyro.mean(axis=0), (1.0, 0.0, 0.0), atol=0.01)
+
+
+def test_magnetometer_feels_the_vehicles_iron():
+    iron = "1.1 0.1 0  0.1 0.9 0  0 0 1"
+    sensors = suite([(block("imu"), exact_block("magnetometer", hard_iron="1e-6 -2e-6 3e-6",
+                                                soft_iron=iron))])
+    expected = np.array(iron.split(), float).reshape(3, 3) @ FIELD + (1e-6, -2e-6, 3e-6)
+    np.testing.assert_allclose(sensors.step(FleetState.zeros(1, 4), 0).mag[0], expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("wind,pressure", [((0, 0, 0), 0.5 * 10.0 ** 2), ((-5, 0, 0), 0.5 * 225.0),
+                                           ((0, 8, 0), 0.5 * 10.0 ** 2), ((15, 0, 0), 0.0)])
+def test_pitot_feels_the_air_that_streams_in(wind, pressure):
+    sensors = suite([(block("imu"), exact_block("airspeed"))])
+    state = FleetState.zeros(1, 4)
+    state.vel[0] = (10.0, 0.0, 0.0)
+    batch = sensors.step(state, 0, np.array([wind], dtype=float))
+    density = 1.225 * (1 - 0.0065 * 488.0 / 288.15) ** 4.2559
+    assert batch.airspeed_new[0]
+    assert batch.airspeed_pressure[0] == pytest.approx(pressure * density, rel=1e-4, abs=1e-9)
+
+
+DOWN = tuple(from_euler(0.0, math.pi / 2, 0.0))
+
+
+@pytest.mark.parametrize("height,roll,distance", [
+    (10.0, 0.0, 9.9), (10.0, 0.5, 10 / math.cos(0.5) - 0.1), (300.0, 0.0, math.inf),
+    (0.15, 0.0, -math.inf), (10.0, math.pi, math.inf)])
+def test_range_finder_sees_the_ground_along_its_beam(height, roll, distance):
+    beam = SensorBlock("range", "beam", (0.0, 0.0, -0.1), DOWN, EXACT["range"])
+    state = FleetState.zeros(1, 4)
+    state.pos[0, 2] = height
+    state.quat[0] = from_euler(roll, 0.0, 0.0)
+    batch = suite([(block("imu"), beam)]).step(state, 0)
+    assert batch.range_new[0] and batch.range_distance[0] == pytest.approx(distance)
+
+
+def test_range_finder_asks_the_engine_when_due():
+    asked = []
+
+    def cast(vehicle, point, direction):
+        asked.append(vehicle)
+        return 3.0
+
+    beam = SensorBlock("range", "beam", (0.0, 0.0, 0.0), DOWN,
+                       {**EXACT["range"], "update_rate": "25",
+                        "ray": {"range": {"min": "0.5", "max": "40"}}})
+    sensors = suite([(block("imu"),), (block("imu"), beam)], cast=cast)
+    for k in range(20):
+        batch = sensors.step(FleetState.zeros(2, 4), k * 4000)
+        assert batch.range_new.tolist() == [False, k % 10 == 0]
+    assert asked == [1, 1] and batch.range_distance.tolist() == [0.0, 3.0]
+
+
+def test_gps_loses_its_fix_as_often_and_as_long_as_told():
+    n, steps = 40, 10_000
+    sensors = suite([(block("imu"), exact_block("gps", dropout_rate="0.2", dropout_duration="2",
+                                                latency="0"))] * n)
+    rows = run(sensors, FleetState.zeros(n, 4), steps, ["gps_fix", "gps_new"])
+    fix = rows["gps_fix"][::25]
+    assert set(np.unique(fix)) == {0, 3}
+    assert not (rows["gps_new"] & (rows["gps_fix"] == 0)).any()
+    # Lost for 2 s (and the rest of a period) after 5 s with a fix: two of seven.
+    assert (fix == 0).mean() == pytest.approx(2.05 / 7.05, abs=0.03)
+    assert (np.diff(fix, axis=0) < 0).sum() / (n * 40.0) == pytest.approx(1 / 7.05, rel=0.15)
+
+
+def test_dilution_of_precision_scales_the_errors():
+    usual, poor = (GpsParameters.from_block(block("gps", preset="m8n", **tags))
+                   for tags in ({}, {"hdop": "1.8"}))
+    assert poor.horizontal.noise_density == pytest.approx(2 * usual.horizontal.noise_density)
+    assert poor.horizontal.turn_on_bias_sigma == pytest.approx(2.0)
+    assert (poor.eph, poor.epv, poor.vertical) == (2.0, usual.epv, usual.vertical)
+    batch = suite([(block("imu"), block("gps", hdop="1.8"))]).step(FleetState.zeros(1, 4), 0)
+    assert (batch.gps_hdop[0], batch.gps_vdop[0]) == (1.8, 1.4)

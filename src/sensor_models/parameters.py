@@ -21,7 +21,9 @@ _SITL_STEP = 0.004  # step of sitl_gazebo's GPS plugin, that its densities depen
 _SITL_GPS_CORRELATION = 60.0  # decay of its bias, in steps
 
 DEFAULT_PRESETS = {"imu": "adis16448", "magnetometer": "lis3mdl", "barometer": "ms5611",
-                   "gps": "m8n"}
+                   "gps": "m8n", "airspeed": "sdp33", "range": "sf11c"}
+_IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
+_LISTS = {"hard_iron": 3, "soft_iron": 9}  # tags that hold more than one number
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,10 @@ class ImuParameters:
     gyroscope_resolution: float  # one bit [rad/s]
     accelerometer_range: float  # largest reading on either side [m/s^2]
     accelerometer_resolution: float  # one bit [m/s^2]
+    gyroscope_misalignment: float = 0.0  # standard deviation of each axis' tilt to another [rad]
+    gyroscope_scale_error: float = 0.0  # standard deviation of each axis' relative gain
+    accelerometer_misalignment: float = 0.0  # [rad]
+    accelerometer_scale_error: float = 0.0
 
     @classmethod
     def from_block(cls, block: SensorBlock) -> "ImuParameters":
@@ -73,7 +79,10 @@ class ImuParameters:
         values = _values(block)
         return cls(_noise(values, "gyroscope_"), _noise(values, "accelerometer_"),
                    values["gyroscope_range"], values["gyroscope_resolution"],
-                   values["accelerometer_range"], values["accelerometer_resolution"])
+                   values["accelerometer_range"], values["accelerometer_resolution"],
+                   *(_not_negative(block, values, f"{sensor}_{name}")
+                     for sensor in ("gyroscope", "accelerometer")
+                     for name in ("misalignment", "scale_error")))
 
 
 @dataclass(frozen=True)
@@ -84,6 +93,8 @@ class MagnetometerParameters:
     range: float  # largest reading on either side [T]
     resolution: float  # one bit [T]
     rate: float  # [Hz]
+    hard_iron: tuple = (0.0, 0.0, 0.0)  # field of the vehicle's own magnets, body FLU [T]
+    soft_iron: tuple = _IDENTITY  # (3, 3) by rows: what its iron makes of the field, body FLU
 
     @classmethod
     def from_block(cls, block: SensorBlock) -> "MagnetometerParameters":
@@ -93,7 +104,8 @@ class MagnetometerParameters:
             SensorError: A value that makes no sense.
         """
         values = _values(block)
-        return cls(_noise(values), values["range"], values["resolution"], values["rate"])
+        return cls(_noise(values), values["range"], values["resolution"], values["rate"],
+                   values.get("hard_iron", cls.hard_iron), values.get("soft_iron", cls.soft_iron))
 
 
 @dataclass(frozen=True)
@@ -129,10 +141,17 @@ class GpsParameters:
     epv: float  # vertical accuracy that it reports [m]
     fix: int  # kind of fix that it reports: 3 three-dimensional, 6 RTK fixed
     satellites: int  # number that it reports
+    hdop: float  # horizontal dilution of precision
+    vdop: float  # vertical dilution of precision
+    dropout_rate: float  # times that it loses its fix, on average [1/s]
+    dropout_duration: float  # length of a loss, on average [s]
 
     @classmethod
     def from_block(cls, block: SensorBlock, preset: str = "") -> "GpsParameters":
         """From an SDF block of kind gps, or from a preset in the block's place.
+
+        A preset's errors belong to its dilution of precision: a block that names
+        another hdop or vdop has errors and reported accuracy larger by the ratio.
 
         Raises:
             SensorError: Unknown preset, or a value that makes no sense.
@@ -140,13 +159,67 @@ class GpsParameters:
         if preset:
             block = SensorBlock(block.kind, block.name, block.pos, block.quat, {"preset": preset})
         values = _values(block)
+        usual = _preset_of(block)
+        _not_negative(block, values, "dropout_rate")
+        for name in ("hdop", "vdop", "dropout_duration"):
+            if not values[name] > 0:
+                raise SensorError(f"{name} {values[name]:g} of '{block.name}' is not allowed: give "
+                                  "a number above 0")
         if values["latency"] < 0:
             raise SensorError(f"latency {values['latency']} of '{block.name}' is not allowed: "
                               "give seconds from 0")
-        return cls(_noise(values, "horizontal_"), _noise(values, "vertical_"),
-                   _noise(values, "horizontal_velocity_"), _noise(values, "vertical_velocity_"),
-                   values["rate"], values["latency"], values["eph"], values["epv"],
-                   int(values["fix"]), int(values["satellites"]))
+        across, up = values["hdop"] / usual["hdop"], values["vdop"] / usual["vdop"]
+        return cls(_noise(values, "horizontal_", across), _noise(values, "vertical_", up),
+                   _noise(values, "horizontal_velocity_", across),
+                   _noise(values, "vertical_velocity_", up),
+                   values["rate"], values["latency"], values["eph"] * across, values["epv"] * up,
+                   int(values["fix"]), int(values["satellites"]), values["hdop"], values["vdop"],
+                   values["dropout_rate"], values["dropout_duration"])
+
+
+@dataclass(frozen=True)
+class AirspeedParameters:
+    """Pitot tube along the block's x axis, with a differential pressure sensor."""
+
+    noise: NoiseParameters  # [Pa]
+    range: float  # largest reading on either side [Pa]
+    resolution: float  # one bit [Pa]
+    rate: float  # [Hz]
+
+    @classmethod
+    def from_block(cls, block: SensorBlock) -> "AirspeedParameters":
+        """From an SDF block of kind airspeed. Raises SensorError for a bad value."""
+        values = _values(block)
+        return cls(_noise(values), values["range"], values["resolution"], values["rate"])
+
+
+@dataclass(frozen=True)
+class RangeParameters:
+    """Range finder along the block's x axis: one beam."""
+
+    noise: NoiseParameters  # [m]
+    minimum: float  # shortest distance [m]
+    maximum: float  # longest distance [m]
+    resolution: float  # one bit [m]
+    rate: float  # [Hz]
+
+    @classmethod
+    def from_block(cls, block: SensorBlock) -> "RangeParameters":
+        """From an SDF block of kind range: our tags, sitl_gazebo's, or a <ray> of SDF.
+
+        Raises:
+            SensorError: A value that makes no sense.
+        """
+        ray = block.parameters.get("ray", {})
+        scope = ray.get("range", {}) if isinstance(ray, dict) else {}
+        tags = {**{_RAY_TAGS[tag]: value for tag, value in scope.items() if tag in _RAY_TAGS},
+                **{tag: value for tag, value in block.parameters.items() if tag != "ray"}}
+        values = _values(SensorBlock(block.kind, block.name, block.pos, block.quat, tags))
+        if not 0 <= values["minimum"] < values["maximum"]:
+            raise SensorError(f"range {values['minimum']:g} to {values['maximum']:g} m of "
+                              f"'{block.name}' is not allowed: give 0 <= minimum < maximum")
+        return cls(_noise(values), values["minimum"], values["maximum"], values["resolution"],
+                   values["rate"])
 
 
 @lru_cache
@@ -169,16 +242,23 @@ def preset(kind: str, name: str) -> dict:
     return known[name]
 
 
+def _preset_of(block: SensorBlock) -> dict:
+    name = str(block.parameters.get("preset", DEFAULT_PRESETS[block.kind])).strip()
+    return preset(block.kind, name)
+
+
 def _values(block: SensorBlock) -> dict:
     """A block's values in SI units under our names: its preset's, overridden by its tags."""
     kind, tags = block.kind, dict(block.parameters)
-    values = dict(preset(kind, str(tags.pop("preset", DEFAULT_PRESETS[kind])).strip()))
+    values = dict(_preset_of(block))
     own = {}
     for tag, value in tags.items():
         name, scale = _SITL_TAGS[kind].get(tag, (tag, 1.0))
-        if name in _names(kind):
+        if name in _LISTS and kind == "magnetometer":
+            own[name] = _numbers(block, tag, value, _LISTS[name])
+        elif name in _names(kind):
             own[name] = scale * _number(block, tag, value)
-        elif tag not in _SITL_GPS_TAGS:
+        elif tag not in _SITL_GPS_TAGS and tag != "preset":
             _refuse_near_miss(block, tag)
     if kind == "gps":
         own.update(_sitl_gps(block, tags))
@@ -192,8 +272,8 @@ def _values(block: SensorBlock) -> dict:
     return values
 
 
-def _noise(values: dict, prefix: str = "") -> NoiseParameters:
-    """The Table I values that start with a prefix; what is not given is zero."""
+def _noise(values: dict, prefix: str = "", scale: float = 1.0) -> NoiseParameters:
+    """The Table I values that start with a prefix, times a scale; what is not given is zero."""
     time = values.get(prefix + "bias_correlation_time", math.inf)
     sigma = values.get(prefix + "bias_sigma")
     walk = values.get(prefix + "random_walk", 0.0)
@@ -201,7 +281,16 @@ def _noise(values: dict, prefix: str = "") -> NoiseParameters:
         walk = sigma * math.sqrt(2.0 / time)
     stationary = walk * math.sqrt(0.5 * time) if math.isfinite(time) else 0.0
     turn_on = values.get(prefix + "turn_on_bias_sigma", stationary)
-    return NoiseParameters(values.get(prefix + "noise_density", 0.0), walk, time, turn_on)
+    return NoiseParameters(scale * values.get(prefix + "noise_density", 0.0), scale * walk, time,
+                           scale * turn_on)
+
+
+def _not_negative(block, values, name) -> float:
+    value = values.get(name, 0.0)
+    if value < 0:
+        raise SensorError(f"{name} {value:g} of {block.kind} '{block.name}' is not allowed: give a "
+                          "number from 0")
+    return value
 
 
 def _sitl_gps(block, tags) -> dict:
@@ -250,7 +339,12 @@ _SITL_TAGS = {  # sitl_gazebo's tag: our name, our unit per theirs
                      "biasCorrelationTime": ("bias_correlation_time", 1.0)},
     "barometer": {"pubRate": ("rate", 1.0), "baroDriftPaPerSec": ("drift", 1.0)},
     "gps": {"pubRate": ("rate", 1.0), "updateRate": ("rate", 1.0)},
+    "airspeed": {"pubRate": ("rate", 1.0)},
+    "range": {"update_rate": ("rate", 1.0), "pubRate": ("rate", 1.0),
+              "min_distance": ("minimum", 1.0), "max_distance": ("maximum", 1.0)},
 }
+
+_RAY_TAGS = {"min": "minimum", "max": "maximum", "resolution": "resolution"}
 
 _TABLE_I = ("noise_density", "random_walk", "bias_correlation_time", "turn_on_bias_sigma",
             "bias_sigma")
@@ -260,6 +354,9 @@ _TABLE_I = ("noise_density", "random_walk", "bias_correlation_time", "turn_on_bi
 def _names(kind: str) -> frozenset:
     """Every name that a block of this kind may set."""
     names = {name for values in presets()[kind].values() for name in values}
+    if kind == "imu":
+        names |= {f"{sensor}_{error}" for sensor in ("gyroscope", "accelerometer")
+                  for error in ("misalignment", "scale_error")}
     prefixes = {"imu": ("gyroscope_", "accelerometer_"),
                 "gps": ("horizontal_", "vertical_", "horizontal_velocity_",
                         "vertical_velocity_")}.get(kind, ("",))
@@ -276,9 +373,18 @@ def _number(block, tag, value) -> float:
     return number
 
 
+def _numbers(block, tag, value, count) -> tuple[float, ...]:
+    words = str(value).split()
+    if len(words) != count:
+        raise SensorError(f"<{tag}> of {block.kind} '{block.name}' is '{value}': give {count} "
+                          "numbers")
+    return tuple(_number(block, tag, word) for word in words)
+
+
 def _refuse_near_miss(block, tag):
     """A misspelt value must not pass as one of SDF's many tags that say nothing about noise."""
     known = [*_names(block.kind), *_SITL_TAGS[block.kind],
+             *(_LISTS if block.kind == "magnetometer" else ()),
              *(_SITL_GPS_TAGS if block.kind == "gps" else ())]
     near = difflib.get_close_matches(tag, known, n=1, cutoff=0.85)
     if near:

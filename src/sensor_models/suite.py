@@ -12,20 +12,21 @@ from xtdrone_dynamics.geodesy import to_geodetic
 from xtdrone_dynamics.quaternion import rotate, rotate_inverse
 
 from .errors import SensorError
-from .parameters import (BarometerParameters, GpsParameters, ImuParameters,
-                         MagnetometerParameters)
-from .streams import new_stream, next_normals
+from .parameters import (AirspeedParameters, BarometerParameters, GpsParameters, ImuParameters,
+                         MagnetometerParameters, RangeParameters)
+from .streams import new_stream, next_normals, next_uniform
 
 STEP_US = 4_000  # of engine and sensors [us]
-_RATE_TOLERANCE = 0.01  # a rate may be this far from a whole number of steps: 83 Hz means 12 ms
+_RATE_TOLERANCE = 0.01  # a period counts as a whole number of steps if it is this near to one
 
 # Sensors by number: the row of their stream and of their period.
-_IMU, _MAG, _BARO, _GPS = range(4)
-_SENSORS = 4
+_IMU, _MAG, _BARO, _GPS, _AIRSPEED, _RANGE = range(6)
+_SENSORS = 6
+_MOUNTING = 100  # number of the stream of what is fixed when a vehicle is built
 
 # Channels: each has a bias and a white noise of its own.
-_GYRO, _ACCEL, _FIELD, _PRESSURE, _PLACE, _SPEED = 0, 3, 6, 9, 10, 13
-_CHANNELS = 16
+_GYRO, _ACCEL, _FIELD, _PRESSURE, _PLACE, _SPEED, _PITOT, _DISTANCE = 0, 3, 6, 9, 10, 13, 16, 17
+_CHANNELS = 18
 
 _PENDING = 8  # fixes that may be on their way
 
@@ -37,27 +38,38 @@ _CHANNEL = np.dtype([
     ("low", "f8"), ("high", "f8"),  # range
 ])
 
-_FIX = np.dtype([("t_us", "i8"), ("lat", "f8"), ("lon", "f8"), ("alt", "f8"), ("vel", "f8", (3,))])
+_FIX = np.dtype([("t_us", "i8"), ("good", "?"), ("lat", "f8"), ("lon", "f8"), ("alt", "f8"), ("vel", "f8", (3,))])
 
 _VEHICLE = np.dtype([
     ("period", "i8", (_SENSORS,)),  # [steps], 0 where the vehicle lacks the sensor
     ("latency", "i8"),  # of the GPS [steps]
     ("drift", "f8"),  # of the barometer [Pa per step]
     ("imu_pos", "f8", (3,)), ("gps_pos", "f8", (3,)),  # from the centre of gravity, body [m]
+    ("pitot_pos", "f8", (3,)), ("pitot_axis", "f8", (3,)),
+    ("beam_pos", "f8", (3,)), ("beam_axis", "f8", (3,)), ("shortest", "f8"), ("longest", "f8"),
+    ("gyro_matrix", "f8", (3, 3)), ("accel_matrix", "f8", (3, 3)),  # misalignment and gain
+    ("soft_iron", "f8", (3, 3)), ("hard_iron", "f8", (3,)),  # [T]
+    ("gps_fix", "i1"), ("gps_sats", "i1"),
+    ("loss", "f8"), ("loss_duration", "f8"),  # probability per fix, mean length [fixes]
+    ("lost", "i8"),  # fixes until the receiver has one again
     ("last_ang_vel", "f8", (3,)),  # a step ago [rad/s]
     ("started", "?"),  # last_ang_vel is known
 ])
 
 
 class SensorSuite:
-    """IMU, magnetometer, barometer and GPS of every vehicle, as SensorBatch says them.
+    """IMU, magnetometer, barometer, GPS, pitot and range finder of every vehicle.
+
+    Readings are those of SensorBatch. A sensor whose period is no whole number
+    of steps has its readings at the next step, as PX4's plugins in lockstep:
+    100 Hz becomes 83.3 Hz.
 
     Errors are XTDrone (11)(12) on each axis. What a vehicle's sensors say depends
     on the seed and on how many vehicles came before it, not on the fleet's size.
     """
 
     def __init__(self, fleet_blocks, origin, magnetic_field_enu, seed: int, gps_preset: str = "",
-                 gravity: float = GRAVITY):
+                 gravity: float = GRAVITY, cast=None):
         """Builds the sensors of a fleet.
 
         Args:
@@ -67,6 +79,9 @@ class SensorSuite:
             seed: The scenario's.
             gps_preset: A preset in place of every vehicle's GPS parameters, or "".
             gravity: The engine's [m/s^2].
+            cast: What range finders measure with: cast(vehicle, point (3,), direction (3,))
+                gives the distance [m] from a point of the world to the first surface that is
+                not the vehicle's own, or inf. None: the plane z = 0.
 
         Raises:
             SensorError: Parameters, a preset or a rate that make no sense.
@@ -76,12 +91,14 @@ class SensorSuite:
         self._seed = seed
         self._gps_preset = gps_preset
         self._gravity = float(gravity)
+        self._cast = _to_ground if cast is None else cast
         self._serial = 0  # vehicles ever made; names their streams
         self._fleet = np.zeros(0, dtype=_VEHICLE)
         self._channels = np.zeros((0, _CHANNELS), dtype=_CHANNEL)
         self._streams = np.zeros((0, _SENSORS, 4), dtype=np.uint64)
         self._fixes = np.zeros((0, _PENDING), dtype=_FIX)
         self._batch = SensorBatch.empty(0)
+        self._resize()
         for blocks in fleet_blocks:
             self.add(blocks)
 
@@ -105,6 +122,7 @@ class SensorSuite:
         channels = np.zeros((1, _CHANNELS), dtype=_CHANNEL)
         channels["low"], channels["high"] = -math.inf, math.inf
         self._fill(vehicle[0], channels[0], blocks)
+        self._mount(vehicle[0], blocks)
         streams = np.array([[new_stream(self._seed, self._serial, s) for s in range(_SENSORS)]])
         fixes = np.zeros((1, _PENDING), dtype=_FIX)
         fixes["t_us"] = -1
@@ -123,13 +141,15 @@ class SensorSuite:
         self._streams = np.delete(self._streams, i, axis=0)
         self._fixes = np.delete(self._fixes, i, axis=0)
         _each_array(self._batch, lambda array: np.delete(array, i, axis=0))
+        self._resize()
 
-    def step(self, state: FleetState, t_us: int) -> SensorBatch:
+    def step(self, state: FleetState, t_us: int, wind=None) -> SensorBatch:
         """What the sensors say of a state.
 
         Args:
             state: The true state at t_us.
             t_us: Simulated time, a multiple of 4 ms [us].
+            wind: (N, 3) velocity of the air at each vehicle, world [m/s]; None for still air.
 
         Returns:
             The readings. The suite owns them and overwrites them at the next step.
@@ -142,19 +162,45 @@ class SensorSuite:
             raise SensorError(f"t_us = {t_us} is not allowed: sensors step every {STEP_US} us")
         b = self._batch
         b.t_us = t_us
+        if wind is None:
+            wind = self._still
+        self._look(state, step)
         _step(step, self._fleet, self._channels, self._streams, self._fixes, self._origin,
               self._field, self._gravity, state.pos, state.quat, state.vel, state.ang_vel,
               state.acc, b.gyro, b.accel, b.mag, b.mag_new, b.baro_pressure, b.baro_temperature,
-              b.baro_new, b.gps_t_us, b.gps_lat, b.gps_lon, b.gps_alt, b.gps_vel, b.gps_new)
+              b.baro_new, b.gps_t_us, b.gps_lat, b.gps_lon, b.gps_alt, b.gps_vel, b.gps_fix,
+              b.gps_sats, b.gps_new, wind, b.airspeed_pressure, b.airspeed_new, self._distance,
+              b.range_distance, b.range_new)
         return b
+
+    def _look(self, state, step):
+        """True distances of the range finders that are due."""
+        for i in self._with_range:
+            vehicle = self._fleet[i]
+            if step % vehicle["period"][_RANGE] == 0:
+                point = state.pos[i] + rotate(*state.quat[i], *vehicle["beam_pos"])
+                self._distance[i] = self._cast(
+                    i, point, np.array(rotate(*state.quat[i], *vehicle["beam_axis"])))
+
+    def _mount(self, vehicle, blocks):
+        """How the IMU's axes lie and what their gains are, drawn once."""
+        p = ImuParameters.from_block(next(block for block in blocks if block.kind == "imu"))
+        rng = np.random.default_rng(np.random.SeedSequence(self._seed,
+                                                           spawn_key=(self._serial, _MOUNTING)))
+        for name, tilt, gain in (
+                ("gyro_matrix", p.gyroscope_misalignment, p.gyroscope_scale_error),
+                ("accel_matrix", p.accelerometer_misalignment, p.accelerometer_scale_error)):
+            draw = rng.standard_normal((3, 3))
+            vehicle[name] = np.eye(3) + np.where(np.eye(3, dtype=bool), gain, tilt) * draw
 
     def _fill(self, vehicle, channels, blocks):
         """Puts the parameters of a vehicle's blocks into its rows."""
         found = {}
         for block in blocks:
-            if block.kind in found:
-                raise SensorError(f"'{block.name}' is a second {block.kind}: give a vehicle one")
             if block.kind in _FILL:
+                if block.kind in found:
+                    raise SensorError(f"'{block.name}' is a second {block.kind}: give a vehicle "
+                                      "one")
                 found[block.kind] = block
         if "imu" not in found:
             raise SensorError("a vehicle without an imu cannot be flown: give its SDF one")
@@ -171,9 +217,24 @@ class SensorSuite:
             gps = next(block for block in blocks if block.kind == "gps")
             p = GpsParameters.from_block(gps, self._gps_preset)
             fresh.gps_eph[0], fresh.gps_epv[0] = p.eph, p.epv
+            fresh.gps_hdop[0], fresh.gps_vdop[0] = p.hdop, p.vdop
             fresh.gps_fix[0], fresh.gps_sats[0] = p.fix, p.satellites
         rows = iter([getattr(fresh, name) for name in _array_names(fresh)])
         _each_array(self._batch, lambda array: np.concatenate([array, next(rows)]))
+        self._resize()
+
+    def _resize(self):
+        """What follows from the number of vehicles."""
+        self._still = np.zeros((self.n, 3))
+        self._distance = np.zeros(self.n)
+        self._with_range = np.flatnonzero(self._fleet["period"][:, _RANGE]).tolist()
+
+
+def _to_ground(vehicle, point, direction) -> float:
+    """Distance along a beam to the plane z = 0 [m]."""
+    if direction[2] == 0.0 or point[2] * direction[2] > 0.0:
+        return math.inf
+    return -point[2] / direction[2]
 
 
 def _array_names(batch):
@@ -185,20 +246,32 @@ def _each_array(batch, change):
         setattr(batch, name, change(getattr(batch, name)))
 
 
-def _period(block, rate: float) -> int:
-    """Steps between two readings.
+def whole_steps(kind: str, name: str, rate: float) -> int:
+    """Steps between two readings of a sensor whose rate must be a whole number of them.
 
     Raises:
-        SensorError: Not a whole number of them.
+        SensorError: It is not.
     """
     steps = 1e6 / (rate * STEP_US) if rate > 0 else 0.0
     whole = round(steps)
     if whole < 1 or abs(steps - whole) > _RATE_TOLERANCE * whole:
         near = sorted({1e6 / STEP_US / max(1, math.floor(steps) + k) for k in (0, 1)})
-        raise SensorError(f"rate {rate:g} Hz of {block.kind} '{block.name}' is not a whole number "
-                          f"of {STEP_US} us steps: give "
-                          + " or ".join(f"{hertz:.5g}" for hertz in near) + " Hz")
+        raise SensorError(f"rate {rate:g} Hz of {kind} '{name}' is not a whole number of {STEP_US} "
+                          "us steps: give " + " or ".join(f"{hertz:.5g}" for hertz in near) + " Hz")
     return whole
+
+
+def _period(block, rate: float) -> int:
+    """Steps between two readings, the next whole number of them.
+
+    Raises:
+        SensorError: No positive rate.
+    """
+    if not rate > 0:
+        raise SensorError(f"rate {rate:g} Hz of {block.kind} '{block.name}' is not allowed: give a "
+                          "number above 0")
+    steps = 1e6 / (rate * STEP_US)
+    return max(1, math.ceil(steps - _RATE_TOLERANCE * round(steps)))
 
 
 def _set(channels, first, count, noise, steps, resolution=0.0, low=-math.inf, high=math.inf):
@@ -222,6 +295,8 @@ def _fill_imu(vehicle, channels, block):
 def _fill_magnetometer(vehicle, channels, block):
     p = MagnetometerParameters.from_block(block)
     steps = vehicle["period"][_MAG] = _period(block, p.rate)
+    vehicle["hard_iron"] = p.hard_iron
+    vehicle["soft_iron"] = np.reshape(p.soft_iron, (3, 3))
     _set(channels, _FIELD, 3, p.noise, steps, p.resolution, -p.range, p.range)
 
 
@@ -240,20 +315,41 @@ def _fill_gps(vehicle, channels, block, preset):
         raise SensorError(f"latency {p.latency:g} s of '{block.name}' is too long: give less than "
                           f"{_PENDING - 1} of its periods")
     vehicle["gps_pos"] = block.pos
+    vehicle["gps_fix"], vehicle["gps_sats"] = p.fix, p.satellites
+    vehicle["loss"] = -math.expm1(-p.dropout_rate * steps * STEP_US * 1e-6)
+    vehicle["loss_duration"] = p.dropout_duration * 1e6 / (steps * STEP_US)
     _set(channels, _PLACE, 2, p.horizontal, steps)
     _set(channels, _PLACE + 2, 1, p.vertical, steps)
     _set(channels, _SPEED, 2, p.horizontal_velocity, steps)
     _set(channels, _SPEED + 2, 1, p.vertical_velocity, steps)
 
 
+def _fill_airspeed(vehicle, channels, block):
+    p = AirspeedParameters.from_block(block)
+    steps = vehicle["period"][_AIRSPEED] = _period(block, p.rate)
+    vehicle["pitot_pos"] = block.pos
+    vehicle["pitot_axis"] = rotate(*block.quat, 1.0, 0.0, 0.0)
+    _set(channels, _PITOT, 1, p.noise, steps, p.resolution, -p.range, p.range)
+
+
+def _fill_range(vehicle, channels, block):
+    p = RangeParameters.from_block(block)
+    steps = vehicle["period"][_RANGE] = _period(block, p.rate)
+    vehicle["beam_pos"] = block.pos
+    vehicle["beam_axis"] = rotate(*block.quat, 1.0, 0.0, 0.0)
+    vehicle["shortest"], vehicle["longest"] = p.minimum, p.maximum
+    _set(channels, _DISTANCE, 1, p.noise, steps, p.resolution)
+
+
 _FILL = {"imu": _fill_imu, "magnetometer": _fill_magnetometer, "barometer": _fill_barometer,
-         "gps": _fill_gps}
+         "gps": _fill_gps, "airspeed": _fill_airspeed, "range": _fill_range}
 
 
 @njit
 def _sensor_of(channel):
     return _IMU if channel < _FIELD else _MAG if channel < _PRESSURE \
-        else _BARO if channel < _PLACE else _GPS
+        else _BARO if channel < _PLACE else _GPS if channel < _PITOT \
+        else _AIRSPEED if channel < _DISTANCE else _RANGE
 
 
 @njit
@@ -315,6 +411,11 @@ def _take_fix(vehicle, channels, stream, fix, t_us, origin, pos, quat, vel, ang_
     east = _reading(channels[_PLACE], stream, pos[0] + px)
     north = _reading(channels[_PLACE + 1], stream, pos[1] + py)
     up = _reading(channels[_PLACE + 2], stream, pos[2] + pz)
+    if vehicle.lost > 0:
+        vehicle.lost -= 1
+    elif vehicle.loss > 0.0 and next_uniform(stream) < vehicle.loss:
+        vehicle.lost = math.ceil(-vehicle.loss_duration * math.log(1.0 - next_uniform(stream)))
+    fix.good = vehicle.lost == 0
     fix.t_us = t_us
     fix.lat, fix.lon = to_geodetic(east, north, origin[0], origin[1])
     fix.alt = origin[2] + up
@@ -324,25 +425,44 @@ def _take_fix(vehicle, channels, stream, fix, t_us, origin, pos, quat, vel, ang_
 
 
 @njit
+def _ram_pressure(vehicle, height, quat, vel, ang_vel, wind):
+    """Dynamic pressure of the air that streams into the pitot; none comes in from behind [Pa]."""
+    _, _, _, vx, vy, vz = _lever(quat, ang_vel, vehicle.pitot_pos)
+    ux, uy, uz = rotate_inverse(quat[0], quat[1], quat[2], quat[3], vel[0] + vx - wind[0],
+                                vel[1] + vy - wind[1], vel[2] + vz - wind[2])
+    axis = vehicle.pitot_axis
+    speed = max(0.0, ux * axis[0] + uy * axis[1] + uz * axis[2])
+    return 0.5 * atmosphere.density(height) * speed * speed
+
+
+@njit
 def _step(step, fleet, channels, streams, fixes, origin, field, gravity, pos, quat, vel, ang_vel,
           acc, gyro, accel, mag, mag_new, baro_pressure, baro_temperature, baro_new, gps_t_us,
-          gps_lat, gps_lon, gps_alt, gps_vel, gps_new):
+          gps_lat, gps_lon, gps_alt, gps_vel, gps_fix, gps_sats, gps_new, wind, airspeed_pressure,
+          airspeed_new, distance, range_distance, range_new):
     """One step of the whole fleet."""
     for i in range(fleet.shape[0]):
         vehicle, channel, q = fleet[i], channels[i], quat[i]
         stream = streams[i, _IMU]
         force = _specific_force(vehicle, q, ang_vel[i], acc[i], gravity)
+        m = vehicle.gyro_matrix
         for k in range(3):
-            gyro[i, k] = _reading(channel[_GYRO + k], stream, ang_vel[i, k])
+            value = m[k, 0] * ang_vel[i, 0] + m[k, 1] * ang_vel[i, 1] + m[k, 2] * ang_vel[i, 2]
+            gyro[i, k] = _reading(channel[_GYRO + k], stream, value)
+        m = vehicle.accel_matrix
         for k in range(3):
-            accel[i, k] = _reading(channel[_ACCEL + k], stream, force[k])
+            value = m[k, 0] * force[0] + m[k, 1] * force[1] + m[k, 2] * force[2]
+            accel[i, k] = _reading(channel[_ACCEL + k], stream, value)
 
         period = vehicle.period[_MAG]
         mag_new[i] = period > 0 and step % period == 0
         if mag_new[i]:
             body = rotate_inverse(q[0], q[1], q[2], q[3], field[0], field[1], field[2])
+            m = vehicle.soft_iron
             for k in range(3):
-                mag[i, k] = _reading(channel[_FIELD + k], streams[i, _MAG], body[k])
+                value = (m[k, 0] * body[0] + m[k, 1] * body[1] + m[k, 2] * body[2]
+                         + vehicle.hard_iron[k])
+                mag[i, k] = _reading(channel[_FIELD + k], streams[i, _MAG], value)
 
         period = vehicle.period[_BARO]
         baro_new[i] = period > 0 and step % period == 0
@@ -362,8 +482,27 @@ def _step(step, fleet, channels, streams, fixes, origin, field, gravity, pos, qu
             if taken >= 0 and taken % period == 0:
                 fix = fixes[i, taken // period % _PENDING]
                 if fix.t_us == taken * STEP_US:
-                    gps_new[i] = True
+                    gps_new[i] = fix.good
+                    gps_fix[i] = vehicle.gps_fix if fix.good else 0
+                    gps_sats[i] = vehicle.gps_sats if fix.good else 0
+                if gps_new[i]:
                     gps_t_us[i] = fix.t_us
                     gps_lat[i], gps_lon[i], gps_alt[i] = fix.lat, fix.lon, fix.alt
                     for k in range(3):
                         gps_vel[i, k] = fix.vel[k]
+
+        period = vehicle.period[_AIRSPEED]
+        airspeed_new[i] = period > 0 and step % period == 0
+        if airspeed_new[i]:
+            airspeed_pressure[i] = _reading(channel[_PITOT], streams[i, _AIRSPEED], _ram_pressure(
+                vehicle, origin[2] + pos[i, 2], q, vel[i], ang_vel[i], wind[i]))
+
+        period = vehicle.period[_RANGE]
+        range_new[i] = period > 0 and step % period == 0
+        if range_new[i]:
+            reading = _reading(channel[_DISTANCE], streams[i, _RANGE], distance[i])
+            if distance[i] > vehicle.longest:
+                reading = math.inf
+            elif distance[i] < vehicle.shortest:
+                reading = -math.inf
+            range_distance[i] = reading

@@ -61,6 +61,12 @@ class SensorBatch:
     gps_fix: np.ndarray  # (N,) int8, 0 none, 3 three-dimensional, 6 RTK fixed
     gps_sats: np.ndarray  # (N,) int8, satellites used
     gps_new: np.ndarray  # (N,) bool
+    gps_hdop: np.ndarray  # (N,) horizontal dilution of precision
+    gps_vdop: np.ndarray  # (N,) vertical dilution of precision
+    airspeed_pressure: np.ndarray  # (N,) pitot's differential pressure [Pa]
+    airspeed_new: np.ndarray  # (N,) bool
+    range_distance: np.ndarray  # (N,) [m]; inf beyond the longest, -inf below the shortest
+    range_new: np.ndarray  # (N,) bool
 
     @classmethod
     def empty(cls, n: int) -> "SensorBatch":
@@ -76,7 +82,8 @@ class SensorBatch:
 
         return cls(0, v3(), v3(), v3(), flag(), v1(), v1(), flag(),
                    np.zeros(n, dtype=np.int64), v1(), v1(), v1(), v3(), v1(), v1(),
-                   np.zeros(n, dtype=np.int8), np.zeros(n, dtype=np.int8), flag())
+                   np.zeros(n, dtype=np.int8), np.zeros(n, dtype=np.int8), flag(), v1(), v1(),
+                   v1(), flag(), v1(), flag())
 
 
 @dataclass(slots=True)
