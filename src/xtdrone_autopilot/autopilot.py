@@ -22,6 +22,7 @@ from .rate_control import RateControl
 
 TEXT_CHUNK = 50  # characters of one STATUSTEXT
 PARAMETERS_PER_TICK = 10  # of a list that a ground station asked for
+VISION_MAX_AGE_US = 240_000  # of a pose; the estimator looks back no further [us]
 READY_PERIOD_US = 100_000  # of looking at the arming checks [us]
 MAV_TYPE_OF_ROTORS = {3: mavlink.MAV_TYPE_TRICOPTER, 4: mavlink.MAV_TYPE_QUADROTOR,
                       6: mavlink.MAV_TYPE_HEXAROTOR, 8: mavlink.MAV_TYPE_OCTOROTOR}
@@ -130,6 +131,20 @@ class EmbeddedAutopilot:
         """Closes the MAVLink links."""
         if self._links is not None:
             self._links.close()
+
+    def take_vision(self, i: int, t_us: int, pos, quat) -> None:
+        """A pose that something outside measured, with the simulated time at which it was true.
+
+        Args:
+            i: The vehicle.
+            t_us: Simulated time [us]; outside the last quarter of a second (another clock)
+                it counts as now.
+            pos: (3,) centre of gravity, world [m].
+            quat: (4,) xyzw, body to world.
+        """
+        if not 0 <= self.t_us - t_us <= VISION_MAX_AGE_US:
+            t_us = self.t_us
+        self.estimator.fuse_vision(i, t_us, pos, quat)
 
     # For the MAVLink side -------------------------------------------------------------------
 

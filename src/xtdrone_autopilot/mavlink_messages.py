@@ -11,6 +11,7 @@ import numpy as np
 from xtdrone_core.frames import enu_ned, flu_frd, quat_enu_ned, yaw_enu_ned
 from xtdrone_core.modes import Mode, from_custom_mode
 from xtdrone_dynamics.geodesy import to_local_array
+from xtdrone_dynamics.quaternion import from_euler
 
 from . import parameters
 from .commander import ACCEPTED, DENIED, REJECTED, Answer
@@ -36,6 +37,7 @@ class Messages:
             "SET_POSITION_TARGET_GLOBAL_INT": self._global_target,
             "SET_ATTITUDE_TARGET": self._attitude_target,
             "MANUAL_CONTROL": self._manual_control,
+            "VISION_POSITION_ESTIMATE": self._vision, "ODOMETRY": self._odometry,
             "PARAM_REQUEST_LIST": self._param_list, "PARAM_REQUEST_READ": self._param_read,
             "PARAM_SET": self._param_set,
             "MISSION_REQUEST_LIST": self._mission_list, "MISSION_COUNT": self._mission_count,
@@ -286,6 +288,20 @@ class Messages:
         v["stick_forward"], v["stick_right"], v["stick_clockwise"] = (s / 1000 for s in sticks)
         v["stick_up"] = (m.z / 1000 - _HOVER) / _HOVER
         v["stick_t"] = self._a.t_us
+
+    def _vision(self, link, m):
+        quat = from_euler(m.roll, m.pitch, m.yaw)
+        self._take_vision(link, m.usec, (m.x, m.y, m.z), quat)
+
+    def _odometry(self, link, m):
+        if m.frame_id == mavlink.MAV_FRAME_LOCAL_NED:
+            self._take_vision(link, m.time_usec, (m.x, m.y, m.z),
+                              (m.q[1], m.q[2], m.q[3], m.q[0]))
+
+    def _take_vision(self, link, t_us, pos, quat):
+        pose = np.array([*pos, *quat])
+        if np.isfinite(pose).all() and abs(np.linalg.norm(pose[3:]) - 1.0) < 0.1:
+            self._a.take_vision(link.vehicle, t_us, enu_ned(pose[:3]), quat_enu_ned(pose[3:]))
 
     # Parameters -----------------------------------------------------------------------------
 

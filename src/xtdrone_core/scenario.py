@@ -45,6 +45,7 @@ class Scenario:
     speed: float = 1.0  # simulated seconds per wall second; 0 = as fast as possible
     seed: int = 1
     gps: str = ""  # preset for every vehicle's GPS; empty = as the vehicle's SDF says
+    wind: str = ""  # instead of the world's wind, for example "5,0,0" or "mean=5,0,0 dryden=5"
     pose_source: str = "sensors"
     origin: str = "shared"
     name: str = "run"

@@ -29,6 +29,8 @@ def add(parser) -> None:
     option("speed", "simulated seconds per second; 0 = as fast as possible", type=float)
     option("seed", "of every random number (1)", type=int)
     option("gps", "preset for every receiver, for example rtk or m8n (as the SDF says)")
+    option("wind", "instead of the world's: 'E,N,U' [m/s], or words mean=, gust=, dryden=, field=",
+           metavar="TEXT")
     option("pose_source", "sensors, or truth as external vision", lambda: POSE_SOURCES)
     option("origin", "one origin for all local positions, or each its own", lambda: ORIGINS)
     option("gui", "open the engine's viewer", nargs="?", const=True, type=_truth,

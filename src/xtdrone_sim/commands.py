@@ -3,7 +3,8 @@
 import signal
 import sys
 
-from xtdrone_core import ScenarioError, XtdroneError, ports, registry, run_folder, scenario_options
+from xtdrone_core import (ScenarioError, XtdroneError, ports, registry, resources, run_folder,
+                          scenario_options)
 
 SIM_EXAMPLES = """examples:
   xtdrone sim                                  one iris; QGroundControl finds it on UDP 14550
@@ -15,6 +16,10 @@ FLY_EXAMPLES = """examples:
   xtdrone fly formation --n 9                  leader and eight followers
   xtdrone fly formation --n 9 --set names=[cube]
   xtdrone fly my_module:MyAgent --n 3          an Agent of your own
+"""
+VEHICLE_EXAMPLES = """examples:
+  xtdrone vehicle list
+  xtdrone vehicle show typhoon_h480
 """
 CONTROL_EXAMPLES = """examples:
   xtdrone control status
@@ -69,6 +74,47 @@ def register_warmup(subparsers) -> None:
     parser = subparsers.add_parser("warmup", help="compile the kernels once, so that starts are "
                                                   "quick")
     parser.set_defaults(run=_warmup)
+
+
+def register_vehicle(subparsers) -> None:
+    """`xtdrone vehicle`: what a vehicle's file amounts to."""
+    parser = subparsers.add_parser("vehicle", help="list vehicles, show their derived figures",
+                                   epilog=VEHICLE_EXAMPLES)
+    actions = parser.add_subparsers(metavar="ACTION", required=True)
+    actions.add_parser("list", help="names in models/").set_defaults(run=_list_vehicles)
+    show = actions.add_parser("show", help="hover throttle, thrust to weight, mixer, rotor layout")
+    name = show.add_argument("vehicle", help="a name from models/, or an SDF file")
+    name.completer = lambda **_: resources.vehicle_names()
+    show.add_argument("--png", metavar="FILE", help="draw the rotor layout (NAME_rotors.png)")
+    show.add_argument("--json", action="store_true", help="print figures as JSON, draw nothing")
+    show.set_defaults(run=_show_vehicle)
+
+
+def _list_vehicles(args):
+    print("\n".join(resources.vehicle_names()))
+
+
+def _show_vehicle(args):
+    import json
+
+    from .figures import draw_layout, vehicle_figures
+    from .sdf import load_vehicle
+
+    model = load_vehicle(args.vehicle)
+    figures = vehicle_figures(model)
+    if args.json:
+        print(json.dumps(figures, indent=2))
+        return
+    for key, value in figures.items():
+        print(f"{key}:")
+        rows = value if isinstance(value, list) and value and isinstance(value[0], list) else [value]
+        for row in rows:
+            numbers = row if isinstance(row, (list, tuple)) else [row]
+            print("   " + "".join(f"{x:12.5g}" if isinstance(x, (int, float)) else f" {x}"
+                                  for x in numbers))
+    path = args.png or f"{model.type}_rotors.png"
+    draw_layout(model, path)
+    print(f"rotor layout: {path}")
 
 
 def _sim(args):

@@ -17,10 +17,12 @@ from xtdrone_core.truth_log import TruthWriter
 
 from .rotors import RotorStage
 from .sdf import load_vehicle, load_world
+from .wind import Wind, WindParameters
 
 STEP_US = 4000  # PX4's lockstep period [us]
 AWAIT_BRIDGE_S = 30.0  # wall time that its start waits for a bridge that was announced [s]
 BARRIER_S = 1.0  # wall time that an unpaced simulation waits for the bridge [s]
+TRUTH_POSE_US = 40_000  # period of true poses to the autopilot, where pose_source is truth [us]
 MAX_LAG_S = 0.1  # behind real time by more than this, the pacer gives the rest up [s]
 PAUSE_POLL_S = 0.05
 
@@ -101,7 +103,8 @@ class Simulation:
             if folder is not None:
                 self._console = open(folder / "console" / "autopilot.log", "a")
                 self._truth = TruthWriter(folder / "truth.bin", scenario.n)
-            self.rotors = RotorStage(self.fleet)
+            self.rotors = RotorStage(self.fleet, self.world.altitude)
+            self._wind = self._make_wind()
             self.sensor_suite = SensorSuite([model.sensors for model in models], origin, field,
                                             scenario.seed, scenario.gps, self.world.gravity)
             self.autopilot = autopilot.for_scenario(scenario, self.fleet, origin, field, folder,
@@ -133,12 +136,18 @@ class Simulation:
         if self.agent is not None and self.t_us % TICK_US == 0:
             wishes = self.agent.step(self.t_us, self.autopilot.estimates())
             self.autopilot.apply(wishes)
+        if self._wind is not None:
+            self._wind.step(self.t_us, STEP_US, self._state.pos, self._state.vel, self.rotors.wind)
         self.rotors.step(commands, self._state, STEP_US, self._wrench)
         self._state = self.engine.step(self._wrench, STEP_US)
         self.t_us += STEP_US
         self._sensors = self.sensor_suite.step(self._state, self.t_us)
         if self.t_us % TICK_US == 0:
             self._record()
+        if self.scenario.pose_source == "truth" and self.t_us % TRUTH_POSE_US == 0:
+            state = self._state
+            for i in range(self.scenario.n):
+                self.autopilot.take_vision(i, self.t_us, state.pos[i], state.quat[i])
 
     def await_bridge(self) -> None:
         """Waits until a bridge is on the control socket, so that no flight is over before."""
@@ -205,6 +214,16 @@ class Simulation:
             if part is not None:
                 part.close()
         self._truth = None
+
+    def _make_wind(self):
+        """The world's wind, or the scenario's in its place; None in still air."""
+        if self.scenario.wind:
+            parameters = WindParameters.parse(self.scenario.wind)
+        else:
+            parameters = WindParameters.of_world(self.world.wind, self.world.sdf.parent)
+        if parameters.still:
+            return None
+        return Wind(parameters, self.scenario.n, self.scenario.seed)
 
     def _record(self):
         if self._truth is not None:

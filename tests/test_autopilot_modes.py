@@ -1,0 +1,316 @@
+"""Each mode and each kind of set-point, flown in the lockstep and checked against the truth."""
+
+import math
+
+import numpy as np
+import pytest
+
+from xtdrone_autopilot.mavlink_dialect import mavlink
+from xtdrone_autopilot.mavlink_messages import Messages
+from xtdrone_core import Mode, Scenario
+from xtdrone_core.scenario import fleet
+from xtdrone_sim.simulation import Simulation
+
+HEIGHT = 5.0
+
+
+class Link:
+    """A link without a socket; what is sent on it is dropped."""
+
+    vehicle = 0
+
+
+class NoLinks:
+    """Stands where Links stands, keeps what was answered."""
+
+    def __init__(self):
+        self.replies = []
+
+    def reply(self, link, message):
+        self.replies.append(message)
+
+
+class Flight:
+    """One iris in the air, spoken to by MAVLink messages."""
+
+    def __init__(self, **scenario):
+        self.said = []
+        self.simulation = Simulation(Scenario(fleet("iris", 1), speed=0.0, gps="rtk", **scenario),
+                                     links=False)
+        self.autopilot = self.simulation.autopilot
+        self.autopilot._on_text = lambda i, severity, text: self.said.append(text)
+        self.links = NoLinks()
+        self.messages = Messages(self.autopilot, self.links)
+
+    def take_off(self):
+        self.wait(lambda: self.autopilot.pilots["ready"][0], 5)
+        self.autopilot.parameters.set(0, "MIS_TAKEOFF_ALT", HEIGHT)
+        self.autopilot.commander.take_off(0, math.nan, self.simulation.t_us)
+        assert self.autopilot.commander.arm(0, self.simulation.t_us).accepted
+        self.wait(lambda: self.mode == Mode.LOITER, 15)
+        self.run(3)
+        return self
+
+    @property
+    def mode(self):
+        return Mode(self.autopilot.pilots["mode"][0])
+
+    @property
+    def pos(self):
+        """True position [m]."""
+        return self.simulation.state.pos[0].copy()
+
+    @property
+    def vel(self):
+        """True velocity [m/s]."""
+        return self.simulation.state.vel[0].copy()
+
+    def run(self, seconds, each=None, rate=50):
+        """Simulated seconds; `each` is called at the rate [Hz]."""
+        for k in range(round(seconds * 250)):
+            if each is not None and k % (250 // rate) == 0:
+                each()
+            self.simulation.step()
+
+    def wait(self, condition, seconds):
+        for _ in range(round(seconds * 250)):
+            self.simulation.step()
+            if condition():
+                return
+        raise AssertionError(f"not within {seconds} s; said: {self.said}")
+
+    def send(self, message):
+        self.messages.handle(Link, message)
+
+    def offboard(self):
+        assert self.autopilot.commander.set_mode(0, Mode.OFFBOARD, self.simulation.t_us).accepted
+
+    def target(self, frame, mask, **values):
+        """Sends SET_POSITION_TARGET_LOCAL_NED with only the fields given."""
+        fields = dict.fromkeys(("x", "y", "z", "vx", "vy", "vz", "afx", "afy", "afz", "yaw",
+                                "yaw_rate"), 0.0)
+        self.send(mavlink.MAVLink_set_position_target_local_ned_message(
+            0, 1, 1, frame, mask, **{**fields, **values}))
+
+
+POSITION, VELOCITY, ACCELERATION = 0xDF8 & ~0x400, 0xFC7 & ~0x800, 0xC3F & ~0x800
+
+
+@pytest.fixture
+def flight():
+    made = []
+
+    def make(**scenario):
+        made.append(Flight(**scenario))
+        return made[-1].take_off()
+
+    yield make
+    for one in made:
+        one.simulation.close()
+
+
+def test_take_off_reaches_its_height_and_holds_its_place(flight):
+    f = flight()
+    places = []
+    f.run(10, lambda: places.append(f.pos))
+    assert abs(np.mean(places, axis=0)[2] - HEIGHT) < 0.4  # the receiver's own bias, and its start
+    assert np.ptp(places, axis=0).max() < 0.3
+
+
+@pytest.mark.parametrize("frame, values, expected", [
+    (mavlink.MAV_FRAME_LOCAL_NED, dict(x=3.0, y=2.0, z=-6.0), (2.0, 3.0, 6.0)),
+    (mavlink.MAV_FRAME_LOCAL_OFFSET_NED, dict(x=3.0, y=2.0, z=-1.0), (2.0, 3.0, 6.0)),
+    (mavlink.MAV_FRAME_BODY_OFFSET_NED, dict(x=3.0, y=2.0, z=-1.0), (3.0, -2.0, 6.0)),
+])
+def test_offboard_positions_in_each_frame(flight, frame, values, expected):
+    f = flight()
+    f.target(frame, POSITION, **values)
+    f.offboard()
+    wanted = f.autopilot.pilots["offboard_pos"][0].copy()
+
+    def keep():  # an offset counts from where the vehicle is when it comes, so it is sent once
+        f.autopilot.pilots["offboard_t"][0] = f.simulation.t_us
+
+    f.run(10, keep)
+    np.testing.assert_allclose(wanted, expected, atol=0.4)
+    np.testing.assert_allclose(f.pos, wanted, atol=0.3)
+
+
+@pytest.mark.parametrize("frame, expected", [(mavlink.MAV_FRAME_LOCAL_NED, (1.0, 2.0, 0.5)),
+                                             (mavlink.MAV_FRAME_BODY_NED, (2.0, -1.0, 0.5))])
+def test_offboard_velocities_in_each_frame(flight, frame, expected):
+    f = flight()
+
+    def fly():
+        f.target(frame, VELOCITY, vx=2.0, vy=1.0, vz=-0.5)
+
+    fly()
+    f.offboard()
+    f.run(6, fly)
+    np.testing.assert_allclose(f.vel, expected, atol=0.15)
+
+
+def test_offboard_acceleration_is_felt(flight):
+    f = flight()
+
+    def fly():
+        f.target(mavlink.MAV_FRAME_LOCAL_NED, ACCELERATION, afx=0.0, afy=1.0, afz=0.0)
+
+    fly()
+    f.offboard()
+    f.run(0.6, fly)
+    before = f.vel
+    f.run(2, fly)
+    # The mean speed of those two seconds is what the rotors' H-force brakes. Open loop, the
+    # accelerometer's turn-on bias of 0.2 m/s^2 is felt through the estimate of the tilt.
+    expected = 1.0 - h_force_damping(f) * (f.vel + before)[0] / 2
+    assert (f.vel - before)[0] / 2 == pytest.approx(expected, abs=0.2)
+    assert abs((f.vel - before)[1]) < 0.3
+
+
+def test_offboard_yaw_is_a_heading_from_north(flight):
+    f = flight()
+
+    def fly():
+        f.target(mavlink.MAV_FRAME_LOCAL_NED, POSITION & ~0x400, z=-HEIGHT, yaw=math.radians(150))
+
+    fly()
+    f.offboard()
+    f.run(8, fly)
+    x, y, z, w = f.simulation.state.quat[0]
+    yaw = math.atan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z))
+    assert math.degrees(yaw) == pytest.approx(90 - 150, abs=3)
+
+
+def hover_command(f):
+    """The common rotor command at which thrust equals weight."""
+    c, b, a = f.autopilot.pilots["thrust_poly"][0]
+    return (-b + math.sqrt(b * b - 4 * a * (c - f.simulation.fleet.mass[0] * 9.80665))) / (2 * a)
+
+
+def h_force_damping(f):
+    """Deceleration by XTDrone (4) for each m/s, with all rotors at hover speed [1/s]."""
+    model = f.simulation.fleet
+    speed = model.zero_position_armed[0] + model.input_scaling[0] * hover_command(f)
+    return (model.rotor_drag_coefficient[0] * speed).sum() / model.mass[0]
+
+
+def test_offboard_attitude_tilts_towards_north(flight):
+    f = flight()
+    pitch = math.radians(-10)  # nose down, nose to the north
+    quat = [math.cos(pitch / 2), 0.0, math.sin(pitch / 2), 0.0]
+    thrust = hover_command(f)
+
+    def fly():
+        f.send(mavlink.MAVLink_set_attitude_target_message(0, 1, 1, 7, quat, 0, 0, 0, thrust))
+
+    fly()
+    f.offboard()
+    f.run(0.5, fly)
+    before = f.vel
+    f.run(2.0, fly)
+    # dv/dt = g tan(10 deg) - k v, from the speed that it had then.
+    k = h_force_damping(f)
+    top = 9.80665 * math.tan(math.radians(10)) / k
+    expected = top + (before[1] - top) * math.exp(-2.0 * k)
+    assert f.vel[1] == pytest.approx(expected, rel=0.08)
+
+
+def test_offboard_rates_turn_the_body(flight):
+    f = flight()
+    thrust = hover_command(f)
+
+    def fly():
+        f.send(mavlink.MAVLink_set_attitude_target_message(0, 1, 1, 128, [1, 0, 0, 0], 0, 0, 0.8,
+                                                           thrust))
+
+    fly()
+    f.offboard()
+    f.run(2.0, fly)
+    assert f.simulation.state.ang_vel[0, 2] == pytest.approx(-0.8, abs=0.1)
+
+
+def test_unsupported_frame_is_ignored_and_said_once(flight):
+    f = flight()
+    for _ in range(5):
+        f.target(mavlink.MAV_FRAME_BODY_FRD, POSITION, x=1.0)
+    assert sum("coordinate frame 12 is not supported" in text for text in f.said) == 1
+    assert f.autopilot.pilots["offboard_kind"][0] == 0
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+def test_numbers_that_are_not_finite_are_not_obeyed(flight, bad):
+    f = flight()
+    f.target(mavlink.MAV_FRAME_LOCAL_NED, POSITION, x=math.inf)
+    f.send(mavlink.MAVLink_set_attitude_target_message(0, 1, 1, 7, [bad, 0, 0, 0], 0, 0, 0, 0.5))
+    f.send(mavlink.MAVLink_set_attitude_target_message(0, 1, 1, 7, [1, 0, 0, 0], 0, 0, 0, bad))
+    assert f.autopilot.pilots["offboard_kind"][0] == 0
+
+
+def sticks(f, forward=0, right=0, up=500, turn=0):
+    f.send(mavlink.MAVLink_manual_control_message(1, forward, right, up, turn, 0))
+
+
+def test_posctl_flies_with_the_sticks_and_stops_without(flight):
+    f = flight()
+    f.autopilot.commander.set_mode(0, Mode.POSCTL, f.simulation.t_us)
+    f.run(4, lambda: sticks(f, forward=500))
+    assert f.vel[0] > 3.0 and abs(f.vel[1]) < 0.5  # nose to the east
+    f.run(6, lambda: sticks(f))
+    assert np.linalg.norm(f.vel) < 0.2
+    place = f.pos
+    f.run(5, lambda: sticks(f))
+    assert np.linalg.norm(f.pos - place) < 0.4
+
+
+@pytest.mark.parametrize("mode", [Mode.STABILIZED, Mode.ALTCTL])
+def test_tilt_modes_tilt_with_the_stick(flight, mode):
+    f = flight()
+    sticks(f)
+    assert f.autopilot.commander.set_mode(0, mode, f.simulation.t_us).accepted
+    f.run(1.5, lambda: sticks(f, right=400))
+    assert f.vel[1] < -1.0  # right of a nose to the east is south
+    if mode == Mode.ALTCTL:
+        assert abs(f.pos[2] - HEIGHT) < 0.6
+
+
+def test_acro_rolls_at_the_rate_of_the_stick(flight):
+    f = flight()
+    sticks(f)
+    assert f.autopilot.commander.set_mode(0, Mode.ACRO, f.simulation.t_us).accepted
+    f.run(0.4, lambda: sticks(f, right=300))
+    assert f.simulation.state.ang_vel[0, 0] == pytest.approx(math.radians(30), rel=0.2)
+
+
+def test_rtl_comes_home_and_lands(flight):
+    f = flight()
+    f.autopilot.parameters.set(0, "RTL_RETURN_ALT", 8.0)
+    f.autopilot.parameters.set(0, "RTL_DESCEND_ALT", 6.0)
+    f.autopilot.commander.reposition(0, np.array([20.0, 10.0, 5.0]), math.nan, math.nan,
+                                     f.simulation.t_us)
+    f.run(14)
+    assert np.linalg.norm(f.pos[:2] - (20, 10)) < 1.0
+    heights = []
+    assert f.autopilot.commander.set_mode(0, Mode.RTL, f.simulation.t_us).accepted
+    f.run(12, lambda: heights.append(f.pos[2]))
+    assert max(heights) == pytest.approx(8.0, abs=0.8)
+    f.wait(lambda: not f.autopilot.pilots["armed"][0], 40)
+    assert np.linalg.norm(f.pos[:2]) < 0.5 and f.pos[2] < 0.3
+
+
+def test_landing_touches_down_softly_and_disarms(flight):
+    f = flight()
+    assert f.autopilot.commander.set_mode(0, Mode.LAND, f.simulation.t_us).accepted
+    speeds = []
+    f.wait(lambda: speeds.append(-f.vel[2]) or not f.autopilot.pilots["armed"][0], 30)
+    assert max(speeds) < 1.8
+    assert f.mode == Mode.LOITER
+    assert ["Landing detected", "Disarmed by landing"] == f.said[-2:]
+
+
+def test_vision_carries_the_flight_in_place_of_truth_from_sensors(flight):
+    """pose_source truth: the estimate follows the engine's pose more closely than GPS allows."""
+    f = flight(pose_source="truth")
+    errors = []
+    f.run(5, lambda: errors.append(np.linalg.norm(f.autopilot.estimator.pos[0] - f.pos)))
+    assert np.mean(errors) < 0.06
