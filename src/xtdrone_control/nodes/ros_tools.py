@@ -83,9 +83,11 @@ def connect(port: int, wait: float) -> ControlClient:
     end = time.monotonic() + wait
     while True:
         try:
-            return ControlClient(port)
+            return ControlClient(port, max(end - time.monotonic(), 1.0))  # it may be compiling
         except ControlError:
-            if time.monotonic() > end or rospy.is_shutdown():
+            if rospy.is_shutdown():
+                raise KeyboardInterrupt from None
+            if time.monotonic() > end:
                 raise
             time.sleep(0.05)
 

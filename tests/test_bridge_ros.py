@@ -1,0 +1,140 @@
+"""The launch file with everything real: a user's script flies by XTDrone's and MAVROS's topics."""
+
+import json
+import os
+import signal
+import sys
+import time
+
+import pytest
+
+from ros_fixtures import NODES, ROOT, Processes, environment, free_port, needs_ros, ros  # noqa: F401
+from xtdrone_core.control_link import ControlClient
+
+pytestmark = needs_ros
+
+
+@pytest.fixture
+def launch(tmp_path):
+    """launch(*arguments) starts single_vehicle.launch with a master of its own."""
+    processes = Processes(environment(free_port(), tmp_path))
+
+    def start(*arguments):
+        port = processes.env["ROS_MASTER_URI"].rsplit(":", 1)[1]
+        processes.control_port = free_port()
+        return processes.start("roslaunch", "-p", port, ROOT / "launch" / "single_vehicle.launch",
+                               f"control_port:={processes.control_port}", *arguments)
+
+    start.processes = processes
+    yield start
+    processes.close()
+
+
+def group(pid: int) -> list[int]:
+    """Processes of a session that are still there."""
+    left = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            fields = open(f"/proc/{name}/stat").read().rsplit(")", 1)[1].split()
+        except OSError:
+            continue
+        if int(fields[3]) == pid and fields[0] != "Z":
+            left.append(int(name))
+    return left
+
+
+def gone(pid: int) -> bool:
+    """Whether a session has ended, within a while."""
+    end = time.monotonic() + 20
+    while group(pid) and time.monotonic() < end:
+        time.sleep(0.1)
+    return not group(pid)
+
+
+def bridge_is_up(processes, running) -> None:
+    """Waits until the bridge of a launch has said which vehicles there are."""
+    end = time.monotonic() + 60
+    while processes.run("rosparam", "get", "/xtdrone/vehicles").returncode:
+        if running.poll() is not None or time.monotonic() > end:
+            pytest.fail(processes.stop(running))
+
+
+def test_a_users_script_flies_the_vehicle(launch, tmp_path):
+    processes = launch.processes
+    running = launch("speed:=0", "gps:=rtk", "record:=true", "name:=user")
+    bridge_is_up(processes, running)
+    done = processes.run(sys.executable, ROOT / "tests" / "xtdrone_user.py", timeout=240)
+    control = ControlClient(processes.control_port)
+    control.request("stop")
+    output = processes.stop(running)
+    assert done.returncode == 0, done.stderr[-2000:] + output[-3000:]
+    report = json.loads(done.stdout.splitlines()[-1])
+    assert report["frame"] == "map"
+    assert report["gravity"] == pytest.approx(9.8, abs=0.5)
+    assert report["volts"] > 10
+    assert report["param"] == 3.0
+    assert report["no_param"] is False and report["no_mode"] is False
+    assert "did you mean" in report["bad_word"] or "choose one of" in report["bad_word"]
+    assert report["flew_by_velocity"] and report["flew_by_acceleration"]
+    assert report["place"] == pytest.approx([1.0, -1.0, 4.0], abs=0.4)
+    assert report["paused_for"] == 0.0
+    assert report["stepped"] == pytest.approx(0.1, abs=0.021)
+    assert report["bad_speed"][0] is False and "not allowed" in report["bad_speed"][1]
+    assert report["no_disarm"] is False
+    assert report["disarm_in_flight"].startswith("DISARM refused: ")
+    assert "gave no reason" not in report["disarm_in_flight"]
+    assert report["landed_at"] < 0.3
+    steps = [b - a for a, b in zip(report["streamed"], report["streamed"][1:])]
+    steps = [step for step in steps if 0 < step < 1_000_000]
+    assert sum(steps) / len(steps) == pytest.approx(1e6 / 30, rel=0.1)
+
+    from rosbags.highlevel import AnyReader
+
+    bag = tmp_path / "runs" / "user" / "bags" / "ros.bag"
+    with AnyReader([bag]) as reader:
+        topics = {connection.topic: connection.msgtype for connection in reader.connections}
+    assert topics["/iris_0/mavros/local_position/pose"] == "geometry_msgs/msg/PoseStamped"
+    assert {"/clock", "/xtdrone/iris_0/cmd", "/iris_0/mavros/setpoint_raw/local"} <= set(topics)
+
+
+def test_the_launch_ends_with_the_simulation(launch):
+    running = launch("n:=2")
+    processes = launch.processes
+    bridge_is_up(processes, running)
+    assert "/iris_1/mavros/state" in processes.run("rostopic", "list").stdout
+    control = ControlClient(processes.control_port)
+    control.request("stop")
+    control.close()
+    running.communicate(timeout=30)
+    assert gone(running.pid)
+
+
+@pytest.mark.parametrize("after", [0.5, 1.5, 4.0])
+def test_interrupting_the_launch_leaves_nothing_behind(launch, after):
+    running = launch("record:=true")
+    time.sleep(after)
+    os.kill(running.pid, signal.SIGINT)
+    output, _ = running.communicate(timeout=40)
+    assert str(ROOT / "src") not in output.partition("Traceback")[2]  # roslaunch has its own ones
+    assert gone(running.pid)
+
+
+@pytest.mark.parametrize("node", ["bridge", "communication", "record", "mavros_fleet"])
+def test_without_a_master_a_node_says_so_in_one_line(node, tmp_path):
+    processes = Processes(environment(free_port(), tmp_path))
+    done = processes.run(NODES / node, timeout=30)
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1 and "no ROS master" in done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize("node, words", [
+    ("bridge", "no simulation answers"), ("communication", "start the bridge"),
+    ("record", "no simulation answers"),
+])
+def test_without_a_simulation_a_node_says_so_in_one_line(ros, node, words):  # noqa: F811
+    options = [] if node == "communication" else ["--control_port", free_port()]
+    done = ros.run(NODES / node, "--wait", "0.1", *options, timeout=30)
+    assert done.returncode == 1
+    assert words in done.stderr.splitlines()[-1]
+    assert "Traceback" not in done.stderr
