@@ -74,7 +74,7 @@ def layout(name: str) -> Layout:
 
 
 @njit
-def _crc(buffer, start, end, extra):
+def frame_crc(buffer, start, end, extra):
     """CRC-16/MCRF4XX of buffer[start:end] and one byte more."""
     crc = 0xFFFF
     for k in range(start, end + 1):
@@ -86,7 +86,7 @@ def _crc(buffer, start, end, extra):
 
 
 @njit
-def _frame(payload, message_id, crc_extra, chosen, sequence, out, length):
+def append_frames(payload, message_id, crc_extra, chosen, sequence, out, length):
     """Appends a frame to out[i] of each chosen vehicle, zeros at the payload's end left out."""
     for i in range(payload.shape[0]):
         if not chosen[i]:
@@ -110,7 +110,7 @@ def _frame(payload, message_id, crc_extra, chosen, sequence, out, length):
         row[at + 9] = message_id >> 16 & 0xFF
         for k in range(size):
             row[at + 10 + k] = payload[i, k]
-        crc = _crc(row, at + 1, at + 10 + size, crc_extra)
+        crc = frame_crc(row, at + 1, at + 10 + size, crc_extra)
         row[at + 10 + size] = crc & 0xFF
         row[at + 11 + size] = crc >> 8
         length[i] = at + 12 + size
@@ -153,7 +153,7 @@ class Streams:
         elif self.names[k] == "HOME_POSITION":
             chosen = chosen & self._a.pilots["home_set"]
         item = self._layouts[k]
-        _frame(self._bytes[k], item.id, item.crc_extra, chosen, sequence, out, length)
+        append_frames(self._bytes[k], item.id, item.crc_extra, chosen, sequence, out, length)
 
     def _share(self, t_us):
         """What several messages need, worked out once for each tick."""
