@@ -30,6 +30,9 @@ _SLOW = 1e-6  # below this rate squared nothing is added, so that a vehicle can 
 mujoco.set_mju_user_warning(logging.getLogger(__name__).warning)
 
 
+_FRAME_US = 20_000  # period of the viewer's frames [us]
+
+
 class EmbeddedEngine:
     """Moves and renders a fleet by MuJoCo; implements xtdrone_core.protocols.Engine.
 
@@ -84,8 +87,9 @@ class EmbeddedEngine:
         mujoco.mj_step(self.model, self.data)
         self.state.t_us += dt_us
         self._extract(1e6 / dt_us)
-        if self._viewer is not None and self._viewer.is_running():
-            self._viewer.sync()
+        if self._viewer is not None and self.state.t_us % _FRAME_US == 0:
+            if self._viewer.is_running():
+                self._viewer.sync()
         return self.state
 
     def contacts(self) -> list[tuple[str, str]]:
@@ -182,7 +186,15 @@ class EmbeddedEngine:
             raise EngineError("gui needs a display: set DISPLAY, or run without gui")
         import mujoco.viewer
 
-        self._viewer = mujoco.viewer.launch_passive(self.model, self.data)
+        self._viewer = mujoco.viewer.launch_passive(self.model, self.data, show_left_ui=False,
+                                                    show_right_ui=False)
+        # The whole fleet in view, a little from above and from the south.
+        low, high = self.state.pos.min(axis=0), self.state.pos.max(axis=0)
+        with self._viewer.lock():
+            camera = self._viewer.cam
+            camera.lookat[:] = (low + high) / 2 + (0.0, 0.0, 1.5)
+            camera.distance = 5.0 + 0.9 * np.linalg.norm(high - low)
+            camera.azimuth, camera.elevation = 110.0, -14.0
 
     def close(self) -> None:
         """Frees the window and the off-screen contexts. May be called twice."""
