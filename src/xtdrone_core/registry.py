@@ -5,7 +5,8 @@ import importlib
 from .errors import ScenarioError, unknown_name
 
 ENGINES = {"embedded": "xtdrone_sim.embedded_engine:EmbeddedEngine"}
-AUTOPILOTS = {"embedded": "xtdrone_autopilot.autopilot:EmbeddedAutopilot"}
+AUTOPILOTS = {"embedded": "xtdrone_autopilot.autopilot:EmbeddedAutopilot",
+              "px4": "xtdrone_autopilot.px4:Px4Autopilot"}
 AGENTS = {"square": "xtdrone_control.agents:SquareAgent",
           "formation": "xtdrone_formation.agents:FormationAgent"}
 

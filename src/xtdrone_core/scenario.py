@@ -14,12 +14,14 @@ from pathlib import Path
 import numpy as np
 
 from . import registry, resources
+from .changes import parse_changes
 from .errors import ScenarioError, unknown_name
 from .ports import MAX_VEHICLES
 
 BRIDGES = ("embedded", "mavros", "none")
 POSE_SOURCES = ("sensors", "truth")
 ORIGINS = ("shared", "own")
+PX4_LOSSES = ("stop", "continue")
 MIN_SPACING = 0.6  # two vehicles may not start closer than this [m]
 GRID_SPACING = 3.0  # of vehicles without a pose of their own [m], as in XTDrone
 
@@ -46,17 +48,20 @@ class Scenario:
     seed: int = 1
     gps: str = ""  # preset for every vehicle's GPS; empty = as the vehicle's SDF says
     wind: str = ""  # instead of the world's wind, for example "5,0,0" or "mean=5,0,0 dryden=5"
+    changes: str = ""  # in flight, for example "12: payload iris_0 0.3"; see xtdrone_core.changes
     pose_source: str = "sensors"
     origin: str = "shared"
     name: str = "run"
     px4: str = ""  # build folder or binary of PX4, for autopilot px4
+    px4_loss: str = "stop"  # when a PX4 is lost: stop the flight, or continue with the rest
     gui: bool = False
 
     def __post_init__(self):
         registry.check("engine", self.engine, registry.ENGINES)
         registry.check("autopilot", self.autopilot, registry.AUTOPILOTS)
         for what, given, allowed in (("pose_source", self.pose_source, POSE_SOURCES),
-                                     ("origin", self.origin, ORIGINS)):
+                                     ("origin", self.origin, ORIGINS),
+                                     ("px4_loss", self.px4_loss, PX4_LOSSES)):
             if given not in allowed:
                 raise ScenarioError(unknown_name(what, given, allowed))
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", self.name):
@@ -71,6 +76,7 @@ class Scenario:
             raise ScenarioError(f"{len(self.vehicles)} vehicles are not allowed: give 1 to "
                                 f"{MAX_VEHICLES} (one MAVLink system id each)")
         self._check_vehicles()
+        parse_changes(self.changes, [vehicle.name for vehicle in self.vehicles])
         resources.world_sdf(self.world)
 
     def _check_vehicles(self):
@@ -113,7 +119,7 @@ class Scenario:
         """The scenario of plain data, as scenario.yaml holds it.
 
         `vehicles` may also be a text as parse_vehicles takes it; `vehicle` and
-        `n` do the same for a fleet of one type.
+        `n` do the same for a fleet of one type; `changes` may be a list of its entries.
 
         Raises:
             ScenarioError: A key or value that makes no sense.
@@ -131,6 +137,8 @@ class Scenario:
             specs = parse_vehicles(vehicles) if vehicles else fleet(kind, n)
         else:
             specs = _specs_of(vehicles)
+        if isinstance(data.get("changes"), list):
+            data["changes"] = "; ".join(map(str, data["changes"]))
         try:
             return cls(vehicles=specs, **data)
         except TypeError as error:

@@ -4,7 +4,7 @@ import dataclasses
 
 from . import registry, resources
 from .errors import XtdroneError
-from .scenario import ORIGINS, POSE_SOURCES, Scenario, fleet, parse_vehicles
+from .scenario import ORIGINS, POSE_SOURCES, PX4_LOSSES, Scenario, fleet, parse_vehicles
 
 
 def add(parser) -> None:
@@ -26,11 +26,14 @@ def add(parser) -> None:
     option("engine", "what moves the bodies (embedded)", lambda: registry.ENGINES)
     option("autopilot", "what flies them (embedded)", lambda: registry.AUTOPILOTS)
     option("px4", "build folder or binary of PX4, for autopilot px4", metavar="PATH")
+    option("px4_loss", "when a PX4 is lost: stop, or continue with the rest", lambda: PX4_LOSSES)
     option("speed", "simulated seconds per second; 0 = as fast as possible", type=float)
     option("seed", "of every random number (1)", type=int)
     option("gps", "preset for every receiver, for example rtk or m8n (as the SDF says)")
     option("wind", "instead of the world's: 'E,N,U' [m/s], or words mean=, gust=, dryden=, field=",
            metavar="TEXT")
+    option("changes", "in flight: '12: payload iris_0 0.3; 20: rotor iris_0 2 0.0', also drain and "
+                      "charge", metavar="LIST")
     option("pose_source", "sensors, or truth as external vision", lambda: POSE_SOURCES)
     option("origin", "one origin for all local positions, or each its own", lambda: ORIGINS)
     option("gui", "open the engine's viewer", nargs="?", const=True, type=_truth,
