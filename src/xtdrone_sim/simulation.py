@@ -11,10 +11,14 @@ import time
 import numpy as np
 
 from sensor_models import SensorSuite
-from xtdrone_core import ControlError, FleetModel, Scenario, registry, run_folder
+from xtdrone_core import (ControlError, FleetModel, Scenario, ScenarioError, registry,
+                          run_folder)
+from xtdrone_core.changes import parse_change
 from xtdrone_core.control_link import TICK_US, ControlServer
 from xtdrone_core.truth_log import TruthWriter
 
+from .changes import Changes
+from .power import BatteryStage
 from .rotors import RotorStage
 from .sdf import load_vehicle, load_world
 from .wind import Wind, WindParameters
@@ -104,6 +108,8 @@ class Simulation:
                 self._console = open(folder / "console" / "autopilot.log", "a")
                 self._truth = TruthWriter(folder / "truth.bin", scenario.n)
             self.rotors = RotorStage(self.fleet, self.world.altitude)
+            self.battery = BatteryStage(self.fleet)
+            self.changes = Changes(scenario, self.fleet, self.engine, self.rotors, self.battery)
             self._wind = self._make_wind()
             self.sensor_suite = SensorSuite([model.sensors for model in models], origin, field,
                                             scenario.seed, scenario.gps, self.world.gravity)
@@ -117,12 +123,14 @@ class Simulation:
         self.collisions = []  # (t_us, name, name), each once per touch
         self._touching = set()
         self._state = self.engine.reset()
-        self._sensors = self.sensor_suite.step(self._state, 0)
+        self._sensors = self._sense()
         self._stop = threading.Event()
         self._paused = False
         self._steps_left = 0
         self._warned = False
         self._pacer = Pacer(scenario.speed)
+        if hasattr(self.autopilot, "attach_truth"):  # for the logs of real PX4
+            self.autopilot.attach_truth(lambda: self._state)
         self.progress = None  # called with this simulation at each simulated second
 
     @property
@@ -132,6 +140,9 @@ class Simulation:
 
     def step(self) -> None:
         """One lockstep step of 4 ms."""
+        if self.changes.due(self.t_us):
+            for change in self.changes.apply(self.t_us):
+                self._note(change)
         commands = self.autopilot.step(self.t_us, self._sensors)
         if self.agent is not None and self.t_us % TICK_US == 0:
             wishes = self.agent.step(self.t_us, self.autopilot.estimates())
@@ -139,6 +150,7 @@ class Simulation:
         if self._wind is not None:
             self._wind.step(self.t_us, STEP_US, self._state.pos, self._state.vel, self.rotors.wind)
         self.rotors.step(commands, self._state, STEP_US, self._wrench)
+        self.battery.step(self.rotors.power, STEP_US, self.rotors.speed_share)
         self._state = self.engine.step(self._wrench, STEP_US)
         self.t_us += STEP_US
         self._sensors = self.sensor_suite.step(self._state, self.t_us)
@@ -181,6 +193,8 @@ class Simulation:
     def stop(self) -> None:
         """Ends run() at the next step; safe from signal handlers and other threads."""
         self._stop.set()
+        if hasattr(self.autopilot, "interrupt"):  # it may be waiting for a peer
+            self.autopilot.interrupt()
 
     def event(self, t_us: int, name: str, **values) -> None:
         """Writes an event of the flight to events.jsonl."""
