@@ -70,16 +70,20 @@ class PatternLeader:
                                  "vehicles")
         self._speed = speed
         self._on_event = on_event or (lambda t_us, name, **values: None)
-        self.pattern = self._way.goal
-        self.edges = topology("star", self.pattern)
+        self.pattern = self._way.goal  # (N - 1, 3) [m]; None after release
+        self.edges = None  # (E, 2) who hears whom, from the first formation on
 
     def step(self, t_us: int) -> None:
         """Moves the pattern on."""
         word = self.words.next()
-        if word not in (None, RELEASE):
+        if word == RELEASE:
+            self.pattern = None
+        elif word is not None:
+            self.edges = topology("star", self._way.goal)
             self._way = plan(self._way.at(t_us)[0], self.words.slots(word), t_us, self._speed)
             self._on_event(t_us, "formation", **description(word, self._way))
-        self.pattern = self._way.at(t_us)[0]
+        if self.pattern is not None or word not in (None, RELEASE):
+            self.pattern = self._way.at(t_us)[0]
 
 
 class FormationService:

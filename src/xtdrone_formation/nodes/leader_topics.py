@@ -52,7 +52,7 @@ class LeaderTopics:
             return
         self._pattern.publish(Float32MultiArray(data=pattern.T.ravel().tolist()))
         edges = self._leader.edges
-        if edges is not self._edges:
+        if edges is not None and edges is not self._edges:
             self._edges = edges
             matrix = np.zeros((len(pattern) + 1,) * 2, dtype=int)
             matrix[edges[:, 0], edges[:, 1]] = 1  # the row's vehicle hears the column's

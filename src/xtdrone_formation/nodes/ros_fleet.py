@@ -191,17 +191,17 @@ class EventLog:
     """Writes events into the running simulation's log, with its time; silent where it has none."""
 
     def __init__(self, port: int):
-        """port: the control socket's; 0 for no log."""
+        """port: the control socket's, connected to at the first event; 0 for no log."""
         self.client = None
-        if port:
-            try:
-                self.client = ControlClient(port)
-            except ControlError as error:
-                rospy.logwarn("no events are written: %s", error)
+        self._port = port
 
     def __call__(self, t_us, name, **values):
-        if self.client is not None:
-            try:
-                self.client.request("event", event=name, values=values)
-            except ControlError:  # the simulation has ended, and its log with it
-                self.client = None
+        if not self._port:
+            return
+        try:
+            if self.client is None:
+                self.client = ControlClient(self._port)
+            self.client.request("event", event=name, values=values)
+        except ControlError as error:
+            rospy.logwarn("no more events are written: %s", error)
+            self.client, self._port = None, 0

@@ -13,7 +13,7 @@ import numpy as np
 import rospy
 from geometry_msgs.msg import Vector3
 from scipy.sparse import csr_matrix
-from std_msgs.msg import Float32MultiArray
+from std_msgs.msg import Float32MultiArray, Int32MultiArray
 
 from xtdrone_core import SetPoints
 from xtdrone_formation import wire
@@ -25,13 +25,20 @@ from xtdrone_formation.schemes import CentralisedFollower, FollowerParameters, O
 from xtdrone_formation.service import PatternLeader
 
 _STILL_US = 150_000  # after which a pattern that does not change is at rest [us]
+_SILENT_US = 1_000_000  # after which a leader that says no pattern has released its followers [us]
 
 
 class Leader:
     """The leader: assigns slots, and says pose, pattern and topology."""
 
-    def __init__(self, vehicle_type: str, leader_id: int, n: int):
+    def __init__(self, vehicle_type: str, leader_id: int, n: int, control_port: int = 0):
         """Vehicle `type_id` leads n vehicles, itself included.
+
+        Args:
+            vehicle_type: First part of the namespace.
+            leader_id: Its second part.
+            n: Number of vehicles.
+            control_port: The simulation's, to write events to; 0 for none.
 
         Raises:
             FormationError: No ROS master, or fewer than two vehicles.
@@ -39,13 +46,14 @@ class Leader:
         ros_fleet.require_master()
         rospy.init_node("leader", disable_rostime=True)
         self.fleet = ros_fleet.RosFleet([f"{vehicle_type}_{leader_id}"], info=False)
+        self._log = ros_fleet.EventLog(control_port)
         self.leader = PatternLeader(n, on_event=self._say)
         self._topics = LeaderTopics(self.fleet, self.leader)
 
-    @staticmethod
-    def _say(t_us, name, **values):
+    def _say(self, t_us, name, **values):
         rospy.loginfo("formation %s: %s, %.1f s", values["formation"], values["method"],
                       values["duration_s"])
+        self._log(t_us, name, **values)
 
     def loop(self) -> None:
         """Runs until ROS shuts down."""
@@ -82,10 +90,14 @@ class Follower:
         self.fleet = ros_fleet.RosFleet([name], info=False)
         self._law = CentralisedFollower(parameters)
         self._leader = ros_fleet.Listener([f"{vehicle_type}_0"], "local_position/odom")
-        self._pattern = None
+        self._pattern, self._pattern_us = None, 0
+        self._now_us = 0
+        self._wanted = False  # whether a formation was named: the leader has said its topology
         self._slot, self._slot_vel, self._slot_us = None, np.zeros(3), 0
         self._avoid = np.zeros(3)
         rospy.Subscriber("/xtdrone/formation_pattern", Float32MultiArray, self._on_pattern,
+                         queue_size=5)
+        rospy.Subscriber("/xtdrone/communication_topology", Int32MultiArray, self._on_topology,
                          queue_size=5)
         rospy.Subscriber(f"/xtdrone/{name}/avoid_vel", Vector3, self._on_avoid, queue_size=5)
 
@@ -94,12 +106,15 @@ class Follower:
         return self._law.control(t_us, own, heard)[0]
 
     def loop(self) -> None:
-        """Runs until ROS shuts down; silent before the first pattern."""
+        """Runs until ROS shuts down; silent before the first formation and after the last."""
         out = SetPoints.empty(1)
         while not rospy.is_shutdown():
             t_us = self.fleet.wait()
             estimates = None if t_us is None else self.fleet.estimates(t_us)
-            if estimates is None or self._pattern is None or not self._leader.complete:
+            self._now_us = t_us or self._now_us
+            if estimates is None or not self._wanted or not self._leader.complete:
+                continue
+            if self._pattern is None or self._now_us - self._pattern_us > _SILENT_US:
                 continue
             self._follow_pattern(t_us)
             own = Own(estimates.pos, estimates.vel, self._slot[None], self._slot_vel[None],
@@ -112,10 +127,13 @@ class Follower:
     def _on_pattern(self, message):
         pattern = np.array(message.data)
         if pattern.size == 3 * (self.n - 1):
-            self._pattern = pattern.reshape(3, -1).T
+            self._pattern, self._pattern_us = pattern.reshape(3, -1).T, self._now_us
         else:
             rospy.logwarn_once("the pattern is for %d vehicles, not %d", pattern.size // 3 + 1,
                                self.n)
+
+    def _on_topology(self, message):
+        self._wanted = True
 
     def _on_avoid(self, message):
         self._avoid = np.array([message.x, message.y, message.z])
