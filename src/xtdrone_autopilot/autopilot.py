@@ -19,6 +19,7 @@ from .navigator import Navigator
 from .pilot import TRAJECTORY, new_pilots
 from .position_control import PositionControl
 from .rate_control import RateControl
+from .ulog_writer import FleetLog
 
 TEXT_CHUNK = 50  # characters of one STATUSTEXT
 PARAMETERS_PER_TICK = 10  # of a list that a ground station asked for
@@ -73,6 +74,7 @@ class EmbeddedAutopilot:
         self._on_text = on_text
         self._text_id = 0
         self._said_once = set()
+        self.log = None  # FleetLog, or None
         self._parameter_queue = []  # (link, name) still to be sent
         self._links = Links(n, Streams(self)) if links else None
         self._messages = Messages(self, self._links) if links else None
@@ -81,7 +83,18 @@ class EmbeddedAutopilot:
     def for_scenario(cls, scenario, fleet: FleetModel, origin, magnetic_field, folder, links: bool,
                      on_text) -> "EmbeddedAutopilot":
         """The flight stack of a scenario's fleet; arguments as of the class, folder for logs."""
-        return cls(fleet, origin, magnetic_field, links, on_text)
+        autopilot = cls(fleet, origin, magnetic_field, links, on_text)
+        if folder is not None and scenario.log != "none":
+            profile = scenario.log
+            if profile == "auto":
+                profile = "full" if fleet.n == 1 else "fleet"
+            try:
+                autopilot.log = FleetLog(autopilot, fleet, [v.name for v in scenario.vehicles],
+                                         folder / "ulog", profile)
+            except BaseException:
+                autopilot.close()
+                raise
+        return autopilot
 
     def step(self, t_us: int, sensors: SensorBatch) -> np.ndarray:
         """One lockstep step: readings at t_us in, rotor commands (N, R) in 0..1 out."""
@@ -100,6 +113,8 @@ class EmbeddedAutopilot:
         self.rate_control.step(p, values, self.estimator, dt, self.commands)
         if t_us % READY_PERIOD_US == 0:
             self._look_at_checks(t_us)
+        if self.log is not None:
+            self.log.step(t_us)
         if self._links is not None and t_us % TICK_US == 0:
             self._links.stream(t_us)
             self._send_queued_parameters()
@@ -128,7 +143,9 @@ class EmbeddedAutopilot:
             self.commander.disarm(int(i))
 
     def close(self) -> None:
-        """Closes the MAVLink links."""
+        """Closes the MAVLink links and the flight logs."""
+        if self.log is not None:
+            self.log.close()
         if self._links is not None:
             self._links.close()
 
@@ -181,6 +198,8 @@ class EmbeddedAutopilot:
         """Sends a STATUSTEXT from vehicle i, in chunks where it is long."""
         if self._on_text is not None:
             self._on_text(i, severity, text)
+        if self.log is not None:
+            self.log.text(i, self.t_us, severity, text)
         if self._links is None:
             return
         data = text.encode("ascii", "replace")

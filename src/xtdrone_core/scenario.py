@@ -21,6 +21,7 @@ from .ports import MAX_VEHICLES
 BRIDGES = ("embedded", "mavros", "none")
 POSE_SOURCES = ("sensors", "truth")
 ORIGINS = ("shared", "own")
+LOGS = ("auto", "full", "fleet", "none")  # auto: full for one vehicle, fleet for more
 PX4_LOSSES = ("stop", "continue")
 MIN_SPACING = 0.6  # two vehicles may not start closer than this [m]
 GRID_SPACING = 3.0  # of vehicles without a pose of their own [m], as in XTDrone
@@ -51,6 +52,7 @@ class Scenario:
     changes: str = ""  # in flight, for example "12: payload iris_0 0.3"; see xtdrone_core.changes
     pose_source: str = "sensors"
     origin: str = "shared"
+    log: str = "auto"  # what the flight logs in the run folder hold
     name: str = "run"
     px4: str = ""  # build folder or binary of PX4, for autopilot px4
     px4_loss: str = "stop"  # when a PX4 is lost: stop the flight, or continue with the rest
@@ -60,7 +62,7 @@ class Scenario:
         registry.check("engine", self.engine, registry.ENGINES)
         registry.check("autopilot", self.autopilot, registry.AUTOPILOTS)
         for what, given, allowed in (("pose_source", self.pose_source, POSE_SOURCES),
-                                     ("origin", self.origin, ORIGINS),
+                                     ("origin", self.origin, ORIGINS), ("log", self.log, LOGS),
                                      ("px4_loss", self.px4_loss, PX4_LOSSES)):
             if given not in allowed:
                 raise ScenarioError(unknown_name(what, given, allowed))

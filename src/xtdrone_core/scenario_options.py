@@ -4,7 +4,8 @@ import dataclasses
 
 from . import registry, resources
 from .errors import XtdroneError
-from .scenario import ORIGINS, POSE_SOURCES, PX4_LOSSES, Scenario, fleet, parse_vehicles
+from .scenario import (LOGS, ORIGINS, POSE_SOURCES, PX4_LOSSES, Scenario, fleet,
+                       parse_vehicles)
 
 
 def add(parser) -> None:
@@ -36,6 +37,8 @@ def add(parser) -> None:
                       "charge", metavar="LIST")
     option("pose_source", "sensors, or truth as external vision", lambda: POSE_SOURCES)
     option("origin", "one origin for all local positions, or each its own", lambda: ORIGINS)
+    option("log", "flight logs (ULog) in the run folder: auto is full for one vehicle, fleet for "
+                  "more (auto)", lambda: LOGS)
     option("gui", "open the engine's viewer", nargs="?", const=True, type=_truth,
            metavar="true|false")
     option("name", "name of the run folder", metavar="NAME")
