@@ -67,7 +67,8 @@ class SimpleSimulator:
         self.landed = np.ones(n, dtype=np.bool_)
         self.mode = np.full(n, Mode.LOITER, dtype=np.int8)
         self.yaw = np.zeros(n)
-        self._ground = places[:, 2].copy()
+        self._start = places.copy()
+        self._ground = self._start[:, 2]
         self._error = noise * np.random.default_rng(seed).standard_normal((n, 3))
         self._wish = SetPoints.empty(n)
         self._hold = places.copy()  # of the modes that stay at a place
@@ -94,6 +95,8 @@ class SimpleSimulator:
             self._hold[asked] = self.pos[asked]
             rising = asked & (set_points.mode == Mode.TAKEOFF)
             self._hold[rising, 2] = self._ground[rising] + self.parameters.takeoff_height
+            back = asked & (set_points.mode == Mode.RTL)
+            self._hold[back, :2] = self._start[back, :2]
             self.mode[asked] = set_points.mode[asked]
         self.armed |= set_points.arm == ARM
         self.armed &= ~((set_points.arm == DISARM) & self.landed)
@@ -101,6 +104,7 @@ class SimpleSimulator:
         wish.pos[:], wish.vel[:], wish.acc[:] = set_points.pos, set_points.vel, set_points.acc
         turn = np.isfinite(set_points.yaw)
         self.yaw[turn] = set_points.yaw[turn]
+        wish.yaw_rate[:] = set_points.yaw_rate
 
     def step(self) -> None:
         """Advances the fleet by 20 ms."""
@@ -111,6 +115,10 @@ class SimpleSimulator:
         pos = self.pos + dt * vel
         low = pos[:, 2] <= self._ground
         pos[low, 2] = self._ground[low]
+        home = (self.mode == Mode.RTL) & (np.linalg.norm((pos - self._hold)[:, :2], axis=1) < 0.3)
+        self.mode[home] = Mode.LAND
+        turning = self.armed & (self.mode == Mode.OFFBOARD) & np.isfinite(self._wish.yaw_rate)
+        self.yaw[turning] += dt * self._wish.yaw_rate[turning]
         sinking = self.mode == Mode.LAND
         self.landed = low & (sinking | ~self.armed)
         self.armed &= ~(self.landed & sinking)
