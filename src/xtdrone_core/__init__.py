@@ -4,10 +4,10 @@ from .errors import ControlError, ScenarioError, XtdroneError
 from .modes import Mode
 from .scenario import Scenario, VehicleSpec
 from .state import ARM, DISARM, KEEP, Estimates, FleetState, SensorBatch, SetPoints
-from .vehicle import FleetModel, Rotor, SensorBlock, VehicleModel
+from .vehicle import FleetModel, Pack, Rotor, SensorBlock, VehicleModel
 
 __all__ = [
     "ARM", "DISARM", "KEEP", "ControlError", "Estimates", "FleetModel", "FleetState", "Mode",
-    "Rotor", "Scenario", "ScenarioError", "SensorBatch", "SensorBlock", "SetPoints",
+    "Pack", "Rotor", "Scenario", "ScenarioError", "SensorBatch", "SensorBlock", "SetPoints",
     "VehicleModel", "VehicleSpec", "XtdroneError",
 ]

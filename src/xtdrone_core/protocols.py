@@ -31,6 +31,12 @@ class Engine(Protocol):
     def contacts(self) -> list[tuple[str, str]]:
         """Pairs of names (vehicles or models of the world) that touch now."""
 
+    def set_payload(self, vehicle: int, mass: float, pos) -> None:
+        """A point mass [kg] fixed to a vehicle at pos (3,), body [m]; in place of the last one.
+
+        FleetState, sensors and wrenches go on to refer to the empty vehicle's centre of gravity.
+        """
+
     def spawn(self, spec) -> None:
         """Adds a vehicle (a VehicleSpec) to the running world, as the last of the fleet."""
 

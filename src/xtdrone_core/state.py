@@ -67,6 +67,8 @@ class SensorBatch:
     airspeed_new: np.ndarray  # (N,) bool
     range_distance: np.ndarray  # (N,) [m]; inf beyond the longest, -inf below the shortest
     range_new: np.ndarray  # (N,) bool
+    battery_voltage: np.ndarray  # (N,) at the terminals [V]; NaN for a vehicle without a pack
+    battery_current: np.ndarray  # (N,) [A]; NaN for a vehicle without a pack
 
     @classmethod
     def empty(cls, n: int) -> "SensorBatch":
@@ -83,7 +85,7 @@ class SensorBatch:
         return cls(0, v3(), v3(), v3(), flag(), v1(), v1(), flag(),
                    np.zeros(n, dtype=np.int64), v1(), v1(), v1(), v3(), v1(), v1(),
                    np.zeros(n, dtype=np.int8), np.zeros(n, dtype=np.int8), flag(), v1(), v1(),
-                   v1(), flag(), v1(), flag())
+                   v1(), flag(), v1(), flag(), np.full(n, np.nan), np.full(n, np.nan))
 
 
 @dataclass(slots=True)

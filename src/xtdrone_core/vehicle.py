@@ -36,6 +36,20 @@ class SensorBlock:
 
 
 @dataclass(frozen=True)
+class Pack:
+    """The battery of a vehicle."""
+
+    cells: int  # in series
+    capacity: float  # [A h]
+    internal_resistance: float  # of the whole pack [Ohm]
+    efficiency: float  # of motors and speed controllers: shaft power over electrical power
+    rated_voltage: float  # at the terminals, from which on rotors reach maxRotVelocity [V]
+    avionics_power: float  # taken by everything but the motors [W]
+    charge: float  # at start, 0 to 1
+    rotor_power_constant: float  # shaft power / speed^3 of a rotor [W s^3]; 0 = C_M C_T
+
+
+@dataclass(frozen=True)
 class VehicleModel:
     """One type of vehicle. Rotors and sensors are relative to the centre of gravity."""
 
@@ -47,6 +61,7 @@ class VehicleModel:
     rotors: tuple[Rotor, ...]
     sensors: tuple[SensorBlock, ...] = ()
     effects: dict = field(default_factory=dict)  # aerodynamic effects that it names: values
+    battery: Pack | None = None  # None: the flight stack simulates one, as PX4 does
 
 
 @dataclass(frozen=True)

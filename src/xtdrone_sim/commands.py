@@ -26,6 +26,7 @@ CONTROL_EXAMPLES = """examples:
   xtdrone control pause
   xtdrone control step --n 5                   five steps of 4 ms, then pause
   xtdrone control speed 2
+  xtdrone control change rotor iris_0 2 0.5    rotor 2 gives half its thrust from now on
 """
 
 
@@ -62,8 +63,10 @@ def register_control(subparsers) -> None:
     """`xtdrone control`: steer a running simulation."""
     parser = subparsers.add_parser("control", help="pause, step or speed up a running simulation",
                                    epilog=CONTROL_EXAMPLES)
-    parser.add_argument("action", choices=["status", "pause", "resume", "step", "speed", "stop"])
-    parser.add_argument("value", nargs="?", type=float, help="factor, for speed")
+    parser.add_argument("action", choices=["status", "pause", "resume", "step", "speed", "change",
+                                           "stop"])
+    parser.add_argument("value", nargs="*", help="factor, for speed; words, for change: payload, "
+                        "drain, rotor or charge, the vehicle's name, values as in --changes")
     parser.add_argument("--n", type=int, default=1, help="number of steps (1)")
     parser.add_argument("--control_port", type=int, default=ports.CONTROL)
     parser.set_defaults(run=_control)
@@ -234,10 +237,15 @@ class _Bar:
 def _control(args):
     from xtdrone_core.control_link import ControlClient
 
-    if args.action == "speed" and args.value is None:
-        raise XtdroneError("speed needs a factor: for example 'xtdrone control speed 2'")
+    values = {"step": {"n": args.n}, "change": {"change": " ".join(args.value)}}.get(args.action, {})
+    if args.action == "speed":
+        try:
+            values = {"speed": float(*args.value)} if args.value else {}
+        except (TypeError, ValueError):
+            values = {}
+        if not values:
+            raise XtdroneError("speed needs a factor: for example 'xtdrone control speed 2'")
     client = ControlClient(args.control_port)
-    values = {"step": {"n": args.n}, "speed": {"speed": args.value}}.get(args.action, {})
     answer = client.request(args.action, **values)
     client.close()
     answer.pop("ok")

@@ -53,6 +53,7 @@ class EmbeddedEngine:
         self._world = world
         self._renderers = {}
         self._viewer = None
+        self._payloads = {}  # name of a vehicle: (mass [kg], place from its centre of gravity [m])
         self.state = FleetState.zeros(0, 0)
         self._compile(tuple(specs), tuple(models))
         self.reset()
@@ -82,8 +83,8 @@ class EmbeddedEngine:
         if dt_us != self._dt_us:
             self._dt_us = dt_us
             self.model.opt.timestep = dt_us * 1e-6
-        _apply(wrench, self._quat, self._rate, self._inertia, self._inverse, dt_us * 1e-6,
-               self._applied)
+        _apply(wrench, self._quat, self._rate, self._inertia, self._inverse, self._arm,
+               dt_us * 1e-6, self._applied)
         mujoco.mj_step(self.model, self.data)
         self.state.t_us += dt_us
         self._extract(1e6 / dt_us)
@@ -121,6 +122,25 @@ class EmbeddedEngine:
         mujoco.mj_fwdPosition(self.model, data)
         self.model.opt.enableflags = flags
         return data
+
+    def set_payload(self, vehicle: int, mass: float, pos) -> None:
+        """Fixes a point mass to a vehicle, in place of the one that it carried.
+
+        State and wrenches go on to refer to the empty vehicle's centre of gravity.
+
+        Args:
+            vehicle: Index in the fleet.
+            mass: [kg]; 0 takes the payload off.
+            pos: (3,) from the empty vehicle's centre of gravity, body FLU [m].
+        """
+        name = self.specs[vehicle].name
+        known = name in self._payloads
+        self._payloads[name] = float(mass), np.array(pos, dtype=float)
+        if known:
+            self._weigh(vehicle)
+            self._derive()
+        else:
+            self._change(self.specs, self.models)
 
     def spawn(self, spec: VehicleSpec) -> None:
         """Adds a vehicle to the running world, as the last of the fleet.
@@ -207,7 +227,8 @@ class EmbeddedEngine:
 
     def _compile(self, specs, models):
         try:
-            self.model = scene.build(self._world, specs, models)
+            loaded = {i for i, spec in enumerate(specs) if spec.name in self._payloads}
+            self.model = scene.build(self._world, specs, models, loaded)
         except (ValueError, mujoco.FatalError) as error:
             raise EngineError(f"MuJoCo refuses the scene: {str(error).splitlines()[0]}") from error
         self.specs, self.models = specs, models
@@ -223,6 +244,11 @@ class EmbeddedEngine:
         self._applied = self.data.xfrc_applied[1:n + 1]
         inertia = np.array([model.inertia for model in models])
         self._inertia, self._inverse = _packed(inertia), _packed(np.linalg.inv(inertia))
+        self._arm = np.zeros((n, 3))
+        for i in loaded:
+            self._weigh(i)
+        if loaded:
+            self._derive()
         owners = [self._owner(geom) for geom in range(self.model.ngeom)]
         self._owners = sorted(set(owners))
         self._owner_of = np.array([self._owners.index(owner) for owner in owners], dtype=np.int64)
@@ -230,6 +256,32 @@ class EmbeddedEngine:
         t_us = self.state.t_us
         self.state = FleetState.zeros(n, max(len(model.rotors) for model in models))
         self.state.t_us = t_us
+
+    def _weigh(self, i):
+        """Mass, centre of gravity and inertia of one vehicle with its payload, in place."""
+        added, pos = self._payloads[self.specs[i].name]
+        empty, model, body = self.models[i], self.model, i + 1
+        total = empty.mass + added
+        centre = added / total * pos
+        inertia = (np.array(empty.inertia) + empty.mass * _point_inertia(centre)
+                   + added * _point_inertia(pos - centre))
+        moments, axes = np.linalg.eigh(inertia)
+        axes[:, 2] *= np.sign(np.linalg.det(axes))
+        x, y, z, w = quaternion.from_matrix_array(axes[None])[0]
+        model.body_mass[body] = total
+        model.body_ipos[body] = centre
+        model.body_inertia[body] = moments
+        model.body_iquat[body] = w, x, y, z
+        # Else MuJoCo goes on to take frames that coincided at the compilation for equal.
+        model.body_sameframe[body] = mujoco.mjtSameFrame.mjSAMEFRAME_NONE
+        model.geom_sameframe[model.geom_bodyid == body] = mujoco.mjtSameFrame.mjSAMEFRAME_NONE
+        self._arm[i] = centre
+        self._inertia[i] = _packed(inertia[None])[0]
+        self._inverse[i] = _packed(np.linalg.inv(inertia)[None])[0]
+
+    def _derive(self):
+        """What MuJoCo computes from masses when it compiles a model."""
+        mujoco.mj_setConst(self.model, mujoco.MjData(self.model))
 
     def _change(self, specs, models):
         """Another fleet in the running world; vehicles that stay keep their state."""
@@ -273,19 +325,31 @@ def _packed(matrices) -> np.ndarray:
     return np.ascontiguousarray(matrices[:, (0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2)])
 
 
+def _point_inertia(pos) -> np.ndarray:
+    """Inertia of a unit mass at pos about the origin (3, 3) [m^2]."""
+    return pos @ pos * np.eye(3) - np.outer(pos, pos)
+
+
 @njit
-def _apply(wrench, quat_wxyz, rate, inertia, inverse, dt, applied):
-    """Hands the wrench to MuJoCo, with what its gyroscopic torque misses over the step."""
+def _apply(wrench, quat_wxyz, rate, inertia, inverse, arm, dt, applied):
+    """Hands the wrench to MuJoCo, with what its gyroscopic torque misses over the step.
+
+    MuJoCo wants the torque about the centre of gravity, which a payload moves by `arm`.
+    """
     for i in range(wrench.shape[0]):
         qw, qx, qy, qz = quat_wxyz[i, 0], quat_wxyz[i, 1], quat_wxyz[i, 2], quat_wxyz[i, 3]
         wx, wy, wz = rate[i, 0], rate[i, 1], rate[i, 2]
-        for c in range(6):
-            applied[i, c] = wrench[i, c]
+        fx, fy, fz = wrench[i, 0], wrench[i, 1], wrench[i, 2]
+        px, py, pz = quaternion.rotate(qx, qy, qz, qw, arm[i, 0], arm[i, 1], arm[i, 2])
+        mx = wrench[i, 3] - (py * fz - pz * fy)
+        my = wrench[i, 4] - (pz * fx - px * fz)
+        mz = wrench[i, 5] - (px * fy - py * fx)
+        applied[i, 0], applied[i, 1], applied[i, 2] = fx, fy, fz
+        applied[i, 3], applied[i, 4], applied[i, 5] = mx, my, mz
         if wx * wx + wy * wy + wz * wz < _SLOW:
             continue
         j, k = inertia[i], inverse[i]
-        tx, ty, tz = quaternion.rotate_inverse(qx, qy, qz, qw, wrench[i, 3], wrench[i, 4],
-                                               wrench[i, 5])
+        tx, ty, tz = quaternion.rotate_inverse(qx, qy, qz, qw, mx, my, mz)
         gx, gy, gz = rigid_body.gyroscopic_torque(j, wx, wy, wz)
         mx, my, mz = rigid_body.mean_gyroscopic_torque(j, k, wx, wy, wz, tx, ty, tz, dt)
         dx, dy, dz = quaternion.rotate(qx, qy, qz, qw, mx - gx, my - gy, mz - gz)

@@ -40,17 +40,21 @@ def start_pose(spec: VehicleSpec, model: VehicleModel) -> Pose:
     return Pose(origin.point(model.cog), origin.quat)
 
 
-def build(world: World, specs, models) -> mujoco.MjModel:
+def build(world: World, specs, models, loaded=frozenset()) -> mujoco.MjModel:
     """Compiles the scene.
 
     Each vehicle is one free body, whose frame lies in its centre of gravity:
     MuJoCo's generalised velocities are then the centre's own. Vehicles come
     first, in order: vehicle i is body i + 1.
 
+    MuJoCo decides here which bodies have a diagonal mass matrix and stores no
+    other for them. One that is to carry a payload must not be of those.
+
     Args:
         world: The world.
         specs: The VehicleSpecs.
         models: Their VehicleModels.
+        loaded: Indices of the vehicles whose mass and centre of gravity may change.
 
     Returns:
         The compiled model.
@@ -58,13 +62,13 @@ def build(world: World, specs, models) -> mujoco.MjModel:
     scene = mujoco.MjSpec()
     _options(scene, world)
     assets = {}
-    for spec, model in zip(specs, models):
+    for i, (spec, model) in enumerate(zip(specs, models)):
         pose = start_pose(spec, model)
         body = scene.worldbody.add_body(name=spec.name, pos=pose.pos, quat=_wxyz(pose.quat))
         body.add_freejoint(name=spec.name)
         body.explicitinertial = True
         body.mass = model.mass
-        body.ipos = (0.0, 0.0, 0.0)
+        body.ipos = (1e-3 * (i in loaded), 0.0, 0.0)
         inertia = np.array(model.inertia)
         body.fullinertia = [*np.diag(inertia), inertia[0, 1], inertia[0, 2], inertia[1, 2]]
         for shape in vehicle_shapes(model):

@@ -16,6 +16,7 @@ from xtdrone_dynamics.quaternion import to_matrix_array
 from .effects import read_effects
 from .errors import SdfError
 from .pose import Pose
+from .power import read_battery
 from .sdf_tree import (OWN, Scope, Shape, fail, name_of, number, numbers, parse, pose_of, shapes_of,
                        text, to_dict, vector)
 
@@ -96,7 +97,7 @@ def _load(path, _mtime) -> tuple:
     rotors = _rotors(scope, to_cog)
     kind = path.parent.name if path.name == "model.sdf" else path.stem
     model = VehicleModel(kind, path, mass, inertia, cog, rotors, _sensors(scope, to_cog),
-                         read_effects(element))
+                         read_effects(element), read_battery(element))
     shapes = tuple(_moved(shape, to_cog) for shape in shapes_of(scope))
     return model, shapes
 

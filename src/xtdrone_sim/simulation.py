@@ -11,8 +11,7 @@ import time
 import numpy as np
 
 from sensor_models import SensorSuite
-from xtdrone_core import (ControlError, FleetModel, Scenario, ScenarioError, registry,
-                          run_folder)
+from xtdrone_core import (ControlError, FleetModel, Scenario, ScenarioError, registry, run_folder)
 from xtdrone_core.changes import parse_change
 from xtdrone_core.control_link import TICK_US, ControlServer
 from xtdrone_core.truth_log import TruthWriter
@@ -142,7 +141,7 @@ class Simulation:
         """One lockstep step of 4 ms."""
         if self.changes.due(self.t_us):
             for change in self.changes.apply(self.t_us):
-                self._note(change)
+                self.event(self.t_us, "change", **self.changes.values(change))
         commands = self.autopilot.step(self.t_us, self._sensors)
         if self.agent is not None and self.t_us % TICK_US == 0:
             wishes = self.agent.step(self.t_us, self.autopilot.estimates())
@@ -153,7 +152,7 @@ class Simulation:
         self.battery.step(self.rotors.power, STEP_US, self.rotors.speed_share)
         self._state = self.engine.step(self._wrench, STEP_US)
         self.t_us += STEP_US
-        self._sensors = self.sensor_suite.step(self._state, self.t_us)
+        self._sensors = self._sense()
         if self.t_us % TICK_US == 0:
             self._record()
         if self.scenario.pose_source == "truth" and self.t_us % TRUTH_POSE_US == 0:
@@ -228,6 +227,12 @@ class Simulation:
             if part is not None:
                 part.close()
         self._truth = None
+
+    def _sense(self):
+        batch = self.sensor_suite.step(self._state, self.t_us, self.rotors.wind)
+        batch.battery_voltage[:] = self.battery.voltage
+        batch.battery_current[:] = self.battery.current
+        return batch
 
     def _make_wind(self):
         """The world's wind, or the scenario's in its place; None in still air."""
@@ -320,6 +325,17 @@ class Simulation:
                                "\"landed\", \"values\": {}}")
         values = {k: v for k, v in values.items() if k not in ("t_us", "event", "folder")}
         self.event(self.t_us, name, **values)
+        return {"t_us": self.t_us}
+
+    def _on_change(self, request):
+        text = request.get("change")
+        if not isinstance(text, str):
+            raise ControlError('a change is a text: {"op": "change", "change": "rotor iris_0 2 0"}')
+        try:
+            self.changes.add(parse_change(text, [spec.name for spec in self.scenario.vehicles],
+                                          self.t_us))
+        except ScenarioError as error:
+            raise ControlError(str(error)) from error
         return {"t_us": self.t_us}
 
     def _on_stop(self, request):

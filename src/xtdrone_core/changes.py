@@ -1,0 +1,101 @@
+"""Changes to a vehicle in flight: payload, draining tank, broken rotor, battery's charge.
+
+A list is a text whose entries are parted by ';'. An entry is a simulated time
+[s], a colon, what changes, the vehicle's name, and values:
+
+    12: payload iris_0 0.3            a mass [kg] hangs on the vehicle from now on; 0 takes it off
+    12: payload iris_0 0.3 0,0,-0.1   the same, at a place from the centre of gravity, body [m]
+    15: drain iris_0 0.02             the payload loses this much [kg/s] until it is gone
+    20: rotor iris_0 2 0.0            rotor 2 keeps this share of its forces, 0 to 1
+    25: charge iris_0 0.1             state of charge of the battery, 0 to 1
+
+The flight stack is not told of any of them.
+"""
+
+import math
+from dataclasses import dataclass
+
+from .errors import ScenarioError, unknown_name
+
+_FORMS = {"payload": "payload NAME MASS [X,Y,Z]", "drain": "drain NAME RATE",
+          "rotor": "rotor NAME INDEX SHARE", "charge": "charge NAME CHARGE"}
+
+
+@dataclass(frozen=True)
+class Change:
+    """One change of one vehicle."""
+
+    t_us: int  # simulated time from which it is in force [us]
+    kind: str  # payload, drain, rotor or charge
+    vehicle: int  # its index
+    value: float  # mass [kg], rate [kg/s], share of the forces, state of charge
+    pos: tuple[float, float, float] = (0.0, 0.0, 0.0)  # of a payload, body FLU [m]
+    rotor: int = -1  # index of the rotor that breaks
+
+
+def parse_changes(text: str, names) -> tuple[Change, ...]:
+    """The changes of a list, in the order of their times.
+
+    Args:
+        text: As the module says; empty for none.
+        names: Names of the vehicles, in the order of the fleet.
+
+    Raises:
+        ScenarioError: An entry that cannot be read.
+    """
+    changes = []
+    for entry in filter(None, map(str.strip, text.split(";"))):
+        when, colon, rest = entry.partition(":")
+        t = _number(when, entry) if colon else math.nan
+        if not 0.0 <= t < 1e9:
+            raise ScenarioError(f"change '{entry}' has no time: write for example '12: {entry}'")
+        changes.append(parse_change(rest, names, round(t * 1e6)))
+    return tuple(sorted(changes, key=lambda change: change.t_us))
+
+
+def parse_change(text: str, names, t_us: int) -> Change:
+    """One entry without its time.
+
+    Args:
+        text: For example `rotor iris_0 2 0.5`.
+        names: Names of the vehicles, in the order of the fleet.
+        t_us: When it comes into force [us].
+
+    Raises:
+        ScenarioError: It cannot be read.
+    """
+    words = text.split()
+    kind = words[0] if words else ""
+    if kind not in _FORMS:
+        raise ScenarioError(unknown_name("change", kind, _FORMS))
+    wanted = {"rotor": (4,), "payload": (3, 4)}.get(kind, (3,))
+    if len(words) not in wanted:
+        raise ScenarioError(f"cannot read change '{text.strip()}': write {_FORMS[kind]}")
+    if words[1] not in names:
+        raise ScenarioError(unknown_name("vehicle", words[1], names))
+    vehicle, pos, rotor = list(names).index(words[1]), (0.0, 0.0, 0.0), -1
+    value = _number(words[3] if kind == "rotor" else words[2], text)
+    if kind == "rotor":
+        if not words[2].isdigit():
+            raise ScenarioError(f"rotor '{words[2]}' of change '{text.strip()}' is not a number: "
+                                "rotors count from 0")
+        rotor = int(words[2])
+    elif len(words) == 4:
+        pos = tuple(_number(x, text) for x in words[3].split(","))
+        if len(pos) != 3:
+            raise ScenarioError(f"place '{words[3]}' of change '{text.strip()}' is not X,Y,Z [m]")
+    top = 1.0 if kind in ("rotor", "charge") else math.inf
+    if not 0.0 <= value <= top:
+        raise ScenarioError(f"change '{text.strip()}' has the value {value:g}: give a number from "
+                            f"0{' to 1' if top == 1.0 else ''}")
+    return Change(t_us, kind, vehicle, value, pos, rotor)
+
+
+def _number(word, entry) -> float:
+    try:
+        value = float(word)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise ScenarioError(f"'{word.strip()}' in change '{entry.strip()}' is not a number")
+    return value
