@@ -30,6 +30,22 @@ def backend() -> str:
                       "libgl1-mesa-dri, or libosmesa6")
 
 
+def context_class():
+    """The class of OpenGL contexts, GLContext(width, height), of the backend that works here.
+
+    Raises:
+        EngineError: Nothing here can render.
+    """
+    name = backend()
+    # MuJoCo picks its backend at import from the environment, long before anyone asks for images.
+    os.environ["PYOPENGL_PLATFORM"] = name
+    if name == "egl":
+        from mujoco.egl import GLContext
+    else:
+        from mujoco.osmesa import GLContext
+    return GLContext
+
+
 def renderer(model, height: int, width: int):
     """A mujoco.Renderer for a compiled model.
 
@@ -40,15 +56,9 @@ def renderer(model, height: int, width: int):
     Raises:
         EngineError: Nothing here can render.
     """
-    name = backend()
-    os.environ["PYOPENGL_PLATFORM"] = name
+    context = context_class()
     import mujoco
     from mujoco.rendering.classic import gl_context
 
-    # MuJoCo picks its backend at import from the environment, long before anyone asks for images.
-    if name == "egl":
-        from mujoco.egl import GLContext
-    else:
-        from mujoco.osmesa import GLContext
-    gl_context.GLContext = GLContext
+    gl_context.GLContext = context
     return mujoco.Renderer(model, height, width, max_geom=20_000)

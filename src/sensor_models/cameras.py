@@ -1,0 +1,292 @@
+"""Parameters of cameras and lidars, read from a vehicle's SDF or from presets.yaml.
+
+Table II of XTDrone under exactly its names in snake case. A pixel's centre has
+whole coordinates, as in OpenCV and ROS, so the middle of an image of width w is
+at (w - 1) / 2. Cameras look along their frame's x axis, with the image's right
+towards -y and its lower edge towards -z, as in Gazebo.
+"""
+
+import dataclasses
+import math
+from dataclasses import dataclass
+
+from xtdrone_core import SensorBlock
+from xtdrone_core.errors import unknown_name
+from xtdrone_dynamics.quaternion import from_euler, multiply, rotate
+
+from .errors import SensorError
+from .parameters import preset
+from .suite import STEP_US, whole_steps
+
+RENDERED = ("camera", "depth", "lidar")  # kinds of SensorBlock that this module reads
+FORMATS = {"mono8": 1, "rgb8": 3}  # bytes per pixel
+_SDF_FORMATS = {"L8": "mono8", "L_INT8": "mono8", "R8G8B8": "rgb8", "RGB_INT8": "rgb8",
+                **{name: name for name in FORMATS}}
+_MAX_SIDE = 4096  # [pixels]
+_MAX_RAYS = 1 << 20
+_PAIR = ("left", "right")
+
+_CAMERA_PATHS = {  # where SDF and Gazebo's ROS plugins keep what Table II names
+    "width": ("image", "width"), "height": ("image", "height"), "format": ("image", "format"),
+    "anti_aliasing": ("image", "anti_aliasing"),
+    "noise_mean": ("noise", "mean"), "noise_stddev": ("noise", "stddev"),
+    "fx": ("lens", "intrinsics", "fx"), "fy": ("lens", "intrinsics", "fy"),
+    "cx": ("lens", "intrinsics", "cx"), "cy": ("lens", "intrinsics", "cy"),
+    "skew": ("lens", "intrinsics", "s"),
+    "k1": ("distortion", "k1"), "k2": ("distortion", "k2"), "k3": ("distortion", "k3"),
+    "p1": ("distortion", "p1"), "p2": ("distortion", "p2"),
+    "distortion_center": ("distortion", "center"),
+    "near": ("clip", "near"), "far": ("clip", "far"), "horizontal_fov": ("horizontal_fov",),
+}
+_PLUGIN_TAGS = {"hackBaseline": "hack_baseline", "distortionK1": "k1", "distortionK2": "k2",
+                "distortionK3": "k3", "distortionT1": "p1", "distortionT2": "p2"}
+_LIDAR_PATHS = {
+    "columns": ("scan", "horizontal", "samples"), "min_angle": ("scan", "horizontal", "min_angle"),
+    "max_angle": ("scan", "horizontal", "max_angle"), "rows": ("scan", "vertical", "samples"),
+    "min_elevation": ("scan", "vertical", "min_angle"),
+    "max_elevation": ("scan", "vertical", "max_angle"),
+    "minimum": ("range", "min"), "maximum": ("range", "max"), "resolution": ("range", "resolution"),
+    "noise_mean": ("noise", "mean"), "noise_stddev": ("noise", "stddev"),
+}
+
+
+@dataclass(frozen=True)
+class CameraParameters:
+    """One camera: XTDrone's Table II. Its shutter is global: a frame shows one instant."""
+
+    name: str  # left, right, or empty for a camera on its own
+    pos: tuple[float, float, float]  # from the centre of gravity, body FLU [m]
+    quat: tuple[float, float, float, float]  # xyzw, camera frame (x forward) to body
+    rate: float  # [Hz]
+    latency: float  # from the exposure to the image's arrival [s]
+    width: int  # [pixels]
+    height: int  # [pixels]
+    format: str  # mono8 or rgb8
+    noise_mean: float  # of a pixel, full scale is 1
+    noise_stddev: float  # of a pixel, full scale is 1; of a depth image [m]
+    fx: float  # focal lengths [pixels]
+    fy: float
+    cx: float  # principal point [pixels]
+    cy: float
+    skew: float  # [pixels]
+    k1: float  # radial distortion, Brown-Conrady
+    k2: float
+    k3: float
+    p1: float  # tangential distortion
+    p2: float
+    distortion_center: tuple[float, float]  # [pixels]; OpenCV puts it into the principal point
+    near: float  # nothing nearer is seen [m]
+    far: float  # nothing further is seen [m]
+    hack_baseline: float  # distance to the left camera of a rectified pair, for CameraInfo [m]
+    anti_aliasing: int = 0  # samples per pixel at edges; each costs time
+
+    def __post_init__(self):
+        def check(fine, what, allowed):
+            if not fine:
+                label = f"camera '{self.name}'" if self.name else "a camera"
+                raise SensorError(f"{what} of {label} is not allowed: {allowed}")
+
+        for name in ("width", "height"):
+            side = getattr(self, name)
+            check(1 <= side <= _MAX_SIDE, f"{name} {side}", f"give 1 to {_MAX_SIDE} pixels")
+        check(self.format in FORMATS, f"format '{self.format}'", "give mono8 or rgb8")
+        check(self.fx > 0 and self.fy > 0, f"focal length {self.fx:g} {self.fy:g}",
+              "give fx and fy above 0")
+        check(0 < self.near < self.far, f"clip {self.near:g} to {self.far:g} m",
+              "give 0 < near < far")
+        check(self.noise_stddev >= 0, f"noise stddev {self.noise_stddev:g}", "give a number from 0")
+        check(self.latency >= 0, f"latency {self.latency:g}", "give seconds from 0")
+        check(self.anti_aliasing in (0, 2, 4, 8), f"anti_aliasing {self.anti_aliasing}",
+              "give 0, 2, 4 or 8")
+
+    @property
+    def camera_matrix(self) -> tuple:
+        """(3, 3) rows of K."""
+        return ((self.fx, self.skew, self.cx), (0.0, self.fy, self.cy), (0.0, 0.0, 1.0))
+
+    @property
+    def distortion(self) -> tuple:
+        """k1, k2, p1, p2, k3, in OpenCV's order."""
+        return self.k1, self.k2, self.p1, self.p2, self.k3
+
+
+@dataclass(frozen=True)
+class LidarParameters:
+    """A scanner; all rays of a scan show one instant."""
+
+    pos: tuple[float, float, float]  # from the centre of gravity, body FLU [m]
+    quat: tuple[float, float, float, float]  # xyzw, lidar frame to body
+    rate: float  # [Hz]
+    latency: float  # [s]
+    columns: int  # rays side by side
+    min_angle: float  # of the first, counter-clockwise from the x axis [rad]
+    max_angle: float  # of the last [rad]
+    rows: int  # rays above each other; 1 makes a plane scanner
+    min_elevation: float  # of the lowest row [rad]
+    max_elevation: float  # of the highest row [rad]
+    minimum: float  # shortest distance [m]
+    maximum: float  # longest distance [m]
+    resolution: float  # one bit [m], or 0
+    noise_mean: float  # [m]
+    noise_stddev: float  # [m]
+
+    def __post_init__(self):
+        def check(fine, what, allowed):
+            if not fine:
+                raise SensorError(f"{what} of a lidar is not allowed: {allowed}")
+
+        check(self.columns >= 1 and self.rows >= 1 and self.columns * self.rows <= _MAX_RAYS,
+              f"{self.rows} x {self.columns} rays", f"give 1 to {_MAX_RAYS}")
+        check(self.min_angle <= self.max_angle and self.min_elevation <= self.max_elevation,
+              "min_angle above max_angle", "give them in order")
+        check(0 <= self.minimum < self.maximum, f"range {self.minimum:g} to {self.maximum:g} m",
+              "give 0 <= min < max")
+        check(self.noise_stddev >= 0 and self.latency >= 0 and self.resolution >= 0,
+              "a negative noise, latency or resolution", "give numbers from 0")
+
+
+def cameras_of(block: SensorBlock) -> tuple[CameraParameters, ...]:
+    """The cameras of a block of kind camera or depth: one, or a stereo pair.
+
+    Tags are SDF's and those of Gazebo's ROS plugins; any name of Table II may also
+    stand directly in <sensor>, in <camera> or in <plugin>, where it wins.
+
+    Raises:
+        SensorError: A value that makes no sense, or more than two cameras.
+    """
+    tags = block.parameters
+    cameras = tags.get("camera", {})
+    cameras = cameras if isinstance(cameras, list) else [cameras]
+    if len(cameras) > 2:
+        raise SensorError(f"'{block.name}' has {len(cameras)} cameras: give one, or a stereo pair")
+    rate = _rate(block)
+    names = _PAIR if len(cameras) == 2 else ("",)
+    found = [_camera(block, rate, name, camera) for name, camera in zip(names, cameras)]
+    if len(found) == 2 and found[1].hack_baseline == 0.0:
+        apart = math.dist(found[0].pos, found[1].pos)
+        found[1] = dataclasses.replace(found[1], hack_baseline=apart)
+    if len(found) == 2:
+        found[0] = dataclasses.replace(found[0], hack_baseline=0.0)
+    return tuple(found)
+
+
+def lidar_of(block: SensorBlock) -> LidarParameters:
+    """The scanner of a block of kind lidar: SDF's <ray> or <lidar>, or a preset.
+
+    Raises:
+        SensorError: A value that makes no sense.
+    """
+    ray = block.parameters.get("ray", block.parameters.get("lidar", {}))
+    values = {**_preset(block, "velodyne_vlp16"), **_found(ray, _LIDAR_PATHS)}
+    if ray and "scan" in ray and "vertical" not in ray["scan"]:
+        values.update(rows=1, min_elevation=0.0, max_elevation=0.0)
+    known = {field.name for field in dataclasses.fields(LidarParameters)}
+    values.update({name: value for name, value in _plain(block).items() if name in known})
+    numbers = {name: _number(block, name, value) for name, value in values.items()
+               if name in known and name not in ("pos", "quat", "rate")}
+    for name in ("columns", "rows"):
+        numbers[name] = int(numbers[name])
+    return LidarParameters(pos=block.pos, quat=block.quat, rate=_rate(block), **numbers)
+
+
+def _camera(block, rate, name, camera) -> CameraParameters:
+    values = {"noise_mean": 0.0, "noise_stddev": 0.0, "skew": 0.0, "k1": 0.0, "k2": 0.0, "k3": 0.0,
+              "p1": 0.0, "p2": 0.0, "near": 0.1, "far": 100.0, "hack_baseline": 0.0,
+              "latency": 0.0, "width": 320, "height": 240, "format": "rgb8",
+              "horizontal_fov": 1.047, **_preset(block, "")}
+    plain = {**_plain(block), **_plain_of(camera)}
+    values.update(_found(camera, _CAMERA_PATHS))
+    if "horizontal_fov" in camera and "lens" not in camera:  # SDF's fov replaces a preset's lens
+        for key in ("fx", "fy", "cx", "cy"):
+            values.pop(key, None)
+    fields = {field.name for field in dataclasses.fields(CameraParameters)}
+    values.update({key: value for key, value in plain.items() if key in fields - {"name", "pos"}})
+    pos, quat = _placed(block, camera)
+    picture = str(values.pop("format"))
+    if picture not in _SDF_FORMATS:
+        raise SensorError(unknown_name(f"format of camera '{block.name}'", picture, _SDF_FORMATS))
+    centre = values.pop("distortion_center", None)
+    v = {key: _number(block, key, value) for key, value in values.items()}
+    width, height = int(v.pop("width")), int(v.pop("height"))
+    fov = v.pop("horizontal_fov")
+    if not 0 < fov < math.pi:
+        raise SensorError(f"horizontal_fov {fov:g} of '{block.name}' is not allowed: give 0 to pi")
+    v.setdefault("fx", 0.5 * width / math.tan(0.5 * fov))
+    v.setdefault("fy", v["fx"])
+    v.setdefault("cx", 0.5 * (width - 1))
+    v.setdefault("cy", 0.5 * (height - 1))
+    if centre is None:
+        centre = v["cx"], v["cy"]
+    else:
+        x, y = _numbers(block, "distortion_center", centre, 2)
+        centre = x * width - 0.5, y * height - 0.5
+    anti_aliasing = int(v.pop("anti_aliasing", 0))
+    v.pop("rate", None)
+    return CameraParameters(name=name, pos=pos, quat=quat, rate=rate, width=width, height=height,
+                            format=_SDF_FORMATS[picture], distortion_center=centre,
+                            anti_aliasing=anti_aliasing, **v)
+
+
+def _placed(block, camera) -> tuple:
+    """Place and attitude of a <camera> with a <pose> of its own in its sensor."""
+    if not camera.get("pose"):
+        return block.pos, block.quat
+    x, y, z, roll, pitch, yaw = _numbers(block, "pose", camera["pose"], 6)
+    offset = rotate(*block.quat, x, y, z)
+    return (tuple(a + b for a, b in zip(block.pos, offset)),
+            tuple(multiply(*block.quat, *from_euler(roll, pitch, yaw))))
+
+
+def _rate(block) -> float:
+    """The rate, rounded to the whole steps that it must be."""
+    values = {**_preset(block, ""), **_plain(block)}
+    rate = block.parameters.get("update_rate", values.get("rate", 0.0))
+    steps = whole_steps(block.kind, block.name, _number(block, "update_rate", rate))
+    return 1e6 / (steps * STEP_US)
+
+
+def _preset(block, default) -> dict:
+    name = str(_plain(block).get("preset", default)).strip()
+    return preset(block.kind, name) if name else {}
+
+
+def _plain(block) -> dict:
+    """Tags directly in <sensor> and its <plugin>s, Gazebo's plugin names as ours."""
+    plain = _plain_of(block.parameters)
+    plugins = block.parameters.get("plugin", [])
+    for plugin in plugins if isinstance(plugins, list) else [plugins]:
+        if isinstance(plugin, dict):
+            plain.update({_PLUGIN_TAGS.get(tag, tag): value
+                          for tag, value in _plain_of(plugin).items()})
+    return plain
+
+
+def _plain_of(tags) -> dict:
+    return {tag: value for tag, value in tags.items()
+            if not isinstance(value, (dict, list)) and tag != "pose"}
+
+
+def _found(tags, paths) -> dict:
+    found = {}
+    for name, path in paths.items():
+        value = tags
+        for tag in path:
+            value = value.get(tag) if isinstance(value, dict) else None
+        if value is not None and not isinstance(value, (dict, list)):
+            found[name] = value
+    return found
+
+
+def _number(block, tag, value) -> float:
+    return _numbers(block, tag, value, 1)[0]
+
+
+def _numbers(block, tag, value, count) -> tuple[float, ...]:
+    try:
+        numbers = tuple(map(float, str(value).split()))
+    except ValueError:
+        numbers = ()
+    if len(numbers) != count or not all(map(math.isfinite, numbers)):
+        what = "a number" if count == 1 else f"{count} numbers"
+        raise SensorError(f"<{tag}> of {block.kind} '{block.name}' is '{value}': give {what}")
+    return numbers
