@@ -34,6 +34,18 @@ def unpack_truth(text: str) -> np.ndarray:
     return np.frombuffer(base64.b64decode(text)).reshape(-1, _TRUTH_WIDTH)
 
 
+def _readable(sockets, timeout):
+    """Those sockets that can be read within the time-out [s].
+
+    Not by select(): a ROS node of a hundred vehicles has more than its 1024 descriptors.
+    """
+    poll = select.poll()
+    by_number = {sock.fileno(): sock for sock in sockets}
+    for number in by_number:
+        poll.register(number, select.POLLIN)
+    return [by_number[number] for number, _ in poll.poll(timeout * 1000.0)]
+
+
 class ControlServer:
     """The simulation's end. Never blocks, except in barrier()."""
 
@@ -65,8 +77,7 @@ class ControlServer:
             handle: Called for each request but subscribe and done.
             timeout: How long to wait for the first one [s].
         """
-        ready, _, _ = select.select([self._listener, *self._buffers], [], [], timeout)
-        for sock in ready:
+        for sock in _readable([self._listener, *self._buffers], timeout):
             if sock is self._listener:
                 client, _ = sock.accept()
                 client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -197,7 +208,7 @@ class ControlClient:
         """Whether next_tick() has something to read, at once or within the time-out [s]."""
         if self._ticks or b"\n" in self._buffer:
             return True
-        return bool(select.select([self._sock], [], [], timeout)[0])
+        return bool(_readable([self._sock], timeout))
 
     def next_tick(self) -> tuple[int, np.ndarray]:
         """The next (t_us, truth (N, 13)) after `subscribe`; waits up to the time-out.
