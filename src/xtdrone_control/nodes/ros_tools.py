@@ -92,6 +92,23 @@ def connect(port: int, wait: float) -> ControlClient:
             time.sleep(0.05)
 
 
+def fleet(wait: float) -> list[str]:
+    """The vehicles' names, as soon as the bridge has said them.
+
+    Raises:
+        ControlNodeError: It did not within the time [s, wall].
+    """
+    end = time.monotonic() + wait
+    while not rospy.is_shutdown():
+        names = rospy.get_param("/xtdrone/vehicles", None)
+        if names:
+            return names
+        if time.monotonic() > end:
+            raise ControlNodeError("nobody has set /xtdrone/vehicles: start the bridge first")
+        time.sleep(0.05)
+    raise KeyboardInterrupt
+
+
 def main(name: str, run) -> int:
     """Calls run() and returns the exit status of a node: errors are one line each."""
     try:
