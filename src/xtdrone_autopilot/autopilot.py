@@ -57,7 +57,7 @@ class EmbeddedAutopilot:
         self.parameters.values["MAV_TYPE"] = [
             MAV_TYPE_OF_ROTORS.get(r, mavlink.MAV_TYPE_QUADROTOR) for r in rotors.tolist()]
         self.pilots = new_pilots(n)
-        self.battery = Battery(n, self.parameters)
+        self.battery = Battery(fleet, self.parameters)
         self.sensors = SensorBatch.empty(n)
         self.estimator = Ekf(n, origin, magnetic_field)
         for i, vehicle in enumerate(fleet.vehicles):
@@ -226,7 +226,8 @@ class EmbeddedAutopilot:
 
     def _look_at_checks(self, t_us):
         p = self.pilots
-        self.battery.step(p["armed"], READY_PERIOD_US * 1e-6)
+        self.battery.step(p["armed"], self.sensors.battery_voltage, self.sensors.battery_current,
+                          READY_PERIOD_US * 1e-6)
         least = self.parameters.values["COM_ARM_BAT_MIN"]
         p["ready"] = self.estimator.ready & (self.battery.level >= least)
         first = p["ready"] & ~p["home_set"]

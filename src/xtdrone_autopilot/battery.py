@@ -1,25 +1,74 @@
-"""Simulated battery, as PX4's own simulation drains it: linearly while armed."""
+"""State of the battery: estimated from its readings, or simulated where there are none.
+
+With readings the level is PX4's: the current is integrated, and the level of
+the cell's voltage, with the drop over its resistance added back, pulls at the
+result the more the lower it is. Without, it is what PX4's own simulation says:
+it drains linearly while armed.
+"""
 
 import numpy as np
 
+_PULL = 0.03  # of the voltage's level on the level, of an empty battery [1/s]
+_SIMULATED_CURRENT = 10.0, 0.5  # armed, disarmed [A]
+
 
 class Battery:
-    """Voltage [V], current [A] and level 0..1 of a fleet's batteries, (N,) each."""
+    """Batteries of a fleet, as its flight stacks know them.
 
-    def __init__(self, n: int, parameters):
-        self._parameters = parameters
+    Attributes:
+        voltage: (N,) [V].
+        current: (N,) [A].
+        level: (N,) 0 to 1.
+        consumed: (N,) [mA h], NaN where there is no reading.
+    """
+
+    def __init__(self, fleet, parameters):
+        """Takes cells, capacity and resistance of each vehicle's pack into its parameters."""
+        n = fleet.n
+        self._values = parameters.values
+        for i, vehicle in enumerate(fleet.vehicles):
+            pack = vehicle.battery
+            if pack is not None:
+                self._values["BAT1_N_CELLS"][i] = pack.cells
+                self._values["BAT1_CAPACITY"][i] = 1000.0 * pack.capacity
+                self._values["BAT1_R_INTERNAL"][i] = pack.internal_resistance / pack.cells
         self._armed_s = np.zeros(n)
+        self._seen = np.zeros(n, dtype=bool)
         self.level = np.ones(n)
-        self.voltage = np.zeros(n)
-        self.current = np.zeros(n)
-        self.step(np.zeros(n, dtype=bool), 0.0)
+        self.voltage, self.current = np.zeros((2, n))
+        self.consumed = np.full(n, np.nan)
+        self.step(np.zeros(n, dtype=bool), np.full(n, np.nan), np.full(n, np.nan), 0.0)
 
-    def step(self, armed: np.ndarray, dt: float) -> None:
-        """dt [s] later; empty to SIM_BAT_MIN_PCT after SIM_BAT_DRAIN armed."""
-        p = self._parameters.values
+    def step(self, armed: np.ndarray, voltage: np.ndarray, current: np.ndarray, dt: float) -> None:
+        """dt [s] later.
+
+        Args:
+            armed: (N,) bool.
+            voltage, current: (N,) readings [V], [A]; NaN where the vehicle has none.
+            dt: Time since the last step [s].
+        """
+        p = self._values
+        measured = np.isfinite(voltage)
         self._armed_s += dt * armed
-        self.level = np.maximum(1.0 - self._armed_s / p["SIM_BAT_DRAIN"],
-                                p["SIM_BAT_MIN_PCT"] / 100.0)
-        cell = p["BAT1_V_EMPTY"] + self.level * (p["BAT1_V_CHARGED"] - p["BAT1_V_EMPTY"])
-        self.voltage = cell * p["BAT1_N_CELLS"]
-        self.current = np.where(armed, 10.0, 0.5)
+        drained = np.maximum(1.0 - self._armed_s / p["SIM_BAT_DRAIN"], p["SIM_BAT_MIN_PCT"] / 100.0)
+        cell = p["BAT1_V_EMPTY"] + drained * (p["BAT1_V_CHARGED"] - p["BAT1_V_EMPTY"])
+        self.voltage = np.where(measured, voltage, cell * p["BAT1_N_CELLS"])
+        self.current = np.where(measured, current, np.where(armed, *_SIMULATED_CURRENT))
+        self.level = np.where(measured, self._estimate(measured, dt), drained)
+
+    def _estimate(self, measured, dt) -> np.ndarray:
+        """Levels from the readings, (N,)."""
+        p = self._values
+        cell = self.voltage / p["BAT1_N_CELLS"] + np.maximum(p["BAT1_R_INTERNAL"], 0) * self.current
+        by_voltage = np.clip((cell - p["BAT1_V_EMPTY"]) / (p["BAT1_V_CHARGED"] - p["BAT1_V_EMPTY"]),
+                             0.0, 1.0)
+        first = measured & ~self._seen
+        self._seen |= measured
+        self.consumed[first] = 0.0
+        used = self.current * dt / 3.6  # [mA h]
+        self.consumed += used
+        capacity = p["BAT1_CAPACITY"]
+        pull = np.minimum(_PULL * (1.0 - by_voltage) * dt, 1.0)
+        fused = (1.0 - pull) * self.level + pull * by_voltage - used / np.maximum(capacity, 1.0)
+        fused = np.clip(fused, 0.0, 1.0)
+        return np.where(first | (capacity <= 0.0), by_voltage, fused)

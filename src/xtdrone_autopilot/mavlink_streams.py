@@ -317,7 +317,7 @@ class Streams:
 
     def _battery_status(self, m, t_us):
         battery = self._a.battery
-        m["current_consumed"] = -1
+        m["current_consumed"] = np.where(np.isfinite(battery.consumed), battery.consumed, -1)
         m["energy_consumed"] = -1
         m["temperature"] = 32767
         cells = self._a.parameters.values["BAT1_N_CELLS"]

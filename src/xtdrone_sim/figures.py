@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from xtdrone_core import VehicleModel
+from xtdrone_dynamics import battery
 from xtdrone_dynamics.constants import GRAVITY
 
 from .errors import SdfError
@@ -39,7 +40,9 @@ def vehicle_figures(model: VehicleModel) -> dict:
         two hubs), max_thrust_n (sum), thrust_to_weight, hover_thrust_n,
         hover_speed_rad_s and hover_command (each per rotor), time_constant_up_s,
         time_constant_down_s, max_angular_acceleration_rad_s2 (roll, pitch, yaw,
-        out of the hover at constant thrust), allocation_matrix, effects.
+        out of the hover at constant thrust), allocation_matrix, effects; with a
+        battery also hover_shaft_power_w, hover_voltage_v and hover_current_a of
+        the pack at the start, and hover_time_min until it gives too little.
 
     Raises:
         SdfError: The rotors cannot hold the vehicle in a hover.
@@ -71,7 +74,28 @@ def vehicle_figures(model: VehicleModel) -> dict:
         "time_constant_down_s": [r.time_constant_down for r in model.rotors],
         "max_angular_acceleration_rad_s2": np.diag(turning).tolist(),
         "allocation_matrix": matrix.tolist(), "effects": model.effects,
+        **(_battery_figures(model, speed) if model.battery else {}),
     }
+
+
+def _battery_figures(model, speed) -> dict:
+    """How the pack carries a hover with these rotor speeds (R,) [rad/s]."""
+    pack = model.battery
+    constant = [pack.rotor_power_constant or r.moment_constant * r.motor_constant
+                for r in model.rotors]
+    shaft = float(constant @ speed**3)
+    power = shaft / pack.efficiency + pack.avionics_power
+    needed = max(speed / [r.max_rot_velocity for r in model.rotors]) * pack.rated_voltage
+    charge, seconds, first = pack.charge, 0.0, None
+    while True:
+        voltage, current = battery.load(charge, pack.cells, pack.internal_resistance, power)
+        first = first or (voltage, current)
+        if voltage < needed or charge == 0.0:
+            break
+        charge = battery.drained(charge, pack.capacity, current, 1.0)
+        seconds += 1.0
+    return {"hover_shaft_power_w": shaft, "hover_voltage_v": first[0],
+            "hover_current_a": first[1], "hover_time_min": seconds / 60.0}
 
 
 def _torque_reserve(direction, hover, largest) -> float:
