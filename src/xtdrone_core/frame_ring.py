@@ -16,6 +16,7 @@ import numpy as np
 from .errors import ControlError
 
 SLOTS = 8
+_PREFIX = "xtdrone-"
 _HEADER = 64  # bytes before the slots, and at the head of each slot
 _MAGIC = 0x58544452_464D0001
 
@@ -24,6 +25,24 @@ def folder() -> Path:
     """Where rings lie."""
     shared = Path("/dev/shm")
     return shared if os.access(shared, os.W_OK) else Path(tempfile.gettempdir())
+
+
+def path_of(process: int, name: str) -> Path:
+    """The file of a ring: the process that writes it, and a name of its own."""
+    return folder() / f"{_PREFIX}{process}-{name}"
+
+
+def sweep() -> None:
+    """Removes rings of processes that are gone."""
+    for path in folder().glob(f"{_PREFIX}*"):
+        process = path.name.removeprefix(_PREFIX).partition("-")[0]
+        try:
+            if process.isdigit():
+                os.kill(int(process), 0)
+        except ProcessLookupError:
+            path.unlink(missing_ok=True)
+        except PermissionError:
+            pass  # somebody else's, and alive
 
 
 def size_of(arrays: list) -> int:

@@ -16,6 +16,7 @@ from xtdrone_dynamics.quaternion import to_matrix
 from . import offscreen, scene
 
 _MAX_SHAPES = 20_000
+_FURTHEST = 1e4  # of a range finder's beam [m]
 _SKY = 0.7  # distance of MuJoCo's sky, part of the far plane's; it hides what lies behind
 _COLLISIONS = np.array([0, 0, 0, 1, 0, 0], dtype=np.uint8)
 
@@ -116,13 +117,13 @@ class RenderedScene:
         Args:
             vehicle: Whose rays they are.
             pos: (3,) from where, world [m].
-            directions: (M, 3) unit vectors, world.
+            directions: (M, 3) unit vectors, world; (3,) for one.
             longest: Nothing further away matters [m].
 
         Returns:
             (M,) [m]; inf where there is nothing.
         """
-        count = len(directions)
+        count = np.size(directions) // 3
         shapes, distances = np.empty(count, dtype=np.int32), np.empty(count)
         mujoco.mj_multiRay(self.model, self._data, np.asarray(pos, dtype=float),
                            np.ascontiguousarray(directions).ravel(), _COLLISIONS, True, vehicle + 1,
@@ -154,3 +155,26 @@ class RenderedScene:
     def _update(self):
         mujoco.mjv_updateScene(self.model, self._data, self._option, None, self._camera,
                                mujoco.mjtCatBit.mjCAT_ALL, self._scene)
+
+
+class Beams:
+    """Rays of range finders, cast in a scene of their own."""
+
+    def __init__(self, world, specs, models, state_of):
+        """Compiles the scene.
+
+        Args:
+            world, specs, models: As for RenderedScene.
+            state_of: Called without arguments for the true FleetState now.
+        """
+        self._scene = RenderedScene(world, specs, models, (1, 1))
+        self._state_of = state_of
+        self._placed_us = -1
+
+    def __call__(self, vehicle: int, point, direction) -> float:
+        """Distance from a point along a direction to the first thing but the vehicle [m]."""
+        state = self._state_of()
+        if state.t_us != self._placed_us:
+            self._scene.place(state.pos, state.quat)
+            self._placed_us = state.t_us
+        return float(self._scene.cast(vehicle, point, direction, _FURTHEST)[0])

@@ -17,7 +17,10 @@ from xtdrone_core.control_link import TICK_US, ControlServer
 from xtdrone_core.truth_log import TruthWriter
 
 from .changes import Changes
+from .delivery import Delivery
 from .power import BatteryStage
+from .rendered_sensors import RenderedSensors
+from .rendering import Beams
 from .rotors import RotorStage
 from .sdf import load_vehicle, load_world
 from .wind import Wind, WindParameters
@@ -96,7 +99,8 @@ class Simulation:
         self.fleet = FleetModel.of(models)
         self.control = None
         self.autopilot = None
-        self._console = self._truth = None
+        self._console = self._truth = self.rendered = self._delivery = None
+        self.on_reading = None  # called with each Reading of a camera or lidar when it arrives
         engine = registry.load("engine", scenario.engine, registry.ENGINES)
         autopilot = registry.load("autopilot", scenario.autopilot, registry.AUTOPILOTS)
         origin = self.world.latitude, self.world.longitude, self.world.altitude
@@ -111,10 +115,15 @@ class Simulation:
             self.changes = Changes(scenario, self.fleet, self.engine, self.rotors, self.battery)
             self._wind = self._make_wind()
             self.sensor_suite = SensorSuite([model.sensors for model in models], origin, field,
-                                            scenario.seed, scenario.gps, self.world.gravity)
+                                            scenario.seed, scenario.gps, self.world.gravity,
+                                            self._make_beams(models))
+            self.rendered = RenderedSensors(self.world, scenario.vehicles, models, scenario.seed)
             self.autopilot = autopilot.for_scenario(scenario, self.fleet, origin, field, folder,
                                                     links, self._log)
             self.control = None if control_port is None else ControlServer(control_port)
+            if len(self.rendered):
+                self._log(None, 6, f"cameras and lidars are drawn by {self.rendered.renderer}")
+                self._delivery = None if control_port is None else Delivery(self.rendered)
         except BaseException:
             self._close_parts()
             raise
@@ -123,6 +132,7 @@ class Simulation:
         self._touching = set()
         self._state = self.engine.reset()
         self._sensors = self._sense()
+        self._look()
         self._stop = threading.Event()
         self._paused = False
         self._steps_left = 0
@@ -153,6 +163,8 @@ class Simulation:
         self._state = self.engine.step(self._wrench, STEP_US)
         self.t_us += STEP_US
         self._sensors = self._sense()
+        if self.rendered.due(self.t_us):
+            self._look()
         if self.t_us % TICK_US == 0:
             self._record()
         if self.scenario.pose_source == "truth" and self.t_us % TRUTH_POSE_US == 0:
@@ -223,7 +235,7 @@ class Simulation:
         self._close_parts()
 
     def _close_parts(self):
-        for part in (self._truth, self.control, self.autopilot, self.engine, self._console):
+        for part in (self._truth, self._delivery, self.rendered, self.control, self.autopilot, self.engine, self._console):
             if part is not None:
                 part.close()
         self._truth = None
@@ -233,6 +245,20 @@ class Simulation:
         batch.battery_voltage[:] = self.battery.voltage
         batch.battery_current[:] = self.battery.current
         return batch
+
+    def _look(self):
+        """Cameras and lidars: looks are taken, and those that arrive are handed on."""
+        for reading in self.rendered.step(self._state, self.t_us):
+            if self._delivery is not None:
+                self._delivery.write(reading)
+            if self.on_reading is not None:
+                self.on_reading(reading)
+
+    def _make_beams(self, models):
+        """What range finders measure with, where a vehicle has one."""
+        if any(block.kind == "range" for model in models for block in model.sensors):
+            return Beams(self.world, self.scenario.vehicles, models, lambda: self.engine.state)
+        return None
 
     def _make_wind(self):
         """The world's wind, or the scenario's in its place; None in still air."""
@@ -293,6 +319,9 @@ class Simulation:
                 "real_time_factor": self.real_time_factor(), "n": self.scenario.n,
                 "vehicles": [spec.name for spec in self.scenario.vehicles],
                 "folder": str(self.folder) if self.folder else None}
+
+    def _on_sensors(self, request):
+        return {"sensors": [] if self._delivery is None else self._delivery.describe()}
 
     def _on_pause(self, request):
         self._paused = True
