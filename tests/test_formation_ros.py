@@ -1,0 +1,74 @@
+"""Formation nodes over real ROS topics, in the simple simulator: launch file, single nodes."""
+
+import json
+import sys
+
+import pytest
+
+from ros_fixtures import ROOT, Processes, environment, free_port, needs_ros, ros  # noqa: F401
+
+pytestmark = needs_ros
+NODES = ROOT / "src" / "xtdrone_formation" / "nodes"
+
+OWN_FOLLOWER = """
+import sys
+from xtdrone_formation.nodes.single import Follower
+
+class Mine(Follower):
+    def velocity(self, t_us, own, heard):
+        return heard.vel[0] + own.slot_vel[0] + 1.5 * (heard.pos[0] + own.slot[0] - own.pos[0])
+
+Mine("iris", int(sys.argv[1]), 3).loop()
+"""
+
+
+def summary_of(folder):
+    return json.loads((folder / "runs" / "latest" / "summary.json").read_text())
+
+
+def test_the_launch_file_flies_formations_and_reports(tmp_path):
+    processes = Processes(environment(free_port(), tmp_path))
+    port = processes.env["ROS_MASTER_URI"].rsplit(":", 1)[1]
+    done = processes.run("roslaunch", "-p", port, ROOT / "launch" / "simple_formation.launch",
+                         "n:=3", "formations:=line,V", "speed:=4", "hold:=1",
+                         f"control_port:={free_port()}", timeout=120)
+    assert "landed" in done.stdout and "run folder:" in done.stdout, done.stdout + done.stderr
+    summary = summary_of(tmp_path)
+    assert [row["name"] for row in summary["formations"]] == ["line", "V"]
+    for row in summary["formations"]:
+        assert row["settle_time_s"] < 15.0
+        assert row["rms_slot_error_m"] < 0.2
+    assert summary["landed"]
+    assert summary["min_separation_m"] >= 1.0
+    for name in ("trajectories.png", "formation_error.png"):
+        assert (tmp_path / "runs" / "latest" / name).exists()
+
+
+def test_a_leader_and_an_own_follower_class_as_single_nodes(tmp_path, ros):  # noqa: F811
+    script = tmp_path / "mine.py"
+    script.write_text(OWN_FOLLOWER)
+    port = free_port()
+    simulator = ros.start(NODES / "simple_simulator", "--n", 3, "--speed", 3,
+                          "--control_port", port)
+    ros.start(NODES / "leader", "iris", 3, "--control_port", port)
+    ros.start(NODES / "follower", "iris", 1, 3)
+    ros.start(sys.executable, script, 2)
+    ros.start(NODES / "avoid", "iris", 3)
+    director = ros.run(NODES / "director", "--formations", "V", "--hold", 1,
+                       "--control_port", port, timeout=120)
+    assert director.returncode == 0, director.stdout + director.stderr
+    assert simulator.wait(20) == 0
+    row, = summary_of(tmp_path)["formations"]
+    assert row["name"] == "V"
+    assert row["settle_time_s"] < 15.0
+
+
+@pytest.mark.parametrize("command, words", [
+    (("follower", "iris", 0, 9), "follower 0 of 9 vehicles is not allowed"),
+    (("formation", "--scheme", "centraal", "--wait", 1), "no ROS master"),
+    (("leader", "iris", 9), "no ROS master"),
+])
+def test_what_is_refused_in_one_line(tmp_path, command, words):
+    done = Processes(environment(free_port(), tmp_path)).run(NODES / command[0], *command[1:])
+    assert done.returncode == 1
+    assert words in done.stderr and done.stderr.count("\n") == 1
