@@ -1,0 +1,74 @@
+"""Subcommand `xtdrone log`: pictures, contents and tables of flight logs."""
+
+from pathlib import Path
+
+from .errors import AutopilotError
+
+EXAMPLES = """examples:
+  xtdrone log plot runs/latest/ulog/iris_0/log001.ulg
+  xtdrone log plot runs/latest                 every vehicle of a run
+  xtdrone log plot --format pdf PX4.ulg        a log of PX4 itself, one file with six pages
+  xtdrone log info runs/latest/ulog/iris_0/log001.ulg
+  xtdrone log csv log001.ulg --topic vehicle_attitude --topic battery_status --out tables
+"""
+
+
+def register(subparsers) -> None:
+    """`xtdrone log`: look into flight logs (ULog), our own or PX4's."""
+    parser = subparsers.add_parser("log", help="draw and read flight logs (ULog)",
+                                   epilog=EXAMPLES)
+    actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
+    plot = actions.add_parser("plot", help="draw the standard pictures beside the log")
+    plot.add_argument("--format", choices=["png", "pdf"], default="png", help="(png)")
+    info = actions.add_parser("info", help="say what a log holds")
+    table = actions.add_parser("csv", help="write a table for each topic")
+    table.add_argument("--topic", action="append", default=[], metavar="NAME",
+                       help="only this one; may be given several times")
+    for action, run in ((plot, _plot), (info, _info), (table, _csv)):
+        action.add_argument("file", nargs="+", help="a .ulg file, or a folder of them")
+        action.set_defaults(run=run)
+    for action in (plot, table):
+        action.add_argument("--out", metavar="FOLDER", help="where to write (beside the log)")
+
+
+def _files(words):
+    """The logs that were named, folders searched through."""
+    for word in words:
+        path = Path(word)
+        found = sorted(path.resolve().rglob("*.ulg")) if path.is_dir() else [path]
+        if not found:
+            raise AutopilotError(f"no .ulg file in '{word}': give a log, or the folder of a run")
+        yield from found
+
+
+def _folder(path, args):
+    """Where the files of a log go; logs of several vehicles do not share names."""
+    if args.out is None:
+        return path.parent
+    several = len(list(_files(args.file))) > 1
+    return Path(args.out) / (path.parent.name if several else "")
+
+
+def _plot(args):
+    from . import ulog_plots, ulog_reader
+
+    for path in _files(args.file):
+        for picture in ulog_plots.draw(ulog_reader.FlightLog(path), _folder(path, args),
+                                       args.format):
+            print(picture)
+
+
+def _info(args):
+    from . import ulog_reader
+
+    for path in _files(args.file):
+        print("\n".join(ulog_reader.summary(ulog_reader.FlightLog(path))))
+
+
+def _csv(args):
+    from . import ulog_reader
+
+    for path in _files(args.file):
+        log = ulog_reader.FlightLog(path)
+        for table in ulog_reader.write_csv(log, _folder(path, args), args.topic):
+            print(table)
