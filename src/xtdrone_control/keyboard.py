@@ -101,9 +101,14 @@ class Teleop:
             self._publish()
 
     def hover(self) -> None:
-        """Stops whoever is steered."""
+        """Stops whoever is steered.
+
+        No motion means HOVER. It goes the way of the motions before it: a word on another topic
+        might come before the last of them.
+        """
         self.axes = [0.0] * 4
-        self._send("HOVER")
+        self.last = f"{self.who}: HOVER"
+        self._publish()
 
     def quit(self) -> None:
         """Ends, and leaves nobody moving."""
