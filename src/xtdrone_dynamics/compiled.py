@@ -1,34 +1,79 @@
 """The compiler of every kernel in the workspace: Numba with a cache that is never stale.
 
-Numba's own cache looks at the file of the compiled function only, not at the
-files of what it calls. So the cache folder's name is a hash of all sources
-below src/ that compile anything: a change to any of them starts a fresh cache.
+Numba's own cache looks at the file of the compiled function only, not at what
+that imports: functions that it calls, constants that it freezes. So the cache
+folder of a file is named by a hash of the file and of all our files that it
+imports, directly or not. A change recompiles what it can affect and nothing else.
 """
 
+import functools
 import hashlib
 import os
+import re
 from pathlib import Path
 
 import numba
 
+_SRC = Path(__file__).resolve().parents[1]
+_IMPORT = re.compile(rb"^\s*from\s+([.\w]+)\s+import\s+(\([^)]*\)|[^\n]*)", re.MULTILINE)
 
-def _cache_folder() -> Path:
-    sources = sorted(path for path in Path(__file__).resolve().parents[1].glob("*/*.py")
-                     if path.parent.name.startswith(("xtdrone_", "sensor_models")))
-    digest = hashlib.sha1(numba.__version__.encode())
-    for path in sources:
-        text = path.read_bytes()
-        if b"compiled import" in text:
-            digest.update(text)
+
+def cache_root() -> Path:
+    """Where compiled kernels lie; XDG_CACHE_HOME moves it."""
     base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return Path(base) / "xtdrone" / "kernels" / digest.hexdigest()[:16]
+    return Path(base) / "xtdrone" / "kernels"
 
 
-if "NUMBA_CACHE_DIR" not in os.environ:
-    numba.config.CACHE_DIR = str(_cache_folder())
+def state_of_sources() -> str:
+    """A hash of every file that compiles something, and of what those import."""
+    kernels = [path for path in sorted(_SRC.glob("*/*.py"))
+               if b"compiled import" in path.read_bytes()]
+    return _digest(frozenset().union(*map(_closure, kernels)))
 
 
 def njit(function=None, **options):
     """numba.njit with the cache on and NumPy's rules for division by zero."""
-    decorate = numba.njit(cache=True, error_model="numpy", **options)
+    def decorate(function):
+        own = Path(function.__code__.co_filename).resolve()
+        if "NUMBA_CACHE_DIR" not in os.environ:
+            numba.config.CACHE_DIR = str(cache_root() / _folder(own))
+        return numba.njit(cache=True, error_model="numpy", **options)(function)
+
     return decorate if function is None else decorate(function)
+
+
+@functools.cache
+def _folder(path) -> str:
+    return f"{path.stem}-{_digest(_closure(path))}"
+
+
+def _digest(paths) -> str:
+    digest = hashlib.sha1(numba.__version__.encode())
+    for path in sorted(paths):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _closure(path) -> frozenset:
+    """The file and all files below src/ that it imports, directly or not."""
+    found, waiting = set(), [path]
+    while waiting:
+        here = waiting.pop()
+        if here not in found:
+            found.add(here)
+            waiting += _imports(here)
+    return frozenset(found)
+
+
+@functools.cache
+def _imports(path) -> tuple:
+    found = []
+    for module, names in _IMPORT.findall(path.read_bytes()):
+        module = module.decode()
+        dots = len(module) - len(module.lstrip("."))
+        base = path.parents[dots - 1] if dots else _SRC
+        target = base.joinpath(*filter(None, module.lstrip(".").split(".")))
+        candidates = [target.with_suffix(".py")] if target != base else []
+        candidates += [target / f"{name}.py" for name in re.findall(r"\w+", names.decode())]
+        found += [candidate for candidate in candidates if candidate.is_file()]
+    return tuple(found)

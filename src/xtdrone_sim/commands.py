@@ -122,8 +122,10 @@ def _show_vehicle(args):
 
 def _sim(args):
     from .simulation import Simulation
+    from .warm_up import ensure_warm
 
     scenario = scenario_options.scenario_of(args)
+    ensure_warm()
     folder = None if args.no_log else _new_folder(scenario)
     simulation = Simulation(scenario, folder, control_port=args.control_port)
     until = None if args.duration is None else round(args.duration * 1e6)
@@ -137,9 +139,11 @@ def _sim(args):
 
 def _fly(args):
     from .simulation import Simulation
+    from .warm_up import ensure_warm
 
     scenario = scenario_options.scenario_of(args, speed=0.0, name=args.agent.split(":")[-1])
     agent_class = registry.load("agent", args.agent, registry.AGENTS)
+    ensure_warm()
     folder = _new_folder(scenario)
     bar = _Bar(args.agent)
     simulation = Simulation(scenario, folder, links=args.links)
@@ -254,15 +258,6 @@ def _control(args):
 
 
 def _warmup(args):
-    from xtdrone_core import Scenario
-    from xtdrone_core.scenario import fleet
+    from .warm_up import warm_up
 
-    from .simulation import Simulation
-
-    agent_class = registry.load("agent", "square", registry.AGENTS)
-    simulation = Simulation(Scenario(fleet("iris", 1), speed=0.0), agent=agent_class(1),
-                            links=True)
-    try:
-        simulation.run(until_us=4_000_000)
-    finally:
-        simulation.close()
+    warm_up()

@@ -1,0 +1,58 @@
+"""Compiles every kernel before the first flight, so that a start takes no time afterwards."""
+
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from xtdrone_core import Scenario, VehicleSpec, registry, run_folder
+from xtdrone_dynamics.compiled import cache_root, state_of_sources
+
+from .simulation import Simulation
+
+FLIGHT_US = 4_000_000  # simulated: until the vehicle is in the air [us]
+
+
+def is_warm() -> bool:
+    """Whether the kernels of these very sources are in the cache."""
+    return _marker().exists()
+
+
+def ensure_warm() -> None:
+    """Compiles what is not in the cache, and says so, since it takes a while."""
+    if not is_warm():
+        print("compiling the kernels; once, about half a minute ...", file=sys.stderr, flush=True)
+        warm_up()
+
+
+def warm_up() -> None:
+    """Flies each kind of kernel once, in wind, with telemetry but without opening a port."""
+    import numpy as np
+
+    from xtdrone_autopilot.mavlink_streams import BUFFER, Streams
+
+    agent = registry.load("agent", "square", registry.AGENTS)(1)
+    scenario = Scenario((VehicleSpec("iris", "iris_0", (0.0, 0.0, 0.0)),), speed=0.0,
+                        wind="mean=1,0,0 dryden=1")
+    folder = Path(tempfile.mkdtemp(prefix="xtdrone-"))
+    for sub in run_folder.SUBFOLDERS:
+        (folder / sub).mkdir()
+    simulation = Simulation(scenario, folder, agent=agent, links=False)
+    try:
+        simulation.run(until_us=FLIGHT_US)
+        streams = Streams(simulation.autopilot)
+        sequence, length = np.zeros(1, dtype=np.uint8), np.zeros(1, dtype=np.int64)
+        for k in range(len(streams.names)):
+            length.fill(0)
+            streams.append(k, simulation.t_us, np.ones(1, dtype=bool), sequence,
+                           np.zeros((1, BUFFER), dtype=np.uint8), length)
+    finally:
+        simulation.close()
+        shutil.rmtree(folder)
+    marker = _marker()
+    marker.parent.mkdir(parents=True, exist_ok=True)
+    marker.touch()
+
+
+def _marker() -> Path:
+    return cache_root() / f"warm-{state_of_sources()}"
