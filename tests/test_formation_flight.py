@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from xtdrone_control.agents import SquareAgent
-from xtdrone_core import Estimates, FleetState, Mode, XtdroneError
+from xtdrone_core import FleetState, Mode, XtdroneError
 from xtdrone_core.scenario import grid
 from xtdrone_core.truth_log import TruthWriter, read_truth
 from xtdrone_formation import FormationError, Radio, analysis, simple_run, slots

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from xtdrone_core import Mode
 from xtdrone_formation import (Follower, FollowerParameters, Formation, FormationError, Leader,
                                Network, Radio, saturate, scheme, slots)
 from xtdrone_formation.network import topology
-from xtdrone_formation.schemes import (CentralisedFollower, PathLeader, SCHEMES, SteeredLeader)
+from xtdrone_formation.schemes import SCHEMES, CentralisedFollower, PathLeader, SteeredLeader
 from xtdrone_formation.simple_simulator import PERIOD_US, SimpleSimulator
-from xtdrone_core import ARM, Mode
 
 
 def airborne(n, offsets=None):
