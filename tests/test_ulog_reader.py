@@ -92,7 +92,7 @@ def test_command_plot_writes_beside_the_log(tmp_path, capsys):
 
 def test_command_plot_writes_one_pdf(tmp_path):
     assert command.main(["log", "plot", "--format", "pdf", str(PX4), "--out", str(tmp_path)]) == 0
-    assert (tmp_path / "px4_hover.pdf").read_bytes().count(b"/Type /Page\n") == 6
+    assert (tmp_path / "px4_hover.pdf").read_bytes().count(b"/Type /Page ") == 6
 
 
 def test_command_info_says_what_is_in_it(ours, capsys):
@@ -141,6 +141,6 @@ def test_what_cannot_be_done_is_said_in_one_line(words, reason, runs, capsys):
 
 def test_a_log_without_anything_to_draw_is_refused(tmp_path, ours):
     data = ours.read_bytes()
-    (tmp_path / "head.ulg").write_bytes(data[:15_000])
+    (tmp_path / "head.ulg").write_bytes(data[:10_000])
     with pytest.raises(AutopilotError, match="neither position nor attitude"):
         ulog_plots.draw(ulog_reader.FlightLog(tmp_path / "head.ulg"), tmp_path)
