@@ -189,6 +189,16 @@ def lidar_of(block: SensorBlock) -> LidarParameters:
     return LidarParameters(pos=block.pos, quat=block.quat, rate=_rate(block), **numbers)
 
 
+def plugin_tags(block: SensorBlock) -> dict:
+    """Tags of the block's Gazebo plugins as text: names of topics and frames."""
+    plugins = block.parameters.get("plugin", [])
+    found = {}
+    for plugin in plugins if isinstance(plugins, list) else [plugins]:
+        if isinstance(plugin, dict):
+            found.update(_plain_of(plugin))
+    return found
+
+
 def _camera(block, rate, name, camera) -> CameraParameters:
     values = {"noise_mean": 0.0, "noise_stddev": 0.0, "skew": 0.0, "k1": 0.0, "k2": 0.0, "k3": 0.0,
               "p1": 0.0, "p2": 0.0, "near": 0.1, "far": 100.0, "hack_baseline": 0.0,
@@ -252,13 +262,8 @@ def _preset(block, default) -> dict:
 
 def _plain(block) -> dict:
     """Tags directly in <sensor> and its <plugin>s, Gazebo's plugin names as ours."""
-    plain = _plain_of(block.parameters)
-    plugins = block.parameters.get("plugin", [])
-    for plugin in plugins if isinstance(plugins, list) else [plugins]:
-        if isinstance(plugin, dict):
-            plain.update({_PLUGIN_TAGS.get(tag, tag): value
-                          for tag, value in _plain_of(plugin).items()})
-    return plain
+    return {**_plain_of(block.parameters),
+            **{_PLUGIN_TAGS.get(tag, tag): value for tag, value in plugin_tags(block).items()}}
 
 
 def _plain_of(tags) -> dict:

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from sensor_models.cameras import FORMATS, RENDERED, cameras_of, lidar_of
+from sensor_models.cameras import FORMATS, RENDERED, cameras_of, lidar_of, plugin_tags
 from sensor_models.lens import Lens, noisy_ranges
 from sensor_models.streams import new_stream
 from sensor_models.suite import STEP_US
@@ -77,7 +77,8 @@ class RenderedSensors:
         return self._thread.submit(lambda: self._scene.renderer).result()
 
     def describe(self) -> list[dict]:
-        """Each sensor in plain data: kind, vehicle, sensor, rate, arrays and parameters."""
+        """Each sensor in plain data: kind, vehicle, sensor, period_us, latency_us, arrays (name,
+        dtype, shape), tags of its plugins, and parameters of each camera or lidar in it."""
         return [sensor.description() for sensor in self._sensors]
 
     def due(self, t_us: int) -> bool:
@@ -145,7 +146,7 @@ class _Sensor:
     def described(self, arrays, parts) -> dict:
         return {"kind": self.kind, "vehicle": self.vehicle, "sensor": self.block.name,
                 "period_us": self.period_us, "latency_us": self.latency_us, "arrays": arrays,
-                "parameters": [asdict(part) for part in parts]}
+                "tags": plugin_tags(self.block), "parameters": [asdict(part) for part in parts]}
 
 
 class _Camera(_Sensor):
