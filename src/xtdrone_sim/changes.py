@@ -60,7 +60,7 @@ class Changes:
         """A change as the values of an event."""
         extra = {"rotor": {"rotor": change.rotor},
                  "payload": {"pos": list(change.pos)}}.get(change.kind, {})
-        return {"kind": change.kind, "name": self._names[change.vehicle], **extra,
+        return {"kind": change.kind, "vehicle": self._names[change.vehicle], **extra,
                 "value": change.value}
 
     def _check(self, change):

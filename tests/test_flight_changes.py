@@ -1,0 +1,143 @@
+"""What changes in flight: payload, tank, rotors, battery. The flight stack is not told."""
+
+import json
+
+import numpy as np
+import pytest
+
+from xtdrone_core import ControlError, Scenario, ScenarioError
+from xtdrone_core.changes import Change, parse_change, parse_changes
+from xtdrone_core.flight_agent import FlightAgent
+from xtdrone_core.scenario import fleet
+from xtdrone_sim.simulation import Simulation
+
+HEIGHT = 5.0
+
+
+class Hover(FlightAgent):
+    """Up to 5 m, and down again after some seconds."""
+
+    def __init__(self, seconds):
+        super().__init__(1, HEIGHT, land_from=HEIGHT)
+        self._end_us = round(seconds * 1e6)
+
+    def fly(self, t_us, estimates, out):
+        out.pos[:] = self.pads + (0.0, 0.0, HEIGHT)
+        return t_us >= self._end_us
+
+
+def fly(vehicle, changes, end_s=60.0, until_s=60.0, folder=None):
+    """Flies and gives the simulation, closed, with rows of truth each 20 ms as an array (T, 9).
+
+    Columns: time [s], height above the start [m], distance from it across [m], tilt [rad],
+    rate (3) [rad/s], speed [m/s], share of the rotors' speed.
+    """
+    simulation = Simulation(Scenario(fleet(vehicle, 1), speed=0.0, gps="rtk", changes=changes),
+                            folder, agent=Hover(end_s), links=False)
+    start, rows = simulation.state.pos[0].copy(), []
+    try:
+        while simulation.t_us < until_s * 1e6 and not simulation.agent.done:
+            simulation.run(until_us=simulation.t_us + 20_000)
+            s = simulation.state
+            away = s.pos[0] - start
+            tilt = np.arccos(1.0 - 2.0 * (s.quat[0, 0]**2 + s.quat[0, 1]**2))
+            rows.append((simulation.t_us * 1e-6, away[2], np.hypot(*away[:2]), tilt, *s.ang_vel[0],
+                         np.linalg.norm(s.vel[0]), simulation.rotors.speed_share[0]))
+    finally:
+        simulation.close()
+    return simulation, np.array(rows)
+
+
+def between(rows, start, end):
+    return rows[(rows[:, 0] > start) & (rows[:, 0] <= end)]
+
+
+def test_iris_comes_back_to_its_height_under_a_payload():
+    _, rows = fly("iris", "12: payload iris_0 0.3 0.02,0,-0.1", until_s=19.0)
+    assert between(rows, 12.0, 14.0)[:, 1].min() < HEIGHT - 0.15  # it is felt
+    assert abs(between(rows, 18.0, 19.0)[:, 1] - HEIGHT).max() < 0.2
+    assert between(rows, 12.0, 19.0)[:, 3].max() < 0.1
+    assert between(rows, 12.0, 19.0)[:, 2].max() < 0.3
+
+
+def test_a_tank_that_drains_and_a_payload_that_is_dropped():
+    simulation, rows = fly("iris", "0: payload iris_0 0.3 0,0,-0.05; 9: drain iris_0 0.1; "
+                                   "10: payload iris_0 0.1", until_s=13.0)
+    model = simulation.engine.model
+    assert model.body_mass[1] == pytest.approx(simulation.fleet.mass[0], rel=1e-12)
+    assert abs(between(rows, 12.0, 13.0)[:, 1] - HEIGHT).max() < 0.35
+
+
+def test_a_weak_battery_limits_the_thrust_and_an_empty_one_ends_the_flight():
+    simulation, rows = fly("typhoon_h480", "10: charge typhoon_h480_0 0.01; "
+                                           "12: payload typhoon_h480_0 1.5", until_s=13.5)
+    assert between(rows, 8.0, 10.0)[:, 8].min() == 1.0
+    assert 0.6 < between(rows, 11.0, 12.0)[:, 8].max() < 0.9
+    # Asked for more than the battery gives, the rotors stop short and the vehicle sinks.
+    top = simulation.rotors.speed_share[0] * 1100.0
+    np.testing.assert_allclose(simulation.state.rotor_vel[0], top, rtol=0.02)
+    assert rows[-1, 1] < HEIGHT - 0.5
+    assert simulation.autopilot.battery.voltage[0] == pytest.approx(
+        simulation.battery.voltage[0], rel=0.05)
+    _, rows = fly("typhoon_h480", "8: charge typhoon_h480_0 0", until_s=10.0)
+    assert rows[-1, 8] == 0.0 and rows[-1, 1] < 0.1
+
+
+def test_changes_are_events_of_the_run(runs):
+    (runs / "console").mkdir()
+    fly("iris", "0.5: rotor iris_0 3 0.9; 0.2: payload iris_0 0.1 0,0,-0.1", until_s=1.0,
+        folder=runs)
+    lines = [json.loads(line) for line in (runs / "events.jsonl").read_text().splitlines()]
+    assert [(e["t_us"], e["kind"], e["vehicle"], e["value"]) for e in lines
+            if e["event"] == "change"] == [(200_000, "payload", "iris_0", 0.1),
+                                           (500_000, "rotor", "iris_0", 0.9)]
+
+
+def test_changes_by_the_control_socket():
+    simulation = Simulation(Scenario(fleet("iris", 1), speed=0.0), links=False)
+    try:
+        handle = simulation._handle
+        handle("change", {"change": "rotor iris_0 1 0.5"})
+        simulation.step()
+        assert simulation.rotors.effectiveness[0, 1] == 0.5
+        for text, message in (("rotor iris_0 4 0.5", "no rotor 4: give 0 to 3"),
+                              ("charge iris_0 0.5", "carries no battery"),
+                              ("rotor iris_9 1 0.5", "unknown vehicle 'iris_9'")):
+            with pytest.raises(ControlError, match=message):
+                handle("change", {"change": text})
+        with pytest.raises(ControlError, match="a change is a text"):
+            handle("change", {})
+    finally:
+        simulation.close()
+
+
+NAMES = ["iris_0", "iris_1"]
+
+
+def test_a_list_of_changes_is_read_and_sorted():
+    assert parse_changes("20: rotor iris_1 2 0.0; 12.5: payload iris_0 0.3 0,0,-0.1;", NAMES) == (
+        Change(12_500_000, "payload", 0, 0.3, (0.0, 0.0, -0.1)),
+        Change(20_000_000, "rotor", 1, 0.0, rotor=2))
+    assert parse_changes("", NAMES) == ()
+    assert parse_change(" drain iris_1 0.02 ", NAMES, 8).value == 0.02
+    both = Scenario.from_dict({"n": 2, "changes": ["1: charge iris_0 0.5", "2: drain iris_1 1"]})
+    assert both.changes == "1: charge iris_0 0.5; 2: drain iris_1 1"
+
+
+@pytest.mark.parametrize("text, message", [
+    ("payload iris_0 0.3", "has no time"), ("-1: drain iris_0 1", "has no time"),
+    ("x: drain iris_0 1", "'x' in change"), ("1: paylod iris_0 0.3", "did you mean 'payload'"),
+    ("1: payload iris_7 0.3", "did you mean 'iris_"), ("1: payload iris_0", "write payload NAME"),
+    ("1: payload iris_0 heavy", "is not a number"), ("1: payload iris_0 -1", "a number from 0"),
+    ("1: payload iris_0 1 0,0", "not X,Y,Z"), ("1: rotor iris_0 2 1.5", "from 0 to 1"),
+    ("1: rotor iris_0 b 0", "count from 0"), ("1: rotor iris_0 0", "write rotor NAME INDEX"),
+    ("1:", "unknown change ''")])
+def test_bad_changes_are_refused(text, message):
+    with pytest.raises(ScenarioError, match=message):
+        Scenario(fleet("iris", 2), changes=text)
+
+
+@pytest.mark.parametrize("text", ["1: rotor iris_0 4 0", "1: charge iris_0 0.5"])
+def test_what_a_vehicle_does_not_have_is_refused_before_the_flight(text):
+    with pytest.raises(ScenarioError):
+        Simulation(Scenario(fleet("iris", 1), changes=text), links=False)
