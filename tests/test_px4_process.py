@@ -14,8 +14,8 @@ from xtdrone_sim.sdf import load_vehicle
 
 STAND_IN = """#!/bin/sh
 echo started "$@" $PX4_SIM_MODEL
-[ -p "$STARTED" ] && echo > "$STARTED"
 sleep 600 &
+[ -p "$STARTED" ] && echo $! > "$STARTED"
 wait
 """
 
@@ -26,6 +26,7 @@ def build(tmp_path):
     for place in ("bin", "etc/init.d-posix/airframes"):
         (tmp_path / "build" / place).mkdir(parents=True)
     (tmp_path / "build/etc/init.d-posix/rcS").write_text("")
+    (tmp_path / "build/etc/init.d-posix/airframes/10016_none_iris").write_text("")
     binary = tmp_path / "build/bin/px4"
     binary.write_text(STAND_IN)
     binary.chmod(0o755)
@@ -69,7 +70,7 @@ def test_it_has_a_folder_a_console_and_a_group_of_its_own(build, folder, monkeyp
     process = px4_process.Px4Process(px4_process.find(str(build)), 3, "iris_3",
                                      load_vehicle("iris"), folder)
     try:
-        (folder / "started").read_text()  # blocks until it runs
+        child = int((folder / "started").read_text())  # blocks until it runs
         assert process.end() == "" and os.getpgid(process.pid) == process.pid
         capabilities = [line.split()[1] for line in open(f"/proc/{process.pid}/status")
                         if line.startswith("CapBnd")]
@@ -77,8 +78,7 @@ def test_it_has_a_folder_a_console_and_a_group_of_its_own(build, folder, monkeyp
     finally:
         process.stop()
     assert "SIGTERM" in process.end() or "SIGKILL" in process.end()
-    with pytest.raises(ProcessLookupError):
-        os.killpg(process.pid, 0)
+    assert await_end(child)
     assert (folder / "px4/iris_3/log").resolve() == (folder / "ulog/iris_3").resolve()
     assert "started -i 3 -d" in (folder / "console/iris_3.log").read_text()
     assert "none_iris" in (folder / "console/iris_3.log").read_text()
@@ -88,11 +88,13 @@ def test_a_vehicle_that_px4_does_not_know_gets_an_airframe(build, folder):
     model = load_vehicle("typhoon_h480")
     process = px4_process.Px4Process(px4_process.find(str(build)), 0, "hexa_0", model, folder)
     process.stop()
-    script, = (folder / "px4/hexa_0").glob("*/init.d-posix/airframes/*_none_typhoon_h480")
+    airframes = folder / "px4/hexa_0/start-up/init.d-posix/airframes"
+    script, = airframes.glob("*_none_typhoon_h480")
     lines = script.read_text().splitlines()
     assert "param set-default CA_ROTOR_COUNT 6" in lines
     assert f"param set-default CA_ROTOR5_PY {-model.rotors[5].pos[1]:.5f}" in lines
     assert 0.1 < px4_process.hover_command(model) < 0.9
+    assert "EKF2_ABL_LIM" in (airframes / f"{script.name}.post").read_text()
     assert not list(build.rglob("*none_typhoon*"))
 
 

@@ -109,8 +109,6 @@ def test_mission(runs):
                     station.say(mavlink.MAVLink_mission_count_message(1, 1, len(items)))
                 elif accepted and not armed:
                     station.say(mavlink.MAVLink_command_long_message(
-                        1, 1, mavlink.MAV_CMD_MISSION_START, 0, 0, 2, 0, 0, 0, 0, 0))
-                    station.say(mavlink.MAVLink_command_long_message(
                         1, 1, mavlink.MAV_CMD_DO_SET_MODE, 0, 1, 4, 4, 0, 0, 0, 0))
                     station.say(mavlink.MAVLink_command_long_message(
                         1, 1, mavlink.MAV_CMD_COMPONENT_ARM_DISARM, 0, 1, 0, 0, 0, 0, 0, 0))

@@ -23,6 +23,9 @@ _libc = ctypes.CDLL(None, use_errno=True)
 _AIRFRAME = 22000  # number of the airframe that is written for a vehicle PX4 does not know
 _KNOWN = {"iris": "none_iris"}  # PX4's own airframes of our vehicles, without a simulator's plugins
 _MAV_TYPES = {3: 15, 4: 2, 6: 13, 8: 14}  # number of rotors to MAV_TYPE
+# Simulated accelerometers come uncalibrated: their turn-on bias, 0.2 m/s^2 (1 sigma), exceeds what
+# PX4 lets a vehicle arm with, 3/4 of this limit [m/s^2], on every third vehicle.
+_AFTER_AIRFRAME = "param set-default EKF2_ABL_LIM 0.8\n"
 
 
 @dataclass(frozen=True)
@@ -88,14 +91,9 @@ class Px4Process:
             logs = folder / "ulog" / name
             logs.mkdir(parents=True, exist_ok=True)
             (work / "log").symlink_to(logs.absolute())
-        airframe = _KNOWN.get(model.type)
-        etc = installation.etc
-        if airframe is None:
-            airframe = f"none_{model.type}"
-            etc = work / "etc-with-airframe"
-            shutil.copytree(installation.etc, etc)
-            place = etc / "init.d-posix" / "airframes" / f"{_AIRFRAME}_{airframe}"
-            place.write_text(airframe_of(model))
+        etc = work / "start-up"
+        shutil.copytree(installation.etc, etc, copy_function=os.symlink)
+        airframe = _write_airframe(etc / "init.d-posix" / "airframes", model)
         self.console = (folder / "console" if folder is not None else work) / f"{name}.log"
         command = [installation.binary, "-i", str(i), "-d", etc, "-s", "etc/init.d-posix/rcS",
                    "-w", work]
@@ -158,6 +156,17 @@ def _confine(parent):
         os._exit(1)
     _libc.prctl(_PR_CAPBSET_DROP, _CAP_SYS_NICE, 0, 0, 0)
     resource.setrlimit(resource.RLIMIT_RTPRIO, (0, 0))
+
+
+def _write_airframe(folder, model) -> str:
+    """Adds what PX4 shall know of a vehicle to its airframes; gives the airframe's name."""
+    airframe = _KNOWN.get(model.type)
+    if airframe is None:
+        airframe = f"none_{model.type}"
+        (folder / f"{_AIRFRAME}_{airframe}").write_text(airframe_of(model))
+    script, = folder.glob(f"[0-9]*_{airframe}")
+    (folder / f"{script.name}.post").write_text(_AFTER_AIRFRAME)
+    return airframe
 
 
 def airframe_of(model: VehicleModel) -> str:
