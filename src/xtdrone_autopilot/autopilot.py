@@ -11,12 +11,15 @@ from .attitude_control import AttitudeControl
 from .battery import Battery
 from .commander import Commander
 from .estimator import Ekf
+from .failsafes import Failsafes
+from .follow import FollowTarget
 from .mavlink_dialect import mavlink
 from .mavlink_links import TICK_US, Links
 from .mavlink_messages import Messages
 from .mavlink_streams import Streams
+from .mission import Missions
 from .navigator import Navigator
-from .pilot import TRAJECTORY, new_pilots
+from .pilot import TASK_GO, TRAJECTORY, new_pilots
 from .position_control import PositionControl
 from .rate_control import RateControl
 from .ulog_writer import FleetLog
@@ -70,6 +73,9 @@ class EmbeddedAutopilot:
         self.rate_control = RateControl(fleet)
         self.rate_control.describe(self.pilots)
         self.commander = Commander(self, self.say)
+        self.missions = Missions(self, n)
+        self.failsafes = Failsafes(self, n)
+        self.follow = FollowTarget(self, n)
         self.commands = np.zeros(fleet.rotor_mask.shape)
         self._on_text = on_text
         self._text_id = 0
@@ -108,6 +114,7 @@ class EmbeddedAutopilot:
         p, values = self.pilots, self.parameters.values
         if self.navigator.step(t_us, p, values, self.estimator, sensors, dt):
             self.commander.handle_events(t_us)
+        self.missions.step(t_us)
         self.position_control.step(p, values, self.estimator, dt)
         self.attitude_control.step(p, values, self.estimator, dt)
         self.rate_control.step(p, values, self.estimator, dt, self.commands)
@@ -176,17 +183,23 @@ class EmbeddedAutopilot:
     def reposition(self, i: int, target, yaw: float, speed: float) -> None:
         """A new place (3,) [m] to hold in AUTO.LOITER; NaN keeps what it has."""
         v = self.pilots[i]
-        if v["phase"] == -1:  # the mode has just begun and would forget the target
-            v["smooth_pos"], v["smooth_vel"] = self.estimator.pos[i], self.estimator.vel[i]
-            v["smooth_acc"] = 0.0
-            v["target"] = self.estimator.pos[i]
-            v["target_yaw"] = self.estimator.yaw(i)
-            v["climb"] = np.nan
-            v["phase"] = 0
+        if v["phase"] == -1:
+            self.begin_way(i)
         v["target"] = np.where(np.isfinite(target), target, v["target"])
         if np.isfinite(yaw):
             v["target_yaw"] = yaw
         v["target_speed"] = speed if np.isfinite(speed) and speed > 0 else np.nan
+
+    def begin_way(self, i: int) -> None:
+        """Begins an AUTO mode at once, so that the target that it gets next is not forgotten."""
+        v = self.pilots[i]
+        v["smooth_pos"], v["smooth_vel"] = self.estimator.pos[i], self.estimator.vel[i]
+        v["smooth_acc"] = v["target_vel"] = 0.0
+        v["target"] = self.estimator.pos[i]
+        v["target_yaw"] = self.estimator.yaw(i)
+        v["climb"] = v["accept_yaw"] = v["target_speed"] = np.nan
+        v["task"], v["watch"], v["pass_speed"] = TASK_GO, False, 0.0
+        v["phase"] = 0
 
     def thrust_normalised(self) -> np.ndarray:
         """(N,) collective set-point as the common rotor command 0..1 that gives it."""
@@ -209,6 +222,16 @@ class EmbeddedAutopilot:
             self._links.broadcast(i, mavlink.MAVLink_statustext_message(
                 severity, chunk, self._text_id if len(chunks) > 1 else 0, k))
 
+    def broadcast(self, i: int, message) -> None:
+        """Sends one message on every link of vehicle i that has a peer."""
+        if self._links is not None:
+            self._links.broadcast(i, message)
+
+    def broadcast_stream(self, i: int, name: str) -> None:
+        """Sends one message of the streams at once, on every link of vehicle i that has a peer."""
+        if self._links is not None:
+            self._links.broadcast_stream(i, name, self.t_us)
+
     def say_once(self, i: int, text: str) -> None:
         """A warning that is sent only the first time."""
         if (i, text) not in self._said_once:
@@ -229,7 +252,10 @@ class EmbeddedAutopilot:
         self.battery.step(p["armed"], self.sensors.battery_voltage, self.sensors.battery_current,
                           READY_PERIOD_US * 1e-6)
         least = self.parameters.values["COM_ARM_BAT_MIN"]
-        p["ready"] = self.estimator.ready & (self.battery.level >= least)
+        self.failsafes.step(t_us)
+        self.follow.step()
+        p["ready"] = (self.estimator.ready & (self.battery.level >= least)
+                      & self.failsafes.may_arm())
         first = p["ready"] & ~p["home_set"]
         if first.any():
             p["home"][first] = self.estimator.pos[first]
@@ -238,3 +264,5 @@ class EmbeddedAutopilot:
             p["home_set"] |= first
         if self._links is not None and t_us % 10_000_000 == 0:
             self._links.forget_silent_peers(t_us)
+        if self._messages is not None:
+            self._messages.step(t_us)

@@ -180,13 +180,23 @@ class Links:
 
     def request(self, link: Link, name: str, t_us: int) -> None:
         """Sends one message of the streams now, as MAV_CMD_REQUEST_MESSAGE asks."""
+        self._send_now(link, name, t_us, [link.sender or link.remote])
+
+    def broadcast_stream(self, i: int, name: str, t_us: int) -> None:
+        """Sends one message of the streams now on every link of vehicle i that has a peer."""
+        self._streams.changed(name)
+        for links in self.by_kind:
+            if links[i].active:
+                self._send_now(links[i], name, t_us, links[i].addresses())
+
+    def _send_now(self, link, name, t_us, addresses):
         self._length.fill(0)
         chosen = np.zeros(len(self._length), dtype=bool)
         chosen[link.vehicle] = True
         self._streams.append(self._streams.index[name], t_us, chosen,
                              self._sequence[link.kind], self._out, self._length)
         i = link.vehicle
-        self._send(link, self._out[i, :self._length[i]], [link.sender or link.remote])
+        self._send(link, self._out[i, :self._length[i]], addresses)
 
     def set_interval(self, link: Link, name: str, interval: int) -> None:
         """Period of one stream of a link [us]; 0 = the link's default, negative = off."""

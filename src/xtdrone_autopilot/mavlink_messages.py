@@ -17,6 +17,8 @@ from . import parameters
 from .commander import ACCEPTED, DENIED, REJECTED, Answer
 from .errors import AutopilotError
 from .mavlink_dialect import mavlink
+from .mission_items import PAYLOAD, command_name
+from .mission_protocol import MissionProtocol
 from .pilot import ATTITUDE, RATES, TRAJECTORY
 
 UNSUPPORTED = mavlink.MAV_RESULT_UNSUPPORTED
@@ -40,9 +42,14 @@ class Messages:
             "VISION_POSITION_ESTIMATE": self._vision, "ODOMETRY": self._odometry,
             "PARAM_REQUEST_LIST": self._param_list, "PARAM_REQUEST_READ": self._param_read,
             "PARAM_SET": self._param_set,
-            "MISSION_REQUEST_LIST": self._mission_list, "MISSION_COUNT": self._mission_count,
+            "MISSION_SET_CURRENT": self._mission_set_current,
+            "HEARTBEAT": self._heartbeat, "FOLLOW_TARGET": self._follow_target,
             "TIMESYNC": self._timesync, "PING": self._ping,
         }
+        self._missions = MissionProtocol(autopilot.missions, links.reply, autopilot.say,
+                                         autopilot.missions.current)
+        for name in self._missions.handlers:
+            self._handlers[name] = self._mission
         self._commands = {
             mavlink.MAV_CMD_COMPONENT_ARM_DISARM: self._arm_disarm,
             mavlink.MAV_CMD_DO_SET_MODE: self._do_set_mode,
@@ -53,6 +60,10 @@ class Messages:
             mavlink.MAV_CMD_DO_REPOSITION: self._do_reposition,
             mavlink.MAV_CMD_DO_CHANGE_SPEED: self._do_change_speed,
             mavlink.MAV_CMD_DO_SET_HOME: self._do_set_home,
+            mavlink.MAV_CMD_MISSION_START: self._mission_start,
+            mavlink.MAV_CMD_DO_SET_MISSION_CURRENT: self._do_set_mission_current,
+            mavlink.MAV_CMD_DO_ORBIT: self._do_orbit,
+            mavlink.MAV_CMD_DO_FLIGHTTERMINATION: self._do_terminate,
             mavlink.MAV_CMD_SET_MESSAGE_INTERVAL: self._set_message_interval,
             mavlink.MAV_CMD_GET_MESSAGE_INTERVAL: self._get_message_interval,
             mavlink.MAV_CMD_REQUEST_MESSAGE: self._request_message,
@@ -70,6 +81,10 @@ class Messages:
         handler = self._handlers.get(message.get_type())
         if handler is not None:
             handler(link, message)
+
+    def step(self, t_us: int) -> None:
+        """Repeats what was lost of uploads; call it now and then."""
+        self._missions.step(t_us)
 
     # Commands -------------------------------------------------------------------------------
 
@@ -93,9 +108,9 @@ class Messages:
     def _run_command(self, link, message, p):
         handler = self._commands.get(message.command)
         if handler is None:
-            name = mavlink.enums["MAV_CMD"].get(message.command)
-            answer = Answer(UNSUPPORTED, f"command {name.name if name else message.command} is "
-                                         "not supported")
+            name = command_name(message.command)
+            why = (": this vehicle has no such device" if message.command in PAYLOAD else "")
+            answer = Answer(UNSUPPORTED, f"command {name} is not supported{why}")
         else:
             answer = handler(link, p)
         if answer.reason and answer.result in (UNSUPPORTED, DENIED):
@@ -138,17 +153,23 @@ class Messages:
         return self._a.commander.take_off(link.vehicle, p[6], self._a.t_us)
 
     def _do_reposition(self, link, p):
-        i = link.vehicle
-        target = np.full(3, math.nan)
+        target = self._place(p)
+        if target is None:
+            return Answer(DENIED, f"no place at latitude {p[4]:g}, longitude {p[5]:g}")
+        yaw = yaw_enu_ned(p[3]) if math.isfinite(p[3]) else math.nan
+        return self._a.commander.reposition(link.vehicle, target, yaw, p[0], self._a.t_us)
+
+    def _place(self, p):
+        """(3,) world [m] of param5 to param7, NaN where they leave it open; None off the Earth."""
+        place = np.full(3, math.nan)
         if math.isfinite(p[4]) and math.isfinite(p[5]):
             if not (abs(p[4]) <= 90.0 and abs(p[5]) <= 180.0):
-                return Answer(DENIED, f"no place at latitude {p[4]:g}, longitude {p[5]:g}")
+                return None
             geo = [[math.radians(p[4]), math.radians(p[5]), 0.0]]
-            target[:2] = to_local_array(geo, *self._a.origin)[0, :2]
+            place[:2] = to_local_array(geo, *self._a.origin)[0, :2]
         if math.isfinite(p[6]):
-            target[2] = p[6] - self._a.origin[2]
-        yaw = yaw_enu_ned(p[3]) if math.isfinite(p[3]) else math.nan
-        return self._a.commander.reposition(i, target, yaw, p[0], self._a.t_us)
+            place[2] = p[6] - self._a.origin[2]
+        return place
 
     def _do_change_speed(self, link, p):
         if not (math.isfinite(p[1]) and p[1] > 0.0):
@@ -344,15 +365,58 @@ class Messages:
 
     # The rest -------------------------------------------------------------------------------
 
-    def _mission_list(self, link, message):
-        self._links.reply(link, mavlink.MAVLink_mission_count_message(
-            message.get_srcSystem(), message.get_srcComponent(), 0, message.mission_type))
+    def _mission(self, link, message):
+        self._missions.handle(link, message, self._a.t_us)
 
-    def _mission_count(self, link, message):
-        self._links.reply(link, mavlink.MAVLink_mission_ack_message(
-            message.get_srcSystem(), message.get_srcComponent(),
-            mavlink.MAV_MISSION_ACCEPTED if message.count == 0 else mavlink.MAV_MISSION_UNSUPPORTED,
-            message.mission_type))
+    def _mission_set_current(self, link, message):
+        self._set_mission_item(link, message.seq)
+
+    def _do_set_mission_current(self, link, p):
+        if not (math.isfinite(p[0]) and p[0] == int(p[0])):
+            return Answer(DENIED, f"mission item {p[0]:g} does not exist")
+        return self._set_mission_item(link, int(p[0]))
+
+    def _set_mission_item(self, link, seq):
+        reason = self._a.missions.set_current(link.vehicle, seq)
+        if reason:
+            self._a.say(link.vehicle, mavlink.MAV_SEVERITY_WARNING, reason)
+            return Answer(REJECTED)
+        self._a.broadcast_stream(link.vehicle, "MISSION_CURRENT")
+        return Answer(ACCEPTED)
+
+    def _mission_start(self, link, p):
+        if math.isfinite(p[0]) and p[0] > 0:
+            answer = self._do_set_mission_current(link, p)
+            if not answer.accepted:
+                return answer
+        answer = self._mode(link, Mode.MISSION)
+        if answer.accepted:
+            answer = self._a.commander.arm(link.vehicle, self._a.t_us)
+        return answer
+
+    def _do_orbit(self, link, p):
+        place = self._place(p)
+        if place is None:
+            return Answer(DENIED, f"no place at latitude {p[4]:g}, longitude {p[5]:g}")
+        if math.isfinite(p[0]) and not 0.5 <= abs(p[0]) <= 1000:
+            return Answer(DENIED, f"radius {p[0]:g} m is not allowed: give 0.5 to 1000")
+        return self._a.commander.orbit(link.vehicle, place, p[0], p[1], self._a.t_us)
+
+    def _do_terminate(self, link, p):
+        if p[0] < 0.5:
+            return Answer(ACCEPTED)
+        return self._a.commander.disarm(link.vehicle, True, "by termination")
+
+    def _heartbeat(self, link, message):
+        if message.type == mavlink.MAV_TYPE_GCS:
+            self._a.pilots[link.vehicle]["gcs_t"] = self._a.t_us
+
+    def _follow_target(self, link, m):
+        if not (abs(m.lat) <= 90e7 and abs(m.lon) <= 180e7 and math.isfinite(m.alt)):
+            return
+        geo = [[math.radians(m.lat * 1e-7), math.radians(m.lon * 1e-7), m.alt]]
+        vel = enu_ned(m.vel) if m.est_capabilities & 2 and np.isfinite(m.vel).all() else None
+        self._a.follow.heard(link.vehicle, to_local_array(geo, *self._a.origin)[0], vel)
 
     def _timesync(self, link, message):
         if message.tc1 == 0:

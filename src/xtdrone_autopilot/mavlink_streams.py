@@ -142,6 +142,10 @@ class Streams:
             out[self.index[name]] = round(1e6 / hertz)
         return out
 
+    def changed(self, name: str) -> None:
+        """What a message reports has changed within this step."""
+        self._filled_t[self.index[name]] = -1
+
     def append(self, k: int, t_us: int, chosen, sequence, out, length) -> None:
         """Frames message k of the chosen vehicles behind what out (N, BUFFER) already holds."""
         if self._filled_t[k] != t_us:
@@ -179,6 +183,7 @@ class Streams:
         m["base_mode"] = _BASE_MODE[p["mode"]] | np.where(p["armed"], 128, 0).astype(np.uint8)
         m["system_status"] = np.where(p["armed"], mavlink.MAV_STATE_ACTIVE,
                                       mavlink.MAV_STATE_STANDBY)
+        m["system_status"][self._a.failsafes.active()] = mavlink.MAV_STATE_CRITICAL
         m["mavlink_version"] = 3
 
     def _attitude(self, m, t_us):
@@ -302,7 +307,11 @@ class Streams:
         m["landed_state"] = state
 
     def _mission_current(self, m, t_us):
-        m["seq"] = 0
+        missions = self._a.missions
+        m["seq"] = missions.seq
+        m["total"] = np.where(missions.total > 0, missions.total, 65535)
+        m["mission_state"] = missions.state()
+        m["mission_mode"] = np.where(self._a.pilots["mode"] == Mode.MISSION, 1, 2)
 
     def _sys_status(self, m, t_us):
         healthy = np.where(self._a.pilots["ready"], _PREARM, 0).astype(np.uint32)
@@ -379,6 +388,11 @@ _SENSORS = (mavlink.MAV_SYS_STATUS_SENSOR_3D_GYRO | mavlink.MAV_SYS_STATUS_SENSO
 _PREARM = mavlink.MAV_SYS_STATUS_PREARM_CHECK
 _CAPABILITIES = (mavlink.MAV_PROTOCOL_CAPABILITY_PARAM_FLOAT
                  | mavlink.MAV_PROTOCOL_CAPABILITY_COMMAND_INT
+                 | mavlink.MAV_PROTOCOL_CAPABILITY_MISSION_FLOAT
+                 | mavlink.MAV_PROTOCOL_CAPABILITY_MISSION_INT
+                 | mavlink.MAV_PROTOCOL_CAPABILITY_MISSION_FENCE
+                 | mavlink.MAV_PROTOCOL_CAPABILITY_MISSION_RALLY
+                 | mavlink.MAV_PROTOCOL_CAPABILITY_FLIGHT_TERMINATION
                  | mavlink.MAV_PROTOCOL_CAPABILITY_PARAM_ENCODE_BYTEWISE
                  | mavlink.MAV_PROTOCOL_CAPABILITY_SET_ATTITUDE_TARGET
                  | mavlink.MAV_PROTOCOL_CAPABILITY_SET_POSITION_TARGET_LOCAL_NED

@@ -15,12 +15,14 @@ from xtdrone_dynamics.quaternion import rotate
 
 from .pilot import (ATTITUDE, EVENT_DISARM_LANDED, EVENT_DISARM_PREFLIGHT,
                     EVENT_FAILSAFE_DELAY_OVER, EVENT_LANDED, EVENT_OFFBOARD_LOST,
-                    EVENT_TAKEN_OFF, EVENT_TAKEOFF_DONE, NO_SET_POINT, RATES, TRAJECTORY)
+                    EVENT_TAKEN_OFF, EVENT_TAKEOFF_DONE, EVENT_TARGET_REACHED, NO_SET_POINT,
+                    RATES, TASK_CLIMB, TASK_GO, TASK_LAND, TASK_ORBIT, TRAJECTORY)
 from .vector import clamp, limit_norm2, quat_from_axes, thrust_newtons, wrap_pi, yaw_of
 
 MANUAL, STABILIZED, ACRO = int(Mode.MANUAL), int(Mode.STABILIZED), int(Mode.ACRO)
 ALTCTL, POSCTL, OFFBOARD = int(Mode.ALTCTL), int(Mode.POSCTL), int(Mode.OFFBOARD)
 TAKEOFF, LOITER, RTL, LAND = int(Mode.TAKEOFF), int(Mode.LOITER), int(Mode.RTL), int(Mode.LAND)
+FOLLOW_TARGET = int(Mode.FOLLOW_TARGET)
 
 STICK_DEADZONE = 0.1
 ACC_FILTER_S = 0.03  # time constant of the acceleration that damps the velocity loop [s]
@@ -57,9 +59,14 @@ def _begin(v, pos, vel, yaw):
         v.smooth_vel[k] = vel[k]
         v.smooth_acc[k] = 0.0
         v.target[k] = pos[k]
+        v.target_vel[k] = 0.0
     v.target_yaw = yaw
+    v.free_yaw = math.nan
     v.target_speed = math.nan
     v.climb = math.nan
+    v.task = TASK_GO
+    v.watch = False
+    v.pass_speed = 0.0
 
 
 @njit
@@ -82,13 +89,20 @@ def speed_to_stop(distance, acc, jerk):
 
 
 @njit
+def distance_to_slow(speed, acc, jerk):
+    """Distance of a jerk-limited braking from a speed to rest; inverse of speed_to_stop() [m]."""
+    return speed * (speed + 4.0 * acc * acc / jerk) / (2.0 * acc)
+
+
+@njit
 def _advance(v, q, k_first, k_last, wx, wy, wz, acc, dt):
     """One step of the smooth way: velocity wanted (wx, wy, wz) under acceleration and jerk."""
-    ax = 4.0 * (wx - v.smooth_vel[0])
-    ay = 4.0 * (wy - v.smooth_vel[1])
-    az = 4.0 * (wz - v.smooth_vel[2])
-    ax, ay = limit_norm2(ax, ay, acc)
-    az = clamp(az, -acc, acc)
+    ax, ay, az = wx - v.smooth_vel[0], wy - v.smooth_vel[1], wz - v.smooth_vel[2]
+    # Near the velocity wanted no more acceleration than the jerk can take away in time.
+    side = math.sqrt(ax * ax + ay * ay)
+    ax, ay = limit_norm2(4.0 * ax, 4.0 * ay, min(acc, math.sqrt(2.0 * q.MPC_JERK_AUTO * side)))
+    top = min(acc, math.sqrt(2.0 * q.MPC_JERK_AUTO * abs(az)))
+    az = clamp(4.0 * az, -top, top)
     jerk = q.MPC_JERK_AUTO * dt
     for k in range(k_first, k_last):
         wanted = ax if k == 0 else (ay if k == 1 else az)
@@ -106,18 +120,32 @@ def _fly_to_target(v, q, pos, dt):
     acc, jerk = q.MPC_ACC_HOR, q.MPC_JERK_AUTO
     dx, dy = v.target[0] - v.smooth_pos[0], v.target[1] - v.smooth_pos[1]
     distance = math.sqrt(dx * dx + dy * dy)
-    cruise = v.target_speed if math.isfinite(v.target_speed) else q.MPC_XY_CRUISE
-    speed = min(cruise, speed_to_stop(distance, acc, jerk))
-    wx = wy = 0.0
+    speed = min(_cruise(v, q), speed_to_stop(distance + distance_to_slow(v.pass_speed, acc, jerk),
+                                             acc, jerk))
+    wx, wy = v.target_vel[0], v.target_vel[1]
     if distance > 1e-6:
-        wx, wy = dx / distance * speed, dy / distance * speed
+        wx += dx / distance * speed
+        wy += dy / distance * speed
     if math.isfinite(v.climb):
         wz = v.climb
     else:
         dz = v.target[2] - v.smooth_pos[2]
         wz = math.copysign(speed_to_stop(abs(dz), acc, jerk), dz)
-        up = q.MPC_TKO_SPEED if v.mode == TAKEOFF else q.MPC_Z_VEL_MAX_UP
-        wz = clamp(wz, -q.MPC_Z_VEL_MAX_DN, up)
+        slow = v.mode == TAKEOFF or v.task == TASK_CLIMB
+        wz = clamp(wz, -q.MPC_Z_VEL_MAX_DN, q.MPC_TKO_SPEED if slow else q.MPC_Z_VEL_MAX_UP)
+    _follow_way(v, q, pos, wx, wy, wz, acc, dt)
+
+
+@njit
+def _cruise(v, q):
+    """Horizontal speed of AUTO modes [m/s]."""
+    wanted = v.target_speed if math.isfinite(v.target_speed) else q.MPC_XY_CRUISE
+    return min(wanted, q.MPC_XY_VEL_MAX)
+
+
+@njit
+def _follow_way(v, q, pos, wx, wy, wz, acc, dt):
+    """One step of the smooth way at a velocity wanted, and of the heading to target_yaw."""
     _advance(v, q, 0, 3, wx, wy, wz, acc, dt)
     # The way may not run away from a vehicle that cannot follow.
     for k in range(3):
@@ -148,29 +176,102 @@ def _takeoff(v, q, pos, dt):
 
 @njit
 def _land(v, q, pos, dt):
+    if v.blind:
+        _free(v)
+        v.sp_acc[0] = 0.0
+        v.sp_acc[1] = 0.0
+        v.sp_vel[2] = -q.MPC_LAND_SPEED
+        v.sp_yaw_rate = 0.0
+        return
     v.climb = -_land_speed(q, pos[2] - v.home[2])
+    _fly_to_target(v, q, pos, dt)
+
+
+@njit
+def _orbit(v, q, pos, dt):
+    """Flies round v.centre, nose to it, at the height of v.target."""
+    acc, jerk = q.MPC_ACC_HOR, q.MPC_JERK_AUTO
+    radius = max(abs(v.orbit_radius), 0.5)
+    turn = -1.0 if v.orbit_radius > 0.0 else 1.0
+    dx, dy = v.smooth_pos[0] - v.centre[0], v.smooth_pos[1] - v.centre[1]
+    before = math.atan2(dy, dx)
+    out = math.sqrt(dx * dx + dy * dy)
+    # Half the acceleration and the jerk are left for what the circle itself does not need.
+    speed = min(_cruise(v, q), math.sqrt(0.5 * acc * radius),
+                (0.5 * jerk * radius * radius) ** (1.0 / 3.0))
+    along = before + turn * 0.25 * speed / radius  # the way answers after a quarter of a second
+    inwards = clamp(radius - out, -1.0, 1.0)
+    wx = -turn * math.sin(along) * speed + math.cos(along) * inwards
+    wy = turn * math.cos(along) * speed + math.sin(along) * inwards
+    dz = v.target[2] - v.smooth_pos[2]
+    wz = clamp(math.copysign(speed_to_stop(abs(dz), acc, jerk), dz), -q.MPC_Z_VEL_MAX_DN,
+               q.MPC_Z_VEL_MAX_UP)
+    v.target_yaw = math.atan2(v.centre[1] - pos[1], v.centre[0] - pos[0])
+    _follow_way(v, q, pos, wx, wy, wz, acc, dt)
+    after = math.atan2(v.smooth_pos[1] - v.centre[1], v.smooth_pos[0] - v.centre[0])
+    v.orbit_left -= turn * wrap_pi(after - before)
+    v.target[0] = v.smooth_pos[0]
+    v.target[1] = v.smooth_pos[1]
+    if v.watch and v.orbit_left <= 0.0:
+        v.watch = False
+        v.events |= EVENT_TARGET_REACHED
+
+
+@njit
+def _task(v, q, pos, yaw, dt):
+    """AUTO.MISSION and AUTO.LOITER: what the pilot's task says."""
+    if v.task == TASK_LAND:
+        _land(v, q, pos, dt)
+    elif v.task == TASK_ORBIT:
+        _orbit(v, q, pos, dt)
+    else:
+        _fly_to_target(v, q, pos, dt)
+        if v.watch and _reached(v, q, pos, yaw):
+            v.watch = False
+            v.events |= EVENT_TARGET_REACHED
+
+
+@njit
+def _reached(v, q, pos, yaw):
+    if abs(pos[2] - v.target[2]) > q.NAV_MC_ALT_RAD:
+        return False
+    if math.isfinite(v.accept_yaw) and abs(wrap_pi(yaw - v.target_yaw)) > v.accept_yaw:
+        return False
+    if v.task == TASK_CLIMB:
+        return True
+    dx, dy = v.target[0] - pos[0], v.target[1] - pos[1]
+    return dx * dx + dy * dy <= v.accept * v.accept
+
+
+@njit
+def _follow(v, q, pos, dt):
+    """AUTO.FOLLOW_TARGET: keeps a place beside something that moves, and looks at it."""
+    for k in range(3):
+        v.target[k] += v.target_vel[k] * dt
+        v.centre[k] += v.target_vel[k] * dt
+    v.target_yaw = math.atan2(v.centre[1] - pos[1], v.centre[0] - pos[0])
     _fly_to_target(v, q, pos, dt)
 
 
 @njit
 def _return(v, q, pos, yaw, t_us, dt):
     """RTL: climb, fly home, come down, wait, land."""
-    dx, dy = v.home[0] - pos[0], v.home[1] - pos[1]
+    dx, dy = v.rtl_place[0] - pos[0], v.rtl_place[1] - pos[1]
     distance = math.sqrt(dx * dx + dy * dy)
     if v.phase == 0:
         v.target[2] = pos[2]
         if distance > q.RTL_MIN_DIST:
-            v.target[2] = max(pos[2], v.home[2] + q.RTL_RETURN_ALT)
+            v.target[2] = max(pos[2], v.rtl_place[2] + q.RTL_RETURN_ALT)
         v.phase = 1
     if v.phase == 1 and abs(pos[2] - v.target[2]) < q.NAV_MC_ALT_RAD:
         v.phase = 2
-        v.target[0] = v.home[0]
-        v.target[1] = v.home[1]
+        v.target[0] = v.rtl_place[0]
+        v.target[1] = v.rtl_place[1]
         if distance > 1.0:
             v.target_yaw = math.atan2(dy, dx)
     if v.phase == 2 and distance < 0.5:
         v.phase = 3
-        v.target[2] = min(v.target[2], v.home[2] + q.RTL_DESCEND_ALT)
+        v.target[2] = min(v.target[2], v.rtl_place[2] + q.RTL_DESCEND_ALT)
         v.target_yaw = v.home_yaw
     if v.phase == 3 and abs(pos[2] - v.target[2]) < q.NAV_MC_ALT_RAD:
         v.phase = 4
@@ -243,6 +344,8 @@ def _thrust_by_stick(v):
 @njit
 def _offboard(v, yaw):
     v.sp_kind = v.offboard_kind
+    if v.offboard_kind != TRAJECTORY:
+        v.free_yaw = math.nan
     if v.offboard_kind == TRAJECTORY:
         for k in range(3):
             v.sp_pos[k] = v.offboard_pos[k]
@@ -321,6 +424,8 @@ def _detect(v, q, t_us, pos, vel, rate, dt):
         return
     turning = abs(rate[0]) + abs(rate[1]) + abs(rate[2]) > 0.5
     speed = math.sqrt(vel[0] * vel[0] + vel[1] * vel[1] + vel[2] * vel[2])
+    if v.blind and v.mode == LAND:
+        speed = abs(vel[2])
     if not _wants_down(v, vel) or speed > LAND_SPEED_STILL or turning:
         v.still_t = t_us
     elif (t_us - v.still_t) * 1e-6 > LAND_DETECT_S:
@@ -373,8 +478,10 @@ def _navigate_one(v, q, t_us, pos, vel, quat, rate, dt):
         v.sp_rates[1] = v.stick_forward * math.radians(q.MC_ACRO_P_MAX)
         v.sp_rates[2] = -v.stick_clockwise * math.radians(q.MC_ACRO_Y_MAX)
         v.sp_thrust = _thrust_by_stick(v)
+    elif mode == FOLLOW_TARGET:
+        _follow(v, q, pos, dt)
     else:
-        _fly_to_target(v, q, pos, dt)
+        _task(v, q, pos, yaw, dt)
     if v.failsafe and mode == LOITER and (t_us - v.mode_t) * 1e-6 > q.COM_FAIL_ACT_T:
         v.events |= EVENT_FAILSAFE_DELAY_OVER
 

@@ -18,7 +18,10 @@ EVENT_DISARM_LANDED = 8
 EVENT_DISARM_PREFLIGHT = 16
 EVENT_OFFBOARD_LOST = 32
 EVENT_FAILSAFE_DELAY_OVER = 64
-EVENT_RTL_AT_HOME = 128
+EVENT_TARGET_REACHED = 128
+
+# What AUTO.MISSION and AUTO.LOITER do (Pilot.task).
+TASK_GO, TASK_CLIMB, TASK_ORBIT, TASK_LAND = range(4)
 
 PILOT = np.dtype([
     # What the vehicle is doing.
@@ -54,11 +57,23 @@ PILOT = np.dtype([
     ("stick_right", "f8"),
     ("stick_up", "f8"),
     ("stick_clockwise", "f8"),
+    ("gcs_t", "i8"),  # when a ground station's heartbeat last came [us]
     # Where an AUTO mode goes.
     ("target", "f8", (3,)),  # [m]
     ("target_yaw", "f8"),  # [rad]
     ("target_speed", "f8"),  # horizontal [m/s]; NaN = MPC_XY_CRUISE
     ("takeoff_height", "f8"),  # of AUTO.TAKEOFF, world z [m]
+    ("task", "i1"),  # a TASK_
+    ("watch", "?"),  # raise EVENT_TARGET_REACHED when the target is reached
+    ("accept", "f8"),  # horizontal distance at which it counts as reached [m]
+    ("accept_yaw", "f8"),  # and heading error, NaN = any [rad]
+    ("pass_speed", "f8"),  # that may be left at the target, 0 = stop there [m/s]
+    ("target_vel", "f8", (3,)),  # the target moves [m/s]
+    ("centre", "f8", (3,)),  # of an orbit, or what AUTO.FOLLOW_TARGET looks at [m]
+    ("orbit_radius", "f8"),  # positive = clockwise seen from above [m]
+    ("orbit_left", "f8"),  # angle still to fly, inf = no end [rad]
+    ("rtl_place", "f8", (3,)),  # where AUTO.RTL goes: home or a rally point [m]
+    ("blind", "?"),  # AUTO.LAND without a position: level, descending
     ("climb", "f8"),  # vertical velocity instead of a height, NaN = none [m/s]
     ("smooth_pos", "f8", (3,)),  # jerk-limited way to the target [m]
     ("smooth_vel", "f8", (3,)),
@@ -76,6 +91,7 @@ PILOT = np.dtype([
     ("sp_thrust", "f8"),  # collective along the body's z [N]
     # Memory of the loops.
     ("vel_integral", "f8", (3,)),  # [m/s^2]
+    ("free_yaw", "f8"),  # heading kept while no loop above gives one, NaN = none yet [rad]
     ("rate_integral", "f8", (3,)),  # [rad/s^2]
     ("acc_filtered", "f8", (3,)),  # world [m/s^2]
     ("ramp", "f8"),  # 0..1 share of the hover thrust allowed while taking off
@@ -100,6 +116,6 @@ def new_pilots(n: int) -> np.ndarray:
         pilots[name] = np.nan
     for name in ("offboard_quat", "sp_quat"):
         pilots[name][:, 3] = 1.0
-    for name in ("offboard_t", "stick_t", "still_t"):
+    for name in ("offboard_t", "stick_t", "still_t", "gcs_t"):
         pilots[name] = -(1 << 62)
     return pilots

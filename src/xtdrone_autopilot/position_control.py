@@ -106,13 +106,13 @@ def _control_one(v, q, pos, vel, quat, dt):
     if not math.isfinite(v.sp_yaw):
         # Yaw is free or has a rate only: turn on from where the nose is.
         rate = v.sp_yaw_rate if math.isfinite(v.sp_yaw_rate) else 0.0
-        if not math.isfinite(v.target_yaw):
-            v.target_yaw = yaw_of(quat)
-        v.target_yaw = wrap_pi(v.target_yaw + rate * dt)
-        yaw = v.target_yaw
+        if not math.isfinite(v.free_yaw):
+            v.free_yaw = yaw_of(quat)
+        v.free_yaw = wrap_pi(v.free_yaw + rate * dt)
+        yaw = v.free_yaw
     else:
         yaw = v.sp_yaw
-        v.target_yaw = math.nan
+        v.free_yaw = math.nan
     qx, qy, qz, qw = quat_from_axes(zx, zy, zz, yaw)
     v.sp_quat[0] = qx
     v.sp_quat[1] = qy
