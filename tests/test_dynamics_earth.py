@@ -65,6 +65,20 @@ def test_projection_is_the_textbooks_far_from_the_origin():
                                (x, y), rtol=1e-12)
 
 
+@pytest.mark.parametrize("lat0, lon0", [(47.397742, 8.545594), (0.0, 0.0), (-33.9, 179.9995),
+                                        (51.5, -179.999), (89.9999, 30.0), (-90.0, 0.0)])
+def test_projection_is_pyprojs_on_the_same_sphere(lat0, lon0):
+    pyproj = pytest.importorskip("pyproj")
+    projection = pyproj.Proj(f"+proj=aeqd +lat_0={lat0} +lon_0={lon0} +R=6371000")
+    rng = np.random.default_rng(5)
+    pos = np.zeros((200, 3))
+    pos[:, :2] = rng.normal(size=(200, 2)) * np.geomspace(0.1, 1e6, 200)[:, None]
+    places = geodesy.to_geodetic_array(pos, math.radians(lat0), math.radians(lon0), 0.0)
+    east, north = projection(*np.degrees(places[:, 1::-1].T))
+    np.testing.assert_allclose(east, pos[:, 0], atol=1e-6)
+    np.testing.assert_allclose(north, pos[:, 1], atol=1e-6)
+
+
 def test_arrays_go_through_the_date_line():
     origin = math.radians(-17.0), math.radians(179.999), 12.0
     pos = np.array([[500.0, 10.0, 3.0], [-500.0, 0.0, 0.0]])
@@ -76,7 +90,14 @@ def test_arrays_go_through_the_date_line():
 
 # WMM2025 test values of NOAA/BGS: year, height [km], latitude, longitude [deg], X, Y, Z [nT].
 WMM = [(2025.0, 0, 80, 0, 6521.6, 145.9, 54791.5), (2025.0, 0, 0, 120, 39677.8, -109.6, -10580.2),
-       (2025.0, 0, -80, 240, 6117.5, 15751.9, -52022.5)]
+       (2025.0, 0, -80, 240, 6117.5, 15751.9, -52022.5),
+       (2025.0, 100, 80, 0, 6216.0, 92.4, 52598.8), (2025.0, 100, 0, 120, 37688.6, -96.2, -10152.1),
+       (2025.0, 100, -80, 240, 5907.6, 14780.3, -49540.7),
+       (2027.5, 0, 80, 0, 6500.8, 294.5, 54869.4), (2027.5, 0, 0, 120, 39701.6, -167.4, -10381.8),
+       (2027.5, 0, -80, 240, 6200.7, 15730.3, -51783.7),
+       (2027.5, 100, 80, 0, 6196.7, 233.8, 52670.5),
+       (2027.5, 100, 0, 120, 37711.5, -148.7, -9969.8),
+       (2027.5, 100, -80, 240, 5984.0, 14760.1, -49317.7)]
 
 
 @pytest.mark.parametrize("year, height, lat, lon, x, y, z", WMM)

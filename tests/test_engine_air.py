@@ -84,6 +84,36 @@ def test_downwash_pushes_the_lower_vehicle_only():
     assert wrench[1, 2] < wrench[0, 2] - 1.0
 
 
+def fall(model, seconds):
+    """Speed downwards [m/s] at each step of a level fall with rotors at rest."""
+    engine = EmbeddedEngine(load_world("empty"), (VehicleSpec("iris", "v", (0, 0, 5000.0)),),
+                            (model,))
+    stage, wrench = RotorStage(FleetModel.of([model])), np.zeros((1, 6))
+    speeds = []
+    for _ in range(round(seconds / 0.004)):
+        stage.step(np.zeros((1, 4)), engine.state, STEP_US, wrench)
+        speeds.append(-engine.step(wrench, STEP_US).vel[0, 2])
+    return np.array(speeds)
+
+
+def test_terminal_velocity_under_quadratic_drag():
+    """v = v_t tanh(g t / v_t), v_t = sqrt(2 m g / rho A)."""
+    model = iris(quadratic_drag={"areas": (0.02, 0.02, 0.05)})
+    terminal = math.sqrt(2.0 * model.mass * G / (1.225 * 0.05))
+    t = np.arange(1, 2501) * 0.004
+    np.testing.assert_allclose(fall(model, 10.0), terminal * np.tanh(G * t / terminal), atol=0.02)
+    assert fall(model, 20.0)[-1] == pytest.approx(terminal, rel=1e-6)
+
+
+def test_terminal_velocity_under_linear_drag():
+    """v = v_t (1 - exp(-g t / v_t)), v_t = m g / k."""
+    model = iris(linear_drag={"coefficients": (0.5, 0.5, 0.8)})
+    terminal = model.mass * G / 0.8
+    t = np.arange(1, 2501) * 0.004
+    np.testing.assert_allclose(fall(model, 10.0), terminal * -np.expm1(-G * t / terminal),
+                               atol=0.02)
+
+
 def test_a_hover_without_control_drifts_with_the_wind():
     """The rotors' H-force alone carries the iris: it ends at the speed of the wind."""
     model = iris()

@@ -9,6 +9,7 @@ from xtdrone_core import ControlError, Scenario, ScenarioError
 from xtdrone_core.changes import Change, parse_change, parse_changes
 from xtdrone_core.flight_agent import FlightAgent
 from xtdrone_core.scenario import fleet
+from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_sim.simulation import Simulation
 
 HEIGHT = 5.0
@@ -26,13 +27,14 @@ class Hover(FlightAgent):
         return t_us >= self._end_us
 
 
-def fly(vehicle, changes, end_s=60.0, until_s=60.0, folder=None):
+def fly(vehicle, changes, end_s=60.0, until_s=60.0, folder=None, wind=""):
     """Flies and gives the simulation, closed, with rows of truth each 20 ms as an array (T, 9).
 
     Columns: time [s], height above the start [m], distance from it across [m], tilt [rad],
     rate (3) [rad/s], speed [m/s], share of the rotors' speed.
     """
-    simulation = Simulation(Scenario(fleet(vehicle, 1), speed=0.0, gps="rtk", changes=changes),
+    simulation = Simulation(Scenario(fleet(vehicle, 1), speed=0.0, gps="rtk", changes=changes,
+                                     wind=wind),
                             folder, agent=Hover(end_s), links=False)
     start, rows = simulation.state.pos[0].copy(), []
     try:
@@ -58,6 +60,21 @@ def test_iris_comes_back_to_its_height_under_a_payload():
     assert abs(between(rows, 18.0, 19.0)[:, 1] - HEIGHT).max() < 0.2
     assert between(rows, 12.0, 19.0)[:, 3].max() < 0.1
     assert between(rows, 12.0, 19.0)[:, 2].max() < 0.3
+
+
+def test_a_controlled_hover_tilts_into_the_wind():
+    """The tilt holds the rotors' H-force of XTDrone (4) and the drag; the place is kept."""
+    wind = 8.0
+    simulation, rows = fly("iris", "", until_s=14.0, wind=f"{wind},0,0")
+    model = simulation.fleet
+    speed = np.sqrt(model.mass[0] * GRAVITY / (4 * model.motor_constant[0, 0]))
+    force = 4 * model.rotor_drag_coefficient[0, 0] * speed * wind
+    expected = np.arctan(force / (model.mass[0] * GRAVITY))
+    steady = between(rows, 10.0, 14.0)
+    assert np.median(steady[:, 3]) == pytest.approx(expected, rel=0.1) and expected > 0.2
+    assert steady[:, 2].max() < 0.4
+    x, y, z, w = simulation.state.quat[0]
+    assert 2.0 * (x * z + w * y) < -0.15  # the thrust leans to the west, against the wind
 
 
 def test_a_tank_that_drains_and_a_payload_that_is_dropped():
