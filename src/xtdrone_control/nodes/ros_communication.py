@@ -170,9 +170,17 @@ class FleetCommunication:
 
     def start(self) -> None:
         """Sends set-points at 30 Hz of ROS time until ROS shuts down."""
+        try:
+            self._run()
+        except rospy.ROSInterruptException:
+            pass
+
+    def _run(self):
         if rospy.get_param("/use_sim_time", False):
             rospy.Subscriber("/clock", Clock, self._on_clock, queue_size=10)
-            rospy.spin()
+            patience = ros_tools.Patience()
+            while True:
+                patience.wait(0.2)
         else:
             rate = rospy.Rate(STREAM_HZ)
             while not rospy.is_shutdown():

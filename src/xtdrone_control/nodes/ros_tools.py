@@ -1,5 +1,6 @@
 """What the nodes share of rospy: publishers and subscribers of plain bytes, and their start."""
 
+import contextlib
 import importlib
 import sys
 import time
@@ -12,6 +13,8 @@ from xtdrone_control import ros_wire as wire
 from xtdrone_control.errors import ControlNodeError
 from xtdrone_core import ControlError, XtdroneError
 from xtdrone_core.control_link import ControlClient
+
+MASTER_S = 2.0  # between two looks whether the ROS master is still there [s, wall]
 
 
 def ros_class(kind: str, folder: str = "msg"):
@@ -74,22 +77,48 @@ def require_master() -> None:
                                "roscore or roslaunch")
 
 
+class Patience:
+    """A wait that ends with ROS: roslaunch may start a node while it is ending already."""
+
+    def __init__(self, seconds: float = float("inf")):
+        """seconds: how long to wait at most [s, wall]."""
+        self._end = time.monotonic() + seconds
+        self._look = 0.0
+
+    def left(self) -> float:
+        """What is left of the time [s]."""
+        return self._end - time.monotonic()
+
+    def wait(self, seconds: float) -> None:
+        """Sleeps for a moment.
+
+        Raises:
+            ROSInterruptException: ROS is shutting down, or its master has gone.
+        """
+        time.sleep(seconds)
+        now = time.monotonic()
+        if now >= self._look:
+            self._look = now + MASTER_S
+            if not rosgraph.is_master_online():
+                raise rospy.ROSInterruptException("the ROS master has gone")
+        if rospy.is_shutdown():
+            raise rospy.ROSInterruptException("ROS is shutting down")
+
+
 def connect(port: int, wait: float) -> ControlClient:
     """The simulation's control socket, as soon as it is there.
 
     Raises:
         ControlError: It was not there within the time [s, wall].
     """
-    end = time.monotonic() + wait
+    patience = Patience(wait)
     while True:
         try:
-            return ControlClient(port, max(end - time.monotonic(), 1.0))  # it may be compiling
+            return ControlClient(port, max(patience.left(), 1.0))  # it may be compiling
         except ControlError:
-            if rospy.is_shutdown():
-                raise KeyboardInterrupt from None
-            if time.monotonic() > end:
+            if patience.left() <= 0:
                 raise
-            time.sleep(0.05)
+        patience.wait(0.05)
 
 
 def fleet(wait: float) -> list[str]:
@@ -98,24 +127,24 @@ def fleet(wait: float) -> list[str]:
     Raises:
         ControlNodeError: It did not within the time [s, wall].
     """
-    end = time.monotonic() + wait
-    while not rospy.is_shutdown():
-        names = rospy.get_param("/xtdrone/vehicles", None)
-        if names:
-            return names
-        if time.monotonic() > end:
+    patience = Patience(wait)
+    while True:
+        patience.wait(0.05)
+        with contextlib.suppress(OSError):  # the master has just gone
+            names = rospy.get_param("/xtdrone/vehicles", None)
+            if names:
+                return names
+        if patience.left() <= 0:
             raise ControlNodeError("nobody has set /xtdrone/vehicles: start the bridge first")
-        time.sleep(0.05)
-    raise KeyboardInterrupt
 
 
 def main(name: str, run) -> int:
     """Calls run() and returns the exit status of a node: errors are one line each."""
     try:
         run()
+    except KeyboardInterrupt:  # and rospy.ROSInterruptException, which is one
+        return 130
     except (XtdroneError, rospy.ROSException) as error:
         print(f"{name}: {error}", file=sys.stderr)
         return 1
-    except KeyboardInterrupt:
-        return 130
     return 0
