@@ -4,7 +4,8 @@ import importlib
 
 from .errors import ScenarioError, unknown_name
 
-ENGINES = {"embedded": "xtdrone_sim.embedded_engine:EmbeddedEngine"}
+ENGINES = {"embedded": "xtdrone_sim.embedded_engine:EmbeddedEngine",
+           "gazebo": "xtdrone_sim.gazebo_engine:GazeboEngine"}
 AUTOPILOTS = {"embedded": "xtdrone_autopilot.autopilot:EmbeddedAutopilot",
               "px4": "xtdrone_autopilot.px4:Px4Autopilot"}
 AGENTS = {"square": "xtdrone_control.agents:SquareAgent",

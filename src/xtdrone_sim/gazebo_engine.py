@@ -1,0 +1,347 @@
+"""Gazebo 11 as engine: gzserver in a process of its own, stepped in lockstep by our plugin.
+
+The wrench is constant through a step and ODE integrates semi-implicitly, as
+MuJoCo does in the embedded engine; both take the gyroscopic torque as constant
+through the step, and both engines add the same correction, so that they fly
+alike. Vehicles are one rigid body each; rotors, wind and sensors are ours.
+"""
+
+import ctypes
+import os
+import select
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from xtdrone_core import FleetState, VehicleModel, VehicleSpec, resources
+from xtdrone_core.errors import unknown_name
+from xtdrone_dynamics import quaternion, rigid_body
+from xtdrone_dynamics.compiled import njit
+
+from .errors import EngineError
+from .gazebo_world import vehicle_sdf, world_sdf
+from .scene import start_pose
+from .sdf import World, load_vehicle
+
+STEP_S = 0.004  # until the first step says otherwise [s]
+START_S = 60.0  # wall time that gzserver may take to start [s]
+ANSWER_S = 30.0  # wall time that it may take to answer [s]
+_STOP_S = 3.0
+_STEP, _RESET, _FLEET, _CONTACTS, _SPAWN, _DELETE = range(1, 7)  # lockstep_world.cc has the same
+_HEADER = struct.Struct("<II")
+_LENGTH = struct.Struct("<I")
+_TIME = struct.Struct("<d")
+_WIDTH = 13  # pos, quat, vel, ang_vel
+_SLOW = 1e-6  # below this rate squared the correction is left out [rad^2/s^2]
+_PR_SET_PDEATHSIG = 1
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class GazeboEngine:
+    """Moves a fleet by Gazebo 11; implements xtdrone_core.protocols.Engine.
+
+    Attributes:
+        state: The fleet's true state, overwritten at every step.
+        specs: The vehicles of the fleet now.
+        models: Their models.
+    """
+
+    def __init__(self, world: World, specs: tuple[VehicleSpec, ...],
+                 models: tuple[VehicleModel, ...]):
+        """Starts gzserver on the world with the vehicles in it.
+
+        Raises:
+            EngineError: Gazebo 11 is not set up, or does not start.
+        """
+        self.specs, self.models = tuple(specs), tuple(models)
+        self._setup = resources.root() / ".setup" / "gazebo11"
+        self._server = self._viewer = self._socket = None
+        plugin = self._setup / "libxtdrone_lockstep.so"
+        if not plugin.is_file():
+            raise EngineError("Gazebo 11 is not set up: run scripts/setup_gazebo.sh, or use "
+                              "engine:=embedded")
+        self._environment = self._read_environment(world)
+        self._folder = Path(tempfile.mkdtemp(prefix="xtdrone-gazebo-"))
+        try:
+            self._start(world, plugin)
+            self._name_fleet()
+        except BaseException:
+            self.close()
+            raise
+
+    def reset(self) -> FleetState:
+        """Every vehicle back to its pose of the scenario, at rest, at time 0."""
+        poses = [start_pose(spec, model) for spec, model in zip(self.specs, self.models)]
+        table = np.array([[*pose.pos, *pose.quat] for pose in poses])
+        self._take(self._request(_RESET, table.tobytes()), 0.0)
+        self.state.t_us = 0
+        self.state.rotor_vel[:] = 0.0
+        return self.state
+
+    def step(self, wrench: np.ndarray, dt_us: int) -> FleetState:
+        """Advances all bodies under a wrench that is constant through the step.
+
+        Args:
+            wrench: (N, 6) force [N] then torque about the centre of gravity [N m], world frame.
+            dt_us: Length of the step [us].
+
+        Returns:
+            The state after the step, owned by the engine.
+
+        Raises:
+            EngineError: gzserver is gone, or a vehicle's state is not finite any more.
+        """
+        dt = dt_us * 1e-6
+        _correct(wrench, self.state.quat, self.state.ang_vel, self._inertia, self._inverse, dt,
+                 self._applied)
+        self._take(self._request(_STEP, _TIME.pack(dt) + self._applied.tobytes()), 1.0 / dt)
+        self.state.t_us += dt_us
+        return self.state
+
+    def contacts(self) -> list[tuple[str, str]]:
+        """Pairs of names (vehicles or models of the world) that touch now, sorted."""
+        lines = self._request(_CONTACTS).decode().splitlines()
+        return [tuple(line.split("\t")) for line in lines]
+
+    def spawn(self, spec: VehicleSpec) -> None:
+        """Adds a vehicle to the running world, as the last of the fleet.
+
+        Raises:
+            EngineError: The name is taken.
+        """
+        model = load_vehicle(spec.type)
+        self._ask(_SPAWN, vehicle_sdf(spec, model))
+        self._change((*self.specs, spec), (*self.models, model))
+
+    def delete(self, name: str) -> None:
+        """Removes a vehicle from the running world.
+
+        Raises:
+            EngineError: No such vehicle, or it is the last one.
+        """
+        names = [spec.name for spec in self.specs]
+        if name not in names:
+            raise EngineError(unknown_name("vehicle", name, names))
+        if len(names) == 1:
+            raise EngineError(f"'{name}' is the only vehicle: a simulation needs one")
+        self._ask(_DELETE, name)
+        keep = [i for i, known in enumerate(names) if known != name]
+        self._change(tuple(self.specs[i] for i in keep), tuple(self.models[i] for i in keep))
+
+    def set_payload(self, vehicle: int, mass: float, pos) -> None:
+        """Payloads are not for this engine.
+
+        Raises:
+            EngineError: Always.
+        """
+        raise EngineError("the gazebo engine carries no payloads: use engine:=embedded")
+
+    def render(self, vehicle: int, camera: str) -> np.ndarray:
+        """Images come from the cameras of the simulation, which are drawn beside the engine.
+
+        Raises:
+            EngineError: Always.
+        """
+        raise EngineError("the gazebo engine draws in Gazebo's own window only: use gui, or the "
+                          "vehicle's camera sensors")
+
+    def open_viewer(self) -> None:
+        """Opens gzclient on the running world; closing it does not stop the simulation.
+
+        Raises:
+            EngineError: There is no display.
+        """
+        if not os.environ.get("DISPLAY"):
+            raise EngineError("gui needs a display: set DISPLAY, or run without gui")
+        self._viewer = self._spawn_process("gzclient", [])
+
+    def close(self) -> None:
+        """Ends gzclient and gzserver. May be called twice."""
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+        for process in (self._viewer, self._server):
+            if process is not None:
+                _stop(process)
+        self._viewer = self._server = None
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    # gzserver ---------------------------------------------------------------------------------
+
+    def _read_environment(self, world):
+        script = f". '{self._setup / 'env.sh'}' && env -0"
+        text = subprocess.run(["bash", "-c", script], capture_output=True, check=True).stdout
+        environment = dict(item.split("=", 1) for item in text.decode().split("\0") if item)
+        for name, folder in (("GAZEBO_MODEL_PATH", resources.root() / "models"),
+                             ("GAZEBO_RESOURCE_PATH", world.sdf.parent)):
+            environment[name] = f"{folder}:{environment.get(name, '')}"
+        return environment
+
+    def _start(self, world, plugin):
+        port = urlsplit(self._environment["GAZEBO_MASTER_URI"]).port
+        _refuse_taken(port)
+        path = self._folder / "lockstep"
+        text = world_sdf(world, self.specs, self.models, plugin, path, STEP_S)
+        (self._folder / "scenario.world").write_text(text)
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(str(path))
+            listener.listen()
+            self._server = self._spawn_process("gzserver", ["-u", self._folder / "scenario.world"])
+            self._socket = self._accept(listener)
+        self._socket.settimeout(ANSWER_S)
+
+    def _accept(self, listener):
+        end = time.monotonic() + START_S
+        while not select.select([listener], [], [], 0.1)[0]:
+            if self._server.poll() is not None or time.monotonic() > end:
+                raise EngineError(f"gzserver does not start: {self._complaint()}")
+        return listener.accept()[0]
+
+    def _spawn_process(self, program, words):
+        parent = os.getpid()
+
+        def confine():
+            _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+            if os.getppid() != parent:  # the parent ended before that took effect
+                os._exit(1)
+
+        with open(self._folder / f"{program}.log", "ab") as log:
+            return subprocess.Popen([self._which(program), *map(str, words)],
+                                    stdin=subprocess.DEVNULL, stdout=log,
+                                    stderr=subprocess.STDOUT, env=self._environment,
+                                    start_new_session=True, preexec_fn=confine)
+
+    def _which(self, program):
+        found = shutil.which(program, path=self._environment["PATH"])
+        if found is None:
+            raise EngineError(f"there is no {program}: run scripts/setup_gazebo.sh")
+        return found
+
+    def _complaint(self) -> str:
+        """The most telling line of gzserver's log."""
+        log = self._folder / "gzserver.log"
+        lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
+        errors = [line for line in lines if "[Err]" in line or "rror" in line]
+        return (errors or lines or ["it says nothing"])[-1].strip()
+
+    # The socket -------------------------------------------------------------------------------
+
+    def _request(self, operation, body=b"") -> memoryview:
+        try:
+            self._socket.sendall(_HEADER.pack(operation, len(body)) + body)
+            return self._receive(_LENGTH.unpack(self._receive(_LENGTH.size))[0])
+        except TimeoutError as error:
+            raise EngineError(f"gzserver has not answered for {ANSWER_S:g} s: "
+                              f"{self._complaint()}") from error
+        except OSError as error:
+            raise EngineError(f"gzserver has ended: {self._complaint()}") from error
+
+    def _receive(self, size) -> bytes:
+        data = self._socket.recv(size) if size else b""
+        while len(data) < size:
+            more = self._socket.recv(size - len(data))
+            if not more:
+                raise ConnectionError
+            data += more
+        return data
+
+    def _ask(self, operation, text):
+        complaint = self._request(operation, text.encode()).decode()
+        if complaint:
+            raise EngineError(f"Gazebo refuses: {complaint}")
+
+    def _name_fleet(self):
+        """Agrees with the plugin on the order of the vehicles, and lays out what depends on it."""
+        self._ask(_FLEET, "".join(f"{spec.name}\n" for spec in self.specs))
+        n = len(self.specs)
+        self.state = FleetState.zeros(n, max(len(model.rotors) for model in self.models))
+        self._inertia = _packed(np.array([model.inertia for model in self.models]))
+        self._inverse = _packed(np.linalg.inv([model.inertia for model in self.models]))
+        self._applied = np.zeros((n, 6))
+
+    def _change(self, specs, models):
+        """Another fleet; vehicles that stay keep their state."""
+        before, old = {spec.name: i for i, spec in enumerate(self.specs)}, self.state
+        self.specs, self.models = specs, models
+        self._name_fleet()
+        state = self.state
+        state.t_us = old.t_us
+        for i, (spec, model) in enumerate(zip(specs, models)):
+            j = before.get(spec.name)
+            if j is None:
+                pose = start_pose(spec, model)
+                state.pos[i], state.quat[i] = pose.pos, pose.quat
+                continue
+            for name in ("pos", "quat", "vel", "ang_vel", "acc"):
+                getattr(state, name)[i] = getattr(old, name)[j]
+            width = min(old.rotor_vel.shape[1], state.rotor_vel.shape[1])
+            state.rotor_vel[i, :width] = old.rotor_vel[j, :width]
+
+    def _take(self, data, rate):
+        table = np.frombuffer(data).reshape(-1, _WIDTH)
+        state = self.state
+        if not np.isfinite(table).all():
+            broken = self.specs[int(np.flatnonzero(~np.isfinite(table).all(axis=1))[0])].name
+            raise EngineError(f"the state of '{broken}' is not finite any more at "
+                              f"{state.t_us * 1e-6:.3f} s: look for an absurd force or parameter")
+        np.subtract(table[:, 7:10], state.vel, out=state.acc)
+        state.acc *= rate
+        state.pos[:], state.quat[:] = table[:, 0:3], table[:, 3:7]
+        state.vel[:], state.ang_vel[:] = table[:, 7:10], table[:, 10:13]
+
+
+def _stop(process):
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(process.pid, number)
+            process.wait(_STOP_S)
+            return
+        except ProcessLookupError:
+            process.wait()
+            return
+        except subprocess.TimeoutExpired:
+            continue
+
+
+def _refuse_taken(port):
+    with socket.socket() as sock:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            sock.bind(("127.0.0.1", port))
+        except OSError as error:
+            raise EngineError(f"port {port} (TCP) is in use: another Gazebo is running; stop it, "
+                              "or set GAZEBO_MASTER_URI to another port") from error
+
+
+def _packed(matrices) -> np.ndarray:
+    """Symmetric matrices (N, 3, 3) as rows (N, 6) of xx, yy, zz, xy, xz, yz."""
+    return np.ascontiguousarray(matrices[:, (0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2)])
+
+
+@njit
+def _correct(wrench, quat, rate, inertia, inverse, dt, applied):
+    """The wrench, with what ODE's gyroscopic torque misses over the step."""
+    for i in range(wrench.shape[0]):
+        for c in range(6):
+            applied[i, c] = wrench[i, c]
+        qx, qy, qz, qw = quat[i, 0], quat[i, 1], quat[i, 2], quat[i, 3]
+        wx, wy, wz = rate[i, 0], rate[i, 1], rate[i, 2]
+        if wx * wx + wy * wy + wz * wz < _SLOW:
+            continue
+        j, k = inertia[i], inverse[i]
+        tx, ty, tz = quaternion.rotate_inverse(qx, qy, qz, qw, wrench[i, 3], wrench[i, 4],
+                                               wrench[i, 5])
+        gx, gy, gz = rigid_body.gyroscopic_torque(j, wx, wy, wz)
+        mx, my, mz = rigid_body.mean_gyroscopic_torque(j, k, wx, wy, wz, tx, ty, tz, dt)
+        dx, dy, dz = quaternion.rotate(qx, qy, qz, qw, mx - gx, my - gy, mz - gz)
+        applied[i, 3] += dx
+        applied[i, 4] += dy
+        applied[i, 5] += dz

@@ -1,0 +1,95 @@
+"""The SDF that Gazebo 11 gets: our world, our vehicles as one body each, and the lockstep plugin."""
+
+import copy
+
+from lxml import etree
+
+from xtdrone_core import VehicleModel, VehicleSpec
+from xtdrone_dynamics import quaternion
+
+from .pose import Pose
+from .scene import start_pose
+from .sdf import World
+from .sdf_tree import Scope, parse, pose_of, resolve_uri
+
+_VERSION = "1.7"
+_LINK = "body"
+
+
+def world_sdf(world: World, specs, models, plugin, socket, step: float) -> str:
+    """The whole world, as text.
+
+    Plugins of the world's own file are left out: wind and sensors are ours.
+
+    Args:
+        world: The world.
+        specs: The VehicleSpecs.
+        models: Their VehicleModels.
+        plugin: Path of the lockstep plugin.
+        socket: Path of the Unix socket that it shall connect to.
+        step: Length of a physics step [s].
+    """
+    element = copy.deepcopy(parse(world.sdf, "world"))
+    for unwanted in element.findall("plugin"):
+        element.remove(unwanted)
+    physics = element.find("physics")
+    if physics is None:
+        physics = etree.SubElement(element, "physics", type="ode")
+    for tag, value in (("max_step_size", step), ("real_time_factor", 0),
+                       ("real_time_update_rate", 0)):
+        _set(physics, tag, value)
+    for spec, model in zip(specs, models):
+        element.append(_vehicle(spec, model))
+    lockstep = etree.SubElement(element, "plugin", name="lockstep", filename=str(plugin))
+    etree.SubElement(lockstep, "socket").text = str(socket)
+    return _document(element)
+
+
+def vehicle_sdf(spec: VehicleSpec, model: VehicleModel) -> str:
+    """One vehicle at its start, as text."""
+    return _document(_vehicle(spec, model))
+
+
+def _vehicle(spec, model):
+    """A model with one link, whose frame lies in the vehicle's centre of gravity."""
+    pose = start_pose(spec, model)
+    out = etree.Element("model", name=spec.name)
+    _set(out, "pose", _six(pose))
+    link = etree.SubElement(out, "link", name=_LINK)
+    inertial = etree.SubElement(link, "inertial")
+    _set(inertial, "mass", repr(float(model.mass)))
+    inertia = etree.SubElement(inertial, "inertia")
+    for j, row in enumerate("xyz"):
+        for k in range(j, 3):
+            _set(inertia, f"i{row}{'xyz'[k]}", repr(float(model.inertia[j][k])))
+    to_cog = Pose(tuple(-c for c in model.cog))
+    for name, source, link_pose in Scope(parse(model.sdf, "model"), Pose()).links():
+        for child in source.iterchildren("collision", "visual"):
+            shape = copy.deepcopy(child)
+            shape.set("name", f"{name}::{child.get('name')}".replace("::", "."))
+            for old in shape.findall("pose"):
+                shape.remove(old)
+            _set(shape, "pose", _six(to_cog.to(link_pose.to(pose_of(child)))))
+            for uri, there in zip(shape.iterfind(".//mesh/uri"), child.iterfind(".//mesh/uri")):
+                uri.text = f"file://{resolve_uri(there, there.text.strip())}"
+            link.append(shape)
+    return out
+
+
+def _document(element) -> str:
+    root = etree.Element("sdf", version=_VERSION)
+    root.append(element)
+    etree.strip_elements(root, "{urn:xtdrone}*", with_tail=False)
+    etree.cleanup_namespaces(root)
+    return etree.tostring(root, encoding="unicode")
+
+
+def _six(pose) -> str:
+    return " ".join(repr(float(x)) for x in (*pose.pos, *quaternion.to_euler(*pose.quat)))
+
+
+def _set(parent, tag, value):
+    child = parent.find(tag)
+    if child is None:
+        child = etree.SubElement(parent, tag)
+    child.text = str(value)
