@@ -12,6 +12,7 @@ from .battery import Battery
 from .commander import Commander
 from .estimator import Ekf
 from .failsafes import Failsafes
+from .failures import Failures
 from .follow import FollowTarget
 from .mavlink_dialect import mavlink
 from .mavlink_links import TICK_US, Links
@@ -22,6 +23,7 @@ from .navigator import Navigator
 from .pilot import TASK_GO, TRAJECTORY, new_pilots
 from .position_control import PositionControl
 from .rate_control import RateControl
+from .rotor_monitor import RotorMonitor
 from .ulog_writer import FleetLog
 
 TEXT_CHUNK = 50  # characters of one STATUSTEXT
@@ -76,6 +78,10 @@ class EmbeddedAutopilot:
         self.missions = Missions(self, n)
         self.failsafes = Failsafes(self, n)
         self.follow = FollowTarget(self, n)
+        self.failures = Failures(fleet.rotor_mask)
+        self._rotor_monitor = RotorMonitor(fleet)
+        self._rotor_mask = fleet.rotor_mask
+        self._rotor_numbers = np.arange(fleet.rotor_mask.shape[1])
         self.commands = np.zeros(fleet.rotor_mask.shape)
         self._on_text = on_text
         self._text_id = 0
@@ -107,6 +113,7 @@ class EmbeddedAutopilot:
         dt = (t_us - self.t_us) * 1e-6
         self.t_us = t_us
         self.sensors = sensors
+        self.failures.spoil_sensors(sensors)
         self.estimator.landed[:] = self.pilots["landed"]
         self.estimator.step(sensors)
         if self._links is not None:
@@ -118,6 +125,9 @@ class EmbeddedAutopilot:
         self.position_control.step(p, values, self.estimator, dt)
         self.attitude_control.step(p, values, self.estimator, dt)
         self.rate_control.step(p, values, self.estimator, dt, self.commands)
+        self._rotor_monitor.step(p["armed"] & ~p["landed"], values["FD_ACT_EN"], self.commands,
+                                 self.estimator.ang_vel, dt, self.failsafes.failed_rotor)
+        self.failures.stop_motors(self.commands)
         if t_us % READY_PERIOD_US == 0:
             self._look_at_checks(t_us)
         if self.log is not None:
@@ -201,6 +211,10 @@ class EmbeddedAutopilot:
         v["task"], v["watch"], v["pass_speed"] = TASK_GO, False, 0.0
         v["phase"] = 0
 
+    def fly_without(self, i: int, rotor: int) -> None:
+        """Takes a rotor (from 0) of vehicle i out of the mixer until the vehicle is disarmed."""
+        self.rate_control.use_rotors(i, self._rotor_mask[i] & (self._rotor_numbers != rotor))
+
     def thrust_normalised(self) -> np.ndarray:
         """(N,) collective set-point as the common rotor command 0..1 that gives it."""
         c, b, a = self.pilots["thrust_poly"].T
@@ -232,6 +246,11 @@ class EmbeddedAutopilot:
         if self._links is not None:
             self._links.broadcast_stream(i, name, self.t_us)
 
+    def announce(self, i: int) -> None:
+        """Tells every client at the next tick that vehicle i changed its mode or arming."""
+        if self._links is not None:
+            self._links.hurry(i, "HEARTBEAT", self.t_us)
+
     def say_once(self, i: int, text: str) -> None:
         """A warning that is sent only the first time."""
         if (i, text) not in self._said_once:
@@ -251,6 +270,7 @@ class EmbeddedAutopilot:
         p = self.pilots
         self.battery.step(p["armed"], self.sensors.battery_voltage, self.sensors.battery_current,
                           READY_PERIOD_US * 1e-6)
+        self.failures.empty_batteries(self.battery.level)
         least = self.parameters.values["COM_ARM_BAT_MIN"]
         self.failsafes.step(t_us)
         self.follow.step()

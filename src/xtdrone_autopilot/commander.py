@@ -86,6 +86,7 @@ class Commander:
         v["home_set"] = True
         if mode == Mode.TAKEOFF:
             self._set_takeoff_height(i, math.nan)
+        self._a.announce(i)
         self._say(i, INFO, "Armed")
         self._a.failsafes.armed(i)
         if mode == Mode.MISSION:
@@ -105,6 +106,7 @@ class Commander:
         if v["mode"] in (Mode.LAND, Mode.RTL, Mode.TAKEOFF):
             self.enter(i, Mode.LOITER)
         self._a.failsafes.taken_over(i)
+        self._a.announce(i)
         self._say(i, INFO, f"Disarmed {why}".rstrip())
         return Answer(ACCEPTED)
 
@@ -212,6 +214,7 @@ class Commander:
         v["mode_t"] = self._a.t_us
         v["phase"] = -1
         v["blind"] = False
+        self._a.announce(i)
         if mode == Mode.RTL:
             v["rtl_place"] = self._nearest_safe_place(i)
         if v["armed"] and mode == Mode.MISSION:

@@ -226,7 +226,7 @@ class _Bar:
         self._event = "on the ground"
 
     def note(self, name, values):
-        self._event = " ".join(str(x) for x in (name, values.get("name", values.get("index", "")))
+        self._event = " ".join(str(x) for x in (name, values.get("formation", values.get("index", "")))
                                if x != "")
 
     def show(self, simulation):
