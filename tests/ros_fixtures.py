@@ -78,7 +78,7 @@ def ros(tmp_path):
     port = free_port()
     processes = Processes(environment(port, tmp_path))
     processes.start("roscore", "-p", port)
-    end = time.monotonic() + 30
+    end = time.monotonic() + 60
     while processes.run("rosnode", "list").returncode:
         assert time.monotonic() < end, "roscore does not answer"
     yield processes

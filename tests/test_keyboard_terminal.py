@@ -65,11 +65,11 @@ def fleet(tmp_path):
     port, control_port = processes.env["ROS_MASTER_URI"].rsplit(":", 1)[1], free_port()
     running = processes.start("roslaunch", "-p", port, ROOT / "launch" / "multi_vehicle.launch",
                               "n:=2", "speed:=5", "gps:=rtk", f"control_port:={control_port}")
-    end = time.monotonic() + 60
+    end = time.monotonic() + 120
     while processes.run("rosparam", "get", "/xtdrone/vehicles").returncode:
         if running.poll() is not None or time.monotonic() > end:
             pytest.fail(processes.stop(running))
-    control = ControlClient(control_port, 60.0)
+    control = ControlClient(control_port, 120.0)
     control.request("subscribe")
     yield processes, control
     control.close()
