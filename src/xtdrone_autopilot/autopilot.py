@@ -135,6 +135,7 @@ class EmbeddedAutopilot:
         if self._links is not None and t_us % TICK_US == 0:
             self._links.stream(t_us)
             self._send_queued_parameters()
+            self._messages.downloads.step()
         return self.commands
 
     def estimates(self) -> Estimates:

@@ -234,10 +234,19 @@ class Links:
             for i in np.flatnonzero(self._length):
                 self._send(links[i], self._out[i, :self._length[i]], links[i].addresses())
 
+    def take_sequence(self, link: Link, frames: int) -> int:
+        """The sequence number of the next frame on a link; that of those behind it follow on."""
+        first = int(self._sequence[link.kind, link.vehicle])
+        self._sequence[link.kind, link.vehicle] = (first + frames) % 256
+        return first
+
+    def send_bytes(self, link: Link, data, address) -> None:
+        """Sends whole frames to one address."""
+        self._send(link, data, [address])
+
     def _pack(self, link, message):
         sender = mavlink.MAVLink(None, link.vehicle + 1, 1)
-        sender.seq = int(self._sequence[link.kind, link.vehicle])
-        self._sequence[link.kind, link.vehicle] = (sender.seq + 1) % 256
+        sender.seq = self.take_sequence(link, 1)
         return message.pack(sender)
 
     @staticmethod

@@ -20,6 +20,7 @@ from .mavlink_dialect import mavlink
 from .mission_items import PAYLOAD, command_name
 from .mission_protocol import MissionProtocol
 from .pilot import ATTITUDE, RATES, TRAJECTORY
+from .ulog_download import LogDownload
 
 UNSUPPORTED = mavlink.MAV_RESULT_UNSUPPORTED
 FORCE = 21196  # param2 of arm and disarm commands: no checks
@@ -50,6 +51,8 @@ class Messages:
                                          autopilot.missions.current)
         for name in self._missions.handlers:
             self._handlers[name] = self._mission
+        self.downloads = LogDownload(autopilot, links)
+        self._handlers.update(self.downloads.handlers)
         self._commands = {
             mavlink.MAV_CMD_COMPONENT_ARM_DISARM: self._arm_disarm,
             mavlink.MAV_CMD_DO_SET_MODE: self._do_set_mode,
