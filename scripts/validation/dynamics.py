@@ -1,0 +1,518 @@
+"""Dynamics against closed forms, tables and pyproj: writes docs/validation/dynamics.md.
+
+    python scripts/validation/dynamics.py
+"""
+
+import dataclasses
+import math
+import sys
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+import numpy as np
+import pyproj
+from matplotlib import pyplot as plt
+from scipy.signal import welch
+from scipy.spatial.transform import Rotation
+
+from xtdrone_autopilot.battery import Battery
+from xtdrone_autopilot.parameters import ParameterStore
+from xtdrone_core import FleetModel, FleetState, Scenario, VehicleSpec
+from xtdrone_core.flight_agent import FlightAgent
+from xtdrone_core.scenario import fleet
+from xtdrone_dynamics import atmosphere, geodesy, rigid_body
+from xtdrone_dynamics.battery import open_circuit_voltage
+from xtdrone_dynamics.constants import GRAVITY
+from xtdrone_dynamics.magnetic_field import earth_field
+from xtdrone_dynamics.wind import dryden_scales
+from xtdrone_sim.embedded_engine import EmbeddedEngine
+from xtdrone_sim.figures import vehicle_figures
+from xtdrone_sim.power import BatteryStage
+from xtdrone_sim.rotors import RotorStage
+from xtdrone_sim.sdf import load_vehicle, load_world
+from xtdrone_sim.simulation import Simulation
+from xtdrone_sim.wind import Wind, WindParameters
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "docs" / "validation"
+VEHICLES = ("iris", "typhoon_h480", "octorotor", "crazyflie", "heavy_lifter")
+STEP_US, DT = 4000, 0.004
+RATE = np.array((3.0, 2.0, 6.0))  # of tumbling bodies, body frame [rad/s]
+
+# ISO 2533: geopotential height [m], temperature [K], pressure [Pa], density [kg/m^3].
+ISA = np.array([(0, 288.15, 101325.0, 1.2250), (1000, 281.65, 89874.6, 1.11164),
+                (2000, 275.15, 79495.2, 1.00649), (5000, 255.65, 54019.9, 0.736116),
+                (8000, 236.15, 35599.8, 0.525168), (11000, 216.65, 22632.1, 0.363918)])
+# WMM2025, test values of NOAA and BGS: year, height [km], latitude, longitude [deg], X, Y, Z [nT].
+WMM = [(2025.0, 0, 80, 0, 6521.6, 145.9, 54791.5), (2025.0, 0, 0, 120, 39677.8, -109.6, -10580.2),
+       (2025.0, 0, -80, 240, 6117.5, 15751.9, -52022.5),
+       (2025.0, 100, 80, 0, 6216.0, 92.4, 52598.8), (2025.0, 100, 0, 120, 37688.6, -96.2, -10152.1),
+       (2025.0, 100, -80, 240, 5907.6, 14780.3, -49540.7),
+       (2027.5, 0, 80, 0, 6500.8, 294.5, 54869.4), (2027.5, 0, 0, 120, 39701.6, -167.4, -10381.8),
+       (2027.5, 0, -80, 240, 6200.7, 15730.3, -51783.7),
+       (2027.5, 100, 80, 0, 6196.7, 233.8, 52670.5),
+       (2027.5, 100, 0, 120, 37711.5, -148.7, -9969.8),
+       (2027.5, 100, -80, 240, 5984.0, 14760.1, -49317.7)]
+
+
+class Report:
+    """Rows of the table and sections of the page."""
+
+    def __init__(self):
+        self.rows, self.sections, self.broken = [], [], []
+
+    def check(self, what: str, error: float, bound: float, unit: str = "") -> None:
+        """A row: the error must not exceed the bound."""
+        good = abs(error) <= bound
+        self.rows.append(f"| {what} | {error:.3g} {unit} | {bound:.3g} {unit} | "
+                         f"{'yes' if good else '**no**'} |")
+        print(f"{'ok  ' if good else 'FAIL'} {what}: {error:.3g} {unit} (bound {bound:.3g})",
+              flush=True)
+        if not good:
+            self.broken.append(what)
+
+    def section(self, title: str, text: str, figure=None) -> None:
+        """A section with a picture; its file is named after the title."""
+        lines = [f"## {title}", "", text, ""]
+        if figure is not None:
+            name = title.lower().replace(" ", "_").replace(",", "") + ".png"
+            (FOLDER / "dynamics").mkdir(parents=True, exist_ok=True)
+            figure.tight_layout()
+            figure.savefig(FOLDER / "dynamics" / name, dpi=110)
+            plt.close(figure)
+            lines += [f"![{title}](dynamics/{name})", ""]
+        self.sections += lines
+
+    def write(self) -> None:
+        """The page."""
+        head = ["# Dynamics", "",
+                "Made by `scripts/validation.sh dynamics`; the same checks, shorter, are in "
+                "`tests/test_dynamics_*.py`, `tests/test_engine_*.py`, `tests/test_battery.py` and "
+                "`tests/test_flight_changes.py`.", "",
+                "| check | error | bound | holds |", "|---|---|---|---|", *self.rows, ""]
+        (FOLDER / "dynamics.md").write_text("\n".join(head + self.sections).rstrip() + "\n")
+
+
+class Hover(FlightAgent):
+    """Up to 5 m, and stay."""
+
+    def __init__(self):
+        super().__init__(1, 5.0, land_from=5.0)
+
+    def fly(self, t_us, estimates, out):
+        """The place above the start, for ever."""
+        out.pos[:] = self.pads + (0.0, 0.0, self.height)
+        return False
+
+
+def hover(vehicle, seconds, **options):
+    """A hover flown by the flight stack.
+
+    Returns:
+        t (T,) [s], height above the start (T,) [m], tilt (T,) [rad], distance from the start
+        across (T,) [m], mean command of the rotors (T,), the simulation, closed.
+    """
+    simulation = Simulation(Scenario(fleet(vehicle, 1), speed=0.0, gps="rtk", **options),
+                            agent=Hover(), links=False)
+    start, rows = simulation.state.pos[0].copy(), []
+    try:
+        while simulation.t_us < seconds * 1e6:
+            simulation.run(until_us=simulation.t_us + 20_000)
+            away, quat = simulation.state.pos[0] - start, simulation.state.quat[0]
+            rows.append((simulation.t_us * 1e-6, away[2],
+                         math.acos(1.0 - 2.0 * (quat[0]**2 + quat[1]**2)),
+                         math.hypot(away[0], away[1]), simulation.autopilot.commands[0].mean()))
+    finally:
+        simulation.close()
+    return (*np.array(rows).T, simulation)
+
+
+def engine_of(model, height=5000.0, step_us=STEP_US):
+    """An engine with one vehicle far above the ground."""
+    engine = EmbeddedEngine(load_world("empty"), (VehicleSpec("iris", "v", (0, 0, height)),),
+                            (model,))
+    return engine, np.zeros((1, 6)), step_us
+
+
+def panels(count=2, width=9.0):
+    """A figure with panels side by side."""
+    return plt.subplots(1, count, figsize=(width, 3.4))
+
+
+def falls(report):
+    """Free fall and terminal velocity."""
+    plain = load_vehicle("iris")
+    quadratic = dataclasses.replace(plain, effects={"quadratic_drag": {"areas": (.02, .02, .05)}})
+    linear = dataclasses.replace(plain, effects={"linear_drag": {"coefficients": (.5, .5, .8)}})
+    end_q = math.sqrt(2.0 * plain.mass * GRAVITY / (1.225 * 0.05))
+    end_l = plain.mass * GRAVITY / 0.8
+    forms = {"free fall": (plain, lambda t: GRAVITY * t, 1e-9),
+             "quadratic drag": (quadratic, lambda t: end_q * np.tanh(GRAVITY * t / end_q), 0.02),
+             "linear drag": (linear, lambda t: -end_l * np.expm1(-GRAVITY * t / end_l), 0.02)}
+    figure, (left, right) = panels()
+    t = np.arange(1, 2501) * DT
+    for name, (model, form, bound) in forms.items():
+        engine, wrench, _ = engine_of(model)
+        stage, speed = RotorStage(FleetModel.of([model])), []
+        for _ in t:
+            stage.step(np.zeros((1, 4)), engine.state, STEP_US, wrench)
+            speed.append(-engine.step(wrench, STEP_US).vel[0, 2])
+        error = np.array(speed) - form(t)
+        left.plot(t, speed, label=name)
+        left.plot(t, form(t), "k:", lw=1)
+        right.plot(t, error, label=name)
+        report.check(f"Speed of a fall over 10 s, {name}", abs(error).max(), bound, "m/s")
+    left.set(xlabel="t [s]", ylabel="speed downwards [m/s]", ylim=(0, 60))
+    right.set(xlabel="t [s]", ylabel="error [m/s]")
+    left.legend()
+    report.section("Falls", "The iris falls with its rotors at rest: v = g t, v = v_t tanh(g t / "
+                   "v_t) with v_t = sqrt(2 m g / rho A), and v = v_t (1 - exp(-g t / v_t)) with "
+                   f"v_t = m g / k. Terminal velocities {end_q:.2f} and {end_l:.2f} m/s. Dotted: "
+                   "closed form.", figure)
+
+
+def precession(report):
+    """A symmetric top without torque."""
+    model = dataclasses.replace(load_vehicle("iris"), inertia=((.02, 0, 0), (0, .02, 0),
+                                                              (0, 0, .035)))
+    engine, wrench, _ = engine_of(model)
+    engine.data.qvel[3:6] = 1.0, 0.0, 6.0
+    t, rates = np.arange(1, 1251) * DT, []
+    for _ in t:
+        rates.append(engine.step(wrench, STEP_US).ang_vel[0].copy())
+    phase = (0.035 - 0.02) / 0.02 * 6.0 * t
+    exact = np.stack([np.cos(phase), np.sin(phase), np.full_like(t, 6.0)], axis=1)
+    error = np.array(rates) - exact
+    figure, (left, right) = panels()
+    left.plot(t, np.array(rates)[:, :2], label=("x", "y"))
+    left.plot(t, exact[:, :2], "k:", lw=1)
+    left.set(xlabel="t [s]", ylabel="body rate [rad/s]", xlim=(0, 2))
+    left.legend()
+    right.plot(t, error)
+    right.set(xlabel="t [s]", ylabel="error [rad/s]")
+    report.check("Body rates of a symmetric top over 5 s", abs(error).max(), 1e-4, "rad/s")
+    report.section("Torque-free precession", "Body rates of a symmetric top turn about its axis at "
+                   "(J_z - J_x) / J_x times the spin. Dotted: closed form.", figure)
+
+
+def tumble(seconds, step_us, torque=(0.0, 0.0, 0.0)):
+    """A tumbling iris without gravity in the engine: rates (T, 3) and quaternions (T, 4)."""
+    model = load_vehicle("iris")
+    engine, wrench, _ = engine_of(model)
+    engine.model.opt.gravity[:] = 0.0
+    engine.data.qvel[3:6] = RATE
+    rates, quats = [], []
+    for _ in range(round(seconds * 1e6 / step_us)):
+        quat = engine.state.quat[0] if quats else np.array((0.0, 0.0, 0.0, 1.0))
+        wrench[0, 3:] = Rotation.from_quat(quat).apply(torque)
+        state = engine.step(wrench, step_us)
+        rates.append(state.ang_vel[0].copy())
+        quats.append(state.quat[0].copy())
+    return np.array(rates), np.array(quats)
+
+
+def tumble_exactly(seconds, step_us, torque=(0.0, 0.0, 0.0)):
+    """The same by rigid_body.step."""
+    j = np.array(load_vehicle("iris").inertia)
+    packed = (j[0, 0], j[1, 1], j[2, 2], j[0, 1], j[0, 2], j[1, 2])
+    inverse = rigid_body.symmetric_inverse(packed)
+    state = (0.0,) * 6 + (1.0,) + (0.0,) * 3 + tuple(RATE)
+    rows = []
+    for _ in range(round(seconds * 1e6 / step_us)):
+        state = rigid_body.step(state, (0.0,) * 3, tuple(torque), 1.5, packed, inverse, 0.0,
+                                step_us * 1e-6)
+        rows.append(state)
+    rows = np.array(rows)
+    return rows[:, 10:], rows[:, 3:7]
+
+
+def drift(report):
+    """Energy and angular momentum of a tumbling body at the default step."""
+    inertia = np.array(load_vehicle("iris").inertia)
+    energy, momentum = 0.5 * RATE @ inertia @ RATE, np.linalg.norm(inertia @ RATE)
+    figure, (left, right) = panels()
+    t = np.arange(1, 15_001) * DT
+    lead = np.linalg.norm(RATE) * 0.5 * DT  # angle of half a step [rad]
+    for name, motion, bounds in (("engine", tumble, (1e-6, lead)),
+                                 ("Runge-Kutta", tumble_exactly, (1e-5, 1e-5))):
+        rates, quats = motion(60.0, STEP_US)
+        energies = 0.5 * np.einsum("ti,ij,tj->t", rates, inertia, rates) / energy - 1.0
+        momenta = Rotation.from_quat(quats).apply(rates @ inertia)
+        turned = np.linalg.norm(momenta - inertia @ RATE, axis=1) / momentum
+        left.plot(t, energies, label=name)
+        right.semilogy(t, turned, label=name)
+        report.check(f"Energy of a tumbling body over 60 s at 4 ms, {name}",
+                     abs(energies).max(), bounds[0])
+        report.check(f"Angular momentum over 60 s at 4 ms, {name}", turned.max(), bounds[1])
+    left.set(xlabel="t [s]", ylabel="relative change of energy")
+    right.set(xlabel="t [s]", ylabel="relative change of momentum")
+    left.legend()
+    report.section("Energy and angular momentum", "The iris tumbles at (3, 2, 6) rad/s without "
+                   "torque. The engine's attitude leads its rate by half a step, which shows as a "
+                   "momentum that is turned a little, by a bounded angle.", figure)
+
+
+def orders(report):
+    """Order of the integrators by halving the step."""
+    torque = (0.02, -0.01, 0.03)
+    rate, quat = tumble_exactly(1.0, 125, torque)
+    figure, axes = plt.subplots(figsize=(5.5, 3.6))
+    steps = np.array((1000, 2000, 4000, 8000, 16000))
+    for name, motion, order in (("engine", tumble, 1), ("Runge-Kutta", tumble_exactly, 4)):
+        errors = []
+        for step in steps:
+            end = np.floor(1e6 / step)
+            k = int(end * step / 125) - 1
+            rates, quats = motion(end * step * 1e-6, step, torque)
+            turn = Rotation.from_quat(quat[k]).inv() * Rotation.from_quat(quats[-1])
+            errors.append(np.linalg.norm(turn.as_rotvec()) + np.linalg.norm(rates[-1] - rate[k]))
+        slope = np.polyfit(np.log(steps), np.log(errors), 1)[0]
+        axes.loglog(steps * 1e-3, errors, "o-", label=f"{name}: order {slope:.2f}")
+        report.check(f"Order of the integrator, {name} ({order}): deviation", slope - order, 0.3)
+    axes.axvline(4.0, color="0.7", lw=1)
+    axes.set(xlabel="step [ms]", ylabel="error after 1 s [rad, rad/s]")
+    axes.legend()
+    report.section("Order of the integrators", "Attitude and rate of a tumbling body under a "
+                   "constant body torque, against Runge-Kutta at 0.125 ms. The engine holds the "
+                   "wrench in the world frame through a step, which alone makes it of first "
+                   "order; the grey line is its step.", figure)
+
+
+def spin_up(report):
+    """Rotor lag and the impulse of its thrust."""
+    model = FleetModel.of([load_vehicle("iris")])
+    stage, state, wrench = RotorStage(model), FleetState.zeros(1, 4), np.empty((1, 6))
+    state.pos[:, 2] = 50.0
+    up, down = model.time_constant_up[0, 0], model.time_constant_down[0, 0]
+    t, speeds, impulse, exact = np.arange(1, 76) * DT, [], [], []
+    total, true = 0.0, 0.0
+    low, high = 100.0 + 1000.0 * 0.1, 100.0 + 1000.0 * 0.9
+    state.rotor_vel[:] = low
+    fine = 400
+    for k in range(75):
+        command, start, end, tau = (0.9, low, high, up) if k < 25 else (0.1, None, low, down)
+        if k >= 25:
+            start = high + (low - high) * math.exp(-25 * DT / up)
+        since = (k if k < 25 else k - 25) * DT
+        inner = since + (np.arange(fine) + 0.5) / fine * DT
+        true += (4 * model.motor_constant[0, 0]
+                 * ((end + (start - end) * np.exp(-inner / tau))**2).mean() * DT)
+        stage.step(np.full((1, 4), command), state, STEP_US, wrench)
+        total += wrench[0, 2] * DT
+        speeds.append(state.rotor_vel[0, 0])
+        exact.append(end + (start - end) * math.exp(-(since + DT) / tau))
+        impulse.append(total - true)
+    figure, (left, right) = panels()
+    left.plot(t, speeds, ".", label="kernel")
+    left.plot(t, exact, "k-", lw=1, label="closed form")
+    left.set(xlabel="t [s]", ylabel="rotor speed [rad/s]")
+    left.legend()
+    right.plot(t, impulse)
+    right.set(xlabel="t [s]", ylabel="error of thrust's impulse [N s]")
+    report.check("Rotor speed after a step up and down", abs(np.subtract(speeds, exact)).max(),
+                 1e-9, "rad/s")
+    report.check("Impulse of the thrust, of 15 N s", abs(np.array(impulse)).max(), 1e-5, "N s")
+    report.section("Spin-up of a rotor", f"First-order lag with {up * 1e3:g} ms up and "
+                   f"{down * 1e3:g} ms down; the impulse of the thrust is that of the continuous "
+                   "motion, although the engine gets one force per step.", figure)
+
+
+def hover_throttle(report):
+    """Command in hover by closed form and in flight."""
+    lines = ["| vehicle | sqrt(m g / R C_T) as command | in flight |", "|---|---|---|"]
+    for name in VEHICLES:
+        expected = np.mean(vehicle_figures(load_vehicle(name))["hover_command"])
+        t, *_, commands, _ = hover(name, 20.0)
+        found = commands[t > 10.0].mean()
+        lines.append(f"| {name} | {expected:.4f} | {found:.4f} |")
+        report.check(f"Hover command of {name}, relative", found / expected - 1.0, 5e-3)
+    report.section("Hover throttle", "Mean command from 10 to 20 s of a hover that the flight "
+                   "stack holds by its sensors.\n\n" + "\n".join(lines))
+
+
+def earth(report):
+    """Magnetic model, projection, atmosphere."""
+    errors = []
+    for year, height, lat, lon, x, y, z in WMM:
+        field = earth_field(math.radians(lat), math.radians(lon), 1000.0 * height, year) * 1e9
+        errors.append(abs(field - (y, x, -z)).max())
+    report.check(f"WMM2025 at {len(WMM)} published test values", max(errors), 0.051, "nT")
+
+    rng = np.random.default_rng(1)
+    worst = 0.0
+    figure, (left, right) = panels()
+    for lat0, lon0 in ((47.4, 8.5), (0.0, 0.0), (-33.9, 179.9995), (89.9999, 30.0), (-90.0, 0.0)):
+        projection = pyproj.Proj(f"+proj=aeqd +lat_0={lat0} +lon_0={lon0} +R=6371000")
+        distance = np.geomspace(0.1, 1e6, 2000)
+        bearing = rng.uniform(0, 2 * math.pi, 2000)
+        pos = np.stack([distance * np.sin(bearing), distance * np.cos(bearing), 0 * bearing], 1)
+        places = geodesy.to_geodetic_array(pos, math.radians(lat0), math.radians(lon0), 0.0)
+        there = np.stack(projection(*np.degrees(places[:, 1::-1].T)), axis=1)
+        error = np.linalg.norm(there - pos[:, :2], axis=1)
+        worst = max(worst, error.max())
+        left.loglog(distance, np.maximum(error, 1e-12), ".", ms=2, label=f"{lat0}, {lon0}")
+    report.check("Projection against pyproj, up to 1000 km", worst, 1e-6, "m")
+    left.set(xlabel="distance [m]", ylabel="difference from pyproj [m]")
+    left.legend(title="origin [deg]", fontsize=7)
+    height = np.linspace(0, 11000, 100)
+    right.plot([atmosphere.pressure(h) / 1e3 for h in height], height / 1e3, label="pressure [kPa]")
+    right.plot([100 * atmosphere.density(h) for h in height], height / 1e3,
+               label="density [10 g/m³]")
+    right.plot(ISA[:, 2] / 1e3, ISA[:, 0] / 1e3, "k.", label="ISO 2533")
+    right.plot(100 * ISA[:, 3], ISA[:, 0] / 1e3, "k.")
+    right.set(ylabel="height [km]")
+    right.legend()
+    for column, function, bound in ((1, atmosphere.temperature, 1e-9),
+                                    (2, atmosphere.pressure, 3e-6), (3, atmosphere.density, 5e-6)):
+        found = np.array([function(float(h)) for h in ISA[:, 0]])
+        report.check(f"ISA's {function.py_func.__name__} to 11 km, relative",
+                     abs(found / ISA[:, column] - 1.0).max(), bound)
+    report.section("Earth and air", "Azimuthal equidistant projection against pyproj with "
+                   "`+proj=aeqd +R=6371000`, ISA against the table of ISO 2533. The published "
+                   "values of the World Magnetic Model are rounded to 0.1 nT.", figure)
+
+
+def wind(report):
+    """Drift and tilt in wind, spectra of turbulence."""
+    model = load_vehicle("iris")
+    figures = vehicle_figures(model)
+    speed = np.array(figures["hover_speed_rad_s"])
+    factor = speed.sum() * model.rotors[0].rotor_drag_coefficient
+    engine, wrench, _ = engine_of(model)
+    stage = RotorStage(FleetModel.of([model]))
+    stage.wind[0] = 5.0, 0.0, 0.0
+    engine.state.rotor_vel[0] = speed
+    t, drifts = np.arange(1, 2501) * DT, []
+    for _ in t:
+        stage.step(np.array([figures["hover_command"]]), engine.state, STEP_US, wrench)
+        wrench[0, 3:] = 0.0  # the attitude is held level
+        drifts.append(engine.step(wrench, STEP_US).vel[0, 0])
+    exact = -5.0 * np.expm1(-factor / model.mass * t)
+    report.check("Drift of a level hover in 5 m/s of wind, over 10 s",
+                 abs(drifts - exact).max(), 0.01, "m/s")
+    figure, axes = panels(3, 12.5)
+    axes[0].plot(t, drifts, label="engine")
+    axes[0].plot(t, exact, "k:", label="closed form")
+    axes[0].set(xlabel="t [s]", ylabel="drift without control [m/s]")
+    axes[0].legend()
+    winds, tilts, aways = np.array((0.0, 3.0, 6.0, 9.0, 12.0)), [], []
+    for value in winds:
+        t, _, tilt, away, _, _ = hover("iris", 16.0, wind=f"{value},0,0")
+        tilts.append(np.median(tilt[t > 11.0]))
+        aways.append(away[t > 11.0].max())
+    expected = np.zeros_like(winds)
+    for _ in range(20):  # a tilted rotor carries m g cos(tilt) only, and turns that much slower
+        expected = np.arctan(factor * np.sqrt(np.cos(expected)) * winds / (model.mass * GRAVITY))
+    axes[1].plot(winds, np.degrees(tilts), "o", label="flown")
+    axes[1].plot(winds, np.degrees(expected), "k:", label="closed form")
+    axes[1].set(xlabel="wind [m/s]", ylabel="tilt with control [deg]")
+    axes[1].legend()
+    report.check("Tilt of a held hover in 3 to 12 m/s of wind",
+                 np.degrees(abs(tilts - expected)[1:]).max(), 0.2, "deg")
+    report.check("Distance of that hover from its place", max(aways), 0.5, "m")
+
+    airspeed, height, steps = 10.0, 50.0, 1 << 16
+    n = 8
+    air, out = Wind(WindParameters((airspeed, 0.0, 0.0), dryden=8.0), n, 1), np.zeros((n, 3))
+    pos, vel, series = np.tile((0.0, 0.0, height), (n, 1)), np.zeros((n, 3)), []
+    for k in range(steps):
+        air.step(k * STEP_US, STEP_US, pos, vel, out)
+        series.append(out.copy())
+    frequency, found = welch(np.array(series), 1.0 / DT, nperseg=1 << 13, axis=0)
+    found = found.mean(axis=1)
+    flat, upright, sigma, sigma_up = dryden_scales(height, 8.0)
+    band = (frequency > 0.05) & (frequency < 20.0)
+    for k, (name, length, strength) in enumerate((("along", flat, sigma), ("across", flat, sigma),
+                                                  ("up", upright, sigma_up))):
+        x = 2 * math.pi * frequency * length / airspeed
+        form = strength**2 * 4 * length / airspeed / (1 + x * x)
+        if k > 0:
+            form *= 0.5 * (1 + 3 * x * x) / (1 + x * x)
+        axes[2].loglog(frequency[band], found[band, k], lw=0.7, label=name)
+        axes[2].loglog(frequency[band], form[band], "k:", lw=1)
+        ratio = np.exp(np.mean(np.log(found[band, k] / form[band])))
+        report.check(f"Spectrum of turbulence, {name}: mean ratio to MIL-F-8785C, less 1",
+                     ratio - 1.0, 0.1)
+    axes[2].set(xlabel="frequency [Hz]", ylabel="spectrum [m²/s² / Hz]")
+    axes[2].legend()
+    report.section("Wind", "Left: a hover whose attitude is held level is carried off by the "
+                   "rotors' H-force, v = w (1 - exp(-4 C_D omega t / m)). Middle: the flight stack "
+                   "keeps its place and tilts into the wind, tan(tilt) = 4 C_D omega w / m g with "
+                   "omega = sqrt(m g cos(tilt) / 4 C_T). "
+                   "Right: Dryden turbulence at 50 m and 10 m/s; dotted: MIL-F-8785C.", figure)
+
+
+def battery(report):
+    """Discharge of a pack at hover power."""
+    model = load_vehicle("typhoon_h480")
+    vehicles = FleetModel.of([model])
+    pack, shaft = model.battery, vehicle_figures(model)["hover_shaft_power_w"]
+    stage, stack = BatteryStage(vehicles), Battery(vehicles, ParameterStore(1))
+    share, armed, rows, joule = np.ones(1), np.ones(1, dtype=bool), [], 0.0
+    while stage.charge[0] > 0.0 and len(rows) < 20_000:
+        stage.step(np.full(1, shaft), 100_000, share)
+        stack.step(armed, stage.voltage, stage.current, 0.1)
+        joule += 0.1 * stage.current[0]**2 * pack.internal_resistance
+        rows.append((stage.voltage[0], stage.current[0], stage.charge[0], stack.level[0],
+                     share[0]))
+    volts, amperes, charge, level, limit = np.array(rows).T
+    t = 0.1 * np.arange(1, len(rows) + 1) / 60.0
+    taken = 0.1 * len(rows) * (shaft / pack.efficiency + pack.avionics_power)
+    source = sum(pack.cells * open_circuit_voltage(c) * i for c, i in zip(charge, amperes))
+    report.check("Energy from the cells over a whole discharge, to shafts, avionics and heat",
+                 0.1 * source / (taken + joule) - 1.0, 1e-3)
+    report.check("Charge of a whole discharge, relative",
+                 0.1 * amperes.sum() / 3600.0 / pack.capacity - 1.0, 1e-3)
+    report.check("Level that the flight stack estimates", abs(level - charge).max(), 0.1)
+    figure, (left, right) = panels()
+    left.plot(t, volts, label="voltage [V]")
+    left.plot(t, amperes, label="current [A]")
+    left.plot(t, 10.0 * limit, label="10 x reachable rotor speed")
+    left.set(xlabel="t [min]")
+    left.legend()
+    right.plot(t, charge, label="charge")
+    right.plot(t, level, label="level of the flight stack")
+    right.set(xlabel="t [min]")
+    right.legend()
+    report.section("Battery", f"Pack of the typhoon_h480 ({pack.cells} cells, {pack.capacity:g} "
+                   f"A h) at its hover power; {joule / taken:.1%} of the energy heats the pack. "
+                   "Near the end the voltage falls below what full rotor speed needs.", figure)
+
+
+def changes(report):
+    """Flights in which the vehicle changes."""
+    figure, (left, right) = panels()
+    t, height, *_ = hover("iris", 24.0, changes="10: payload iris_0 0.3 0.02,0,-0.1; "
+                                                "17: payload iris_0 0")
+    left.plot(t, height)
+    left.set(xlabel="t [s]", ylabel="height of the iris [m]", xlim=(8, 24), ylim=(4.2, 5.8))
+    report.check("Height 6 s after 0.3 kg were hung on the iris",
+                 abs(height[(t > 16) & (t < 17)] - 5.0).max(), 0.25, "m")
+    t, height, tilt, *_ = hover("typhoon_h480", 16.0, changes=(
+        "9: rotor typhoon_h480_0 2 0.7; 11: charge typhoon_h480_0 0.01; "
+        "13: payload typhoon_h480_0 1.5"))
+    right.plot(t, height, label="height [m]")
+    right.plot(t, np.degrees(tilt), label="tilt [deg]")
+    right.set(xlabel="t [s]", xlim=(8, 16), ylim=(0, 8))
+    right.legend()
+    report.section("Changes in flight", "Left: 0.3 kg hang on the iris from 10 to 17 s. Right: the "
+                   "typhoon_h480 loses 30 % of rotor 2 at 9 s, most of its charge at 11 s, and at "
+                   "13 s gets 1.5 kg that the weak battery cannot carry: its rotors saturate, it "
+                   "tips over and falls. The flight stack is not told of any of it.", figure)
+
+
+def main() -> int:
+    """Runs every check, writes the page; 1 where a bound is broken."""
+    report = Report()
+    for part in (falls, precession, drift, orders, spin_up, hover_throttle, earth, wind, battery,
+                 changes):
+        part(report)
+    report.write()
+    print(f"{FOLDER / 'dynamics.md'}: {len(report.rows)} checks, {len(report.broken)} broken")
+    return 1 if report.broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
