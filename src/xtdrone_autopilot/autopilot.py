@@ -282,6 +282,7 @@ class EmbeddedAutopilot:
             p["home"][first] = self.estimator.pos[first]
             for i in np.flatnonzero(first):
                 p["home_yaw"][i] = self.estimator.yaw(i)
+                self.announce(i)
             p["home_set"] |= first
         if self._links is not None and t_us % 10_000_000 == 0:
             self._links.forget_silent_peers(t_us)

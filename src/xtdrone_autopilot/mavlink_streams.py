@@ -181,8 +181,9 @@ class Streams:
         m["autopilot"] = mavlink.MAV_AUTOPILOT_PX4
         m["custom_mode"] = _CUSTOM_MODE[p["mode"]]
         m["base_mode"] = _BASE_MODE[p["mode"]] | np.where(p["armed"], 128, 0).astype(np.uint8)
-        m["system_status"] = np.where(p["armed"], mavlink.MAV_STATE_ACTIVE,
-                                      mavlink.MAV_STATE_STANDBY)
+        m["system_status"] = np.where(p["home_set"], mavlink.MAV_STATE_STANDBY,
+                                      mavlink.MAV_STATE_BOOT)
+        m["system_status"][p["armed"]] = mavlink.MAV_STATE_ACTIVE
         m["system_status"][self._a.failsafes.active()] = mavlink.MAV_STATE_CRITICAL
         m["mavlink_version"] = 3
 

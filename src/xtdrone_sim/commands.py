@@ -132,8 +132,12 @@ def _sim(args):
     print(f"{scenario.n} vehicle{'s' * (scenario.n > 1)} in '{scenario.world}', engine "
           f"{scenario.engine}, autopilot {scenario.autopilot}; ground stations: UDP "
           f"{ports.GROUND_STATION}; run folder: {folder}", flush=True)
-    _run(simulation, until, args.await_bridge and scenario.speed == 0.0)
+    interrupted = _run(simulation, until, args.await_bridge and scenario.speed == 0.0)
     if folder is not None:
+        if not interrupted:
+            from . import plots
+
+            plots.flight(folder)
         print(f"run folder: {folder}")
 
 
@@ -179,9 +183,15 @@ def _report(agent, folder):
 
 
 def _run(simulation, until_us, await_bridge=False):
-    """Runs until the end or a signal, and always closes."""
+    """Runs until the end or a signal, and always closes; tells whether it was a signal."""
+    signals = []
+
+    def interrupt(number, _):
+        signals.append(number)
+        simulation.stop()
+
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda *_: simulation.stop())
+        signal.signal(number, interrupt)
     try:
         if simulation.scenario.gui:
             simulation.engine.open_viewer()
@@ -190,6 +200,7 @@ def _run(simulation, until_us, await_bridge=False):
         simulation.run(until_us)
     finally:
         simulation.close()
+    return bool(signals)
 
 
 def _new_folder(scenario):

@@ -62,6 +62,18 @@ def main(name: str, run) -> int:
     return 0
 
 
+def end_simulation(client):
+    """Asks the simulation to stop, waits until it has, and returns its run folder (or None)."""
+    folder = client.request("status")["folder"]
+    client.request("stop")
+    try:
+        client.request("subscribe")
+        while True:
+            client.next_tick()
+    except ControlError:
+        return folder
+
+
 class Listener:
     """Keeps the bytes of the last message of one topic for each vehicle."""
 
