@@ -33,9 +33,9 @@ class NoLinks:
 class Flight:
     """One iris in the air, spoken to by MAVLink messages."""
 
-    def __init__(self, **scenario):
+    def __init__(self, vehicle="iris", **scenario):
         self.said = []
-        self.simulation = Simulation(Scenario(fleet("iris", 1), speed=0.0, gps="rtk", **scenario),
+        self.simulation = Simulation(Scenario(fleet(vehicle, 1), speed=0.0, gps="rtk", **scenario),
                                      links=False)
         self.autopilot = self.simulation.autopilot
         self.autopilot._on_text = lambda i, severity, text: self.said.append(text)

@@ -110,6 +110,7 @@ class Failsafes:
         """Vehicle i has just been armed."""
         stick_age = (self._a.t_us - self._a.pilots["stick_t"][i]) * 1e-6
         self._sticks_count[i] = stick_age <= self._a.parameters.get(i, "COM_RC_LOSS_T")
+        self._a.fly_without(i, -1)  # none
         self.taken_over(i)
 
     def taken_over(self, i: int) -> None:
@@ -254,6 +255,8 @@ class Failsafes:
 
     def _on_rotor(self, i):
         action = _ROTOR_ACTION.get(self._get(i, "COM_ACT_FAIL_ACT"), Action.WARN)
+        if self._get(i, "CA_FAILURE_MODE") == 1:
+            self._a.fly_without(i, self.failed_rotor[i])
         self._act(i, "rotor", action, f"rotor {self.failed_rotor[i] + 1} has failed", hold=False)
 
     def _fence_words(self, i):

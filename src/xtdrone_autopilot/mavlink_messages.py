@@ -13,7 +13,7 @@ from xtdrone_core.modes import Mode, from_custom_mode
 from xtdrone_dynamics.geodesy import to_local_array
 from xtdrone_dynamics.quaternion import from_euler
 
-from . import parameters
+from . import failures, parameters
 from .commander import ACCEPTED, DENIED, REJECTED, Answer
 from .errors import AutopilotError
 from .mavlink_dialect import mavlink
@@ -66,6 +66,7 @@ class Messages:
             mavlink.MAV_CMD_MISSION_START: self._mission_start,
             mavlink.MAV_CMD_DO_SET_MISSION_CURRENT: self._do_set_mission_current,
             mavlink.MAV_CMD_DO_ORBIT: self._do_orbit,
+            mavlink.MAV_CMD_INJECT_FAILURE: self._inject_failure,
             mavlink.MAV_CMD_DO_FLIGHTTERMINATION: self._do_terminate,
             mavlink.MAV_CMD_SET_MESSAGE_INTERVAL: self._set_message_interval,
             mavlink.MAV_CMD_GET_MESSAGE_INTERVAL: self._get_message_interval,
@@ -303,7 +304,7 @@ class Messages:
         v["offboard_t"] = self._a.t_us
 
     def _manual_control(self, link, m):
-        if m.target != link.vehicle + 1:
+        if m.target != link.vehicle + 1 or self._a.failures.failed(link.vehicle, failures.STICKS):
             return
         v = self._a.pilots[link.vehicle]
         sticks = (m.x, m.y, m.r)
@@ -405,13 +406,21 @@ class Messages:
             return Answer(DENIED, f"radius {p[0]:g} m is not allowed: give 0.5 to 1000")
         return self._a.commander.orbit(link.vehicle, place, p[0], p[1], self._a.t_us)
 
+    def _inject_failure(self, link, p):
+        i = link.vehicle
+        if self._a.parameters.get(i, "SYS_FAILURE_EN") == 0:
+            return Answer(DENIED, "failures are not allowed: set SYS_FAILURE_EN to 1")
+        reason = self._a.failures.inject(i, *p[:3])
+        return Answer(UNSUPPORTED, reason) if reason else Answer(ACCEPTED)
+
     def _do_terminate(self, link, p):
         if p[0] < 0.5:
             return Answer(ACCEPTED)
         return self._a.commander.disarm(link.vehicle, True, "by termination")
 
     def _heartbeat(self, link, message):
-        if message.type == mavlink.MAV_TYPE_GCS:
+        silenced = self._a.failures.failed(link.vehicle, failures.DATA_LINK)
+        if message.type == mavlink.MAV_TYPE_GCS and not silenced:
             self._a.pilots[link.vehicle]["gcs_t"] = self._a.t_us
 
     def _follow_target(self, link, m):

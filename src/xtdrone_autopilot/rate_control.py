@@ -118,13 +118,18 @@ class RateControl:
     def __init__(self, fleet: FleetModel):
         self._fleet = fleet
         self._mixer = np.zeros((fleet.n, fleet.rotor_mask.shape[1], 4))
-        for i, matrix in enumerate(effectiveness(fleet)):
-            used = fleet.rotor_mask[i]
-            self._mixer[i, used] = np.linalg.pinv(matrix[:, used])
+        self._effectiveness = effectiveness(fleet)
+        for i in range(fleet.n):
+            self.use_rotors(i, fleet.rotor_mask[i])
         top = np.minimum(fleet.zero_position_armed + fleet.input_scaling, fleet.max_rot_velocity)
         self._t_max = fleet.motor_constant * top ** 2
         self._n_rotors = fleet.rotor_mask.sum(axis=1)
         self._thrust = np.zeros(fleet.rotor_mask.shape[1])
+
+    def use_rotors(self, i: int, used: np.ndarray) -> None:
+        """Flies vehicle i with some of its rotors: used is (R,) bool."""
+        self._mixer[i] = 0.0
+        self._mixer[i, used] = np.linalg.pinv(self._effectiveness[i][:, used])
 
     def describe(self, pilots) -> None:
         """Writes mass, inertia and collective thrust of each body into its record."""
