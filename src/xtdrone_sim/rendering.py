@@ -37,6 +37,8 @@ class RenderedScene:
         self.model.vis.global_.offwidth, self.model.vis.global_.offheight = largest
         self.model.vis.quality.offsamples = samples
         self._data = mujoco.MjData(self.model)
+        mujoco.mj_kinematics(self.model, self._data)
+        mujoco.mj_camlight(self.model, self._data)
         self._qpos = self._data.qpos.reshape(len(specs), 7)
         self._largest = largest
         self._gl = self._context = None
