@@ -36,8 +36,7 @@ def create(name: str) -> Path:
                 break
             except FileExistsError:
                 number += 1
-        for sub in SUBFOLDERS:
-            (folder / sub).mkdir()
+        prepare(folder)
         link = base / f".latest-{os.getpid()}"
         link.symlink_to(folder.name)
         link.replace(base / "latest")
@@ -45,6 +44,12 @@ def create(name: str) -> Path:
         raise XtdroneError(f"cannot make a run folder in '{base}': {error.strerror}; set "
                            "XTDRONE_RUNS to a folder that can be written") from error
     return folder
+
+
+def prepare(folder: Path) -> None:
+    """Makes the subfolders of a run in an empty folder."""
+    for sub in SUBFOLDERS:
+        (Path(folder) / sub).mkdir()
 
 
 def write_json(path: Path, data) -> None:

@@ -35,8 +35,7 @@ def warm_up() -> None:
     scenario = Scenario((VehicleSpec("iris", "iris_0", (0.0, 0.0, 0.0)),), speed=0.0,
                         wind="mean=1,0,0 dryden=1")
     folder = Path(tempfile.mkdtemp(prefix="xtdrone-"))
-    for sub in run_folder.SUBFOLDERS:
-        (folder / sub).mkdir()
+    run_folder.prepare(folder)
     simulation = Simulation(scenario, folder, agent=agent, links=False)
     try:
         simulation.run(until_us=FLIGHT_US)

@@ -1,0 +1,89 @@
+"""One long flight: memory may not grow, the clock may not drift, nobody may fall.
+
+Vehicles take off, change places in a circle every half minute, and stream to a
+ground station that is not there. Ends with status 1 where a check fails.
+"""
+
+import argparse
+import math
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import psutil
+
+from xtdrone_core import ARM, KEEP, Mode, Scenario, SetPoints, run_folder
+from xtdrone_core.scenario import fleet
+from xtdrone_core.truth_log import read_truth
+from xtdrone_sim.simulation import STEP_US, Simulation
+
+SETTLED_MIN = 5  # simulated minutes until memory counts as settled
+MAX_GROWTH = 0.05  # of the resident memory after that
+PERIOD_S = 30.0  # between two moves
+
+
+class Rounds:
+    """Everyone climbs to 5 m above its pad, then flies a 2 m circle in eight corners for ever."""
+
+    done = False
+
+    def __init__(self, n):
+        self._out = SetPoints.empty(n)
+        self._pads = None
+
+    def step(self, t_us, estimates):
+        """Set-points: the corner of this half minute."""
+        out = self._out
+        out.mode.fill(KEEP)
+        out.arm.fill(KEEP)
+        if self._pads is None and estimates.ready.all():
+            self._pads = estimates.pos.copy()
+        if self._pads is not None:
+            angle = math.tau * (t_us * 1e-6 // PERIOD_S % 8) / 8
+            out.pos[:] = self._pads + (2 * math.cos(angle), 2 * math.sin(angle), 5.0)
+            idle = ~estimates.armed
+            out.mode[idle], out.arm[idle] = Mode.OFFBOARD, ARM
+        return out
+
+
+def main() -> int:
+    """Flies, checks, prints what it found."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--n", type=int, default=20)
+    parser.add_argument("--minutes", type=int, default=60, help="simulated (60)")
+    args = parser.parse_args()
+    process = psutil.Process()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        run_folder.prepare(folder)
+        simulation = Simulation(Scenario(fleet("iris", args.n), speed=0.0, gps="rtk"), folder,
+                                agent=Rounds(args.n))
+        memory, faults = [], []
+        try:
+            for minute in range(1, args.minutes + 1):
+                simulation.run(until_us=minute * 60_000_000)
+                memory.append(process.memory_info().rss / 2 ** 20)
+                height = simulation.state.pos[:, 2]
+                if abs(height - 5.1).max() > 1.0:
+                    faults.append(f"minute {minute}: heights {height.min():.1f} to "
+                                  f"{height.max():.1f} m")
+                print(f"minute {minute}: {simulation.real_time_factor():.1f} x real time, "
+                      f"{memory[-1]:.0f} MiB", flush=True)
+        finally:
+            simulation.close()
+        t_us, _ = read_truth(folder / "truth.bin", args.n)
+    if simulation.t_us != args.minutes * 60_000_000 or simulation.t_us % STEP_US:
+        faults.append(f"the clock stands at {simulation.t_us} us")
+    if not (np.diff(t_us) == 20_000).all():
+        faults.append("the truth log has a gap")
+    settled = memory[min(SETTLED_MIN, len(memory)) - 1]
+    if memory[-1] > settled * (1 + MAX_GROWTH):
+        faults.append(f"memory grew from {settled:.0f} to {memory[-1]:.0f} MiB")
+    print("\n".join(faults) or f"no fault in {args.minutes} simulated minutes with {args.n} "
+          f"vehicles; memory {settled:.0f} MiB then, {memory[-1]:.0f} MiB now")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
