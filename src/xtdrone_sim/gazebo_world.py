@@ -1,11 +1,13 @@
 """The SDF that Gazebo 11 gets: our world, our vehicles as one body each, and the lockstep plugin."""
 
 import copy
+import math
 
 from lxml import etree
 
 from xtdrone_core import VehicleModel, VehicleSpec
 from xtdrone_dynamics import quaternion
+from xtdrone_dynamics.constants import GRAVITY
 
 from .pose import Pose
 from .scene import start_pose
@@ -14,6 +16,8 @@ from .sdf_tree import Scope, parse, pose_of, resolve_uri
 
 _VERSION = "1.7"
 _LINK = "body"
+_DEPTH = 5e-4  # that a standing vehicle sinks into the ground [m]
+_FEET = 4  # points on which it stands
 
 
 def world_sdf(world: World, specs, models, plugin, socket, step: float) -> str:
@@ -72,8 +76,28 @@ def _vehicle(spec, model):
             _set(shape, "pose", _six(to_cog.to(link_pose.to(pose_of(child)))))
             for uri, there in zip(shape.iterfind(".//mesh/uri"), child.iterfind(".//mesh/uri")):
                 uri.text = f"file://{resolve_uri(there, there.text.strip())}"
+            if shape.tag == "collision":
+                _soften(shape, model.mass)
             link.append(shape)
     return out
+
+
+def _soften(collision, mass):
+    """Gives a collision springs and dampers in place of ODE's stiff contact.
+
+    A stiff one makes a standing vehicle shake by 5 m/s^2 at every step, which
+    no real accelerometer shows and no estimator can take for standing still.
+    """
+    surface = collision.find("surface")
+    if surface is None:
+        surface = etree.SubElement(collision, "surface")
+    for old in surface.findall("contact"):
+        surface.remove(old)
+    ode = etree.SubElement(etree.SubElement(surface, "contact"), "ode")
+    stiffness = mass * GRAVITY / _DEPTH / _FEET
+    damping = 2.0 * math.sqrt(stiffness * mass / _FEET)  # critical
+    for tag, value in (("kp", stiffness), ("kd", damping), ("max_vel", 1.0), ("min_depth", 0.0)):
+        _set(ode, tag, value)
 
 
 def _document(element) -> str:
