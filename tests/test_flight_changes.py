@@ -10,6 +10,8 @@ from xtdrone_core.changes import Change, parse_change, parse_changes
 from xtdrone_core.flight_agent import FlightAgent
 from xtdrone_core.scenario import fleet
 from xtdrone_dynamics.constants import GRAVITY
+from xtdrone_sim.embedded_engine import EmbeddedEngine
+from xtdrone_sim.errors import EngineError
 from xtdrone_sim.simulation import Simulation
 
 HEIGHT = 5.0
@@ -158,3 +160,16 @@ def test_bad_changes_are_refused(text, message):
 def test_what_a_vehicle_does_not_have_is_refused_before_the_flight(text):
     with pytest.raises(ScenarioError):
         Simulation(Scenario(fleet("iris", 1), changes=text), links=False)
+
+
+def test_an_engine_without_payloads_says_so_before_the_flight(monkeypatch):
+    def refuse(self, vehicle, mass, pos):
+        raise EngineError("this engine carries no payloads")
+
+    monkeypatch.setattr(EmbeddedEngine, "set_payload", refuse)
+    with pytest.raises(EngineError, match="carries no payloads"):
+        Simulation(Scenario(fleet("iris", 1), changes="9: payload iris_0 1"), links=False)
+    simulation = Simulation(Scenario(fleet("iris", 1)), links=False)
+    with pytest.raises(ControlError, match="carries no payloads"):
+        simulation._handle("change", {"change": "payload iris_0 1"})
+    simulation.close()

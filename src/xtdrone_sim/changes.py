@@ -21,6 +21,7 @@ class Changes:
 
         Raises:
             ScenarioError: A rotor or battery that a vehicle does not have.
+            EngineError: Payloads are not for this engine.
         """
         self._names = [spec.name for spec in scenario.vehicles]
         self._counts = fleet.rotor_mask.sum(axis=1).tolist()
@@ -52,6 +53,7 @@ class Changes:
 
         Raises:
             ScenarioError: A rotor or battery that the vehicle does not have.
+            EngineError: Payloads are not for this engine.
         """
         self._check(change)
         self._waiting = sorted([*self._waiting, change], key=lambda item: item.t_us)
@@ -71,6 +73,9 @@ class Changes:
         if change.kind == "charge" and not self._battery.fitted[change.vehicle]:
             raise ScenarioError(f"'{name}' carries no battery: give its SDF file a block "
                                 "<xtdrone:battery>")
+        if change.kind == "payload" and change.vehicle not in self._payloads:
+            # Now, so that an engine that cannot do it says so before the flight.
+            self._load(change.vehicle, 0.0, change.pos)
 
     def _apply(self, change):
         i = change.vehicle

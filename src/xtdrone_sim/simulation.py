@@ -11,7 +11,7 @@ import time
 import numpy as np
 
 from sensor_models import SensorSuite
-from xtdrone_core import (ControlError, FleetModel, Scenario, ScenarioError, registry, run_folder)
+from xtdrone_core import (ControlError, FleetModel, Scenario, XtdroneError, registry, run_folder)
 from xtdrone_core.changes import parse_change
 from xtdrone_core.control_link import TICK_US, ControlServer
 from xtdrone_core.truth_log import TruthWriter
@@ -363,7 +363,7 @@ class Simulation:
         try:
             self.changes.add(parse_change(text, [spec.name for spec in self.scenario.vehicles],
                                           self.t_us))
-        except ScenarioError as error:
+        except XtdroneError as error:
             raise ControlError(str(error)) from error
         return {"t_us": self.t_us}
 

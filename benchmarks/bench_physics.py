@@ -1,0 +1,142 @@
+"""Cost of the physics per vehicle and step, beside rotorpy in the same manoeuvre.
+
+Fleets of irises far above the ground turn their rotors at speeds given in
+advance (a pitch and a roll to and fro), with equal equations on both sides:
+thrust, drag moment, rotor drag, lag. Both ends are compared, so that the two
+times are those of the same motion. rotorpy is put into a virtual environment of
+its own, .setup/rotorpy; without a network and that folder its rows are left out.
+
+    python benchmarks/bench_physics.py
+"""
+
+import argparse
+import dataclasses
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import results
+
+from xtdrone_core import FleetModel, VehicleSpec
+from xtdrone_dynamics.constants import GRAVITY
+from xtdrone_sim.embedded_engine import EmbeddedEngine
+from xtdrone_sim.figures import vehicle_figures
+from xtdrone_sim.rotors import RotorStage
+from xtdrone_sim.sdf import load_vehicle, load_world
+
+ROTORPY = "rotorpy==3.0.0"
+FOLDER = Path(__file__).resolve().parents[1] / ".setup" / "rotorpy"
+STEP_US, STEPS = 4000, 250
+SIZES = (1, 100, 1000)
+HEIGHT = 200.0
+LAG = 0.02  # of the rotors both ways, as rotorpy has one time constant [s]
+VEHICLE_STEPS = 1500  # of rotorpy at most, per size beyond one
+
+
+def iris():
+    """An iris with equal lag up and down and without the moment of XTDrone (5)."""
+    model = load_vehicle("iris")
+    return dataclasses.replace(model, rotors=tuple(dataclasses.replace(
+        r, time_constant_up=LAG, time_constant_down=LAG, rolling_moment_coefficient=0.0)
+        for r in model.rotors))
+
+
+def commands_of(model) -> np.ndarray:
+    """(STEPS, 4) commands: a pitch, then a roll, each to and fro."""
+    hover = np.array(vehicle_figures(model)["hover_command"])
+    t = np.arange(STEPS) / STEPS
+    hubs = np.array([r.pos for r in model.rotors])
+    sway = np.sin(4.0 * np.pi * t)[:, None]
+    axis = np.where(t[:, None] < 0.5, np.sign(hubs[:, 0]), np.sign(hubs[:, 1]))
+    return hover * (1.0 + 0.03 * sway * axis)
+
+
+def ours(model, commands, n, repeats=3):
+    """Seconds per vehicle-step (engine and rotors, rotors alone), and the end of vehicle 0."""
+    side = int(np.ceil(np.sqrt(n)))
+    specs = tuple(VehicleSpec("iris", f"v_{i}", (3.0 * (i % side), 3.0 * (i // side), HEIGHT))
+                  for i in range(n))
+    engine = EmbeddedEngine(load_world("empty"), specs, (model,) * n)
+    stage = RotorStage(FleetModel.of([model] * n))
+    scaled = np.repeat(commands[:, None, :], n, axis=1)
+    wrench = np.zeros((n, 6))
+    speed = model.rotors[0].input_scaling * commands[0] + model.rotors[0].zero_position_armed
+    best, best_rotors = np.inf, np.inf
+    for _ in range(repeats):
+        state = engine.reset()
+        state.rotor_vel[:] = speed
+        rotors = 0.0
+        begin = time.perf_counter()
+        for k in range(STEPS):
+            start = time.perf_counter()
+            stage.step(scaled[k], state, STEP_US, wrench)
+            rotors += time.perf_counter() - start
+            state = engine.step(wrench, STEP_US)
+        best = min(best, time.perf_counter() - begin)
+        best_rotors = min(best_rotors, rotors)
+    return best / (n * STEPS), best_rotors / (n * STEPS), state.pos[0].copy(), state.quat[0].copy()
+
+
+def theirs(model, commands):
+    """What rotorpy_manoeuvre.py answers, or None where rotorpy cannot be had."""
+    python = FOLDER / "bin" / "python"
+    if not python.exists():
+        FOLDER.parent.mkdir(exist_ok=True)
+        made = subprocess.run([sys.executable, "-m", "venv", str(FOLDER)]).returncode == 0
+        if not made or subprocess.run([python, "-m", "pip", "install", "-q", ROTORPY]).returncode:
+            print(f"{ROTORPY} cannot be installed into {FOLDER}: its rows are left out",
+                  file=sys.stderr)
+            return None
+    r, inertia = model.rotors[0], np.array(model.inertia)
+    vehicle = {
+        "mass": model.mass, "num_rotors": 4, "rotor_pos": [list(x.pos) for x in model.rotors],
+        "rotor_directions": [-x.direction for x in model.rotors],
+        **{f"I{a}{b}": inertia[i, j] for i, a in enumerate("xyz") for j, b in enumerate("xyz")
+           if j >= i},
+        "rotor_speed_min": 0.0, "rotor_speed_max": r.max_rot_velocity, "k_eta": r.motor_constant,
+        "k_m": r.moment_constant * r.motor_constant, "k_d": r.rotor_drag_coefficient, "tau_m": LAG}
+    sizes = [(n, STEPS if n == 1 else max(2, VEHICLE_STEPS // n)) for n in SIZES]
+    task = {"vehicle": vehicle, "gravity": GRAVITY, "dt": STEP_US * 1e-6, "sizes": sizes,
+            "speeds": (r.input_scaling * commands + r.zero_position_armed).tolist(),
+            "start": [0.0, 0.0, HEIGHT + model.cog[2]]}
+    answer = subprocess.run([python, Path(__file__).with_name("rotorpy_manoeuvre.py")],
+                            input=json.dumps(task), capture_output=True, text=True)
+    if answer.returncode:
+        print(f"rotorpy failed: {answer.stderr.strip().splitlines()[-1]}", file=sys.stderr)
+        return None
+    return json.loads(answer.stdout)
+
+
+def main():
+    """Prints both costs and updates runs/bench.json."""
+    argparse.ArgumentParser(description=__doc__.splitlines()[0]).parse_args()
+    model = iris()
+    commands = commands_of(model)
+    rows = []
+    for n in SIZES:
+        whole, rotors, end, attitude = ours(model, commands, n)
+        print(f"n {n:4d}  engine and rotors {whole * 1e6:8.2f} us per vehicle-step, of that rotors "
+              f"{rotors * 1e6:6.2f}", flush=True)
+        rows += [({"n": n, "program": "xtdrone", "part": "engine and rotors"},
+                  round(whole * 1e6, 3), "us"),
+                 ({"n": n, "program": "xtdrone", "part": "rotors"}, round(rotors * 1e6, 3), "us")]
+    other = theirs(model, commands)
+    if other is not None:
+        for n, cost in other["cost"].items():
+            print(f"n {int(n):4d}  rotorpy {other['version']}   {cost * 1e6:8.2f} us per "
+                  "vehicle-step", flush=True)
+            rows.append(({"n": int(n), "program": f"rotorpy {other['version']}",
+                          "part": "engine and rotors"}, round(cost * 1e6, 3), "us"))
+        apart = float(np.linalg.norm(end - other["end"]))
+        turn = 2.0 * np.arccos(min(1.0, abs(float(attitude @ other["attitude"]))))
+        print(f"after {STEPS} steps both are {apart * 1e3:.2f} mm and {np.degrees(turn):.3f} deg "
+              f"apart; the vehicle has moved {np.linalg.norm(end - [0, 0, HEIGHT]):.2f} m")
+        rows.append(({"part": "distance of both ends"}, round(apart * 1e3, 3), "mm"))
+    results.replace("physics_per_vehicle_step", rows)
+
+
+if __name__ == "__main__":
+    main()
