@@ -11,6 +11,7 @@ from .attitude_control import AttitudeControl
 from .battery import Battery
 from .commander import Commander
 from .estimator import Ekf
+from .health import health
 from .failsafes import Failsafes
 from .failures import Failures
 from .follow import FollowTarget
@@ -153,12 +154,17 @@ class EmbeddedAutopilot:
             p[f"offboard_{name}"][given] = getattr(s, name)[given]
         p["offboard_kind"][given] = TRAJECTORY
         p["offboard_t"][given] = self.t_us
+        p["offboard_count"][given] += 1
         for i in np.flatnonzero(s.mode != KEEP):
             self.commander.set_mode(int(i), Mode(s.mode[i]), self.t_us)
         for i in np.flatnonzero(s.arm == ARM):
             self.commander.arm(int(i), self.t_us)
         for i in np.flatnonzero(s.arm == DISARM):
             self.commander.disarm(int(i))
+
+    def health(self) -> list[dict]:
+        """What each vehicle says about itself, as plain data; see health.py."""
+        return health(self, self._links)
 
     def close(self) -> None:
         """Closes the MAVLink links and the flight logs."""
@@ -190,6 +196,7 @@ class EmbeddedAutopilot:
         v["offboard_yaw"], v["offboard_yaw_rate"] = yaw, yaw_rate
         v["offboard_kind"] = TRAJECTORY
         v["offboard_t"] = self.t_us
+        v["offboard_count"] += 1
 
     def reposition(self, i: int, target, yaw: float, speed: float) -> None:
         """A new place (3,) [m] to hold in AUTO.LOITER; NaN keeps what it has."""

@@ -302,6 +302,7 @@ class Messages:
             v["offboard_kind"] = ATTITUDE
         v["offboard_thrust"] = min(max(m.thrust, 0.0), 1.0)
         v["offboard_t"] = self._a.t_us
+        v["offboard_count"] += 1
 
     def _manual_control(self, link, m):
         if m.target != link.vehicle + 1 or self._a.failures.failed(link.vehicle, failures.STICKS):

@@ -43,6 +43,7 @@ PILOT = np.dtype([
     # What an offboard controller asks for; NaN = not controlled.
     ("offboard_kind", "i1"),
     ("offboard_t", "i8"),  # when it last asked [us]
+    ("offboard_count", "i8"),  # how often it asked
     ("offboard_pos", "f8", (3,)),
     ("offboard_vel", "f8", (3,)),
     ("offboard_acc", "f8", (3,)),

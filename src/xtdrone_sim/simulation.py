@@ -320,6 +320,10 @@ class Simulation:
                 "vehicles": [spec.name for spec in self.scenario.vehicles],
                 "folder": str(self.folder) if self.folder else None}
 
+    def _on_health(self, request):
+        health = getattr(self.autopilot, "health", None)  # real PX4 tells it over MAVLink
+        return {"t_us": self.t_us, "health": health() if health else []}
+
     def _on_sensors(self, request):
         return {"sensors": [] if self._delivery is None else self._delivery.describe()}
 

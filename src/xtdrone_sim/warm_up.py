@@ -48,10 +48,11 @@ def warm_up() -> None:
     finally:
         simulation.close()
         shutil.rmtree(folder)
-    marker = _marker()
-    marker.parent.mkdir(parents=True, exist_ok=True)
-    marker.touch()
+    done = marker()
+    done.parent.mkdir(parents=True, exist_ok=True)
+    done.touch()
 
 
-def _marker() -> Path:
+def marker() -> Path:
+    """The file that says that the kernels of the sources as they are now have been compiled."""
     return cache_root() / f"warm-{state_of_sources()}"
