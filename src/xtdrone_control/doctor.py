@@ -187,9 +187,9 @@ def system():
         yield Finding(OK, "run folders", f"{folder}, {free / 1e9:.0f} GB free")
     yield _clock()
     from xtdrone_dynamics.compiled import cache_root
-    from xtdrone_sim.warm_up import marker
+    from xtdrone_sim.warm_up import is_warm
 
-    if marker().exists():
+    if is_warm():
         yield Finding(OK, "kernels", f"compiled, in {cache_root()}")
     else:
         yield Finding(WARNING, "kernels", "not compiled yet: the first start takes a minute",

@@ -48,11 +48,10 @@ def warm_up() -> None:
     finally:
         simulation.close()
         shutil.rmtree(folder)
-    done = marker()
-    done.parent.mkdir(parents=True, exist_ok=True)
-    done.touch()
+    marker = _marker()
+    marker.parent.mkdir(parents=True, exist_ok=True)
+    marker.touch()
 
 
-def marker() -> Path:
-    """The file that says that the kernels of the sources as they are now have been compiled."""
+def _marker() -> Path:
     return cache_root() / f"warm-{state_of_sources()}"
