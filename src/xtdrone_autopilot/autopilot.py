@@ -23,6 +23,7 @@ from .mission import Missions
 from .navigator import Navigator
 from .pilot import TASK_GO, TRAJECTORY, new_pilots
 from .position_control import PositionControl
+from .preload import preload
 from .rate_control import RateControl
 from .rotor_monitor import RotorMonitor
 from .ulog_writer import FleetLog
@@ -59,6 +60,7 @@ class EmbeddedAutopilot:
         self.t_us = 0
         self.origin = tuple(origin)
         self.parameters = parameters.ParameterStore(n)
+        self.parameter_files = None  # one for each vehicle, where it saves its parameters
         rotors = fleet.rotor_mask.sum(axis=1)
         self.parameters.values["MAV_TYPE"] = [
             MAV_TYPE_OF_ROTORS.get(r, mavlink.MAV_TYPE_QUADROTOR) for r in rotors.tolist()]
@@ -97,6 +99,11 @@ class EmbeddedAutopilot:
                      on_text) -> "EmbeddedAutopilot":
         """The flight stack of a scenario's fleet; arguments as of the class, folder for logs."""
         autopilot = cls(fleet, origin, magnetic_field, links, on_text)
+        try:
+            preload(autopilot, scenario, folder)
+        except BaseException:
+            autopilot.close()
+            raise
         if folder is not None and scenario.log != "none":
             profile = scenario.log
             if profile == "auto":

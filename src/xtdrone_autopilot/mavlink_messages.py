@@ -13,7 +13,7 @@ from xtdrone_core.modes import Mode, from_custom_mode
 from xtdrone_dynamics.geodesy import to_local_array
 from xtdrone_dynamics.quaternion import from_euler
 
-from . import failures, parameters
+from . import failures, parameter_file, parameters
 from .commander import ACCEPTED, DENIED, REJECTED, Answer
 from .errors import AutopilotError
 from .mavlink_dialect import mavlink
@@ -66,6 +66,7 @@ class Messages:
             mavlink.MAV_CMD_MISSION_START: self._mission_start,
             mavlink.MAV_CMD_DO_SET_MISSION_CURRENT: self._do_set_mission_current,
             mavlink.MAV_CMD_DO_ORBIT: self._do_orbit,
+            mavlink.MAV_CMD_PREFLIGHT_STORAGE: self._storage,
             mavlink.MAV_CMD_INJECT_FAILURE: self._inject_failure,
             mavlink.MAV_CMD_DO_FLIGHTTERMINATION: self._do_terminate,
             mavlink.MAV_CMD_SET_MESSAGE_INTERVAL: self._set_message_interval,
@@ -355,6 +356,26 @@ class Messages:
         except AutopilotError as error:
             self._a.say(link.vehicle, mavlink.MAV_SEVERITY_WARNING, str(error))
         self.send_parameter(link, p.name)
+
+    def _storage(self, link, p):
+        i, store, files = link.vehicle, self._a.parameters, self._a.parameter_files
+        if p[0] == 2.0:
+            store.reset(i)
+            return Answer(ACCEPTED)
+        if p[0] not in (0.0, 1.0):
+            return Answer(DENIED, f"storage action {p[0]:g} is not supported: 0 loads, 1 saves, 2 "
+                                  "goes back to the defaults")
+        if files is None:
+            return Answer(DENIED, "this run has no folder to save parameters in")
+        try:
+            if p[0] == 1.0:
+                values = {name: store.get(i, name) for name in parameters.table()}
+                parameter_file.write(files[i], i + 1, values)
+            else:
+                parameter_file.load_into(store, i, parameter_file.read(files[i]))
+        except AutopilotError as error:
+            return Answer(DENIED, str(error))
+        return Answer(ACCEPTED)
 
     def send_parameter(self, link, name: str) -> None:
         """PARAM_VALUE of one parameter, integers bytewise as PX4 does."""

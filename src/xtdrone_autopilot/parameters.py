@@ -82,3 +82,9 @@ class ParameterStore:
                                  f"{p.max:g} {p.unit}".rstrip())
         self.values[name][i] = p.type(value)
         return self.get(i, name)
+
+    def reset(self, i: int) -> None:
+        """Back to the defaults; what the vehicle is (its id, its type) stays."""
+        for p in table().values():
+            if p.name not in ("MAV_SYS_ID", "MAV_TYPE"):
+                self.values[p.name][i] = p.default

@@ -9,6 +9,7 @@ ENGINES = {"embedded": "xtdrone_sim.embedded_engine:EmbeddedEngine",
 AUTOPILOTS = {"embedded": "xtdrone_autopilot.autopilot:EmbeddedAutopilot",
               "px4": "xtdrone_autopilot.px4:Px4Autopilot"}
 AGENTS = {"square": "xtdrone_control.agents:SquareAgent",
+          "mission": "xtdrone_control.mission_agent:MissionAgent",
           "formation": "xtdrone_formation.agents:FormationAgent"}
 
 

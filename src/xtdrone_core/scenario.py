@@ -52,6 +52,8 @@ class Scenario:
     changes: str = ""  # in flight, for example "12: payload iris_0 0.3"; see xtdrone_core.changes
     pose_source: str = "sensors"
     origin: str = "shared"
+    mission: str = ""  # .plan file that every vehicle holds at the start, or one each, by commas
+    params: str = ""  # .params file for every vehicle, or a folder with one named after each
     log: str = "auto"  # what the flight logs in the run folder hold
     name: str = "run"
     px4: str = ""  # build folder or binary of PX4, for autopilot px4

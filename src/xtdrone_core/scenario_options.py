@@ -37,6 +37,10 @@ def add(parser) -> None:
                       "charge", metavar="LIST")
     option("pose_source", "sensors, or truth as external vision", lambda: POSE_SOURCES)
     option("origin", "one origin for all local positions, or each its own", lambda: ORIGINS)
+    option("mission", "QGroundControl plan that every vehicle holds, shifted to its start; or one "
+                      "for each, parted by commas", metavar="FILE")
+    option("params", "QGroundControl parameters for every vehicle, or a folder with NAME.params",
+           metavar="FILE")
     option("log", "flight logs (ULog) in the run folder: auto is full for one vehicle, fleet for "
                   "more (auto)", lambda: LOGS)
     option("gui", "open the engine's viewer", nargs="?", const=True, type=_truth,

@@ -1,0 +1,220 @@
+"""Subcommands `xtdrone mission` and `xtdrone params`."""
+
+import time
+
+from .errors import AutopilotError
+
+MISSION_EXAMPLES = """examples:
+  xtdrone mission check docs/missions/survey.plan
+  xtdrone mission fly docs/missions/survey.plan           in process, as fast as possible
+  xtdrone mission fly docs/missions/square.plan --n 3     each its own, shifted to its start
+  xtdrone mission upload docs/missions/survey.plan --vehicle 1 --start
+  xtdrone mission download saved.plan --vehicle 1
+"""
+PARAMS_EXAMPLES = """examples:
+  xtdrone params list --vehicle 1
+  xtdrone params get MPC_XY_CRUISE
+  xtdrone params set MPC_XY_CRUISE 8 --vehicle 3
+  xtdrone params save iris.params
+  xtdrone params load iris.params --vehicle 2
+"""
+START_TIME_OUT_S = 60.0
+
+
+def register_mission(subparsers) -> None:
+    """`xtdrone mission`: QGroundControl's plans."""
+    parser = subparsers.add_parser("mission", help="check, fly, upload and download plans",
+                                   epilog=MISSION_EXAMPLES)
+    actions = parser.add_subparsers(metavar="ACTION", required=True)
+    check = actions.add_parser("check", help="say what a plan amounts to, and what is wrong")
+    check.set_defaults(run=_check)
+    fly = actions.add_parser("fly", help="simulate it in process until all have landed; takes the "
+                                         "options of 'xtdrone fly' as well")
+    fly.set_defaults(run=_fly)
+    upload = actions.add_parser("upload", help="into a vehicle of a running simulation")
+    upload.add_argument("--start", action="store_true", help="arm and fly it")
+    upload.set_defaults(run=_upload)
+    download = actions.add_parser("download", help="from a vehicle of a running simulation")
+    download.set_defaults(run=_download)
+    for action in (check, fly, upload, download):
+        action.add_argument("file", metavar="FILE.plan")
+    for action in (upload, download):
+        _add_vehicle(action)
+    _scenario_options(fly)
+
+
+def register_params(subparsers) -> None:
+    """`xtdrone params`: parameters of vehicles of a running simulation."""
+    parser = subparsers.add_parser("params", help="read, set, save and load parameters",
+                                   epilog=PARAMS_EXAMPLES)
+    actions = parser.add_subparsers(metavar="ACTION", required=True)
+    for name, run, text in (("list", _list, "all of them"), ("get", _get, "one value"),
+                            ("set", _set, "change one value"),
+                            ("save", _save, "write all into QGroundControl's file format"),
+                            ("load", _load, "set what such a file says")):
+        action = actions.add_parser(name, help=text)
+        if name in ("get", "set"):
+            action.add_argument("name")
+        if name == "set":
+            action.add_argument("value", type=float)
+        if name in ("save", "load"):
+            action.add_argument("file", metavar="FILE.params")
+        _add_vehicle(action)
+        action.set_defaults(run=run)
+
+
+def _add_vehicle(parser):
+    parser.add_argument("--vehicle", type=int, default=1, help="system id, from 1 (1)")
+
+
+def _scenario_options(parser):
+    from xtdrone_core import scenario_options
+
+    scenario_options.add(parser)
+    parser.add_argument("--links", action="store_true",
+                        help="open the MAVLink ports, for a ground station to watch")
+
+
+def _check(args):
+    from .plan_file import describe, load
+
+    print("\n".join(describe(load(args.file))))
+
+
+def _fly(args):
+    """Hands over to `xtdrone fly`, which makes the run folder, the progress bar and the plots."""
+    from xtdrone_core.command import main
+
+    words = ["fly", "mission", "--mission", args.file]
+    for name, value in vars(args).items():
+        if name in ("file", "run", "mission") or value in (None, False):
+            continue
+        words += [f"--{name}"] if value is True and name == "links" else [f"--{name}", str(value)]
+    return main(words)
+
+
+def _client(args):
+    from .client import Client
+
+    if not 1 <= args.vehicle <= 250:
+        raise AutopilotError(f"vehicle {args.vehicle} does not exist: count from 1")
+    return Client(args.vehicle)
+
+
+def _upload(args):
+    from .mission_items import TYPE_NAME
+    from .plan_file import load
+
+    plan = load(args.file)
+    client = _client(args)
+    try:
+        for kind, items in plan.items.items():
+            client.upload(kind, items)
+            print(f"{TYPE_NAME[kind]}: {len(items)} items")
+        if args.start:
+            _start(client)
+    finally:
+        client.close()
+
+
+def _start(client):
+    """Starts the mission; a vehicle that is not ready yet is asked again."""
+    from .mavlink_dialect import mavlink
+
+    end = time.monotonic() + START_TIME_OUT_S
+    while True:
+        result, text = client.command(mavlink.MAV_CMD_MISSION_START)
+        if result == mavlink.MAV_RESULT_ACCEPTED:
+            print(f"vehicle {client.vehicle} flies its mission")
+            return
+        if "not ready" not in text or time.monotonic() > end:
+            raise AutopilotError(f"vehicle {client.vehicle} does not start: {text}")
+        time.sleep(0.5)
+
+
+def _download(args):
+    from .mission_items import CAPACITY
+    from .plan_file import Plan, save
+
+    client = _client(args)
+    try:
+        plan = Plan({kind: client.download(kind) for kind in CAPACITY})
+    finally:
+        client.close()
+    save(args.file, plan)
+    print(f"{args.file}: " + ", ".join(str(len(items)) for items in plan.items.values())
+          + " items of mission, geofence and rally points")
+
+
+def _list(args):
+    client = _client(args)
+    try:
+        for name, value in sorted(client.parameters().items()):
+            print(f"{name:20s} {value:g}")
+    finally:
+        client.close()
+
+
+def _parameter(name):
+    from xtdrone_core.errors import unknown_name
+
+    from .parameters import table
+
+    if name not in table():
+        raise AutopilotError(unknown_name("parameter", name, table()))
+    return table()[name]
+
+
+def _get(args):
+    p = _parameter(args.name)
+    client = _client(args)
+    try:
+        value = client.parameter(args.name)
+    finally:
+        client.close()
+    print(f"{args.name} = {value:g} {p.unit}".rstrip() + f" ({p.description})")
+
+
+def _set(args):
+    p = _parameter(args.name)
+    client = _client(args)
+    try:
+        value = client.set_parameter(args.name, args.value, p.type is int)
+    finally:
+        client.close()
+    print(f"{args.name} = {value:g} {p.unit}".rstrip())
+
+
+def _save(args):
+    from . import parameter_file
+
+    client = _client(args)
+    try:
+        values = client.parameters()
+    finally:
+        client.close()
+    parameter_file.write(args.file, args.vehicle, values)
+    print(f"{args.file}: {len(values)} parameters of vehicle {args.vehicle}")
+
+
+def _load(args):
+    from . import parameter_file
+    from .parameters import table
+
+    wanted = parameter_file.read(args.file)
+    names = [name for name in wanted if name in table() and name not in ("MAV_SYS_ID", "MAV_TYPE")]
+    client = _client(args)
+    refused = []
+    try:
+        for name in names:
+            try:
+                client.set_parameter(name, wanted[name], table()[name].type is int)
+            except AutopilotError as error:
+                refused.append(str(error))
+    finally:
+        client.close()
+    print(f"{len(names) - len(refused)} parameters set; {len(wanted) - len(names)} of the file do "
+          "not exist here or stay each vehicle's own")
+    for line in refused:
+        print(f"not set: {line}")
+    return 1 if refused else 0
