@@ -123,7 +123,7 @@ def main():
     parser.add_argument("--telemetry", choices=["full", "none"], nargs="+",
                         default=["full", "none"])
     args = parser.parse_args()
-    rows = []
+    rows, shares_of_wall = [], []
     for telemetry in args.telemetry:
         for n in args.n:
             m = measure(n, args.seconds, telemetry)
@@ -139,7 +139,13 @@ def main():
                       "transport": "mavlink" if telemetry == "full" else "agent",
                       "telemetry": telemetry}
             rows.append((params, round(m["real_time_factor"], 3), "s/s"))
+            shares_of_wall += [({**params, "part": part}, round(share, 4), "of wall time")
+                               for part, share in m["parts"].items()]
+            if station:
+                shares_of_wall.append(({**params, "part": "ground station"},
+                                       round(station["cpu_s"], 2), "CPU s"))
     results.replace("fleet_real_time_factor", rows)
+    results.replace("fleet_share_of_part", shares_of_wall)
 
 
 if __name__ == "__main__":
