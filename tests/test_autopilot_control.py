@@ -44,6 +44,29 @@ def wrench_of(fleet, commands):
     return effectiveness(fleet)[0] @ thrust[0]
 
 
+@pytest.mark.parametrize("name, rotor", [("typhoon_h480", 0), ("typhoon_h480", 4), ("octorotor", 2)])
+def test_without_a_rotor_weight_and_tilt_come_before_yaw(name, rotor):
+    fleet, loop, pilots, parameters = rate_loop(name)
+    used = np.arange(fleet.rotor_mask.shape[1]) != rotor
+    loop.use_rotors(0, used)
+    weight = fleet.mass[0] * GRAVITY
+    pilots["sp_thrust"] = weight
+    for roll, pitch in ((0.0, 0.0), (0.02, 0.0), (0.0, -0.02), (-0.02, 0.02)):
+        pilots["sp_rates"] = roll, pitch, 0.0
+        commands = np.zeros(fleet.rotor_mask.shape)
+        for _ in range(50):
+            loop.step(pilots, parameters, Body(), 0.004, commands)
+            pilots["rate_integral"] = 0.0
+        gain = parameters["XT_ROLLRATE_P"][0], parameters["XT_PITCHRATE_P"][0]
+        wanted = fleet.inertia[0] @ (gain[0] * roll, gain[1] * pitch, 0.0)
+        live = np.where(used, commands, 0.0)
+        speed = fleet.zero_position_armed + fleet.input_scaling * live
+        thrust = np.where(fleet.rotor_mask & used, fleet.motor_constant * speed ** 2, 0.0)
+        got = effectiveness(fleet)[0] @ thrust[0]
+        assert got[0] == pytest.approx(weight, rel=0.05)
+        np.testing.assert_allclose(got[1:3], wanted[:2], atol=0.02 * weight * 0.2)
+
+
 @pytest.mark.parametrize("name", VEHICLES)
 def test_mixer_gives_the_wrench_that_was_asked_for(name):
     fleet, loop, pilots, parameters = rate_loop(name)
@@ -69,7 +92,7 @@ def test_mixer_gives_up_yaw_before_tilt_where_rotors_saturate(name):
     assert commands.min() >= 0.0 and commands.max() <= 1.0
     force, roll, pitch, yaw = wrench_of(fleet, commands)
     wanted = fleet.inertia[0] @ (parameters["XT_ROLLRATE_P"][0] * np.array([1.0, 0.0, 0.0]))
-    assert roll == pytest.approx(wanted[0], rel=0.02)
+    assert roll == pytest.approx(wanted[0], rel=0.05)  # less where the rotors carry unequally
     assert abs(yaw) < pilots["sp_torque"][0, 2]
 
 

@@ -29,7 +29,7 @@ class Hover(FlightAgent):
         return t_us >= self._end_us
 
 
-def fly(vehicle, changes, end_s=60.0, until_s=60.0, folder=None, wind=""):
+def fly(vehicle, changes, end_s=60.0, until_s=60.0, folder=None, wind="", **parameters):
     """Flies and gives the simulation, closed, with rows of truth each 20 ms as an array (T, 9).
 
     Columns: time [s], height above the start [m], distance from it across [m], tilt [rad],
@@ -39,6 +39,8 @@ def fly(vehicle, changes, end_s=60.0, until_s=60.0, folder=None, wind=""):
                                      wind=wind),
                             folder, agent=Hover(end_s), links=False)
     start, rows = simulation.state.pos[0].copy(), []
+    for name, value in parameters.items():
+        simulation.autopilot.parameters.set(0, name, value)
     try:
         while simulation.t_us < until_s * 1e6 and not simulation.agent.done:
             simulation.run(until_us=simulation.t_us + 20_000)
@@ -100,6 +102,22 @@ def test_a_weak_battery_limits_the_thrust_and_an_empty_one_ends_the_flight():
         simulation.battery.voltage[0], rel=0.05)
     _, rows = fly("typhoon_h480", "8: charge typhoon_h480_0 0", until_s=10.0)
     assert rows[-1, 8] == 0.0 and rows[-1, 1] < 0.1
+
+
+@pytest.mark.parametrize("vehicle, rotor, wind", [
+    *(("typhoon_h480", rotor, "") for rotor in range(6)), ("typhoon_h480", 3, "4,0,0"),
+    ("octorotor", 5, "")])
+def test_a_vehicle_that_loses_a_rotor_lands_under_control(vehicle, rotor, wind):
+    """CA_FAILURE_MODE 1: what the watch on the rotors finds is taken out of the mixer."""
+    simulation, rows = fly(vehicle, f"8: rotor {vehicle}_0 {rotor} 0", until_s=40.0, wind=wind,
+                           CA_FAILURE_MODE=1, COM_ACT_FAIL_ACT=2)
+    assert simulation.agent.done or not simulation.autopilot.estimates().armed[0]
+    after = between(rows, 8.0, 40.0)
+    tilt_of_wind = between(rows, 6.0, 8.0)[:, 3].max()
+    assert after[:, 3].max() < tilt_of_wind + np.radians(20.0)
+    assert after[:, 2].max() < (3.0 if wind else 1.0)
+    touch = np.argmax(after[:, 1] < 0.02)
+    assert touch > 100 and after[touch - 5, 7] < 1.2  # comes down slowly, over two seconds or more
 
 
 def test_changes_are_events_of_the_run(runs):

@@ -17,6 +17,11 @@ from .vector import clamp
 YAW_THRUST_MARGIN = 0.15  # share of the rotor's range that yaw may take from the collective
 IDLE_COMMAND = 0.01  # of an armed rotor without a task
 RATE_INTEGRAL_MAX = 6.0  # [rad/s^2]
+SWEEPS = 40  # of the allocation to a vehicle that lacks a rotor
+# How much an error of collective, roll, pitch and yaw counts there, each row of the effectiveness
+# scaled to the size of one; and how much a newton of thrust.
+WEIGHTS = np.array([1.0, 30.0, 30.0, 0.05])
+LEAST_WEIGHT = 1e-4
 
 
 def effectiveness(fleet: FleetModel) -> np.ndarray:
@@ -89,8 +94,29 @@ def _allocate_one(v, mixer, t_max, n_rotors, thrust):
 
 
 @njit
-def _control(pilots, parameters, rate, mixer, t_max, n_rotors, constant, scaling, zero, dt,
-             thrust, commands):
+def _allocate_within(v, gain, hessian, t_max, used, n_rotors, thrust):
+    """Thrust of each rotor [N] where one is out of use: the best within the limits.
+
+    The pseudo-inverse would ask rotors for thrust below zero, since a hexarotor without one
+    rotor hovers with the opposite one at rest. This minimises the weighted squares of what is
+    missing, by coordinate descent from the thrusts of the last step (in `thrust`).
+    """
+    for _ in range(SWEEPS):
+        for r in range(n_rotors):
+            if not used[r]:
+                thrust[r] = 0.0
+                continue
+            slope = gain[r, 0] * v.sp_thrust
+            for k in range(3):
+                slope += gain[r, k + 1] * v.sp_torque[k]
+            for s in range(n_rotors):
+                slope -= hessian[r, s] * thrust[s]
+            thrust[r] = clamp(thrust[r] + slope / hessian[r, r], 0.0, t_max[r])
+
+
+@njit
+def _control(pilots, parameters, rate, mixer, gain, hessian, used, whole, t_max, n_rotors, constant,
+             scaling, zero, dt, thrust, commands):
     for i in range(pilots.shape[0]):
         v = pilots[i]
         if not v.armed:
@@ -106,9 +132,12 @@ def _control(pilots, parameters, rate, mixer, t_max, n_rotors, constant, scaling
             v.sp_thrust = 0.0
             continue
         _rate_one(v, parameters[i], rate[i], dt)
-        _allocate_one(v, mixer[i], t_max[i], n_rotors[i], thrust)
+        if whole[i]:
+            _allocate_one(v, mixer[i], t_max[i], n_rotors[i], thrust[i])
+        else:
+            _allocate_within(v, gain[i], hessian[i], t_max[i], used[i], n_rotors[i], thrust[i])
         for r in range(n_rotors[i]):
-            speed = math.sqrt(thrust[r] / constant[i, r])
+            speed = math.sqrt(thrust[i, r] / constant[i, r])
             commands[i, r] = clamp((speed - zero[i, r]) / scaling[i, r], IDLE_COMMAND, 1.0)
 
 
@@ -117,19 +146,31 @@ class RateControl:
 
     def __init__(self, fleet: FleetModel):
         self._fleet = fleet
-        self._mixer = np.zeros((fleet.n, fleet.rotor_mask.shape[1], 4))
+        n, rotors = fleet.rotor_mask.shape
+        self._mixer, self._gain = np.zeros((2, n, rotors, 4))
+        self._hessian = np.zeros((n, rotors, rotors))
+        self._used = np.zeros((n, rotors), dtype=np.bool_)
+        self._whole = np.ones(n, dtype=np.bool_)
         self._effectiveness = effectiveness(fleet)
         for i in range(fleet.n):
             self.use_rotors(i, fleet.rotor_mask[i])
         top = np.minimum(fleet.zero_position_armed + fleet.input_scaling, fleet.max_rot_velocity)
         self._t_max = fleet.motor_constant * top ** 2
         self._n_rotors = fleet.rotor_mask.sum(axis=1)
-        self._thrust = np.zeros(fleet.rotor_mask.shape[1])
+        self._thrust = np.zeros((n, rotors))
 
     def use_rotors(self, i: int, used: np.ndarray) -> None:
         """Flies vehicle i with some of its rotors: used is (R,) bool."""
         self._mixer[i] = 0.0
         self._mixer[i, used] = np.linalg.pinv(self._effectiveness[i][:, used])
+        self._used[i] = used
+        self._whole[i] = (used == self._fleet.rotor_mask[i]).all()
+        matrix = self._effectiveness[i]
+        size = np.sqrt((matrix ** 2).sum(axis=1) / self._fleet.rotor_mask[i].sum())
+        weights = WEIGHTS / np.maximum(size, 1e-9) ** 2
+        self._gain[i] = matrix.T * weights
+        self._hessian[i] = (matrix.T * weights) @ matrix
+        self._hessian[i].flat[::matrix.shape[1] + 1] += LEAST_WEIGHT
 
     def describe(self, pilots) -> None:
         """Writes mass, inertia and collective thrust of each body into its record."""
@@ -144,6 +185,6 @@ class RateControl:
     def step(self, pilots, parameters, estimator, dt: float, commands: np.ndarray) -> None:
         """One step of dt [s]; writes commands (N, R) in 0..1, zero where disarmed."""
         f = self._fleet
-        _control(pilots, parameters, estimator.ang_vel, self._mixer, self._t_max, self._n_rotors,
-                 f.motor_constant, f.input_scaling, f.zero_position_armed, dt, self._thrust,
-                 commands)
+        _control(pilots, parameters, estimator.ang_vel, self._mixer, self._gain, self._hessian,
+                 self._used, self._whole, self._t_max, self._n_rotors, f.motor_constant,
+                 f.input_scaling, f.zero_position_armed, dt, self._thrust, commands)
