@@ -20,9 +20,13 @@ class SimulationProcess:
             [sys.executable, "-m", "xtdrone_core.command", "sim", *map(str, options)],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=folder,
             start_new_session=True, env={**os.environ, "XTDRONE_RUNS": str(folder)})
-        first = self.process.stdout.readline()  # printed once everything listens
-        if "run folder" not in first:
-            raise AssertionError(first + self.process.stdout.read())
+        said = ""
+        for line in self.process.stdout:
+            said += line
+            if "run folder" in line:  # printed once everything listens; a cold start says more
+                break
+        else:
+            raise AssertionError(said)
         self.control = ControlClient(timeout=20.0)
 
     def wait_until(self, t_us: int) -> None:
