@@ -1,0 +1,185 @@
+"""Cost of physics, sensors, cameras and lidars, and RotorPy beside it in the same run.
+
+RotorPy gets an environment of its own in .setup/rotorpy, made at the first run
+(that needs the package index).
+
+    python benchmarks/bench_sensors.py
+    python benchmarks/bench_sensors.py --only physics rendered
+"""
+
+import argparse
+import itertools
+import json
+import math
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import results
+from bench_fleet import Hover
+
+from sensor_models import SensorSuite
+from xtdrone_core import FleetModel, Scenario, VehicleSpec, resources
+from xtdrone_core.scenario import fleet
+from xtdrone_sim.embedded_engine import EmbeddedEngine
+from xtdrone_sim.figures import vehicle_figures
+from xtdrone_sim.rendered_sensors import RenderedSensors
+from xtdrone_sim.rotors import RotorStage
+from xtdrone_sim.sdf import load_vehicle, load_world
+from xtdrone_sim.simulation import Simulation
+
+STEP_US = 4000
+ROTORPY = Path(__file__).resolve().parents[1] / ".setup" / "rotorpy"
+LOOKS = 15
+HOVER_S = 10.0  # simulated
+
+
+def best(repeats, work):
+    """The shortest of some runs [s]: others share this machine."""
+    times = []
+    for _ in range(repeats):
+        begin = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - begin)
+    return min(times)
+
+
+def physics(sizes):
+    """Microseconds per vehicle and step of engine, rotors and sensors, airborne."""
+    rows, world, model = [], load_world("empty"), load_vehicle("iris")
+    throttle = vehicle_figures(model)["hover_command"][0]
+    for n in sizes:
+        side = math.ceil(math.sqrt(n))
+        specs = [VehicleSpec("iris", f"v_{i}", (3.0 * (i % side), 3.0 * (i // side), 50.0))
+                 for i in range(n)]
+        models = [model] * n
+        engine, rotors = EmbeddedEngine(world, specs, models), RotorStage(FleetModel.of(models))
+        suite = SensorSuite([model.sensors] * n, (0.8, 0.1, 400.0), (1e-6, 2e-5, -4e-5), 1)
+        commands, wrench = np.full((n, 4), throttle), np.zeros((n, 6))
+        state = engine.reset()
+        steps = max(25, 2000 // n)
+        spent = dict.fromkeys(("engine", "rotors", "sensors"), math.inf)
+        t_us = 0
+        for _ in range(6):
+            seconds = dict.fromkeys(spent, 0.0)
+            for _ in range(steps):
+                marks = [time.perf_counter()]
+                rotors.step(commands, state, STEP_US, wrench)
+                marks.append(time.perf_counter())
+                state = engine.step(wrench, STEP_US)
+                marks.append(time.perf_counter())
+                t_us += STEP_US
+                suite.step(state, t_us)
+                marks.append(time.perf_counter())
+                for part, (a, b) in zip(("rotors", "engine", "sensors"),
+                                        itertools.pairwise(marks)):
+                    seconds[part] += b - a
+            for part in spent:
+                spent[part] = min(spent[part], seconds[part] / (steps * n))
+        engine.close()
+        print(f"n {n:4d}: " + ", ".join(f"{part} {1e6 * value:.2f} us" for part, value in
+                                        spent.items()) + " per vehicle-step", flush=True)
+        rows += [({"n": n, "part": part, "engine": "embedded"}, round(1e6 * value, 3), "us")
+                 for part, value in spent.items()]
+    results.replace("vehicle_step", rows)
+
+
+def rendered():
+    """Milliseconds per stereo pair, depth image and scan, in the outdoor world."""
+    rows, world = [], load_world("outdoor")
+    for vehicle in ("iris_stereo", "iris_depth", "iris_2d_lidar", "iris_3d_lidar"):
+        model = load_vehicle(vehicle)
+        sensors = RenderedSensors(world, [VehicleSpec(vehicle, "v_0", (0.0, 0.0, 0.0))], [model], 1)
+        engine = EmbeddedEngine(world, [VehicleSpec(vehicle, "v_0", (0.0, 0.0, 2.0))], [model])
+        state, times = engine.reset(), itertools.count(0)
+        about = sensors.describe()[0]
+
+        def look():
+            begin = next(times) * 4_000_000  # all latencies are shorter than that
+            sensors.step(state, begin)
+            sensors.step(state, begin + 1_000_000 // STEP_US * STEP_US + STEP_US)
+
+        look()
+        busy = time.process_time()
+        seconds = best(LOOKS, look)
+        busy = (time.process_time() - busy) / LOOKS
+        shape = about["arrays"][0][2]
+        print(f"{about['kind']} {shape}: {1e3 * seconds:.1f} ms, {1e3 * busy:.1f} ms of CPU, by "
+              f"{sensors.renderer}", flush=True)
+        params = {"kind": about["kind"], "rows": shape[0], "columns": shape[1],
+                  "renderer": sensors.renderer, "world": "outdoor"}
+        rows += [({**params, "time": "wall"}, round(1e3 * seconds, 2), "ms"),
+                 ({**params, "time": "cpu"}, round(1e3 * busy, 2), "ms")]
+        sensors.close()
+        engine.close()
+    results.replace("rendered_sensor", rows)
+
+
+def hover_factor(vehicle, seconds) -> float:
+    """Real-time factor of one vehicle that rises by 3 m and hovers, all parts running."""
+    simulation = Simulation(Scenario(fleet(vehicle, 1), speed=0.0,
+                                     world="outdoor" if "stereo" in vehicle else "empty"),
+                            agent=Hover(1), links=False)
+    try:
+        simulation.run(until_us=200_000)  # kernels are loaded, the first images drawn
+        begin = time.perf_counter()
+        simulation.run(until_us=200_000 + round(1e6 * seconds))
+        wall = time.perf_counter() - begin
+    finally:
+        simulation.close()
+    return seconds / wall
+
+
+def stereo():
+    """Real-time factor with a stereo pair at 12.5 and at 25 Hz."""
+    rows = []
+    text = resources.vehicle_sdf("iris_stereo").read_text()
+    with tempfile.TemporaryDirectory() as folder:
+        for rate in ("12.5", "25"):
+            path = Path(folder) / f"iris_stereo_{rate}.sdf"
+            path.write_text(text.replace("<update_rate>12.5<", f"<update_rate>{rate}<"))
+            factor = max(hover_factor(str(path), HOVER_S) for _ in range(2))
+            print(f"stereo pair at {rate} Hz: {factor:.2f} x real time", flush=True)
+            rows.append(({"rate": float(rate), "width": 752, "height": 480, "n": 1,
+                          "world": "outdoor"}, round(factor, 3), "s/s"))
+    results.replace("stereo_real_time_factor", rows)
+
+
+def hover():
+    """One quadrotor rises by 3 m and hovers: here and in RotorPy, one after the other."""
+    python = ROTORPY / "bin" / "python"
+    if not python.exists():
+        subprocess.run([sys.executable, "-m", "venv", ROTORPY], check=True)
+        subprocess.run([python, "-m", "pip", "install", "-q", "rotorpy"], check=True)
+    script = Path(__file__).with_name("rotorpy_hover.py")
+    ours, theirs = [], []
+    for _ in range(2):
+        ours.append(hover_factor("iris", HOVER_S))
+        answer = subprocess.run([python, script, str(HOVER_S), "250"], check=True,
+                                capture_output=True, text=True).stdout
+        theirs.append(json.loads(answer.splitlines()[-1]))
+    version, other = theirs[0]["version"], max(row["real_time_factor"] for row in theirs)
+    print(f"rise and hover: {max(ours):.1f} x real time; RotorPy {version}: {other:.2f}", flush=True)
+    params = {"n": 1, "step_s": 0.004}
+    results.replace("hover_real_time_factor", [
+        ({**params, "simulator": "xtdrone"}, round(max(ours), 3), "s/s"),
+        ({**params, "simulator": f"rotorpy {version}"}, round(other, 3), "s/s")])
+
+
+def main():
+    """Runs the parts and updates runs/bench.json."""
+    parts = {"physics": lambda: physics(args.n), "rendered": rendered, "stereo": stereo,
+             "hover": hover}
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", choices=parts, nargs="+", default=list(parts))
+    parser.add_argument("--n", type=int, nargs="+", default=[1, 100, 1000])
+    args = parser.parse_args()
+    for name in args.only:
+        parts[name]()
+
+
+if __name__ == "__main__":
+    main()
