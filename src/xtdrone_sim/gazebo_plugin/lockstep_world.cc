@@ -176,7 +176,7 @@ class LockstepWorld : public gazebo::WorldPlugin {
     try {
       SendState();
       pollfd ready{socket_, POLLIN, 0};
-      while (::poll(&ready, 1, kQuietMs) > 0) {
+      while (::poll(&ready, 1, kQuietMs) > 0 && !NeedsWorldLoop()) {
         if (Serve()) return;
       }
     } catch (const Closed &) {
@@ -188,6 +188,14 @@ class LockstepWorld : public gazebo::WorldPlugin {
       waiting_ = true;
     }
     changed_.notify_all();
+  }
+
+  // Whether the next request is about models that come and go, which Gazebo does in its own loop.
+  bool NeedsWorldLoop() const {
+    std::uint32_t header[2];
+    if (::recv(socket_, header, sizeof(header), MSG_PEEK | MSG_WAITALL) != sizeof(header))
+      throw Closed();
+    return header[0] == SPAWN || header[0] == DELETE;
   }
 
   // Waits for requests while the world is paused.
@@ -278,7 +286,6 @@ class LockstepWorld : public gazebo::WorldPlugin {
     return text;
   }
 
-  // Models come and go in Gazebo's world loop, so this has to run while it is not held up.
   std::string Spawn(const std::string &text) {
     sdf::SDF description;
     description.SetFromString(text);

@@ -1,0 +1,204 @@
+"""Both engines against each other: the same commands, and the same flight, in MuJoCo and Gazebo.
+
+Writes docs/validation/engines.md and its pictures. Needs scripts/setup_gazebo.sh; without Gazebo 11
+it says so and ends well.
+"""
+
+import sys
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from xtdrone_core import ARM, FleetModel, Mode, Scenario, SetPoints, VehicleSpec, resources
+from xtdrone_core.flight_agent import minimum_jerk
+from xtdrone_core.scenario import fleet
+from xtdrone_sim.embedded_engine import EmbeddedEngine
+from xtdrone_sim.gazebo_engine import GazeboEngine
+from xtdrone_sim.rotors import RotorStage
+from xtdrone_sim.sdf import load_vehicle, load_world
+from xtdrone_sim.simulation import Simulation
+
+ENGINES = {"embedded": EmbeddedEngine, "gazebo": GazeboEngine}
+STEP_US = 4000
+OPEN_S, CLOSED_S, TOUCH_S = 2.0, 30.0, 3.0
+OUT = resources.root() / "docs" / "validation"
+BOUNDS = {"open loop, position [m]": 0.05, "open loop, attitude [deg]": 0.2,
+          "closed loop, RMS position [m]": 0.1}
+MANOEUVRES = {  # command added to each of the four rotors' hover command, as a function of time
+    "climb": lambda t: 0.1 * np.sin(2 * t) * np.ones(4),
+    "roll": lambda t: 0.02 * np.sin(6 * t) * np.array([-1, 1, 1, -1]),
+    "pitch": lambda t: 0.02 * np.sin(6 * t) * np.array([-1, 1, -1, 1]),
+    "yaw": lambda t: 0.05 * np.sin(3 * t) * np.array([1, 1, -1, -1]),
+    "all at once": lambda t: (0.05 * np.sin(2 * t) + 0.01 * np.sin(6 * t)
+                              * np.array([-1, 1, 1, -1]) + 0.01 * np.cos(5 * t)
+                              * np.array([-1, 1, -1, 1]) + 0.03 * np.array([1, 1, -1, -1])),
+}
+
+
+def trajectory(engine_class, commands, seconds, pos=(0.0, 0.0, 50.0), world="empty"):
+    """Positions (T, 3) and attitudes (T, 4) of an iris under given rotor commands."""
+    spec, model = VehicleSpec("iris", "iris_0", pos), load_vehicle("iris")
+    engine = engine_class(load_world(world), (spec,), (model,))
+    rotors, wrench = RotorStage(FleetModel.of((model,))), np.zeros((1, 6))
+    try:
+        state = engine.reset()
+        found = []
+        for k in range(round(seconds * 1e6 / STEP_US)):
+            given = np.atleast_2d(commands(k * STEP_US * 1e-6))
+            rotors.step(given, state, STEP_US, wrench)
+            state = engine.step(wrench, STEP_US)
+            found.append(np.concatenate([state.pos[0], state.quat[0]]))
+    finally:
+        engine.close()
+    table = np.array(found)
+    return table[:, :3], table[:, 3:]
+
+
+def hover_command():
+    """The iris' rotor command that carries its weight."""
+    model = load_vehicle("iris")
+    rotor = model.rotors[0]
+    speed = np.sqrt(model.mass * 9.80665 / len(model.rotors) / rotor.motor_constant)
+    return (speed - rotor.zero_position_armed) / rotor.input_scaling
+
+
+def open_loop():
+    """Differences in position [m] and attitude [deg] over time, by manoeuvre."""
+    hover, found = hover_command(), {}
+    for name, added in MANOEUVRES.items():
+        (pos, quat), (other, turned) = (
+            trajectory(engine, lambda t: hover + added(t), OPEN_S) for engine in ENGINES.values())
+        angle = (Rotation.from_quat(quat).inv() * Rotation.from_quat(turned)).magnitude()
+        found[name] = np.linalg.norm(pos - other, axis=1), np.degrees(angle)
+    return found
+
+
+class Timetable:
+    """An Agent that flies by the clock: events that wait for a state would shift whole flights."""
+
+    ARM_S, UP_S, HEIGHT, RADIUS, PERIOD_S = 3.0, 4.0, 3.0, 2.0, 10.0
+
+    def __init__(self):
+        """On the ground, heading east."""
+        self.done = False
+        self._out = SetPoints.empty(1)
+
+    def step(self, t_us, estimates):
+        """Armed at ARM_S, at HEIGHT after UP_S more, then circles, each in PERIOD_S."""
+        t, out = t_us * 1e-6, self._out
+        out.clear()
+        turn = 2 * np.pi * max(t - self.ARM_S - self.UP_S - 1.0, 0.0) / self.PERIOD_S
+        height = minimum_jerk((t - self.ARM_S) / self.UP_S)[0] * self.HEIGHT
+        out.pos[0] = (self.RADIUS * np.sin(turn), self.RADIUS * (1 - np.cos(turn)),
+                      0.1 + height + 0.3 * np.sin(turn))
+        out.yaw[0] = 0.5 * np.sin(turn)
+        if self.ARM_S <= t < self.ARM_S + 0.02:
+            out.mode[0], out.arm[0] = Mode.OFFBOARD, ARM
+        return out
+
+
+def closed_loop():
+    """True positions (T, 3) of a flight by the clock, by engine."""
+    found = {}
+    for name in ENGINES:
+        simulation = Simulation(Scenario(fleet("iris", 1), engine=name, speed=0.0, gps="rtk"),
+                                agent=Timetable(), links=False)
+        try:
+            table = []
+            while simulation.t_us < CLOSED_S * 1e6:
+                simulation.step()
+                table.append(simulation.state.pos[0].copy())
+        finally:
+            simulation.close()
+        found[name] = np.array(table)
+    return found
+
+
+def falls():
+    """Positions after an iris has been dropped from 0.5 m, by engine."""
+    return {name: trajectory(engine, lambda t: np.zeros(4), TOUCH_S, (0.0, 0.0, 0.5))[0]
+            for name, engine in ENGINES.items()}
+
+
+def main():
+    """Runs all three, writes the page and the pictures, and checks the bounds."""
+    if not (resources.root() / ".setup/gazebo11/libxtdrone_lockstep.so").is_file():
+        print("Gazebo 11 is not set up (scripts/setup_gazebo.sh): engines are not compared")
+        return 0
+    pictures = OUT / "engines"
+    pictures.mkdir(parents=True, exist_ok=True)
+    differences, flights, drops = open_loop(), closed_loop(), falls()
+    seconds = np.arange(1, round(OPEN_S * 1e6 / STEP_US) + 1) * STEP_US * 1e-6
+    figure, axes = plt.subplots(2, 1, sharex=True, figsize=(7, 5))
+    for name, (distance, angle) in differences.items():
+        axes[0].semilogy(seconds, np.maximum(distance, 1e-9), label=name)
+        axes[1].semilogy(seconds, np.maximum(angle, 1e-7))
+    axes[0].set(ylabel="position [m]", title="Gazebo against embedded, open loop")
+    axes[1].set(xlabel="t [s]", ylabel="attitude [deg]")
+    axes[0].legend(fontsize=8)
+    _save(figure, pictures / "open_loop.png")
+    apart = np.linalg.norm(flights["embedded"] - flights["gazebo"], axis=1)
+    figure, axes = plt.subplots(2, 1, sharex=True, figsize=(7, 5))
+    time = np.arange(1, len(apart) + 1) * STEP_US * 1e-6
+    for name, style in (("embedded", "-"), ("gazebo", "--")):
+        for k, axis in enumerate("xyz"):
+            axes[0].plot(time, flights[name][:, k], style, color=f"C{k}", label=f"{axis}, {name}")
+    axes[0].set(ylabel="position [m]", title="a flight by the clock, the same seed")
+    axes[0].legend(fontsize=7, ncol=2)
+    axes[1].plot(time, apart)
+    axes[1].set(xlabel="t [s]", ylabel="difference [m]")
+    _save(figure, pictures / "closed_loop.png")
+    figure, axis = plt.subplots(figsize=(7, 3))
+    for name, pos in drops.items():
+        axis.plot(np.arange(1, len(pos) + 1) * STEP_US * 1e-6, pos[:, 2], label=name)
+    axis.set(xlabel="t [s]", ylabel="height [m]", title="dropped from 0.5 m")
+    axis.legend()
+    _save(figure, pictures / "drop.png")
+    values = {
+        "open loop, position [m]": max(d.max() for d, _ in differences.values()),
+        "open loop, attitude [deg]": max(a.max() for _, a in differences.values()),
+        "closed loop, RMS position [m]": float(np.sqrt(np.mean(apart ** 2)))}
+    rows = [f"| {name} | {value:.2g} | {BOUNDS[name]} |" for name, value in values.items()]
+    rest = {name: f"{pos[-1, 2]:.4f} m" for name, pos in drops.items()}
+    (OUT / "engines.md").write_text(f"""# Gazebo 11 against the embedded engine
+
+Written by `scripts/validation.sh engines`. Both engines get the same wrenches from the same rotors.
+Open loop: the same rotor commands from the same state for {OPEN_S:g} s, in {len(MANOEUVRES)}
+manoeuvres; the largest difference counts. Closed loop: take-off and turns with set-points by the
+clock, the embedded autopilot and the same seed for {CLOSED_S:g} s. (An Agent that waits for a
+state, such as `square` for readiness, may begin half a second apart: the engines bounce
+differently when a vehicle is first set down.)
+
+| | found | bound |
+|---|---|---|
+{chr(10).join(rows)}
+
+![open loop](engines/open_loop.png)
+
+![closed loop](engines/closed_loop.png)
+
+Contacts are each engine's own, so they are only shown side by side. An iris that falls 0.5 m onto
+the ground comes to rest with its centre of gravity at {rest['embedded']} (embedded) and
+{rest['gazebo']} (gazebo).
+
+![drop](engines/drop.png)
+""")
+    for name, value in values.items():
+        print(f"{name}: {value:.3g} (at most {BOUNDS[name]})")
+    broken = [name for name, value in values.items() if not value <= BOUNDS[name]]
+    return f"broken: {', '.join(broken)}" if broken else 0
+
+
+def _save(figure, path: Path):
+    figure.tight_layout()
+    figure.savefig(path, dpi=100)
+    plt.close(figure)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

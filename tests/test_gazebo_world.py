@@ -1,0 +1,65 @@
+"""The SDF that Gazebo gets, and the set-up's refusals; needs no Gazebo."""
+
+import os
+import subprocess
+
+import numpy as np
+import pytest
+from lxml import etree
+
+from xtdrone_core import VehicleSpec, resources
+from xtdrone_sim import gazebo_engine
+from xtdrone_sim.errors import EngineError
+from xtdrone_sim.gazebo_world import world_sdf
+from xtdrone_sim.scene import start_pose
+from xtdrone_sim.sdf import load_vehicle, load_world
+
+SCRIPT = resources.root() / "scripts" / "setup_gazebo.sh"
+
+
+@pytest.mark.parametrize("world", resources.world_names())
+@pytest.mark.parametrize("vehicle", resources.vehicle_names())
+def test_the_world_holds_the_vehicle_as_one_body_and_the_plugin(world, vehicle):
+    spec, model = VehicleSpec(vehicle, "one", (1.0, 2.0, 0.5), 0.3), load_vehicle(vehicle)
+    text = world_sdf(load_world(world), (spec,), (model,), "/p.so", "/s", 0.004)
+    root = etree.fromstring(text)
+    plugins = root.findall(".//plugin")
+    assert [p.get("filename") for p in plugins] == ["/p.so"]
+    assert plugins[0].findtext("socket") == "/s"
+    assert float(root.findtext(".//physics/max_step_size")) == 0.004
+    body, = root.findall(".//model[@name='one']")
+    link, = body.findall("link")
+    assert float(link.findtext("inertial/mass")) == model.mass
+    inertia = [[float(link.findtext(f"inertial/inertia/i{''.join(sorted(a + b))}"))
+                for a in "xyz"] for b in "xyz"]
+    np.testing.assert_allclose(inertia, model.inertia)
+    pose = [float(x) for x in body.findtext("pose").split()]
+    np.testing.assert_allclose(pose[:3], start_pose(spec, model).pos)
+    assert pose[5] == pytest.approx(0.3)
+    assert link.findall("collision") and link.findall("visual")
+    assert all(c.findtext("surface/contact/ode/kp") for c in link.findall("collision"))
+    assert "urn:xtdrone" not in text
+
+
+def test_without_set_up_it_says_what_to_do(monkeypatch, tmp_path):
+    (tmp_path / "models").symlink_to(resources.root() / "models")
+    world = load_world("empty")
+    spec, model = VehicleSpec("iris", "iris_0", (0.0, 0.0, 0.0)), load_vehicle("iris")
+    monkeypatch.setenv("XTDRONE_ROOT", str(tmp_path))
+    with pytest.raises(EngineError, match="setup_gazebo.sh"):
+        gazebo_engine.GazeboEngine(world, (spec,), (model,))
+
+
+def test_set_up_refuses_what_it_does_not_know():
+    done = subprocess.run([SCRIPT, "--fast"], capture_output=True, text=True)
+    assert done.returncode == 1 and "unknown option" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_set_up_refuses_without_apt(tmp_path):
+    for name in ("bash", "dirname", "env"):
+        target = subprocess.run(["which", name], capture_output=True, text=True).stdout.strip()
+        (tmp_path / name).symlink_to(target)
+    done = subprocess.run([SCRIPT], capture_output=True, text=True,
+                          env={**os.environ, "PATH": str(tmp_path)})
+    assert done.returncode == 1 and "no apt-get here" in done.stderr
