@@ -2,7 +2,8 @@
 
 Each vehicle streams PX4's full set of messages to a ground station, a process
 that parses all of them; its CPU is reported apart. `--telemetry none` closes
-the MAVLink ports: that is how Agents fly in process.
+the MAVLink ports: that is how Agents fly in process. Each vehicle writes its
+flight log as in any flight of a fleet; `--log none` writes no file at all.
 
     python benchmarks/bench_fleet.py
     python benchmarks/bench_fleet.py --n 1 9 --telemetry none
@@ -10,14 +11,17 @@ the MAVLink ports: that is how Agents fly in process.
 
 import argparse
 import json
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
+from pathlib import Path
 
 import numpy as np
 import results
 
-from xtdrone_core import ARM, KEEP, Mode, Scenario, SetPoints
+from xtdrone_core import ARM, KEEP, Mode, Scenario, SetPoints, run_folder
 from xtdrone_core.scenario import fleet
 from xtdrone_sim.simulation import Simulation
 
@@ -28,7 +32,7 @@ PARTS = {"engine": ("engine", "step"), "rotors": ("rotors", "step"),
          "position control": ("autopilot.position_control", "step"),
          "attitude control": ("autopilot.attitude_control", "step"),
          "rate control": ("autopilot.rate_control", "step"),
-         "telemetry": ("autopilot._links", "stream"),
+         "flight log": ("autopilot.log", "step"), "telemetry": ("autopilot._links", "stream"),
          "MAVLink in": ("autopilot._links", "receive")}
 
 
@@ -72,8 +76,14 @@ class Stopwatch:
         setattr(owner, name, timed)
 
 
-def measure(n: int, seconds: float, telemetry: str) -> dict:
+def measure(n: int, seconds: float, telemetry: str, log: str = "fleet") -> dict:
     """Flies n vehicles and measures `seconds` of simulated hover.
+
+    Args:
+        n: Number of vehicles.
+        seconds: Simulated time [s].
+        telemetry: full (PX4's messages to a ground station) or none.
+        log: Profile of the flight logs, or none for a flight without any file.
 
     Returns:
         real_time_factor, wall_s, parts (share of the wall time), ground_station.
@@ -84,8 +94,11 @@ def measure(n: int, seconds: float, telemetry: str) -> dict:
             "bench_fleet", "ground_station")], stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, text=True)
         station.stdout.readline()
-    simulation = Simulation(Scenario(fleet("iris", n), speed=0.0), agent=Hover(n),
-                            links=telemetry == "full")
+    folder = None if log == "none" else Path(tempfile.mkdtemp(prefix="bench-"))
+    if folder is not None:
+        run_folder.prepare(folder)
+    simulation = Simulation(Scenario(fleet("iris", n), speed=0.0, log=log), folder,
+                            agent=Hover(n), links=telemetry == "full")
     try:
         simulation.run(until_us=round(FLIGHT_S * 1e6))
         airborne = int((~simulation.autopilot.estimates().landed).sum())
@@ -108,6 +121,8 @@ def measure(n: int, seconds: float, telemetry: str) -> dict:
         error = np.abs(simulation.state.pos[:, 2] - 3.0).max()
     finally:
         simulation.close()
+        if folder is not None:
+            shutil.rmtree(folder)
     counts = {}
     if station is not None:
         counts = json.loads(station.communicate()[0])
@@ -122,11 +137,13 @@ def main():
     parser.add_argument("--seconds", type=float, default=10.0, help="simulated, per size (10)")
     parser.add_argument("--telemetry", choices=["full", "none"], nargs="+",
                         default=["full", "none"])
+    parser.add_argument("--log", choices=["fleet", "full", "none"], default="fleet",
+                        help="profile of the flight logs (fleet)")
     args = parser.parse_args()
     rows, shares_of_wall = [], []
     for telemetry in args.telemetry:
         for n in args.n:
-            m = measure(n, args.seconds, telemetry)
+            m = measure(n, args.seconds, telemetry, args.log)
             station = m["ground_station"]
             shares = ", ".join(f"{part} {share:.0%}" for part, share in
                                sorted(m["parts"].items(), key=lambda item: -item[1])[:6])
@@ -138,6 +155,8 @@ def main():
             params = {"n": n, "engine": "embedded", "autopilot": "embedded",
                       "transport": "mavlink" if telemetry == "full" else "agent",
                       "telemetry": telemetry}
+            if args.log != "fleet":
+                params["log"] = args.log
             rows.append((params, round(m["real_time_factor"], 3), "s/s"))
             shares_of_wall += [({**params, "part": part}, round(share, 4), "of wall time")
                                for part, share in m["parts"].items()]
