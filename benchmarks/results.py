@@ -6,7 +6,7 @@ from xtdrone_core import run_folder
 
 
 def replace(name: str, rows) -> None:
-    """Writes the rows of one benchmark in place of its former ones.
+    """Writes the rows of one benchmark in place of those with the same name and params.
 
     Args:
         name: Of the benchmark's rows.
@@ -17,4 +17,6 @@ def replace(name: str, rows) -> None:
     old = json.loads(path.read_text()) if path.exists() else []
     new = [{"name": name, "params": params, "value": value, "unit": unit}
            for params, value, unit in rows]
-    run_folder.write_json(path, [row for row in old if row["name"] != name] + new)
+    kept = [row for row in old if row["name"] != name or row["params"] not in
+            [row["params"] for row in new]]
+    run_folder.write_json(path, kept + new)

@@ -1,0 +1,98 @@
+"""Real-time factor of both engines, and the round trip of one lockstep step.
+
+Fleets of several sizes hover on the embedded autopilot, without telemetry; where PX4_BUILD names a
+real PX4, on that too. What is not set up is left out, and said so.
+
+    python benchmarks/bench_engines.py
+    python benchmarks/bench_engines.py --n 1 4 --seconds 5
+"""
+
+import argparse
+import os
+import time
+
+import numpy as np
+import results
+from bench_fleet import Hover
+
+from xtdrone_core import Scenario, resources
+from xtdrone_core.scenario import fleet
+from xtdrone_sim.simulation import Simulation
+
+FLIGHT_S = 12.0  # simulated time until all hover
+PX4_READY_S = 25.0  # likewise with PX4, which takes longer to be ready
+
+
+class RoundTrips:
+    """Wall times of the calls of one method of an object."""
+
+    def __init__(self, owner, name):
+        self.seconds = []
+        inner = getattr(owner, name)
+
+        def timed(*args):
+            begin = time.perf_counter()
+            try:
+                return inner(*args)
+            finally:
+                self.seconds.append(time.perf_counter() - begin)
+
+        setattr(owner, name, timed)
+
+    def median_us(self):
+        """Of all calls [us]."""
+        return float(np.median(self.seconds) * 1e6)
+
+
+def measure(n, engine, autopilot, seconds):
+    """Real-time factor, and medians of the engine's and the autopilot's step [us]."""
+    scenario = Scenario(fleet("iris", n), engine=engine, autopilot=autopilot, speed=0.0, gps="rtk")
+    simulation = Simulation(scenario, agent=Hover(n), links=False)
+    try:
+        simulation.run(until_us=round((PX4_READY_S if autopilot == "px4" else FLIGHT_S) * 1e6))
+        airborne = int((simulation.state.pos[:, 2] > 2.0).sum())
+        if airborne != n:
+            raise SystemExit(f"only {airborne} of {n} vehicles hover")
+        begin = time.perf_counter()
+        simulation.run(until_us=simulation.t_us + round(seconds * 1e6))
+        wall = time.perf_counter() - begin
+        trips = [RoundTrips(part, "step") for part in (simulation.engine, simulation.autopilot)]
+        simulation.run(until_us=simulation.t_us + 2_000_000)
+    finally:
+        simulation.close()
+    return seconds / wall, *(trip.median_us() for trip in trips)
+
+
+def main():
+    """Measures each combination, prints a table and updates runs/bench.json."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--n", type=int, nargs="+", default=[1, 4, 9, 20])
+    parser.add_argument("--px4_n", type=int, nargs="*", default=[1, 4, 9])
+    parser.add_argument("--seconds", type=float, default=10.0, help="simulated, per size (10)")
+    args = parser.parse_args()
+    engines = ["embedded"]
+    if (resources.root() / ".setup/gazebo11/libxtdrone_lockstep.so").is_file():
+        engines.append("gazebo")
+    else:
+        print("Gazebo 11 is not set up (scripts/setup_gazebo.sh): left out")
+    runs = [(n, engine, "embedded") for engine in engines for n in args.n]
+    if os.environ.get("PX4_BUILD"):
+        runs += [(n, "embedded", "px4") for n in args.px4_n]
+    else:
+        print("PX4_BUILD is not set: real PX4 left out")
+    factors, trips = [], []
+    for n, engine, autopilot in runs:
+        factor, engine_us, autopilot_us = measure(n, engine, autopilot, args.seconds)
+        print(f"n {n:3d}  {engine:8s} {autopilot:8s}: {factor:7.2f} x real time; per step: engine "
+              f"{engine_us:6.0f} us, autopilot {autopilot_us:6.0f} us", flush=True)
+        params = {"n": n, "engine": engine, "autopilot": autopilot, "transport": "agent",
+                  "telemetry": "none"}
+        factors.append((params, round(factor, 3), "s/s"))
+        for part, value in (("engine", engine_us), ("autopilot", autopilot_us)):
+            trips.append(({**params, "part": part}, round(value, 1), "us"))
+    results.replace("fleet_real_time_factor", factors)
+    results.replace("lockstep_round_trip", trips)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,5 @@
+#!/bin/bash
+# Runs a command in the workspace's environment.
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+. scripts/env.sh
+exec "$@"
