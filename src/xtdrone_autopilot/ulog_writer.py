@@ -6,6 +6,7 @@ most the last simulated second missing.
 """
 
 import contextlib
+import errno
 import os
 from pathlib import Path
 
@@ -84,13 +85,17 @@ class FleetLog:
 
     def flush(self, i: int) -> None:
         """Hands what vehicle i has logged so far to the system."""
-        data = self._out[i, :self._length[i]].tobytes()
+        data = self._out[i, :self._length[i]]
         self._length[i] = 0
-        if not data or self._broken[i]:
+        if not len(data) or self._broken[i]:
             return
         try:
-            with open(self.paths[i], "ab", buffering=0) as file:
-                file.write(data)
+            file = os.open(self.paths[i], os.O_WRONLY | os.O_APPEND)
+            try:
+                if os.write(file, data) < len(data):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            finally:
+                os.close(file)
         except OSError as error:
             self._broken[i] = True  # a half message may be in the file: nothing may follow it
             self._a.say(i, 4, f"the flight log ends here, it cannot be written: {error.strerror}")
