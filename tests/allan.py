@@ -6,6 +6,7 @@ bits, which is no noise of Table I.
 """
 
 import math
+import zlib
 from dataclasses import dataclass
 
 import allantools
@@ -37,6 +38,11 @@ class Quantity:
 
     def __str__(self):
         return f"{self.kind}-{self.preset}-{self.field}"
+
+    @property
+    def seed(self) -> int:
+        """Of its streams, so that no two quantities share their luck."""
+        return zlib.crc32(str(self).encode())
 
     @property
     def walks(self) -> bool:
@@ -80,14 +86,15 @@ def _record(channel, stream, out):
         out[k] = _reading(channel, stream, 0.0)
 
 
-def stream(noise: NoiseParameters, dt: float, count: int, number: int) -> np.ndarray:
+def stream(quantity: Quantity, dt: float, count: int, number: int) -> np.ndarray:
     """Readings dt [s] apart of a sensor that begins with its standing bias."""
+    noise = quantity.noise
     channels = np.zeros(1, dtype=_CHANNEL)
     decay, drive = noise.bias_step(dt)
-    words = new_stream(77, number, 0)
+    words = new_stream(quantity.seed, number, 0)
     standing = noise.random_walk * math.sqrt(0.5 * noise.bias_correlation_time) \
         if math.isfinite(noise.bias_correlation_time) else 0.0
-    bias = standing * np.random.default_rng(number).standard_normal()
+    bias = standing * np.random.default_rng((quantity.seed, number)).standard_normal()
     channels[0] = (decay, drive, noise.white_sigma(dt), bias, 0.0, -math.inf, math.inf)
     out = np.empty(count)
     _record(channels[0], words, out)
@@ -107,11 +114,11 @@ def theory(tau, density, walk, time):
     return white + (walk * time) ** 2 / tau * bracket
 
 
-def variances(noise, dt, count, streams, taus) -> np.ndarray:
+def variances(quantity, dt, count, streams, taus) -> np.ndarray:
     """Overlapping Allan variance of each stream, (streams, len(taus)), by allantools."""
     rows = []
     for number in range(streams):
-        data = stream(noise, dt, count, number)
+        data = stream(quantity, dt, count, number)
         found, deviation, _, _ = allantools.oadev(data, rate=1.0 / dt, data_type="freq",
                                                   taus=np.array(taus))
         assert len(found) == len(taus)
@@ -122,11 +129,14 @@ def variances(noise, dt, count, streams, taus) -> np.ndarray:
 def density(quantity: Quantity, count: int, streams: int) -> Estimate:
     """The noise density from the Allan deviation at one period."""
     dt = 1.0 / quantity.rate
-    variance = variances(quantity.noise, dt, count, streams, [dt])[:, 0]
+    variance = variances(quantity, dt, count, streams, [dt])[:, 0]
     noise = quantity.noise
-    # What the bias adds at one period is known and small.
-    extra = float(theory(dt, noise.noise_density, noise.random_walk, noise.bias_correlation_time)
-                  - noise.noise_density ** 2 / dt) if quantity.walks else 0.0
+    # What the bias adds at one period is known and small: half the variance of its step. (theory()
+    # is that of a bias averaged over the period, and readings are samples.)
+    extra = 0.0
+    if quantity.walks:
+        time = noise.bias_correlation_time
+        extra = -0.5 * noise.random_walk ** 2 * time * math.expm1(-dt / time)
     found = np.sqrt((variance - extra) * dt)
     return Estimate("noise_density", found.mean(), found.std(ddof=1) / math.sqrt(streams),
                     noise.noise_density)
@@ -148,7 +158,7 @@ def bias(quantity: Quantity, dt: float, lengths: float, streams: int):
     time = noise.bias_correlation_time
     steps = np.unique(np.round(np.geomspace(max(1, 0.02 * time / dt), 6.0 * time / dt, 14)))
     taus = steps * dt
-    table = variances(noise, dt, round(lengths * time / dt), streams, taus)
+    table = variances(quantity, dt, round(lengths * time / dt), streams, taus)
     weights = np.sqrt(1.0 / taus) / np.sqrt(1.0 / taus[0])
 
     def fit(rows):

@@ -17,9 +17,10 @@ from statistics import NormalDist
 
 import numpy as np
 
+from xtdrone_core import SensorBlock
 from xtdrone_dynamics.compiled import njit
 
-from .cameras import CameraParameters
+from .cameras import FORMATS, CameraParameters, lidar_of
 from .errors import SensorError
 from .streams import new_stream
 
@@ -127,6 +128,20 @@ def noisy_ranges(true, lidar, stream) -> np.ndarray:
     _range(true.reshape(-1), lidar.noise_mean, lidar.noise_stddev, lidar.resolution, lidar.minimum,
            lidar.maximum, _normal_table(), stream, out.reshape(-1))
     return out
+
+
+def compile_kernels() -> None:
+    """Runs every kernel once on next to nothing, so that the first image is not late."""
+    for picture in FORMATS:
+        camera = CameraParameters("", (0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 1.0), 25.0, 0.0, 4, 4, picture,
+                                  0.0, 0.01, 4.0, 4.0, 1.5, 1.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0,
+                                  (1.5, 1.5), 0.1, 10.0, 0.0)
+        lens = Lens(camera, 0, 0, 0)
+        lens.image(np.zeros((4, 4, 3), dtype=np.uint8))
+        lens.depth(np.ones((4, 4), dtype=np.float32))
+    lidar = lidar_of(SensorBlock("lidar", "", (0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 1.0),
+                                 {"preset": "velodyne_vlp16"}))
+    noisy_ranges(np.ones((1, 1)), lidar, new_stream(0, 0, 0))
 
 
 def _centre(camera) -> tuple[float, float]:
