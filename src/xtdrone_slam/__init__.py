@@ -1,0 +1,5 @@
+"""Benchmarking of visual SLAM: recording, systems under test, monitor, metrics through evo."""
+
+from .errors import SlamError
+
+__all__ = ["SlamError"]
