@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from xtdrone_core import run_folder
 from xtdrone_core.flight_agent import FlightAgent
 
 from . import formations, schemes
@@ -154,6 +155,7 @@ class FormationAgent(FormationFlight):
             FormationError: A formation or scheme that does not exist or fit.
         """
         super().__init__(n, names, **options)
+        self._scheme = scheme if isinstance(scheme, str) else type(scheme[1]).__name__
         if isinstance(scheme, str):
             scheme = schemes.scheme(scheme, Radio(delay, loss))
         self.formation = Formation(n, *scheme, speed=speed)
@@ -190,6 +192,9 @@ class FormationAgent(FormationFlight):
         """Figures and plots of the flight, for its run folder; returns the figures."""
         from . import analysis  # here, since it needs this module
 
+        network = self.formation.network
+        run_folder.update_summary(folder, scheme=self._scheme, messages_sent=network.sent,
+                                  messages_lost=network.lost)
         return analysis.report(folder)
 
 

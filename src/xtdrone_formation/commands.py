@@ -1,4 +1,4 @@
-"""The command `xtdrone formation`: list, show, fly in the simple simulator, report, compare."""
+"""The command `xtdrone formation`: list, show, fly in the simple simulator, report, compare, view."""
 
 import math
 import sys
@@ -9,6 +9,9 @@ EXAMPLES = """examples:
   xtdrone formation fly --n 1000 --formations cube,sphere --speed 6
   xtdrone formation report runs/latest
   xtdrone formation compare runs/simple runs/simple-2
+  xtdrone formation view runs/latest
+  xtdrone formation view --n 100 --formations cube,sphere
+  xtdrone formation view runs/latest --at 25 --png cube.png
 """
 
 
@@ -22,6 +25,7 @@ def register(subparsers) -> None:
     _add_fly(actions)
     _add_report(actions)
     _add_compare(actions)
+    _add_view(actions)
 
 
 def _add_list(actions):
@@ -43,21 +47,27 @@ def _add_show(actions):
 
 def _add_fly(actions):
     fly = actions.add_parser("fly", help="fly formations in the simple 3D simulator")
-    fly.add_argument("--n", type=int, default=9, help="number of vehicles, the leader included")
-    fly.add_argument("--formations", default="cube,pyramid,triangle",
-                     help="names or CSV files, parted by commas")
-    fly.add_argument("--scheme", default="centralised",
-                     help="centralised, consensus, consensus_acceleration, or module:Class")
-    fly.add_argument("--spacing", type=float, help="least distance between two vehicles [m]")
-    fly.add_argument("--transition_speed", type=float, default=3.0,
-                     help="largest speed between formations [m/s]")
-    fly.add_argument("--delay", type=float, default=0.0, help="of the communication [s]")
-    fly.add_argument("--loss", type=float, default=0.0, help="part of the packets that is lost")
-    fly.add_argument("--range", type=float, default=math.inf, help="of the communication [m]")
-    fly.add_argument("--noise", type=float, default=0.0, help="position error of vehicles [m]")
-    fly.add_argument("--seed", type=int, default=1)
+    _add_flight(fly)
     fly.add_argument("--name", default="simple", help="of the run folder")
     fly.set_defaults(run=_fly)
+
+
+def _add_flight(parser):
+    """Options of a flight in the simple simulator."""
+    add = parser.add_argument
+    add("--n", type=int, default=9, help="number of vehicles, the leader included")
+    add("--formations", default="cube,pyramid,triangle",
+        help="names or CSV files, parted by commas")
+    add("--scheme", default="centralised",
+        help="centralised, consensus, consensus_acceleration, or module:Class")
+    add("--spacing", type=float, help="least distance between two vehicles [m]")
+    add("--transition_speed", type=float, default=3.0,
+        help="largest speed between formations [m/s]")
+    add("--delay", type=float, default=0.0, help="of the communication [s]")
+    add("--loss", type=float, default=0.0, help="part of the packets that is lost")
+    add("--range", type=float, default=math.inf, help="of the communication [m]")
+    add("--noise", type=float, default=0.0, help="position error of vehicles [m]")
+    add("--seed", type=int, default=1)
 
 
 def _add_report(actions):
@@ -71,6 +81,18 @@ def _add_compare(actions):
     compare.add_argument("folders", nargs="+", help="run folders")
     compare.add_argument("--out", default="comparison.png", help="file to write")
     compare.set_defaults(run=_compare)
+
+
+def _add_view(actions):
+    view = actions.add_parser("view", help="watch a run, or a flight in the simple simulator")
+    view.add_argument("folder", nargs="?", help="run folder to replay; none: fly, as the options "
+                      "say")
+    _add_flight(view)
+    view.add_argument("--speed", type=float, default=1.0, help="simulated seconds per second")
+    view.add_argument("--follow", default="fleet", help="camera: fleet, leader or nobody")
+    view.add_argument("--at", type=float, help="begin at this simulated time [s]")
+    view.add_argument("--png", metavar="FILE", help="write one picture, without a screen, and end")
+    view.set_defaults(run=_view)
 
 
 def _list(args):
@@ -145,3 +167,22 @@ def _compare(args):
         print_report(flight.summary())
     plots.comparison(flights, args.out)
     print(args.out, file=sys.stdout)
+
+
+def _view(args):
+    from . import scenes, viewer
+    from .network import Radio
+
+    if args.folder is None:
+        scene = scenes.LiveFlight(args.n, args.formations.split(","), args.scheme,
+                                  Radio(args.delay, args.loss, args.range), args.noise, args.seed,
+                                  args.spacing, args.transition_speed)
+    else:
+        scene = scenes.Replay(args.folder)
+    while args.at is not None and scene.t_s < args.at and not scene.done:
+        scene.advance(min(args.at - scene.t_s, 1.0) + 1e-6)
+    if args.png is None:
+        viewer.watch(scene, args.speed, args.follow)
+        return
+    viewer.picture(scene, args.png, args.follow)
+    print(args.png)

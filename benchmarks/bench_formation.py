@@ -1,0 +1,115 @@
+"""Speed of the simple 3D simulator: formation flights in process and over ROS topics.
+
+    python benchmarks/bench_formation.py
+    python benchmarks/bench_formation.py --n 1000 --ros 0
+
+The factor over ROS topics is measured in flight at speed 1 and stays below 1
+where the nodes cannot keep up. The CPU shares of the nodes are rows of their own,
+`simple_cpu_share`, since the factor alone does not show the reserve.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import psutil
+import results
+
+from xtdrone_core.control_link import ControlClient
+from xtdrone_formation import simple_run
+
+ROOT = Path(__file__).resolve().parents[1]
+SHAPES = "cube,pyramid,triangle"
+
+
+def in_process(n: int) -> float:
+    """Real-time factor of a flight of three formations, log and report of it left out."""
+    with tempfile.TemporaryDirectory() as runs:
+        os.environ["XTDRONE_RUNS"] = runs
+        try:
+            return simple_run.run(n, SHAPES.split(","), speed=3.0 if n < 500 else 4.5,
+                                  clock=time.perf_counter)[1]["real_time_factor"]
+        finally:
+            del os.environ["XTDRONE_RUNS"]
+
+
+def over_topics(n: int, seconds: float):
+    """Factor, and CPU seconds per simulated second of each node, between two moments in flight.
+
+    Args:
+        n: Number of vehicles.
+        seconds: Between the moments, wall time [s].
+    """
+    with tempfile.TemporaryDirectory() as runs:
+        launch = subprocess.Popen(
+            ["roslaunch", ROOT / "launch" / "simple_formation.launch", f"n:={n}", "name:=bench",
+             f"formations:={SHAPES}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            env={**os.environ, "XTDRONE_RUNS": runs})
+        try:
+            events = Path(runs) / "bench" / "events.jsonl"
+            _wait(lambda: _flying(events), launch)
+            client = ControlClient()
+            nodes = {name: process for process in psutil.Process(launch.pid).children(True)
+                     if (name := _node(process))}
+            first = _moment(client, nodes)
+            time.sleep(seconds)
+            wall, sim, cpu = (b - a for a, b in zip(first, _moment(client, nodes)))
+            shares = {name: share for name, share in zip(nodes, cpu / sim)}
+            return sim / wall, shares
+        finally:
+            if launch.poll() is None:
+                launch.terminate()
+            launch.wait(60)
+
+
+def _moment(client, nodes):
+    cpu = [sum(process.cpu_times()[:2]) for process in nodes.values()]
+    return time.monotonic(), client.request("status")["t_us"] * 1e-6, np.array(cpu)
+
+
+def _node(process):
+    return next((Path(word).name for word in process.cmdline() if "/nodes/" in word), None)
+
+
+def _flying(events):
+    return events.exists() and any(json.loads(line)["event"] == "formation"
+                                   for line in events.read_text().splitlines())
+
+
+def _wait(condition, launch, limit=90.0):
+    end = time.monotonic() + limit
+    while not condition():
+        if launch.poll() is not None or time.monotonic() > end:
+            raise SystemExit("the launch over ROS topics did not take off")
+        time.sleep(0.1)
+
+
+def main():
+    """Measures each size, prints a line for each, and updates runs/bench.json."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--n", type=int, nargs="*", default=[9, 100, 1000])
+    parser.add_argument("--ros", type=int, nargs="*", default=[100])
+    parser.add_argument("--seconds", type=float, default=20.0, help="measured over ROS topics (20)")
+    args = parser.parse_args()
+    factors, shares = [], []
+    for n in args.n:
+        factors.append(({"n": n, "transport": "none"}, in_process(n), "1"))
+        print(f"n {n:4d} in process: {factors[-1][1]:.2f} times real time", flush=True)
+    for n in filter(None, args.ros):
+        factor, cpu = over_topics(n, args.seconds)
+        factors.append(({"n": n, "transport": "ros"}, round(factor, 3), "1"))
+        shares += [({"n": n, "transport": "ros", "node": name}, round(value, 3), "cpu s/s")
+                   for name, value in cpu.items()]
+        print(f"n {n:4d} over ROS topics: {factor:.3f} times real time; CPU "
+              + ", ".join(f"{name} {value:.2f}" for name, value in cpu.items()), flush=True)
+    results.replace("simple_real_time_factor", factors)
+    results.replace("simple_cpu_share", shares)
+
+
+if __name__ == "__main__":
+    main()
