@@ -65,6 +65,7 @@ SNAPSHOT = np.dtype([(name, "f8", shape) if shape else (name, "f8") for name, sh
     ("ready", ()), ("mav_type", ()), ("landed", ()), ("in_air", ()),
     ("home_lat", ()), ("home_lon", ()), ("home_alt", ()), ("home_x", ()), ("home_y", ()),
     ("home_z", ()), ("home_yaw", ()), ("home_set", ()),
+    ("mission_seq", ()), ("mission_total", ()), ("mission_valid", ()),
 ]])
 
 # PX4's vehicle_status.nav_state of each Mode.
@@ -247,7 +248,8 @@ def append(t_us, due, on_change, sizes, templates, starts, runs, whole_columns, 
            wholes_bytes, origin, pilots, parameters, pos, vel, quat, ang_vel, gyro_bias, accel_bias,
            field_bias, flags, ratios, pos_std, vel_std, att_std, reset_count, reset_pos, gyro,
            accel, mag, baro_pressure, baro_temperature, gps_t_us, gps_lat, gps_lon, gps_alt,
-           gps_vel, gps_eph, gps_epv, gps_fix, gps_sats, voltage, current, level, commands):
+           gps_vel, gps_eph, gps_epv, gps_fix, gps_sats, voltage, current, level,
+           mission_seq, mission_total, commands):
     """Appends the topics that are due to the buffer of each vehicle.
 
     Args:
@@ -272,7 +274,8 @@ def append(t_us, due, on_change, sizes, templates, starts, runs, whole_columns, 
         s, v = snapshots[i], pilots[i]
         key = (np.int64(v.mode) | np.int64(v.armed) << 8 | np.int64(v.landed) << 9
                | np.int64(v.failsafe) << 10 | np.int64(v.ready) << 11
-               | np.int64(flags[i] & ~AT_REST) << 12)
+               | np.int64(flags[i] & ~AT_REST) << 12 | np.int64(mission_seq[i]) << 24
+               | np.int64(mission_total[i]) << 40)
         changed = key != state_key[i]
         state_key[i] = key
         s.t = t_us
@@ -281,6 +284,8 @@ def append(t_us, due, on_change, sizes, templates, starts, runs, whole_columns, 
                   vel_std[i], att_std[i], reset_pos[i])
         s.resets = reset_count[i] & 0xFF
         _health(s, flags[i], ratios[i])
+        s.mission_seq, s.mission_total = mission_seq[i], mission_total[i]
+        s.mission_valid = mission_total[i] > 0
         _frd(gyro_bias[i], s.gyro_bias, 1.0)
         _frd(accel_bias[i], s.accel_bias, 1.0)
         _frd(field_bias[i], s.mag_bias, 1e4)

@@ -146,7 +146,8 @@ class FleetLog:
             e.accel_bias, e.field_bias, e.flags, e.test_ratios, e.pos_std, e.vel_std, e.att_std,
             e.reset_count, e.reset_pos, s.gyro, s.accel, s.mag, s.baro_pressure,
             s.baro_temperature, s.gps_t_us, s.gps_lat, s.gps_lon, s.gps_alt, s.gps_vel, s.gps_eph,
-            s.gps_epv, s.gps_fix, s.gps_sats, b.voltage, b.current, b.level, a.commands)
+            s.gps_epv, s.gps_fix, s.gps_sats, b.voltage, b.current, b.level,
+            a.missions.seq, a.missions.total, a.commands)
 
     def _append_parameters(self):
         values = self._a.parameters.values
