@@ -7,13 +7,17 @@ import numpy as np
 import pytest
 
 from xtdrone_autopilot.battery import Battery
+from xtdrone_autopilot.mavlink_dialect import mavlink
+from xtdrone_autopilot.mavlink_streams import Streams
 from xtdrone_autopilot.parameters import ParameterStore
-from xtdrone_core import FleetModel, FleetState, Pack
+from xtdrone_core import FleetModel, FleetState, Pack, Scenario
+from xtdrone_core.scenario import parse_vehicles
 from xtdrone_dynamics import battery
 from xtdrone_sim.errors import SdfError
 from xtdrone_sim.power import BatteryStage
 from xtdrone_sim.rotors import RotorStage
 from xtdrone_sim.sdf import load_vehicle
+from xtdrone_sim.simulation import Simulation
 
 PACK = Pack(cells=4, capacity=2.0, internal_resistance=0.02, efficiency=0.8, rated_voltage=14.0,
             avionics_power=5.0, charge=1.0, rotor_power_constant=7e-8)
@@ -172,3 +176,29 @@ def test_without_readings_the_battery_drains_as_px4s_simulation():
         stack.step(np.array([True, False]), none, none, 0.1)
     np.testing.assert_allclose(stack.level, (0.75, 1.0))
     np.testing.assert_allclose(stack.voltage[1], 4.05 * 4)
+
+
+def test_telemetry_reports_the_packs():
+    """SYS_STATUS and BATTERY_STATUS of a vehicle with a pack, and of one without, as frames."""
+    simulation = Simulation(Scenario(parse_vehicles("typhoon_h480, iris"), speed=0.0,
+                                     changes="0: charge typhoon_h480_0 0.4"), links=False)
+    try:
+        simulation.run(until_us=400_000)
+        streams = Streams(simulation.autopilot)
+        out, length = np.zeros((2, 600), dtype=np.uint8), np.zeros(2, dtype=np.int64)
+        for name in ("SYS_STATUS", "BATTERY_STATUS"):
+            streams.append(streams.index[name], simulation.t_us, np.ones(2, dtype=bool),
+                           np.zeros(2, dtype=np.uint8), out, length)
+        volts = simulation.battery.voltage[0]
+    finally:
+        simulation.close()
+    parser = mavlink.MAVLink(None)
+    found = [{m.get_type(): m for m in parser.parse_buffer(out[i, :length[i]].tobytes())}
+             for i in range(2)]
+    status, pack = found[0]["SYS_STATUS"], found[0]["BATTERY_STATUS"]
+    assert status.voltage_battery == pytest.approx(1000.0 * volts, abs=2)
+    assert status.current_battery == round(100 * 10.0 / volts)  # its avionics take 10 W
+    assert list(pack.voltages[:5]) == [pytest.approx(250.0 * volts, abs=2)] * 4 + [65535]
+    assert pack.current_consumed >= 0 and pack.battery_remaining == status.battery_remaining
+    assert found[1]["SYS_STATUS"].voltage_battery == 16200
+    assert found[1]["BATTERY_STATUS"].current_consumed == -1
