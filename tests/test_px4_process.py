@@ -111,6 +111,15 @@ def test_nothing_survives_a_simulation_that_is_killed(build, folder):
     assert await_end(pid)
 
 
+def test_how_it_ended_is_told_with_its_last_words(build, folder):
+    (build / "bin/px4").write_text("#!/bin/sh\necho server already running\nexit 7\n")
+    process = px4_process.Px4Process(px4_process.find(str(build)), 0, "iris_0",
+                                     load_vehicle("iris"), folder)
+    assert await_end(process.pid)
+    assert "status 7: server already running" in process.end()
+    process.stop()
+
+
 def test_one_that_cannot_start_is_refused(build, folder):
     (build / "bin/px4").write_text("#!/no/such/shell\n")
     with pytest.raises(AutopilotError, match="cannot start PX4"):

@@ -120,7 +120,9 @@ class Px4Process:
             return ""
         if status < 0:
             return f"was ended by {signal.Signals(-status).name}"
-        return f"ended with status {status} (its console: {self.console})"
+        lines = [line.strip() for line in self.console.read_text(errors="replace").splitlines()]
+        last = next((line for line in reversed(lines) if line), "it said nothing")
+        return f"ended with status {status}: {last} (its console: {self.console})"
 
     def stop(self, wait: bool = True) -> None:
         """Ends the process and whatever it started; may be called twice.
