@@ -11,6 +11,7 @@ import socket
 from dataclasses import dataclass, field
 
 import numpy as np
+from fastcrc.crc16 import mcrf4xx
 
 from xtdrone_core import ports
 
@@ -22,6 +23,7 @@ from .mavlink_streams import (BRIDGE_RATES, BUFFER, GROUND_STATION_RATES, OFFBOA
 TICK_US = 20_000  # streams go out at this period, so that datagrams are few [us]
 PEER_LOST_US = 30_000_000  # a learned peer that is silent for this long is forgotten [us]
 MAX_PEERS = 4  # learned, on one link of one vehicle
+MAX_DATAGRAM = 4096  # what is longer is cut [bytes]
 MAX_DATAGRAMS = 64  # taken from one socket in one step
 
 
@@ -56,7 +58,6 @@ class Link:
     active: bool  # streams
     remote_t: int = -1  # when the usual remote last spoke [us]
     peers: dict = field(default_factory=dict)  # address -> when it last spoke [us]
-    parser: object = None
     sender: tuple = None  # address of the message that is being handled
 
     def addresses(self):
@@ -76,6 +77,7 @@ class Links:
         _allow_files(len(KINDS) * n + 256)
         self._streams = streams
         self._poll = select.epoll()
+        self._decoder = mavlink.MAVLink(None)
         self._links = {}  # file number -> Link
         self.by_kind = [[None] * n for _ in KINDS]
         m = len(streams.names)
@@ -125,7 +127,7 @@ class Links:
             link = self._links[number]
             for _ in range(MAX_DATAGRAMS):
                 try:
-                    data, address = link.socket.recvfrom(65536)
+                    data, address = link.socket.recvfrom(MAX_DATAGRAM)
                 except BlockingIOError:
                     break
                 except OSError:  # an earlier datagram was refused by its receiver
@@ -133,11 +135,10 @@ class Links:
                 self._parse(link, data, address, t_us, handle)
 
     def _parse(self, link, data, address, t_us, handle):
-        if link.parser is None:
-            link.parser = mavlink.MAVLink(None, link.vehicle + 1, 1)
-            link.parser.robust_parsing = True
-        for message in link.parser.parse_buffer(data) or ():
-            if message.get_type() == "BAD_DATA":
+        for frame in valid_frames(data):
+            try:
+                message = self._decoder.decode(bytearray(frame))
+            except (mavlink.MAVError, ValueError):  # a signature or flag that we do not know
                 continue
             self._heard(link, address, t_us)
             link.sender = address
@@ -256,6 +257,34 @@ class Links:
                 link.socket.sendto(data, address)
             except OSError:  # nobody listens there, or its buffer is full: telemetry may be lost
                 pass
+
+
+def valid_frames(data: bytes):
+    """The whole frames of known messages in a datagram, MAVLink 1 or 2, whose checksum holds.
+
+    A datagram stands for itself: what is cut off in one does not swallow the
+    next. Behind a broken frame the search goes on at its second byte.
+    """
+    at, end = 0, len(data)
+    while at + 8 <= end:
+        if data[at] == 0xFD and at + 12 <= end:
+            number = data[at + 7] | data[at + 8] << 8 | data[at + 9] << 16
+            body = at + 10 + data[at + 1]
+            after = body + 2 + (13 if data[at + 2] & 1 else 0)
+        elif data[at] == 0xFE:
+            number = data[at + 5]
+            body = at + 6 + data[at + 1]
+            after = body + 2
+        else:
+            at += 1
+            continue
+        kind = mavlink.mavlink_map.get(number)
+        if kind is None or after > end or mcrf4xx(
+                data[at + 1:body] + bytes((kind.crc_extra,))) != data[body] | data[body + 1] << 8:
+            at += 1
+            continue
+        yield data[at:after]
+        at = after
 
 
 def _allow_files(wanted: int) -> None:
