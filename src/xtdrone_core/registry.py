@@ -10,7 +10,8 @@ AUTOPILOTS = {"embedded": "xtdrone_autopilot.autopilot:EmbeddedAutopilot",
               "px4": "xtdrone_autopilot.px4:Px4Autopilot"}
 AGENTS = {"square": "xtdrone_control.agents:SquareAgent",
           "mission": "xtdrone_control.mission_agent:MissionAgent",
-          "formation": "xtdrone_formation.agents:FormationAgent"}
+          "formation": "xtdrone_formation.agents:FormationAgent",
+          "formation_mission": "xtdrone_formation.agents:MissionFormation"}
 
 
 def check(what: str, name: str, table: dict) -> None:

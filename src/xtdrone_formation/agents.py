@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from xtdrone_core import run_folder
+from xtdrone_core import Mode, run_folder
 from xtdrone_core.flight_agent import FlightAgent
 
 from . import formations, schemes
@@ -14,6 +14,7 @@ DEFAULT_FORMATIONS = ("cube", "pyramid", "triangle")  # XTDrone, section V
 TOLERANCE = 0.35  # a follower nearer than this is in its slot [m]
 SETTLED_S = 3.0  # for so long without interruption [s]
 GROUND_CLEARANCE = 2.5  # of the lowest slot above the ground [m]
+_ASK_US = 1_000_000  # after which a mode that was not taken is asked for again [us]
 _BACK_S = 1.0  # how long the fleet is over its start grid before it comes down [s]
 
 
@@ -196,6 +197,66 @@ class FormationAgent(FormationFlight):
         run_folder.update_summary(folder, scheme=self._scheme, messages_sent=network.sent,
                                   messages_lost=network.lost)
         return analysis.report(folder)
+
+
+class MissionFormation(FormationAgent):
+    """The leader flies the mission that a ground station gave it; its followers keep formation.
+
+    Takes off and flies to the formation in OFFBOARD, then asks for the leader's AUTO.MISSION,
+    again and again until a mission is there. At its end the fleet lands where the leader is.
+    Events beside those of FormationAgent: `mission`, `mission_end`.
+    """
+
+    def __init__(self, n: int, name: str = "V", scheme: str = "centralised", delay: float = 0.0,
+                 loss: float = 0.0, speed_limit: float = 12.0, **options):
+        """A flight with one formation.
+
+        Args:
+            n: Number of vehicles, the leader included.
+            name: Of the formation.
+            scheme: A name as schemes.scheme() takes it.
+            delay: Of the communication [s].
+            loss: Part of the packets that is lost.
+            speed_limit: Of the followers; above the mission's speed, to catch up [m/s].
+            **options: As FormationAgent takes them: speed, hold_s, time_out_s, spacing, on_event.
+
+        Raises:
+            FormationError: A formation, scheme or number that makes no sense.
+        """
+        flown = schemes.scheme(scheme, Radio(delay, loss),
+                               schemes.FollowerParameters(speed_limit=speed_limit))
+        super().__init__(n, (name,), flown, **options)
+        self._scheme = scheme
+        self._stage = "before"  # asking, flying, back, over
+        self._mode_us = -_ASK_US
+
+    def fly(self, t_us, estimates, out):
+        """The mission between formation and return."""
+        flying = estimates.mode[0] == Mode.MISSION
+        if self._stage == "asking" and flying:
+            self._stage = "flying"
+            self.event(t_us, "mission")
+        elif self._stage == "flying" and not flying:
+            self._stage = "back"
+            self.formation.leader.go_to(estimates.pos[0])
+            self.event(t_us, "mission_end")
+        elif self._stage == "back" and estimates.mode[0] == Mode.OFFBOARD:
+            self._stage = "over"
+        over = super().fly(t_us, estimates, out)
+        if self._stage == "flying":
+            for values in (out.pos, out.vel, out.acc):
+                values[0] = np.nan
+        elif self._stage in ("asking", "back") and t_us - self._mode_us >= _ASK_US:
+            out.mode[0] = Mode.MISSION if self._stage == "asking" else Mode.OFFBOARD
+            self._mode_us = t_us
+        return over
+
+    def _finished(self, t_us, pos):
+        if self._index > 0:
+            return super()._finished(t_us, pos)
+        if self._stage == "before" and super()._finished(t_us, pos):
+            self._stage = "asking"
+        return self._stage == "over"
 
 
 class Director(FormationFlight):
