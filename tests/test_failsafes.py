@@ -264,8 +264,8 @@ def follow(f, east, north, vel=(0.0, 0.0, 0.0)):
 
 def test_follow_target_stays_behind_what_moves(flight):
     f = flight()
-    f.take_off()
     assert "there is no target" in f.set_mode(Mode.FOLLOW_TARGET).reason
+    f.take_off()
     start = f.simulation.t_us
 
     def east():
@@ -276,8 +276,14 @@ def test_follow_target_stays_behind_what_moves(flight):
     f.run(25, lambda: follow(f, east(), 0, (3.0, 0.0)), 2)
     np.testing.assert_allclose(f.pos, (east() - 8, 0, 8), atol=0.8)
     assert f.vel[0] == pytest.approx(3.0, abs=0.3)
-    f.run(4)
-    assert f.mode == Mode.LOITER and says(f, "Target not heard for 3 s")
+    f.run(6)
+    assert f.mode == Mode.FOLLOW_TARGET and says(f, "Target not heard for 3 s")
+    place = f.pos
+    f.run(3)
+    assert np.linalg.norm(f.pos - place) < 1.0
+    follow(f, *place[:2] + (20, 0))
+    f.run(3)
+    assert f.pos[0] - place[0] > 2.0
 
 
 def test_orbit_by_command(flight):

@@ -155,18 +155,18 @@ def test_follow_me(pilot, system):
 
     on_ground(pilot)
     follow = FollowMe(system)
-    follow.set_config(Config(follow_height_m=6.0, follow_distance_m=5.0))
+    follow.set_config(Config(follow_height_m=8.0, follow_distance_m=5.0))
     pilot.take_off(6.0)
     wait_for(lambda: pilot.place[2] < -5.0)
     place = TargetLocation(LAT + 15 * NORTH, LON, pilot.telemetry.position().absolute_altitude_m,
                            0.0, 0.0, 0.0)
-    follow.set_target_location(place)
     follow.start()
+    wait_for(follow.is_active)
 
     def near():
         follow.set_target_location(place)
         north, east, down = pilot.place
-        return abs(math.hypot(north - 15, east) - 5.0) < 0.7 and abs(down + 6.0) < 0.7
+        return abs(math.hypot(north - 15, east) - 5.0) < 0.7 and abs(down + 8.0) < 0.7
 
     wait_for(near)
     follow.stop()

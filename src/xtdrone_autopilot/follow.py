@@ -11,6 +11,7 @@ from .mavlink_dialect import mavlink
 
 LOST_US = 3_000_000  # a target silent for so long is lost [us]
 _SLOW = 0.5  # below this speed the course of the target stays what it was [m/s]
+_STOP_S = 1.0  # a vehicle that waits stops where it would be after this time [s]
 _NEVER = -(1 << 62)
 
 
@@ -19,6 +20,7 @@ class _Target:
     pos: np.ndarray = field(default_factory=lambda: np.zeros(3))  # [m]
     vel: np.ndarray = field(default_factory=lambda: np.zeros(3))  # [m/s]
     t: int = _NEVER  # when it was last heard [us]
+    waits: bool = False  # the vehicle waits for it
     course: float = math.nan  # counter-clockwise from east [rad]
 
 
@@ -31,10 +33,13 @@ class FollowTarget:
         self._targets = [_Target() for _ in range(n)]
 
     def why_not(self, i: int) -> str:
-        """Why vehicle i cannot follow, or an empty text."""
-        if self._a.t_us - self._targets[i].t > LOST_US:
+        """Why vehicle i cannot follow, or an empty text; in flight it may wait for its target."""
+        if self._a.pilots["landed"][i] and self._lost(i):
             return "there is no target: send FOLLOW_TARGET once a second or more"
         return ""
+
+    def _lost(self, i):
+        return self._a.t_us - self._targets[i].t > LOST_US
 
     def heard(self, i: int, pos, vel) -> None:
         """The target of vehicle i is at pos (3,) [m] with vel (3,) [m/s], None = not known."""
@@ -55,16 +60,25 @@ class FollowTarget:
     def begin(self, i: int) -> None:
         """Vehicle i has changed to AUTO.FOLLOW_TARGET."""
         self._a.begin_way(i)
-        self._aim(i)
+        if self._lost(i):
+            self._wait(i, "Waiting for the target: send FOLLOW_TARGET")
+        else:
+            self._aim(i)
 
     def step(self) -> None:
-        """Stops those whose target is lost; call it now and then."""
+        """Stops those whose target is lost until it is heard again; call it now and then."""
         for i in np.flatnonzero(self._a.pilots["mode"] == Mode.FOLLOW_TARGET):
-            v = self._a.pilots[i]
-            if v["armed"] and self._a.t_us - self._targets[i].t > LOST_US:
-                self._a.commander.enter(i, Mode.LOITER)
-                self._a.say(i, mavlink.MAV_SEVERITY_WARNING,
-                            f"Target not heard for {LOST_US * 1e-6:g} s: mode AUTO.LOITER")
+            if self._follows(i) and self._lost(i) and not self._targets[i].waits:
+                self._wait(i, f"Target not heard for {LOST_US * 1e-6:g} s: waiting for it")
+
+    def _wait(self, i, text):
+        v = self._a.pilots[i]
+        v["target"] = self._a.estimator.pos[i] + _STOP_S * v["smooth_vel"]
+        v["centre"] = v["target"] + 1e3 * np.array([math.cos(v["target_yaw"]),
+                                                    math.sin(v["target_yaw"]), 0.0])
+        v["target_vel"] = 0.0
+        self._targets[i].waits = True
+        self._a.say(i, mavlink.MAV_SEVERITY_WARNING, text)
 
     def _follows(self, i):
         v = self._a.pilots[i]
@@ -72,6 +86,7 @@ class FollowTarget:
 
     def _aim(self, i):
         v, target, get = self._a.pilots[i], self._targets[i], self._a.parameters.get
+        target.waits = False
         course = target.course
         if not math.isfinite(course):  # it has not moved yet: as if it went away from us
             away = target.pos - self._a.estimator.pos[i]
