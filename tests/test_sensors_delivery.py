@@ -142,7 +142,7 @@ from sensor_msgs.msg import CameraInfo, Image
 rospy.init_node("listener", anonymous=True, disable_rostime=True)
 for topic, kind in (("left/image_raw", Image), ("right/image_raw", Image),
                     ("right/camera_info", CameraInfo)):
-    stamps = [rospy.wait_for_message("/iris_stereo_0/stereo_camera/" + topic, kind, timeout=60)
+    stamps = [rospy.wait_for_message("/iris_stereo_0/stereo_camera/" + topic, kind, timeout=150)
               for _ in range(2)]
     message = stamps[-1]
     stamp = message.header.stamp
@@ -158,7 +158,7 @@ def test_node_publishes_a_stereo_pair(ros):  # noqa: F811
     ros.start(sys.executable, "-m", "xtdrone_core.command", "sim", "--vehicle", "iris_stereo",
               "--no-log", "--control_port", port)
     node = ros.start(ROOT / "src" / "xtdrone_sim" / "nodes" / "cameras", "--control_port", port)
-    heard = ros.run(sys.executable, "-c", LISTENER, timeout=200)
+    heard = ros.run(sys.executable, "-c", LISTENER, timeout=300)
     assert heard.returncode == 0, heard.stderr + ros.stop(node)
     assert heard.stdout.splitlines() == ["left/image_raw 752 480 0 mono8 360960",
                                          "right/image_raw 752 480 0 mono8 360960",

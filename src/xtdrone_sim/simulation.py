@@ -100,7 +100,9 @@ class Simulation:
         self.control = None
         self.autopilot = None
         self._console = self._truth = self.rendered = self._delivery = None
+        self._filmed = False  # somebody asked where the images are
         self.on_reading = None  # called with each Reading of a camera or lidar when it arrives
+        self.on_step = None  # called with t_us, FleetState and SensorBatch after each step
         engine = registry.load("engine", scenario.engine, registry.ENGINES)
         autopilot = registry.load("autopilot", scenario.autopilot, registry.AUTOPILOTS)
         origin = self.world.latitude, self.world.longitude, self.world.altitude
@@ -121,9 +123,9 @@ class Simulation:
             self.autopilot = autopilot.for_scenario(scenario, self.fleet, origin, field, folder,
                                                     links, self._log)
             self.control = None if control_port is None else ControlServer(control_port)
-            if len(self.rendered):
+            if len(self.rendered) and control_port is not None:
                 self._log(None, 6, f"cameras and lidars are drawn by {self.rendered.renderer}")
-                self._delivery = None if control_port is None else Delivery(self.rendered)
+                self._delivery = Delivery(self.rendered)
         except BaseException:
             self._close_parts()
             raise
@@ -163,6 +165,8 @@ class Simulation:
         self._state = self.engine.step(self._wrench, STEP_US)
         self.t_us += STEP_US
         self._sensors = self._sense()
+        if self.on_step is not None:
+            self.on_step(self.t_us, self._state, self._sensors)
         if self.rendered.due(self.t_us):
             self._look()
         if self.t_us % TICK_US == 0:
@@ -247,9 +251,14 @@ class Simulation:
         return batch
 
     def _look(self):
-        """Cameras and lidars: looks are taken, and those that arrive are handed on."""
+        """Cameras and lidars: looks are taken, and those that arrive are handed on.
+
+        Not before anybody wants them: a flight that nobody films costs nothing more.
+        """
+        if not self._filmed and self.on_reading is None:
+            return
         for reading in self.rendered.step(self._state, self.t_us):
-            if self._delivery is not None:
+            if self._filmed:
                 self._delivery.write(reading)
             if self.on_reading is not None:
                 self.on_reading(reading)
@@ -325,7 +334,8 @@ class Simulation:
         return {"t_us": self.t_us, "health": health() if health else []}
 
     def _on_sensors(self, request):
-        return {"sensors": [] if self._delivery is None else self._delivery.describe()}
+        self._filmed = self._delivery is not None
+        return {"sensors": self._delivery.describe() if self._filmed else []}
 
     def _on_pause(self, request):
         self._paused = True
