@@ -1,5 +1,6 @@
 """Fixtures: a simulation in a process of its own, and a folder for its runs."""
 
+import ctypes
 import os
 import signal
 import subprocess
@@ -10,6 +11,13 @@ import pytest
 from xtdrone_core.control_link import ControlClient
 from xtdrone_core.errors import ControlError
 
+_PR_SET_PDEATHSIG = 1  # of prctl(2)
+
+
+def end_with_parent() -> None:
+    """For preexec_fn: the child gets SIGTERM when the test run dies, so that nothing is left."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
 
 class SimulationProcess:
     """`xtdrone sim` in a process group of its own."""
@@ -19,7 +27,8 @@ class SimulationProcess:
         self.process = subprocess.Popen(
             [sys.executable, "-m", "xtdrone_core.command", "sim", *map(str, options)],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=folder,
-            start_new_session=True, env={**os.environ, "XTDRONE_RUNS": str(folder)})
+            start_new_session=True, preexec_fn=end_with_parent,
+            env={**os.environ, "XTDRONE_RUNS": str(folder)})
         said = ""
         for line in self.process.stdout:
             said += line
