@@ -24,6 +24,8 @@ from .ulog_download import LogDownload
 
 UNSUPPORTED = mavlink.MAV_RESULT_UNSUPPORTED
 FORCE = 21196  # param2 of arm and disarm commands: no checks
+_FARTHEST = 1e6  # no set-point is larger than this [m, m/s, m/s^2]
+_FASTEST_TURN = 100.0  # no yaw or body rate is larger than this [rad, rad/s]
 _HOVER = 0.5  # middle of the throttle stick of MANUAL_CONTROL
 
 
@@ -116,6 +118,9 @@ class Messages:
             name = command_name(message.command)
             why = (": this vehicle has no such device" if message.command in PAYLOAD else "")
             answer = Answer(UNSUPPORTED, f"command {name} is not supported{why}")
+        elif any(map(math.isinf, p)):
+            answer = Answer(DENIED, f"command {command_name(message.command)} has an infinite "
+                                    "parameter")
         else:
             answer = handler(link, p)
         if answer.reason and answer.result in (UNSUPPORTED, DENIED):
@@ -235,7 +240,9 @@ class Messages:
         acc = self._masked((m.afx, m.afy, m.afz), mask, 6)
         yaw = math.nan if mask & 1024 else m.yaw
         yaw_rate = math.nan if mask & 2048 else m.yaw_rate
-        if any(x is None for x in (pos, vel, acc)) or math.isinf(yaw) or math.isinf(yaw_rate):
+        if any(x is None for x in (pos, vel, acc)) or not _sane_turn(yaw, yaw_rate):
+            return
+        if not np.isfinite((pos, vel, acc)).any():
             return
         i = link.vehicle
         here, heading = self._a.estimator.pos[i], self._a.estimator.yaw(i)
@@ -259,7 +266,7 @@ class Messages:
         mask = m.type_mask
         vel = self._masked((m.vx, m.vy, m.vz), mask, 3)
         acc = self._masked((m.afx, m.afy, m.afz), mask, 6)
-        if vel is None or acc is None or not math.isfinite(m.alt):
+        if vel is None or acc is None or not abs(m.alt) < _FARTHEST:
             return
         pos = np.full(3, math.nan)
         if not mask & 3:
@@ -274,22 +281,24 @@ class Messages:
             pos[2] = base + m.alt
         yaw = math.nan if mask & 1024 else yaw_enu_ned(m.yaw)
         yaw_rate = math.nan if mask & 2048 else -m.yaw_rate
+        if not _sane_turn(yaw, yaw_rate) or not np.isfinite((pos, vel, acc)).any():
+            return
         self._a.set_trajectory(link.vehicle, pos, enu_ned(vel), enu_ned(acc), yaw, yaw_rate)
 
     @staticmethod
     def _masked(values, mask, first_bit):
-        """The three values with NaN where the mask says ignore; None where one is infinite."""
+        """The three values with NaN where the mask says ignore; None where one is beyond reason."""
         out = np.array([math.nan if mask >> (first_bit + k) & 1 else x
                         for k, x in enumerate(values)])
-        return None if np.isinf(out).any() else out
+        return None if (np.abs(out) > _FARTHEST).any() else out
 
     def _attitude_target(self, link, m):
         v = self._a.pilots[link.vehicle]
         rates = flu_frd((m.body_roll_rate, m.body_pitch_rate, m.body_yaw_rate))
-        if not math.isfinite(m.thrust) or m.type_mask & 64:
+        if not abs(m.thrust) <= 1.0 or m.type_mask & 64:
             return
         if m.type_mask & 128:
-            if not np.isfinite(rates).all():
+            if not (np.abs(rates) <= _FASTEST_TURN).all():
                 return
             v["offboard_rates"] = np.where([m.type_mask & 1, m.type_mask & 2, m.type_mask & 4],
                                            0.0, rates)
@@ -297,7 +306,7 @@ class Messages:
         else:
             quat = np.array([m.q[1], m.q[2], m.q[3], m.q[0]])
             norm = np.linalg.norm(quat)
-            if not np.isfinite(norm) or norm < 0.1:
+            if not abs(norm - 1.0) < 0.1:
                 return
             v["offboard_quat"] = quat_enu_ned(quat / norm)
             v["offboard_kind"] = ATTITUDE
@@ -461,6 +470,11 @@ class Messages:
         if message.target_system == 0:
             self._links.reply(link, mavlink.MAVLink_ping_message(
                 self._a.t_us, message.seq, message.get_srcSystem(), message.get_srcComponent()))
+
+
+def _sane_turn(*turns):
+    """Whether yaw and yaw rate are within reason, or NaN."""
+    return not any(abs(turn) > _FASTEST_TURN for turn in turns)
 
 
 def _turn(vec, yaw):
