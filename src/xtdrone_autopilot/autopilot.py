@@ -29,6 +29,7 @@ from .rotor_monitor import RotorMonitor
 from .ulog_writer import FleetLog
 
 TEXT_CHUNK = 50  # characters of one STATUSTEXT
+WARNINGS_PER_SECOND = 20  # of one vehicle; who provokes more does not flood links and logs
 PARAMETERS_PER_TICK = 10  # of a list that a ground station asked for
 VISION_MAX_AGE_US = 240_000  # of a pose; the estimator looks back no further [us]
 READY_PERIOD_US = 100_000  # of looking at the arming checks [us]
@@ -88,6 +89,7 @@ class EmbeddedAutopilot:
         self.commands = np.zeros(fleet.rotor_mask.shape)
         self._on_text = on_text
         self._text_id = 0
+        self._warnings = np.zeros((n, 2), dtype=np.int64)  # the second, and how many came in it
         self._said_once = set()
         self.log = None  # FleetLog, or None
         self._parameter_queue = []  # (link, name) still to be sent
@@ -237,7 +239,16 @@ class EmbeddedAutopilot:
         return np.minimum((-b + np.sqrt(b * b - 4 * a * c)) / (2 * a), 1.0)
 
     def say(self, i: int, severity: int, text: str) -> None:
-        """Sends a STATUSTEXT from vehicle i, in chunks where it is long."""
+        """Sends a STATUSTEXT from vehicle i, in chunks where it is long.
+
+        Warnings beyond WARNINGS_PER_SECOND are left out.
+        """
+        if severity == mavlink.MAV_SEVERITY_WARNING:
+            second = self.t_us // 1_000_000
+            count = self._warnings[i, 1] + 1 if self._warnings[i, 0] == second else 1
+            self._warnings[i] = second, count
+            if count > WARNINGS_PER_SECOND:
+                return
         if self._on_text is not None:
             self._on_text(i, severity, text)
         if self.log is not None:
