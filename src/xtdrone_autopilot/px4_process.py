@@ -106,7 +106,8 @@ class Px4Process:
                     env={**os.environ, "PX4_SIM_MODEL": airframe},
                     preexec_fn=lambda: _confine(parent))
             except (OSError, subprocess.SubprocessError) as error:
-                raise AutopilotError(f"cannot start PX4 '{installation.binary}': {error}") from error
+                raise AutopilotError(f"cannot start PX4 '{installation.binary}': "
+                                     f"{error}") from error
 
     @property
     def pid(self) -> int:

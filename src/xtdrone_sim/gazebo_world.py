@@ -1,4 +1,4 @@
-"""The SDF that Gazebo 11 gets: our world, our vehicles as one body each, and the lockstep plugin."""
+"""The SDF that Gazebo 11 gets: our world, our vehicles as one body each, the lockstep plugin."""
 
 import copy
 import math
