@@ -312,3 +312,28 @@ def test_looking_does_not_change_the_flight():
     for name in ("pos", "quat", "vel", "ang_vel", "rotor_vel"):
         assert np.array_equal(getattr(seeing, name), getattr(blind, name))
     assert [reading.t_us for reading in seen] == list(range(80_000, 1_460_000, 80_000))
+
+
+LASER_VEHICLE = """<sdf version="1.7"><model name="iris_laser">
+<include><uri>model://iris</uri></include>
+<link name="laser"><pose>0 0 0.05 0 1.5707963 0</pose>
+  <inertial><mass>0.02</mass><inertia><ixx>1e-5</ixx><iyy>1e-5</iyy><izz>1e-5</izz></inertia></inertial>
+  <sensor name="laser" type="ray"><update_rate>20</update_rate>
+    <ray><range><min>0.02</min><max>35</max></range></ray>
+    <plugin name="laser" filename="libgazebo_lidar_plugin.so">
+      <min_distance>0.02</min_distance><max_distance>35.0</max_distance></plugin></sensor></link>
+<joint name="laser_joint" type="fixed"><parent>iris::base_link</parent><child>laser</child></joint>
+</model></sdf>"""
+
+
+def test_range_finder_of_px4s_plugin_measures_the_height_in_flight(tmp_path):
+    path = tmp_path / "iris_laser.sdf"
+    path.write_text(LASER_VEHICLE)
+    simulation = Simulation(Scenario(fleet(str(path), 1), speed=0.0), links=False)
+    try:
+        simulation.run(1_000_000)
+        batch = simulation.sensor_suite.step(simulation.state, simulation.t_us + 12_000)
+        assert batch.range_distance[0] == pytest.approx(0.05, abs=0.2)
+        assert math.isfinite(batch.range_distance[0])
+    finally:
+        simulation.close()
