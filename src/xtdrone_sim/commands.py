@@ -155,6 +155,8 @@ def _fly(args):
         agent = agent_class(scenario.n, on_event=lambda t_us, name, **values: (
             simulation.event(t_us, name, **values), bar.note(name, values)),
             **_arguments(args.set))
+        if hasattr(agent, "attach"):  # it records what the simulation knows
+            agent.attach(simulation)
     except TypeError as error:
         simulation.close()
         raise ScenarioError(f"agent '{args.agent}' does not take that: {error}") from error
