@@ -62,6 +62,8 @@ def run(n: int = 9, names=DEFAULT_FORMATIONS, scheme_name: str = "centralised",
     until = 240.0 + 240.0 * len(names)
     done = fly(simulator, agent, until, record)
     wall = clock() - began if clock else 0.0
+    if simulator.t_us % every:
+        writer.write(simulator.state())  # how it ended
     writer.close()
     summary = {"n": n, "engine": "simple", "autopilot": "simple", "transport": "none",
                "seed": seed, "scheme": scheme_name, "noise_m": noise,
