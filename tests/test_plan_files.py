@@ -105,3 +105,33 @@ def test_parameter_files(tmp_path):
     path.write_text("1\t1\tMPC_Z_P\n")
     with pytest.raises(AutopilotError, match="line 1"):
         parameter_file.read(path)
+
+
+def test_vehicles_save_and_load_their_own_parameters(tmp_path):
+    from test_autopilot_modes import Flight
+
+    from xtdrone_autopilot.mavlink_dialect import mavlink
+
+    path = tmp_path / "first.params"
+    parameter_file.write(path, 1, {"MPC_XY_CRUISE": 6.0})
+    f = Flight(params=str(path), mission=str(PLANS / "square.plan"))
+    try:
+        store = f.autopilot.parameters
+
+        def storage(action):
+            f.send(mavlink.MAVLink_command_long_message(
+                1, 1, mavlink.MAV_CMD_PREFLIGHT_STORAGE, 0, action, *[0] * 6))
+            return f.links.replies[-1].result
+
+        assert store.get(0, "MPC_XY_CRUISE") == 6.0
+        assert len(f.autopilot.missions.items(0, MISSION)) == 5
+        assert storage(1) == mavlink.MAV_RESULT_DENIED and "no folder" in f.said[-1]
+        f.autopilot.parameter_files = [tmp_path / "params" / "iris_0.params"]
+        assert storage(1) == mavlink.MAV_RESULT_ACCEPTED
+        assert storage(2) == mavlink.MAV_RESULT_ACCEPTED
+        assert store.get(0, "MPC_XY_CRUISE") == 5.0
+        assert storage(0) == mavlink.MAV_RESULT_ACCEPTED
+        assert store.get(0, "MPC_XY_CRUISE") == 6.0
+        assert storage(7) == mavlink.MAV_RESULT_DENIED
+    finally:
+        f.simulation.close()

@@ -49,6 +49,11 @@ def dtype() -> np.dtype:
                      for p in table().values()], align=True)
 
 
+# What the vehicle's own file says; its defaults are not the table's.
+_OF_THE_VEHICLE = frozenset({"MAV_SYS_ID", "MAV_TYPE", "BAT1_N_CELLS", "BAT1_CAPACITY",
+                             "BAT1_R_INTERNAL"})
+
+
 class ParameterStore:
     """Parameters of a fleet: `values` is a record array (N,) with a field for each name."""
 
@@ -84,7 +89,7 @@ class ParameterStore:
         return self.get(i, name)
 
     def reset(self, i: int) -> None:
-        """Back to the defaults; what the vehicle is (its id, its type) stays."""
+        """Back to the defaults; what the vehicle is (its id, type, battery) stays."""
         for p in table().values():
-            if p.name not in ("MAV_SYS_ID", "MAV_TYPE"):
+            if p.name not in _OF_THE_VEHICLE:
                 self.values[p.name][i] = p.default
