@@ -163,7 +163,8 @@ def hover():
                                 capture_output=True, text=True).stdout
         theirs.append(json.loads(answer.splitlines()[-1]))
     version, other = theirs[0]["version"], max(row["real_time_factor"] for row in theirs)
-    print(f"rise and hover: {max(ours):.1f} x real time; RotorPy {version}: {other:.2f}", flush=True)
+    print(f"rise and hover: {max(ours):.1f} x real time; RotorPy {version}: {other:.2f}",
+          flush=True)
     params = {"n": 1, "step_s": 0.004}
     results.replace("hover_real_time_factor", [
         ({**params, "simulator": "xtdrone"}, round(max(ours), 3), "s/s"),

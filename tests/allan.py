@@ -173,7 +173,8 @@ def bias(quantity: Quantity, dt: float, lengths: float, streams: int):
 
     whole = fit(table)
     left_out = np.array([fit(np.delete(table, k, axis=0)) for k in range(streams)])
-    spread = np.sqrt((streams - 1) / streams * ((left_out - left_out.mean(axis=0)) ** 2).sum(axis=0))
+    around = left_out - left_out.mean(axis=0)
+    spread = np.sqrt((streams - 1) / streams * (around ** 2).sum(axis=0))
     # The jackknife also takes away the bias that a fit to few streams has.
     value = streams * whole - (streams - 1) * left_out.mean(axis=0)
     return (Estimate("random_walk", value[1], spread[1], noise.random_walk),

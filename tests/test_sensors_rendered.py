@@ -317,7 +317,8 @@ def test_looking_does_not_change_the_flight():
 LASER_VEHICLE = """<sdf version="1.7"><model name="iris_laser">
 <include><uri>model://iris</uri></include>
 <link name="laser"><pose>0 0 0.05 0 1.5707963 0</pose>
-  <inertial><mass>0.02</mass><inertia><ixx>1e-5</ixx><iyy>1e-5</iyy><izz>1e-5</izz></inertia></inertial>
+  <inertial><mass>0.02</mass><inertia><ixx>1e-5</ixx><iyy>1e-5</iyy><izz>1e-5</izz></inertia>
+  </inertial>
   <sensor name="laser" type="ray"><update_rate>20</update_rate>
     <ray><range><min>0.02</min><max>35</max></range></ray>
     <plugin name="laser" filename="libgazebo_lidar_plugin.so">

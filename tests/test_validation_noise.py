@@ -1,4 +1,7 @@
-"""Table I of every preset against the Allan deviation of its streams; long form: make validation."""
+"""Table I of every preset against the Allan deviation of its streams.
+
+The long form is scripts/validation/sensors.py.
+"""
 
 import dataclasses
 

@@ -69,11 +69,11 @@ class Page:
 def noise(page: Page) -> None:
     """Table I of every preset from streams at the sensor's own rate."""
     page.add("## Noise", "",
-             "Streams of the kernel that the simulation runs, at each sensor's own rate, true value "
-             "0, no rounding to bits; overlapping Allan deviation by allantools. Noise density: "
+             "Streams of the kernel that the simulation runs, at each sensor's own rate, true "
+             "value 0, no rounding to bits; overlapping Allan deviation by allantools. Noise density: "
              f"deviation at one period, mean of {DENSITY_STREAMS} streams of {DENSITY_SAMPLES} "
-             "readings, with the standard error of that mean. Random walk and correlation time: fit "
-             "of white noise plus Gauss-Markov bias to the mean Allan variance of "
+             "readings, with the standard error of that mean. Random walk and correlation time: "
+             "fit of white noise plus Gauss-Markov bias to the mean Allan variance of "
              f"{BIAS_STREAMS} streams of {BIAS_LENGTHS} correlation times each, at 14 averaging "
              "times; standard errors by the jackknife over the streams. A row holds where the "
              f"estimate lies within {ERRORS:g} standard errors of the parameter, and a noise "
@@ -165,7 +165,8 @@ def cameras(page: Page) -> None:
 def row(page, camera, check, given, found, deviation, bound) -> None:
     """One row of a camera's table."""
     word = page.holds(f"{camera}: {check} {found:.5g}, off by {deviation:.3g}", deviation <= bound)
-    page.row(camera, check, f"{given:.6g}", f"{found:.6g}", f"{deviation:.2g}", f"{bound:.2g}", word)
+    page.row(camera, check, f"{given:.6g}", f"{found:.6g}", f"{deviation:.2g}", f"{bound:.2g}",
+             word)
 
 
 def intrinsics(page, label, shot, views) -> None:

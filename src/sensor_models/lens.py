@@ -20,7 +20,7 @@ import numpy as np
 from xtdrone_core import SensorBlock
 from xtdrone_dynamics.compiled import njit
 
-from .cameras import FORMATS, CameraParameters, lidar_of
+from .cameras import FORMATS, CameraParameters, cameras_of, lidar_of
 from .errors import SensorError
 from .streams import new_stream
 
@@ -132,15 +132,14 @@ def noisy_ranges(true, lidar, stream) -> np.ndarray:
 
 def compile_kernels() -> None:
     """Runs every kernel once on next to nothing, so that the first image is not late."""
+    still = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 1.0)
     for picture in FORMATS:
-        camera = CameraParameters("", (0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 1.0), 25.0, 0.0, 4, 4, picture,
-                                  0.0, 0.01, 4.0, 4.0, 1.5, 1.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0,
-                                  (1.5, 1.5), 0.1, 10.0, 0.0)
+        camera, = cameras_of(SensorBlock("camera", "", *still, {
+            "preset": "mt9v034", "width": 4, "height": 4, "format": picture, "cx": 1.5, "cy": 1.5}))
         lens = Lens(camera, 0, 0, 0)
         lens.image(np.zeros((4, 4, 3), dtype=np.uint8))
         lens.depth(np.ones((4, 4), dtype=np.float32))
-    lidar = lidar_of(SensorBlock("lidar", "", (0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 1.0),
-                                 {"preset": "velodyne_vlp16"}))
+    lidar = lidar_of(SensorBlock("lidar", "", *still, {"preset": "velodyne_vlp16"}))
     noisy_ranges(np.ones((1, 1)), lidar, new_stream(0, 0, 0))
 
 

@@ -38,7 +38,8 @@ _CHANNEL = np.dtype([
     ("low", "f8"), ("high", "f8"),  # range
 ])
 
-_FIX = np.dtype([("t_us", "i8"), ("good", "?"), ("lat", "f8"), ("lon", "f8"), ("alt", "f8"), ("vel", "f8", (3,))])
+_FIX = np.dtype([("t_us", "i8"), ("good", "?"), ("lat", "f8"), ("lon", "f8"), ("alt", "f8"),
+                 ("vel", "f8", (3,))])
 
 _VEHICLE = np.dtype([
     ("period", "i8", (_SENSORS,)),  # [steps], 0 where the vehicle lacks the sensor
