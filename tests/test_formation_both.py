@@ -1,4 +1,4 @@
-"""One scheme, one Agent, both simulators: own scheme, settling, bad radio, a leader that is lost."""
+"""One scheme in both simulators: an own one, settling, bad radio, a leader that is lost."""
 
 from pathlib import Path
 

@@ -101,6 +101,7 @@ def test_wrong_formations_are_refused_before_the_flight():
 def state(t_us, pos):
     out = FleetState.zeros(len(pos), 4)
     out.t_us, out.pos = t_us, np.asarray(pos, dtype=float)
+    out.vel[1:, 0] = 0.5
     return out
 
 
@@ -162,7 +163,8 @@ def test_settling_is_counted_from_the_last_time_outside(tmp_path):
 
     row = analysis.load(made_up_run(tmp_path / "run", error)).summary()["formations"]
     assert row == [{"name": "line", "settle_time_s": pytest.approx(3.02),
-                    "rms_slot_error_m": pytest.approx(0.2), "max_slot_error_m": 0.2}]
+                    "rms_slot_error_m": pytest.approx(0.2), "max_slot_error_m": 0.2,
+                    "rms_velocity_error_m_s": 0.5}]
 
 
 def test_later_errors_count_after_settling(tmp_path):
@@ -178,7 +180,7 @@ def test_later_errors_count_after_settling(tmp_path):
 def test_what_never_settles_has_no_figures(tmp_path):
     row = analysis.load(made_up_run(tmp_path / "run", lambda t: 0.36)).summary()["formations"][0]
     assert row == {"name": "line", "settle_time_s": None, "rms_slot_error_m": None,
-                   "max_slot_error_m": None}
+                   "max_slot_error_m": None, "rms_velocity_error_m_s": None}
 
 
 def test_no_run_folder(tmp_path):

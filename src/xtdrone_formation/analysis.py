@@ -3,7 +3,8 @@
 A follower's slot error is the distance of its true position from the leader's
 true position plus its slot. A formation counts from its command to the next;
 it is settled from the first moment on at which every follower's error stays
-within 0.35 m for 3 s.
+within 0.35 m for 3 s. Velocity tracking is the follower's velocity relative to the
+leader's, from then on.
 """
 
 import json
@@ -31,6 +32,7 @@ class Window:
     name: str
     t_s: np.ndarray  # (K,) time since the start of the run [s]
     error: np.ndarray  # (K, N - 1) slot error of each follower [m]
+    vel_error: np.ndarray  # (K, N - 1) speed of each follower relative to the leader [m/s]
     slots: np.ndarray  # (N - 1, 3) in the followers' order [m]
     settled: int  # index into t_s from which on it is settled, or -1
 
@@ -42,14 +44,16 @@ class Window:
     def summary(self) -> dict:
         """The fields of summary.json; None where the formation never settled."""
         if self.settled < 0:
-            rms = largest = None
+            rms = largest = rms_vel = None
         else:
             error = self.error[self.settled:]
             rms = round(float(np.sqrt(np.mean(error ** 2))), 4)
             largest = round(float(error.max()), 4)
+            rms_vel = round(float(np.sqrt(np.mean(self.vel_error[self.settled:] ** 2))), 4)
         time = self.settle_time
         return {"name": self.name, "settle_time_s": None if time is None else round(time, 3),
-                "rms_slot_error_m": rms, "max_slot_error_m": largest}
+                "rms_slot_error_m": rms, "max_slot_error_m": largest,
+                "rms_velocity_error_m_s": rms_vel}
 
 
 @dataclass(frozen=True)
@@ -82,7 +86,7 @@ def load(folder) -> Flight:
                              "runs/latest")
     t_us, table = read_truth(folder / "truth.bin", _vehicles(folder))
     pos, vel = table[:, :, 0:3], table[:, :, 7:10]
-    return Flight(folder, t_us * 1e-6, pos, vel, tuple(_windows(t_us, pos, events(folder))))
+    return Flight(folder, t_us * 1e-6, pos, vel, tuple(_windows(t_us, pos, vel, events(folder))))
 
 
 def _vehicles(folder):
@@ -104,7 +108,7 @@ def events(folder) -> list[dict]:
     return sorted(found, key=lambda event: event["t_us"])
 
 
-def _windows(t_us, pos, found):
+def _windows(t_us, pos, vel, found):
     marks = [event for event in found if event["event"] in ("formation", *_NEXT)]
     for k, event in enumerate(marks):
         if event["event"] != "formation" or event["formation"] in ("origin", "waiting"):
@@ -120,8 +124,10 @@ def _windows(t_us, pos, found):
                                  "the two are not of one run")
         place = pos[inside]
         error = np.linalg.norm(place[:, 1:] - place[:, :1] - slots, axis=2)
+        relative = np.linalg.norm(vel[inside, 1:] - vel[inside, :1], axis=2)
         t_s = t_us[inside] * 1e-6
-        yield Window(event["formation"], t_s, error, slots, _settled(t_s, error.max(axis=1)))
+        yield Window(event["formation"], t_s, error, relative, slots,
+                     _settled(t_s, error.max(axis=1)))
 
 
 def _settled(t_s, largest):

@@ -1,4 +1,4 @@
-"""The command `xtdrone formation`: list, show, fly in the simple simulator, report, compare, view."""
+"""The command `xtdrone formation`: list, show, fly simply, report, compare, view."""
 
 import math
 import sys
@@ -152,7 +152,8 @@ def print_report(fields) -> None:
             print(f"{row['name']:12s} not settled")
         else:
             print(f"{row['name']:12s} settled after {row['settle_time_s']:6.2f} s, slot error "
-                  f"{row['rms_slot_error_m']:.3f} m RMS, {row['max_slot_error_m']:.3f} m at most")
+                  f"{row['rms_slot_error_m']:.3f} m RMS, {row['max_slot_error_m']:.3f} m at most, "
+                  f"velocity {row['rms_velocity_error_m_s']:.3f} m/s RMS")
     least = fields["min_separation_m"]
     print(f"least separation {'-' if least is None else f'{least:.2f} m'}, "
           f"{'all landed' if fields['landed'] else 'not all landed'}")
