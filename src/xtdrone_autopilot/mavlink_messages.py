@@ -19,7 +19,7 @@ from .errors import AutopilotError
 from .mavlink_dialect import mavlink
 from .mission_items import PAYLOAD, command_name
 from .mission_protocol import MissionProtocol
-from .pilot import ATTITUDE, RATES, TRAJECTORY
+from .pilot import ATTITUDE, RATES
 from .ulog_download import LogDownload
 
 UNSUPPORTED = mavlink.MAV_RESULT_UNSUPPORTED
@@ -201,7 +201,8 @@ class Messages:
         return Answer(ACCEPTED)
 
     def _stream_of(self, number):
-        return self._links.message_name(number), Answer(UNSUPPORTED, f"message {number:g} is not one of the streams")
+        return self._links.message_name(number), Answer(
+            UNSUPPORTED, f"message {number:g} is not one of the streams")
 
     def _set_message_interval(self, link, p):
         name, unknown = self._stream_of(p[0])

@@ -223,8 +223,8 @@ def describe(plan: Plan) -> list[str]:
         way = np.array([at_home] + [place for _, place in places])
         way[:, 2] = np.where(np.isfinite(way[:, 2]), way[:, 2], 0.0)
         legs = np.linalg.norm(np.diff(way, axis=0), axis=1)
-        lines.append(f"way: {legs.sum():.0f} m, farthest {np.hypot(*way[:, :2].T).max():.0f} m from "
-                     f"home, highest {way[:, 2].max():.0f} m")
+        lines.append(f"way: {legs.sum():.0f} m, farthest {np.hypot(*way[:, :2].T).max():.0f} m "
+                     f"from home, highest {way[:, 2].max():.0f} m")
     circles = sum(i.command in (CIRCLE_INCLUSION, CIRCLE_EXCLUSION) for i in plan.items[FENCE])
     lines.append(f"geofence: {len(list(polygons(plan.items[FENCE])))} polygons, {circles} circles; "
                  f"rally points: {len(plan.items[RALLY])}")
