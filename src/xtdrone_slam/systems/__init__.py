@@ -1,0 +1,1 @@
+"""Systems under test: one small folder each, with an adapter.yaml that says how to start it."""

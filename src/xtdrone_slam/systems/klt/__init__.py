@@ -1,0 +1,1 @@
+"""Baseline: stereo odometry by optical flow (KLT) and PnP, on OpenCV."""
