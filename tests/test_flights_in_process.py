@@ -9,6 +9,8 @@ from xtdrone_core import Scenario, resources
 from xtdrone_core.command import main
 from xtdrone_core.truth_log import read_truth
 
+# Rigs with cameras or lidars fly like the iris that carries them; rendering is tested elsewhere.
+VEHICLES = [name for name in resources.vehicle_names() if not name.startswith("iris_")]
 CORNERS = np.array([(4, 0), (4, 4), (0, 4), (0, 0)], dtype=float)
 
 
@@ -23,7 +25,7 @@ def events(folder):
     return [json.loads(line) for line in (folder / "events.jsonl").read_text().splitlines()]
 
 
-@pytest.mark.parametrize("vehicle", resources.vehicle_names())
+@pytest.mark.parametrize("vehicle", VEHICLES)
 def test_square_is_flown_and_its_corners_are_hit(runs, vehicle):
     folder = fly(runs, "square", "--gps", "rtk", "--vehicle", vehicle)
     scenario = Scenario.load(folder / "scenario.yaml")
@@ -47,7 +49,7 @@ def test_equal_seeds_give_equal_bytes_and_others_do_not(runs):
 
 
 def test_a_mixed_fleet_flies(runs):
-    names = resources.vehicle_names()
+    names = VEHICLES
     listed = ", ".join(f"{name}*1" for name in names)
     folder = fly(runs, "square", "--gps", "rtk", "--vehicles", listed)
     assert json.loads((folder / "summary.json").read_text())["landed"]
