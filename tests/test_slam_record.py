@@ -1,0 +1,137 @@
+"""The reference trajectory, its files, the closed-loop flight and what is recorded of it."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+pytest.importorskip("cv2")
+
+from xtdrone_core import Scenario  # noqa: E402
+from xtdrone_core.scenario import parse_vehicles  # noqa: E402
+from xtdrone_sim.simulation import Simulation  # noqa: E402
+from xtdrone_slam import SlamError, formats, trajectories  # noqa: E402
+from xtdrone_slam.agent import TrajectoryAgent  # noqa: E402
+from xtdrone_slam.dataset import Dataset  # noqa: E402
+
+
+def test_reference_turns_far_more_than_its_path():
+    curve = trajectories.load("reference")
+    times = np.linspace(0, curve.duration, 2000)
+    at = [curve.at(t) for t in times]
+    speed = np.array([np.linalg.norm(vel) for _, vel, _, _ in at])
+    assert speed[0] == speed[-1] == 0.0 and 0.4 < speed.max() < 1.2
+    assert np.linalg.norm(at[0][0] - at[-1][0]) < 1e-9  # a loop
+    yaw = np.array([yaw for _, _, yaw, _ in at])
+    assert np.abs(np.diff(yaw)).sum() > 5 * 2 * np.pi
+    assert np.degrees(max(abs(rate) for *_, rate in at)) < 120
+
+
+def test_same_trajectory_from_csv_and_tum(tmp_path):
+    table = trajectories.reference(0.5)
+    (tmp_path / "a.csv").write_text("t,x,y,z,yaw\n" + "\n".join(
+        ",".join(f"{x:.9f}" for x in row) for row in table) + "\n")
+    quats = Rotation.from_rotvec(table[:, 4:] * [0, 0, 1.0]).as_quat()
+    formats.write_tum(tmp_path / "a.tum", np.column_stack([table[:, :4], quats]))
+    one, two = (trajectories.load(str(tmp_path / name)) for name in ("a.csv", "a.tum"))
+    for t in (0.0, 7.3, 30.0, 100.0):
+        assert np.allclose(one.at(t)[0], two.at(t)[0], atol=1e-6)
+        assert np.isclose(np.cos(one.at(t)[2] - two.at(t)[2]), 1.0)
+
+
+@pytest.mark.parametrize("text, says", [
+    ("t,x,y\n0,0,0\n", "t,x,y,z,yaw"), ("t,x,y,z,yaw\n0,0,0,1,0\n", "two rows"),
+    ("t,x,y,z,yaw\n0,0,0,1,0\n0,1,0,1,0\n", "rising"), ("t,x,y,z,yaw\n0,0,0,0,0\n1,0,0,1,0\n",
+                                                        "0.3 m"),
+    ("t,x,y,z,yaw\n0,0,0,1,0\n1,a,0,1,0\n", "five numbers")])
+def test_bad_trajectory_file(tmp_path, text, says):
+    (tmp_path / "bad.csv").write_text(text)
+    with pytest.raises(SlamError, match=says):
+        trajectories.load(str(tmp_path / "bad.csv"))
+
+
+def test_vehicle_follows_place_and_yaw(tmp_path):
+    t = np.linspace(0.0, 6.0, 61)
+    place = 0.6 * (1.0 - np.cos(t))  # from rest
+    table = np.column_stack([t, place, -place, 1.2 + 0 * t, 1.5 * np.sin(t)])
+    (tmp_path / "a.csv").write_text("t,x,y,z,yaw\n" + "\n".join(
+        ",".join(map(str, row)) for row in table) + "\n")
+    agent = TrajectoryAgent(1, str(tmp_path / "a.csv"))
+    scenario = Scenario(vehicles=parse_vehicles("iris@0,0"), gps="rtk", speed=0.0)
+    simulation = Simulation(scenario, agent=agent, links=False)
+    begin = []
+    errors, turns = [], []
+
+    def look(t_us, state, sensors):
+        if agent._begin_us is None or not 1.0 < (t_us - agent._begin_us) * 1e-6 < 5.8:
+            return
+        begin.append(t_us)
+        place, _, yaw, _ = agent.trajectory.at((t_us - agent._begin_us) * 1e-6)
+        axis = Rotation.from_quat(state.quat[0]).as_matrix()[:, 0]
+        errors.append(np.linalg.norm(state.pos[0] - place))
+        turns.append(abs(np.angle(np.exp(1j * (np.arctan2(axis[1], axis[0]) - yaw)))))
+
+    simulation.on_step = look
+    try:
+        simulation.run(60_000_000)
+    finally:
+        simulation.close()
+    assert agent.done and len(begin) > 1000
+    assert max(errors) < 0.7  # it lags: the set-points carry no acceleration
+    assert np.degrees(max(turns)) < 15.0
+
+
+class Stage:
+    """What a recording Agent asks of a simulation."""
+
+    def __init__(self, folder):
+        camera = {"width": 8, "height": 6, "fx": 5.0, "fy": 5.0, "cx": 3.5, "cy": 2.5, "k1": 0.0,
+                  "k2": 0.0, "k3": 0.0, "p1": 0.0, "p2": 0.0, "skew": 0.0,
+                  "distortion_center": (3.5, 2.5), "quat": (0, 0, 0, 1)}
+        pair = {"kind": "stereo", "vehicle": "iris_0", "sensor": "pair", "period_us": 80_000,
+                "arrays": [["left", "|u1", [6, 8]], ["right", "|u1", [6, 8]]],
+                "parameters": [{**camera, "pos": (0.1, y, 0.0)} for y in (0.06, -0.06)]}
+        tags = ("gyroscopeNoiseDensity", "gyroscopeRandomWalk", "accelerometerNoiseDensity",
+                "accelerometerRandomWalk")
+        imu = SimpleNamespace(kind="imu", pos=(0.02, 0.0, 0.0),
+                              parameters={tag: "0.001" for tag in tags})
+        self.folder, self.t_us = folder, 0
+        self.rendered = SimpleNamespace(describe=lambda: [pair])
+        self.fleet = SimpleNamespace(vehicles=[SimpleNamespace(sensors=(imu,))])
+        self.on_step = self.on_reading = None
+
+
+def test_recording_begins_and_ends_with_the_flight(tmp_path):
+    stage = Stage(tmp_path)
+    agent = TrajectoryAgent(1)
+    agent.attach(stage)
+    image = np.zeros((6, 8), dtype=np.uint8)
+    quat = np.array([[0.0, 0.0, np.sqrt(0.5), np.sqrt(0.5)]])  # looks north
+    state = SimpleNamespace(pos=np.array([[1.0, 2.0, 3.0]]), quat=quat, vel=np.zeros((1, 3)),
+                            ang_vel=np.array([[0.0, 0.0, 1.0]]))
+    sensors = SimpleNamespace(gyro=np.ones((1, 3)), accel=np.ones((1, 3)))
+    for stage.t_us in range(4000, 400_000, 4000):
+        if stage.t_us == 100_000:
+            agent._recorder.start()
+        if stage.t_us == 300_000:
+            agent._recorder.stop()
+        stage.on_step(stage.t_us, state, sensors)
+        if stage.t_us % 80_000 == 40_000 and stage.t_us > 80_000:  # half a period late
+            stage.on_reading(SimpleNamespace(vehicle="iris_0", sensor="pair",
+                                             t_us=stage.t_us - 40_000,
+                                             data={"left": image, "right": image}))
+    table = agent._recorder.truth()
+    assert Dataset(tmp_path / "dataset").times_us.tolist() == [160_000, 240_000]
+    assert table[0, 0] == pytest.approx(0.1) and table[-1, 0] == pytest.approx(0.3)
+    assert np.allclose(table[:, 1:4], [1.0, 2.02, 3.0])  # of the IMU, ahead of the centre
+    states = (tmp_path / "dataset/mav0/state_groundtruth_estimate0/data.csv").read_text()
+    assert [float(x) for x in states.splitlines()[1].split(",")[8:11]] == \
+        pytest.approx([-0.02, 0, 0])
+
+
+def test_vehicle_without_a_pair_cannot_record(tmp_path):
+    stage = Stage(tmp_path)
+    stage.rendered = SimpleNamespace(describe=lambda: [])
+    with pytest.raises(SlamError, match="stereo pair"):
+        TrajectoryAgent(1).attach(stage)
