@@ -39,8 +39,8 @@ def files(tmp_path_factory):
 def evo_says(metric, alignment, estimate, truth, home):
     """The statistics that evo's command line prints."""
     kind, _, part = metric.partition("_")
-    command = [Path(sys.executable).with_name(f"evo_{kind}"), "tum", str(truth), str(estimate), "-r",
-               _PARTS[part], *_OPTIONS[alignment]]
+    command = [Path(sys.executable).with_name(f"evo_{kind}"), "tum", str(truth), str(estimate),
+               "-r", _PARTS[part], *_OPTIONS[alignment]]
     if kind == "rpe":
         command += ["--delta", "0.5", "--delta_unit", "m"]
     said = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True,

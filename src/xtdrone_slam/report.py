@@ -27,7 +27,8 @@ def table(system: str, runs: list, deterministic: bool) -> str:
     if not good:
         return "\n".join(lines) + "\n"
     lines += ["", f"Accuracy after {good[0][1].alignment} alignment (RPE per {DELTA_M:g} m)", "",
-              "| metric | unit | RMSE | mean | median | std | max |", "|---|---|---|---|---|---|---|"]
+              "| metric | unit | RMSE | mean | median | std | max |",
+              "|---|---|---|---|---|---|---|"]
     for metric in METRICS:
         cells = [_spread([result.statistics[metric][key] for _, result in good])
                  for key in ("rmse", "mean", "median", "std", "max")]
@@ -41,10 +42,10 @@ def table(system: str, runs: list, deterministic: bool) -> str:
               f"Mean ± standard deviation of {len(good)} runs. CPU and memory are of the whole "
               "process tree, one core is 100 %."]
     if deterministic:
-        same = all(outcome.dropped == 0 for outcome, _ in good)
-        lines.append("The system is deterministic: " + (
-            "no pair was dropped, so all runs see the same." if same else
-            "runs differ only where pairs were dropped because the machine was too slow."))
+        whole = all(outcome.dropped == 0 for outcome, _ in good)
+        lines.append("The system is deterministic: its accuracy has no spread" + (
+            ", as no pair was dropped." if whole else
+            " but for the pairs that were dropped, as the machine was too slow."))
     return "\n".join(lines) + "\n"
 
 

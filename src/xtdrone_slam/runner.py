@@ -84,7 +84,8 @@ def load_adapter(name: str, **parameters) -> Adapter:
                           str(values.get("description", "")), bool(values.get("deterministic")),
                           {**known, **parameters})
     except (OSError, KeyError, TypeError, AttributeError, ValueError, yaml.YAMLError) as error:
-        raise SlamError(f"cannot read '{path}': {error!r}; it needs a command, as a list") from error
+        raise SlamError(f"cannot read '{path}': {error!r}; it needs a command, as a "
+                        "list") from error
     for parameter in parameters:
         if parameter not in known:
             raise SlamError(unknown_name(f"parameter of '{adapter.name}'", parameter, known))
