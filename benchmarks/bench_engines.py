@@ -13,8 +13,8 @@ import time
 
 import numpy as np
 import results
-from bench_fleet import Hover
 
+from xtdrone_control.agents import HoverAgent
 from xtdrone_core import Scenario, resources
 from xtdrone_core.scenario import fleet
 from xtdrone_sim.simulation import Simulation
@@ -47,7 +47,7 @@ class RoundTrips:
 def measure(n, engine, autopilot, seconds):
     """Real-time factor, and medians of the engine's and the autopilot's step [us]."""
     scenario = Scenario(fleet("iris", n), engine=engine, autopilot=autopilot, speed=0.0, gps="rtk")
-    simulation = Simulation(scenario, agent=Hover(n), links=False)
+    simulation = Simulation(scenario, agent=HoverAgent(n), links=False)
     try:
         simulation.run(until_us=round((PX4_READY_S if autopilot == "px4" else FLIGHT_S) * 1e6))
         airborne = int((simulation.state.pos[:, 2] > 2.0).sum())

@@ -21,7 +21,8 @@ from pathlib import Path
 import numpy as np
 import results
 
-from xtdrone_core import ARM, KEEP, Mode, Scenario, SetPoints, run_folder
+from xtdrone_control.agents import HoverAgent
+from xtdrone_core import Scenario, run_folder
 from xtdrone_core.scenario import fleet
 from xtdrone_sim.simulation import Simulation
 
@@ -34,29 +35,6 @@ PARTS = {"engine": ("engine", "step"), "rotors": ("rotors", "step"),
          "rate control": ("autopilot.rate_control", "step"),
          "flight log": ("autopilot.log", "step"), "telemetry": ("autopilot._links", "stream"),
          "MAVLink in": ("autopilot._links", "receive")}
-
-
-class Hover:
-    """An Agent that takes every vehicle up by 3 m and keeps it there."""
-
-    def __init__(self, n):
-        self.done = False
-        self._out = SetPoints.empty(n)
-        self._pads = None
-
-    def step(self, t_us, estimates):
-        """Set-points: 3 m above where each stood when it became ready."""
-        out = self._out
-        out.mode.fill(KEEP)
-        out.arm.fill(KEEP)
-        if self._pads is None and estimates.ready.all():
-            self._pads = estimates.pos.copy()
-        if self._pads is not None:
-            out.pos[:] = self._pads + (0.0, 0.0, 3.0)
-            idle = ~estimates.armed
-            out.mode[idle] = Mode.OFFBOARD
-            out.arm[idle] = ARM
-        return out
 
 
 class Stopwatch:
@@ -98,7 +76,7 @@ def measure(n: int, seconds: float, telemetry: str, log: str = "fleet") -> dict:
     if folder is not None:
         run_folder.prepare(folder)
     simulation = Simulation(Scenario(fleet("iris", n), speed=0.0, log=log), folder,
-                            agent=Hover(n), links=telemetry == "full")
+                            agent=HoverAgent(n), links=telemetry == "full")
     try:
         simulation.run(until_us=round(FLIGHT_S * 1e6))
         airborne = int((~simulation.autopilot.estimates().landed).sum())

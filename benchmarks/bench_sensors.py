@@ -19,9 +19,9 @@ from pathlib import Path
 
 import numpy as np
 import results
-from bench_fleet import Hover
 
 from sensor_models import SensorSuite
+from xtdrone_control.agents import HoverAgent
 from xtdrone_core import FleetModel, Scenario, VehicleSpec, resources
 from xtdrone_core.scenario import fleet
 from xtdrone_sim.embedded_engine import EmbeddedEngine
@@ -122,7 +122,7 @@ def hover_factor(vehicle, seconds) -> float:
     """Real-time factor of one vehicle that rises by 3 m and hovers, all parts running."""
     simulation = Simulation(Scenario(fleet(vehicle, 1), speed=0.0,
                                      world="outdoor" if "stereo" in vehicle else "empty"),
-                            agent=Hover(1), links=False)
+                            agent=HoverAgent(1), links=False)
     simulation.on_reading = lambda reading: None  # somebody looks
     try:
         simulation.run(until_us=200_000)  # kernels are loaded, the first images drawn

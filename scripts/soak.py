@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 import psutil
 
-from xtdrone_core import ARM, KEEP, Mode, Scenario, SetPoints, run_folder
+from xtdrone_control.agents import HoverAgent
+from xtdrone_core import Scenario, run_folder
 from xtdrone_core.scenario import fleet
 from xtdrone_core.truth_log import read_truth
 from xtdrone_sim.simulation import STEP_US, Simulation
@@ -23,28 +24,13 @@ MAX_GROWTH = 0.05  # of the resident memory after that
 PERIOD_S = 30.0  # between two moves
 
 
-class Rounds:
+class Rounds(HoverAgent):
     """Everyone climbs to 5 m above its pad, then flies a 2 m circle in eight corners for ever."""
 
-    done = False
-
-    def __init__(self, n):
-        self._out = SetPoints.empty(n)
-        self._pads = None
-
-    def step(self, t_us, estimates):
-        """Set-points: the corner of this half minute."""
-        out = self._out
-        out.mode.fill(KEEP)
-        out.arm.fill(KEEP)
-        if self._pads is None and estimates.ready.all():
-            self._pads = estimates.pos.copy()
-        if self._pads is not None:
-            angle = math.tau * (t_us * 1e-6 // PERIOD_S % 8) / 8
-            out.pos[:] = self._pads + (2 * math.cos(angle), 2 * math.sin(angle), 5.0)
-            idle = ~estimates.armed
-            out.mode[idle], out.arm[idle] = Mode.OFFBOARD, ARM
-        return out
+    def offset(self, t_us):
+        """The corner of this half minute."""
+        angle = math.tau * (t_us * 1e-6 // PERIOD_S % 8) / 8
+        return 2 * math.cos(angle), 2 * math.sin(angle), 5.0
 
 
 def main() -> int:

@@ -3,36 +3,13 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from xtdrone_core import ARM, KEEP, Mode, Scenario, SetPoints, run_folder
+from xtdrone_control.agents import HoverAgent
+from xtdrone_core import Scenario, run_folder
 from xtdrone_core.scenario import fleet
 from xtdrone_core.truth_log import read_truth
 from xtdrone_sim.simulation import Simulation
 
 DATA = Path(__file__).parent / "data"
-
-
-class Hover:
-    """An Agent that takes every vehicle up by 3 m."""
-
-    def __init__(self, n):
-        self.done = False
-        self._out = SetPoints.empty(n)
-        self._pads = None
-
-    def step(self, t_us, estimates):
-        """Set-points: 3 m above where each stood when it became ready."""
-        out = self._out
-        out.mode.fill(KEEP)
-        out.arm.fill(KEEP)
-        if self._pads is None and estimates.ready.all():
-            self._pads = estimates.pos.copy()
-        if self._pads is not None:
-            out.pos[:] = self._pads + (0.0, 0.0, 3.0)
-            out.yaw[:] = 0.0
-            idle = ~estimates.armed
-            out.mode[idle] = Mode.OFFBOARD
-            out.arm[idle] = ARM
-        return out
 
 
 @dataclass
@@ -60,7 +37,7 @@ def hover(base, n, seconds=8.0, close=True, log="auto", ulog=None) -> Flight:
         (folder / "ulog").rmdir()
         (folder / "ulog").symlink_to(ulog)
     simulation = Simulation(Scenario(fleet("iris", n), speed=0.0, log=log), folder,
-                            agent=Hover(n), links=False)
+                            agent=HoverAgent(n, yaw=0.0), links=False)
     simulation.run(until_us=round(seconds * 0.5e6))
     simulation.autopilot.parameters.set(0, "MPC_XY_CRUISE", 7.5)
     simulation.run(until_us=round(seconds * 1e6))

@@ -1,7 +1,10 @@
 """Agents that fly vehicles one by one, inside the lockstep and without ROS."""
 
+import math
+
 import numpy as np
 
+from xtdrone_core import ARM, KEEP, Mode, SetPoints
 from xtdrone_core.flight_agent import FlightAgent
 
 _REACHED = 0.3  # a corner nearer than this is reached [m]
@@ -57,3 +60,36 @@ class SquareAgent(FlightAgent):
                    place=np.round(out.pos, 3).tolist())
         self._asked_at, self._inside_us = t_us, None
         return self._index == len(self._corners)
+
+
+class HoverAgent:
+    """Takes every vehicle straight up in OFFBOARD and keeps it there, without an end.
+
+    For benchmarks and tests that want a flying fleet. Inherit and write offset()
+    to move it.
+    """
+
+    def __init__(self, n: int = 1, height: float = 3.0, yaw: float = math.nan):
+        """n vehicles to a height above where each stood [m], at a yaw [rad] (NaN: as it is)."""
+        self.done = False
+        self._height, self._yaw = height, yaw
+        self._out = SetPoints.empty(n)
+        self._pads = None
+
+    def offset(self, t_us: int) -> tuple:
+        """Where each vehicle shall be, from where it stood, world [m]."""
+        return 0.0, 0.0, self._height
+
+    def step(self, t_us, estimates) -> SetPoints:
+        """Set-points of the fleet; nothing before all are ready."""
+        out = self._out
+        out.mode.fill(KEEP)
+        out.arm.fill(KEEP)
+        if self._pads is None and estimates.ready.all():
+            self._pads = estimates.pos.copy()
+        if self._pads is not None:
+            out.pos[:] = self._pads + self.offset(t_us)
+            out.yaw[:] = self._yaw
+            idle = ~estimates.armed
+            out.mode[idle], out.arm[idle] = Mode.OFFBOARD, ARM
+        return out
