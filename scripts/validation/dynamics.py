@@ -6,13 +6,13 @@
 import dataclasses
 import math
 import sys
-from pathlib import Path
 
 import matplotlib
 
 matplotlib.use("Agg")
 import numpy as np
 import pyproj
+from _report import Report
 from matplotlib import pyplot as plt
 from scipy.signal import welch
 from scipy.spatial.transform import Rotation
@@ -35,8 +35,9 @@ from xtdrone_sim.sdf import load_vehicle, load_world
 from xtdrone_sim.simulation import Simulation
 from xtdrone_sim.wind import Wind, WindParameters
 
-ROOT = Path(__file__).resolve().parents[2]
-FOLDER = ROOT / "docs" / "validation"
+HEAD = ("Made by `scripts/validation.sh dynamics`; the same checks, shorter, are in "
+        "`tests/test_dynamics_*.py`, `tests/test_engine_*.py`, `tests/test_battery.py` and "
+        "`tests/test_flight_changes.py`.")
 VEHICLES = ("iris", "typhoon_h480", "octorotor", "crazyflie", "heavy_lifter")
 STEP_US, DT = 4000, 0.004
 RATE = np.array((3.0, 2.0, 6.0))  # of tumbling bodies, body frame [rad/s]
@@ -55,44 +56,6 @@ WMM = [(2025.0, 0, 80, 0, 6521.6, 145.9, 54791.5), (2025.0, 0, 0, 120, 39677.8, 
        (2027.5, 100, 80, 0, 6196.7, 233.8, 52670.5),
        (2027.5, 100, 0, 120, 37711.5, -148.7, -9969.8),
        (2027.5, 100, -80, 240, 5984.0, 14760.1, -49317.7)]
-
-
-class Report:
-    """Rows of the table and sections of the page."""
-
-    def __init__(self):
-        self.rows, self.sections, self.broken = [], [], []
-
-    def check(self, what: str, error: float, bound: float, unit: str = "") -> None:
-        """A row: the error must not exceed the bound."""
-        good = abs(error) <= bound
-        self.rows.append(f"| {what} | {error:.3g} {unit} | {bound:.3g} {unit} | "
-                         f"{'yes' if good else '**no**'} |")
-        print(f"{'ok  ' if good else 'FAIL'} {what}: {error:.3g} {unit} (bound {bound:.3g})",
-              flush=True)
-        if not good:
-            self.broken.append(what)
-
-    def section(self, title: str, text: str, figure=None) -> None:
-        """A section with a picture; its file is named after the title."""
-        lines = [f"## {title}", "", text, ""]
-        if figure is not None:
-            name = title.lower().replace(" ", "_").replace(",", "") + ".png"
-            (FOLDER / "dynamics").mkdir(parents=True, exist_ok=True)
-            figure.tight_layout()
-            figure.savefig(FOLDER / "dynamics" / name, dpi=110)
-            plt.close(figure)
-            lines += [f"![{title}](dynamics/{name})", ""]
-        self.sections += lines
-
-    def write(self) -> None:
-        """The page."""
-        head = ["# Dynamics", "",
-                "Made by `scripts/validation.sh dynamics`; the same checks, shorter, are in "
-                "`tests/test_dynamics_*.py`, `tests/test_engine_*.py`, `tests/test_battery.py` and "
-                "`tests/test_flight_changes.py`.", "",
-                "| check | error | bound | holds |", "|---|---|---|---|", *self.rows, ""]
-        (FOLDER / "dynamics.md").write_text("\n".join(head + self.sections).rstrip() + "\n")
 
 
 class Hover(FlightAgent):
@@ -519,13 +482,11 @@ def changes(report):
 
 def main() -> int:
     """Runs every check, writes the page; 1 where a bound is broken."""
-    report = Report()
+    report = Report("dynamics", HEAD)
     for part in (falls, precession, drift, orders, spin_up, hover_throttle, earth, wind, battery,
                  changes):
         part(report)
-    report.write()
-    print(f"{FOLDER / 'dynamics.md'}: {len(report.rows)} checks, {len(report.broken)} broken")
-    return 1 if report.broken else 0
+    return report.write()
 
 
 if __name__ == "__main__":
