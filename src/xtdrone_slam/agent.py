@@ -69,8 +69,8 @@ class TrajectoryAgent(FlightAgent):
     def fly(self, t_us, estimates, out):
         """Place and yaw of the moment, with their rates, so that the vehicle does not lag."""
         t = (t_us - self._begin_us) * 1e-6
-        out.pos[0], out.vel[0], yaw, rate = self.trajectory.at(t)
-        out.yaw[0], out.yaw_rate[0] = yaw, rate
+        out.pos[0], out.vel[0], yaw, out.yaw_rate[0], out.acc[0] = self.trajectory.at(t)
+        out.yaw[0] = yaw
         share = int(100.0 * min(max(t / self.trajectory.duration, 0.0), 1.0))
         if share >= self._told + 10:
             self._told = share - share % 10
@@ -94,7 +94,7 @@ class TrajectoryAgent(FlightAgent):
         flown = table[:, 0] * 1e6 >= self._begin_us
         errors, turns = [], []
         for t, x, y, z, *quat in table[flown][::10]:
-            pos, _, yaw, _ = self.trajectory.at(t - self._begin_us * 1e-6)
+            pos, _, yaw, *_ = self.trajectory.at(t - self._begin_us * 1e-6)
             axis = Rotation.from_quat(quat).as_matrix()[:, 0]
             turn = np.arctan2(axis[1], axis[0]) - yaw
             errors.append(np.linalg.norm(pos - (x, y, z)))

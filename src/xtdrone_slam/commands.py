@@ -125,7 +125,7 @@ def _record(args):
 
     from . import trajectories
 
-    (x, y, _), _, yaw, _ = trajectories.load(args.trajectory).at(0.0)
+    (x, y, _), _, yaw, *_ = trajectories.load(args.trajectory).at(0.0)
     return command.main([
         "fly", "xtdrone_slam.agent:TrajectoryAgent", "--set", f"trajectory={args.trajectory}",
         "--vehicles", f"{args.vehicle}@{x:.4f},{y:.4f},0,{yaw:.4f}", "--world", args.world,

@@ -3,15 +3,21 @@
 import csv
 import math
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
-from scipy.interpolate import PchipInterpolator
+from scipy.interpolate import CubicSpline
 from scipy.spatial.transform import Rotation
+
+from xtdrone_core import Scenario, XtdroneError
+from xtdrone_core.truth_log import read_truth
 
 from . import formats
 from .errors import SlamError
 
 _COLUMNS = ("t", "x", "y", "z", "yaw")
+_KNOT_S = 0.1  # samples that are nearer to each other are noise to the acceleration [s]
+_LOWEST = 0.3  # a trajectory stays above; take-off and landing are flown in addition [m]
 
 # The built-in flight: once around the hall of worlds/indoor.world.
 _CENTRE, _RADII = (4.0, 3.0), (4.0, 3.5)  # of its ellipse [m]
@@ -20,8 +26,18 @@ _DURATION = 48.0  # [s]
 _SWING, _SWINGS = math.radians(100.0), 5  # of the yaw about the way ahead, and how often
 
 
+class Reference(NamedTuple):
+    """Where a vehicle shall be at one instant."""
+
+    pos: np.ndarray  # (3,) world [m]
+    vel: np.ndarray  # (3,) [m/s]
+    yaw: float  # counter-clockwise from east [rad]
+    yaw_rate: float  # [rad/s]
+    acc: np.ndarray  # (3,) [m/s^2]
+
+
 class Trajectory:
-    """Position and yaw that a vehicle shall follow; smooth between the samples."""
+    """Position and yaw that a vehicle shall follow: a cubic spline that starts and ends at rest."""
 
     def __init__(self, table: np.ndarray):
         """From samples.
@@ -37,27 +53,32 @@ class Trajectory:
         table = np.asarray(table, dtype=float)
         if len(table) < 2 or not np.isfinite(table).all() or (np.diff(table[:, 0]) <= 0).any():
             raise SlamError("a trajectory needs two rows or more, finite numbers and rising times")
-        if table[:, 3].min() < 0.3:
+        if table[:, 3].min() < _LOWEST:
             raise SlamError(f"the trajectory comes down to {table[:, 3].min():g} m: stay above "
-                            "0.3 m, as take-off and landing are flown in addition")
-        self.duration = float(table[-1, 0] - table[0, 0])  # [s]
+                            f"{_LOWEST:g} m, as take-off and landing are flown in addition")
+        times = table[:, 0] - table[0, 0]
+        self.duration = float(times[-1])  # [s]
         values = np.column_stack([table[:, 1:4], np.unwrap(table[:, 4])])
-        self._curve = PchipInterpolator(table[:, 0] - table[0, 0], values)
-        self._slope = self._curve.derivative()
+        knots = _thinned(times)
+        self._curve = CubicSpline(times[knots], values[knots], bc_type="clamped")
 
-    def at(self, t: float):
-        """Position (3,) [m], velocity (3,) [m/s], yaw [rad] and yaw rate [rad/s] at t [s].
-
-        Before the beginning and after the end the vehicle stands still.
-        """
+    def at(self, t: float) -> Reference:
+        """The reference at t [s]; before the beginning and after the end it stands still."""
         inside = min(max(t, 0.0), self.duration)
         place = self._curve(inside)
-        slope = self._slope(inside) if 0.0 < t < self.duration else np.zeros(4)
-        return place[:3], slope[:3], float(place[3]), float(slope[3])
+        if 0.0 < t < self.duration:
+            slope, bend = self._curve(inside, 1), self._curve(inside, 2)
+        else:
+            slope, bend = np.zeros(4), np.zeros(4)
+        return Reference(place[:3], slope[:3], float(place[3]), float(slope[3]), bend[:3])
 
 
 def load(name: str) -> Trajectory:
-    """A trajectory by name: `reference`, a CSV file with t,x,y,z,yaw, or a TUM file.
+    """A trajectory by name.
+
+    Args:
+        name: `reference`, a CSV file with t,x,y,z,yaw, a TUM file, or a run folder, whose flight,
+            for example by keyboard, is flown again.
 
     Raises:
         SlamError: No such file, or not one of these formats.
@@ -65,14 +86,49 @@ def load(name: str) -> Trajectory:
     if name == "reference":
         return Trajectory(reference())
     path = Path(name).expanduser()
+    if path.is_dir():
+        return Trajectory(flown(path))
     if path.suffix == ".tum":
         table = formats.read_tum(path)
         axes = Rotation.from_quat(table[:, 4:]).as_matrix()[:, :, 0]
         return Trajectory(np.column_stack([table[:, :4], np.arctan2(axes[:, 1], axes[:, 0])]))
     if path.suffix == ".csv":
         return Trajectory(_read_csv(path))
-    raise SlamError(f"no trajectory '{name}': give reference, or a file that ends in .csv "
-                    "(t,x,y,z,yaw) or .tum")
+    raise SlamError(f"no trajectory '{name}': give reference, a file that ends in .csv "
+                    "(t,x,y,z,yaw) or .tum, or the run folder of a flight")
+
+
+def flown(folder: Path, vehicle: int = 0) -> np.ndarray:
+    """Samples (T, 5) of what a vehicle of a run flew, from its true poses.
+
+    From the first moment above 0.5 m to the last.
+
+    Raises:
+        SlamError: The folder holds no flight.
+    """
+    try:
+        n = Scenario.load(Path(folder) / "scenario.yaml").n
+        t_us, state = read_truth(Path(folder) / "truth.bin", n)
+    except XtdroneError as error:
+        raise SlamError(f"'{folder}' is no run folder of a flight: {error}") from error
+    state = state[:, vehicle]
+    up = np.flatnonzero(state[:, 2] > _LOWEST + 0.2)
+    if len(up) < 2:
+        raise SlamError(f"the vehicle of '{folder}' never flew above {_LOWEST + 0.2:g} m")
+    whole = slice(up[0], up[-1] + 1)
+    axis = Rotation.from_quat(state[whole, 3:7]).as_matrix()[:, :, 0]
+    place = state[whole, :3].copy()
+    place[:, 2] = np.maximum(place[:, 2], _LOWEST)  # a touch-down in between
+    return np.column_stack([(t_us[whole] - t_us[up[0]]) * 1e-6, place,
+                            np.unwrap(np.arctan2(axis[:, 1], axis[:, 0]))])
+
+
+def write_csv(path: Path, table: np.ndarray) -> None:
+    """Writes samples (T, 5) as a file that load() reads."""
+    file = formats.LineFile(path, ",".join(_COLUMNS))
+    for row in table:
+        file.write(",".join(f"{x:.6f}" for x in row))
+    file.close()
 
 
 def reference(step: float = 0.1) -> np.ndarray:
@@ -93,6 +149,15 @@ def reference(step: float = 0.1) -> np.ndarray:
     ahead = np.arctan2(_RADII[1] * np.cos(angle), -_RADII[0] * np.sin(angle))
     yaw = np.unwrap(ahead) + _SWING * np.sin(2.0 * math.pi * _SWINGS * share)
     return np.column_stack([_DURATION * x, place, yaw])
+
+
+def _thinned(times):
+    """Indices of samples that are _KNOT_S apart or more; the first and the last are among them."""
+    kept = [0]
+    for index, t in enumerate(times[:-1]):
+        if t - times[kept[-1]] >= _KNOT_S - 1e-9 and times[-1] - t >= 0.5 * _KNOT_S:
+            kept.append(index)
+    return [*kept, len(times) - 1]
 
 
 def _eased(x, ramp=0.1):
