@@ -144,6 +144,34 @@ class Dataset:
             images.append(image)
         return tuple(images)
 
+    def depth(self, index: int) -> np.ndarray:
+        """Depth image of the left camera with the pair, (H, W) float32 [m]; 0 where unknown.
+
+        Raises:
+            SlamError: There is none: mav0/depth0/data holds no 16-bit PNG in millimetres.
+        """
+        import cv2
+
+        path = self.folder / "mav0" / "depth0" / "data" / f"{self.times_us[index] * 1000}.png"
+        image = cv2.imread(str(path), cv2.IMREAD_UNCHANGED)
+        if image is None or image.dtype != np.uint16:
+            raise SlamError(f"'{path}' is missing or no depth image (16-bit PNG, millimetres)")
+        return image.astype(np.float32) * np.float32(1e-3)
+
+    def imu(self) -> np.ndarray:
+        """IMU readings (T, 7): time [us], gyroscope [rad/s], accelerometer [m/s^2], body.
+
+        Raises:
+            SlamError: The dataset has none.
+        """
+        path = self.folder / "mav0" / "imu0" / "data.csv"
+        try:
+            rows = [line.split(",") for line in formats.read_rows(path)]
+            table = np.array([[int(row[0]) // 1000, *map(float, row[1:7])] for row in rows])
+            return table.reshape(-1, 7)
+        except (ValueError, IndexError) as error:
+            raise SlamError(f"'{path}' holds no IMU readings: {error}") from error
+
     def truth(self) -> np.ndarray:
         """The true trajectory (T, 8), as formats has it.
 

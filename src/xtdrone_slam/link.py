@@ -1,9 +1,22 @@
-"""What passes between a run and the system under test: images in, poses out.
+"""What passes between a run and the system under test: images and IMU in, poses out.
 
-Standard input of the system: for each stereo pair 8 bytes t_us (little-endian, signed), then the
-left and the right image, one byte per pixel, row by row. The end of the stream ends the run.
+Standard input of the system: messages, each with a head of 16 bytes (little-endian): the kind, one
+letter; three unused bytes; the size of the payload, uint32; the time, int64 [us]. A system passes
+over kinds that it does not know. The end of the stream ends the run.
+
+    P  stereo pair: the left and the right image, one byte per pixel, row by row
+    I  IMU reading: gyroscope x, y, z [rad/s], accelerometer x, y, z [m/s^2], body, float64 each
+    D  depth image of the left camera [m], float32, row by row; precedes the pair of its time
+
+Pairs always come; what else comes is said by `inputs` in the adapter.yaml. Messages come in the
+order of their times: before a pair stand all IMU readings up to its time.
+
 Standard output: one line per pair, `pose t_us x y z qx qy qz qw features`, body to a world of
-the system's own, or `lost t_us features`; other lines are the system's log.
+the system's own, or `lost t_us features`; other lines are the system's log. The lines may come
+late: a system may answer a pair after it has read the next ones.
+
+This file imports nothing of the workspace, so that a system in an environment of its own can
+load it by its path.
 """
 
 import math
@@ -12,7 +25,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-_STAMP = struct.Struct("<q")
+_HEAD = struct.Struct("<c3xIq")
+PAIR, IMU, DEPTH = b"P", b"I", b"D"
+INPUTS = {"stereo": PAIR, "imu": IMU, "depth": DEPTH}  # names in adapter.yaml
 
 
 @dataclass(frozen=True)
@@ -32,11 +47,46 @@ class Answer:
 
 def pack(t_us: int, left: np.ndarray, right: np.ndarray) -> bytes:
     """A pair, (H, W) uint8 each, as the system reads it."""
-    return _STAMP.pack(t_us) + left.tobytes() + right.tobytes()
+    return message(PAIR, t_us, left.tobytes() + right.tobytes())
+
+
+def pack_imu(t_us: int, gyro, accel) -> bytes:
+    """An IMU reading: (3,) [rad/s] and (3,) [m/s^2], body."""
+    return message(IMU, t_us, np.array([*gyro, *accel], dtype="<f8").tobytes())
+
+
+def pack_depth(t_us: int, depth: np.ndarray) -> bytes:
+    """A depth image (H, W) of the left camera [m]; it comes before the pair of the same time."""
+    return message(DEPTH, t_us, np.asarray(depth, dtype="<f4").tobytes())
+
+
+def message(kind: bytes, t_us: int, payload: bytes) -> bytes:
+    """Any message: its head and its payload."""
+    return _HEAD.pack(kind, len(payload), t_us) + payload
+
+
+def messages(stream):
+    """All messages of a stream, as they come.
+
+    Args:
+        stream: Binary file.
+
+    Yields:
+        kind, t_us, payload as bytes; half a message at the end is left out.
+    """
+    while True:
+        head = stream.read(_HEAD.size)
+        if head is None or len(head) < _HEAD.size:
+            return
+        kind, size, t_us = _HEAD.unpack(head)
+        payload = stream.read(size)
+        if payload is None or len(payload) < size:
+            return
+        yield kind, t_us, payload
 
 
 def frames(stream, shape):
-    """The pairs of a stream, as they come.
+    """The pairs of a stream, as they come; other messages are passed over.
 
     Args:
         stream: Binary file.
@@ -45,13 +95,24 @@ def frames(stream, shape):
     Yields:
         t_us, left, right; a half pair at the end is left out.
     """
-    size = shape[0] * shape[1]
-    while True:
-        data = stream.read(_STAMP.size + 2 * size)
-        if data is None or len(data) < _STAMP.size + 2 * size:
-            return
-        images = np.frombuffer(data, dtype=np.uint8, offset=_STAMP.size).reshape(2, *shape)
-        yield _STAMP.unpack_from(data)[0], images[0], images[1]
+    for kind, t_us, payload in messages(stream):
+        if kind == PAIR:
+            yield t_us, *images(payload, shape)
+
+
+def images(payload: bytes, shape):
+    """(2, H, W) uint8, left and right image in the payload of a PAIR."""
+    return np.frombuffer(payload, dtype=np.uint8).reshape(2, *shape)
+
+
+def reading(payload: bytes):
+    """Gyroscope (3,) [rad/s] and accelerometer (3,) [m/s^2] in the payload of an IMU."""
+    return np.frombuffer(payload, dtype="<f8").reshape(2, 3)
+
+
+def depth(payload: bytes, shape):
+    """(H, W) float32 [m] in the payload of a DEPTH."""
+    return np.frombuffer(payload, dtype="<f4").reshape(shape)
 
 
 def pose_line(t_us: int, pos, quat, features: int) -> str:

@@ -10,12 +10,13 @@ from dataclasses import asdict, dataclass
 from importlib import resources
 from pathlib import Path
 
+import numpy as np
 import yaml
 
 from xtdrone_core import run_folder
 from xtdrone_core.errors import unknown_name
 
-from . import formats, link
+from . import environments, formats, link
 from .dataset import Dataset
 from .errors import SlamError
 from .monitor import Monitor
@@ -36,6 +37,8 @@ class Adapter:
     description: str
     deterministic: bool
     parameters: dict  # name: value, given as --name value
+    inputs: tuple[str, ...] = ("stereo",)  # names of link.INPUTS
+    requirements: tuple[str, ...] = ()  # pip packages of its own environment
 
 
 @dataclass(frozen=True)
@@ -82,14 +85,48 @@ def load_adapter(name: str, **parameters) -> Adapter:
         known = dict(values.get("parameters", {}))
         adapter = Adapter(path.parent.name, tuple(map(str, values["command"])),
                           str(values.get("description", "")), bool(values.get("deterministic")),
-                          {**known, **parameters})
+                          {**known, **parameters},
+                          tuple(map(str, values.get("inputs", ("stereo",)))),
+                          tuple(map(str, values.get("requirements", ()))))
     except (OSError, KeyError, TypeError, AttributeError, ValueError, yaml.YAMLError) as error:
         raise SlamError(f"cannot read '{path}': {error!r}; it needs a command, as a "
                         "list") from error
     for parameter in parameters:
         if parameter not in known:
             raise SlamError(unknown_name(f"parameter of '{adapter.name}'", parameter, known))
+    for name in adapter.inputs:
+        if name not in link.INPUTS:
+            raise SlamError(unknown_name(f"input of '{adapter.name}'", name, link.INPUTS))
     return adapter
+
+
+def start(adapter: Adapter, dataset: Path, folder: Path, log) -> subprocess.Popen:
+    """Starts a system, the leader of a process group of its own, with pipes for the link.
+
+    Args:
+        adapter: The system.
+        dataset: Folder that holds mav0, for its calibration.
+        folder: Where the system may write.
+        log: File for its standard error.
+
+    Raises:
+        SlamError: The system cannot be started, or its environment is missing.
+    """
+    source = Path(__file__).parents[1]
+    words = {"python": sys.executable, "dataset": str(Path(dataset).absolute()),
+             "folder": str(Path(folder).absolute())}
+    if adapter.requirements:
+        words["environment"] = str(environments.python(adapter.name))
+    command = [word.format(**words) for word in adapter.command]
+    for name, value in adapter.parameters.items():
+        command += [f"--{name}", str(value)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(
+        [str(source), *filter(None, [os.environ.get("PYTHONPATH")])])}
+    try:
+        return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                stderr=log, env=environment, start_new_session=True)
+    except OSError as error:
+        raise SlamError(f"cannot start '{command[0]}': {error.strerror}") from error
 
 
 def run(adapter: Adapter, dataset: Dataset, folder: Path, speed: float = 1.0,
@@ -109,20 +146,10 @@ def run(adapter: Adapter, dataset: Dataset, folder: Path, speed: float = 1.0,
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    words = {"python": sys.executable, "dataset": str(dataset.folder.absolute())}
-    command = [word.format(**words) for word in adapter.command]
-    for name, value in adapter.parameters.items():
-        command += [f"--{name}", str(value)]
-    source = str(Path(__file__).parents[1])
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(
-        [source, *filter(None, [os.environ.get("PYTHONPATH")])])}
     with open(folder / "system.log", "w") as log:
-        try:
-            process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                       stderr=log, env=environment, start_new_session=True)
-        except OSError as error:
-            raise SlamError(f"cannot start '{command[0]}': {error.strerror}") from error
-        player = _Player(process, dataset, folder, speed, hang_s, log)
+        imu = dataset.imu() if "imu" in adapter.inputs else np.zeros((0, 7))
+        process = start(adapter, dataset.folder, folder, log)
+        player = _Player(process, adapter, dataset, imu, folder, speed, hang_s, log)
         try:
             reason = player.play(progress)
         finally:
@@ -141,9 +168,12 @@ def run(adapter: Adapter, dataset: Dataset, folder: Path, speed: float = 1.0,
 class _Player:
     """Feeds one process and listens to it."""
 
-    def __init__(self, process, dataset, folder, speed, hang_s, log):
+    def __init__(self, process, adapter, dataset, imu, folder, speed, hang_s, log):
         self._process, self._dataset = process, dataset
         self._speed, self._hang_s, self._log = speed, hang_s, log
+        self._inputs = adapter.inputs
+        self._imu = imu
+        self._told = 0  # IMU readings that the system has
         self._estimate = formats.LineFile(folder / "estimate.tum")
         self._frames = formats.LineFile(folder / "frames.csv", "t_us,latency_s,lost,features")
         self.sent = self.dropped = self.answers = self.lost = 0
@@ -174,7 +204,8 @@ class _Player:
                 time.sleep(max(due - time.monotonic(), 0.0))
             self._offer(int(t_us), pair)
             if begin is None:  # a system may load for long; the flight begins when it sees
-                self._ready.wait(START_S)
+                while not self._ready.wait(0.1) and not self._failed():
+                    pass
                 begin = time.monotonic()
             if progress is not None:
                 progress()
@@ -197,15 +228,24 @@ class _Player:
     def _decode(self, coming):
         for index in range(len(self._dataset)):
             try:
-                coming.put(self._dataset.pair(index))
+                depth = self._dataset.depth(index) if "depth" in self._inputs else None
+                coming.put((*self._dataset.pair(index), depth))
             except SlamError as error:
                 coming.put(error)
                 return
 
-    def _offer(self, t_us, pair):
+    def _offer(self, t_us, data):
+        """Queues a pair with what belongs before it; a dropped pair leaves its IMU to the next."""
         self._due[t_us] = time.monotonic()
+        left, right, depth = data
+        until = int(np.searchsorted(self._imu[:, 0], t_us, side="right"))
+        parts = [link.pack_imu(int(row[0]), row[1:4], row[4:])
+                 for row in self._imu[self._told:until]]
+        if depth is not None:
+            parts.append(link.pack_depth(t_us, depth))
         try:
-            self._queue.put_nowait(link.pack(t_us, *pair))
+            self._queue.put_nowait(b"".join([*parts, link.pack(t_us, left, right)]))
+            self._told = until
             self.sent += 1
         except queue.Full:
             self.dropped += 1
