@@ -31,8 +31,10 @@ PARTS = {"engine": ("engine", "step"), "rotors": ("rotors", "step"),
          "sensors": ("sensor_suite", "step"), "estimator": ("autopilot.estimator", "step"),
          "navigator": ("autopilot.navigator", "step"),
          "position control": ("autopilot.position_control", "step"),
+         "velocity control": ("autopilot.velocity_control", "step"),
          "attitude control": ("autopilot.attitude_control", "step"),
          "rate control": ("autopilot.rate_control", "step"),
+         "mixer": ("autopilot.mixer", "step"),
          "flight log": ("autopilot.log", "step"), "telemetry": ("autopilot._links", "stream"),
          "MAVLink in": ("autopilot._links", "receive")}
 

@@ -8,9 +8,10 @@ import pytest
 from xtdrone_autopilot.navigator import speed_to_stop
 from xtdrone_autopilot.parameters import ParameterStore, table
 from xtdrone_autopilot.errors import AutopilotError
-from xtdrone_autopilot.pilot import ATTITUDE, RATES, new_pilots
+from xtdrone_autopilot.mixer import Mixer, effectiveness
+from xtdrone_autopilot.pilot import ATTITUDE, RATES, describe_bodies, new_pilots
 from xtdrone_autopilot.attitude_control import AttitudeControl
-from xtdrone_autopilot.rate_control import RateControl, effectiveness
+from xtdrone_autopilot.rate_control import RateControl
 from xtdrone_autopilot.vector import quat_from_axes, thrust_newtons, thrust_normalised
 from xtdrone_core import FleetModel, resources
 from xtdrone_dynamics.constants import GRAVITY
@@ -28,11 +29,23 @@ class Body:
         self.quat = np.tile([0.0, 0.0, 0.0, 1.0], (n, 1))
 
 
+class RateLoop:
+    """Rate loop and mixer as one."""
+
+    def __init__(self, fleet):
+        self.loop, self.mixer = RateControl(fleet), Mixer(fleet)
+        self.use_rotors = self.mixer.use_rotors
+
+    def step(self, *args):
+        self.loop.step(*args[:-1])
+        self.mixer.step(*args)
+
+
 def rate_loop(name):
     """Fleet, rate loop, pilots and parameters of one armed, flying vehicle."""
     fleet = FleetModel.of([load_vehicle(name)])
-    loop, pilots = RateControl(fleet), new_pilots(1)
-    loop.describe(pilots)
+    loop, pilots = RateLoop(fleet), new_pilots(1)
+    describe_bodies(pilots, fleet)
     pilots["armed"], pilots["landed"], pilots["sp_kind"] = True, False, RATES
     return fleet, loop, pilots, ParameterStore(1).values
 
@@ -122,7 +135,7 @@ def test_attitude_loop_turns_towards_the_set_point(roll, pitch, yaw):
     """A body that turns at the rates asked for ends at the attitude asked for."""
     from xtdrone_dynamics.quaternion import integrate
 
-    pilots, body, loop = new_pilots(1), Body(), AttitudeControl()
+    pilots, body, loop = new_pilots(1), Body(), AttitudeControl(None)
     parameters = ParameterStore(1).values
     wanted = np.array(from_euler(roll, pitch, yaw))
     pilots["sp_kind"], pilots["sp_quat"] = ATTITUDE, wanted

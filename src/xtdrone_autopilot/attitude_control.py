@@ -53,7 +53,10 @@ def _control(pilots, parameters, quat):
 
 
 class AttitudeControl:
-    """Attitude loop of a fleet: reads sp_quat and sp_yaw_rate, writes sp_rates (body) [rad/s]."""
+    """Attitude loop of a fleet, a parts.ControlLoop."""
+
+    def __init__(self, fleet):
+        """fleet: a FleetModel; the loop needs nothing of it."""
 
     def step(self, pilots, parameters, estimator, dt: float) -> None:
         """One step for the pilots whose sp_kind is TRAJECTORY or ATTITUDE."""

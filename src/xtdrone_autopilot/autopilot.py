@@ -2,15 +2,14 @@
 
 import numpy as np
 
+from xtdrone_core import registry
 from xtdrone_core.modes import Mode
 from xtdrone_core.state import ARM, DISARM, KEEP, Estimates, SensorBatch, SetPoints
 from xtdrone_core.vehicle import FleetModel
 
-from . import parameters
-from .attitude_control import AttitudeControl
+from . import parameters, parts
 from .battery import Battery
 from .commander import Commander
-from .estimator import Ekf
 from .health import health
 from .failsafes import Failsafes
 from .failures import Failures
@@ -21,10 +20,8 @@ from .mavlink_messages import Messages
 from .mavlink_streams import Streams
 from .mission import Missions
 from .navigator import Navigator
-from .pilot import TASK_GO, TRAJECTORY, new_pilots
-from .position_control import PositionControl
+from .pilot import TASK_GO, TRAJECTORY, describe_bodies, new_pilots
 from .preload import preload
-from .rate_control import RateControl
 from .rotor_monitor import RotorMonitor
 from .ulog_writer import FleetLog
 
@@ -44,7 +41,7 @@ class EmbeddedAutopilot:
     """
 
     def __init__(self, fleet: FleetModel, origin, magnetic_field, links: bool = True,
-                 on_text=None):
+                 on_text=None, classes=None):
         """Starts the flight stack of a fleet.
 
         Args:
@@ -53,9 +50,10 @@ class EmbeddedAutopilot:
             magnetic_field: (3,) field at the origin, ENU [T], for heading.
             links: Whether to open the MAVLink ports.
             on_text: Called with (vehicle, severity, text) for each STATUSTEXT.
+            classes: The class of each part, as of parts.classes(); None = the embedded ones.
 
         Raises:
-            AutopilotError: A port is in use.
+            AutopilotError: A port is in use, or a part cannot be made.
         """
         n = fleet.n
         self.t_us = 0
@@ -68,16 +66,18 @@ class EmbeddedAutopilot:
         self.pilots = new_pilots(n)
         self.battery = Battery(fleet, self.parameters)
         self.sensors = SensorBatch.empty(n)
-        self.estimator = Ekf(n, origin, magnetic_field)
-        for i, vehicle in enumerate(fleet.vehicles):
-            for block in vehicle.sensors:
-                if block.kind == "gps":
-                    self.estimator.gps_pos[i] = block.pos
+        describe_bodies(self.pilots, fleet)
+        made = {part: parts.build(part, kind, *((n, origin, magnetic_field)
+                                                if part == "estimator" else (fleet,)))
+                for part, kind in (classes or parts.classes()).items()}
+        self.estimator = made["estimator"]
+        self.estimator.mount(fleet)
         self.navigator = Navigator()
-        self.position_control = PositionControl()
-        self.attitude_control = AttitudeControl()
-        self.rate_control = RateControl(fleet)
-        self.rate_control.describe(self.pilots)
+        self.position_control = made["position_control"]
+        self.velocity_control = made["velocity_control"]
+        self.attitude_control = made["attitude_control"]
+        self.rate_control = made["rate_control"]
+        self.mixer = made["mixer"]
         self.commander = Commander(self, self.say)
         self.missions = Missions(self, n)
         self.failsafes = Failsafes(self, n)
@@ -100,7 +100,8 @@ class EmbeddedAutopilot:
     def for_scenario(cls, scenario, fleet: FleetModel, origin, magnetic_field, folder, links: bool,
                      on_text) -> "EmbeddedAutopilot":
         """The flight stack of a scenario's fleet; arguments as of the class, folder for logs."""
-        autopilot = cls(fleet, origin, magnetic_field, links, on_text)
+        classes = parts.classes(**{part: getattr(scenario, part) for part in registry.PARTS})
+        autopilot = cls(fleet, origin, magnetic_field, links, on_text, classes)
         try:
             preload(autopilot, scenario, folder)
         except BaseException:
@@ -125,7 +126,7 @@ class EmbeddedAutopilot:
         self.sensors = sensors
         self.failures.spoil_sensors(sensors)
         self.estimator.landed[:] = self.pilots["landed"]
-        self.estimator.step(sensors)
+        self.estimator.step(sensors, self.parameters.values)
         if self._links is not None:
             self._links.receive(t_us, self._messages.handle)
         p, values = self.pilots, self.parameters.values
@@ -133,8 +134,10 @@ class EmbeddedAutopilot:
             self.commander.handle_events(t_us)
         self.missions.step(t_us)
         self.position_control.step(p, values, self.estimator, dt)
+        self.velocity_control.step(p, values, self.estimator, dt)
         self.attitude_control.step(p, values, self.estimator, dt)
-        self.rate_control.step(p, values, self.estimator, dt, self.commands)
+        self.rate_control.step(p, values, self.estimator, dt)
+        self.mixer.step(p, values, self.estimator, dt, self.commands)
         self._rotor_monitor.step(p["armed"] & ~p["landed"], values["FD_ACT_EN"], self.commands,
                                  self.estimator.ang_vel, dt, self.failsafes.failed_rotor)
         self.failures.stop_motors(self.commands)
@@ -230,7 +233,7 @@ class EmbeddedAutopilot:
 
     def fly_without(self, i: int, rotor: int) -> None:
         """Takes a rotor (from 0) of vehicle i out of the mixer until the vehicle is disarmed."""
-        self.rate_control.use_rotors(i, self._rotor_mask[i] & (self._rotor_numbers != rotor))
+        self.mixer.use_rotors(i, self._rotor_mask[i] & (self._rotor_numbers != rotor))
 
     def thrust_normalised(self) -> np.ndarray:
         """(N,) collective set-point as the common rotor command 0..1 that gives it."""

@@ -8,12 +8,10 @@ import numpy as np
 
 from xtdrone_core import SensorBatch
 from xtdrone_core.errors import unknown_name
-from xtdrone_dynamics.quaternion import to_euler
 
 from . import estimator_kernel as kernel
 from .errors import AutopilotError
-
-TESTS = ("vel", "pos", "hgt", "baro", "mag", "vision")  # columns of Ekf.test_ratios
+from .parts import Estimator
 
 _STEP_US = 4_000  # taken for the step before the first one [us]
 
@@ -103,71 +101,34 @@ class EkfParameters:
         return np.array([tuple(values.values())], dtype=kinds)[0]
 
 
-class Ekf:
+class Ekf(Estimator):
     """Error-state Kalman filter of each vehicle of a fleet; it sees sensors only.
 
-    Positions are relative to the world's origin, which all vehicles share; their
-    height reference is GPS height, with the barometer's slow offset estimated.
-    GPS fixes count at their own time. Each vehicle aligns itself in its first
-    half second at rest, and is ready some fixes later.
+    The height reference is GPS height, with the barometer's slow offset
+    estimated. GPS fixes count at their own time. Each vehicle aligns itself in its
+    first half second at rest, and is ready some fixes later. add and remove replace
+    the arrays.
 
-    All arrays are overwritten at every step; add and remove replace them.
-
-    Attributes:
-        pos: (N, 3) centre of gravity from the world's origin, ENU [m].
-        vel: (N, 3) ENU [m/s].
-        quat: (N, 4) xyzw, body to world.
-        ang_vel: (N, 3) gyro less its bias, body [rad/s].
-        gyro_bias: (N, 3) [rad/s].
-        accel_bias: (N, 3) [m/s^2].
+    Attributes beside those of Estimator:
         baro_offset: (N,) barometer's height less true height, over the origin [m].
         earth_field: (N, 3) ENU [T].
-        field_bias: (N, 3) of the magnetometer, body [T].
-        ready: (N,) bool, good enough to fly on.
-        flags: (N,) int64, bits ALIGNED, LOCATED, GPS_USED, VISION_USED, BARO_USED, MAG_USED,
-            AT_REST of estimator_kernel.
-        test_ratios: (N, 6) innovations over their gates, squared; above 1 the reading was
-            left out. Columns as in TESTS.
-        pos_std: (N, 3) standard deviation of pos [m]. It includes the accuracy that the
-            receiver reports, since no filter can see the receiver's own slow error.
-        vel_std: (N, 3) [m/s].
-        att_std: (N, 3) of rotations about the world's axes [rad].
-        reset_count: (N,) how often pos jumped to an aid after the first fix.
-        reset_pos: (N, 3) by how much it jumped last [m].
-        landed: (N,) bool, INPUT: the flight stack says that the vehicle stands on the ground.
-        gps_pos: (N, 3) INPUT: antenna from the centre of gravity, body FLU [m].
+
+    pos_std includes the accuracy that the receiver reports, since no filter can
+    see the receiver's own slow error.
     """
 
-    _SHAPES = {"pos": (3,), "vel": (3,), "quat": (4,), "ang_vel": (3,), "gyro_bias": (3,),
-               "accel_bias": (3,), "baro_offset": (), "earth_field": (3,), "field_bias": (3,),
-               "test_ratios": (len(TESTS),), "pos_std": (3,), "vel_std": (3,), "att_std": (3,),
-               "reset_pos": (3,), "gps_pos": (3,), "_cov": (kernel.SIZE, kernel.SIZE)}
-    _KINDS = {"ready": np.bool_, "landed": np.bool_, "flags": np.int64, "reset_count": np.int64,
-              "_memory": kernel.MEMORY}
+    _SHAPES = {**Estimator._SHAPES, "baro_offset": (), "earth_field": (3,),
+               "_cov": (kernel.SIZE, kernel.SIZE)}
+    _KINDS = {**Estimator._KINDS, "_memory": kernel.MEMORY}
 
-    def __init__(self, n: int, origin, magnetic_field_enu, parameters: EkfParameters = None):
-        """A fleet of n vehicles that know nothing yet.
-
-        Args:
-            n: Number of vehicles.
-            origin: The world's latitude, longitude [rad] and height [m].
-            magnetic_field_enu: (3,) the Earth's field as a model has it [T].
-            parameters: Tuning; by default estimator.yaml's.
-        """
-        self._origin = tuple(float(x) for x in origin)
-        self._field = np.array(magnetic_field_enu, dtype=np.float64)
-        self._parameters = (parameters or EkfParameters.load()).record()
+    def __init__(self, n: int, origin, magnetic_field_enu, tuning: EkfParameters = None):
+        """As of Estimator; tuning is by default estimator.yaml's."""
+        self._tuning = (tuning or EkfParameters.load()).record()
         self._t_us = None
         self._count = 0
         self._times = np.zeros(kernel.RING, dtype=np.int64)
         self._work = np.zeros((6, kernel.SIZE))
-        for name, array in self._fresh(n).items():
-            setattr(self, name, array)
-
-    @property
-    def n(self) -> int:
-        """Number of vehicles."""
-        return len(self.pos)
+        super().__init__(n, origin, magnetic_field_enu)
 
     def add(self) -> None:
         """Adds a vehicle that knows nothing yet, as the last of the fleet."""
@@ -179,14 +140,14 @@ class Ekf:
         for name in self._fresh(0):
             setattr(self, name, np.delete(getattr(self, name), i, axis=0))
 
-    def step(self, sensors: SensorBatch) -> None:
+    def step(self, sensors: SensorBatch, parameters=None) -> None:
         """Takes the readings of one step; overwrites the attributes in place."""
         s = sensors
         dt_us = _STEP_US if self._t_us is None else s.t_us - self._t_us
         self._t_us = s.t_us
         self._count += 1
         kernel.step_fleet(
-            self._parameters, self._origin, self._field, dt_us * 1e-6, s.t_us, self._times,
+            self._tuning, self.origin, self.field, dt_us * 1e-6, s.t_us, self._times,
             self._count, self._memory, self._past, self._cov, self._work, self.landed,
             self.gps_pos, self.pos, self.vel, self.quat, self.ang_vel, self.gyro_bias,
             self.accel_bias, self.baro_offset, self.earth_field, self.field_bias, self.ready,
@@ -210,20 +171,12 @@ class Ekf:
         if self._t_us is None:
             return
         kernel.take_vision(
-            self._parameters, i, self._t_us, t_us, self._times, self._count, self._memory,
+            self._tuning, i, self._t_us, t_us, self._times, self._count, self._memory,
             self._past, self._cov, self._work, self.pos, self.vel, self.quat, self.gyro_bias,
             self.accel_bias, self.baro_offset, self.earth_field, self.field_bias,
             self.test_ratios, self.reset_count, self.reset_pos,
             np.array(pos, dtype=np.float64), np.array(quat, dtype=np.float64), float(pos_sigma),
             float(yaw_sigma))
-
-    def test_ratio(self, aid: str) -> np.ndarray:
-        """The test ratios of one aid of TESTS for the fleet: (N,)."""
-        return self.test_ratios[:, TESTS.index(aid)]
-
-    def yaw(self, i: int) -> float:
-        """Heading of vehicle i, counter-clockwise from east [rad]."""
-        return to_euler(*self.quat[i])[2]
 
     def why_not_ready(self, i: int) -> str:
         """What vehicle i waits for, in words; empty where it is ready."""
@@ -236,17 +189,14 @@ class Ekf:
             return "it has no position yet: no GPS fix that is good enough"
         if not flags & (kernel.GPS_USED | kernel.VISION_USED):
             return "its position aid is lost, or disagrees with the inertial sensors"
-        if self.att_std[i, 2] >= self._parameters["ready_yaw"]:
+        if self.att_std[i, 2] >= self._tuning["ready_yaw"]:
             return "its heading is not known well enough"
         return "position and velocity are still settling"
 
     def _fresh(self, n):
-        """Arrays of n vehicles that know nothing yet."""
-        arrays = {name: np.zeros((n, *shape)) for name, shape in self._SHAPES.items()}
-        arrays.update({name: np.zeros(n, dtype=kind) for name, kind in self._KINDS.items()})
+        arrays = super()._fresh(n)
         arrays["_past"] = np.zeros((n, kernel.RING), dtype=kernel.PAST)
-        arrays["quat"][:, 3] = 1.0
-        arrays["earth_field"][:] = self._field
+        arrays["earth_field"][:] = self.field
         for i in range(n):
             kernel.reset_memory(arrays["_memory"][i], self._t_us or 0)
         return arrays

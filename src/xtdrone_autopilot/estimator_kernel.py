@@ -26,15 +26,13 @@ from xtdrone_dynamics.geodesy import to_local
 from xtdrone_dynamics.quaternion import (from_matrix, integrate, multiply, rotate, rotate_inverse,
                                          to_matrix)
 
+from .estimator_names import (AIRSPEED_USED, ALIGNED, AT_REST, BARO_USED, GPS_USED, LOCATED,
+                              MAG_USED, RANGE_USED, TEST_AIRSPEED, TEST_BARO, TEST_HGT, TEST_MAG,
+                              TEST_POS, TEST_RANGE, TEST_VEL, TEST_VISION, VISION_USED)
+
 # First index of each part of the error state.
 ATT, VEL, POS, GYRO_BIAS, ACCEL_BIAS, BARO_OFFSET, EARTH, FIELD_BIAS = 0, 3, 6, 9, 12, 15, 16, 19
 SIZE = 22
-
-# Columns of the innovation test ratios.
-TEST_VEL, TEST_POS, TEST_HGT, TEST_BARO, TEST_MAG, TEST_VISION = range(6)
-
-# Bits of the flags.
-ALIGNED, LOCATED, GPS_USED, VISION_USED, BARO_USED, MAG_USED, AT_REST = (1 << k for k in range(7))
 
 RING = 64  # steps that a fix may be late: 252 ms at 250 Hz
 

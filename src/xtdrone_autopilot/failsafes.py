@@ -12,7 +12,7 @@ import numpy as np
 
 from xtdrone_core.modes import ROS_NAME, Mode
 
-from .estimator_kernel import ALIGNED, GPS_USED, LOCATED, VISION_USED
+from .estimator_names import ALIGNED, GPS_USED, LOCATED, VISION_USED
 from .mavlink_dialect import mavlink
 from .pilot import TRAJECTORY
 

@@ -2,12 +2,12 @@
 
 from xtdrone_core.modes import ROS_NAME, Mode
 
-from .estimator import TESTS
-from .estimator_kernel import ALIGNED, BARO_USED, GPS_USED, LOCATED, MAG_USED, VISION_USED
+from .estimator_names import (AIRSPEED_USED, ALIGNED, BARO_USED, GPS_USED, LOCATED, MAG_USED,
+                              RANGE_USED, TESTS, VISION_USED)
 from .mavlink_links import KINDS
 
 _AIDS = {"GPS": GPS_USED, "vision": VISION_USED, "barometer": BARO_USED,
-         "magnetometer": MAG_USED}
+         "magnetometer": MAG_USED, "range finder": RANGE_USED, "airspeed": AIRSPEED_USED}
 
 
 def health(autopilot, links) -> list[dict]:

@@ -16,7 +16,7 @@ from xtdrone_dynamics.compiled import njit
 from xtdrone_dynamics.geodesy import to_geodetic_array
 from xtdrone_dynamics.quaternion import to_euler_array
 
-from .estimator_kernel import ALIGNED, BARO_USED, GPS_USED, LOCATED, VISION_USED
+from .estimator_names import ALIGNED, BARO_USED, GPS_USED, LOCATED, RANGE_USED, VISION_USED
 from .mavlink_dialect import mavlink
 
 BUFFER = 4096  # of one vehicle's datagram [bytes]; the default streams need at most 900
@@ -344,6 +344,7 @@ class Streams:
         m["time_usec"] = t_us
         m["vel_ratio"], m["pos_horiz_ratio"] = e.test_ratio("vel"), e.test_ratio("pos")
         m["pos_vert_ratio"], m["mag_ratio"] = e.test_ratio("hgt"), e.test_ratio("mag")
+        m["hagl_ratio"], m["tas_ratio"] = e.test_ratio("range"), e.test_ratio("airspeed")
         m["pos_horiz_accuracy"] = np.hypot(e.pos_std[:, 0], e.pos_std[:, 1])
         m["pos_vert_accuracy"] = e.pos_std[:, 2]
         flags = np.zeros(len(m), dtype=np.uint16)
@@ -380,7 +381,8 @@ _LOCAL = (mavlink.ESTIMATOR_VELOCITY_HORIZ | mavlink.ESTIMATOR_VELOCITY_VERT
 _GLOBAL = (mavlink.ESTIMATOR_POS_HORIZ_ABS | mavlink.ESTIMATOR_POS_VERT_ABS
            | mavlink.ESTIMATOR_PRED_POS_HORIZ_ABS)
 _ESTIMATOR_FLAGS = ((ALIGNED, mavlink.ESTIMATOR_ATTITUDE), (GPS_USED, _LOCAL | _GLOBAL),
-                    (VISION_USED, _LOCAL), (BARO_USED, mavlink.ESTIMATOR_POS_VERT_ABS))
+                    (VISION_USED, _LOCAL), (BARO_USED, mavlink.ESTIMATOR_POS_VERT_ABS),
+                    (RANGE_USED, mavlink.ESTIMATOR_POS_VERT_AGL))
 _NEEDS_POSITION = frozenset({"LOCAL_POSITION_NED", "GLOBAL_POSITION_INT"})  # not sent without one
 _SENSORS = (mavlink.MAV_SYS_STATUS_SENSOR_3D_GYRO | mavlink.MAV_SYS_STATUS_SENSOR_3D_ACCEL
             | mavlink.MAV_SYS_STATUS_SENSOR_3D_MAG

@@ -120,3 +120,19 @@ def new_pilots(n: int) -> np.ndarray:
     for name in ("offboard_t", "stick_t", "still_t", "gcs_t"):
         pilots[name] = -(1 << 62)
     return pilots
+
+
+def rotor_thrust_max(fleet) -> np.ndarray:
+    """Largest thrust of each rotor of a FleetModel, (N, R) [N]; zero in padding columns."""
+    top = np.minimum(fleet.zero_position_armed + fleet.input_scaling, fleet.max_rot_velocity)
+    return fleet.motor_constant * top ** 2
+
+
+def describe_bodies(pilots: np.ndarray, fleet) -> None:
+    """Writes mass, inertia and collective thrust of each body of a FleetModel into its record."""
+    pilots["mass"] = fleet.mass
+    pilots["inertia"] = fleet.inertia
+    pilots["thrust_max"] = rotor_thrust_max(fleet).sum(axis=1)
+    # Collective = sum of C_T (scaling u + zero)^2, a polynomial in the common command u.
+    c, s, z = fleet.motor_constant, fleet.input_scaling, fleet.zero_position_armed
+    pilots["thrust_poly"] = np.stack([c * z * z, 2 * c * s * z, c * s * s], -1).sum(axis=1)

@@ -11,7 +11,7 @@ import numpy as np
 from xtdrone_core.vehicle import FleetModel
 from xtdrone_dynamics.compiled import njit
 
-from .rate_control import effectiveness
+from .mixer import effectiveness
 
 FILTER_S = 0.02  # time constant of both accelerations [s]
 FOUND_S = 0.08  # for so long must one rotor explain what is missing [s]

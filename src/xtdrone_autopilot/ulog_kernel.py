@@ -16,8 +16,9 @@ from xtdrone_dynamics.constants import AIR_GAS_CONSTANT
 from xtdrone_dynamics.geodesy import to_geodetic
 from xtdrone_dynamics.quaternion import to_euler
 
-from .estimator_kernel import (ALIGNED, AT_REST, BARO_USED, GPS_USED, LOCATED, MAG_USED, TEST_BARO,
-                               TEST_HGT, TEST_MAG, TEST_POS, TEST_VEL, TEST_VISION, VISION_USED)
+from .estimator_names import (AIRSPEED_USED, ALIGNED, AT_REST, BARO_USED, GPS_USED, LOCATED,
+                              MAG_USED, RANGE_USED, TEST_AIRSPEED, TEST_BARO, TEST_HGT, TEST_MAG,
+                              TEST_POS, TEST_RANGE, TEST_VEL, TEST_VISION, VISION_USED)
 from .vector import thrust_normalised
 
 MAX_MOTORS = 12  # of actuator_motors

@@ -12,6 +12,13 @@ AGENTS = {"square": "xtdrone_control.agents:SquareAgent",
           "mission": "xtdrone_control.mission_agent:MissionAgent",
           "formation": "xtdrone_formation.agents:FormationAgent",
           "formation_mission": "xtdrone_formation.agents:MissionFormation"}
+# Parts of the embedded flight stack that a scenario may replace.
+PARTS = {"estimator": {"embedded": "xtdrone_autopilot.estimator:Ekf"},
+         "position_control": {"embedded": "xtdrone_autopilot.position_control:PositionControl"},
+         "velocity_control": {"embedded": "xtdrone_autopilot.velocity_control:VelocityControl"},
+         "attitude_control": {"embedded": "xtdrone_autopilot.attitude_control:AttitudeControl"},
+         "rate_control": {"embedded": "xtdrone_autopilot.rate_control:RateControl"},
+         "mixer": {"embedded": "xtdrone_autopilot.mixer:Mixer"}}
 
 
 def check(what: str, name: str, table: dict) -> None:
@@ -31,7 +38,7 @@ def load(what: str, name: str, table: dict):
     Args:
         what: Kind of thing for messages, for example "engine".
         name: A key of the table, or `module:Class`.
-        table: ENGINES, AUTOPILOTS or AGENTS.
+        table: ENGINES, AUTOPILOTS, AGENTS or one of PARTS.
 
     Raises:
         ScenarioError: No such name, module or class.

@@ -57,12 +57,25 @@ class Scenario:
     log: str = "auto"  # what the flight logs in the run folder hold
     name: str = "run"
     px4: str = ""  # build folder or binary of PX4, for autopilot px4
+    # Parts of the embedded flight stack: embedded, or module:Class of your own.
+    estimator: str = "embedded"
+    position_control: str = "embedded"
+    velocity_control: str = "embedded"
+    attitude_control: str = "embedded"
+    rate_control: str = "embedded"
+    mixer: str = "embedded"
     px4_loss: str = "stop"  # when a PX4 is lost: stop the flight, or continue with the rest
     gui: bool = False
 
     def __post_init__(self):
         registry.check("engine", self.engine, registry.ENGINES)
         registry.check("autopilot", self.autopilot, registry.AUTOPILOTS)
+        for part, table in registry.PARTS.items():
+            name = getattr(self, part)
+            registry.check(part, name, table)
+            if name != "embedded" and self.autopilot == "px4":
+                raise ScenarioError(f"{part} '{name}' cannot be flown by autopilot px4, which has "
+                                    "its own: leave one of them out")
         for what, given, allowed in (("pose_source", self.pose_source, POSE_SOURCES),
                                      ("origin", self.origin, ORIGINS), ("log", self.log, LOGS),
                                      ("px4_loss", self.px4_loss, PX4_LOSSES)):

@@ -26,6 +26,9 @@ def add(parser) -> None:
     option("world", "a name from worlds/, or an SDF file (empty)", resources.world_names)
     option("engine", "what moves the bodies (embedded)", lambda: registry.ENGINES)
     option("autopilot", "what flies them (embedded)", lambda: registry.AUTOPILOTS)
+    for part, table in registry.PARTS.items():
+        option(part, f"{part.replace('_', ' ')} of the embedded autopilot: module:Class of your own",
+               lambda names=table: names, metavar="NAME")
     option("px4", "build folder or binary of PX4, for autopilot px4", metavar="PATH")
     option("px4_loss", "when a PX4 is lost: stop, or continue with the rest", lambda: PX4_LOSSES)
     option("speed", "simulated seconds per second; 0 = as fast as possible", type=float)

@@ -1,0 +1,10 @@
+"""Names of what every estimator tells the flight stack; kernels freeze them."""
+
+# Bits of Estimator.flags.
+(ALIGNED, LOCATED, GPS_USED, VISION_USED, BARO_USED, MAG_USED, AT_REST, RANGE_USED,
+ AIRSPEED_USED) = (1 << k for k in range(9))
+
+# Columns of Estimator.test_ratios, and their places.
+TESTS = ("vel", "pos", "hgt", "baro", "mag", "vision", "range", "airspeed")
+(TEST_VEL, TEST_POS, TEST_HGT, TEST_BARO, TEST_MAG, TEST_VISION, TEST_RANGE,
+ TEST_AIRSPEED) = range(len(TESTS))
