@@ -46,14 +46,24 @@ def fields(t_us: int, frame: str, layout: str, *values) -> bytes:
     return header(t_us, frame) + struct.pack("<" + layout, *values)
 
 
+def pose(pos, quat) -> bytes:
+    """geometry_msgs/Pose."""
+    return _POSE.pack(*pos, *quat)
+
+
+def twist(linear, angular=(0.0, 0.0, 0.0)) -> bytes:
+    """geometry_msgs/Twist."""
+    return _TWIST.pack(*linear, *angular)
+
+
 def pose_stamped(t_us, frame, pos, quat) -> bytes:
     """geometry_msgs/PoseStamped."""
-    return header(t_us, frame) + _POSE.pack(*pos, *quat)
+    return header(t_us, frame) + pose(pos, quat)
 
 
 def twist_stamped(t_us, frame, linear, angular) -> bytes:
     """geometry_msgs/TwistStamped."""
-    return header(t_us, frame) + _TWIST.pack(*linear, *angular)
+    return header(t_us, frame) + twist(linear, angular)
 
 
 def odometry(t_us, frame, child, pos, quat, linear, angular) -> bytes:

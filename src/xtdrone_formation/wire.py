@@ -30,16 +30,26 @@ def odometry(data: bytes):
     return values[0:3], values[3:7], values[7:10], values[10:13]
 
 
+def pose(data: bytes, at: int = 0):
+    """pos (3) and quat (4) xyzw of a Pose that begins at an offset."""
+    values = _POSE.unpack_from(data, at)
+    return values[:3], values[3:]
+
+
 def pose_stamped(data: bytes):
     """pos (3) and quat (4) xyzw of a PoseStamped."""
-    values = _POSE.unpack_from(data, _after_header(data))
+    return pose(data, _after_header(data))
+
+
+def twist(data: bytes, at: int = 0):
+    """Linear (3) and angular (3) velocity of a Twist that begins at an offset."""
+    values = _TWIST.unpack_from(data, at)
     return values[:3], values[3:]
 
 
 def twist_stamped(data: bytes):
     """Linear (3) and angular (3) velocity of a TwistStamped."""
-    values = _TWIST.unpack_from(data, _after_header(data))
-    return values[:3], values[3:]
+    return twist(data, _after_header(data))
 
 
 def state(data: bytes):

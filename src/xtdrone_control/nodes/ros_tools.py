@@ -135,7 +135,9 @@ def fleet(wait: float) -> list[str]:
             if names:
                 return names
         if patience.left() <= 0:
-            raise ControlNodeError("nobody has set /xtdrone/vehicles: start the bridge first")
+            raise ControlNodeError("nobody has set /xtdrone/vehicles: start the simulation and "
+                                   "the bridge first, for example with roslaunch "
+                                   "launch/formation.launch")
 
 
 def main(name: str, run) -> int:

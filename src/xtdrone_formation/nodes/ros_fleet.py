@@ -1,65 +1,21 @@
 """A fleet behind XTDrone's and MAVROS's topics: estimates in, set-points out."""
 
-import sys
 import threading
-import time
 
 import numpy as np
-import rosgraph
 import rospy
-from geometry_msgs.msg import Pose, Twist
 from std_msgs.msg import String
 
-from xtdrone_core import ARM, KEEP, ControlError, Estimates, Mode, XtdroneError
+from xtdrone_control import ros_wire
+from xtdrone_control.nodes.ros_tools import Output
+from xtdrone_core import ARM, KEEP, ControlError, Estimates, Mode
 from xtdrone_core.control_link import ControlClient
 from xtdrone_core.modes import FROM_ROS_NAME, ROS_NAME
 from xtdrone_formation import wire
-from xtdrone_formation.errors import FormationError
 from xtdrone_formation.service import PERIOD_US
 
 _STANDBY = 3  # MAV_STATE from which on a vehicle can be armed
 _ON_GROUND = 1  # MAV_LANDED_STATE
-
-
-def require_master() -> None:
-    """Checks that there is a ROS master, for which rospy would wait for ever.
-
-    Raises:
-        FormationError: There is none.
-    """
-    if not rosgraph.is_master_online():
-        raise FormationError(f"no ROS master at {rosgraph.get_master_uri()}: start one with "
-                             "roscore or roslaunch")
-
-
-def fleet(wait: float) -> list:
-    """The vehicles' names, as soon as the bridge has said them.
-
-    Raises:
-        FormationError: Nobody says them within `wait` seconds.
-    """
-    end = time.monotonic() + wait
-    while not rospy.is_shutdown():
-        names = rospy.get_param("/xtdrone/vehicles", None)
-        if names:
-            return names
-        if time.monotonic() > end:
-            raise FormationError("nobody has set /xtdrone/vehicles: start the simulation and the "
-                                 "bridge, for example with roslaunch launch/formation.launch")
-        time.sleep(0.05)
-    raise KeyboardInterrupt
-
-
-def main(name: str, run) -> int:
-    """Calls run() and returns the exit status of a node: errors are one line each."""
-    try:
-        run()
-    except (XtdroneError, rospy.ROSException) as error:
-        print(f"{name}: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        return 130
-    return 0
 
 
 def end_simulation(client):
@@ -115,11 +71,11 @@ class RosFleet:
         self._extended = Listener(names, "extended_state") if info else None
         self._command = [rospy.Publisher(f"/xtdrone/{name}/cmd", String, queue_size=10)
                          for name in names]
-        self._pose = [rospy.Publisher(f"/xtdrone/{name}/cmd_pose_enu", Pose, queue_size=5)
-                      for name in names]
-        self._twist = {kind: [rospy.Publisher(f"/xtdrone/{name}/cmd_{kind}_enu", Twist,
-                                              queue_size=5) for name in names]
-                       for kind in ("vel", "accel")}
+        self._set_point = {what: [Output(f"/xtdrone/{name}/cmd_{what}_enu", kind)
+                                  for name in names]
+                           for what, kind in (("pose", "geometry_msgs/Pose"),
+                                              ("vel", "geometry_msgs/Twist"),
+                                              ("accel", "geometry_msgs/Twist"))}
 
     def _on_odometry(self, i, data):
         # The last vehicle's message of an instant closes it; the leader's does where it is late.
@@ -171,11 +127,13 @@ class RosFleet:
         pos, vel, acc = (np.isfinite(values).all(axis=1)
                          for values in (set_points.pos, set_points.vel, set_points.acc))
         for i in np.flatnonzero(pos):
-            self._pose[i].publish(_pose(set_points.pos[i], set_points.yaw[i]))
+            half = 0.0 if np.isnan(set_points.yaw[i]) else 0.5 * set_points.yaw[i]
+            self._set_point["pose"][i].publish(ros_wire.pose(
+                set_points.pos[i], (0.0, 0.0, np.sin(half), np.cos(half))))
         for i in np.flatnonzero(vel & ~pos):
-            self._twist["vel"][i].publish(_twist(set_points.vel[i]))
+            self._set_point["vel"][i].publish(ros_wire.twist(set_points.vel[i]))
         for i in np.flatnonzero(acc & ~vel & ~pos):
-            self._twist["accel"][i].publish(_twist(set_points.acc[i]))
+            self._set_point["accel"][i].publish(ros_wire.twist(set_points.acc[i]))
 
 
 def rotate(quat, v):
@@ -183,20 +141,6 @@ def rotate(quat, v):
     u, w = quat[:, :3], quat[:, 3:]
     t = 2.0 * np.cross(u, v)
     return v + w * t + np.cross(u, t)
-
-
-def _pose(pos, yaw):
-    message = Pose()
-    message.position.x, message.position.y, message.position.z = pos.tolist()
-    half = 0.5 * (0.0 if np.isnan(yaw) else float(yaw))
-    message.orientation.z, message.orientation.w = np.sin(half), np.cos(half)
-    return message
-
-
-def _twist(v):
-    message = Twist()
-    message.linear.x, message.linear.y, message.linear.z = v.tolist()
-    return message
 
 
 class EventLog:

@@ -15,6 +15,7 @@ from geometry_msgs.msg import Vector3
 from scipy.sparse import csr_matrix
 from std_msgs.msg import Float32MultiArray, Int32MultiArray
 
+from xtdrone_control.nodes import ros_tools
 from xtdrone_core import SetPoints
 from xtdrone_formation import wire
 from xtdrone_formation.errors import FormationError
@@ -43,7 +44,7 @@ class Leader:
         Raises:
             FormationError: No ROS master, or fewer than two vehicles.
         """
-        ros_fleet.require_master()
+        ros_tools.require_master()
         rospy.init_node("leader", disable_rostime=True)
         self.fleet = ros_fleet.RosFleet([f"{vehicle_type}_{leader_id}"], info=False)
         self._log = ros_fleet.EventLog(control_port)
@@ -83,7 +84,7 @@ class Follower:
         if not 1 <= vehicle_id < n:
             raise FormationError(f"follower {vehicle_id} of {n} vehicles is not allowed: 0 is the "
                                  f"leader, give 1 to {n - 1}")
-        ros_fleet.require_master()
+        ros_tools.require_master()
         rospy.init_node(f"follower{vehicle_id}", disable_rostime=True)
         self.id, self.n, self.parameters = vehicle_id, n, parameters
         name = f"{vehicle_type}_{vehicle_id}"
