@@ -38,13 +38,18 @@ class LineFile:
         """
         try:
             self._file.write(line + "\n")
-        except OSError as error:
-            raise SlamError(f"cannot write '{self.path}': {error.strerror}; all lines before "
-                            "this one are in the file") from error
+        except (OSError, ValueError) as error:
+            self.close()
+            raise SlamError(f"cannot write '{self.path}': "
+                            f"{getattr(error, 'strerror', 'an earlier line failed')}; all lines "
+                            "before this one are in the file") from error
 
     def close(self) -> None:
         """May be called twice."""
-        self._file.close()
+        try:
+            self._file.close()
+        except OSError:  # the line that did not fit, of which write() has told
+            pass
 
 
 def tum_line(t_us: int, pos, quat) -> str:

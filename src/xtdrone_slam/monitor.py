@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import psutil
 
+from .errors import SlamError
 from .formats import LineFile
 
 PERIOD_S = 0.1
@@ -29,6 +30,7 @@ class Monitor:
 
     Attributes:
         samples: The Usages so far.
+        failure: Why the file ends early; empty where it does not.
     """
 
     def __init__(self, pid: int, path=None, period_s: float = PERIOD_S):
@@ -43,6 +45,7 @@ class Monitor:
             SlamError: The file cannot be written.
         """
         self.samples = []
+        self.failure = ""
         self._file = None if path is None else LineFile(path, _HEAD)
         self._period = period_s
         self._known = {}  # Process: its CPU time when it was last seen [s]
@@ -63,13 +66,30 @@ class Monitor:
         return sum(0.01 * sample.cpu_percent * (sample.t_s - before)
                    for before, sample in zip(times, self.samples))
 
-    def mean_cpu(self) -> float:
-        """CPU per cent over the whole time, 0 before the first sample."""
-        return 100.0 * self.cpu_seconds / self.samples[-1].t_s if self.samples else 0.0
+    def now(self) -> float:
+        """Time on the clock of the samples [s]."""
+        return time.monotonic() - self._begin
+
+    def mean_cpu(self, since_s: float = 0.0) -> float:
+        """CPU per cent over the time from since_s on, 0 before the first sample."""
+        times = [0.0] + [sample.t_s for sample in self.samples]
+        spans = [(sample.cpu_percent, sample.t_s - before)
+                 for before, sample in zip(times, self.samples) if before >= since_s]
+        whole = sum(span for _, span in spans)
+        return sum(cpu * span for cpu, span in spans) / whole if whole > 0 else 0.0
+
+    def peak_cpu(self, since_s: float = 0.0) -> float:
+        """Highest sample from since_s on [per cent of a core]."""
+        return max((sample.cpu_percent for sample in self._since(since_s)), default=0.0)
 
     def peak_memory(self) -> float:
         """Largest sum of resident memory [MiB]."""
         return max((sample.memory_mib for sample in self.samples), default=0.0)
+
+    def mean_memory(self, since_s: float = 0.0) -> float:
+        """Mean sum of resident memory from since_s on [MiB]."""
+        sizes = [sample.memory_mib for sample in self._since(since_s)]
+        return sum(sizes) / len(sizes) if sizes else 0.0
 
     def close(self) -> None:
         """Takes a last sample and ends. May be called twice."""
@@ -77,6 +97,9 @@ class Monitor:
         self._thread.join()
         if self._file is not None:
             self._file.close()
+
+    def _since(self, since_s):
+        return (sample for sample in self.samples if sample.t_s > since_s)
 
     def _watch(self):
         due = self._begin
@@ -96,9 +119,12 @@ class Monitor:
                       memory / 2 ** 20, len(self._known))
         self._last = now
         self.samples.append(usage)
-        if self._file is not None:
-            self._file.write(f"{usage.t_s:.3f},{usage.cpu_percent:.2f},{usage.memory_mib:.2f},"
-                             f"{usage.processes}")
+        if self._file is not None and not self.failure:
+            try:
+                self._file.write(f"{usage.t_s:.3f},{usage.cpu_percent:.2f},"
+                                 f"{usage.memory_mib:.2f},{usage.processes}")
+            except SlamError as error:  # the samples go on in memory
+                self.failure = str(error)
         return True
 
     def _tree_cpu(self):

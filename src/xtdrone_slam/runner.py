@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from importlib import resources
 from pathlib import Path
 
@@ -16,16 +16,14 @@ import yaml
 from xtdrone_core import run_folder
 from xtdrone_core.errors import unknown_name
 
-from . import environments, formats, link
+from . import environments, link, machine
+from .channel import Channel
 from .dataset import Dataset
 from .errors import SlamError
-from .monitor import Monitor
+from .session import HANG_S, Session
 
-_QUEUE = 4  # pairs that may wait for the system; the next one is dropped
 _READ_AHEAD = 8  # pairs that are decoded before their time
-START_S = 30.0  # wall time that a system has for the answer to the first pair [s]
-HANG_S = 10.0  # wall time without an answer after which a system counts as hanging [s]
-_END = None
+_SHOWN = 3  # missing images that a reason names
 
 
 @dataclass(frozen=True)
@@ -47,14 +45,26 @@ class Outcome:
 
     system: str
     reason: str  # empty where the run is good, else why not
-    frames: int  # pairs replayed
+    frames: int  # pairs of the recording, or of the flight, until the run ended
     answers: int
     dropped: int  # pairs that the system was too slow for
     lost: int  # pairs whose pose it did not know
     latency_ms: float | None  # mean from a pair's time to its answer
-    cpu_percent: float  # mean of the whole process tree; a core is 100
+    cpu_percent: float  # mean of the whole process tree from the first answer on; a core is 100
     memory_mib: float  # peak of the whole process tree
     parameters: dict
+    latency_95_ms: float | None = None  # 95 % of the answers came within this
+    cpu_max_percent: float = 0.0  # highest sample
+    memory_mean_mib: float = 0.0
+    not_arrived: int = 0  # pairs that the channel lost
+    missing: int = 0  # pairs of the recording without an image that can be read
+    features: float | None = None  # mean of what the system tells
+    speed: float = 1.0  # seconds of the dataset per second
+    description: str = ""
+    deterministic: bool = False  # says its adapter
+    packages: tuple[str, ...] = ()  # of its own environment
+    load_before: float | None = None  # processes that waited for a core as the run began
+    machine: dict = field(default_factory=dict)  # see machine.describe
 
 
 def names() -> list[str]:
@@ -130,7 +140,7 @@ def start(adapter: Adapter, dataset: Path, folder: Path, log) -> subprocess.Pope
 
 
 def run(adapter: Adapter, dataset: Dataset, folder: Path, speed: float = 1.0,
-        hang_s: float = HANG_S, progress=None) -> Outcome:
+        hang_s: float = HANG_S, progress=None, channel: Channel | None = None) -> Outcome:
     """Replays a dataset to a system; its failure is an outcome, not an error.
 
     Args:
@@ -140,90 +150,135 @@ def run(adapter: Adapter, dataset: Dataset, folder: Path, speed: float = 1.0,
         speed: Seconds of the dataset per second; 1 is the sensor's rate.
         hang_s: Without an answer for so long the system is ended [s].
         progress: Called after each pair.
+        channel: On which the images come; None: a free one.
 
     Raises:
         SlamError: The folder cannot be written, or the system cannot be started.
     """
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    with open(folder / "system.log", "w") as log:
-        imu = dataset.imu() if "imu" in adapter.inputs else np.zeros((0, 7))
-        process = start(adapter, dataset.folder, folder, log)
-        player = _Player(process, adapter, dataset, imu, folder, speed, hang_s, log)
+    with opened(adapter, dataset.folder, folder, hang_s, speed) as session:
+        _Player(session, adapter, dataset, speed, channel or Channel()).play(progress)
+    return session.outcome
+
+
+class opened:
+    """Context of a Session: starts the system, ends it, and writes outcome.json.
+
+    After it, `session.outcome` is the Outcome.
+    """
+
+    def __init__(self, adapter: Adapter, dataset: Path, folder: Path, hang_s: float = HANG_S,
+                 speed: float = 1.0):
+        """As for run(); dataset is the folder that holds mav0, for its calibration.
+
+        Raises:
+            SlamError: The folder cannot be written, or the system cannot be started.
+        """
+        self._adapter, self._folder, self._speed = adapter, Path(folder), speed
+        self._load = machine.load()
         try:
-            reason = player.play(progress)
-        finally:
-            player.close()
-    usage = player.monitor
-    latencies = player.latencies
-    outcome = Outcome(adapter.name, reason, player.sent + player.dropped, player.answers,
-                      player.dropped, player.lost,
-                      round(1e3 * sum(latencies) / len(latencies), 2) if latencies else None,
-                      round(usage.mean_cpu(), 2), round(usage.peak_memory(), 1),
-                      adapter.parameters)
-    run_folder.write_json(folder / "outcome.json", asdict(outcome))
-    return outcome
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._log = open(self._folder / "system.log", "w")
+        except OSError as error:
+            raise SlamError(f"cannot write '{folder}': {error.strerror}") from error
+        process = None
+        try:
+            process = start(adapter, dataset, folder, self._log)
+            self._session = Session(process, self._folder, self._log, hang_s)
+        except BaseException:
+            self._log.close()
+            if process is not None:
+                os.killpg(process.pid, 9)
+                process.wait()
+            raise
+
+    def __enter__(self) -> Session:
+        return self._session
+
+    def __exit__(self, kind, error, trace):
+        session = self._session
+        session.close()
+        try:
+            self._log.close()
+        except OSError as failure:
+            session.mark(f"cannot write '{self._log.name}': {failure.strerror}")
+        if kind is None:
+            session.outcome = self._outcome(session)
+            try:
+                run_folder.write_json(self._folder / "outcome.json", asdict(session.outcome))
+            except OSError as failure:  # the run is lost to a campaign, but not the campaign
+                session.mark(f"cannot write '{self._folder}': {failure.strerror}")
+                session.outcome = replace(session.outcome, reason=session.reason)
+        return False
+
+    def _outcome(self, session):
+        adapter, usage = self._adapter, session.monitor
+        late = np.array(session.latencies) * 1e3
+        return Outcome(
+            adapter.name, session.reason, session.frames, session.answers, session.dropped,
+            session.lost, round(float(late.mean()), 2) if len(late) else None,
+            round(usage.mean_cpu(session.begin_s), 2), round(usage.peak_memory(), 1),
+            adapter.parameters,
+            latency_95_ms=round(float(np.percentile(late, 95)), 2) if len(late) else None,
+            cpu_max_percent=round(usage.peak_cpu(session.begin_s), 1),
+            memory_mean_mib=round(usage.mean_memory(session.begin_s), 1),
+            not_arrived=session.not_arrived, missing=session.missing,
+            features=session.mean_features(), speed=self._speed, description=adapter.description,
+            deterministic=adapter.deterministic, packages=adapter.requirements,
+            load_before=self._load, machine=machine.describe())
 
 
 class _Player:
-    """Feeds one process and listens to it."""
+    """Shows a dataset to a session, each pair at its time."""
 
-    def __init__(self, process, adapter, dataset, imu, folder, speed, hang_s, log):
-        self._process, self._dataset = process, dataset
-        self._speed, self._hang_s, self._log = speed, hang_s, log
+    def __init__(self, session, adapter, dataset, speed, channel):
+        self._session, self._dataset = session, dataset
+        self._speed, self._channel = speed, channel
         self._inputs = adapter.inputs
-        self._imu = imu
-        self._told = 0  # IMU readings that the system has
-        self._estimate = formats.LineFile(folder / "estimate.tum")
-        self._frames = formats.LineFile(folder / "frames.csv", "t_us,latency_s,lost,features")
-        self.sent = self.dropped = self.answers = self.lost = 0
-        self.latencies = []
-        self._reason = ""
-        self._due = {}  # t_us: wall time at which the pair was due [s]
-        self._heard = time.monotonic()
-        self._queue = queue.Queue(_QUEUE)
-        self._ready = threading.Event()
-        self.monitor = Monitor(process.pid, folder / "usage.csv")
-        self._feeder = threading.Thread(target=self._feed, daemon=True)
-        self._listener = threading.Thread(target=self._listen, daemon=True)
-        self._feeder.start()
-        self._listener.start()
+        self._imu = dataset.imu() if "imu" in adapter.inputs else np.zeros((0, 7))
+        self._told = 0  # IMU readings that the session has
 
-    def play(self, progress) -> str:
-        """All pairs, each at its time; returns why the run is no good, or nothing."""
-        times = self._dataset.times_us
+    def play(self, progress) -> None:
+        """Until the last answer, or until the session has failed."""
+        session, times = self._session, self._dataset.times_us
         coming = queue.Queue(_READ_AHEAD)
         threading.Thread(target=self._decode, args=(coming,), daemon=True).start()
+        gone = []
         begin = None
-        for t_us in times:
-            pair = coming.get()
-            if isinstance(pair, SlamError):
-                raise pair
-            if begin is not None:
-                due = begin + (t_us - times[0]) * 1e-6 / self._speed
-                time.sleep(max(due - time.monotonic(), 0.0))
-            self._offer(int(t_us), pair)
-            if begin is None:  # a system may load for long; the flight begins when it sees
-                while not self._ready.wait(0.1) and not self._failed():
-                    pass
-                begin = time.monotonic()
+        for t_us in map(int, times):
+            images = coming.get()
+            session.frames += 1
             if progress is not None:
                 progress()
-            if self._failed():
-                return self._reason
-        return self._finish()
+            if isinstance(images, SlamError):
+                gone.append(str(images))
+                session.missing += 1
+                continue
+            arrival = self._channel.arrival(t_us, images[0].nbytes + images[1].nbytes)
+            if arrival is None:
+                session.not_arrived += 1
+                continue
+            due = None
+            if begin is not None:
+                due = begin + (t_us - times[0]) * 1e-6 / self._speed
+                ready = begin + (arrival - times[0]) * 1e-6 / self._speed
+                time.sleep(max(ready - time.monotonic(), 0.0))
+            self._tell_imu(t_us)
+            session.offer(t_us, *images, due)
+            if begin is None:  # the flight begins when the system sees
+                session.await_first()
+                begin = time.monotonic() - (t_us - times[0]) * 1e-6 / self._speed
+            if session.failed():
+                return
+        if gone:
+            session.mark(f"{len(gone)} pairs of the recording are missing: "
+                         + "; ".join(gone[:_SHOWN]))
+        session.finish()
 
-    def close(self) -> None:
-        """Ends the process and all that it started, and the files."""
-        try:
-            os.killpg(self._process.pid, 9)
-        except ProcessLookupError:
-            pass
-        self._process.wait()
-        self._listener.join(5.0)
-        self.monitor.close()
-        self._estimate.close()
-        self._frames.close()
+    def _tell_imu(self, t_us):
+        until = int(np.searchsorted(self._imu[:, 0], t_us, side="right"))
+        for row in self._imu[self._told:until]:
+            self._session.imu(int(row[0]), row[1:4], row[4:])
+        self._told = until
 
     def _decode(self, coming):
         for index in range(len(self._dataset)):
@@ -232,79 +287,3 @@ class _Player:
                 coming.put((*self._dataset.pair(index), depth))
             except SlamError as error:
                 coming.put(error)
-                return
-
-    def _offer(self, t_us, data):
-        """Queues a pair with what belongs before it; a dropped pair leaves its IMU to the next."""
-        self._due[t_us] = time.monotonic()
-        left, right, depth = data
-        until = int(np.searchsorted(self._imu[:, 0], t_us, side="right"))
-        parts = [link.pack_imu(int(row[0]), row[1:4], row[4:])
-                 for row in self._imu[self._told:until]]
-        if depth is not None:
-            parts.append(link.pack_depth(t_us, depth))
-        try:
-            self._queue.put_nowait(b"".join([*parts, link.pack(t_us, left, right)]))
-            self._told = until
-            self.sent += 1
-        except queue.Full:
-            self.dropped += 1
-
-    def _feed(self):
-        while True:
-            data = self._queue.get()
-            try:
-                if data is _END:
-                    self._process.stdin.close()
-                    return
-                self._process.stdin.write(data)
-                self._process.stdin.flush()
-            except OSError:  # it has ended; the exit status says why
-                return
-
-    def _listen(self):
-        for line in self._process.stdout:
-            text = line.decode(errors="replace")
-            answer = link.parse(text)
-            if answer is None:
-                self._log.write(text)
-                continue
-            now = self._heard = time.monotonic()
-            self._ready.set()
-            latency = now - self._due.get(answer.t_us, now)
-            self.answers += 1
-            self.latencies.append(latency)
-            known = answer.pose is not None and answer.finite
-            self.lost += not known
-            if not answer.finite and not self._reason:
-                self._reason = f"a pose that is none at {answer.t_us * 1e-6:.2f} s: {text.strip()}"
-            if known:
-                self._estimate.write(formats.tum_line(answer.t_us, answer.pose[:3],
-                                                      answer.pose[3:]))
-            self._frames.write(f"{answer.t_us},{latency:.4f},{int(not known)},{answer.features}")
-
-    def _failed(self):
-        status = self._process.poll()
-        if status is not None:
-            self._reason = self._reason or f"ended with status {status} in mid-flight"
-        elif time.monotonic() - self._heard > self._patience():
-            self._reason = self._reason or f"no answer for {self._patience():g} s"
-        return bool(self._reason)
-
-    def _patience(self):
-        return self._hang_s if self._ready.is_set() else min(START_S, self._hang_s)
-
-    def _finish(self):
-        """Waits for the last answers and the end of the process."""
-        end = time.monotonic() + self._hang_s
-        try:
-            self._queue.put(_END, timeout=self._hang_s)
-            status = self._process.wait(max(end - time.monotonic(), 0.1))
-        except (queue.Full, subprocess.TimeoutExpired):
-            return self._reason or f"did not end within {self._hang_s:g} s of the last pair"
-        self._listener.join(5.0)
-        if status != 0:
-            return self._reason or f"ended with status {status}"
-        if self.answers == self.lost:
-            return self._reason or "never gave a pose"
-        return self._reason
