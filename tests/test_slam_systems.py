@@ -76,6 +76,6 @@ def test_unknown_input_is_refused(tmp_path):
 
 def test_system_without_its_environment_says_how_to_install(dataset, tmp_path, monkeypatch):
     monkeypatch.setenv("XTDRONE_SYSTEMS", str(tmp_path))
-    adapter = runner.Adapter("far", ("{environment}",), "", True, {}, ("stereo",), ("far==1",))
+    adapter = runner.Adapter("far", ("{home}",), "", True, {}, ("stereo",), ("far==1",))
     with pytest.raises(SlamError, match="xtdrone slam install far"):
         runner.run(adapter, dataset, tmp_path / "run")

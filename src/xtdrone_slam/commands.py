@@ -2,10 +2,13 @@
 
 import dataclasses
 
+from . import environments
+
 EXAMPLES = """examples:
   xtdrone slam record --world indoor --trajectory reference --name indoor
   xtdrone slam evaluate estimate.tum --reference runs/indoor/dataset/groundtruth.tum
   xtdrone slam run --system klt --dataset runs/indoor/dataset --runs 5
+  xtdrone slam install orbslam3
 """
 
 
@@ -17,6 +20,7 @@ def register(subparsers) -> None:
     _add_record(actions)
     _add_evaluate(actions)
     _add_run(actions)
+    environments.add_install(actions)
 
 
 def _add_record(actions):

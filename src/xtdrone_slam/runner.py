@@ -36,7 +36,8 @@ class Adapter:
     deterministic: bool
     parameters: dict  # name: value, given as --name value
     inputs: tuple[str, ...] = ("stereo",)  # names of link.INPUTS
-    requirements: tuple[str, ...] = ()  # pip packages of its own environment
+    requirements: tuple[str, ...] = ()  # of its own environment, as pip takes them
+    install: tuple[str, ...] = ()  # command that completes that environment
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,8 @@ def load_adapter(name: str, **parameters) -> Adapter:
                           str(values.get("description", "")), bool(values.get("deterministic")),
                           {**known, **parameters},
                           tuple(map(str, values.get("inputs", ("stereo",)))),
-                          tuple(map(str, values.get("requirements", ()))))
+                          tuple(map(str, values.get("requirements", ()))),
+                          tuple(map(str, values.get("install", ()))))
     except (OSError, KeyError, TypeError, AttributeError, ValueError, yaml.YAMLError) as error:
         raise SlamError(f"cannot read '{path}': {error!r}; it needs a command, as a "
                         "list") from error
@@ -122,19 +124,16 @@ def start(adapter: Adapter, dataset: Path, folder: Path, log) -> subprocess.Pope
     Raises:
         SlamError: The system cannot be started, or its environment is missing.
     """
-    source = Path(__file__).parents[1]
     words = {"python": sys.executable, "dataset": str(Path(dataset).absolute()),
              "folder": str(Path(folder).absolute())}
     if adapter.requirements:
-        words["environment"] = str(environments.python(adapter.name))
+        words["home"] = str(environments.home(adapter.name))
     command = [word.format(**words) for word in adapter.command]
     for name, value in adapter.parameters.items():
         command += [f"--{name}", str(value)]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(
-        [str(source), *filter(None, [os.environ.get("PYTHONPATH")])])}
     try:
-        return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                stderr=log, env=environment, start_new_session=True)
+        return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log,
+                                env=environments.variables(), start_new_session=True)
     except OSError as error:
         raise SlamError(f"cannot start '{command[0]}': {error.strerror}") from error
 

@@ -1,0 +1,70 @@
+"""Writes ORB-SLAM3's settings from a dataset's calibration, and becomes the driver."""
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+
+import cv2
+import numpy as np
+
+from xtdrone_slam import calibration, link
+
+_VIEWER = {"KeyFrameSize": 0.05, "KeyFrameLineWidth": 1.0, "GraphLineWidth": 0.9, "PointSize": 2.0,
+           "CameraSize": 0.08, "CameraLineWidth": 3.0, "ViewpointX": 0.0, "ViewpointY": -0.7,
+           "ViewpointZ": -1.8, "ViewpointF": 500.0}
+
+
+def settings(stereo: calibration.Calibration, features: int) -> str:
+    """ORB-SLAM3's file of version 1.0 for a stereo pair; the rest is as in its EuRoC example."""
+    lines = ['%YAML:1.0', 'File.version: "1.0"', 'Camera.type: "PinHole"']
+    for number, camera in ((1, stereo.left), (2, stereo.right)):
+        values = zip(("fx", "fy", "cx", "cy", "k1", "k2", "p1", "p2"),
+                     (*camera.intrinsics, *camera.distortion))
+        lines += [f"Camera{number}.{name}: {float(value)!r}" for name, value in values]
+    data = ", ".join(repr(float(x)) for x in np.linalg.inv(stereo.right_from_left).ravel())
+    lines += [f"Camera.width: {stereo.left.width}", f"Camera.height: {stereo.left.height}",
+              f"Camera.fps: {round(stereo.left.rate)}", "Camera.RGB: 1",
+              "Stereo.ThDepth: 60.0", "Stereo.T_c1_c2: !!opencv-matrix", "   rows: 4",
+              "   cols: 4", "   dt: f", f"   data: [{data}]",
+              f"ORBextractor.nFeatures: {features}", "ORBextractor.scaleFactor: 1.2",
+              "ORBextractor.nLevels: 8", "ORBextractor.iniThFAST: 20", "ORBextractor.minThFAST: 7"]
+    lines += [f"Viewer.{name}: {value}" for name, value in _VIEWER.items()]
+    return "\n".join(lines) + "\n"
+
+
+def body_from_rectified(stereo: calibration.Calibration) -> np.ndarray:
+    """(4, 4) of the left camera as ORB-SLAM3 sees it: it turns both cameras to be parallel."""
+    left, right = stereo.left, stereo.right
+    pose = stereo.right_from_left
+    turn = cv2.stereoRectify(left.matrix, np.array(left.distortion), right.matrix,
+                             np.array(right.distortion), (left.width, left.height),
+                             pose[:3, :3], pose[:3, 3])[0]
+    result = left.pose.copy()
+    result[:3, :3] = result[:3, :3] @ turn.T
+    return result
+
+
+def main() -> None:
+    """Never returns."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("dataset", type=Path, help="folder with mav0, for its calibration")
+    parser.add_argument("folder", type=Path, help="for the settings")
+    parser.add_argument("home", type=Path, help="ORB-SLAM3's environment")
+    parser.add_argument("--features", type=int, default=1200)
+    args = parser.parse_args()
+    stereo = calibration.read_euroc(args.dataset / "mav0")
+    (args.folder / "orbslam3.yaml").write_text(settings(stereo, args.features))
+    (args.folder / "driver.json").write_text(json.dumps({
+        "link": link.__file__, "vocabulary": str(args.home / "vocabulary.txt"),
+        "settings": str(args.folder / "orbslam3.yaml"),
+        "shape": [stereo.left.height, stereo.left.width],
+        "body_from_camera": body_from_rectified(stereo).tolist()}))
+    python = args.home / "bin" / "python"
+    driver = Path(__file__).with_name("driver.py")
+    os.execv(python, [str(python), "-E", str(driver), str(args.folder / "driver.json")])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
