@@ -10,7 +10,7 @@ from xtdrone_core import FleetState, Mode, XtdroneError
 from xtdrone_core.scenario import grid
 from xtdrone_core.truth_log import TruthWriter, read_truth
 from xtdrone_formation import FormationError, Radio, analysis, simple_run, slots
-from xtdrone_formation.agents import Director, FormationAgent
+from xtdrone_formation.agents import Director, FormationAgent, in_place
 from xtdrone_formation.service import FormationService, PatternLeader
 from xtdrone_formation.simple_simulator import SimpleSimulator, fly
 
@@ -167,14 +167,22 @@ def test_settling_is_counted_from_the_last_time_outside(tmp_path):
                     "rms_velocity_error_m_s": 0.5}]
 
 
-def test_later_errors_count_after_settling(tmp_path):
+def test_errors_count_from_the_end_of_the_seconds_that_settle(tmp_path):
+    """Settled at once; of the 7 s from the end of the first three on, two have 0.4 m."""
     def error(t):
-        return 0.4 if t >= 9.0 else 0.3
+        return 0.4 if t >= 9.0 else 0.3 if t >= 4.0 else 0.34
 
     row = analysis.load(made_up_run(tmp_path / "run", error)).summary()["formations"][0]
     assert row["settle_time_s"] == 0.0
     assert row["max_slot_error_m"] == 0.4
-    assert row["rms_slot_error_m"] == pytest.approx(np.sqrt(0.8 * 0.09 + 0.2 * 0.16), abs=1e-3)
+    assert row["rms_slot_error_m"] == pytest.approx(np.sqrt((5 * 0.09 + 2 * 0.16) / 7), abs=1e-3)
+
+
+def test_one_follower_astray_keeps_the_others_from_being_settled():
+    errors = np.full((2, 99), 0.1)
+    errors[0, 5] = 0.71
+    assert in_place(errors).tolist() == [False, True]
+    assert in_place(np.full(8, 0.35)) and not in_place(np.full(8, 0.351))
 
 
 def test_what_never_settles_has_no_figures(tmp_path):
@@ -222,7 +230,8 @@ def test_a_director_commands_by_words():
     assert director.done
     assert log == [("armed", None), ("airborne", None), ("formation", "cube"),
                    ("settled", "cube"), ("formation", "triangle"), ("settled", "triangle"),
-                   ("return", None), ("formation", "waiting"), ("land", None), ("landed", None)]
+                   ("return", None), ("formation", "waiting"), ("released", None), ("land", None),
+                   ("landed", None)]
     away = np.linalg.norm((simulator.pos[:, None] - grid(9))[:, :, :2], axis=2)
     assert (away.min(axis=1) < 0.3).all()
 

@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from ros_fixtures import ROOT, Processes, environment, free_port, needs_ros, ros  # noqa: F401
+from xtdrone_formation import analysis
 
 pytestmark = needs_ros
 NODES = ROOT / "src" / "xtdrone_formation" / "nodes"
@@ -30,7 +31,7 @@ def test_the_launch_file_flies_formations_and_reports(tmp_path):
     processes = Processes(environment(free_port(), tmp_path))
     port = processes.env["ROS_MASTER_URI"].rsplit(":", 1)[1]
     done = processes.run("roslaunch", "-p", port, ROOT / "launch" / "simple_formation.launch",
-                         "n:=3", "formations:=line,V", "speed:=4", "hold:=1",
+                         "n:=3", "formations:=line,V", "speed:=4", "hold:=1", "record:=true",
                          f"control_port:={free_port()}", timeout=120)
     assert "landed" in done.stdout and "run folder:" in done.stdout, done.stdout + done.stderr
     summary = summary_of(tmp_path)
@@ -40,8 +41,15 @@ def test_the_launch_file_flies_formations_and_reports(tmp_path):
         assert row["rms_slot_error_m"] < 0.2
     assert summary["landed"]
     assert summary["min_separation_m"] >= 1.0
+    assert summary["messages_sent"] > 1000 and summary["messages_lost"] == 0
     for name in ("trajectories.png", "formation_error.png"):
         assert (tmp_path / "runs" / "latest" / name).exists()
+    from_bag = analysis.report(tmp_path / "runs" / "latest", "rosbag")
+    assert from_bag["min_separation_m"] == pytest.approx(summary["min_separation_m"], abs=0.02)
+    for true, row in zip(summary["formations"], from_bag["formations"], strict=True):
+        assert row["settle_time_s"] == pytest.approx(true["settle_time_s"], abs=0.06)
+        assert row["rms_slot_error_m"] == pytest.approx(true["rms_slot_error_m"], abs=0.01)
+    assert summary_of(tmp_path) == {**summary, "report_rosbag": from_bag}
 
 
 def test_a_leader_and_an_own_follower_class_as_single_nodes(tmp_path, ros):  # noqa: F811

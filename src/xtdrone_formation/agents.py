@@ -11,11 +11,18 @@ from .network import Radio
 from .schemes import Formation
 
 DEFAULT_FORMATIONS = ("cube", "pyramid", "triangle")  # XTDrone, section V
-TOLERANCE = 0.35  # a follower nearer than this is in its slot [m]
-SETTLED_S = 3.0  # for so long without interruption [s]
+TOLERANCE = 0.35  # root mean square over the followers' slot errors of a formation in place [m]
+FARTHEST = 2 * TOLERANCE  # of any one of them [m]
+SETTLED_S = 3.0  # for so long without interruption makes it settled [s]
 GROUND_CLEARANCE = 2.5  # of the lowest slot above the ground [m]
 _ASK_US = 1_000_000  # after which a mode that was not taken is asked for again [us]
 _BACK_S = 1.0  # how long the fleet is over its start grid before it comes down [s]
+
+
+def in_place(errors: np.ndarray) -> np.ndarray:
+    """Whether a formation is in place, by its followers' slot errors (..., N - 1) [m]."""
+    rms = np.sqrt(np.mean(np.square(errors), axis=-1))
+    return (rms <= TOLERANCE) & (np.max(errors, axis=-1) <= FARTHEST)
 
 
 class FormationFlight(FlightAgent):
@@ -73,8 +80,8 @@ class FormationFlight(FlightAgent):
         """Begins the way to the start grid."""
         raise NotImplementedError
 
-    def error(self, t_us: int, pos: np.ndarray) -> float:
-        """Largest distance of a follower from its final slot [m]; inf while slots still move."""
+    def errors(self, t_us: int, pos: np.ndarray) -> np.ndarray:
+        """Distance of each follower from its final slot [m]; inf while slots still move."""
         raise NotImplementedError
 
     def steer(self, t_us: int, estimates, out) -> None:
@@ -109,10 +116,10 @@ class FormationFlight(FlightAgent):
 
     def _finished(self, t_us, pos):
         """Whether the time of the formation flown now is over."""
-        error = self.error(t_us, pos)
-        if not np.isfinite(error):
+        errors = self.errors(t_us, pos)
+        if not np.isfinite(errors).all():
             self._arrival_us = t_us
-        if error > TOLERANCE:
+        if not in_place(errors):
             self._inside_us = None
         elif self._inside_us is None:
             self._inside_us = t_us
@@ -178,11 +185,11 @@ class FormationAgent(FormationFlight):
         way = self.formation.command(t_us, "origin", slots, GROUND_CLEARANCE - self.height)
         self.event(t_us, "return", slots=description("origin", way)["slots"])
 
-    def error(self, t_us, pos):
+    def errors(self, t_us, pos):
         """By the vehicles' own estimates."""
         if t_us < self.formation.transition.end_us:
-            return np.inf
-        return float(self.formation.errors(t_us, pos).max())
+            return np.full(self.n - 1, np.inf)
+        return self.formation.errors(t_us, pos)
 
     def steer(self, t_us, estimates, out):
         """The scheme's set-points."""
@@ -303,11 +310,11 @@ class Director(FormationFlight):
         """From here on the director steers."""
         self._say("stop controlling")
 
-    def error(self, t_us, pos):
+    def errors(self, t_us, pos):
         """By the vehicles' own estimates, as soon as the pattern has come to rest."""
         if self._pattern is None or t_us - self._moved_us < 500_000:
-            return np.inf
-        return float(np.linalg.norm(pos[1:] - pos[0] - self._pattern, axis=1).max())
+            return np.full(self.n - 1, np.inf)
+        return np.linalg.norm(pos[1:] - pos[0] - self._pattern, axis=1)
 
 
 def description(name, way) -> dict:

@@ -1,10 +1,12 @@
 """What a formation flight was worth: figures and plots of a run folder.
 
-A follower's slot error is the distance of its true position from the leader's
-true position plus its slot. A formation counts from its command to the next;
-it is settled from the first moment on at which every follower's error stays
-within 0.35 m for 3 s. Velocity tracking is the follower's velocity relative to the
-leader's, from then on.
+A follower's slot error is the distance of its position from the leader's
+position plus its slot. A formation counts from its command to the next. It is
+settled from the first moment on from which it stays in place for 3 s: the root
+mean square over the followers within 0.35 m, and no follower further than
+0.7 m. Errors after settling are those from the end of these 3 s to the next
+command, so that the bound which settling sets is no part of them. Velocity
+tracking is the followers' velocity relative to the leader's, over the same time.
 """
 
 import json
@@ -14,11 +16,10 @@ from pathlib import Path
 import numpy as np
 from scipy.spatial import cKDTree
 
-from xtdrone_core import Scenario
 from xtdrone_core.run_folder import update_summary
-from xtdrone_core.truth_log import read_truth
 
-from .agents import SETTLED_S, TOLERANCE
+from . import recordings
+from .agents import SETTLED_S, in_place
 from .errors import FormationError
 
 _NEXT = ("return", "land", "landed")  # events that end a formation, beside another formation
@@ -44,56 +45,71 @@ class Window:
     def summary(self) -> dict:
         """The fields of summary.json; None where the formation never settled."""
         if self.settled < 0:
-            rms = largest = rms_vel = None
-        else:
-            error = self.error[self.settled:]
-            rms = round(float(np.sqrt(np.mean(error ** 2))), 4)
-            largest = round(float(error.max()), 4)
-            rms_vel = round(float(np.sqrt(np.mean(self.vel_error[self.settled:] ** 2))), 4)
-        time = self.settle_time
-        return {"name": self.name, "settle_time_s": None if time is None else round(time, 3),
-                "rms_slot_error_m": rms, "max_slot_error_m": largest,
-                "rms_velocity_error_m_s": rms_vel}
+            return {"name": self.name, "settle_time_s": None, "rms_slot_error_m": None,
+                    "max_slot_error_m": None, "rms_velocity_error_m_s": None}
+        steady = self.t_s >= min(self.t_s[self.settled] + SETTLED_S, self.t_s[-1]) - 1e-9
+        error = self.error[steady]
+        return {"name": self.name, "settle_time_s": round(self.settle_time, 3),
+                "rms_slot_error_m": _rms(error), "max_slot_error_m": round(float(error.max()), 4),
+                "rms_velocity_error_m_s": _rms(self.vel_error[steady])}
+
+
+def _rms(values):
+    return round(float(np.sqrt(np.mean(values ** 2))), 4)
 
 
 @dataclass(frozen=True)
 class Flight:
-    """A run's truth, and the formations in it."""
+    """How a fleet moved in a run, and the formations in it."""
 
     folder: Path
+    source: str  # of the motion, a key of recordings.SOURCES
     t_s: np.ndarray  # (T,) [s]
-    pos: np.ndarray  # (T, N, 3) true, world [m]
-    vel: np.ndarray  # (T, N, 3) true, world [m/s]
+    pos: np.ndarray  # (T, N, 3) world [m]
+    vel: np.ndarray  # (T, N, 3) world [m/s]
     windows: tuple[Window, ...]
+    messages: dict  # messages_sent and messages_lost between the vehicles, where the run tells
+
+    @property
+    def title(self) -> str:
+        """The run's name, and where its motion is not the true one, its source."""
+        name = self.folder.resolve().name
+        return name if self.source == "truth" else f"{name} ({self.source})"
 
     def summary(self) -> dict:
-        """formations, min_separation_m (None for one vehicle) and landed, for summary.json."""
+        """formations, min_separation_m (None for one vehicle), landed and messages."""
         return {"formations": [window.summary() for window in self.windows],
                 "min_separation_m": least_separation(self.pos),
-                "landed": has_landed(self.pos, self.vel)}
+                "landed": has_landed(self.pos, self.vel), **self.messages}
 
 
-def load(folder) -> Flight:
-    """Reads truth.bin and events.jsonl of a run folder.
+def load(folder, source: str = None) -> Flight:
+    """Reads the motion and events.jsonl of a run folder.
+
+    Args:
+        folder: The run folder.
+        source: Of the motion, as recordings.read() takes it.
 
     Raises:
         FormationError: No formation flight in it.
-        XtdroneError: No truth log in it.
+        XtdroneError: The recording cannot be read.
     """
     folder = Path(folder)
-    if not folder.is_dir():
-        raise FormationError(f"no run folder '{folder}': give a folder below runs/, for example "
-                             "runs/latest")
-    t_us, table = read_truth(folder / "truth.bin", _vehicles(folder))
-    pos, vel = table[:, :, 0:3], table[:, :, 7:10]
-    return Flight(folder, t_us * 1e-6, pos, vel, tuple(_windows(t_us, pos, vel, events(folder))))
+    motion = recordings.read(folder, source)
+    found = events(folder)
+    windows = tuple(_windows(motion.t_us, motion.pos, motion.vel, found))
+    return Flight(folder, motion.source, motion.t_us * 1e-6, motion.pos, motion.vel, windows,
+                  _messages(folder, found))
 
 
-def _vehicles(folder):
-    """Number of vehicles: of the summary (the simple simulator flies thousands), or scenario."""
+def _messages(folder, found):
+    """Counts of the summary (a flight in process), or of the formation node's last event."""
     path = folder / "summary.json"
     summary = json.loads(path.read_text()) if path.exists() else {}
-    return summary["n"] if "n" in summary else Scenario.load(folder / "scenario.yaml").n
+    for values in (summary, *(event for event in reversed(found) if event["event"] == "released")):
+        if "messages_sent" in values:
+            return {key: values[key] for key in ("messages_sent", "messages_lost")}
+    return {}
 
 
 def events(folder) -> list[dict]:
@@ -120,20 +136,19 @@ def _windows(t_us, pos, vel, found):
             continue
         if len(slots) != pos.shape[1] - 1:
             raise FormationError(f"formation '{event['formation']}' of the event log has "
-                                 f"{len(slots)} slots, the truth log {pos.shape[1] - 1} followers: "
+                                 f"{len(slots)} slots, the recording {pos.shape[1] - 1} followers: "
                                  "the two are not of one run")
         place = pos[inside]
         error = np.linalg.norm(place[:, 1:] - place[:, :1] - slots, axis=2)
         relative = np.linalg.norm(vel[inside, 1:] - vel[inside, :1], axis=2)
         t_s = t_us[inside] * 1e-6
         yield Window(event["formation"], t_s, error, relative, slots,
-                     _settled(t_s, error.max(axis=1)))
+                     _settled(t_s, in_place(error)))
 
 
-def _settled(t_s, largest):
-    """First index from which on the error stays in tolerance for the whole time, or -1."""
-    outside = np.flatnonzero(largest > TOLERANCE)
-    # Quiet stretches lie between moments outside the tolerance.
+def _settled(t_s, inside):
+    """First index from which on the formation stays in place for the whole time, or -1."""
+    outside = np.flatnonzero(~inside)
     starts = np.concatenate([[0], outside + 1])
     ends = np.concatenate([outside, [len(t_s)]])
     for start, end in zip(starts, ends):
@@ -157,18 +172,23 @@ def has_landed(pos, vel) -> bool:
     return bool((low & still).all())
 
 
-def report(folder) -> dict:
+def report(folder, source: str = None) -> dict:
     """Computes the fields of a run, writes them to summary.json, and draws its plots.
+
+    From another source than the truth log, the fields become one field, for example
+    report_rosbag, and the plots have its name too: the true figures stay as they are.
 
     Returns:
         The fields.
     """
     from . import plots  # here, since matplotlib takes half a second
 
-    flight = load(folder)
+    flight = load(folder, source)
     fields = flight.summary()
-    update_summary(flight.folder, **fields)
-    plots.trajectories(flight, flight.folder / "trajectories.png")
+    end = ".png" if flight.source == "truth" else f"_{flight.source}.png"
+    update_summary(flight.folder, **(fields if flight.source == "truth" else
+                                     {f"report_{flight.source}": fields}))
+    plots.trajectories(flight, flight.folder / f"trajectories{end}")
     if flight.windows:
-        plots.formation_error(flight, flight.folder / "formation_error.png")
+        plots.formation_error(flight, flight.folder / f"formation_error{end}")
     return fields

@@ -1,14 +1,21 @@
 """The command `xtdrone formation`: list, show, fly simply, report, compare, view."""
 
+import argparse
 import math
 import sys
+
+from xtdrone_core.errors import unknown_name
+
+from .recordings import SOURCES
 
 EXAMPLES = """examples:
   xtdrone formation list --n 9
   xtdrone formation show pyramid --n 9
   xtdrone formation fly --n 1000 --formations cube,sphere --speed 6
   xtdrone formation report runs/latest
+  xtdrone formation report runs/latest --from ulog
   xtdrone formation compare runs/simple runs/simple-2
+  xtdrone formation compare runs/latest --from truth,rosbag,ulog
   xtdrone formation view runs/latest
   xtdrone formation view --n 100 --formations cube,sphere
   xtdrone formation view runs/latest --at 25 --png cube.png
@@ -73,12 +80,17 @@ def _add_flight(parser):
 def _add_report(actions):
     report = actions.add_parser("report", help="figures and plots of a run folder")
     report.add_argument("folder", help="for example runs/latest")
+    report.add_argument("--from", dest="source", choices=list(SOURCES),
+                        help="what tells where the vehicles were (the first that the run has)")
     report.set_defaults(run=_report)
 
 
 def _add_compare(actions):
     compare = actions.add_parser("compare", help="two or more runs side by side")
     compare.add_argument("folders", nargs="+", help="run folders")
+    compare.add_argument("--from", dest="sources", metavar="SOURCES", type=_sources,
+                         default=[None], help="what tells where the vehicles were, one or more of "
+                         f"{', '.join(SOURCES)}, by commas (the first that a run has)")
     compare.add_argument("--out", default="comparison.png", help="file to write")
     compare.set_defaults(run=_compare)
 
@@ -93,6 +105,15 @@ def _add_view(actions):
     view.add_argument("--at", type=float, help="begin at this simulated time [s]")
     view.add_argument("--png", metavar="FILE", help="write one picture, without a screen, and end")
     view.set_defaults(run=_view)
+
+
+def _sources(text):
+    """The argument --from of compare."""
+    names = text.split(",")
+    wrong = [name for name in names if name not in SOURCES]
+    if wrong:
+        raise argparse.ArgumentTypeError(unknown_name("source", wrong[0], SOURCES))
+    return names
 
 
 def _list(args):
@@ -128,8 +149,7 @@ def _fly(args):
         args.seed, args.noise, args.name, args.spacing, args.transition_speed, time.perf_counter,
         progress)
     print_report(summary)
-    print(f"real-time factor {summary['real_time_factor']}, {summary['messages_sent']} messages "
-          f"sent, {summary['messages_lost']} lost")
+    print(f"real-time factor {summary['real_time_factor']}")
     print(folder)
 
 
@@ -142,7 +162,7 @@ def progress(t_us, event, values) -> None:
 def _report(args):
     from . import analysis
 
-    print_report(analysis.report(args.folder))
+    print_report(analysis.report(args.folder, args.source))
 
 
 def print_report(fields) -> None:
@@ -157,14 +177,16 @@ def print_report(fields) -> None:
     least = fields["min_separation_m"]
     print(f"least separation {'-' if least is None else f'{least:.2f} m'}, "
           f"{'all landed' if fields['landed'] else 'not all landed'}")
+    if "messages_sent" in fields:
+        print(f"{fields['messages_sent']} messages sent, {fields['messages_lost']} lost")
 
 
 def _compare(args):
     from . import analysis, plots
 
-    flights = [analysis.load(folder) for folder in args.folders]
+    flights = [analysis.load(folder, source) for folder in args.folders for source in args.sources]
     for flight in flights:
-        print(flight.folder.resolve().name)
+        print(flight.title)
         print_report(flight.summary())
     plots.comparison(flights, args.out)
     print(args.out, file=sys.stdout)

@@ -4,7 +4,7 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from .agents import TOLERANCE
+from .agents import FARTHEST, TOLERANCE
 
 _LEADER = "#d62728"
 _FOLLOWER = "#1f77b4"
@@ -57,7 +57,7 @@ def trajectories(flight, path) -> None:
     _equal(view, flight.pos.reshape(-1, 3))
     top.set(xlabel="x east [m]", ylabel="y north [m]", title="from above", aspect="equal")
     top.grid(alpha=0.3)
-    view.set_title(f"{flight.folder.resolve().name}: {n} vehicles")
+    view.set_title(f"{flight.title}: {n} vehicles")
     top.legend(loc="best", fontsize=8)
     figure.savefig(path, dpi=110)
 
@@ -70,14 +70,15 @@ def formation_error(flight, path) -> None:
         colour = _SHADES[k % len(_SHADES)]
         step = max(1, len(window.t_s) // _MOST_POINTS)
         axes.plot(window.t_s[::step], window.error[::step], color=colour, lw=0.6, alpha=0.4)
-        axes.plot(window.t_s[::step], window.error[::step].max(axis=1), color=colour, lw=1.4,
+        axes.plot(window.t_s[::step], _rms(window.error[::step]), color=colour, lw=1.6,
                   label=_caption(window))
         axes.axvline(window.t_s[0], color="0.5", ls=":", lw=1)
         if window.settled >= 0:
             axes.axvspan(window.t_s[window.settled], window.t_s[-1], color=colour, alpha=0.08)
-    axes.axhline(TOLERANCE, color="k", ls="--", lw=0.8, label=f"tolerance {TOLERANCE} m")
-    axes.set(xlabel="simulated time [s]", ylabel="slot error, true [m]", yscale="log",
-             title=f"{flight.folder.resolve().name}: each follower, and the largest (bold)")
+    axes.axhline(TOLERANCE, color="k", ls="--", lw=0.8, label=f"RMS of a settled formation: {TOLERANCE} m at most")
+    kind = "true" if flight.source == "truth" else f"by {flight.source}"
+    axes.set(xlabel="simulated time [s]", ylabel=f"slot error, {kind} [m]", yscale="log",
+             title=f"{flight.title}: each follower, and the RMS over them (bold)")
     axes.grid(alpha=0.3, which="both")
     axes.legend(fontsize=8)
     figure.savefig(path, dpi=110)
@@ -88,7 +89,7 @@ def _caption(window):
     if fields["settle_time_s"] is None:
         return f"{window.name}: not settled"
     return (f"{window.name}: settled after {fields['settle_time_s']:.1f} s, then "
-            f"{fields['rms_slot_error_m']:.3f} m RMS")
+            f"{fields['rms_slot_error_m']:.3f} m RMS, {fields['max_slot_error_m']:.2f} m at most")
 
 
 def formation(name, offsets, path) -> None:
@@ -121,16 +122,17 @@ def comparison(flights, path) -> None:
         names += [window.name for window in flight.windows if window.name not in names]
     figure = _figure(max(5, 4.4 * len(names)), 6.4)
     for column, name in enumerate(names):
-        for row, (what, reduce) in enumerate((("largest", _largest), ("RMS", _rms))):
+        for row, (what, reduce, bound) in enumerate((("largest", _largest, FARTHEST),
+                                                     ("RMS", _rms, TOLERANCE))):
             axes = figure.add_subplot(2, len(names), row * len(names) + column + 1)
             for k, flight in enumerate(flights):
                 for window in flight.windows:
                     if window.name == name:
                         axes.plot(window.t_s - window.t_s[0], reduce(window.error), color=f"C{k}",
-                                  label=flight.folder.resolve().name)
+                                  label=flight.title)
                         if window.settle_time is not None:
                             axes.axvline(window.settle_time, color=f"C{k}", ls=":", lw=1)
-            axes.axhline(TOLERANCE, color="k", ls="--", lw=0.8)
+            axes.axhline(bound, color="k", ls="--", lw=0.8)
             axes.set(yscale="log", title=name if row == 0 else None,
                      xlabel="since the command [s]", ylabel=f"{what} slot error [m]")
             axes.grid(alpha=0.3, which="both")

@@ -90,7 +90,8 @@ class FormationService:
     """Silent until the first formation is named; then it steers the followers.
 
     The leader is flown by others (keyboard, director, mission); its followers
-    use its estimated position and velocity.
+    use its estimated position and velocity. Events: `formation`, as
+    FormationAgent's, and `released` (messages_sent, messages_lost).
     """
 
     def __init__(self, n: int, scheme_name: str = "centralised", radio: Radio = Radio(),
@@ -130,7 +131,7 @@ class FormationService:
             self._ground = float(estimates.pos[:, 2].min())
         word = self.words.next()
         if word == RELEASE:
-            self._steering = False
+            self._release(t_us)
         elif word is not None and (not self._steering or word != self.formation.name):
             self._begin(t_us, estimates.pos, word)
         if not self._steering:
@@ -147,6 +148,13 @@ class FormationService:
             out.mode[astray] = Mode.OFFBOARD
             self._asked_us = t_us
         return out
+
+    def _release(self, t_us):
+        if self._steering:
+            network = self.formation.network
+            self._on_event(t_us, "released", messages_sent=network.sent,
+                           messages_lost=network.lost)
+        self._steering = False
 
     def _begin(self, t_us, pos, word):
         if not self._steering:
