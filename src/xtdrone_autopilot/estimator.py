@@ -11,6 +11,7 @@ from xtdrone_core.errors import unknown_name
 
 from . import estimator_kernel as kernel
 from .errors import AutopilotError
+from .parameters import ParameterStore
 from .parts import Estimator
 
 _STEP_US = 4_000  # taken for the step before the first one [us]
@@ -61,6 +62,10 @@ class EkfParameters:
     reset_time: float  # aids refused for so long are believed all the same [s]
     mag_reset_time: float  # magnetometer refused for so long: its bias is learnt anew [s]
     field_bias_reset_sigma: float  # how unknown it is then [T]
+    return_speed: float  # at which the position walks to a GPS that comes back [m/s]
+    vision_offset_gain: float  # share of its error that each pose teaches of vision's origin
+    flat_ground_walk: float  # of the ground's height, where range aids the height [m/sqrt(s)]
+    wind_sigma: float  # of the wind, as long as nothing tells of it [m/s]
     ready_fixes: int  # accepted fixes before the estimate counts as ready
     ready_yaw: float  # ready: heading better known than this [rad]
     ready_vel: float  # ready: velocity better known than this [m/s]
@@ -104,10 +109,11 @@ class EkfParameters:
 class Ekf(Estimator):
     """Error-state Kalman filter of each vehicle of a fleet; it sees sensors only.
 
-    The height reference is GPS height, with the barometer's slow offset
-    estimated. GPS fixes count at their own time. Each vehicle aligns itself in its
-    first half second at rest, and is ready some fixes later. add and remove replace
-    the arrays.
+    The height reference is GPS height unless EKF2_HGT_REF says else, with the
+    barometer's slow offset estimated. Measurements count at their own time. A range
+    finder tells the ground's height and, near it, helps with the vehicle's; a pitot
+    tube tells the wind. Each vehicle aligns itself in its first half second at rest,
+    and is ready some fixes later. add and remove replace the arrays.
 
     Attributes beside those of Estimator:
         baro_offset: (N,) barometer's height less true height, over the origin [m].
@@ -128,6 +134,7 @@ class Ekf(Estimator):
         self._count = 0
         self._times = np.zeros(kernel.RING, dtype=np.int64)
         self._work = np.zeros((6, kernel.SIZE))
+        self._parameters = ParameterStore(n).values
         super().__init__(n, origin, magnetic_field_enu)
 
     def add(self) -> None:
@@ -143,21 +150,27 @@ class Ekf(Estimator):
     def step(self, sensors: SensorBatch, parameters=None) -> None:
         """Takes the readings of one step; overwrites the attributes in place."""
         s = sensors
+        if parameters is not None:
+            self._parameters = parameters
+        elif len(self._parameters) != self.n:
+            self._parameters = ParameterStore(self.n).values
         dt_us = _STEP_US if self._t_us is None else s.t_us - self._t_us
         self._t_us = s.t_us
         self._count += 1
         kernel.step_fleet(
-            self._tuning, self.origin, self.field, dt_us * 1e-6, s.t_us, self._times,
-            self._count, self._memory, self._past, self._cov, self._work, self.landed,
-            self.gps_pos, self.pos, self.vel, self.quat, self.ang_vel, self.gyro_bias,
-            self.accel_bias, self.baro_offset, self.earth_field, self.field_bias, self.ready,
-            self.flags, self.test_ratios, self.pos_std, self.vel_std, self.att_std,
+            self._tuning, self._parameters, self.origin, self.field, dt_us * 1e-6, s.t_us,
+            self._times, self._count, self._memory, self._past, self._cov, self._work,
+            self.landed, self.gps_pos, self.range_pos, self.range_axis, self.airspeed_axis,
+            self.pos, self.vel, self.quat, self.ang_vel, self.gyro_bias, self.accel_bias,
+            self.baro_offset, self.earth_field, self.field_bias, self.terrain, self.wind,
+            self.ready, self.flags, self.test_ratios, self.pos_std, self.vel_std, self.att_std,
             self.reset_count, self.reset_pos, s.gyro, s.accel, s.mag, s.mag_new, s.baro_pressure,
-            s.baro_new, s.gps_t_us, s.gps_lat, s.gps_lon, s.gps_alt, s.gps_vel, s.gps_eph,
-            s.gps_epv, s.gps_fix, s.gps_new)
+            s.baro_temperature, s.baro_new, s.gps_t_us, s.gps_lat, s.gps_lon, s.gps_alt,
+            s.gps_vel, s.gps_eph, s.gps_epv, s.gps_fix, s.gps_new, s.airspeed_pressure,
+            s.airspeed_new, s.range_distance, s.range_new)
 
-    def fuse_vision(self, i: int, t_us: int, pos, quat, pos_sigma: float = 0.05,
-                    yaw_sigma: float = 0.05) -> None:
+    def fuse_vision(self, i: int, t_us: int, pos, quat, pos_sigma: float = None,
+                    yaw_sigma: float = None) -> None:
         """Takes a pose that something outside measured; call it after the step that it follows.
 
         Args:
@@ -165,18 +178,20 @@ class Ekf(Estimator):
             t_us: Simulated time at which the pose was true, up to 250 ms ago [us].
             pos: (3,) centre of gravity, world [m].
             quat: (4,) xyzw, body to world; its heading is used.
-            pos_sigma: Standard deviation of each axis [m].
-            yaw_sigma: Standard deviation of the heading [rad].
+            pos_sigma: Standard deviation of each axis [m]; None = EKF2_EVP_NOISE.
+            yaw_sigma: Standard deviation of the heading [rad]; None = EKF2_EVA_NOISE.
         """
         if self._t_us is None:
             return
+        q = self._parameters[i]
         kernel.take_vision(
-            self._tuning, i, self._t_us, t_us, self._times, self._count, self._memory,
+            self._tuning, q, i, self._t_us, t_us, self._times, self._count, self._memory,
             self._past, self._cov, self._work, self.pos, self.vel, self.quat, self.gyro_bias,
-            self.accel_bias, self.baro_offset, self.earth_field, self.field_bias,
-            self.test_ratios, self.reset_count, self.reset_pos,
-            np.array(pos, dtype=np.float64), np.array(quat, dtype=np.float64), float(pos_sigma),
-            float(yaw_sigma))
+            self.accel_bias, self.baro_offset, self.earth_field, self.field_bias, self.terrain,
+            self.wind, self.test_ratios, self.reset_count, self.reset_pos,
+            np.array(pos, dtype=np.float64), np.array(quat, dtype=np.float64),
+            float(q["EKF2_EVP_NOISE"] if pos_sigma is None else pos_sigma),
+            float(q["EKF2_EVA_NOISE"] if yaw_sigma is None else yaw_sigma))
 
     def why_not_ready(self, i: int) -> str:
         """What vehicle i waits for, in words; empty where it is ready."""

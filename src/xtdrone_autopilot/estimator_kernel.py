@@ -1,44 +1,58 @@
 """The compiled part of the estimator: an error-state extended Kalman filter per vehicle.
 
-Error state, 22 numbers: attitude (3, a rotation vector in the world frame),
+Error state, 25 numbers: attitude (3, a rotation vector in the world frame),
 velocity (3), position (3), gyro bias (3), accelerometer bias (3), barometer
-offset, Earth's magnetic field (3, world), magnetometer bias (3, body). With
+offset, Earth's magnetic field (3, world), magnetometer bias (3, body), height
+of the ground below, wind (2, east and north). With
 R the attitude (body to world) and f_w = R (accel - bias) the specific force:
 
     d attitude / dt = -R gyro bias
     d velocity / dt = attitude x f_w - R accelerometer bias
     d position / dt = velocity
 
-A fix tells of the past. It is compared with the present state taken back by
-the inertial increments since then (they are kept in a ring), so corrections
-made in between count, and its derivatives are taken back along with it; the
-correction is applied to the present state.
+A measurement tells of the past. It is compared with the present state taken
+back by the inertial increments since then (they are kept in a ring), so
+corrections made in between count, and its derivatives are taken back along with
+it; the correction is applied to the present state.
+
+GPS is the reference of position. While it is used, the place of an external
+vision's origin is learnt, so that vision carries on without a step where GPS is
+lost; where GPS comes back, the estimate walks over to it.
 """
 
 import math
 
 import numpy as np
 
-from xtdrone_dynamics.atmosphere import height_of_pressure
+from xtdrone_dynamics.atmosphere import density, height_of_pressure
 from xtdrone_dynamics.compiled import njit
-from xtdrone_dynamics.constants import GRAVITY
+from xtdrone_dynamics.constants import AIR_GAS_CONSTANT, GRAVITY
 from xtdrone_dynamics.geodesy import to_local
 from xtdrone_dynamics.quaternion import (from_matrix, integrate, multiply, rotate, rotate_inverse,
                                          to_matrix)
 
-from .estimator_names import (AIRSPEED_USED, ALIGNED, AT_REST, BARO_USED, GPS_USED, LOCATED,
-                              MAG_USED, RANGE_USED, TEST_AIRSPEED, TEST_BARO, TEST_HGT, TEST_MAG,
+from .estimator_names import (AIRSPEED_USED, ALIGNED, AT_REST, BARO_USED, GPS_USED,
+                              HEIGHT_BY_BARO, HEIGHT_BY_GPS, HEIGHT_BY_RANGE, HEIGHT_BY_VISION,
+                              LOCATED, MAG_USED, RANGE_USED, TEST_AIRSPEED, TEST_BARO, TEST_HGT, TEST_MAG,
                               TEST_POS, TEST_RANGE, TEST_VEL, TEST_VISION, VISION_USED)
 
 # First index of each part of the error state.
 ATT, VEL, POS, GYRO_BIAS, ACCEL_BIAS, BARO_OFFSET, EARTH, FIELD_BIAS = 0, 3, 6, 9, 12, 15, 16, 19
-SIZE = 22
+TERRAIN, WIND = 22, 23
+SIZE = 25
+
+# Bits of EKF2_GPS_CTRL and of EKF2_EV_CTRL.
+GPS_PLACE, GPS_HEIGHT, GPS_VELOCITY = 1, 2, 4
+VISION_PLACE, VISION_HEIGHT, VISION_YAW = 1, 2, 8
+RANGE_IF_LOW_AND_SLOW, RANGE_ALWAYS = 1, 2  # values of EKF2_RNG_CTRL; 0 = never
 
 RING = 64  # steps that a fix may be late: 252 ms at 250 Hz
 
 _NEVER = -(1 << 60)  # [us]
 _SECOND = 1_000_000  # [us]
 _REST_AID_US = 100_000  # period of the aids that hold a vehicle without other aid still [us]
+_GPS_AWAY_US = 1_000_000  # without a fix so long, GPS has gone [us]
+_LEAST_FALL = 0.7071  # of a beam's unit vector, downwards; flatter ones are not used
 
 MEMORY = np.dtype([
     # Alignment at rest.
@@ -54,6 +68,10 @@ MEMORY = np.dtype([
     ("steps", "i8"),  # since the alignment, the ring holds that many at most
     ("fixes", "i8"),  # accepted since the last reset
     ("ref_eph", "f8"), ("ref_epv", "f8"),  # accuracy of the position's reference [m]
+    ("range_t", "i8"), ("airspeed_t", "i8"),  # when they last passed their tests [us]
+    ("vision_offset", "f8", (3,)),  # of vision's origin from the world's [m]
+    ("back_fixes", "i8"), ("back_sum", "f8", (3,)),  # fixes of a GPS that comes back, innovations
+    ("shift", "f8", (3,)),  # that position has still to walk, to a GPS that came back [m]
 ])
 
 PAST = np.dtype([
@@ -79,6 +97,13 @@ def reset_memory(memory, t_us):
     memory.rest_t = _NEVER
     memory.moved_t = t_us
     memory.fixes = 0
+    memory.range_t = _NEVER
+    memory.airspeed_t = _NEVER
+    memory.back_fixes = 0
+    for k in range(3):
+        memory.vision_offset[k] = 0.0
+        memory.back_sum[k] = 0.0
+        memory.shift[k] = 0.0
 
 
 @njit
@@ -300,7 +325,33 @@ def _fuse(cov, dx, h, gain, innovation, variance, gate):
 
 
 @njit
-def _inject(dx, pos, vel, quat, gyro_bias, accel_bias, baro_offset, earth, field_bias):
+def _fuse_one(cov, dx, h, gain, innovation, variance, gate, state):
+    """As _fuse, but only one state learns of it (Schmidt)."""
+    for k in range(SIZE):
+        gain[k] = 0.0
+    for j in range(SIZE):
+        hj = h[j]
+        if hj != 0.0:
+            innovation -= hj * dx[j]
+            for k in range(SIZE):
+                gain[k] += cov[j, k] * hj
+    for j in range(SIZE):
+        variance += h[j] * gain[j]
+    ratio = innovation * innovation / (gate * gate * variance)
+    if not ratio <= 1.0:
+        return ratio
+    weight = gain[state] / variance
+    dx[state] += weight * innovation
+    for k in range(SIZE):
+        cov[state, k] -= weight * gain[k]
+        if k != state:
+            cov[k, state] = cov[state, k]
+    return ratio
+
+
+@njit
+def _inject(dx, pos, vel, quat, gyro_bias, accel_bias, baro_offset, earth, field_bias, terrain,
+            wind):
     """Moves the pending correction into the state."""
     d = integrate(0.0, 0.0, 0.0, 1.0, dx[ATT], dx[ATT + 1], dx[ATT + 2], 1.0)
     q = multiply(d[0], d[1], d[2], d[3], quat[0], quat[1], quat[2], quat[3])
@@ -314,6 +365,9 @@ def _inject(dx, pos, vel, quat, gyro_bias, accel_bias, baro_offset, earth, field
         earth[k] += dx[EARTH + k]
         field_bias[k] += dx[FIELD_BIAS + k]
     baro_offset[0] += dx[BARO_OFFSET]
+    terrain[0] += dx[TERRAIN]
+    wind[0] += dx[WIND]
+    wind[1] += dx[WIND + 1]
     for k in range(SIZE):
         dx[k] = 0.0
 
@@ -366,8 +420,16 @@ def _find(times, count, usable, t_us):
 
 
 @njit
-def _fuse_place(par, memory, past, slots, delay, cov, work, pos, vel, place, accuracy, antenna,
-                ratios, test, test_height):
+def _place_then(memory, past, slots, delay, pos, vel, k):
+    """Axis k of where the vehicle was `delay` [s] ago, as is known now [m]."""
+    older, newer, weight = slots
+    then = (1.0 - weight) * past[older].dp[k] + weight * past[newer].dp[k]
+    return pos[k] - delay * (vel[k] - memory.dv[k]) - memory.dp[k] + then
+
+
+@njit
+def _fuse_place(memory, past, slots, delay, cov, work, pos, vel, place, accuracy, gate, antenna,
+                first, last, ratios, test, test_height):
     """A measured position that was true `delay` [s] ago.
 
     Args:
@@ -375,26 +437,27 @@ def _fuse_place(par, memory, past, slots, delay, cov, work, pos, vel, place, acc
         slots: From _find.
         place: (3,) world [m].
         accuracy: (horizontal, vertical) standard deviations [m].
+        gate: Largest innovation that is taken, in standard deviations.
         antenna: Whether it is the GPS antenna's, not the centre of gravity's.
-        ratios: (6,) test ratios; written at test and test_height.
+        first, last: The axes from first to before last are used.
+        ratios: (8,) test ratios; written at test and test_height.
 
     Returns:
         Whether all axes passed their tests.
     """
-    older, newer, weight = slots
     dx, h, gain = work[0], work[1], work[2]
     good = True
-    ratios[test] = 0.0
-    for k in range(3):
-        then = (1.0 - weight) * past[older].dp[k] + weight * past[newer].dp[k]
+    if first == 0:
+        ratios[test] = 0.0
+    for k in range(first, last):
+        predicted = _place_then(memory, past, slots, delay, pos, vel, k)
         if antenna:
-            then += past[older].antenna_pos[k]
-        predicted = pos[k] - delay * (vel[k] - memory.dv[k]) - memory.dp[k] + then
+            predicted += past[slots[0]].antenna_pos[k]
         h[:] = 0.0
         h[POS + k] = 1.0
         h[VEL + k] = -delay
         sigma = accuracy[0] if k < 2 else accuracy[1]
-        ratio = _fuse(cov, dx, h, gain, place[k] - predicted, sigma * sigma, par.pos_gate)
+        ratio = _fuse(cov, dx, h, gain, place[k] - predicted, sigma * sigma, gate)
         if k < 2:
             ratios[test] = max(ratios[test], ratio)
         else:
@@ -483,15 +546,130 @@ def _fuse_field(par, cov, work, quat, earth, field_bias, mag, ratios):
 
 
 @njit
-def _fuse_baro(par, cov, work, pos, baro_offset, height, ratios):
-    """The barometer's height over the world's origin: position plus a slow offset."""
+def _fuse_baro(par, cov, work, pos, baro_offset, height, is_reference, ratios):
+    """The barometer's height over the world's origin: position plus a slow offset.
+
+    Where it is the reference of height, the offset is taken for known.
+    """
     dx, h, gain = work[0], work[1], work[2]
     h[:] = 0.0
     h[POS + 2] = 1.0
-    h[BARO_OFFSET] = 1.0
+    h[BARO_OFFSET] = 0.0 if is_reference else 1.0
     ratios[TEST_BARO] = _fuse(cov, dx, h, gain, height - pos[2] - baro_offset[0],
                               par.baro_noise ** 2, par.baro_gate)
     return ratios[TEST_BARO] <= 1.0
+
+
+@njit
+def _height_reference(par, q, memory, t_us):
+    """Which source gives the height: that of EKF2_HGT_REF while it is there, or GPS."""
+    since = t_us - par.aid_time
+    if q.EKF2_HGT_REF == HEIGHT_BY_BARO and q.EKF2_BARO_CTRL != 0 and memory.baro_t > since:
+        return HEIGHT_BY_BARO
+    if q.EKF2_HGT_REF == HEIGHT_BY_RANGE and q.EKF2_RNG_CTRL != 0 and memory.range_t > since:
+        return HEIGHT_BY_RANGE
+    if q.EKF2_HGT_REF == HEIGHT_BY_VISION and q.EKF2_EV_CTRL & VISION_HEIGHT \
+            and memory.vision_t > since:
+        return HEIGHT_BY_VISION
+    return HEIGHT_BY_GPS
+
+
+@njit
+def _fuse_range(par, q, memory, past, slots, delay, cov, work, pos, vel, terrain, mount, axis,
+                distance, t_us, ratios):
+    """A range finder's distance to the ground that was true `delay` [s] ago.
+
+    It tells the height of the ground below; where EKF2_HGT_REF and EKF2_RNG_CTRL
+    say so, also that of the vehicle.
+    """
+    dx, h, gain, newer = work[0], work[1], work[2], past[slots[1]].quat
+    beam = rotate(newer[0], newer[1], newer[2], newer[3], axis[0], axis[1], axis[2])
+    arm = rotate(newer[0], newer[1], newer[2], newer[3], mount[0], mount[1], mount[2])
+    if beam[2] > -_LEAST_FALL:
+        return
+    sigma = q.EKF2_RNG_NOISE + q.EKF2_RNG_SFE * distance
+    variance = (sigma * beam[2]) ** 2
+    below = -beam[2] * distance - arm[2]  # the ground, from the centre of gravity
+    place = _place_then(memory, past, slots, delay, pos, vel, 2)
+    if math.isnan(terrain[0]) or t_us - memory.range_t > par.reset_time:
+        terrain[0] = place - below
+        for k in range(SIZE):  # it knows of the ground what it knows of its own height
+            cov[TERRAIN, k] = cov[POS + 2, k]
+            cov[k, TERRAIN] = cov[POS + 2, k]
+        cov[TERRAIN, TERRAIN] = cov[POS + 2, POS + 2] + variance
+        memory.range_t = t_us
+        return
+    reference = _height_reference(par, q, memory, t_us) == HEIGHT_BY_RANGE
+    h[:] = 0.0
+    h[POS + 2] = 1.0
+    h[VEL + 2] = -delay
+    h[TERRAIN] = 0.0 if reference else -1.0
+    h[ATT] = distance * beam[1]
+    h[ATT + 1] = -distance * beam[0]
+    innovation = below - place + terrain[0]
+    if reference or _range_aids(q, below, vel):
+        ratio = _fuse(cov, dx, h, gain, innovation, variance, q.EKF2_RNG_GATE)
+    else:
+        ratio = _fuse_one(cov, dx, h, gain, innovation, variance, q.EKF2_RNG_GATE, TERRAIN)
+    ratios[TEST_RANGE] = ratio
+    if ratio <= 1.0:
+        memory.range_t = t_us
+
+
+@njit
+def _range_aids(q, below, vel):
+    """Whether a range finder helps with the height, beside its reference."""
+    if q.EKF2_RNG_CTRL == RANGE_IF_LOW_AND_SLOW:
+        return below < q.EKF2_RNG_A_HMAX and math.hypot(vel[0], vel[1]) < q.EKF2_RNG_A_VMAX
+    return q.EKF2_RNG_CTRL == RANGE_ALWAYS
+
+
+@njit
+def _ground_moves(par, q, cov, memory, pos, vel, terrain, dt):
+    """What the ground below may have done within a step, by how the vehicle flies over it."""
+    if math.isnan(terrain[0]):
+        return
+    spread = par.flat_ground_walk ** 2 * dt
+    if not _range_aids(q, pos[2] - terrain[0], vel):
+        slope = q.EKF2_TERR_GRAD
+        spread = (q.EKF2_TERR_NOISE ** 2 + slope * slope * (vel[0] ** 2 + vel[1] ** 2)) * dt * dt
+    cov[TERRAIN, TERRAIN] += spread
+
+
+@njit
+def _fuse_airspeed(par, q, memory, past, slots, cov, work, vel, wind, axis, pressure, air, t_us,
+                   ratios):
+    """True airspeed along the pitot tube, from its pressure [Pa] and the density of the air."""
+    speed = math.sqrt(max(2.0 * pressure / air, 0.0))
+    if speed < q.EKF2_ARSP_THR:
+        return
+    older, newer, weight = slots
+    attitude = past[newer].quat
+    ax, ay, az = rotate(attitude[0], attitude[1], attitude[2], attitude[3], axis[0], axis[1],
+                        axis[2])
+    dx, h, gain = work[0], work[1], work[2]
+    if math.isnan(wind[0]):
+        wind[0] = 0.0
+        wind[1] = 0.0
+        _forget(cov, WIND, 2, par.wind_sigma ** 2)
+    through = work[3]  # velocity through the air, at that time
+    for k in range(3):
+        then = (1.0 - weight) * past[older].dv[k] + weight * past[newer].dv[k]
+        through[k] = vel[k] - memory.dv[k] + then
+        if k < 2:
+            through[k] -= wind[k]
+    h[:] = 0.0
+    h[VEL], h[VEL + 1], h[VEL + 2] = ax, ay, az
+    h[WIND], h[WIND + 1] = -ax, -ay
+    h[ATT] = ay * through[2] - az * through[1]
+    h[ATT + 1] = az * through[0] - ax * through[2]
+    h[ATT + 2] = ax * through[1] - ay * through[0]
+    predicted = ax * through[0] + ay * through[1] + az * through[2]
+    sigma = q.EKF2_EAS_NOISE * math.sqrt(density(0.0) / air)
+    ratio = _fuse(cov, dx, h, gain, speed - predicted, sigma * sigma, q.EKF2_TAS_GATE)
+    ratios[TEST_AIRSPEED] = ratio
+    if ratio <= 1.0:
+        memory.airspeed_t = t_us
 
 
 @njit
@@ -533,10 +711,50 @@ def _record(past, memory, quat, ang_vel, antenna):
 
 
 @njit
-def _fuse_gps(par, memory, past, slots, t_us, delay, cov, work, pos, vel, quat, place, gps_vel,
+def _come_back(par, memory, past, slots, delay, cov, pos, vel, place, accuracy, t_us, last):
+    """Fixes of a GPS that was lost: their mean tells how far the position has to walk to it."""
+    memory.back_fixes += 1
+    for k in range(last):
+        memory.back_sum[k] += (place[k] - past[slots[0]].antenna_pos[k]
+                               - _place_then(memory, past, slots, delay, pos, vel, k))
+    if memory.back_fixes < par.ready_fixes:
+        return
+    for k in range(last):
+        memory.shift[k] = memory.back_sum[k] / memory.back_fixes
+        sigma = accuracy[0] if k < 2 else accuracy[1]
+        cov[POS + k, POS + k] += sigma * sigma
+    memory.gps_t = t_us
+
+
+@njit
+def _forget_return(memory):
+    memory.back_fixes = 0
+    for k in range(3):
+        memory.back_sum[k] = 0.0
+
+
+@njit
+def _walk(par, memory, pos, baro_offset, terrain, dt):
+    """One step of the way to a GPS that came back; what was learnt in the old place moves along."""
+    away = math.sqrt(memory.shift[0] ** 2 + memory.shift[1] ** 2 + memory.shift[2] ** 2)
+    if away == 0.0:
+        return
+    share = min(1.0, par.return_speed * dt / away)
+    for k in range(3):
+        step = share * memory.shift[k]
+        pos[k] += step
+        memory.vision_offset[k] -= step
+        memory.shift[k] = 0.0 if share == 1.0 else memory.shift[k] - step
+        if k == 2:
+            baro_offset[0] -= step
+            terrain[0] += step
+
+
+@njit
+def _fuse_gps(par, q, memory, past, slots, t_us, delay, cov, work, pos, vel, quat, place, gps_vel,
               accuracy, ratios):
     """A GPS fix. Returns whether position or velocity had to be reset to it."""
-    if slots[0] < 0:
+    if slots[0] < 0 or not q.EKF2_GPS_CTRL & GPS_PLACE:
         return False
     if memory.located_t == _NEVER or t_us - max(memory.gps_t, memory.vision_t) > par.reset_time:
         _locate(memory, past, slots, delay, cov, pos, vel, place, gps_vel, accuracy,
@@ -546,10 +764,23 @@ def _fuse_gps(par, memory, past, slots, t_us, delay, cov, work, pos, vel, quat, 
         memory.gps_t = t_us
         memory.baro_t = _NEVER
         memory.fixes = 0
+        _forget_return(memory)
         return moved
-    good = _fuse_velocity(par, memory, past, slots, delay, cov, work, vel, quat, gps_vel, ratios)
-    good = _fuse_place(par, memory, past, slots, delay, cov, work, pos, vel, place, accuracy,
-                       True, ratios, TEST_POS, TEST_HGT) and good
+    good = not q.EKF2_GPS_CTRL & GPS_VELOCITY or _fuse_velocity(
+        par, memory, past, slots, delay, cov, work, vel, quat, gps_vel, ratios)
+    by_gps = _height_reference(par, q, memory, t_us) == HEIGHT_BY_GPS
+    last = 3 if by_gps and q.EKF2_GPS_CTRL & GPS_HEIGHT else 2
+    if t_us - memory.gps_t > _GPS_AWAY_US and memory.vision_t > t_us - par.aid_time:
+        if good:
+            _come_back(par, memory, past, slots, delay, cov, pos, vel, place, accuracy, t_us,
+                       last)
+        else:
+            _forget_return(memory)
+        return False
+    _forget_return(memory)
+    if memory.shift[0] == 0.0 and memory.shift[1] == 0.0 and memory.shift[2] == 0.0:
+        good = _fuse_place(memory, past, slots, delay, cov, work, pos, vel, place, accuracy,
+                           par.pos_gate, True, 0, last, ratios, TEST_POS, TEST_HGT) and good
     if good:
         memory.gps_t = t_us
         memory.fixes += 1
@@ -560,7 +791,7 @@ def _fuse_gps(par, memory, past, slots, t_us, delay, cov, work, pos, vel, quat, 
 def _aid_still(par, memory, cov, work, vel, gyro_bias, gyro, landed, t_us):
     """Holds a landed vehicle, or one that has no position aid, still. Returns whether at rest."""
     at_rest = landed and t_us - memory.moved_t > par.rest_time
-    aided = max(memory.gps_t, memory.vision_t) > t_us - par.aid_time
+    aided = max(memory.gps_t, memory.vision_t, memory.airspeed_t) > t_us - par.aid_time
     if t_us - memory.rest_t >= _REST_AID_US and (at_rest or not aided):
         memory.rest_t = t_us
         sigma = par.rest_aid_vel if at_rest else par.no_aid_vel
@@ -569,16 +800,18 @@ def _aid_still(par, memory, cov, work, vel, gyro_bias, gyro, landed, t_us):
 
 
 @njit
-def step_fleet(par, origin, field, dt, t_us, times, count, memory, past, covs, work, landed,
-               antenna, pos, vel, quat, ang_vel, gyro_bias, accel_bias, baro_offset, earth,
-               field_bias, ready, flags, ratios, pos_std, vel_std, att_std, reset_count,
-               reset_pos, gyro, accel, mag, mag_new, baro_pressure, baro_new, gps_t_us, gps_lat,
-               gps_lon, gps_alt, gps_vel, gps_eph, gps_epv, gps_fix, gps_new):
+def step_fleet(par, parameters, origin, field, dt, t_us, times, count, memory, past, covs, work,
+               landed, antenna, range_pos, range_axis, airspeed_axis, pos, vel, quat, ang_vel,
+               gyro_bias, accel_bias, baro_offset, earth, field_bias, terrain, wind, ready, flags,
+               ratios, pos_std, vel_std, att_std, reset_count, reset_pos, gyro, accel, mag,
+               mag_new, baro_pressure, baro_temperature, baro_new, gps_t_us, gps_lat, gps_lon,
+               gps_alt, gps_vel, gps_eph, gps_epv, gps_fix, gps_new, airspeed_pressure,
+               airspeed_new, range_distance, range_new):
     """One step of the whole fleet; see Ekf for the arrays."""
     place, before = work[4], work[5]
     times[count % RING] = t_us
     for i in range(pos.shape[0]):
-        mem, cov, ring = memory[i], covs[i], past[i]
+        mem, cov, ring, q = memory[i], covs[i], past[i], parameters[i]
         if mem.aligned_t == _NEVER:
             _collect(mem, gyro[i], accel[i], mag[i], mag_new[i])
             if mem.samples < par.align_steps:
@@ -594,6 +827,10 @@ def step_fleet(par, origin, field, dt, t_us, times, count, memory, past, covs, w
         force = _predict_state(par, mem, pos[i], vel[i], quat[i], gyro_bias[i], accel_bias[i],
                                gyro[i], accel[i], dt)
         _predict_covariance(par, quat[i], force, cov, dt)
+        _ground_moves(par, q, cov, mem, pos[i], vel[i], terrain[i:i + 1], dt)
+        if not math.isnan(wind[i, 0]):
+            _add_noise(cov, WIND, 2, q.EKF2_WIND_NSD ** 2 * dt, par.wind_sigma ** 2)
+        _walk(par, mem, pos[i], baro_offset[i:i + 1], terrain[i:i + 1], dt)
         for k in range(3):
             ang_vel[i, k] = gyro[i, k] - gyro_bias[i, k]
         if _feels_motion(par, ang_vel[i], force):
@@ -609,7 +846,7 @@ def step_fleet(par, origin, field, dt, t_us, times, count, memory, past, covs, w
             accuracy = (max(gps_eph[i], par.gps_pos_noise), max(gps_epv[i], par.gps_pos_noise))
             for k in range(3):
                 before[k] = pos[i, k]
-            if _fuse_gps(par, mem, ring, slots, t_us, (t_us - gps_t_us[i]) * 1e-6, cov, work,
+            if _fuse_gps(par, q, mem, ring, slots, t_us, (t_us - gps_t_us[i]) * 1e-6, cov, work,
                          pos[i], vel[i], quat[i], place, gps_vel[i], accuracy, ratios[i]):
                 reset_count[i] += 1
                 for k in range(3):
@@ -621,17 +858,34 @@ def step_fleet(par, origin, field, dt, t_us, times, count, memory, past, covs, w
             elif t_us - mem.mag_t > par.mag_reset_time:  # the bias is not what it was
                 _forget(cov, FIELD_BIAS, 3, par.field_bias_reset_sigma ** 2)
                 mem.mag_t = t_us
-        if baro_new[i] and mem.located_t != _NEVER:
+        if baro_new[i] and mem.located_t != _NEVER and q.EKF2_BARO_CTRL != 0:
             height = height_of_pressure(baro_pressure[i]) - origin[2]
             if t_us - mem.baro_t > par.reset_time:
                 baro_offset[i] = height - pos[i, 2]
                 _forget(cov, BARO_OFFSET, 1, cov[POS + 2, POS + 2] + par.baro_noise ** 2)
                 mem.baro_t = t_us
-            elif _fuse_baro(par, cov, work, pos[i], baro_offset[i:i + 1], height, ratios[i]):
+            elif _fuse_baro(par, cov, work, pos[i], baro_offset[i:i + 1], height,
+                            _height_reference(par, q, mem, t_us) == HEIGHT_BY_BARO, ratios[i]):
                 mem.baro_t = t_us
+        if range_new[i] and math.isfinite(range_distance[i]) and mem.located_t != _NEVER \
+                and q.EKF2_RNG_CTRL != 0:
+            late = round(q.EKF2_RNG_DELAY * 1e3)
+            slots = _find(times, count, mem.steps, t_us - late)
+            if slots[0] >= 0:
+                _fuse_range(par, q, mem, ring, slots, late * 1e-6, cov, work, pos[i], vel[i],
+                            terrain[i:i + 1], range_pos[i], range_axis[i], range_distance[i],
+                            t_us, ratios[i])
+        if airspeed_new[i] and mem.located_t != _NEVER and q.EKF2_ARSP_THR > 0.0:
+            slots = _find(times, count, mem.steps, t_us - round(q.EKF2_ASP_DELAY * 1e3))
+            air = density(origin[2] + pos[i, 2])
+            if baro_temperature[i] > 0.0:
+                air = baro_pressure[i] / (AIR_GAS_CONSTANT * baro_temperature[i])
+            if slots[0] >= 0:
+                _fuse_airspeed(par, q, mem, ring, slots, cov, work, vel[i], wind[i],
+                               airspeed_axis[i], airspeed_pressure[i], air, t_us, ratios[i])
         at_rest = _aid_still(par, mem, cov, work, vel[i], gyro_bias[i], gyro[i], landed[i], t_us)
         _inject(work[0], pos[i], vel[i], quat[i], gyro_bias[i], accel_bias[i],
-                baro_offset[i:i + 1], earth[i], field_bias[i])
+                baro_offset[i:i + 1], earth[i], field_bias[i], terrain[i:i + 1], wind[i])
         if count % 25 == 0:
             _tidy(cov)
         _report(i, par, mem, cov, t_us, at_rest, ready, flags, pos_std, vel_std, att_std)
@@ -657,6 +911,10 @@ def _report(i, par, memory, cov, t_us, at_rest, ready, flags, pos_std, vel_std, 
         flag |= BARO_USED
     if memory.mag_t > since:
         flag |= MAG_USED
+    if memory.range_t > since:
+        flag |= RANGE_USED
+    if memory.airspeed_t > since:
+        flag |= AIRSPEED_USED
     if at_rest:
         flag |= AT_REST
     flags[i] = flag
@@ -666,13 +924,21 @@ def _report(i, par, memory, cov, t_us, at_rest, ready, flags, pos_std, vel_std, 
 
 
 @njit
-def take_vision(par, i, t_us, measured_us, times, count, memory, past, covs, work, pos, vel, quat,
-                gyro_bias, accel_bias, baro_offset, earth, field_bias, ratios, reset_count,
-                reset_pos, place, attitude, pos_sigma, yaw_sigma):
+def _learn_origin(par, memory, past, slots, delay, pos, vel, place, k, now):
+    """Learns by how much an external vision's origin differs from the world's on axis k."""
+    error = place[k] - _place_then(memory, past, slots, delay, pos, vel, k) \
+        - memory.vision_offset[k]
+    memory.vision_offset[k] += error if now else error * min(1.0, delay + par.vision_offset_gain)
+
+
+@njit
+def take_vision(par, q, i, t_us, measured_us, times, count, memory, past, covs, work, pos, vel,
+                quat, gyro_bias, accel_bias, baro_offset, earth, field_bias, terrain, wind, ratios,
+                reset_count, reset_pos, place, attitude, pos_sigma, yaw_sigma):
     """A pose of vehicle i in the world frame from outside, true at measured_us; see Ekf."""
     mem, cov, ring, dx, h, gain = memory[i], covs[i], past[i], work[0], work[1], work[2]
     slots = _find(times, count, mem.steps, measured_us)
-    if mem.aligned_t == _NEVER or slots[0] < 0:
+    if mem.aligned_t == _NEVER or slots[0] < 0 or not q.EKF2_EV_CTRL & VISION_PLACE:
         return
     delay = max(0, t_us - measured_us) * 1e-6
     accuracy = (pos_sigma, pos_sigma)
@@ -680,6 +946,7 @@ def take_vision(par, i, t_us, measured_us, times, count, memory, past, covs, wor
         first = mem.located_t == _NEVER
         for k in range(3):
             reset_pos[i, k] = pos[i, k]
+            mem.vision_offset[k] = 0.0
         work[4, :] = math.nan  # a pose says nothing of the velocity
         _locate(mem, ring, slots, delay, cov, pos[i], vel[i], place, work[4], accuracy, 0.0, False)
         for k in range(3):
@@ -690,16 +957,26 @@ def take_vision(par, i, t_us, measured_us, times, count, memory, past, covs, wor
         mem.baro_t = _NEVER
         mem.fixes = 0
         return
-    good = _fuse_place(par, mem, ring, slots, delay, cov, work, pos[i], vel[i], place, accuracy,
-                       False, ratios[i], TEST_VISION, TEST_VISION)
-    q = ring[slots[1]].quat
-    turn = multiply(attitude[0], attitude[1], attitude[2], attitude[3], -q[0], -q[1], -q[2], q[3])
-    h[:] = 0.0
-    h[ATT + 2] = 1.0
-    _fuse(cov, dx, h, gain, 2.0 * math.atan2(turn[2], turn[3]) if turn[3] >= 0.0
-          else 2.0 * math.atan2(-turn[2], -turn[3]), yaw_sigma * yaw_sigma, par.mag_gate)
+    lost = t_us - mem.vision_t > par.aid_time
+    by_vision = _height_reference(par, q, mem, t_us) == HEIGHT_BY_VISION
+    for k in range(3):
+        if t_us - mem.gps_t <= _GPS_AWAY_US and not (k == 2 and by_vision):
+            if lost or ratios[i, TEST_VISION] <= 1.0:
+                _learn_origin(par, mem, ring, slots, delay, pos[i], vel[i], place, k, lost)
+        work[4, k] = place[k] - mem.vision_offset[k]
+    last = 3 if q.EKF2_EV_CTRL & VISION_HEIGHT else 2
+    good = _fuse_place(mem, ring, slots, delay, cov, work, pos[i], vel[i], work[4], accuracy,
+                       q.EKF2_EVP_GATE, False, 0, last, ratios[i], TEST_VISION, TEST_VISION)
+    if q.EKF2_EV_CTRL & VISION_YAW:
+        r = ring[slots[1]].quat
+        turn = multiply(attitude[0], attitude[1], attitude[2], attitude[3], -r[0], -r[1], -r[2],
+                        r[3])
+        h[:] = 0.0
+        h[ATT + 2] = 1.0
+        _fuse(cov, dx, h, gain, 2.0 * math.atan2(turn[2], turn[3]) if turn[3] >= 0.0
+              else 2.0 * math.atan2(-turn[2], -turn[3]), yaw_sigma * yaw_sigma, par.mag_gate)
     if good:
         mem.vision_t = t_us
         mem.fixes += 1
     _inject(dx, pos[i], vel[i], quat[i], gyro_bias[i], accel_bias[i], baro_offset[i:i + 1],
-            earth[i], field_bias[i])
+            earth[i], field_bias[i], terrain[i:i + 1], wind[i])

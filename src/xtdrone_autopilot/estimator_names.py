@@ -4,6 +4,9 @@
 (ALIGNED, LOCATED, GPS_USED, VISION_USED, BARO_USED, MAG_USED, AT_REST, RANGE_USED,
  AIRSPEED_USED) = (1 << k for k in range(9))
 
+# Values of EKF2_HGT_REF.
+HEIGHT_BY_BARO, HEIGHT_BY_GPS, HEIGHT_BY_RANGE, HEIGHT_BY_VISION = range(4)
+
 # Columns of Estimator.test_ratios, and their places.
 TESTS = ("vel", "pos", "hgt", "baro", "mag", "vision", "range", "airspeed")
 (TEST_VEL, TEST_POS, TEST_HGT, TEST_BARO, TEST_MAG, TEST_VISION, TEST_RANGE,

@@ -6,6 +6,7 @@ import numpy as np
 
 from . import parameter_file, plan_file
 from .errors import AutopilotError
+from .estimator_names import HEIGHT_BY_VISION
 from .mavlink_dialect import mavlink
 
 
@@ -23,6 +24,9 @@ def preload(autopilot, scenario, folder) -> None:
     names = [vehicle.name for vehicle in scenario.vehicles]
     if folder is not None:
         autopilot.parameter_files = [folder / "params" / f"{name}.params" for name in names]
+    if scenario.pose_source == "truth":  # as XTDrone has PX4: by vision alone
+        autopilot.parameters.values["EKF2_GPS_CTRL"] = 0
+        autopilot.parameters.values["EKF2_HGT_REF"] = HEIGHT_BY_VISION
     if scenario.params:
         _load_parameters(autopilot, Path(scenario.params), names)
     if scenario.mission:
