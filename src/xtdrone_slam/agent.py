@@ -12,6 +12,7 @@ from . import trajectories
 from .calibration import Calibration, Camera, Imu
 from .dataset import DatasetWriter
 from .errors import SlamError
+from .flight_options import FlightOptions
 
 _HOLD_S = 1.0  # at rest before and after the trajectory [s]
 _NEAR = 0.5  # between the take-off and the trajectory's first place, horizontally [m]
@@ -27,12 +28,15 @@ class TrajectoryAgent(FlightAgent):
     Events beside those of FlightAgent: `trajectory` (index: per cent flown).
     """
 
-    def __init__(self, n: int = 1, trajectory: str = "reference", on_event=None):
+    def __init__(self, n: int = 1, trajectory: str = "reference", about: dict | None = None,
+                 bag: bool = False, on_event=None):
         """A flight.
 
         Args:
             n: Number of vehicles; must be 1.
-            trajectory: `reference`, or a CSV or TUM file.
+            trajectory: See trajectories.load.
+            about: A FlightOptions as plain data; a whole flight leaves it as slam.json.
+            bag: Whether to write bags/flight.bag, too.
             on_event: Called as on_event(t_us, name, **values).
 
         Raises:
@@ -46,6 +50,7 @@ class TrajectoryAgent(FlightAgent):
         self._begin_us = None
         self._told = 0
         self._recorder = None
+        self._about, self._bag = about, bag
 
     def attach(self, simulation) -> None:
         """Records from a simulation; called once, before the flight.
@@ -107,6 +112,8 @@ class TrajectoryAgent(FlightAgent):
                    "yaw_rms_deg": round(float(np.sqrt(np.mean(np.square(turns)))), 2),
                    "yaw_max_deg": round(float(np.max(turns)), 2)}
         run_folder.update_summary(folder, **numbers)
+        if self.done and self._about:
+            FlightOptions(**self._about).save(folder)
         for name, value in numbers.items():
             print(f"{name}: {value}")
 

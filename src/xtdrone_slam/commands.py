@@ -1,6 +1,4 @@
-"""The command `xtdrone slam`: record a dataset, run a system on it, evaluate a trajectory."""
-
-import dataclasses
+"""The command `xtdrone slam`: record datasets, run systems on them, evaluate, compare, export."""
 
 from . import environments
 
@@ -8,6 +6,8 @@ EXAMPLES = """examples:
   xtdrone slam record --world indoor --trajectory reference --name indoor
   xtdrone slam evaluate estimate.tum --reference runs/indoor/dataset/groundtruth.tum
   xtdrone slam run --system klt --dataset runs/indoor/dataset --runs 5
+  xtdrone slam campaign benchmarks/slam_indoor.yaml --serial
+  xtdrone slam compare runs/slam_klt runs/slam_orb
   xtdrone slam install orbslam3
 """
 
@@ -20,19 +20,33 @@ def register(subparsers) -> None:
     _add_record(actions)
     _add_evaluate(actions)
     _add_run(actions)
+    _add_campaign(actions)
+    _add_compare(actions)
     environments.add_install(actions)
 
 
 def _add_record(actions):
+    from .flight_options import FlightOptions
+
+    usual = FlightOptions()
     record = actions.add_parser("record", help="fly a trajectory with a stereo pair, and record it")
-    add = record.add_argument
-    add("--world", default="indoor", help="a name from worlds/, or an SDF file (indoor)")
-    add("--trajectory", default="reference",
-        help="reference, or a file: .csv with t,x,y,z,yaw, or .tum (reference)")
-    add("--vehicle", default="iris_stereo", help="type, with a grey stereo pair (iris_stereo)")
-    add("--seed", type=int, default=1, help="of every random number (1)")
-    add("--gps", default="rtk", help="preset of the receiver that the flight uses (rtk)")
-    add("--name", default="slam", help="of the run folder, which gets the folder dataset")
+
+    def add(name, text, **kwargs):
+        default = getattr(usual, name)
+        record.add_argument(f"--{name}", default=default, type=type(default),
+                            help=f"{text} ({default})", **kwargs)
+
+    add("world", "a name from worlds/, or an SDF file")
+    add("trajectory", "reference, a file (.csv with t,x,y,z,yaw, or .tum), or the run folder of a "
+        "flight, for example by keyboard, that shall be flown again")
+    add("seed", "of every random number")
+    add("light", "factor on every lamp and on the ambient light")
+    add("texture", "share of the surfaces that keep their picture, 0 to 1")
+    add("vehicle", "type, with a grey stereo pair")
+    add("gps", "preset of the receiver that the flight uses")
+    record.add_argument("--bag", action="store_true", help="write bags/flight.bag, too")
+    record.add_argument("--name", default="slam",
+                        help="of the run folder, which gets the folder dataset")
     record.set_defaults(run=_record)
 
 
@@ -55,15 +69,47 @@ def _add_metrics(parser):
 def _add_run(actions):
     run = actions.add_parser("run", help="replay a dataset to a system, and evaluate it")
     add = run.add_argument
-    add("--system", required=True, help="klt, or a folder with an adapter.yaml")
+    add("--system", required=True, help="a name (see --help of slam), or a folder with an "
+                                        "adapter.yaml")
     add("--dataset", required=True, metavar="FOLDER", help="folder that holds mav0")
     add("--runs", type=int, default=5, help="how often (5)")
     add("--speed", type=float, default=1.0, help="1 replays at the sensor's rate (1)")
+    add("--bandwidth", type=float, default=0.0, metavar="MB/S",
+        help="of the way of the images; a pair that comes while one is on its way is lost (no "
+             "limit)")
+    add("--loss", type=float, default=0.0, metavar="SHARE", help="of the pairs that are lost (0)")
     _add_metrics(run)
     add("--set", action="append", default=[], metavar="NAME=VALUE",
         help="parameter of the system, as YAML; may be given several times")
+    add("--gui", action="store_true", help="open a window with trajectory, CPU, memory, features")
     add("--name", help="of the run folder (slam_SYSTEM)")
     run.set_defaults(run=_run)
+
+
+def _add_campaign(actions):
+    campaign = actions.add_parser(
+        "campaign", help="systems x worlds x seeds x parameters, from a YAML file",
+        description="Does all runs of a campaign and writes its report into runs/NAME. A campaign "
+                    "that was interrupted goes on where it was.")
+    add = campaign.add_argument
+    add("file", metavar="FILE.yaml")
+    add("--serial", action="store_true", help="one run after the other, without Ray")
+    add("--address", help="of a Ray cluster, whose machines see the same run folder (this machine)")
+    add("--cores", type=int, help="that a run claims (all of this machine: one run at a time)")
+    add("--retry", action="store_true", help="do runs again that are no good")
+    add("--report", metavar="FOLDER", help="write the report there, too")
+    campaign.set_defaults(run=_campaign)
+
+
+def _add_compare(actions):
+    compare = actions.add_parser(
+        "compare", help="one report of several benchmarks, side by side",
+        description="Flights with the same truth become one table.")
+    compare.add_argument("folders", nargs="+", metavar="RUN",
+                         help="run folders of slam run or campaign")
+    _add_metrics(compare)
+    compare.add_argument("--name", default="slam_compare", help="of the run folder (slam_compare)")
+    compare.set_defaults(run=_compare)
 
 
 def _evaluate(args):
@@ -85,52 +131,100 @@ def _evaluate(args):
 
 
 def _run(args):
-    import sys
-
     import yaml
-    from tqdm import tqdm
 
     from xtdrone_core import run_folder
 
-    from . import formats, report, runner
-    from .dataset import Dataset
-    from .errors import SlamError
-    from .evaluation import evaluate
+    from . import campaign
 
-    if args.runs < 1 or not args.speed > 0:
-        raise SlamError(f"{args.runs} runs at speed {args.speed:g} make no sense: give 1 or more "
-                        "runs and a positive speed")
     words = [word.partition("=") for word in args.set]
-    adapter = runner.load_adapter(args.system, **{name: yaml.safe_load(value)
-                                                  for name, _, value in words})
-    dataset = Dataset(args.dataset)
-    folder = run_folder.create(args.name or f"slam_{adapter.name}")
-    formats.write_tum(folder / "groundtruth.tum", dataset.truth())
-    runs = []
-    with tqdm(total=args.runs * len(dataset), unit=" pairs", file=sys.stderr) as bar:
-        for number in range(1, args.runs + 1):
-            bar.set_description(f"{adapter.name}, run {number} of {args.runs}")
-            place = folder / f"run_{number}"
-            outcome = runner.run(adapter, dataset, place, args.speed, progress=bar.update)
-            result = None
-            if not outcome.reason:
-                try:
-                    result = evaluate(place / "estimate.tum", folder / "groundtruth.tum",
-                                      args.align, max_diff_s=args.max_diff)
-                except SlamError as error:
-                    outcome = dataclasses.replace(outcome, reason=str(error))
-            runs.append((outcome, result))
-    print(report.save(folder, adapter.name, runs, adapter.deterministic))
+    choice = campaign.SystemChoice(args.system, {name: yaml.safe_load(value)
+                                                 for name, _, value in words})
+    plan = campaign.Campaign(
+        args.system, (choice,), tuple(campaign.parse(
+            {"systems": [args.system], "datasets": [args.dataset], "bandwidth": args.bandwidth,
+             "loss": args.loss}).conditions), args.runs, args.speed, args.align, args.max_diff)
+    folder = run_folder.create(args.name or f"slam_{choice.label}")
+    return _execute(plan, folder, gui=args.gui, serial=True)
+
+
+def _campaign(args):
+    from xtdrone_core import run_folder
+
+    from . import campaign
+
+    plan = campaign.load(args.file)
+    folder = run_folder.runs_root() / plan.name
+    folder.mkdir(parents=True, exist_ok=True)
+    return _execute(plan, folder, args.report, serial=args.serial, address=args.address,
+                    cores=args.cores, retry=args.retry)
+
+
+def _execute(plan, folder, report_folder=None, gui=False, **options):
+    """Does a campaign's runs and writes its report; 1 where something could not be done."""
+    import shlex
+    import sys
+
+    from tqdm import tqdm
+
+    from . import campaign, report, results
+
+    window = _open_window(folder) if gui else None
+    with tqdm(total=0, unit=" pairs", file=sys.stderr) as bar:
+        def progress(pairs, total, text):
+            if total is not None:
+                bar.total = total
+            bar.set_description(text, refresh=False)
+            bar.update(pairs)
+
+        failures = campaign.execute(plan, folder, progress=progress, **options)
+    if window is not None:
+        window.terminate()
+        window.wait()
+    flights = results.load(folder, plan.align, plan.max_diff)
+    command = shlex.join(["xtdrone", *sys.argv[1:]])
+    for place in filter(None, (folder, report_folder)):
+        text = report.save(place, f"SLAM benchmark {plan.name}", flights, command)
+    print(text)
+    for line in failures:
+        print(line, file=sys.stderr)
+    print(f"run folder: {folder}")
+    return 1 if failures else 0
+
+
+def _compare(args):
+    from pathlib import Path
+
+    from xtdrone_core import run_folder
+
+    from . import report, results
+
+    benchmarks = [(Path(folder).name, results.load(folder, args.align, args.max_diff))
+                  for folder in args.folders]
+    flights = results.merge(benchmarks)
+    folder = run_folder.create(args.name)
+    print(report.save(folder, "Comparison of " + ", ".join(name for name, _ in benchmarks), flights))
     print(f"run folder: {folder}")
 
 
 def _record(args):
-    from xtdrone_core import command
+    import json
+    from dataclasses import asdict, fields
 
-    from . import trajectories
+    from xtdrone_core import command, run_folder
 
-    (x, y, _), _, yaw, *_ = trajectories.load(args.trajectory).at(0.0)
+    from . import trajectories, worlds
+    from .flight_options import FlightOptions
+
+    options = FlightOptions(**{field.name: getattr(args, field.name)
+                               for field in fields(FlightOptions)})
+    (x, y, _), _, yaw, *_ = trajectories.load(options.trajectory).at(0.0)
+    world = options.world
+    if (options.light, options.texture) != (1.0, 1.0):
+        world = str(worlds.vary(world, options.light, options.texture,
+                                run_folder.runs_root() / "worlds" / f"{options.label}.world"))
     return command.main([
-        "fly", "xtdrone_slam.agent:TrajectoryAgent", "--set", f"trajectory={args.trajectory}",
-        "--vehicles", f"{args.vehicle}@{x:.4f},{y:.4f},0,{yaw:.4f}", "--world", args.world,
-        "--seed", str(args.seed), "--gps", args.gps, "--name", args.name])
+        "fly", "xtdrone_slam.agent:TrajectoryAgent", "--set", f"trajectory={options.trajectory}",
+        "--set", f"about={json.dumps(asdict(options))}", "--set", f"bag={json.dumps(args.bag)}",
+        "--vehicles", f"{options.vehicle}@{x:.4f},{y:.4f},0,{yaw:.4f}", "--world", world,
+        "--seed", str(options.seed), "--gps", options.gps, "--name", args.name])

@@ -1,122 +1,139 @@
-"""The table of a benchmark and its figures, in the manner of the XTDrone paper's section IV."""
+"""The report of a benchmark: Markdown, one HTML page that opens offline, tables and figures."""
 
-import json
+import base64
+import html
 from pathlib import Path
 
-import numpy as np
+from . import figures, tables
+from .errors import SlamError
+from .results import Flight
 
-from .evaluation import DELTA_M, METRICS, UNITS, Evaluation
-
-_HEADS = {"ape_translation": "APE translation", "ape_rotation": "APE rotation",
-          "rpe_translation": "RPE translation", "rpe_rotation": "RPE rotation"}
-
-
-def table(system: str, runs: list, deterministic: bool) -> str:
-    """Markdown in the manner of Tables III and IV: accuracy, then cost; mean and spread of runs.
-
-    Args:
-        system: Its name.
-        runs: (Outcome, Evaluation or None) of each run.
-        deterministic: Whether the system calls itself so.
-    """
-    good = [(outcome, result) for outcome, result in runs if result is not None]
-    lines = [f"# {system}: {len(good)} of {len(runs)} runs good", ""]
-    for number, (outcome, _) in enumerate(runs, 1):
-        if outcome.reason:
-            lines.append(f"- run {number}: {outcome.reason}")
-    if not good:
-        return "\n".join(lines) + "\n"
-    lines += ["", f"Accuracy after {good[0][1].alignment} alignment (RPE per {DELTA_M:g} m)", "",
-              "| metric | unit | RMSE | mean | median | std | max |",
-              "|---|---|---|---|---|---|---|"]
-    for metric in METRICS:
-        cells = [_spread([result.statistics[metric][key] for _, result in good])
-                 for key in ("rmse", "mean", "median", "std", "max")]
-        lines.append(f"| {_HEADS[metric]} | {UNITS[metric]} | " + " | ".join(cells) + " |")
-    lines += ["", "Cost", "", "| CPU [%] | memory [MiB] | latency [ms] | dropped | lost |",
-              "|---|---|---|---|---|"]
-    costs = [_spread([getattr(outcome, name) for outcome, _ in good], digits) for name, digits in
-             (("cpu_percent", 1), ("memory_mib", 1), ("latency_ms", 1), ("dropped", 1),
-              ("lost", 1))]
-    lines += ["| " + " | ".join(costs) + " |", "",
-              f"Mean ± standard deviation of {len(good)} runs. CPU and memory are of the whole "
-              "process tree, one core is 100 %."]
-    if deterministic:
-        whole = all(outcome.dropped == 0 for outcome, _ in good)
-        lines.append("The system is deterministic: its accuracy has no spread" + (
-            ", as no pair was dropped." if whole else
-            " but for the pairs that were dropped, as the machine was too slow."))
-    return "\n".join(lines) + "\n"
+_STYLE = """
+body { font: 15px/1.45 sans-serif; color: #222; max-width: 72em; margin: 2em auto; padding: 0 1em }
+table { border-collapse: collapse; margin: 1em 0; font-size: 90% }
+caption { text-align: left; font-weight: bold; padding: .3em 0 }
+th, td { border-bottom: 1px solid #ccc; padding: .25em .7em; text-align: right }
+th:first-child, td:first-child { text-align: left }
+thead th { border-bottom: 2px solid #222 }
+img { max-width: 100% } figure { margin: 1em 0 } figcaption { font-weight: bold }
+"""
+_NOTES = (
+    "Cells are mean ± standard deviation over the good runs. A core is 100 % CPU; CPU and memory "
+    "are of the system's whole process tree, sampled at 10 Hz, from its first answer to the end.",
+    "A system sees the images at the times at which the camera took them; the renderer is off, "
+    "unless the flight is live. A pair for which it has no room, as four wait already, is dropped. "
+    "Latency counts from the moment at which the pair was taken.",
+    "APE, RPE and alignment are evo's.")
 
 
-def save(folder: Path, system: str, runs: list, deterministic: bool) -> str:
-    """Writes report.md, results.json and the figures into a folder; returns the table.
+def save(folder: Path, title: str, flights: list[Flight], command: str = "") -> str:
+    """Writes report.md, report.html, tables/ and plots/ into a folder; returns the Markdown.
 
     Args:
-        folder: With plots/ in it.
-        system, runs, deterministic: As for table().
+        folder: Made where it is missing.
+        title: Of the report.
+        flights: See results.load.
+        command: That made it, for the page.
+
+    Raises:
+        SlamError: The folder cannot be written.
     """
     folder = Path(folder)
-    text = table(system, runs, deterministic)
-    (folder / "report.md").write_text(text)
-    results = [{"reason": outcome.reason, "statistics": result.statistics if result else None}
-               for outcome, result in runs]
-    (folder / "results.json").write_text(json.dumps(results, indent=2) + "\n")
-    good = [result for _, result in runs if result is not None]
-    if good:
-        draw_trajectories(good, system, folder / "plots" / "trajectories")
-        draw_rpe(good, system, folder / "plots" / "rpe")
-    return text
+    parts = [_Part("h1", title)]
+    if command:
+        parts.append(_Part("code", command))
+    try:
+        for flight in flights:
+            parts += _flight(flight, folder)
+        parts += _surroundings(flights)
+        markdown = "\n".join(part.markdown() for part in parts)
+        (folder / "report.md").write_text(markdown)
+        body = "\n".join(part.html(folder) for part in parts)
+        (folder / "report.html").write_text(
+            "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
+            f"<title>{html.escape(title)}</title><style>{_STYLE}</style></head>\n"
+            f"<body>\n{body}\n</body></html>\n")
+    except OSError as error:
+        raise SlamError(f"cannot write the report to '{folder}': {error.strerror}") from error
+    return markdown
 
 
-def draw_trajectories(results: list[Evaluation], label: str, path: Path) -> None:
-    """The paths from above and their height over time against the truth (figure 6), PNG and PDF."""
-    figure, (plan, height) = _figure(1, 2, (11, 4.5))
-    truth = results[0].reference
-    for number, result in enumerate(results):
-        t, x, y, z = result.estimate.T
-        name = label if number == 0 else None
-        plan.plot(x, y, color="tab:blue", lw=1, label=name)
-        height.plot(t - truth[0, 0], z, color="tab:blue", lw=1, label=name)
-    plan.plot(truth[:, 1], truth[:, 2], "k--", lw=1, label="truth")
-    height.plot(truth[:, 0] - truth[0, 0], truth[:, 3], "k--", lw=1, label="truth")
-    plan.set(xlabel="x [m]", ylabel="y [m]", aspect="equal")
-    height.set(xlabel="time [s]", ylabel="z [m]")
-    plan.legend()
-    _save(figure, path)
+class _Part:
+    """A piece of the page: h1, h2, h3, p, code, item, table or image."""
+
+    def __init__(self, kind, content, path=None):
+        self._kind, self._content, self._path = kind, content, path
+
+    def markdown(self) -> str:
+        text = self._content
+        if self._kind == "table":
+            return f"{text.caption}\n\n{text.markdown()}"
+        if self._kind == "image":
+            return f"![{text}]({self._path.as_posix()})\n"
+        return {"h1": "# {}\n", "h2": "## {}\n", "h3": "### {}\n", "p": "{}\n", "item": "- {}",
+                "code": "    {}\n"}[self._kind].format(text)
+
+    def html(self, folder) -> str:
+        if self._kind == "table":
+            return self._content.html()
+        text = html.escape(self._content)
+        if self._kind == "image":
+            data = base64.b64encode((folder / self._path).read_bytes()).decode()
+            return (f"<figure><figcaption>{text}</figcaption>"
+                    f"<img alt=\"{text}\" src=\"data:image/png;base64,{data}\"></figure>")
+        return {"code": "<pre>{}</pre>", "item": "<ul><li>{}</li></ul>"}.get(
+            self._kind, f"<{self._kind}>{{}}</{self._kind}>").format(text)
 
 
-def draw_rpe(results: list[Evaluation], label: str, path: Path) -> None:
-    """Relative errors over time (figure 7), PNG and PDF."""
-    figure, axes = _figure(2, 1, (9, 5))
-    for axis, metric in zip(axes, ("rpe_translation", "rpe_rotation")):
-        for number, result in enumerate(results):
-            axis.plot(result.times[metric] - result.reference[0, 0], result.errors[metric],
-                      color="tab:blue", marker=".", lw=1, label=label if number == 0 else None)
-        axis.set_ylabel(f"RPE per {DELTA_M:g} m [{UNITS[metric]}]")
-        axis.set_ylim(bottom=0)
-    axes[1].set_xlabel("time [s]")
-    axes[0].legend()
-    _save(figure, path)
+def _flight(flight, folder):
+    parts = [_Part("h2", flight.name)]
+    if flight.about:
+        parts.append(_Part("p", "; ".join(f"{key.replace('_', ' ')}: {value}" for key, value
+                                          in flight.about.items() if value not in ("", None))))
+    for table in (tables.accuracy(flight), tables.cost(flight)):
+        _write(table, folder)
+        parts.append(_Part("table", table))
+    for system in flight.systems:
+        outcome = system.runs[0].outcome
+        parts.append(_Part("item", f"{system.label}: {outcome.get('description') or 'no description'}; "
+                                   f"{tables.determinism(system)}"))
+        parts += [_Part("item", f"{system.label}, run {run.number}: {run.reason}")
+                  for run in system.runs if run.reason]
+    parts.append(_Part("p", ""))
+    parts += [_Part("image", caption, path.relative_to(folder))
+              for path, caption in figures.draw(flight, folder / "plots")]
+    for table in (tables.statistics(flight), tables.runs(flight)):
+        _write(table, folder)
+        parts.append(_Part("table", table))
+    return parts
 
 
-def _spread(values, digits=4):
-    return f"{np.mean(values):.{digits}f} ± {np.std(values):.{digits}f}"
+def _surroundings(flights):
+    """Parameters and packages of the systems, machines and versions."""
+    outcomes = [run.outcome for flight in flights for system in flight.systems
+                for run in system.runs]
+    systems = {}
+    for flight in flights:
+        for system in flight.systems:
+            outcome = system.runs[0].outcome
+            systems[system.label] = (
+                ", ".join(f"{key} = {value}" for key, value in outcome["parameters"].items()),
+                ", ".join(outcome.get("packages", ())))
+    machines = {str(outcome.get("machine")): outcome.get("machine") or {} for outcome in outcomes}
+    parts = [_Part("h2", "Systems, machine and versions"),
+             _Part("table", tables.Table("systems", "Systems", ("system", "parameters", "packages"),
+                                         tuple((name, *rest) for name, rest in systems.items())))]
+    for machine in machines.values():
+        versions = machine.get("versions", {})
+        words = [f"{machine.get('cpu', 'unknown')}, {machine.get('cores', '?')} cores, "
+                 f"{machine.get('memory_gib', '?')} GiB, {machine.get('system', '')}",
+                 ", ".join(f"{name} {version}" for name, version in versions.items())]
+        parts.append(_Part("p", "Machine: " + "; ".join(words)))
+    return parts + [_Part("p", note) for note in _NOTES]
 
 
-def _figure(rows, columns, size):
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=size, layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = figure.subplots(rows, columns)
-    for axis in axes:
-        axis.grid(alpha=0.3)
-    return figure, axes
-
-
-def _save(figure, path):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path.with_suffix(".png"), dpi=130)
-    figure.savefig(path.with_suffix(".pdf"))
+def _write(table, folder):
+    at = folder / "tables"
+    at.mkdir(parents=True, exist_ok=True)
+    for ending, text in (("md", table.markdown()), ("csv", table.csv()), ("tex", table.latex())):
+        (at / f"{table.name}.{ending}").write_text(text)

@@ -1,0 +1,121 @@
+"""Figures of a report: the paper's figures 6 and 7, and what the systems took of the machine."""
+
+from pathlib import Path
+
+import numpy as np
+
+from .evaluation import DELTA_M, UNITS
+from .results import Flight
+
+_COLOURS = ("tab:blue", "tab:orange", "tab:green", "tab:red", "tab:purple", "tab:brown",
+            "tab:pink", "tab:olive", "tab:cyan")
+_LABELS = {"rpe_translation": "translation", "rpe_rotation": "rotation"}
+
+
+def draw(flight: Flight, folder: Path) -> list[tuple[Path, str]]:
+    """All figures of a flight, PNG and PDF; returns each PNG with its caption."""
+    if not any(system.good for system in flight.systems):
+        return []
+    drawn = []
+    for name, function, caption in (
+            ("trajectories", _trajectories, "Trajectories against the truth, aligned (figure 6)"),
+            ("rpe", _rpe, f"Relative pose error per {DELTA_M:g} m over time (figure 7)"),
+            ("usage", _usage, "CPU, memory and features over time")):
+        path = Path(folder) / f"{flight.name}_{name}"
+        _save(function(flight), path)
+        drawn.append((path.with_suffix(".png"), caption))
+    return drawn
+
+
+def _trajectories(flight):
+    """The paths from above and their height over time."""
+    figure, (plan, height) = _figure(1, 2, (12, 5))
+    truth, begin = None, flight.truth[0, 0]
+    for run, label, style in _each(flight):
+        t, x, y, z = run.evaluation.estimate.T
+        plan.plot(x, y, label=label, **style)
+        height.plot(t - begin, z, **style)
+        truth = run.evaluation.reference if truth is None else truth
+    plan.plot(flight.truth[:, 1], flight.truth[:, 2], "k--", lw=1, label="truth", zorder=1)
+    height.plot(flight.truth[:, 0] - begin, flight.truth[:, 3], "k--", lw=1, zorder=1)
+    plan.set(xlabel="x [m]", ylabel="y [m]", aspect="equal")
+    height.set(xlabel="time [s]", ylabel="z [m]")
+    figure.legend(loc="outside upper center", ncols=6)
+    return figure
+
+
+def _rpe(flight):
+    """Relative errors over time, and how fast the vehicle turned."""
+    figure, axes = _figure(3, 1, (12, 8))
+    begin = flight.truth[0, 0]
+    for run, label, style in _each(flight):
+        for axis, metric in zip(axes, ("rpe_rotation", "rpe_translation")):
+            axis.plot(run.evaluation.times[metric] - begin, run.evaluation.errors[metric],
+                      marker=".", label=label if axis is axes[0] else None, **style)
+    for axis, metric in zip(axes, ("rpe_rotation", "rpe_translation")):
+        axis.set_ylabel(f"{_LABELS[metric]} [{UNITS[metric]}]")
+        axis.set_yscale("log")
+    times, rate = yaw_rate(flight.truth)
+    axes[2].plot(times - begin, rate, "k", lw=1)
+    axes[2].set(xlabel="time [s]", ylabel="true yaw rate [deg/s]")
+    figure.legend(loc="outside upper center", ncols=6)
+    return figure
+
+
+def _usage(flight):
+    figure, axes = _figure(3, 1, (12, 8))
+    for run, label, style in _each(flight):
+        usage = _table(run.folder / "usage.csv", 4)
+        frames = _table(run.folder / "frames.csv", 4)
+        axes[0].plot(usage[:, 0], usage[:, 1], label=label, **style)
+        axes[1].plot(usage[:, 0], usage[:, 2], **style)
+        axes[2].plot(frames[:, 0] * 1e-6 - flight.truth[0, 0], frames[:, 3], **style)
+    axes[0].set_ylabel("CPU [% of a core]")
+    axes[1].set(ylabel="memory [MiB]", xlabel="time since the system's start [s]")
+    axes[2].set(ylabel="features", xlabel="time of the flight [s]")
+    figure.legend(loc="outside upper center", ncols=6)
+    return figure
+
+
+def yaw_rate(truth: np.ndarray, step_s: float = 0.1):
+    """Times (M,) [s] and true yaw rate (M,) [deg/s] of a trajectory (T, 8)."""
+    from scipy.spatial.transform import Rotation
+
+    kept = truth[np.unique(np.searchsorted(
+        truth[:, 0], np.arange(truth[0, 0], truth[-1, 0], step_s)))]
+    axis = Rotation.from_quat(kept[:, 4:]).as_matrix()[:, :, 0]
+    yaw = np.degrees(np.unwrap(np.arctan2(axis[:, 1], axis[:, 0])))
+    return kept[:, 0], np.gradient(yaw, kept[:, 0])
+
+
+def _each(flight):
+    """Run, label and style: a system's first good run by a full line, the others faintly."""
+    for colour, system in zip(_COLOURS * len(flight.systems), flight.systems):
+        for i, run in enumerate(system.good):
+            yield run, None if i else system.label, {
+                "color": colour, "lw": 0.6 if i else 1.4, "alpha": 0.35 if i else 1.0,
+                "zorder": 2 if i else 3, "ms": 3}
+
+
+def _table(path, width):
+    """The whole rows of a CSV file with a head."""
+    rows = [line.split(",") for line in Path(path).read_text().splitlines()[1:]]
+    return np.array([list(map(float, row)) for row in rows if len(row) == width]).reshape(-1, width)
+
+
+def _figure(rows, columns, size):
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=size, layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots(rows, columns)
+    for axis in axes:
+        axis.grid(alpha=0.3)
+    return figure, axes
+
+
+def _save(figure, path):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path.with_suffix(".png"), dpi=110)
+    figure.savefig(path.with_suffix(".pdf"), metadata={"CreationDate": None})
