@@ -33,10 +33,10 @@ class NoLinks:
 class Flight:
     """One iris in the air, spoken to by MAVLink messages."""
 
-    def __init__(self, vehicle="iris", **scenario):
+    def __init__(self, vehicle="iris", folder=None, **scenario):
         self.said = []
         self.simulation = Simulation(Scenario(fleet(vehicle, 1), speed=0.0, gps="rtk", **scenario),
-                                     links=False)
+                                     folder, links=False)
         self.autopilot = self.simulation.autopilot
         self.autopilot._on_text = lambda i, severity, text: self.said.append(text)
         self.links = NoLinks()
@@ -296,6 +296,48 @@ def test_rtl_comes_home_and_lands(flight):
     assert max(heights) == pytest.approx(8.0, abs=0.8)
     f.wait(lambda: not f.autopilot.pilots["armed"][0], 40)
     assert np.linalg.norm(f.pos[:2]) < 0.5 and f.pos[2] < 0.3
+
+
+@pytest.mark.parametrize("cone, min_dist, east, height", [
+    (0, 10, 8.0, 20.0), (45, 10, 8.0, 8.0), (45, 10, 4.5, 5.0), (45, 7, 8.0, 20.0),
+    (25, 10, 8.0, 17.2), (45, 10, 1.0, 5.0)])
+def test_rtl_near_home_climbs_into_the_cone_over_it(flight, cone, min_dist, east, height):
+    f = flight()
+    for name, value in (("RTL_RETURN_ALT", 20.0), ("RTL_CONE_ANG", cone),
+                        ("RTL_MIN_DIST", min_dist), ("MPC_XY_CRUISE", 12.0)):
+        f.autopilot.parameters.set(0, name, value)
+    f.autopilot.commander.reposition(0, np.array([east, 0.0, HEIGHT]), math.nan, math.nan,
+                                     f.simulation.t_us)
+    f.run(8)
+    assert f.autopilot.commander.set_mode(0, Mode.RTL, f.simulation.t_us).accepted
+    f.run(0.02)
+    assert f.autopilot.pilots["target"][0, 2] == pytest.approx(height, abs=0.4)
+
+
+def test_auto_modes_never_exceed_the_jerk_of_their_parameter(flight):
+    """Through repositioning, changes of mode in full flight, return and landing."""
+    f = flight()
+    accelerations = []
+
+    def fly(seconds):
+        for _ in range(round(seconds * 250)):
+            f.simulation.step()
+            if f.autopilot.pilots["armed"][0]:
+                accelerations.append(f.autopilot.pilots["smooth_acc"][0].copy())
+
+    def go(place):
+        f.autopilot.commander.reposition(0, np.array(place), math.nan, 10.0, f.simulation.t_us)
+
+    go((40.0, 10.0, 9.0))
+    fly(1.3)  # it still speeds up
+    go((0.0, 30.0, 4.0))
+    fly(5)
+    for mode, seconds in ((Mode.RTL, 4), (Mode.LOITER, 1.2), (Mode.LAND, 30)):
+        assert f.autopilot.commander.set_mode(0, mode, f.simulation.t_us).accepted
+        fly(seconds)
+    assert not f.autopilot.pilots["armed"][0]
+    assert abs(np.diff(accelerations, axis=0)).max() / 0.004 <= 4.0 * 1.001  # MPC_JERK_AUTO
+    assert abs(np.array(accelerations)).max() > 2.0
 
 
 def test_landing_touches_down_softly_and_disarms(flight):

@@ -7,6 +7,7 @@ import pytest
 from test_missions import MissionFlight, flight  # noqa: F401  (a fixture)
 
 from xtdrone_autopilot.mavlink_dialect import mavlink
+from xtdrone_autopilot.mission_items import FENCE
 from xtdrone_core import Mode
 
 NAN = math.nan
@@ -61,7 +62,23 @@ def test_ground_station_that_comes_back_in_the_hold_ends_it(flight):
     assert f.mode == Mode.MISSION and says(f, "ground station is back")
 
 
-@pytest.mark.parametrize("action, mode", [(1, Mode.LOITER), (2, Mode.RTL), (3, Mode.LAND)])
+LINK_ACTIONS = [(1, Mode.LOITER), (2, Mode.RTL), (3, Mode.LAND), (5, None), (6, None)]
+
+
+@pytest.mark.parametrize("action, mode", LINK_ACTIONS)  # None: its rotors stop
+def test_data_link_loss(flight, action, mode):
+    f = flight()
+    heartbeat(f)
+    f.set(NAV_DLL_ACT=action, COM_DL_LOSS_T=10, RTL_RETURN_ALT=30.0)
+    f.take_off()
+    f.run(1.0, lambda: heartbeat(f), 1)
+    assert f.armed and not says(f, "no ground station")
+    f.run(16)
+    assert says(f, "no ground station")
+    assert not f.armed if mode is None else f.mode == mode
+
+
+@pytest.mark.parametrize("action, mode", LINK_ACTIONS)
 def test_manual_control_loss(flight, action, mode):
     f = flight()
     f.set(NAV_RCL_ACT=action, RTL_RETURN_ALT=30.0)
@@ -69,7 +86,26 @@ def test_manual_control_loss(flight, action, mode):
     assert f.set_mode(Mode.POSCTL).accepted
     f.run(2, lambda: sticks(f))
     f.run(7)
-    assert f.mode == mode and says(f, "manual control lost")
+    assert says(f, "manual control lost")
+    assert not f.armed if mode is None else f.mode == mode
+
+
+@pytest.mark.parametrize("action, with_sticks, mode", [
+    (0, True, Mode.POSCTL), (0, False, Mode.RTL), (1, True, Mode.ALTCTL),
+    (2, True, Mode.STABILIZED), (3, False, Mode.RTL), (4, False, Mode.LAND),
+    (5, False, Mode.LOITER), (6, False, None), (7, False, None)])
+def test_offboard_loss(flight, action, with_sticks, mode):
+    f = flight()
+    f.set(COM_OBL_RC_ACT=action, RTL_RETURN_ALT=30.0, COM_OF_LOSS_T=0.5, COM_FAIL_ACT_T=2.0,
+          COM_RCL_EXCEPT=4)
+    f.take_off()
+    f.target(mavlink.MAV_FRAME_LOCAL_NED, 0xDF8, z=-5.0)
+    f.offboard()
+    each = (lambda: sticks(f)) if with_sticks else None
+    f.run(0.7, each)
+    assert says(f, "offboard set-points lost, hold for 2 s") and f.mode == Mode.LOITER
+    f.run(2.2, each)
+    assert not f.armed if mode is None else f.mode == mode
 
 
 def test_manual_control_that_was_never_there_is_not_missed(flight):
@@ -92,9 +128,11 @@ def test_manual_control_loss_is_excepted_in_missions(flight):
     assert f.mode == Mode.LOITER and says(f, "manual control lost")
 
 
-def test_battery_warns_returns_and_lands(flight):
+@pytest.mark.parametrize("action, critical, emergency", [
+    (0, Mode.LOITER, Mode.LOITER), (2, Mode.LAND, Mode.LAND), (3, Mode.RTL, Mode.LAND)])
+def test_battery_low_critical_and_at_emergency_level(flight, action, critical, emergency):
     f = flight()
-    f.set(COM_LOW_BAT_ACT=3, RTL_RETURN_ALT=40.0)
+    f.set(COM_LOW_BAT_ACT=action, RTL_RETURN_ALT=40.0)
     f.take_off()
     level = f.autopilot.battery.step
     drained = [0.5]
@@ -109,11 +147,12 @@ def test_battery_warns_returns_and_lands(flight):
     assert says(f, "Warning: battery low, 14% left") and f.mode == Mode.LOITER
     drained[0] = 0.06
     f.run(6)
-    assert says(f, "battery critical") and f.mode == Mode.RTL
+    assert says(f, "battery critical") and f.mode == critical
     drained[0] = 0.04
     f.run(0.5)
-    assert says(f, "emergency") and f.mode == Mode.LAND
-    f.wait(lambda: not f.armed, 40)
+    assert says(f, "emergency") and f.mode == emergency
+    if emergency == Mode.LAND:
+        f.wait(lambda: not f.armed, 40)
 
 
 @pytest.mark.parametrize("name, target", [("GF_MAX_HOR_DIST", (30.0, 0, 5)),
@@ -127,7 +166,8 @@ def test_distance_limits_of_the_geofence(flight, name, target):
     assert f.mode == Mode.RTL and says(f, "geofence broken", f"{name} allows 12 m")
 
 
-@pytest.mark.parametrize("action, mode", [(0, None), (1, None), (2, Mode.LOITER), (5, Mode.LAND)])
+@pytest.mark.parametrize("action, mode", [(0, Mode.MISSION), (1, Mode.MISSION), (2, Mode.LOITER),
+                                          (3, Mode.RTL), (4, None), (5, Mode.LAND)])
 def test_actions_of_the_geofence(flight, action, mode):
     f = flight()
     f.set(GF_MAX_HOR_DIST=8.0, GF_ACTION=action, COM_FAIL_ACT_T=0.0)
@@ -135,8 +175,21 @@ def test_actions_of_the_geofence(flight, action, mode):
     f.upload([f.item(16, 40, 0, 5.0)])
     assert f.set_mode(Mode.MISSION).accepted
     f.run(6)
-    assert f.mode == (mode or Mode.MISSION)
     assert says(f, "geofence") == (action > 0)
+    assert not f.armed if mode is None else f.mode == mode
+
+
+def test_geofence_that_predicts_is_not_left(flight):
+    f = flight()
+    f.set(GF_PREDICT=1, GF_ACTION=2, MPC_XY_CRUISE=10.0)
+    f.take_off()
+    corners = [(-30, -30), (40, -30), (40, 30), (-30, 30)]
+    f.upload([f.item(5001, x, y, 0.0, (4.0, 0, 0, 0)) for x, y in corners], FENCE)
+    f.autopilot.commander.reposition(0, np.array([100.0, 0, 5]), NAN, NAN, f.simulation.t_us)
+    places = []
+    f.run(20, lambda: places.append(f.pos[0]))
+    assert f.mode == Mode.LOITER and says(f, "geofence", "would leave")
+    assert 25.0 < max(places) < 40.0 and np.linalg.norm(f.vel) < 0.2
 
 
 def lose_gps(f):
@@ -166,6 +219,17 @@ def test_gps_loss_gives_the_sticks_height_control(flight):
     assert abs(f.pos[2] - 5.0) < 1.5
 
 
+def test_estimator_failure_stops_the_rotors(flight):
+    """Without an attitude nothing can be flown: PX4's last resort, too, is termination."""
+    f = flight()
+    f.take_off()
+    f.run(1)
+    f.autopilot.estimator.quat[0] = NAN
+    f.run(0.2)
+    assert says(f, "the estimator has failed: terminate") and not f.armed
+    assert (f.autopilot.commands == 0).all()
+
+
 def test_attitude_failure_terminates_only_without_the_circuit_breaker(flight):
     for breaker in (121212, 0):
         f = flight()
@@ -182,6 +246,23 @@ def test_attitude_failure_terminates_only_without_the_circuit_breaker(flight):
         f.run(0.9, fly)
         assert says(f, "attitude failure")
         assert f.armed == (breaker != 0)
+
+
+@pytest.mark.parametrize("action, mode", [(0, Mode.LOITER), (1, Mode.LOITER), (2, Mode.LAND),
+                                          (3, Mode.RTL), (4, None)])
+def test_actions_on_rotor_failure(action, mode):
+    f = MissionFlight(vehicle="octorotor").ready()
+    try:
+        f.set(CA_FAILURE_MODE=1, COM_ACT_FAIL_ACT=action, RTL_RETURN_ALT=30.0)
+        f.take_off()
+        f.send(mavlink.MAVLink_command_long_message(
+            1, 1, mavlink.MAV_CMD_INJECT_FAILURE, 0, mavlink.FAILURE_UNIT_SYSTEM_MOTOR,
+            mavlink.FAILURE_TYPE_OFF, 3, 0, 0, 0, 0))
+        f.run(2)
+        assert says(f, "rotor 3 has failed")
+        assert not f.armed if mode is None else f.mode == mode and f.pos[2] > 2.0
+    finally:
+        f.simulation.close()
 
 
 @pytest.mark.parametrize("vehicle, motor", [("iris", 1), ("iris", 3), ("typhoon_h480", 5)])

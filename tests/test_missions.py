@@ -8,7 +8,7 @@ from test_autopilot_modes import Flight
 
 from xtdrone_autopilot.mavlink_dialect import mavlink
 from xtdrone_autopilot.mission_items import FENCE, MISSION, RALLY, Item
-from xtdrone_core import Mode
+from xtdrone_core import Mode, run_folder
 from xtdrone_dynamics.geodesy import to_geodetic
 
 NAN = math.nan
@@ -209,6 +209,22 @@ def test_heading_of_an_item_is_reached_before_it_goes_on(flight):
     f.start()
     f.wait(lambda: f.seq() == 2, 40)
     assert math.degrees(f.autopilot.estimator.yaw(0)) == pytest.approx(-90, abs=12.5)  # south
+
+
+def test_the_log_tells_which_items_were_reached(flight, runs):
+    from pyulog import ULog
+
+    run_folder.prepare(runs)
+    f = flight(folder=runs)
+    f.upload([f.item(22, 0, 0, 3.0), f.item(16, 5, 0, 3.0), f.item(16, 5, 5, 3.0)])
+    f.start()
+    f.wait(lambda: f.mode == Mode.LOITER, 40)
+    f.run(1.1)
+    f.simulation.close()
+    log = ULog(str(next(runs.glob("ulog/*/*.ulg"))), ["mission_result"])
+    data = log.data_list[0].data
+    assert list(dict.fromkeys(data["seq_reached"].tolist())) == [-1, 0, 1, 2]
+    assert data["finished"][-1] == 1 and not data["finished"][data["seq_reached"] < 2].any()
 
 
 def test_pause_and_resume(flight):

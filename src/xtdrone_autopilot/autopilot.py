@@ -72,6 +72,7 @@ class EmbeddedAutopilot:
                 for part, kind in (classes or parts.classes()).items()}
         self.estimator = made["estimator"]
         self.estimator.mount(fleet)
+        self._resets = self.estimator.reset_count.copy()
         self.navigator = Navigator()
         self.position_control = made["position_control"]
         self.velocity_control = made["velocity_control"]
@@ -127,6 +128,7 @@ class EmbeddedAutopilot:
         self.failures.spoil_sensors(sensors)
         self.estimator.landed[:] = self.pilots["landed"]
         self.estimator.step(sensors, self.parameters.values)
+        self._follow_resets()
         if self._links is not None:
             self._links.receive(t_us, self._messages.handle)
         p, values = self.pilots, self.parameters.values
@@ -223,9 +225,11 @@ class EmbeddedAutopilot:
     def begin_way(self, i: int) -> None:
         """Begins an AUTO mode at once, so that the target that it gets next is not forgotten."""
         v = self.pilots[i]
-        v["smooth_pos"], v["smooth_vel"] = self.estimator.pos[i], self.estimator.vel[i]
-        v["smooth_acc"] = v["target_vel"] = 0.0
-        v["target"] = self.estimator.pos[i]
+        if v["landed"] or not v["on_way"]:
+            v["smooth_pos"], v["smooth_vel"] = self.estimator.pos[i], self.estimator.vel[i]
+            v["smooth_acc"] = 0.0
+        v["target_vel"] = 0.0
+        v["target"] = v["smooth_pos"]
         v["target_yaw"] = self.estimator.yaw(i)
         v["climb"] = v["accept_yaw"] = v["target_speed"] = np.nan
         v["task"], v["watch"], v["pass_speed"] = TASK_GO, False, 0.0
@@ -294,6 +298,14 @@ class EmbeddedAutopilot:
     def _send_queued_parameters(self):
         for _ in range(min(PARAMETERS_PER_TICK, len(self._parameter_queue))):
             self._messages.send_parameter(*self._parameter_queue.pop(0))
+
+    def _follow_resets(self):
+        """Where an estimate jumped, the way that the vehicle follows jumps along."""
+        e = self.estimator
+        jumped = np.flatnonzero(e.reset_count != self._resets)
+        if len(jumped):
+            self.pilots["smooth_pos"][jumped] += e.reset_pos[jumped]
+            self._resets[jumped] = e.reset_count[jumped]
 
     def _look_at_checks(self, t_us):
         p = self.pilots

@@ -14,6 +14,7 @@ from xtdrone_core.modes import ROS_NAME, Mode
 
 from .estimator_names import ALIGNED, GPS_USED, LOCATED, VISION_USED
 from .mavlink_dialect import mavlink
+from .navigator import way_to_stop
 from .pilot import TRAJECTORY
 
 INFO, WARNING, CRITICAL = (mavlink.MAV_SEVERITY_INFO, mavlink.MAV_SEVERITY_WARNING,
@@ -161,7 +162,9 @@ class Failsafes:
         aided = e.flags & (GPS_USED | VISION_USED) != 0
         by_position = ~_WITHOUT_POSITION[p["mode"]]
         by_position &= (p["mode"] != Mode.OFFBOARD) | (p["offboard_kind"] == TRAJECTORY)
-        now["position"][:] = flying & ~aided & by_position & (e.flags & LOCATED != 0)
+        vague = np.hypot(e.pos_std[:, 0], e.pos_std[:, 1]) > q["COM_POS_FS_EPH"]
+        vague &= q["COM_POS_FS_EPH"] >= 0
+        now["position"][:] = flying & (~aided | vague) & by_position & (e.flags & LOCATED != 0)
         finite = np.isfinite(e.pos).all(axis=1) & np.isfinite(e.quat).all(axis=1)
         now["estimator"][:] = flying & ~(finite & (e.flags & ALIGNED != 0))
         now["attitude"][:] = flying & self._look_at_tilt(q)
@@ -178,7 +181,10 @@ class Failsafes:
 
     def _look_at_fence(self, q):
         a, p = self._a, self._a.pilots
-        pos, way = a.estimator.pos, a.estimator.pos - p["home"]
+        pos = a.estimator.pos
+        if q["GF_PREDICT"].any():
+            pos = pos + q["GF_PREDICT"][:, None] * self._way_to_stop(q)
+        way = pos - p["home"]
         far = (q["GF_MAX_HOR_DIST"] > 0) & (np.hypot(way[:, 0], way[:, 1]) > q["GF_MAX_HOR_DIST"])
         high = (q["GF_MAX_VER_DIST"] > 0) & (way[:, 2] > q["GF_MAX_VER_DIST"])
         outside = (far | high) & p["home_set"]
@@ -186,6 +192,17 @@ class Failsafes:
             if fence is not None and a.estimator.flags[i] & LOCATED:
                 outside[i] |= not fence.contains(pos[i, 0], pos[i, 1])
         self._outside = outside & (q["GF_ACTION"] > 0)
+
+    def _way_to_stop(self, q):
+        """(N, 3) from each vehicle to where it can come to rest [m]."""
+        vel = self._a.estimator.vel
+        speed = np.maximum(np.linalg.norm(vel, axis=1), 1e-6)
+        along = (self._a.pilots["acc_filtered"] * vel).sum(axis=1) / speed
+        out = vel * (2 * PERIOD_US * 1e-6)  # until the next look, and as much to spare
+        for i in np.flatnonzero(q["GF_PREDICT"]):
+            out[i] += vel[i] / speed[i] * way_to_stop(speed[i], along[i], q["MPC_ACC_HOR"][i],
+                                                      q["MPC_JERK_AUTO"][i])
+        return out
 
     def _look_at_tilt(self, q):
         """(N,) bool, tilted beyond the limits for long enough."""
@@ -266,6 +283,8 @@ class Failsafes:
             limit = self._get(i, name)
             if 0 < limit < distance:
                 return f"{distance:.0f} m from home, {name} allows {limit:g} m"
+        if self._get(i, "GF_PREDICT"):
+            return "it would leave the area before it could stop"
         return "it has left the area"
 
     # Actions ----------------------------------------------------------------------------------

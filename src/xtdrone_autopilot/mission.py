@@ -38,7 +38,6 @@ class _Flown:
     index: int = 0
     stage: int = _FLY
     started: bool = False
-    complete: bool = False
     speed: float = math.nan  # of DO_CHANGE_SPEED [m/s]
     jumps: dict = field(default_factory=dict)  # item number -> jumps made
 
@@ -57,6 +56,8 @@ class Missions:
         self.fences = [None] * n  # a Fence where there is one
         self.seq = np.zeros(n, dtype=np.uint16)  # the current item
         self.total = np.zeros(n, dtype=np.uint16)
+        self.last_reached = np.full(n, -1, dtype=np.int32)  # the item flown last, -1 = none yet
+        self.finished = np.zeros(n, dtype=np.bool_)
 
     # Storage ----------------------------------------------------------------------------------
 
@@ -72,6 +73,7 @@ class Missions:
         if kind != MISSION:
             return
         self._flown[i] = _Flown()
+        self.last_reached[i], self.finished[i] = -1, False
         self._wait(i, _NEVER)
         self.total[i] = len(items)
         self._set_seq(i, 0)
@@ -103,7 +105,7 @@ class Missions:
         for i in np.flatnonzero(self.total):
             f = self._flown[i]
             flying = self._a.pilots["mode"][i] == Mode.MISSION and self._a.pilots["armed"][i]
-            out[i] = (COMPLETE if f.complete else ACTIVE if flying else
+            out[i] = (COMPLETE if self.finished[i] else ACTIVE if flying else
                       PAUSED if f.started else NOT_STARTED)
         return out
 
@@ -149,7 +151,8 @@ class Missions:
             allowed = f"give 0 to {count - 1}" if count else "there is no mission"
             return f"mission item {seq} does not exist: {allowed}"
         f = self._flown[i]
-        f.index, f.complete, f.jumps = seq, False, {}
+        f.index, f.jumps = seq, {}
+        self.finished[i] = False
         self._set_seq(i, seq)
         if self._flies(i):
             self.begin(i)
@@ -158,8 +161,9 @@ class Missions:
     def begin(self, i: int) -> None:
         """Starts or resumes the mission of an armed vehicle that is in AUTO.MISSION."""
         f = self._flown[i]
-        if f.complete:
-            f.index, f.complete, f.jumps, f.speed = 0, False, {}, math.nan
+        if self.finished[i]:
+            f.index, f.jumps, f.speed = 0, {}, math.nan
+            self.last_reached[i], self.finished[i] = -1, False
         f.started, f.stage = True, _FLY
         self._wait(i, _NEVER)
         self._a.begin_way(i)
@@ -234,7 +238,7 @@ class Missions:
             return True
         if command == RTL:
             self._item_done(i)
-            f.complete = f.index >= len(self._items[MISSION][i])
+            self.finished[i] = f.index >= len(self._items[MISSION][i])
             self._a.commander.enter(i, Mode.RTL)
             return True
         if command in (DELAY, CONDITION_DELAY):
@@ -275,11 +279,12 @@ class Missions:
     def _item_done(self, i):
         f = self._flown[i]
         self._a.broadcast(i, mavlink.MAVLink_mission_item_reached_message(f.index))
+        self.last_reached[i] = f.index
         f.index += 1
         f.stage = _FLY
 
     def _finish(self, i, text):
-        self._flown[i].complete = True
+        self.finished[i] = True
         self._a.commander.enter(i, Mode.LOITER)
         self._a.say(i, INFO, text)
 

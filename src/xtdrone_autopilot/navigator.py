@@ -53,12 +53,14 @@ def _free(v):
 
 @njit
 def _begin(v, pos, vel, yaw):
-    """Entry of a mode: smooth way starts at the present motion, target where it would stop."""
+    """Entry of a mode: the smooth way goes on, or starts at the present motion; target there."""
+    goes_on = v.on_way and not v.landed
     for k in range(3):
-        v.smooth_pos[k] = pos[k]
-        v.smooth_vel[k] = vel[k]
-        v.smooth_acc[k] = 0.0
-        v.target[k] = pos[k]
+        if not goes_on:
+            v.smooth_pos[k] = pos[k]
+            v.smooth_vel[k] = 0.0 if v.landed else vel[k]
+            v.smooth_acc[k] = 0.0
+        v.target[k] = v.smooth_pos[k]
         v.target_vel[k] = 0.0
     v.target_yaw = yaw
     v.free_yaw = math.nan
@@ -70,15 +72,36 @@ def _begin(v, pos, vel, yaw):
 
 
 @njit
-def _stop_ahead(v, q, vel):
+def _stop_ahead(v, q):
     """Moves the target to where the vehicle can come to rest."""
+    vel, acc = v.smooth_vel, v.smooth_acc
     speed = math.sqrt(vel[0] * vel[0] + vel[1] * vel[1])
-    along = speed / (2.0 * q.MPC_ACC_HOR) + q.MPC_ACC_HOR / q.MPC_JERK_AUTO
     if speed > 0.3:
+        along = way_to_stop(speed, (acc[0] * vel[0] + acc[1] * vel[1]) / speed, q.MPC_ACC_HOR,
+                            q.MPC_JERK_AUTO) / speed
         v.target[0] += vel[0] * along
         v.target[1] += vel[1] * along
     if abs(vel[2]) > 0.3:
-        v.target[2] += vel[2] * (abs(vel[2]) / (2.0 * q.MPC_ACC_UP_MAX) + 0.5)
+        v.target[2] += math.copysign(way_to_stop(abs(vel[2]), acc[2] * math.copysign(1.0, vel[2]),
+                                                 q.MPC_ACC_HOR, q.MPC_JERK_AUTO), vel[2])
+
+
+@njit
+def way_to_stop(speed, gain, acc, jerk):
+    """Distance in which a motion comes to rest, with some to spare [m].
+
+    Its acceleration first goes to nothing under the jerk, then it brakes.
+
+    Args:
+        speed: [m/s].
+        gain: Acceleration along the motion now; only more than none counts [m/s^2].
+        acc: Of the braking [m/s^2].
+        jerk: [m/s^3].
+    """
+    gain = max(gain, 0.0)
+    time = gain / jerk
+    top = speed + 0.5 * gain * time
+    return speed * time + gain * time * time / 3.0 + top * (top / (2.0 * acc) + acc / jerk)
 
 
 @njit
@@ -96,7 +119,10 @@ def distance_to_slow(speed, acc, jerk):
 
 @njit
 def _advance(v, q, k_first, k_last, wx, wy, wz, acc, dt):
-    """One step of the smooth way: velocity wanted (wx, wy, wz) under acceleration and jerk."""
+    """One step of the smooth way: velocity wanted (wx, wy, wz) under acceleration and jerk.
+
+    The jerk of each axis is at most MPC_JERK_AUTO, as in PX4.
+    """
     ax, ay, az = wx - v.smooth_vel[0], wy - v.smooth_vel[1], wz - v.smooth_vel[2]
     # Near the velocity wanted no more acceleration than the jerk can take away in time.
     side = math.sqrt(ax * ax + ay * ay)
@@ -147,6 +173,7 @@ def _cruise(v, q):
 def _follow_way(v, q, pos, wx, wy, wz, acc, dt):
     """One step of the smooth way at a velocity wanted, and of the heading to target_yaw."""
     _advance(v, q, 0, 3, wx, wy, wz, acc, dt)
+    v.on_way = True
     # The way may not run away from a vehicle that cannot follow.
     for k in range(3):
         v.smooth_pos[k] = clamp(v.smooth_pos[k], pos[k] - 3.0, pos[k] + 3.0)
@@ -254,14 +281,25 @@ def _follow(v, q, pos, dt):
 
 
 @njit
+def _return_height(q, distance):
+    """Least height above the place of return on the way back, by PX4's cone over it [m]."""
+    if q.RTL_CONE_ANG <= 0:
+        return q.RTL_RETURN_ALT
+    if distance <= q.NAV_ACC_RAD:
+        return 2.0 * distance
+    height = q.RTL_RETURN_ALT
+    if distance <= q.RTL_MIN_DIST:
+        height = min(height, distance / math.tan(math.radians(min(q.RTL_CONE_ANG, 89.0))))
+    return max(height, 2.0 * q.NAV_ACC_RAD)
+
+
+@njit
 def _return(v, q, pos, yaw, t_us, dt):
     """RTL: climb, fly home, come down, wait, land."""
     dx, dy = v.rtl_place[0] - pos[0], v.rtl_place[1] - pos[1]
     distance = math.sqrt(dx * dx + dy * dy)
     if v.phase == 0:
-        v.target[2] = pos[2]
-        if distance > q.RTL_MIN_DIST:
-            v.target[2] = max(pos[2], v.rtl_place[2] + q.RTL_RETURN_ALT)
+        v.target[2] = max(pos[2], v.rtl_place[2] + _return_height(q, distance))
         v.phase = 1
     if v.phase == 1 and abs(pos[2] - v.target[2]) < q.NAV_MC_ALT_RAD:
         v.phase = 2
@@ -307,6 +345,7 @@ def _position_by_sticks(v, q, pos, vel, yaw, dt):
     else:
         _advance(v, q, 0, 2, 0.0, 0.0, 0.0, q.MPC_ACC_HOR, dt)
     _height_by_stick(v, q, pos, wz, dt)
+    v.on_way = True
 
 
 @njit
@@ -444,6 +483,7 @@ def _navigate_one(v, q, t_us, pos, vel, quat, rate, dt):
     if v.phase == -1:  # a new mode
         _free(v)
         _begin_mode(v, q, pos, vel, yaw)
+    v.on_way = False
     mode = v.mode
     v.sp_kind = TRAJECTORY
     if mode == OFFBOARD:
@@ -489,12 +529,10 @@ def _navigate_one(v, q, t_us, pos, vel, quat, rate, dt):
 @njit
 def _begin_mode(v, q, pos, vel, yaw):
     _begin(v, pos, vel, yaw)
+    if v.mode != OFFBOARD and not v.landed:
+        _stop_ahead(v, q)
     if v.mode == TAKEOFF:
         v.target[2] = v.takeoff_height
-        v.smooth_vel[0] = 0.0
-        v.smooth_vel[1] = 0.0
-    elif v.mode != OFFBOARD and not v.landed:
-        _stop_ahead(v, q, vel)
     v.phase = 0
 
 

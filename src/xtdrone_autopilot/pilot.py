@@ -7,6 +7,8 @@ counter-clockwise from east.
 
 import numpy as np
 
+from xtdrone_dynamics.constants import GRAVITY
+
 # Kinds of set-point that OFFBOARD can follow (Pilot.offboard_kind).
 NO_SET_POINT, TRAJECTORY, ATTITUDE, RATES = range(4)
 
@@ -79,6 +81,7 @@ PILOT = np.dtype([
     ("smooth_pos", "f8", (3,)),  # jerk-limited way to the target [m]
     ("smooth_vel", "f8", (3,)),
     ("smooth_acc", "f8", (3,)),
+    ("on_way", "?"),  # it followed that way in the last step
     # Set-points of each loop, as reported.
     ("sp_kind", "i1"),  # which loop the mode feeds: TRAJECTORY, ATTITUDE, RATES or none
     ("sp_pos", "f8", (3,)),
@@ -101,6 +104,7 @@ PILOT = np.dtype([
     ("inertia", "f8", (3, 3)),  # [kg m^2]
     ("thrust_max", "f8"),  # all rotors at full command [N]
     ("thrust_poly", "f8", (3,)),  # collective [N] as polynomial of the common command 0..1
+    ("drag", "f8"),  # deceleration for each m/s across the rotors, in hover [1/s]
 ], align=True)
 
 
@@ -129,10 +133,13 @@ def rotor_thrust_max(fleet) -> np.ndarray:
 
 
 def describe_bodies(pilots: np.ndarray, fleet) -> None:
-    """Writes mass, inertia and collective thrust of each body of a FleetModel into its record."""
+    """Writes mass, inertia, thrust and drag of each body of a FleetModel into its record."""
     pilots["mass"] = fleet.mass
     pilots["inertia"] = fleet.inertia
     pilots["thrust_max"] = rotor_thrust_max(fleet).sum(axis=1)
     # Collective = sum of C_T (scaling u + zero)^2, a polynomial in the common command u.
     c, s, z = fleet.motor_constant, fleet.input_scaling, fleet.zero_position_armed
     pilots["thrust_poly"] = np.stack([c * z * z, 2 * c * s * z, c * s * s], -1).sum(axis=1)
+    # H-force of XTDrone (4) at the speed that all rotors have in hover.
+    hover = np.sqrt(fleet.mass * GRAVITY / c.sum(axis=1))
+    pilots["drag"] = fleet.rotor_drag_coefficient.sum(axis=1) * hover / fleet.mass

@@ -16,9 +16,10 @@ from xtdrone_dynamics.constants import AIR_GAS_CONSTANT
 from xtdrone_dynamics.geodesy import to_geodetic
 from xtdrone_dynamics.quaternion import to_euler
 
-from .estimator_names import (AIRSPEED_USED, ALIGNED, AT_REST, BARO_USED, GPS_USED, LOCATED,
-                              MAG_USED, RANGE_USED, TEST_AIRSPEED, TEST_BARO, TEST_HGT, TEST_MAG,
-                              TEST_POS, TEST_RANGE, TEST_VEL, TEST_VISION, VISION_USED)
+from .estimator_names import (AIRSPEED_USED, ALIGNED, AT_REST, BARO_USED, GPS_USED,
+                              HEIGHT_BY_GPS, HEIGHT_BY_RANGE, LOCATED, MAG_USED, RANGE_USED,
+                              TEST_AIRSPEED, TEST_BARO, TEST_HGT, TEST_MAG, TEST_POS, TEST_RANGE,
+                              TEST_VEL, TEST_VISION, VISION_USED)
 from .vector import thrust_normalised
 
 MAX_MOTORS = 12  # of actuator_motors
@@ -39,7 +40,10 @@ SNAPSHOT = np.dtype([(name, "f8", shape) if shape else (name, "f8") for name, sh
     ("aligned", ()), ("located", ()), ("gps_used", ()), ("vision_used", ()), ("baro_used", ()),
     ("mag_used", ()), ("at_rest", ()), ("dead_reckoning", ()),
     ("vel_ratio", ()), ("pos_ratio", ()), ("hgt_ratio", ()), ("baro_ratio", ()),
-    ("mag_ratio", ()), ("vision_ratio", ()),
+    ("mag_ratio", ()), ("vision_ratio", ()), ("range_ratio", ()), ("airspeed_ratio", ()),
+    ("range_used", ()), ("airspeed_used", ()), ("range_height", ()), ("gps_height", ()),
+    ("above_ground", ()), ("ground_known", ()), ("wind_known", ()),
+    ("mag_rejected", ()), ("airspeed_rejected", ()), ("range_rejected", ()),
     ("vel_rejected", ()), ("pos_rejected", ()), ("hgt_rejected", ()),
     ("control_flags", ()), ("innovation_flags", ()), ("solution_flags", ()),
     ("gyro_bias", (3,)), ("accel_bias", (3,)), ("mag_bias", (3,)),  # gauss
@@ -67,6 +71,7 @@ SNAPSHOT = np.dtype([(name, "f8", shape) if shape else (name, "f8") for name, sh
     ("home_lat", ()), ("home_lon", ()), ("home_alt", ()), ("home_x", ()), ("home_y", ()),
     ("home_z", ()), ("home_yaw", ()), ("home_set", ()),
     ("mission_seq", ()), ("mission_total", ()), ("mission_valid", ()),
+    ("mission_reached", ()), ("mission_finished", ()),
 ]])
 
 # PX4's vehicle_status.nav_state of each Mode.
@@ -76,7 +81,9 @@ _NAV_STATE = np.array([{Mode.MANUAL: 0, Mode.STABILIZED: 15, Mode.ACRO: 10, Mode
                         Mode.FOLLOW_TARGET: 19}[mode] for mode in Mode], dtype=np.int64)
 
 # Bits of estimator_status.control_mode_flags and of solution_status_flags.
-_CS_TILT, _CS_YAW, _CS_GPS, _CS_IN_AIR, _CS_BARO, _CS_EV = 1, 2, 4, 1 << 7, 1 << 9, 1 << 12
+_CS_TILT, _CS_YAW, _CS_GPS, _CS_IN_AIR, _CS_WIND, _CS_BARO = 1, 2, 4, 1 << 7, 1 << 8, 1 << 9
+_CS_RANGE, _CS_GPS_HEIGHT, _CS_EV, _CS_AIRSPEED = 1 << 10, 1 << 11, 1 << 12, 1 << 17
+_REJECT_MAG, _REJECT_AIRSPEED, _REJECT_HAGL = 7 << 4, 1 << 8, 1 << 10  # of innovation_check_flags
 _SOL_ATTITUDE, _SOL_VEL, _SOL_REL, _SOL_ABS = 1, 2 | 4, 8 | 256, 16 | 32 | 512
 
 @njit
@@ -129,7 +136,7 @@ def _estimate(s, origin, pos, vel, quat, ang_vel, acc, pos_std, vel_std, att_std
 
 
 @njit
-def _health(s, flags, ratios):
+def _health(s, flags, ratios, height_ref, terrain, wind):
     """What the estimator uses and refuses."""
     s.aligned = flags & ALIGNED != 0
     s.located = flags & LOCATED != 0
@@ -138,16 +145,31 @@ def _health(s, flags, ratios):
     s.baro_used = flags & BARO_USED != 0
     s.mag_used = flags & MAG_USED != 0
     s.at_rest = flags & AT_REST != 0
+    s.above_ground, s.ground_known = -s.z - terrain, math.isfinite(terrain)
+    s.wind_known = math.isfinite(wind[0])
     aided = s.gps_used > 0.0 or s.vision_used > 0.0
     s.dead_reckoning = s.located > 0.0 and not aided
     s.vel_ratio, s.pos_ratio, s.hgt_ratio = ratios[TEST_VEL], ratios[TEST_POS], ratios[TEST_HGT]
     s.baro_ratio, s.mag_ratio = ratios[TEST_BARO], ratios[TEST_MAG]
     s.vision_ratio = ratios[TEST_VISION]
+    s.range_ratio, s.airspeed_ratio = ratios[TEST_RANGE], ratios[TEST_AIRSPEED]
+    s.range_used = flags & RANGE_USED != 0
+    s.airspeed_used = flags & AIRSPEED_USED != 0
+    s.range_height = s.range_used > 0.0 and height_ref == HEIGHT_BY_RANGE
+    s.gps_height = s.gps_used > 0.0 and height_ref == HEIGHT_BY_GPS
+    s.range_rejected, s.airspeed_rejected = s.range_ratio > 1.0, s.airspeed_ratio > 1.0
     s.vel_rejected, s.pos_rejected = s.vel_ratio > 1.0, s.pos_ratio > 1.0
     s.hgt_rejected = s.hgt_ratio > 1.0
     s.control_flags = (s.aligned * (_CS_TILT | _CS_YAW) + s.gps_used * _CS_GPS
-                       + s.in_air * _CS_IN_AIR + s.baro_used * _CS_BARO + s.vision_used * _CS_EV)
-    s.innovation_flags = s.vel_rejected * 3 + s.pos_rejected * 4 + s.hgt_rejected * 8
+                       + s.in_air * _CS_IN_AIR + s.wind_known * _CS_WIND
+                       + s.baro_used * _CS_BARO + s.range_height * _CS_RANGE
+                       + s.gps_height * _CS_GPS_HEIGHT + s.vision_used * _CS_EV
+                       + s.airspeed_used * _CS_AIRSPEED)
+    s.mag_rejected = s.mag_ratio > 1.0
+    s.innovation_flags = (s.vel_rejected * 3 + s.pos_rejected * 4 + s.hgt_rejected * 8
+                          + s.mag_rejected * _REJECT_MAG
+                          + s.airspeed_rejected * _REJECT_AIRSPEED
+                          + s.range_rejected * _REJECT_HAGL)
     s.solution_flags = s.aligned * _SOL_ATTITUDE
     if aided:
         s.solution_flags += _SOL_VEL + _SOL_REL
@@ -247,10 +269,10 @@ def new_snapshots(snapshots, origin, n_motors):
 def append(t_us, due, on_change, sizes, templates, starts, runs, whole_columns, out, length,
            state_key, snapshots, numbers, singles, wholes, doubles_bytes, singles_bytes,
            wholes_bytes, origin, pilots, parameters, pos, vel, quat, ang_vel, gyro_bias, accel_bias,
-           field_bias, flags, ratios, pos_std, vel_std, att_std, reset_count, reset_pos, gyro,
-           accel, mag, baro_pressure, baro_temperature, gps_t_us, gps_lat, gps_lon, gps_alt,
-           gps_vel, gps_eph, gps_epv, gps_fix, gps_sats, voltage, current, level,
-           mission_seq, mission_total, commands):
+           field_bias, terrain, wind, flags, ratios, pos_std, vel_std, att_std, reset_count,
+           reset_pos, gyro, accel, mag, baro_pressure, baro_temperature, gps_t_us, gps_lat, gps_lon,
+           gps_alt, gps_vel, gps_eph, gps_epv, gps_fix, gps_sats, voltage, current, level,
+           mission_seq, mission_total, mission_reached, mission_finished, commands):
     """Appends the topics that are due to the buffer of each vehicle.
 
     Args:
@@ -276,7 +298,8 @@ def append(t_us, due, on_change, sizes, templates, starts, runs, whole_columns, 
         key = (np.int64(v.mode) | np.int64(v.armed) << 8 | np.int64(v.landed) << 9
                | np.int64(v.failsafe) << 10 | np.int64(v.ready) << 11
                | np.int64(flags[i] & ~AT_REST) << 12 | np.int64(mission_seq[i]) << 24
-               | np.int64(mission_total[i]) << 40)
+               | np.int64(mission_total[i]) << 40 | np.int64(mission_reached[i] & 0x3F) << 56
+               | np.int64(mission_finished[i]) << 62)
         changed = key != state_key[i]
         state_key[i] = key
         s.t = t_us
@@ -284,9 +307,10 @@ def append(t_us, due, on_change, sizes, templates, starts, runs, whole_columns, 
         _estimate(s, origin, pos[i], vel[i], quat[i], ang_vel[i], v.acc_filtered, pos_std[i],
                   vel_std[i], att_std[i], reset_pos[i])
         s.resets = reset_count[i] & 0xFF
-        _health(s, flags[i], ratios[i])
+        _health(s, flags[i], ratios[i], parameters[i].EKF2_HGT_REF, terrain[i], wind[i])
         s.mission_seq, s.mission_total = mission_seq[i], mission_total[i]
         s.mission_valid = mission_total[i] > 0
+        s.mission_reached, s.mission_finished = mission_reached[i], mission_finished[i]
         _frd(gyro_bias[i], s.gyro_bias, 1.0)
         _frd(accel_bias[i], s.accel_bias, 1.0)
         _frd(field_bias[i], s.mag_bias, 1e4)

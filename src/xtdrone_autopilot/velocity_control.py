@@ -19,6 +19,10 @@ def _control_one(v, q, vel, quat, dt):
     for k in range(3):
         ff = v.sp_acc[k] if math.isfinite(v.sp_acc[k]) else 0.0
         if math.isfinite(v.sp_vel[k]):
+            # A trajectory with acceleration can be followed: then the rotors' drag and the damping
+            # below, too, are met before they show. PX4 leaves them to the integrator.
+            if k < 2 and math.isfinite(v.sp_acc[k]):
+                ff += v.drag * v.sp_vel[k] + q.MPC_XY_VEL_D_ACC * v.sp_acc[k]
             error = v.sp_vel[k] - vel[k]
             if k < 2:
                 ff += (q.MPC_XY_VEL_P_ACC * error + v.vel_integral[k]
