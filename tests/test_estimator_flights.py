@@ -7,70 +7,15 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import flights
+from flights import FIELD, N, ORIGIN, Log, block, degrees, fly, rms, sensors
 from sensor_models import SensorSuite
 from xtdrone_autopilot import estimator_kernel as kernel
 from xtdrone_autopilot.errors import AutopilotError
 from xtdrone_autopilot.estimator import Ekf, EkfParameters
-from xtdrone_core import FleetState, SensorBlock
+from xtdrone_core import FleetState
 from xtdrone_dynamics.constants import GRAVITY
-from xtdrone_dynamics.magnetic_field import earth_field
 
-ORIGIN = (math.radians(47.397742), math.radians(8.545594), 488.0)
-FIELD = earth_field(*ORIGIN)
 BIAS = {"rtk": (0.05, 0.05, 0.08), "m8n": (1.0, 1.0, 1.5)}  # of the presets, (E, N, U) [m]
-N = 8
-
-
-def block(kind, pos=(0.0, 0.0, 0.0), **tags):
-    return SensorBlock(kind, kind, pos, (0.0, 0.0, 0.0, 1.0), tags)
-
-
-def sensors(n, gps="rtk", imu="adis16448", seed=3, antenna=(0.0, 0.0, 0.0), **imu_tags):
-    blocks = (block("imu", preset=imu, **imu_tags), block("magnetometer"), block("barometer"),
-              block("gps", antenna, preset=gps))
-    return SensorSuite([blocks] * n, ORIGIN, FIELD, seed)
-
-
-class Log:
-    """What an estimator believed in a flight, less the truth; every fifth step."""
-
-    def __init__(self):
-        self.rows = {name: [] for name in ("pos", "vel", "turn", "pos_std", "vel_std", "att_std",
-                                           "ready")}
-
-    def add(self, ekf, state):
-        turn = Rotation.from_quat(ekf.quat) * Rotation.from_quat(state.quat).inv()
-        for name, value in (("pos", ekf.pos - state.pos), ("vel", ekf.vel - state.vel),
-                            ("turn", turn.as_rotvec()), ("pos_std", ekf.pos_std),
-                            ("vel_std", ekf.vel_std), ("att_std", ekf.att_std),
-                            ("ready", ekf.ready)):
-            self.rows[name].append(value.copy())
-
-    def __getitem__(self, name):
-        return np.array(self.rows[name])
-
-
-def fly(flight, seconds, n=N, suite=None, ekf=None, spoil=None, since=3.0):
-    """Flies n vehicles alike; spoil(batch, k) may change what the sensors said."""
-    suite = suite or sensors(n)
-    ekf = ekf or Ekf(n, ORIGIN, FIELD)
-    log = Log()
-    for k, state in enumerate(flights.fleet_states(flight, seconds, n)):
-        batch = suite.step(state, state.t_us)
-        if spoil:
-            spoil(batch, k)
-        ekf.step(batch)
-        if state.t_us >= since * 1e6 and k % 5 == 0:
-            log.add(ekf, state)
-    return ekf, log
-
-
-def rms(rows):
-    return np.sqrt(np.mean(rows ** 2, axis=(0, 1)))
-
-
-def degrees(turn):
-    return np.degrees(np.linalg.norm(turn, axis=-1))
 
 
 @pytest.mark.parametrize("gps", BIAS)
@@ -283,27 +228,6 @@ def test_covariance_stays_symmetric_and_positive():
         scale = np.sqrt(np.outer(np.diag(cov), np.diag(cov)))
         assert np.abs(cov - cov.T).max() < 1e-9 * scale.max()
         assert np.linalg.eigvalsh(cov / scale).min() > 0
-
-
-def test_vision_in_the_place_of_gps():
-    suite, ekf = sensors(1), Ekf(1, ORIGIN, FIELD)
-    noise = np.random.default_rng(1)
-    kept, worst = {}, []
-    for k, state in enumerate(flights.states(flights.circles, 30)):
-        batch = suite.step(state, state.t_us)
-        batch.gps_new[:] = False
-        ekf.step(batch)
-        kept[k] = state.copy()
-        if k % 8 == 0 and k >= 10:  # 31 Hz, 40 ms old
-            seen = kept[k - 10]
-            turn = Rotation.from_rotvec(noise.normal(0, 0.01, 3)) * Rotation.from_quat(seen.quat[0])
-            ekf.fuse_vision(0, seen.t_us, seen.pos[0] + noise.normal(0, 0.02, 3), turn.as_quat(),
-                            0.02, 0.02)
-        if k > 2500:
-            worst.append(np.abs(ekf.pos[0] - state.pos[0]).max())
-    assert ekf.ready[0]
-    assert ekf.flags[0] & kernel.VISION_USED and not ekf.flags[0] & kernel.GPS_USED
-    assert np.sqrt(np.mean(np.square(worst))) < 0.04
 
 
 @pytest.mark.parametrize("changes,words", [({"acel_noise": 1}, "did you mean 'accel_noise'"),
