@@ -9,8 +9,9 @@ from xtdrone_core import run_folder
 from xtdrone_core.flight_agent import FlightAgent
 
 from . import trajectories
+from .bag import BagWriter
 from .calibration import Calibration, Camera, Imu
-from .dataset import DatasetWriter
+from .dataset import Dataset, DatasetWriter
 from .errors import SlamError
 from .flight_options import FlightOptions
 
@@ -58,7 +59,7 @@ class TrajectoryAgent(FlightAgent):
         Raises:
             SlamError: The vehicle has no stereo pair or no folder to write to.
         """
-        self._recorder = _Recorder(simulation)
+        self._recorder = _Recorder(simulation, self._bag)
 
     def begin(self, t_us, estimates):
         """The trajectory begins a second from now; its first place must be above the start."""
@@ -121,7 +122,7 @@ class TrajectoryAgent(FlightAgent):
 class _Recorder:
     """Writes what a simulation's first stereo pair, IMU and engine say."""
 
-    def __init__(self, simulation):
+    def __init__(self, simulation, bag):
         pairs = [sensor for sensor in simulation.rendered.describe() if sensor["kind"] == "stereo"]
         if not pairs or simulation.folder is None:
             raise SlamError("nothing to record: fly a vehicle with a stereo pair, for example "
@@ -139,9 +140,15 @@ class _Recorder:
         cameras = [Camera.from_simulation(values, rate, self._imu_pos)
                    for values in sensor["parameters"]]
         imu = Imu(250.0, *(float(block.parameters[tag]) for tag in _IMU_TAGS))
-        self._writer = DatasetWriter(Path(simulation.folder) / "dataset",
-                                     Calibration(*cameras, imu))
+        calibration = Calibration(*cameras, imu)
+        folder = Path(simulation.folder)
+        self._writer = DatasetWriter(folder / "dataset", calibration)
+        self._bag = BagWriter(folder / "bags" / "flight.bag", calibration) if bag else None
         self._key = sensor["vehicle"], sensor["sensor"]
+        self._depth_key = next(((other["vehicle"], other["sensor"])
+                                for other in simulation.rendered.describe()
+                                if other["kind"] == "depth" and _same_view(other, sensor)), None)
+        self._depths, self._pairs = {}, {}  # what waits for the other of its time, by time
         self._from_us = self._until_us = None
         self._simulation = simulation
         simulation.on_reading = self._take
@@ -160,11 +167,15 @@ class _Recorder:
         """Takes nothing more but the images that are still on their way."""
         self._until_us = self._simulation.t_us
 
+    def close(self) -> None:
+        """Ends the files. May be called twice."""
+        self._writer.close()
+        if self._bag is not None:
+            self._bag.close()
+
     def truth(self) -> np.ndarray:
         """The recorded trajectory (T, 8); ends the recording."""
-        from .dataset import Dataset
-
-        self._writer.close()
+        self.close()
         return Dataset(self._writer.folder).truth()
 
     def _recording(self, t_us):
@@ -172,8 +183,21 @@ class _Recorder:
                 and (self._until_us is None or t_us <= self._until_us))
 
     def _take(self, reading):
-        if (reading.vehicle, reading.sensor) == self._key and self._recording(reading.t_us):
-            self._writer.images(reading.t_us, reading.data["left"], reading.data["right"])
+        if not self._recording(reading.t_us):
+            return
+        key = reading.vehicle, reading.sensor
+        if key == self._key:
+            self._pairs[reading.t_us] = reading.data["left"], reading.data["right"]
+        elif key == self._depth_key:
+            self._depths[reading.t_us] = reading.data["depth"]
+        whole = set(self._pairs) & set(self._depths) if self._depth_key else set(self._pairs)
+        for t_us in sorted(whole):
+            if self._depth_key:
+                self._writer.depth(t_us, self._depths.pop(t_us))
+            pair = self._pairs.pop(t_us)
+            self._writer.images(t_us, *pair)
+            if self._bag is not None:
+                self._bag.images(t_us, *pair)
 
     def _step(self, t_us, state, sensors):
         if not self._recording(t_us):
@@ -181,5 +205,14 @@ class _Recorder:
         turn = Rotation.from_quat(state.quat[0])
         pos = state.pos[0] + turn.apply(self._imu_pos)
         vel = state.vel[0] + turn.apply(np.cross(state.ang_vel[0], self._imu_pos))
-        self._writer.truth(t_us, pos, state.quat[0], vel)
-        self._writer.imu(t_us, sensors.gyro[0], sensors.accel[0])
+        for file in filter(None, (self._writer, self._bag)):
+            file.truth(t_us, pos, state.quat[0], vel)
+            file.imu(t_us, sensors.gyro[0], sensors.accel[0])
+
+
+def _same_view(one, pair) -> bool:
+    """Whether a camera sees what the pair's left one sees, at the same times."""
+    names = ("pos", "quat", "width", "height", "fx", "fy", "cx", "cy")
+    return one["period_us"] == pair["period_us"] and all(
+        np.allclose(one["parameters"][0][name], pair["parameters"][0][name], atol=1e-3)
+        for name in names)

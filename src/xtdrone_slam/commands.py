@@ -8,6 +8,7 @@ EXAMPLES = """examples:
   xtdrone slam run --system klt --dataset runs/indoor/dataset --runs 5
   xtdrone slam campaign benchmarks/slam_indoor.yaml --serial
   xtdrone slam compare runs/slam_klt runs/slam_orb
+  xtdrone slam export runs/indoor/dataset --format kitti --output indoor_kitti
   xtdrone slam install orbslam3
 """
 
@@ -22,6 +23,7 @@ def register(subparsers) -> None:
     _add_run(actions)
     _add_campaign(actions)
     _add_compare(actions)
+    _add_export(actions)
     environments.add_install(actions)
 
 
@@ -110,6 +112,19 @@ def _add_compare(actions):
     _add_metrics(compare)
     compare.add_argument("--name", default="slam_compare", help="of the run folder (slam_compare)")
     compare.set_defaults(run=_compare)
+
+
+def _add_export(actions):
+    export = actions.add_parser(
+        "export", help="a dataset for other tools, or a flown path as a trajectory",
+        description="Formats of a dataset: euroc (ASL folder), tum (RGB-D benchmark), kitti "
+                    "(odometry benchmark, rectified), rosbag (ROS 1). Format of a run folder: csv, "
+                    "what was flown, for --trajectory of slam record.")
+    export.add_argument("source", metavar="FOLDER", help="that holds mav0, or a run folder")
+    export.add_argument("--format", required=True,
+                        choices=["euroc", "tum", "kitti", "rosbag", "csv"])
+    export.add_argument("--output", required=True, metavar="PATH", help="folder or file to make")
+    export.set_defaults(run=_export)
 
 
 def _evaluate(args):
@@ -205,6 +220,25 @@ def _compare(args):
     folder = run_folder.create(args.name)
     print(report.save(folder, "Comparison of " + ", ".join(name for name, _ in benchmarks), flights))
     print(f"run folder: {folder}")
+
+
+def _export(args):
+    import sys
+    from pathlib import Path
+
+    from tqdm import tqdm
+
+    from . import trajectories
+    from .dataset import Dataset
+    from .export import export
+
+    if args.format == "csv":
+        trajectories.write_csv(Path(args.output), trajectories.flown(Path(args.source)))
+    else:
+        dataset = Dataset(args.source)
+        with tqdm(total=len(dataset), unit=" pairs", desc=args.format, file=sys.stderr) as bar:
+            export(dataset, args.format, args.output, bar.update)
+    print(args.output)
 
 
 def _record(args):

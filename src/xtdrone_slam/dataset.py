@@ -50,6 +50,7 @@ class DatasetWriter:
         truth = mav / "state_groundtruth_estimate0" / "data.csv"
         self._truth = formats.LineFile(truth, _TRUTH)
         self._tum = formats.LineFile(self.folder / "groundtruth.tum")
+        self._depth = None  # table of depth images, if there are any
 
     def images(self, t_us: int, left: np.ndarray, right: np.ndarray) -> None:
         """Adds a stereo pair, (H, W) uint8 each, exposed at t_us.
@@ -71,6 +72,29 @@ class DatasetWriter:
             table.write(f"{t_us * 1000},{name}")
         self.frames += 1
 
+    def depth(self, t_us: int, depth: np.ndarray) -> None:
+        """Adds the left camera's depth image (H, W) [m], as 16-bit PNG in millimetres.
+
+        It comes before the pair of its time. What is no finite number becomes 0, unknown.
+
+        Raises:
+            SlamError: The disk is full, or gone.
+        """
+        import cv2
+
+        if self._depth is None:
+            (self.folder / "mav0" / "depth0" / "data").mkdir(parents=True, exist_ok=True)
+            self._depth = formats.LineFile(self.folder / "mav0" / "depth0" / "data.csv", _IMAGE)
+        name = f"{t_us * 1000}.png"
+        path = self._depth.path.parent / "data" / name
+        known = np.where(np.isfinite(depth), depth, 0.0)
+        coded = cv2.imencode(".png", np.clip(np.round(1e3 * known), 0, 65535).astype(np.uint16))[1]
+        try:
+            path.write_bytes(coded.tobytes())
+        except OSError as error:
+            raise SlamError(f"cannot write '{path}': {error.strerror}") from error
+        self._depth.write(f"{t_us * 1000},{name}")
+
     def imu(self, t_us: int, gyro, accel) -> None:
         """Adds a reading: (3,) [rad/s] and (3,) [m/s^2], body."""
         self._imu.write(",".join([str(t_us * 1000), *(f"{x:.9g}" for x in (*gyro, *accel))]))
@@ -87,14 +111,12 @@ class DatasetWriter:
 
     def close(self) -> None:
         """Ends the files, and writes the truth at the images' times for KITTI. Twice is fine."""
-        for file in (*self._images, self._imu, self._truth, self._tum):
+        for file in (*self._images, self._imu, self._truth, self._tum,
+                     *filter(None, [self._depth])):
             file.close()
         if self.frames:
-            dataset = Dataset(self.folder)
-            table = dataset.truth()
-            times = dataset.times_us * 1e-6
-            nearest = np.clip(np.searchsorted(table[:, 0], times - 1e-4), 0, len(table) - 1)
-            formats.write_kitti(self.folder / "groundtruth.kitti", table[nearest])
+            formats.write_kitti(self.folder / "groundtruth.kitti",
+                                Dataset(self.folder).truth_at_images())
 
 
 class Dataset:
@@ -144,6 +166,15 @@ class Dataset:
             images.append(image)
         return tuple(images)
 
+    def files(self, index: int) -> tuple[Path, Path]:
+        """Image files of a pair, left and right."""
+        return self._files[index]
+
+    @property
+    def has_depth(self) -> bool:
+        """Whether depth images were recorded."""
+        return (self.folder / "mav0" / "depth0" / "data.csv").exists()
+
     def depth(self, index: int) -> np.ndarray:
         """Depth image of the left camera with the pair, (H, W) float32 [m]; 0 where unknown.
 
@@ -171,6 +202,16 @@ class Dataset:
             return table.reshape(-1, 7)
         except (ValueError, IndexError) as error:
             raise SlamError(f"'{path}' holds no IMU readings: {error}") from error
+
+    def truth_at_images(self) -> np.ndarray:
+        """The true pose (T, 8) at the time of each pair.
+
+        Raises:
+            SlamError: The dataset has no truth.
+        """
+        table = self.truth()
+        after = np.searchsorted(table[:, 0], self.times_us * 1e-6 - 1e-4)
+        return table[np.clip(after, 0, len(table) - 1)]
 
     def truth(self) -> np.ndarray:
         """The true trajectory (T, 8), as formats has it.

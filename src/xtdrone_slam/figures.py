@@ -9,6 +9,7 @@ from .results import Flight
 
 _COLOURS = ("tab:blue", "tab:orange", "tab:green", "tab:red", "tab:purple", "tab:brown",
             "tab:pink", "tab:olive", "tab:cyan")
+_SMOOTH = 10  # samples of CPU that a point of the figure is the mean of
 _LABELS = {"rpe_translation": "translation", "rpe_rotation": "rotation"}
 
 
@@ -67,10 +68,12 @@ def _usage(flight):
     for run, label, style in _each(flight):
         usage = _table(run.folder / "usage.csv", 4)
         frames = _table(run.folder / "frames.csv", 4)
-        axes[0].plot(usage[:, 0], usage[:, 1], label=label, **style)
+        usage = usage[usage[:, 2] > 0]  # not the moment of its end
+        smooth = np.convolve(usage[:, 1], np.ones(_SMOOTH) / _SMOOTH, mode="valid")
+        axes[0].plot(usage[_SMOOTH - 1:, 0], smooth, label=label, **style)
         axes[1].plot(usage[:, 0], usage[:, 2], **style)
         axes[2].plot(frames[:, 0] * 1e-6 - flight.truth[0, 0], frames[:, 3], **style)
-    axes[0].set_ylabel("CPU [% of a core]")
+    axes[0].set_ylabel("CPU, mean of 1 s\n[% of a core]")
     axes[1].set(ylabel="memory [MiB]", xlabel="time since the system's start [s]")
     axes[2].set(ylabel="features", xlabel="time of the flight [s]")
     figure.legend(loc="outside upper center", ncols=6)

@@ -88,7 +88,7 @@ class Monitor:
 
     def mean_memory(self, since_s: float = 0.0) -> float:
         """Mean sum of resident memory from since_s on [MiB]."""
-        sizes = [sample.memory_mib for sample in self._since(since_s)]
+        sizes = [sample.memory_mib for sample in self._since(since_s) if sample.memory_mib > 0]
         return sum(sizes) / len(sizes) if sizes else 0.0
 
     def close(self) -> None:
