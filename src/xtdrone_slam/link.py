@@ -115,6 +115,22 @@ def depth(payload: bytes, shape):
     return np.frombuffer(payload, dtype="<f4").reshape(shape)
 
 
+def quaternion(turn: np.ndarray) -> np.ndarray:
+    """xyzw of a rotation matrix (3, 3), for systems without SciPy; by its largest component."""
+    trace = turn.trace()
+    k = int(np.argmax([*turn.diagonal(), trace]))
+    quat = np.zeros(4)
+    if k == 3:
+        quat[3] = 1.0 + trace
+        quat[:3] = turn[2, 1] - turn[1, 2], turn[0, 2] - turn[2, 0], turn[1, 0] - turn[0, 1]
+    else:
+        i, j = (k + 1) % 3, (k + 2) % 3
+        quat[k] = 1.0 + turn[k, k] - turn[i, i] - turn[j, j]
+        quat[[i, j]] = turn[i, k] + turn[k, i], turn[j, k] + turn[k, j]
+        quat[3] = turn[j, i] - turn[i, j]
+    return quat / np.linalg.norm(quat)
+
+
 def pose_line(t_us: int, pos, quat, features: int) -> str:
     """The answer for a pair whose pose is known."""
     return f"pose {t_us} " + " ".join(f"{x:.9f}" for x in (*pos, *quat)) + f" {features}"

@@ -20,24 +20,6 @@ def load(path):
     return module
 
 
-def quaternion(turn):
-    """xyzw of a rotation matrix (3, 3), by its largest component."""
-    trace = np.array([turn[0, 0], turn[1, 1], turn[2, 2], 0.0])
-    trace[3] = turn.trace()
-    k = int(np.argmax(trace))
-    if k == 3:
-        quat = [turn[2, 1] - turn[1, 2], turn[0, 2] - turn[2, 0], turn[1, 0] - turn[0, 1],
-                1.0 + trace[3]]
-    else:
-        i, j = (k + 1) % 3, (k + 2) % 3
-        quat = np.zeros(4)
-        quat[k] = 1.0 + turn[k, k] - turn[i, i] - turn[j, j]
-        quat[i] = turn[i, k] + turn[k, i]
-        quat[j] = turn[j, k] + turn[k, j]
-        quat[3] = turn[j, i] - turn[i, j]
-    return np.array(quat) / np.linalg.norm(quat)
-
-
 def main():
     """Until the images end."""
     with open(sys.argv[1]) as file:
@@ -61,7 +43,7 @@ def main():
             continue
         pose = body_from_camera @ np.linalg.inv(np.asarray(camera_from_world, float)) \
             @ np.linalg.inv(body_from_camera)
-        print(link.pose_line(t_us, pose[:3, 3], quaternion(pose[:3, :3]), features), file=answers)
+        print(link.pose_line(t_us, pose[:3, 3], link.quaternion(pose[:3, :3]), features), file=answers)
     slam.shutdown()
     # Its threads hang in the destructor at times.
     answers.flush()

@@ -1,0 +1,154 @@
+"""Runs Basalt behind the link. Run by its own environment's Python; of the workspace it loads the
+file of the link only, by its path.
+"""
+
+import importlib.util
+import json
+import os
+import queue
+import sys
+import threading
+import time
+from datetime import timedelta
+
+# The preloaded library must find the functions of depthai's.
+sys.setdlopenflags(sys.getdlopenflags() | os.RTLD_GLOBAL)
+
+import depthai as dai  # noqa: E402
+import numpy as np  # noqa: E402
+
+# Columns: the optical axes (x right, y down, z forward) in the camera frame of the poses that
+# come out (x forward, y left, z up).
+_OPTICAL = np.array([[0.0, 0.0, 1.0], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]])
+_SOCKETS = dai.CameraBoardSocket.CAM_B, dai.CameraBoardSocket.CAM_C
+
+
+def load(path):
+    """A Python file as a module."""
+    spec = importlib.util.spec_from_file_location("link", path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["link"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def write_calibration(path, cameras):
+    """Writes the file from which the preloaded library answers."""
+    handler = dai.CalibrationHandler()
+    for socket, camera in zip(_SOCKETS, cameras):
+        handler.setCameraIntrinsics(socket, camera["matrix"], camera["width"], camera["height"])
+        handler.setDistortionCoefficients(socket, [*camera["distortion"], *[0.0] * 10])
+        handler.setCameraType(socket, dai.CameraModel.Perspective)
+    left, right = (np.linalg.inv(camera["pose"]) for camera in cameras)  # body to camera
+    for setter, sockets, pose in ((handler.setImuExtrinsics, _SOCKETS[:1], left),
+                                  (handler.setCameraExtrinsics, _SOCKETS,
+                                   right @ np.linalg.inv(left))):
+        place = (100.0 * pose[:3, 3]).tolist()  # [cm], as measured and as specified
+        setter(*sockets, pose[:3, :3].tolist(), place, place)
+    for socket, pose in zip(_SOCKETS, (left, right)):
+        told = np.array(handler.getImuToCameraExtrinsics(socket, True))
+        told[:3, 3] *= 0.01
+        if not np.allclose(told, pose, atol=1e-5):
+            sys.exit(f"depthai read the calibration back as {told.tolist()}")
+    handler.eepromToJsonFile(path)
+
+
+def frame(image, number, t_us):
+    """An image as depthai has it."""
+    message = dai.ImgFrame()
+    message.setType(dai.ImgFrame.Type.GRAY8)
+    message.setWidth(image.shape[1])
+    message.setHeight(image.shape[0])
+    message.setStride(image.shape[1])
+    message.setData(image.ravel())
+    message.setInstanceNum(int(_SOCKETS[number]))
+    message.setTimestamp(timedelta(microseconds=t_us))
+    return message
+
+
+def packet(gyro, accel, t_us):
+    """An IMU reading as depthai has it."""
+    result = dai.IMUPacket()
+    for report, vector in ((result.acceleroMeter, accel), (result.gyroscope, gyro)):
+        report.x, report.y, report.z = (float(x) for x in vector)
+        stamp = dai.Timestamp()
+        stamp.sec, stamp.nsec = divmod(t_us * 1000, 1_000_000_000)
+        report.timestamp = stamp
+    return result
+
+
+def send(imu, readings):
+    """Hands IMU readings (t_us, gyro, accel) on."""
+    message = dai.IMUData()
+    message.packets = [packet(gyro, accel, t_us) for t_us, gyro, accel in readings]
+    imu.send(message)
+
+
+def begin(imu, waiting, readings, t_us):
+    """Has the first pair answered.
+
+    Basalt makes itself ready when it gets the first pair, and loses all readings before that. It
+    takes the direction of gravity from the first reading after it, so that gets the mean.
+    """
+    gyro, accel = (np.mean([reading[i] for reading in readings], axis=0) for i in (1, 2))
+    while waiting.unfinished_tasks:
+        t_us += 1
+        send(imu, [(t_us, gyro, accel)])
+        time.sleep(0.05)
+
+
+def answer(poses, waiting, camera_from_body, link, answers):
+    """Says the pose of each pair; they come in the order of the pairs."""
+    while True:
+        pose = np.array(poses.get().transform.matrix) @ camera_from_body
+        t_us = waiting.get()
+        print(link.pose_line(t_us, pose[:3, 3], link.quaternion(pose[:3, :3]), 0), file=answers)
+        waiting.task_done()
+
+
+def main():
+    """Until the images end."""
+    with open(sys.argv[1]) as file:
+        values = json.load(file)
+    link = load(values["link"])
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)
+    write_calibration(os.environ["DEPTHAI_CALIBRATION"], values["cameras"])
+    pipeline = dai.Pipeline(False)
+    vio = pipeline.create(dai.node.BasaltVIO)
+    vio.runSyncOnHost(True)
+    vio.setImuUpdateRate(round(values["rate"]))
+    vio.setGyroNoiseStd([values["gyro_noise"]] * 3)
+    vio.setAccelNoiseStd([values["accel_noise"]] * 3)
+    vio.setLocalTransform(dai.TransformData(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0))
+    sides = [vio.left.createInputQueue(), vio.right.createInputQueue()]
+    imu = vio.imu.createInputQueue()
+    poses = vio.transform.createOutputQueue()
+    waiting = queue.Queue()  # times of the pairs that have no pose yet
+    camera_from_body = np.linalg.inv(values["cameras"][0]["pose"])
+    camera_from_body[:3] = _OPTICAL @ camera_from_body[:3]
+    pipeline.start()
+    threading.Thread(target=answer, args=(poses, waiting, camera_from_body, link, answers),
+                     daemon=True).start()
+    shape = values["cameras"][0]["height"], values["cameras"][0]["width"]
+    begun = False
+    readings = []  # time, gyroscope and accelerometer of those since the last pair
+    for kind, t_us, payload in link.messages(sys.stdin.buffer):
+        if kind == link.IMU:
+            readings.append((t_us, *link.reading(payload)))
+        elif kind == link.PAIR:
+            waiting.put(t_us)
+            for number, (side, image) in enumerate(zip(sides, link.images(payload, shape))):
+                side.send(frame(image, number, t_us))
+            if not begun:
+                begin(imu, waiting, readings, t_us)
+                begun = True
+            else:
+                # Basalt waits for a reading after the pair: the last one again, a bit later.
+                send(imu, [*readings, (t_us + 1, *readings[-1][1:])])
+            readings = []
+    waiting.join()
+    os._exit(0)  # the pipeline's threads would wait for ever
+
+
+main()

@@ -1,0 +1,41 @@
+"""Writes what Basalt has to know of a dataset's calibration, and becomes the driver."""
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+
+from xtdrone_slam import calibration, link
+
+
+def values(stereo: calibration.Calibration) -> dict:
+    """Plain numbers for the driver; poses are those of the cameras in the body."""
+    cameras = [{"width": camera.width, "height": camera.height, "matrix": camera.matrix.tolist(),
+                "distortion": list(camera.distortion), "pose": camera.pose.tolist()}
+               for camera in (stereo.left, stereo.right)]
+    imu = stereo.imu
+    return {"cameras": cameras, "rate": imu.rate,
+            "gyro_noise": imu.gyroscope_noise_density, "gyro_walk": imu.gyroscope_random_walk,
+            "accel_noise": imu.accelerometer_noise_density,
+            "accel_walk": imu.accelerometer_random_walk, "link": link.__file__}
+
+
+def main() -> None:
+    """Never returns."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("dataset", type=Path, help="folder with mav0, for its calibration")
+    parser.add_argument("folder", type=Path, help="for the driver's settings")
+    parser.add_argument("home", type=Path, help="Basalt's environment")
+    args = parser.parse_args()
+    settings = args.folder / "driver.json"
+    settings.write_text(json.dumps(values(calibration.read_euroc(args.dataset / "mav0"))))
+    python = args.home / "bin" / "python"
+    environment = {**os.environ, "LD_PRELOAD": str(args.home / "calibration_shim.so"),
+                   "DEPTHAI_CALIBRATION": str(args.folder / "depthai.json")}
+    os.execve(python, [str(python), "-E", str(Path(__file__).with_name("driver.py")),
+                       str(settings)], environment)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
