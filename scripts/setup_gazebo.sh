@@ -12,7 +12,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 root=$(pwd -P)
 prefix=$root/.setup/gazebo11
-source=src/xtdrone_sim/gazebo_plugin/lockstep_world.cc
+source=src/xtdrone_sim/gazebo_plugin
 export LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive
 
 say() { echo "[gazebo] $*"; }
@@ -109,15 +109,19 @@ build_plugin() {
     [ ! -d "$prefix/root" ] || base=$prefix/root/usr
     local lib=$base/lib/x86_64-linux-gnu include
     for include in gazebo-11 gazebo-11/gazebo $(cd "$base/include" && ls -d sdformat-* ignition/*) \
-        OGRE; do
+        OGRE OGRE/Paging OGRE/Terrain; do
         [ ! -d "$base/include/$include" ] || flags+=(-isystem "$base/include/$include")
     done
     [ "$base" = /usr ] || flags+=(-isystem "$base/include" -isystem "$base/include/x86_64-linux-gnu"
         -Wl,-rpath-link,"$lib")
     say "building the plugin (log: .setup/gazebo11/plugin.log); half a minute"
-    g++ -std=c++17 -O2 -Wall -Wextra -fPIC -shared "${flags[@]}" "$source" \
-        -o "$prefix/libxtdrone_lockstep.so.new" -L"$lib" -L"$lib/gazebo-11/plugins" \
-        -lgazebo_physics -lgazebo_common -lsdformat9 >"$prefix/plugin.log" 2>&1 \
+    rm -f "$prefix"/*.o
+    { printf '%s\n' "$source"/*.cc \
+        | xargs -P 2 -I {} sh -c 'file=$1 to=$2; shift 2; g++ -std=c++17 -O2 -Wall -Wextra -fPIC \
+            "$@" -c "$file" -o "$to/$(basename "$file").o"' sh {} "$prefix" "${flags[@]}" \
+        && g++ -shared "$prefix"/*.o -o "$prefix/libxtdrone_lockstep.so.new" \
+            -L"$lib" -L"$lib/gazebo-11/plugins" "${flags[@]}" -lgazebo_sensors -lgazebo_rendering \
+            -lgazebo_physics -lgazebo_ode -lgazebo_common -lsdformat9 -lOgreMain; } >"$prefix/plugin.log" 2>&1 \
         || fail "the plugin does not build: $(grep -m1 'error' "$prefix/plugin.log" \
             || echo 'see .setup/gazebo11/plugin.log')"
     mv "$prefix/libxtdrone_lockstep.so.new" "$prefix/libxtdrone_lockstep.so"
@@ -142,7 +146,7 @@ else
         "22.04, and is unpacked on Debian 12; elsewhere use docker/ or engine:=embedded"
 fi
 
-key=$(cat "$source" "$prefix/env.sh" | sha256sum | cut -c1-16)
+key=$(cat "$source"/* "$prefix/env.sh" | sha256sum | cut -c1-16)
 if [ "$(cat "$prefix/plugin" 2>/dev/null)" != "$key" ]; then
     build_plugin
     echo "$key" >"$prefix/plugin"

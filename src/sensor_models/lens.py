@@ -59,11 +59,7 @@ class Lens:
             SensorError: The distortion folds the image, or looks too far aside.
         """
         self.camera = camera
-        x, y = np.empty((camera.height, camera.width)), np.empty((camera.height, camera.width))
-        if not _rays(camera.fx, camera.fy, camera.cx, camera.cy, camera.skew,
-                     *_centre(camera), *camera.distortion, x, y):
-            raise SensorError(f"distortion {camera.distortion} folds the image of camera "
-                              f"'{camera.name}' over itself: give weaker coefficients")
+        x, y = _places(camera)
         self.pinhole = _pinhole(camera, x, y)
         scale = self.pinhole.width / (self.pinhole.right - self.pinhole.left)
         self._x = ((x - self.pinhole.left) * scale - 0.5).astype(np.float32)
@@ -102,6 +98,11 @@ class Lens:
         _measure(raw, self._x, self._y, camera.noise_mean, camera.noise_stddev, camera.near,
                  camera.far, _normal_table(), self._stream, out)
         return out
+
+
+def pinhole_of(camera: CameraParameters) -> Pinhole:
+    """The image to render for a camera; errors as for Lens."""
+    return _pinhole(camera, *_places(camera))
 
 
 def project(camera: CameraParameters, points: np.ndarray) -> np.ndarray:
@@ -147,6 +148,17 @@ def _centre(camera) -> tuple[float, float]:
     """The distortion centre in normalised coordinates."""
     y = (camera.distortion_center[1] - camera.cy) / camera.fy
     x = (camera.distortion_center[0] - camera.cx - camera.skew * y) / camera.fx
+    return x, y
+
+
+@lru_cache(maxsize=4)
+def _places(camera) -> tuple[np.ndarray, np.ndarray]:
+    """Each pixel's place at unit distance, x and y, (H, W) each."""
+    x, y = np.empty((camera.height, camera.width)), np.empty((camera.height, camera.width))
+    if not _rays(camera.fx, camera.fy, camera.cx, camera.cy, camera.skew,
+                 *_centre(camera), *camera.distortion, x, y):
+        raise SensorError(f"distortion {camera.distortion} folds the image of camera "
+                          f"'{camera.name}' over itself: give weaker coefficients")
     return x, y
 
 

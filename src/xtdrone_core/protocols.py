@@ -8,7 +8,12 @@ from .state import Estimates, FleetState, SensorBatch, SetPoints
 
 
 class Engine(Protocol):
-    """Moves rigid bodies and renders. Rotors, wind and sensors are not its business."""
+    """Moves rigid bodies and renders. Rotors, wind and sensors are not its business.
+
+    An engine that draws for cameras and measures for lidars itself has a method scene(largest,
+    samples) too, which gives what xtdrone_sim.rendered_sensors asks, as rendering.RenderedScene
+    does for all others.
+    """
 
     state: FleetState
 

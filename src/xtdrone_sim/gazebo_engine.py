@@ -16,28 +16,30 @@ import struct
 import subprocess
 import tempfile
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import numpy as np
 
+from sensor_models.cameras import RENDERED
 from xtdrone_core import FleetState, VehicleModel, VehicleSpec, resources
 from xtdrone_core.errors import unknown_name
 from xtdrone_dynamics import quaternion, rigid_body
 from xtdrone_dynamics.compiled import njit
 
 from .errors import EngineError
+from .gazebo_channel import Channel
+from .gazebo_scene import GazeboScene, camera_keys
 from .gazebo_world import vehicle_sdf, world_sdf
 from .scene import start_pose
 from .sdf import World, load_vehicle
 
 STEP_S = 0.004  # until the first step says otherwise [s]
 START_S = 60.0  # wall time that gzserver may take to start [s]
-ANSWER_S = 30.0  # wall time that it may take to answer [s]
 _STOP_S = 3.0
-_STEP, _RESET, _FLEET, _CONTACTS, _SPAWN, _DELETE = range(1, 7)  # lockstep_world.cc has the same
-_HEADER = struct.Struct("<II")
-_LENGTH = struct.Struct("<I")
+# lockstep_world.cc has the same.
+_STEP, _RESET, _FLEET, _CONTACTS, _SPAWN, _DELETE, _PAYLOAD = range(1, 8)
 _TIME = struct.Struct("<d")
 _WIDTH = 13  # pos, quat, vel, ang_vel
 _SLOW = 1e-6  # below this rate squared the correction is left out [rad^2/s^2]
@@ -63,7 +65,8 @@ class GazeboEngine:
         """
         self.specs, self.models = tuple(specs), tuple(models)
         self._setup = resources.root() / ".setup" / "gazebo11"
-        self._server = self._viewer = self._socket = None
+        self._processes = []
+        self._channel = self._looks = None
         plugin = self._setup / "libxtdrone_lockstep.so"
         if not plugin.is_file():
             raise EngineError("Gazebo 11 is not set up: run scripts/setup_gazebo.sh, or use "
@@ -81,7 +84,7 @@ class GazeboEngine:
         """Every vehicle back to its pose of the scenario, at rest, at time 0."""
         poses = [start_pose(spec, model) for spec, model in zip(self.specs, self.models)]
         table = np.array([[*pose.pos, *pose.quat] for pose in poses])
-        self._take(self._request(_RESET, table.tobytes()), 0.0)
+        self._take(self._channel.request(_RESET, table.tobytes()), 0.0)
         self.state.t_us = 0
         self.state.rotor_vel[:] = 0.0
         return self.state
@@ -102,13 +105,13 @@ class GazeboEngine:
         dt = dt_us * 1e-6
         _correct(wrench, self.state.quat, self.state.ang_vel, self._inertia, self._inverse, dt,
                  self._applied)
-        self._take(self._request(_STEP, _TIME.pack(dt) + self._applied.tobytes()), 1.0 / dt)
+        self._take(self._channel.request(_STEP, _TIME.pack(dt) + self._applied.tobytes()), 1.0 / dt)
         self.state.t_us += dt_us
         return self.state
 
     def contacts(self) -> list[tuple[str, str]]:
         """Pairs of names (vehicles or models of the world) that touch now, sorted."""
-        lines = self._request(_CONTACTS).decode().splitlines()
+        lines = self._channel.request(_CONTACTS).decode().splitlines()
         return [tuple(line.split("\t")) for line in lines]
 
     def spawn(self, spec: VehicleSpec) -> None:
@@ -118,7 +121,7 @@ class GazeboEngine:
             EngineError: The name is taken.
         """
         model = load_vehicle(spec.type)
-        self._ask(_SPAWN, vehicle_sdf(spec, model))
+        self._channel.ask(_SPAWN, vehicle_sdf(spec, model))
         self._change((*self.specs, spec), (*self.models, model))
 
     def delete(self, name: str) -> None:
@@ -132,7 +135,7 @@ class GazeboEngine:
             raise EngineError(unknown_name("vehicle", name, names))
         if len(names) == 1:
             raise EngineError(f"'{name}' is the only vehicle: a simulation needs one")
-        self._ask(_DELETE, name)
+        self._channel.ask(_DELETE, name)
         keep = [i for i, known in enumerate(names) if known != name]
         self._change(tuple(self.specs[i] for i in keep), tuple(self.models[i] for i in keep))
 
@@ -145,13 +148,21 @@ class GazeboEngine:
         raise EngineError("the gazebo engine carries no payloads: use engine:=embedded")
 
     def render(self, vehicle: int, camera: str) -> np.ndarray:
-        """Images come from the cameras of the simulation, which are drawn beside the engine.
+        """Images come from the vehicles' camera sensors only, through scene().
 
         Raises:
             EngineError: Always.
         """
-        raise EngineError("the gazebo engine draws in Gazebo's own window only: use gui, or the "
-                          "vehicle's camera sensors")
+        raise EngineError("the gazebo engine has no camera of its own: use gui, or the vehicle's "
+                          "camera sensors")
+
+    def scene(self, _largest, _samples) -> GazeboScene:
+        """What cameras and lidars look at: Gazebo's own sensors, of the sizes in the SDF.
+
+        Raises:
+            EngineError: Gazebo cannot draw here.
+        """
+        return GazeboScene(self._looks, self.specs, self.models)
 
     def open_viewer(self) -> None:
         """Opens gzclient on the running world; closing it does not stop the simulation.
@@ -161,17 +172,15 @@ class GazeboEngine:
         """
         if not os.environ.get("DISPLAY"):
             raise EngineError("gui needs a display: set DISPLAY, or run without gui")
-        self._viewer = self._spawn_process("gzclient", [])
+        self._start_process("gzclient", [])
 
     def close(self) -> None:
         """Ends gzclient and gzserver. May be called twice."""
-        if self._socket is not None:
-            self._socket.close()
-            self._socket = None
-        for process in (self._viewer, self._server):
-            if process is not None:
-                _stop(process)
-        self._viewer = self._server = None
+        for channel in (self._looks, self._channel):
+            if channel is not None:
+                channel.close()
+        while self._processes:
+            _stop(self._processes.pop())
         shutil.rmtree(self._folder, ignore_errors=True)
 
     # gzserver ---------------------------------------------------------------------------------
@@ -188,24 +197,41 @@ class GazeboEngine:
     def _start(self, world, plugin):
         port = urlsplit(self._environment["GAZEBO_MASTER_URI"]).port
         _refuse_taken(port)
+        looks = self._folder / "looks" if any(block.kind in RENDERED for model in self.models
+                                              for block in model.sensors) else ""
         path = self._folder / "lockstep"
-        text = world_sdf(world, self.specs, self.models, plugin, path, STEP_S)
+        text = world_sdf(world, self.specs, self.models, plugin, path, STEP_S, looks)
         (self._folder / "scenario.world").write_text(text)
-        with socket.socket(socket.AF_UNIX) as listener:
-            listener.bind(str(path))
-            listener.listen()
-            self._server = self._spawn_process("gzserver", ["-u", self._folder / "scenario.world"])
-            self._socket = self._accept(listener)
-        self._socket.settimeout(ANSWER_S)
+        if camera_keys(self.specs, self.models) and not os.environ.get("DISPLAY"):
+            self._environment["DISPLAY"] = self._open_display()
+        with _listener(path) as main, _listener(looks) if looks else nullcontext() as second:
+            self._server = self._start_process("gzserver",
+                                               ["-u", self._folder / "scenario.world"])
+            self._channel = self._accept(main)
+            self._looks = self._accept(second) if looks else None
 
     def _accept(self, listener):
         end = time.monotonic() + START_S
         while not select.select([listener], [], [], 0.1)[0]:
             if self._server.poll() is not None or time.monotonic() > end:
                 raise EngineError(f"gzserver does not start: {self._complaint()}")
-        return listener.accept()[0]
+        return Channel(listener.accept()[0], self._complaint)
 
-    def _spawn_process(self, program, words):
+    def _open_display(self) -> str:
+        """A display in memory for Gazebo's cameras; its name."""
+        reading, writing = os.pipe()
+        with open(reading) as answer:
+            self._start_process("Xvfb", ["-displayfd", writing, "-screen", "0", "64x64x24",
+                                         "-nolisten", "tcp", "-noreset"], os.environ, (writing,))
+            os.close(writing)
+            number = answer.readline().strip() if select.select([answer], [], [], START_S)[0] else ""
+        if not number:
+            raise EngineError("Xvfb does not start, without which Gazebo draws nothing: "
+                              f"{self._complaint('Xvfb')}")
+        return f":{number}"
+
+    def _start_process(self, program, words, environment=None, pass_fds=()):
+        environment = self._environment if environment is None else environment
         parent = os.getpid()
 
         def confine():
@@ -214,53 +240,26 @@ class GazeboEngine:
                 os._exit(1)
 
         with open(self._folder / f"{program}.log", "ab") as log:
-            return subprocess.Popen([self._which(program), *map(str, words)],
-                                    stdin=subprocess.DEVNULL, stdout=log,
-                                    stderr=subprocess.STDOUT, env=self._environment,
-                                    start_new_session=True, preexec_fn=confine)
+            process = subprocess.Popen([_which(program, environment["PATH"]), *map(str, words)],
+                                       stdin=subprocess.DEVNULL, stdout=log,
+                                       stderr=subprocess.STDOUT, env=environment,
+                                       pass_fds=pass_fds, start_new_session=True,
+                                       preexec_fn=confine)
+        self._processes.append(process)
+        return process
 
-    def _which(self, program):
-        found = shutil.which(program, path=self._environment["PATH"])
-        if found is None:
-            raise EngineError(f"there is no {program}: run scripts/setup_gazebo.sh")
-        return found
-
-    def _complaint(self) -> str:
-        """The most telling line of gzserver's log."""
-        log = self._folder / "gzserver.log"
+    def _complaint(self, program="gzserver") -> str:
+        """The most telling line of a program's log."""
+        log = self._folder / f"{program}.log"
         lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
         errors = [line for line in lines if "[Err]" in line or "rror" in line]
         return (errors or lines or ["it says nothing"])[-1].strip()
 
-    # The socket -------------------------------------------------------------------------------
-
-    def _request(self, operation, body=b"") -> memoryview:
-        try:
-            self._socket.sendall(_HEADER.pack(operation, len(body)) + body)
-            return self._receive(_LENGTH.unpack(self._receive(_LENGTH.size))[0])
-        except TimeoutError as error:
-            raise EngineError(f"gzserver has not answered for {ANSWER_S:g} s: "
-                              f"{self._complaint()}") from error
-        except OSError as error:
-            raise EngineError(f"gzserver has ended: {self._complaint()}") from error
-
-    def _receive(self, size) -> bytes:
-        data = self._socket.recv(size) if size else b""
-        while len(data) < size:
-            more = self._socket.recv(size - len(data))
-            if not more:
-                raise ConnectionError
-            data += more
-        return data
-
-    def _ask(self, operation, text):
-        complaint = self._request(operation, text.encode()).decode()
-        if complaint:
-            raise EngineError(f"Gazebo refuses: {complaint}")
+    # The fleet --------------------------------------------------------------------------------
 
     def _name_fleet(self):
         """Agrees with the plugin on the order of the vehicles, and lays out what depends on it."""
-        self._ask(_FLEET, "".join(f"{spec.name}\n" for spec in self.specs))
+        self._channel.ask(_FLEET, "".join(f"{spec.name}\n" for spec in self.specs))
         n = len(self.specs)
         self.state = FleetState.zeros(n, max(len(model.rotors) for model in self.models))
         self._inertia = _packed(np.array([model.inertia for model in self.models]))
@@ -296,6 +295,20 @@ class GazeboEngine:
         state.acc *= rate
         state.pos[:], state.quat[:] = table[:, 0:3], table[:, 3:7]
         state.vel[:], state.ang_vel[:] = table[:, 7:10], table[:, 10:13]
+
+
+def _listener(path):
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(path))
+    listener.listen()
+    return listener
+
+
+def _which(program, path):
+    found = shutil.which(program, path=path)
+    if found is None:
+        raise EngineError(f"there is no {program}: run scripts/setup_gazebo.sh")
+    return found
 
 
 def _stop(process):

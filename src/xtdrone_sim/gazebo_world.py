@@ -5,6 +5,8 @@ import math
 
 from lxml import etree
 
+from sensor_models.cameras import cameras_of
+from sensor_models.lens import pinhole_of
 from xtdrone_core import VehicleModel, VehicleSpec
 from xtdrone_dynamics import quaternion
 from xtdrone_dynamics.constants import GRAVITY
@@ -20,7 +22,7 @@ _DEPTH = 5e-4  # that a standing vehicle sinks into the ground [m]
 _FEET = 4  # points on which it stands
 
 
-def world_sdf(world: World, specs, models, plugin, socket, step: float) -> str:
+def world_sdf(world: World, specs, models, plugin, socket, step: float, looks="") -> str:
     """The whole world, as text.
 
     Plugins of the world's own file are left out: wind and sensors are ours.
@@ -32,6 +34,7 @@ def world_sdf(world: World, specs, models, plugin, socket, step: float) -> str:
         plugin: Path of the lockstep plugin.
         socket: Path of the Unix socket that it shall connect to.
         step: Length of a physics step [s].
+        looks: Path of the Unix socket for cameras and lidars; empty leaves them out.
     """
     element = copy.deepcopy(parse(world.sdf, "world"))
     for unwanted in element.findall("plugin"):
@@ -43,9 +46,13 @@ def world_sdf(world: World, specs, models, plugin, socket, step: float) -> str:
                        ("real_time_update_rate", 0)):
         _set(physics, tag, value)
     for spec, model in zip(specs, models):
-        element.append(_vehicle(spec, model))
+        element.append(_vehicle(spec, model, bool(looks)))
     lockstep = etree.SubElement(element, "plugin", name="lockstep", filename=str(plugin))
     etree.SubElement(lockstep, "socket").text = str(socket)
+    if looks:
+        etree.SubElement(lockstep, "looks").text = str(looks)
+        # A software renderer takes seven times as long with them.
+        _set(_child(element, "scene"), "shadows", 0)
     return _document(element)
 
 
@@ -54,7 +61,7 @@ def vehicle_sdf(spec: VehicleSpec, model: VehicleModel) -> str:
     return _document(_vehicle(spec, model))
 
 
-def _vehicle(spec, model):
+def _vehicle(spec, model, looks=False):
     """A model with one link, whose frame lies in the vehicle's centre of gravity."""
     pose = start_pose(spec, model)
     out = etree.Element("model", name=spec.name)
@@ -79,7 +86,37 @@ def _vehicle(spec, model):
             if shape.tag == "collision":
                 _soften(shape, model.mass)
             link.append(shape)
+    if looks:
+        for block in model.sensors:
+            if block.kind in ("camera", "depth"):
+                link.append(_camera(block))
     return out
+
+
+def _camera(block):
+    """Gazebo's cameras for a block: the ideal images that our lenses start from.
+
+    They stay inactive: the plugin draws with them. Their rate is for subscribers of Gazebo's topics.
+    """
+    cameras = cameras_of(block)
+    kind = "depth" if block.kind == "depth" else "camera" if len(cameras) == 1 else "multicamera"
+    sensor = etree.Element("sensor", name=block.name, type=kind)
+    for tag, value in (("always_on", 0), ("update_rate", cameras[0].rate), ("visualize", 0)):
+        _set(sensor, tag, value)
+    for camera in cameras:
+        pinhole = pinhole_of(camera)
+        element = etree.SubElement(sensor, "camera", name=camera.name or "image")
+        _set(element, "pose", _six(Pose(camera.pos, camera.quat)))
+        aside = max(abs(pinhole.left), abs(pinhole.right))
+        _set(element, "horizontal_fov", repr(2.0 * math.atan(aside)))
+        image = etree.SubElement(element, "image")
+        for tag, value in (("width", pinhole.width), ("height", pinhole.height),
+                           ("format", "R8G8B8"), ("anti_aliasing", camera.anti_aliasing)):
+            _set(image, tag, value)
+        clip = etree.SubElement(element, "clip")
+        _set(clip, "near", camera.near)
+        _set(clip, "far", camera.far)
+    return sensor
 
 
 def _soften(collision, mass):
@@ -88,9 +125,7 @@ def _soften(collision, mass):
     A stiff one makes a standing vehicle shake by 5 m/s^2 at every step, which
     no real accelerometer shows and no estimator can take for standing still.
     """
-    surface = collision.find("surface")
-    if surface is None:
-        surface = etree.SubElement(collision, "surface")
+    surface = _child(collision, "surface")
     for old in surface.findall("contact"):
         surface.remove(old)
     ode = etree.SubElement(etree.SubElement(surface, "contact"), "ode")
@@ -113,7 +148,9 @@ def _six(pose) -> str:
 
 
 def _set(parent, tag, value):
+    _child(parent, tag).text = str(value)
+
+
+def _child(parent, tag):
     child = parent.find(tag)
-    if child is None:
-        child = etree.SubElement(parent, tag)
-    child.text = str(value)
+    return etree.SubElement(parent, tag) if child is None else child

@@ -6,8 +6,9 @@ when, does not depend on how fast the machine is.
 """
 
 from collections import deque
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass
+from functools import partial
 
 import numpy as np
 
@@ -38,17 +39,19 @@ class Reading:
 class RenderedSensors:
     """All cameras, depth cameras and lidars of a fleet."""
 
-    def __init__(self, world, specs, models, seed: int):
+    def __init__(self, world, specs, models, seed: int, make_scene=None):
         """Reads the vehicles' SensorBlocks of these kinds; compiles a scene if there are any.
 
         Args:
             world: The World.
             specs, models: The fleet's VehicleSpecs and VehicleModels.
             seed: The scenario's.
+            make_scene: Called with the size of the largest image and the samples per pixel for
+                what draws and measures; None for a RenderedScene.
 
         Raises:
             SensorError: Parameters that make no sense.
-            EngineError: MuJoCo refuses the scene.
+            EngineError: The scene cannot be made.
         """
         self._sensors = []
         for i, (spec, model) in enumerate(zip(specs, models)):
@@ -59,8 +62,9 @@ class RenderedSensors:
         self._waiting = deque()  # (arrival [us], order, future), sorted by arrival
         self._thread = self._scene = None
         if self._sensors:
-            self._scene = RenderedScene(world, specs, models, self._largest(),
-                                        max(sensor.samples for sensor in self._sensors))
+            make_scene = make_scene or partial(RenderedScene, world, specs, models)
+            self._scene = make_scene(self._largest(),
+                                     max(sensor.samples for sensor in self._sensors))
             self._thread = ThreadPoolExecutor(1, "cameras")
 
     def __len__(self) -> int:
@@ -105,6 +109,8 @@ class RenderedSensors:
             self._thread.submit(self._scene.place, *pose)
             for sensor in due:
                 future = self._thread.submit(sensor.look, self._scene, *pose, t_us)
+                if self._scene.in_step and sensor.kind == "lidar":
+                    wait([future])
                 self._waiting.append((t_us + sensor.latency_us, sensor.order, future))
             self._waiting = deque(sorted(self._waiting, key=lambda item: item[:2]))
         arrived = []
@@ -166,12 +172,13 @@ class _Camera(_Sensor):
         data = {}
         for camera, lens in zip(self.cameras, self.lenses):
             place = self.placed(pos, quat, camera)
+            key = self.vehicle, self.block.name, camera.name
             if self.kind == "depth":
                 far = max(camera.far, _COLOUR_FAR)
-                colours, distances = scene.draw(*place, lens.pinhole, camera.near, far, True)
+                colours, distances = scene.draw(*place, lens.pinhole, camera.near, far, True, key)
                 data["depth"] = lens.depth(distances)
             else:
-                colours = scene.draw(*place, lens.pinhole, camera.near, camera.far)
+                colours = scene.draw(*place, lens.pinhole, camera.near, camera.far, key=key)
             data[camera.name or "image"] = lens.image(colours)
         return self.reading(t_us, data)
 

@@ -22,7 +22,13 @@ _COLLISIONS = np.array([0, 0, 0, 1, 0, 0], dtype=np.uint8)
 
 
 class RenderedScene:
-    """Draws and measures a world with vehicles. All calls must come from one thread."""
+    """Draws and measures a world with vehicles. All calls must come from one thread.
+
+    Attributes:
+        in_step: Whether the next step of the engine has to wait until lidars have looked.
+    """
+
+    in_step = False
 
     def __init__(self, world, specs, models, largest: tuple[int, int], samples: int = 0):
         """Compiles the scene; nothing is drawn before the first look.
@@ -67,7 +73,8 @@ class RenderedScene:
         name = (GL.glGetString(GL.GL_RENDERER) or b"").decode()
         return f"{offscreen.backend()}: {name}"
 
-    def draw(self, pos, quat, pinhole: Pinhole, near: float, far: float, depth: bool = False):
+    def draw(self, pos, quat, pinhole: Pinhole, near: float, far: float, depth: bool = False,
+             key=()):
         """What a pinhole camera sees.
 
         Args:
@@ -77,6 +84,7 @@ class RenderedScene:
             near: Nothing nearer is drawn [m].
             far: Nothing up to here is missing; things up to twice as far may show [m].
             depth: Whether distances are wanted too.
+            key: Names of vehicle, sensor and camera, for scenes that know their cameras.
 
         Returns:
             (h, w, 3) uint8, and with depth (h, w) float32 along the optical axis [m], inf

@@ -119,7 +119,8 @@ class Simulation:
             self.sensor_suite = SensorSuite([model.sensors for model in models], origin, field,
                                             scenario.seed, scenario.gps, self.world.gravity,
                                             self._make_beams(models))
-            self.rendered = RenderedSensors(self.world, scenario.vehicles, models, scenario.seed)
+            self.rendered = RenderedSensors(self.world, scenario.vehicles, models, scenario.seed,
+                                            getattr(self.engine, "scene", None))
             self.autopilot = autopilot.for_scenario(scenario, self.fleet, origin, field, folder,
                                                     links, self._log)
             self.control = None if control_port is None else ControlServer(control_port)

@@ -1,17 +1,18 @@
 // A Gazebo 11 world plugin that lets another process drive the physics, one step at a time.
 //
-// It connects to the Unix socket that the world's SDF names and obeys it. A request is a header of
-// two little-endian 32-bit numbers, operation and length of the body in bytes; the answer is the
-// length of its body, then the body.
+// It connects to the Unix socket that the world's SDF names and obeys it; see channel.hh for the
+// form of requests, and looks.hh for the other socket, for cameras and lidars.
 //
 //   STEP     double dt, then for each vehicle force xyz and torque xyz about its centre of gravity,
-//            world frame  ->  for each vehicle position xyz, quaternion xyzw, velocity xyz of the
-//            centre of gravity in the world, angular velocity xyz in the body frame (doubles)
+//            world frame  ->  for each vehicle position xyz, quaternion xyzw and velocity xyz of its
+//            body's frame in the world, angular velocity xyz in the body frame (doubles)
 //   RESET    for each vehicle position xyz and quaternion xyzw  ->  as STEP; at rest, at time 0
 //   FLEET    names of the vehicles, a line each  ->  text: empty, or what is wrong
 //   CONTACTS ->  text: a line "name<TAB>name" for each pair of models that touch
 //   SPAWN    SDF of one model  ->  text: empty, or what is wrong, once the model is there
 //   DELETE   name of a model  ->  text, likewise, once it is gone
+//   PAYLOAD  number of a vehicle, its mass, centre of gravity xyz in the frame of its body, inertia
+//            about it xx yy zz xy xz yz (doubles)  ->  nothing; the body's frame moves on as before
 //
 // While steps follow each other closely they are done in Gazebo's own world loop, which costs no
 // change of threads. When the other side is quiet for a moment the world is paused, and a thread
@@ -19,58 +20,54 @@
 
 #include <poll.h>
 #include <signal.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 #include <condition_variable>
-#include <cstdint>
-#include <cstring>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <sstream>
-#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include <gazebo/common/common.hh>
 #include <gazebo/physics/physics.hh>
+#include <gazebo/physics/ode/ODECollision.hh>
+
+#include "channel.hh"
+#include "looks.hh"
 
 namespace xtdrone {
 
 using Clock = std::chrono::steady_clock;
 
-enum Operation : std::uint32_t { STEP = 1, RESET, FLEET, CONTACTS, SPAWN, DELETE };
+enum Operation : std::uint32_t { STEP = 1, RESET, FLEET, CONTACTS, SPAWN, DELETE, PAYLOAD };
 
 constexpr int kQuietMs = 10;           // without a request for this long, the world is paused
 constexpr int kChangeSeconds = 10;     // that a model may take to appear or to go
 constexpr std::size_t kState = 13;     // numbers of one vehicle's state
-constexpr std::uint32_t kLongest = 1u << 26;
-
-struct Closed : std::runtime_error {
-  Closed() : std::runtime_error("the simulation closed its socket") {}
-};
 
 class LockstepWorld : public gazebo::WorldPlugin {
  public:
   ~LockstepWorld() override {
     begin_.reset();
     end_.reset();
-    if (socket_ >= 0) ::shutdown(socket_, SHUT_RDWR);
+    looks_.reset();
+    channel_.Shut();
     {
       std::lock_guard<std::mutex> lock(mutex_);
       stopping_ = true;
     }
     changed_.notify_all();
     if (waiter_.joinable()) waiter_.join();
-    if (socket_ >= 0) ::close(socket_);
   }
 
   void Load(gazebo::physics::WorldPtr world, sdf::ElementPtr sdf) override {
     world_ = world;
-    Connect(sdf->Get<std::string>("socket"));
+    channel_.Connect(sdf->Get<std::string>("socket"));
+    if (sdf->HasElement("looks"))
+      looks_ = std::make_unique<Looks>(world, sdf->Get<std::string>("looks"));
     // Contacts are kept also when nobody listens to Gazebo's topic of them.
     world_->Physics()->GetContactManager()->SetNeverDropContacts(true);
     world_->SetPaused(true);
@@ -82,78 +79,28 @@ class LockstepWorld : public gazebo::WorldPlugin {
   }
 
  private:
-  void Connect(const std::string &path) {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    if (path.empty() || path.size() >= sizeof(address.sun_path))
-      throw std::runtime_error("no usable <socket> for the lockstep plugin");
-    std::strcpy(address.sun_path, path.c_str());
-    socket_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (::connect(socket_, reinterpret_cast<sockaddr *>(&address), sizeof(address)) != 0)
-      throw std::runtime_error("nobody listens on the socket " + path);
-  }
-
-  // Reading and writing ------------------------------------------------------------------------
-
-  void Read(void *data, std::size_t size) {
-    auto *at = static_cast<char *>(data);
-    while (size > 0) {
-      const ssize_t got = ::recv(socket_, at, size, 0);
-      if (got == 0 || (got < 0 && errno != EINTR)) throw Closed();
-      if (got > 0) {
-        at += got;
-        size -= static_cast<std::size_t>(got);
-      }
-    }
-  }
-
-  void Write(const void *data, std::size_t size) {
-    const auto *at = static_cast<const char *>(data);
-    while (size > 0) {
-      const ssize_t sent = ::send(socket_, at, size, MSG_NOSIGNAL);
-      if (sent < 0 && errno != EINTR) throw Closed();
-      if (sent > 0) {
-        at += sent;
-        size -= static_cast<std::size_t>(sent);
-      }
-    }
-  }
-
-  void Answer(const void *data, std::size_t size) {
-    answer_.resize(sizeof(std::uint32_t) + size);
-    const auto length = static_cast<std::uint32_t>(size);
-    std::memcpy(answer_.data(), &length, sizeof(length));
-    if (size > 0) std::memcpy(answer_.data() + sizeof(length), data, size);
-    Write(answer_.data(), answer_.size());
-  }
-
-  void Answer(const std::string &text) { Answer(text.data(), text.size()); }
-
   // Reads one request and does it; true where it is a step, which the world loop has to do.
   bool Serve() {
-    std::uint32_t header[2];
-    Read(header, sizeof(header));
-    if (header[1] > kLongest) throw Closed();
-    body_.resize(header[1]);
-    Read(body_.data(), body_.size());
-    const std::string text(body_.begin(), body_.end());
-    switch (header[0]) {
+    const auto operation = channel_.Request();
+    const auto &body = channel_.Body();
+    switch (operation) {
       case STEP: {
         const std::size_t wanted = sizeof(double) * (1 + 6 * fleet_.size());
-        if (body_.size() != wanted) throw Closed();
+        if (body.size() != wanted) throw Closed();
         double dt;
-        std::memcpy(&dt, body_.data(), sizeof(dt));
+        std::memcpy(&dt, body.data(), sizeof(dt));
         wrench_.resize(6 * fleet_.size());
-        std::memcpy(wrench_.data(), body_.data() + sizeof(dt), body_.size() - sizeof(dt));
+        std::memcpy(wrench_.data(), body.data() + sizeof(dt), body.size() - sizeof(dt));
         if (dt != world_->Physics()->GetMaxStepSize()) world_->Physics()->SetMaxStepSize(dt);
         due_ = true;
         return true;
       }
-      case RESET: Reset(); break;
-      case FLEET: Answer(Name(text)); break;
-      case CONTACTS: Answer(Contacts()); break;
-      case SPAWN: Answer(Spawn(text)); break;
-      case DELETE: Answer(Delete(text)); break;
+      case RESET: Reset(body); break;
+      case FLEET: channel_.Answer(Name(channel_.Text())); break;
+      case CONTACTS: channel_.Answer(Contacts()); break;
+      case SPAWN: channel_.Answer(Spawn(channel_.Text())); break;
+      case DELETE: channel_.Answer(Delete(channel_.Text())); break;
+      case PAYLOAD: SetMass(body); break;
       default: throw Closed();
     }
     return false;
@@ -175,7 +122,7 @@ class LockstepWorld : public gazebo::WorldPlugin {
     due_ = false;
     try {
       SendState();
-      pollfd ready{socket_, POLLIN, 0};
+      pollfd ready{channel_.Descriptor(), POLLIN, 0};
       while (::poll(&ready, 1, kQuietMs) > 0 && !NeedsWorldLoop()) {
         if (Serve()) return;
       }
@@ -192,10 +139,8 @@ class LockstepWorld : public gazebo::WorldPlugin {
 
   // Whether the next request is about models that come and go, which Gazebo does in its own loop.
   bool NeedsWorldLoop() const {
-    std::uint32_t header[2];
-    if (::recv(socket_, header, sizeof(header), MSG_PEEK | MSG_WAITALL) != sizeof(header))
-      throw Closed();
-    return header[0] == SPAWN || header[0] == DELETE;
+    const auto operation = channel_.Peek();
+    return operation == SPAWN || operation == DELETE;
   }
 
   // Waits for requests while the world is paused.
@@ -230,8 +175,8 @@ class LockstepWorld : public gazebo::WorldPlugin {
     for (std::size_t i = 0; i < fleet_.size(); ++i) {
       double *s = &state_[kState * i];
       const auto &link = fleet_[i];
-      const ignition::math::Pose3d pose = link->WorldCoGPose();
-      const ignition::math::Vector3d vel = link->WorldCoGLinearVel();
+      const ignition::math::Pose3d pose = link->WorldPose();
+      const ignition::math::Vector3d vel = link->WorldLinearVel();
       const ignition::math::Vector3d rate =
           pose.Rot().RotateVectorReverse(link->WorldAngularVel());
       const double numbers[kState] = {
@@ -239,15 +184,15 @@ class LockstepWorld : public gazebo::WorldPlugin {
           pose.Rot().Z(), pose.Rot().W(), vel.X(), vel.Y(), vel.Z(), rate.X(), rate.Y(), rate.Z()};
       std::memcpy(s, numbers, sizeof(numbers));
     }
-    Answer(state_.data(), state_.size() * sizeof(double));
+    channel_.Answer(state_.data(), state_.size() * sizeof(double));
   }
 
-  void Reset() {
-    if (body_.size() != sizeof(double) * 7 * fleet_.size()) throw Closed();
+  void Reset(const std::vector<char> &body) {
+    if (body.size() != sizeof(double) * 7 * fleet_.size()) throw Closed();
     {
       boost::recursive_mutex::scoped_lock lock(*world_->Physics()->GetPhysicsUpdateMutex());
       std::vector<double> poses(7 * fleet_.size());
-      std::memcpy(poses.data(), body_.data(), body_.size());
+      std::memcpy(poses.data(), body.data(), body.size());
       for (std::size_t i = 0; i < fleet_.size(); ++i) {
         const double *p = &poses[7 * i];
         fleet_[i]->SetWorldPose({{p[0], p[1], p[2]}, {p[6], p[3], p[4], p[5]}});
@@ -256,6 +201,29 @@ class LockstepWorld : public gazebo::WorldPlugin {
       world_->ResetTime();
     }
     SendState();
+  }
+
+  void SetMass(const std::vector<char> &body) {
+    double v[11];
+    if (body.size() != sizeof(v)) throw Closed();
+    std::memcpy(v, body.data(), sizeof(v));
+    const auto &link = fleet_.at(static_cast<std::size_t>(v[0]));
+    boost::recursive_mutex::scoped_lock lock(*world_->Physics()->GetPhysicsUpdateMutex());
+    const auto pose = link->WorldPose();
+    const auto vel = link->WorldLinearVel(), rate = link->WorldAngularVel();
+    const ignition::math::Vector3d centre(v[2], v[3], v[4]);
+    const auto inertial = link->GetInertial();
+    inertial->SetMass(v[1]);
+    inertial->SetCoG(centre);
+    inertial->SetInertiaMatrix(v[5], v[6], v[7], v[8], v[9], v[10]);
+    link->UpdateMass();
+    // ODE's bodies lie in their centres of gravity: shapes, place and velocity have to follow.
+    for (const auto &collision : link->GetCollisions())
+      boost::dynamic_pointer_cast<gazebo::physics::ODECollision>(collision)->OnPoseChange();
+    link->SetWorldPose(pose);
+    link->SetLinearVel(vel + rate.Cross(pose.Rot().RotateVector(centre)));
+    link->SetAngularVel(rate);
+    channel_.Answer("");
   }
 
   std::string Name(const std::string &text) {
@@ -316,9 +284,9 @@ class LockstepWorld : public gazebo::WorldPlugin {
   gazebo::physics::WorldPtr world_;
   gazebo::event::ConnectionPtr begin_, end_;
   std::vector<gazebo::physics::LinkPtr> fleet_;
-  std::vector<char> body_, answer_;
+  Channel channel_;
+  std::unique_ptr<Looks> looks_;
   std::vector<double> wrench_, state_;
-  int socket_ = -1;
   bool due_ = false;  // a step has been asked for and is not done; handed over by SetPaused
   std::mutex mutex_;
   std::condition_variable changed_;

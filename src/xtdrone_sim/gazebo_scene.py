@@ -1,0 +1,89 @@
+"""What the cameras and lidars of a fleet see in Gazebo; stands in for rendering.RenderedScene.
+
+Gazebo draws the ideal image of each camera, from the poses at which the look is
+taken, and its physics casts the rays of lidars; lens, noise and latency are those
+of sensor_models on every engine.
+"""
+
+import struct
+
+import numpy as np
+
+from sensor_models.cameras import cameras_of
+
+from .gazebo_channel import Channel
+
+READY_S = 90.0  # wall time that Gazebo may take to load what it draws [s]
+_CAMERAS, _NAME, _DRAW, _SCAN = range(1, 5)  # looks.hh has the same
+_DRAWING = struct.Struct("<Q13d")
+_SCANNING = struct.Struct("<5d")
+
+Key = tuple[str, str, str]  # names of vehicle, sensor, and camera in it (empty for the only one)
+
+
+def camera_keys(specs, models) -> list[Key]:
+    """All cameras of a fleet."""
+    return [(spec.name, block.name, camera.name) for spec, model in zip(specs, models)
+            for block in model.sensors if block.kind in ("camera", "depth")
+            for camera in cameras_of(block)]
+
+
+class GazeboScene:
+    """Draws and measures in gzserver. All calls must come from one thread.
+
+    Attributes:
+        in_step: Lidars measure the bodies where the physics has them, so that no step may begin
+            before their look is over.
+    """
+
+    in_step = True
+
+    def __init__(self, channel: Channel, specs, models):
+        """Waits until Gazebo has loaded everything that the sensors can see.
+
+        Args:
+            channel: To the plugin's Looks.
+            specs, models: The fleet's VehicleSpecs and VehicleModels.
+
+        Raises:
+            EngineError: Gazebo cannot draw here.
+        """
+        self._channel = channel
+        self._numbers = {key: i for i, key in enumerate(camera_keys(specs, models))}
+        lines = ["\t".join(spec.name for spec in specs)]
+        lines += [f"{vehicle}\t{sensor}\t{int(camera == 'right')}"
+                  for vehicle, sensor, camera in self._numbers]
+        channel.ask(_CAMERAS, "\n".join(lines), READY_S)
+        self._poses = np.zeros((len(specs), 7))
+
+    @property
+    def renderer(self) -> str:
+        """What draws, for example "gazebo: llvmpipe"."""
+        if not self._numbers:
+            return "gazebo: rays"
+        return f"gazebo: {self._channel.request(_NAME).decode()}"
+
+    def place(self, pos: np.ndarray, quat: np.ndarray) -> None:
+        """As RenderedScene.place, for what is drawn; rays meet the bodies of the physics."""
+        self._poses[:, :3], self._poses[:, 3:] = pos, quat
+
+    def draw(self, pos, quat, pinhole, near: float, far: float, depth: bool = False, key: Key = ()):
+        """As RenderedScene.draw, by the camera of that key."""
+        head = _DRAWING.pack(self._numbers[key], pinhole.left, pinhole.right, -pinhole.bottom,
+                             -pinhole.top, near, far, *pos, *quat)
+        data = self._channel.request(_DRAW, head + self._poses.tobytes())
+        shape = pinhole.height, pinhole.width
+        size = 3 * shape[0] * shape[1]
+        colours = np.frombuffer(data, np.uint8, size).reshape(*shape, 3)
+        if not depth:
+            return colours
+        distances = np.frombuffer(data, np.float32, offset=size).reshape(shape)
+        return colours, np.where(distances < far, distances, np.float32(np.inf))
+
+    def cast(self, vehicle: int, pos, directions: np.ndarray, longest: float) -> np.ndarray:
+        """As RenderedScene.cast."""
+        head = _SCANNING.pack(vehicle, longest, *pos)
+        return np.frombuffer(self._channel.request(_SCAN, head + directions.tobytes()))
+
+    def close(self) -> None:
+        """The engine closes the channel."""
