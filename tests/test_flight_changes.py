@@ -74,7 +74,7 @@ def test_a_controlled_hover_tilts_into_the_wind():
     speed = np.sqrt(model.mass[0] * GRAVITY / (4 * model.motor_constant[0, 0]))
     force = 4 * model.rotor_drag_coefficient[0, 0] * speed * wind
     expected = np.arctan(force / (model.mass[0] * GRAVITY))
-    steady = between(rows, 10.0, 14.0)
+    steady = between(rows, 11.0, 14.0)
     assert np.median(steady[:, 3]) == pytest.approx(expected, rel=0.1) and expected > 0.2
     assert steady[:, 2].max() < 0.4
     x, y, z, w = simulation.state.quat[0]
