@@ -1,7 +1,7 @@
 """The leader flies a QGroundControl plan of 2 km; eight followers track it."""
 
-import json
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,33 +9,15 @@ import pytest
 from xtdrone_autopilot import plan_file
 from xtdrone_core import Scenario
 from xtdrone_core.scenario import fleet
-from xtdrone_dynamics.geodesy import to_geodetic
 from xtdrone_formation.agents import MissionFormation
 from xtdrone_sim.simulation import Simulation
 
 CORNERS = ((500.0, 0.0), (500.0, 500.0), (0.0, 500.0), (0.0, 0.0))  # east, north [m]
-CHANGE_SPEED, WAYPOINT, RELATIVE, MISSION_FRAME = 178, 16, 3, 2
-
-
-def square(origin, speed):
-    """A .plan as QGroundControl saves it: a square of 2 km at a speed [m/s]."""
-    items = [(CHANGE_SPEED, MISSION_FRAME, [1, speed, -1, 0, 0, 0, 0])]
-    for east, north in CORNERS:
-        lat, lon = map(math.degrees, to_geodetic(east, north, origin[0], origin[1]))
-        items.append((WAYPOINT, RELATIVE, [0, 0, 0, None, lat, lon, 15]))
-    return {"fileType": "Plan", "groundStation": "QGroundControl", "version": 1,
-            "geoFence": {"circles": [], "polygons": [], "version": 2},
-            "rallyPoints": {"points": [], "version": 2},
-            "mission": {"cruiseSpeed": 15, "hoverSpeed": 5, "firmwareType": 12, "vehicleType": 2,
-                        "version": 2, "plannedHomePosition": [
-                            *map(math.degrees, origin[:2]), origin[2]],
-                        "items": [{"type": "SimpleItem", "autoContinue": True, "command": command,
-                                   "doJumpId": k, "frame": frame, "params": params}
-                                  for k, (command, frame, params) in enumerate(items, 1)]}}
+PLAN = Path(__file__).resolve().parents[1] / "docs" / "missions" / "two_km.plan"
 
 
 @pytest.fixture(scope="module")
-def flight(tmp_path_factory):
+def flight():
     """Events, and time [s], places and velocities of a whole flight, every 20 ms."""
     events, rows = {}, []
     agent = MissionFormation(9, "V", hold_s=1.0,
@@ -43,9 +25,7 @@ def flight(tmp_path_factory):
     scenario = Scenario(fleet("iris", 9), speed=0.0, gps="rtk", log="none")
     simulation = Simulation(scenario, agent=agent, links=False)
     try:
-        path = tmp_path_factory.mktemp("plan") / "square.plan"
-        path.write_text(json.dumps(square(simulation.autopilot.origin, 8.0)))
-        simulation.autopilot.missions.load(0, plan_file.load(path).items)
+        simulation.autopilot.missions.load(0, plan_file.load(PLAN).items)
         while not agent.done and simulation.t_us < 600e6:
             simulation.step()
             if simulation.t_us % 20_000 == 0:

@@ -22,7 +22,8 @@ from . import recordings
 from .agents import SETTLED_S, in_place
 from .errors import FormationError
 
-_NEXT = ("return", "land", "landed")  # events that end a formation, beside another formation
+_NEXT = ("mission", "return", "land", "landed")  # events that end a formation, beside another formation
+_LATE_S = 0.1  # by which a recording may begin after a command [s]
 _ON_GROUND = 0.3  # height over the start and speed below which a vehicle has landed [m, m/s]
 
 
@@ -31,6 +32,7 @@ class Window:
     """One formation of a flight, from its command to the next."""
 
     name: str
+    command_s: float  # time of the command since the start of the run [s]
     t_s: np.ndarray  # (K,) time since the start of the run [s]
     error: np.ndarray  # (K, N - 1) slot error of each follower [m]
     vel_error: np.ndarray  # (K, N - 1) speed of each follower relative to the leader [m/s]
@@ -40,7 +42,7 @@ class Window:
     @property
     def settle_time(self):
         """Seconds from the command until settled, or None."""
-        return None if self.settled < 0 else float(self.t_s[self.settled] - self.t_s[0])
+        return None if self.settled < 0 else float(self.t_s[self.settled] - self.command_s)
 
     def summary(self) -> dict:
         """The fields of summary.json; None where the formation never settled."""
@@ -68,6 +70,8 @@ class Flight:
     pos: np.ndarray  # (T, N, 3) world [m]
     vel: np.ndarray  # (T, N, 3) world [m/s]
     windows: tuple[Window, ...]
+    late: tuple[str, ...]  # formations left out: in place already when the recording begins
+    mission: dict  # of the leader: path_m, rms_slot_error_m, max_slot_error_m; empty without one
     messages: dict  # messages_sent and messages_lost between the vehicles, where the run tells
 
     @property
@@ -77,8 +81,10 @@ class Flight:
         return name if self.source == "truth" else f"{name} ({self.source})"
 
     def summary(self) -> dict:
-        """formations, min_separation_m (None for one vehicle), landed and messages."""
-        return {"formations": [window.summary() for window in self.windows],
+        """formations, min_separation_m (None for one vehicle), landed, and what else is known."""
+        late = {"recorded_late": list(self.late)} if self.late else {}
+        mission = {"mission": self.mission} if self.mission else {}
+        return {"formations": [window.summary() for window in self.windows], **late, **mission,
                 "min_separation_m": least_separation(self.pos),
                 "landed": has_landed(self.pos, self.vel), **self.messages}
 
@@ -97,9 +103,14 @@ def load(folder, source: str = None) -> Flight:
     folder = Path(folder)
     motion = recordings.read(folder, source)
     found = events(folder)
-    windows = tuple(_windows(motion.t_us, motion.pos, motion.vel, found))
-    return Flight(folder, motion.source, motion.t_us * 1e-6, motion.pos, motion.vel, windows,
-                  _messages(folder, found))
+    marks = [event for event in found if event["event"] in ("formation", *_NEXT)]
+    windows = tuple(_windows(motion, marks))
+    # A recording that begins after the command still tells when the followers come into place.
+    late = [w.settled == 0 and w.t_s[0] > w.command_s + _LATE_S for w in windows]
+    return Flight(folder, motion.source, motion.t_us * 1e-6, motion.pos, motion.vel,
+                  tuple(w for w, is_late in zip(windows, late) if not is_late),
+                  tuple(w.name for w, is_late in zip(windows, late) if is_late),
+                  _mission(motion, found), _messages(folder, found))
 
 
 def _messages(folder, found):
@@ -124,8 +135,8 @@ def events(folder) -> list[dict]:
     return sorted(found, key=lambda event: event["t_us"])
 
 
-def _windows(t_us, pos, vel, found):
-    marks = [event for event in found if event["event"] in ("formation", *_NEXT)]
+def _windows(motion, marks):
+    t_us, pos, vel = motion.t_us, motion.pos, motion.vel
     for k, event in enumerate(marks):
         if event["event"] != "formation" or event["formation"] in ("origin", "waiting"):
             continue
@@ -138,12 +149,30 @@ def _windows(t_us, pos, vel, found):
             raise FormationError(f"formation '{event['formation']}' of the event log has "
                                  f"{len(slots)} slots, the recording {pos.shape[1] - 1} followers: "
                                  "the two are not of one run")
-        place = pos[inside]
-        error = np.linalg.norm(place[:, 1:] - place[:, :1] - slots, axis=2)
+        error = _slot_errors(pos[inside], slots)
         relative = np.linalg.norm(vel[inside, 1:] - vel[inside, :1], axis=2)
         t_s = t_us[inside] * 1e-6
-        yield Window(event["formation"], t_s, error, relative, slots,
+        yield Window(event["formation"], event["t_us"] * 1e-6, t_s, error, relative, slots,
                      _settled(t_s, in_place(error)))
+
+
+def _slot_errors(pos, slots):
+    return np.linalg.norm(pos[:, 1:] - pos[:, :1] - slots, axis=2)
+
+
+def _mission(motion, found):
+    """How far the leader's mission led, and the slot errors from its start to its end."""
+    times = {event["event"]: event["t_us"] for event in found}
+    if not {"formation", "mission", "mission_end"} <= times.keys():
+        return {}
+    slots = next(event["slots"] for event in reversed(found) if event["event"] == "formation")
+    pos = motion.pos[(motion.t_us >= times["mission"]) & (motion.t_us < times["mission_end"])]
+    if not len(pos):
+        return {}
+    error = _slot_errors(pos, np.array(slots, dtype=float))
+    path = np.linalg.norm(np.diff(pos[:, 0], axis=0), axis=1).sum()
+    return {"path_m": round(float(path), 1), "rms_slot_error_m": _rms(error),
+            "max_slot_error_m": round(float(error.max()), 4)}
 
 
 def _settled(t_s, inside):

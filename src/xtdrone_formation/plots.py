@@ -72,7 +72,7 @@ def formation_error(flight, path) -> None:
         axes.plot(window.t_s[::step], window.error[::step], color=colour, lw=0.6, alpha=0.4)
         axes.plot(window.t_s[::step], _rms(window.error[::step]), color=colour, lw=1.6,
                   label=_caption(window))
-        axes.axvline(window.t_s[0], color="0.5", ls=":", lw=1)
+        axes.axvline(window.command_s, color="0.5", ls=":", lw=1)
         if window.settled >= 0:
             axes.axvspan(window.t_s[window.settled], window.t_s[-1], color=colour, alpha=0.08)
     axes.axhline(TOLERANCE, color="k", ls="--", lw=0.8, label=f"RMS of a settled formation: {TOLERANCE} m at most")
@@ -128,7 +128,7 @@ def comparison(flights, path) -> None:
             for k, flight in enumerate(flights):
                 for window in flight.windows:
                     if window.name == name:
-                        axes.plot(window.t_s - window.t_s[0], reduce(window.error), color=f"C{k}",
+                        axes.plot(window.t_s - window.command_s, reduce(window.error), color=f"C{k}",
                                   label=flight.title)
                         if window.settle_time is not None:
                             axes.axvline(window.settle_time, color=f"C{k}", ls=":", lw=1)

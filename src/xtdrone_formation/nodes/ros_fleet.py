@@ -16,6 +16,10 @@ from xtdrone_formation.service import PERIOD_US
 
 _STANDBY = 3  # MAV_STATE from which on a vehicle can be armed
 _ON_GROUND = 1  # MAV_LANDED_STATE
+# XTDrone's velocity topics carry no acceleration. PX4 asks for gain * (velocity error) + feed-forward
+# acceleration, so a velocity of acceleration / gain more asks for the same (MPC_XY_VEL_P_ACC,
+# MPC_Z_VEL_P_ACC) [1/s].
+_VELOCITY_GAIN = np.array([1.8, 1.8, 4.0])
 
 
 def end_simulation(client):
@@ -130,8 +134,9 @@ class RosFleet:
             half = 0.0 if np.isnan(set_points.yaw[i]) else 0.5 * set_points.yaw[i]
             self._set_point["pose"][i].publish(ros_wire.pose(
                 set_points.pos[i], (0.0, 0.0, np.sin(half), np.cos(half))))
+        lead = set_points.vel + np.nan_to_num(set_points.acc) / _VELOCITY_GAIN
         for i in np.flatnonzero(vel & ~pos):
-            self._set_point["vel"][i].publish(ros_wire.twist(set_points.vel[i]))
+            self._set_point["vel"][i].publish(ros_wire.twist(lead[i]))
         for i in np.flatnonzero(acc & ~vel & ~pos):
             self._set_point["accel"][i].publish(ros_wire.twist(set_points.acc[i]))
 
