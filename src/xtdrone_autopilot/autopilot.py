@@ -140,6 +140,7 @@ class EmbeddedAutopilot:
         self.attitude_control.step(p, values, self.estimator, dt)
         self.rate_control.step(p, values, self.estimator, dt)
         self.mixer.step(p, values, self.estimator, dt, self.commands)
+        self.commands[~np.isfinite(self.commands)] = 0.0  # of an estimate that has failed
         self._rotor_monitor.step(p["armed"] & ~p["landed"], values["FD_ACT_EN"], self.commands,
                                  self.estimator.ang_vel, dt, self.failsafes.failed_rotor)
         self.failures.stop_motors(self.commands)
