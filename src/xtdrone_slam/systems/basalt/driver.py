@@ -20,6 +20,7 @@ import numpy as np  # noqa: E402
 # Columns: the optical axes (x right, y down, z forward) in the camera frame of the poses that
 # come out (x forward, y left, z up).
 _OPTICAL = np.array([[0.0, 0.0, 1.0], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]])
+_PAIRS = 2  # that Basalt may have in work
 _SOCKETS = dai.CameraBoardSocket.CAM_B, dai.CameraBoardSocket.CAM_C
 
 
@@ -97,13 +98,14 @@ def begin(imu, waiting, readings, t_us):
         time.sleep(0.05)
 
 
-def answer(poses, waiting, camera_from_body, link, answers):
+def answer(poses, waiting, room, camera_from_body, link, answers):
     """Says the pose of each pair; they come in the order of the pairs."""
     while True:
         pose = np.array(poses.get().transform.matrix) @ camera_from_body
         t_us = waiting.get()
         print(link.pose_line(t_us, pose[:3, 3], link.quaternion(pose[:3, :3]), 0), file=answers)
         waiting.task_done()
+        room.release()
 
 
 def main():
@@ -117,6 +119,7 @@ def main():
     pipeline = dai.Pipeline(False)
     vio = pipeline.create(dai.node.BasaltVIO)
     vio.runSyncOnHost(True)
+    vio.setConfigPath(values["vio"])
     vio.setImuUpdateRate(round(values["rate"]))
     vio.setGyroNoiseStd([values["gyro_noise"]] * 3)
     vio.setAccelNoiseStd([values["accel_noise"]] * 3)
@@ -125,11 +128,13 @@ def main():
     imu = vio.imu.createInputQueue()
     poses = vio.transform.createOutputQueue()
     waiting = queue.Queue()  # times of the pairs that have no pose yet
+    # depthai drops what finds a queue full, and poses do not say to which pair they belong.
+    room = threading.Semaphore(_PAIRS)
     camera_from_body = np.linalg.inv(values["cameras"][0]["pose"])
     camera_from_body[:3] = _OPTICAL @ camera_from_body[:3]
     pipeline.start()
-    threading.Thread(target=answer, args=(poses, waiting, camera_from_body, link, answers),
-                     daemon=True).start()
+    threading.Thread(target=answer, daemon=True,
+                     args=(poses, waiting, room, camera_from_body, link, answers)).start()
     shape = values["cameras"][0]["height"], values["cameras"][0]["width"]
     begun = False
     readings = []  # time, gyroscope and accelerometer of those since the last pair
@@ -137,6 +142,7 @@ def main():
         if kind == link.IMU:
             readings.append((t_us, *link.reading(payload)))
         elif kind == link.PAIR:
+            room.acquire()
             waiting.put(t_us)
             for number, (side, image) in enumerate(zip(sides, link.images(payload, shape))):
                 side.send(frame(image, number, t_us))

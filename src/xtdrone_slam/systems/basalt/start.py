@@ -8,6 +8,11 @@ from pathlib import Path
 
 from xtdrone_slam import calibration, link
 
+PARAMETERS = {"optical_flow_levels": "of the image pyramid, beside the image itself",
+              "optical_flow_detection_grid_size": "a corner in each square of it [pixels]",
+              "vio_max_kfs": "keyframes in the window", "vio_max_states": "frames in the window",
+              "vio_obs_std_dev": "of a corner's place [pixels]"}
+
 
 def values(stereo: calibration.Calibration) -> dict:
     """Plain numbers for the driver; poses are those of the cameras in the body."""
@@ -27,9 +32,17 @@ def main() -> None:
     parser.add_argument("dataset", type=Path, help="folder with mav0, for its calibration")
     parser.add_argument("folder", type=Path, help="for the driver's settings")
     parser.add_argument("home", type=Path, help="Basalt's environment")
+    for name, help_text in PARAMETERS.items():
+        parser.add_argument(f"--{name}", type=json.loads, help=help_text)
     args = parser.parse_args()
     settings = args.folder / "driver.json"
-    settings.write_text(json.dumps(values(calibration.read_euroc(args.dataset / "mav0"))))
+    numbers = values(calibration.read_euroc(args.dataset / "mav0"))
+    settings.write_text(json.dumps({**numbers, "vio": str(args.folder / "vio.json")}))
+    vio = json.loads(Path(__file__).with_name("vio.json").read_text())
+    for name in PARAMETERS:
+        if getattr(args, name) is not None:
+            vio["value0"][f"config.{name}"] = getattr(args, name)
+    (args.folder / "vio.json").write_text(json.dumps(vio, indent=1))
     python = args.home / "bin" / "python"
     environment = {**os.environ, "LD_PRELOAD": str(args.home / "calibration_shim.so"),
                    "DEPTHAI_CALIBRATION": str(args.folder / "depthai.json")}

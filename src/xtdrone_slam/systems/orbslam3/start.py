@@ -16,7 +16,7 @@ _VIEWER = {"KeyFrameSize": 0.05, "KeyFrameLineWidth": 1.0, "GraphLineWidth": 0.9
            "ViewpointZ": -1.8, "ViewpointF": 500.0}
 
 
-def settings(stereo: calibration.Calibration, features: int) -> str:
+def settings(stereo: calibration.Calibration, features: int, fast: int, loops: int) -> str:
     """ORB-SLAM3's file of version 1.0 for a stereo pair; the rest is as in its EuRoC example."""
     lines = ['%YAML:1.0', 'File.version: "1.0"', 'Camera.type: "PinHole"']
     for number, camera in ((1, stereo.left), (2, stereo.right)):
@@ -29,7 +29,8 @@ def settings(stereo: calibration.Calibration, features: int) -> str:
               "Stereo.ThDepth: 60.0", "Stereo.T_c1_c2: !!opencv-matrix", "   rows: 4",
               "   cols: 4", "   dt: f", f"   data: [{data}]",
               f"ORBextractor.nFeatures: {features}", "ORBextractor.scaleFactor: 1.2",
-              "ORBextractor.nLevels: 8", "ORBextractor.iniThFAST: 20", "ORBextractor.minThFAST: 7"]
+              "ORBextractor.nLevels: 8", f"ORBextractor.iniThFAST: {fast}",
+              f"ORBextractor.minThFAST: {min(fast, 7)}", f"loopClosing: {loops}"]
     lines += [f"Viewer.{name}: {value}" for name, value in _VIEWER.items()]
     return "\n".join(lines) + "\n"
 
@@ -52,10 +53,12 @@ def main() -> None:
     parser.add_argument("dataset", type=Path, help="folder with mav0, for its calibration")
     parser.add_argument("folder", type=Path, help="for the settings")
     parser.add_argument("home", type=Path, help="ORB-SLAM3's environment")
-    parser.add_argument("--features", type=int, default=1200)
+    parser.add_argument("--features", type=int, default=1200, help="corners of an image")
+    parser.add_argument("--fast", type=int, default=20, help="threshold of its corner detector")
+    parser.add_argument("--loops", type=int, choices=[0, 1], default=1, help="1: closes loops")
     args = parser.parse_args()
     stereo = calibration.read_euroc(args.dataset / "mav0")
-    (args.folder / "orbslam3.yaml").write_text(settings(stereo, args.features))
+    (args.folder / "orbslam3.yaml").write_text(settings(stereo, args.features, args.fast, args.loops))
     (args.folder / "driver.json").write_text(json.dumps({
         "link": link.__file__, "vocabulary": str(args.home / "vocabulary.txt"),
         "settings": str(args.folder / "orbslam3.yaml"),
