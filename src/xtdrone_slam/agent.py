@@ -128,19 +128,7 @@ class _Recorder:
             raise SlamError("nothing to record: fly a vehicle with a stereo pair, for example "
                             "--vehicle iris_stereo")
         sensor = pairs[0]
-        if any(len(shape) != 2 for _, _, shape in sensor["arrays"]):
-            raise SlamError(f"the pair '{sensor['sensor']}' is not grey: give format mono8")
-        block = next((block for block in simulation.fleet.vehicles[0].sensors
-                      if block.kind == "imu"), None)
-        if block is None or not all(tag in block.parameters for tag in _IMU_TAGS):
-            raise SlamError(f"the vehicle's IMU must state {', '.join(_IMU_TAGS)} in its SDF, for "
-                            "the calibration files")
-        self._imu_pos = np.array(block.pos)
-        rate = 1e6 / sensor["period_us"]
-        cameras = [Camera.from_simulation(values, rate, self._imu_pos)
-                   for values in sensor["parameters"]]
-        imu = Imu(250.0, *(float(block.parameters[tag]) for tag in _IMU_TAGS))
-        calibration = Calibration(*cameras, imu)
+        calibration, self._imu_pos = calibrated(sensor, simulation.fleet.vehicles[0].sensors)
         folder = Path(simulation.folder)
         self._writer = DatasetWriter(folder / "dataset", calibration)
         self._bag = BagWriter(folder / "bags" / "flight.bag", calibration) if bag else None
@@ -208,6 +196,29 @@ class _Recorder:
         for file in filter(None, (self._writer, self._bag)):
             file.truth(t_us, pos, state.quat[0], vel)
             file.imu(t_us, sensors.gyro[0], sensors.accel[0])
+
+
+def calibrated(sensor: dict, blocks) -> tuple[Calibration, np.ndarray]:
+    """The calibration of a stereo pair and the place (3,) of the IMU from the centre of gravity.
+
+    Args:
+        sensor: The pair, as the simulation's request `sensors` describes it.
+        blocks: SensorBlocks of its vehicle.
+
+    Raises:
+        SlamError: The pair is not grey, or the IMU's noise is unknown.
+    """
+    if any(len(shape) != 2 for _, _, shape in sensor["arrays"]):
+        raise SlamError(f"the pair '{sensor['sensor']}' is not grey: give format mono8")
+    block = next((block for block in blocks if block.kind == "imu"), None)
+    if block is None or not all(tag in block.parameters for tag in _IMU_TAGS):
+        raise SlamError(f"the vehicle's IMU must state {', '.join(_IMU_TAGS)} in its SDF, for "
+                        "the calibration files")
+    imu_pos = np.array(block.pos)
+    cameras = [Camera.from_simulation(values, 1e6 / sensor["period_us"], imu_pos)
+               for values in sensor["parameters"]]
+    imu = Imu(250.0, *(float(block.parameters[tag]) for tag in _IMU_TAGS))
+    return Calibration(*cameras, imu), imu_pos
 
 
 def _same_view(one, pair) -> bool:

@@ -160,7 +160,7 @@ def _run(args):
             {"systems": [args.system], "datasets": [args.dataset], "bandwidth": args.bandwidth,
              "loss": args.loss}).conditions), args.runs, args.speed, args.align, args.max_diff)
     folder = run_folder.create(args.name or f"slam_{choice.label}")
-    return _execute(plan, folder, gui=args.gui, serial=True)
+    return execute(plan, folder, gui=args.gui, serial=True)
 
 
 def _campaign(args):
@@ -171,11 +171,11 @@ def _campaign(args):
     plan = campaign.load(args.file)
     folder = run_folder.runs_root() / plan.name
     folder.mkdir(parents=True, exist_ok=True)
-    return _execute(plan, folder, args.report, serial=args.serial, address=args.address,
+    return execute(plan, folder, args.report, serial=args.serial, address=args.address,
                     cores=args.cores, retry=args.retry)
 
 
-def _execute(plan, folder, report_folder=None, gui=False, **options):
+def execute(plan, folder, report_folder=None, gui=False, **options):
     """Does a campaign's runs and writes its report; 1 where something could not be done."""
     import shlex
     import sys
