@@ -5,16 +5,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from pyulog import ULog
 from test_autopilot_modes import HEIGHT, Flight
 
 from xtdrone_autopilot import parts
 from xtdrone_autopilot.errors import AutopilotError
 from xtdrone_autopilot.estimator import Ekf
-from xtdrone_autopilot.estimator_names import GPS_USED, VISION_USED
+from xtdrone_autopilot.estimator_names import AIRSPEED_USED, GPS_USED, RANGE_USED, VISION_USED
+from xtdrone_autopilot.estimator_status import fleet_solution_status
 from xtdrone_autopilot.failures import GPS, OFF, OK
+from xtdrone_autopilot.mavlink_dialect import mavlink
 from xtdrone_autopilot.mixer import Mixer
 from xtdrone_control.agents import SquareAgent
-from xtdrone_core import Mode, Scenario, ScenarioError, registry
+from xtdrone_core import Mode, Scenario, ScenarioError, registry, run_folder
 from xtdrone_core.command import main
 from xtdrone_core.scenario import fleet
 from xtdrone_sim.simulation import Simulation
@@ -272,3 +275,56 @@ def test_armed_in_offboard_on_the_ground_it_is_not_tilted(examples):
     simulation.run(until_us=6_000_000)
     simulation.close()
     assert 0.0 < max(tilts) < 5.0
+
+
+# Range finder and pitot tube on a vehicle in flight -----------------------------------------
+
+OUTFITTED = """<sdf version="1.7"><model name="iris_outfitted">
+<include><uri>model://iris</uri></include>
+<link name="laser"><pose>0 0 -0.04 0 1.5707963 0</pose>
+  <inertial><mass>0.01</mass><inertia><ixx>1e-5</ixx><iyy>1e-5</iyy><izz>1e-5</izz></inertia>
+  </inertial>
+  <sensor name="laser" type="ray"><update_rate>20</update_rate>
+    <ray><range><min>0.02</min><max>35</max></range></ray>
+    <plugin name="laser" filename="libgazebo_lidar_plugin.so"/></sensor></link>
+<joint name="laser_joint" type="fixed"><parent>iris::base_link</parent><child>laser</child></joint>
+<link name="pitot"><pose>0.1 0 0 0 0 0</pose>
+  <inertial><mass>0.01</mass><inertia><ixx>1e-5</ixx><iyy>1e-5</iyy><izz>1e-5</izz></inertia>
+  </inertial></link>
+<joint name="pitot_joint" type="fixed"><parent>iris::base_link</parent><child>pitot</child></joint>
+<plugin name="airspeed" filename="libgazebo_airspeed_plugin.so"><linkName>pitot</linkName></plugin>
+</model></sdf>"""
+
+
+def test_a_range_finder_and_a_pitot_tube_are_used_and_logged(tmp_path):
+    sdf, params, folder = (tmp_path / name for name in ("outfitted.sdf", "own.params", "run"))
+    sdf.write_text(OUTFITTED)
+    params.write_text("1\t1\tEKF2_ARSP_THR\t2.0\t9\n1\t1\tEKF2_RNG_CTRL\t2\t6\n")
+    folder.mkdir()
+    run_folder.prepare(folder)
+    simulation = Simulation(Scenario(fleet(str(sdf), 1), speed=0.0, gps="rtk", wind="-4,2,0",
+                                     params=str(params)), folder, agent=SquareAgent(1, side=12.0),
+                            links=False)
+    heights = []
+    simulation.on_step = lambda t_us, state, sensors: heights.append(
+        (simulation.autopilot.estimator.terrain[0], state.pos[0, 2])
+        if t_us % 200_000 == 0 else None)
+    simulation.run(until_us=20_000_000)
+    e = simulation.autopilot.estimator
+    status = int(fleet_solution_status(e.flags, e.test_ratios)[0])
+    wind = e.wind[0].copy()
+    simulation.close()
+    assert e.flags[0] & RANGE_USED and e.flags[0] & AIRSPEED_USED
+    np.testing.assert_allclose(wind, (-4.0, 2.0), atol=1.0)
+    assert np.abs([terrain for terrain, z in filter(None, heights[2500:])]).max() < 0.25
+    assert status & mavlink.ESTIMATOR_POS_VERT_AGL and status & mavlink.ESTIMATOR_POS_HORIZ_ABS
+    assert not status & (mavlink.ESTIMATOR_CONST_POS_MODE | mavlink.ESTIMATOR_GPS_GLITCH)
+    log = ULog(str(next(folder.glob("ulog/*/*.ulg"))))
+    flags = log.get_dataset("estimator_status_flags").data
+    assert flags["cs_fuse_aspd"][-1] and flags["cs_wind"][-1] and not flags["cs_wind"][0]
+    told = log.get_dataset("estimator_status").data
+    assert told["solution_status_flags"][-1] == status
+    assert 0 < told["hagl_test_ratio"][-1] < 1 and 0 < told["tas_test_ratio"][-1] < 1
+    place = log.get_dataset("vehicle_local_position").data
+    assert place["dist_bottom_valid"][-1]
+    assert place["dist_bottom"][-1] == pytest.approx(heights[-1][1], abs=0.3)

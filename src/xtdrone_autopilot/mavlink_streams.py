@@ -16,7 +16,8 @@ from xtdrone_dynamics.compiled import njit
 from xtdrone_dynamics.geodesy import to_geodetic_array
 from xtdrone_dynamics.quaternion import to_euler_array
 
-from .estimator_names import ALIGNED, BARO_USED, GPS_USED, LOCATED, RANGE_USED, VISION_USED
+from .estimator_names import LOCATED
+from .estimator_status import fleet_solution_status
 from .mavlink_dialect import mavlink
 
 BUFFER = 4096  # of one vehicle's datagram [bytes]; the default streams need at most 900
@@ -347,10 +348,7 @@ class Streams:
         m["hagl_ratio"], m["tas_ratio"] = e.test_ratio("range"), e.test_ratio("airspeed")
         m["pos_horiz_accuracy"] = np.hypot(e.pos_std[:, 0], e.pos_std[:, 1])
         m["pos_vert_accuracy"] = e.pos_std[:, 2]
-        flags = np.zeros(len(m), dtype=np.uint16)
-        for ours, theirs in _ESTIMATOR_FLAGS:
-            flags |= np.where(e.flags & ours, theirs, 0).astype(np.uint16)
-        m["flags"] = flags
+        m["flags"] = fleet_solution_status(e.flags, e.test_ratios)
 
     def _home_position(self, m, t_us):
         geo = to_geodetic_array(self._a.pilots["home"], *self._a.origin)
@@ -376,13 +374,6 @@ class Streams:
         m["vendor_id"], m["product_id"] = 0x26AC, 0x10
 
 
-_LOCAL = (mavlink.ESTIMATOR_VELOCITY_HORIZ | mavlink.ESTIMATOR_VELOCITY_VERT
-          | mavlink.ESTIMATOR_POS_HORIZ_REL | mavlink.ESTIMATOR_PRED_POS_HORIZ_REL)
-_GLOBAL = (mavlink.ESTIMATOR_POS_HORIZ_ABS | mavlink.ESTIMATOR_POS_VERT_ABS
-           | mavlink.ESTIMATOR_PRED_POS_HORIZ_ABS)
-_ESTIMATOR_FLAGS = ((ALIGNED, mavlink.ESTIMATOR_ATTITUDE), (GPS_USED, _LOCAL | _GLOBAL),
-                    (VISION_USED, _LOCAL), (BARO_USED, mavlink.ESTIMATOR_POS_VERT_ABS),
-                    (RANGE_USED, mavlink.ESTIMATOR_POS_VERT_AGL))
 _NEEDS_POSITION = frozenset({"LOCAL_POSITION_NED", "GLOBAL_POSITION_INT"})  # not sent without one
 _SENSORS = (mavlink.MAV_SYS_STATUS_SENSOR_3D_GYRO | mavlink.MAV_SYS_STATUS_SENSOR_3D_ACCEL
             | mavlink.MAV_SYS_STATUS_SENSOR_3D_MAG

@@ -20,6 +20,7 @@ from .estimator_names import (AIRSPEED_USED, ALIGNED, AT_REST, BARO_USED, GPS_US
                               HEIGHT_BY_GPS, HEIGHT_BY_RANGE, LOCATED, MAG_USED, RANGE_USED,
                               TEST_AIRSPEED, TEST_BARO, TEST_HGT, TEST_MAG, TEST_POS, TEST_RANGE,
                               TEST_VEL, TEST_VISION, VISION_USED)
+from .estimator_status import solution_status
 from .vector import thrust_normalised
 
 MAX_MOTORS = 12  # of actuator_motors
@@ -80,11 +81,10 @@ _NAV_STATE = np.array([{Mode.MANUAL: 0, Mode.STABILIZED: 15, Mode.ACRO: 10, Mode
                         Mode.MISSION: 3, Mode.RTL: 5, Mode.LAND: 18,
                         Mode.FOLLOW_TARGET: 19}[mode] for mode in Mode], dtype=np.int64)
 
-# Bits of estimator_status.control_mode_flags and of solution_status_flags.
+# Bits of estimator_status.control_mode_flags.
 _CS_TILT, _CS_YAW, _CS_GPS, _CS_IN_AIR, _CS_WIND, _CS_BARO = 1, 2, 4, 1 << 7, 1 << 8, 1 << 9
 _CS_RANGE, _CS_GPS_HEIGHT, _CS_EV, _CS_AIRSPEED = 1 << 10, 1 << 11, 1 << 12, 1 << 17
 _REJECT_MAG, _REJECT_AIRSPEED, _REJECT_HAGL = 7 << 4, 1 << 8, 1 << 10  # of innovation_check_flags
-_SOL_ATTITUDE, _SOL_VEL, _SOL_REL, _SOL_ABS = 1, 2 | 4, 8 | 256, 16 | 32 | 512
 
 @njit
 def _quat_ned(q, out):
@@ -170,11 +170,7 @@ def _health(s, flags, ratios, height_ref, terrain, wind):
                           + s.mag_rejected * _REJECT_MAG
                           + s.airspeed_rejected * _REJECT_AIRSPEED
                           + s.range_rejected * _REJECT_HAGL)
-    s.solution_flags = s.aligned * _SOL_ATTITUDE
-    if aided:
-        s.solution_flags += _SOL_VEL + _SOL_REL
-    if s.gps_used > 0.0:
-        s.solution_flags += _SOL_ABS
+    s.solution_flags = solution_status(flags, ratios)
 
 
 @njit

@@ -24,9 +24,11 @@ _LOWEST_LIMIT = 1.5  # the test ratios' axis reaches at least this far
 # Aids and faults of estimator_status_flags worth a line of their own.
 _FLAGS = {"cs_tilt_align": "tilt aligned", "cs_yaw_align": "yaw aligned", "cs_gps": "GPS",
           "cs_baro_hgt": "barometer", "cs_mag_3d": "magnetometer", "cs_ev_pos": "vision",
+          "cs_rng_hgt": "height by range", "cs_fuse_aspd": "airspeed", "cs_wind": "wind known",
           "cs_in_air": "in air", "cs_inertial_dead_reckoning": "dead reckoning",
           "reject_hor_vel": "velocity refused", "reject_hor_pos": "position refused",
-          "reject_ver_pos": "height refused"}
+          "reject_ver_pos": "height refused", "reject_hagl": "range refused",
+          "reject_airspeed": "airspeed refused"}
 
 
 def _axes(log, title, count, labels):
@@ -169,7 +171,7 @@ def estimator(log: FlightLog):
     figure, rows = _axes(log, "estimator", 3, ("innovation test ratio", "accuracy [m, m/s]", ""))
     status = log.topic("estimator_status")
     top = _LOWEST_LIMIT
-    for name in ("vel", "pos", "hgt", "mag"):
+    for name in ("vel", "pos", "hgt", "mag", "tas", "hagl"):
         field = f"{name}_test_ratio"
         if _draw(rows[0], status, field, {"lw": 1.0, "label": name}):
             top = max(top, min(5.0, 1.1 * np.nanpercentile(status[field], 99)))
