@@ -60,8 +60,10 @@ def test_free_fall_is_semi_implicit(build):
     np.testing.assert_allclose(state.acc[0], (0, 0, -G), atol=1e-6)
 
 
-@pytest.mark.parametrize("kind", resources.vehicle_names())
-def test_open_loop_both_engines_move_alike(build, kind):
+@pytest.mark.parametrize("kind,payload", [
+    *((kind, 0.0) for kind in resources.vehicle_names() if not kind.startswith("iris_")),
+    ("iris", 0.5)])
+def test_open_loop_both_engines_move_alike(build, kind, payload):
     """2 s of forces and torques that tumble the vehicle: within 5 cm and 0.2 degrees."""
     model = load_vehicle(kind)
     engines = [build(cls, high(kind=kind)) for cls in (GazeboEngine, EmbeddedEngine)]
@@ -70,6 +72,9 @@ def test_open_loop_both_engines_move_alike(build, kind):
         engine.reset()
     for k in range(500):
         t = k * DT
+        if payload and k == 100:  # taken up in flight
+            for engine in engines:
+                engine.set_payload(0, payload, (0.05, -0.12, -0.1))
         wrench = np.array([[model.mass * np.sin(3 * t), model.mass * np.cos(2 * t),
                             model.mass * G * (1 + 0.3 * np.sin(4 * t)),
                             *inertia * 8 * np.sin(5 * t + np.arange(3))]])
@@ -95,6 +100,23 @@ def test_standing_still_contacts_and_reset(build):
     np.testing.assert_allclose(again.pos, start.pos, atol=1e-9)
     np.testing.assert_allclose(again.vel, 0.0, atol=1e-9)
     assert again.t_us == 0
+
+
+def test_a_payload_weighs_on_the_ground_and_comes_off(build):
+    engine = build(GazeboEngine, VehicleSpec("iris", "iris_0", (0.0, 0.0, 0.0)))
+    engine.reset()
+    mass = load_vehicle("iris").mass
+    still, lift = np.zeros((1, 6)), np.array([[0, 0, (mass + 0.25) * G, 0, 0, 0]])
+    engine.set_payload(0, 0.5, (0.0, 0.0, -0.05))
+    for wrench in (still, lift):  # the lift is too little for vehicle and payload together
+        for _ in range(250):
+            state = engine.step(wrench, STEP_US)
+    assert abs(state.vel).max() < 1e-2 and engine.contacts() == [("ground_plane", "iris_0")]
+    engine.set_payload(0, 0.0, (0.0, 0.0, 0.0))
+    before = state.vel[0, 2]
+    for _ in range(50):
+        state = engine.step(lift, STEP_US)
+    assert state.vel[0, 2] - before == pytest.approx(0.2 * 0.25 * G / mass, rel=0.05)
 
 
 def test_spawn_and_delete_in_the_running_world(build):

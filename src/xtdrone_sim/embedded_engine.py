@@ -18,14 +18,14 @@ import numpy as np
 
 from xtdrone_core import FleetState, VehicleModel, VehicleSpec
 from xtdrone_core.errors import unknown_name
-from xtdrone_dynamics import quaternion, rigid_body
+from xtdrone_dynamics import quaternion
 from xtdrone_dynamics.compiled import njit
 
 from . import offscreen, scene
+from .body import apply_wrench, packed, with_payload
 from .errors import EngineError
 from .sdf import World, load_vehicle
 
-_SLOW = 1e-6  # below this rate squared nothing is added, so that a vehicle can sleep [rad^2/s^2]
 # By default MuJoCo writes its warnings to a file in the working folder.
 mujoco.set_mju_user_warning(logging.getLogger(__name__).warning)
 
@@ -83,8 +83,8 @@ class EmbeddedEngine:
         if dt_us != self._dt_us:
             self._dt_us = dt_us
             self.model.opt.timestep = dt_us * 1e-6
-        _apply(wrench, self._quat, self._rate, self._inertia, self._inverse, self._arm,
-               dt_us * 1e-6, self._applied)
+        apply_wrench(wrench, self.state.quat, self._rate, self._inertia, self._inverse, self._arm,
+                     dt_us * 1e-6, self._applied)
         mujoco.mj_step(self.model, self.data)
         self.state.t_us += dt_us
         self._extract(1e6 / dt_us)
@@ -240,10 +240,10 @@ class EmbeddedEngine:
         n = len(specs)
         self._qpos = self.data.qpos.reshape(n, 7)
         self._qvel = self.data.qvel.reshape(n, 6)
-        self._quat, self._rate = self._qpos[:, 3:], self._qvel[:, 3:]
+        self._rate = self._qvel[:, 3:]
         self._applied = self.data.xfrc_applied[1:n + 1]
         inertia = np.array([model.inertia for model in models])
-        self._inertia, self._inverse = _packed(inertia), _packed(np.linalg.inv(inertia))
+        self._inertia, self._inverse = packed(inertia), packed(np.linalg.inv(inertia))
         self._arm = np.zeros((n, 3))
         for i in loaded:
             self._weigh(i)
@@ -259,12 +259,8 @@ class EmbeddedEngine:
 
     def _weigh(self, i):
         """Mass, centre of gravity and inertia of one vehicle with its payload, in place."""
-        added, pos = self._payloads[self.specs[i].name]
-        empty, model, body = self.models[i], self.model, i + 1
-        total = empty.mass + added
-        centre = added / total * pos
-        inertia = (np.array(empty.inertia) + empty.mass * _point_inertia(centre)
-                   + added * _point_inertia(pos - centre))
+        model, body = self.model, i + 1
+        total, centre, inertia = with_payload(self.models[i], *self._payloads[self.specs[i].name])
         moments, axes = np.linalg.eigh(inertia)
         axes[:, 2] *= np.sign(np.linalg.det(axes))
         x, y, z, w = quaternion.from_matrix_array(axes[None])[0]
@@ -276,8 +272,8 @@ class EmbeddedEngine:
         model.body_sameframe[body] = mujoco.mjtSameFrame.mjSAMEFRAME_NONE
         model.geom_sameframe[model.geom_bodyid == body] = mujoco.mjtSameFrame.mjSAMEFRAME_NONE
         self._arm[i] = centre
-        self._inertia[i] = _packed(inertia[None])[0]
-        self._inverse[i] = _packed(np.linalg.inv(inertia)[None])[0]
+        self._inertia[i] = packed(inertia[None])[0]
+        self._inverse[i] = packed(np.linalg.inv(inertia)[None])[0]
 
     def _derive(self):
         """What MuJoCo computes from masses when it compiles a model."""
@@ -318,44 +314,6 @@ class EmbeddedEngine:
         if body > 0:
             return self.specs[body - 1].name
         return self.model.geom(geom).name.split("::")[0]
-
-
-def _packed(matrices) -> np.ndarray:
-    """Symmetric matrices (N, 3, 3) as rows (N, 6) of xx, yy, zz, xy, xz, yz."""
-    return np.ascontiguousarray(matrices[:, (0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2)])
-
-
-def _point_inertia(pos) -> np.ndarray:
-    """Inertia of a unit mass at pos about the origin (3, 3) [m^2]."""
-    return pos @ pos * np.eye(3) - np.outer(pos, pos)
-
-
-@njit
-def _apply(wrench, quat_wxyz, rate, inertia, inverse, arm, dt, applied):
-    """Hands the wrench to MuJoCo, with what its gyroscopic torque misses over the step.
-
-    MuJoCo wants the torque about the centre of gravity, which a payload moves by `arm`.
-    """
-    for i in range(wrench.shape[0]):
-        qw, qx, qy, qz = quat_wxyz[i, 0], quat_wxyz[i, 1], quat_wxyz[i, 2], quat_wxyz[i, 3]
-        wx, wy, wz = rate[i, 0], rate[i, 1], rate[i, 2]
-        fx, fy, fz = wrench[i, 0], wrench[i, 1], wrench[i, 2]
-        px, py, pz = quaternion.rotate(qx, qy, qz, qw, arm[i, 0], arm[i, 1], arm[i, 2])
-        mx = wrench[i, 3] - (py * fz - pz * fy)
-        my = wrench[i, 4] - (pz * fx - px * fz)
-        mz = wrench[i, 5] - (px * fy - py * fx)
-        applied[i, 0], applied[i, 1], applied[i, 2] = fx, fy, fz
-        applied[i, 3], applied[i, 4], applied[i, 5] = mx, my, mz
-        if wx * wx + wy * wy + wz * wz < _SLOW:
-            continue
-        j, k = inertia[i], inverse[i]
-        tx, ty, tz = quaternion.rotate_inverse(qx, qy, qz, qw, mx, my, mz)
-        gx, gy, gz = rigid_body.gyroscopic_torque(j, wx, wy, wz)
-        mx, my, mz = rigid_body.mean_gyroscopic_torque(j, k, wx, wy, wz, tx, ty, tz, dt)
-        dx, dy, dz = quaternion.rotate(qx, qy, qz, qw, mx - gx, my - gy, mz - gz)
-        applied[i, 3] += dx
-        applied[i, 4] += dy
-        applied[i, 5] += dz
 
 
 @njit

@@ -25,9 +25,8 @@ import numpy as np
 from sensor_models.cameras import RENDERED
 from xtdrone_core import FleetState, VehicleModel, VehicleSpec, resources
 from xtdrone_core.errors import unknown_name
-from xtdrone_dynamics import quaternion, rigid_body
-from xtdrone_dynamics.compiled import njit
 
+from .body import apply_wrench, packed, with_payload
 from .errors import EngineError
 from .gazebo_channel import Channel
 from .gazebo_scene import GazeboScene, camera_keys
@@ -41,8 +40,8 @@ _STOP_S = 3.0
 # lockstep_world.cc has the same.
 _STEP, _RESET, _FLEET, _CONTACTS, _SPAWN, _DELETE, _PAYLOAD = range(1, 8)
 _TIME = struct.Struct("<d")
+_WEIGHT = struct.Struct("<11d")
 _WIDTH = 13  # pos, quat, vel, ang_vel
-_SLOW = 1e-6  # below this rate squared the correction is left out [rad^2/s^2]
 _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -65,6 +64,7 @@ class GazeboEngine:
         """
         self.specs, self.models = tuple(specs), tuple(models)
         self._setup = resources.root() / ".setup" / "gazebo11"
+        self._payloads = {}  # name of a vehicle: (mass [kg], place from its centre of gravity [m])
         self._processes = []
         self._channel = self._looks = None
         plugin = self._setup / "libxtdrone_lockstep.so"
@@ -103,8 +103,8 @@ class GazeboEngine:
             EngineError: gzserver is gone, or a vehicle's state is not finite any more.
         """
         dt = dt_us * 1e-6
-        _correct(wrench, self.state.quat, self.state.ang_vel, self._inertia, self._inverse, dt,
-                 self._applied)
+        apply_wrench(wrench, self.state.quat, self.state.ang_vel, self._inertia, self._inverse,
+                     self._arm, dt, self._applied)
         self._take(self._channel.request(_STEP, _TIME.pack(dt) + self._applied.tobytes()), 1.0 / dt)
         self.state.t_us += dt_us
         return self.state
@@ -140,12 +140,17 @@ class GazeboEngine:
         self._change(tuple(self.specs[i] for i in keep), tuple(self.models[i] for i in keep))
 
     def set_payload(self, vehicle: int, mass: float, pos) -> None:
-        """Payloads are not for this engine.
+        """Fixes a point mass to a vehicle, in place of the one that it carried.
 
-        Raises:
-            EngineError: Always.
+        State and wrenches go on to refer to the empty vehicle's centre of gravity.
+
+        Args:
+            vehicle: Index in the fleet.
+            mass: [kg]; 0 takes it off.
+            pos: (3,) from that centre, body [m].
         """
-        raise EngineError("the gazebo engine carries no payloads: use engine:=embedded")
+        self._payloads[self.specs[vehicle].name] = float(mass), np.array(pos, dtype=float)
+        self._weigh(vehicle)
 
     def render(self, vehicle: int, camera: str) -> np.ndarray:
         """Images come from the vehicles' camera sensors only, through scene().
@@ -262,9 +267,20 @@ class GazeboEngine:
         self._channel.ask(_FLEET, "".join(f"{spec.name}\n" for spec in self.specs))
         n = len(self.specs)
         self.state = FleetState.zeros(n, max(len(model.rotors) for model in self.models))
-        self._inertia = _packed(np.array([model.inertia for model in self.models]))
-        self._inverse = _packed(np.linalg.inv([model.inertia for model in self.models]))
-        self._applied = np.zeros((n, 6))
+        self._inertia, self._inverse = np.zeros((n, 6)), np.zeros((n, 6))
+        self._arm, self._applied = np.zeros((n, 3)), np.zeros((n, 6))
+        for i, spec in enumerate(self.specs):
+            self._weigh(i, tell=spec.name in self._payloads)
+
+    def _weigh(self, i, tell=True):
+        """Mass, centre of gravity and inertia of one vehicle with its payload."""
+        carried = self._payloads.get(self.specs[i].name, (0.0, np.zeros(3)))
+        total, centre, inertia = with_payload(self.models[i], *carried)
+        self._arm[i] = centre
+        self._inertia[i] = packed(inertia[None])[0]
+        self._inverse[i] = packed(np.linalg.inv(inertia)[None])[0]
+        if tell:
+            self._channel.request(_PAYLOAD, _WEIGHT.pack(i, total, *centre, *self._inertia[i]))
 
     def _change(self, specs, models):
         """Another fleet; vehicles that stay keep their state."""
@@ -332,29 +348,3 @@ def _refuse_taken(port):
         except OSError as error:
             raise EngineError(f"port {port} (TCP) is in use: another Gazebo is running; stop it, "
                               "or set GAZEBO_MASTER_URI to another port") from error
-
-
-def _packed(matrices) -> np.ndarray:
-    """Symmetric matrices (N, 3, 3) as rows (N, 6) of xx, yy, zz, xy, xz, yz."""
-    return np.ascontiguousarray(matrices[:, (0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2)])
-
-
-@njit
-def _correct(wrench, quat, rate, inertia, inverse, dt, applied):
-    """The wrench, with what ODE's gyroscopic torque misses over the step."""
-    for i in range(wrench.shape[0]):
-        for c in range(6):
-            applied[i, c] = wrench[i, c]
-        qx, qy, qz, qw = quat[i, 0], quat[i, 1], quat[i, 2], quat[i, 3]
-        wx, wy, wz = rate[i, 0], rate[i, 1], rate[i, 2]
-        if wx * wx + wy * wy + wz * wz < _SLOW:
-            continue
-        j, k = inertia[i], inverse[i]
-        tx, ty, tz = quaternion.rotate_inverse(qx, qy, qz, qw, wrench[i, 3], wrench[i, 4],
-                                               wrench[i, 5])
-        gx, gy, gz = rigid_body.gyroscopic_torque(j, wx, wy, wz)
-        mx, my, mz = rigid_body.mean_gyroscopic_torque(j, k, wx, wy, wz, tx, ty, tz, dt)
-        dx, dy, dz = quaternion.rotate(qx, qy, qz, qw, mx - gx, my - gy, mz - gz)
-        applied[i, 3] += dx
-        applied[i, 4] += dy
-        applied[i, 5] += dz
