@@ -11,15 +11,13 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from xtdrone_core import Scenario, VehicleSpec, resources
+from xtdrone_core import VehicleSpec, resources
 from xtdrone_core.command import main
-from xtdrone_core.scenario import fleet
 from xtdrone_core.truth_log import read_truth
 from xtdrone_sim.embedded_engine import EmbeddedEngine
 from xtdrone_sim.errors import EngineError
 from xtdrone_sim.gazebo_engine import GazeboEngine
 from xtdrone_sim.sdf import load_vehicle, load_world
-from xtdrone_sim.simulation import Simulation
 
 pytestmark = [pytest.mark.gazebo, pytest.mark.skipif(
     not (resources.root() / ".setup/gazebo11/libxtdrone_lockstep.so").is_file(),
@@ -195,20 +193,3 @@ def test_square_with_the_embedded_autopilot(runs, n):
         assert np.linalg.norm(table[k, :, :2] - table[0, :, :2] - place, axis=1).max() <= 0.3
     summary = json.loads((folder / "summary.json").read_text())
     assert summary["landed"] and summary["collisions"] == 0 and summary["engine"] == "gazebo"
-
-
-def test_a_stereo_pair_has_every_frame():
-    """Drawn beside the engine from its states: exact stamps, none missing."""
-    rate, = {float(block.parameters["update_rate"]) for block in load_vehicle("iris_stereo").sensors
-             if block.kind == "camera"}
-    simulation = Simulation(Scenario(fleet("iris_stereo", 1), engine="gazebo", speed=0.0),
-                            links=False)
-    stamps = []
-    simulation.on_reading = lambda reading: stamps.append((reading.kind, reading.t_us))
-    try:
-        simulation.run(until_us=1_200_000)
-    finally:
-        simulation.close()
-    found = [t_us for kind, t_us in stamps if kind == "stereo"]
-    assert len(found) >= rate
-    assert set(np.diff(found)) == {round(1e6 / rate)}

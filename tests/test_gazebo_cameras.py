@@ -1,0 +1,123 @@
+"""What Gazebo draws and measures for cameras and lidars; skipped where it is not set up."""
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from sensor_models.cameras import cameras_of
+from sensor_models.lens import pinhole_of
+from xtdrone_control.agents import HoverAgent
+from xtdrone_core import Scenario, VehicleSpec, resources
+from xtdrone_core.scenario import fleet
+from xtdrone_dynamics.quaternion import from_euler
+from xtdrone_sim.gazebo_engine import GazeboEngine
+from xtdrone_sim.sdf import load_vehicle, load_world
+from xtdrone_sim.simulation import Simulation
+
+pytestmark = [pytest.mark.gazebo, pytest.mark.skipif(
+    not (resources.root() / ".setup/gazebo11/libxtdrone_lockstep.so").is_file(),
+    reason="needs Gazebo 11: run scripts/setup_gazebo.sh")]
+HIGH = np.array([0.0, 0.0, 7.0])
+TILTED = from_euler(0.2, 0.5, 1.0)
+
+
+@pytest.fixture
+def look():
+    """look(*kinds) gives the scene and the models of vehicles 3 m apart in the empty world."""
+    engines = []
+
+    def make(*kinds):
+        specs = tuple(VehicleSpec(kind, f"v_{i}", (3.0 * i, 0.0, 7.0))
+                      for i, kind in enumerate(kinds))
+        models = tuple(load_vehicle(kind) for kind in kinds)
+        engines.append(GazeboEngine(load_world("empty"), specs, models))
+        return engines[-1].scene(None, None), models
+
+    yield make
+    for engine in engines:
+        engine.close()
+
+
+def ground_along(origin, directions):
+    """Length of each vector from origin down to the ground, in units of its own; inf where none."""
+    with np.errstate(divide="ignore"):
+        return np.where(directions[..., 2] < 0.0, -origin[2] / directions[..., 2], np.inf)
+
+
+def test_depth_is_that_of_the_ground_at_each_pixel(look):
+    scene, (model,) = look("iris_depth")
+    block, = [block for block in model.sensors if block.kind == "depth"]
+    image = pinhole_of(cameras_of(block)[0])
+    right = image.left + (np.arange(image.width) + 0.5) / image.width * (image.right - image.left)
+    down = image.bottom - (np.arange(image.height) + 0.5)[:, None] / image.height \
+        * (image.bottom - image.top)
+    rays = np.stack(np.broadcast_arrays(1.0, -right, -down), axis=-1)
+    turned = Rotation.from_quat(TILTED).apply(rays.reshape(-1, 3)).reshape(rays.shape)
+    scene.place(np.array([[50.0, 0.0, 7.0]]), np.array([[0.0, 0.0, 0.0, 1.0]]))
+    colours, depth = scene.draw(HIGH, TILTED, image, 0.1, 60.0, True, ("v_0", block.name, ""))
+    wanted = ground_along(HIGH, turned)
+    wanted[wanted > 60.0] = np.inf
+    seen = np.isfinite(wanted) & np.isfinite(depth)
+    assert seen.mean() > 0.5
+    assert (np.isfinite(wanted) == np.isfinite(depth)).mean() > 0.995
+    np.testing.assert_allclose(depth[seen], wanted[seen], rtol=2e-3)
+    # The sky and the ground differ in colour along the same border.
+    assert np.abs(colours[seen].mean(axis=0) - colours[~seen].mean(axis=0)).max() > 20
+
+
+def test_a_camera_sees_the_other_vehicle_where_it_is_placed(look):
+    scene, (model, _) = look("iris_stereo", "iris")
+    block, = [block for block in model.sensors if block.kind == "camera"]
+    image = pinhole_of(cameras_of(block)[0])
+    level = np.array([0.0, 0.0, 0.0, 1.0])
+
+    def drawn(y):
+        scene.place(np.array([[-50.0, 0.0, 7.0], [2.0, y, 7.0]]), np.array([level, level]))
+        return scene.draw(HIGH, level, image, 0.1, 100.0, key=("v_0", block.name, "left")).astype(int)
+
+    empty = drawn(500.0)
+    for y in (0.4, -0.5):
+        columns = np.flatnonzero((np.abs(drawn(y) - empty).sum(axis=2) > 30).any(axis=0))
+        place = image.left + (columns.mean() + 0.5) / image.width * (image.right - image.left)
+        assert place == pytest.approx(-y / 2.0, abs=0.03)
+
+
+def test_rays_meet_the_ground_and_others_but_not_their_own_vehicle(look):
+    scene, _ = look("iris_2d_lidar", "iris")
+    angles = np.linspace(-np.pi, np.pi, 721)
+    flat = np.stack([np.cos(angles), np.sin(angles), 0.0 * angles], axis=1)
+    turn = Rotation.from_quat(TILTED)
+    wanted = ground_along(HIGH, turn.apply(flat))
+    wanted[wanted > 60.0] = np.inf
+    np.testing.assert_allclose(scene.cast(0, HIGH, turn.apply(flat), 60.0), wanted, rtol=1e-6)
+    body = HIGH + (0.0, 0.0, 0.1)
+    level = scene.cast(0, body, flat, 60.0)
+    ahead = np.isfinite(level)
+    assert ahead.any() and np.abs(angles[ahead]).max() < 0.2
+    assert level[ahead].min() == pytest.approx(3.0, abs=0.4)
+
+
+def test_a_stereo_pair_at_25_hz_has_every_frame_in_flight(tmp_path):
+    """752 x 480 twice, drawn by Gazebo, exact stamps, none missing and none twice the same."""
+    folder = tmp_path / "iris_stereo_25"
+    folder.mkdir()
+    text = (resources.root() / "models/iris_stereo/model.sdf").read_text()
+    assert "<update_rate>12.5</update_rate>" in text
+    (folder / "model.sdf").write_text(text.replace("12.5", "25"))
+    scenario = Scenario(fleet(str(folder / "model.sdf"), 1), engine="gazebo", speed=0.0, world="outdoor",
+                        gps="rtk")
+    simulation = Simulation(scenario, agent=HoverAgent(1), links=False)
+    found = []
+    simulation.on_reading = found.append
+    try:
+        assert simulation.rendered.renderer.startswith("gazebo: ")
+        simulation.run(until_us=4_000_000)
+    finally:
+        simulation.close()
+    assert [reading.t_us for reading in found] == list(range(40_000, 4_000_000, 40_000))
+    for name in ("left", "right"):
+        images = np.array([reading.data[name] for reading in found])
+        assert images.shape[1:] == (480, 752)
+        assert images.std(axis=(1, 2)).min() > 10.0
+        assert all((a != b).mean() > 0.1 for a, b in zip(images, images[1:]))
+    assert simulation.state.pos[0, 2] > 0.5  # it has seen a take-off
