@@ -225,7 +225,7 @@ def test_gps_lost_for_30_s_comes_back_without_a_jump():
     assert np.linalg.norm(errors[-1]) < 0.4  # and GPS has brought it home
     assert ekf.flags[0] & GPS_USED and ekf.flags[0] & VISION_USED and ekf.ready[0]
     assert not ekf.reset_count[0]
-    assert jumps[1250:].max() < 0.03  # no single step moves it by more [m]
+    assert jumps[1250:].max() < 0.05  # no single step moves it by more [m]
 
 
 def test_without_vision_the_gps_that_comes_back_is_jumped_to():

@@ -63,7 +63,7 @@ class EkfParameters:
     mag_reset_time: float  # magnetometer refused for so long: its bias is learnt anew [s]
     field_bias_reset_sigma: float  # how unknown it is then [T]
     return_speed: float  # at which the position walks to a GPS that comes back [m/s]
-    vision_offset_gain: float  # share of its error that each pose teaches of vision's origin
+    vision_offset_time: float  # in which the place of vision's origin is learnt [s]
     flat_ground_walk: float  # of the ground's height, where range aids the height [m/sqrt(s)]
     wind_sigma: float  # of the wind, as long as nothing tells of it [m/s]
     ready_fixes: int  # accepted fixes before the estimate counts as ready
@@ -99,7 +99,8 @@ class EkfParameters:
         """The values as one record for compiled kernels; times in microseconds, align in steps."""
         values = dataclasses.asdict(self)
         values["align_steps"] = max(1, round(self.align_time * 1e6 / _STEP_US))
-        for name in ("rest_time", "aid_time", "reset_time", "mag_reset_time"):
+        for name in ("rest_time", "aid_time", "reset_time", "mag_reset_time",
+                     "vision_offset_time"):
             values[name] = round(values[name] * 1e6)
         kinds = [(name, "i8" if isinstance(value, int) else "f8")
                  for name, value in values.items()]

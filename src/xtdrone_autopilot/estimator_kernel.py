@@ -924,11 +924,11 @@ def _report(i, par, memory, cov, t_us, at_rest, ready, flags, pos_std, vel_std, 
 
 
 @njit
-def _learn_origin(par, memory, past, slots, delay, pos, vel, place, k, now):
-    """Learns by how much an external vision's origin differs from the world's on axis k."""
+def _learn_origin(memory, past, slots, delay, pos, vel, place, k, share):
+    """Learns a share of how far an external vision's origin is from the world's on axis k."""
     error = place[k] - _place_then(memory, past, slots, delay, pos, vel, k) \
         - memory.vision_offset[k]
-    memory.vision_offset[k] += error if now else error * min(1.0, delay + par.vision_offset_gain)
+    memory.vision_offset[k] += share * error
 
 
 @njit
@@ -958,11 +958,12 @@ def take_vision(par, q, i, t_us, measured_us, times, count, memory, past, covs, 
         mem.fixes = 0
         return
     lost = t_us - mem.vision_t > par.aid_time
+    share = 1.0 if lost else min(1.0, (t_us - mem.vision_t) / par.vision_offset_time)
     by_vision = _height_reference(par, q, mem, t_us) == HEIGHT_BY_VISION
     for k in range(3):
         if t_us - mem.gps_t <= _GPS_AWAY_US and not (k == 2 and by_vision):
             if lost or ratios[i, TEST_VISION] <= 1.0:
-                _learn_origin(par, mem, ring, slots, delay, pos[i], vel[i], place, k, lost)
+                _learn_origin(mem, ring, slots, delay, pos[i], vel[i], place, k, share)
         work[4, k] = place[k] - mem.vision_offset[k]
     last = 3 if q.EKF2_EV_CTRL & VISION_HEIGHT else 2
     good = _fuse_place(mem, ring, slots, delay, cov, work, pos[i], vel[i], work[4], accuracy,
