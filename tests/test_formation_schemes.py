@@ -16,10 +16,10 @@ from xtdrone_formation.simple_simulator import PERIOD_US, SimpleSimulator
 
 
 def airborne(n, offsets=None):
-    """A simulator with n vehicles in OFFBOARD, hanging 40 m above the ground."""
+    """A simulator with n vehicles in OFFBOARD, hanging 60 m above the ground."""
     places = np.vstack([np.zeros((1, 3)), slots("origin", n) if offsets is None else offsets])
     simulator = SimpleSimulator(places)
-    simulator.pos[:, 2] += 40.0
+    simulator.pos[:, 2] += 60.0
     simulator.armed[:] = True
     simulator.landed[:] = False
     simulator.mode[:] = Mode.OFFBOARD
@@ -55,11 +55,21 @@ def test_three_formations_reach_their_slots(n, name):
         assert least >= 1.35
 
 
+def test_a_thousand_reach_their_slots_in_three_formations():
+    simulator = airborne(1000)
+    formation = Formation(1000, *scheme("centralised"), speed=4.5)
+    formation.start(0, simulator.pos)
+    for shape in ("cube", "pyramid", "sphere"):
+        least = fly(formation, simulator, shape, 1.0)
+        assert formation.errors(simulator.t_us, simulator.pos).max() < 0.05
+        assert least >= 1.35
+
+
 @pytest.mark.parametrize("name", SCHEMES)
 def test_followers_keep_their_slots_behind_a_moving_leader(name):
     simulator = airborne(9)
     leader, follower = scheme(name)
-    moving = PathLeader([[40.0, 10.0, 45.0]], speed=4.0, acceleration=0.4)
+    moving = PathLeader([[40.0, 10.0, 65.0]], speed=4.0, acceleration=0.4)
     moving.topology = type(leader).topology
     formation = Formation(9, moving, follower)
     formation.start(0, simulator.pos)
