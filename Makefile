@@ -1,6 +1,6 @@
 # make demo and make test do all the set-up that they need, on a machine that never saw the project.
 SHELL := /bin/bash
-.PHONY: help setup demo test validation bench soak
+.PHONY: help setup demo test validation bench soak slam-report
 
 help:
 	@echo "make setup        ROS, .venv, messages, kernels (scripts/setup.sh)"
@@ -8,6 +8,7 @@ help:
 	@echo "make test         all tests, at most 15 minutes on two cores; ARGS=\"-k bridge\" for pytest"
 	@echo "make validation   long checks against published and recorded results"
 	@echo "make bench        benchmarks, into runs/bench.json"
+	@echo "make slam-report  the SLAM report of docs/slam_report; 20 minutes"
 	@echo "make soak         long flights that look for leaks and stalls"
 
 setup:
@@ -16,5 +17,5 @@ setup:
 test: setup
 	@. scripts/env.sh && python -m pytest -q $(ARGS) tests
 
-demo validation bench soak: setup
+demo validation bench soak slam-report: setup
 	@. scripts/env.sh && scripts/$@.sh $(ARGS)

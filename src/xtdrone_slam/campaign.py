@@ -4,7 +4,6 @@ Runs go through Ray, on this machine or on a cluster, or one after the other wit
 claims all cores of its machine, unless told otherwise, so that none disturbs another's figures.
 """
 
-import dataclasses
 import itertools
 import math
 import os
@@ -207,9 +206,11 @@ def _through_ray(jobs, folder, campaign, progress, address, cores):
         return []
     claim = os.cpu_count() if cores is None else cores
     paths = {"env_vars": {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}}
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # it tells its makers otherwise
+    here = {"address": "local", "include_dashboard": False, "_node_ip_address": "127.0.0.1"}
     try:
-        ray.init(address=address or "local", include_dashboard=None if address else False,
-                 logging_level="error", log_to_driver=False, runtime_env=paths)
+        ray.init(**({"address": address} if address else here), logging_level="error",
+                 log_to_driver=False, runtime_env=paths)
     except (ConnectionError, ValueError, RuntimeError) as error:
         raise SlamError(f"no Ray at '{address}': {str(error).splitlines()[0]}; start one with "
                         "ray start --head") from error
@@ -254,7 +255,7 @@ def _prepare(folder, conditions, campaign, progress) -> Dataset:
         progress(0, None, f"recording {options.label}")
         path = _record(folder, options)
     dataset = Dataset(path)
-    about = {**(dataclasses.asdict(options) if options else {"dataset": conditions.dataset.name}),
+    about = {**(options.about() if options else {"dataset": conditions.dataset.name}),
              "bandwidth": conditions.bandwidth, "loss": conditions.loss,
              "stereo_pairs": len(dataset),
              "duration_s": round(float(dataset.times_us[-1] - dataset.times_us[0]) * 1e-6, 2),

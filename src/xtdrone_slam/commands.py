@@ -8,6 +8,7 @@ EXAMPLES = """examples:
   xtdrone slam run --system klt --dataset runs/indoor/dataset --runs 5
   xtdrone slam campaign benchmarks/slam_indoor.yaml --serial
   xtdrone slam compare runs/slam_klt runs/slam_orb
+  xtdrone slam watch runs/latest
   xtdrone slam export runs/indoor/dataset --format kitti --output indoor_kitti
   xtdrone slam install orbslam3
 """
@@ -24,6 +25,7 @@ def register(subparsers) -> None:
     _add_campaign(actions)
     _add_compare(actions)
     _add_export(actions)
+    _add_watch(actions)
     environments.add_install(actions)
 
 
@@ -125,6 +127,30 @@ def _add_export(actions):
                         choices=["euroc", "tum", "kitti", "rosbag", "csv"])
     export.add_argument("--output", required=True, metavar="PATH", help="folder or file to make")
     export.set_defaults(run=_export)
+
+
+def _add_watch(actions):
+    watch = actions.add_parser("watch", help="a window on a run while it goes on, or a picture")
+    watch.add_argument("folder", metavar="RUN", help="run folder of slam run, campaign or a flight")
+    watch.add_argument("--png", metavar="FILE", help="draw once into a file; needs no display")
+    watch.set_defaults(run=_watch)
+
+
+def _watch(args):
+    from . import watch
+
+    watch.show(args.folder, args.png)
+
+
+def _open_window(folder):
+    """A process with a window on a run folder."""
+    import os
+    import subprocess
+    import sys
+
+    return subprocess.Popen(
+        [sys.executable, "-m", "xtdrone_core.command", "slam", "watch", str(folder)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))})
 
 
 def _evaluate(args):

@@ -55,7 +55,9 @@ def _rpe(flight):
                       marker=".", label=label if axis is axes[0] else None, **style)
     for axis, metric in zip(axes, ("rpe_rotation", "rpe_translation")):
         axis.set_ylabel(f"{_LABELS[metric]} [{UNITS[metric]}]")
-        axis.set_yscale("log")
+        if any(system.statistics(metric, "max").max() > 0 for system in flight.systems
+               if system.good):
+            axis.set_yscale("log")
     times, rate = yaw_rate(flight.truth)
     axes[2].plot(times - begin, rate, "k", lw=1)
     axes[2].set(xlabel="time [s]", ylabel="true yaw rate [deg/s]")
@@ -69,9 +71,10 @@ def _usage(flight):
         usage = _table(run.folder / "usage.csv", 4)
         frames = _table(run.folder / "frames.csv", 4)
         usage = usage[usage[:, 2] > 0]  # not the moment of its end
-        smooth = np.convolve(usage[:, 1], np.ones(_SMOOTH) / _SMOOTH, mode="valid")
-        axes[0].plot(usage[_SMOOTH - 1:, 0], smooth, label=label, **style)
-        axes[1].plot(usage[:, 0], usage[:, 2], **style)
+        if len(usage) >= _SMOOTH:
+            smooth = np.convolve(usage[:, 1], np.ones(_SMOOTH) / _SMOOTH, mode="valid")
+            axes[0].plot(usage[_SMOOTH - 1:, 0], smooth, **style)
+        axes[1].plot(usage[:, 0], usage[:, 2], label=label, **style)
         axes[2].plot(frames[:, 0] * 1e-6 - flight.truth[0, 0], frames[:, 3], **style)
     axes[0].set_ylabel("CPU, mean of 1 s\n[% of a core]")
     axes[1].set(ylabel="memory [MiB]", xlabel="time since the system's start [s]")

@@ -40,6 +40,11 @@ class FlightOptions:
                   if value not in (usual.vehicle, usual.gps)]
         return re.sub(r"[^A-Za-z0-9._+-]", "-", "_".join(words))
 
+    def about(self) -> dict:
+        """For a report: files by their names alone."""
+        return {**asdict(self), "world": Path(self.world).name,
+                "trajectory": Path(self.trajectory).name}
+
     def words(self) -> list[str]:
         """As arguments of the command."""
         return [word for key, value in asdict(self).items() for word in (f"--{key}", str(value))]

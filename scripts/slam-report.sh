@@ -1,0 +1,18 @@
+#!/bin/bash
+# The SLAM report of docs/slam_report: one recorded flight, four systems, five runs each; about
+# 20 minutes on a machine that has nothing else to do. Goes on where it was interrupted.
+#
+#   scripts/slam-report.sh                                  benchmarks/slam_indoor.yaml
+#   scripts/slam-report.sh FILE.yaml REPORT_FOLDER          another campaign
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+. scripts/env.sh
+file=${1:-benchmarks/slam_indoor.yaml}
+for system in orbslam3 basalt; do
+    if grep -q "$system" "$file" && ! python -c "import sys
+from xtdrone_slam.environments import installed
+sys.exit(not installed('$system'))"; then
+        xtdrone slam install "$system"
+    fi
+done
+xtdrone slam campaign "$file" --serial --report "${2:-docs/slam_report}"
