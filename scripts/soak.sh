@@ -1,9 +1,17 @@
 #!/bin/bash
-# A long flight that looks for leaks and drift: one simulated hour with 20 vehicles.
+# Long flights that look for leaks and drift: one simulated hour with 20 vehicles, then MAVProxy
+# flying a mission (scripts/mavproxy.sh), where it is installed or can be.
 #
 #   scripts/soak.sh                    about ten minutes
 #   scripts/soak.sh --n 5 --minutes 10
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . scripts/env.sh
-exec python scripts/soak.py "$@"
+status=0
+python scripts/soak.py "$@" || status=1
+if scripts/mavproxy.sh --setup; then
+    scripts/mavproxy.sh || status=1
+else
+    echo "MAVProxy's check is left out"
+fi
+exit $status

@@ -7,6 +7,7 @@ import pytest
 from test_missions import MissionFlight, flight  # noqa: F401  (a fixture)
 
 from xtdrone_autopilot.mavlink_dialect import mavlink
+from xtdrone_autopilot.mavlink_streams import Streams
 from xtdrone_autopilot.mission_items import FENCE
 from xtdrone_core import Mode
 
@@ -177,6 +178,27 @@ def test_actions_of_the_geofence(flight, action, mode):
     f.run(6)
     assert says(f, "geofence") == (action > 0)
     assert not f.armed if mode is None else f.mode == mode
+
+
+def test_sys_status_tells_of_the_geofence_and_of_sensors(flight):
+    gps, fence = mavlink.MAV_SYS_STATUS_SENSOR_GPS, mavlink.MAV_SYS_STATUS_GEOFENCE
+    f = flight()
+    streams = Streams(f.autopilot)
+
+    def told():
+        out, length = np.zeros((1, 600), dtype=np.uint8), np.zeros(1, dtype=np.int64)
+        streams.append(streams.index["SYS_STATUS"], f.simulation.t_us, np.ones(1, dtype=bool),
+                       np.zeros(1, dtype=np.uint8), out, length)
+        m = mavlink.MAVLink(None).parse_buffer(out[0, :length[0]].tobytes())[0]
+        return [(bool(word & gps), bool(word & fence)) for word in (
+            m.onboard_control_sensors_present, m.onboard_control_sensors_health)]
+
+    f.take_off()
+    assert told() == [(True, False), (True, True)]
+    f.set(GF_MAX_VER_DIST=2.0, GF_ACTION=1, COM_POSCTL_NAVL=1)
+    lose_gps(f)
+    f.run(6)
+    assert told() == [(True, True), (False, False)]
 
 
 def test_geofence_that_predicts_is_not_left(flight):

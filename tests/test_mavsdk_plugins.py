@@ -130,6 +130,15 @@ def test_parameters(pilot, system):
     assert "NAV_DLL_ACT" in names
 
 
+def test_files_are_refused_at_once(pilot, system):
+    from mavsdk.plugins.ftp import Ftp, FtpError, FtpResult
+
+    ftp = Ftp(system)
+    assert ftp.list_directory("/").entries == []
+    with pytest.raises(FtpError, match=FtpResult.FILE_DOES_NOT_EXIST.name):
+        ftp.list_directory("/fs")
+
+
 def test_manual_control_climbs(pilot, system):
     from mavsdk.plugins.manual_control import ManualControl
 

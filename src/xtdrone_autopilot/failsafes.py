@@ -73,7 +73,8 @@ class Failsafes:
         self._level = np.zeros(n, dtype=np.int8)  # Action in force
         self._sticks_count = np.zeros(n, dtype=bool)  # manual control was there in this flight
         self._tilted_s = np.zeros((2, n))  # roll, pitch beyond the limit since [s]
-        self._outside = np.zeros(n, dtype=bool)
+        self.fenced = np.zeros(n, dtype=bool)  # there is a geofence, and it acts
+        self.outside = np.zeros(n, dtype=bool)  # of it
         self._no_ground_station = np.zeros(n, dtype=bool)
         self._pending = {}  # vehicle -> (condition, Action, mode before)
         self.failed_rotor = np.full(n, -1, dtype=np.int16)  # that the detector has found
@@ -82,7 +83,7 @@ class Failsafes:
         """Why vehicle i may not arm as far as failsafes go, or an empty text."""
         if self._no_ground_station[i]:
             return "no ground station is heard, and NAV_DLL_ACT asks for one"
-        if self._outside[i]:
+        if self.outside[i]:
             return "it stands outside the geofence: " + self._fence_words(i)
         if self._tilted_s[:, i].any():
             return "it is tilted beyond FD_FAIL_R or FD_FAIL_P: put it upright"
@@ -90,7 +91,7 @@ class Failsafes:
 
     def may_arm(self) -> np.ndarray:
         """(N,) bool, why_not_arm() has nothing to say."""
-        return ~(self._no_ground_station | self._outside | self._tilted_s.any(axis=0))
+        return ~(self._no_ground_station | self.outside | self._tilted_s.any(axis=0))
 
     def active(self) -> np.ndarray:
         """(N,) bool, a failsafe has chosen what the vehicle does."""
@@ -157,7 +158,7 @@ class Failsafes:
             row = now[f"battery_{name}"]
             row[:] = flying & ((level < q[limit]) | row)  # a level that recovers is not trusted
         self._look_at_fence(q)
-        now["fence"][:] = flying & self._outside
+        now["fence"][:] = flying & self.outside
         e = a.estimator
         aided = e.flags & (GPS_USED | VISION_USED) != 0
         by_position = ~_WITHOUT_POSITION[p["mode"]]
@@ -188,10 +189,13 @@ class Failsafes:
         far = (q["GF_MAX_HOR_DIST"] > 0) & (np.hypot(way[:, 0], way[:, 1]) > q["GF_MAX_HOR_DIST"])
         high = (q["GF_MAX_VER_DIST"] > 0) & (way[:, 2] > q["GF_MAX_VER_DIST"])
         outside = (far | high) & p["home_set"]
+        fenced = (q["GF_MAX_HOR_DIST"] > 0) | (q["GF_MAX_VER_DIST"] > 0)
         for i, fence in enumerate(a.missions.fences):
+            fenced[i] |= fence is not None
             if fence is not None and a.estimator.flags[i] & LOCATED:
                 outside[i] |= not fence.contains(pos[i, 0], pos[i, 1])
-        self._outside = outside & (q["GF_ACTION"] > 0)
+        self.outside = outside & (q["GF_ACTION"] > 0)
+        self.fenced = fenced & (q["GF_ACTION"] > 0)
 
     def _way_to_stop(self, q):
         """(N, 3) from each vehicle to where it can come to rest [m]."""

@@ -13,7 +13,7 @@ from xtdrone_core.modes import Mode, from_custom_mode
 from xtdrone_dynamics.geodesy import to_local_array
 from xtdrone_dynamics.quaternion import from_euler
 
-from . import failures, parameter_file, parameters
+from . import failures, mavlink_ftp, parameter_file, parameters
 from .commander import ACCEPTED, DENIED, REJECTED, Answer
 from .errors import AutopilotError
 from .mavlink_dialect import mavlink
@@ -48,6 +48,7 @@ class Messages:
             "MISSION_SET_CURRENT": self._mission_set_current,
             "HEARTBEAT": self._heartbeat, "FOLLOW_TARGET": self._follow_target,
             "TIMESYNC": self._timesync, "PING": self._ping,
+            "FILE_TRANSFER_PROTOCOL": self._ftp,
         }
         self._missions = MissionProtocol(autopilot.missions, links.reply, autopilot.say,
                                          autopilot.missions.current)
@@ -461,6 +462,10 @@ class Messages:
         geo = [[math.radians(m.lat * 1e-7), math.radians(m.lon * 1e-7), m.alt]]
         vel = enu_ned(m.vel) if m.est_capabilities & 2 and np.isfinite(m.vel).all() else None
         self._a.follow.heard(link.vehicle, to_local_array(geo, *self._a.origin)[0], vel)
+
+    def _ftp(self, link, message):
+        if message.target_system == link.vehicle + 1:
+            self._links.reply(link, mavlink_ftp.reply(message))
 
     def _timesync(self, link, message):
         if message.tc1 == 0:

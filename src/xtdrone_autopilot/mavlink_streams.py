@@ -16,7 +16,7 @@ from xtdrone_dynamics.compiled import njit
 from xtdrone_dynamics.geodesy import to_geodetic_array
 from xtdrone_dynamics.quaternion import to_euler_array
 
-from .estimator_names import LOCATED
+from .estimator_names import BARO_USED, GPS_USED, LOCATED, MAG_USED
 from .estimator_status import fleet_solution_status
 from .mavlink_dialect import mavlink
 
@@ -316,10 +316,13 @@ class Streams:
         m["mission_mode"] = np.where(self._a.pilots["mode"] == Mode.MISSION, 1, 2)
 
     def _sys_status(self, m, t_us):
-        healthy = np.where(self._a.pilots["ready"], _PREARM, 0).astype(np.uint32)
-        m["onboard_control_sensors_present"] = _SENSORS | _PREARM
-        m["onboard_control_sensors_enabled"] = _SENSORS | _PREARM
-        m["onboard_control_sensors_health"] = _SENSORS | healthy
+        flags, failsafes = self._a.estimator.flags, self._a.failsafes
+        healthy = np.where(self._a.pilots["ready"], _SENSORS | _PREARM, _SENSORS)
+        for bit, used in _AIDS:
+            healthy -= np.where(flags & used, 0, bit)
+        there = np.where(failsafes.fenced, _SENSORS | _PREARM | _FENCE, _SENSORS | _PREARM)
+        m["onboard_control_sensors_present"] = m["onboard_control_sensors_enabled"] = there
+        m["onboard_control_sensors_health"] = healthy | np.where(failsafes.outside, 0, _FENCE)
         m["load"] = 250
         battery = self._a.battery
         m["voltage_battery"] = battery.voltage * 1e3
@@ -379,7 +382,10 @@ _SENSORS = (mavlink.MAV_SYS_STATUS_SENSOR_3D_GYRO | mavlink.MAV_SYS_STATUS_SENSO
             | mavlink.MAV_SYS_STATUS_SENSOR_3D_MAG
             | mavlink.MAV_SYS_STATUS_SENSOR_ABSOLUTE_PRESSURE
             | mavlink.MAV_SYS_STATUS_SENSOR_GPS | mavlink.MAV_SYS_STATUS_SENSOR_BATTERY)
-_PREARM = mavlink.MAV_SYS_STATUS_PREARM_CHECK
+_AIDS = ((mavlink.MAV_SYS_STATUS_SENSOR_GPS, GPS_USED),
+         (mavlink.MAV_SYS_STATUS_SENSOR_3D_MAG, MAG_USED),
+         (mavlink.MAV_SYS_STATUS_SENSOR_ABSOLUTE_PRESSURE, BARO_USED))
+_PREARM, _FENCE = mavlink.MAV_SYS_STATUS_PREARM_CHECK, mavlink.MAV_SYS_STATUS_GEOFENCE
 _CAPABILITIES = (mavlink.MAV_PROTOCOL_CAPABILITY_PARAM_FLOAT
                  | mavlink.MAV_PROTOCOL_CAPABILITY_COMMAND_INT
                  | mavlink.MAV_PROTOCOL_CAPABILITY_MISSION_FLOAT
