@@ -89,6 +89,13 @@ class Calibration:
         return np.linalg.inv(self.right.pose) @ self.left.pose
 
 
+def pose_matrix(pos, quat) -> np.ndarray:
+    """(4, 4) of a place (3,) [m] and a quaternion (4,) xyzw."""
+    pose = np.eye(4)
+    pose[:3, :3], pose[:3, 3] = Rotation.from_quat(quat).as_matrix(), pos
+    return pose
+
+
 def write_euroc(folder: Path, calibration: Calibration) -> None:
     """Writes sensor.yaml of cam0, cam1 and imu0, and body.yaml, into a mav0 folder."""
     for number, camera in enumerate((calibration.left, calibration.right)):

@@ -11,6 +11,7 @@ EXAMPLES = """examples:
   xtdrone slam watch runs/latest
   xtdrone slam export runs/indoor/dataset --format kitti --output indoor_kitti
   xtdrone slam install orbslam3
+  xtdrone slam live --system klt
 """
 
 
@@ -27,6 +28,7 @@ def register(subparsers) -> None:
     _add_export(actions)
     _add_watch(actions)
     environments.add_install(actions)
+    _add_live(actions)
 
 
 def _add_record(actions):
@@ -288,3 +290,38 @@ def _record(args):
         "--set", f"about={json.dumps(asdict(options))}", "--set", f"bag={json.dumps(args.bag)}",
         "--vehicles", f"{options.vehicle}@{x:.4f},{y:.4f},0,{yaw:.4f}", "--world", world,
         "--seed", str(options.seed), "--gps", options.gps, "--name", args.name])
+
+
+def _add_live(actions):
+    from .flight_options import FlightOptions
+
+    usual = FlightOptions()
+    parser = actions.add_parser(
+        "live", help="fly on the poses of a system, without GPS",
+        description="A vehicle with a stereo pair flies a trajectory; the pose of the system is "
+        "all that the estimator knows of its place.",
+        epilog="example: xtdrone slam live --system klt --trajectory loop.csv --name klt_live")
+    add = parser.add_argument
+    add("--system", default="orb", help="a name, or a folder with an adapter.yaml (orb)")
+    add("--world", default=usual.world, help=f"a name from worlds/, or a file ({usual.world})")
+    add("--trajectory", default=usual.trajectory, help="as for record (reference)")
+    add("--vehicle", default=usual.vehicle, help=f"with a grey stereo pair ({usual.vehicle})")
+    add("--seed", type=int, default=usual.seed, help="of every random number (1)")
+    add("--latency_ms", type=float, default=80.0, help="from exposure to estimator (80)")
+    add("--gps", action="store_true", help="leave GPS on beside vision")
+    add("--name", default="slam_live", help="of the run folder")
+    parser.set_defaults(run=_live)
+
+
+def _live(args):
+    from xtdrone_core import command
+
+    from . import trajectories
+
+    (x, y, _), _, yaw, *_ = trajectories.load(args.trajectory).at(0.0)
+    return command.main([
+        "fly", "xtdrone_slam.closed_loop:VisionAgent", "--set", f"trajectory={args.trajectory}",
+        "--set", f"system={args.system}", "--set", f"latency_ms={args.latency_ms}",
+        "--set", f"gps_off={str(not args.gps).lower()}",
+        "--vehicles", f"{args.vehicle}@{x:.4f},{y:.4f},0,{yaw:.4f}", "--world", args.world,
+        "--seed", str(args.seed), "--name", args.name])

@@ -31,6 +31,7 @@ class Session:
         latencies: Wall time from a pair's moment to its answer, one each [s].
         monitor: CPU and memory of the process tree.
         begin_s: On the monitor's clock, when the first pair had been answered [s].
+        on_answer: Called with each link.Answer, by the thread that listens; None at first.
     """
 
     def __init__(self, process: subprocess.Popen, folder: Path, log, hang_s: float = HANG_S):
@@ -55,6 +56,7 @@ class Session:
         self._features = 0
         self.reason = ""
         self.begin_s = 0.0
+        self.on_answer = None
         self._over = False  # the reason ends the run at once
         self._due = {}  # t_us: wall time at which the pair was due [s]
         self._before = b""  # messages that go with the next pair
@@ -189,6 +191,8 @@ class Session:
             self._check_step(answer.t_us, answer.pose[:3])
             self._estimate.write(formats.tum_line(answer.t_us, answer.pose[:3], answer.pose[3:]))
         self._frames.write(f"{answer.t_us},{latency:.4f},{int(not known)},{answer.features}")
+        if self.on_answer is not None:
+            self.on_answer(answer)
 
     def _check_step(self, t_us, place):
         if self._last is not None:

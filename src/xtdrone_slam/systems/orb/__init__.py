@@ -1,0 +1,1 @@
+"""Baseline: stereo SLAM with ORB features, keyframes and local bundle adjustment (gtsam)."""

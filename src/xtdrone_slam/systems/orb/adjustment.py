@@ -1,0 +1,105 @@
+"""Local bundle adjustment: the last keyframes' poses and their landmarks, by gtsam."""
+
+import gtsam
+import numpy as np
+from gtsam.symbol_shorthand import L, X
+
+from .pose import HUBER, OUTLIER, residuals
+
+_MOST = 500  # landmarks of one adjustment, those seen most often
+_ITERATIONS = 6
+
+
+def adjust(world, camera, window: int, fixed: int = 4) -> None:
+    """Moves the last keyframes and the landmarks that they share to where they agree best.
+
+    Minimises the robust reprojection error into both images. Keyframes before the window that see
+    the same landmarks take part, but stay where they are. What does not fit afterwards is taken
+    out of the keyframes.
+
+    Args:
+        world: The Map; changed.
+        camera: A Pinhole.
+        window: Keyframes that move.
+        fixed: Keyframes that stay, those with the most landmarks in common.
+    """
+    moving = world.keyframes[-window:]
+    staying = _staying(world.keyframes[:-window], moving, fixed)
+    if not staying:  # the first keyframe holds the world in its place
+        staying, moving = moving[:1], moving[1:]
+    if not moving:
+        return
+    frames = staying + moving
+    chosen = _landmarks(frames, moving)
+    if len(chosen) < 20:
+        return
+    graph, values = _graph(world, camera, staying, frames, chosen)
+    parameters = gtsam.LevenbergMarquardtParams()
+    parameters.setMaxIterations(_ITERATIONS)
+    result = gtsam.LevenbergMarquardtOptimizer(graph, values, parameters).optimize()
+    for number, frame in enumerate(frames):
+        if number >= len(staying):
+            frame.camera_from_world = result.atPose3(X(number)).inverse().matrix()
+    for landmark in chosen:
+        world.points[landmark] = result.atPoint3(L(landmark))
+    for frame in moving:
+        _drop_outliers(world, camera, frame)
+
+
+def _staying(older, moving, most):
+    """The older keyframes that share the most landmarks with the moving ones."""
+    known = np.unique(np.concatenate([frame.landmarks for frame in moving]))
+    shared = [(int(np.isin(frame.landmarks, known, assume_unique=True).sum()), index)
+              for index, frame in enumerate(older)]
+    best = sorted(shared, reverse=True)[:most]
+    return [older[index] for count, index in sorted(best, key=lambda item: item[1]) if count > 15]
+
+
+def _landmarks(frames, moving):
+    """Landmarks of the moving keyframes that two frames or more see."""
+    known = np.unique(np.concatenate([frame.landmarks for frame in moving]))
+    every = np.concatenate([frame.landmarks for frame in frames])
+    numbers, counts = np.unique(every[np.isin(every, known)], return_counts=True)
+    order = np.argsort(-counts, kind="stable")
+    order = order[counts[order] >= 2][:_MOST]
+    return np.sort(numbers[order])
+
+
+def _graph(world, camera, staying, frames, chosen):
+    graph, values = gtsam.NonlinearFactorGraph(), gtsam.Values()
+    intrinsics = gtsam.Cal3_S2Stereo(camera.focal, camera.focal, 0.0, camera.cx, camera.cy,
+                                     camera.baseline)
+    flat = gtsam.Cal3_S2(camera.focal, camera.focal, 0.0, camera.cx, camera.cy)
+    for landmark in chosen:
+        values.insert(L(landmark), world.points[landmark])
+    noises = {}
+    for number, frame in enumerate(frames):
+        pose = gtsam.Pose3(np.linalg.inv(frame.camera_from_world))
+        values.insert(X(number), pose)
+        if number < len(staying):
+            graph.add(gtsam.NonlinearEqualityPose3(X(number), pose))
+        rows = np.flatnonzero(np.isin(frame.landmarks, chosen, assume_unique=True))
+        for landmark, (u, right, v), sigma in zip(frame.landmarks[rows], frame.seen[rows],
+                                                  frame.sigma[rows]):
+            size = 2 if np.isnan(right) else 3
+            key = size, float(sigma)
+            if key not in noises:
+                noises[key] = gtsam.noiseModel.Robust.Create(
+                    gtsam.noiseModel.mEstimator.Huber.Create(HUBER),
+                    gtsam.noiseModel.Isotropic.Sigma(size, float(sigma)))
+            if size == 3:
+                graph.add(gtsam.GenericStereoFactor3D(
+                    gtsam.StereoPoint2(u, right, v), noises[key], X(number), L(landmark),
+                    intrinsics))
+            else:
+                graph.add(gtsam.GenericProjectionFactorCal3_S2(
+                    np.array([u, v]), noises[key], X(number), L(landmark), flat))
+    return graph, values
+
+
+def _drop_outliers(world, camera, frame):
+    error, _ = residuals(camera, frame.camera_from_world, world.points[frame.landmarks],
+                         frame.seen, frame.sigma)
+    good = np.linalg.norm(error, axis=1) < OUTLIER
+    frame.landmarks, frame.seen, frame.sigma = (
+        frame.landmarks[good], frame.seen[good], frame.sigma[good])

@@ -1,0 +1,145 @@
+"""ORB features of a rectified stereo pair, with the columns of their matches in the right image."""
+
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+
+from xtdrone_slam.calibration import Calibration
+
+_CELL = 32  # features are spread over squares of this size [pixels]
+_ROW = 2.0  # between a feature and its match in the right image, at the finest scale [pixels]
+_NEAREST = 0.3  # point that stereo can see [m]
+_FARTHEST = 250.0  # in baselines; a match farther off gives no depth
+_HAMMING = 64  # largest distance of two descriptors of one point [bits]
+_RATIO = 0.8  # best to second best distance
+_SCALE = 1.2  # between two levels of the pyramid
+_FLOW = {"winSize": (15, 15), "maxLevel": 1,
+         "criteria": (cv2.TERM_CRITERIA_EPS | cv2.TERM_CRITERIA_COUNT, 20, 0.01)}
+
+
+@dataclass(frozen=True)
+class Pinhole:
+    """A rectified pair: both cameras have these intrinsics and look the same way."""
+
+    focal: float  # [pixels]
+    cx: float  # [pixels]
+    cy: float  # [pixels]
+    baseline: float  # [m]
+
+    def points(self, seen: np.ndarray) -> np.ndarray:
+        """Places (N, 3) [m] in the left optical frame of observations (N, 3) u, u right, v."""
+        depth = self.focal * self.baseline / (seen[:, 0] - seen[:, 1])
+        return np.column_stack([(seen[:, 0] - self.cx) * depth / self.focal,
+                                (seen[:, 2] - self.cy) * depth / self.focal, depth])
+
+    def project(self, points: np.ndarray) -> np.ndarray:
+        """Observations (N, 3) u, u right, v of points (N, 3) ahead of the camera."""
+        scale = self.focal / points[:, 2]
+        u = points[:, 0] * scale + self.cx
+        return np.column_stack([u, u - self.baseline * scale, points[:, 1] * scale + self.cy])
+
+
+@dataclass(frozen=True)
+class Features:
+    """What one pair shows."""
+
+    seen: np.ndarray  # (N, 3) u, u right (NaN without a match), v [pixels]
+    sigma: np.ndarray  # (N,) of each coordinate, by the level of the pyramid [pixels]
+    descriptors: np.ndarray  # (N, 32) uint8
+
+    @property
+    def deep(self) -> np.ndarray:
+        """(N,) which features have a match in the right image."""
+        return ~np.isnan(self.seen[:, 1])
+
+
+class Extractor:
+    """Rectifies pairs and finds their features."""
+
+    def __init__(self, stereo: Calibration, features: int):
+        """For the cameras of a calibration and so many features an image."""
+        left, right = stereo.left, stereo.right
+        size = left.width, left.height
+        pose = stereo.right_from_left
+        distortions = np.array(left.distortion), np.array(right.distortion)
+        turns = cv2.stereoRectify(left.matrix, distortions[0], right.matrix, distortions[1], size,
+                                  pose[:3, :3], pose[:3, 3], alpha=0)
+        new = turns[2][:, :3]
+        self.camera = Pinhole(new[0, 0], new[0, 2], new[1, 2],
+                              float(np.linalg.norm(pose[:3, 3])))
+        self.body_from_camera = left.pose.copy()
+        self.body_from_camera[:3, :3] = left.pose[:3, :3] @ turns[0].T
+        self._maps = [cv2.initUndistortRectifyMap(camera.matrix, distortion, turn, new, size,
+                                                  cv2.CV_16SC2)
+                      for camera, distortion, turn in zip((left, right), distortions, turns)]
+        self._orb = cv2.ORB_create(4 * features, _SCALE, 8, fastThreshold=7)
+        self._cells = -(-left.width // _CELL), -(-left.height // _CELL)
+        self._each = max(1, round(2.0 * features / (self._cells[0] * self._cells[1])))
+        self._most = features
+        self._matcher = cv2.BFMatcher(cv2.NORM_HAMMING)
+
+    def __call__(self, left: np.ndarray, right: np.ndarray) -> Features:
+        """Features of a pair, (H, W) uint8 each."""
+        images = [cv2.remap(image, *maps, cv2.INTER_LINEAR)
+                  for image, maps in zip((left, right), self._maps)]
+        (points, levels, descriptors), other = (self._find(image) for image in images)
+        seen = np.column_stack([points[:, 0], np.full(len(points), np.nan), points[:, 1]])
+        if len(points) and len(other[0]):
+            self._match_right(images, seen, levels, descriptors, other)
+        return Features(seen, _SCALE ** levels, descriptors)
+
+    def _find(self, image):
+        """Places (N, 2), levels (N,) and descriptors (N, 32), spread over the image."""
+        corners = sorted(self._orb.detect(image, None), key=lambda corner: -corner.response)
+        room = np.full(self._cells[0] * self._cells[1], self._each)
+        kept = []
+        for corner in corners:
+            cell = int(corner.pt[1] // _CELL) * self._cells[0] + int(corner.pt[0] // _CELL)
+            if room[cell] and len(kept) < self._most:
+                room[cell] -= 1
+                kept.append(corner)
+        kept, descriptors = self._orb.compute(image, kept)
+        if descriptors is None:
+            return np.zeros((0, 2)), np.zeros(0), np.zeros((0, 32), np.uint8)
+        return (np.array([corner.pt for corner in kept]),
+                np.array([corner.octave for corner in kept], float), descriptors)
+
+    def _match_right(self, images, seen, levels, descriptors, other):
+        """Fills the columns of seen for features that the right image shows too."""
+        points, right_levels, right_descriptors = other
+        disparity = seen[:, None, 0] - points[None, :, 0]
+        most = self.camera.focal * self.camera.baseline / _NEAREST
+        allowed = ((np.abs(seen[:, None, 2] - points[None, :, 1])
+                    < _ROW * _SCALE ** levels[:, None])
+                   & (disparity > -1.0) & (disparity < most)
+                   & (np.abs(levels[:, None] - right_levels[None]) <= 1.0))
+        pairs = match(self._matcher, descriptors, right_descriptors, allowed)
+        if len(pairs) == 0:
+            return
+        # A match is as coarse as the pyramid's level; the flow refines it to fractions of a pixel.
+        start = seen[pairs[:, 0]][:, [0, 2]].astype(np.float32)[:, None]
+        guess = points[pairs[:, 1]].astype(np.float32)[:, None]
+        found, status, _ = cv2.calcOpticalFlowPyrLK(
+            *images, start, guess.copy(), flags=cv2.OPTFLOW_USE_INITIAL_FLOW, **_FLOW)
+        fine = found[:, 0].astype(float)
+        disparity = start[:, 0, 0] - fine[:, 0]
+        good = ((status.ravel() == 1) & (np.abs(fine[:, 1] - start[:, 0, 1]) < 1.0)
+                & (np.abs(fine[:, 0] - guess[:, 0, 0]) < 4.0)
+                & (disparity > self.camera.focal / _FARTHEST) & (disparity < most))
+        seen[pairs[good, 0], 1] = fine[good, 0]
+
+
+def match(matcher, one: np.ndarray, two: np.ndarray, allowed: np.ndarray) -> np.ndarray:
+    """Mutual best matches (M, 2) of descriptors (N, 32) and (K, 32) among allowed (N, K) pairs."""
+    nearest = matcher.knnMatch(one, two, 2, mask=allowed.astype(np.uint8))
+    best = {}
+    for found in nearest:
+        if not found or found[0].distance > _HAMMING:
+            continue
+        if len(found) == 2 and found[0].distance > _RATIO * found[1].distance:
+            continue
+        first = found[0]
+        if first.trainIdx not in best or first.distance < best[first.trainIdx].distance:
+            best[first.trainIdx] = first
+    return np.array([(hit.queryIdx, hit.trainIdx) for hit in best.values()]).reshape(-1, 2)

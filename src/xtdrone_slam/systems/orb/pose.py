@@ -1,0 +1,76 @@
+"""The pose of a camera from points that it sees, by robust Gauss-Newton."""
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+HUBER = 2.45  # sqrt of the 95 % bound of chi squared with 2 degrees of freedom, about [sigmas]
+OUTLIER = 2.8  # sqrt of the 95 % bound with 3 degrees of freedom [sigmas]
+
+
+def residuals(camera, camera_from_world, points, seen, sigma):
+    """What was seen minus what should be, in sigmas.
+
+    Args:
+        camera: A Pinhole.
+        camera_from_world: (4, 4).
+        points: (N, 3) in the world [m].
+        seen: (N, 3) u, u right or NaN, v [pixels].
+        sigma: (N,) [pixels].
+
+    Returns:
+        (N, 3), 0 where nothing was seen; and the points in the camera's frame (N, 3).
+    """
+    local = points @ camera_from_world[:3, :3].T + camera_from_world[:3, 3]
+    ahead = local.copy()
+    ahead[:, 2] = np.maximum(ahead[:, 2], 0.05)
+    error = (seen - camera.project(ahead)) / sigma[:, None]
+    return np.where(np.isnan(error), 0.0, error), ahead
+
+
+def refine(camera, camera_from_world, points, seen, sigma, iterations: int = 8):
+    """The pose that explains the observations best, and which of them it explains.
+
+    Gauss-Newton with Huber's weights on the reprojection into both images; the pose is updated
+    from the left by exp of (shift, turn).
+
+    Returns:
+        (4, 4) camera_from_world, and (N,) bool of the inliers.
+    """
+    pose = camera_from_world.copy()
+    inliers = np.ones(len(points), bool)
+    for step in range(iterations):
+        error, local = residuals(camera, pose, points, seen, sigma)
+        norm = np.linalg.norm(error, axis=1)
+        inliers = norm < (OUTLIER if step >= iterations // 2 else 4.0 * OUTLIER)
+        if inliers.sum() < 6:
+            return pose, inliers
+        weight = np.where(inliers, np.minimum(1.0, HUBER / np.maximum(norm, 1e-9)), 0.0)
+        jacobian = _jacobian(camera, local, seen, sigma)
+        weighted = jacobian * weight[:, None, None]
+        normal = np.einsum("nij,nik->jk", weighted, jacobian)
+        delta = np.linalg.solve(normal + 1e-6 * np.eye(6),
+                                np.einsum("nij,ni->j", weighted, error))
+        change = np.eye(4)
+        change[:3, :3] = Rotation.from_rotvec(delta[3:]).as_matrix()
+        change[:3, 3] = delta[:3]
+        pose = change @ pose
+        if np.linalg.norm(delta) < 1e-7:
+            break
+    error, _ = residuals(camera, pose, points, seen, sigma)
+    return pose, np.linalg.norm(error, axis=1) < OUTLIER
+
+
+def _jacobian(camera, local, seen, sigma):
+    """(N, 3, 6) of the projections by shift and turn of the pose, in sigmas."""
+    x, y, z = local.T
+    zero = np.zeros_like(x)
+    scale = camera.focal / z
+    by_place = np.stack([
+        np.stack([scale, zero, -scale * x / z], axis=1),
+        np.stack([scale, zero, -scale * (x - camera.baseline) / z], axis=1),
+        np.stack([zero, scale, -scale * y / z], axis=1)], axis=1)
+    by_turn = np.stack([np.stack([zero, z, -y], axis=1), np.stack([-z, zero, x], axis=1),
+                        np.stack([y, -x, zero], axis=1)], axis=1)  # minus the cross product
+    result = np.concatenate([by_place, by_place @ by_turn], axis=2) / sigma[:, None, None]
+    result[np.isnan(seen[:, 1]), 1] = 0.0
+    return result
