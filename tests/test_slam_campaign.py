@@ -144,17 +144,24 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def benchmark(fake, long, tmp_path_factory):
-    """Folder of a small benchmark that went through Ray."""
-    pytest.importorskip("ray")
+    """Folder of a small benchmark."""
     folder = tmp_path_factory.mktemp("benchmark")
-    counted = []
-    assert campaign.execute(plan(fake, long), folder, cores=1, progress=lambda pairs, total, text:
-                            counted.append((pairs, total))) == []
-    assert sum(pairs for pairs, _ in counted) == 64
+    assert campaign.execute(plan(fake, long), folder, serial=True) == []
     return folder
 
 
-def test_report_of_a_campaign_on_ray(benchmark, tmp_path):
+def test_ray_does_the_same(benchmark, fake, long, tmp_path):
+    pytest.importorskip("ray")
+    counted = []
+    assert campaign.execute(plan(fake, long), tmp_path, cores=1, progress=lambda pairs, total, text:
+                            counted.append((pairs, total))) == []
+    assert sum(pairs for pairs, _ in counted) == 64
+    done = sorted(path.relative_to(tmp_path) for path in tmp_path.glob("**/estimate.tum"))
+    assert len(done) == 4
+    assert all((tmp_path / path).read_bytes() == (benchmark / path).read_bytes() for path in done)
+
+
+def test_report_of_a_campaign(benchmark, tmp_path):
     flights = results.load(benchmark)
     text = report.save(tmp_path, "A title & more", flights, "xtdrone slam ...")
     (flight,) = flights
