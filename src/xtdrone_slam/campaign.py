@@ -255,7 +255,7 @@ def _prepare(folder, conditions, campaign, progress) -> Dataset:
         progress(0, None, f"recording {options.label}")
         path = _record(folder, options)
     dataset = Dataset(path)
-    about = {**(options.about() if options else {"dataset": conditions.dataset.name}),
+    about = {**(options.about() if options else {"dataset": conditions.name}),
              "bandwidth": conditions.bandwidth, "loss": conditions.loss,
              "stereo_pairs": len(dataset),
              "duration_s": round(float(dataset.times_us[-1] - dataset.times_us[0]) * 1e-6, 2),

@@ -11,7 +11,7 @@ from .results import Flight
 _STYLE = """
 body { font: 15px/1.45 sans-serif; color: #222; max-width: 72em; margin: 2em auto; padding: 0 1em }
 table { border-collapse: collapse; margin: 1em 0; font-size: 90% }
-caption { text-align: left; font-weight: bold; padding: .3em 0 }
+caption { text-align: left; font-weight: bold; padding: .3em 0; white-space: nowrap }
 th, td { border-bottom: 1px solid #ccc; padding: .25em .7em; text-align: right }
 th:first-child, td:first-child { text-align: left }
 thead th { border-bottom: 2px solid #222 }
