@@ -140,12 +140,16 @@ def test_spawn_and_delete_in_the_running_world(build):
 
 
 def test_gazebos_own_tools_work_while_the_simulation_waits(build):
+    """Its pose can be asked for; its pause button does not make time pass."""
     engine = build(GazeboEngine, high())
     engine.reset()
     engine.step(np.zeros((1, 6)), STEP_US)
-    script = f". {resources.root()}/.setup/gazebo11/env.sh; gz model --model-name iris_0 --pose"
+    script = (f". {resources.root()}/.setup/gazebo11/env.sh; gz world --pause 0; "
+              "gz model --model-name iris_0 --pose")
     answer = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60)
-    assert [float(x) for x in answer.stdout.split()][2] == pytest.approx(50.1, abs=0.05)
+    assert [float(x) for x in answer.stdout.split()][2] == pytest.approx(50.1, abs=0.01)
+    state = engine.step(np.zeros((1, 6)), STEP_US)
+    assert state.pos[0, 2] == pytest.approx(50.1, abs=0.01)
 
 
 def test_a_second_gazebo_is_refused(build):

@@ -21,6 +21,7 @@
 #include <poll.h>
 #include <signal.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <functional>
 #include <memory>
@@ -53,6 +54,7 @@ class LockstepWorld : public gazebo::WorldPlugin {
   ~LockstepWorld() override {
     begin_.reset();
     end_.reset();
+    pause_.reset();
     looks_.reset();
     channel_.Shut();
     {
@@ -74,6 +76,10 @@ class LockstepWorld : public gazebo::WorldPlugin {
     begin_ = gazebo::event::Events::ConnectWorldUpdateBegin(
         [this](const gazebo::common::UpdateInfo &) { Apply(); });
     end_ = gazebo::event::Events::ConnectWorldUpdateEnd([this] { Ended(); });
+    // The simulation alone makes time pass, not gzclient's button.
+    pause_ = gazebo::event::Events::ConnectPause([this](bool paused) {
+      if (!paused && !due_) world_->SetPaused(true);
+    });
     waiting_ = true;
     waiter_ = std::thread([this] { Wait(); });
   }
@@ -282,12 +288,12 @@ class LockstepWorld : public gazebo::WorldPlugin {
   }
 
   gazebo::physics::WorldPtr world_;
-  gazebo::event::ConnectionPtr begin_, end_;
+  gazebo::event::ConnectionPtr begin_, end_, pause_;
   std::vector<gazebo::physics::LinkPtr> fleet_;
   Channel channel_;
   std::unique_ptr<Looks> looks_;
   std::vector<double> wrench_, state_;
-  bool due_ = false;  // a step has been asked for and is not done; handed over by SetPaused
+  std::atomic<bool> due_{false};  // a step has been asked for and is not done
   std::mutex mutex_;
   std::condition_variable changed_;
   bool waiting_ = false, stopping_ = false;
