@@ -184,7 +184,7 @@ class Vision:
         ekf.fuse_vision(0, (k - 10) * 4000, pos, turn.as_quat())
 
 
-def with_vision(vision, seconds, gps, flight=flights.circles, **parameters):
+def with_vision(vision, seconds, gps, flight=flights.circles, glitch=None, **parameters):
     """Errors of position (samples, 3), its steps beyond the velocity's, and the Ekf."""
     ekf, batches = Ekf(1, ORIGIN, FIELD), sensors(1)
     values = ParameterStore(1).values
@@ -194,6 +194,8 @@ def with_vision(vision, seconds, gps, flight=flights.circles, **parameters):
     for k, state in enumerate(flights.states(flight, seconds)):
         batch = batches.step(state, state.t_us)
         batch.gps_new[:] &= gps(k * 0.004)
+        if glitch and glitch(k * 0.004):
+            batch.gps_lat += 30 / 6371000.0
         before = ekf.pos[0].copy()
         ekf.step(batch, values)
         vision.look(ekf, k, state)
@@ -226,6 +228,14 @@ def test_gps_lost_for_30_s_comes_back_without_a_jump():
     assert ekf.flags[0] & GPS_USED and ekf.flags[0] & VISION_USED and ekf.ready[0]
     assert not ekf.reset_count[0]
     assert jumps[1250:].max() < 0.05  # no single step moves it by more [m]
+
+
+@pytest.mark.parametrize("seconds, moves", [(3, False), (60, True)])
+def test_gps_that_jumps_is_followed_only_if_it_stays_there(seconds, moves):
+    errors, jumps, ekf = with_vision(Vision(), 40, lambda t: True,
+                                     glitch=lambda t: 15 < t < 15 + seconds)
+    assert (np.abs(errors[5000:, 1]).max() > 2.0) == moves
+    assert jumps[1250:].max() < 0.05 and not ekf.reset_count[0]
 
 
 def test_without_vision_the_gps_that_comes_back_is_jumped_to():

@@ -70,6 +70,7 @@ MEMORY = np.dtype([
     ("ref_eph", "f8"), ("ref_epv", "f8"),  # accuracy of the position's reference [m]
     ("range_t", "i8"), ("airspeed_t", "i8"),  # when they last passed their tests [us]
     ("vision_offset", "f8", (3,)),  # of vision's origin from the world's [m]
+    ("heard_t", "i8"), ("away", "?"),  # when the last fix came [us]; GPS was silent before it
     ("back_fixes", "i8"), ("back_sum", "f8", (3,)),  # fixes of a GPS that comes back, innovations
     ("shift", "f8", (3,)),  # that position has still to walk, to a GPS that came back [m]
 ])
@@ -99,6 +100,8 @@ def reset_memory(memory, t_us):
     memory.fixes = 0
     memory.range_t = _NEVER
     memory.airspeed_t = _NEVER
+    memory.heard_t = _NEVER
+    memory.away = False
     memory.back_fixes = 0
     for k in range(3):
         memory.vision_offset[k] = 0.0
@@ -724,6 +727,7 @@ def _come_back(par, memory, past, slots, delay, cov, pos, vel, place, accuracy, 
         sigma = accuracy[0] if k < 2 else accuracy[1]
         cov[POS + k, POS + k] += sigma * sigma
     memory.gps_t = t_us
+    memory.away = False
 
 
 @njit
@@ -756,6 +760,8 @@ def _fuse_gps(par, q, memory, past, slots, t_us, delay, cov, work, pos, vel, qua
     """A GPS fix. Returns whether position or velocity had to be reset to it."""
     if slots[0] < 0 or not q.EKF2_GPS_CTRL & GPS_PLACE:
         return False
+    memory.away = memory.away or t_us - memory.heard_t > _GPS_AWAY_US
+    memory.heard_t = t_us
     if memory.located_t == _NEVER or t_us - max(memory.gps_t, memory.vision_t) > par.reset_time:
         _locate(memory, past, slots, delay, cov, pos, vel, place, gps_vel, accuracy,
                 par.gps_vel_noise, True)
@@ -765,18 +771,21 @@ def _fuse_gps(par, q, memory, past, slots, t_us, delay, cov, work, pos, vel, qua
         memory.baro_t = _NEVER
         memory.fixes = 0
         _forget_return(memory)
+        memory.away = False
         return moved
     good = not q.EKF2_GPS_CTRL & GPS_VELOCITY or _fuse_velocity(
         par, memory, past, slots, delay, cov, work, vel, quat, gps_vel, ratios)
     by_gps = _height_reference(par, q, memory, t_us) == HEIGHT_BY_GPS
     last = 3 if by_gps and q.EKF2_GPS_CTRL & GPS_HEIGHT else 2
-    if t_us - memory.gps_t > _GPS_AWAY_US and memory.vision_t > t_us - par.aid_time:
+    away = memory.away or t_us - memory.gps_t > par.reset_time
+    if away and memory.vision_t > t_us - par.aid_time:
         if good:
             _come_back(par, memory, past, slots, delay, cov, pos, vel, place, accuracy, t_us,
                        last)
         else:
             _forget_return(memory)
         return False
+    memory.away = False
     _forget_return(memory)
     if memory.shift[0] == 0.0 and memory.shift[1] == 0.0 and memory.shift[2] == 0.0:
         good = _fuse_place(memory, past, slots, delay, cov, work, pos, vel, place, accuracy,
