@@ -13,7 +13,7 @@ from xtdrone_autopilot.errors import AutopilotError
 from xtdrone_autopilot.estimator import Ekf
 from xtdrone_autopilot.estimator_names import AIRSPEED_USED, GPS_USED, RANGE_USED, VISION_USED
 from xtdrone_autopilot.estimator_status import fleet_solution_status
-from xtdrone_autopilot.failures import GPS, OFF, OK
+from xtdrone_autopilot.failures import GPS, OFF, OK, VISION
 from xtdrone_autopilot.mavlink_dialect import mavlink
 from xtdrone_autopilot.mixer import Mixer
 from xtdrone_control.agents import SquareAgent
@@ -192,6 +192,9 @@ def test_gps_lost_for_30_s_in_flight_is_bridged_by_vision(flight):
     assert max(row[2] for row in rows) < calmest + 3.0
     wanted = np.array([row[3:6] for row in rows])
     assert np.abs(np.diff(wanted, axis=0)).max() < 0.15
+    a.failures.inject(0, VISION, OFF, 0)
+    f.run(6, see, rate=25)
+    assert not e.flags[0] & VISION_USED and f.mode == Mode.LOITER
     strayed = np.array([row[6:9] for row in rows]) - place
     assert np.linalg.norm(strayed[29 * 25]) > 0.4 and np.linalg.norm(strayed[-1]) < 0.3
 

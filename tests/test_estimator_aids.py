@@ -10,7 +10,8 @@ import flights
 from flights import FIELD, N, ORIGIN, REST, block, fly, rms, sensors
 from xtdrone_autopilot.estimator import Ekf
 from xtdrone_autopilot.estimator_names import (AIRSPEED_USED, GPS_USED, HEIGHT_BY_BARO,
-                                               HEIGHT_BY_RANGE, RANGE_USED, VISION_USED)
+                                               HEIGHT_BY_RANGE, MAG_USED, RANGE_USED,
+                                               VISION_USED)
 from xtdrone_autopilot.parameters import ParameterStore
 
 DOWN = (0.0, math.sqrt(0.5), 0.0, math.sqrt(0.5))  # turns the block's x axis to the ground
@@ -163,6 +164,35 @@ def test_late_airspeeds_count_at_their_own_time():
                      EKF2_ARSP_THR=3, EKF2_ASP_DELAY=delay)
         error[delay] = rms(log["vel"])[:2].max()
     assert error[200] < 0.5 * error[0]
+
+
+def test_a_magnetic_field_that_changes_for_good_is_learnt():
+    def disturb(batch, k):  # a magnet of a fifth of the Earth's field comes near
+        if k >= 3500:
+            batch.mag += (1e-5, -5e-6, 0.0) * batch.mag_new[:, None]
+
+    ekf, log = fly(flights.circles, 45, suite=suite(), since=14, spoil=disturb)
+    heading = np.degrees(np.abs(log["turn"][:, :, 2]))
+    assert heading.max() < 6.0 and heading[-1].max() < 4.0
+    assert np.all(ekf.flags & MAG_USED) and not ekf.reset_count.any()
+    without, log = fly(flights.circles, 45, suite=suite(), since=14)
+    np.testing.assert_allclose(ekf.field_bias - without.field_bias,
+                               np.tile((1e-5, -5e-6, 0.0), (N, 1)), atol=2.5e-6)
+
+
+def test_a_barometer_that_jumps_for_good_is_refused_then_learnt():
+    ratios = []
+
+    def jump(batch, k):
+        ratios.append(ekf.test_ratio("baro").max())
+        if k >= 3500:
+            batch.baro_pressure -= 20.0 * 11.3 * batch.baro_new
+
+    ekf = Ekf(N, ORIGIN, FIELD)
+    _, log = fly(flights.hover, 30, suite=suite(), ekf=ekf, since=10, spoil=jump)
+    assert max(ratios[3500:4700]) > 1.0 and max(ratios[5500:]) < 1.0
+    np.testing.assert_allclose(ekf.baro_offset.mean(), 20.0, atol=2.0)
+    assert np.abs(log["pos"][:, :, 2]).max() < 0.4
 
 
 class Vision:

@@ -12,7 +12,7 @@ from .battery import Battery
 from .commander import Commander
 from .health import health
 from .failsafes import Failsafes
-from .failures import Failures
+from .failures import VISION, Failures
 from .follow import FollowTarget
 from .mavlink_dialect import mavlink
 from .mavlink_links import TICK_US, Links
@@ -200,7 +200,8 @@ class EmbeddedAutopilot:
         """
         if not 0 <= self.t_us - t_us <= VISION_MAX_AGE_US:
             t_us = self.t_us
-        self.estimator.fuse_vision(i, t_us, pos, quat)
+        if not self.failures.failed(i, VISION):
+            self.estimator.fuse_vision(i, t_us, pos, quat)
 
     # For the MAVLink side -------------------------------------------------------------------
 

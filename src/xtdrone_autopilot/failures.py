@@ -9,10 +9,13 @@ from .mavlink_dialect import mavlink
 OFF, OK = mavlink.FAILURE_TYPE_OFF, mavlink.FAILURE_TYPE_OK
 GPS, BARO, MAG = (mavlink.FAILURE_UNIT_SENSOR_GPS, mavlink.FAILURE_UNIT_SENSOR_BARO,
                   mavlink.FAILURE_UNIT_SENSOR_MAG)
+RANGE, AIRSPEED, VISION = (mavlink.FAILURE_UNIT_SENSOR_DISTANCE_SENSOR,
+                           mavlink.FAILURE_UNIT_SENSOR_AIRSPEED, mavlink.FAILURE_UNIT_SENSOR_VIO)
 BATTERY, MOTOR = mavlink.FAILURE_UNIT_SYSTEM_BATTERY, mavlink.FAILURE_UNIT_SYSTEM_MOTOR
 STICKS, DATA_LINK = (mavlink.FAILURE_UNIT_SYSTEM_RC_SIGNAL,
                      mavlink.FAILURE_UNIT_SYSTEM_MAVLINK_SIGNAL)
-UNITS = {GPS: "GPS", BARO: "barometer", MAG: "magnetometer", BATTERY: "battery", MOTOR: "motor",
+UNITS = {GPS: "GPS", BARO: "barometer", MAG: "magnetometer", RANGE: "range finder",
+         AIRSPEED: "airspeed", VISION: "external vision", BATTERY: "battery", MOTOR: "motor",
          STICKS: "manual control", DATA_LINK: "data link"}
 
 
@@ -67,6 +70,8 @@ class Failures:
         sensors.gps_fix[self._unit[GPS]] = 0
         sensors.baro_new[self._unit[BARO]] = False
         sensors.mag_new[self._unit[MAG]] = False
+        sensors.range_new[self._unit[RANGE]] = False
+        sensors.airspeed_new[self._unit[AIRSPEED]] = False
 
     def empty_batteries(self, level: np.ndarray) -> None:
         """Sets the level (N,) of failed batteries to nothing."""
