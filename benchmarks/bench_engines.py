@@ -1,7 +1,8 @@
 """Real-time factor of both engines, and the round trip of one lockstep step.
 
-Fleets of several sizes hover on the embedded autopilot, without telemetry; where PX4_BUILD names a
-real PX4, on that too. What is not set up is left out, and said so.
+Fleets of several sizes hover on the embedded autopilot, without telemetry, and once more with the
+stereo pair of every vehicle drawn (752 x 480 twice at 12.5 Hz, world 'outdoor'); where PX4_BUILD
+names a real PX4, on that too. What is not set up is left out, and said so.
 
     python benchmarks/bench_engines.py
     python benchmarks/bench_engines.py --n 1 4 --seconds 5
@@ -20,6 +21,7 @@ from xtdrone_core.scenario import fleet
 from xtdrone_sim.simulation import Simulation
 
 FLIGHT_S = 12.0  # simulated time until all hover
+STEREO_SHARE = 0.1  # of the simulated time, where stereo pairs are drawn, which takes long
 PX4_READY_S = 25.0  # likewise with PX4, which takes longer to be ready
 
 
@@ -44,20 +46,25 @@ class RoundTrips:
         return float(np.median(self.seconds) * 1e6)
 
 
-def measure(n, engine, autopilot, seconds):
+def measure(n, engine, autopilot, seconds, stereo):
     """Real-time factor, and medians of the engine's and the autopilot's step [us]."""
-    scenario = Scenario(fleet("iris", n), engine=engine, autopilot=autopilot, speed=0.0, gps="rtk")
+    kind, world = ("iris_stereo", "outdoor") if stereo else ("iris", "empty")
+    scenario = Scenario(fleet(kind, n), engine=engine, autopilot=autopilot, speed=0.0, gps="rtk",
+                        world=world)
     simulation = Simulation(scenario, agent=HoverAgent(n), links=False)
     try:
         simulation.run(until_us=round((PX4_READY_S if autopilot == "px4" else FLIGHT_S) * 1e6))
         airborne = int((simulation.state.pos[:, 2] > 2.0).sum())
         if airborne != n:
             raise SystemExit(f"only {airborne} of {n} vehicles hover")
+        if stereo:
+            simulation.on_reading = lambda reading: None
+            simulation.run(until_us=simulation.t_us + 200_000)  # the first images take longer
         begin = time.perf_counter()
         simulation.run(until_us=simulation.t_us + round(seconds * 1e6))
         wall = time.perf_counter() - begin
         trips = [RoundTrips(part, "step") for part in (simulation.engine, simulation.autopilot)]
-        simulation.run(until_us=simulation.t_us + 2_000_000)
+        simulation.run(until_us=simulation.t_us + round(0.2 * seconds * 1e6))
     finally:
         simulation.close()
     return seconds / wall, *(trip.median_us() for trip in trips)
@@ -75,18 +82,21 @@ def main():
         engines.append("gazebo")
     else:
         print("Gazebo 11 is not set up (scripts/setup_gazebo.sh): left out")
-    runs = [(n, engine, "embedded") for engine in engines for n in args.n]
+    runs = [(n, engine, "embedded", stereo) for stereo in (False, True) for engine in engines
+            for n in args.n]
     if os.environ.get("PX4_BUILD"):
-        runs += [(n, "embedded", "px4") for n in args.px4_n]
+        runs += [(n, "embedded", "px4", False) for n in args.px4_n]
     else:
         print("PX4_BUILD is not set: real PX4 left out")
     factors, trips = [], []
-    for n, engine, autopilot in runs:
-        factor, engine_us, autopilot_us = measure(n, engine, autopilot, args.seconds)
-        print(f"n {n:3d}  {engine:8s} {autopilot:8s}: {factor:7.2f} x real time; per step: engine "
-              f"{engine_us:6.0f} us, autopilot {autopilot_us:6.0f} us", flush=True)
+    for n, engine, autopilot, stereo in runs:
+        seconds = args.seconds * (STEREO_SHARE if stereo else 1.0)
+        factor, engine_us, autopilot_us = measure(n, engine, autopilot, seconds, stereo)
+        cameras = "stereo" if stereo else "none"
+        print(f"n {n:3d}  {engine:8s} {autopilot:8s} cameras {cameras:6s}: {factor:7.3f} x real time;"
+              f" per step: engine {engine_us:6.0f} us, autopilot {autopilot_us:6.0f} us", flush=True)
         params = {"n": n, "engine": engine, "autopilot": autopilot, "transport": "agent",
-                  "telemetry": "none"}
+                  "telemetry": "none", "cameras": cameras}
         factors.append((params, round(factor, 3), "s/s"))
         for part, value in (("engine", engine_us), ("autopilot", autopilot_us)):
             trips.append(({**params, "part": part}, round(value, 1), "us"))

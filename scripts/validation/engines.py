@@ -5,6 +5,7 @@ it says so and ends well.
 """
 
 import sys
+import tempfile
 from pathlib import Path
 
 import matplotlib
@@ -25,7 +26,12 @@ from xtdrone_sim.simulation import Simulation
 
 ENGINES = {"embedded": EmbeddedEngine, "gazebo": GazeboEngine}
 STEP_US = 4000
-OPEN_S, CLOSED_S, TOUCH_S = 2.0, 30.0, 3.0
+OPEN_S, CLOSED_S, TOUCH_S, VISIT_S = 2.0, 30.0, 3.0, 22.0
+SLOPE_DEG, WALL_X, THICK = 10.0, 3.0, 0.5  # the wall's near side, and half the slope's thickness [m]
+OBSTACLES = {  # pose and size of a box in the empty world
+    "slope": (f"5 0 0.6 0 {np.radians(-SLOPE_DEG):.6f} 0", f"8 8 {2 * THICK}"),
+    "wall": (f"{WALL_X + 0.25} 0 3 0 0 0", "0.5 20 6"),
+}
 OUT = resources.root() / "docs" / "validation"
 BOUNDS = {"open loop, position [m]": 0.05, "open loop, attitude [deg]": 0.2,
           "closed loop, RMS position [m]": 0.1}
@@ -125,14 +131,99 @@ def falls():
             for name, engine in ENGINES.items()}
 
 
+class Visit:
+    """An Agent that takes off, flies 5 m east by the clock, and lands if it can."""
+
+    ARM_S, UP_S, HEIGHT, FAR, FLY_S = 3.0, 3.0, 2.5, 5.0, 4.0
+
+    def __init__(self, lands):
+        """lands: Whether it asks for a landing at the end, or goes on to want to be there."""
+        self.done = False
+        self._lands, self._out = lands, SetPoints.empty(1)
+
+    def step(self, t_us, estimates):
+        """Armed at ARM_S, at HEIGHT after UP_S more, FAR away after FLY_S more."""
+        t, out = t_us * 1e-6 - self.ARM_S, self._out
+        out.clear()
+        ahead = self.FAR * minimum_jerk((t - self.UP_S) / self.FLY_S)[0]
+        out.pos[0] = ahead, 0.0, 0.1 + self.HEIGHT * minimum_jerk(t / self.UP_S)[0]
+        out.yaw[0] = 0.0
+        if 0.0 <= t < 0.02:
+            out.mode[0], out.arm[0] = Mode.OFFBOARD, ARM
+        if self._lands and t >= self.UP_S + self.FLY_S + 1.0:
+            out.clear()
+            if t < self.UP_S + self.FLY_S + 1.02:
+                out.mode[0] = Mode.LAND
+        return out
+
+
+def visits():
+    """Positions (T, 3), tilts (T,) [deg] and whether it was on the ground and disarmed at the end,
+    by obstacle and engine."""
+    found = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for obstacle, (pose, size) in OBSTACLES.items():
+            world = Path(folder) / f"{obstacle}.world"
+            shape = f"<geometry><box><size>{size}</size></box></geometry>"
+            world.write_text((resources.root() / "worlds/empty.world").read_text().replace(
+                "</world>", f"""<model name="{obstacle}"><static>1</static><pose>{pose}</pose>
+                <link name="link"><collision name="collision">{shape}<surface><friction><ode><mu>1</mu>
+                <mu2>1</mu2></ode></friction></surface></collision><visual name="visual">{shape}
+                </visual></link></model></world>"""))
+            for name in ENGINES:
+                scenario = Scenario(fleet("iris", 1), engine=name, speed=0.0, gps="rtk",
+                                    world=str(world))
+                simulation = Simulation(scenario, agent=Visit(obstacle == "slope"), links=False)
+                table = []
+                try:
+                    while simulation.t_us < VISIT_S * 1e6:
+                        simulation.step()
+                        table.append(np.concatenate([simulation.state.pos[0],
+                                                     simulation.state.quat[0]]))
+                    landed = simulation.summary()["landed"]
+                finally:
+                    simulation.close()
+                table = np.array(table)
+                up = Rotation.from_quat(table[:, 3:]).apply([0.0, 0.0, 1.0])[:, 2]
+                tilt = np.degrees(np.arccos(np.clip(up, -1.0, 1.0)))
+                touched = {other for _, *pair in simulation.collisions for other in pair}
+                found[obstacle, name] = table[:, :3], tilt, landed, touched
+    return found
+
+
+def plot_visits(found, folder):
+    """Side view, height and tilt of each contact case, both engines in one picture."""
+    for obstacle in OBSTACLES:
+        figure, axes = plt.subplots(1, 3, figsize=(11, 3.2))
+        for name, style in (("embedded", "-"), ("gazebo", "--")):
+            pos, tilt, *_ = found[obstacle, name]
+            time = np.arange(1, len(pos) + 1) * STEP_US * 1e-6
+            axes[0].plot(pos[:, 0], pos[:, 2], style, label=name)
+            axes[1].plot(time, pos[:, 2], style)
+            axes[2].plot(time, tilt, style)
+        if obstacle == "slope":
+            slope = np.radians(SLOPE_DEG)
+            x = 5.0 + 4.0 * np.cos(slope) * np.array([-1.0, 1.0])
+            axes[0].plot(x, 0.6 + (x - 5.0) * np.tan(slope) + THICK / np.cos(slope), "k", lw=1)
+        else:
+            axes[0].axvline(WALL_X, color="k", lw=1)
+        axes[0].set(xlabel="x [m]", ylabel="z [m]", title=obstacle, xlim=(-0.5, 6.0),
+                    ylim=(-0.1, 3.5))
+        axes[0].legend(fontsize=8)
+        axes[1].set(xlabel="t [s]", ylabel="height [m]")
+        axes[2].set(xlabel="t [s]", ylabel="tilt [deg]")
+        _save(figure, folder / f"{obstacle}.png")
+
+
 def main():
-    """Runs all three, writes the page and the pictures, and checks the bounds."""
+    """Runs all of it, writes the page and the pictures, and checks the bounds."""
     if not (resources.root() / ".setup/gazebo11/libxtdrone_lockstep.so").is_file():
         print("Gazebo 11 is not set up (scripts/setup_gazebo.sh): engines are not compared")
         return 0
     pictures = OUT / "engines"
     pictures.mkdir(parents=True, exist_ok=True)
-    differences, flights, drops = open_loop(), closed_loop(), falls()
+    differences, flights, drops, contacts = open_loop(), closed_loop(), falls(), visits()
+    plot_visits(contacts, pictures)
     seconds = np.arange(1, round(OPEN_S * 1e6 / STEP_US) + 1) * STEP_US * 1e-6
     figure, axes = plt.subplots(2, 1, sharex=True, figsize=(7, 5))
     for name, (distance, angle) in differences.items():
@@ -165,6 +256,10 @@ def main():
         "closed loop, RMS position [m]": float(np.sqrt(np.mean(apart ** 2)))}
     rows = [f"| {name} | {value:.2g} | {BOUNDS[name]} |" for name, value in values.items()]
     rest = {name: f"{pos[-1, 2]:.4f} m" for name, pos in drops.items()}
+    cases = [f"| {obstacle}, {name} | {pos[-1, 0]:.3f}, {pos[-1, 1]:.3f}, {pos[-1, 2]:.3f} | "
+             f"{tilt[-1]:.2f} | {tilt.max():.1f} | {'yes' if landed else 'no'} | "
+             f"{'yes' if obstacle in touched else 'no'} |"
+             for (obstacle, name), (pos, tilt, landed, touched) in contacts.items()]
     (OUT / "engines.md").write_text(f"""# Gazebo 11 against the embedded engine
 
 Written by `scripts/validation.sh engines`. Both engines get the same wrenches from the same rotors.
@@ -187,6 +282,18 @@ the ground comes to rest with its centre of gravity at {rest['embedded']} (embed
 {rest['gazebo']} (gazebo).
 
 ![drop](engines/drop.png)
+
+With the embedded autopilot, in the same world and with the same seed: an iris takes off, flies 5 m
+east at 2.5 m and lands on a slope of {SLOPE_DEG:g} degrees; and one that wants to go there through a wall
+{WALL_X:g} m away, and is still wanted there at the end, after {VISIT_S:g} s.
+
+| case | last place x, y, z [m] | last tilt [deg] | largest tilt [deg] | landed and disarmed | touched it |
+|---|---|---|---|---|---|
+{chr(10).join(cases)}
+
+![slope](engines/slope.png)
+
+![wall](engines/wall.png)
 """)
     for name, value in values.items():
         print(f"{name}: {value:.3g} (at most {BOUNDS[name]})")
