@@ -6,7 +6,7 @@ from gtsam.symbol_shorthand import L, X
 
 from .pose import HUBER, OUTLIER, residuals
 
-_MOST = 500  # landmarks of one adjustment, those seen most often
+_EACH = 150  # landmarks of a keyframe that take part
 _ITERATIONS = 6
 
 
@@ -14,8 +14,8 @@ def adjust(world, camera, window: int, fixed: int = 4) -> None:
     """Moves the last keyframes and the landmarks that they share to where they agree best.
 
     Minimises the robust reprojection error into both images. Keyframes before the window that see
-    the same landmarks take part, but stay where they are. What does not fit afterwards is taken
-    out of the keyframes.
+    the same landmarks take part, but stay where they are. Landmarks of one keyframe alone move
+    with it. What does not fit afterwards is taken out of the keyframes.
 
     Args:
         world: The Map; changed.
@@ -37,9 +37,14 @@ def adjust(world, camera, window: int, fixed: int = 4) -> None:
     parameters = gtsam.LevenbergMarquardtParams()
     parameters.setMaxIterations(_ITERATIONS)
     result = gtsam.LevenbergMarquardtOptimizer(graph, values, parameters).optimize()
-    for number, frame in enumerate(frames):
-        if number >= len(staying):
-            frame.camera_from_world = result.atPose3(X(number)).inverse().matrix()
+    free = np.ones(len(world.points), bool)
+    free[chosen] = False
+    for number, frame in enumerate(frames[len(staying):], len(staying)):
+        world_from_camera = result.atPose3(X(number)).matrix()
+        change = world_from_camera @ frame.camera_from_world
+        frame.camera_from_world = np.linalg.inv(world_from_camera)
+        own = free & (world.owners == len(world.keyframes) - len(frames) + number)
+        world.points[own] = world.points[own] @ change[:3, :3].T + change[:3, 3]
     for landmark in chosen:
         world.points[landmark] = result.atPoint3(L(landmark))
     for frame in moving:
@@ -56,13 +61,18 @@ def _staying(older, moving, most):
 
 
 def _landmarks(frames, moving):
-    """Landmarks of the moving keyframes that two frames or more see."""
-    known = np.unique(np.concatenate([frame.landmarks for frame in moving]))
-    every = np.concatenate([frame.landmarks for frame in frames])
-    numbers, counts = np.unique(every[np.isin(every, known)], return_counts=True)
-    order = np.argsort(-counts, kind="stable")
-    order = order[counts[order] >= 2][:_MOST]
-    return np.sort(numbers[order])
+    """Landmarks that two frames or more see: of each moving one those that are seen most often.
+
+    Each moving keyframe must have its share, or the newest would hang by a few landmarks.
+    """
+    numbers, counts = np.unique(np.concatenate([frame.landmarks for frame in frames]),
+                                return_counts=True)
+    chosen = []
+    for frame in moving:
+        count = counts[np.searchsorted(numbers, frame.landmarks)]
+        order = np.argsort(-count, kind="stable")
+        chosen.append(frame.landmarks[order[count[order] >= 2][:_EACH]])
+    return np.unique(np.concatenate(chosen))
 
 
 def _graph(world, camera, staying, frames, chosen):

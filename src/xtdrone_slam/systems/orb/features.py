@@ -12,7 +12,8 @@ _ROW = 2.0  # between a feature and its match in the right image, at the finest 
 _NEAREST = 0.3  # point that stereo can see [m]
 _FARTHEST = 250.0  # in baselines; a match farther off gives no depth
 _HAMMING = 64  # largest distance of two descriptors of one point [bits]
-_RATIO = 0.8  # best to second best distance
+_RATIO = 0.8  # best to second best distance along a row, where bricks look alike
+_NEAR = 4.0  # between an ORB feature and where the flow finds it [pixels]
 _SCALE = 1.2  # between two levels of the pyramid
 _FLOW = {"winSize": (15, 15), "maxLevel": 1,
          "criteria": (cv2.TERM_CRITERIA_EPS | cv2.TERM_CRITERIA_COUNT, 20, 0.01)}
@@ -47,6 +48,7 @@ class Features:
     seen: np.ndarray  # (N, 3) u, u right (NaN without a match), v [pixels]
     sigma: np.ndarray  # (N,) of each coordinate, by the level of the pyramid [pixels]
     descriptors: np.ndarray  # (N, 32) uint8
+    images: tuple  # left and right, rectified, (H, W) uint8
 
     @property
     def deep(self) -> np.ndarray:
@@ -87,7 +89,7 @@ class Extractor:
         seen = np.column_stack([points[:, 0], np.full(len(points), np.nan), points[:, 1]])
         if len(points) and len(other[0]):
             self._match_right(images, seen, levels, descriptors, other)
-        return Features(seen, _SCALE ** levels, descriptors)
+        return Features(seen, _SCALE ** levels, descriptors, tuple(images))
 
     def _find(self, image):
         """Places (N, 2), levels (N,) and descriptors (N, 32), spread over the image."""
@@ -114,30 +116,52 @@ class Extractor:
                     < _ROW * _SCALE ** levels[:, None])
                    & (disparity > -1.0) & (disparity < most)
                    & (np.abs(levels[:, None] - right_levels[None]) <= 1.0))
-        pairs = match(self._matcher, descriptors, right_descriptors, allowed)
+        pairs = match(self._matcher, descriptors, right_descriptors, allowed, _RATIO)
         if len(pairs) == 0:
             return
-        # A match is as coarse as the pyramid's level; the flow refines it to fractions of a pixel.
-        start = seen[pairs[:, 0]][:, [0, 2]].astype(np.float32)[:, None]
-        guess = points[pairs[:, 1]].astype(np.float32)[:, None]
-        found, status, _ = cv2.calcOpticalFlowPyrLK(
-            *images, start, guess.copy(), flags=cv2.OPTFLOW_USE_INITIAL_FLOW, **_FLOW)
-        fine = found[:, 0].astype(float)
-        disparity = start[:, 0, 0] - fine[:, 0]
-        good = ((status.ravel() == 1) & (np.abs(fine[:, 1] - start[:, 0, 1]) < 1.0)
-                & (np.abs(fine[:, 0] - guess[:, 0, 0]) < 4.0)
-                & (disparity > self.camera.focal / _FARTHEST) & (disparity < most))
-        seen[pairs[good, 0], 1] = fine[good, 0]
+        self.look_right(images, seen, pairs[:, 0], points[pairs[:, 1]])
+
+    def look_right(self, images, seen, rows, guess) -> None:
+        """Fills the columns in the right image for some features, where they can be trusted."""
+        most = self.camera.focal * self.camera.baseline / _NEAREST
+        start = seen[rows][:, [0, 2]]
+        fine, good = follow(*images, start, guess)
+        disparity = start[:, 0] - fine[:, 0]
+        good &= ((np.abs(fine[:, 1] - start[:, 1]) < 1.0)
+                 & (disparity > self.camera.focal / _FARTHEST) & (disparity < most))
+        seen[rows, 1] = np.where(good, fine[:, 0], np.nan)
 
 
-def match(matcher, one: np.ndarray, two: np.ndarray, allowed: np.ndarray) -> np.ndarray:
+def follow(one: np.ndarray, two: np.ndarray, start: np.ndarray, guess: np.ndarray):
+    """Where patches of an image are in another, by optical flow, to fractions of a pixel.
+
+    Args:
+        one, two: (H, W) uint8.
+        start: (N, 2) in the first [pixels].
+        guess: (N, 2) in the second [pixels].
+
+    Returns:
+        (N, 2) in the second [pixels], and which of them are near their guess (N,).
+    """
+    if len(start) == 0:
+        return guess, np.zeros(0, bool)
+    found, status, _ = cv2.calcOpticalFlowPyrLK(
+        one, two, np.array(start, np.float32, order="C").reshape(-1, 1, 2),
+        np.array(guess, np.float32, order="C").reshape(-1, 1, 2),
+        flags=cv2.OPTFLOW_USE_INITIAL_FLOW, **_FLOW)
+    fine = found[:, 0].astype(float)
+    return fine, (status.ravel() == 1) & (np.linalg.norm(fine - guess, axis=1) < _NEAR)
+
+
+def match(matcher, one: np.ndarray, two: np.ndarray, allowed: np.ndarray,
+          ratio: float) -> np.ndarray:
     """Mutual best matches (M, 2) of descriptors (N, 32) and (K, 32) among allowed (N, K) pairs."""
     nearest = matcher.knnMatch(one, two, 2, mask=allowed.astype(np.uint8))
     best = {}
     for found in nearest:
         if not found or found[0].distance > _HAMMING:
             continue
-        if len(found) == 2 and found[0].distance > _RATIO * found[1].distance:
+        if len(found) == 2 and found[0].distance > ratio * found[1].distance:
             continue
         first = found[0]
         if first.trainIdx not in best or first.distance < best[first.trainIdx].distance:

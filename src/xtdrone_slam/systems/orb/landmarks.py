@@ -13,6 +13,7 @@ class Keyframe:
     landmarks: np.ndarray  # (N,) numbers of the landmarks seen
     seen: np.ndarray  # (N, 3) u, u right or NaN, v [pixels]
     sigma: np.ndarray  # (N,) [pixels]
+    image: np.ndarray | None = None  # left, as long as patches of it are looked for
 
     @property
     def place(self) -> np.ndarray:
@@ -32,12 +33,14 @@ class Map:
     keyframes: list = field(default_factory=list)
     points: np.ndarray = field(default_factory=lambda: np.zeros((0, 3)))  # (M, 3) world [m]
     descriptors: np.ndarray = field(default_factory=lambda: np.zeros((0, 32), np.uint8))
+    owners: np.ndarray = field(default_factory=lambda: np.zeros(0, int))  # (M,) keyframes
 
     def add_points(self, points: np.ndarray, descriptors: np.ndarray) -> np.ndarray:
-        """New landmarks; returns their numbers."""
+        """New landmarks, first seen by the next keyframe; returns their numbers."""
         numbers = np.arange(len(self.points), len(self.points) + len(points))
         self.points = np.concatenate([self.points, points])
         self.descriptors = np.concatenate([self.descriptors, descriptors])
+        self.owners = np.concatenate([self.owners, np.full(len(points), len(self.keyframes))])
         return numbers
 
     def near(self, camera_from_world: np.ndarray, recent: int, others: int,

@@ -16,11 +16,13 @@ from scipy.spatial.transform import Rotation
 from xtdrone_slam import calibration, link
 
 from .adjustment import adjust
-from .features import Extractor, match
+from .features import Extractor, follow, match
 from .landmarks import Keyframe, Map
 from .pose import refine
 
 _NARROW, _WIDE = 20.0, 120.0  # about the place where a landmark is expected [pixels]
+_RATIO = 0.9  # best to second best distance of descriptors
+_FINE = 0.5  # standard deviation of a feature that the flow has refined [pixels]
 _LEAST = 20  # landmarks that a pose needs
 _RECENT, _OTHERS = 4, 4  # keyframes whose landmarks are looked for
 _PATIENCE = 10  # pairs after which a keyframe follows anyway
@@ -69,7 +71,9 @@ class Odometry:
         numbers = self._track(found)
         count = int((numbers >= 0).sum())
         if count < _LEAST:
-            self._motion = np.eye(4)
+            # Nothing known is in view: go on from where the vehicle should be by now.
+            self._pose = self._motion @ self._pose
+            self._due = found, np.full(len(found.seen), -1)
             return None, count
         self._since += 1
         self._best = max(self._best, count)
@@ -98,9 +102,35 @@ class Odometry:
             if (numbers >= 0).sum() >= 2 * _LEAST:
                 break
         if (numbers >= 0).sum() >= _LEAST:
-            self._motion = pose @ _inverse(last)
             self._pose = pose
+            self._sharpen(found, numbers)
+            self._motion = self._pose @ _inverse(last)
         return numbers
+
+    def _sharpen(self, found, numbers):
+        """Refines the matched features, and with them the pose.
+
+        ORB's corners are whole pixels of a level of the pyramid. The patch of the last keyframe
+        that saw a landmark says where it is to fractions of a pixel.
+        """
+        left = numbers >= 0
+        fine = np.zeros(len(numbers), bool)
+        for frame in self._map.keyframes[-1:-1 - _RECENT:-1]:
+            rows = np.flatnonzero(left & np.isin(numbers, frame.landmarks, assume_unique=False))
+            start = frame.seen[np.searchsorted(frame.landmarks, numbers[rows])][:, [0, 2]]
+            places, good = follow(frame.image, found.images[0], start,
+                                  found.seen[rows][:, [0, 2]])
+            found.seen[rows[good, None], [0, 2]] = places[good]
+            fine[rows[good]] = True
+            left[rows] = False
+        rows = np.flatnonzero(fine & found.deep)
+        self._extract.look_right(found.images, found.seen, rows,
+                                 found.seen[rows][:, [1, 2]])
+        found.sigma[fine] = _FINE
+        rows = np.flatnonzero(numbers >= 0)
+        self._pose, good = refine(self._camera, self._pose, self._map.points[numbers[rows]],
+                                  found.seen[rows], found.sigma[rows])
+        numbers[rows[~good]] = -1
 
     def _match(self, found, guess, radius):
         """Landmarks of the features near to where the guess expects them, and the pose."""
@@ -114,7 +144,7 @@ class Odometry:
         expected = self._camera.project(local)[:, [0, 2]]
         apart = np.abs(found.seen[:, None, [0, 2]] - expected[None]).max(axis=2)
         pairs = match(self._matcher, found.descriptors, self._map.descriptors[known],
-                      apart < radius)
+                      apart < radius, _RATIO)
         if len(pairs) < _LEAST:
             return numbers, guess
         points = self._map.points[known[pairs[:, 1]]]
@@ -149,7 +179,9 @@ class Odometry:
         order = rows[np.unique(numbers[rows], return_index=True)[1]]
         self._map.descriptors[numbers[order]] = found.descriptors[order]
         self._map.keyframes.append(Keyframe(self._pose, numbers[order], found.seen[order],
-                                            found.sigma[order]))
+                                            found.sigma[order], found.images[0]))
+        if len(self._map.keyframes) > _RECENT:
+            self._map.keyframes[-1 - _RECENT].image = None
         self._since = self._best = 0
 
 
