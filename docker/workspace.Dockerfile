@@ -8,6 +8,8 @@ ARG GAZEBO=0
 ENV LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive
 SHELL ["/bin/bash", "-o", "pipefail", "-c"]
 
+# Versions are those of the Debian release, which it pins itself.
+# hadolint ignore=DL3008
 RUN apt-get update \
     && apt-get install -y --no-install-recommends ca-certificates procps python3-venv \
     && rm -rf /var/lib/apt/lists/*
