@@ -1,14 +1,18 @@
-"""Speed of the simple 3D simulator: formation flights in process and over ROS topics.
+"""Formations of every size: how exact in both simulators, how fast the simple one is.
 
     python benchmarks/bench_formation.py
-    python benchmarks/bench_formation.py --n 1000 --ros 0
+    python benchmarks/bench_formation.py --n 1000 --full --ros 0
 
-The factor over ROS topics is measured in flight at speed 1 and stays below 1
-where the nodes cannot keep up. The CPU shares of the nodes are rows of their own,
-`simple_cpu_share`, since the factor alone does not show the reserve.
+Each flight goes through three formations. Rows formation_rms_error,
+formation_largest_error (both after settling, true), formation_settling_time and
+formation_separation; the full simulator flies with the receiver preset rtk.
+simple_real_time_factor over ROS topics is measured in flight at speed 1 and stays
+below 1 where the nodes cannot keep up. The CPU shares of the nodes are rows of
+their own, `simple_cpu_share`, since the factor alone does not show the reserve.
 """
 
 import argparse
+import contextlib
 import json
 import os
 import subprocess
@@ -20,22 +24,64 @@ import numpy as np
 import psutil
 import results
 
+from xtdrone_core.command import main as xtdrone
 from xtdrone_core.control_link import ControlClient
 from xtdrone_formation import simple_run
 
 ROOT = Path(__file__).resolve().parents[1]
-SHAPES = "cube,pyramid,triangle"
+SHAPES = {9: "cube,pyramid,triangle", 18: "cuboid,sphere,diamond", 100: "cube,pyramid,triangle",
+          1000: "cube,pyramid,sphere"}
+NAMES = (("formation_settling_time", "settle_time_s", "s"),
+         ("formation_rms_error", "rms_slot_error_m", "m"),
+         ("formation_largest_error", "max_slot_error_m", "m"))
 
 
-def in_process(n: int) -> float:
-    """Real-time factor of a flight of three formations, log and report of it left out."""
+def shapes(n: int) -> str:
+    """Three formations that n vehicles can fly, parted by commas."""
+    return SHAPES.get(n, SHAPES[9])
+
+
+@contextlib.contextmanager
+def folder_for_runs():
+    """A folder that is XTDRONE_RUNS for a while."""
+    before = os.environ.get("XTDRONE_RUNS")
     with tempfile.TemporaryDirectory() as runs:
         os.environ["XTDRONE_RUNS"] = runs
         try:
-            return simple_run.run(n, SHAPES.split(","), speed=3.0 if n < 500 else 4.5,
-                                  clock=time.perf_counter)[1]["real_time_factor"]
+            yield Path(runs)
         finally:
             del os.environ["XTDRONE_RUNS"]
+            if before is not None:
+                os.environ["XTDRONE_RUNS"] = before
+
+
+def simple(n: int) -> dict:
+    """Summary of a flight in the simple simulator; its factor leaves log and report out."""
+    with folder_for_runs():
+        return simple_run.run(n, shapes(n).split(","), speed=3.0 if n < 500 else 4.5,
+                              clock=time.perf_counter)[1]
+
+
+def full(n: int) -> dict:
+    """Summary of a flight in the full simulator."""
+    with folder_for_runs() as runs:
+        if xtdrone(["fly", "formation", "--n", str(n), "--gps", "rtk", "--set",
+                    f"names=[{shapes(n)}]"]):
+            raise SystemExit(f"the flight of {n} in the full simulator failed")
+        return json.loads((runs / "latest" / "summary.json").read_text())
+
+
+def write_errors(simulator: str, n: int, summary: dict) -> None:
+    """Prints a flight's figures and updates its rows."""
+    least = summary["min_separation_m"]
+    for name, field, unit in NAMES:
+        results.replace(name, [({"n": n, "simulator": simulator, "formation": row["name"]},
+                                row[field], unit) for row in summary["formations"]])
+    results.replace("formation_separation", [({"n": n, "simulator": simulator}, least, "m")])
+    print(f"n {n:4d} {simulator}: " + "; ".join(
+        "{name} settles in {settle_time_s} s, then {rms_slot_error_m} m RMS, {max_slot_error_m} m "
+        "at most".format(**row) for row in summary["formations"])
+        + f"; at least {least} m apart", flush=True)
 
 
 def over_topics(n: int, seconds: float):
@@ -48,7 +94,7 @@ def over_topics(n: int, seconds: float):
     with tempfile.TemporaryDirectory() as runs:
         launch = subprocess.Popen(
             ["roslaunch", ROOT / "launch" / "simple_formation.launch", f"n:={n}", "name:=bench",
-             f"formations:={SHAPES}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+             f"formations:={shapes(n)}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             env={**os.environ, "XTDRONE_RUNS": runs})
         try:
             events = Path(runs) / "bench" / "events.jsonl"
@@ -92,14 +138,22 @@ def _wait(condition, launch, limit=90.0):
 def main():
     """Measures each size, prints a line for each, and updates runs/bench.json."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--n", type=int, nargs="*", default=[9, 100, 1000])
-    parser.add_argument("--ros", type=int, nargs="*", default=[100])
+    parser.add_argument("--n", type=int, nargs="*", default=[9, 100, 1000],
+                        help="vehicles in the simple simulator, in process (9 100 1000)")
+    parser.add_argument("--full", type=int, nargs="*", default=[9, 18, 100],
+                        help="vehicles in the full simulator (9 18 100)")
+    parser.add_argument("--ros", type=int, nargs="*", default=[100],
+                        help="vehicles in the simple simulator, over ROS topics (100)")
     parser.add_argument("--seconds", type=float, default=20.0, help="measured over ROS topics (20)")
     args = parser.parse_args()
     factors, shares = [], []
     for n in args.n:
-        factors.append(({"n": n, "transport": "none"}, in_process(n), "1"))
+        summary = simple(n)
+        factors.append(({"n": n, "transport": "none"}, summary["real_time_factor"], "1"))
         print(f"n {n:4d} in process: {factors[-1][1]:.2f} times real time", flush=True)
+        write_errors("simple", n, summary)
+    for n in args.full:
+        write_errors("full", n, full(n))
     for n in filter(None, args.ros):
         factor, cpu = over_topics(n, args.seconds)
         factors.append(({"n": n, "transport": "ros"}, round(factor, 3), "1"))

@@ -7,9 +7,10 @@ import pytest
 
 from xtdrone_control.agents import SquareAgent
 from xtdrone_core import FleetState, Mode, XtdroneError
+from xtdrone_core.command import main
 from xtdrone_core.scenario import grid
 from xtdrone_core.truth_log import TruthWriter, read_truth
-from xtdrone_formation import FormationError, Radio, analysis, simple_run, slots
+from xtdrone_formation import FormationError, Radio, analysis, recordings, simple_run, slots
 from xtdrone_formation.agents import Director, FormationAgent, in_place
 from xtdrone_formation.service import FormationService, PatternLeader
 from xtdrone_formation.simple_simulator import SimpleSimulator, fly
@@ -191,9 +192,74 @@ def test_what_never_settles_has_no_figures(tmp_path):
                    "max_slot_error_m": None, "rms_velocity_error_m_s": None}
 
 
-def test_no_run_folder(tmp_path):
-    with pytest.raises(FormationError, match="no run folder"):
-        analysis.load(tmp_path / "nowhere")
+def test_a_recording_that_begins_late_tells_when_the_followers_come_into_place(tmp_path):
+    """The log begins 5 s after the command: in place 1 s later, or already at its beginning."""
+    for name, late, time in (("moving", 1.0, 6.0), ("in place", 0.2, None)):
+        folder = made_up_run(tmp_path / name, lambda t: late if t < 7.0 else 0.2)
+        lines = (folder / "truth.bin").read_bytes()
+        (folder / "truth.bin").write_bytes(lines[len(lines) // 600 * 300:])
+        summary = analysis.load(folder).summary()
+        assert [row["settle_time_s"] for row in summary["formations"]] == (
+            [pytest.approx(time, abs=0.021)] if time else [])
+        assert summary.get("recorded_late") == (None if time else ["line"])
+
+
+def test_a_leaders_mission_is_reported_from_its_start_to_its_end(tmp_path):
+    folder = made_up_run(tmp_path / "run", lambda t: 0.3 if 5.0 <= t < 9.0 else 2.0)
+    with open(folder / "events.jsonl", "a") as file:
+        file.write('\n{"t_us": 5000000, "event": "mission"}\n'
+                   '{"t_us": 9000000, "event": "mission_end"}\n')
+    summary = analysis.load(folder).summary()
+    assert summary["mission"] == {"path_m": pytest.approx(4.0, abs=0.05),
+                                  "rms_slot_error_m": pytest.approx(0.3),
+                                  "max_slot_error_m": pytest.approx(0.3)}
+    assert summary["formations"][0]["settle_time_s"] is None  # the mission ends the formation
+
+
+def test_recordings_of_each_vehicle_meet_at_the_leaders_times():
+    """Vehicle 1 moves at 2 m/s and is sampled at other times, one of them twice."""
+    leader = np.array([[t, 0.0, 0.0, 5.0] for t in (0, 10, 20, 30)], dtype=float)
+    other = np.array([[t, 2.0 * t, 0.0, 5.0] for t in (5, 15, 15, 25)], dtype=float)
+    t_us, pos, vel = recordings._together([(leader, leader), (other, other)])
+    assert t_us.tolist() == [10, 20]
+    assert pos[:, 1].tolist() == [[20.0, 0.0, 5.0], [40.0, 0.0, 5.0]]
+    assert pos.shape == vel.shape == (2, 2, 3)
+
+
+@pytest.mark.parametrize("files, source, words", [
+    (None, None, "no run folder"),
+    ((), None, "has no recording of a flight"),
+    (("truth.bin",), "rosbag", "has no rosbag .* with record:=true"),
+    (("truth.bin",), "ulog", "has no ulog .* with --log none"),
+    (("bags/cut.bag",), None, "cannot read .*rosbag reindex"),
+    (("ulog/iris_0/log001.ulg",), None, "is not a ULog"),
+])
+def test_what_cannot_be_read_is_one_line(tmp_path, files, source, words):
+    folder = tmp_path / "run"
+    for name in files or ():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(b"rubbish")
+    if files == ():
+        folder.mkdir()
+    with pytest.raises(XtdroneError, match=words) as caught:
+        analysis.load(folder, source)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("command, words", [
+    (["compare", "run", "--from", "truht"], "did you mean 'truth'"),
+    (["report", "run", "--from", "bag"], "'truth', 'rosbag', 'ulog'"),
+    (["compare", "run", "--out", "no/folder.png"], "cannot write 'no/folder.png'"),
+])
+def test_commands_refuse_in_one_line(runs, monkeypatch, capsys, command, words):
+    made_up_run(runs.parent / "run", lambda t: 0.2)
+    monkeypatch.chdir(runs.parent)
+    try:
+        assert main(["formation", *command]) == 1
+    except SystemExit as end:
+        assert end.code == 2
+    said = capsys.readouterr().err
+    assert words in said and said.count("\n") == 1
 
 
 def fly_by_words(n, names, **options):

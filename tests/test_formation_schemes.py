@@ -11,6 +11,7 @@ from xtdrone_core import Mode
 from xtdrone_formation import (Follower, FollowerParameters, Formation, FormationError, Leader,
                                Network, Radio, saturate, scheme, slots)
 from xtdrone_formation.network import topology
+from xtdrone_formation.agents import FormationAgent
 from xtdrone_formation.schemes import SCHEMES, CentralisedFollower, PathLeader, SteeredLeader
 from xtdrone_formation.simple_simulator import PERIOD_US, SimpleSimulator
 
@@ -224,6 +225,10 @@ def test_word_of_the_leader_reaches_everyone(kind, n):
     assert not (edges[:, 0] == 0).any()
 
 
+class Astray(Leader):
+    topology = "stra"
+
+
 @pytest.mark.parametrize("make, words", [
     (lambda: topology("stars", slots("V", 5)), ["unknown topology 'stars'", "mean 'star'"]),
     (lambda: topology(np.zeros((3, 3)), slots("V", 5)), ["(3, 3)", "5 vehicles"]),
@@ -238,6 +243,7 @@ def test_word_of_the_leader_reaches_everyone(kind, n):
     (lambda: scheme("central"), ["unknown scheme 'central'", "module:Class"]),
     (lambda: scheme("no_module:Law"), ["cannot load scheme 'no_module:Law'", "PYTHONPATH"]),
     (lambda: scheme("math:sqrt"), ["'math:sqrt' is not a Follower"]),
+    (lambda: FormationAgent(9, ("cube",), (Astray(), CentralisedFollower())), ["'stra'", "'star'"]),
     (lambda: SimpleSimulator([[0, 0]]), ["(1, 2)"]),
 ])
 def test_what_is_refused_in_one_line(make, words):

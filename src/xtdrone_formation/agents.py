@@ -166,6 +166,7 @@ class FormationAgent(FormationFlight):
         self._scheme = scheme if isinstance(scheme, str) else type(scheme[1]).__name__
         if isinstance(scheme, str):
             scheme = schemes.scheme(scheme, Radio(delay, loss))
+        scheme[0].edges(self.slots[0])  # an unknown topology is refused here, not in flight
         self.formation = Formation(n, *scheme, speed=speed)
 
     def begin(self, t_us, estimates):

@@ -3,8 +3,10 @@
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from .agents import FARTHEST, TOLERANCE
+from .errors import FormationError
 
 _LEADER = "#d62728"
 _FOLLOWER = "#1f77b4"
@@ -18,6 +20,23 @@ def _figure(width, height):
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
     return figure
+
+
+def _save(figure, path):
+    try:
+        figure.savefig(path, dpi=110)
+    except (OSError, ValueError) as error:  # the latter: a kind of file that matplotlib lacks
+        reason = getattr(error, "strerror", None) or error
+        raise FormationError(f"cannot write '{path}': {reason}; give a .png file in a folder that "
+                             "can be written") from error
+
+
+def _logarithmic(axes):
+    """A y axis with the plain numbers 0.1, 0.2, 0.5, 1, ..."""
+    axes.set_yscale("log")
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_minor_formatter(NullFormatter())
 
 
 def _equal(axes, points):
@@ -58,13 +77,13 @@ def trajectories(flight, path) -> None:
     top.set(xlabel="x east [m]", ylabel="y north [m]", title="from above", aspect="equal")
     top.grid(alpha=0.3)
     view.set_title(f"{flight.title}: {n} vehicles")
-    top.legend(loc="best", fontsize=8)
-    figure.savefig(path, dpi=110)
+    top.legend(loc="upper right", fontsize=8)
+    _save(figure, path)
 
 
 def formation_error(flight, path) -> None:
     """Slot error of each follower over time, the tolerance, commands and settling."""
-    figure = _figure(11, 5)
+    figure = _figure(11, 5.4)
     axes = figure.add_subplot()
     for k, window in enumerate(flight.windows):
         colour = _SHADES[k % len(_SHADES)]
@@ -77,11 +96,12 @@ def formation_error(flight, path) -> None:
             axes.axvspan(window.t_s[window.settled], window.t_s[-1], color=colour, alpha=0.08)
     axes.axhline(TOLERANCE, color="k", ls="--", lw=0.8, label=f"RMS of a settled formation: {TOLERANCE} m at most")
     kind = "true" if flight.source == "truth" else f"by {flight.source}"
-    axes.set(xlabel="simulated time [s]", ylabel=f"slot error, {kind} [m]", yscale="log",
+    axes.set(xlabel="simulated time [s]", ylabel=f"slot error, {kind} [m]",
              title=f"{flight.title}: each follower, and the RMS over them (bold)")
+    _logarithmic(axes)
     axes.grid(alpha=0.3, which="both")
-    axes.legend(fontsize=8)
-    figure.savefig(path, dpi=110)
+    figure.legend(loc="outside lower center", ncols=2, fontsize=8)
+    _save(figure, path)
 
 
 def _caption(window):
@@ -111,8 +131,8 @@ def formation(name, offsets, path) -> None:
         axes.scatter(0, 0, s=size, color=_LEADER, label="leader")
         axes.set(xlabel="x east [m]", ylabel=label, title=title, aspect="equal")
         axes.grid(alpha=0.3)
-    axes.legend(fontsize=8)
-    figure.savefig(path, dpi=110)
+    axes.legend(loc="upper right", fontsize=8)
+    _save(figure, path)
 
 
 def comparison(flights, path) -> None:
@@ -133,11 +153,12 @@ def comparison(flights, path) -> None:
                         if window.settle_time is not None:
                             axes.axvline(window.settle_time, color=f"C{k}", ls=":", lw=1)
             axes.axhline(bound, color="k", ls="--", lw=0.8)
-            axes.set(yscale="log", title=name if row == 0 else None,
-                     xlabel="since the command [s]", ylabel=f"{what} slot error [m]")
+            axes.set(title=name if row == 0 else None, xlabel="since the command [s]",
+                     ylabel=f"{what} slot error [m]")
+            _logarithmic(axes)
             axes.grid(alpha=0.3, which="both")
-    axes.legend(fontsize=8)
-    figure.savefig(path, dpi=110)
+    axes.legend(loc="upper right", fontsize=8)
+    _save(figure, path)
 
 
 def _largest(error):

@@ -20,7 +20,8 @@ from .errors import FormationError
 
 SOURCES = {"truth": "truth.bin", "rosbag": "bags/*.bag", "ulog": "ulog/*/*.ulg"}
 _POSE = re.compile(r"/([^/]+)/mavros/local_position/(pose|velocity_local)")
-_OPTIONAL = {"truth": "", "rosbag": ", with record:=true", "ulog": ", not with --log none"}
+_HOW = {"truth": "any run does", "rosbag": "a launch file does with record:=true",
+        "ulog": "the full simulator does, but with --log none"}
 
 
 @dataclass(frozen=True)
@@ -54,8 +55,8 @@ def read(folder, source: str = None) -> Motion:
             raise FormationError(f"'{folder}' has no recording of a flight: none of "
                                  f"{', '.join(SOURCES.values())} is in it")
     elif not there[source]:
-        raise FormationError(f"'{folder}' has no {source} ({SOURCES[source]}): give the folder of "
-                             f"a run that recorded one{_OPTIONAL[source]}")
+        raise FormationError(f"'{folder}' has no {source} ({SOURCES[source]}): give a run that "
+                             f"recorded it; {_HOW[source]}")
     return Motion(source, *_READERS[source](folder, there[source]))
 
 

@@ -112,6 +112,8 @@ class FormationService:
         leader, follower = scheme(scheme_name, radio)
         self.n = n
         self.words = Words(n, spacing)
+        if n > 1:
+            leader.edges(self.words.slots("origin"))  # an unknown topology is refused here
         self.formation = Formation(n, leader, follower, speed=speed)
         self._on_event = on_event or (lambda t_us, name, **values: None)
         self.pattern = None  # (N - 1, 3) slots at the last step [m]; None while it is silent
