@@ -5,6 +5,7 @@ import json
 import pytest
 from pymavlink.dialects.v20 import common as mavlink
 
+from xtdrone_autopilot.failsafes import CONDITIONS
 from xtdrone_control import doctor, doctor_fleet
 from xtdrone_control.doctor import FAULT, OK, WARNING
 from xtdrone_core import command, ports
@@ -37,6 +38,8 @@ def test_a_healthy_vehicle_has_no_warnings():
 @pytest.mark.parametrize("told, level, text, advice", [
     ({"failsafe": True}, WARNING, "a failsafe is in force", "changing the mode ends it"),
     ({"armed": False, "not_ready": "no GPS fix"}, WARNING, "would not arm: no GPS fix", ""),
+    ({"failing": ["data_link"]}, WARNING, "no ground station is heard", "NAV_DLL_ACT"),
+    ({"failing": ["rotor"]}, WARNING, "a rotor has failed", "CA_FAILURE_MODE"),
     ({"aligned": False}, WARNING, "no attitude yet", "at rest"),
     ({"located": False}, WARNING, "no position", "GPS"),
     ({"aids": {"GPS": False, "vision": False}}, WARNING, "inertial sensors alone", "land"),
@@ -49,6 +52,20 @@ def test_what_is_wrong_with_a_vehicle_is_said_with_what_to_do(told, level, text,
     worst = [finding for finding in vehicle(told) if finding.level != OK]
     assert len(worst) == 1
     assert worst[0].level == level and text in worst[0].text and advice in worst[0].advice
+
+
+def test_every_condition_of_failsafes_is_explained():
+    assert set(doctor_fleet._FAILING) == set(CONDITIONS)
+
+
+@pytest.mark.parametrize("age, armed, level", [(0.3, True, OK), (9.0, True, WARNING),
+                                               (9.0, False, OK)])
+def test_a_peer_that_falls_silent_in_flight_is_told(age, armed, level):
+    links = {"offboard": {"streams": True, "peers": 1, "heard_s": age},
+             "bridge": {"streams": False, "peers": 0, "heard_s": None}}
+    found = vehicle({"armed": armed}, {"set_points": 0, "links": links})
+    assert max(f.level for f in found) == level
+    assert any("offboard" in f.text for f in found) == (armed or age < 5)
 
 
 def test_few_set_points_matter_in_offboard_only():

@@ -35,7 +35,7 @@ class Action(IntEnum):
     TERMINATE = 7
 
 
-_WORDS = {Action.HOLD: "hold", Action.RETURN: "return", Action.LAND: "land",
+_WORDS = {Action.NONE: "nothing", Action.WARN: "warn", Action.HOLD: "hold", Action.RETURN: "return", Action.LAND: "land",
           Action.DESCEND: "descend without position", Action.DISARM: "disarm",
           Action.TERMINATE: "terminate"}
 _MODE = {Action.HOLD: Mode.LOITER, Action.RETURN: Mode.RTL, Action.LAND: Mode.LAND}
@@ -51,6 +51,11 @@ _ROTOR_ACTION = {0: Action.WARN, 1: Action.HOLD, 2: Action.LAND, 3: Action.RETUR
 _OFFBOARD_MODE = {0: Mode.POSCTL, 1: Mode.ALTCTL, 2: Mode.STABILIZED}
 _OFFBOARD_ACTION = {3: Action.RETURN, 4: Action.LAND, 5: Action.HOLD, 6: Action.TERMINATE,
                     7: Action.DISARM}
+_BATTERY_ACTION = {0: Action.WARN, 2: Action.LAND, 3: Action.RETURN}  # COM_LOW_BAT_ACT
+# What decides on the action after each condition, for those who ask.
+_DECIDES = {"data_link": ("NAV_DLL_ACT", _LINK_ACTION), "sticks": ("NAV_RCL_ACT", _LINK_ACTION),
+            "battery_critical": ("COM_LOW_BAT_ACT", _BATTERY_ACTION),
+            "fence": ("GF_ACTION", _FENCE_ACTION), "rotor": ("COM_ACT_FAIL_ACT", _ROTOR_ACTION)}
 _EXCEPTIONS = {Mode.MISSION: 1, Mode.LOITER: 2, Mode.TAKEOFF: 2, Mode.OFFBOARD: 4}
 _WITHOUT_POSITION = np.array([m in (Mode.MANUAL, Mode.STABILIZED, Mode.ACRO, Mode.ALTCTL)
                               for m in Mode])
@@ -96,6 +101,14 @@ class Failsafes:
     def active(self) -> np.ndarray:
         """(N,) bool, a failsafe has chosen what the vehicle does."""
         return self._level >= Action.HOLD
+
+    def failing(self, i: int) -> list[str]:
+        """The CONDITIONS that hold for vehicle i now."""
+        return [name for name, row in zip(CONDITIONS, self._now) if row[i]]
+
+    def answers(self, i: int) -> dict:
+        """What parameters of vehicle i say that follows: condition -> word."""
+        return {name: _WORDS[self._decided(i, name)] for name in _DECIDES}
 
     def step(self, t_us: int) -> None:
         """Looks at every condition; call it each PERIOD_US."""
@@ -227,14 +240,18 @@ class Failsafes:
     def _get(self, i, name):
         return self._a.parameters.get(i, name)
 
+    def _decided(self, i, condition):
+        """The Action that a parameter of vehicle i asks for."""
+        name, table = _DECIDES[condition]
+        return table.get(self._get(i, name), Action.WARN)
+
     def _on_data_link(self, i):
         seconds = self._get(i, "COM_DL_LOSS_T")
-        self._act(i, "data_link", _LINK_ACTION.get(self._get(i, "NAV_DLL_ACT"), Action.WARN),
+        self._act(i, "data_link", self._decided(i, "data_link"),
                   f"no ground station for {seconds:g} s")
 
     def _on_sticks(self, i):
-        self._act(i, "sticks", _LINK_ACTION.get(self._get(i, "NAV_RCL_ACT"), Action.WARN),
-                  "manual control lost")
+        self._act(i, "sticks", self._decided(i, "sticks"), "manual control lost")
 
     def _battery_words(self, i, word):
         return f"battery {word}, {self._a.battery.level[i]:.0%} left"
@@ -243,9 +260,8 @@ class Failsafes:
         self._act(i, "battery_low", Action.WARN, self._battery_words(i, "low"))
 
     def _on_battery_critical(self, i):
-        action = {2: Action.LAND, 3: Action.RETURN}.get(self._get(i, "COM_LOW_BAT_ACT"),
-                                                        Action.WARN)
-        self._act(i, "battery_critical", action, self._battery_words(i, "critical"))
+        self._act(i, "battery_critical", self._decided(i, "battery_critical"),
+                  self._battery_words(i, "critical"))
 
     def _on_battery_emergency(self, i):
         acts = self._get(i, "COM_LOW_BAT_ACT") in (2, 3)
@@ -253,7 +269,7 @@ class Failsafes:
                   self._battery_words(i, "at emergency level"), hold=False)
 
     def _on_fence(self, i):
-        self._act(i, "fence", _FENCE_ACTION.get(self._get(i, "GF_ACTION"), Action.WARN),
+        self._act(i, "fence", self._decided(i, "fence"),
                   f"geofence broken, {self._fence_words(i)}")
 
     def _on_position(self, i):
@@ -275,7 +291,7 @@ class Failsafes:
         self._act(i, "estimator", Action.TERMINATE, "the estimator has failed")
 
     def _on_rotor(self, i):
-        action = _ROTOR_ACTION.get(self._get(i, "COM_ACT_FAIL_ACT"), Action.WARN)
+        action = self._decided(i, "rotor")
         if self._get(i, "CA_FAILURE_MODE") == 1:
             self._a.fly_without(i, self.failed_rotor[i])
         self._act(i, "rotor", action, f"rotor {self.failed_rotor[i] + 1} has failed", hold=False)

@@ -18,7 +18,8 @@ def health(autopilot, links) -> list[dict]:
         links: Its Links, None where it has none.
 
     Returns:
-        For each: mode, armed, landed, failsafe, not_ready (why it would not arm, in words),
+        For each: mode, armed, landed, failsafe, failing (conditions of failsafes), answers
+        (condition: what would follow), not_ready (why it would not arm, in words),
         aligned, located, aids (name: in use), test_ratios (name: ratio; above 1 is refused),
         battery (0..1), voltage [V], set_points (count so far), set_point_age_s (None = never
         any), links (name: {streams, peers, heard_s}).
@@ -32,7 +33,9 @@ def _vehicle(a, links, i):
     count = int(v["offboard_count"])
     return {
         "mode": ROS_NAME[Mode(int(v["mode"]))], "armed": bool(v["armed"]),
-        "landed": bool(v["landed"]), "failsafe": bool(v["failsafe"]),
+        "landed": bool(v["landed"]),
+        "failsafe": bool(v["failsafe"] or a.failsafes.active()[i]),
+        "failing": a.failsafes.failing(i), "answers": a.failsafes.answers(i),
         "not_ready": "" if v["armed"] else a.commander.checks(i),
         "aligned": bool(flags & ALIGNED), "located": bool(flags & LOCATED),
         "aids": {name: bool(flags & bit) for name, bit in _AIDS.items()},

@@ -12,6 +12,20 @@ from xtdrone_core.modes import ROS_NAME, from_custom_mode
 from .doctor import CLOCK_TOLERANCE, FAULT, HIGH_RATIO, OK, SLOW_SET_POINTS, WARNING, Finding
 
 SYSTEM_ID = 254  # of this end: a ground station beside the user's own
+SILENT_S = 5.0  # a link that spoke before is silent after this simulated time [s]
+# Conditions of failsafes: what they are, and what to do.
+_FAILING = {
+    "data_link": ("no ground station is heard", "start one, or set NAV_DLL_ACT to 0"),
+    "sticks": ("manual control is lost", "send MANUAL_CONTROL again, or choose an AUTO mode"),
+    "battery_low": ("the battery is low", "go home"),
+    "battery_critical": ("the battery is critical", "land"),
+    "battery_emergency": ("the battery is at emergency level", "land at once"),
+    "fence": ("it is outside the geofence", "fly it back inside, or change the fence"),
+    "position": ("the position is lost", "bring GPS or vision back, or land by ALTCTL"),
+    "attitude": ("it is tilted beyond FD_FAIL_R or FD_FAIL_P", "level it by the sticks"),
+    "estimator": ("the estimator has failed", "look at 'xtdrone log plot' of this flight"),
+    "rotor": ("a rotor has failed", "land; CA_FAILURE_MODE 1 flies on without it"),
+}
 _RATIOS = {"velocity": "vel_ratio", "position": "pos_horiz_ratio", "height": "pos_vert_ratio",
            "magnetometer": "mag_ratio"}
 
@@ -95,9 +109,35 @@ def _vehicle(name, i, told, earlier, seconds, heard, paused):
                   "the mode ends it" if told["failsafe"] else "")
     if told["not_ready"]:
         yield Finding(WARNING, name, f"would not arm: {told['not_ready']}")
+    yield from _failsafes(name, told)
     yield from _estimator(name, told)
     yield from _battery(name, told)
+    yield from _peers(name, told, earlier)
     yield from _set_points(name, told, earlier, seconds)
+
+
+def _failsafes(name, told):
+    """Conditions that hold, each with what to do; else what would follow them."""
+    for condition in told.get("failing", ()):
+        words, advice = _FAILING.get(condition, (condition, ""))
+        yield Finding(WARNING, name, words, advice)
+    if not told.get("failing") and told.get("answers"):
+        yield Finding(OK, name, "failsafes: " + ", ".join(
+            f"{condition.replace('_', ' ')} {word}" for condition, word in
+            told["answers"].items()))
+
+
+def _peers(name, told, earlier):
+    """Who speaks on each link, as it was before this program spoke itself."""
+    heard = {kind.replace("_", " "): link["heard_s"]
+             for kind, link in earlier.get("links", {}).items() if link["heard_s"] is not None}
+    silent = [f"{kind} for {age:.0f} s" for kind, age in heard.items() if age > SILENT_S]
+    speaks = [kind for kind, age in heard.items() if age <= SILENT_S]
+    if silent and told["armed"]:
+        yield Finding(WARNING, name, f"nothing heard from {', '.join(silent)}",
+                      "see whether that program still runs, or take over by another link")
+    if speaks:
+        yield Finding(OK, name, f"hears {', '.join(speaks)}")
 
 
 def _link(name, i, heard, paused):
