@@ -1,10 +1,12 @@
 """What can be known about docker/ and the classic launch files without an engine or MAVROS."""
 
+import os
 import subprocess
 
 import pytest
 import yaml
 from lxml import etree
+from ros_fixtures import needs_ros
 
 from xtdrone_core import resources
 
@@ -52,3 +54,44 @@ def test_classic_launch_files_are_well_formed_and_their_sed_finds_the_port():
     text = subprocess.run(command.replace("$(dirname)", str(ROOT / "launch")), shell=True,
                           capture_output=True, text=True, check=True).stdout
     assert etree.fromstring(text.encode()).findtext(".//mavlink_tcp_port") == "4567"
+
+
+STAND_INS = {  # what the classic launch files take from packages that Debian does not have
+    "gazebo_ros": ("spawn_model", "empty_world.launch", """<launch><arg name="world_name"/>
+        <arg name="gui"/></launch>"""),
+    "mavros": ("mavros_node", "px4.launch", """<launch><arg name="fcu_url"/><arg name="tgt_system"/>
+        <node name="mavros" pkg="mavros" type="mavros_node" args="$(arg fcu_url) $(arg tgt_system)"/>
+        </launch>"""),
+    "px4": ("px4", None, None),
+}
+
+
+@needs_ros
+def test_roslaunch_resolves_the_classic_launch_files(tmp_path):
+    """With empty packages in the places of gazebo_ros, MAVROS and PX4: nodes, ports, arguments."""
+    for name, (program, launch, text) in STAND_INS.items():
+        folder = tmp_path / name
+        (folder / "launch").mkdir(parents=True)
+        (folder / "package.xml").write_text(
+            f"<package format='2'><name>{name}</name><version>1.0.0</version><description/>"
+            "<maintainer email='a@b.c'>a</maintainer><license>BSD</license></package>")
+        (folder / program).write_text("#!/bin/sh\n")
+        (folder / program).chmod(0o755)
+        if launch:
+            (folder / "launch" / launch).write_text(text)
+    file = ROOT / "launch/px4_gazebo_classic.launch"
+
+    def roslaunch(*words):
+        done = subprocess.run(
+            ["roslaunch", *words, file, "n:=3"], capture_output=True, text=True, check=True,
+            env={**os.environ,
+                 "ROS_PACKAGE_PATH": f"{os.environ.get('ROS_PACKAGE_PATH', '')}:{tmp_path}"})
+        return done.stdout
+
+    assert roslaunch("--nodes").split() == [
+        f"/iris_{i}/{node}" for i in range(3) for node in ("spawn", "px4", "mavros")]
+    assert "udp://:14542@127.0.0.1:14582 3" in roslaunch("--args", "/iris_2/mavros")
+    assert "-s etc/init.d-posix/rcS -i 1 -w sitl_iris_1" in roslaunch("--args", "/iris_1/px4")
+    assert "-model iris_2 -x 6 -y 0" in roslaunch("--args", "/iris_2/spawn")
+    described = roslaunch("--dump-params")
+    assert [f"<mavlink_tcp_port>{4560 + i}<" in described for i in range(4)] == [True] * 3 + [False]

@@ -3,6 +3,9 @@
 import json
 import os
 import signal
+import time
+from pathlib import Path
+from threading import Timer
 
 import numpy as np
 import pytest
@@ -10,6 +13,7 @@ from pymavlink.dialects.v20 import common as mavlink
 from pyulog import ULog
 
 from xtdrone_autopilot import px4_process
+from xtdrone_autopilot.errors import AutopilotError
 from xtdrone_autopilot.px4_link import Peer
 from xtdrone_control.agents import SquareAgent
 from xtdrone_core import Scenario
@@ -17,6 +21,7 @@ from xtdrone_core.command import main
 from xtdrone_core.ports import GROUND_STATION
 from xtdrone_core.scenario import fleet
 from xtdrone_core.truth_log import read_truth
+from xtdrone_sim.sdf import load_vehicle
 from xtdrone_sim.simulation import Simulation
 
 pytestmark = [pytest.mark.px4, pytest.mark.skipif(
@@ -151,6 +156,58 @@ def test_one_that_is_killed_in_flight_is_named_and_the_other_flies_on(runs):
         assert "'iris_1' was ended by SIGKILL" in (runs / "console/autopilot.log").read_text()
     finally:
         simulation.close()
+
+
+def test_pause_step_and_speed(simulate):
+    """PX4's clock stands still in a pause, goes on by single steps, and follows the speed factor."""
+    simulation = simulate("--autopilot", "px4", "--gps", "rtk", "--speed", "0")
+    control = simulation.control
+    console = Path(control.request("status")["folder"]) / "console" / "iris_0.log"
+    simulation.wait_until(5_000_000)
+    paused = control.request("pause")["t_us"]
+    end = time.monotonic() + 15
+    while "poll timeout" not in console.read_text():  # PX4 misses its readings
+        assert control.request("status")["t_us"] - paused <= 4000
+        assert time.monotonic() < end
+    for n in (1, 50):
+        wanted = control.request("step", n=n)["t_us"]
+        while (now := control.request("status")["t_us"]) < wanted:
+            assert time.monotonic() < end
+        assert now == wanted
+    for speed in (0.5, 2.0):
+        control.request("speed", speed=speed)
+        control.request("resume")
+        begin, start = time.monotonic(), control.request("status")["t_us"]
+        while (now := control.request("status")["t_us"]) < start + 1_500_000:
+            assert time.monotonic() < end + 15
+        assert (now - start) * 1e-6 / (time.monotonic() - begin) == pytest.approx(speed, rel=0.1)
+    control.request("speed", speed=0)
+    while "Ready for takeoff" not in console.read_text():
+        assert control.request("status")["t_us"] < 60_000_000
+
+
+def test_a_restarted_simulation_says_that_a_living_px4_does_not_reconnect(runs, monkeypatch):
+    """The PX4 of another terminal, whose simulation has ended."""
+    (runs / "console").mkdir()
+    installation = px4_process.find("")
+    outside = px4_process.Px4Process(installation, 0, "iris_0", load_vehicle("iris"), runs)
+    scenario = Scenario(fleet("iris", 1), autopilot="px4", speed=0.0)
+    try:
+        with pytest.raises(AutopilotError, match="does not reconnect to a new simulation"):
+            with monkeypatch.context() as without:
+                without.delenv("PX4_BUILD")
+                first = Simulation(scenario, runs)
+                first.run(until_us=4_000_000)
+                first.close()
+            Simulation(scenario, runs)
+        monkeypatch.delenv("PX4_BUILD")
+        second = Simulation(scenario, runs)
+        Timer(4.0, second.stop).start()
+        second.step()
+        second.close()
+        assert "will not reconnect: restart it" in (runs / "console/autopilot.log").read_text()
+    finally:
+        outside.stop()
 
 
 def test_it_is_px4(monkeypatch):
