@@ -1,0 +1,1 @@
+"""ORB-SLAM2 as a ROS node (orb_slam2_ros)."""

@@ -1,0 +1,225 @@
+"""Puts a ROS node behind the link: pairs and IMU go to topics, its poses come back from one.
+
+Starts a ROS master on a free port of the loopback, and the node; both end with it. Images are
+mono8, the camera_info beside them is that of the unrectified camera.
+"""
+
+import argparse
+import math
+import os
+import shlex
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from xtdrone_core import resources
+from xtdrone_slam import calibration, link
+
+POSES = {"geometry_msgs/PoseStamped": ("geometry_msgs.msg", "PoseStamped", "pose"),
+         "geometry_msgs/PoseWithCovarianceStamped":
+             ("geometry_msgs.msg", "PoseWithCovarianceStamped", "pose.pose"),
+         "nav_msgs/Odometry": ("nav_msgs.msg", "Odometry", "pose.pose")}
+_START_S = 25.0  # wall time for the master, and for the node to subscribe [s]
+_NEAR_US = 1000  # between the stamps of a pair and of its pose
+
+
+class Answers:
+    """Says what became of each pair, in the order of the pairs."""
+
+    def __init__(self, body_from_frame: np.ndarray, patience: float):
+        """For poses of a frame (4, 4) of the body; patience is in wall time [s]."""
+        self._frame_from_body = np.linalg.inv(body_from_frame)
+        self._patience = patience
+        self._lock = threading.Lock()
+        self._waiting = []  # (t_us, wall time at which it was shown), in order
+
+    def shown(self, t_us: int) -> None:
+        """A pair has gone to the node."""
+        with self._lock:
+            self._waiting.append((t_us, time.monotonic()))
+
+    def pose(self, t_us: int, pos, quat) -> None:
+        """A pose has come; pairs before it get none any more."""
+        matrix = calibration.pose_matrix(pos, quat) @ self._frame_from_body
+        with self._lock:
+            while self._waiting and self._waiting[0][0] < t_us - _NEAR_US:
+                self._say(link.lost_line(self._waiting.pop(0)[0], 0))
+            if self._waiting and abs(self._waiting[0][0] - t_us) <= _NEAR_US:
+                quat = Rotation.from_matrix(matrix[:3, :3]).as_quat()
+                self._say(link.pose_line(self._waiting.pop(0)[0], matrix[:3, 3], quat, 0))
+
+    def give_up(self, patience: float | None = None) -> int:
+        """Pairs that have waited too long are lost; returns how many still wait."""
+        limit = time.monotonic() - (self._patience if patience is None else patience)
+        with self._lock:
+            while self._waiting and self._waiting[0][1] <= limit:
+                self._say(link.lost_line(self._waiting.pop(0)[0], 0))
+            return len(self._waiting)
+
+    def _say(self, line):
+        print(line, flush=True)
+
+
+class Topics:
+    """Publishers of a node's inputs and the subscriber of its pose."""
+
+    def __init__(self, args, stereo: calibration.Calibration, answers: Answers):
+        """Joins the master named by the environment."""
+        import importlib
+
+        import rospy
+        from sensor_msgs.msg import CameraInfo, Image, Imu
+
+        rospy.init_node("slam_bridge", disable_signals=True, disable_rostime=True)
+        self._rospy, self._image, self._imu_class = rospy, Image, Imu
+        self.images = [rospy.Publisher(topic, Image, queue_size=20)
+                       for topic in (args.left, args.right)]
+        self._infos = [rospy.Publisher(topic.rpartition("/")[0] + "/camera_info", CameraInfo,
+                                       queue_size=20) for topic in (args.left, args.right)]
+        self._info_messages = [_info(CameraInfo, camera, baseline) for camera, baseline in (
+            (stereo.left, 0.0), (stereo.right, float(stereo.right_from_left[0, 3])))]
+        self._imu = rospy.Publisher(args.imu, Imu, queue_size=1000)
+        module, name, path = POSES[args.pose_type]
+
+        def take(message):
+            pose = message
+            for word in path.split("."):
+                pose = getattr(pose, word)
+            answers.pose(message.header.stamp.to_nsec() // 1000,
+                         [getattr(pose.position, axis) for axis in "xyz"],
+                         [getattr(pose.orientation, axis) for axis in "xyzw"])
+
+        rospy.Subscriber(args.pose, getattr(importlib.import_module(module), name), take,
+                         queue_size=50)
+
+    def show(self, t_us: int, pair) -> None:
+        """Publishes a pair (2, H, W) with its camera_info."""
+        for publisher, info, values, pixels, frame in zip(
+                self.images, self._infos, self._info_messages, pair, ("cam0", "cam1")):
+            message = self._image(height=pixels.shape[0], width=pixels.shape[1],
+                                  encoding="mono8", step=pixels.shape[1], data=pixels.tobytes())
+            for each in (message, values):
+                each.header.stamp, each.header.frame_id = self._stamp(t_us), frame
+            info.publish(values)
+            publisher.publish(message)
+
+    def imu(self, t_us: int, gyro, accel) -> None:
+        """Publishes a reading, whose attitude is unknown."""
+        message = self._imu_class()
+        message.header.stamp, message.header.frame_id = self._stamp(t_us), "imu0"
+        message.orientation.w = 1.0
+        message.orientation_covariance[0] = -1.0
+        for vector, values in ((message.angular_velocity, gyro),
+                               (message.linear_acceleration, accel)):
+            vector.x, vector.y, vector.z = values
+        self._imu.publish(message)
+
+    def _stamp(self, t_us):
+        return self._rospy.Time(t_us // 1_000_000, t_us % 1_000_000 * 1000)
+
+
+def _info(kind, camera, baseline):
+    """A CameraInfo; baseline is the right camera's place along x, in the left one, negated."""
+    fx, fy, cx, cy = camera.intrinsics
+    return kind(height=camera.height, width=camera.width, distortion_model="plumb_bob",
+                D=[*camera.distortion, 0.0], K=camera.matrix.ravel().tolist(),
+                R=np.eye(3).ravel().tolist(),
+                P=[fx, 0.0, cx, fx * baseline, 0.0, fy, cy, 0.0, 0.0, 0.0, 1.0, 0.0])
+
+
+def _free_port():
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return sock.getsockname()[1]
+
+
+def _await(what, ready, child):
+    """Until ready(); ends the program where that takes too long or the child has ended."""
+    end = time.monotonic() + _START_S
+    while not ready():
+        if child.poll() is not None:
+            sys.exit(f"{what}: '{child.args[0]}' ended with status {child.returncode}")
+        if time.monotonic() > end:
+            sys.exit(f"{what}: not within {_START_S:g} s")
+        time.sleep(0.05)
+
+
+def main() -> int:
+    """Until the images end."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    add = parser.add_argument
+    add("dataset", type=Path, help="folder with mav0, for its calibration")
+    add("folder", type=Path, help="where the node may write")
+    add("--start", required=True, help="command of the node, for example a roslaunch")
+    add("--left", default="/cam0/image_raw")
+    add("--right", default="/cam1/image_raw")
+    add("--imu", default="/imu0")
+    add("--pose", default="/pose", help="topic of its pose, stamped with the pair's time")
+    add("--pose_type", default="geometry_msgs/PoseStamped", choices=sorted(POSES))
+    add("--pose_of", default="body", choices=["body", "left"], help="frame whose pose that is")
+    add("--patience", type=float, default=1.0, help="until a pair counts as lost [s]")
+    args = parser.parse_args()
+    words = shlex.split(args.start)
+    if not words or not math.isfinite(args.patience):
+        parser.error("give the node's command as --set start='rosrun PACKAGE NODE'")
+    places = {"{dataset}": args.dataset, "{folder}": args.folder,
+              "{launch}": resources.root() / "launch"}
+    for name, place in places.items():
+        words = [word.replace(name, str(place.absolute())) for word in words]
+    stereo = calibration.read_euroc(args.dataset / "mav0")
+    port = _free_port()
+    os.environ.update(ROS_MASTER_URI=f"http://127.0.0.1:{port}", ROS_IP="127.0.0.1")
+    os.environ.pop("ROS_HOSTNAME", None)
+    import rosgraph
+
+    quiet = {"stdin": subprocess.DEVNULL, "stdout": sys.stderr}
+    children = [subprocess.Popen(["rosmaster", "--core", "-p", str(port)], **quiet)]
+    try:
+        _await("the ROS master", rosgraph.is_master_online, children[0])
+        answers = Answers(stereo.left.pose if args.pose_of == "left" else np.eye(4), args.patience)
+        topics = Topics(args, stereo, answers)
+        children.append(subprocess.Popen(words, **quiet))
+        _await("the node's subscription to both images", lambda: all(
+            publisher.get_num_connections() for publisher in topics.images), children[1])
+        _feed(topics, answers, (stereo.left.height, stereo.left.width))
+    finally:
+        for child in reversed(children):
+            child.terminate()
+        for child in children:
+            child.wait(10.0)
+    return 0
+
+
+def _feed(topics, answers, shape):
+    """Shows all messages of the link, and waits for the last answers."""
+    over = threading.Event()
+
+    def watch():
+        while not over.wait(0.05):
+            answers.give_up()
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    for kind, t_us, payload in link.messages(sys.stdin.buffer):
+        if kind == link.IMU:
+            topics.imu(t_us, *link.reading(payload))
+        elif kind == link.PAIR:
+            answers.shown(t_us)
+            topics.show(t_us, link.images(payload, shape))
+    while answers.give_up():
+        time.sleep(0.02)
+    over.set()
+    watcher.join()
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except FileNotFoundError as error:
+        sys.exit(f"cannot start '{error.filename}': it is not there")
