@@ -9,6 +9,7 @@ from xtdrone_autopilot.mavlink_dialect import mavlink
 from xtdrone_autopilot.mavlink_messages import Messages
 from xtdrone_core import Mode, Scenario
 from xtdrone_core.scenario import fleet
+from xtdrone_dynamics.geodesy import to_geodetic
 from xtdrone_sim.simulation import Simulation
 
 HEIGHT = 5.0
@@ -150,6 +151,41 @@ def test_offboard_velocities_in_each_frame(flight, frame, expected):
     np.testing.assert_allclose(f.vel, expected, atol=0.15)
 
 
+def test_offboard_mixes_what_each_axis_follows(flight):
+    """Velocity across, place upwards, and a yaw rate."""
+    f = flight()
+
+    def fly():
+        f.target(mavlink.MAV_FRAME_LOCAL_NED, 0x5E3, vx=1.0, vy=2.0, z=-8.0,
+                 yaw_rate=0.3)
+
+    fly()
+    f.offboard()
+    f.run(6, fly)
+    np.testing.assert_allclose(f.vel[:2], (2.0, 1.0), atol=0.15)
+    assert f.pos[2] == pytest.approx(8.0, abs=0.3)
+    assert f.simulation.state.ang_vel[0, 2] == pytest.approx(-0.3, abs=0.05)
+
+
+@pytest.mark.parametrize("frame, height", [
+    (mavlink.MAV_FRAME_GLOBAL_INT, None), (mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT_INT, 7.0)])
+def test_offboard_global_places(flight, frame, height):
+    f = flight()
+    lat0, lon0, alt0 = f.autopilot.origin
+    lat, lon = to_geodetic(4.0, -3.0, lat0, lon0)
+    alt = alt0 + 7.0 if height is None else height
+
+    def fly():
+        f.send(mavlink.MAVLink_set_position_target_global_int_message(
+            0, 1, 1, frame, 0xDF8 & ~0x400, round(math.degrees(lat) * 1e7),
+            round(math.degrees(lon) * 1e7), alt, 0, 0, 0, 0, 0, 0, math.radians(90), 0))
+
+    fly()
+    f.offboard()
+    f.run(10, fly)
+    np.testing.assert_allclose(f.pos, (4.0, -3.0, 7.0), atol=0.35)
+
+
 def test_offboard_acceleration_is_felt(flight):
     f = flight()
 
@@ -216,6 +252,25 @@ def test_offboard_attitude_tilts_towards_north(flight):
     assert f.vel[1] == pytest.approx(expected, rel=0.08)
 
 
+def test_offboard_attitude_with_a_yaw_rate_turns(flight):
+    f = flight()
+    thrust, start = hover_command(f), f.simulation.t_us
+
+    def fly():
+        yaw = math.radians(90) + 0.8 * (f.simulation.t_us - start) * 1e-6
+        f.send(mavlink.MAVLink_set_attitude_target_message(
+            0, 1, 1, 3, [math.cos(yaw / 2), 0, 0, math.sin(yaw / 2)], 0, 0, 0.8, thrust))
+
+    fly()
+    f.offboard()
+    f.run(2.0, fly)
+    assert f.simulation.state.ang_vel[0, 2] == pytest.approx(-0.8, abs=0.08)
+    x, y, z, w = f.simulation.state.quat[0]
+    wanted = -0.8 * (f.simulation.t_us - start) * 1e-6
+    yaw = math.atan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z))
+    assert abs(math.remainder(yaw - wanted, math.tau)) < 0.1  # it does not lag behind
+
+
 def test_offboard_rates_turn_the_body(flight):
     f = flight()
     thrust = hover_command(f)
@@ -263,7 +318,7 @@ def test_posctl_flies_with_the_sticks_and_stops_without(flight):
     assert np.linalg.norm(f.pos - place) < 0.4
 
 
-@pytest.mark.parametrize("mode", [Mode.STABILIZED, Mode.ALTCTL])
+@pytest.mark.parametrize("mode", [Mode.MANUAL, Mode.STABILIZED, Mode.ALTCTL])
 def test_tilt_modes_tilt_with_the_stick(flight, mode):
     f = flight()
     sticks(f)

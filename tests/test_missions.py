@@ -154,6 +154,30 @@ def test_hold_delay_and_speed(flight):
     assert f.mode == Mode.MISSION and np.linalg.norm(f.pos - (25, 0, 4)) < 0.4
 
 
+def test_home_is_set_on_the_way_and_returned_to(flight):
+    f = flight()
+    f.set(RTL_RETURN_ALT=4.0, RTL_DESCEND_ALT=3.0)
+    f.upload([f.item(22, 0, 0, 4.0), f.item(179, 12, 3, 0.0), f.item(16, 0, 12, 4.0), f.item(189),
+              f.item(20)])
+    f.start()
+    f.wait(lambda: not f.armed, 90)
+    np.testing.assert_allclose(f.pos[:2], (12, 3), atol=0.5)
+
+
+def test_heights_above_sea_loiter_to_a_height_and_loiter_without_end(flight):
+    f = flight()
+    sea = f.autopilot.origin[2]
+    f.upload([f.item(22, 0, 0, 4.0), f.item(31, 6, 0, 9.0), f.item(112, p=(1.0, -1, -1, -1)),
+              f.item(16, 6, 6, sea + 6.0, frame=mavlink.MAV_FRAME_GLOBAL_INT),
+              f.item(17, 6, 6, 6.0)])
+    f.start()
+    f.wait(lambda: f.seq() == 2, 40)
+    np.testing.assert_allclose(f.pos, (6, 0, 9), atol=2.0)
+    f.run(20)
+    assert f.mode == Mode.MISSION and f.seq() == 4
+    np.testing.assert_allclose(f.pos, (6, 6, 6), atol=0.4)
+
+
 def test_loiter_turns_and_time(flight):
     f = flight()
     f.upload([f.item(22, 0, 0, 4.0), f.item(18, 10, 0, 4.0, (2.0, 0, 5.0, NAN)),
@@ -288,6 +312,19 @@ def test_geofence_polygon_stops_the_flight(flight):
     f.run(15)
     assert 8.0 < f.pos[0] < 17.0  # what it needs to stop from 5 m/s
     assert f.mode == Mode.LOITER and any("geofence broken" in text for text in f.said)
+
+
+@pytest.mark.parametrize("items, inside, outside", [
+    ([(5003, 0, 0, 10)], (9, 0), (11, 0)), ([(5004, 0, 0, 10)], (11, 0), (9, 0)),
+    ([(5003, 0, 0, 10), (5003, 30, 0, 10)], (30, 5), (15, 0)),
+    ([(5003, 0, 0, 10), (5004, 5, 0, 2)], (-5, 0), (5, 1)),
+    ([(5002, *at, 4) for at in ((0, 0), (5, 0), (5, 5), (0, 5))], (6, 2), (2, 2))])
+def test_shapes_of_the_fence(flight, items, inside, outside):
+    f = flight()
+    kinds = [f.item(command, x, y, 0.0, (size, 0, 0, 0)) for command, x, y, size in items]
+    assert f.upload(kinds, FENCE) == mavlink.MAV_MISSION_ACCEPTED
+    fence = f.autopilot.missions.fences[0]
+    assert fence.contains(*inside) and not fence.contains(*outside)
 
 
 def test_arming_outside_the_fence_is_refused(flight):

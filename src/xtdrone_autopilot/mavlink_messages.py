@@ -310,7 +310,10 @@ class Messages:
             norm = np.linalg.norm(quat)
             if not abs(norm - 1.0) < 0.1:
                 return
+            if not m.type_mask & 4 and not abs(rates[2]) <= _FASTEST_TURN:
+                return
             v["offboard_quat"] = quat_enu_ned(quat / norm)
+            v["offboard_yaw_rate"] = math.nan if m.type_mask & 4 else rates[2]
             v["offboard_kind"] = ATTITUDE
         v["offboard_thrust"] = min(max(m.thrust, 0.0), 1.0)
         v["offboard_t"] = self._a.t_us

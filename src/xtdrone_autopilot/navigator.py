@@ -395,7 +395,7 @@ def _offboard(v, yaw):
     elif v.offboard_kind == ATTITUDE:
         for k in range(4):
             v.sp_quat[k] = v.offboard_quat[k]
-        v.sp_yaw_rate = math.nan
+        v.sp_yaw_rate = v.offboard_yaw_rate
         v.sp_thrust = thrust_newtons(v, v.offboard_thrust) if v.offboard_thrust > 0.0 else 0.0
     elif v.offboard_kind == RATES:
         for k in range(3):
@@ -557,6 +557,8 @@ def _filter_acceleration(v, quat, accel, bias, dt):
     """World acceleration from the accelerometer, low-passed, for the velocity loop's damping."""
     ax, ay, az = rotate(quat[0], quat[1], quat[2], quat[3],
                         accel[0] - bias[0], accel[1] - bias[1], accel[2] - bias[2])
+    if not math.isfinite(ax + ay + az):  # an estimator that has no attitude yet
+        return
     gain = dt / (ACC_FILTER_S + dt)
     v.acc_filtered[0] += gain * (ax - v.acc_filtered[0])
     v.acc_filtered[1] += gain * (ay - v.acc_filtered[1])
