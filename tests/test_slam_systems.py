@@ -1,4 +1,4 @@
-"""The link's other messages and the environments of systems."""
+"""The link's other messages, environments of systems, the ORB baseline, ORB-SLAM3's files."""
 
 import io
 import sys
@@ -9,8 +9,14 @@ import pytest
 cv2 = pytest.importorskip("cv2")
 
 from test_slam_run import stereo, wall  # noqa: E402
-from xtdrone_slam import SlamError, link, runner  # noqa: E402
+from xtdrone_slam import SlamError, environments, link, runner  # noqa: E402
 from xtdrone_slam.dataset import Dataset, DatasetWriter  # noqa: E402
+from xtdrone_slam.systems.orb.adjustment import adjust  # noqa: E402
+from xtdrone_slam.systems.orb.features import Pinhole  # noqa: E402
+from xtdrone_slam.systems.orb.landmarks import Keyframe, Map  # noqa: E402
+from xtdrone_slam.systems.orb.odometry import Odometry  # noqa: E402
+from xtdrone_slam.systems.orbslam3 import start as orbslam3  # noqa: E402
+from xtdrone_slam.systems.orbslam3 import vocabulary  # noqa: E402
 
 # Answers each pair with the IMU readings and depth images since the last one.
 _COUNT = """
@@ -79,3 +85,91 @@ def test_system_without_its_environment_says_how_to_install(dataset, tmp_path, m
     adapter = runner.Adapter("far", ("{home}",), "", True, {}, ("stereo",), ("far==1",))
     with pytest.raises(SlamError, match="xtdrone slam install far"):
         runner.run(adapter, dataset, tmp_path / "run")
+
+
+def test_environment_is_made_and_completed(tmp_path, monkeypatch):
+    monkeypatch.setenv("XTDRONE_SYSTEMS", str(tmp_path))
+    steps = []
+    folder = environments.install(
+        "near", ["--no-index", "pip"],
+        ["{python}", "-c", "import sys, xtdrone_slam; open(sys.argv[1] + '/x', 'w')", "{home}"],
+        steps.append)
+    assert steps == ["environment", "packages", "completion"]
+    assert environments.home("near") == folder and (folder / "x").is_file()
+    with pytest.raises(SlamError, match="step packages: ERROR"):
+        environments.install("near", ["--no-index", "no-such-package"])
+    with pytest.raises(SlamError, match="xtdrone slam install near"):
+        environments.home("near")
+
+
+def test_orb_finds_a_known_motion_and_adjusts():
+    odometry = Odometry(stereo(), features=300)
+    for share in np.linspace(0.0, 1.0, 14):
+        pos = share * np.array([0.5, -0.4, 0.2])
+        pose, count = odometry.step(*wall(pos))
+        odometry.map()
+        assert count > 60
+        assert np.allclose(pose[:3, 3], pos, atol=0.02)
+        assert np.allclose(pose[:3, :3], np.eye(3), atol=0.01)
+    assert len(odometry._map.keyframes) >= 2
+
+
+def test_orb_says_that_it_is_lost_and_goes_on():
+    odometry = Odometry(stereo(), features=300)
+    grey = np.full((240, 320), 128, dtype=np.uint8)
+    for left, right, known in ((*wall(np.zeros(3)), True), (grey, grey, False),
+                               (*wall(np.zeros(3)), True)):
+        assert (odometry.step(left, right)[0] is not None) == known
+        odometry.map()
+
+
+def test_adjustment_mends_a_pose_that_is_off():
+    rng = np.random.default_rng(3)
+    camera = Pinhole(400.0, 320.0, 240.0, 0.12)
+    points = rng.uniform((-2, -1.5, 3), (2, 1.5, 7), (120, 3))
+    world = Map(points=points + rng.normal(0, 0.02, points.shape), owners=np.zeros(120, int),
+                descriptors=np.zeros((120, 32), np.uint8))
+    true = [np.eye(4) for _ in range(4)]
+    for k, pose in enumerate(true):
+        pose[:3, 3] = -0.1 * k, 0.02 * k, 0.0
+        seen = camera.project(points + pose[:3, 3]) + rng.normal(0, 0.1, (120, 3))
+        off = pose.copy()
+        off[:3, 3] += (0.03, -0.02, 0.03) if k else 0.0
+        world.keyframes.append(Keyframe(off, np.arange(120), seen, np.full(120, 0.5)))
+    world.keyframes[2].seen[5] += 40.0  # one wrong match
+    adjust(world, camera, window=3)
+    for frame, pose in zip(world.keyframes, true):
+        assert np.allclose(frame.camera_from_world, pose, atol=0.006)
+    assert 5 not in world.keyframes[2].landmarks and 5 in world.keyframes[1].landmarks
+
+
+def test_vocabulary_is_a_tree_in_the_format_of_dbow2(tmp_path):
+    rng = np.random.default_rng(1)
+    nodes = vocabulary.train([vocabulary.draw(rng) for _ in range(2)], branches=4, levels=2)
+    vocabulary.write(tmp_path / "v.txt", nodes, branches=4, levels=2)
+    text = (tmp_path / "v.txt").read_text()
+    rows = [line.split() for line in text.split("\n")]  # a last line feed would be one more
+    assert rows[0] == ["4", "2", "0", "0"] and len(rows) == 1 + 4 + 16
+    assert all(len(row) == 35 and int(row[0]) < number for number, row in enumerate(rows[1:], 1))
+    assert [row[1] for row in rows[1:]] == ["0"] * 4 + ["1"] * 16
+
+
+def test_settings_of_orbslam3_hold_the_calibration(tmp_path):
+    (tmp_path / "s.yaml").write_text(orbslam3.settings(stereo(), 900, 15, 0))
+    storage = cv2.FileStorage(str(tmp_path / "s.yaml"), cv2.FILE_STORAGE_READ)
+    assert storage.getNode("Camera1.fx").real() == 200.0
+    assert np.allclose(storage.getNode("Stereo.T_c1_c2").mat()[:3, 3], (0.12, 0, 0))
+    assert np.allclose(orbslam3.body_from_rectified(stereo()), stereo().left.pose)
+
+
+@pytest.mark.parametrize("name", ["orbslam3", "basalt"])
+def test_real_system_answers(dataset, tmp_path, name):
+    try:
+        environments.home(name)
+    except SlamError as error:
+        pytest.skip(str(error))
+    outcome = runner.run(runner.load_adapter(name), dataset, tmp_path / "run")
+    assert outcome.reason == "", (tmp_path / "run" / "system.log").read_text()[-2000:]
+    assert outcome.answers == 4
+    rows = np.loadtxt(tmp_path / "run" / "estimate.tum")
+    assert np.abs(rows[:, 1:4]).max() < 0.2  # it rests

@@ -43,7 +43,8 @@ def main():
             continue
         pose = body_from_camera @ np.linalg.inv(np.asarray(camera_from_world, float)) \
             @ np.linalg.inv(body_from_camera)
-        print(link.pose_line(t_us, pose[:3, 3], link.quaternion(pose[:3, :3]), features), file=answers)
+        quat = link.quaternion(pose[:3, :3])
+        print(link.pose_line(t_us, pose[:3, 3], quat, features), file=answers)
     slam.shutdown()
     # Its threads hang in the destructor at times.
     answers.flush()

@@ -58,7 +58,8 @@ def main() -> None:
     parser.add_argument("--loops", type=int, choices=[0, 1], default=1, help="1: closes loops")
     args = parser.parse_args()
     stereo = calibration.read_euroc(args.dataset / "mav0")
-    (args.folder / "orbslam3.yaml").write_text(settings(stereo, args.features, args.fast, args.loops))
+    (args.folder / "orbslam3.yaml").write_text(
+        settings(stereo, args.features, args.fast, args.loops))
     (args.folder / "driver.json").write_text(json.dumps({
         "link": link.__file__, "vocabulary": str(args.home / "vocabulary.txt"),
         "settings": str(args.folder / "orbslam3.yaml"),
