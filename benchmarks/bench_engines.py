@@ -73,7 +73,7 @@ def measure(n, engine, autopilot, seconds, stereo):
 def main():
     """Measures each combination, prints a table and updates runs/bench.json."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--n", type=int, nargs="+", default=[1, 4, 9, 20])
+    parser.add_argument("--n", type=int, nargs="*", default=[1, 4, 9, 20])
     parser.add_argument("--px4_n", type=int, nargs="*", default=[1, 4, 9])
     parser.add_argument("--seconds", type=float, default=10.0, help="simulated, per size (10)")
     args = parser.parse_args()

@@ -10,12 +10,13 @@ from pymavlink.dialects.v20 import common as mavlink
 
 from xtdrone_core.ports import SIMULATOR
 
-RECORDING = Path(__file__).parent / "data" / "px4_session_dynamic.bin.gz"
+RECORDINGS = {name: Path(__file__).parent / "data" / f"{file}.bin.gz"
+              for name, file in (("hover", "px4_session"), ("dynamic", "px4_session_dynamic"))}
 
 
-def script(readings: int):
+def script(readings: int, recording=RECORDINGS["dynamic"]):
     """What PX4 sent in the recording: (on connecting, [after the k-th HIL_SENSOR])."""
-    data = gzip.open(RECORDING).read()
+    data = gzip.open(recording).read()
     parsers = [mavlink.MAVLink(None), mavlink.MAVLink(None)]
     greeting, answers, at = [], [], 0
     while at < len(data) and len(answers) <= readings:

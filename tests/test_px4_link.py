@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from px4_peer import RECORDING, ScriptedPx4, script
+from px4_peer import RECORDINGS, ScriptedPx4, script
 from px4_recording import fill, steps
 from pymavlink.dialects.v20 import common as mavlink
 
@@ -63,8 +63,10 @@ def said(texts, i):
     return " | ".join(text for vehicle, text in texts if vehicle == i)
 
 
-def test_the_recorded_flight_comes_through(autopilot, recorded):
+@pytest.mark.parametrize("flight", RECORDINGS)
+def test_the_recorded_flight_comes_through(autopilot, flight):
     """Commands are those that PX4 sent for the same reading; none before its first answer."""
+    recorded = script(READINGS, RECORDINGS[flight])
     found, _ = autopilot()
     ScriptedPx4(0, recorded).start()
     commands = np.array(fly(found, READINGS))[:, 0]
@@ -84,7 +86,7 @@ def test_what_px4_gets_is_what_the_recorded_simulator_sent():
     """The same readings in our units give the same messages, field by field."""
     frames, batch = SensorFrames(1, ORIGIN), SensorBatch.empty(1)
     parser, compared = mavlink.MAVLink(None), 0
-    for step, _ in zip(steps(RECORDING), range(400)):
+    for step, _ in zip(steps(RECORDINGS["dynamic"]), range(400)):
         readings = [m for m in step if m.get_type() in ("HIL_SENSOR", "HIL_GPS")]
         for message in readings:
             fill(batch, message)
