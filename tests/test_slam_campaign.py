@@ -263,3 +263,15 @@ def test_interrupt_leaves_no_process(fake, long, tmp_path):
     process.wait(20)
     gone, alive = psutil.wait_procs(children, timeout=10)
     assert not alive and process.returncode != 0
+
+
+@pytest.mark.parametrize("words, says", [
+    (["--dataset", "nowhere"], "no EuRoC calibration"), (["--set", "error"], "NAME=VALUE"),
+    (["--set", "errors=1"], "error"), (["--runs", "0"], "runs"), (["--loss", "3"], "loss")])
+def test_what_cannot_run_is_said_in_one_line(fake, long, tmp_path, monkeypatch, capsys, words,
+                                             says):
+    monkeypatch.setenv("XTDRONE_RUNS", str(tmp_path))
+    assert command.main(["slam", "run", "--system", str(fake), "--dataset", str(long), *words]) == 1
+    said = capsys.readouterr().err
+    assert says in said and len(said.splitlines()) == 1
+    assert not list(tmp_path.iterdir())  # no empty run folder

@@ -93,6 +93,24 @@ class Campaign:
                 for conditions in self.conditions for system in self.systems]
 
 
+def choose(name: str, words) -> SystemChoice:
+    """A system with parameters as the command line gives them, each NAME=VALUE with YAML.
+
+    Raises:
+        SlamError: A word that cannot be read.
+    """
+    parameters = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        try:
+            parameters[key] = yaml.safe_load(value)
+        except yaml.YAMLError:
+            equals = ""
+        if not (key and equals):
+            raise SlamError(f"cannot read the parameter '{word}': write NAME=VALUE")
+    return SystemChoice(name, parameters)
+
+
 def load(path: Path) -> Campaign:
     """Reads a campaign's file.
 
@@ -103,7 +121,8 @@ def load(path: Path) -> Campaign:
     try:
         data = yaml.safe_load(path.read_text())
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise SlamError(f"cannot read the campaign '{path}': {str(error).splitlines()[0]}") from error
+        line = str(error).splitlines()[0]
+        raise SlamError(f"cannot read the campaign '{path}': {line}") from error
     return parse(data, path.stem, path.parent)
 
 

@@ -174,15 +174,13 @@ def _evaluate(args):
 
 
 def _run(args):
-    import yaml
-
     from xtdrone_core import run_folder
 
     from . import campaign
+    from .dataset import Dataset
 
-    words = [word.partition("=") for word in args.set]
-    choice = campaign.SystemChoice(args.system, {name: yaml.safe_load(value)
-                                                 for name, _, value in words})
+    choice = campaign.choose(args.system, args.set)
+    Dataset(args.dataset)  # says what is wrong with it before there is a run folder
     plan = campaign.Campaign(
         args.system, (choice,), tuple(campaign.parse(
             {"systems": [args.system], "datasets": [args.dataset], "bandwidth": args.bandwidth,
@@ -211,6 +209,7 @@ def execute(plan, folder, report_folder=None, gui=False, **options):
     from tqdm import tqdm
 
     from . import campaign, report, results
+    from .errors import SlamError
 
     window = _open_window(folder) if gui else None
     with tqdm(total=0, unit=" pairs", file=sys.stderr) as bar:
@@ -224,13 +223,18 @@ def execute(plan, folder, report_folder=None, gui=False, **options):
     if window is not None:
         window.terminate()
         window.wait()
-    flights = results.load(folder, plan.align, plan.max_diff)
+    for line in failures[:-1]:
+        print(line, file=sys.stderr)
+    try:
+        flights = results.load(folder, plan.align, plan.max_diff)
+    except SlamError as error:
+        raise SlamError(failures[-1] if failures else str(error)) from error
+    if failures:
+        print(failures[-1], file=sys.stderr)
     command = shlex.join(["xtdrone", *sys.argv[1:]])
     for place in filter(None, (folder, report_folder)):
         text = report.save(place, f"SLAM benchmark {plan.name}", flights, command)
     print(text)
-    for line in failures:
-        print(line, file=sys.stderr)
     print(f"run folder: {folder}")
     return 1 if failures else 0
 
@@ -246,7 +250,8 @@ def _compare(args):
                   for folder in args.folders]
     flights = results.merge(benchmarks)
     folder = run_folder.create(args.name)
-    print(report.save(folder, "Comparison of " + ", ".join(name for name, _ in benchmarks), flights))
+    title = "Comparison of " + ", ".join(name for name, _ in benchmarks)
+    print(report.save(folder, title, flights))
     print(f"run folder: {folder}")
 
 

@@ -95,8 +95,8 @@ def _flight(flight, folder):
         parts.append(_Part("table", table))
     for system in flight.systems:
         outcome = system.runs[0].outcome
-        parts.append(_Part("item", f"{system.label}: {outcome.get('description') or 'no description'}; "
-                                   f"{tables.determinism(system)}"))
+        about = outcome.get("description") or "no description"
+        parts.append(_Part("item", f"{system.label}: {about}; {tables.determinism(system)}"))
         parts += [_Part("item", f"{system.label}, run {run.number}: {run.reason}")
                   for run in system.runs if run.reason]
     parts.append(_Part("p", ""))

@@ -122,7 +122,7 @@ def statistics(flight: Flight) -> Table:
     """Every statistic of every metric."""
     rows = [(system.label, f"{_HEADS[metric]} [{UNITS[metric]}]",
              *(_spread(system, system.statistics(metric, key), 4) for key in _STATISTICS))
-            for system in flight.systems for metric in METRICS]
+            for system in flight.systems if system.good for metric in METRICS]
     return Table(f"{flight.name}_statistics", f"All statistics on {flight.name}, "
                  f"{_alignment(flight)} (sse in squared units)",
                  ("system", "metric", *_STATISTICS), tuple(rows))
@@ -151,7 +151,7 @@ def determinism(system: System) -> str:
     good = len(system.good)
     claims = bool(system.runs and system.runs[0].outcome.get("deterministic"))
     if good < 2:
-        return f"{good} good run: no spread is known"
+        return "one good run: no spread is known" if good else "no good run"
     if system.identical:
         return (f"deterministic here: its {good} good runs gave the same estimate to the last "
                 "digit, so that its accuracy has no spread")
