@@ -105,7 +105,7 @@ def test_mixer_gives_up_yaw_before_tilt_where_rotors_saturate(name):
     assert commands.min() >= 0.0 and commands.max() <= 1.0
     force, roll, pitch, yaw = wrench_of(fleet, commands)
     wanted = fleet.inertia[0] @ (parameters["XT_ROLLRATE_P"][0] * np.array([1.0, 0.0, 0.0]))
-    assert roll == pytest.approx(wanted[0], rel=0.05)  # less where the rotors carry unequally
+    assert roll == pytest.approx(wanted[0], rel=0.1)  # less where the rotors carry unequally
     assert abs(yaw) < pilots["sp_torque"][0, 2]
 
 

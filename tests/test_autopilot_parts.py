@@ -251,6 +251,26 @@ def test_an_estimate_that_is_no_number_stops_the_rotors_and_reaches_none(flight)
     assert np.isfinite(f.simulation.state.pos).all()
 
 
+class Late(parts.Estimator):
+    """Says nothing but NaN before it is ready."""
+
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.ekf = Ekf(*args)
+
+    def step(self, sensors, parameters=None):
+        self.ekf.step(sensors, parameters)
+        for name in ("flags", "ready", "pos", "vel", "quat", "ang_vel", "accel_bias", "pos_std"):
+            told = getattr(self.ekf, name)
+            unknown = name not in ("flags", "ready") and not self.ekf.ready.all()
+            getattr(self, name)[:] = np.nan if unknown else told
+
+
+def test_an_estimator_may_say_nan_before_it_is_ready(flight):
+    f = flight(estimator=f"{HERE}:Late")
+    assert np.isfinite(f.autopilot.commands).all() and abs(f.pos[2] - HEIGHT) < 0.5
+
+
 @pytest.mark.parametrize("limit, lost", [(5.0, True), (-1.0, False), (20.0, False)])
 def test_a_position_too_vague_counts_as_lost(flight, limit, lost):
     f = diverging(flight, "vague")

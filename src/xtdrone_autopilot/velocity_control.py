@@ -50,7 +50,10 @@ def _control_one(v, q, vel, quat, dt):
     fx, fy = limit_norm2(fx_wanted, fy_wanted, side)
 
     # Integrators stop where the force saturates in the direction of the error.
-    if not v.landed:
+    if v.landed:
+        for k in range(3):
+            v.vel_integral[k] = 0.0
+    else:
         for k in range(2):
             if math.isfinite(v.sp_vel[k]):
                 error = v.sp_vel[k] - vel[k]
