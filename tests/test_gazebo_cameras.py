@@ -10,6 +10,7 @@ from xtdrone_control.agents import HoverAgent
 from xtdrone_core import Scenario, VehicleSpec, resources
 from xtdrone_core.scenario import fleet
 from xtdrone_dynamics.quaternion import from_euler
+from xtdrone_sim.errors import EngineError
 from xtdrone_sim.gazebo_engine import GazeboEngine
 from xtdrone_sim.sdf import load_vehicle, load_world
 from xtdrone_sim.simulation import Simulation
@@ -42,6 +43,12 @@ def ground_along(origin, directions):
     """Length of each vector from origin down to the ground, in units of its own; inf where none."""
     with np.errstate(divide="ignore"):
         return np.where(directions[..., 2] < 0.0, -origin[2] / directions[..., 2], np.inf)
+
+
+def test_a_display_on_which_it_cannot_draw_is_named(look, monkeypatch):
+    monkeypatch.setenv("DISPLAY", ":4711")
+    with pytest.raises(EngineError, match="cannot draw on the display :4711"):
+        look("iris_depth")
 
 
 def test_depth_is_that_of_the_ground_at_each_pixel(look):

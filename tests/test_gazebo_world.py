@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from lxml import etree
 
+from sensor_models.cameras import cameras_of
 from xtdrone_core import VehicleSpec, resources
 from xtdrone_sim import gazebo_engine
 from xtdrone_sim.errors import EngineError
@@ -39,6 +40,31 @@ def test_the_world_holds_the_vehicle_as_one_body_and_the_plugin(world, vehicle):
     assert link.findall("collision") and link.findall("visual")
     assert all(c.findtext("surface/contact/ode/kp") for c in link.findall("collision"))
     assert "urn:xtdrone" not in text
+
+
+@pytest.mark.parametrize("vehicle,kind,names", [
+    ("iris_stereo", "multicamera", ["left", "right"]), ("iris_depth", "depth", ["image"]),
+    ("iris_3d_lidar", None, [])])
+def test_cameras_are_gazebos_own_sensors_without_noise_and_asleep(vehicle, kind, names):
+    specs, models = (VehicleSpec(vehicle, "one", (0.0, 0.0, 0.0)),), (load_vehicle(vehicle),)
+    world = load_world("outdoor")
+    root = etree.fromstring(world_sdf(world, specs, models, "/p.so", "/s", 0.004, "/looks"))
+    assert root.findtext(".//plugin/looks") == "/looks"
+    assert root.findtext("world/scene/shadows") == "0"
+    sensors = root.findall(".//sensor")
+    assert [sensor.get("type") for sensor in sensors] == ([kind] if kind else [])
+    cameras = [camera for sensor in sensors for camera in sensor.findall("camera")]
+    assert [camera.get("name") for camera in cameras] == names
+    assert not root.findall(".//noise") and not root.findall(".//distortion")
+    wanted = [camera for block in models[0].sensors if block.kind in ("camera", "depth")
+              for camera in cameras_of(block)]
+    for element, camera in zip(cameras, wanted):
+        assert int(element.findtext("image/width")) == camera.width
+        place = [float(x) for x in element.findtext("pose").split()]
+        np.testing.assert_allclose(place[:3], camera.pos)
+    assert all(sensor.findtext("always_on") == "0" for sensor in sensors)
+    plain = etree.fromstring(world_sdf(world, specs, models, "/p.so", "/s", 0.004))
+    assert not plain.findall(".//sensor") and plain.find(".//plugin/looks") is None
 
 
 def test_without_set_up_it_says_what_to_do(monkeypatch, tmp_path):

@@ -16,7 +16,7 @@ from xtdrone_autopilot import px4_process
 from xtdrone_autopilot.errors import AutopilotError
 from xtdrone_autopilot.px4_link import Peer
 from xtdrone_control.agents import SquareAgent
-from xtdrone_core import Scenario
+from xtdrone_core import Scenario, resources
 from xtdrone_core.command import main
 from xtdrone_core.ports import GROUND_STATION
 from xtdrone_core.scenario import fleet
@@ -30,10 +30,15 @@ pytestmark = [pytest.mark.px4, pytest.mark.skipif(
 SIDE = np.array([(0, 0), (4, 0), (4, 4), (0, 4)], dtype=float)
 
 
-@pytest.mark.parametrize("n", [1, 3])
-def test_offboard_square(runs, n):
+@pytest.mark.parametrize("n,engine", [
+    (1, "embedded"), (3, "embedded"), pytest.param(1, "gazebo", marks=pytest.mark.gazebo)])
+def test_offboard_square(runs, n, engine):
     """Armed, taken up, flown round a square within 0.3 m of the truth, landed; logs are there."""
-    assert main(["fly", "square", "--autopilot", "px4", "--gps", "rtk", "--n", str(n)]) == 0
+    plugin = resources.root() / ".setup/gazebo11/libxtdrone_lockstep.so"
+    if engine == "gazebo" and not plugin.is_file():
+        pytest.skip("needs Gazebo 11: run scripts/setup_gazebo.sh")
+    assert main(["fly", "square", "--autopilot", "px4", "--gps", "rtk", "--n", str(n),
+                 "--engine", engine]) == 0
     folder = (runs / "latest").resolve()
     t_us, table = read_truth(folder / "truth.bin", n)
     events = [json.loads(line) for line in (folder / "events.jsonl").read_text().splitlines()]

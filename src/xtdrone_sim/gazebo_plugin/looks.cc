@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <sstream>
 
@@ -122,6 +122,9 @@ std::string Looks::Find(const std::string &text) {
     std::getline(words, sensor, '\t');
     std::getline(words, camera, '\t');
     const auto scoped = world_->Name() + "::" + vehicle + "::" + kLink + "::" + sensor;
+    if (gazebo::rendering::RenderEngine::Instance()->GetRenderPathType() ==
+        gazebo::rendering::RenderEngine::NONE)
+      return "it cannot draw on the display " + std::string(std::getenv("DISPLAY"));
     gazebo::sensors::SensorPtr found;
     while (!(found = manager->GetSensor(scoped))) {
       if (std::chrono::steady_clock::now() > end) return "Gazebo made no sensor '" + scoped + "'";
