@@ -11,7 +11,7 @@ from xtdrone_core.command import main
 from xtdrone_core.scenario import grid
 from xtdrone_core.truth_log import TruthWriter, read_truth
 from xtdrone_formation import FormationError, Radio, analysis, recordings, simple_run, slots
-from xtdrone_formation.agents import Director, FormationAgent, in_place
+from xtdrone_formation.agents import Director, FormationAgent, PathFormation, in_place
 from xtdrone_formation.service import FormationService, PatternLeader
 from xtdrone_formation.simple_simulator import SimpleSimulator, fly
 
@@ -52,6 +52,21 @@ def test_a_fixed_time_for_each_formation():
     assert fly(SimpleSimulator(grid(6)), agent, 200.0)
     commands = [t for event, t in times if event in ("formation", "return")]
     assert np.diff(commands).tolist() == [20_000_000, 20_000_000]
+
+
+def test_a_leader_flies_its_path_in_formation():
+    events, places = [], []
+    agent = PathFormation(9, [[20.0, 0.0, 6.0], [20.0, 15.0, 8.0]], "V", hold_s=1.0,
+                          on_event=lambda t, name, **v: events.append((name, t)))
+    simulator = SimpleSimulator(grid(9))
+    assert fly(simulator, agent, 120.0, lambda s: places.append((s.t_us, s.pos.copy())))
+    times = dict(events)
+    under_way = [pos for t, pos in places if times["mission"] <= t <= times["mission_end"]]
+    np.testing.assert_allclose(under_way[-1][0], [20.0, 15.0, 8.0], atol=0.2)
+    assert min(np.linalg.norm(pos[0] - [20.0, 0.0, 6.0]) for pos in under_way) < 0.2
+    offsets = np.array([pos[1:] - pos[0] for pos in under_way])
+    assert np.linalg.norm(offsets - offsets[0], axis=2).max() < 0.3
+    np.testing.assert_allclose(sorted(offsets[0, :, 0]), sorted(slots("V", 9)[:, 0]), atol=0.1)
 
 
 def test_a_square_is_flown_corner_by_corner():

@@ -74,6 +74,7 @@ def test_followers_keep_their_slots_behind_a_moving_leader(name):
     moving.topology = type(leader).topology
     formation = Formation(9, moving, follower)
     formation.start(0, simulator.pos)
+    moving.set_off()
     fly(formation, simulator, "cube", 2.0)
     worst = 0.0
     for _ in range(200):
@@ -244,6 +245,8 @@ class Astray(Leader):
     (lambda: scheme("no_module:Law"), ["cannot load scheme 'no_module:Law'", "PYTHONPATH"]),
     (lambda: scheme("math:sqrt"), ["'math:sqrt' is not a Follower"]),
     (lambda: FormationAgent(9, ("cube",), (Astray(), CentralisedFollower())), ["'stra'", "'star'"]),
+    (lambda: PathLeader([[0, 0]]), ["places [[0, 0]]", "[x, y, z]"]),
+    (lambda: PathLeader([[0, 0, 9]], speed=0), ["speed 0"]),
     (lambda: SimpleSimulator([[0, 0]]), ["(1, 2)"]),
 ])
 def test_what_is_refused_in_one_line(make, words):

@@ -11,7 +11,8 @@ AUTOPILOTS = {"embedded": "xtdrone_autopilot.autopilot:EmbeddedAutopilot",
 AGENTS = {"square": "xtdrone_control.agents:SquareAgent",
           "mission": "xtdrone_control.mission_agent:MissionAgent",
           "formation": "xtdrone_formation.agents:FormationAgent",
-          "formation_mission": "xtdrone_formation.agents:MissionFormation"}
+          "formation_mission": "xtdrone_formation.agents:MissionFormation",
+          "formation_path": "xtdrone_formation.agents:PathFormation"}
 # Parts of the embedded flight stack that a scenario may replace.
 PARTS = {"estimator": {"embedded": "xtdrone_autopilot.estimator:Ekf"},
          "position_control": {"embedded": "xtdrone_autopilot.position_control:PositionControl"},

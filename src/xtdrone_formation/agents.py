@@ -267,6 +267,54 @@ class MissionFormation(FormationAgent):
         return self._stage == "over"
 
 
+class PathFormation(FormationAgent):
+    """The leader flies along places once the formation stands; its followers keep formation.
+
+    At the last place the fleet lands. Events beside those of FormationAgent:
+    `mission` (the leader sets off), `mission_end`.
+    """
+
+    def __init__(self, n: int, places, name: str = "V", scheme: str = "centralised",
+                 path_speed: float = 3.0, path_acceleration: float = 1.0, delay: float = 0.0,
+                 loss: float = 0.0, speed_limit: float = 8.0, **options):
+        """A flight with one formation.
+
+        Args:
+            n: Number of vehicles, the leader included.
+            places: (K, 3) of the leader, world [m].
+            name: Of the formation.
+            scheme: A name as schemes.scheme() takes it; its leader's communication is kept.
+            path_speed: Of the leader [m/s].
+            path_acceleration: Of the leader [m/s^2].
+            delay: Of the communication [s].
+            loss: Part of the packets that is lost.
+            speed_limit: Of the followers; above path_speed, to catch up [m/s].
+            **options: As FormationAgent takes them: speed, hold_s, time_out_s, spacing, on_event.
+
+        Raises:
+            FormationError: A formation, scheme, place or number that makes no sense.
+        """
+        leader, follower = schemes.scheme(scheme, Radio(delay, loss),
+                                          schemes.FollowerParameters(speed_limit=speed_limit))
+        path = schemes.PathLeader(places, path_speed, path_acceleration, leader.radio)
+        path.edges, path.packet = leader.edges, leader.packet
+        super().__init__(n, (name,), (path, follower), **options)
+        self._scheme, self._path = scheme, path
+        self._under_way = False
+
+    def _finished(self, t_us, pos):
+        if self._index > 0:
+            return super()._finished(t_us, pos)
+        if not self._under_way and super()._finished(t_us, pos):
+            self._under_way = True
+            self._path.set_off()
+            self.event(t_us, "mission")
+        if not self._path.arrived(t_us):
+            return False
+        self.event(t_us, "mission_end")
+        return True
+
+
 class Director(FormationFlight):
     """Commands formations to a leader and followers that run elsewhere, and lands the fleet.
 

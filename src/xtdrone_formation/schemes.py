@@ -108,32 +108,58 @@ class SteeredLeader(Leader):
 
 
 class PathLeader(Leader):
-    """Flies along a list of places, each leg a smooth motion from rest to rest."""
+    """Flies along a list of places, each leg a smooth motion from rest to rest; see set_off()."""
 
     def __init__(self, places, speed: float = 3.0, acceleration: float = 1.0,
                  radio: Radio = Radio()):
-        """The first leg begins at the first call of control().
+        """It holds its place until set_off() is called.
 
         Args:
             places: (K, 3) world [m].
             speed: Largest speed [m/s].
             acceleration: Largest acceleration [m/s^2].
             radio: What the links do.
+
+        Raises:
+            FormationError: Places, a speed or an acceleration that make no sense.
         """
         super().__init__(radio)
-        self._places = np.array(places, dtype=float).reshape(-1, 3)
+        try:
+            self._places = np.array(places, dtype=float).reshape(-1, 3)
+        except (TypeError, ValueError):
+            self._places = np.zeros((0, 3))
+        if not len(self._places) or not np.isfinite(self._places).all():
+            raise FormationError(f"places {places} of a leader's path are not allowed: give one or "
+                                 "more of [x, y, z] in metres")
+        for what, value in (("speed", speed), ("acceleration", acceleration)):
+            if not (math.isfinite(value) and value > 0):
+                raise FormationError(f"{what} {value} of a leader's path is not allowed: give a "
+                                     "positive number")
         self._speed, self._acceleration = speed, acceleration
+        self._under_way = False
         self._leg = None
+
+    def set_off(self) -> None:
+        """The first leg begins at the next call of control()."""
+        self._under_way = True
+
+    def arrived(self, t_us: int) -> bool:
+        """Whether the last place is reached."""
+        return self._leg is not None and len(self._places) == 1 and t_us >= self._leg.end_us
 
     def control(self, t_us, pos, vel):
         """Position, velocity and acceleration of the motion along the path."""
+        if not self._under_way:
+            return super().control(t_us, pos, vel)
         if self._leg is None:
-            self._leg = plan(pos[None], self._places[:1], t_us, self._speed, self._acceleration)
+            self._leg = self._plan(pos[None], t_us)
         while t_us >= self._leg.end_us and len(self._places) > 1:
             self._places = self._places[1:]
-            self._leg = plan(self._leg.goal, self._places[:1], self._leg.end_us, self._speed,
-                             self._acceleration)
+            self._leg = self._plan(self._leg.goal, self._leg.end_us)
         return tuple(value[0] for value in self._leg.at(t_us))
+
+    def _plan(self, start, t_us):
+        return plan(start, self._places[:1], t_us, self._speed, self._acceleration)
 
 
 class UnledLeader(Leader):
