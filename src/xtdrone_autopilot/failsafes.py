@@ -303,7 +303,7 @@ class Failsafes:
             limit = self._get(i, name)
             if 0 < limit < distance:
                 return f"{distance:.0f} m from home, {name} allows {limit:g} m"
-        if self._get(i, "GF_PREDICT"):
+        if self._get(i, "GF_PREDICT") and not self._a.pilots["landed"][i]:
             return "it would leave the area before it could stop"
         return "it has left the area"
 
