@@ -74,20 +74,55 @@ class VisionAgent(TrajectoryAgent):
             print(f"{name}: {value}")
 
 
+class Aligner:
+    """Poses of a system in our world: the first one is where the vehicle stands at rest."""
+
+    def __init__(self, start, imu_pos):
+        """For a vehicle at a place, with its IMU there.
+
+        Args:
+            start: (3,) centre of gravity when the first pose is true, world [m].
+            imu_pos: (3,) of the IMU, whose frame the system's body is, from there, body [m].
+        """
+        self._start, self._imu_pos = np.array(start, float), np.array(imu_pos, float)
+        self._world = None  # (4, 4) of the system's world in ours
+
+    @property
+    def aligned(self) -> bool:
+        """Whether there was a pose already."""
+        return self._world is not None
+
+    def __call__(self, pose, attitude):
+        """Place of the centre of gravity (3,) [m] and quaternion (4,) xyzw, in our world.
+
+        Args:
+            pose: x, y, z, qx, qy, qz, qw of a link.Answer.
+            attitude: (4,) xyzw that the vehicle believes to have; used at the first call.
+        """
+        matrix = pose_matrix(pose[:3], pose[3:])
+        if self._world is None:
+            turn = Rotation.from_quat(attitude)
+            here = pose_matrix(self._start + turn.apply(self._imu_pos), attitude)
+            self._world = here @ np.linalg.inv(matrix)
+        matrix = self._world @ matrix
+        turn = Rotation.from_matrix(matrix[:3, :3])
+        return matrix[:3, 3] - turn.apply(self._imu_pos), turn.as_quat()
+
+
 class _Vision:
     """Shows a simulation's pairs to a system, and its poses to the simulation's estimator."""
 
     def __init__(self, simulation, adapter, latency_us, event):
         sensor = next(sensor for sensor in simulation.rendered.describe()
                       if sensor["kind"] == "stereo")
-        calibration, self._imu_pos = calibrated(sensor, simulation.fleet.vehicles[0].sensors)
+        calibration, imu_pos = calibrated(sensor, simulation.fleet.vehicles[0].sensors)
         folder = Path(simulation.folder) / _SYSTEM
         DatasetWriter(folder, calibration).close()
         self._simulation, self._latency_us, self._event = simulation, latency_us, event
         self._key = sensor["vehicle"], sensor["sensor"]
         self._imu = "imu" in adapter.inputs
-        self._start = np.array(simulation.state.pos[0])  # where the scenario sets it down
-        self._world = None  # (4, 4) of the system's world in ours
+        # Where the scenario sets the vehicle down is known.
+        self._align = Aligner(simulation.state.pos[0], imu_pos)
         self._due = []  # (time to tell, time of exposure, place, quaternion)
         self._errors, self._lost = [], 0
         self._answers = queue.Queue()
@@ -143,14 +178,7 @@ class _Vision:
         return None
 
     def _tell(self, t_us, answer):
-        pose = pose_matrix(answer.pose[:3], answer.pose[3:])
-        if self._world is None:
-            quat = self._simulation.autopilot.estimates().quat[0]
-            turn = Rotation.from_quat(quat)
-            here = pose_matrix(self._start + turn.apply(self._imu_pos), quat)
-            self._world = here @ np.linalg.inv(pose)
+        if not self._align.aligned:
             self._event(t_us, "vision", index="aligned")
-        pose = self._world @ pose
-        turn = Rotation.from_matrix(pose[:3, :3])
-        self._due.append((t_us + self._latency_us, t_us, pose[:3, 3] - turn.apply(self._imu_pos),
-                          turn.as_quat()))
+        place, quat = self._align(answer.pose, self._simulation.autopilot.estimates().quat[0])
+        self._due.append((t_us + self._latency_us, t_us, place, quat))

@@ -110,6 +110,10 @@ class Session:
         self.reason = self.reason or reason
         self._over = self._over or over
 
+    def alive(self) -> bool:
+        """Whether the system's process goes on."""
+        return self._process.poll() is None
+
     def failed(self) -> bool:
         """Whether the run is over before its time."""
         status = self._process.poll()
