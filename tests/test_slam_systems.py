@@ -112,6 +112,11 @@ def test_orb_finds_a_known_motion_and_adjusts():
         assert np.allclose(pose[:3, 3], pos, atol=0.02)
         assert np.allclose(pose[:3, :3], np.eye(3), atol=0.01)
     assert len(odometry._map.keyframes) >= 2
+    again = Odometry(stereo(), features=300)
+    for share in np.linspace(0.0, 1.0, 14):
+        twice, _ = again.step(*wall(share * np.array([0.5, -0.4, 0.2])))
+        again.map()
+    assert np.array_equal(twice, pose)  # to the last digit
 
 
 def test_orb_says_that_it_is_lost_and_goes_on():
