@@ -1,5 +1,6 @@
 """A system under test in the loop: its pose is external vision for the estimator, GPS is off."""
 
+import atexit
 import queue
 from pathlib import Path
 
@@ -129,19 +130,24 @@ class _Vision:
         self._context = runner.opened(adapter, folder, folder)
         self._session = self._context.__enter__()
         self._session.on_answer = self._answers.put
+        atexit.register(self._end)  # a flight that breaks off has no report
         self._truth = {}  # exposure: true place, to tell how good the poses are
         self._next_reading, self._next_step = simulation.on_reading, simulation.on_step
         simulation.on_reading, simulation.on_step = self._take, self._step
 
     def close(self) -> dict:
         """Ends the system; returns the numbers of the flight."""
-        self._context.__exit__(None, None, None)
+        self._end()
         errors = np.array(self._errors or [np.nan])
         return {"vision_system": self._session.outcome.system, "vision_poses": len(self._errors),
                 "vision_lost": self._lost, "vision_reason": self._session.reason,
                 "vision_rms_m": round(float(np.sqrt(np.mean(errors ** 2))), 3),
                 "vision_max_m": round(float(errors.max()), 3),
                 "vision_cpu_percent": self._session.outcome.cpu_percent}
+
+    def _end(self):
+        atexit.unregister(self._end)
+        self._context.__exit__(None, None, None)
 
     def _step(self, t_us, state, sensors):
         self._next_step(t_us, state, sensors)

@@ -55,7 +55,7 @@ def main() -> None:
     parser.add_argument("home", type=Path, help="ORB-SLAM3's environment")
     parser.add_argument("--features", type=int, default=1200, help="corners of an image")
     parser.add_argument("--fast", type=int, default=20, help="threshold of its corner detector")
-    parser.add_argument("--loops", type=int, choices=[0, 1], default=1, help="1: closes loops")
+    parser.add_argument("--loops", type=int, choices=[0, 1], default=0, help="1: closes loops")
     args = parser.parse_args()
     stereo = calibration.read_euroc(args.dataset / "mav0")
     (args.folder / "orbslam3.yaml").write_text(
