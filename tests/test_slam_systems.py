@@ -17,6 +17,7 @@ from xtdrone_slam.systems.orb.landmarks import Keyframe, Map  # noqa: E402
 from xtdrone_slam.systems.orb.odometry import Odometry  # noqa: E402
 from xtdrone_slam.systems.orbslam3 import start as orbslam3  # noqa: E402
 from xtdrone_slam.systems.orbslam3 import vocabulary  # noqa: E402
+from xtdrone_slam.systems.vins_fusion import start as vins_fusion  # noqa: E402
 
 # Answers each pair with the IMU readings and depth images since the last one.
 _COUNT = """
@@ -165,6 +166,16 @@ def test_settings_of_orbslam3_hold_the_calibration(tmp_path):
     assert storage.getNode("Camera1.fx").real() == 200.0
     assert np.allclose(storage.getNode("Stereo.T_c1_c2").mat()[:3, 3], (0.12, 0, 0))
     assert np.allclose(orbslam3.body_from_rectified(stereo()), stereo().left.pose)
+
+
+def test_configuration_of_vins_fusion_holds_the_calibration(tmp_path):
+    vins_fusion.write(tmp_path, stereo())
+    storage = cv2.FileStorage(str(tmp_path / "vins_fusion.yaml"), cv2.FILE_STORAGE_READ)
+    assert np.allclose(storage.getNode("body_T_cam1").mat(), stereo().right.pose)
+    assert storage.getNode("acc_n").real() == pytest.approx(1e-3 * 250 ** 0.5)
+    camera = cv2.FileStorage(str(tmp_path / storage.getNode("cam0_calib").string()),
+                             cv2.FILE_STORAGE_READ)
+    assert camera.getNode("projection_parameters").getNode("fx").real() == 200.0
 
 
 @pytest.mark.parametrize("name", ["orbslam3", "basalt"])
