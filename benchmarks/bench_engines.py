@@ -93,8 +93,9 @@ def main():
         seconds = args.seconds * (STEREO_SHARE if stereo else 1.0)
         factor, engine_us, autopilot_us = measure(n, engine, autopilot, seconds, stereo)
         cameras = "stereo" if stereo else "none"
-        print(f"n {n:3d}  {engine:8s} {autopilot:8s} cameras {cameras:6s}: {factor:7.3f} x real time;"
-              f" per step: engine {engine_us:6.0f} us, autopilot {autopilot_us:6.0f} us", flush=True)
+        print(f"n {n:3d}  {engine:8s} {autopilot:8s} cameras {cameras:6s}: {factor:7.3f} x real "
+              f"time; per step: engine {engine_us:6.0f} us, autopilot {autopilot_us:6.0f} us",
+              flush=True)
         params = {"n": n, "engine": engine, "autopilot": autopilot, "transport": "agent",
                   "telemetry": "none", "cameras": cameras}
         factors.append((params, round(factor, 3), "s/s"))

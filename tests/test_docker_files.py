@@ -60,7 +60,8 @@ STAND_INS = {  # what the classic launch files take from packages that Debian do
     "gazebo_ros": ("spawn_model", "empty_world.launch", """<launch><arg name="world_name"/>
         <arg name="gui"/></launch>"""),
     "mavros": ("mavros_node", "px4.launch", """<launch><arg name="fcu_url"/><arg name="tgt_system"/>
-        <node name="mavros" pkg="mavros" type="mavros_node" args="$(arg fcu_url) $(arg tgt_system)"/>
+        <node name="mavros" pkg="mavros" type="mavros_node"
+              args="$(arg fcu_url) $(arg tgt_system)"/>
         </launch>"""),
     "px4": ("px4", None, None),
 }

@@ -80,7 +80,8 @@ def test_a_camera_sees_the_other_vehicle_where_it_is_placed(look):
 
     def drawn(y):
         scene.place(np.array([[-50.0, 0.0, 7.0], [2.0, y, 7.0]]), np.array([level, level]))
-        return scene.draw(HIGH, level, image, 0.1, 100.0, key=("v_0", block.name, "left")).astype(int)
+        key = "v_0", block.name, "left"
+        return scene.draw(HIGH, level, image, 0.1, 100.0, key=key).astype(int)
 
     empty = drawn(500.0)
     for y in (0.4, -0.5):
@@ -111,8 +112,8 @@ def test_a_stereo_pair_at_25_hz_has_every_frame_in_flight(tmp_path):
     text = (resources.root() / "models/iris_stereo/model.sdf").read_text()
     assert "<update_rate>12.5</update_rate>" in text
     (folder / "model.sdf").write_text(text.replace("12.5", "25"))
-    scenario = Scenario(fleet(str(folder / "model.sdf"), 1), engine="gazebo", speed=0.0, world="outdoor",
-                        gps="rtk")
+    scenario = Scenario(fleet(str(folder / "model.sdf"), 1), engine="gazebo", speed=0.0,
+                        world="outdoor", gps="rtk")
     simulation = Simulation(scenario, agent=HoverAgent(1), links=False)
     found = []
     simulation.on_reading = found.append

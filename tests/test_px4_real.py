@@ -164,7 +164,7 @@ def test_one_that_is_killed_in_flight_is_named_and_the_other_flies_on(runs):
 
 
 def test_pause_step_and_speed(simulate):
-    """PX4's clock stands still in a pause, goes on by single steps, and follows the speed factor."""
+    """PX4's clock stands still in a pause, goes on by single steps, follows the speed factor."""
     simulation = simulate("--autopilot", "px4", "--gps", "rtk", "--speed", "0")
     control = simulation.control
     console = Path(control.request("status")["folder"]) / "console" / "iris_0.log"

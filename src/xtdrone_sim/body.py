@@ -1,4 +1,4 @@
-"""What every engine does alike with a vehicle's body: its payload, and the wrench for the physics."""
+"""What every engine does alike with a vehicle's body: its payload, and the wrench on it."""
 
 import numpy as np
 

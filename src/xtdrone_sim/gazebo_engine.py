@@ -229,7 +229,8 @@ class GazeboEngine:
             self._start_process("Xvfb", ["-displayfd", writing, "-screen", "0", "64x64x24",
                                          "-nolisten", "tcp", "-noreset"], os.environ, (writing,))
             os.close(writing)
-            number = answer.readline().strip() if select.select([answer], [], [], START_S)[0] else ""
+            said = select.select([answer], [], [], START_S)[0]
+            number = answer.readline().strip() if said else ""
         if not number:
             raise EngineError("Xvfb does not start, without which Gazebo draws nothing: "
                               f"{self._complaint('Xvfb')}")

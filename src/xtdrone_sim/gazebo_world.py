@@ -96,7 +96,8 @@ def _vehicle(spec, model, looks=False):
 def _camera(block):
     """Gazebo's cameras for a block: the ideal images that our lenses start from.
 
-    They stay inactive: the plugin draws with them. Their rate is for subscribers of Gazebo's topics.
+    They stay inactive: the plugin draws with them. Their rate is for subscribers of Gazebo's own
+    topics.
     """
     cameras = cameras_of(block)
     kind = "depth" if block.kind == "depth" else "camera" if len(cameras) == 1 else "multicamera"

@@ -4,8 +4,8 @@
 // form of requests, and looks.hh for the other socket, for cameras and lidars.
 //
 //   STEP     double dt, then for each vehicle force xyz and torque xyz about its centre of gravity,
-//            world frame  ->  for each vehicle position xyz, quaternion xyzw and velocity xyz of its
-//            body's frame in the world, angular velocity xyz in the body frame (doubles)
+//            world frame  ->  for each vehicle position xyz, quaternion xyzw and velocity xyz of
+//            its body's frame in the world, angular velocity xyz in the body frame (doubles)
 //   RESET    for each vehicle position xyz and quaternion xyzw  ->  as STEP; at rest, at time 0
 //   FLEET    names of the vehicles, a line each  ->  text: empty, or what is wrong
 //   CONTACTS ->  text: a line "name<TAB>name" for each pair of models that touch

@@ -12,9 +12,9 @@
 //   DRAW     a Draw (below), then for each vehicle position xyz and quaternion xyzw of its centre
 //            of gravity (doubles)  ->  the image, 3 bytes a pixel, the lowest row first; then, for
 //            a depth camera, float distances along the optical axis, likewise
-//   SCAN     number of a vehicle, longest distance, origin xyz, then direction xyz of each ray, unit
-//            vectors in the world (doubles)  ->  distance along each ray (doubles); inf where there
-//            is nothing. Rays meet bodies where the physics has them now, but not the vehicle.
+//   SCAN     number of a vehicle, longest distance, origin xyz, then direction xyz of each ray,
+//            unit vectors in the world (doubles)  ->  distance along each ray (doubles); inf where
+//            there is nothing. Rays meet bodies where the physics has them now, but not the vehicle.
 //
 // Drawing is done in Gazebo's main thread, which owns the OpenGL context, beside the physics.
 
