@@ -60,6 +60,8 @@ def _rpe(flight):
             axis.set_yscale("log")
     times, rate = yaw_rate(flight.truth)
     axes[2].plot(times - begin, rate, "k", lw=1)
+    for axis in axes[:2]:
+        axis.set_xlim(axes[2].get_xlim())
     axes[2].set(xlabel="time [s]", ylabel="true yaw rate [deg/s]")
     figure.legend(loc="outside upper center", ncols=6)
     return figure
