@@ -1,4 +1,4 @@
-"""Parts of the flight stack that a scenario replaces, and what becomes of an estimator that fails."""
+"""Parts of the flight stack that a scenario replaces; what becomes of an estimator that fails."""
 
 import math
 from pathlib import Path
@@ -16,7 +16,7 @@ from xtdrone_autopilot.estimator_status import fleet_solution_status
 from xtdrone_autopilot.failures import GPS, OFF, OK, VISION
 from xtdrone_autopilot.mavlink_dialect import mavlink
 from xtdrone_autopilot.mixer import Mixer
-from xtdrone_control.agents import SquareAgent
+from xtdrone_control.agents import HoverAgent, SquareAgent
 from xtdrone_core import Mode, Scenario, ScenarioError, registry, run_folder
 from xtdrone_core.command import main
 from xtdrone_core.scenario import fleet
@@ -283,10 +283,8 @@ def test_a_position_too_vague_counts_as_lost(flight, limit, lost):
         assert f.pos[2] < 0.3 < HEIGHT
 
 
-def test_armed_in_offboard_on_the_ground_it_is_not_tilted(examples):
+def test_armed_in_offboard_on_the_ground_it_is_not_tilted():
     """The set-point of the first steps, while the rotors hardly turn."""
-    from xtdrone_control.agents import HoverAgent
-
     simulation = Simulation(Scenario(fleet("iris", 3), speed=0.0, gps="m8n"), agent=HoverAgent(3),
                             links=False)
     a, tilts = simulation.autopilot, []

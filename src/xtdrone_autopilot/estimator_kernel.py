@@ -31,10 +31,10 @@ from xtdrone_dynamics.geodesy import to_local
 from xtdrone_dynamics.quaternion import (from_matrix, integrate, multiply, rotate, rotate_inverse,
                                          to_matrix)
 
-from .estimator_names import (AIRSPEED_USED, ALIGNED, AT_REST, BARO_USED, GPS_USED,
-                              HEIGHT_BY_BARO, HEIGHT_BY_GPS, HEIGHT_BY_RANGE, HEIGHT_BY_VISION,
-                              LOCATED, MAG_USED, RANGE_USED, TEST_AIRSPEED, TEST_BARO, TEST_HGT, TEST_MAG,
-                              TEST_POS, TEST_RANGE, TEST_VEL, TEST_VISION, VISION_USED)
+from .estimator_names import (AIRSPEED_USED, ALIGNED, AT_REST, BARO_USED, GPS_USED, HEIGHT_BY_BARO,
+                              HEIGHT_BY_GPS, HEIGHT_BY_RANGE, HEIGHT_BY_VISION, LOCATED, MAG_USED,
+                              RANGE_USED, TEST_AIRSPEED, TEST_BARO, TEST_HGT, TEST_MAG, TEST_POS,
+                              TEST_RANGE, TEST_VEL, TEST_VISION, VISION_USED)
 
 # First index of each part of the error state.
 ATT, VEL, POS, GYRO_BIAS, ACCEL_BIAS, BARO_OFFSET, EARTH, FIELD_BIAS = 0, 3, 6, 9, 12, 15, 16, 19
