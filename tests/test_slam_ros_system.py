@@ -22,7 +22,7 @@ def ros(tmp_path, monkeypatch):
 
 def run(dataset, tmp_path, what):  # noqa: F811
     adapter = runner.load_adapter("ros_node", start=f"{sys.executable} {NODE} {what}",
-                                  pose="/brightness/pose", patience=0.5)
+                                  pose="/brightness/pose", patience=1.5)
     return runner.run(adapter, dataset, tmp_path / "run", speed=1.0, hang_s=20.0)
 
 

@@ -26,6 +26,7 @@ POSES = {"geometry_msgs/PoseStamped": ("geometry_msgs.msg", "PoseStamped", "pose
              ("geometry_msgs.msg", "PoseWithCovarianceStamped", "pose.pose"),
          "nav_msgs/Odometry": ("nav_msgs.msg", "Odometry", "pose.pose")}
 _START_S = 25.0  # wall time for the master, and for the node to subscribe [s]
+_POSE_S = 3.0  # for its pose to be announced; some nodes do that with the first one only [s]
 _NEAR_US = 1000  # between the stamps of a pair and of its pose
 
 
@@ -95,8 +96,8 @@ class Topics:
                          [getattr(pose.position, axis) for axis in "xyz"],
                          [getattr(pose.orientation, axis) for axis in "xyzw"])
 
-        rospy.Subscriber(args.pose, getattr(importlib.import_module(module), name), take,
-                         queue_size=50)
+        kind = getattr(importlib.import_module(module), name)
+        self.pose = rospy.Subscriber(args.pose, kind, take, queue_size=50)
 
     def show(self, t_us: int, pair) -> None:
         """Publishes a pair (2, H, W) with its camera_info."""
@@ -187,6 +188,9 @@ def main() -> int:
         children.append(subprocess.Popen(words, **quiet))
         _await("the node's subscription to both images", lambda: all(
             publisher.get_num_connections() for publisher in topics.images), children[1])
+        end = time.monotonic() + _POSE_S
+        while not topics.pose.get_num_connections() and time.monotonic() < end:
+            time.sleep(0.02)
         _feed(topics, answers, (stereo.left.height, stereo.left.width))
     finally:
         for child in reversed(children):
