@@ -7,11 +7,15 @@ import subprocess
 import sys
 
 import pytest
+from hypothesis import settings
 
 from xtdrone_core.control_link import ControlClient
 from xtdrone_core.errors import ControlError
 
 _PR_SET_PDEATHSIG = 1  # of prctl(2)
+
+settings.register_profile("xtdrone", deadline=None)  # a first call may compile
+settings.load_profile("xtdrone")
 
 
 def end_with_parent() -> None:

@@ -137,7 +137,7 @@ def test_without_a_master_a_node_says_so_in_one_line(node, tmp_path):
 
 
 @pytest.mark.parametrize("node, words", [
-    ("bridge", "no simulation answers"), ("communication", "start the bridge"),
+    ("bridge", "no simulation answers"), ("communication", "nobody has set /xtdrone/vehicles"),
     ("record", "no simulation answers"),
 ])
 def test_without_a_simulation_a_node_says_so_in_one_line(ros, node, words):  # noqa: F811

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from xtdrone_dynamics import DynamicsError, atmosphere, geodesy
@@ -31,6 +31,7 @@ LONGITUDES = st.one_of(st.floats(-180, 180), st.sampled_from([180.0, -180.0, 179
 
 
 @given(LATITUDES, LONGITUDES, st.floats(0, 2e6), st.floats(0, 2 * math.pi))
+@example(0.0, 179.99999999999997, 0.0, 0.0)  # rounds past the date line
 def test_projection_comes_back_and_keeps_the_distance(lat0, lon0, distance, bearing):
     lat0, lon0 = math.radians(lat0), math.radians(lon0)
     east, north = distance * math.sin(bearing), distance * math.cos(bearing)

@@ -25,7 +25,7 @@ def spread(rng, m, spacing=2.0):
 
 
 @given(seed=st.integers(0, 2 ** 32 - 1), m=st.integers(1, 6))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_assignment_is_a_permutation_and_optimal(seed, m):
     rng = np.random.default_rng(seed)
     start, goal = rng.uniform(-5, 5, (2, m, 3))
@@ -38,7 +38,7 @@ def test_assignment_is_a_permutation_and_optimal(seed, m):
 
 
 @given(seed=st.integers(0, 2 ** 32 - 1), m=st.integers(1, 49))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_random_transitions_keep_their_separation_and_limits(seed, m):
     rng = np.random.default_rng(seed)
     start, goal = spread(rng, m), spread(rng, m)

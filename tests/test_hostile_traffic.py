@@ -257,7 +257,7 @@ def test_a_flood_to_one_vehicle_leaves_the_other_its_rates(world):
 
 
 NAMES = list(parameters.table())
-SETTINGS = settings(max_examples=60, deadline=None, derandomize=True,
+SETTINGS = settings(max_examples=60, derandomize=True,
                     suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 

@@ -73,7 +73,7 @@ def protocol():
     return MissionProtocol(store, reply, lambda i, severity, text: None, lambda i: 0), store, replies
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(st.tuples(messages, st.sampled_from([255, 254]), st.integers(0, 3_000_000)),
                 max_size=25))
 def test_any_order_of_messages_leaves_only_whole_missions(sequence):
@@ -93,7 +93,7 @@ def test_any_order_of_messages_leaves_only_whole_missions(sequence):
         assert length == 0 or (kind, length) in counted
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.sampled_from(["good", "lost", "twice", "ahead"]), max_size=30),
        st.integers(1, 6))
 def test_an_upload_through_a_bad_link_arrives_unchanged(fates, count):

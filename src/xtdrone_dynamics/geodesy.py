@@ -17,7 +17,8 @@ from .constants import EARTH_RADIUS
 @njit
 def wrap_longitude(lon):
     """The longitude in -pi to pi [rad]."""
-    return lon - 2.0 * math.pi * math.floor((lon + math.pi) / (2.0 * math.pi))
+    wrapped = lon - 2.0 * math.pi * math.floor((lon + math.pi) / (2.0 * math.pi))
+    return max(-math.pi, min(math.pi, wrapped))  # the sums round past the date line
 
 
 @njit
