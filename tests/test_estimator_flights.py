@@ -236,3 +236,21 @@ def test_covariance_stays_symmetric_and_positive():
 def test_bad_parameters_are_refused(changes, words):
     with pytest.raises(AutopilotError, match=words):
         EkfParameters.load(**changes)
+
+
+def test_a_gentle_lift_off_is_not_taken_for_rest():
+    """The detector of take-offs waits for a velocity that only the estimator can tell it."""
+    def lift(t):
+        pos = np.zeros((len(t), 3))
+        vel = 0.8 * (np.clip(t - flights.REST, 0, 1.5) - np.clip(t - flights.REST - 3, 0, 1.5))
+        pos[:, 2] = np.cumsum(vel) * flights.DT
+        return pos, np.zeros(len(t))
+
+    ekf = Ekf(N, ORIGIN, FIELD)
+
+    def late_detector(batch, k):
+        ekf.landed[:] = k * flights.DT < flights.REST + 1.5
+
+    _, log = fly(lift, 9, ekf=ekf, spoil=late_detector)
+    assert np.abs(log["pos"][:, :, 2]).max() < 0.3
+    assert np.abs(log["vel"][:, :, 2]).max() < 0.15

@@ -693,7 +693,7 @@ def _hold_still(par, cov, work, vel, gyro_bias, gyro, sigma, at_rest):
 def _feels_motion(par, ang_vel, force):
     rate = ang_vel[0] ** 2 + ang_vel[1] ** 2 + ang_vel[2] ** 2
     norm = math.sqrt(force[0] ** 2 + force[1] ** 2 + force[2] ** 2)
-    return rate > par.rest_rate ** 2 or abs(norm - GRAVITY) > par.rest_gravity
+    return rate > par.rest_rate ** 2 or abs(norm - GRAVITY) > par.rest_force
 
 
 @njit
