@@ -167,6 +167,9 @@ def _fly(args):
     simulation.progress = bar.show
     try:
         _run(simulation, None)
+    except XtdroneError as error:
+        raise type(error)(f"{error}; last warning: {simulation.last_warning}"
+                          if simulation.last_warning else str(error)) from error
     finally:
         bar.close()
     _report(agent, folder)

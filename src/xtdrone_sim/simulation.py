@@ -31,6 +31,7 @@ BARRIER_S = 1.0  # wall time that an unpaced simulation waits for the bridge [s]
 TRUTH_POSE_US = 40_000  # period of true poses to the autopilot, where pose_source is truth [us]
 MAX_LAG_S = 0.1  # behind real time by more than this, the pacer gives the rest up [s]
 PAUSE_POLL_S = 0.05
+WARNING = 4  # severity of a text from a flight stack, as in MAVLink
 
 
 class Pacer:
@@ -131,6 +132,7 @@ class Simulation:
             self._close_parts()
             raise
         self._wrench = np.zeros((scenario.n, 6))
+        self.last_warning = None  # of a flight stack, in words
         self.collisions = []  # (t_us, name, name), each once per touch
         self._touching = set()
         self._state = self.engine.reset()
@@ -310,8 +312,10 @@ class Simulation:
         self._pacer.pause(time.monotonic() - begin, self.t_us)
 
     def _log(self, vehicle, severity, text):
+        who = "simulation" if vehicle is None else self.scenario.vehicles[vehicle].name
+        if vehicle is not None and severity <= WARNING:
+            self.last_warning = f"{who} at {self.t_us * 1e-6:.1f} s: {text}"
         if self._console is not None:
-            who = "simulation" if vehicle is None else self.scenario.vehicles[vehicle].name
             self._console.write(f"{self.t_us * 1e-6:9.3f} {who} [{severity}] {text}\n")
             self._console.flush()
 
