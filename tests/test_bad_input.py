@@ -97,6 +97,12 @@ def test_a_killed_simulation_leaves_a_readable_log(simulate):
     assert t_us[-1] >= 2_000_000
 
 
+def test_a_flight_that_fails_tells_what_the_flight_stack_said(runs, capsys):
+    assert main(["fly", "square", "--gps", "rtk", "--changes", "3: rotor iris_0 0 0"]) == 1
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert "vehicle 0 is not" in error and "last warning: iris_0 at " in error
+
+
 @pytest.mark.parametrize("agent, said", [
     ("sqare", "did you mean 'square'?"), ("no_such_module:X", "cannot load agent"),
     ("json:nothing", "cannot load agent")])
