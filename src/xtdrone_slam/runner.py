@@ -222,7 +222,8 @@ class opened:
             memory_mean_mib=round(usage.mean_memory(session.begin_s), 1),
             not_arrived=session.not_arrived, missing=session.missing,
             features=session.mean_features(), speed=self._speed, description=adapter.description,
-            deterministic=adapter.deterministic, packages=adapter.requirements,
+            deterministic=adapter.deterministic,
+            packages=tuple(r for r in adapter.requirements if not r.startswith("-")),
             load_before=self._load, machine=machine.describe())
 
 
