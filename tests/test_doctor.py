@@ -7,7 +7,7 @@ from pymavlink.dialects.v20 import common as mavlink
 
 from xtdrone_autopilot.failsafes import CONDITIONS
 from xtdrone_control import doctor, doctor_fleet
-from xtdrone_control.doctor import FAULT, OK, WARNING
+from xtdrone_control.doctor_finding import FAULT, OK, WARNING, Finding
 from xtdrone_core import command, ports
 
 HEALTHY = {"mode": "OFFBOARD", "armed": True, "landed": False, "failsafe": False, "not_ready": "",
@@ -142,7 +142,7 @@ def test_without_a_simulation_there_is_no_fault(capsys):
 
 
 def test_exit_status_and_json(monkeypatch, capsys):
-    bad = doctor.Finding(FAULT, "thing", "broken", "mend it")
+    bad = Finding(FAULT, "thing", "broken", "mend it")
     monkeypatch.setattr(doctor, "MACHINE", (lambda: [bad],))
     assert command.main(["doctor", "--control_port", "1"]) == 1
     assert "fault   thing: broken; mend it" in capsys.readouterr().out

@@ -11,8 +11,9 @@ from xtdrone_core.command import main
 from xtdrone_core.scenario import grid
 from xtdrone_core.truth_log import TruthWriter, read_truth
 from xtdrone_formation import FormationError, Radio, analysis, recordings, simple_run, slots
-from xtdrone_formation.agents import Director, FormationAgent, PathFormation, in_place
+from xtdrone_formation.agents import Director, FormationAgent, PathFormation
 from xtdrone_formation.service import FormationService, PatternLeader
+from xtdrone_formation.settling import in_place
 from xtdrone_formation.simple_simulator import SimpleSimulator, fly
 
 

@@ -15,7 +15,7 @@ import socket
 import subprocess
 import sys
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
 
@@ -25,30 +25,13 @@ from xtdrone_core.errors import ControlError, XtdroneError
 from xtdrone_core.resources import root
 from xtdrone_core.run_folder import runs_root
 
-OK, WARNING, FAULT = "ok", "warning", "fault"
+from .doctor_finding import FAULT, OK, WARNING, Finding
 
 EXAMPLES = """examples:
   xtdrone doctor                               this machine, and the fleet that runs on it, if any
   xtdrone doctor --json                        the same for programs
 """
 LISTEN_S = 2.5  # to each vehicle's answers and streams [s]
-CLOCK_TOLERANCE = 0.05  # of a simulation that keeps its speed
-SLOW_SET_POINTS = 2.0  # PX4 leaves OFFBOARD below this rate [Hz]
-HIGH_RATIO = 0.5  # of a test ratio: what comes next may be refused
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One line of the report."""
-
-    level: str  # OK, WARNING or FAULT
-    subject: str
-    text: str
-    advice: str = ""
-
-    def __str__(self):
-        line = f"{self.level:8}{self.subject}: {self.text}"
-        return line + (f"; {self.advice}" if self.advice else "")
 
 
 def register(subparsers) -> None:

@@ -9,8 +9,11 @@ from pymavlink.dialects.v20 import common as mavlink
 from xtdrone_core import ports
 from xtdrone_core.modes import ROS_NAME, from_custom_mode
 
-from .doctor import CLOCK_TOLERANCE, FAULT, HIGH_RATIO, OK, SLOW_SET_POINTS, WARNING, Finding
+from .doctor_finding import FAULT, OK, WARNING, Finding
 
+CLOCK_TOLERANCE = 0.05  # of a simulation that keeps its speed
+SLOW_SET_POINTS = 2.0  # PX4 leaves OFFBOARD below this rate [Hz]
+HIGH_RATIO = 0.5  # of a test ratio: what comes next may be refused
 SYSTEM_ID = 254  # of this end: a ground station beside the user's own
 SILENT_S = 5.0  # a link that spoke before is silent after this simulated time [s]
 # Conditions of failsafes: what they are, and what to do.

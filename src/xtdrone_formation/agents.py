@@ -9,20 +9,12 @@ from . import formations, schemes
 from .errors import FormationError
 from .network import Radio
 from .schemes import Formation
+from .settling import SETTLED_S, in_place
 
 DEFAULT_FORMATIONS = ("cube", "pyramid", "triangle")  # XTDrone, section V
-TOLERANCE = 0.35  # root mean square over the followers' slot errors of a formation in place [m]
-FARTHEST = 2 * TOLERANCE  # of any one of them [m]
-SETTLED_S = 3.0  # for so long without interruption makes it settled [s]
 GROUND_CLEARANCE = 2.5  # of the lowest slot above the ground [m]
 _ASK_US = 1_000_000  # after which a mode that was not taken is asked for again [us]
 _BACK_S = 1.0  # how long the fleet is over its start grid before it comes down [s]
-
-
-def in_place(errors: np.ndarray) -> np.ndarray:
-    """Whether a formation is in place, by its followers' slot errors (..., N - 1) [m]."""
-    rms = np.sqrt(np.mean(np.square(errors), axis=-1))
-    return (rms <= TOLERANCE) & (np.max(errors, axis=-1) <= FARTHEST)
 
 
 class FormationFlight(FlightAgent):

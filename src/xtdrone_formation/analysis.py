@@ -19,8 +19,8 @@ from scipy.spatial import cKDTree
 from xtdrone_core.run_folder import update_summary
 
 from . import recordings
-from .agents import SETTLED_S, in_place
 from .errors import FormationError
+from .settling import SETTLED_S, in_place
 
 _NEXT = ("mission", "return", "land", "landed")  # events that end a formation, beside another formation
 _LATE_S = 0.1  # by which a recording may begin after a command [s]

@@ -5,7 +5,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from .agents import FARTHEST, TOLERANCE
+from .settling import FARTHEST, TOLERANCE
 from .errors import FormationError
 
 _LEADER = "#d62728"

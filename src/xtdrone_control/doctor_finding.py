@@ -1,0 +1,19 @@
+"""One line of what `xtdrone doctor` says."""
+
+from dataclasses import dataclass
+
+OK, WARNING, FAULT = "ok", "warning", "fault"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of the report."""
+
+    level: str  # OK, WARNING or FAULT
+    subject: str
+    text: str
+    advice: str = ""
+
+    def __str__(self):
+        line = f"{self.level:8}{self.subject}: {self.text}"
+        return line + (f"; {self.advice}" if self.advice else "")
