@@ -8,7 +8,7 @@ from scipy.spatial.transform import Rotation
 
 pytest.importorskip("cv2")
 
-from xtdrone_core import Scenario, run_folder  # noqa: E402
+from xtdrone_core import Scenario, command, run_folder  # noqa: E402
 from xtdrone_core.scenario import parse_vehicles  # noqa: E402
 from xtdrone_core.truth_log import read_truth  # noqa: E402
 from xtdrone_sim.simulation import Simulation  # noqa: E402
@@ -101,6 +101,7 @@ class Stage:
         imu = SimpleNamespace(kind="imu", pos=(0.02, 0.0, 0.0),
                               parameters={tag: "0.001" for tag in tags})
         self.folder, self.t_us = folder, 0
+        self.state = SimpleNamespace(pos=np.array([[0.0, 3.0, 0.0]]))
         self.rendered = SimpleNamespace(describe=lambda: [pair])
         self.fleet = SimpleNamespace(vehicles=[SimpleNamespace(sensors=(imu,))])
         self.on_step = self.on_reading = None
@@ -139,6 +140,14 @@ def test_vehicle_without_a_pair_cannot_record(tmp_path):
     stage.rendered = SimpleNamespace(describe=lambda: [])
     with pytest.raises(SlamError, match="stereo pair"):
         TrajectoryAgent(1).attach(stage)
+
+
+def test_flight_that_cannot_begin_says_one_line(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("XTDRONE_RUNS", str(tmp_path))
+    assert command.main(["fly", "xtdrone_slam.agent:TrajectoryAgent", "--vehicles", "iris@5,5"]) == 1
+    said = capsys.readouterr().err
+    assert "5.4 m beside" in said and "iris_stereo@0.00,3.00" in said
+    assert len(said.splitlines()) == 1
 
 
 def test_flown_path_becomes_a_trajectory(tmp_path):

@@ -237,7 +237,8 @@ class _Bar:
     def __init__(self, label):
         from tqdm import tqdm
 
-        self._bar = tqdm(desc=label, unit=" s", file=sys.stderr, mininterval=0.2,
+        # The delay leaves the screen alone until the flight moves: errors before it are one line.
+        self._bar = tqdm(desc=label, unit=" s", file=sys.stderr, mininterval=0.2, delay=1e-3,
                          bar_format="{desc}: {n:.0f} s simulated, {elapsed} elapsed{postfix}")
         self._event = "on the ground"
 

@@ -57,17 +57,15 @@ class TrajectoryAgent(FlightAgent):
         """Records from a simulation; called once, before the flight.
 
         Raises:
-            SlamError: The vehicle has no stereo pair or no folder to write to.
+            SlamError: The vehicle has no stereo pair, no folder to write to, or does not stand
+                below the trajectory's first place.
         """
+        self._check_start(simulation.state.pos[0])
         self._recorder = _Recorder(simulation, self._bag)
 
     def begin(self, t_us, estimates):
         """The trajectory begins a second from now; its first place must be above the start."""
-        apart = np.linalg.norm(self.pads[0, :2] - self.trajectory.at(0.0)[0][:2])
-        if apart > _NEAR:
-            x, y, _ = self.trajectory.at(0.0)[0]
-            raise SlamError(f"the vehicle stands {apart:.1f} m beside the trajectory's first "
-                            f"place: start it there, with --vehicles 'iris_stereo@{x:.2f},{y:.2f}'")
+        self._check_start(self.pads[0])
         self._begin_us = t_us + round(_HOLD_S * 1e6)
         if self._recorder is not None:
             self._recorder.start()
@@ -87,6 +85,13 @@ class TrajectoryAgent(FlightAgent):
             if self._recorder is not None:
                 self._recorder.stop()
         return over
+
+    def _check_start(self, place):
+        x, y, _ = self.trajectory.at(0.0)[0]
+        apart = np.hypot(place[0] - x, place[1] - y)
+        if apart > _NEAR:
+            raise SlamError(f"the vehicle stands {apart:.1f} m beside the trajectory's first "
+                            f"place: start it there, with --vehicles 'iris_stereo@{x:.2f},{y:.2f}'")
 
     def report(self, folder) -> None:
         """Says how near the flight came to the trajectory; called after it.

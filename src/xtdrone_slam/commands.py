@@ -212,7 +212,7 @@ def execute(plan, folder, report_folder=None, gui=False, **options):
     from .errors import SlamError
 
     window = _open_window(folder) if gui else None
-    with tqdm(total=0, unit=" pairs", file=sys.stderr, mininterval=1.0) as bar:
+    with tqdm(total=0, unit=" pairs", file=sys.stderr, mininterval=1.0, delay=1e-3) as bar:
         def progress(pairs, total, text):
             if total is not None:
                 bar.total = total
