@@ -1,9 +1,11 @@
-"""Exports and bags, read by rosbags and evo as they are."""
+"""Exports and bags, read by rosbags, evo and Basalt as they are."""
 
+import json
 import os
 import signal
 import subprocess
 import sys
+import zlib
 
 import numpy as np
 import pytest
@@ -143,6 +145,26 @@ def test_euroc_folder_is_read_by_evo_and_by_us(data, tmp_path):
     assert np.allclose(truth.positions_xyz, data.truth()[:, 1:4])
     again = Dataset(folder)
     assert again.calibration == data.calibration and len(again) == PAIRS
+
+
+@pytest.mark.skipif(
+    not os.environ.get("BASALT_EUROC_READER"),
+    reason="needs Basalt's own loader: set BASALT_EUROC_READER to a program that prints what it "
+           "holds of a folder (see docs/slam.md)")
+def test_euroc_folder_is_read_by_basalt(data, tmp_path):
+    folder = export(data, "euroc", tmp_path / "euroc")
+    held = json.loads(subprocess.check_output([os.environ["BASALT_EUROC_READER"], folder]))
+    assert held["image_times"] == (1000 * data.times_us).tolist()
+    # Basalt holds 16 bits of a pixel, ours being the upper eight.
+    assert held["images"] == [
+        [[*image.shape[::-1], zlib.crc32(image.astype("<u2") << 8)] for image in data.pair(i)]
+        for i in range(PAIRS)]
+    times = 4_000_000 * np.arange(1, 20 * PAIRS + 1)
+    for name, reading in (("gyro", (0.0, 0.0, 2.5)), ("accel", (0.1, 0.0, 9.81))):
+        assert held[name] == [[t, *reading] for t in times.tolist()]
+    truth = np.array(held["truth"])
+    assert np.array_equal(truth[:, 0], times)
+    assert np.allclose(truth[:, 1:], data.truth()[:, 1:], rtol=0, atol=2e-9)
 
 
 @pytest.mark.parametrize("kind", FORMATS)
