@@ -25,7 +25,7 @@ def seconds_to_armed(n: int) -> float:
         begin = time.monotonic()
         launch = subprocess.Popen(
             ["roslaunch", ROOT / "launch" / "formation.launch", f"n:={n}", "speed:=1",
-             "name:=launch", "record:=false"], stdout=subprocess.DEVNULL,
+             "name:=launch", "record:=false", "formations:=line"], stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL, start_new_session=True,
             env={**os.environ, "XTDRONE_RUNS": runs})
         try:
@@ -47,7 +47,7 @@ def seconds_to_armed(n: int) -> float:
 def main():
     """Measures each size several times, prints medians and updates runs/bench.json."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--n", type=int, nargs="+", default=[1, 9])
+    parser.add_argument("--n", type=int, nargs="+", default=[2, 9])
     parser.add_argument("--runs", type=int, default=3)
     args = parser.parse_args()
     rows = []

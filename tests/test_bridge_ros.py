@@ -61,7 +61,8 @@ def bridge_is_up(processes, running) -> None:
 
 def test_a_users_script_flies_the_vehicle(launch, tmp_path):
     processes = launch.processes
-    running = launch("speed:=0", "gps:=rtk", "record:=true", "name:=user")
+    # Unpaced, a moment without the processor would be a loss of set-points in simulated time.
+    running = launch("speed:=5", "gps:=rtk", "record:=true", "name:=user")
     bridge_is_up(processes, running)
     done = processes.run(sys.executable, ROOT / "tests" / "xtdrone_user.py", timeout=240)
     control = ControlClient(processes.control_port)

@@ -78,7 +78,9 @@ class LockstepWorld : public gazebo::WorldPlugin {
     end_ = gazebo::event::Events::ConnectWorldUpdateEnd([this] { Ended(); });
     // The simulation alone makes time pass, not gzclient's button.
     pause_ = gazebo::event::Events::ConnectPause([this](bool paused) {
-      if (!paused && !due_) world_->SetPaused(true);
+      if (paused || due_) return;
+      world_->SetPaused(true);
+      if (due_) world_->SetPaused(false);  // a request came in between
     });
     waiting_ = true;
     waiter_ = std::thread([this] { Wait(); });
@@ -114,8 +116,11 @@ class LockstepWorld : public gazebo::WorldPlugin {
 
   // The world loop -----------------------------------------------------------------------------
 
+  // A loop that was not asked for, before the world is paused again, moves nothing.
   void Apply() {
-    if (!due_) return;
+    stepping_ = due_;
+    world_->SetPhysicsEnabled(stepping_);
+    if (!stepping_) return;
     for (std::size_t i = 0; i < fleet_.size(); ++i) {
       const double *w = &wrench_[6 * i];
       fleet_[i]->AddForce({w[0], w[1], w[2]});
@@ -124,7 +129,10 @@ class LockstepWorld : public gazebo::WorldPlugin {
   }
 
   void Ended() {
-    if (!due_) return;
+    if (!stepping_) {
+      world_->SetSimTime(world_->SimTime() - world_->Physics()->GetMaxStepSize());
+      return;
+    }
     due_ = false;
     try {
       SendState();
@@ -294,6 +302,7 @@ class LockstepWorld : public gazebo::WorldPlugin {
   std::unique_ptr<Looks> looks_;
   std::vector<double> wrench_, state_;
   std::atomic<bool> due_{false};  // a step has been asked for and is not done
+  bool stepping_ = false;         // this loop of the world does it
   std::mutex mutex_;
   std::condition_variable changed_;
   bool waiting_ = false, stopping_ = false;
