@@ -4,10 +4,12 @@ Runs go through Ray, on this machine or on a cluster, or one after the other wit
 claims all cores of its machine, unless told otherwise, so that none disturbs another's figures.
 """
 
+import contextlib
 import itertools
 import math
 import os
 import re
+import socket
 import subprocess
 import sys
 from dataclasses import dataclass, field
@@ -216,6 +218,9 @@ def _in_turn(jobs, folder, campaign, progress):
 
 
 def _through_ray(jobs, folder, campaign, progress, address, cores):
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # it tells its makers otherwise
+    if address and _has_ray_token():  # which Ray looks for only where it chooses the address
+        os.environ.setdefault("RAY_AUTH_MODE", "token")
     try:
         import ray
     except ModuleNotFoundError as error:
@@ -225,14 +230,17 @@ def _through_ray(jobs, folder, campaign, progress, address, cores):
         return []
     claim = os.cpu_count() if cores is None else cores
     paths = {"env_vars": {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}}
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # it tells its makers otherwise
     here = {"address": "local", "include_dashboard": False, "_node_ip_address": "127.0.0.1"}
     try:
-        ray.init(**({"address": address} if address else here), logging_level="error",
-                 log_to_driver=False, runtime_env=paths)
-    except (ConnectionError, ValueError, RuntimeError) as error:
-        raise SlamError(f"no Ray at '{address}': {str(error).splitlines()[0]}; start one with "
-                        "ray start --head") from error
+        if address:
+            _knock(address)
+        with _no_stderr():  # on which its C++ part repeats what the exception says
+            ray.init(**({"address": address} if address else here), logging_level="error",
+                     log_to_driver=False, runtime_env=paths)
+    except (OSError, ValueError, RuntimeError, ray.exceptions.RayError) as error:
+        raise SlamError(f"no Ray at '{address}': {str(error).splitlines()[0]}; start one with ray "
+                        "start --head, and give both sides the same token (RAY_AUTH_TOKEN or "
+                        "~/.ray/auth_token)") from error
     remote = ray.remote(num_cpus=claim, max_retries=0)(work)
     waiting = {remote.remote(job, dataset.folder.absolute(), folder, campaign.speed): (job, dataset)
                for job, dataset in jobs}
@@ -255,6 +263,31 @@ def _through_ray(jobs, folder, campaign, progress, address, cores):
     finally:
         ray.shutdown()
     return [line for line in failures if line]
+
+
+def _knock(address):
+    """Raises an OSError where nobody listens at HOST:PORT, long before Ray would."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if host and port.isdigit():
+        socket.create_connection((host, int(port)), timeout=5.0).close()
+
+
+@contextlib.contextmanager
+def _no_stderr():
+    """Nothing goes to the standard error of this process meanwhile."""
+    kept = os.dup(2)
+    with open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+
+
+def _has_ray_token():
+    return (any(os.environ.get(name) for name in ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"))
+            or (Path.home() / ".ray" / "auth_token").is_file())
 
 
 def _done(folder, job, campaign, retry):
