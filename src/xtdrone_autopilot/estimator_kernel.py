@@ -295,6 +295,22 @@ def _add_noise(cov, first, count, variance, most):
 
 
 @njit
+def _expect(cov, dx, h, gain, innovation, variance):
+    """Innovation after the pending correction dx, and its variance; gain becomes cov h."""
+    for k in range(SIZE):
+        gain[k] = 0.0
+    for j in range(SIZE):
+        hj = h[j]
+        if hj != 0.0:
+            innovation -= hj * dx[j]
+            for k in range(SIZE):
+                gain[k] += cov[j, k] * hj
+    for j in range(SIZE):
+        variance += h[j] * gain[j]
+    return innovation, variance
+
+
+@njit
 def _fuse(cov, dx, h, gain, innovation, variance, gate):
     """One scalar measurement, derivatives h, into covariance and pending correction dx.
 
@@ -306,16 +322,7 @@ def _fuse(cov, dx, h, gain, innovation, variance, gate):
     Returns:
         The test ratio; above 1 the measurement was left out.
     """
-    for k in range(SIZE):
-        gain[k] = 0.0
-    for j in range(SIZE):
-        hj = h[j]
-        if hj != 0.0:
-            innovation -= hj * dx[j]
-            for k in range(SIZE):
-                gain[k] += cov[j, k] * hj
-    for j in range(SIZE):
-        variance += h[j] * gain[j]
+    innovation, variance = _expect(cov, dx, h, gain, innovation, variance)
     ratio = innovation * innovation / (gate * gate * variance)
     if not ratio <= 1.0:  # so that a NaN is left out too
         return ratio
@@ -330,16 +337,7 @@ def _fuse(cov, dx, h, gain, innovation, variance, gate):
 @njit
 def _fuse_one(cov, dx, h, gain, innovation, variance, gate, state):
     """As _fuse, but only one state learns of it (Schmidt)."""
-    for k in range(SIZE):
-        gain[k] = 0.0
-    for j in range(SIZE):
-        hj = h[j]
-        if hj != 0.0:
-            innovation -= hj * dx[j]
-            for k in range(SIZE):
-                gain[k] += cov[j, k] * hj
-    for j in range(SIZE):
-        variance += h[j] * gain[j]
+    innovation, variance = _expect(cov, dx, h, gain, innovation, variance)
     ratio = innovation * innovation / (gate * gate * variance)
     if not ratio <= 1.0:
         return ratio
