@@ -148,16 +148,25 @@ def write_kalibr(folder: Path, calibration: Calibration) -> None:
     _write(folder / "imu.yaml", {**_noise(imu), "rostopic": "/imu0", "update_rate": imu.rate})
 
 
+def rectification(calibration: Calibration):
+    """What cv2.stereoRectify says of a pair: R1, R2, P1, P2, Q and more."""
+    import cv2
+
+    left, right = calibration.left, calibration.right
+    pose = calibration.right_from_left
+    return cv2.stereoRectify(left.matrix, np.array(left.distortion), right.matrix,
+                             np.array(right.distortion), (left.width, left.height),
+                             pose[:3, :3], pose[:3, 3], alpha=0)
+
+
 def write_opencv(path: Path, calibration: Calibration) -> None:
     """Writes a file that OpenCV's FileStorage reads: both cameras, R, T, and the rectification."""
     import cv2
 
     left, right = calibration.left, calibration.right
-    size = left.width, left.height
     pose = calibration.right_from_left
     distortions = np.array(left.distortion), np.array(right.distortion)
-    rectified = cv2.stereoRectify(left.matrix, distortions[0], right.matrix, distortions[1], size,
-                                  pose[:3, :3], pose[:3, 3], alpha=0)
+    rectified = rectification(calibration)
     storage = cv2.FileStorage(str(path), cv2.FILE_STORAGE_WRITE)
     storage.write("image_width", left.width)
     storage.write("image_height", left.height)

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import cv2
 import numpy as np
-from scipy.spatial.transform import Rotation
 
-from xtdrone_slam import calibration, link
+from xtdrone_slam import calibration
+from xtdrone_slam.systems import baseline
 
 _FLOW = {"winSize": (21, 21), "maxLevel": 4,
          "criteria": (cv2.TERM_CRITERIA_EPS | cv2.TERM_CRITERIA_COUNT, 30, 0.01)}
@@ -145,17 +145,7 @@ def main() -> int:
     parser.add_argument("--threads", type=int, default=1)
     args = parser.parse_args()
     cv2.setNumThreads(args.threads)
-    stereo = calibration.read_euroc(args.dataset / "mav0")
-    odometry = Odometry(stereo, args.features, args.keep)
-    shape = stereo.left.height, stereo.left.width
-    for t_us, left, right in link.frames(sys.stdin.buffer, shape):
-        pose, features = odometry.step(left, right)
-        if pose is None:
-            print(link.lost_line(t_us, features), flush=True)
-        else:
-            quat = Rotation.from_matrix(pose[:3, :3]).as_quat()
-            print(link.pose_line(t_us, pose[:3, 3], quat, features), flush=True)
-    return 0
+    return baseline.run(args.dataset, lambda stereo: Odometry(stereo, args.features, args.keep))
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
-from xtdrone_slam.calibration import Calibration
+from xtdrone_slam.calibration import Calibration, rectification
 
 _CELL = 32  # features are spread over squares of this size [pixels]
 _ROW = 2.0  # between a feature and its match in the right image, at the finest scale [pixels]
@@ -65,8 +65,7 @@ class Extractor:
         size = left.width, left.height
         pose = stereo.right_from_left
         distortions = np.array(left.distortion), np.array(right.distortion)
-        turns = cv2.stereoRectify(left.matrix, distortions[0], right.matrix, distortions[1], size,
-                                  pose[:3, :3], pose[:3, 3], alpha=0)
+        turns = rectification(stereo)
         new = turns[2][:, :3]
         self.camera = Pinhole(new[0, 0], new[0, 2], new[1, 2],
                               float(np.linalg.norm(pose[:3, 3])))

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import cv2
 import numpy as np
-from scipy.spatial.transform import Rotation
 
-from xtdrone_slam import calibration, link
+from xtdrone_slam import calibration
+from xtdrone_slam.systems import baseline
 
 from .adjustment import adjust
 from .features import Extractor, follow, match
@@ -202,18 +202,8 @@ def main() -> int:
     parser.add_argument("--keep", type=float, default=0.7)
     args = parser.parse_args()
     cv2.setNumThreads(1)
-    stereo = calibration.read_euroc(args.dataset / "mav0")
-    odometry = Odometry(stereo, args.features, args.window, args.keep)
-    shape = stereo.left.height, stereo.left.width
-    for t_us, left, right in link.frames(sys.stdin.buffer, shape):
-        pose, count = odometry.step(left, right)
-        if pose is None:
-            print(link.lost_line(t_us, count), flush=True)
-        else:
-            quat = Rotation.from_matrix(pose[:3, :3]).as_quat()
-            print(link.pose_line(t_us, pose[:3, 3], quat, count), flush=True)
-        odometry.map()
-    return 0
+    return baseline.run(args.dataset, lambda stereo: Odometry(stereo, args.features, args.window,
+                                                              args.keep), Odometry.map)
 
 
 if __name__ == "__main__":
