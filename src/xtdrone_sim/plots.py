@@ -33,9 +33,10 @@ def flight(folder) -> Path:
     tilt = np.degrees(2 * np.arcsin(np.clip(np.hypot(quat[..., 0], quat[..., 1]), 0, 1)))
     figure = Figure(figsize=(11, 7), layout="constrained")
     FigureCanvasAgg(figure)
-    top = figure.add_subplot(1, 2, 1, aspect="equal", xlabel="east [m]", ylabel="north [m]",
+    grid = figure.add_gridspec(3, 2)
+    top = figure.add_subplot(grid[:, 0], aspect="equal", xlabel="east [m]", ylabel="north [m]",
                              title="true path from above")
-    curves = [figure.add_subplot(3, 2, 2 * k + 2) for k in range(3)]
+    curves = [figure.add_subplot(grid[k, 1]) for k in range(3)]
     labels = ("height [m]", "speed [m/s]", "tilt [deg]")
     for i, spec in enumerate(scenario.vehicles):
         line, = top.plot(pos[:, i, 0], pos[:, i, 1], lw=1, label=spec.name)
