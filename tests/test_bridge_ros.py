@@ -71,7 +71,8 @@ def test_a_users_script_flies_the_vehicle(launch, tmp_path):
     assert done.returncode == 0, done.stderr[-2000:] + output[-3000:]
     report = json.loads(done.stdout.splitlines()[-1])
     assert report["frame"] == "map"
-    assert report["gravity"] == pytest.approx(9.8, abs=0.5)
+    # Four sigma of the accelerometer's turn-on bias (0.196 m/s^2), of which this seed draws 0.45.
+    assert report["gravity"] == pytest.approx(9.81, abs=0.8)
     assert report["volts"] > 10
     assert report["param"] == 3.0
     assert report["no_param"] is False and report["no_mode"] is False
