@@ -1,15 +1,18 @@
 """Fixtures of the tests that need ROS: a master on a free port, nodes as processes."""
 
 import importlib.util
+import itertools
 import os
 import signal
 import socket
 import subprocess
 import sys
-import time
+import xmlrpc.client
 from pathlib import Path
 
 import pytest
+
+from waiting import LIMIT_S, until
 
 ROOT = Path(__file__).resolve().parents[1]
 NODES = ROOT / "src" / "xtdrone_control" / "nodes"
@@ -20,11 +23,20 @@ if GENERATED.is_dir() and str(GENERATED) not in sys.path:
     sys.path.append(str(GENERATED))
 
 
+# Above the ports of XTDrone, below those that the system gives to whoever asks for any: so none
+# is taken between its choice and its use. Each is given once; another test run begins elsewhere.
+_PORTS = itertools.islice(itertools.cycle(range(20_000, 32_000)), 97 * os.getpid() % 12_000, None)
+
+
 def free_port() -> int:
-    """A TCP port that nobody uses now."""
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return sock.getsockname()[1]
+    """A TCP port of loopback that nobody uses."""
+    for port in _PORTS:
+        with socket.socket() as sock:
+            try:
+                sock.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        return port
 
 
 def environment(master_port: int, folder) -> dict:
@@ -51,7 +63,23 @@ class Processes:
         self._running.append(process)
         return process
 
-    def run(self, *command, timeout=60) -> subprocess.CompletedProcess:
+    def parameter(self, name):
+        """A parameter of the ROS master; None while there is none, or no master."""
+        try:
+            code, _, value = xmlrpc.client.ServerProxy(
+                self.env["ROS_MASTER_URI"]).getParam("/tests", name)
+        except OSError:
+            return None
+        return value if code == 1 else None
+
+    def await_vehicles(self, running):
+        """Waits until the bridge of a launch has said which vehicles there are."""
+        try:
+            until(lambda: self.parameter("/xtdrone/vehicles"), "the bridge is up", running)
+        except AssertionError:
+            pytest.fail(self.stop(running))
+
+    def run(self, *command, timeout=LIMIT_S) -> subprocess.CompletedProcess:
         """Runs one to its end."""
         return subprocess.run(list(map(str, command)), env=self.env, text=True, timeout=timeout,
                               capture_output=True)
@@ -61,7 +89,7 @@ class Processes:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGINT)
         try:
-            return process.communicate(timeout=30)[0]
+            return process.communicate(timeout=LIMIT_S)[0]
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             raise
@@ -74,12 +102,13 @@ class Processes:
 
 @pytest.fixture
 def ros(tmp_path):
-    """A ROS master on a free port; ros.start and ros.run start processes that know it."""
+    """A ROS master on a free port; ros.start and ros.run start processes that know it.
+
+    roscore's own, without /rosout, which nobody here hears and which takes seconds to end.
+    """
     port = free_port()
     processes = Processes(environment(port, tmp_path))
-    processes.start("roscore", "-p", port)
-    end = time.monotonic() + 60
-    while processes.run("rosnode", "list").returncode:
-        assert time.monotonic() < end, "roscore does not answer"
+    master = processes.start("rosmaster", "--core", "-p", port)
+    until(lambda: processes.parameter("/") is not None, "the ROS master answers", master)
     yield processes
     processes.close()

@@ -9,6 +9,7 @@ import time
 import pytest
 
 from ros_fixtures import NODES, ROOT, Processes, environment, free_port, needs_ros, ros  # noqa: F401
+from waiting import LIMIT_S, PATIENT, until
 from xtdrone_core.control_link import ControlClient
 
 pytestmark = needs_ros
@@ -43,28 +44,19 @@ def group(pid: int) -> list[int]:
     return left
 
 
-def gone(pid: int) -> bool:
-    """Whether a session has ended, within a while."""
-    end = time.monotonic() + 20
-    while group(pid) and time.monotonic() < end:
-        time.sleep(0.1)
-    return not group(pid)
-
-
-def bridge_is_up(processes, running) -> None:
-    """Waits until the bridge of a launch has said which vehicles there are."""
-    end = time.monotonic() + 120
-    while processes.run("rosparam", "get", "/xtdrone/vehicles").returncode:
-        if running.poll() is not None or time.monotonic() > end:
-            pytest.fail(processes.stop(running))
+def await_end(running) -> str:
+    """Waits for the end of a launch and of all that it started; returns what it printed."""
+    output, _ = running.communicate(timeout=LIMIT_S)
+    until(lambda: not group(running.pid), "nothing of the launch is left")
+    return output
 
 
 def test_a_users_script_flies_the_vehicle(launch, tmp_path):
     processes = launch.processes
-    # Unpaced, a moment without the processor would be a loss of set-points in simulated time.
-    running = launch("speed:=5", "gps:=rtk", "record:=true", "name:=user")
-    bridge_is_up(processes, running)
-    done = processes.run(sys.executable, ROOT / "tests" / "xtdrone_user.py", timeout=240)
+    running = launch("speed:=5", "gps:=rtk", f"params:={PATIENT}", "record:=true",
+                     "name:=user")
+    processes.await_vehicles(running)
+    done = processes.run(sys.executable, ROOT / "tests" / "xtdrone_user.py")
     control = ControlClient(processes.control_port)
     control.request("stop")
     output = processes.stop(running)
@@ -79,7 +71,6 @@ def test_a_users_script_flies_the_vehicle(launch, tmp_path):
     assert "did you mean" in report["bad_word"] or "choose one of" in report["bad_word"]
     assert report["flew_by_velocity"] and report["flew_by_acceleration"]
     assert report["place"] == pytest.approx([1.0, -1.0, 4.0], abs=0.4)
-    assert report["paused_for"] == 0.0
     assert report["stepped"] == pytest.approx(0.1, abs=0.021)
     assert report["bad_speed"][0] is False and "not allowed" in report["bad_speed"][1]
     assert report["no_disarm"] is False
@@ -87,7 +78,7 @@ def test_a_users_script_flies_the_vehicle(launch, tmp_path):
     assert "gave no reason" not in report["disarm_in_flight"]
     assert report["landed_at"] < 0.3
     steps = [b - a for a, b in zip(report["streamed"], report["streamed"][1:])]
-    steps = [step for step in steps if 0 < step < 1_000_000]
+    steps = [step for step in steps if 0 < step < 100_000]  # where no moment was missed
     assert sum(steps) / len(steps) == pytest.approx(1e6 / 30, rel=0.1)
 
     from rosbags.highlevel import AnyReader
@@ -102,13 +93,12 @@ def test_a_users_script_flies_the_vehicle(launch, tmp_path):
 def test_the_launch_ends_with_the_simulation(launch):
     running = launch("n:=2")
     processes = launch.processes
-    bridge_is_up(processes, running)
+    processes.await_vehicles(running)
     assert "/iris_1/mavros/state" in processes.run("rostopic", "list").stdout
     control = ControlClient(processes.control_port)
     control.request("stop")
     control.close()
-    running.communicate(timeout=30)
-    assert gone(running.pid)
+    await_end(running)
 
 
 @pytest.mark.parametrize("after", [0.5, 1.5])
@@ -116,23 +106,20 @@ def test_an_early_interrupt_leaves_nothing_behind(launch, after):
     running = launch("record:=true")
     time.sleep(after)
     os.kill(running.pid, signal.SIGINT)
-    running.communicate(timeout=60)
-    assert gone(running.pid)
+    await_end(running)
 
 
 def test_an_interrupt_ends_the_launch_without_tracebacks(launch):
     running = launch("record:=true")
-    bridge_is_up(launch.processes, running)
+    launch.processes.await_vehicles(running)
     os.kill(running.pid, signal.SIGINT)
-    output, _ = running.communicate(timeout=60)
-    assert "Traceback" not in output
-    assert gone(running.pid)
+    assert "Traceback" not in await_end(running)
 
 
 @pytest.mark.parametrize("node", ["bridge", "communication", "record", "mavros_fleet"])
 def test_without_a_master_a_node_says_so_in_one_line(node, tmp_path):
     processes = Processes(environment(free_port(), tmp_path))
-    done = processes.run(NODES / node, timeout=30)
+    done = processes.run(NODES / node)
     assert done.returncode == 1
     assert done.stderr.count("\n") == 1 and "no ROS master" in done.stderr
     assert done.stdout == ""
@@ -144,7 +131,7 @@ def test_without_a_master_a_node_says_so_in_one_line(node, tmp_path):
 ])
 def test_without_a_simulation_a_node_says_so_in_one_line(ros, node, words):  # noqa: F811
     options = [] if node == "communication" else ["--control_port", free_port()]
-    done = ros.run(NODES / node, "--wait", "0.1", *options, timeout=30)
+    done = ros.run(NODES / node, "--wait", "0.1", *options)
     assert done.returncode == 1
     assert words in done.stderr.splitlines()[-1]
     assert "Traceback" not in done.stderr

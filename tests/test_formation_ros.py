@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from ros_fixtures import ROOT, Processes, environment, free_port, needs_ros, ros  # noqa: F401
+from waiting import LIMIT_S
 from xtdrone_formation import analysis
 
 pytestmark = needs_ros
@@ -32,7 +33,7 @@ def test_the_launch_file_flies_formations_and_reports(tmp_path):
     port = processes.env["ROS_MASTER_URI"].rsplit(":", 1)[1]
     done = processes.run("roslaunch", "-p", port, ROOT / "launch" / "simple_formation.launch",
                          "n:=3", "formations:=line,V", "speed:=4", "hold:=1", "record:=true",
-                         f"control_port:={free_port()}", timeout=120)
+                         f"control_port:={free_port()}")
     assert "landed" in done.stdout and "run folder:" in done.stdout, done.stdout + done.stderr
     summary = summary_of(tmp_path)
     assert [row["name"] for row in summary["formations"]] == ["line", "V"]
@@ -63,9 +64,9 @@ def test_a_leader_and_an_own_follower_class_as_single_nodes(tmp_path, ros):  # n
     ros.start(sys.executable, script, 2)
     ros.start(NODES / "avoid", "iris", 3)
     director = ros.run(NODES / "director", "--formations", "V", "--hold", 1,
-                       "--control_port", port, timeout=120)
+                       "--control_port", port)
     assert director.returncode == 0, director.stdout + director.stderr
-    assert simulator.wait(20) == 0
+    assert simulator.wait(LIMIT_S) == 0
     row, = summary_of(tmp_path)["formations"]
     assert row["name"] == "V"
     assert row["settle_time_s"] < 15.0

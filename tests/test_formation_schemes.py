@@ -148,7 +148,7 @@ def test_no_deadlock_against_one_that_stands_in_the_way(direction):
 
 
 @given(x=st.tuples(*[st.floats(-1e9, 1e9)] * 3), limit=st.floats(0.1, 20.0))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_saturation_limits_and_keeps_the_direction(x, limit):
     vector = np.array([x])
     out = saturate(vector, limit)
@@ -159,7 +159,7 @@ def test_saturation_limits_and_keeps_the_direction(x, limit):
 
 
 @given(angle=st.floats(0, 6.3), size=st.floats(0.0, 50.0), step=st.floats(0.0, 0.01))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_saturation_is_continuous(angle, size, step):
     one = size * np.array([[math.cos(angle), math.sin(angle), 0.0]])
     other = one + step * np.array([[0.6, 0.0, 0.8]])
@@ -167,7 +167,7 @@ def test_saturation_is_continuous(angle, size, step):
 
 
 @given(place=st.floats(0.8, 2.0), step=st.floats(1e-9, 1e-4), seed=st.integers(0, 1000))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_avoidance_is_continuous(place, step, seed):
     rng = np.random.default_rng(seed)
     follower = CentralisedFollower()

@@ -7,7 +7,7 @@ import struct
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pymavlink.dialects.v20 import common as mavlink
 from pyulog import ULog
@@ -257,8 +257,7 @@ def test_a_flood_to_one_vehicle_leaves_the_other_its_rates(world):
 
 
 NAMES = list(parameters.table())
-SETTINGS = settings(max_examples=60, derandomize=True,
-                    suppress_health_check=[HealthCheck.function_scoped_fixture])
+SETTINGS = settings(max_examples=60)
 
 
 @SETTINGS

@@ -11,6 +11,7 @@ import time
 import pytest
 
 from ros_fixtures import NODES, ROOT, Processes, environment, free_port, needs_ros, ros  # noqa: F401
+from waiting import LIMIT_S, PATIENT, until
 from xtdrone_core.control_link import ControlClient
 
 pytestmark = needs_ros
@@ -39,11 +40,13 @@ class Keyboard:
     def press(self, keys: str) -> None:
         os.write(self.master, keys.encode())
 
-    def wait(self, what, condition, limit=60.0):
-        end = time.monotonic() + limit
-        while not condition(self.screen()):
-            assert self.process.poll() is None, self.process.stderr.read()
-            assert time.monotonic() < end, f"waited in vain until {what}:\n{self.screen()}"
+    def wait(self, what, condition):
+        try:
+            until(lambda: condition(self.screen()), what, self.process)
+        except AssertionError as error:
+            if self.process.poll() is not None:
+                raise AssertionError(self.process.stderr.read()) from error
+            raise AssertionError(f"{error}:\n{self.screen()}") from error
 
     def restored(self) -> bool:
         """Whether the terminal is as it was."""
@@ -64,13 +67,10 @@ def fleet(tmp_path):
     processes = Processes(environment(free_port(), tmp_path))
     port, control_port = processes.env["ROS_MASTER_URI"].rsplit(":", 1)[1], free_port()
     running = processes.start("roslaunch", "-p", port, ROOT / "launch" / "multi_vehicle.launch",
-                              "n:=2", "speed:=5", "gps:=rtk", f"control_port:={control_port}")
-    end = time.monotonic() + 120
-    while processes.run("rosparam", "get", "/xtdrone/vehicles").returncode:
-        if running.poll() is not None or time.monotonic() > end:
-            pytest.fail(processes.stop(running))
+                              "n:=2", "speed:=5", "gps:=rtk", f"params:={PATIENT}",
+                              f"control_port:={control_port}")
+    processes.await_vehicles(running)
     control = ControlClient(control_port, 120.0)
-    control.request("subscribe")
     yield processes, control
     control.close()
     processes.close()
@@ -88,11 +88,15 @@ def test_keys_fly_the_fleet_and_quitting_stops_it(fleet):
     keyboard = Keyboard(processes.env)
     try:
         keyboard.wait("both are there", lambda text: "2 vehicles, 2 connected" in text)
-        end = time.monotonic() + 60
-        while "2 armed" not in keyboard.screen():  # refused until the estimates have settled
-            assert time.monotonic() < end, keyboard.screen()
-            keyboard.press("t")
-            time.sleep(1.0)
+
+        def armed(text):
+            if "2 armed" not in text:  # refused until the estimates have settled
+                keyboard.press("t")
+                time.sleep(1.0)
+            return "2 armed" in text
+
+        keyboard.wait("both are armed", armed)
+        control.request("subscribe")
         keyboard.press("v")
         keyboard.wait("both are up", lambda text: (truth(control)[:, 2] > 2.0).all())
         keyboard.press("b")
@@ -107,11 +111,8 @@ def test_keys_fly_the_fleet_and_quitting_stops_it(fleet):
                       lambda text: truth(control)[0, 8] > 0.5)
         assert abs(truth(control)[1, 8]) < 0.3
         keyboard.press("q")
-        keyboard.process.wait(20)
-        end = time.monotonic() + 60
-        while not (abs(truth(control)[:, 7:10]) < 0.2).all():
-            assert time.monotonic() < end, "quitting left a vehicle moving"
-        assert keyboard.process.returncode == 0
+        assert keyboard.process.wait(LIMIT_S) == 0
+        until(lambda: (abs(truth(control)[:, 7:10]) < 0.2).all(), "both vehicles rest")
         assert keyboard.restored()
     finally:
         keyboard.close()
@@ -125,7 +126,7 @@ def test_signals_end_it_with_the_terminal_restored(ros, number):  # noqa: F811
         keyboard.wait("it draws", lambda text: "1 vehicles, 0 connected" in text)
         assert not keyboard.restored()
         os.kill(keyboard.process.pid, number)
-        assert keyboard.process.wait(20) == 0
+        assert keyboard.process.wait(LIMIT_S) == 0
         assert keyboard.restored()
         assert keyboard.process.stderr.read() == ""
     finally:
@@ -134,7 +135,7 @@ def test_signals_end_it_with_the_terminal_restored(ros, number):  # noqa: F811
 
 def test_without_a_terminal_it_says_so_in_one_line(tmp_path):
     processes = Processes(environment(free_port(), tmp_path))
-    done = subprocess.run([NODES / "keyboard"], env=processes.env, text=True, timeout=30,
+    done = subprocess.run([NODES / "keyboard"], env=processes.env, text=True, timeout=LIMIT_S,
                           stdin=subprocess.DEVNULL, capture_output=True)
     assert done.returncode == 1
     assert "needs a terminal" in done.stderr and done.stderr.count("\n") == 1
@@ -143,7 +144,7 @@ def test_without_a_terminal_it_says_so_in_one_line(tmp_path):
 def test_without_a_master_it_says_so_in_one_line(tmp_path):
     keyboard = Keyboard(environment(free_port(), tmp_path))
     try:
-        assert keyboard.process.wait(30) == 1
+        assert keyboard.process.wait(LIMIT_S) == 1
         errors = keyboard.process.stderr.read()
         assert "no ROS master" in errors and errors.count("\n") == 1
         assert keyboard.restored()

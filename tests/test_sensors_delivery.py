@@ -158,7 +158,7 @@ def test_node_publishes_a_stereo_pair(ros):  # noqa: F811
     ros.start(sys.executable, "-m", "xtdrone_core.command", "sim", "--vehicle", "iris_stereo",
               "--no-log", "--control_port", port)
     node = ros.start(ROOT / "src" / "xtdrone_sim" / "nodes" / "cameras", "--control_port", port)
-    heard = ros.run(sys.executable, "-c", LISTENER, timeout=300)
+    heard = ros.run(sys.executable, "-c", LISTENER)
     assert heard.returncode == 0, heard.stderr + ros.stop(node)
     assert heard.stdout.splitlines() == ["left/image_raw 752 480 0 mono8 360960",
                                          "right/image_raw 752 480 0 mono8 360960",

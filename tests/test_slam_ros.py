@@ -21,7 +21,7 @@ def test_benchmark_launch_file(tmp_path):
     done = processes.run("roslaunch", "-p", port, ROOT / "launch" / "slam_benchmark.launch",
                          "system:=klt", "world:=indoor", "runs:=2", "speed:=0", "texture:=0.8",
                          f"trajectory:={tmp_path / 'short.csv'}", "loss:=0.1",
-                         f"control_port:={free_port()}", timeout=150)
+                         f"control_port:={free_port()}")
     said = done.stdout + done.stderr
     folder = tmp_path / "runs" / "slam_live"
     assert (folder / "report.html").exists(), said

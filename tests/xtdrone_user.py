@@ -15,6 +15,7 @@ from nav_msgs.msg import Odometry
 from sensor_msgs.msg import BatteryState, Imu, NavSatFix
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
+from waiting import until
 from xtdrone_msgs.srv import SetSpeed, Step
 
 V = "iris_0"
@@ -26,13 +27,12 @@ def listen(name, topic, kind):
     rospy.Subscriber(topic, kind, lambda m: seen.__setitem__(name, m))
 
 
-def wait(what, condition, limit=60.0):
-    """Waits for a condition; the limit is wall time."""
-    end = time.monotonic() + limit
-    while not condition():
-        if time.monotonic() > end:
-            raise SystemExit(f"waited in vain until {what}; last words: {report['info'][-3:]}")
-        time.sleep(0.01)
+def wait(what, condition):
+    """Waits for a condition."""
+    try:
+        until(condition, what)
+    except AssertionError as error:
+        raise SystemExit(f"{error}; last words: {report['info'][-3:]}") from error
 
 
 def near(x, y, z, within):
@@ -43,6 +43,13 @@ def near(x, y, z, within):
 def speed():
     v = seen["truth"].twist.twist.linear
     return (v.x ** 2 + v.y ** 2 + v.z ** 2) ** 0.5
+
+
+def standstill(seconds):
+    """Whether simulated time stays as it is for some wall time [s]."""
+    before = rospy.get_time()
+    time.sleep(seconds)
+    return rospy.get_time() == before
 
 
 rospy.init_node("a_user")
@@ -88,10 +95,7 @@ report["no_param"] = get("NO_SUCH_PARAM").success
 report["no_mode"] = rospy.ServiceProxy(f"/{V}/mavros/set_mode", SetMode)(0, "NO.MODE").mode_sent
 report["bad_word"] = say("AUTO.NONSENSE")
 
-end = time.monotonic() + 60
-while say("ARM") != "ARM: done":  # refused, with a reason, until the estimate has settled
-    assert time.monotonic() < end
-    time.sleep(1.0)
+wait("it arms", lambda: say("ARM") == "ARM: done")  # refused until the estimate has settled
 say("AUTO.TAKEOFF")
 wait("it is up", lambda: seen["pose"].pose.position.z > 2.5)
 say("OFFBOARD")
@@ -119,13 +123,11 @@ report["place"] = [t.x, t.y, t.z]
 
 simulation = "/xtdrone/simulation/"
 rospy.ServiceProxy(simulation + "pause", Trigger)()
-time.sleep(0.3)
+wait("the clock stands still", lambda: standstill(0.3))
 before = rospy.get_time()
-time.sleep(0.3)
-report["paused_for"] = rospy.get_time() - before
 rospy.ServiceProxy(simulation + "step", Step)(25)
-wait("25 steps are done", lambda: rospy.get_time() - before > 0.075, 10)
-time.sleep(0.2)
+wait("25 steps are done", lambda: rospy.get_time() - before > 0.075)
+wait("the clock stands still again", lambda: standstill(0.2))
 report["stepped"] = rospy.get_time() - before
 rospy.ServiceProxy(simulation + "resume", Trigger)()
 answer = rospy.ServiceProxy(simulation + "speed", SetSpeed)(-1.0)
