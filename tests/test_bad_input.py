@@ -1,5 +1,6 @@
 """Bad input ends in one clear line, a non-zero status, and nothing left running."""
 
+import contextlib
 import os
 import signal
 import socket
@@ -8,6 +9,7 @@ import sys
 
 import pytest
 
+from xtdrone_core import run_folder
 from xtdrone_core.command import main
 
 IRIS = "iris"
@@ -65,25 +67,62 @@ def test_a_second_simulation_is_refused(simulate, runs, capsys):
     assert "is in use: another simulation" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("when", ["at once", "in flight"])
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_it_with_its_logs_readable(runs, when, number):
+@pytest.fixture
+def started(runs):
+    """started(*words): the command in a process of its own, whose Python is up."""
+    code = ("import sys; import xtdrone; print('up', file=sys.stderr, flush=True); "
+            "sys.exit(xtdrone.main())")
+    processes = []
+
+    def start(*words):
+        process = subprocess.Popen([sys.executable, "-c", code, *words], text=True,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   env={**os.environ, "XTDRONE_RUNS": str(runs)})
+        processes.append(process)
+        assert process.stderr.readline() == "up\n"
+        return process
+
+    yield start
+    for process in processes:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.parametrize("delay", [0.0, 0.05, 0.15, 0.4])
+def test_ctrl_c_at_the_start_is_silent(started, delay):
+    process = started("fly", "square")
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(delay)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode in (-signal.SIGINT, 130)
+    assert "Traceback" not in err and "Exception" not in err
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_in_flight_ends_it_with_its_logs_readable(started, runs, number):
     from xtdrone_core.truth_log import read_truth
 
-    process = subprocess.Popen(
-        [sys.executable, "-m", "xtdrone_core.command", "fly", "square", "--speed", "1"],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
-        env={**os.environ, "XTDRONE_RUNS": str(runs)})
-    if when == "in flight":
-        while "simulated" not in process.stderr.read(40):
-            pass
+    process = started("fly", "square", "--speed", "5")
+    while "simulated" not in process.stderr.read(40):
+        pass
     process.send_signal(number)
     _, err = process.communicate(timeout=30)
-    assert process.returncode != 0
+    assert process.returncode == 130
     assert "Traceback" not in err
-    if when == "in flight":
-        read_truth(runs / "latest" / "truth.bin", 1)
-        assert (runs / "latest" / "summary.json").exists()
+    read_truth(runs / "latest" / "truth.bin", 1)
+    assert (runs / "latest" / "summary.json").exists()
+
+
+@pytest.mark.parametrize("words", [
+    ["fly", "square", "--set", "colour=red"], ["fly", "square", "--set", "height=-3"],
+    ["fly", "square", "--wind", "gust=1"], ["sim", "--gps", "galileo"]])
+def test_an_error_before_the_flight_leaves_no_run_folder(runs, words):
+    folder = run_folder.create("before")
+    (folder / "truth.bin").write_bytes(b"flown")
+    assert main(words) == 1
+    assert sorted(path.name for path in runs.iterdir()) == ["before", "latest"]
+    assert (runs / "latest").resolve() == folder.resolve()
 
 
 def test_a_killed_simulation_leaves_a_readable_log(simulate):

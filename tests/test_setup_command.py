@@ -24,6 +24,7 @@ class Entry:
         def register(subparsers):
             parser = subparsers.add_parser(self.name, help=f"help of {self.name}")
             parser.add_argument("--value", type=int)
+            parser.add_argument("--word", choices=["one", "two"])
             parser.set_defaults(run=self._run)
 
         return register
@@ -89,13 +90,22 @@ def test_unknown_subcommand_suggests_the_nearest(commands, capsys):
     assert "did you mean 'sim'" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("words", [[], ["sim", "--value", "x"], ["sim", "--nonsense"]])
-def test_bad_arguments_are_one_line(commands, capsys, words):
+@pytest.mark.parametrize("words, said", [
+    ([], "xtdrone: the following arguments are required: COMMAND (sim); see 'xtdrone --help'"),
+    (["sim", "--value", "x"], "xtdrone sim: argument --value: invalid int value: 'x'"),
+    (["sim", "--vlaue", "3"], "xtdrone sim: does not take '--vlaue'; did you mean '--value'? See "
+                              "'xtdrone sim --help'"),
+    (["sim", "more"], "xtdrone sim: does not take 'more'; see 'xtdrone sim --help'"),
+    (["sim", "--word", "tow"], "xtdrone sim: unknown word 'tow': choose one of one, two; did you "
+                               "mean 'two'?"),
+])
+def test_bad_arguments_are_one_line(commands, capsys, words, said):
     commands(Entry("sim", lambda args: 0))
     with pytest.raises(SystemExit) as end:
         command.main(words)
     assert end.value.code == 2
-    assert capsys.readouterr().err.count("\n") == 1
+    err = capsys.readouterr().err
+    assert err.startswith(said) and err.count("\n") == 1
 
 
 def test_a_reader_that_stops_is_no_error():

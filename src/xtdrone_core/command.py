@@ -14,6 +14,7 @@ of them, so these modules import what is slow inside run().
 """
 
 import argparse
+import difflib
 import os
 import sys
 from importlib import metadata
@@ -35,8 +36,27 @@ class _Parser(argparse.ArgumentParser):
         kwargs.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
         super().__init__(*args, **kwargs)
 
+    def parse_known_args(self, args=None, namespace=None):
+        """As argparse's, but refuses what is left over here, where the options are known."""
+        known, extra = super().parse_known_args(args, namespace)
+        if extra:
+            near = difflib.get_close_matches(extra[0].partition("=")[0],
+                                             self._option_string_actions, n=1)
+            hint = f"; did you mean '{near[0]}'?" if near else ""
+            self.error(f"does not take '{extra[0]}'{hint}")
+        return known, extra
+
+    def _check_value(self, action, value):
+        if action.choices is not None and value not in action.choices:
+            what = (action.metavar or action.dest).lower()
+            raise argparse.ArgumentError(None, unknown_name(what, value, map(str, action.choices)))
+
     def error(self, message):
-        self.exit(2, f"{self.prog}: {message}; see '{self.prog} --help'\n")
+        for action in self._actions:  # a subcommand that is missing: say which there are
+            if action.choices and message.endswith(f"required: {action.metavar}"):
+                message += f" ({', '.join(action.choices)})"
+        stop = " See" if message.endswith("?") else "; see"
+        self.exit(2, f"{self.prog}: {message}{stop} '{self.prog} --help'\n")
 
 
 def main(argv=None) -> int:

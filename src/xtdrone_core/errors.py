@@ -20,13 +20,14 @@ class ControlError(XtdroneError):
     """The control socket of a simulation does not answer, or refuses."""
 
 
-def unknown_name(what: str, given: str, allowed) -> str:
+def unknown_name(what: str, given: str, allowed, also: str = "") -> str:
     """One line for a name that is not in a list, with the nearest allowed one.
 
     Args:
         what: Kind of thing, for example "vehicle".
         given: The name that was given.
         allowed: Iterable of the names that exist.
+        also: What is allowed beside the names.
 
     Returns:
         The message.
@@ -34,4 +35,5 @@ def unknown_name(what: str, given: str, allowed) -> str:
     names = sorted(allowed)
     near = difflib.get_close_matches(str(given), names, n=1)
     hint = f"; did you mean '{near[0]}'?" if near else ""
-    return f"unknown {what} '{given}': choose one of {', '.join(names) or '(none found)'}{hint}"
+    choice = ", ".join(names) or "(none found)"
+    return f"unknown {what} '{given}': choose one of {choice}{also and ', or ' + also}{hint}"

@@ -29,8 +29,8 @@ def check(what: str, name: str, table: dict) -> None:
         ScenarioError: Such a name.
     """
     if name not in table and ":" not in name:
-        raise ScenarioError(unknown_name(what, name, table) + ", or name a class of your own as "
-                            "module:Class")
+        raise ScenarioError(unknown_name(what, name, table,
+                                         "name a class of your own as module:Class"))
 
 
 def load(what: str, name: str, table: dict):

@@ -7,6 +7,7 @@ number behind it. runs/latest points at the newest.
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 from .errors import XtdroneError
@@ -44,6 +45,21 @@ def create(name: str) -> Path:
         raise XtdroneError(f"cannot make a run folder in '{base}': {error.strerror}; set "
                            "XTDRONE_RUNS to a folder that can be written") from error
     return folder
+
+
+def discard_unflown(folder: Path) -> None:
+    """Removes a run folder again if no time has passed in it and no program has said anything."""
+    folder = Path(folder)
+    said = [path for path in (folder / "console").glob("*") if path.name != "autopilot.log"]
+    if any(path.stat().st_size for path in (*said, *folder.glob("truth.bin"))):
+        return
+    shutil.rmtree(folder)
+    latest = folder.parent / "latest"
+    if latest.is_symlink() and os.readlink(latest) == folder.name:
+        latest.unlink()
+        others = [path for path in folder.parent.iterdir() if path.is_dir()]
+        if others:
+            latest.symlink_to(max(others, key=lambda path: path.stat().st_mtime).name)
 
 
 def prepare(folder: Path) -> None:

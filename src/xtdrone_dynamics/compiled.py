@@ -25,10 +25,14 @@ def cache_root() -> Path:
 
 
 def state_of_sources() -> str:
-    """A hash of every file that compiles something, and of what those import."""
+    """A hash of every file that compiles something, and of what those import.
+
+    Numba's index knows a file by its path and time, so those of the kernels count, too.
+    """
     kernels = [path for path in sorted(_SRC.glob("*/*.py"))
                if b"compiled import" in path.read_bytes()]
-    return _digest(frozenset().union(*map(_closure, kernels)))
+    known = "".join(f"{path} {path.stat().st_mtime_ns}" for path in kernels)
+    return _digest(frozenset().union(*map(_closure, kernels)), known)
 
 
 def njit(function=None, **options):
@@ -47,8 +51,8 @@ def _folder(path) -> str:
     return f"{path.stem}-{_digest(_closure(path))}"
 
 
-def _digest(paths) -> str:
-    digest = hashlib.sha1(numba.__version__.encode())
+def _digest(paths, also="") -> str:
+    digest = hashlib.sha1((numba.__version__ + also).encode())
     for path in sorted(paths):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]

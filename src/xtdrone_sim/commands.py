@@ -1,5 +1,6 @@
 """Subcommands of the simulation: sim, fly, control, warmup."""
 
+import contextlib
 import signal
 import sys
 
@@ -126,13 +127,13 @@ def _sim(args):
 
     scenario = scenario_options.scenario_of(args)
     ensure_warm()
-    folder = None if args.no_log else _new_folder(scenario)
-    simulation = Simulation(scenario, folder, control_port=args.control_port)
     until = None if args.duration is None else round(args.duration * 1e6)
-    print(f"{scenario.n} vehicle{'s' * (scenario.n > 1)} in '{scenario.world}', engine "
-          f"{scenario.engine}, autopilot {scenario.autopilot}; ground stations: UDP "
-          f"{ports.GROUND_STATION}; run folder: {folder}", flush=True)
-    interrupted = _run(simulation, until, args.await_bridge and scenario.speed == 0.0)
+    with _folder_of(scenario, wanted=not args.no_log) as folder:
+        simulation = Simulation(scenario, folder, control_port=args.control_port)
+        print(f"{scenario.n} vehicle{'s' * (scenario.n > 1)} in '{scenario.world}', engine "
+              f"{scenario.engine}, autopilot {scenario.autopilot}; ground stations: UDP "
+              f"{ports.GROUND_STATION}; run folder: {folder}", flush=True)
+        interrupted = _run(simulation, until, args.await_bridge and scenario.speed == 0.0)
     if folder is not None:
         if not interrupted:
             from . import plots
@@ -142,13 +143,24 @@ def _sim(args):
 
 
 def _fly(args):
-    from .simulation import Simulation
     from .warm_up import ensure_warm
 
     scenario = scenario_options.scenario_of(args, speed=0.0, name=args.agent.split(":")[-1])
     agent_class = registry.load("agent", args.agent, registry.AGENTS)
     ensure_warm()
-    folder = _new_folder(scenario)
+    with _folder_of(scenario) as folder:
+        agent = _flown(args, scenario, agent_class, folder)
+    _report(agent, folder)
+    print(f"run folder: {folder}")
+    if not agent.done:
+        raise KeyboardInterrupt
+    return 0
+
+
+def _flown(args, scenario, agent_class, folder):
+    """The Agent after its flight."""
+    from .simulation import Simulation
+
     bar = _Bar(args.agent)
     simulation = Simulation(scenario, folder, links=args.links)
     try:
@@ -172,11 +184,7 @@ def _fly(args):
                           if simulation.last_warning else str(error)) from error
     finally:
         bar.close()
-    _report(agent, folder)
-    print(f"run folder: {folder}")
-    if not agent.done:
-        raise KeyboardInterrupt
-    return 0
+    return agent
 
 
 def _report(agent, folder):
@@ -195,8 +203,8 @@ def _run(simulation, until_us, await_bridge=False):
         signals.append(number)
         simulation.stop()
 
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, interrupt)
+    before = {number: signal.signal(number, interrupt)
+              for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     try:
         if simulation.scenario.gui:
             simulation.engine.open_viewer()
@@ -205,15 +213,26 @@ def _run(simulation, until_us, await_bridge=False):
         simulation.run(until_us)
     finally:
         simulation.close()
+        for number, handler in before.items():
+            signal.signal(number, handler)
     return bool(signals)
 
 
-def _new_folder(scenario):
+@contextlib.contextmanager
+def _folder_of(scenario, wanted=True):
+    """A new run folder, or None; it goes again where an error comes before the flight."""
     import yaml
 
+    if not wanted:
+        yield None
+        return
     folder = run_folder.create(scenario.name)
-    (folder / "scenario.yaml").write_text(yaml.safe_dump(scenario.to_dict(), sort_keys=False))
-    return folder
+    try:
+        (folder / "scenario.yaml").write_text(yaml.safe_dump(scenario.to_dict(), sort_keys=False))
+        yield folder
+    except BaseException:
+        run_folder.discard_unflown(folder)
+        raise
 
 
 def _arguments(words):
