@@ -9,6 +9,7 @@ import pytest
 from xtdrone_core import FleetModel, FleetState, VehicleSpec
 from xtdrone_core.resources import vehicle_names
 from xtdrone_dynamics import atmosphere
+from xtdrone_sim.effects import EFFECTS
 from xtdrone_sim.embedded_engine import EmbeddedEngine
 from xtdrone_sim.errors import SdfError, WindError
 from xtdrone_sim.figures import allocation_matrix, draw_layout, vehicle_figures
@@ -133,37 +134,96 @@ def test_a_hover_without_control_drifts_with_the_wind():
     np.testing.assert_allclose(state.vel[0, :2], expected, rtol=2e-3)
 
 
+def effects(text):
+    return f"<xtdrone:effects>{text}</xtdrone:effects>"
+
+
+WAKE = ("<downwash><rotor_radius>0.1</rotor_radius></downwash>"
+        "<linear_drag><coefficients>0 0 1</coefficients></linear_drag>")
+
+
 @pytest.mark.parametrize("block, message", [
-    ("<lift>1</lift>", "unknown effect 'lift'"),
-    ("<linear_drag/>", "has no <coefficients>"),
-    ("<linear_drag><coefficients>1 2</coefficients></linear_drag>", "give 3 numbers"),
-    ("<linear_drag><coefficients>1 2 -3</coefficients></linear_drag>", "give numbers from 0"),
+    (effects("<lift>1</lift>"), "<xtdrone:effects> 'lift': choose one of air_density"),
+    (effects("linear_drag"), "holds the text 'linear_drag'"),
+    (effects("<linear_drag/>"), "has no <coefficients>"),
+    (effects("<linear_drag><coefficients>1 2</coefficients></linear_drag>"), "give 3 numbers"),
+    (effects("<linear_drag><coefficients>1 2 -3</coefficients></linear_drag>"),
+     "give numbers from 0"),
+    (effects("<linear_drag><coefficients>1 2 nan</coefficients></linear_drag>"),
+     "give 3 numbers"),
+    (effects("<quadratic_drag><areas>1 1 1</areas><cd>1</cd></quadratic_drag>"),
+     "<quadratic_drag> 'cd': choose one of areas"),
+    (effects("<ground_effect><rotor_radius>0</rotor_radius></ground_effect>"), "above 0"),
+    (effects("<air_density/><air_density/>"), "<air_density> stands twice"),
+    (effects("<air_density>0</air_density>"), "leave it out to switch it off"),
+    (effects(WAKE.replace("0 0 1", "1 1 0")), "downwash is felt through drag along z"),
+    (effects("<air_density/>") * 2, "a second <xtdrone:effects>"),
+    ("<xtdrone:efects/>", "did you mean 'effects'"),
+    ("<effects/>", "write <xtdrone:effects>"),
+    ("<xtdrone:propeller/>", "stands in <model>: put it into <plugin>"),
 ])
 def test_bad_effects_say_where(tmp_path, block, message):
-    path = with_effects(tmp_path, block)
+    path = with_block(tmp_path, block)
     with pytest.raises(SdfError, match=r"model\.sdf:\d+: ") as caught:
         load_vehicle(str(path))
-    assert message in str(caught.value)
+    assert message in str(caught.value) and "\n" not in str(caught.value)
 
 
-def with_effects(tmp_path, block):
+def with_block(tmp_path, block):
     path = tmp_path / "model.sdf"
     path.write_text(load_vehicle("iris").sdf.read_text()
                     .replace("<sdf ", '<sdf xmlns:xtdrone="urn:xtdrone" ')
-                    .replace("  </model>\n</sdf>",
-                             f"<xtdrone:effects>{block}</xtdrone:effects></model></sdf>"))
+                    .replace("  </model>\n</sdf>", f"{block}</model></sdf>"))
     return path
 
 
-def test_effects_come_from_the_vehicles_file(tmp_path):
-    path = with_effects(tmp_path, "<linear_drag><coefficients>0.5 0.3 0</coefficients>"
-                                  "</linear_drag><air_density/>")
-    assert load_vehicle(str(path)).effects == {
-        "linear_drag": {"coefficients": (0.5, 0.3, 0.0)}, "air_density": {}}
+BY_NAME = {
+    "linear_drag": "<linear_drag><coefficients>0.5 0.3 0</coefficients></linear_drag>",
+    "quadratic_drag": "<quadratic_drag><areas>0.02 0.02 0.05</areas></quadratic_drag>",
+    "ground_effect": "<ground_effect><rotor_radius>0.128</rotor_radius></ground_effect>",
+    "translational_lift": "<translational_lift><lift>0.01</lift><damping>1e-4</damping>"
+                          "</translational_lift>",
+    "downwash": WAKE,
+    "air_density": "<air_density/>",
+}
 
 
-def test_rotor_constants_from_propeller_geometry(tmp_path):
-    path = with_effects(tmp_path, "")
+@pytest.mark.parametrize("name", EFFECTS)
+def test_every_effect_is_switched_by_its_name_in_the_vehicles_file(tmp_path, name):
+    """Two of them, one above the other, near the ground of a high place, in sideways wind."""
+    model = load_vehicle(str(with_block(tmp_path, effects(BY_NAME[name]))))
+    found = []
+    for each in (iris(), model):
+        stage = RotorStage(FleetModel.of([each] * 2), 2000.0)
+        state, wrench = FleetState.zeros(2, 4), np.empty((2, 6))
+        state.pos[:, 2], stage.wind[:] = (0.2, 1.2), (2.0, 0.0, 0.0)
+        for _ in range(100):
+            stage.step(np.full((2, 4), 0.6), state, STEP_US, wrench)
+        found.append(wrench[0].copy())
+    assert name in model.effects
+    assert np.abs(found[1] - found[0]).max() > 0.02
+
+
+def test_an_included_vehicle_brings_its_effects_and_its_battery(tmp_path):
+    """As iris_stereo includes iris: what the inner file switches on must not be lost."""
+    path = tmp_path / "rig.sdf"
+    path.write_text("""<sdf version="1.7"><model name="rig"><include>
+        <uri>model://typhoon_h480</uri></include></model></sdf>""")
+    assert load_vehicle(str(path)).battery == load_vehicle("typhoon_h480").battery
+    inner = with_block(tmp_path, effects("<air_density/>"))
+    path.write_text(f"""<sdf version="1.7"><model name="rig"><include>
+        <uri>file://{inner}</uri></include></model></sdf>""")
+    assert load_vehicle(str(path)).effects == {"air_density": {}}
+
+
+PROPELLER = """<xtdrone:propeller><diameter>0.256</diameter><blades>2</blades>
+    <chord>0.02</chord><staticThrust>0.1</staticThrust><staticMoment>0.02</staticMoment>
+    <staticDrag>0.03</staticDrag><rootPitch>0.3</rootPitch><twist>-0.1</twist>
+    <liftSlope>5.7</liftSlope></xtdrone:propeller>"""
+
+
+def with_propeller(tmp_path, propeller):
+    path = with_block(tmp_path, "")
     text = path.read_text()
     for tag in ("motorConstant", "momentConstant", "rotorDragCoefficient",
                 "rollingMomentCoefficient"):
@@ -171,12 +231,21 @@ def test_rotor_constants_from_propeller_geometry(tmp_path):
         end = text.index(f"</{tag}>", start) + len(tag) + 3
         text = text[:start] + text[end:]
     start = text.index("<motorNumber>0")
-    text = text[:start] + """<xtdrone:propeller><diameter>0.256</diameter><blades>2</blades>
-        <chord>0.02</chord><staticThrust>0.1</staticThrust><staticMoment>0.02</staticMoment>
-        <staticDrag>0.03</staticDrag><rootPitch>0.3</rootPitch><twist>-0.1</twist>
-        <liftSlope>5.7</liftSlope></xtdrone:propeller>""" + text[start:]
-    path.write_text(text)
-    rotor = load_vehicle(str(path)).rotors[0]
+    path.write_text(text[:start] + propeller + text[start:])
+    return str(path)
+
+
+@pytest.mark.parametrize("right, wrong, message", [
+    ("<diameter>0.256", "<diameter>-1", "<diameter> of a propeller is -1"),
+    ("<chord>0.02</chord>", "", "has no <chord>"),
+    ("liftSlope", "liftSlop", "did you mean 'liftSlope'")])
+def test_bad_propellers_say_where(tmp_path, right, wrong, message):
+    with pytest.raises(SdfError, match=message):
+        load_vehicle(with_propeller(tmp_path, PROPELLER.replace(right, wrong)))
+
+
+def test_rotor_constants_from_propeller_geometry(tmp_path):
+    rotor = load_vehicle(with_propeller(tmp_path, PROPELLER)).rotors[0]
     assert rotor.motor_constant == pytest.approx(0.1 * 1.225 * 0.256**4 / (2 * math.pi)**2)
     assert rotor.moment_constant == pytest.approx(0.2 * 0.256)
     assert rotor.rotor_drag_coefficient == pytest.approx(

@@ -121,6 +121,7 @@ def test_frames_relative_to_joints_and_nested_models(tmp_path):
     (GOOD.replace("ccw", "left"), "turningDirection is 'left': give ccw or cw"),
     (GOOD.replace("<motorConstant>1e-5</motorConstant>", ""), "has no <motorConstant>"),
     (GOOD.replace("1e-5</motorC", "0</motorC"), "<motorConstant> of a rotor is 0"),
+    (GOOD.replace("<xyz>0 0 1</xyz>", "<xyz>0 0 0</xyz>"), "axis is 0 0 0: give a direction"),
     (GOOD.replace("<motorNumber>0", "<motorNumber>1"), "number them from 0 without gaps"),
     (GOOD + rotor()[rotor().index("<plugin"):], "two rotors have motorNumber 0"),
     (GOOD.replace("<jointName>r0_joint", "<jointName>nothing"), "there is no joint 'nothing'"),

@@ -10,9 +10,7 @@ Beside XTDrone (3)-(6), which are always there, a model may have
 with xmlns:xtdrone="urn:xtdrone" on its <sdf> element; Gazebo passes over it.
 """
 
-from xtdrone_core.errors import unknown_name
-
-from .sdf_tree import OWN, fail, numbers, text
+from .sdf_tree import fail, numbers, refuse_unknown, text
 
 EFFECTS = {  # name: {tag: number of values}; units in docs and in xtdrone_dynamics.aerodynamics
     "linear_drag": {"coefficients": 3},  # along each body axis [N s/m]
@@ -24,11 +22,11 @@ EFFECTS = {  # name: {tag: number of values}; units in docs and in xtdrone_dynam
 }
 
 
-def read_effects(model) -> dict:
-    """The effects that a <model> names.
+def read_effects(block) -> dict:
+    """The effects that a block <xtdrone:effects> names.
 
     Args:
-        model: The element.
+        block: The element, or None.
 
     Returns:
         Name to {tag: tuple of numbers}.
@@ -36,13 +34,17 @@ def read_effects(model) -> dict:
     Raises:
         SdfError: Unknown effect, or values that make no sense.
     """
-    block = model.find(OWN + "effects")
+    if block is None:
+        return {}
+    refuse_unknown(block, EFFECTS)
     effects = {}
-    for effect in block if block is not None else ():
-        tags = EFFECTS.get(effect.tag)
-        if tags is None:
-            fail(effect, unknown_name("effect", str(effect.tag), EFFECTS))
+    for effect in block:
+        tags = EFFECTS[effect.tag]
+        refuse_unknown(effect, tags)
         effects[effect.tag] = {tag: _values(effect, tag, count) for tag, count in tags.items()}
+    if "downwash" in effects and not _feels_the_wake(effects):
+        fail(block, "downwash is felt through drag along z: switch on linear_drag, "
+                    "quadratic_drag or the damping of translational_lift too")
     return effects
 
 
@@ -51,4 +53,13 @@ def _values(effect, tag, count) -> tuple:
     values = numbers(effect.find(tag), count)
     if min(values) < 0.0:
         fail(effect, f"<{tag}> of {effect.tag} is {values}: give numbers from 0")
+    if tag == "rotor_radius" and values[0] == 0.0:
+        fail(effect, f"<{tag}> of {effect.tag} is 0: give metres above 0")
     return values
+
+
+def _feels_the_wake(effects) -> bool:
+    """Whether air that comes down on a vehicle with these effects does anything to it."""
+    along_z = (("linear_drag", "coefficients", 2), ("quadratic_drag", "areas", 2),
+               ("translational_lift", "damping", 0))
+    return any(name in effects and effects[name][tag][k] > 0.0 for name, tag, k in along_z)

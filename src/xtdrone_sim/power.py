@@ -19,11 +19,10 @@ several times that of real rotors, since their momentConstant is.
 import numpy as np
 
 from xtdrone_core import FleetModel, Pack
-from xtdrone_core.errors import unknown_name
 from xtdrone_dynamics import battery
 from xtdrone_dynamics.compiled import njit
 
-from .sdf_tree import OWN, fail, number
+from .sdf_tree import fail, number, refuse_unknown
 
 _NEEDED = ("cells", "capacity", "internal_resistance", "efficiency", "rated_voltage")
 _OPTIONAL = {"avionics_power": 0.0, "charge": 1.0, "rotor_power_constant": 0.0}
@@ -32,18 +31,15 @@ _OPTIONAL = {"avionics_power": 0.0, "charge": 1.0, "rotor_power_constant": 0.0}
 _CELLS, _CAPACITY, _RESISTANCE, _EFFICIENCY, _RATED, _AVIONICS = range(6)
 
 
-def read_battery(model) -> Pack | None:
-    """The pack that a <model> carries, or None.
+def read_battery(block) -> Pack | None:
+    """The pack of a block <xtdrone:battery>; None for None.
 
     Raises:
         SdfError: Unknown tags, or values that make no sense.
     """
-    block = model.find(OWN + "battery")
     if block is None:
         return None
-    for child in block:
-        if child.tag not in _NEEDED and child.tag not in _OPTIONAL:
-            fail(child, unknown_name("tag of a battery", str(child.tag), (*_NEEDED, *_OPTIONAL)))
+    refuse_unknown(block, (*_NEEDED, *_OPTIONAL))
     values = {tag: number(block, tag) for tag in _NEEDED}
     values |= {tag: number(block, tag, default) for tag, default in _OPTIONAL.items()}
     for tag, right, allowed in (

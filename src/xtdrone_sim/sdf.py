@@ -17,8 +17,8 @@ from .effects import read_effects
 from .errors import SdfError
 from .pose import Pose
 from .power import read_battery
-from .sdf_tree import (OWN, Scope, Shape, fail, name_of, number, numbers, parse, pose_of, shapes_of,
-                       text, to_dict, vector)
+from .sdf_tree import (OWN, Scope, Shape, fail, name_of, number, numbers, parse, pose_of,
+                       refuse_unknown, shapes_of, text, to_dict, vector)
 
 _SENSOR_PLUGINS = {  # file name of sitl_gazebo's plugin, without lib and .so, to kind
     "gazebo_imu_plugin": "imu", "gazebo_magnetometer_plugin": "magnetometer",
@@ -31,6 +31,8 @@ _SENSOR_TYPES = {  # type of a <sensor> to kind; plugins above win
     "ray": "lidar", "gpu_ray": "lidar", "imu": "imu", "magnetometer": "magnetometer",
     "altimeter": "barometer", "gps": "gps", "sonar": "range",
 }
+_PROPELLER = ("diameter", "blades", "chord", "staticThrust", "staticMoment", "staticDrag",
+              "rootPitch", "twist", "liftSlope")  # of <xtdrone:propeller>
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,7 @@ def _load(path, _mtime) -> tuple:
     rotors = _rotors(scope, to_cog)
     kind = path.parent.name if path.name == "model.sdf" else path.stem
     model = VehicleModel(kind, path, mass, inertia, cog, rotors, _sensors(scope, to_cog),
-                         read_effects(element), read_battery(element))
+                         read_effects(scope.own("effects")), read_battery(scope.own("battery")))
     shapes = tuple(_moved(shape, to_cog) for shape in shapes_of(scope))
     return model, shapes
 
@@ -178,6 +180,8 @@ def _rotor(scope, plugin, channel, to_cog) -> Rotor:
     if xyz is None:
         fail(joint, f"joint '{name_of(joint)}' of a rotor has no <axis> with <xyz>")
     axis = np.array(frame.direction(numbers(xyz, 3)))
+    if not axis.any():
+        fail(xyz, "<xyz> of a rotor's axis is 0 0 0: give a direction")
     turning = text(plugin, "turningDirection")
     if turning not in ("ccw", "cw"):
         fail(plugin, f"turningDirection is '{turning}': give ccw or cw")
@@ -212,14 +216,18 @@ def _coefficients(plugin) -> tuple:
     blade = plugin.find(OWN + "propeller")
     if blade is None:
         return tuple(number(plugin, tag) for tag in tags)
-    diameter, blades, chord = (number(blade, tag) for tag in ("diameter", "blades", "chord"))
-    thrust = number(blade, "staticThrust")
+    refuse_unknown(blade, _PROPELLER)
+    values = {tag: number(blade, tag) for tag in _PROPELLER}
+    for tag, value in values.items():
+        if value <= 0.0 and tag not in ("rootPitch", "twist"):
+            fail(blade, f"<{tag}> of a propeller is {value:g}: give a number above 0")
+    diameter, blades, chord, thrust = (values[tag] for tag in _PROPELLER[:4])
     computed = (rotor.thrust_constant(thrust, diameter, SEA_LEVEL_DENSITY),
-                rotor.moment_constant(number(blade, "staticMoment"), thrust, diameter),
-                rotor.drag_coefficient(number(blade, "staticDrag"), blades, chord, diameter,
+                rotor.moment_constant(values["staticMoment"], thrust, diameter),
+                rotor.drag_coefficient(values["staticDrag"], blades, chord, diameter,
                                        SEA_LEVEL_DENSITY),
-                rotor.rolling_coefficient(number(blade, "rootPitch"), number(blade, "twist"),
-                                          blades, number(blade, "liftSlope"), chord, diameter,
+                rotor.rolling_coefficient(values["rootPitch"], values["twist"], blades,
+                                          values["liftSlope"], chord, diameter,
                                           SEA_LEVEL_DENSITY))
     return tuple(number(plugin, tag, value) for tag, value in zip(tags, computed))
 

@@ -12,12 +12,14 @@ from pathlib import Path
 from lxml import etree
 
 from xtdrone_core import resources
+from xtdrone_core.errors import unknown_name
 
 from .errors import SdfError
 from .pose import Pose
 
 MESH_SUFFIXES = (".obj", ".stl")  # what MuJoCo reads
 OWN = "{urn:xtdrone}"  # namespace of the elements that only this workspace reads
+_OWN_PLACES = {"effects": "model", "battery": "model", "propeller": "plugin"}  # name: parent
 _MAX_NESTING = 16
 
 _SCRIPT_COLOURS = {  # Gazebo's own material scripts that are one plain colour
@@ -67,10 +69,50 @@ def parse(path: Path, *what: str):
         raise SdfError(f"{path}:{error.lineno}: not well-formed XML: {error.msg}") from error
     if root.tag != "sdf":
         fail(root, f"the root element is <{root.tag}>: an SDF file starts with <sdf>")
+    _check_own(root)
     for tag in what:
         if root.find(tag) is not None:
             return root.find(tag)
     fail(root, f"has no <{'> or <'.join(what)}>")
+
+
+def _check_own(root):
+    """Refuses elements of ours that nothing would read: misspelt, or in a wrong place."""
+    for element in root.iter("*"):
+        name = etree.QName(element).localname
+        parent = element.getparent()
+        if element.tag.startswith(OWN):
+            if name not in _OWN_PLACES:
+                fail(element, unknown_name("element of xtdrone", name, _OWN_PLACES))
+            if parent.tag != _OWN_PLACES[name]:
+                fail(element, f"<xtdrone:{name}> stands in <{parent.tag}>: put it into "
+                              f"<{_OWN_PLACES[name]}>")
+        elif element.prefix == "xtdrone" or (parent is not None
+                                             and _OWN_PLACES.get(element.tag) == parent.tag):
+            fail(element, f"<{name}> is not in our namespace: write <xtdrone:{name}>, with "
+                          f'xmlns:xtdrone="{OWN[1:-1]}" in <sdf>')
+
+
+def refuse_unknown(element, known) -> None:
+    """Refuses children of an element that are not known, or stand there twice.
+
+    Args:
+        element: One of ours.
+        known: Names of its children.
+    """
+    what = element.tag.replace(OWN, "xtdrone:")
+    if (element.text or "").strip():
+        fail(element, f"<{what}> holds the text '{element.text.strip()}': it holds "
+                      + (f"the elements {', '.join(known)}" if known else
+                         "nothing; leave it out to switch it off"))
+    seen = set()
+    for child in element:
+        if child.tag not in known:
+            fail(child, unknown_name(f"element of <{what}>", str(child.tag), known)
+                 if known else f"<{what}> holds nothing: take <{child.tag}> out")
+        if child.tag in seen:
+            fail(child, f"<{child.tag}> stands twice in <{what}>")
+        seen.add(child.tag)
 
 
 def text(element, tag: str, default: str | None = None) -> str:
@@ -208,6 +250,13 @@ class Scope:
         """(scope, element) of every direct child with a tag, nested models' too."""
         own = [(self, child) for child in self.element.iterchildren(tag)]
         return own + [found for nested in self._nested.values() for found in nested.elements(tag)]
+
+    def own(self, name: str):
+        """The vehicle's block <xtdrone:name>, of the model or of one nested in it; or None."""
+        found = [element for _, element in self.elements(OWN + name)]
+        if len(found) > 1:
+            fail(found[1], f"a second <xtdrone:{name}>: give a vehicle one")
+        return found[0] if found else None
 
     def lights(self) -> list:
         """(element, pose in the root's frame) of all lights, nested models' too."""
