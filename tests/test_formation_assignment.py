@@ -60,10 +60,31 @@ def test_transitions_between_formations_keep_their_separation(n):
         assert plan(slots(one, n), slots(other, n)).min_separation >= CLEARANCE - 1e-6
 
 
-def test_a_follower_is_led_around_the_leader():
-    way = plan([[-5, 0, 0]], [[5, 0, 0]])
-    nearest = min(np.linalg.norm(way.at(int(t))[0]) for t in np.linspace(0, way.end_us, 200))
-    assert nearest >= CLEARANCE
+@pytest.mark.parametrize("end", [5.0, 101.5])
+def test_a_follower_is_led_around_the_leader(end):
+    """Also on a way so long that points of it lie metres apart where it is checked."""
+    way = plan([[-end + 1.5, 0, 0]], [[end, 0, 0]])
+    nearest = min(np.linalg.norm(way.at(int(t))[0]) for t in np.linspace(0, way.end_us, 4000))
+    assert CLEARANCE - 0.01 <= nearest == pytest.approx(way.min_separation, abs=0.01)
+
+
+@pytest.mark.parametrize("axis", [0, 2])
+@pytest.mark.parametrize("m", [1, 5, 20])
+def test_a_line_passes_through_the_leader(axis, m):
+    """All on one line through the leader, level or upright, from one side of it to the other."""
+    line = np.zeros((m, 3))
+    line[:, axis] = 2.0 * np.arange(1, m + 1)
+    way = plan(line, -line, floor=-2.0 * m)
+    for t_us in np.linspace(0, way.end_us, 200).astype(int):
+        places = way.at(int(t_us))[0]
+        assert separation(places) >= CLEARANCE - 0.01
+        assert places[:, 2].min() >= -2.0 * m - 1e-6
+
+
+def test_the_same_slots_after_a_turn_ask_for_no_motion():
+    start = slots("cube", 9)
+    way = plan(start, slots("cube", 9, rotation=np.pi / 2))
+    np.testing.assert_allclose(way.goal, start, atol=1e-9)
 
 
 def test_velocity_and_acceleration_are_the_derivatives():

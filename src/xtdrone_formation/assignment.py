@@ -11,7 +11,8 @@ too small, the next of these is tried:
 2. the whole fleet over the leader's head;
 3. side steps around the leader and each other;
 4. the same with the whole fleet spread out from the leader on the way, since
-   stretching a motion k times stretches every separation k times.
+   stretching a motion k times stretches every separation k times;
+5. the whole fleet, spread out, away to one side of the leader, and back.
 """
 
 import math
@@ -35,7 +36,11 @@ _PEAK_SPEED = 1.875  # of a minimum-jerk motion, in distance / duration
 _PEAK_ACCELERATION = 10.0 / math.sqrt(3.0)  # of the same, in distance / duration^2
 _BUMP_ACCELERATION = 2.0 * math.pi ** 2  # of a side step, in size / duration^2, at the same pace
 _STEPS_ASIDE = 25  # rounds of looking for side steps
-_SAMPLES = 65  # points at which a motion with side steps is checked
+_SAMPLES = 65  # points at which a motion with side steps is checked, as a chain of lines
+# Where the fleet may go to leave the leader: level, and up by 30 and 60 degrees.
+_SIDES = np.array([(math.cos(a) * math.cos(b), math.sin(a) * math.cos(b), math.sin(b))
+                   for b in (0.0, math.pi / 6, math.pi / 3)
+                   for a in 2 * math.pi * np.arange(12) / 12])
 
 
 def assign(current, slots, metric: str = "distance") -> np.ndarray:
@@ -176,6 +181,7 @@ def _candidates(current, slots, need, floor):
                 sides[len(sides) // 2] = _side_steps(a, b, need, max(lowest, floor))
                 method = "side steps" if spread == 1.0 else f"spread {spread:g}"
                 yield method, order, np.stack(legs), sides
+    yield from _aside(current, slots, need, lowest)
 
 
 def _lifted(current, slots, need):
@@ -185,6 +191,25 @@ def _lifted(current, slots, need):
     up = [0.0, 0.0, need - min(current[:, 2].min(), goal[:, 2].min(), 0.0)]
     return ("lift", order, np.stack([current, current + up, goal + up, goal]),
             np.zeros((3,) + current.shape))
+
+
+def _aside(current, slots, need, lowest):
+    """All followers spread out, leave the leader to a side that is free, change places, and back.
+
+    Beside the leader the fleet changes places by least squared distance, which is safe as soon as
+    it is spread by sqrt(2); to leave, it needs a way out without anybody in it.
+    """
+    for spread in ((1.5, 1.5, 1.0), (1.5,) * 3, (2.5, 2.5, 1.0), (2.5,) * 3):
+        a, b = current * spread, slots * spread
+        if min(a[:, 2].min(), b[:, 2].min()) < lowest - 1e-9:
+            continue
+        order = assign(a, b, "squared")
+        for side in _SIDES:
+            away = (need - min((a @ side).min(), (b @ side).min(), 0.0)) * side
+            out = np.broadcast_to(away, a.shape)
+            if min(_gaps(a, out).min(), _gaps(b, out).min()) >= need:
+                legs = np.stack([current, a, a + away, b[order] + away, b[order], slots[order]])
+                yield "aside", order, legs, np.zeros((5,) + current.shape)
 
 
 def _cost_around_leader(current, slots, need):
@@ -202,17 +227,17 @@ def _meeting(current, goal, need):
     """Followers (indices) whose straight line comes too near to that of an earlier follower."""
     found = []
     for i in range(len(current) - 1):
-        close = _gaps(current[i + 1:] - current[i], goal[i + 1:] - goal[i]) < need
+        start = current[i + 1:] - current[i]
+        close = _gaps(start, goal[i + 1:] - goal[i] - start) < need
         found.extend(np.flatnonzero(close) + i + 1)
     return np.unique(np.array(found, dtype=int))
 
 
-def _gaps(start, end):
-    """Least size of each vector that moves evenly from start to end, both (K, 3): (K,)."""
-    line = end - start
-    length2 = np.maximum(np.einsum("ik,ik->i", line, line), 1e-12)
-    along = np.clip(-np.einsum("ik,ik->i", start, line) / length2, 0.0, 1.0)
-    return np.linalg.norm(start + along[:, None] * line, axis=1)
+def _gaps(start, line):
+    """Least size of each vector (..., 3) that moves from start evenly along a line: (...)."""
+    length2 = np.maximum(np.einsum("...k,...k", line, line), 1e-12)
+    along = np.clip(-np.einsum("...k,...k", start, line) / length2, 0.0, 1.0)
+    return np.linalg.norm(start + along[..., None] * line, axis=-1)
 
 
 def _side_steps(a, b, need, floor):
@@ -259,12 +284,13 @@ def _least_separation(waypoints, sides):
 
 
 def _leg_separation(a, b, side):
-    """The same for one leg; exact for pairs of straight lines, sampled for those that bend."""
+    """The same for one leg; exact for pairs of straight lines, a chain of lines for those that bend."""
     a, b, side = (np.vstack([np.zeros((1, 3)), x]) for x in (a, b, side))
     bends = np.any(side, axis=1)
     least = math.inf
     for i in range(len(a) - 1):
-        gap = _gaps(a[i + 1:] - a[i], b[i + 1:] - b[i])
+        start = a[i + 1:] - a[i]
+        gap = _gaps(start, b[i + 1:] - b[i] - start)
         if bends.any():
             gap[bends[i + 1:] | bends[i]] = math.inf
         least = min(least, float(gap.min()))
@@ -272,7 +298,8 @@ def _leg_separation(a, b, side):
         s = np.linspace(0.0, 1.0, _SAMPLES)[:, None, None]
         path = a + s * (b - a) + np.sin(math.pi * s) ** 2 * side
         for i in np.flatnonzero(bends):
-            gap = np.linalg.norm(path - path[:, i:i + 1], axis=2)
+            apart = path - path[:, i:i + 1]
+            gap = _gaps(apart[:-1], np.diff(apart, axis=0))
             gap[:, i] = math.inf
             least = min(least, float(gap.min()))
     return least
