@@ -18,7 +18,7 @@ HEIGHT = 5.0
 class Link:
     """A link without a socket; what is sent on it is dropped."""
 
-    vehicle = 0
+    vehicle, kind, sender = 0, 0, None
 
 
 class NoLinks:
@@ -285,21 +285,87 @@ def test_offboard_rates_turn_the_body(flight):
     assert f.simulation.state.ang_vel[0, 2] == pytest.approx(-0.8, abs=0.1)
 
 
-def test_unsupported_frame_is_ignored_and_said_once(flight):
-    f = flight()
-    for _ in range(5):
-        f.target(mavlink.MAV_FRAME_BODY_FRD, POSITION, x=1.0)
-    assert sum("coordinate frame 12 is not supported" in text for text in f.said) == 1
-    assert f.autopilot.pilots["offboard_kind"][0] == 0
+def local(mask=POSITION, frame=mavlink.MAV_FRAME_LOCAL_NED, **values):
+    fields = dict.fromkeys(("x", "y", "z", "vx", "vy", "vz", "afx", "afy", "afz", "yaw",
+                            "yaw_rate"), 0.0)
+    return mavlink.MAVLink_set_position_target_local_ned_message(0, 1, 1, frame, mask,
+                                                                 **{**fields, **values})
 
 
-@pytest.mark.parametrize("bad", [math.nan, math.inf])
-def test_numbers_that_are_not_finite_are_not_obeyed(flight, bad):
+def globe(mask=POSITION, frame=mavlink.MAV_FRAME_GLOBAL_INT, lat=47.0, alt=500.0):
+    return mavlink.MAVLink_set_position_target_global_int_message(
+        0, 1, 1, frame, mask, round(lat * 1e7), 85_000_000, alt, 0, 0, 0, 0, 0, 0, 0, 0)
+
+
+def attitude(mask=7, quat=(1, 0, 0, 0), rates=(0, 0, 0), thrust=0.5):
+    return mavlink.MAVLink_set_attitude_target_message(0, 1, 1, mask, quat, *rates, thrust)
+
+
+@pytest.fixture(scope="module")
+def on_ground():
+    one = Flight()
+    yield one
+    one.simulation.close()
+
+
+@pytest.mark.parametrize("message, reason", [
+    (local(frame=mavlink.MAV_FRAME_BODY_FRD), "coordinate frame 12 is not supported"),
+    (local(x=math.nan), "x has to be a number up to 1e+06"),
+    (local(z=math.inf), "z has to be a number"),
+    (local(y=2e6), "y has to be a number"),
+    (local(VELOCITY, vz=math.nan), "vz has to be a number"),
+    (local(POSITION & ~0x400, yaw=math.nan), "yaw has to be a number up to 100"),
+    (local(ACCELERATION | 0x200, afx=1.0), "forces"),
+    (local(0x1FF), "leaves nothing to follow"),
+    (globe(alt=math.nan), "alt has to be a number"),
+    (globe(lat=91.0), "lat_int has to be a number"),
+    (globe(frame=mavlink.MAV_FRAME_LOCAL_NED), "coordinate frame 1 is not supported"),
+    (globe(0xDFF), "leaves nothing to follow"),
+    (attitude(quat=(math.nan, 0, 0, 0)), "length 1"),
+    (attitude(thrust=math.nan), "need a thrust"),
+    (attitude(thrust=1.5), "need a thrust"),
+    (attitude(7 | 64), "need a thrust"),
+    (attitude(7 | 32), "three axes"),
+    (attitude(3, rates=(0, 0, math.nan)), "body_yaw_rate has to be a number"),
+    (attitude(128, rates=(math.inf, 0, 0)), "body_roll_rate has to be a number"),
+    (attitude(128 | 7), "leaves nothing to follow"),
+])
+def test_a_set_point_that_makes_no_sense_is_ignored_with_its_reason_said_once(
+        on_ground, message, reason):
+    on_ground.said.clear()
+    on_ground.autopilot._said_once.clear()
+    for _ in range(3):
+        on_ground.send(message)
+    assert sum("Set-point ignored" in text and reason in text for text in on_ground.said) == 1
+    assert on_ground.autopilot.pilots["offboard_kind"][0] == 0
+
+
+@pytest.mark.parametrize("message, field, expected", [
+    (local(0xDFB, x=math.nan, z=-4.0), "offboard_pos", (math.nan, math.nan, 4.0)),
+    (globe(0xDFB, alt=495.0), "offboard_pos", (math.nan, math.nan, 7.0)),
+    (globe(0xDFB, mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT, alt=7.0), "offboard_pos",
+     (math.nan, math.nan, 7.0)),
+    (attitude(128 | 3, rates=(math.nan, 0, 0.5)), "offboard_rates", (0.0, 0.0, -0.5)),
+])
+def test_what_the_type_mask_ignores_may_be_anything(on_ground, message, field, expected):
+    p = on_ground.autopilot.pilots
+    p["offboard_kind"] = 0
+    on_ground.send(message)
+    assert p["offboard_kind"][0] != 0
+    np.testing.assert_allclose(p[field][0], expected, atol=1e-3)
+    p["offboard_kind"] = 0
+
+
+def test_places_of_commands_are_above_home_or_sea_as_their_frame_says(flight):
     f = flight()
-    f.target(mavlink.MAV_FRAME_LOCAL_NED, POSITION, x=math.inf)
-    f.send(mavlink.MAVLink_set_attitude_target_message(0, 1, 1, 7, [bad, 0, 0, 0], 0, 0, 0, 0.5))
-    f.send(mavlink.MAVLink_set_attitude_target_message(0, 1, 1, 7, [1, 0, 0, 0], 0, 0, 0, bad))
-    assert f.autopilot.pilots["offboard_kind"][0] == 0
+    lat, lon, alt = f.autopilot.origin
+    for frame, height in ((mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT, 9.0),
+                          (mavlink.MAV_FRAME_GLOBAL, alt + 9.0)):
+        f.autopilot.pilots["target"][0] = 0.0
+        f.send(mavlink.MAVLink_command_int_message(
+            1, 1, frame, mavlink.MAV_CMD_DO_REPOSITION, 0, 0, -1, 0, 0, math.nan,
+            round(math.degrees(lat) * 1e7), round(math.degrees(lon) * 1e7), height))
+        assert f.autopilot.pilots["target"][0, 2] == pytest.approx(9.0, abs=0.3)
 
 
 def sticks(f, forward=0, right=0, up=500, turn=0):

@@ -346,6 +346,10 @@ def test_a_range_finder_and_a_pitot_tube_are_used_and_logged(tmp_path):
     told = log.get_dataset("estimator_status").data
     assert told["solution_status_flags"][-1] == status
     assert 0 < told["hagl_test_ratio"][-1] < 1 and 0 < told["tas_test_ratio"][-1] < 1
+    logged = log.get_dataset("wind").data  # only since it is known
+    assert logged["timestamp"][0] > 1_000_000
+    assert (logged["windspeed_north"][-1], logged["windspeed_east"][-1]) == pytest.approx(
+        (wind[1], wind[0]), abs=0.1)
     place = log.get_dataset("vehicle_local_position").data
     assert place["dist_bottom_valid"][-1]
     assert place["dist_bottom"][-1] == pytest.approx(heights[-1][1], abs=0.3)

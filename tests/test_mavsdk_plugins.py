@@ -130,13 +130,27 @@ def test_parameters(pilot, system):
     assert "NAV_DLL_ACT" in names
 
 
-def test_files_are_refused_at_once(pilot, system):
+def test_files_are_listed_and_read_but_not_written(simulation, pilot, system, tmp_path):
     from mavsdk.plugins.ftp import Ftp, FtpError, FtpResult
 
     ftp = Ftp(system)
-    assert ftp.list_directory("/").entries == []
+    assert [entry.name for entry in ftp.list_directory("/").entries] == ["log", "params"]
+    assert [entry.name for entry in ftp.list_directory("/log").entries] == ["log001.ulg"]
+    for burst in (False, True):
+        folder = tmp_path / f"burst{burst}"
+        folder.mkdir()
+        done = []
+        ftp.download_async("/log/log001.ulg", str(folder), burst,
+                           lambda result, progress: done.append(result))
+        wait_for(lambda: done and done[-1] != FtpResult.NEXT)
+        assert done[-1] == FtpResult.SUCCESS
+        got = (folder / "log001.ulg").read_bytes()
+        logged = next(simulation.folder.glob("*/ulog/*/log001.ulg")).read_bytes()
+        assert len(got) > 50_000 and logged.startswith(got)
     with pytest.raises(FtpError, match=FtpResult.FILE_DOES_NOT_EXIST.name):
-        ftp.list_directory("/fs")
+        ftp.list_directory("/../..")
+    with pytest.raises(FtpError, match=FtpResult.FILE_PROTECTED.name):
+        ftp.remove_file("/log/log001.ulg")
 
 
 def test_manual_control_climbs(pilot, system):

@@ -1,7 +1,6 @@
 """Missions, geofences and rally points, sent by MAVLink messages and flown in the lockstep."""
 
 import math
-import struct
 
 import numpy as np
 import pytest
@@ -380,19 +379,6 @@ def test_what_was_uploaded_comes_back_to_the_bit(flight):
         np.testing.assert_array_equal((got.param1, got.param2, got.param3, got.param4), one.params)
     f.send(mavlink.MAVLink_mission_request_int_message(1, 1, 5, 0))
     assert f.links.replies.pop().type == mavlink.MAV_MISSION_INVALID_SEQUENCE
-
-
-@pytest.mark.parametrize("opcode, path, expected", [
-    (3, b"/", (129, 6)), (3, b"/fs", (129, 10)), (4, b"@PARAM/param.pck", (129, 10)),
-    (5, b"", (129, 4)), (8, b"/x", (129, 9)), (99, b"", (129, 7)), (1, b"", (128, 0))])
-def test_file_transfer_is_refused_at_once(flight, opcode, path, expected):
-    f = flight()
-    f.send(mavlink.MAVLink_file_transfer_protocol_message(0, 1, 1, (
-        struct.pack("<HBBBBBxI", 65535, 3, opcode, len(path), 0, 0, 0) + path).ljust(251, b"\0")))
-    payload = bytes(f.links.replies.pop().payload)
-    sequence, session, kind, size, asked = struct.unpack_from("<HBBBB", payload)
-    assert (kind, payload[12] if size else 0) == expected
-    assert (sequence, session, asked) == (0, 3, opcode)
 
 
 def test_lost_requests_are_repeated_and_then_given_up(flight):

@@ -121,12 +121,13 @@ class Ekf(Estimator):
         baro_offset: (N,) barometer's height less true height, over the origin [m].
         earth_field: (N, 3) ENU [T].
 
+    pos and vel are the output predictor's, _pos and _vel the filter's own.
     pos_std includes the accuracy that the receiver reports, since no filter can
     see the receiver's own slow error.
     """
 
-    _SHAPES = {**Estimator._SHAPES, "baro_offset": (), "earth_field": (3,),
-               "_cov": (kernel.SIZE, kernel.SIZE)}
+    _SHAPES = {**Estimator._SHAPES, "baro_offset": (), "earth_field": (3,), "_pos": (3,),
+               "_vel": (3,), "_cov": (kernel.SIZE, kernel.SIZE)}
     _KINDS = {**Estimator._KINDS, "_memory": kernel.MEMORY}
 
     def __init__(self, n: int, origin, magnetic_field_enu, tuning: EkfParameters = None):
@@ -163,9 +164,9 @@ class Ekf(Estimator):
             self._tuning, self._parameters, self.origin, self.field, dt_us * 1e-6, s.t_us,
             self._times, self._count, self._memory, self._past, self._cov, self._work,
             self.landed, self.gps_pos, self.range_pos, self.range_axis, self.airspeed_axis,
-            self.pos, self.vel, self.quat, self.ang_vel, self.gyro_bias, self.accel_bias,
+            self._pos, self._vel, self.quat, self.ang_vel, self.gyro_bias, self.accel_bias,
             self.baro_offset, self.earth_field, self.field_bias, self.terrain, self.wind,
-            self.ready, self.flags, self.test_ratios, self.pos_std, self.vel_std, self.att_std,
+            self.pos, self.vel, self.ready, self.flags, self.test_ratios, self.pos_std, self.vel_std, self.att_std,
             self.reset_count, self.reset_pos, s.gyro, s.accel, s.mag, s.mag_new, s.baro_pressure,
             s.baro_temperature, s.baro_new, s.gps_t_us, s.gps_lat, s.gps_lon, s.gps_alt,
             s.gps_vel, s.gps_eph, s.gps_epv, s.gps_fix, s.gps_new, s.airspeed_pressure,
@@ -188,9 +189,9 @@ class Ekf(Estimator):
         q = self._parameters[i]
         kernel.take_vision(
             self._tuning, q, i, self._t_us, t_us, self._times, self._count, self._memory,
-            self._past, self._cov, self._work, self.pos, self.vel, self.quat, self.gyro_bias,
+            self._past, self._cov, self._work, self._pos, self._vel, self.quat, self.gyro_bias,
             self.accel_bias, self.baro_offset, self.earth_field, self.field_bias, self.terrain,
-            self.wind, self.test_ratios, self.reset_count, self.reset_pos,
+            self.wind, self.test_ratios,
             np.array(pos, dtype=np.float64), np.array(quat, dtype=np.float64),
             float(q["EKF2_EVP_NOISE"] if pos_sigma is None else pos_sigma),
             float(q["EKF2_EVA_NOISE"] if yaw_sigma is None else yaw_sigma))

@@ -18,6 +18,10 @@ it; the correction is applied to the present state.
 GPS is the reference of position. While it is used, the place of an external
 vision's origin is learnt, so that vision carries on without a step where GPS is
 lost; where GPS comes back, the estimate walks over to it.
+
+What the flight stack gets is not the filter's position and velocity but PX4's
+output predictor: it follows the IMU at once and the filter's corrections with
+time constants, so that a fix makes no step in the set-points.
 """
 
 import math
@@ -52,6 +56,7 @@ _NEVER = -(1 << 60)  # [us]
 _SECOND = 1_000_000  # [us]
 _REST_AID_US = 100_000  # period of the aids that hold a vehicle without other aid still [us]
 _GPS_AWAY_US = 1_000_000  # without a fix so long, GPS has gone [us]
+_NO_JUMP, _FIRST, _LATER = range(3)
 _LEAST_FALL = 0.7071  # of a beam's unit vector, downwards; flatter ones are not used
 
 MEMORY = np.dtype([
@@ -73,6 +78,7 @@ MEMORY = np.dtype([
     ("heard_t", "i8"), ("away", "?"),  # when the last fix came [us]; GPS was silent before it
     ("back_fixes", "i8"), ("back_sum", "f8", (3,)),  # fixes of a GPS that comes back, innovations
     ("shift", "f8", (3,)),  # that position has still to walk, to a GPS that came back [m]
+    ("jump", "i1"),  # what the output has still to follow at once: a FIRST or LATER place
 ])
 
 PAST = np.dtype([
@@ -103,6 +109,7 @@ def reset_memory(memory, t_us):
     memory.heard_t = _NEVER
     memory.away = False
     memory.back_fixes = 0
+    memory.jump = _NO_JUMP
     for k in range(3):
         memory.vision_offset[k] = 0.0
         memory.back_sum[k] = 0.0
@@ -519,6 +526,7 @@ def _locate(memory, past, slots, delay, cov, pos, vel, place, place_vel, accurac
         sigma = accuracy[0] if k < 2 else accuracy[1]
         _forget(cov, POS + k, 1, sigma * sigma)
     _forget(cov, BARO_OFFSET, 1, accuracy[1] ** 2)
+    memory.jump = _FIRST if memory.located_t == _NEVER else _LATER
 
 
 @njit
@@ -755,22 +763,21 @@ def _walk(par, memory, pos, baro_offset, terrain, dt):
 @njit
 def _fuse_gps(par, q, memory, past, slots, t_us, delay, cov, work, pos, vel, quat, place, gps_vel,
               accuracy, ratios):
-    """A GPS fix. Returns whether position or velocity had to be reset to it."""
+    """A GPS fix."""
     if slots[0] < 0 or not q.EKF2_GPS_CTRL & GPS_PLACE:
-        return False
+        return
     memory.away = memory.away or t_us - memory.heard_t > _GPS_AWAY_US
     memory.heard_t = t_us
     if memory.located_t == _NEVER or t_us - max(memory.gps_t, memory.vision_t) > par.reset_time:
         _locate(memory, past, slots, delay, cov, pos, vel, place, gps_vel, accuracy,
                 par.gps_vel_noise, True)
-        moved = memory.located_t != _NEVER
         memory.located_t = t_us
         memory.gps_t = t_us
         memory.baro_t = _NEVER
         memory.fixes = 0
         _forget_return(memory)
         memory.away = False
-        return moved
+        return
     good = not q.EKF2_GPS_CTRL & GPS_VELOCITY or _fuse_velocity(
         par, memory, past, slots, delay, cov, work, vel, quat, gps_vel, ratios)
     by_gps = _height_reference(par, q, memory, t_us) == HEIGHT_BY_GPS
@@ -782,7 +789,7 @@ def _fuse_gps(par, q, memory, past, slots, t_us, delay, cov, work, pos, vel, qua
                        last)
         else:
             _forget_return(memory)
-        return False
+        return
     memory.away = False
     _forget_return(memory)
     if memory.shift[0] == 0.0 and memory.shift[1] == 0.0 and memory.shift[2] == 0.0:
@@ -791,7 +798,6 @@ def _fuse_gps(par, q, memory, past, slots, t_us, delay, cov, work, pos, vel, qua
     if good:
         memory.gps_t = t_us
         memory.fixes += 1
-    return False
 
 
 @njit
@@ -809,13 +815,13 @@ def _aid_still(par, memory, cov, work, vel, gyro_bias, gyro, landed, t_us):
 @njit
 def step_fleet(par, parameters, origin, field, dt, t_us, times, count, memory, past, covs, work,
                landed, antenna, range_pos, range_axis, airspeed_axis, pos, vel, quat, ang_vel,
-               gyro_bias, accel_bias, baro_offset, earth, field_bias, terrain, wind, ready, flags,
-               ratios, pos_std, vel_std, att_std, reset_count, reset_pos, gyro, accel, mag,
-               mag_new, baro_pressure, baro_temperature, baro_new, gps_t_us, gps_lat, gps_lon,
-               gps_alt, gps_vel, gps_eph, gps_epv, gps_fix, gps_new, airspeed_pressure,
-               airspeed_new, range_distance, range_new):
+               gyro_bias, accel_bias, baro_offset, earth, field_bias, terrain, wind, out_pos,
+               out_vel, ready, flags, ratios, pos_std, vel_std, att_std, reset_count, reset_pos,
+               gyro, accel, mag, mag_new, baro_pressure, baro_temperature, baro_new, gps_t_us,
+               gps_lat, gps_lon, gps_alt, gps_vel, gps_eph, gps_epv, gps_fix, gps_new,
+               airspeed_pressure, airspeed_new, range_distance, range_new):
     """One step of the whole fleet; see Ekf for the arrays."""
-    place, before = work[4], work[5]
+    place, before = work[4], work[5]  # before: MEMORY's dv before this step
     times[count % RING] = t_us
     for i in range(pos.shape[0]):
         mem, cov, ring, q = memory[i], covs[i], past[i], parameters[i]
@@ -831,6 +837,8 @@ def step_fleet(par, parameters, origin, field, dt, t_us, times, count, memory, p
             for k in range(3):
                 earth[i, k] = field[k]
 
+        for k in range(3):
+            before[k] = mem.dv[k]
         force = _predict_state(par, mem, pos[i], vel[i], quat[i], gyro_bias[i], accel_bias[i],
                                gyro[i], accel[i], dt)
         _predict_covariance(par, quat[i], force, cov, dt)
@@ -851,13 +859,8 @@ def step_fleet(par, parameters, origin, field, dt, t_us, times, count, memory, p
             place[2] = gps_alt[i] - origin[2]
             slots = _find(times, count, mem.steps, gps_t_us[i])
             accuracy = (max(gps_eph[i], par.gps_pos_noise), max(gps_epv[i], par.gps_pos_noise))
-            for k in range(3):
-                before[k] = pos[i, k]
-            if _fuse_gps(par, q, mem, ring, slots, t_us, (t_us - gps_t_us[i]) * 1e-6, cov, work,
-                         pos[i], vel[i], quat[i], place, gps_vel[i], accuracy, ratios[i]):
-                reset_count[i] += 1
-                for k in range(3):
-                    reset_pos[i, k] = pos[i, k] - before[k]
+            _fuse_gps(par, q, mem, ring, slots, t_us, (t_us - gps_t_us[i]) * 1e-6, cov, work,
+                      pos[i], vel[i], quat[i], place, gps_vel[i], accuracy, ratios[i])
             mem.ref_eph, mem.ref_epv = gps_eph[i], gps_epv[i]
         if mag_new[i]:
             if _fuse_field(par, cov, work, quat[i], earth[i], field_bias[i], mag[i], ratios[i]):
@@ -893,9 +896,30 @@ def step_fleet(par, parameters, origin, field, dt, t_us, times, count, memory, p
         at_rest = _aid_still(par, mem, cov, work, vel[i], gyro_bias[i], gyro[i], landed[i], t_us)
         _inject(work[0], pos[i], vel[i], quat[i], gyro_bias[i], accel_bias[i],
                 baro_offset[i:i + 1], earth[i], field_bias[i], terrain[i:i + 1], wind[i])
+        _predict_output(q, mem, pos[i], vel[i], before, out_pos[i], out_vel[i],
+                        reset_count[i:i + 1], reset_pos[i], dt)
         if count % 25 == 0:
             _tidy(cov)
         _report(i, par, mem, cov, t_us, at_rest, ready, flags, pos_std, vel_std, att_std)
+
+
+@njit
+def _predict_output(q, memory, pos, vel, dv_before, out_pos, out_vel, reset_count, reset_pos, dt):
+    """One step of the output; a place that the filter jumped to is followed at once."""
+    for k in range(3):
+        out_vel[k] += memory.dv[k] - dv_before[k]
+        out_vel[k] += dt / q.EKF2_TAU_VEL * (vel[k] - out_vel[k])
+        out_pos[k] += out_vel[k] * dt
+        out_pos[k] += dt / q.EKF2_TAU_POS * (pos[k] - out_pos[k])
+    if memory.jump == _NO_JUMP:
+        return
+    for k in range(3):
+        if memory.jump == _LATER:
+            reset_pos[k] = pos[k] - out_pos[k]
+        out_pos[k] = pos[k]
+        out_vel[k] = vel[k]
+    reset_count[0] += memory.jump == _LATER
+    memory.jump = _NO_JUMP
 
 
 @njit
@@ -941,7 +965,7 @@ def _learn_origin(memory, past, slots, delay, pos, vel, place, k, share):
 @njit
 def take_vision(par, q, i, t_us, measured_us, times, count, memory, past, covs, work, pos, vel,
                 quat, gyro_bias, accel_bias, baro_offset, earth, field_bias, terrain, wind, ratios,
-                reset_count, reset_pos, place, attitude, pos_sigma, yaw_sigma):
+                place, attitude, pos_sigma, yaw_sigma):
     """A pose of vehicle i in the world frame from outside, true at measured_us; see Ekf."""
     mem, cov, ring, dx, h, gain = memory[i], covs[i], past[i], work[0], work[1], work[2]
     slots = _find(times, count, mem.steps, measured_us)
@@ -950,15 +974,10 @@ def take_vision(par, q, i, t_us, measured_us, times, count, memory, past, covs, 
     delay = max(0, t_us - measured_us) * 1e-6
     accuracy = (pos_sigma, pos_sigma)
     if mem.located_t == _NEVER or t_us - max(mem.gps_t, mem.vision_t) > par.reset_time:
-        first = mem.located_t == _NEVER
         for k in range(3):
-            reset_pos[i, k] = pos[i, k]
             mem.vision_offset[k] = 0.0
         work[4, :] = math.nan  # a pose says nothing of the velocity
         _locate(mem, ring, slots, delay, cov, pos[i], vel[i], place, work[4], accuracy, 0.0, False)
-        for k in range(3):
-            reset_pos[i, k] = pos[i, k] - reset_pos[i, k]
-        reset_count[i] += 0 if first else 1
         mem.located_t = t_us
         mem.vision_t = t_us
         mem.baro_t = _NEVER

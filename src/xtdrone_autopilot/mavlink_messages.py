@@ -13,10 +13,11 @@ from xtdrone_core.modes import Mode, from_custom_mode
 from xtdrone_dynamics.geodesy import to_local_array
 from xtdrone_dynamics.quaternion import from_euler
 
-from . import failures, mavlink_ftp, parameter_file, parameters
+from . import failures, parameter_file, parameters
 from .commander import ACCEPTED, DENIED, REJECTED, Answer
 from .errors import AutopilotError
 from .mavlink_dialect import mavlink
+from .mavlink_ftp import FileServer
 from .mission_items import PAYLOAD, command_name
 from .mission_protocol import MissionProtocol
 from .pilot import ATTITUDE, RATES
@@ -26,6 +27,11 @@ UNSUPPORTED = mavlink.MAV_RESULT_UNSUPPORTED
 FORCE = 21196  # param2 of arm and disarm commands: no checks
 _FARTHEST = 1e6  # no set-point is larger than this [m, m/s, m/s^2]
 _FASTEST_TURN = 100.0  # no yaw or body rate is larger than this [rad, rad/s]
+_FORCE = 512  # bit of the type mask of position targets
+_THRUST_BODY, _THRUST_IGNORE, _ATTITUDE_IGNORE = 32, 64, 128  # and of attitude targets
+_NOTHING = "its type mask leaves nothing to follow"
+_ABSOLUTE = (mavlink.MAV_FRAME_GLOBAL, mavlink.MAV_FRAME_GLOBAL_INT)
+_RELATIVE = (mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT, mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT_INT)
 _HOVER = 0.5  # middle of the throttle stick of MANUAL_CONTROL
 
 
@@ -38,9 +44,9 @@ class Messages:
         self._handlers = {
             "COMMAND_LONG": self._command_long, "COMMAND_INT": self._command_int,
             "SET_MODE": self._set_mode,
-            "SET_POSITION_TARGET_LOCAL_NED": self._position_target,
-            "SET_POSITION_TARGET_GLOBAL_INT": self._global_target,
-            "SET_ATTITUDE_TARGET": self._attitude_target,
+            "SET_POSITION_TARGET_LOCAL_NED": self._set_point,
+            "SET_POSITION_TARGET_GLOBAL_INT": self._set_point,
+            "SET_ATTITUDE_TARGET": self._set_point,
             "MANUAL_CONTROL": self._manual_control,
             "VISION_POSITION_ESTIMATE": self._vision, "ODOMETRY": self._odometry,
             "PARAM_REQUEST_LIST": self._param_list, "PARAM_REQUEST_READ": self._param_read,
@@ -54,6 +60,7 @@ class Messages:
                                          autopilot.missions.current)
         for name in self._missions.handlers:
             self._handlers[name] = self._mission
+        self._files = FileServer(autopilot, links)
         self.downloads = LogDownload(autopilot, links)
         self._handlers.update(self.downloads.handlers)
         self._commands = {
@@ -103,14 +110,14 @@ class Messages:
     def _command_int(self, link, message):
         p = [message.param1, message.param2, message.param3, message.param4,
              message.x, message.y, message.z]
-        if message.frame in (mavlink.MAV_FRAME_GLOBAL, mavlink.MAV_FRAME_GLOBAL_INT,
-                             mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT,
-                             mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT_INT):
+        if message.frame in _ABSOLUTE + _RELATIVE:
             p[4], p[5] = message.x * 1e-7, message.y * 1e-7
             if message.x == 0x7FFFFFFF:
                 p[4] = math.nan
             if message.y == 0x7FFFFFFF:
                 p[5] = math.nan
+            if message.frame in _RELATIVE:
+                p[6] += self._a.origin[2] + self._a.pilots["home"][link.vehicle, 2]
         self._run_command(link, message, p)
 
     def _run_command(self, link, message, p):
@@ -145,9 +152,11 @@ class Messages:
         return self._custom_mode(link, int(p[1]), int(p[2]))
 
     def _set_mode(self, link, message):
-        if message.base_mode & mavlink.MAV_MODE_FLAG_CUSTOM_MODE_ENABLED:
-            number = message.custom_mode
-            self._custom_mode(link, number >> 16 & 0xFF, number >> 24 & 0xFF)
+        number = message.custom_mode
+        answer = self._do_set_mode(link, (message.base_mode, number >> 16 & 0xFF,
+                                          number >> 24 & 0xFF))
+        if answer.result == DENIED:
+            self._a.say(link.vehicle, mavlink.MAV_SEVERITY_WARNING, answer.reason)
 
     def _custom_mode(self, link, main, sub):
         if not (0 <= main <= 255 and 0 <= sub <= 255):
@@ -161,18 +170,22 @@ class Messages:
         return self._a.commander.set_mode(link.vehicle, mode, self._a.t_us)
 
     def _nav_takeoff(self, link, p):
+        if abs(p[6]) > _FARTHEST:
+            return Answer(DENIED, f"height {p[6]:g} m is not allowed: give one above sea level")
         return self._a.commander.take_off(link.vehicle, p[6], self._a.t_us)
 
     def _do_reposition(self, link, p):
         target = self._place(p)
         if target is None:
-            return Answer(DENIED, f"no place at latitude {p[4]:g}, longitude {p[5]:g}")
+            return _no_place(p)
         yaw = yaw_enu_ned(p[3]) if math.isfinite(p[3]) else math.nan
         return self._a.commander.reposition(link.vehicle, target, yaw, p[0], self._a.t_us)
 
     def _place(self, p):
         """(3,) world [m] of param5 to param7, NaN where they leave it open; None off the Earth."""
         place = np.full(3, math.nan)
+        if abs(p[6]) > _FARTHEST:
+            return None
         if math.isfinite(p[4]) and math.isfinite(p[5]):
             if not (abs(p[4]) <= 90.0 and abs(p[5]) <= 180.0):
                 return None
@@ -192,12 +205,12 @@ class Messages:
         v = self._a.pilots[link.vehicle]
         if p[0] == 1.0:
             v["home"] = self._a.estimator.pos[link.vehicle]
-        elif all(map(math.isfinite, p[4:7])) and abs(p[4]) <= 90 and abs(p[5]) <= 180:
-            geo = [[math.radians(p[4]), math.radians(p[5]), p[6]]]
-            v["home"] = to_local_array(geo, *self._a.origin)[0]
         else:
-            return Answer(DENIED, "home needs latitude, longitude and height, or param1 = 1 for "
-                                  "the present place")
+            place = self._place(p)
+            if place is None or not np.isfinite(place).all():
+                return Answer(DENIED, "home needs latitude, longitude and height, or param1 = 1 "
+                                      "for the present place")
+            v["home"] = place
         v["home_set"] = True
         return Answer(ACCEPTED)
 
@@ -234,88 +247,76 @@ class Messages:
 
     # Set-points -----------------------------------------------------------------------------
 
-    def _position_target(self, link, m):
-        frame = m.coordinate_frame
-        mask = m.type_mask
-        pos = self._masked((m.x, m.y, m.z), mask, 0)
-        vel = self._masked((m.vx, m.vy, m.vz), mask, 3)
-        acc = self._masked((m.afx, m.afy, m.afz), mask, 6)
-        yaw = math.nan if mask & 1024 else m.yaw
-        yaw_rate = math.nan if mask & 2048 else m.yaw_rate
-        if any(x is None for x in (pos, vel, acc)) or not _sane_turn(yaw, yaw_rate):
-            return
+    def _set_point(self, link, message):
+        """Obeys one of the SET_ messages of OFFBOARD, or says once why not."""
+        obey = {"SET_POSITION_TARGET_LOCAL_NED": self._local_target,
+                "SET_POSITION_TARGET_GLOBAL_INT": self._global_target,
+                "SET_ATTITUDE_TARGET": self._attitude_target}[message.get_type()]
+        try:
+            obey(link.vehicle, message)
+        except AutopilotError as error:
+            self._a.say_once(link.vehicle, f"Set-point ignored: {error}")
+
+    def _local_target(self, i, m):
+        pos = _asked(m, ("x", "y", "z"), 0)
+        vel, acc, yaw, yaw_rate = _motion(m)
         if not np.isfinite((pos, vel, acc)).any():
-            return
-        i = link.vehicle
+            raise AutopilotError(_NOTHING)
         here, heading = self._a.estimator.pos[i], self._a.estimator.yaw(i)
-        if frame == mavlink.MAV_FRAME_LOCAL_NED:
+        if m.coordinate_frame in (mavlink.MAV_FRAME_LOCAL_NED, mavlink.MAV_FRAME_LOCAL_OFFSET_NED):
             pos, vel, acc = enu_ned(pos), enu_ned(vel), enu_ned(acc)
+            if m.coordinate_frame == mavlink.MAV_FRAME_LOCAL_OFFSET_NED:
+                pos = here + pos
             yaw = yaw_enu_ned(yaw)
-        elif frame == mavlink.MAV_FRAME_LOCAL_OFFSET_NED:
-            pos, vel, acc = here + enu_ned(pos), enu_ned(vel), enu_ned(acc)
-            yaw = yaw_enu_ned(yaw)
-        elif frame in (mavlink.MAV_FRAME_BODY_NED, mavlink.MAV_FRAME_BODY_OFFSET_NED):
+        elif m.coordinate_frame in (mavlink.MAV_FRAME_BODY_NED, mavlink.MAV_FRAME_BODY_OFFSET_NED):
             pos, vel, acc = (_turn(flu_frd(x), heading) for x in (pos, vel, acc))
             pos = here + pos
             yaw = heading - yaw
         else:
-            self._a.say_once(i, f"Set-point ignored: coordinate frame {frame} is not supported, "
-                                "use 1 (local), 7 (local offset), 8 or 9 (body)")
-            return
+            raise AutopilotError(f"coordinate frame {m.coordinate_frame} is not supported, use 1 "
+                                 "(local), 7 (local offset), 8 or 9 (body)")
         self._a.set_trajectory(i, pos, vel, acc, yaw, -yaw_rate)
 
-    def _global_target(self, link, m):
-        mask = m.type_mask
-        vel = self._masked((m.vx, m.vy, m.vz), mask, 3)
-        acc = self._masked((m.afx, m.afy, m.afz), mask, 6)
-        if vel is None or acc is None or not abs(m.alt) < _FARTHEST:
-            return
+    def _global_target(self, i, m):
+        if m.coordinate_frame not in _ABSOLUTE + _RELATIVE:
+            raise AutopilotError(f"coordinate frame {m.coordinate_frame} is not supported, use 0 "
+                                 "or 5 (height above sea), 3 or 6 (above home)")
+        lat, lon, alt = _asked(m, ("lat_int", "lon_int", "alt"), 0, (90e7, 180e7, _FARTHEST))
+        vel, acc, yaw, yaw_rate = _motion(m)
         pos = np.full(3, math.nan)
-        if not mask & 3:
-            lat, lon = math.radians(m.lat_int * 1e-7), math.radians(m.lon_int * 1e-7)
-            if abs(lat) > math.pi / 2 or abs(lon) > math.pi:
-                return
-            pos[:2] = to_local_array([[lat, lon, 0.0]], *self._a.origin)[0, :2]
-        if not mask & 4:
-            relative = m.coordinate_frame in (mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT,
-                                              mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT_INT)
-            base = self._a.pilots[link.vehicle]["home"][2] if relative else -self._a.origin[2]
-            pos[2] = base + m.alt
-        yaw = math.nan if mask & 1024 else yaw_enu_ned(m.yaw)
-        yaw_rate = math.nan if mask & 2048 else -m.yaw_rate
-        if not _sane_turn(yaw, yaw_rate) or not np.isfinite((pos, vel, acc)).any():
-            return
-        self._a.set_trajectory(link.vehicle, pos, enu_ned(vel), enu_ned(acc), yaw, yaw_rate)
+        if math.isfinite(lat) and math.isfinite(lon):
+            geo = [[math.radians(lat * 1e-7), math.radians(lon * 1e-7), 0.0]]
+            pos[:2] = to_local_array(geo, *self._a.origin)[0, :2]
+        relative = m.coordinate_frame in _RELATIVE
+        pos[2] = alt + (self._a.pilots["home"][i, 2] if relative else -self._a.origin[2])
+        if not np.isfinite((pos, vel, acc)).any():
+            raise AutopilotError(_NOTHING)
+        self._a.set_trajectory(i, pos, enu_ned(vel), enu_ned(acc), yaw_enu_ned(yaw), -yaw_rate)
 
-    @staticmethod
-    def _masked(values, mask, first_bit):
-        """The three values with NaN where the mask says ignore; None where one is beyond reason."""
-        out = np.array([math.nan if mask >> (first_bit + k) & 1 else x
-                        for k, x in enumerate(values)])
-        return None if (np.abs(out) > _FARTHEST).any() else out
-
-    def _attitude_target(self, link, m):
-        v = self._a.pilots[link.vehicle]
-        rates = flu_frd((m.body_roll_rate, m.body_pitch_rate, m.body_yaw_rate))
-        if not abs(m.thrust) <= 1.0 or m.type_mask & 64:
-            return
-        if m.type_mask & 128:
-            if not (np.abs(rates) <= _FASTEST_TURN).all():
-                return
-            v["offboard_rates"] = np.where([m.type_mask & 1, m.type_mask & 2, m.type_mask & 4],
-                                           0.0, rates)
+    def _attitude_target(self, i, m):
+        v, mask = self._a.pilots[i], m.type_mask
+        if mask & _THRUST_IGNORE or not abs(m.thrust) <= 1.0:
+            raise AutopilotError("an attitude or body rates need a thrust from 0 to 1, not ignored "
+                                 "by the type mask")
+        if mask & _THRUST_BODY:
+            raise AutopilotError("a thrust on three axes (type mask 32) is not supported: use "
+                                 "thrust")
+        rates = flu_frd(_asked(m, ("body_roll_rate", "body_pitch_rate", "body_yaw_rate"), 0,
+                               _FASTEST_TURN))
+        if mask & _ATTITUDE_IGNORE:
+            if not np.isfinite(rates).any():
+                raise AutopilotError(_NOTHING)
+            v["offboard_rates"] = np.nan_to_num(rates)
             v["offboard_kind"] = RATES
         else:
             quat = np.array([m.q[1], m.q[2], m.q[3], m.q[0]])
             norm = np.linalg.norm(quat)
             if not abs(norm - 1.0) < 0.1:
-                return
-            if not m.type_mask & 4 and not abs(rates[2]) <= _FASTEST_TURN:
-                return
+                raise AutopilotError("its quaternion does not have the length 1")
             v["offboard_quat"] = quat_enu_ned(quat / norm)
-            v["offboard_yaw_rate"] = math.nan if m.type_mask & 4 else rates[2]
+            v["offboard_yaw_rate"] = rates[2]
             v["offboard_kind"] = ATTITUDE
-        v["offboard_thrust"] = min(max(m.thrust, 0.0), 1.0)
+        v["offboard_thrust"] = max(m.thrust, 0.0)
         v["offboard_t"] = self._a.t_us
         v["offboard_count"] += 1
 
@@ -341,7 +342,7 @@ class Messages:
 
     def _take_vision(self, link, t_us, pos, quat):
         pose = np.array([*pos, *quat])
-        if np.isfinite(pose).all() and abs(np.linalg.norm(pose[3:]) - 1.0) < 0.1:
+        if (np.abs(pose) <= _FARTHEST).all() and abs(np.linalg.norm(pose[3:]) - 1.0) < 0.1:
             self._a.take_vision(link.vehicle, t_us, enu_ned(pose[:3]), quat_enu_ned(pose[3:]))
 
     # Parameters -----------------------------------------------------------------------------
@@ -437,7 +438,7 @@ class Messages:
     def _do_orbit(self, link, p):
         place = self._place(p)
         if place is None:
-            return Answer(DENIED, f"no place at latitude {p[4]:g}, longitude {p[5]:g}")
+            return _no_place(p)
         if math.isfinite(p[0]) and not 0.5 <= abs(p[0]) <= 1000:
             return Answer(DENIED, f"radius {p[0]:g} m is not allowed: give 0.5 to 1000")
         return self._a.commander.orbit(link.vehicle, place, p[0], p[1], self._a.t_us)
@@ -460,15 +461,16 @@ class Messages:
             self._a.pilots[link.vehicle]["gcs_t"] = self._a.t_us
 
     def _follow_target(self, link, m):
-        if not (abs(m.lat) <= 90e7 and abs(m.lon) <= 180e7 and math.isfinite(m.alt)):
+        if not (abs(m.lat) <= 90e7 and abs(m.lon) <= 180e7 and abs(m.alt) <= _FARTHEST):
             return
         geo = [[math.radians(m.lat * 1e-7), math.radians(m.lon * 1e-7), m.alt]]
-        vel = enu_ned(m.vel) if m.est_capabilities & 2 and np.isfinite(m.vel).all() else None
+        told = m.est_capabilities & 2 and (np.abs(m.vel) <= _FARTHEST).all()
+        vel = enu_ned(m.vel) if told else None
         self._a.follow.heard(link.vehicle, to_local_array(geo, *self._a.origin)[0], vel)
 
     def _ftp(self, link, message):
         if message.target_system == link.vehicle + 1:
-            self._links.reply(link, mavlink_ftp.reply(message))
+            self._files.handle(link, message)
 
     def _timesync(self, link, message):
         if message.tc1 == 0:
@@ -481,9 +483,34 @@ class Messages:
                 self._a.t_us, message.seq, message.get_srcSystem(), message.get_srcComponent()))
 
 
-def _sane_turn(*turns):
-    """Whether yaw and yaw rate are within reason, or NaN."""
-    return not any(abs(turn) > _FASTEST_TURN for turn in turns)
+def _asked(m, names, first_bit, most=_FARTHEST):
+    """Fields of a set-point, (n,), NaN where its type mask says ignore, from first_bit on.
+
+    Raises:
+        AutopilotError: One that counts is not finite, or beyond `most` (a number, or one each).
+    """
+    out = np.full(len(names), math.nan)
+    for k, (name, limit) in enumerate(zip(names, np.broadcast_to(most, len(names)))):
+        if m.type_mask >> first_bit + k & 1:
+            continue
+        out[k] = getattr(m, name)
+        if not abs(out[k]) <= limit:  # so that a NaN is refused too
+            raise AutopilotError(f"{name} has to be a number up to {limit:g}, or be ignored by the "
+                                 "type mask")
+    return out
+
+
+def _motion(m):
+    """Velocity (3,), acceleration (3,), yaw and yaw rate of a position target, as of _asked()."""
+    vel, acc = _asked(m, ("vx", "vy", "vz"), 3), _asked(m, ("afx", "afy", "afz"), 6)
+    if m.type_mask & _FORCE and np.isfinite(acc).any():
+        raise AutopilotError("forces (type mask 512) are not supported: give accelerations")
+    yaw, yaw_rate = _asked(m, ("yaw", "yaw_rate"), 10, _FASTEST_TURN)
+    return vel, acc, yaw, yaw_rate
+
+
+def _no_place(p):
+    return Answer(DENIED, f"no place at latitude {p[4]:g}, longitude {p[5]:g}, height {p[6]:g}")
 
 
 def _turn(vec, yaw):

@@ -14,7 +14,7 @@ from xtdrone_core.frames import enu_ned, flu_frd, quat_enu_ned, yaw_enu_ned
 from xtdrone_core.modes import PX4_MODE, Mode
 from xtdrone_dynamics.compiled import njit
 from xtdrone_dynamics.geodesy import to_geodetic_array
-from xtdrone_dynamics.quaternion import to_euler_array
+from xtdrone_dynamics.quaternion import rotate_inverse_array, to_euler_array
 
 from .estimator_names import BARO_USED, GPS_USED, LOCATED, MAG_USED
 from .estimator_status import fleet_solution_status
@@ -23,6 +23,7 @@ from .mavlink_dialect import mavlink
 BUFFER = 4096  # of one vehicle's datagram [bytes]; the default streams need at most 900
 GAUSS = 1e4  # per tesla
 
+_DIAGONAL = (0, 6, 11, 15, 18, 20)  # of a 6 x 6 matrix, in its upper triangle row by row
 _NUMPY_TYPE = {"float": "<f4", "double": "<f8", "char": "u1", "int8_t": "i1", "uint8_t": "u1",
                "int16_t": "<i2", "uint16_t": "<u2", "int32_t": "<i4", "uint32_t": "<u4",
                "int64_t": "<i8", "uint64_t": "<u8"}
@@ -42,7 +43,7 @@ OFFBOARD_RATES = {
     "SERVO_OUTPUT_RAW": 10, "GPS_RAW_INT": 5, "VFR_HUD": 10, "HEARTBEAT": 1, "ALTITUDE": 10,
     "EXTENDED_SYS_STATE": 5, "MISSION_CURRENT": 1, "SCALED_PRESSURE": 1, "SYS_STATUS": 5,
     "POSITION_TARGET_GLOBAL_INT": 10, "BATTERY_STATUS": 0.5, "ESTIMATOR_STATUS": 5,
-    "HOME_POSITION": 1,
+    "HOME_POSITION": 1, "ODOMETRY": 30, "WIND_COV": 10, "DISTANCE_SENSOR": 10,
 }
 BRIDGE_RATES = {
     "LOCAL_POSITION_NED": 50, "ATTITUDE_QUATERNION": 50, "HIGHRES_IMU": 50,
@@ -157,6 +158,11 @@ class Streams:
             chosen = chosen & (self._a.estimator.flags & LOCATED != 0)
         elif self.names[k] == "HOME_POSITION":
             chosen = chosen & self._a.pilots["home_set"]
+        elif self.names[k] == "WIND_COV":
+            chosen = chosen & np.isfinite(self._a.estimator.wind[:, 0])
+        elif self.names[k] == "DISTANCE_SENSOR":
+            distance = self._a.sensors.range_distance  # 0 where there is no such sensor
+            chosen = chosen & np.isfinite(distance) & (distance > 0.0)
         item = self._layouts[k]
         append_frames(self._bytes[k], item.id, item.crc_extra, chosen, sequence, out, length)
 
@@ -353,6 +359,37 @@ class Streams:
         m["pos_vert_accuracy"] = e.pos_std[:, 2]
         m["flags"] = fleet_solution_status(e.flags, e.test_ratios)
 
+    def _odometry(self, m, t_us):
+        e = self._a.estimator
+        m["time_usec"] = t_us
+        m["frame_id"], m["child_frame_id"] = (mavlink.MAV_FRAME_LOCAL_NED,
+                                              mavlink.MAV_FRAME_BODY_FRD)
+        m["x"], m["y"], m["z"] = self._ned.T
+        m["q"] = self._quat[:, [3, 0, 1, 2]]
+        m["vx"], m["vy"], m["vz"] = flu_frd(rotate_inverse_array(e.quat, e.vel)).T
+        m["rollspeed"], m["pitchspeed"], m["yawspeed"] = self._frd_rate.T
+        m["pose_covariance"], m["velocity_covariance"] = np.nan, np.nan
+        for k, std in enumerate((*np.abs(enu_ned(e.pos_std)).T, *np.abs(enu_ned(e.att_std)).T)):
+            m["pose_covariance"][:, _DIAGONAL[k]] = std ** 2
+        m["reset_counter"] = e.reset_count & 0xFF
+        m["estimator_type"] = mavlink.MAV_ESTIMATOR_TYPE_AUTOPILOT
+
+    def _wind_cov(self, m, t_us):
+        m["time_usec"] = t_us
+        m["wind_x"], m["wind_y"] = self._a.estimator.wind[:, 1], self._a.estimator.wind[:, 0]
+        for name in ("var_horiz", "var_vert", "horiz_accuracy", "vert_accuracy"):
+            m[name] = np.nan
+        m["wind_alt"] = self._geo[:, 2]
+
+    def _distance_sensor(self, m, t_us):
+        m["time_boot_ms"] = self._ms
+        distance = self._a.sensors.range_distance
+        m["current_distance"] = 100 * np.clip(np.nan_to_num(distance), 0, 655)
+        m["max_distance"] = 0xFFFF
+        m["type"] = mavlink.MAV_DISTANCE_SENSOR_LASER
+        m["orientation"] = mavlink.MAV_SENSOR_ROTATION_PITCH_270  # downwards
+        m["covariance"] = 255  # not known
+
     def _home_position(self, m, t_us):
         geo = to_geodetic_array(self._a.pilots["home"], *self._a.origin)
         m["latitude"] = np.rint(np.degrees(geo[:, 0]) * 1e7)
@@ -377,7 +414,7 @@ class Streams:
         m["vendor_id"], m["product_id"] = 0x26AC, 0x10
 
 
-_NEEDS_POSITION = frozenset({"LOCAL_POSITION_NED", "GLOBAL_POSITION_INT"})  # not sent without one
+_NEEDS_POSITION = frozenset({"LOCAL_POSITION_NED", "GLOBAL_POSITION_INT", "ODOMETRY"})  # not sent without one
 _SENSORS = (mavlink.MAV_SYS_STATUS_SENSOR_3D_GYRO | mavlink.MAV_SYS_STATUS_SENSOR_3D_ACCEL
             | mavlink.MAV_SYS_STATUS_SENSOR_3D_MAG
             | mavlink.MAV_SYS_STATUS_SENSOR_ABSOLUTE_PRESSURE
@@ -390,6 +427,7 @@ _CAPABILITIES = (mavlink.MAV_PROTOCOL_CAPABILITY_PARAM_FLOAT
                  | mavlink.MAV_PROTOCOL_CAPABILITY_COMMAND_INT
                  | mavlink.MAV_PROTOCOL_CAPABILITY_MISSION_FLOAT
                  | mavlink.MAV_PROTOCOL_CAPABILITY_MISSION_INT
+                 | mavlink.MAV_PROTOCOL_CAPABILITY_FTP
                  | mavlink.MAV_PROTOCOL_CAPABILITY_MISSION_FENCE
                  | mavlink.MAV_PROTOCOL_CAPABILITY_MISSION_RALLY
                  | mavlink.MAV_PROTOCOL_CAPABILITY_FLIGHT_TERMINATION

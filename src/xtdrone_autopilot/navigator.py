@@ -29,6 +29,7 @@ ACC_FILTER_S = 0.03  # time constant of the acceleration that damps the velocity
 RAMP_S = 0.5  # rotors go from idle to hover thrust in this time at take-off [s]
 LAND_SPEED_STILL = 0.25  # slower than this it may have landed [m/s]
 LAND_DETECT_S = 0.8  # for this long without descent against a wish to descend [s]
+TILT_LIMIT_RATE = 0.2  # at which the largest tilt grows after take-off, as PX4's [rad/s]
 TAKEN_OFF_HEIGHT = 0.15  # above where it stood, it flies [m]
 
 
@@ -478,6 +479,15 @@ def _detect(v, q, t_us, pos, vel, rate, dt):
 
 
 @njit
+def _limit_tilt(v, q, dt):
+    """The largest tilt of the velocity loop: on the ground small, and none while rotors stand."""
+    if v.landed:
+        v.tilt_limit = v.ramp * math.radians(q.MPC_TILTMAX_LND)
+    else:
+        v.tilt_limit = min(v.tilt_limit + TILT_LIMIT_RATE * dt, math.radians(q.MPC_TILTMAX_AIR))
+
+
+@njit
 def _navigate_one(v, q, t_us, pos, vel, quat, rate, dt):
     yaw = yaw_of(quat)
     if v.phase == -1:  # a new mode
@@ -548,6 +558,7 @@ def _navigate(pilots, parameters, t_us, pos, vel, quat, rate, accel, accel_bias,
         else:
             v.sp_kind = NO_SET_POINT
         _detect(v, parameters[i], t_us, pos[i], vel[i], rate[i], dt)
+        _limit_tilt(v, parameters[i], dt)
         events |= v.events
     return events
 

@@ -98,6 +98,7 @@ PILOT = np.dtype([
     ("free_yaw", "f8"),  # heading kept while no loop above gives one, NaN = none yet [rad]
     ("rate_integral", "f8", (3,)),  # [rad/s^2]
     ("acc_filtered", "f8", (3,)),  # world [m/s^2]
+    ("tilt_limit", "f8"),  # largest tilt of the velocity loop now [rad]
     ("ramp", "f8"),  # 0..1 share of the hover thrust allowed while taking off
     # The body, from the SDF.
     ("mass", "f8"),  # [kg]

@@ -63,6 +63,7 @@ class Topic:
     constants: tuple  # (byte, bytes) of each number that does not
     periods: dict  # profile: period [us], 0 = not logged
     on_change: bool  # also logged when the vehicle's state changes
+    where: int  # logged only where this number of the snapshot is not 0, -1 = always
 
 
 def data_prefix(topic: Topic, number: int) -> bytes:
@@ -102,8 +103,9 @@ def _topic(name, row) -> Topic:
     if values:
         raise AutopilotError(f"ulog_topics.yaml: {name} has no field '{next(iter(values))}'")
     periods = {profile: 1000 * row[profile] for profile in ("full", "fleet")}
+    where = _columns(row["where"], 1, f"{name}, where")[0] if "where" in row else -1
     return Topic(name, f"{name}:{fields};", size, tuple(runs), tuple(constants), periods,
-                 bool(row.get("changes", False)))
+                 bool(row.get("changes", False)), where)
 
 
 def _columns(value, count, field):

@@ -44,6 +44,7 @@ SNAPSHOT = np.dtype([(name, "f8", shape) if shape else (name, "f8") for name, sh
     ("mag_ratio", ()), ("vision_ratio", ()), ("range_ratio", ()), ("airspeed_ratio", ()),
     ("range_used", ()), ("airspeed_used", ()), ("range_height", ()), ("gps_height", ()),
     ("above_ground", ()), ("ground_known", ()), ("wind_known", ()),
+    ("wind_north", ()), ("wind_east", ()),
     ("mag_rejected", ()), ("airspeed_rejected", ()), ("range_rejected", ()),
     ("vel_rejected", ()), ("pos_rejected", ()), ("hgt_rejected", ()),
     ("control_flags", ()), ("innovation_flags", ()), ("solution_flags", ()),
@@ -147,6 +148,7 @@ def _health(s, flags, ratios, height_ref, terrain, wind):
     s.at_rest = flags & AT_REST != 0
     s.above_ground, s.ground_known = -s.z - terrain, math.isfinite(terrain)
     s.wind_known = math.isfinite(wind[0])
+    s.wind_north, s.wind_east = wind[1], wind[0]
     aided = s.gps_used > 0.0 or s.vision_used > 0.0
     s.dead_reckoning = s.located > 0.0 and not aided
     s.vel_ratio, s.pos_ratio, s.hgt_ratio = ratios[TEST_VEL], ratios[TEST_POS], ratios[TEST_HGT]
@@ -262,7 +264,7 @@ def new_snapshots(snapshots, origin, n_motors):
 
 
 @njit
-def append(t_us, due, on_change, sizes, templates, starts, runs, whole_columns, out, length,
+def append(t_us, due, on_change, where, sizes, templates, starts, runs, whole_columns, out, length,
            state_key, snapshots, numbers, singles, wholes, doubles_bytes, singles_bytes,
            wholes_bytes, origin, pilots, parameters, pos, vel, quat, ang_vel, gyro_bias, accel_bias,
            field_bias, terrain, wind, flags, ratios, pos_std, vel_std, att_std, reset_count,
@@ -275,6 +277,7 @@ def append(t_us, due, on_change, sizes, templates, starts, runs, whole_columns, 
         t_us: Simulated time [us].
         due: (T,) bool, topics whose period is over.
         on_change: (T,) bool, topics that also go out when the vehicle's state changes.
+        where: (T,) a topic goes out only where this number of the snapshot is not 0; -1 = always.
         sizes: (T,) bytes of each topic's message.
         templates: (T, S) the message's bytes with all constants filled in.
         starts: (T + 1,) first row of each topic in runs.
@@ -322,6 +325,8 @@ def append(t_us, due, on_change, sizes, templates, starts, runs, whole_columns, 
         _convert(numbers[i], whole_columns, singles[i], wholes[i])
         for topic in range(due.shape[0]):
             if not (due[topic] or (changed and on_change[topic])):
+                continue
+            if where[topic] >= 0 and numbers[i, where[topic]] == 0.0:
                 continue
             at = length[i]
             if at + sizes[topic] > out.shape[1]:

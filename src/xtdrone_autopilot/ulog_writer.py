@@ -52,6 +52,7 @@ class FleetLog:
         cycle = np.arange(0, np.lcm.reduce(periods), self._grid)
         self._due = cycle[:, None] % periods == 0
         self._on_change = np.array([t.on_change for t in self._topics])
+        self._where = np.array([t.where for t in self._topics])
         self._tables = ulog_format.tables(self._topics)
         second = (self._tables[0] * np.ceil(FLUSH_US / periods + 1)).sum()
         self._out = np.zeros((n, int(second) + SPARE), dtype=np.uint8)
@@ -140,7 +141,7 @@ class FleetLog:
     def _append(self, t_us):
         a, e, s, b = self._a, self._a.estimator, self._a.sensors, self._a.battery
         ulog_kernel.append(
-            t_us, self._due[t_us // self._grid % len(self._due)], self._on_change, *self._tables,
+            t_us, self._due[t_us // self._grid % len(self._due)], self._on_change, self._where, *self._tables,
             self._out, self._length, self._state_key, self._snapshots, *self._forms, a.origin,
             a.pilots, a.parameters.values, e.pos, e.vel, e.quat, e.ang_vel, e.gyro_bias,
             e.accel_bias, e.field_bias, e.terrain, e.wind, e.flags, e.test_ratios, e.pos_std,

@@ -41,11 +41,10 @@ def _control_one(v, q, vel, quat, dt):
 
     # Height comes first: the vertical force is limited by the rotors alone, the
     # horizontal one by what is left and by the largest tilt.
-    tilt_max = math.radians(q.MPC_TILTMAX_AIR)
     fz_wanted = v.mass * (az + GRAVITY)
     f_max = q.MPC_THR_MAX * v.thrust_max
     fz = clamp(fz_wanted, q.MPC_THR_MIN * v.thrust_max, f_max) * v.ramp
-    side = min(math.sqrt(max(f_max * f_max - fz * fz, 0.0)), fz * math.tan(tilt_max))
+    side = min(math.sqrt(max(f_max * f_max - fz * fz, 0.0)), fz * math.tan(v.tilt_limit))
     fx_wanted, fy_wanted = v.mass * ax * v.ramp, v.mass * ay * v.ramp
     fx, fy = limit_norm2(fx_wanted, fy_wanted, side)
 
