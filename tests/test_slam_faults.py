@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("cv2")
 
 from test_slam_run import POSE, READ, dataset, stereo, wall  # noqa: E402, F401
-from xtdrone_slam import SlamError, runner  # noqa: E402
+from xtdrone_slam import SlamError, adapters, runner  # noqa: E402
 from xtdrone_slam.channel import Channel  # noqa: E402
 from xtdrone_slam.dataset import Dataset, DatasetWriter  # noqa: E402
 from xtdrone_slam.formats import LineFile  # noqa: E402
@@ -19,7 +19,7 @@ from xtdrone_slam.formats import LineFile  # noqa: E402
 
 def system(code):
     """A system of one line of Python."""
-    return runner.Adapter("bad", (sys.executable, "-c", code.replace("{", "{{").replace(
+    return adapters.Adapter("bad", (sys.executable, "-c", code.replace("{", "{{").replace(
         "}", "}}")), "", True, {})
 
 

@@ -8,7 +8,7 @@ import pytest
 from ros_fixtures import environment, free_port, needs_ros
 from test_slam_systems import dataset  # noqa: F401
 
-from xtdrone_slam import runner
+from xtdrone_slam import adapters, runner
 from xtdrone_slam.systems.ros_node.bridge import Answers
 
 NODE = Path(__file__).with_name("slam_ros_node.py")
@@ -21,7 +21,7 @@ def ros(tmp_path, monkeypatch):
 
 
 def run(dataset, tmp_path, what):  # noqa: F811
-    adapter = runner.load_adapter("ros_node", start=f"{sys.executable} {NODE} {what}",
+    adapter = adapters.load("ros_node", start=f"{sys.executable} {NODE} {what}",
                                   pose="/brightness/pose", patience=1.5)
     return runner.run(adapter, dataset, tmp_path / "run", speed=1.0, hang_s=20.0)
 

@@ -9,7 +9,7 @@ import pytest
 cv2 = pytest.importorskip("cv2")
 
 from test_slam_formats import PARAMETERS  # noqa: E402
-from xtdrone_slam import SlamError, link, runner  # noqa: E402
+from xtdrone_slam import SlamError, adapters, link, runner  # noqa: E402
 from xtdrone_slam.calibration import Calibration, Camera, Imu  # noqa: E402
 from xtdrone_slam.dataset import Dataset, DatasetWriter  # noqa: E402
 from xtdrone_slam.systems.klt.odometry import Odometry  # noqa: E402
@@ -75,7 +75,7 @@ def dataset(tmp_path_factory):
 
 
 def test_baseline_runs_as_a_process(dataset, tmp_path):
-    outcome = runner.run(runner.load_adapter("klt"), dataset, tmp_path / "run", speed=0.5)
+    outcome = runner.run(adapters.load("klt"), dataset, tmp_path / "run", speed=0.5)
     assert outcome.reason == ""
     assert outcome.answers + outcome.dropped == outcome.frames == 12
     rows = (tmp_path / "run" / "estimate.tum").read_text().splitlines()
@@ -96,7 +96,7 @@ POSE = "print(link.pose_line(t, (0, 0, {}), (0, 0, 0, 1), 9), flush=True)"
     (READ + "print(link.lost_line(t, 0), flush=True)", "never gave a pose"),
 ])
 def test_failure_of_a_system_is_an_outcome(dataset, tmp_path, code, says):
-    adapter = runner.Adapter("bad", (sys.executable, "-c", code.replace("{", "{{").replace(
+    adapter = adapters.Adapter("bad", (sys.executable, "-c", code.replace("{", "{{").replace(
         "}", "}}")), "", True, {})
     outcome = runner.run(adapter, dataset, tmp_path / "run", speed=4.0, hang_s=3.0)
     assert re.search(says, outcome.reason), outcome.reason
@@ -118,6 +118,6 @@ def test_link_carries_pairs_and_answers():
 
 def test_unknown_system_and_parameter():
     with pytest.raises(SlamError, match="klt"):
-        runner.load_adapter("kl")
+        adapters.load("kl")
     with pytest.raises(SlamError, match="features"):
-        runner.load_adapter("klt", feature=3)
+        adapters.load("klt", feature=3)

@@ -2,6 +2,7 @@
 
 import io
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,7 +10,8 @@ import pytest
 cv2 = pytest.importorskip("cv2")
 
 from test_slam_run import stereo, wall  # noqa: E402
-from xtdrone_slam import SlamError, environments, link, runner  # noqa: E402
+from xtdrone_core import command  # noqa: E402
+from xtdrone_slam import SlamError, adapters, environments, link, runner  # noqa: E402
 from xtdrone_slam.dataset import Dataset, DatasetWriter  # noqa: E402
 from xtdrone_slam.systems.orb.adjustment import adjust  # noqa: E402
 from xtdrone_slam.systems.orb.features import Pinhole  # noqa: E402
@@ -60,7 +62,7 @@ def dataset(tmp_path_factory):
     (("stereo", "imu", "depth"), (20, 1, 9.81))])
 def test_adapter_says_what_comes_with_the_pairs(dataset, tmp_path, inputs, expected):
     code = _COUNT.replace("{", "{{").replace("}", "}}")
-    adapter = runner.Adapter("count", (sys.executable, "-c", code), "", True, {}, inputs)
+    adapter = adapters.Adapter("count", (sys.executable, "-c", code), "", True, {}, inputs)
     outcome = runner.run(adapter, dataset, tmp_path / "run", speed=2.0)
     assert outcome.reason == ""
     rows = np.loadtxt(tmp_path / "run" / "estimate.tum")
@@ -78,29 +80,58 @@ def test_unknown_messages_are_passed_over():
 def test_unknown_input_is_refused(tmp_path):
     (tmp_path / "adapter.yaml").write_text("command: [cat]\ninputs: [stereo, lidar]\n")
     with pytest.raises(SlamError, match="lidar"):
-        runner.load_adapter(str(tmp_path) + "/")
+        adapters.load(str(tmp_path) + "/")
 
 
 def test_system_without_its_environment_says_how_to_install(dataset, tmp_path, monkeypatch):
     monkeypatch.setenv("XTDRONE_SYSTEMS", str(tmp_path))
-    adapter = runner.Adapter("far", ("{home}",), "", True, {}, ("stereo",), ("far==1",))
+    adapter = adapters.Adapter("far", ("{home}",), "", True, {}, ("stereo",), ("far==1",))
     with pytest.raises(SlamError, match="xtdrone slam install far"):
         runner.run(adapter, dataset, tmp_path / "run")
 
 
-def test_environment_is_made_and_completed(tmp_path, monkeypatch):
+def test_environment_is_made_kept_and_completed(tmp_path, monkeypatch):
     monkeypatch.setenv("XTDRONE_SYSTEMS", str(tmp_path))
+    near = adapters.Adapter(
+        "near", ("{home}",), "", True, {}, requirements=("--no-index", "pip"),
+        install=("{python}", "-c", "import sys, xtdrone_slam; open(sys.argv[1] + '/x', 'w')",
+                 "{home}"))
     steps = []
-    folder = environments.install(
-        "near", ["--no-index", "pip"],
-        ["{python}", "-c", "import sys, xtdrone_slam; open(sys.argv[1] + '/x', 'w')", "{home}"],
-        steps.append)
-    assert steps == ["environment", "packages", "completion"]
-    assert environments.home("near") == folder and (folder / "x").is_file()
-    with pytest.raises(SlamError, match="step packages: ERROR"):
-        environments.install("near", ["--no-index", "no-such-package"])
+    assert not environments.installed(near)
+    folder = environments.install(near, lambda step, line: steps.append((step, line)))
+    assert [step for step, line in steps if not line] == ["environment", "packages", "completion"]
+    assert any(step == "packages" and "pip" in line for step, line in steps)
+    assert environments.home(near) == folder and (folder / "x").is_file()
+    # Where it cannot be made anew, the old one stays.
+    other = replace(near, requirements=("another",))
     with pytest.raises(SlamError, match="xtdrone slam install near"):
-        environments.home("near")
+        environments.home(other)
+    monkeypatch.setattr(environments.sys, "executable", "/bin/false")
+    with pytest.raises(SlamError, match="step environment: no message"):
+        environments.install(other)
+    assert environments.installed(near) and (folder / "x").is_file()
+    assert [path.name for path in tmp_path.iterdir()] == ["near"]
+
+
+def test_unreachable_package_index_is_told_in_one_line():
+    said = ["Collecting a", "WARNING: Retrying ... NewConnectionError('...: refused')",
+            "ERROR: Could not find a version", "ERROR: No matching distribution found for a"]
+    assert "cannot be reached" in environments._why(said)
+    assert environments._why(said[2:]) == said[-1] and environments._why([]) == "no message"
+
+
+def test_list_and_install_tell_what_is_there(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("XTDRONE_SYSTEMS", str(tmp_path))
+    assert not command.main(["slam", "list"])
+    said = capsys.readouterr().out
+    assert all(name in said for name in adapters.names())
+    assert "not installed: xtdrone slam install basalt" in said and "--set features=300" in said
+    (tmp_path / "basalt").mkdir()
+    (tmp_path / "basalt" / "installed").write_text(
+        "\n".join(adapters.load("basalt").requirements) + "\n")
+    for name, says in (("basalt", "installed already"), ("klt", "no environment of its own")):
+        assert not command.main(["slam", "install", name])
+        assert says in capsys.readouterr().out
 
 
 def test_orb_finds_a_known_motion_and_adjusts():
@@ -181,10 +212,10 @@ def test_configuration_of_vins_fusion_holds_the_calibration(tmp_path):
 @pytest.mark.parametrize("name", ["orbslam3", "basalt"])
 def test_real_system_answers(dataset, tmp_path, name):
     try:
-        environments.home(name)
+        environments.home(adapters.load(name))
     except SlamError as error:
         pytest.skip(str(error))
-    outcome = runner.run(runner.load_adapter(name), dataset, tmp_path / "run")
+    outcome = runner.run(adapters.load(name), dataset, tmp_path / "run")
     assert outcome.reason == "", (tmp_path / "run" / "system.log").read_text()[-2000:]
     assert outcome.answers == 4
     rows = np.loadtxt(tmp_path / "run" / "estimate.tum")

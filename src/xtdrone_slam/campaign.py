@@ -19,7 +19,7 @@ import yaml
 
 from xtdrone_core.errors import unknown_name
 
-from . import formats, results, runner
+from . import adapters, formats, results, runner
 from .channel import Channel
 from .dataset import Dataset
 from .errors import SlamError
@@ -72,19 +72,20 @@ class Campaign:
     systems: tuple[SystemChoice, ...]
     conditions: tuple[Conditions, ...]
     runs: int = 5
-    speed: float = 1.0  # seconds of the recording per second; 1 is the sensor's rate
+    speed: float = 1.0  # seconds of the recording per second; see runner.run
     align: str = "se3"
     max_diff: float = MAX_DIFF_S  # between stamps that belong together [s]
 
     def __post_init__(self):
         if not isinstance(self.runs, int) or self.runs < 1:
             raise SlamError(f"{self.runs} runs are not allowed: give a whole number from 1")
-        if not (isinstance(self.speed, (int, float)) and 0 < self.speed < math.inf):
-            raise SlamError(f"a speed of {self.speed} is not allowed: give a positive number")
+        if not (isinstance(self.speed, (int, float)) and 0 <= self.speed < math.inf):
+            raise SlamError(f"a speed of {self.speed} is not allowed: give a positive number, or 0 "
+                            "so that each pair waits for the system")
         if self.align not in ALIGNMENTS:
             raise SlamError(unknown_name("alignment", self.align, ALIGNMENTS))
         for system in self.systems:
-            runner.load_adapter(system.name, **system.parameters)
+            adapters.load(system.name, **system.parameters)
         for one in self.conditions:
             Channel(one.bandwidth, one.loss)
 
@@ -110,7 +111,7 @@ def choose(name: str, words) -> SystemChoice:
             equals = ""
         if not (key and equals):
             raise SlamError(f"cannot read the parameter '{word}': write NAME=VALUE")
-    return SystemChoice(name, parameters)
+    return SystemChoice(adapters.locate(name), parameters)
 
 
 def load(path: Path) -> Campaign:
@@ -134,7 +135,7 @@ def parse(data: dict, name: str = "campaign", base: Path = Path()) -> Campaign:
     Args:
         data: As in the file; see docs/slam.md.
         name: Where the data has none.
-        base: Folder from which relative paths of datasets count.
+        base: Folder from which relative paths of datasets and systems count.
 
     Raises:
         SlamError: A key or value that makes no sense.
@@ -147,7 +148,8 @@ def parse(data: dict, name: str = "campaign", base: Path = Path()) -> Campaign:
     for key in data:
         if key not in allowed:
             raise SlamError(unknown_name("key of a campaign", key, allowed))
-    systems = tuple(choice for item in _list(data["systems"]) for choice in _choices(item))
+    systems = tuple(choice for item in _list(data["systems"])
+                    for choice in _choices(item, base))
     try:
         conditions = tuple(_conditions(data, base))
         return Campaign(systems=systems, conditions=conditions,
@@ -195,7 +197,7 @@ def execute(campaign: Campaign, folder: Path, serial: bool = False, address: str
 
 def work(job: Job, dataset: Path, folder: Path, speed: float, progress=None) -> str:
     """Does one run; returns why it could not be done, or nothing."""
-    adapter = runner.load_adapter(job.system.name, **job.system.parameters)
+    adapter = adapters.load(job.system.name, **job.system.parameters)
     place = results.place(folder, job.conditions.name, job.system.label, job.number)
     channel = Channel(job.conditions.bandwidth, job.conditions.loss, seed=job.number)
     try:
@@ -294,9 +296,10 @@ def _done(folder, job, campaign, retry):
     """Whether a run is finished, with the parameters that it would have now."""
     outcome = results.finished(results.place(folder, job.conditions.name, job.system.label,
                                              job.number))
-    adapter = runner.load_adapter(job.system.name, **job.system.parameters)
+    adapter = adapters.load(job.system.name, **job.system.parameters)
     return (outcome is not None and outcome.get("parameters") == adapter.parameters
-            and outcome.get("speed") == campaign.speed and not (retry and outcome["reason"]))
+            and outcome.get("speed") == campaign.speed
+            and not (retry and (outcome["reason"] or results.unfair(outcome))))
 
 
 def _prepare(folder, conditions, campaign, progress) -> Dataset:
@@ -347,16 +350,16 @@ def _record(folder, options):
     return found
 
 
-def _choices(item):
+def _choices(item, base):
     """The systems of an entry: a name, or a name with lists of parameters."""
     if isinstance(item, str):
-        return [SystemChoice(item)]
+        return [SystemChoice(adapters.locate(item, base))]
     if not isinstance(item, dict) or set(item) - {"name", "parameters"} or "name" not in item:
         raise SlamError(f"cannot read the system {item!r}: write a name, or "
                         "{name: klt, parameters: {features: [200, 400]}}")
     parameters = item.get("parameters") or {}
     names = list(parameters)
-    return [SystemChoice(str(item["name"]), dict(zip(names, values)))
+    return [SystemChoice(adapters.locate(str(item["name"]), base), dict(zip(names, values)))
             for values in itertools.product(*(_list(parameters[name]) for name in names))]
 
 

@@ -9,7 +9,7 @@ from scipy.spatial.transform import Rotation
 
 from xtdrone_core import run_folder
 
-from . import runner
+from . import adapters, runner
 from .agent import TrajectoryAgent, calibrated
 from .calibration import pose_matrix
 from .dataset import DatasetWriter
@@ -43,12 +43,13 @@ class VisionAgent(TrajectoryAgent):
             on_event: Called as on_event(t_us, name, **values).
 
         Raises:
-            SlamError: No such system, or a latency that makes no sense.
+            SlamError: No such system, one that needs depth, or a latency that makes no sense.
         """
         super().__init__(n, trajectory, on_event=on_event)
         if not 0 <= latency_ms <= 200:
             raise SlamError(f"a latency of {latency_ms} ms is not allowed: give 0 to 200")
-        self._adapter = runner.load_adapter(system)
+        self._adapter = adapters.load(system)
+        adapters.refuse_depth(self._adapter)
         self._latency_us = round(latency_ms * 1e3)
         self._gps_off = gps_off
         self._vision = None
@@ -151,7 +152,7 @@ class _Vision:
 
     def _step(self, t_us, state, sensors):
         self._next_step(t_us, state, sensors)
-        if self._imu and t_us > _REST_US:
+        if self._imu and t_us > _REST_US // 2:  # the first pair finds some
             self._session.imu(t_us, sensors.gyro[0], sensors.accel[0])
         self._truth[t_us] = state.pos[0].copy()
         while self._due and self._due[0][0] <= t_us:

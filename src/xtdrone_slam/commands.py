@@ -1,7 +1,5 @@
 """The command `xtdrone slam`: record datasets, run systems on them, evaluate, compare, export."""
 
-from . import environments
-
 EXAMPLES = """examples:
   xtdrone slam record --world indoor --trajectory reference --name indoor
   xtdrone slam evaluate estimate.tum --reference runs/indoor/dataset/groundtruth.tum
@@ -10,6 +8,7 @@ EXAMPLES = """examples:
   xtdrone slam compare runs/slam_klt runs/slam_orb
   xtdrone slam watch runs/latest
   xtdrone slam export runs/indoor/dataset --format kitti --output indoor_kitti
+  xtdrone slam list
   xtdrone slam install orbslam3
   xtdrone slam live --system klt
 """
@@ -27,7 +26,8 @@ def register(subparsers) -> None:
     _add_compare(actions)
     _add_export(actions)
     _add_watch(actions)
-    environments.add_install(actions)
+    _add_list(actions)
+    _add_install(actions)
     _add_live(actions)
 
 
@@ -79,7 +79,9 @@ def _add_run(actions):
                                         "adapter.yaml")
     add("--dataset", required=True, metavar="FOLDER", help="folder that holds mav0")
     add("--runs", type=int, default=5, help="how often (5)")
-    add("--speed", type=float, default=1.0, help="1 replays at the sensor's rate (1)")
+    add("--speed", type=float, default=1.0,
+        help="1 replays at the sensor's rate; with 0 each pair waits until the system has room, "
+             "so that none is dropped, but CPU and latency say little (1)")
     add("--bandwidth", type=float, default=0.0, metavar="MB/S",
         help="of the way of the images; a pair that comes while one is on its way is lost (no "
              "limit)")
@@ -102,7 +104,7 @@ def _add_campaign(actions):
     add("--serial", action="store_true", help="one run after the other, without Ray")
     add("--address", help="of a Ray cluster, whose machines see the same run folder (this machine)")
     add("--cores", type=int, help="that a run claims (all of this machine: one run at a time)")
-    add("--retry", action="store_true", help="do runs again that are no good")
+    add("--retry", action="store_true", help="do runs again that do not count")
     add("--report", metavar="FOLDER", help="write the report there, too")
     campaign.set_defaults(run=_campaign)
 
@@ -136,6 +138,60 @@ def _add_watch(actions):
     watch.add_argument("folder", metavar="RUN", help="run folder of slam run, campaign or a flight")
     watch.add_argument("--png", metavar="FILE", help="draw once into a file; needs no display")
     watch.set_defaults(run=_watch)
+
+
+def _add_list(actions):
+    listed = actions.add_parser(
+        "list", help="systems that can be run, and what each needs",
+        description="Systems that come with the workspace. Any folder with an adapter.yaml is one, "
+                    "too: give its path in place of a name.")
+    listed.set_defaults(run=_list)
+
+
+def _add_install(actions):
+    install = actions.add_parser(
+        "install", help="make the environment of a system that needs one",
+        description="Installs a system under test into an environment of its own, below "
+                    "~/.cache/xtdrone/systems (XTDRONE_SYSTEMS).",
+        epilog="example: xtdrone slam install orbslam3")
+    install.add_argument("system", help="orbslam3, basalt, or a folder with an adapter.yaml")
+    install.add_argument("--again", action="store_true", help="even if it is installed already")
+    install.set_defaults(run=_install)
+
+
+def _list(args):
+    from . import adapters, environments
+
+    for adapter in map(adapters.load, adapters.names()):
+        state = "" if environments.installed(adapter) \
+            else f"; not installed: xtdrone slam install {adapter.name}"
+        print(f"{adapter.name:12s} {adapter.description} ({', '.join(adapter.inputs)}{state})")
+        words = " ".join(f"{key}={value}" for key, value in adapter.parameters.items())
+        print(f"{'':12s} --set {words}")
+
+
+def _install(args):
+    import sys
+
+    from tqdm import tqdm
+
+    from . import adapters, environments
+
+    adapter = adapters.load(args.system)
+    if not adapter.requirements:
+        print(f"'{adapter.name}' needs no environment of its own")
+        return
+    if environments.installed(adapter) and not args.again:
+        print(f"installed already: {environments.home(adapter)}; --again makes it anew")
+        return
+    with tqdm(total=2 + bool(adapter.install), bar_format="{desc} |{bar:20}| {elapsed}",
+              file=sys.stderr) as bar:
+        def progress(step, line):
+            bar.set_description_str(f"{adapter.name}: {step} {line[:60]}")
+            bar.update(not line)
+
+        folder = environments.install(adapter, progress)
+    print(f"installed: {folder}")
 
 
 def _watch(args):
@@ -182,7 +238,7 @@ def _run(args):
     choice = campaign.choose(args.system, args.set)
     Dataset(args.dataset)  # says what is wrong with it before there is a run folder
     plan = campaign.Campaign(
-        args.system, (choice,), tuple(campaign.parse(
+        choice.label, (choice,), tuple(campaign.parse(
             {"systems": [args.system], "datasets": [args.dataset], "bandwidth": args.bandwidth,
              "loss": args.loss}).conditions), args.runs, args.speed, args.align, args.max_diff)
     folder = run_folder.create(args.name or f"slam_{choice.label}")

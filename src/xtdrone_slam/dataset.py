@@ -195,13 +195,8 @@ class Dataset:
         Raises:
             SlamError: The dataset has none.
         """
-        path = self.folder / "mav0" / "imu0" / "data.csv"
-        try:
-            rows = [line.split(",") for line in formats.read_rows(path)]
-            table = np.array([[int(row[0]) // 1000, *map(float, row[1:7])] for row in rows])
-            return table.reshape(-1, 7)
-        except (ValueError, IndexError) as error:
-            raise SlamError(f"'{path}' holds no IMU readings: {error}") from error
+        times, table = self._readings("imu0", 7, "IMU readings")
+        return np.column_stack([times, table])
 
     def truth_at_images(self) -> np.ndarray:
         """The true pose (T, 8) at the time of each pair.
@@ -219,11 +214,16 @@ class Dataset:
         Raises:
             SlamError: The dataset has none.
         """
-        path = self.folder / "mav0" / "state_groundtruth_estimate0" / "data.csv"
+        times, table = self._readings("state_groundtruth_estimate0", 8, "true trajectory")
+        return np.column_stack([times * 1e-6, table[:, :3], table[:, 4:7], table[:, 3]])
+
+    def _readings(self, sensor, width, what):
+        """Times (T,) int64 [us] and the numbers (T, width - 1) behind them, of a sensor's table."""
+        path = self.folder / "mav0" / sensor / "data.csv"
+        rows = [line.split(",") for line in formats.read_rows(path)]
         try:
-            rows = [line.split(",") for line in formats.read_rows(path)]
-            table = np.array([[float(word) for word in row[:8]] for row in rows])
-            times = [int(row[0]) // 1000 * 1e-6 for row in rows]
-            return np.column_stack([times, table[:, 1:4], table[:, 5:8], table[:, 4]])
+            times = np.array([int(row[0]) // 1000 for row in rows], dtype=np.int64)
+            table = np.array([[float(word) for word in row[1:width]] for row in rows])
+            return times, table.reshape(-1, width - 1)
         except (ValueError, IndexError) as error:
-            raise SlamError(f"'{path}' holds no true trajectory: {error}") from error
+            raise SlamError(f"'{path}' holds no {what}: {error}") from error

@@ -6,9 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+from .adapters import Adapter
 from .errors import SlamError
 
-_DONE = "installed"  # file in an environment that is whole
+_DONE = "installed"  # file in an environment that is whole, with what was asked of pip
+_UNREACHABLE = ("NewConnectionError", "NameResolutionError", "ConnectTimeoutError", "ProxyError")
 
 
 def root() -> Path:
@@ -17,16 +19,25 @@ def root() -> Path:
     return Path(os.environ.get("XTDRONE_SYSTEMS") or Path(cache) / "xtdrone" / "systems")
 
 
-def home(name: str) -> Path:
+def installed(adapter: Adapter) -> bool:
+    """Whether a system can start: it needs no environment, or its own one is whole and as asked."""
+    try:
+        return not adapter.requirements \
+            or (root() / adapter.name / _DONE).read_text() == _wish(adapter)
+    except OSError:
+        return False
+
+
+def home(adapter: Adapter) -> Path:
     """Folder of a system's environment.
 
     Raises:
-        SlamError: It is not installed, or not to its end.
+        SlamError: It is not installed, not to its end, or with other packages.
     """
-    folder = root() / name
-    if not (folder / _DONE).is_file():
-        raise SlamError(f"the system '{name}' is not installed: xtdrone slam install {name}")
-    return folder
+    if not installed(adapter):
+        raise SlamError(f"the system '{adapter.name}' is not installed, or with other packages "
+                        f"than its adapter.yaml asks for: xtdrone slam install {adapter.name}")
+    return root() / adapter.name
 
 
 def variables() -> dict:
@@ -36,69 +47,67 @@ def variables() -> dict:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
 
 
-def install(name: str, requirements, command=(), progress=None) -> Path:
+def install(adapter: Adapter, progress=None) -> Path:
     """Makes a system's environment anew.
 
     Args:
-        name: Of the system.
-        requirements: As pip takes them.
-        command: Completes the environment, after pip; `{python}` is this interpreter and `{home}`
-            the environment's folder.
-        progress: Called with a word before each step.
+        adapter: The system. After pip its `install` completes the environment; `{python}` in it is
+            this interpreter and `{home}` the environment's folder.
+        progress: Called with a step and a line of what it says; an empty one begins the step.
 
     Returns:
         Its folder.
 
     Raises:
-        SlamError: It cannot be made; what was there before is gone then.
+        SlamError: It cannot be made; what was there before is there again.
     """
-    folder = root() / name
-    shutil.rmtree(folder, ignore_errors=True)
-    words = {"python": sys.executable, "home": str(folder)}
-    steps = {"environment": [sys.executable, "-m", "venv", str(folder)],
-             "packages": [str(folder / "bin" / "python"), "-m", "pip", "install",
-                          "--disable-pip-version-check", "--no-input", *requirements],
-             "completion": [word.format(**words) for word in command]}
-    for step, words in steps.items():
-        if not words:
-            continue
-        if progress is not None:
-            progress(step)
-        own = {**os.environ, "PYTHONPATH": ""} if step == "packages" else variables()
-        done = subprocess.run(words, capture_output=True, text=True, env=own)
-        if done.returncode:
-            lines = (done.stderr.strip() or done.stdout.strip()).splitlines()
-            errors = [line for line in lines if line.startswith("ERROR")] or lines
-            raise SlamError(f"cannot install '{name}' into '{folder}', step {step}: "
-                            f"{errors[-1] if errors else 'no message'}")
-    (folder / _DONE).write_text("\n".join(requirements) + "\n")
+    folder = root() / adapter.name
+    before = folder.with_name(f"{adapter.name}.before")
+    shutil.rmtree(before, ignore_errors=True)
+    try:
+        if folder.exists():
+            folder.rename(before)
+        _make(adapter, folder, progress or (lambda step, line: None))
+    except BaseException:  # Ctrl-C, too
+        shutil.rmtree(folder, ignore_errors=True)
+        if before.exists():
+            before.rename(folder)
+        raise
+    shutil.rmtree(before, ignore_errors=True)
     return folder
 
 
-def add_install(actions) -> None:
-    """Adds `install` to the actions of `xtdrone slam`."""
-    parser = actions.add_parser("install", help="make the environment of a system that needs one",
-                                description="Installs a system under test into an environment of "
-                                "its own, below ~/.cache/xtdrone/systems (XTDRONE_SYSTEMS).",
-                                epilog="example: xtdrone slam install orbslam3")
-    parser.add_argument("system", help="orbslam3, basalt, or a folder with an adapter.yaml")
-    parser.set_defaults(run=_install)
+def _make(adapter, folder, progress):
+    words = {"python": sys.executable, "home": str(folder), "adapter": adapter.folder}
+    steps = {"environment": [sys.executable, "-m", "venv", str(folder)],
+             "packages": [str(folder / "bin" / "python"), "-m", "pip", "install", "--retries", "1",
+                          "--disable-pip-version-check", "--no-input", *adapter.requirements],
+             "completion": [word.format(**words) for word in adapter.install]}
+    for step, command in steps.items():
+        if not command:
+            continue
+        progress(step, "")
+        own = {**os.environ, "PYTHONPATH": ""} if step == "packages" else variables()
+        said = []
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              errors="replace", env=own) as process:
+            for line in process.stdout:
+                said.append(line.strip())
+                progress(step, said[-1])
+        if process.returncode:
+            raise SlamError(f"cannot install '{adapter.name}' into '{folder}', step {step}: "
+                            f"{_why(said)}")
+    (folder / _DONE).write_text(_wish(adapter))
 
 
-def _install(args):
-    from tqdm import tqdm
+def _why(said):
+    """One line of what a step that failed has said."""
+    if any(word in line for line in said for word in _UNREACHABLE):
+        return ("the package index cannot be reached: connect this machine to a network, or set "
+                "PIP_NO_INDEX=1 and PIP_FIND_LINKS=FOLDER with the wheels of another one")
+    lines = [line for line in said if line.startswith("ERROR")] or list(filter(None, said))
+    return lines[-1] if lines else "no message"
 
-    from . import runner
 
-    adapter = runner.load_adapter(args.system)
-    if not adapter.requirements:
-        print(f"'{adapter.name}' needs no environment of its own")
-        return
-    with tqdm(total=2 + bool(adapter.install), bar_format="{l_bar}{bar}| {elapsed}",
-              file=sys.stderr) as bar:
-        def progress(step):
-            bar.set_description(f"{adapter.name}: {step}")
-            bar.update()
-
-        folder = install(adapter.name, adapter.requirements, adapter.install, progress)
-    print(f"installed: {folder}")
+def _wish(adapter):
+    return "\n".join(adapter.requirements) + "\n"

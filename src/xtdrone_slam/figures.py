@@ -10,7 +10,7 @@ from .results import Flight
 _COLOURS = ("tab:blue", "tab:orange", "tab:green", "tab:red", "tab:purple", "tab:brown",
             "tab:pink", "tab:olive", "tab:cyan")
 _SMOOTH = 10  # samples of CPU that a point of the figure is the mean of
-_LABELS = {"rpe_translation": "translation", "rpe_rotation": "rotation"}
+_LABELS = {"rpe_translation": "RPE translation", "rpe_rotation": "RPE rotation"}
 
 
 def draw(flight: Flight, folder: Path) -> list[tuple[Path, str]]:
@@ -29,32 +29,37 @@ def draw(flight: Flight, folder: Path) -> list[tuple[Path, str]]:
 
 
 def _trajectories(flight):
-    """The paths from above and their height over time."""
-    figure, (plan, height) = _figure(1, 2, (12, 5))
-    truth, begin = None, flight.truth[0, 0]
+    """The paths from above, their height, and how far they are from the truth."""
+    figure, (plan, height, error) = _figure([["plan", "height"], ["plan", "error"]], (13, 6))
+    begin = flight.truth[0, 0]
     for run, label, style in _each(flight):
         t, x, y, z = run.evaluation.estimate.T
         plan.plot(x, y, label=label, **style)
         height.plot(t - begin, z, **style)
-        truth = run.evaluation.reference if truth is None else truth
-    plan.plot(flight.truth[:, 1], flight.truth[:, 2], "k--", lw=1, label="truth", zorder=1)
-    height.plot(flight.truth[:, 0] - begin, flight.truth[:, 3], "k--", lw=1, zorder=1)
+        error.plot(run.evaluation.times["ape_translation"] - begin,
+                   run.evaluation.errors["ape_translation"], **style)
+    truth = {"color": "k", "ls": "--", "lw": 0.8, "zorder": 4}
+    plan.plot(flight.truth[:, 1], flight.truth[:, 2], label="truth", **truth)
+    height.plot(flight.truth[:, 0] - begin, flight.truth[:, 3], **truth)
     plan.set(xlabel="x [m]", ylabel="y [m]", aspect="equal")
-    height.set(xlabel="time [s]", ylabel="z [m]")
+    height.set(ylabel="z [m]")
+    error.set(xlabel="time [s]", ylabel="APE translation [m]", ylim=(0, None))
+    for axis in (height, error):
+        axis.set_xlim(0, flight.truth[-1, 0] - begin)
     figure.legend(loc="outside upper center", ncols=6)
     return figure
 
 
 def _rpe(flight):
     """Relative errors over time, and how fast the vehicle turned."""
-    figure, axes = _figure(3, 1, (12, 8))
+    figure, axes = _figure([[0], [1], [2]], (12, 8))
     begin = flight.truth[0, 0]
     for run, label, style in _each(flight):
         for axis, metric in zip(axes, ("rpe_rotation", "rpe_translation")):
             axis.plot(run.evaluation.times[metric] - begin, run.evaluation.errors[metric],
                       marker=".", label=label if axis is axes[0] else None, **style)
     for axis, metric in zip(axes, ("rpe_rotation", "rpe_translation")):
-        axis.set_ylabel(f"{_LABELS[metric]} [{UNITS[metric]}]")
+        axis.set_ylabel(f"{_LABELS[metric]} [{UNITS[metric]}]\nper {DELTA_M:g} m")
         if any(system.statistics(metric, "max").max() > 0 for system in flight.systems
                if system.good):
             axis.set_yscale("log")
@@ -68,7 +73,7 @@ def _rpe(flight):
 
 
 def _usage(flight):
-    figure, axes = _figure(3, 1, (12, 8))
+    figure, axes = _figure([[0], [1], [2]], (12, 8))
     for run, label, style in _each(flight):
         usage = _table(run.folder / "usage.csv", 4)
         frames = _table(run.folder / "frames.csv", 4)
@@ -77,7 +82,8 @@ def _usage(flight):
             smooth = np.convolve(usage[:, 1], np.ones(_SMOOTH) / _SMOOTH, mode="valid")
             axes[0].plot(usage[_SMOOTH - 1:, 0], smooth, **style)
         axes[1].plot(usage[:, 0], usage[:, 2], label=label, **style)
-        axes[2].plot(frames[:, 0] * 1e-6 - flight.truth[0, 0], frames[:, 3], **style)
+        if frames[:, 3].any():  # some systems do not tell them
+            axes[2].plot(frames[:, 0] * 1e-6 - flight.truth[0, 0], frames[:, 3], **style)
     axes[0].set_ylabel("CPU, mean of 1 s\n[% of a core]")
     axes[1].set(ylabel="memory [MiB]", xlabel="time since the system's start [s]")
     axes[2].set(ylabel="features", xlabel="time of the flight [s]")
@@ -111,13 +117,14 @@ def _table(path, width):
     return np.array([list(map(float, row)) for row in rows if len(row) == width]).reshape(-1, width)
 
 
-def _figure(rows, columns, size):
+def _figure(mosaic, size):
+    """A figure and its axes, as subplot_mosaic takes them and in the order of their names there."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=size, layout="constrained")
     FigureCanvasAgg(figure)
-    axes = figure.subplots(rows, columns)
+    axes = list(figure.subplot_mosaic(mosaic).values())
     for axis in axes:
         axis.grid(alpha=0.3)
     return figure, axes

@@ -16,10 +16,11 @@ the system's own, or `lost t_us features`; other lines are the system's log. The
 late: a system may answer a pair after it has read the next ones.
 
 This file imports nothing of the workspace, so that a system in an environment of its own can
-load it by its path.
+import it alone, from the end of its sys.path.
 """
 
 import math
+import os
 import struct
 from dataclasses import dataclass
 
@@ -129,6 +130,13 @@ def quaternion(turn: np.ndarray) -> np.ndarray:
         quat[[i, j]] = turn[i, k] + turn[k, i], turn[j, k] + turn[k, j]
         quat[3] = turn[j, i] - turn[i, j]
     return quat / np.linalg.norm(quat)
+
+
+def answers():
+    """A file for the answers, on standard output; what else the process prints goes to its log."""
+    file = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)
+    return file
 
 
 def pose_line(t_us: int, pos, quat, features: int) -> str:

@@ -39,7 +39,6 @@ class LiveRun:
         self._lock = threading.RLock()
         self._flying = False
         self._waiting = {"left": {}, "right": {}}  # images whose other has not come, by time
-        self._readings = deque()  # of the IMU, that no pair has taken along
         self._on_the_way = deque()  # (arrival, t_us, left, right) that the channel delays
         self._last_us = None  # of the last pair
         self.over = threading.Event()
@@ -64,7 +63,7 @@ class LiveRun:
         """A reading: (3,) [rad/s] and (3,) [m/s^2], body."""
         with self._lock:
             if self._flying:
-                self._readings.append((t_us, gyro, accel))
+                self._session.imu(t_us, gyro, accel)
                 self._write("imu", t_us, gyro, accel)
 
     def image(self, side: str, t_us: int, pixels: np.ndarray) -> None:
@@ -104,8 +103,6 @@ class LiveRun:
         """Hands over what has arrived by now; None: everything."""
         while self._on_the_way and (now_us is None or self._on_the_way[0][0] <= now_us):
             _, t_us, left, right, due = self._on_the_way.popleft()
-            while self._readings and self._readings[0][0] <= t_us:
-                self._session.imu(*self._readings.popleft())
             self._session.offer(t_us, left, right, due=due)
 
     def _write(self, what, *values):

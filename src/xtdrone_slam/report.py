@@ -6,7 +6,7 @@ from pathlib import Path
 
 from . import figures, tables
 from .errors import SlamError
-from .results import Flight
+from .results import MAX_DROPPED, MAX_LOST, Flight
 
 _STYLE = """
 body { font: 15px/1.45 sans-serif; color: #222; max-width: 72em; margin: 2em auto; padding: 0 1em }
@@ -18,12 +18,16 @@ thead th { border-bottom: 2px solid #222 }
 img { max-width: 100% } figure { margin: 1em 0 } figcaption { font-weight: bold }
 """
 _NOTES = (
-    "Cells are mean ± standard deviation over the good runs. A core is 100 % CPU; CPU and memory "
-    "are of the system's whole process tree, sampled at 10 Hz, from its first answer to the end.",
-    "A system sees the images at the times at which the camera took them; the renderer is off, "
-    "unless the flight is live. A pair for which it has no room, as four wait already, is dropped. "
-    "Latency counts from the moment at which the pair was taken.",
-    "APE, RPE and alignment are evo's.")
+    "Cells are mean ± standard deviation over the runs that count. A run does not count where it "
+    "failed, where more than {dropped:.0%} of the pairs were dropped, or where more than {lost:.0%} "
+    "of the answers had no pose; its figures stand in the table of every run only.",
+    "A core is 100 % CPU; CPU and memory are of the system's whole process tree, sampled at 10 Hz, "
+    "from its first answer to the end.",
+    "A system sees the images at the times at which the camera took them (at speed 0 as soon as it "
+    "has room); the renderer is off, unless the flight is live. A pair for which it has no room, as "
+    "four wait already, is dropped. Latency counts from the moment at which the pair was taken.",
+    "In the figures the first run that counts is a full line, the others are faint. APE, RPE and "
+    "alignment are evo's.")
 
 
 def save(folder: Path, title: str, flights: list[Flight], command: str = "") -> str:
@@ -129,7 +133,8 @@ def _surroundings(flights):
                  f"{machine.get('memory_gib', '?')} GiB, {machine.get('system', '')}",
                  ", ".join(f"{name} {version}" for name, version in versions.items())]
         parts.append(_Part("p", "Machine: " + "; ".join(words)))
-    return parts + [_Part("p", note) for note in _NOTES]
+    limits = {"dropped": MAX_DROPPED, "lost": MAX_LOST}
+    return parts + [_Part("p", note.format(**limits)) for note in _NOTES]
 
 
 def _write(table, folder):

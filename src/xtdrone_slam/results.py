@@ -18,6 +18,8 @@ from . import formats
 from .errors import SlamError
 from .evaluation import MAX_DIFF_S, Evaluation, evaluate
 
+MAX_DROPPED = 0.01  # share of the pairs above which a run says more of the machine than the system
+MAX_LOST = 0.05  # share of the answers without a pose above which the rest is no fair measure
 _RUN = "run_"
 
 
@@ -28,8 +30,8 @@ class Run:
     number: int
     folder: Path
     outcome: dict  # of a runner.Outcome
-    reason: str  # why it is no good, or empty
-    evaluation: Evaluation | None
+    reason: str  # why it does not count, or empty
+    evaluation: Evaluation | None  # also of a run that does not count, where there is a trajectory
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class System:
     @property
     def good(self) -> tuple[Run, ...]:
         """Runs that count."""
-        return tuple(run for run in self.runs if run.evaluation is not None)
+        return tuple(run for run in self.runs if not run.reason)
 
     @property
     def identical(self) -> bool:
@@ -96,6 +98,22 @@ def finished(folder: Path) -> dict | None:
         return json.loads((Path(folder) / "outcome.json").read_text())
     except (OSError, ValueError):
         return None
+
+
+def unfair(outcome: dict) -> str:
+    """Why a run that came to its end does not count in the means; empty where it does.
+
+    Pairs that the channel lost are the flight's conditions, and no reason.
+    """
+    arrived = outcome["frames"] - outcome.get("not_arrived", 0) - outcome.get("missing", 0)
+    dropped, lost, answers = (outcome[name] for name in ("dropped", "lost", "answers"))
+    if dropped > MAX_DROPPED * arrived:
+        return (f"{dropped} of {arrived} pairs dropped, more than {MAX_DROPPED:.0%}: the system "
+                "was too slow on this machine, or the machine busy (--speed below 1 gives it time)")
+    if lost > MAX_LOST * answers:
+        return (f"tracking lost: {lost} of {answers} answers without a pose, more than "
+                f"{MAX_LOST:.0%}")
+    return ""
 
 
 def load(folder: Path, align: str = "se3", max_diff_s: float = MAX_DIFF_S) -> list[Flight]:
@@ -164,11 +182,10 @@ def _runs(folder, truth, align, max_diff_s):
         number = path.name.removeprefix(_RUN)
         if outcome is None or not number.isdigit():
             continue
-        reason, evaluation = outcome["reason"], None
-        if not reason:
-            try:
-                evaluation = evaluate(path / "estimate.tum", truth, align, max_diff_s=max_diff_s)
-            except SlamError as error:
-                reason = str(error)
+        reason, evaluation = outcome["reason"] or unfair(outcome), None
+        try:
+            evaluation = evaluate(path / "estimate.tum", truth, align, max_diff_s=max_diff_s)
+        except SlamError as error:
+            reason = reason or str(error)
         found.append(Run(int(number), path, outcome, reason, evaluation))
     return tuple(sorted(found, key=lambda run: run.number))

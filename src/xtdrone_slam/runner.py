@@ -7,16 +7,14 @@ import sys
 import threading
 import time
 from dataclasses import asdict, dataclass, field, replace
-from importlib import resources
 from pathlib import Path
 
 import numpy as np
-import yaml
 
 from xtdrone_core import run_folder
-from xtdrone_core.errors import unknown_name
 
-from . import environments, link, machine
+from . import environments, machine
+from .adapters import Adapter
 from .channel import Channel
 from .dataset import Dataset
 from .errors import SlamError
@@ -24,20 +22,6 @@ from .session import HANG_S, Session
 
 _READ_AHEAD = 8  # pairs that are decoded before their time
 _SHOWN = 3  # missing images that a reason names
-
-
-@dataclass(frozen=True)
-class Adapter:
-    """How to start a system, from its adapter.yaml."""
-
-    name: str
-    command: tuple[str, ...]
-    description: str
-    deterministic: bool
-    parameters: dict  # name: value, given as --name value
-    inputs: tuple[str, ...] = ("stereo",)  # names of link.INPUTS
-    requirements: tuple[str, ...] = ()  # of its own environment, as pip takes them
-    install: tuple[str, ...] = ()  # command that completes that environment
 
 
 @dataclass(frozen=True)
@@ -60,56 +44,12 @@ class Outcome:
     not_arrived: int = 0  # pairs that the channel lost
     missing: int = 0  # pairs of the recording without an image that can be read
     features: float | None = None  # mean of what the system tells
-    speed: float = 1.0  # seconds of the dataset per second
+    speed: float = 1.0  # seconds of the dataset per second; 0: as the system takes them
     description: str = ""
     deterministic: bool = False  # says its adapter
     packages: tuple[str, ...] = ()  # of its own environment
     load_before: float | None = None  # processes that waited for a core as the run began
     machine: dict = field(default_factory=dict)  # see machine.describe
-
-
-def names() -> list[str]:
-    """Systems that come with the workspace."""
-    folder = resources.files("xtdrone_slam") / "systems"
-    return sorted(path.name for path in folder.iterdir()
-                  if path.is_dir() and (path / "adapter.yaml").is_file())
-
-
-def load_adapter(name: str, **parameters) -> Adapter:
-    """A system by its name, or by the path of a folder with an adapter.yaml.
-
-    Args:
-        **parameters: Instead of those in the file.
-
-    Raises:
-        SlamError: No such system or parameter.
-    """
-    if os.sep in name:
-        path = Path(name) / "adapter.yaml"
-    elif name in names():
-        path = Path(str(resources.files("xtdrone_slam") / "systems" / name / "adapter.yaml"))
-    else:
-        raise SlamError(unknown_name("system", name, names()) + ", or give a folder with an "
-                        "adapter.yaml")
-    try:
-        values = yaml.safe_load(path.read_text())
-        known = dict(values.get("parameters", {}))
-        adapter = Adapter(path.parent.name, tuple(map(str, values["command"])),
-                          str(values.get("description", "")), bool(values.get("deterministic")),
-                          {**known, **parameters},
-                          tuple(map(str, values.get("inputs", ("stereo",)))),
-                          tuple(map(str, values.get("requirements", ()))),
-                          tuple(map(str, values.get("install", ()))))
-    except (OSError, KeyError, TypeError, AttributeError, ValueError, yaml.YAMLError) as error:
-        raise SlamError(f"cannot read '{path}': {error!r}; it needs a command, as a "
-                        "list") from error
-    for parameter in parameters:
-        if parameter not in known:
-            raise SlamError(unknown_name(f"parameter of '{adapter.name}'", parameter, known))
-    for name in adapter.inputs:
-        if name not in link.INPUTS:
-            raise SlamError(unknown_name(f"input of '{adapter.name}'", name, link.INPUTS))
-    return adapter
 
 
 def start(adapter: Adapter, dataset: Path, folder: Path, log) -> subprocess.Popen:
@@ -127,8 +67,8 @@ def start(adapter: Adapter, dataset: Path, folder: Path, log) -> subprocess.Pope
     words = {"python": sys.executable, "dataset": str(Path(dataset).absolute()),
              "folder": str(Path(folder).absolute())}
     if adapter.requirements:
-        words["home"] = str(environments.home(adapter.name))
-    command = [word.format(**words) for word in adapter.command]
+        words["home"] = str(environments.home(adapter))
+    command = adapter.fill(adapter.command, **words)
     for name, value in adapter.parameters.items():
         command += [f"--{name}", str(value)]
     try:
@@ -146,7 +86,8 @@ def run(adapter: Adapter, dataset: Dataset, folder: Path, speed: float = 1.0,
         adapter: The system.
         dataset: What it sees.
         folder: For the files of the run; made.
-        speed: Seconds of the dataset per second; 1 is the sensor's rate.
+        speed: Seconds of the dataset per second; 1 is the sensor's rate. With 0 each pair waits
+            until the system has room for it, so that none is dropped.
         hang_s: Without an answer for so long the system is ended [s].
         progress: Called after each pair.
         channel: On which the images come; None: a free one.
@@ -234,8 +175,9 @@ class _Player:
         self._session, self._dataset = session, dataset
         self._speed, self._channel = speed, channel
         self._inputs = adapter.inputs
-        self._imu = dataset.imu() if "imu" in adapter.inputs else np.zeros((0, 7))
-        self._told = 0  # IMU readings that the session has
+        if "imu" in adapter.inputs:
+            for row in dataset.imu():
+                session.imu(int(row[0]), row[1:4], row[4:])
 
     def play(self, progress) -> None:
         """Until the last answer, or until the session has failed."""
@@ -258,27 +200,20 @@ class _Player:
                 session.not_arrived += 1
                 continue
             due = None
-            if begin is not None:
+            if begin is not None and self._speed:
                 due = begin + (t_us - times[0]) * 1e-6 / self._speed
                 ready = begin + (arrival - times[0]) * 1e-6 / self._speed
                 time.sleep(max(ready - time.monotonic(), 0.0))
-            self._tell_imu(t_us)
-            session.offer(t_us, *images, due)
+            session.offer(t_us, *images, due, wait=self._speed == 0)
             if begin is None:  # the flight begins when the system sees
                 session.await_first()
-                begin = time.monotonic() - (t_us - times[0]) * 1e-6 / self._speed
+                begin = time.monotonic() - (t_us - times[0]) * 1e-6 / (self._speed or 1.0)
             if session.failed():
                 return
         if gone:
             session.mark(f"{len(gone)} pairs of the recording are missing: "
                          + "; ".join(gone[:_SHOWN]))
         session.finish()
-
-    def _tell_imu(self, t_us):
-        until = int(np.searchsorted(self._imu[:, 0], t_us, side="right"))
-        for row in self._imu[self._told:until]:
-            self._session.imu(int(row[0]), row[1:4], row[4:])
-        self._told = until
 
     def _decode(self, coming):
         for index in range(len(self._dataset)):

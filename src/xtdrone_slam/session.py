@@ -1,5 +1,6 @@
 """One system under test at work: fed with pairs, listened to, watched."""
 
+import collections
 import math
 import os
 import queue
@@ -16,6 +17,7 @@ _QUEUE = 4  # pairs that may wait for the system; the next one is dropped
 START_S = 30.0  # wall time that a system has for the answer to the first pair [s]
 HANG_S = 10.0  # wall time without an answer after which a system counts as hanging [s]
 JUMP_M, JUMP_MPS = 1.0, 20.0  # a step beyond JUMP_M + JUMP_MPS dt is no motion but a jump
+_ROOM_S = 2e-3  # between two looks for room for a pair [s]
 _END = None
 
 
@@ -59,7 +61,8 @@ class Session:
         self.on_answer = None
         self._over = False  # the reason ends the run at once
         self._due = {}  # t_us: wall time at which the pair was due [s]
-        self._before = b""  # messages that go with the next pair
+        self._readings = collections.deque()  # (t_us, message) of the IMU that no pair has taken
+        self._newest_us = -1  # of the pairs that were handed over
         self._last = None  # t_us and place of the last pose
         self._heard = time.monotonic()
         self._queue = queue.Queue(_QUEUE)
@@ -70,10 +73,16 @@ class Session:
         self._listener.start()
 
     def imu(self, t_us: int, gyro, accel) -> None:
-        """Adds a reading, which goes with the next pair that is taken: (3,) and (3,)."""
-        self._before += link.pack_imu(t_us, gyro, accel)
+        """Adds a reading, which goes before the first pair that is no older: (3,) and (3,).
 
-    def offer(self, t_us: int, left, right, depth=None, due: float | None = None) -> None:
+        Readings may come long before their pair, as images take their time. One that comes after
+        such a pair has gone is left out, as the system would get it out of order.
+        """
+        if t_us > self._newest_us:
+            self._readings.append((t_us, link.pack_imu(t_us, gyro, accel)))
+
+    def offer(self, t_us: int, left, right, depth=None, due: float | None = None,
+              wait: bool = False) -> None:
         """Hands a pair over; where too many wait already it is dropped, and its IMU kept.
 
         Args:
@@ -81,17 +90,26 @@ class Session:
             left, right: (H, W) uint8.
             depth: (H, W) float32 [m], or None.
             due: Wall time by time.monotonic() from which the latency counts; now, if None [s].
+            wait: Until there is room, or the system has failed; then no pair is dropped.
         """
-        self._due[t_us] = time.monotonic() if due is None else due
-        parts = [self._before, link.pack(t_us, left, right)]
+        readings, count = self._readings, 0
+        while count < len(readings) and readings[count][0] <= t_us:
+            count += 1
+        parts = [readings[i][1] for i in range(count)]
         if depth is not None:
-            parts.insert(1, link.pack_depth(t_us, depth))
+            parts.append(link.pack_depth(t_us, depth))
+        parts.append(link.pack(t_us, left, right))
+        while wait and self._queue.full() and not self.failed():
+            time.sleep(_ROOM_S)
+        self._due[t_us] = time.monotonic() if due is None else due
         try:
             self._queue.put_nowait(b"".join(parts))
         except queue.Full:
             self.dropped += 1
             return
-        self._before = b""
+        for _ in range(count):
+            readings.popleft()
+        self._newest_us = t_us
         self.sent += 1
 
     def await_first(self) -> None:
@@ -139,8 +157,8 @@ class Session:
             self.mark("never gave a pose")
 
     def mean_features(self) -> float | None:
-        """Features per answer, as the system tells them."""
-        return round(self._features / self.answers, 1) if self.answers else None
+        """Features per answer, as the system tells them; None where it tells of none."""
+        return round(self._features / self.answers, 1) if self._features else None
 
     def close(self) -> None:
         """Ends the process and all that it started, and the files."""

@@ -1,8 +1,7 @@
-"""Runs Basalt behind the link. Run by its own environment's Python; of the workspace it loads the
-file of the link only, by its path.
+"""Runs Basalt behind the link. Run by its own environment's Python; of the workspace it imports
+the link only.
 """
 
-import importlib.util
 import json
 import os
 import queue
@@ -22,15 +21,6 @@ import numpy as np  # noqa: E402
 _OPTICAL = np.array([[0.0, 0.0, 1.0], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]])
 _PAIRS = 2  # that Basalt may have in work
 _SOCKETS = dai.CameraBoardSocket.CAM_B, dai.CameraBoardSocket.CAM_C
-
-
-def load(path):
-    """A Python file as a module."""
-    spec = importlib.util.spec_from_file_location("link", path)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["link"] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 def write_calibration(path, cameras):
@@ -112,9 +102,10 @@ def main():
     """Until the images end."""
     with open(sys.argv[1]) as file:
         values = json.load(file)
-    link = load(values["link"])
-    answers = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)
+    sys.path.append(values["link"])  # the end: it hides no package of the environment
+    import link
+
+    answers = link.answers()
     write_calibration(os.environ["DEPTHAI_CALIBRATION"], values["cameras"])
     pipeline = dai.Pipeline(False)
     vio = pipeline.create(dai.node.BasaltVIO)
@@ -140,8 +131,12 @@ def main():
     readings = []  # time, gyroscope and accelerometer of those since the last pair
     for kind, t_us, payload in link.messages(sys.stdin.buffer):
         if kind == link.IMU:
-            readings.append((t_us, *link.reading(payload)))
+            last = (t_us, *link.reading(payload))
+            readings.append(last)
         elif kind == link.PAIR:
+            if not begun and not readings:  # it cannot begin without
+                print(link.lost_line(t_us, 0), file=answers)
+                continue
             room.acquire()
             waiting.put(t_us)
             for number, (side, image) in enumerate(zip(sides, link.images(payload, shape))):
@@ -151,7 +146,7 @@ def main():
                 begun = True
             else:
                 # Basalt waits for a reading after the pair: the last one again, a bit later.
-                send(imu, [*readings, (t_us + 1, *readings[-1][1:])])
+                send(imu, [*readings, (t_us + 1, *last[1:])])
             readings = []
     waiting.join()
     os._exit(0)  # the pipeline's threads would wait for ever

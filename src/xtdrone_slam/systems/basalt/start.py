@@ -23,7 +23,7 @@ def values(stereo: calibration.Calibration) -> dict:
     return {"cameras": cameras, "rate": imu.rate,
             "gyro_noise": imu.gyroscope_noise_density, "gyro_walk": imu.gyroscope_random_walk,
             "accel_noise": imu.accelerometer_noise_density,
-            "accel_walk": imu.accelerometer_random_walk, "link": link.__file__}
+            "accel_walk": imu.accelerometer_random_walk, "link": str(Path(link.__file__).parent)}
 
 
 def main() -> None:

@@ -1,8 +1,7 @@
-"""Runs ORB-SLAM3 behind the link. Run by its own environment's Python; of the workspace it loads
-the file of the link only, by its path.
+"""Runs ORB-SLAM3 behind the link. Run by its own environment's Python; of the workspace it
+imports the link only.
 """
 
-import importlib.util
 import json
 import os
 import sys
@@ -11,23 +10,14 @@ import numpy as np
 import orbslam3
 
 
-def load(path):
-    """A Python file as a module."""
-    spec = importlib.util.spec_from_file_location("link", path)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["link"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
 def main():
     """Until the images end."""
     with open(sys.argv[1]) as file:
         values = json.load(file)
-    link = load(values["link"])
-    # Answers go where standard output went; what ORB-SLAM3 itself prints goes to the log.
-    answers = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)
+    sys.path.append(values["link"])  # the end: it hides no package of the environment
+    import link
+
+    answers = link.answers()
     slam = orbslam3.System(values["vocabulary"], values["settings"], orbslam3.Sensor.STEREO)
     slam.set_use_viewer(False)
     if not slam.initialize():

@@ -61,7 +61,7 @@ def main() -> None:
     (args.folder / "orbslam3.yaml").write_text(
         settings(stereo, args.features, args.fast, args.loops))
     (args.folder / "driver.json").write_text(json.dumps({
-        "link": link.__file__, "vocabulary": str(args.home / "vocabulary.txt"),
+        "link": str(Path(link.__file__).parent), "vocabulary": str(args.home / "vocabulary.txt"),
         "settings": str(args.folder / "orbslam3.yaml"),
         "shape": [stereo.left.height, stereo.left.width],
         "body_from_camera": body_from_rectified(stereo).tolist()}))
