@@ -57,7 +57,8 @@ def wrench_of(fleet, commands):
     return effectiveness(fleet)[0] @ thrust[0]
 
 
-@pytest.mark.parametrize("name, rotor", [("typhoon_h480", 0), ("typhoon_h480", 4), ("octorotor", 2)])
+@pytest.mark.parametrize("name, rotor", [("typhoon_h480", 0), ("typhoon_h480", 4),
+                                         ("octorotor", 2)])
 def test_without_a_rotor_weight_and_tilt_come_before_yaw(name, rotor):
     fleet, loop, pilots, parameters = rate_loop(name)
     used = np.arange(fleet.rotor_mask.shape[1]) != rotor
@@ -157,7 +158,7 @@ def test_attitude_from_axes_has_the_thrust_axis_and_the_heading(z, yaw):
 
 @pytest.mark.parametrize("distance", [0.1, 1.0, 20.0])
 def test_speed_to_stop_stops_within_the_distance(distance):
-    """Braking with limited jerk from that speed: v^2 / 2a plus the way while the brake builds up."""
+    """Braking with limited jerk from it: v^2 / 2a plus the way while the brake builds up."""
     acc, jerk = 3.0, 4.0
     speed = speed_to_stop(distance, acc, jerk)
     assert speed ** 2 / (2 * acc) + 2 * speed * acc / jerk == pytest.approx(distance)

@@ -91,6 +91,16 @@ def test_manual_control_loss(flight, action, mode):
     assert not f.armed if mode is None else f.mode == mode
 
 
+def test_who_lands_already_does_not_return(flight):
+    f = flight()
+    f.set(NAV_RCL_ACT=2, RTL_RETURN_ALT=30.0)
+    f.take_off()
+    f.run(0.5, lambda: sticks(f))
+    assert f.set_mode(Mode.LAND).accepted
+    f.run(2)
+    assert says(f, "manual control lost") and f.mode == Mode.LAND
+
+
 @pytest.mark.parametrize("action, with_sticks, mode", [
     (0, True, Mode.POSCTL), (0, False, Mode.RTL), (1, True, Mode.ALTCTL),
     (2, True, Mode.STABILIZED), (3, False, Mode.RTL), (4, False, Mode.LAND),

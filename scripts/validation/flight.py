@@ -108,6 +108,12 @@ def close(flight):
     flight.simulation.close()
 
 
+def turn_of(quats):
+    """(K - 1,) how fast attitudes (K, 4), one a step, turn [deg/s]."""
+    asked = Rotation.from_quat(quats)
+    return np.degrees((asked[:-1].inv() * asked[1:]).magnitude()) / 0.004
+
+
 def response(t, y, start, end):
     """Of a step from `start` to `end`: rise time 10 to 90 % [s], overshoot, error at the end."""
     share = (y - start) / (end - start)
@@ -204,7 +210,8 @@ def hover_in_wind(report):
     close(flight)
     away = found["pos"] - (0.0, 0.0, 10.0)
     tilt = np.degrees(np.hypot(found["euler"][:, 0], found["euler"][:, 1]))
-    figure, axes = plt.subplots(1, 3, figsize=(12.5, 3.6))
+    turn = turn_of(found["sp_quat"])
+    figure, axes = plt.subplots(1, 4, figsize=(15, 3.6))
     axes[0].plot(found["t"], away, label=("east", "north", "up"))
     axes[0].set(xlabel="t [s]", ylabel="from its place [m]")
     axes[0].legend()
@@ -212,12 +219,16 @@ def hover_in_wind(report):
     axes[1].set(xlabel="east [m]", ylabel="north [m]", aspect="equal")
     axes[2].plot(found["t"], tilt)
     axes[2].set(xlabel="t [s]", ylabel="tilt [deg]")
+    axes[3].plot(found["t"][1:], turn, lw=0.5)
+    axes[3].set(xlabel="t [s]", ylabel="turn of the attitude set-point [deg/s]")
     side = np.hypot(away[:, 0], away[:, 1])
     report.check("Hover in wind: RMS distance across", math.sqrt((side**2).mean()), 0.25, "m")
     report.check("Hover in wind: largest distance across", side.max(), 0.6, "m")
     report.check("Hover in wind: RMS height", math.sqrt((away[:, 2]**2).mean()), 0.2, "m")
+    report.check("Hover in wind: fastest turn of the attitude set-point", turn.max(), 40, "deg/s")
     report.section("Hover in wind", "One minute at 10 m in a mean wind of 5 m/s from the west with "
-                   "Dryden turbulence of 5 m/s at 20 ft.", figure)
+                   "Dryden turbulence of 5 m/s at 20 ft. The attitude set-point makes no steps "
+                   "where GPS fixes correct the estimate.", figure)
 
 
 def cruise(report):
@@ -344,8 +355,7 @@ def gps_loss(report):
     error = np.linalg.norm(found["est_pos"] - found["pos"], axis=1)
     away = np.linalg.norm(found["pos"] - wanted, axis=1)
     jump = np.linalg.norm(np.diff(found["est_pos"] - found["pos"], axis=0), axis=1)
-    asked = Rotation.from_quat(found["sp_quat"])
-    turn = np.degrees((asked[:-1].inv() * asked[1:]).magnitude()) / 0.004
+    turn = turn_of(found["sp_quat"])
     figure, axes = plt.subplots(1, 3, figsize=(12.5, 3.6))
     axes[0].plot(found["t"], error, label="error of the estimate")
     axes[0].plot(found["t"], away, label="distance from the place asked")

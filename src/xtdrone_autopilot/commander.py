@@ -67,7 +67,8 @@ class Commander:
         mode = Mode(v["mode"])
         reason = self.checks(i)
         if not reason and mode in (Mode.RTL, Mode.LAND):
-            reason = f"mode {ROS_NAME[mode]} is not for take-off: change to AUTO.TAKEOFF or OFFBOARD"
+            reason = (f"mode {ROS_NAME[mode]} is not for take-off: change to AUTO.TAKEOFF or "
+                      "OFFBOARD")
         if not reason and mode == Mode.OFFBOARD and not self._has_offboard(i, t_us):
             reason = self._offboard_reason(i)
         if not reason and mode in _STICK_MODES and not self._has_sticks(i, t_us):
@@ -145,7 +146,7 @@ class Commander:
         return ""
 
     def take_off(self, i: int, altitude: float, t_us: int) -> Answer:
-        """NAV_TAKEOFF: mode AUTO.TAKEOFF to a height above mean sea level [m], NaN = the parameter's."""
+        """NAV_TAKEOFF: mode AUTO.TAKEOFF to a height above sea level [m], NaN = the parameter's."""
         answer = self.set_mode(i, Mode.TAKEOFF, t_us)
         if answer.accepted:
             self._set_takeoff_height(i, altitude - self._a.origin[2])

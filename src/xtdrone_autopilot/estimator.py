@@ -162,15 +162,15 @@ class Ekf(Estimator):
         self._count += 1
         kernel.step_fleet(
             self._tuning, self._parameters, self.origin, self.field, dt_us * 1e-6, s.t_us,
-            self._times, self._count, self._memory, self._past, self._cov, self._work,
-            self.landed, self.gps_pos, self.range_pos, self.range_axis, self.airspeed_axis,
-            self._pos, self._vel, self.quat, self.ang_vel, self.gyro_bias, self.accel_bias,
-            self.baro_offset, self.earth_field, self.field_bias, self.terrain, self.wind,
-            self.pos, self.vel, self.ready, self.flags, self.test_ratios, self.pos_std, self.vel_std, self.att_std,
+            self._times, self._count, self._memory, self._past, self._cov, self._work, self.landed,
+            self.gps_pos, self.range_pos, self.range_axis, self.airspeed_axis, self._pos, self._vel,
+            self.quat, self.ang_vel, self.gyro_bias, self.accel_bias, self.baro_offset,
+            self.earth_field, self.field_bias, self.terrain, self.wind, self.pos, self.vel,
+            self.ready, self.flags, self.test_ratios, self.pos_std, self.vel_std, self.att_std,
             self.reset_count, self.reset_pos, s.gyro, s.accel, s.mag, s.mag_new, s.baro_pressure,
-            s.baro_temperature, s.baro_new, s.gps_t_us, s.gps_lat, s.gps_lon, s.gps_alt,
-            s.gps_vel, s.gps_eph, s.gps_epv, s.gps_fix, s.gps_new, s.airspeed_pressure,
-            s.airspeed_new, s.range_distance, s.range_new)
+            s.baro_temperature, s.baro_new, s.gps_t_us, s.gps_lat, s.gps_lon, s.gps_alt, s.gps_vel,
+            s.gps_eph, s.gps_epv, s.gps_fix, s.gps_new, s.airspeed_pressure, s.airspeed_new,
+            s.range_distance, s.range_new)
 
     def fuse_vision(self, i: int, t_us: int, pos, quat, pos_sigma: float = None,
                     yaw_sigma: float = None) -> None:

@@ -35,7 +35,8 @@ class Action(IntEnum):
     TERMINATE = 7
 
 
-_WORDS = {Action.NONE: "nothing", Action.WARN: "warn", Action.HOLD: "hold", Action.RETURN: "return", Action.LAND: "land",
+_WORDS = {Action.NONE: "nothing", Action.WARN: "warn", Action.HOLD: "hold",
+          Action.RETURN: "return", Action.LAND: "land",
           Action.DESCEND: "descend without position", Action.DISARM: "disarm",
           Action.TERMINATE: "terminate"}
 _MODE = {Action.HOLD: Mode.LOITER, Action.RETURN: Mode.RTL, Action.LAND: Mode.LAND}
@@ -314,6 +315,8 @@ class Failsafes:
         if action == Action.NONE:
             return
         under_way = action != Action.HOLD and v["mode"] == _MODE.get(action)
+        # Who is landing already does not climb to return, as in PX4.
+        under_way |= action == Action.RETURN and v["mode"] == Mode.LAND
         if action == Action.WARN or action <= self._level[i] or under_way:
             a.say(i, CRITICAL if action > Action.WARN else WARNING, f"Warning: {why}")
             self._level[i] = max(self._level[i], action)

@@ -403,7 +403,8 @@ class Streams:
 
     def _gps_global_origin(self, m, t_us):
         lat, lon, alt = self._a.origin
-        m["latitude"], m["longitude"] = round(math.degrees(lat) * 1e7), round(math.degrees(lon) * 1e7)
+        m["latitude"] = round(math.degrees(lat) * 1e7)
+        m["longitude"] = round(math.degrees(lon) * 1e7)
         m["altitude"] = round(alt * 1e3)
         m["time_usec"] = t_us
 
@@ -414,7 +415,8 @@ class Streams:
         m["vendor_id"], m["product_id"] = 0x26AC, 0x10
 
 
-_NEEDS_POSITION = frozenset({"LOCAL_POSITION_NED", "GLOBAL_POSITION_INT", "ODOMETRY"})  # not sent without one
+# Not sent without a position.
+_NEEDS_POSITION = frozenset({"LOCAL_POSITION_NED", "GLOBAL_POSITION_INT", "ODOMETRY"})
 _SENSORS = (mavlink.MAV_SYS_STATUS_SENSOR_3D_GYRO | mavlink.MAV_SYS_STATUS_SENSOR_3D_ACCEL
             | mavlink.MAV_SYS_STATUS_SENSOR_3D_MAG
             | mavlink.MAV_SYS_STATUS_SENSOR_ABSOLUTE_PRESSURE

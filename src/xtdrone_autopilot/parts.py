@@ -37,8 +37,8 @@ class Estimator:
         wind: (N, 2) of the air, east and north [m/s]; NaN = not known.
         ready: (N,) bool, good enough to arm and fly on.
         flags: (N,) int64, bits of estimator_names: ALIGNED (attitude is known), LOCATED (position
-            is known), GPS_USED, VISION_USED, BARO_USED, MAG_USED, RANGE_USED, AIRSPEED_USED (aids that
-            passed lately), AT_REST. Failsafes look at them: no GPS_USED and no VISION_USED in
+            is known), GPS_USED, VISION_USED, BARO_USED, MAG_USED, RANGE_USED, AIRSPEED_USED (aids
+            that passed lately), AT_REST. Failsafes look at them: no GPS_USED and no VISION_USED in
             flight counts as position lost, no ALIGNED as a failed estimator.
         test_ratios: (N, 8) innovations over their gates, squared; above 1 the reading was left
             out. Columns as in TESTS.

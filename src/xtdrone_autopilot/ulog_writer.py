@@ -141,9 +141,9 @@ class FleetLog:
     def _append(self, t_us):
         a, e, s, b = self._a, self._a.estimator, self._a.sensors, self._a.battery
         ulog_kernel.append(
-            t_us, self._due[t_us // self._grid % len(self._due)], self._on_change, self._where, *self._tables,
-            self._out, self._length, self._state_key, self._snapshots, *self._forms, a.origin,
-            a.pilots, a.parameters.values, e.pos, e.vel, e.quat, e.ang_vel, e.gyro_bias,
+            t_us, self._due[t_us // self._grid % len(self._due)], self._on_change, self._where,
+            *self._tables, self._out, self._length, self._state_key, self._snapshots, *self._forms,
+            a.origin, a.pilots, a.parameters.values, e.pos, e.vel, e.quat, e.ang_vel, e.gyro_bias,
             e.accel_bias, e.field_bias, e.terrain, e.wind, e.flags, e.test_ratios, e.pos_std,
             e.vel_std, e.att_std, e.reset_count, e.reset_pos, s.gyro, s.accel, s.mag,
             s.baro_pressure, s.baro_temperature, s.gps_t_us, s.gps_lat, s.gps_lon, s.gps_alt,
