@@ -1,6 +1,10 @@
-"""A ROS node for the tests: says where a pair's mean brightness puts it, by a PoseStamped."""
+"""A ROS node for the tests: says where a pair's mean brightness puts it, by a PoseStamped.
+
+It answers a pair when all has come that belongs to it: both images, a camera_info, its IMU.
+"""
 
 import sys
+import threading
 
 import numpy as np
 import rospy
@@ -10,29 +14,41 @@ from sensor_msgs.msg import CameraInfo, Image, Imu
 if sys.argv[1] == "fail":
     sys.exit(5)
 rospy.init_node("brightness")
-readings, infos = [], []
 pose = rospy.Publisher("/brightness/pose", PoseStamped, queue_size=10)
-rights = {}
+infos, lefts, rights, readings = [], {}, {}, []
+lock = threading.Lock()
 
 
-def take_right(message):
-    rights[message.header.stamp.to_nsec()] = np.frombuffer(message.data, np.uint8).mean()
+def answer():
+    for stamp in sorted(set(lefts) & set(rights)):
+        earlier = [reading for reading in readings if reading <= stamp]
+        if not infos or stamp not in earlier:
+            return
+        message = PoseStamped()
+        message.header.stamp = rospy.Time(0, stamp)
+        message.pose.position.x = lefts.pop(stamp)
+        message.pose.position.y = 0.01 * len(earlier)
+        message.pose.position.z = 0.01 * infos[0].K[0]
+        message.pose.orientation.w = 1.0
+        if sys.argv[1] != "gap" or stamp not in (160_000_000, 240_000_000):
+            pose.publish(message)
 
 
-def take_left(message):
-    if sys.argv[1] == "every_other" and message.header.stamp.to_nsec() // 80_000_000 % 2:
-        return
-    answer = PoseStamped()
-    answer.header.stamp = message.header.stamp
-    answer.pose.position.x = np.frombuffer(message.data, np.uint8).mean()
-    answer.pose.position.y = 0.01 * len(readings)
-    answer.pose.position.z = 0.01 * infos[0].K[0] if infos and rights else 0.0
-    answer.pose.orientation.w = 1.0
-    pose.publish(answer)
+def take(keep):
+    def callback(message):
+        with lock:
+            keep(message, message.header.stamp.to_nsec())
+            answer()
+    return callback
 
 
-rospy.Subscriber("/cam0/camera_info", CameraInfo, infos.append)
-rospy.Subscriber("/imu0", Imu, readings.append)
-rospy.Subscriber("/cam1/image_raw", Image, take_right)
-rospy.Subscriber("/cam0/image_raw", Image, take_left)
+def image(images):
+    return take(lambda message, stamp: images.update(
+        {stamp: np.frombuffer(message.data, np.uint8).mean()}))
+
+
+rospy.Subscriber("/cam0/camera_info", CameraInfo, take(lambda message, _: infos.append(message)))
+rospy.Subscriber("/imu0", Imu, take(lambda _, stamp: readings.append(stamp)))
+rospy.Subscriber("/cam1/image_raw", Image, image(rights))
+rospy.Subscriber("/cam0/image_raw", Image, image(lefts))
 rospy.spin()

@@ -70,7 +70,7 @@ def long(tmp_path_factory):
 
 def plan(fake, long, **more):
     return campaign.parse({"systems": [{"name": str(fake), "parameters": {"error": [0.0, 0.1]}}],
-                           "datasets": [str(long)], "runs": 2, "speed": 8, **more}, "test")
+                           "datasets": [str(long)], "runs": 2, "speed": 0, **more}, "test")
 
 
 def test_grid_of_a_campaign(fake):

@@ -18,6 +18,7 @@ from rosbags.highlevel import AnyReader  # noqa: E402
 from scipy.spatial.transform import Rotation  # noqa: E402
 
 from test_slam_run import stereo, wall  # noqa: E402
+from xtdrone_core import command  # noqa: E402
 from xtdrone_slam import SlamError  # noqa: E402
 from xtdrone_slam.dataset import Dataset, DatasetWriter  # noqa: E402
 from xtdrone_slam.export import FORMATS, export  # noqa: E402
@@ -171,3 +172,28 @@ def test_euroc_folder_is_read_by_basalt(data, tmp_path):
 def test_nothing_is_overwritten(data, tmp_path, kind):
     with pytest.raises(SlamError, match="there already"):
         export(data, kind, tmp_path)
+
+
+def test_bag_comes_back_as_the_same_dataset(data, tmp_path, capsys):
+    export(data, "rosbag", tmp_path / "a.bag")
+    words = ["slam", "import", str(tmp_path / "a.bag"), "--calibration",
+             str(data.folder / "kalibr/camchain-imucam.yaml"), "--imu",
+             str(data.folder / "kalibr/imu.yaml"), "--truth"]
+    assert not command.main([*words, "/groundtruth/pose", "--output", str(tmp_path / "b")])
+    again = Dataset(tmp_path / "b")
+    assert np.array_equal(again.times_us, data.times_us)
+    assert np.allclose(again.imu(), data.imu()) and np.allclose(again.truth(), data.truth())
+    assert all(np.array_equal(one, two) for i in range(len(data))
+               for one, two in zip(again.pair(i), data.pair(i)))
+    assert np.allclose(again.calibration.left.pose, data.calibration.left.pose)
+    assert again.calibration.imu == data.calibration.imu
+    assert again.calibration.left.rate == pytest.approx(12.5, rel=0.1)
+    # The truth may be a file; what is not there is told.
+    assert not command.main([*words, str(data.folder / "groundtruth.tum"), "--output",
+                             str(tmp_path / "c")])
+    assert np.allclose(Dataset(tmp_path / "c").truth(), data.truth())
+    capsys.readouterr()
+    for truth, says in (("/none", "has no topic /none; it has /cam0"), ("/imu0", "truth may be one of")):
+        assert command.main([*words, truth, "--output", str(tmp_path / truth[1:])]) == 1
+        said = capsys.readouterr().err.splitlines()[-1]
+        assert says in said and not (tmp_path / truth[1:]).exists()

@@ -24,7 +24,7 @@ def system(code):
 
 
 def replay(code, dataset, folder, **options):  # noqa: F811
-    return runner.run(system(code), dataset, folder, speed=8.0, hang_s=3.0, **options)
+    return runner.run(system(code), dataset, folder, speed=0.0, **options)
 
 
 def test_jump_is_told_and_the_run_goes_on(dataset, tmp_path):  # noqa: F811

@@ -19,8 +19,8 @@ def test_benchmark_launch_file(tmp_path):
     processes = Processes(environment(free_port(), tmp_path))
     port = processes.env["ROS_MASTER_URI"].rsplit(":", 1)[1]
     done = processes.run("roslaunch", "-p", port, ROOT / "launch" / "slam_benchmark.launch",
-                         "system:=klt", "world:=indoor", "runs:=2", "speed:=0", "texture:=0.8",
-                         f"trajectory:={tmp_path / 'short.csv'}", "loss:=0.1",
+                         "system:=klt", "world:=indoor", "runs:=2", "speed:=0", "replay_speed:=0",
+                         f"trajectory:={tmp_path / 'short.csv'}", "loss:=0.1", "texture:=0.8",
                          f"control_port:={free_port()}")
     said = done.stdout + done.stderr
     folder = tmp_path / "runs" / "slam_live"
@@ -28,13 +28,15 @@ def test_benchmark_launch_file(tmp_path):
     replayed, live = results.load(folder)
     assert live.about["live"] and live.about["texture"] == 0.8
     (run,) = live.systems[0].runs
-    assert run.reason == "" and run.evaluation is not None, run.reason
+    assert run.outcome["reason"] == "", run.reason
     assert run.outcome["not_arrived"] > 0 and run.outcome["missing"] == 0
     assert run.outcome["answers"] + run.outcome["not_arrived"] + run.outcome["dropped"] \
         == run.outcome["frames"] == len(Dataset(folder / "dataset"))
     assert replayed.systems[0].runs[0].outcome["frames"] == run.outcome["frames"]
     for flight in (live, replayed):
-        assert flight.systems[0].good[0].evaluation.statistics["ape_translation"]["rmse"] < 0.05
+        run = flight.systems[0].runs[0]  # a busy machine may drop live pairs; it then counts not
+        assert run.evaluation.statistics["ape_translation"]["rmse"] < 0.05
+    assert replayed.systems[0].good
     assert len(Dataset(folder / "dataset").imu()) > 100
     events = [json.loads(line) for line in (folder / "events.jsonl").read_text().splitlines()]
     assert "landed" in [event["event"] for event in events]

@@ -22,8 +22,8 @@ def ros(tmp_path, monkeypatch):
 
 def run(dataset, tmp_path, what):  # noqa: F811
     adapter = adapters.load("ros_node", start=f"{sys.executable} {NODE} {what}",
-                                  pose="/brightness/pose", patience=1.5)
-    return runner.run(adapter, dataset, tmp_path / "run", speed=1.0, hang_s=20.0)
+                                  pose="/brightness/pose", patience=20.0)
+    return runner.run(adapter, dataset, tmp_path / "run", speed=0.0, hang_s=30.0)
 
 
 @needs_ros
@@ -34,13 +34,13 @@ def test_node_gets_the_pair_and_its_pose_comes_back(dataset, tmp_path, ros):  # 
     rows = np.loadtxt(tmp_path / "run" / "estimate.tum")
     assert np.allclose(rows[:, 0], [0.08, 0.16, 0.24, 0.32])
     assert np.allclose(rows[:, 1], dataset.pair(0)[0].mean(), atol=1e-6)
-    assert rows[-1, 2] > 0.2  # IMU readings
-    assert np.allclose(rows[1:, 3], 2.0)  # the focal length, where both images have come
+    assert np.allclose(rows[:, 2], [0.2, 0.4, 0.6, 0.8])  # IMU readings
+    assert np.allclose(rows[:, 3], 2.0)  # the focal length
 
 
 @needs_ros
 def test_pair_without_a_pose_is_lost(dataset, tmp_path, ros):  # noqa: F811
-    outcome = run(dataset, tmp_path, "every_other")
+    outcome = run(dataset, tmp_path, "gap")
     assert outcome.reason == "" and outcome.answers == 4 and outcome.lost == 2
 
 

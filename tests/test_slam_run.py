@@ -75,9 +75,9 @@ def dataset(tmp_path_factory):
 
 
 def test_baseline_runs_as_a_process(dataset, tmp_path):
-    outcome = runner.run(adapters.load("klt"), dataset, tmp_path / "run", speed=0.5)
+    outcome = runner.run(adapters.load("klt"), dataset, tmp_path / "run", speed=0.0)
     assert outcome.reason == ""
-    assert outcome.answers + outcome.dropped == outcome.frames == 12
+    assert outcome.answers == outcome.frames == 12 and outcome.dropped == 0
     rows = (tmp_path / "run" / "estimate.tum").read_text().splitlines()
     assert len(rows) == outcome.answers - outcome.lost
     assert float(rows[-1].split()[1]) == pytest.approx(0.22, abs=0.02)
@@ -91,16 +91,26 @@ POSE = "print(link.pose_line(t, (0, 0, {}), (0, 0, 0, 1), 9), flush=True)"
 @pytest.mark.parametrize("code, says", [
     (READ + "raise SystemExit(3)", "status 3"),
     (READ + "t > 200000 and sys.exit(4); " + POSE.format("0"), "status 4"),
-    ("import time; time.sleep(60)", "no answer|did not end"),
     (READ + POSE.format("float('nan')"), "a pose that is none"),
     (READ + "print(link.lost_line(t, 0), flush=True)", "never gave a pose"),
 ])
 def test_failure_of_a_system_is_an_outcome(dataset, tmp_path, code, says):
     adapter = adapters.Adapter("bad", (sys.executable, "-c", code.replace("{", "{{").replace(
         "}", "}}")), "", True, {})
-    outcome = runner.run(adapter, dataset, tmp_path / "run", speed=4.0, hang_s=3.0)
+    outcome = runner.run(adapter, dataset, tmp_path / "run", speed=0.0)
     assert re.search(says, outcome.reason), outcome.reason
     assert (tmp_path / "run" / "outcome.json").exists()
+
+
+@pytest.mark.parametrize("code, says", [
+    ("import time; time.sleep(60)", "no answer for 1.5 s"),
+    (READ + POSE.format("0") + "; sys.stdin.buffer.close(); import time; time.sleep(60)",
+     "no answer for|did not end within 0.5 s")])
+def test_system_that_hangs_is_ended(dataset, tmp_path, code, says):
+    adapter = adapters.Adapter("bad", (sys.executable, "-c", code.replace("{", "{{").replace(
+        "}", "}}")), "", True, {})
+    outcome = runner.run(adapter, dataset, tmp_path / "run", speed=0.0, hang_s=0.5)
+    assert re.search(says, outcome.reason), outcome.reason
 
 
 def test_link_carries_pairs_and_answers():

@@ -122,11 +122,9 @@ def read_euroc(folder: Path) -> Calibration:
         SlamError: A file is missing, or lacks a value.
     """
     try:
-        cameras = [_camera(yaml.safe_load((folder / f"cam{i}" / "sensor.yaml").read_text()))
-                   for i in range(2)]
-        imu = yaml.safe_load((folder / "imu0" / "sensor.yaml").read_text())
-        return Calibration(*cameras, Imu(float(imu["rate_hz"]),
-                                         *(float(imu[key]) for key in _noise(_NO_NOISE))))
+        cameras = [_camera(_read(folder / f"cam{i}" / "sensor.yaml")) for i in range(2)]
+        imu = _read(folder / "imu0" / "sensor.yaml")
+        return Calibration(*cameras, _imu(imu, imu["rate_hz"]))
     except (OSError, KeyError, TypeError, ValueError, yaml.YAMLError) as error:
         raise SlamError(f"no EuRoC calibration in '{folder}' ({error}): give a folder with cam0, "
                         "cam1 and imu0, each with its sensor.yaml") from error
@@ -146,6 +144,30 @@ def write_kalibr(folder: Path, calibration: Calibration) -> None:
     _write(folder / "camchain-imucam.yaml", chain)
     imu = calibration.imu
     _write(folder / "imu.yaml", {**_noise(imu), "rostopic": "/imu0", "update_rate": imu.rate})
+
+
+def read_kalibr(chain: Path, imu: Path) -> tuple[Calibration, list[str]]:
+    """Reads Kalibr's camchain-imucam.yaml and imu.yaml.
+
+    Returns:
+        The calibration, with a camera rate of 0 as Kalibr does not tell it, and the topics of the
+        left image, the right image and the IMU.
+
+    Raises:
+        SlamError: A file is missing, or lacks a value.
+    """
+    try:
+        pair, noise = _read(chain), _read(imu)
+        cameras = [_camera({
+            **pair[f"cam{i}"], "rate_hz": 0.0,
+            "distortion_coefficients": pair[f"cam{i}"]["distortion_coeffs"],
+            "T_BS": {"data": np.linalg.inv(np.array(pair[f"cam{i}"]["T_cam_imu"], dtype=float))}})
+            for i in range(2)]
+        return (Calibration(*cameras, _imu(noise, noise["update_rate"])),
+                [str(part["rostopic"]) for part in (pair["cam0"], pair["cam1"], noise)])
+    except (OSError, KeyError, TypeError, ValueError, yaml.YAMLError) as error:
+        raise SlamError(f"no calibration of a stereo pair and an IMU in '{chain}' and '{imu}' "
+                        f"({error!r}): give Kalibr's camchain-imucam.yaml and imu.yaml") from error
 
 
 def rectification(calibration: Calibration):
@@ -176,6 +198,16 @@ def write_opencv(path: Path, calibration: Calibration) -> None:
     for name, value in values.items():
         storage.write(name, np.ascontiguousarray(value))
     storage.release()
+
+
+def _read(path):
+    """YAML; OpenCV's first line, which is not, is passed over."""
+    text = Path(path).read_text()
+    return yaml.safe_load(text.removeprefix("%YAML:1.0"))
+
+
+def _imu(values, rate):
+    return Imu(float(rate), *(float(values[key]) for key in _noise(_NO_NOISE)))
 
 
 def _camera(values):

@@ -8,6 +8,8 @@ EXAMPLES = """examples:
   xtdrone slam compare runs/slam_klt runs/slam_orb
   xtdrone slam watch runs/latest
   xtdrone slam export runs/indoor/dataset --format kitti --output indoor_kitti
+  xtdrone slam import flight.bag --calibration camchain-imucam.yaml --imu imu.yaml --truth /pose \
+      --output flight
   xtdrone slam list
   xtdrone slam install orbslam3
   xtdrone slam live --system klt
@@ -25,6 +27,7 @@ def register(subparsers) -> None:
     _add_campaign(actions)
     _add_compare(actions)
     _add_export(actions)
+    _add_import(actions)
     _add_watch(actions)
     _add_list(actions)
     _add_install(actions)
@@ -131,6 +134,24 @@ def _add_export(actions):
                         choices=["euroc", "tum", "kitti", "rosbag", "csv"])
     export.add_argument("--output", required=True, metavar="PATH", help="folder or file to make")
     export.set_defaults(run=_export)
+
+
+def _add_import(actions):
+    bag = actions.add_parser(
+        "import", help="a bag that was recorded elsewhere, as a dataset",
+        description="Makes a dataset of a stereo pair and an IMU from a bag of ROS 1 or 2. An "
+                    "EuRoC folder needs no import: give it to slam run as --dataset.",
+        epilog="example: xtdrone slam import V1_01_easy.bag --calibration camchain-imucam.yaml "
+               "--imu imu.yaml --truth /vicon/firefly_sbx/firefly_sbx --output v101")
+    bag.add_argument("bag", help="file, or folder of ROS 2")
+    bag.add_argument("--calibration", required=True, metavar="CAMCHAIN.yaml",
+                     help="Kalibr's camchain-imucam.yaml, which names the images' topics, too")
+    bag.add_argument("--imu", required=True, metavar="IMU.yaml",
+                     help="Kalibr's imu.yaml, which names the IMU's topic, too")
+    bag.add_argument("--truth", required=True, metavar="TOPIC",
+                     help="of the IMU's true pose, or a TUM file")
+    bag.add_argument("--output", required=True, metavar="FOLDER", help="to make")
+    bag.set_defaults(run=_import)
 
 
 def _add_watch(actions):
@@ -328,6 +349,22 @@ def _export(args):
         with tqdm(total=len(dataset), unit=" pairs", desc=args.format, file=sys.stderr) as bar:
             export(dataset, args.format, args.output, bar.update)
     print(args.output)
+
+
+def _import(args):
+    import sys
+
+    from tqdm import tqdm
+
+    from .importing import import_bag
+
+    with tqdm(total=0, unit=" messages", desc="import", file=sys.stderr) as bar:
+        def progress(count, total):
+            bar.total = total
+            bar.update(count - bar.n)
+
+        pairs = import_bag(args.bag, args.calibration, args.imu, args.truth, args.output, progress)
+    print(f"{args.output}: {pairs} stereo pairs")
 
 
 def _record(args):

@@ -14,8 +14,8 @@ from .errors import SlamError
 from .monitor import Monitor
 
 _QUEUE = 4  # pairs that may wait for the system; the next one is dropped
-START_S = 30.0  # wall time that a system has for the answer to the first pair [s]
 HANG_S = 10.0  # wall time without an answer after which a system counts as hanging [s]
+_START = 3.0  # times as long it has for the answer to the first pair
 JUMP_M, JUMP_MPS = 1.0, 20.0  # a step beyond JUMP_M + JUMP_MPS dt is no motion but a jump
 _ROOM_S = 2e-3  # between two looks for room for a pair [s]
 _END = None
@@ -43,7 +43,8 @@ class Session:
             process: The system.
             folder: For estimate.tum, frames.csv and usage.csv.
             log: Text file for what it says beside its answers.
-            hang_s: Without an answer for so long it counts as hanging [s].
+            hang_s: Without an answer for so long it counts as hanging; three times as long before
+                the first one, as it may load for long [s].
 
         Raises:
             SlamError: A file cannot be written.
@@ -225,4 +226,4 @@ class Session:
         self._last = t_us, place
 
     def _patience(self):
-        return self._hang_s if self._ready.is_set() else min(START_S, self._hang_s)
+        return self._hang_s * (1.0 if self._ready.is_set() else _START)
