@@ -10,9 +10,8 @@ too small, the next of these is tried:
    without lines that pass near the leader, and without those that still meet;
 2. the whole fleet over the leader's head;
 3. side steps around the leader and each other;
-4. the same with the whole fleet spread out from the leader on the way, since
-   stretching a motion k times stretches every separation k times;
-5. the whole fleet, spread out, away to one side of the leader, and back.
+4. the whole fleet, spread out, away to one side of the leader, and back; stretching
+   a formation k times stretches every separation k times.
 """
 
 import math
@@ -31,7 +30,7 @@ from .network import separation_pairs
 CLEARANCE = 1.4  # planned least separation between any two vehicles [m]
 MAX_CLIMB, MAX_SINK = 2.5, 1.3  # vertical speed of a transition, below PX4's 3 and 1.5 [m/s]
 _REPAIRS = 6  # times that lines which meet are given to others
-_SPREADS = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0)
+_SPREADS = ((1.5, 1.5, 1.0), (1.5, 1.5, 1.5), (2.5, 2.5, 1.0), (2.5, 2.5, 2.5))
 _PEAK_SPEED = 1.875  # of a minimum-jerk motion, in distance / duration
 _PEAK_ACCELERATION = 10.0 / math.sqrt(3.0)  # of the same, in distance / duration^2
 _BUMP_ACCELERATION = 2.0 * math.pi ** 2  # of a side step, in size / duration^2, at the same pace
@@ -169,19 +168,11 @@ def _candidates(current, slots, need, floor):
         meeting = _meeting(current, goal, need)
         cost[meeting, order[meeting]] *= 4.0
     yield _lifted(current, slots, need)
-    for spread in _SPREADS:
-        for up in {spread: None, 1.0: None}:
-            for order in (order, straight_order):
-                a, b = (places * [spread, spread, up] for places in (current, slots[order]))
-                legs = [a, b] if spread == 1.0 else [current, a, b, slots[order]]
-                sides = np.zeros((len(legs) - 1,) + current.shape)
-                lowest = min(current[:, 2].min(), slots[:, 2].min(), floor)
-                if min(a[:, 2].min(), b[:, 2].min()) < lowest - 1e-9 and floor > -math.inf:
-                    continue
-                sides[len(sides) // 2] = _side_steps(a, b, need, max(lowest, floor))
-                method = "side steps" if spread == 1.0 else f"spread {spread:g}"
-                yield method, order, np.stack(legs), sides
-    yield from _aside(current, slots, need, lowest)
+    for order in (order, straight_order):
+        goal = slots[order]
+        sides = _side_steps(current, goal, need, floor)
+        yield "side steps", order, np.stack([current, goal]), sides[None]
+    yield from _aside(current, slots, need, floor)
 
 
 def _lifted(current, slots, need):
@@ -193,13 +184,14 @@ def _lifted(current, slots, need):
             np.zeros((3,) + current.shape))
 
 
-def _aside(current, slots, need, lowest):
+def _aside(current, slots, need, floor):
     """All followers spread out, leave the leader to a side that is free, change places, and back.
 
     Beside the leader the fleet changes places by least squared distance, which is safe as soon as
     it is spread by sqrt(2); to leave, it needs a way out without anybody in it.
     """
-    for spread in ((1.5, 1.5, 1.0), (1.5,) * 3, (2.5, 2.5, 1.0), (2.5,) * 3):
+    lowest = min(current[:, 2].min(), slots[:, 2].min(), floor)
+    for spread in _SPREADS:
         a, b = current * spread, slots * spread
         if min(a[:, 2].min(), b[:, 2].min()) < lowest - 1e-9:
             continue

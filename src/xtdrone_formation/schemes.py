@@ -226,7 +226,7 @@ class Follower:
         fading = 1.0 - late / limit
         return heard.pos + travel[:, None] * heard.vel, fading[:, None] * heard.vel
 
-    def avoid(self, wish: np.ndarray, pos: np.ndarray, vel: np.ndarray, radius: float = None):
+    def avoid(self, wish: np.ndarray, pos: np.ndarray, vel: np.ndarray):
         """The wished velocities, changed so that nobody meets.
 
         Continuous in all arguments. Two vehicles that come near give up what
@@ -243,21 +243,13 @@ class Follower:
             (N, 3) velocity [m/s].
         """
         p = self.parameters
-        relative = vel - vel[0]
-        fastest = math.sqrt(np.einsum("ik,ik->i", relative, relative).max())
-        pairs = separation_pairs(pos, p.avoid_radius + 2 * p.look_ahead * fastest)
-        if len(pairs) == 0:
+        soon = pos + p.look_ahead * vel
+        i, j = _pairs_near(p.avoid_radius, pos, soon)
+        if len(i) == 0:
             return wish
-        i, j = pairs[:, 0], pairs[:, 1]
-        gap = pos[i] - pos[j]
-        closing = vel[i] - vel[j]
+        gap, ahead = pos[i] - pos[j], soon[i] - soon[j]
         now = np.einsum("ik,ik->i", gap, gap)
-        ahead = gap + p.look_ahead * closing
         distance = np.sqrt(np.minimum(now, np.einsum("ik,ik->i", ahead, ahead)))
-        near = distance < p.avoid_radius
-        if not near.any():
-            return wish
-        i, j, gap, now, distance = i[near], j[near], gap[near], now[near], distance[near]
         away = gap / np.sqrt(np.maximum(now, 1e-12))[:, None]
         urgency = (p.avoid_radius - distance) / (p.avoid_radius - p.avoid_distance)
         push = p.avoid_gain * urgency[:, None] * (away + 0.5 * np.cross(_PASSING_AXIS, away))
@@ -268,6 +260,14 @@ class Follower:
             np.add.at(change, one, sign * push - give_up)
         change[0] = 0.0
         return wish + change
+
+
+def _pairs_near(radius, *places):
+    """Pairs i < j of vehicles nearer than a radius in any of some places (N, 3), sorted."""
+    n = len(places[0])
+    number = [pairs[:, 0] * n + pairs[:, 1]
+              for pairs in (separation_pairs(pos, radius) for pos in places)]
+    return np.divmod(np.unique(np.concatenate(number)), n)
 
 
 class CentralisedFollower(Follower):

@@ -13,8 +13,8 @@ import numpy as np
 
 from xtdrone_core import ARM, DISARM, KEEP, Estimates, FleetState, Mode, SetPoints
 
+from . import formations
 from .errors import FormationError
-from .network import separation_pairs
 from .schemes import saturate
 
 PERIOD_US = 20_000  # of a step [us]
@@ -143,11 +143,8 @@ class SimpleSimulator:
         return acc + np.where(alone, 0.0, (target - self.vel) / p.time_constant)
 
     def separation(self) -> float:
-        """Least distance between two vehicles now, or 3 m where none are nearer [m]."""
-        pairs = separation_pairs(self.pos, 3.0)
-        if len(pairs) == 0:
-            return 3.0
-        return float(np.linalg.norm(self.pos[pairs[:, 0]] - self.pos[pairs[:, 1]], axis=1).min())
+        """Least distance between two vehicles now [m]."""
+        return formations.separation(self.pos[1:] - self.pos[0])
 
 
 def fly(simulator: SimpleSimulator, agent, until_s: float = 600.0, on_step=None) -> bool:
