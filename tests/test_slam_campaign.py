@@ -4,6 +4,7 @@ import contextlib
 import csv
 import json
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -198,6 +199,27 @@ def test_report_of_a_campaign(benchmark, tmp_path):
     assert float(rows[3]["fake_error0.1"]) == wrong.statistics("ape_translation", "rmse").mean()
     latex = (tmp_path / "tables" / "hall_accuracy.tex").read_text()
     assert latex.count(r"\\") == 6 and r"fake\_error0.1" in latex and "±" not in latex
+
+
+def test_run_with_many_dropped_or_lost_pairs_does_not_count(benchmark, tmp_path):
+    shutil.copytree(benchmark, tmp_path / "b")
+    for number, changes in ((1, {"dropped": 1}), (2, {"lost": 1})):
+        path = tmp_path / "b" / "hall" / "fake_error0.1" / f"run_{number}" / "outcome.json"
+        path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+    (flight,) = results.load(tmp_path / "b")
+    exact, wrong = flight.systems
+    assert len(exact.good) == 2 and not wrong.good
+    first, second = wrong.runs
+    assert first.reason.startswith("1 of 16 pairs dropped, more than 1%")
+    assert second.reason.startswith("tracking lost: 1 of 16 answers")
+    text = report.save(tmp_path / "report", "t", flights := [flight])
+    assert "0 of 2" in text and "no good run" in tables.accuracy(flights[0]).markdown()
+    assert any(row[:2] == ("fake_error0.1", 1) and float(row[2]) == pytest.approx(0.1, rel=0.05)
+               and "dropped" in row[-1] for row in tables.runs(flight).rows)  # but it is shown
+    many = {"frames": 1000, "not_arrived": 500, "missing": 0, "answers": 495, "reason": ""}
+    assert results.unfair({**many, "dropped": 5, "lost": 24}) == ""  # what the channel lost is fair
+    assert results.unfair({**many, "dropped": 6, "lost": 0})
+    assert results.unfair({**many, "dropped": 0, "lost": 25})
 
 
 def test_compare_puts_benchmarks_side_by_side(benchmark, tmp_path, monkeypatch, capsys):

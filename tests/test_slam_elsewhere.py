@@ -43,7 +43,7 @@ def write_elsewhere(source: Dataset, folder: Path, pairs=slice(None)) -> None:
         (mav / name / "sensor.yaml").write_text(text)
 
     def pose(matrix):
-        return (f"T_BS:\n  cols: 4\n  rows: 4\n  data: ["
+        return ("T_BS:\n  cols: 4\n  rows: 4\n  data: ["
                 + ",\n         ".join(", ".join(map(repr, row)) for row in matrix.tolist()) + "]\n")
 
     stamps = {int(t): BEGIN_NS + 1000 * int(t) for t in source.times_us[pairs]}
@@ -72,7 +72,8 @@ def write_elsewhere(source: Dataset, folder: Path, pairs=slice(None)) -> None:
     rows = []
     for t, x, y, z, *quat in source.truth():
         qx, qy, qz, qw = (Rotation.from_quat(quat) * Rotation.from_matrix(TURN.T)).as_quat()
-        rows.append(f"{BEGIN_NS + round(1e9 * t)},{x},{y},{z},{qw},{qx},{qy},{qz},0,0,0,0,0,0,0,0,0")
+        numbers = x, y, z, qw, qx, qy, qz, *[0] * 9
+        rows.append(",".join(map(str, (BEGIN_NS + round(1e9 * t), *numbers))))
     table("state_groundtruth_estimate0", rows)
 
 

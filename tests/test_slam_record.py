@@ -144,7 +144,8 @@ def test_vehicle_without_a_pair_cannot_record(tmp_path):
 
 def test_flight_that_cannot_begin_says_one_line(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("XTDRONE_RUNS", str(tmp_path))
-    assert command.main(["fly", "xtdrone_slam.agent:TrajectoryAgent", "--vehicles", "iris@5,5"]) == 1
+    words = ["fly", "xtdrone_slam.agent:TrajectoryAgent", "--vehicles", "iris@5,5"]
+    assert command.main(words) == 1
     said = capsys.readouterr().err
     assert "5.4 m beside" in said and "iris_stereo@0.00,3.00" in said
     assert len(said.splitlines()) == 1

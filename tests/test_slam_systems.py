@@ -69,6 +69,38 @@ def test_adapter_says_what_comes_with_the_pairs(dataset, tmp_path, inputs, expec
     assert np.allclose(rows[:, 1:4], [expected] * 4)
 
 
+def test_readings_never_overtake_their_pair(dataset, tmp_path):
+    """As in a live flight, where images come later than the readings of their time."""
+    code = _COUNT.replace("{", "{{").replace("}", "}}")
+    adapter = adapters.Adapter("count", (sys.executable, "-c", code), "", True, {},
+                               ("stereo", "imu"))
+    with runner.opened(adapter, dataset.folder, tmp_path) as session:
+        for index, t_us in enumerate((80_000, 160_000)):
+            for ahead in range(t_us - 60_000, t_us + 50_000, 10_000):
+                session.imu(ahead, (0, 0, 0), (0, 0, 1e-6 * ahead))
+            session.offer(t_us, *dataset.pair(index), wait=True)
+        session.imu(150_000, (0, 0, 0), (0, 0, 0))  # too late: its pair has gone
+        session.imu(230_000, (0, 0, 0), (0, 0, 0.23))
+        session.offer(240_000, *dataset.pair(2), wait=True)
+        session.finish()
+    assert session.outcome.reason == ""
+    rows = np.loadtxt(tmp_path / "estimate.tum")
+    assert rows[:, 1].tolist() == [7, 8, 5]
+    assert np.allclose(rows[:, 3], [0.08, 0.16, 0.23])
+
+
+def test_no_pair_is_dropped_at_speed_zero(dataset, tmp_path):
+    slow = _COUNT.replace("imu.append(t_us)", "pass").replace(
+        "assert all(t <= t_us for t in imu)", "import time; time.sleep(0.03)")
+    adapter = adapters.Adapter("slow", (sys.executable, "-c", slow.replace("{", "{{").replace(
+        "}", "}}")), "", True, {})
+    with runner.opened(adapter, dataset.folder, tmp_path) as session:
+        for index in range(15):
+            session.offer(80_000 * (index + 1), *dataset.pair(index % 4), wait=True)
+        session.finish()
+    assert session.outcome.answers == 15 and session.outcome.dropped == 0
+
+
 def test_unknown_messages_are_passed_over():
     image = np.arange(6, dtype=np.uint8).reshape(2, 3)
     stream = io.BytesIO(link.message(b"X", 1, b"abc") + link.pack_imu(2, (1, 2, 3), (4, 5, 6))

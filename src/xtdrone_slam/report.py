@@ -19,13 +19,13 @@ img { max-width: 100% } figure { margin: 1em 0 } figcaption { font-weight: bold 
 """
 _NOTES = (
     "Cells are mean ± standard deviation over the runs that count. A run does not count where it "
-    "failed, where more than {dropped:.0%} of the pairs were dropped, or where more than {lost:.0%} "
-    "of the answers had no pose; its figures stand in the table of every run only.",
+    "failed, where more than {dropped:.0%} of the pairs that arrived were dropped, or where more "
+    "than {lost:.0%} of the answers had no pose; its figures stand in the table of every run only.",
     "A core is 100 % CPU; CPU and memory are of the system's whole process tree, sampled at 10 Hz, "
     "from its first answer to the end.",
     "A system sees the images at the times at which the camera took them (at speed 0 as soon as it "
-    "has room); the renderer is off, unless the flight is live. A pair for which it has no room, as "
-    "four wait already, is dropped. Latency counts from the moment at which the pair was taken.",
+    "has room); the renderer is off, unless the flight is live. A pair for which it has no room, "
+    "as four wait already, is dropped. Latency counts from the moment at which the pair was taken.",
     "In the figures the first run that counts is a full line, the others are faint. APE, RPE and "
     "alignment are evo's.")
 

@@ -100,7 +100,8 @@ def accuracy(flight: Flight) -> Table:
     rows = [(f"{_HEADS[metric]} [{UNITS[metric]}]",
              *(_spread(system, system.statistics(metric, "rmse"), 4) for system in systems))
             for metric in _PAPER]
-    rows.append(("runs that count", *(f"{len(system.good)} of {len(system.runs)}" for system in systems)))
+    rows.append(("runs that count",
+                 *(f"{len(system.good)} of {len(system.runs)}" for system in systems)))
     return Table(f"{flight.name}_accuracy",
                  f"Accuracy on {flight.name}, {_alignment(flight)}: RMSE, RPE per {DELTA_M:g} m",
                  ("", *(system.label for system in systems)), tuple(rows))
