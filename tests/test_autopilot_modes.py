@@ -461,6 +461,28 @@ def test_auto_modes_never_exceed_the_jerk_of_their_parameter(flight):
     assert abs(np.array(accelerations)).max() > 2.0
 
 
+@pytest.mark.parametrize("before", [Mode.LOITER, Mode.POSCTL, Mode.STABILIZED, Mode.OFFBOARD])
+def test_the_heading_of_auto_modes_turns_no_faster_than_their_parameter(flight, before):
+    f = flight()
+    a = f.autopilot
+    for name, value in (("RTL_RETURN_ALT", 3.0), ("RTL_CONE_ANG", 0)):  # it turns home at once
+        a.parameters.set(0, name, value)
+
+    def ask():
+        sticks(f, turn=300)
+        f.target(mavlink.MAV_FRAME_LOCAL_NED, 0x5C7, vx=1.0, vy=1.0, yaw_rate=0.5)
+
+    ask()
+    assert a.commander.set_mode(0, before, f.simulation.t_us).accepted
+    f.run(3, ask)
+    headings = [a.estimator.yaw(0)]
+    f.simulation.on_step = lambda *_: headings.append(a.pilots["sp_yaw"][0])
+    assert a.commander.set_mode(0, Mode.RTL, f.simulation.t_us).accepted
+    f.run(3)
+    turns = np.degrees(np.abs([math.remainder(x, math.tau) for x in np.diff(headings)])) / 0.004
+    assert turns[1:].max() < 45.1 and turns[0] < 500  # the first: from the heading, not set-point
+
+
 def test_landing_touches_down_softly_and_disarms(flight):
     f = flight()
     assert f.autopilot.commander.set_mode(0, Mode.LAND, f.simulation.t_us).accepted

@@ -9,9 +9,9 @@ from scipy.spatial.transform import Rotation
 import flights
 from flights import FIELD, N, ORIGIN, Log, block, degrees, fly, rms, sensors
 from sensor_models import SensorSuite
-from xtdrone_autopilot import estimator_kernel as kernel
 from xtdrone_autopilot.errors import AutopilotError
 from xtdrone_autopilot.estimator import Ekf, EkfParameters
+from xtdrone_autopilot.estimator_names import ALIGNED, AT_REST, LOCATED
 from xtdrone_core import FleetState
 from xtdrone_dynamics.constants import GRAVITY
 
@@ -146,7 +146,7 @@ def test_without_any_fix_it_says_so():
     ekf, _ = fly(flights.hover, 4, spoil=never)
     assert not ekf.ready.any()
     assert "no GPS fix" in ekf.why_not_ready(0)
-    assert np.all(ekf.flags & kernel.LOCATED == 0)
+    assert np.all(ekf.flags & LOCATED == 0)
 
 
 def test_alignment_waits_for_rest():
@@ -155,7 +155,7 @@ def test_alignment_waits_for_rest():
     for k in range(1500):
         state.ang_vel[0] = (0.5 * math.sin(k / 20), 0, 0) if k < 600 else 0.0
         ekf.step(suite.step(state, k * 4000))
-        assert not (k < 600 and ekf.flags[0] & kernel.ALIGNED)
+        assert not (k < 600 and ekf.flags[0] & ALIGNED)
         if k == 599:
             assert "rest" in ekf.why_not_ready(0)
     assert ekf.ready[0]
@@ -188,7 +188,7 @@ def test_a_landed_vehicle_stands_still():
             if k >= 2000:
                 log.add(ekf, state)
         spread[landed] = rms(log["vel"])
-        assert np.all((ekf.flags & kernel.AT_REST != 0) == landed)
+        assert np.all((ekf.flags & AT_REST != 0) == landed)
     assert np.all(spread[True] < 0.6 * spread[False])
 
 

@@ -141,7 +141,7 @@ def test_files_are_listed_and_read_but_not_written(simulation, pilot, system, tm
         folder.mkdir()
         done = []
         ftp.download_async("/log/log001.ulg", str(folder), burst,
-                           lambda result, progress: done.append(result))
+                           lambda result, *_: done.append(result))
         wait_for(lambda: done and done[-1] != FtpResult.NEXT)
         assert done[-1] == FtpResult.SUCCESS
         got = (folder / "log001.ulg").read_bytes()

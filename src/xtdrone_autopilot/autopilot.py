@@ -1,5 +1,7 @@
 """The embedded autopilot: a PX4-compatible flight stack for a whole fleet, in process."""
 
+import math
+
 import numpy as np
 
 from xtdrone_core import registry
@@ -230,6 +232,8 @@ class EmbeddedAutopilot:
         if v["landed"] or not v["on_way"]:
             v["smooth_pos"], v["smooth_vel"] = self.estimator.pos[i], self.estimator.vel[i]
             v["smooth_acc"] = 0.0
+        if not (v["on_way"] and math.isfinite(v["sp_yaw"])):
+            v["sp_yaw"] = self.estimator.yaw(i)
         v["target_vel"] = 0.0
         v["target"] = v["smooth_pos"]
         v["target_yaw"] = self.estimator.yaw(i)

@@ -9,8 +9,11 @@ import numpy as np
 from xtdrone_core import SensorBatch
 from xtdrone_core.errors import unknown_name
 
-from . import estimator_kernel as kernel
+from . import estimator_state as state
 from .errors import AutopilotError
+from .estimator_kernel import step_fleet
+from .estimator_names import ALIGNED, GPS_USED, LOCATED, VISION_USED
+from .estimator_vision import take_vision
 from .parameters import ParameterStore
 from .parts import Estimator
 
@@ -127,16 +130,16 @@ class Ekf(Estimator):
     """
 
     _SHAPES = {**Estimator._SHAPES, "baro_offset": (), "earth_field": (3,), "_pos": (3,),
-               "_vel": (3,), "_cov": (kernel.SIZE, kernel.SIZE)}
-    _KINDS = {**Estimator._KINDS, "_memory": kernel.MEMORY}
+               "_vel": (3,), "_cov": (state.SIZE, state.SIZE)}
+    _KINDS = {**Estimator._KINDS, "_memory": state.MEMORY}
 
     def __init__(self, n: int, origin, magnetic_field_enu, tuning: EkfParameters = None):
         """As of Estimator; tuning is by default estimator.yaml's."""
         self._tuning = (tuning or EkfParameters.load()).record()
         self._t_us = None
         self._count = 0
-        self._times = np.zeros(kernel.RING, dtype=np.int64)
-        self._work = np.zeros((6, kernel.SIZE))
+        self._times = np.zeros(state.RING, dtype=np.int64)
+        self._work = np.zeros((6, state.SIZE))
         self._parameters = ParameterStore(n).values
         super().__init__(n, origin, magnetic_field_enu)
 
@@ -160,7 +163,7 @@ class Ekf(Estimator):
         dt_us = _STEP_US if self._t_us is None else s.t_us - self._t_us
         self._t_us = s.t_us
         self._count += 1
-        kernel.step_fleet(
+        step_fleet(
             self._tuning, self._parameters, self.origin, self.field, dt_us * 1e-6, s.t_us,
             self._times, self._count, self._memory, self._past, self._cov, self._work, self.landed,
             self.gps_pos, self.range_pos, self.range_axis, self.airspeed_axis, self._pos, self._vel,
@@ -187,7 +190,7 @@ class Ekf(Estimator):
         if self._t_us is None:
             return
         q = self._parameters[i]
-        kernel.take_vision(
+        take_vision(
             self._tuning, q, i, self._t_us, t_us, self._times, self._count, self._memory,
             self._past, self._cov, self._work, self._pos, self._vel, self.quat, self.gyro_bias,
             self.accel_bias, self.baro_offset, self.earth_field, self.field_bias, self.terrain,
@@ -201,11 +204,11 @@ class Ekf(Estimator):
         if self.ready[i]:
             return ""
         flags = self.flags[i]
-        if not flags & kernel.ALIGNED:
+        if not flags & ALIGNED:
             return "it must rest a moment to find its attitude, with a magnetometer"
-        if not flags & kernel.LOCATED:
+        if not flags & LOCATED:
             return "it has no position yet: no GPS fix that is good enough"
-        if not flags & (kernel.GPS_USED | kernel.VISION_USED):
+        if not flags & (GPS_USED | VISION_USED):
             return "its position aid is lost, or disagrees with the inertial sensors"
         if self.att_std[i, 2] >= self._tuning["ready_yaw"]:
             return "its heading is not known well enough"
@@ -213,8 +216,8 @@ class Ekf(Estimator):
 
     def _fresh(self, n):
         arrays = super()._fresh(n)
-        arrays["_past"] = np.zeros((n, kernel.RING), dtype=kernel.PAST)
+        arrays["_past"] = np.zeros((n, state.RING), dtype=state.PAST)
         arrays["earth_field"][:] = self.field
         for i in range(n):
-            kernel.reset_memory(arrays["_memory"][i], self._t_us or 0)
+            state.reset_memory(arrays["_memory"][i], self._t_us or 0)
         return arrays

@@ -182,8 +182,7 @@ def _follow_way(v, q, pos, wx, wy, wz, acc, dt):
         v.sp_pos[2] = math.nan
         v.smooth_pos[2] = pos[2]
     limit = math.radians(q.MPC_YAWRAUTO_MAX) * dt
-    current = v.sp_yaw if math.isfinite(v.sp_yaw) else v.target_yaw
-    v.sp_yaw = wrap_pi(current + clamp(wrap_pi(v.target_yaw - current), -limit, limit))
+    v.sp_yaw = wrap_pi(v.sp_yaw + clamp(wrap_pi(v.target_yaw - v.sp_yaw), -limit, limit))
     v.sp_yaw_rate = math.nan
 
 
@@ -490,8 +489,10 @@ def _limit_tilt(v, q, dt):
 @njit
 def _navigate_one(v, q, t_us, pos, vel, quat, rate, dt):
     yaw = yaw_of(quat)
-    if v.phase == -1:  # a new mode
+    if v.phase == -1:  # a new mode; its heading turns on from the present one
+        heading = v.sp_yaw if v.on_way and math.isfinite(v.sp_yaw) else yaw
         _free(v)
+        v.sp_yaw = heading
         _begin_mode(v, q, pos, vel, yaw)
     v.on_way = False
     mode = v.mode
