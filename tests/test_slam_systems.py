@@ -156,7 +156,7 @@ def test_list_and_install_tell_what_is_there(tmp_path, monkeypatch, capsys):
     assert not command.main(["slam", "list"])
     said = capsys.readouterr().out
     assert all(name in said for name in adapters.names())
-    assert "not installed: xtdrone slam install basalt" in said and "--set features=300" in said
+    assert "not installed: xtdrone slam install basalt" in said and "--set features=300\n" in said
     (tmp_path / "basalt").mkdir()
     (tmp_path / "basalt" / "installed").write_text(
         "\n".join(adapters.load("basalt").requirements) + "\n")

@@ -60,10 +60,14 @@ def _add_record(actions):
 
 
 def _add_evaluate(actions):
+    from .evaluation import DELTA_M
+
     evaluate = actions.add_parser("evaluate", help="APE and RPE of a trajectory, by evo")
     evaluate.add_argument("estimate", metavar="EST.tum")
     evaluate.add_argument("--reference", required=True, metavar="GT.tum", help="the truth")
     _add_metrics(evaluate)
+    evaluate.add_argument("--delta", type=float, default=DELTA_M, metavar="M",
+                          help=f"length of path of the RPE ({DELTA_M:g})")
     evaluate.add_argument("--json", action="store_true", help="print JSON")
     evaluate.set_defaults(run=_evaluate)
 
@@ -187,8 +191,8 @@ def _list(args):
         state = "" if environments.installed(adapter) \
             else f"; not installed: xtdrone slam install {adapter.name}"
         print(f"{adapter.name:12s} {adapter.description} ({', '.join(adapter.inputs)}{state})")
-        words = " ".join(f"{key}={value}" for key, value in adapter.parameters.items())
-        print(f"{'':12s} --set {words}")
+        for key, value in adapter.parameters.items():
+            print(f"{'':12s}   --set {key}={value!r}")
 
 
 def _install(args):
@@ -237,12 +241,12 @@ def _evaluate(args):
 
     from .evaluation import METRICS, UNITS, evaluate
 
-    result = evaluate(args.estimate, args.reference, args.align, max_diff_s=args.max_diff)
+    result = evaluate(args.estimate, args.reference, args.align, args.delta, args.max_diff)
     if args.json:
         print(json.dumps({"alignment": result.alignment, "pairs": result.pairs,
                           "statistics": result.statistics}, indent=2))
         return
-    print(f"{result.pairs} poses, alignment {result.alignment}, RPE per half metre")
+    print(f"{result.pairs} poses, alignment {result.alignment}, RPE per {args.delta:g} m")
     keys = list(result.statistics[METRICS[0]])
     print(f"{'':24s}" + "".join(f"{key:>12s}" for key in keys))
     for metric in METRICS:

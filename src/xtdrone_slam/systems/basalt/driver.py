@@ -20,6 +20,7 @@ import numpy as np  # noqa: E402
 # come out (x forward, y left, z up).
 _OPTICAL = np.array([[0.0, 0.0, 1.0], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]])
 _PAIRS = 2  # that Basalt may have in work
+_BEGIN_US = 1_000_000  # before the first pair, over which the direction of gravity is a mean
 _SOCKETS = dai.CameraBoardSocket.CAM_B, dai.CameraBoardSocket.CAM_C
 
 
@@ -81,7 +82,8 @@ def begin(imu, waiting, readings, t_us):
     Basalt makes itself ready when it gets the first pair, and loses all readings before that. It
     takes the direction of gravity from the first reading after it, so that gets the mean.
     """
-    gyro, accel = (np.mean([reading[i] for reading in readings], axis=0) for i in (1, 2))
+    recent = [reading for reading in readings if reading[0] > t_us - _BEGIN_US] or readings
+    gyro, accel = (np.mean([reading[i] for reading in recent], axis=0) for i in (1, 2))
     while waiting.unfinished_tasks:
         t_us += 1
         send(imu, [(t_us, gyro, accel)])
