@@ -383,7 +383,9 @@ def gps_loss(report):
                  / turn[steady[1:]].max(), 2.0)
     report.section("GPS loss with vision", "The same eight. VISION_POSITION_ESTIMATE brings the "
                    "true pose at 25 Hz, 60 ms late, with noise of 2 cm and 0.5 degrees; "
-                   "MAV_CMD_INJECT_FAILURE takes GPS away from 20 to 50 s (grey).", figure)
+                   "MAV_CMD_INJECT_FAILURE takes GPS away from 20 to 50 s (grey). The steps of the "
+                   "attitude set-point (right) are those of the set-points that come at 50 Hz.",
+                   figure)
 
 
 def mission(report):
