@@ -111,7 +111,16 @@ def test_pair_of_the_stereo_vehicle():
     ({"camera": {"noise": {"stddev": "much"}}}, "give a number"),
     ({"camera": [{}, {}, {}]}, "stereo pair"),
     ({"latency": "-1"}, "seconds from 0"),
+    ({"latency": "1e30"}, "0 to 10"),
     ({"preset": "mt9v035"}, "did you mean 'mt9v034'"),
+    ({"preset": "mt9v034", "noise_stdev": "3"}, "did you mean <noise_stddev>"),
+    ({"camera": {"image": {"widht": "64"}}}, "did you mean <width>"),
+    ({"camera": {"imgae": {"width": "64"}}}, "did you mean <image>"),
+    ({"camera": {"image": {"width": "64.5"}}}, "whole number"),
+    ({"camera": {"lens": {"intrinsics": {"fx": "nan"}}}}, "give a number"),
+    ({"plugin": {"hackBaselin": "0.1"}}, "did you mean <hackBaseline>"),
+    ({"fx": "-2", "fy": "3"}, "above 0"),
+    ({"cx": "1e30"}, "principal point"),
 ])
 def test_bad_cameras_are_refused_in_one_line(tags, words):
     with pytest.raises(SensorError, match=words) as caught:
@@ -130,6 +139,11 @@ def test_lens_that_folds_the_image_is_refused():
     ({"range": {"min": "9", "max": "3"}}, "min < max"),
     ({"scan": {"horizontal": {"min_angle": "2", "max_angle": "1"}}}, "in order"),
     ({"noise": {"stddev": "-1"}}, "from 0"),
+    ({"noise": {"stdev": "1"}}, "did you mean <stddev>"),
+    ({"scan": {"horizontal": {"sample": "9"}}}, "did you mean <samples>"),
+    ({"scan": {"horizontal": {"samples": "9.5"}}}, "whole number"),
+    ({"scan": {"horizontal": {"min_angle": "-9"}}}, "at most a whole turn"),
+    ({"scan": {"vertical": {"samples": "4", "max_angle": "2"}}}, "elevations"),
 ])
 def test_bad_lidars_are_refused(ray, words):
     with pytest.raises(SensorError, match=words):

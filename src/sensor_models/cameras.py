@@ -15,7 +15,7 @@ from xtdrone_core.errors import unknown_name
 from xtdrone_dynamics.quaternion import from_euler, multiply, rotate
 
 from .errors import SensorError
-from .parameters import preset
+from .parameters import preset, refuse_near_miss
 from .suite import STEP_US, whole_steps
 
 RENDERED = ("camera", "depth", "lidar")  # kinds of SensorBlock that this module reads
@@ -23,7 +23,11 @@ FORMATS = {"mono8": 1, "rgb8": 3}  # bytes per pixel
 _SDF_FORMATS = {"L8": "mono8", "L_INT8": "mono8", "R8G8B8": "rgb8", "RGB_INT8": "rgb8",
                 **{name: name for name in FORMATS}}
 _MAX_SIDE = 4096  # [pixels]
+_MAX_PIXELS = 100_000  # of a focal length or a principal point
 _MAX_RAYS = 1 << 20
+_MAX_LATENCY = 10.0  # [s]
+_LIKENESS = 0.8  # from here on a tag counts as misspelt
+_GAZEBOS = ("pose", "updateRate", "min_range", "max_range")  # tags that are like one of ours
 _PAIR = ("left", "right")
 
 _CAMERA_PATHS = {  # where SDF and Gazebo's ROS plugins keep what Table II names
@@ -90,12 +94,16 @@ class CameraParameters:
             side = getattr(self, name)
             check(1 <= side <= _MAX_SIDE, f"{name} {side}", f"give 1 to {_MAX_SIDE} pixels")
         check(self.format in FORMATS, f"format '{self.format}'", "give mono8 or rgb8")
-        check(self.fx > 0 and self.fy > 0, f"focal length {self.fx:g} {self.fy:g}",
-              "give fx and fy above 0")
+        check(0 < min(self.fx, self.fy) and max(self.fx, self.fy) <= _MAX_PIXELS,
+              f"focal length {self.fx:g} {self.fy:g}", f"give fx and fy above 0, to {_MAX_PIXELS}")
+        check(max(map(abs, (self.cx, self.cy, self.skew))) <= _MAX_PIXELS,
+              f"principal point {self.cx:g} {self.cy:g} or skew {self.skew:g}",
+              f"give at most {_MAX_PIXELS} pixels")
         check(0 < self.near < self.far, f"clip {self.near:g} to {self.far:g} m",
               "give 0 < near < far")
         check(self.noise_stddev >= 0, f"noise stddev {self.noise_stddev:g}", "give a number from 0")
-        check(self.latency >= 0, f"latency {self.latency:g}", "give seconds from 0")
+        check(0 <= self.latency <= _MAX_LATENCY, f"latency {self.latency:g}",
+              f"give seconds from 0 to {_MAX_LATENCY:g}")
         check(self.anti_aliasing in (0, 2, 4, 8), f"anti_aliasing {self.anti_aliasing}",
               "give 0, 2, 4 or 8")
 
@@ -139,10 +147,15 @@ class LidarParameters:
               f"{self.rows} x {self.columns} rays", f"give 1 to {_MAX_RAYS}")
         check(self.min_angle <= self.max_angle and self.min_elevation <= self.max_elevation,
               "min_angle above max_angle", "give them in order")
+        check(self.max_angle - self.min_angle <= 2.0 * math.pi + 1e-6
+              and max(-self.min_elevation, self.max_elevation) <= 0.5 * math.pi + 1e-6,
+              "a scan", "give at most a whole turn, and elevations of -pi/2 to pi/2")
         check(0 <= self.minimum < self.maximum, f"range {self.minimum:g} to {self.maximum:g} m",
               "give 0 <= min < max")
-        check(self.noise_stddev >= 0 and self.latency >= 0 and self.resolution >= 0,
-              "a negative noise, latency or resolution", "give numbers from 0")
+        check(self.noise_stddev >= 0 and self.resolution >= 0, "a negative noise or resolution",
+              "give numbers from 0")
+        check(0 <= self.latency <= _MAX_LATENCY, f"latency {self.latency:g}",
+              f"give seconds from 0 to {_MAX_LATENCY:g}")
 
 
 def cameras_of(block: SensorBlock) -> tuple[CameraParameters, ...]:
@@ -177,15 +190,17 @@ def lidar_of(block: SensorBlock) -> LidarParameters:
         SensorError: A value that makes no sense.
     """
     ray = block.parameters.get("ray", block.parameters.get("lidar", {}))
+    fields = _fields_of(LidarParameters)
+    _refuse_misspelt(block, ray, _LIDAR_PATHS.values())
+    _refuse_misspelt(block, _plain(block), [], (*fields, "update_rate", "preset"))
     values = {**_preset(block, "velodyne_vlp16"), **_found(ray, _LIDAR_PATHS)}
     if ray and "scan" in ray and "vertical" not in ray["scan"]:
         values.update(rows=1, min_elevation=0.0, max_elevation=0.0)
-    known = {field.name for field in dataclasses.fields(LidarParameters)}
-    values.update({name: value for name, value in _plain(block).items() if name in known})
+    values.update({name: value for name, value in _plain(block).items() if name in fields})
     numbers = {name: _number(block, name, value) for name, value in values.items()
-               if name in known and name not in ("pos", "quat", "rate")}
+               if name in fields and name not in ("pos", "quat", "rate")}
     for name in ("columns", "rows"):
-        numbers[name] = int(numbers[name])
+        numbers[name] = _whole(block, name, numbers[name])
     return LidarParameters(pos=block.pos, quat=block.quat, rate=_rate(block), **numbers)
 
 
@@ -205,19 +220,24 @@ def _camera(block, rate, name, camera) -> CameraParameters:
               "latency": 0.0, "width": 320, "height": 240, "format": "rgb8",
               "horizontal_fov": 1.047, **_preset(block, "")}
     plain = {**_plain(block), **_plain_of(camera)}
+    fields = _fields_of(CameraParameters)
+    own = (*fields, *_PLUGIN_TAGS, "update_rate", "preset", "horizontal_fov")
+    _refuse_misspelt(block, camera, _CAMERA_PATHS.values(), own)
+    _refuse_misspelt(block, plain, [], own)
     values.update(_found(camera, _CAMERA_PATHS))
-    if "horizontal_fov" in camera and "lens" not in camera:  # SDF's fov replaces a preset's lens
+    if "horizontal_fov" in plain and "lens" not in camera:  # SDF's fov replaces a preset's lens
         for key in ("fx", "fy", "cx", "cy"):
             values.pop(key, None)
-    fields = {field.name for field in dataclasses.fields(CameraParameters)}
-    values.update({key: value for key, value in plain.items() if key in fields - {"name", "pos"}})
+    values.update({key: value for key, value in plain.items()
+                   if key in fields - {"name", "pos"} or key == "horizontal_fov"})
     pos, quat = _placed(block, camera)
     picture = str(values.pop("format"))
     if picture not in _SDF_FORMATS:
         raise SensorError(unknown_name(f"format of camera '{block.name}'", picture, _SDF_FORMATS))
     centre = values.pop("distortion_center", None)
     v = {key: _number(block, key, value) for key, value in values.items()}
-    width, height = int(v.pop("width")), int(v.pop("height"))
+    width, height, anti_aliasing = (_whole(block, name, v.pop(name, 0))
+                                    for name in ("width", "height", "anti_aliasing"))
     fov = v.pop("horizontal_fov")
     if not 0 < fov < math.pi:
         raise SensorError(f"horizontal_fov {fov:g} of '{block.name}' is not allowed: give 0 to pi")
@@ -230,7 +250,6 @@ def _camera(block, rate, name, camera) -> CameraParameters:
     else:
         x, y = _numbers(block, "distortion_center", centre, 2)
         centre = x * width - 0.5, y * height - 0.5
-    anti_aliasing = int(v.pop("anti_aliasing", 0))
     v.pop("rate", None)
     return CameraParameters(name=name, pos=pos, quat=quat, rate=rate, width=width, height=height,
                             format=_SDF_FORMATS[picture], distortion_center=centre,
@@ -280,6 +299,35 @@ def _found(tags, paths) -> dict:
         if value is not None and not isinstance(value, (dict, list)):
             found[name] = value
     return found
+
+
+def _fields_of(cls) -> set:
+    return {field.name for field in dataclasses.fields(cls)}
+
+
+def _refuse_misspelt(block, tags, paths, more=()):
+    """Refuses tags that are like a known one of the same place.
+
+    Args:
+        block: Whose tags they are.
+        tags: Nested dict of them.
+        paths: Known ones, from here on.
+        more: Further ones that are known here.
+    """
+    known = {path[0] for path in paths} | set(more)
+    for tag, value in tags.items():
+        if tag not in known and tag not in _GAZEBOS:
+            refuse_near_miss(block, tag, known, _LIKENESS)
+        if isinstance(value, dict) and tag in known:
+            _refuse_misspelt(block, value, [path[1:] for path in paths
+                                            if path[0] == tag and len(path) > 1])
+
+
+def _whole(block, tag, value) -> int:
+    if value != int(value):
+        raise SensorError(f"<{tag}> of {block.kind} '{block.name}' is '{value:g}': give a whole "
+                          "number")
+    return int(value)
 
 
 def _number(block, tag, value) -> float:

@@ -24,6 +24,8 @@ DEFAULT_PRESETS = {"imu": "adis16448", "magnetometer": "lis3mdl", "barometer": "
                    "gps": "m8n", "airspeed": "sdp33", "range": "sf11c"}
 _IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
 _LISTS = {"hard_iron": 3, "soft_iron": 9}  # tags that hold more than one number
+_SIGNED = ("drift",)  # values that may be negative
+_ABOVE_ZERO = ("rate", "range", "hdop", "vdop", "dropout_duration")
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ class ImuParameters:
         return cls(_noise(values, "gyroscope_"), _noise(values, "accelerometer_"),
                    values["gyroscope_range"], values["gyroscope_resolution"],
                    values["accelerometer_range"], values["accelerometer_resolution"],
-                   *(_not_negative(block, values, f"{sensor}_{name}")
+                   *(values.get(f"{sensor}_{name}", 0.0)
                      for sensor in ("gyroscope", "accelerometer")
                      for name in ("misalignment", "scale_error")))
 
@@ -123,6 +125,7 @@ class BarometerParameters:
     def from_block(cls, block: SensorBlock) -> "BarometerParameters":
         """From an SDF block of kind barometer. Raises SensorError for a bad value."""
         values = _values(block)
+        _check_limits(block, values)
         return cls(_noise(values), values["drift"], values["minimum"], values["maximum"],
                    values["resolution"], values["rate"])
 
@@ -160,14 +163,10 @@ class GpsParameters:
             block = SensorBlock(block.kind, block.name, block.pos, block.quat, {"preset": preset})
         values = _values(block)
         usual = _preset_of(block)
-        _not_negative(block, values, "dropout_rate")
-        for name in ("hdop", "vdop", "dropout_duration"):
-            if not values[name] > 0:
+        for name, most in (("fix", 8), ("satellites", 100)):
+            if not (values[name] == int(values[name]) <= most):
                 raise SensorError(f"{name} {values[name]:g} of '{block.name}' is not allowed: give "
-                                  "a number above 0")
-        if values["latency"] < 0:
-            raise SensorError(f"latency {values['latency']} of '{block.name}' is not allowed: "
-                              "give seconds from 0")
+                                  f"a whole number from 0 to {most}")
         across, up = values["hdop"] / usual["hdop"], values["vdop"] / usual["vdop"]
         return cls(_noise(values, "horizontal_", across), _noise(values, "vertical_", up),
                    _noise(values, "horizontal_velocity_", across),
@@ -215,9 +214,7 @@ class RangeParameters:
         tags = {**{_RAY_TAGS[tag]: value for tag, value in scope.items() if tag in _RAY_TAGS},
                 **{tag: value for tag, value in block.parameters.items() if tag != "ray"}}
         values = _values(SensorBlock(block.kind, block.name, block.pos, block.quat, tags))
-        if not 0 <= values["minimum"] < values["maximum"]:
-            raise SensorError(f"range {values['minimum']:g} to {values['maximum']:g} m of "
-                              f"'{block.name}' is not allowed: give 0 <= minimum < maximum")
+        _check_limits(block, values)
         return cls(_noise(values), values["minimum"], values["maximum"], values["resolution"],
                    values["rate"])
 
@@ -269,6 +266,7 @@ def _values(block: SensorBlock) -> dict:
         elif name.endswith("bias_sigma"):
             values.pop(name.replace("bias_sigma", "random_walk"), None)
     values.update(own)
+    _check_signs(block, values)
     return values
 
 
@@ -285,12 +283,19 @@ def _noise(values: dict, prefix: str = "", scale: float = 1.0) -> NoiseParameter
                            scale * turn_on)
 
 
-def _not_negative(block, values, name) -> float:
-    value = values.get(name, 0.0)
-    if value < 0:
-        raise SensorError(f"{name} {value:g} of {block.kind} '{block.name}' is not allowed: give a "
-                          "number from 0")
-    return value
+def _check_signs(block, values) -> None:
+    """Refuses what is negative, or 0 where nothing is divided by 0."""
+    for name, value in values.items():
+        above = name in _ABOVE_ZERO or name.endswith(("bias_correlation_time", "_range"))
+        if name not in _SIGNED and name not in _LISTS and (value < 0 or above and value == 0):
+            raise SensorError(f"{name} {value:g} of {block.kind} '{block.name}' is not allowed: "
+                              f"give a number {'above' if above else 'from'} 0")
+
+
+def _check_limits(block, values) -> None:
+    if values["minimum"] >= values["maximum"]:
+        raise SensorError(f"range {values['minimum']:g} to {values['maximum']:g} of {block.kind} "
+                          f"'{block.name}' is not allowed: give minimum < maximum")
 
 
 def _sitl_gps(block, tags) -> dict:
@@ -304,14 +309,17 @@ def _sitl_gps(block, tags) -> dict:
     """
     if not any(tag.startswith("gps") for tag in tags if tag in _SITL_GPS_TAGS):
         return {}
-    noisy = str(tags.get("gpsNoise", "false")).strip().lower() in ("1", "true")
+    word = str(tags.get("gpsNoise", "false")).strip().lower()
+    if word not in ("0", "1", "false", "true"):
+        raise SensorError(f"<gpsNoise> of '{block.name}' is '{word}': give true or false")
+    noisy = word in ("1", "true")
     rate = _number(block, "updateRate", tags.get("updateRate", tags.get("pubRate", 5.0)))
     white = _SITL_STEP ** 0.5 / rate ** 0.5  # density times this, per reading at this rate
     values = {"rate": rate}
     for tag, (name, default) in _SITL_GPS_TAGS.items():
         if name:
-            density = _number(block, tag, tags.get(tag, default)) if noisy else 0.0
-            values[name] = density * (_SITL_STEP if name.endswith("random_walk") else white)
+            density = _number(block, tag, tags.get(tag, default))
+            values[name] = noisy * density * (_SITL_STEP if name.endswith("random_walk") else white)
     for axis in ("horizontal_", "vertical_"):
         values[axis + "bias_correlation_time"] = _SITL_GPS_CORRELATION * _SITL_STEP
     return values
@@ -382,11 +390,19 @@ def _numbers(block, tag, value, count) -> tuple[float, ...]:
 
 
 def _refuse_near_miss(block, tag):
-    """A misspelt value must not pass as one of SDF's many tags that say nothing about noise."""
     known = [*_names(block.kind), *_SITL_TAGS[block.kind],
              *(_LISTS if block.kind == "magnetometer" else ()),
              *(_SITL_GPS_TAGS if block.kind == "gps" else ())]
-    near = difflib.get_close_matches(tag, known, n=1, cutoff=0.85)
+    refuse_near_miss(block, tag, known, 0.85)
+
+
+def refuse_near_miss(block: SensorBlock, tag: str, known, likeness: float) -> None:
+    """A misspelt tag must not pass as one of SDF's many that say nothing to us.
+
+    Raises:
+        SensorError: One of the known tags is that like it (0 to 1).
+    """
+    near = difflib.get_close_matches(tag, known, n=1, cutoff=likeness)
     if near:
         raise SensorError(f"unknown tag <{tag}> of {block.kind} '{block.name}': did you mean "
                           f"<{near[0]}>?")

@@ -262,15 +262,8 @@ def whole_steps(kind: str, name: str, rate: float) -> int:
     return whole
 
 
-def _period(block, rate: float) -> int:
-    """Steps between two readings, the next whole number of them.
-
-    Raises:
-        SensorError: No positive rate.
-    """
-    if not rate > 0:
-        raise SensorError(f"rate {rate:g} Hz of {block.kind} '{block.name}' is not allowed: give a "
-                          "number above 0")
+def _period(rate: float) -> int:
+    """Steps between two readings of a rate [Hz], the next whole number of them."""
     steps = 1e6 / (rate * STEP_US)
     return max(1, math.ceil(steps - _RATE_TOLERANCE * round(steps)))
 
@@ -295,7 +288,7 @@ def _fill_imu(vehicle, channels, block):
 
 def _fill_magnetometer(vehicle, channels, block):
     p = MagnetometerParameters.from_block(block)
-    steps = vehicle["period"][_MAG] = _period(block, p.rate)
+    steps = vehicle["period"][_MAG] = _period(p.rate)
     vehicle["hard_iron"] = p.hard_iron
     vehicle["soft_iron"] = np.reshape(p.soft_iron, (3, 3))
     _set(channels, _FIELD, 3, p.noise, steps, p.resolution, -p.range, p.range)
@@ -303,18 +296,19 @@ def _fill_magnetometer(vehicle, channels, block):
 
 def _fill_barometer(vehicle, channels, block):
     p = BarometerParameters.from_block(block)
-    steps = vehicle["period"][_BARO] = _period(block, p.rate)
+    steps = vehicle["period"][_BARO] = _period(p.rate)
     vehicle["drift"] = p.drift * STEP_US * 1e-6
     _set(channels, _PRESSURE, 1, p.noise, steps, p.resolution, p.minimum, p.maximum)
 
 
 def _fill_gps(vehicle, channels, block, preset):
     p = GpsParameters.from_block(block, preset)
-    steps = vehicle["period"][_GPS] = _period(block, p.rate)
-    latency = vehicle["latency"] = round(p.latency * 1e6 / STEP_US)
+    steps = vehicle["period"][_GPS] = _period(p.rate)
+    latency = round(p.latency * 1e6 / STEP_US)
     if latency >= (_PENDING - 1) * steps:
         raise SensorError(f"latency {p.latency:g} s of '{block.name}' is too long: give less than "
                           f"{_PENDING - 1} of its periods")
+    vehicle["latency"] = latency
     vehicle["gps_pos"] = block.pos
     vehicle["gps_fix"], vehicle["gps_sats"] = p.fix, p.satellites
     vehicle["loss"] = -math.expm1(-p.dropout_rate * steps * STEP_US * 1e-6)
@@ -327,7 +321,7 @@ def _fill_gps(vehicle, channels, block, preset):
 
 def _fill_airspeed(vehicle, channels, block):
     p = AirspeedParameters.from_block(block)
-    steps = vehicle["period"][_AIRSPEED] = _period(block, p.rate)
+    steps = vehicle["period"][_AIRSPEED] = _period(p.rate)
     vehicle["pitot_pos"] = block.pos
     vehicle["pitot_axis"] = rotate(*block.quat, 1.0, 0.0, 0.0)
     _set(channels, _PITOT, 1, p.noise, steps, p.resolution, -p.range, p.range)
@@ -335,7 +329,7 @@ def _fill_airspeed(vehicle, channels, block):
 
 def _fill_range(vehicle, channels, block):
     p = RangeParameters.from_block(block)
-    steps = vehicle["period"][_RANGE] = _period(block, p.rate)
+    steps = vehicle["period"][_RANGE] = _period(p.rate)
     vehicle["beam_pos"] = block.pos
     vehicle["beam_axis"] = rotate(*block.quat, 1.0, 0.0, 0.0)
     vehicle["shortest"], vehicle["longest"] = p.minimum, p.maximum
