@@ -121,7 +121,8 @@ build_plugin() {
             "$@" -c "$file" -o "$to/$(basename "$file").o"' sh {} "$prefix" "${flags[@]}" \
         && g++ -shared "$prefix"/*.o -o "$prefix/libxtdrone_lockstep.so.new" \
             -L"$lib" -L"$lib/gazebo-11/plugins" "${flags[@]}" -lgazebo_sensors -lgazebo_rendering \
-            -lgazebo_physics -lgazebo_ode -lgazebo_common -lsdformat9 -lOgreMain
+            -lgazebo_physics -lgazebo_ode -lgazebo_transport -lgazebo_msgs -lgazebo_common \
+            -lsdformat9 -lOgreMain -lprotobuf
     } >"$prefix/plugin.log" 2>&1 \
         || fail "the plugin does not build: $(grep -m1 'error' "$prefix/plugin.log" \
             || echo 'see .setup/gazebo11/plugin.log')"

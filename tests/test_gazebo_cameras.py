@@ -1,14 +1,18 @@
 """What Gazebo draws and measures for cameras and lidars; skipped where it is not set up."""
 
+import select
+import subprocess
+
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from sensor_models.cameras import cameras_of
+from sensor_models.cameras import cameras_of, lidar_of
 from sensor_models.lens import pinhole_of
 from xtdrone_control.agents import HoverAgent
 from xtdrone_core import Scenario, VehicleSpec, resources
 from xtdrone_core.scenario import fleet
+from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_dynamics.quaternion import from_euler
 from xtdrone_sim.errors import EngineError
 from xtdrone_sim.gazebo_engine import GazeboEngine
@@ -19,12 +23,13 @@ pytestmark = [pytest.mark.gazebo, pytest.mark.skipif(
     not (resources.root() / ".setup/gazebo11/libxtdrone_lockstep.so").is_file(),
     reason="needs Gazebo 11: run scripts/setup_gazebo.sh")]
 HIGH = np.array([0.0, 0.0, 7.0])
+LEVEL = np.array([0.0, 0.0, 0.0, 1.0])
 TILTED = from_euler(0.2, 0.5, 1.0)
 
 
 @pytest.fixture
-def look():
-    """look(*kinds) gives the scene and the models of vehicles 3 m apart in the empty world."""
+def build():
+    """build(*kinds) makes an engine with vehicles 3 m apart in the empty world."""
     engines = []
 
     def make(*kinds):
@@ -32,11 +37,28 @@ def look():
                       for i, kind in enumerate(kinds))
         models = tuple(load_vehicle(kind) for kind in kinds)
         engines.append(GazeboEngine(load_world("empty"), specs, models))
-        return engines[-1].scene(None, None), models
+        return engines[-1]
 
     yield make
     for engine in engines:
         engine.close()
+
+
+@pytest.fixture
+def look(build):
+    """look(*kinds) gives the scene and the models of such an engine."""
+    def make(*kinds):
+        engine = build(*kinds)
+        return engine.scene(None, None), engine.models
+
+    return make
+
+
+def stereo_image(scene, model, vehicle):
+    """What the left camera of a vehicle sees from on high."""
+    block, = [block for block in model.sensors if block.kind == "camera"]
+    image = pinhole_of(cameras_of(block)[0])
+    return scene.draw(HIGH, LEVEL, image, 0.1, 100.0, key=(vehicle, block.name, "left"))
 
 
 def ground_along(origin, directions):
@@ -76,12 +98,10 @@ def test_a_camera_sees_the_other_vehicle_where_it_is_placed(look):
     scene, (model, _) = look("iris_stereo", "iris")
     block, = [block for block in model.sensors if block.kind == "camera"]
     image = pinhole_of(cameras_of(block)[0])
-    level = np.array([0.0, 0.0, 0.0, 1.0])
 
     def drawn(y):
-        scene.place(np.array([[-50.0, 0.0, 7.0], [2.0, y, 7.0]]), np.array([level, level]))
-        key = "v_0", block.name, "left"
-        return scene.draw(HIGH, level, image, 0.1, 100.0, key=key).astype(int)
+        scene.place(np.array([[-50.0, 0.0, 7.0], [2.0, y, 7.0]]), np.array([LEVEL, LEVEL]))
+        return stereo_image(scene, model, "v_0").astype(int)
 
     empty = drawn(500.0)
     for y in (0.4, -0.5):
@@ -103,6 +123,59 @@ def test_rays_meet_the_ground_and_others_but_not_their_own_vehicle(look):
     ahead = np.isfinite(level)
     assert ahead.any() and np.abs(angles[ahead]).max() < 0.2
     assert level[ahead].min() == pytest.approx(3.0, abs=0.4)
+
+
+def test_range_finders_measure_in_gazebos_world(build):
+    engine = build("iris", "iris")
+    engine.reset()
+    assert engine.beam(0, HIGH, np.array([0.0, 0.0, -1.0])) == pytest.approx(7.0, rel=1e-6)
+    assert engine.beam(0, HIGH, np.array([0.0, 0.0, 1.0])) == np.inf
+    ahead = engine.beam(0, HIGH + (0.0, 0.0, 0.1), np.array([1.0, 0.0, 0.0]))
+    assert ahead == pytest.approx(3.0, abs=0.4)
+
+
+def test_a_vehicle_that_is_spawned_brings_its_cameras(build):
+    """Into a world without any, where it also goes again."""
+    engine = build("iris")
+    engine.spawn(VehicleSpec("iris_stereo", "late", (3.0, 0.0, 7.0)))
+    scene = engine.scene(None, None)
+    scene.place(np.array([[0.0, 0.0, 7.0], [3.0, 0.0, 7.0]]), np.array([LEVEL, LEVEL]))
+    image = stereo_image(scene, engine.models[1], "late")
+    assert image.shape == (480, 752, 3) and image.std() > 10.0
+    assert (stereo_image(scene, engine.models[1], "late") == image).all()
+    engine.delete("late")
+    engine.spawn(VehicleSpec("iris_stereo", "later", (3.0, 0.0, 7.0)))
+    again = engine.scene(None, None)
+    again.place(np.array([[0.0, 0.0, 7.0], [3.0, 0.0, 7.0]]), np.array([LEVEL, LEVEL]))
+    assert (stereo_image(again, engine.models[1], "later") == image).mean() > 0.99
+
+
+def test_gazebos_own_topic_has_the_scans_for_those_who_subscribe(build):
+    engine = build("iris_2d_lidar")
+    block, = [block for block in engine.models[0].sensors if block.kind == "lidar"]
+    lidar = lidar_of(block)
+    engine.spawn(VehicleSpec("iris", "seen", (2.0, 0.5, 7.0 + lidar.pos[2])))
+    engine.reset()
+    topic = f"/gazebo/empty/v_0/body/{block.name}/scan"
+    script = f". {resources.root()}/.setup/gazebo11/env.sh; exec gz topic -e {topic}"
+    hover = np.array([[0, 0, model.mass * GRAVITY, 0, 0, 0] for model in engine.models])
+    with subprocess.Popen(["bash", "-c", script], stdout=subprocess.PIPE, text=True) as echo:
+        try:
+            for _ in range(100_000):  # until it has subscribed
+                engine.step(hover, 4000)
+                if select.select([echo.stdout], [], [], 0)[0]:
+                    break
+            lines = []
+            while "intensities" not in (lines or [""])[-1]:
+                lines.append(echo.stdout.readline())
+        finally:
+            echo.kill()
+    found = np.array([float(line.split()[1]) for line in lines if "ranges:" in line])
+    angles = np.linspace(lidar.min_angle, lidar.max_angle, lidar.columns)
+    flat = np.stack([np.cos(angles), np.sin(angles), 0.0 * angles], axis=1)
+    wanted = engine.cast(0, engine.state.pos[0] + lidar.pos, flat, lidar.maximum)
+    assert np.isfinite(wanted).sum() >= 10  # the other vehicle
+    np.testing.assert_allclose(found, wanted, atol=1e-3)
 
 
 def test_a_stereo_pair_at_25_hz_has_every_frame_in_flight(tmp_path):

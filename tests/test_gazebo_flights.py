@@ -158,6 +158,18 @@ def test_a_second_gazebo_is_refused(build):
         build(GazeboEngine, high())
 
 
+def test_a_plugin_that_gazebo_cannot_load_is_named(build, monkeypatch, tmp_path):
+    """At once, though gzserver goes on without it."""
+    setup = tmp_path / ".setup" / "gazebo11"
+    setup.mkdir(parents=True)
+    (setup / "libxtdrone_lockstep.so").write_text("of another release")
+    for name in ("models", "worlds", "src", ".setup/gazebo11/env.sh", ".setup/gazebo11/plugin"):
+        (tmp_path / name).symlink_to(resources.root() / name)
+    monkeypatch.setenv("XTDRONE_ROOT", str(tmp_path))
+    with pytest.raises(EngineError, match="does not start: .*Failed to load plugin"):
+        build(GazeboEngine, high())
+
+
 def test_a_server_that_ends_is_named(build):
     engine = build(GazeboEngine, high())
     os.killpg(engine._server.pid, signal.SIGKILL)

@@ -11,6 +11,7 @@ from sensor_models.cameras import cameras_of
 from xtdrone_core import VehicleSpec, resources
 from xtdrone_sim import gazebo_engine
 from xtdrone_sim.errors import EngineError
+from xtdrone_sim.gazebo_scene import scanners
 from xtdrone_sim.gazebo_world import world_sdf
 from xtdrone_sim.scene import start_pose
 from xtdrone_sim.sdf import load_vehicle, load_world
@@ -22,7 +23,7 @@ SCRIPT = resources.root() / "scripts" / "setup_gazebo.sh"
 @pytest.mark.parametrize("vehicle", resources.vehicle_names())
 def test_the_world_holds_the_vehicle_as_one_body_and_the_plugin(world, vehicle):
     spec, model = VehicleSpec(vehicle, "one", (1.0, 2.0, 0.5), 0.3), load_vehicle(vehicle)
-    text = world_sdf(load_world(world), (spec,), (model,), "/p.so", "/s", 0.004)
+    text = world_sdf(load_world(world), (spec,), (model,), "/p.so", "/s", "/looks", 0.004)
     root = etree.fromstring(text)
     plugins = root.findall(".//plugin")
     assert [p.get("filename") for p in plugins] == ["/p.so"]
@@ -48,9 +49,8 @@ def test_the_world_holds_the_vehicle_as_one_body_and_the_plugin(world, vehicle):
 def test_cameras_are_gazebos_own_sensors_without_noise_and_asleep(vehicle, kind, names):
     specs, models = (VehicleSpec(vehicle, "one", (0.0, 0.0, 0.0)),), (load_vehicle(vehicle),)
     world = load_world("outdoor")
-    root = etree.fromstring(world_sdf(world, specs, models, "/p.so", "/s", 0.004, "/looks"))
+    root = etree.fromstring(world_sdf(world, specs, models, "/p.so", "/s", "/looks", 0.004))
     assert root.findtext(".//plugin/looks") == "/looks"
-    assert root.findtext("world/scene/shadows") == "0"
     sensors = root.findall(".//sensor")
     assert [sensor.get("type") for sensor in sensors] == ([kind] if kind else [])
     cameras = [camera for sensor in sensors for camera in sensor.findall("camera")]
@@ -63,8 +63,6 @@ def test_cameras_are_gazebos_own_sensors_without_noise_and_asleep(vehicle, kind,
         place = [float(x) for x in element.findtext("pose").split()]
         np.testing.assert_allclose(place[:3], camera.pos)
     assert all(sensor.findtext("always_on") == "0" for sensor in sensors)
-    plain = etree.fromstring(world_sdf(world, specs, models, "/p.so", "/s", 0.004))
-    assert not plain.findall(".//sensor") and plain.find(".//plugin/looks") is None
 
 
 def test_without_set_up_it_says_what_to_do(monkeypatch, tmp_path):
@@ -74,6 +72,30 @@ def test_without_set_up_it_says_what_to_do(monkeypatch, tmp_path):
     monkeypatch.setenv("XTDRONE_ROOT", str(tmp_path))
     with pytest.raises(EngineError, match="setup_gazebo.sh"):
         gazebo_engine.GazeboEngine(world, (spec,), (model,))
+
+
+def test_a_plugin_of_other_sources_is_refused(monkeypatch, tmp_path):
+    setup = tmp_path / ".setup" / "gazebo11"
+    setup.mkdir(parents=True)
+    for name in ("libxtdrone_lockstep.so", "env.sh"):
+        (setup / name).touch()
+    (setup / "plugin").write_text("0123456789abcdef\n")
+    for name in ("models", "worlds", "src"):
+        (tmp_path / name).symlink_to(resources.root() / name)
+    monkeypatch.setenv("XTDRONE_ROOT", str(tmp_path))
+    spec, model = VehicleSpec("iris", "iris_0", (0.0, 0.0, 0.0)), load_vehicle("iris")
+    with pytest.raises(EngineError, match="other sources: run scripts/setup_gazebo.sh again"):
+        gazebo_engine.GazeboEngine(load_world("empty"), (spec,), (model,))
+
+
+def test_scanners_of_the_fleet_for_gazebos_own_topics():
+    kinds = "iris", "iris_2d_lidar", "iris_3d_lidar"
+    specs = [VehicleSpec(kind, f"v_{i}", (0.0, 0.0, 0.0)) for i, kind in enumerate(kinds)]
+    lines = scanners(specs, [load_vehicle(kind) for kind in kinds]).splitlines()
+    assert [line.split("\t")[:2] for line in lines] == [["v_1", "laser"], ["v_2", "velodyne"]]
+    numbers = [float(x) for x in lines[0].split("\t")[2].split()]
+    assert len(numbers) == 16 and numbers[0] == 40_000
+    assert numbers[8:] == pytest.approx([1081, -2.35619449, 2.35619449, 1, 0, 0, 0.1, 30])
 
 
 def test_set_up_refuses_what_it_does_not_know():

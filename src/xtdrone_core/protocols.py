@@ -12,7 +12,8 @@ class Engine(Protocol):
 
     An engine that draws for cameras and measures for lidars itself has a method scene(largest,
     samples) too, which gives what xtdrone_sim.rendered_sensors asks, as rendering.RenderedScene
-    does for all others.
+    does for all others; one that measures for range finders has beam(vehicle, point, direction),
+    as rendering.Beams.
     """
 
     state: FleetState

@@ -7,7 +7,9 @@ alike. Vehicles are one rigid body each; rotors, wind and sensors are ours.
 """
 
 import ctypes
+import hashlib
 import os
+import re
 import select
 import shutil
 import signal
@@ -16,31 +18,34 @@ import struct
 import subprocess
 import tempfile
 import time
-from contextlib import nullcontext
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import numpy as np
 
-from sensor_models.cameras import RENDERED
 from xtdrone_core import FleetState, VehicleModel, VehicleSpec, resources
 from xtdrone_core.errors import unknown_name
 
 from .body import apply_wrench, packed, with_payload
 from .errors import EngineError
 from .gazebo_channel import Channel
-from .gazebo_scene import GazeboScene, camera_keys
+from .gazebo_scene import GazeboScene, scanners
 from .gazebo_world import vehicle_sdf, world_sdf
+from .rendering import FURTHEST
 from .scene import start_pose
 from .sdf import World, load_vehicle
 
+_PLUGIN = "libxtdrone_lockstep.so"
+_CHATTER = "[Msg]", "[Dbg]", "ALSA lib", "AL lib", "Couldn't find a preferred IP"
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 STEP_S = 0.004  # until the first step says otherwise [s]
 START_S = 60.0  # wall time that gzserver may take to start [s]
 _STOP_S = 3.0
 # lockstep_world.cc has the same.
-_STEP, _RESET, _FLEET, _CONTACTS, _SPAWN, _DELETE, _PAYLOAD = range(1, 8)
+_STEP, _RESET, _FLEET, _CONTACTS, _SPAWN, _DELETE, _PAYLOAD, _CAST, _SCANNERS = range(1, 10)
 _TIME = struct.Struct("<d")
 _WEIGHT = struct.Struct("<11d")
+_RAYS = struct.Struct("<5d")
 _WIDTH = 13  # pos, quat, vel, ang_vel
 _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -67,10 +72,11 @@ class GazeboEngine:
         self._payloads = {}  # name of a vehicle: (mass [kg], place from its centre of gravity [m])
         self._processes = []
         self._channel = self._looks = None
-        plugin = self._setup / "libxtdrone_lockstep.so"
+        plugin = self._setup / _PLUGIN
         if not plugin.is_file():
             raise EngineError("Gazebo 11 is not set up: run scripts/setup_gazebo.sh, or use "
                               "engine:=embedded")
+        _refuse_stale(self._setup)
         self._environment = self._read_environment(world)
         self._folder = Path(tempfile.mkdtemp(prefix="xtdrone-gazebo-"))
         try:
@@ -152,6 +158,28 @@ class GazeboEngine:
         self._payloads[self.specs[vehicle].name] = float(mass), np.array(pos, dtype=float)
         self._weigh(vehicle)
 
+    def cast(self, vehicle: int, pos, directions: np.ndarray, longest: float) -> np.ndarray:
+        """Distances along rays to the first thing to collide with, but the vehicle itself.
+
+        Args:
+            vehicle: Whose rays they are, index in the fleet.
+            pos: (3,) from where, world [m].
+            directions: (M, 3) unit vectors, world; (3,) for one.
+            longest: Nothing further away matters [m].
+
+        Returns:
+            (M,) [m]; inf where there is nothing.
+
+        Raises:
+            EngineError: gzserver is gone.
+        """
+        head = _RAYS.pack(vehicle, longest, *pos)
+        return np.frombuffer(self._channel.request(_CAST, head + np.asarray(directions).tobytes()))
+
+    def beam(self, vehicle: int, point, direction) -> float:
+        """Distance from a point along a direction to the first thing but the vehicle [m]."""
+        return float(self.cast(vehicle, point, direction, FURTHEST)[0])
+
     def render(self, vehicle: int, camera: str) -> np.ndarray:
         """Images come from the vehicles' camera sensors only, through scene().
 
@@ -167,7 +195,7 @@ class GazeboEngine:
         Raises:
             EngineError: Gazebo cannot draw here.
         """
-        return GazeboScene(self._looks, self.specs, self.models)
+        return GazeboScene(self._looks, self.specs, self.models, self.cast)
 
     def open_viewer(self) -> None:
         """Opens gzclient on the running world; closing it does not stop the simulation.
@@ -202,23 +230,21 @@ class GazeboEngine:
     def _start(self, world, plugin):
         port = urlsplit(self._environment["GAZEBO_MASTER_URI"]).port
         _refuse_taken(port)
-        looks = self._folder / "looks" if any(block.kind in RENDERED for model in self.models
-                                              for block in model.sensors) else ""
-        path = self._folder / "lockstep"
-        text = world_sdf(world, self.specs, self.models, plugin, path, STEP_S, looks)
+        path, looks = self._folder / "lockstep", self._folder / "looks"
+        text = world_sdf(world, self.specs, self.models, plugin, path, looks, STEP_S)
         (self._folder / "scenario.world").write_text(text)
-        if camera_keys(self.specs, self.models) and not os.environ.get("DISPLAY"):
+        if not os.environ.get("DISPLAY"):  # also without cameras, which may be spawned
             self._environment["DISPLAY"] = self._open_display()
-        with _listener(path) as main, _listener(looks) if looks else nullcontext() as second:
+        with _listener(path) as main, _listener(looks) as second:
             self._server = self._start_process("gzserver",
-                                               ["-u", self._folder / "scenario.world"])
+                                               ["--verbose", "-u", self._folder / "scenario.world"])
             self._channel = self._accept(main)
-            self._looks = self._accept(second) if looks else None
+            self._looks = self._accept(second)
 
     def _accept(self, listener):
         end = time.monotonic() + START_S
         while not select.select([listener], [], [], 0.1)[0]:
-            if self._server.poll() is not None or time.monotonic() > end:
+            if self._server.poll() is not None or time.monotonic() > end or self._no_plugin():
                 raise EngineError(f"gzserver does not start: {self._complaint()}")
         return Channel(listener.accept()[0], self._complaint)
 
@@ -254,18 +280,31 @@ class GazeboEngine:
         self._processes.append(process)
         return process
 
+    def _no_plugin(self) -> bool:
+        """Whether gzserver, which would go on without it, could not load our plugin."""
+        return any("Failed to load plugin" in line and _PLUGIN in line for line in self._said())
+
+    def _said(self, program="gzserver") -> list[str]:
+        """What a program has said so far."""
+        text = (self._folder / f"{program}.log").read_text(errors="replace")
+        return [_COLOUR.sub("", line).strip() for line in text.splitlines() if line.strip()]
+
     def _complaint(self, program="gzserver") -> str:
-        """The most telling line of a program's log."""
-        log = self._folder / f"{program}.log"
-        lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
+        """The most telling line of a program's log; for gzserver also the signal that ended it."""
+        lines = [line for line in self._said(program) if not line.startswith(_CHATTER)]
         errors = [line for line in lines if "[Err]" in line or "rror" in line]
-        return (errors or lines or ["it says nothing"])[-1].strip()
+        words = (errors or lines or ["it says nothing"])[-1]
+        status = self._server.poll() if program == "gzserver" else None
+        if status is not None and status < 0:
+            words = f"{signal.Signals(-status).name}; its last words: {words}"
+        return words
 
     # The fleet --------------------------------------------------------------------------------
 
     def _name_fleet(self):
         """Agrees with the plugin on the order of the vehicles, and lays out what depends on it."""
         self._channel.ask(_FLEET, "".join(f"{spec.name}\n" for spec in self.specs))
+        self._channel.request(_SCANNERS, scanners(self.specs, self.models).encode())
         n = len(self.specs)
         self.state = FleetState.zeros(n, max(len(model.rotors) for model in self.models))
         self._inertia, self._inverse = np.zeros((n, 6)), np.zeros((n, 6))
@@ -339,6 +378,20 @@ def _stop(process):
             return
         except subprocess.TimeoutExpired:
             continue
+
+
+def _refuse_stale(setup):
+    """The set-up notes what it built the plugin of.
+
+    Raises:
+        EngineError: The sources have changed since.
+    """
+    sources = sorted((resources.root() / "src/xtdrone_sim/gazebo_plugin").glob("[!.]*"))
+    digest = hashlib.sha256(b"".join(path.read_bytes() for path in [*sources, setup / "env.sh"]))
+    note = setup / "plugin"
+    if not note.is_file() or note.read_text().strip() != digest.hexdigest()[:16]:
+        raise EngineError("the Gazebo plugin was built of other sources: run "
+                          "scripts/setup_gazebo.sh again")
 
 
 def _refuse_taken(port):

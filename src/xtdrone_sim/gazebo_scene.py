@@ -1,22 +1,24 @@
 """What the cameras and lidars of a fleet see in Gazebo; stands in for rendering.RenderedScene.
 
 Gazebo draws the ideal image of each camera, from the poses at which the look is
-taken, and its physics casts the rays of lidars; lens, noise and latency are those
-of sensor_models on every engine.
+taken, and its physics casts the rays of lidars and range finders; lens, noise and
+latency are those of sensor_models on every engine.
 """
 
+import math
 import struct
 
 import numpy as np
 
-from sensor_models.cameras import cameras_of
+from sensor_models.cameras import cameras_of, lidar_of
+from sensor_models.parameters import RangeParameters
+from sensor_models.suite import STEP_US
 
 from .gazebo_channel import Channel
 
 READY_S = 90.0  # wall time that Gazebo may take to load what it draws [s]
-_CAMERAS, _NAME, _DRAW, _SCAN = range(1, 5)  # looks.hh has the same
+_CAMERAS, _NAME, _DRAW = range(1, 4)  # looks.hh has the same
 _DRAWING = struct.Struct("<Q13d")
-_SCANNING = struct.Struct("<5d")
 
 Key = tuple[str, str, str]  # names of vehicle, sensor, and camera in it (empty for the only one)
 
@@ -26,6 +28,25 @@ def camera_keys(specs, models) -> list[Key]:
     return [(spec.name, block.name, camera.name) for spec, model in zip(specs, models)
             for block in model.sensors if block.kind in ("camera", "depth")
             for camera in cameras_of(block)]
+
+
+def scanners(specs, models) -> str:
+    """The lidars and range finders of a fleet as the plugin wants them; see rays.hh."""
+    lines = []
+    for spec, model in zip(specs, models):
+        for block in model.sensors:
+            if block.kind == "lidar":
+                lidar = lidar_of(block)
+                fan = (lidar.columns, lidar.min_angle, lidar.max_angle,
+                       lidar.rows, lidar.min_elevation, lidar.max_elevation)
+            elif block.kind == "range":
+                lidar, fan = RangeParameters.from_block(block), (1, 0.0, 0.0, 1, 0.0, 0.0)
+            else:
+                continue
+            period = math.ceil(1e6 / (lidar.rate * STEP_US) - 1e-6) * STEP_US
+            numbers = period, *block.pos, *block.quat, *fan, lidar.minimum, lidar.maximum
+            lines.append(f"{spec.name}\t{block.name}\t{' '.join(map(str, numbers))}\n")
+    return "".join(lines)
 
 
 class GazeboScene:
@@ -38,17 +59,19 @@ class GazeboScene:
 
     in_step = True
 
-    def __init__(self, channel: Channel, specs, models):
+    def __init__(self, channel: Channel, specs, models, cast):
         """Waits until Gazebo has loaded everything that the sensors can see.
 
         Args:
             channel: To the plugin's Looks.
             specs, models: The fleet's VehicleSpecs and VehicleModels.
+            cast: GazeboEngine.cast.
 
         Raises:
             EngineError: Gazebo cannot draw here.
         """
         self._channel = channel
+        self.cast = cast
         self._numbers = {key: i for i, key in enumerate(camera_keys(specs, models))}
         lines = ["\t".join(spec.name for spec in specs)]
         lines += [f"{vehicle}\t{sensor}\t{int(camera == 'right')}"
@@ -79,11 +102,6 @@ class GazeboScene:
             return colours
         distances = np.frombuffer(data, np.float32, offset=size).reshape(shape)
         return colours, np.where(distances < far, distances, np.float32(np.inf))
-
-    def cast(self, vehicle: int, pos, directions: np.ndarray, longest: float) -> np.ndarray:
-        """As RenderedScene.cast."""
-        head = _SCANNING.pack(vehicle, longest, *pos)
-        return np.frombuffer(self._channel.request(_SCAN, head + directions.tobytes()))
 
     def close(self) -> None:
         """The engine closes the channel."""

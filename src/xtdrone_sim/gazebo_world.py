@@ -22,7 +22,7 @@ _DEPTH = 5e-4  # that a standing vehicle sinks into the ground [m]
 _FEET = 4  # points on which it stands
 
 
-def world_sdf(world: World, specs, models, plugin, socket, step: float, looks="") -> str:
+def world_sdf(world: World, specs, models, plugin, socket, looks, step: float) -> str:
     """The whole world, as text.
 
     Plugins of the world's own file are left out: wind and sensors are ours.
@@ -33,8 +33,8 @@ def world_sdf(world: World, specs, models, plugin, socket, step: float, looks=""
         models: Their VehicleModels.
         plugin: Path of the lockstep plugin.
         socket: Path of the Unix socket that it shall connect to.
+        looks: Path of the Unix socket for cameras.
         step: Length of a physics step [s].
-        looks: Path of the Unix socket for cameras and lidars; empty leaves them out.
     """
     element = copy.deepcopy(parse(world.sdf, "world"))
     for unwanted in element.findall("plugin"):
@@ -46,13 +46,10 @@ def world_sdf(world: World, specs, models, plugin, socket, step: float, looks=""
                        ("real_time_update_rate", 0)):
         _set(physics, tag, value)
     for spec, model in zip(specs, models):
-        element.append(_vehicle(spec, model, bool(looks)))
+        element.append(_vehicle(spec, model))
     lockstep = etree.SubElement(element, "plugin", name="lockstep", filename=str(plugin))
     etree.SubElement(lockstep, "socket").text = str(socket)
-    if looks:
-        etree.SubElement(lockstep, "looks").text = str(looks)
-        # A software renderer takes seven times as long with them.
-        _set(_child(element, "scene"), "shadows", 0)
+    etree.SubElement(lockstep, "looks").text = str(looks)
     return _document(element)
 
 
@@ -61,7 +58,7 @@ def vehicle_sdf(spec: VehicleSpec, model: VehicleModel) -> str:
     return _document(_vehicle(spec, model))
 
 
-def _vehicle(spec, model, looks=False):
+def _vehicle(spec, model):
     """A model with one link, whose frame lies in the vehicle's centre of gravity."""
     pose = start_pose(spec, model)
     out = etree.Element("model", name=spec.name)
@@ -86,10 +83,9 @@ def _vehicle(spec, model, looks=False):
             if shape.tag == "collision":
                 _soften(shape, model.mass)
             link.append(shape)
-    if looks:
-        for block in model.sensors:
-            if block.kind in ("camera", "depth"):
-                link.append(_camera(block))
+    for block in model.sensors:
+        if block.kind in ("camera", "depth"):
+            link.append(_camera(block))
     return out
 
 

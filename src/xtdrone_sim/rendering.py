@@ -16,7 +16,7 @@ from xtdrone_dynamics.quaternion import to_matrix
 from . import offscreen, scene
 
 _MAX_SHAPES = 20_000
-_FURTHEST = 1e4  # of a range finder's beam [m]
+FURTHEST = 1e4  # of a range finder's beam [m]
 _SKY = 0.7  # distance of MuJoCo's sky, part of the far plane's; it hides what lies behind
 _COLLISIONS = np.array([0, 0, 0, 1, 0, 0], dtype=np.uint8)
 
@@ -187,4 +187,4 @@ class Beams:
         if state.t_us != self._placed_us:
             self._scene.place(state.pos, state.quat)
             self._placed_us = state.t_us
-        return float(self._scene.cast(vehicle, point, direction, _FURTHEST)[0])
+        return float(self._scene.cast(vehicle, point, direction, FURTHEST)[0])

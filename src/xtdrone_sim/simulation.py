@@ -152,6 +152,11 @@ class Simulation:
         """The true FleetState now; owned by the engine."""
         return self._state
 
+    @property
+    def sensors(self):
+        """The last SensorBatch, what the vehicles' sensors say; owned by the sensor suite."""
+        return self._sensors
+
     def step(self) -> None:
         """One lockstep step of 4 ms."""
         if self.changes.due(self.t_us):
@@ -269,7 +274,8 @@ class Simulation:
     def _make_beams(self, models):
         """What range finders measure with, where a vehicle has one."""
         if any(block.kind == "range" for model in models for block in model.sensors):
-            return Beams(self.world, self.scenario.vehicles, models, lambda: self.engine.state)
+            return getattr(self.engine, "beam", None) or Beams(
+                self.world, self.scenario.vehicles, models, lambda: self.engine.state)
         return None
 
     def _make_wind(self):

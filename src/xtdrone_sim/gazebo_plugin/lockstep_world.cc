@@ -1,7 +1,7 @@
 // A Gazebo 11 world plugin that lets another process drive the physics, one step at a time.
 //
 // It connects to the Unix socket that the world's SDF names and obeys it; see channel.hh for the
-// form of requests, and looks.hh for the other socket, for cameras and lidars.
+// form of requests, and looks.hh for the other socket, for cameras.
 //
 //   STEP     double dt, then for each vehicle force xyz and torque xyz about its centre of gravity,
 //            world frame  ->  for each vehicle position xyz, quaternion xyzw and velocity xyz of
@@ -13,6 +13,10 @@
 //   DELETE   name of a model  ->  text, likewise, once it is gone
 //   PAYLOAD  number of a vehicle, its mass, centre of gravity xyz in the frame of its body, inertia
 //            about it xx yy zz xy xz yz (doubles)  ->  nothing; the body's frame moves on as before
+//   CAST     number of a vehicle, longest distance, origin xyz, then direction xyz of each ray, unit
+//            vectors in the world (doubles)  ->  distance along each ray to the first thing but the
+//            vehicle (doubles); inf where there is nothing
+//   SCANNERS text, see Scans::Set in rays.hh  ->  nothing; for subscribers of Gazebo's own topics
 //
 // While steps follow each other closely they are done in Gazebo's own world loop, which costs no
 // change of threads. When the other side is quiet for a moment the world is paused, and a thread
@@ -33,17 +37,21 @@
 #include <vector>
 
 #include <gazebo/common/common.hh>
+#include <gazebo/ode/ode.h>
 #include <gazebo/physics/physics.hh>
 #include <gazebo/physics/ode/ODECollision.hh>
 
 #include "channel.hh"
 #include "looks.hh"
+#include "rays.hh"
 
 namespace xtdrone {
 
 using Clock = std::chrono::steady_clock;
 
-enum Operation : std::uint32_t { STEP = 1, RESET, FLEET, CONTACTS, SPAWN, DELETE, PAYLOAD };
+enum Operation : std::uint32_t {
+  STEP = 1, RESET, FLEET, CONTACTS, SPAWN, DELETE, PAYLOAD, CAST, SCANNERS
+};
 
 constexpr int kQuietMs = 10;           // without a request for this long, the world is paused
 constexpr int kChangeSeconds = 10;     // that a model may take to appear or to go
@@ -68,8 +76,8 @@ class LockstepWorld : public gazebo::WorldPlugin {
   void Load(gazebo::physics::WorldPtr world, sdf::ElementPtr sdf) override {
     world_ = world;
     channel_.Connect(sdf->Get<std::string>("socket"));
-    if (sdf->HasElement("looks"))
-      looks_ = std::make_unique<Looks>(world, sdf->Get<std::string>("looks"));
+    looks_ = std::make_unique<Looks>(world, sdf->Get<std::string>("looks"));
+    scans_ = std::make_unique<Scans>(world);
     // Contacts are kept also when nobody listens to Gazebo's topic of them.
     world_->Physics()->GetContactManager()->SetNeverDropContacts(true);
     world_->SetPaused(true);
@@ -109,6 +117,11 @@ class LockstepWorld : public gazebo::WorldPlugin {
       case SPAWN: channel_.Answer(Spawn(channel_.Text())); break;
       case DELETE: channel_.Answer(Delete(channel_.Text())); break;
       case PAYLOAD: SetMass(body); break;
+      case CAST: Measure(body); break;
+      case SCANNERS:
+        scans_->Set(channel_.Text());
+        channel_.Answer("");
+        break;
       default: throw Closed();
     }
     return false;
@@ -136,6 +149,7 @@ class LockstepWorld : public gazebo::WorldPlugin {
     due_ = false;
     try {
       SendState();
+      scans_->Publish();
       pollfd ready{channel_.Descriptor(), POLLIN, 0};
       while (::poll(&ready, 1, kQuietMs) > 0 && !NeedsWorldLoop()) {
         if (Serve()) return;
@@ -159,6 +173,7 @@ class LockstepWorld : public gazebo::WorldPlugin {
 
   // Waits for requests while the world is paused.
   void Wait() {
+    dAllocateODEDataForThread(dAllocateMaskAll);  // for CAST
     while (true) {
       {
         std::unique_lock<std::mutex> lock(mutex_);
@@ -240,6 +255,17 @@ class LockstepWorld : public gazebo::WorldPlugin {
     channel_.Answer("");
   }
 
+  void Measure(const std::vector<char> &body) {
+    constexpr std::size_t kHead = 5;  // numbers before the directions
+    std::vector<double> numbers(body.size() / sizeof(double));
+    std::memcpy(numbers.data(), body.data(), numbers.size() * sizeof(double));
+    if (numbers.size() < kHead || (numbers.size() - kHead) % 3 != 0) throw Closed();
+    const auto own = fleet_.at(static_cast<std::size_t>(numbers[0]))->GetModel()->GetName();
+    const auto ranges = Cast(world_, own, numbers[1], &numbers[2], numbers.data() + kHead,
+                             (numbers.size() - kHead) / 3);
+    channel_.Answer(ranges.data(), ranges.size() * sizeof(double));
+  }
+
   std::string Name(const std::string &text) {
     std::vector<gazebo::physics::LinkPtr> found;
     std::istringstream lines(text);
@@ -300,6 +326,7 @@ class LockstepWorld : public gazebo::WorldPlugin {
   std::vector<gazebo::physics::LinkPtr> fleet_;
   Channel channel_;
   std::unique_ptr<Looks> looks_;
+  std::unique_ptr<Scans> scans_;
   std::vector<double> wrench_, state_;
   std::atomic<bool> due_{false};  // a step has been asked for and is not done
   bool stepping_ = false;         // this loop of the world does it

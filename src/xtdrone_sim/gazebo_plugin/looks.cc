@@ -1,14 +1,10 @@
 #include "looks.hh"
 
-#include <algorithm>
 #include <chrono>
 #include <cstdlib>
-#include <limits>
 #include <sstream>
 
 #include <gazebo/common/common.hh>
-#include <gazebo/ode/ode.h>
-#include <gazebo/physics/ode/ODECollision.hh>
 #include <gazebo/physics/physics.hh>
 #include <gazebo/rendering/ogre_gazebo.h>
 #include <gazebo/rendering/rendering.hh>
@@ -25,29 +21,16 @@ ignition::math::Pose3d PoseOf(const double *p) {
   return {{p[0], p[1], p[2]}, {p[6], p[3], p[4], p[5]}};
 }
 
+std::string Display() {
+  const char *name = std::getenv("DISPLAY");
+  return name == nullptr ? "of no name" : name;
+}
+
 // Appends an image with its rows in the other order.
 void AppendFlipped(std::vector<char> &out, const void *data, std::size_t width, std::size_t rows) {
   const auto *from = static_cast<const char *>(data);
   for (std::size_t row = rows; row-- > 0;)
     out.insert(out.end(), from + row * width, from + (row + 1) * width);
-}
-
-// One shape of the physics, with the box around it.
-struct Shape {
-  dGeomID geom;
-  dReal box[6];  // from x, to x, from y, ...
-};
-
-// Whether a ray comes into the box at all, within `longest`.
-bool Meets(const dReal *box, const double *origin, const double *direction, double longest) {
-  double from = 0.0, to = longest;
-  for (int k = 0; k < 3; ++k) {
-    const double a = (box[2 * k] - origin[k]) / direction[k];
-    const double b = (box[2 * k + 1] - origin[k]) / direction[k];
-    from = std::max(from, std::min(a, b));  // a nan, on the edge, leaves it as it is
-    to = std::min(to, std::max(a, b));
-  }
-  return from <= to;
 }
 
 }  // namespace
@@ -70,7 +53,6 @@ Looks::~Looks() {
 }
 
 void Looks::Serve() {
-  dAllocateODEDataForThread(dAllocateMaskAll);
   try {
     while (true) {
       const auto operation = channel_.Request();
@@ -93,9 +75,6 @@ void Looks::Serve() {
         if (draw.camera >= cameras_.size() || !cameras_[draw.camera]) throw Closed();
         InRenderThread([&] { Render(draw, poses); });
         channel_.Answer(picture_.data(), picture_.size());
-      } else if (operation == SCAN) {
-        Scan(body);
-        channel_.Answer(ranges_.data(), sizeof(double) * ranges_.size());
       } else {
         throw Closed();
       }
@@ -112,6 +91,7 @@ std::string Looks::Find(const std::string &text) {
   std::getline(lines, line);
   std::istringstream first(line);
   vehicles_.clear();
+  if (!cameras_.empty()) InRenderThread([&] { cameras_.clear(); });
   while (std::getline(first, word, '\t')) vehicles_.push_back(word);
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(kReadySeconds);
   const auto *manager = gazebo::sensors::SensorManager::Instance();
@@ -124,7 +104,7 @@ std::string Looks::Find(const std::string &text) {
     const auto scoped = world_->Name() + "::" + vehicle + "::" + kLink + "::" + sensor;
     if (gazebo::rendering::RenderEngine::Instance()->GetRenderPathType() ==
         gazebo::rendering::RenderEngine::NONE)
-      return "it cannot draw on the display " + std::string(std::getenv("DISPLAY"));
+      return "it cannot draw on the display " + Display();
     gazebo::sensors::SensorPtr found;
     while (!(found = manager->GetSensor(scoped))) {
       if (std::chrono::steady_clock::now() > end) return "Gazebo made no sensor '" + scoped + "'";
@@ -139,6 +119,10 @@ std::string Looks::Find(const std::string &text) {
       eye = pair->Camera(std::stoul(camera));
     if (!eye) return "Gazebo cannot draw: '" + scoped + "' has no camera";
     cameras_.push_back(eye);
+  }
+  if (!cameras_.empty()) {
+    // A software renderer takes seven times as long with them.
+    InRenderThread([&] { gazebo::rendering::get_scene(world_->Name())->SetShadowsEnabled(false); });
   }
   for (std::string missing = "?"; !cameras_.empty() && !missing.empty();) {
     InRenderThread([&] { missing = NotReady(); });
@@ -183,44 +167,6 @@ void Looks::Render(const Draw &draw, const std::vector<double> &poses) {
   if (depth)
     AppendFlipped(picture_, depth->DepthData(), sizeof(float) * camera->ImageWidth(),
                   camera->ImageHeight());
-}
-
-void Looks::Scan(const std::vector<char> &body) {
-  constexpr std::size_t kHead = 5;  // numbers before the directions
-  std::vector<double> numbers(body.size() / sizeof(double));
-  std::memcpy(numbers.data(), body.data(), numbers.size() * sizeof(double));
-  if (numbers.size() < kHead || (numbers.size() - kHead) % 3 != 0) throw Closed();
-  const std::string &own = vehicles_.at(static_cast<std::size_t>(numbers[0]));
-  const double longest = numbers[1], *origin = &numbers[2];
-  boost::recursive_mutex::scoped_lock lock(*world_->Physics()->GetPhysicsUpdateMutex());
-  std::vector<Shape> shapes;
-  for (const auto &model : world_->Models()) {
-    if (model->GetName() == own) continue;
-    for (const auto &link : model->GetLinks()) {
-      for (const auto &collision : link->GetCollisions()) {
-        const auto ode = boost::dynamic_pointer_cast<gazebo::physics::ODECollision>(collision);
-        Shape shape{ode->GetCollisionId(), {}};
-        dGeomGetAABB(shape.geom, shape.box);
-        shapes.push_back(shape);
-      }
-    }
-  }
-  const dGeomID ray = dCreateRay(nullptr, longest);
-  dGeomRaySetParams(ray, 0, 0);
-  dGeomRaySetClosestHit(ray, 1);
-  ranges_.assign((numbers.size() - kHead) / 3, std::numeric_limits<double>::infinity());
-  for (std::size_t k = 0; k < ranges_.size(); ++k) {
-    const double *direction = &numbers[kHead + 3 * k];
-    double nearest = longest;
-    dGeomRaySet(ray, origin[0], origin[1], origin[2], direction[0], direction[1], direction[2]);
-    for (const auto &shape : shapes) {
-      dContactGeom contact;
-      if (!Meets(shape.box, origin, direction, nearest)) continue;
-      if (dCollide(ray, shape.geom, 1, &contact, sizeof(contact)) > 0 && contact.depth <= nearest)
-        ranges_[k] = nearest = contact.depth;
-    }
-  }
-  dGeomDestroy(ray);
 }
 
 // Does a job in Gazebo's main thread and waits for its end.

@@ -1,10 +1,9 @@
-// What the vehicles' cameras and lidars see, drawn and measured by Gazebo when the simulation asks.
+// What the vehicles' cameras see, drawn by Gazebo when the simulation asks.
 //
 // The cameras are Gazebo's own, made from the SDF. They are left inactive, so that Gazebo does not
 // draw for them at times of its own choice; whoever subscribes to one of Gazebo's image topics
-// wakes that sensor, which does not disturb ours. Rays are cast in the physics by ODE itself:
-// Gazebo's ray sensor takes 10 us and more for each ray. Requests come over a socket of their own,
-// see channel.hh:
+// wakes that sensor, which does not disturb ours. Requests come over a socket of their own, see
+// channel.hh:
 //
 //   CAMERAS  text: a line of vehicles, then for each camera a line "vehicle<TAB>sensor<TAB>number
 //            of the camera in it"  ->  text: empty once all can be drawn, or what is wrong
@@ -12,9 +11,6 @@
 //   DRAW     a Draw (below), then for each vehicle position xyz and quaternion xyzw of its centre
 //            of gravity (doubles)  ->  the image, 3 bytes a pixel, the lowest row first; then, for
 //            a depth camera, float distances along the optical axis, likewise
-//   SCAN     number of a vehicle, longest distance, origin xyz, then direction xyz of each ray,
-//            unit vectors in the world (doubles)  ->  distance along each ray (doubles); inf where
-//            there is nothing. Rays meet bodies where the physics has them now, but not the vehicle.
 //
 // Drawing is done in Gazebo's main thread, which owns the OpenGL context, beside the physics.
 
@@ -42,7 +38,7 @@ class Looks {
   ~Looks();
 
  private:
-  enum Operation : std::uint32_t { CAMERAS = 1, NAME, DRAW, SCAN };
+  enum Operation : std::uint32_t { CAMERAS = 1, NAME, DRAW };
 
   struct Draw {
     std::uint64_t camera;                   // its number in CAMERAS
@@ -55,7 +51,6 @@ class Looks {
   std::string Find(const std::string &text);
   std::string NotReady() const;
   void Render(const Draw &draw, const std::vector<double> &poses);
-  void Scan(const std::vector<char> &body);
   void InRenderThread(const std::function<void()> &job);
   void RunJob();
 
@@ -64,7 +59,6 @@ class Looks {
   std::vector<std::string> vehicles_;
   std::vector<gazebo::rendering::CameraPtr> cameras_;
   std::vector<char> picture_;
-  std::vector<double> ranges_;
   gazebo::event::ConnectionPtr render_;
   std::mutex mutex_;
   std::condition_variable changed_;
