@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from scipy.spatial.transform import Rotation  # noqa: E402
 from test_slam_run import stereo, wall  # noqa: E402
 from xtdrone_core import command  # noqa: E402
 from xtdrone_slam import SlamError  # noqa: E402
+from xtdrone_slam.bag import BagWriter  # noqa: E402
 from xtdrone_slam.dataset import Dataset, DatasetWriter  # noqa: E402
 from xtdrone_slam.export import FORMATS, export  # noqa: E402
 
@@ -105,6 +107,21 @@ def test_bag_opens_after_a_kill(tmp_path):
         images = reader.topics["/cam0/image_raw"].msgcount
     assert max(stamps) >= 3 * 10 ** 9  # of the 3.5 s, all but the last one
     assert images >= 36
+
+
+def test_bag_opens_whenever_the_kill_comes(tmp_path):
+    """Images so large that chunks are written all the time, and a look after each pair."""
+    image = np.zeros((480, 752), np.uint8)
+    bag = BagWriter(tmp_path / "flight.bag", stereo())
+    for i in range(30):
+        bag.images(80_000 * i, image, image)
+        shutil.copyfile(tmp_path / "flight.bag", tmp_path / "left.bag")  # what a kill leaves
+        with AnyReader([tmp_path / "left.bag"]) as reader:
+            assert reader.topics["/cam0/image_raw"].msgcount >= i - 12
+    bag.close()
+    with AnyReader([tmp_path / "flight.bag"]) as reader:
+        assert [connection.topic for connection, *_ in reader.messages()].count(
+            "/cam0/image_raw") == 30
 
 
 def test_tum_folder_is_read_by_evo(data, tmp_path):

@@ -1,5 +1,6 @@
 """ROS 1 bags of a recording, written through the rosbags package, without ROS."""
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -17,9 +18,9 @@ _CHECKPOINT_NS = 1_000_000_000  # time of the recording between two indices
 class BagWriter:
     """Writes /cam0 and /cam1 (image_raw, camera_info), /imu0 and /groundtruth/pose.
 
-    The index follows each second of the recording and is overwritten by the next one, so that
-    the bag opens after a kill, with all but the last second; where the kill came while an index
-    was being replaced, `rosbag reindex` makes a new one.
+    An index follows each second of the recording, and the head of the file names the last whole
+    one, so that the bag opens after a kill at any moment, with all but the last second. Earlier
+    indices stay in between, where no reader looks: some kB each.
     """
 
     def __init__(self, path: Path, calibration: Calibration):
@@ -125,18 +126,18 @@ class BagWriter:
                             "before is in the bag") from error
 
     def _checkpoint(self):
-        """Writes the index that close() would write, and goes on where it begins."""
+        """Writes the index that close() would write, and goes on behind it."""
         writer = self._writer
         if writer.chunks[-1].data.tell():
             writer.write_chunk(writer.chunks[-1])
-        file, end = writer.bio, writer.bio.tell()
+        file = writer.bio
         writer.bio = _Open(file)
         try:
             writer.close()
         finally:
             writer.bio = file
         file.flush()
-        file.seek(end)
+        file.seek(0, os.SEEK_END)
 
     def _header(self, t_us, frame):
         types = self._store.types
