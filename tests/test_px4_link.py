@@ -30,18 +30,18 @@ def recorded():
 
 @pytest.fixture
 def autopilot(monkeypatch):
-    """autopilot(n, loss, answer_s) makes a Px4Autopilot for scripted peers.
+    """autopilot(n, loss, answer_s, connect_s) makes a Px4Autopilot for scripted peers.
 
     Time-outs that must come are short, others so long that a busy machine does not reach them.
     """
     for name, value in (("SILENCE_S", 0.0), ("ALIGN_S", 0.05)):
         monkeypatch.setattr(px4_link, name, value)
-    for name, value in (("NAME_S", 0.1), ("CONNECT_S", 2.0)):
-        monkeypatch.setattr(px4, name, value)
+    monkeypatch.setattr(px4, "NAME_S", 0.1)
     made = []
 
-    def make(n=1, loss="stop", answer_s=30.0):
+    def make(n=1, loss="stop", answer_s=30.0, connect_s=30.0):
         monkeypatch.setattr(px4_link, "ANSWER_S", answer_s)
+        monkeypatch.setattr(px4, "CONNECT_S", connect_s)
         texts = []
         made.append(px4.Px4Autopilot(
             FleetModel.of([load_vehicle("iris")] * n), [f"iris_{i}" for i in range(n)], ORIGIN,
@@ -160,7 +160,7 @@ def test_a_late_one_is_named_and_may_join(autopilot, recorded):
 
 
 def test_a_missing_one_ends_the_flight_where_that_is_asked(autopilot, recorded):
-    found, _ = autopilot(2, "stop")
+    found, _ = autopilot(2, "stop", connect_s=0.2)
     ScriptedPx4(0, recorded).start()
     with pytest.raises(AutopilotError, match="'iris_1' did not connect"):
         fly(found, 1, 2)
@@ -184,7 +184,7 @@ FAULTS = {
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_is_named_and_the_rest_flies_on(autopilot, recorded, fault):
     options, words = FAULTS[fault]
-    found, texts = autopilot(2, "continue", 1.5 if fault == "hanging" else 30.0)
+    found, texts = autopilot(2, "continue", 0.8 if fault == "hanging" else 30.0)
     peers = [ScriptedPx4(0, recorded), ScriptedPx4(1, recorded, **options)]
     for peer in peers:
         peer.start()
@@ -199,7 +199,7 @@ def test_a_fault_is_named_and_the_rest_flies_on(autopilot, recorded, fault):
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_ends_the_flight_where_that_is_asked(autopilot, recorded, fault):
     options, words = FAULTS[fault]
-    found, _ = autopilot(2, "stop", 1.5 if fault == "hanging" else 30.0)
+    found, _ = autopilot(2, "stop", 0.8 if fault == "hanging" else 30.0)
     peers = [ScriptedPx4(0, recorded), ScriptedPx4(1, recorded, **options)]
     for peer in peers:
         peer.start()
@@ -210,7 +210,7 @@ def test_a_fault_ends_the_flight_where_that_is_asked(autopilot, recorded, fault)
 
 
 def test_one_that_answers_again_is_taken_back(autopilot, recorded):
-    found, texts = autopilot(1, "continue", 1.5)
+    found, texts = autopilot(1, "continue", 0.8)
     peer = ScriptedPx4(0, recorded, hang_after=3000)
     peer.start()
     fly(found, 3010)

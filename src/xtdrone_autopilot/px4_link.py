@@ -18,6 +18,7 @@ from .errors import AutopilotError
 from .px4_frames import FrameReader
 
 ANSWER_S = 1.5  # wall time after which a PX4 that does not answer counts as hanging [s]
+LOOK_S = 0.1  # of a stall of the whole machine, which stops PX4 too, no more counts [s]
 SILENCE_S = 1.8  # wall time from connecting to the first actuator message [s]
 SILENT_READINGS = 100  # that a silent PX4 must also have got; a real one answers the 16th to 44th
 ALIGN_S = 0.004  # wall time given to PX4 at each step before its first answer [s]
@@ -125,18 +126,15 @@ class SimulatorLink:
                 self._send(i, data)
         if not self._all_in_step:
             self._align()
-        late = None
-        while True:
-            due = (self.state == Peer.LOCKSTEP) & (self._answered < t_us)
-            if not due.any():
-                break
-            now = time.monotonic()
-            late = now + ANSWER_S if late is None else late
-            if now >= late:
+        waited = 0.0
+        while (due := (self.state == Peer.LOCKSTEP) & (self._answered < t_us)).any():
+            if waited >= ANSWER_S:
                 for i in np.flatnonzero(due):
                     self._hang(int(i))
                 break
-            self.listen(late - now)
+            begin = time.monotonic()
+            self.listen(LOOK_S)
+            waited += min(time.monotonic() - begin, LOOK_S)
         self._all_in_step = bool((self.state == Peer.LOCKSTEP).all())
 
     def lose(self, i: int, why: str) -> None:
