@@ -361,11 +361,34 @@ def test_places_of_commands_are_above_home_or_sea_as_their_frame_says(flight):
     lat, lon, alt = f.autopilot.origin
     for frame, height in ((mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT, 9.0),
                           (mavlink.MAV_FRAME_GLOBAL, alt + 9.0)):
-        f.autopilot.pilots["target"][0] = 0.0
-        f.send(mavlink.MAVLink_command_int_message(
-            1, 1, frame, mavlink.MAV_CMD_DO_REPOSITION, 0, 0, -1, 0, 0, math.nan,
-            round(math.degrees(lat) * 1e7), round(math.degrees(lon) * 1e7), height))
-        assert f.autopilot.pilots["target"][0, 2] == pytest.approx(9.0, abs=0.3)
+        for message in (
+                mavlink.MAVLink_command_int_message(
+                    1, 1, frame, mavlink.MAV_CMD_DO_REPOSITION, 0, 0, -1, 0, 0, math.nan,
+                    round(math.degrees(lat) * 1e7), round(math.degrees(lon) * 1e7), height),
+                mavlink.MAVLink_command_long_message(
+                    1, 1, mavlink.MAV_CMD_DO_CHANGE_ALTITUDE, 0, height, frame, 0, 0, 0, 0, 0)):
+            f.autopilot.pilots["target"][0] = 0.0
+            f.send(message)
+            assert f.autopilot.pilots["target"][0, 2] == pytest.approx(9.0, abs=0.3)
+
+
+@pytest.mark.parametrize("command, params, result, reason", [
+    (mavlink.MAV_CMD_PREFLIGHT_REBOOT_SHUTDOWN, (1,), 3, "stop the simulation"),
+    (mavlink.MAV_CMD_IMAGE_START_CAPTURE, (), 3, "no such device"),
+    (mavlink.MAV_CMD_DO_CHANGE_ALTITUDE, (5, 1), 2, "frame 1 is not allowed"),
+    (mavlink.MAV_CMD_NAV_TAKEOFF, (0, 0, 0, 0, 0, 0, 3e30), 2, "height 3e+30 m is not allowed"),
+    (mavlink.MAV_CMD_DO_SET_HOME, (0, 0, 0, 0, 47, 8, 3e30), 2, "home needs latitude"),
+    (mavlink.MAV_CMD_DO_REPOSITION, (0, 0, 0, 0, 47, 8, 3e30), 2, "no place at latitude 47"),
+    (mavlink.MAV_CMD_RUN_PREARM_CHECKS, (1,), 0, "Ready to arm"),
+])
+def test_commands_are_answered_in_words(on_ground, command, params, result, reason):
+    f = on_ground
+    f.wait(lambda: f.autopilot.pilots["ready"][0], 5)
+    f.said.clear()
+    f.send(mavlink.MAVLink_command_long_message(1, 1, command, 0, *params,
+                                                *[0] * (7 - len(params))))
+    assert f.links.replies[-1].result == result
+    assert reason in " ".join(f.said)
 
 
 def sticks(f, forward=0, right=0, up=500, turn=0):

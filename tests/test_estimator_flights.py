@@ -254,3 +254,14 @@ def test_a_gentle_lift_off_is_not_taken_for_rest():
     _, log = fly(lift, 9, ekf=ekf, spoil=late_detector)
     assert np.abs(log["pos"][:, :, 2]).max() < 0.3
     assert np.abs(log["vel"][:, :, 2]).max() < 0.15
+
+
+@pytest.mark.parametrize("gps, fix", [("rtk", 0.045), ("m8n", 0.09)])
+def test_a_fix_makes_no_step_in_what_control_gets(gps, fix):
+    """Within 20 ms the error of the velocity hardly changes, though fixes correct it by `fix`."""
+    _, log = fly(flights.hover, 15, suite=sensors(N, gps), since=8)
+    steps = np.abs(np.diff(log["vel"], axis=0)).max()
+    assert steps < 0.25 * fix
+    _, hasty = fly(flights.hover, 15, suite=sensors(N, gps), since=8, EKF2_TAU_VEL=0.1,
+                   EKF2_TAU_POS=0.1)
+    assert 1.5 * steps < np.abs(np.diff(hasty["vel"], axis=0)).max() < fix

@@ -35,6 +35,13 @@ def pilot(simulation):
     one.close()
 
 
+@pytest.fixture(autouse=True)
+def what_it_said(simulation):
+    """The vehicle's texts, which pytest shows where a test fails."""
+    yield
+    print(next(simulation.folder.glob("*/console/autopilot.log")).read_text()[-3000:])
+
+
 @pytest.fixture
 def system(pilot):
     return next(s for s in pilot.mavsdk.get_systems() if s.get_system_id() == 1)
@@ -63,7 +70,7 @@ def test_mission_is_uploaded_flown_and_followed(pilot, system):
         return MissionItem(LAT + north * NORTH, LON + east * EAST, 6.0, 4.0, through,
                            acceptance_radius_m=1.5, **more)
 
-    plan = MissionPlan([waypoint(0, 5), waypoint(8, 5, False, loiter_time_s=2.0), waypoint(8, 0)])
+    plan = MissionPlan([waypoint(0, 5), waypoint(8, 5, False, loiter_time_s=6.0), waypoint(8, 0)])
     mission.set_return_to_launch_after_mission(True)
     mission.upload_mission(plan)
     back = mission.download_mission()
@@ -72,7 +79,7 @@ def test_mission_is_uploaded_flown_and_followed(pilot, system):
     pilot.action.set_return_to_launch_altitude(6.0)
     pilot.action.arm()
     mission.start_mission()
-    wait_for(lambda: mission.mission_progress().current == 2)
+    wait_for(lambda: mission.mission_progress().current == 1)  # for the next 8 s or so
     mission.pause_mission()
     wait_for(lambda: pilot.telemetry.flight_mode() == FlightMode.HOLD)
     mission.start_mission()
@@ -155,11 +162,13 @@ def test_files_are_listed_and_read_but_not_written(simulation, pilot, system, tm
 
 def test_manual_control_climbs(pilot, system):
     from mavsdk.plugins.manual_control import ManualControl
+    from mavsdk.plugins.param import Param
 
     on_ground(pilot)
     pilot.take_off(3.0)
     wait_for(lambda: pilot.place[2] < -2.5)
-    manual = ManualControl(system)
+    manual, param = ManualControl(system), Param(system)
+    param.set_param_float("COM_RC_LOSS_T", 8.0)  # 2 s in which this process may be stalled
     manual.set_manual_control_input(0.0, 0.0, 0.5, 0.0)
     manual.start_position_control()
     start = pilot.place[0]
@@ -171,6 +180,7 @@ def test_manual_control_climbs(pilot, system):
     wait_for(forward)
     assert abs(pilot.place[0] - start) < 1.0
     on_ground(pilot)
+    param.set_param_float("COM_RC_LOSS_T", 0.5)
 
 
 def test_follow_me(pilot, system):

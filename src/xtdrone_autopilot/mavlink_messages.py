@@ -32,6 +32,16 @@ _THRUST_BODY, _THRUST_IGNORE, _ATTITUDE_IGNORE = 32, 64, 128  # and of attitude 
 _NOTHING = "its type mask leaves nothing to follow"
 _ABSOLUTE = (mavlink.MAV_FRAME_GLOBAL, mavlink.MAV_FRAME_GLOBAL_INT)
 _RELATIVE = (mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT, mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT_INT)
+# What to do instead of a command that is not supported.
+_INSTEAD = {
+    mavlink.MAV_CMD_PREFLIGHT_REBOOT_SHUTDOWN: ": stop the simulation and start it again",
+    mavlink.MAV_CMD_PREFLIGHT_CALIBRATION: ": the estimator finds the sensors' biases itself",
+    mavlink.MAV_CMD_DO_FENCE_ENABLE: ": GF_ACTION says what the geofence does, 0 is nothing",
+    mavlink.MAV_CMD_DO_PAUSE_CONTINUE: ": change to AUTO.LOITER, and back to go on",
+    mavlink.MAV_CMD_OVERRIDE_GOTO: ": change to AUTO.LOITER, or use DO_REPOSITION",
+    mavlink.MAV_CMD_CONDITION_YAW: ": use DO_REPOSITION with a yaw",
+    mavlink.MAV_CMD_DO_VTOL_TRANSITION: ": it is a multirotor",
+}
 _HOVER = 0.5  # middle of the throttle stick of MANUAL_CONTROL
 
 
@@ -71,7 +81,9 @@ class Messages:
             mavlink.MAV_CMD_NAV_RETURN_TO_LAUNCH: lambda link, p: self._mode(link, Mode.RTL),
             mavlink.MAV_CMD_NAV_LOITER_UNLIM: lambda link, p: self._mode(link, Mode.LOITER),
             mavlink.MAV_CMD_DO_REPOSITION: self._do_reposition,
+            mavlink.MAV_CMD_DO_CHANGE_ALTITUDE: self._do_change_altitude,
             mavlink.MAV_CMD_DO_CHANGE_SPEED: self._do_change_speed,
+            mavlink.MAV_CMD_RUN_PREARM_CHECKS: self._run_checks,
             mavlink.MAV_CMD_DO_SET_HOME: self._do_set_home,
             mavlink.MAV_CMD_MISSION_START: self._mission_start,
             mavlink.MAV_CMD_DO_SET_MISSION_CURRENT: self._do_set_mission_current,
@@ -124,7 +136,9 @@ class Messages:
         handler = self._commands.get(message.command)
         if handler is None:
             name = command_name(message.command)
-            why = (": this vehicle has no such device" if message.command in PAYLOAD else "")
+            why = _INSTEAD.get(message.command, "")
+            if message.command in PAYLOAD:
+                why = ": this vehicle has no such device"
             answer = Answer(UNSUPPORTED, f"command {name} is not supported{why}")
         elif any(map(math.isinf, p)):
             answer = Answer(DENIED, f"command {command_name(message.command)} has an infinite "
@@ -180,6 +194,21 @@ class Messages:
             return _no_place(p)
         yaw = yaw_enu_ned(p[3]) if math.isfinite(p[3]) else math.nan
         return self._a.commander.reposition(link.vehicle, target, yaw, p[0], self._a.t_us)
+
+    def _do_change_altitude(self, link, p):
+        height = p[0]
+        if p[1] in _RELATIVE:
+            height += self._a.origin[2] + self._a.pilots["home"][link.vehicle, 2]
+        if not (p[1] in _ABSOLUTE + _RELATIVE and abs(height) <= _FARTHEST):
+            return Answer(DENIED, f"height {p[0]:g} m in frame {p[1]:g} is not allowed: use frame 0 "
+                                  "or 5 (above sea), 3 or 6 (above home)")
+        return self._do_reposition(link, [-1.0, 0.0, 0.0, *[math.nan] * 3, height])
+
+    def _run_checks(self, link, p):
+        reason = self._a.commander.checks(link.vehicle)
+        self._a.say(link.vehicle, mavlink.MAV_SEVERITY_INFO,
+                    f"Not ready to arm: {reason}" if reason else "Ready to arm")
+        return Answer(ACCEPTED)
 
     def _place(self, p):
         """(3,) world [m] of param5 to param7, NaN where they leave it open; None off the Earth."""

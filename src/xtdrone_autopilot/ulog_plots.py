@@ -94,7 +94,8 @@ def velocity(log: FlightLog):
         error = _tracking_error(log, wished, flown, axis)
         if error is not None:
             row.text(0.01, 0.04, f"RMS error in the air: {error:.3f} m/s",
-                     transform=row.transAxes, fontsize="small")
+                     transform=row.transAxes, fontsize="small",
+                     bbox={"facecolor": "white", "alpha": 0.8, "edgecolor": "none", "pad": 1})
     _legend(rows[0])
     return figure
 
