@@ -9,6 +9,7 @@ import sys
 import pytest
 from hypothesis import HealthCheck, settings
 
+from waiting import LIMIT_S
 from xtdrone_core.control_link import ControlClient
 from xtdrone_core.errors import ControlError
 
@@ -43,7 +44,7 @@ class SimulationProcess:
                 break
         else:
             raise AssertionError(said)
-        self.control = ControlClient(timeout=20.0)
+        self.control = ControlClient(timeout=LIMIT_S)
 
     def wait_until(self, t_us: int) -> None:
         """Blocks until the simulated time is past t_us."""
@@ -60,7 +61,7 @@ class SimulationProcess:
                 pass
         self.control.close()
         try:
-            return self.process.communicate(timeout=20)[0]
+            return self.process.communicate(timeout=LIMIT_S)[0]
         except subprocess.TimeoutExpired:
             os.killpg(self.process.pid, signal.SIGKILL)
             raise

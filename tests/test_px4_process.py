@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from waiting import LIMIT_S
 from xtdrone_autopilot import px4_process
 from xtdrone_autopilot.errors import AutopilotError
 from xtdrone_sim.sdf import load_vehicle
@@ -48,7 +49,7 @@ def await_end(pid):
     except ProcessLookupError:
         return True
     try:
-        return bool(select.select([number], [], [], 10)[0])
+        return bool(select.select([number], [], [], LIMIT_S)[0])
     finally:
         os.close(number)
 
