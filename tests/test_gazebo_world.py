@@ -74,6 +74,21 @@ def test_without_set_up_it_says_what_to_do(monkeypatch, tmp_path):
         gazebo_engine.GazeboEngine(world, (spec,), (model,))
 
 
+def test_a_world_with_something_called_like_a_vehicle_is_refused(tmp_path):
+    path = tmp_path / "w.world"
+    path.write_text('<sdf version="1.7"><world name="w"><model name="one"><static>1</static>'
+                    '<link name="l"/></model></world></sdf>')
+    spec, model = VehicleSpec("iris", "one", (0.0, 0.0, 0.0)), load_vehicle("iris")
+    with pytest.raises(EngineError, match="'one' like a vehicle.*: rename one"):
+        world_sdf(load_world(str(path)), (spec,), (model,), "/p.so", "/s", "/looks", 0.004)
+
+
+@pytest.mark.parametrize("uri", ["http://localhost:xx", "localhost", "http://localhost"])
+def test_a_master_address_without_a_port_is_refused(uri):
+    with pytest.raises(EngineError, match=f"GAZEBO_MASTER_URI is '{uri}': give"):
+        gazebo_engine._refuse_taken(uri)
+
+
 def test_a_plugin_of_other_sources_is_refused(monkeypatch, tmp_path):
     setup = tmp_path / ".setup" / "gazebo11"
     setup.mkdir(parents=True)

@@ -36,11 +36,13 @@ from .scene import start_pose
 from .sdf import World, load_vehicle
 
 _PLUGIN = "libxtdrone_lockstep.so"
-_CHATTER = "[Msg]", "[Dbg]", "ALSA lib", "AL lib", "Couldn't find a preferred IP"
+_CHATTER = re.compile(r"\[(Msg|Dbg)\]|\[Err\] \[OpenAL|Audio will be disabled|ALSA lib|AL lib|"
+                      "Couldn't find a preferred IP")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 STEP_S = 0.004  # until the first step says otherwise [s]
 START_S = 60.0  # wall time that gzserver may take to start [s]
 _STOP_S = 3.0
+_TELL_S = 0.5  # wall time that the system may take to tell how a process has ended [s]
 # lockstep_world.cc has the same.
 _STEP, _RESET, _FLEET, _CONTACTS, _SPAWN, _DELETE, _PAYLOAD, _CAST, _SCANNERS = range(1, 10)
 _TIME = struct.Struct("<d")
@@ -228,8 +230,7 @@ class GazeboEngine:
         return environment
 
     def _start(self, world, plugin):
-        port = urlsplit(self._environment["GAZEBO_MASTER_URI"]).port
-        _refuse_taken(port)
+        _refuse_taken(self._environment["GAZEBO_MASTER_URI"])
         path, looks = self._folder / "lockstep", self._folder / "looks"
         text = world_sdf(world, self.specs, self.models, plugin, path, looks, STEP_S)
         (self._folder / "scenario.world").write_text(text)
@@ -286,18 +287,21 @@ class GazeboEngine:
 
     def _said(self, program="gzserver") -> list[str]:
         """What a program has said so far."""
-        text = (self._folder / f"{program}.log").read_text(errors="replace")
-        return [_COLOUR.sub("", line).strip() for line in text.splitlines() if line.strip()]
+        text = _COLOUR.sub("", (self._folder / f"{program}.log").read_text(errors="replace"))
+        return [line.strip() for line in text.splitlines() if line.strip()]
 
     def _complaint(self, program="gzserver") -> str:
-        """The most telling line of a program's log; for gzserver also the signal that ended it."""
-        lines = [line for line in self._said(program) if not line.startswith(_CHATTER)]
+        """The most telling line of a program's log, and the signal that ended it."""
+        lines = [line for line in self._said(program) if not _CHATTER.match(line)]
         errors = [line for line in lines if "[Err]" in line or "rror" in line]
-        words = (errors or lines or ["it says nothing"])[-1]
-        status = self._server.poll() if program == "gzserver" else None
-        if status is not None and status < 0:
-            words = f"{signal.Signals(-status).name}; its last words: {words}"
-        return words
+        words = (errors or lines)[-1:]
+        process = next(process for process in self._processes if process.args[0].endswith(program))
+        try:
+            status = process.wait(_TELL_S)
+            words += [signal.Signals(-status).name] if status < 0 else []
+        except subprocess.TimeoutExpired:
+            pass
+        return "; ".join(words) or "it says nothing"
 
     # The fleet --------------------------------------------------------------------------------
 
@@ -394,7 +398,19 @@ def _refuse_stale(setup):
                           "scripts/setup_gazebo.sh again")
 
 
-def _refuse_taken(port):
+def _refuse_taken(uri):
+    """Before gzserver is started, which does not tell.
+
+    Raises:
+        EngineError: Something listens on the port already, or the address makes no sense.
+    """
+    try:
+        port = urlsplit(uri).port
+    except ValueError:
+        port = None
+    if not port:
+        raise EngineError(f"GAZEBO_MASTER_URI is '{uri}': give an address with a port, like "
+                          "http://127.0.0.1:11345")
     with socket.socket() as sock:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -11,6 +11,7 @@ from xtdrone_core import VehicleModel, VehicleSpec
 from xtdrone_dynamics import quaternion
 from xtdrone_dynamics.constants import GRAVITY
 
+from .errors import EngineError
 from .pose import Pose
 from .scene import start_pose
 from .sdf import World
@@ -35,8 +36,15 @@ def world_sdf(world: World, specs, models, plugin, socket, looks, step: float) -
         socket: Path of the Unix socket that it shall connect to.
         looks: Path of the Unix socket for cameras.
         step: Length of a physics step [s].
+
+    Raises:
+        EngineError: Something in the world is called like a vehicle.
     """
     element = copy.deepcopy(parse(world.sdf, "world"))
+    taken = {child.get("name") for child in element} & {spec.name for spec in specs}
+    if taken:
+        raise EngineError(f"world '{world.name}' has something called '{min(taken)}' like a "
+                          "vehicle, which Gazebo cannot tell apart: rename one of them")
     for unwanted in element.findall("plugin"):
         element.remove(unwanted)
     physics = element.find("physics")

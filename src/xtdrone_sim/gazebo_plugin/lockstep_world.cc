@@ -13,9 +13,9 @@
 //   DELETE   name of a model  ->  text, likewise, once it is gone
 //   PAYLOAD  number of a vehicle, its mass, centre of gravity xyz in the frame of its body, inertia
 //            about it xx yy zz xy xz yz (doubles)  ->  nothing; the body's frame moves on as before
-//   CAST     number of a vehicle, longest distance, origin xyz, then direction xyz of each ray, unit
-//            vectors in the world (doubles)  ->  distance along each ray to the first thing but the
-//            vehicle (doubles); inf where there is nothing
+//   CAST     number of a vehicle, longest distance, origin xyz, then direction xyz of each ray,
+//            unit vectors in the world (doubles)  ->  distance along each ray to the first thing
+//            but the vehicle (doubles); inf where there is nothing
 //   SCANNERS text, see Scans::Set in rays.hh  ->  nothing; for subscribers of Gazebo's own topics
 //
 // While steps follow each other closely they are done in Gazebo's own world loop, which costs no
