@@ -10,11 +10,21 @@ def main() -> int:
     """Runs the command line and returns its exit status."""
     from xtdrone_core import command
 
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    interrupted = []
+
+    def interrupt(number, _):
+        interrupted.append(number)
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, interrupt)
     try:
         return command.main()
+    except Exception:
+        if interrupted:  # some C modules turn a Ctrl-C during their import into an ImportError
+            return 130
+        raise
     finally:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)  # nor of one during Python's own end
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # nor a traceback during Python's own end
 
 
 if __name__ == "__main__":

@@ -9,7 +9,9 @@ import sys
 
 import pytest
 
-from xtdrone_core import run_folder
+from conftest import end_with_parent
+from waiting import LIMIT_S, until
+from xtdrone_core import command, run_folder
 from xtdrone_core.command import main
 
 IRIS = "iris"
@@ -29,6 +31,8 @@ IRIS = "iris"
     (["--vehicles", "iris*x"], "cannot read vehicle 'iris*x'"),
     (["--vehicles", "iris@1"], "cannot read the pose in 'iris@1'"),
     (["--name", "../x"], "is not a folder name"),
+    (["--name", "latest"], "name 'latest' is taken"),
+    (["--vehicle", "ground_plane"], "ground_plane"),
     (["--scenario", "nowhere.yaml"], "cannot read scenario 'nowhere.yaml'"),
     (["--vehicle", "/nowhere/model.sdf"], "no vehicle file '/nowhere/model.sdf'"),
 ])
@@ -36,6 +40,19 @@ def test_one_line_for_what_makes_no_sense(runs, capsys, words, said):
     assert main(["sim", "--duration", "0.1", *words]) == 1
     err = capsys.readouterr().err
     assert said in err and err.count("\n") == 1 and err.startswith("xtdrone: ")
+
+
+@pytest.mark.parametrize("words, said", [
+    (["--duration", "nan"], "'nan' is no duration: give simulated seconds"),
+    (["--duration", "-1"], "'-1' is no duration"), (["--duration", "soon"], "is no duration"),
+    (["--control_port", "99999"], "'99999' is no port: give a number from 1 to 65535"),
+    (["--control_port", "-1"], "'-1' is no port"), (["--gui", "maybe"], "is not true or false")])
+def test_one_line_for_an_option_that_makes_no_sense(runs, capsys, words, said):
+    with pytest.raises(SystemExit) as end:
+        main(["sim", *words])
+    assert end.value.code == 2
+    err = capsys.readouterr().err
+    assert said in err and err.count("\n") == 1
 
 
 @pytest.mark.parametrize("yaml, said", [
@@ -67,47 +84,54 @@ def test_a_second_simulation_is_refused(simulate, runs, capsys):
     assert "is in use: another simulation" in capsys.readouterr().err
 
 
-@pytest.fixture
-def started(runs):
-    """started(*words): the command in a process of its own, whose Python is up."""
-    code = ("import sys; import xtdrone; print('up', file=sys.stderr, flush=True); "
-            "sys.exit(xtdrone.main())")
-    processes = []
-
-    def start(*words):
-        process = subprocess.Popen([sys.executable, "-c", code, *words], text=True,
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                   env={**os.environ, "XTDRONE_RUNS": str(runs)})
-        processes.append(process)
-        assert process.stderr.readline() == "up\n"
-        return process
-
-    yield start
-    for process in processes:
-        process.kill()
-        process.communicate()
+def test_ctrl_c_during_the_imports_is_silent():
+    code = "import time, xtdrone; print('up', flush=True); time.sleep(600)"
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "up\n"
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == -signal.SIGINT
+        assert process.stderr.read() == ""
 
 
-@pytest.mark.parametrize("delay", [0.0, 0.05, 0.15, 0.4])
-def test_ctrl_c_at_the_start_is_silent(started, delay):
-    process = started("fly", "square")
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(delay)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=30)
-    assert process.returncode in (-signal.SIGINT, 130)
-    assert "Traceback" not in err and "Exception" not in err
+def test_ctrl_c_that_a_module_turns_into_an_error_is_silent(monkeypatch, capsys):
+    def ends():
+        with contextlib.suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        raise ImportError("initialization failed")
+
+    before = signal.getsignal(signal.SIGINT)
+    monkeypatch.setattr(command, "main", ends)
+    try:
+        import xtdrone
+
+        assert xtdrone.main() == 130
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert capsys.readouterr().err == ""
+
+
+def test_ctrl_c_before_the_first_step_leaves_no_run_folder(runs, monkeypatch):
+    def interrupted(simulation, until_us=None):
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr("xtdrone_sim.simulation.Simulation.run", interrupted)
+    assert main(["fly", "square"]) == 130
+    assert list(runs.iterdir()) == []
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_in_flight_ends_it_with_its_logs_readable(started, runs, number):
+def test_a_signal_in_flight_ends_it_with_its_logs_readable(runs, number):
     from xtdrone_core.truth_log import read_truth
 
-    process = started("fly", "square", "--speed", "5")
-    while "simulated" not in process.stderr.read(40):
-        pass
+    process = subprocess.Popen(
+        [sys.executable, "-m", "xtdrone", "fly", "square", "--speed", "5"], text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=end_with_parent,
+        env={**os.environ, "XTDRONE_RUNS": str(runs)})
+    until(lambda: (runs / "latest" / "truth.bin").exists()
+          and (runs / "latest" / "truth.bin").stat().st_size, "the flight has begun", process)
     process.send_signal(number)
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=LIMIT_S)
     assert process.returncode == 130
     assert "Traceback" not in err
     read_truth(runs / "latest" / "truth.bin", 1)

@@ -39,7 +39,7 @@ def register(subparsers) -> None:
     parser = subparsers.add_parser("doctor", help="check this machine and a running fleet",
                                    epilog=EXAMPLES)
     parser.add_argument("--json", action="store_true", help="findings as JSON")
-    parser.add_argument("--control_port", type=int, default=ports.CONTROL,
+    parser.add_argument("--control_port", type=ports.number, default=ports.CONTROL,
                         help=f"of the simulation ({ports.CONTROL})")
     parser.set_defaults(run=_run)
 

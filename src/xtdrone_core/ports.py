@@ -8,6 +8,8 @@ links go to one port, since there is one bridge for the fleet. Every port lies
 below 32768, where Linux's ephemeral ports begin, and no two ranges touch.
 """
 
+import argparse
+
 MAX_VEHICLES = 250  # MAVLink system ids 251 to 255 are left to ground stations
 
 SIMULATOR = 4560  # TCP, simulator link of real PX4: + i
@@ -18,6 +20,17 @@ OFFBOARD = 14540  # + i up to 9, then 14549
 BRIDGE_LOCAL = 16580  # + i
 BRIDGE = 16540
 CONTROL = 17540  # TCP, pause, step, speed and the clock of one simulation
+
+
+def number(text: str) -> int:
+    """A port number from a command line, for argparse.
+
+    Raises:
+        ArgumentTypeError: It is none.
+    """
+    if not text.isdecimal() or not 1 <= int(text) <= 65535:
+        raise argparse.ArgumentTypeError(f"'{text}' is no port: give a number from 1 to 65535")
+    return int(text)
 
 
 def offboard_remote(i: int) -> int:

@@ -61,6 +61,6 @@ def _find(what, name, path, names):
             return path.resolve()
         raise ScenarioError(f"no {what} file '{name}': give a path to an SDF file, or one of "
                             f"{', '.join(names())}")
-    if name in names():
+    if path.is_file():
         return path
     raise ScenarioError(unknown_name(what, name, names()))

@@ -7,10 +7,11 @@ number behind it. runs/latest points at the newest.
 
 import json
 import os
+import re
 import shutil
 from pathlib import Path
 
-from .errors import XtdroneError
+from .errors import ScenarioError, XtdroneError
 
 SUBFOLDERS = ("bags", "ulog", "console", "plots")
 
@@ -20,12 +21,26 @@ def runs_root() -> Path:
     return Path(os.environ.get("XTDRONE_RUNS", "runs")).absolute()
 
 
+def check_name(name: str) -> None:
+    """Refuses what cannot name a run folder.
+
+    Raises:
+        ScenarioError: Such a name.
+    """
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
+        raise ScenarioError(f"name '{name}' is not a folder name: use letters, digits, '.', '_' "
+                            "and '-', the first one a letter or digit")
+    if name == "latest":
+        raise ScenarioError("name 'latest' is taken: runs/latest points at the newest run")
+
+
 def create(name: str) -> Path:
     """Makes runs/<name>, or runs/<name>-2, -3, ... where that exists, and its subfolders.
 
     Raises:
-        XtdroneError: The folder cannot be written.
+        XtdroneError: It is no name, or the folder cannot be written.
     """
+    check_name(name)
     base = runs_root()
     try:
         base.mkdir(parents=True, exist_ok=True)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from . import registry, resources
+from . import registry, resources, run_folder
 from .changes import parse_changes
 from .errors import ScenarioError, unknown_name
 from .ports import MAX_VEHICLES
@@ -81,9 +81,7 @@ class Scenario:
                                      ("px4_loss", self.px4_loss, PX4_LOSSES)):
             if given not in allowed:
                 raise ScenarioError(unknown_name(what, given, allowed))
-        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", self.name):
-            raise ScenarioError(f"name '{self.name}' is not a folder name: use letters, digits, "
-                                "'.', '_' and '-', the first one a letter or digit")
+        run_folder.check_name(self.name)
         if not (math.isfinite(self.speed) and self.speed >= 0):
             raise ScenarioError(f"speed {self.speed} is not allowed: give 1 for real time, another "
                                 "positive factor, or 0 for as fast as possible")

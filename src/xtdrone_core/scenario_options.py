@@ -1,5 +1,6 @@
 """The options that describe a scenario, the same on every command line and launch file."""
 
+import argparse
 import dataclasses
 
 from . import registry, resources
@@ -81,7 +82,7 @@ def scenario_of(args, **defaults) -> Scenario:
 
 def _truth(text):
     if text.lower() not in ("true", "false", "1", "0", ""):
-        raise ValueError(text)
+        raise argparse.ArgumentTypeError(f"'{text}' is not true or false")
     return text.lower() in ("true", "1")
 
 

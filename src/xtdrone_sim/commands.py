@@ -1,11 +1,14 @@
 """Subcommands of the simulation: sim, fly, control, warmup."""
 
+import argparse
 import contextlib
+import math
 import signal
 import sys
 
 from xtdrone_core import (ScenarioError, XtdroneError, ports, registry, resources, run_folder,
                           scenario_options)
+from xtdrone_core.control_link import TICK_US
 
 SIM_EXAMPLES = """examples:
   xtdrone sim                                  one iris; QGroundControl finds it on UDP 14550
@@ -36,14 +39,26 @@ def register_sim(subparsers) -> None:
     parser = subparsers.add_parser("sim", help="simulate a fleet for MAVLink and ROS clients",
                                    epilog=SIM_EXAMPLES)
     scenario_options.add(parser)
-    parser.add_argument("--control_port", type=int, default=ports.CONTROL,
+    parser.add_argument("--control_port", type=ports.number, default=ports.CONTROL,
                         help=f"TCP port for pause, step and speed ({ports.CONTROL})")
-    parser.add_argument("--duration", type=float, metavar="SECONDS",
+    parser.add_argument("--duration", type=_duration, metavar="SECONDS",
                         help="end after this simulated time (never)")
     parser.add_argument("--await_bridge", action="store_true",
                         help="with --speed 0: begin when a bridge has connected")
     parser.add_argument("--no-log", action="store_true", help="write no run folder")
     parser.set_defaults(run=_sim)
+
+
+def _duration(text):
+    """Simulated seconds, for argparse: at least a step."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0.004 <= seconds < math.inf:
+        raise argparse.ArgumentTypeError(f"'{text}' is no duration: give simulated seconds, for "
+                                         "example 60")
+    return seconds
 
 
 def register_fly(subparsers) -> None:
@@ -69,7 +84,8 @@ def register_control(subparsers) -> None:
     parser.add_argument("value", nargs="*", help="factor, for speed; words, for change: payload, "
                         "drain, rotor or charge, the vehicle's name, values as in --changes")
     parser.add_argument("--n", type=int, default=1, help="number of steps (1)")
-    parser.add_argument("--control_port", type=int, default=ports.CONTROL)
+    parser.add_argument("--control_port", type=ports.number, default=ports.CONTROL,
+                        help=f"of the simulation ({ports.CONTROL})")
     parser.set_defaults(run=_control)
 
 
@@ -122,20 +138,21 @@ def _show_vehicle(args):
 
 
 def _sim(args):
-    from .simulation import Simulation
-    from .warm_up import ensure_warm
+    with _ended_at_once():
+        from .simulation import Simulation
+        from .warm_up import ensure_warm
 
     scenario = scenario_options.scenario_of(args)
     ensure_warm()
     until = None if args.duration is None else round(args.duration * 1e6)
-    with _folder_of(scenario, wanted=not args.no_log) as folder:
+    with _folder_of(scenario, wanted=not args.no_log) as folder, _Signals() as signals:
         simulation = Simulation(scenario, folder, control_port=args.control_port)
         print(f"{scenario.n} vehicle{'s' * (scenario.n > 1)} in '{scenario.world}', engine "
               f"{scenario.engine}, autopilot {scenario.autopilot}; ground stations: UDP "
               f"{ports.GROUND_STATION}; run folder: {folder}", flush=True)
-        interrupted = _run(simulation, until, args.await_bridge and scenario.speed == 0.0)
+        _run(simulation, signals, until, args.await_bridge and scenario.speed == 0.0)
     if folder is not None:
-        if not interrupted:
+        if not signals.came:
             from . import plots
 
             plots.flight(folder)
@@ -143,13 +160,14 @@ def _sim(args):
 
 
 def _fly(args):
-    from .warm_up import ensure_warm
-
     scenario = scenario_options.scenario_of(args, speed=0.0, name=args.agent.split(":")[-1])
-    agent_class = registry.load("agent", args.agent, registry.AGENTS)
+    with _ended_at_once():
+        from .warm_up import ensure_warm
+
+        agent_class = registry.load("agent", args.agent, registry.AGENTS)
     ensure_warm()
-    with _folder_of(scenario) as folder:
-        agent = _flown(args, scenario, agent_class, folder)
+    with _folder_of(scenario) as folder, _Signals() as signals:
+        agent = _flown(args, scenario, agent_class, folder, signals)
     _report(agent, folder)
     print(f"run folder: {folder}")
     if not agent.done:
@@ -157,7 +175,7 @@ def _fly(args):
     return 0
 
 
-def _flown(args, scenario, agent_class, folder):
+def _flown(args, scenario, agent_class, folder, signals):
     """The Agent after its flight."""
     from .simulation import Simulation
 
@@ -178,7 +196,7 @@ def _flown(args, scenario, agent_class, folder):
     simulation.agent = agent
     simulation.progress = bar.show
     try:
-        _run(simulation, None)
+        _run(simulation, signals)
     except XtdroneError as error:
         raise type(error)(f"{error}; last warning: {simulation.last_warning}"
                           if simulation.last_warning else str(error)) from error
@@ -195,16 +213,13 @@ def _report(agent, folder):
         agent.report(folder)
 
 
-def _run(simulation, until_us, await_bridge=False):
-    """Runs until the end or a signal, and always closes; tells whether it was a signal."""
-    signals = []
+def _run(simulation, signals, until_us=None, await_bridge=False):
+    """Runs until the end or a signal, and always closes.
 
-    def interrupt(number, _):
-        signals.append(number)
-        simulation.stop()
-
-    before = {number: signal.signal(number, interrupt)
-              for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    Raises:
+        KeyboardInterrupt: The signal came before the flight had begun.
+    """
+    signals.stop(simulation)
     try:
         if simulation.scenario.gui:
             simulation.engine.open_viewer()
@@ -213,9 +228,48 @@ def _run(simulation, until_us, await_bridge=False):
         simulation.run(until_us)
     finally:
         simulation.close()
-        for number, handler in before.items():
+    if signals.came and simulation.t_us < TICK_US:
+        raise KeyboardInterrupt
+
+
+@contextlib.contextmanager
+def _ended_at_once():
+    """Around imports: C modules turn a KeyboardInterrupt into errors of their own."""
+    before = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+class _Signals:
+    """Signals that end a simulation in good order, also while it is being built."""
+
+    def __init__(self):
+        self.came = False
+        self._simulation = None
+
+    def __enter__(self):
+        self._before = {number: signal.signal(number, self._take)
+                        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+        return self
+
+    def __exit__(self, *_):
+        for number, handler in self._before.items():
             signal.signal(number, handler)
-    return bool(signals)
+
+    def stop(self, simulation):
+        """Stops this simulation when a signal comes, or has come."""
+        self._simulation = simulation
+        if self.came:
+            simulation.stop()
+
+    def _take(self, number, _):
+        if self._simulation is not None:
+            self._simulation.stop()
+        elif self.came:  # the second one: what is being built may be stuck
+            raise KeyboardInterrupt
+        self.came = True
 
 
 @contextlib.contextmanager
@@ -258,6 +312,7 @@ class _Bar:
 
         # The delay leaves the screen alone until the flight moves: errors before it are one line.
         self._bar = tqdm(desc=label, unit=" s", file=sys.stderr, mininterval=0.2, delay=1e-3,
+                         disable=None,  # in a file or pipe
                          bar_format="{desc}: {n:.0f} s simulated, {elapsed} elapsed{postfix}")
         self._event = "on the ground"
 
