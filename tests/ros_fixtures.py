@@ -1,5 +1,6 @@
 """Fixtures of the tests that need ROS: a master on a free port, nodes as processes."""
 
+import contextlib
 import importlib.util
 import itertools
 import os
@@ -94,10 +95,27 @@ class Processes:
             os.killpg(process.pid, signal.SIGKILL)
             raise
 
+    def left(self) -> dict[int, str]:
+        """Pids and command lines of all that these started and that is there now.
+
+        Found by their ROS_HOME: roslaunch gives each node a session of its own.
+        """
+        mark, found = f"ROS_HOME={self.env['ROS_HOME']}\0".encode(), {}
+        for folder in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):  # it has ended meanwhile
+                if mark in (folder / "environ").read_bytes():
+                    found[int(folder.name)] = (folder / "cmdline").read_text().replace("\0", " ")
+        return found
+
     def close(self):
-        """Ends them all, the last one first."""
+        """Ends them all, the last one first; then what a roslaunch may have left."""
         for process in reversed(self._running):
-            self.stop(process)
+            if process.poll() is None:
+                self.stop(process)
+            process.stdout.close()
+        for pid in self.left():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
 
 @pytest.fixture

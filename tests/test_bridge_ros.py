@@ -30,24 +30,15 @@ def launch(tmp_path):
     processes.close()
 
 
-def group(pid: int) -> list[int]:
-    """Processes of a session that are still there."""
-    left = []
-    for name in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            fields = open(f"/proc/{name}/stat").read().rsplit(")", 1)[1].split()
-        except OSError:
-            continue
-        if int(fields[3]) == pid and fields[0] != "Z":
-            left.append(int(name))
-    return left
+def await_end(launch, running, but=()) -> None:
+    """Waits for the end of a launch and of all that it started.
 
-
-def await_end(running) -> str:
-    """Waits for the end of a launch and of all that it started; returns what it printed."""
-    output, _ = running.communicate(timeout=LIMIT_S)
-    until(lambda: not group(running.pid), "nothing of the launch is left")
-    return output
+    Args:
+        but: Programs that may stay.
+    """
+    running.wait(LIMIT_S)
+    until(lambda: all(any(program in line for program in but)
+                      for line in launch.processes.left().values()), "nothing is left")
 
 
 def test_a_users_script_flies_the_vehicle(launch, tmp_path):
@@ -97,24 +88,27 @@ def test_the_launch_ends_with_the_simulation(launch):
     control = ControlClient(processes.control_port)
     control.request("stop")
     control.close()
-    await_end(running)
+    await_end(launch, running)
 
 
-@pytest.mark.parametrize("node", ["simulation", "record"])
-def test_an_early_interrupt_leaves_nothing_behind(launch, node):
-    """While the first or the last node starts."""
+@pytest.mark.parametrize("moment", ["nodes start", "simulation is there"])
+def test_an_early_interrupt_leaves_nothing_behind(launch, tmp_path, moment):
+    """roslaunch itself may forget its master then."""
     running = launch("record:=true")
-    while f"process[{node}" not in (line := running.stdout.readline()):
+    while "process[record" not in (line := running.stdout.readline()):  # the last node
         assert line, "the launch has ended"
+    if moment == "simulation is there":
+        until((tmp_path / "runs").exists, "there is a run folder", running)
     os.kill(running.pid, signal.SIGINT)
-    await_end(running)
+    await_end(launch, running, but=("/rosmaster ", "/rosout "))
 
 
 def test_an_interrupt_ends_the_launch_without_tracebacks(launch):
     running = launch("record:=true")
     launch.processes.await_vehicles(running)
     os.kill(running.pid, signal.SIGINT)
-    assert "Traceback" not in await_end(running)
+    await_end(launch, running)
+    assert "Traceback" not in running.communicate()[0]
 
 
 @pytest.mark.parametrize("node", ["bridge", "communication", "record", "mavros_fleet"])

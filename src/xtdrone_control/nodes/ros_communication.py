@@ -21,6 +21,7 @@ from xtdrone_core.modes import FROM_ROS_NAME
 CONFIRM_S = 5.0  # wall time for a mode to come about [s]
 CONFIRM_STATES = 3  # and messages of V/mavros/state, one a second of simulated time
 REASON_S = 1.0  # wall time in which the text that goes with a refusal arrives [s]
+LOOK_S = 0.01  # between two looks for it [s]
 WORDS = ("ARM", "DISARM", "HOVER", *FROM_ROS_NAME)
 WARNING = 4  # MAV_SEVERITY: this and below is a reason for a refusal
 
@@ -118,9 +119,10 @@ class Vehicle:
                     done = self._arming(request.arm).success
             except rospy.ServiceException as error:
                 done, self._reason = False, f"MAVROS does not answer ({error})"
-            end = time.monotonic() + REASON_S
-            while not (done or self._reason) and time.monotonic() < end:
-                time.sleep(0.01)
+            left = REASON_S  # counted by the sleeps: a stall of the machine stops the text too
+            while not (done or self._reason) and left > 0.0:
+                time.sleep(LOOK_S)
+                left -= LOOK_S
             self._say(f"{word}: done" if done else
                       f"{word} refused: {self._reason or 'the autopilot gave no reason'}")
 
