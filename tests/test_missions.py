@@ -355,6 +355,7 @@ def test_rtl_goes_to_the_nearest_rally_point(flight):
      mavlink.MAV_MISSION_INVALID_PARAM1, "hold -1"),
     (dict(command=177, p=(7.0, 1.0, 0, 0)), mavlink.MAV_MISSION_INVALID_PARAM1, "no item 7"),
     (dict(command=178, p=(0.0, -9.0, 0, 0)), mavlink.MAV_MISSION_INVALID_PARAM2, "speed -9"),
+    (dict(command=179, east=0, north=0, z=3e30), mavlink.MAV_MISSION_INVALID_PARAM7, "height"),
 ])
 def test_bad_items_are_refused_and_the_old_mission_stays(flight, bad, result, word):
     f = flight()

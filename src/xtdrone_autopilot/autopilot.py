@@ -229,10 +229,11 @@ class EmbeddedAutopilot:
     def begin_way(self, i: int) -> None:
         """Begins an AUTO mode at once, so that the target that it gets next is not forgotten."""
         v = self.pilots[i]
-        if v["landed"] or not v["on_way"]:
+        goes_on = v["on_way"] and not v["landed"]
+        if not goes_on:
             v["smooth_pos"], v["smooth_vel"] = self.estimator.pos[i], self.estimator.vel[i]
             v["smooth_acc"] = 0.0
-        if not (v["on_way"] and math.isfinite(v["sp_yaw"])):
+        if not (goes_on and math.isfinite(v["sp_yaw"])):
             v["sp_yaw"] = self.estimator.yaw(i)
         v["target_vel"] = 0.0
         v["target"] = v["smooth_pos"]

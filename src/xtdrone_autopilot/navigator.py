@@ -490,7 +490,8 @@ def _limit_tilt(v, q, dt):
 def _navigate_one(v, q, t_us, pos, vel, quat, rate, dt):
     yaw = yaw_of(quat)
     if v.phase == -1:  # a new mode; its heading turns on from the present one
-        heading = v.sp_yaw if v.on_way and math.isfinite(v.sp_yaw) else yaw
+        goes_on = v.on_way and not v.landed and math.isfinite(v.sp_yaw)
+        heading = v.sp_yaw if goes_on else yaw
         _free(v)
         v.sp_yaw = heading
         _begin_mode(v, q, pos, vel, yaw)
