@@ -6,8 +6,9 @@ import math
 import numpy as np
 import pytest
 
-from xtdrone_core import FleetModel, FleetState, VehicleSpec
+from xtdrone_core import FleetModel, FleetState, Scenario, VehicleSpec
 from xtdrone_core.resources import vehicle_names
+from xtdrone_core.scenario import fleet
 from xtdrone_dynamics import atmosphere
 from xtdrone_sim.effects import EFFECTS
 from xtdrone_sim.embedded_engine import EmbeddedEngine
@@ -15,6 +16,7 @@ from xtdrone_sim.errors import SdfError, WindError
 from xtdrone_sim.figures import allocation_matrix, draw_layout, vehicle_figures
 from xtdrone_sim.rotors import RotorStage
 from xtdrone_sim.sdf import load_vehicle, load_world
+from xtdrone_sim.simulation import Simulation
 from xtdrone_sim.wind import Gust, Wind, WindParameters
 
 G = 9.80665
@@ -308,18 +310,78 @@ def test_wind_from_arguments_and_from_sdf(tmp_path):
 
 @pytest.mark.parametrize("text, message", [
     ("3,1", "not a velocity"), ("a,b,c", "not a number"), ("storm=1", "unknown wind word"),
-    ("gust=1:0:1,1,1", "above 0"), ("dryden=-2", "above 0"), ("mean=1,1,inf", "not a number")])
+    ("gust=1:0:1,1,1", "above 0"), ("dryden=-2", "above 0"), ("mean=1,1,inf", "not a number"),
+    ("mean=1,0,0 2,0,0", "mean twice"), ("field=", "names no file")])
 def test_bad_wind_is_refused(text, message):
     with pytest.raises(WindError, match=message):
         WindParameters.parse(text)
 
 
-def test_bad_wind_field_is_refused(tmp_path):
-    with pytest.raises(WindError, match="cannot read wind field"):
-        Wind(WindParameters(field=str(tmp_path / "none.npz")), 1, 1)
-    np.savez(tmp_path / "f.npz", x=[0, 1], y=[0], z=[0], velocity=np.zeros((1, 1, 1, 3)))
-    with pytest.raises(WindError, match=r"shape \(2, 1, 1, 3\)"):
-        Wind(WindParameters(field=str(tmp_path / "f.npz")), 1, 1)
+@pytest.mark.parametrize("tags, message", [
+    ({"windVelocityVariance": "1"}, "give drydenWind20ft"),
+    ({"drydenWind20": "3"}, "did you mean <drydenWind20ft>"),
+    ({"windVelocityMaen": "3"}, "did you mean <windVelocityMean>"),
+    ({"drydenWind20ft": "-3"}, "from 0"), ({"windGustDuration": "-3"}, "from 0"),
+    ({"windDirectionMean": "0 0 0"}, "length 0"), ({"windVelocityMean": "nan"}, "not a number"),
+    ({"windVelocityMean": ["1", "2"]}, "stands twice")])
+def test_bad_wind_of_a_world_is_refused(tmp_path, tags, message):
+    with pytest.raises(WindError, match=message):
+        WindParameters.of_world(tags, tmp_path)
+
+
+def field_of(file, shape=(1, 1, 1, 3), **axes):
+    np.savez(file, **{**dict.fromkeys("xyz", [0.0]), **axes}, velocity=np.zeros(shape))
+
+
+@pytest.mark.parametrize("write, message", [
+    (lambda file: None, "cannot read wind field"),
+    (lambda file: file.write_bytes(b""), "cannot read wind field"),
+    (lambda file: file.write_bytes(b"PK\3\4 cut short"), "cannot read wind field"),
+    (lambda file: np.save(open(file, "wb"), np.zeros(3)), "cannot read wind field"),
+    (lambda file: field_of(file, x=[0, 1]), r"shape \(2, 1, 1, 3\)"),
+    (lambda file: field_of(file, shape=(2, 1, 1, 3), x=[0, np.nan]), "x of wind field"),
+    (lambda file: field_of(file, shape=(1, 2, 1, 3), y=[1, 0]), "y of wind field"),
+    (lambda file: field_of(file, shape=(1, 1, 0, 3), z=[]), "z of wind field"),
+    (lambda file: field_of(file, x=0.0), "x of wind field")])
+def test_bad_wind_field_is_refused(tmp_path, write, message):
+    file = tmp_path / "f.npz"
+    write(file)
+    with pytest.raises(WindError, match=message) as caught:
+        Wind(WindParameters(field=str(file)), 1, 1)
+    assert "\n" not in str(caught.value)
+
+
+WIND_WORLD = """<sdf version="1.6"><world name="windy">
+<wind><linear_velocity>1 0 0</linear_velocity></wind>
+<plugin name="w" filename="libgazebo_wind_plugin.so">
+<windVelocityMean>2</windVelocityMean><windDirectionMean>0 1 0</windDirectionMean>
+<windGustVelocityMean>4</windGustVelocityMean><windGustDirectionMean>0 0 -1</windGustDirectionMean>
+<windGustStart>0</windGustStart><windGustDuration>0.4</windGustDuration>
+<drydenWind20ft>{dryden}</drydenWind20ft><windField>field.npz</windField></plugin>
+</world></sdf>"""
+
+
+@pytest.mark.parametrize("dryden", [0, 6])
+def test_every_kind_of_wind_from_a_worlds_file_and_from_an_argument_is_the_same(tmp_path, dryden):
+    """All four kinds, felt by a simulation; at 0.2 s the gust has its peak."""
+    file, path = tmp_path / "field.npz", tmp_path / "windy.world"
+    np.savez(file, x=[0.0], y=[0.0], z=[0.0], velocity=np.full((1, 1, 1, 3), 0.5))
+    path.write_text(WIND_WORLD.format(dryden=dryden))
+    calm = tmp_path / "calm.world"
+    calm.write_text('<sdf version="1.6"><world name="calm"/></sdf>')
+    words = f"mean=1,2,0 gust=0:0.4:0,0,-4 field={file}" + f" dryden={dryden}" * bool(dryden)
+    found = []
+    for options in ({"world": str(path)}, {"world": str(calm), "wind": words}):
+        simulation = Simulation(Scenario(fleet("iris", 2), speed=0.0, **options), links=False)
+        simulation.run(until_us=204_000)
+        found.append(simulation.rotors.wind.copy())
+        simulation.close()
+    np.testing.assert_array_equal(found[0], found[1])
+    if dryden:
+        assert np.abs(found[0] - (1.5, 2.5, -3.5)).min() > 1e-3  # turbulence, for each its own
+        assert not np.array_equal(found[0][0], found[0][1])
+    else:
+        np.testing.assert_allclose(found[0], [(1.5, 2.5, -3.5)] * 2, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", vehicle_names())

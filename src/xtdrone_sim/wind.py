@@ -1,6 +1,8 @@
 """The wind over a fleet: mean, gusts, Dryden turbulence, a field from a file."""
 
+import difflib
 import math
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +18,13 @@ from .errors import WindError
 _STREAM = 1000  # number of the wind's random stream, beyond those of all sensors
 _SLOWEST = 1.0  # airspeed at which turbulence passes a vehicle at least [m/s]
 _WORDS = ("mean", "gust", "dryden", "field")
+_TAGS = ("linear_velocity", "windVelocityMean", "windDirectionMean", "windGustVelocityMean",
+         "windGustDirectionMean", "windGustStart", "windGustDuration", "drydenWind20ft",
+         "windField")
+_PX4S = ("windVelocityMax", "windVelocityVariance", "windDirectionVariance",  # and not ours
+         "windGustVelocityMax", "windGustVelocityVariance", "windGustDirectionVariance",
+         "windPubTopic")
+_LIKENESS = 0.85  # from here on a tag counts as misspelt
 
 
 @dataclass(frozen=True)
@@ -54,6 +63,8 @@ class WindParameters:
             key, value = (key, value) if equals else ("mean", word)
             if key not in _WORDS:
                 raise WindError(unknown_name("wind word", key, _WORDS))
+            if key in values:
+                raise WindError(f"wind '{text}' gives {key} twice: give it once")
             if key == "gust":
                 start, _, rest = value.partition(":")
                 duration, _, peak = rest.partition(":")
@@ -62,6 +73,8 @@ class WindParameters:
                 values[key] = _vector(value)
             elif key == "dryden":
                 values[key] = _positive(value)
+            elif not value:
+                raise WindError("field= of the wind names no file: give an .npz file")
             else:
                 values[key] = value
         return cls(gusts=tuple(gusts), **values)
@@ -82,19 +95,23 @@ class WindParameters:
         Raises:
             WindError: A value that makes no sense.
         """
-        for tag in ("windVelocityVariance", "windGustVelocityVariance", "windDirectionVariance"):
-            if _number(tags.get(tag, "0")) != 0.0:
+        for tag, value in tags.items():
+            if not isinstance(value, str):
+                raise WindError(f"<{tag}> of the wind stands twice or holds elements: give it once")
+            if tag.endswith("Variance") and _number(value) != 0.0:
                 raise WindError(f"<{tag}> of the wind is not supported: give drydenWind20ft for "
                                 "turbulence")
+            near = difflib.get_close_matches(tag, _TAGS, n=1, cutoff=_LIKENESS)
+            if near and tag not in (*_TAGS, *_PX4S):
+                raise WindError(f"unknown tag <{tag}> of the wind: did you mean <{near[0]}>?")
         mean = np.array(_vector(tags.get("linear_velocity", "0 0 0")))
         mean += _directed(tags, "windVelocityMean", "windDirectionMean")
-        gusts = ()
-        if _number(tags.get("windGustDuration", "0")) > 0.0:
+        gusts, duration = (), _from_zero(tags, "windGustDuration")
+        if duration > 0.0:
             peak = _directed(tags, "windGustVelocityMean", "windGustDirectionMean")
-            gusts = (Gust(_number(tags.get("windGustStart", "0")),
-                          _number(tags["windGustDuration"]), tuple(peak.tolist())),)
+            gusts = (Gust(_from_zero(tags, "windGustStart"), duration, tuple(peak.tolist())),)
         file = tags.get("windField", "")
-        return cls(tuple(mean.tolist()), gusts, _number(tags.get("drydenWind20ft", "0")),
+        return cls(tuple(mean.tolist()), gusts, _from_zero(tags, "drydenWind20ft"),
                    str(folder / file) if file else "")
 
     @property
@@ -151,6 +168,13 @@ def _number(text) -> float:
     return value
 
 
+def _from_zero(tags, tag) -> float:
+    value = _number(tags.get(tag, "0"))
+    if value < 0.0:
+        raise WindError(f"<{tag}> of the wind is {value:g}: give a number from 0")
+    return value
+
+
 def _positive(text) -> float:
     value = _number(text)
     if value <= 0.0:
@@ -181,15 +205,17 @@ def _read_field(file) -> tuple:
         with np.load(file) as data:
             axes = tuple(np.asarray(data[name], dtype=float) for name in "xyz")
             field = np.ascontiguousarray(data["velocity"], dtype=float)
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, EOFError, TypeError, zipfile.BadZipFile) as error:
         raise WindError(f"cannot read wind field '{file}': {error}; it is an .npz file with x, y, "
                         "z and velocity (X, Y, Z, 3)") from error
+    for name, axis in zip("xyz", axes):
+        if axis.ndim != 1 or not len(axis) or not np.isfinite(axis).all() \
+                or (np.diff(axis) <= 0.0).any():
+            raise WindError(f"{name} of wind field '{file}' must be a list of numbers that rise")
     shape = tuple(len(axis) for axis in axes) + (3,)
     if field.shape != shape or not np.isfinite(field).all():
         raise WindError(f"velocity of wind field '{file}' has shape {field.shape}: give finite "
                         f"numbers of shape {shape}")
-    if any(axis.ndim != 1 or (np.diff(axis) <= 0.0).any() for axis in axes):
-        raise WindError(f"x, y and z of wind field '{file}' must rise")
     return axes, field
 
 
