@@ -166,8 +166,10 @@ def test_gazebos_own_topic_has_the_scans_for_those_who_subscribe(build):
                 if select.select([echo.stdout], [], [], 0)[0]:
                     break
             lines = []
-            while "intensities" not in (lines or [""])[-1]:
-                lines.append(echo.stdout.readline())
+            for line in echo.stdout:
+                lines.append(line)
+                if "intensities" in line:
+                    break
         finally:
             echo.kill()
     found = np.array([float(line.split()[1]) for line in lines if "ranges:" in line])

@@ -63,6 +63,9 @@ def test_it_is_found_by_folder_binary_and_environment(build, monkeypatch):
     assert px4_process.find("").binary == build / "bin/px4"
     with pytest.raises(AutopilotError, match="no PX4 at '/nowhere'"):
         px4_process.find("/nowhere")
+    (build / "bin/px4").chmod(0o644)
+    with pytest.raises(AutopilotError, match="bin/px4' is not executable: chmod"):
+        px4_process.find(str(build))
 
 
 def test_it_has_a_folder_a_console_and_a_group_of_its_own(build, folder, monkeypatch):

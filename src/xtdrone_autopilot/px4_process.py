@@ -53,9 +53,11 @@ def find(path: str) -> Px4Installation | None:
         return None
     place = Path(given).expanduser().absolute()
     binary = place if place.is_file() else place / "bin" / "px4"
-    if not (binary.is_file() and os.access(binary, os.X_OK)):
+    if not binary.is_file():
         raise AutopilotError(f"no PX4 at '{given}': give a build folder with bin/px4 in it (for "
                              "example build/px4_sitl_default), or the px4 binary")
+    if not os.access(binary, os.X_OK):
+        raise AutopilotError(f"'{binary}' is not executable: chmod +x it, or give another PX4")
     binary = binary.resolve()
     for etc in (binary.parents[1] / "etc", binary.parents[1] / "share" / "px4" / "etc",
                 binary.parent / "etc"):

@@ -24,6 +24,8 @@ FLY_EXAMPLES = """examples:
 VEHICLE_EXAMPLES = """examples:
   xtdrone vehicle list
   xtdrone vehicle show typhoon_h480
+  xtdrone vehicle presets                      sensors as sold, by kind
+  xtdrone vehicle presets bmi088               its values, units and data sheet
 """
 CONTROL_EXAMPLES = """examples:
   xtdrone control status
@@ -108,6 +110,9 @@ def register_vehicle(subparsers) -> None:
     show.add_argument("--png", metavar="FILE", help="draw the rotor layout (NAME_rotors.png)")
     show.add_argument("--json", action="store_true", help="print figures as JSON, draw nothing")
     show.set_defaults(run=_show_vehicle)
+    known = actions.add_parser("presets", help="sensors as sold, for <preset> in a vehicle's file")
+    known.add_argument("preset", nargs="?", help="show this one's values with unit and origin")
+    known.set_defaults(run=_presets)
 
 
 def _list_vehicles(args):
@@ -117,24 +122,52 @@ def _list_vehicles(args):
 def _show_vehicle(args):
     import json
 
-    from .figures import draw_layout, vehicle_figures
+    from .figures import draw_layout, vehicle_figures, vehicle_sensors
     from .sdf import load_vehicle
 
     model = load_vehicle(args.vehicle)
-    figures = vehicle_figures(model)
+    figures = {**vehicle_figures(model), "sensors": vehicle_sensors(model)}
     if args.json:
         print(json.dumps(figures, indent=2))
         return
+    sensors, effects = figures.pop("sensors"), figures.pop("effects")
     for key, value in figures.items():
         print(f"{key}:")
-        rows = value if isinstance(value, list) and value and isinstance(value[0], list) else [value]
-        for row in rows:
-            numbers = row if isinstance(row, (list, tuple)) else [row]
-            print("   " + "".join(f"{x:12.5g}" if isinstance(x, (int, float)) else f" {x}"
+        for row in value if isinstance(value, list) and isinstance(value[0], list) else [value]:
+            numbers = row if isinstance(row, list) else [row]
+            print("   " + "".join(f" {x:>11}" if isinstance(x, str) else f" {x:11.5g}"
                                   for x in numbers))
+    print("effects:" + "".join(f"\n    {name} {_words(tags)}" for name, tags in effects.items())
+          if effects else "effects: none")
+    print("sensors:")
+    for sensor in sensors:
+        place = " ".join(f"{x:.4g}" for x in sensor["pos_m"])
+        print(f"    {sensor['kind']} '{sensor['name']}' at {place} m")
+        parts = {name: value for name, value in sensor["parameters"].items()
+                 if isinstance(value, dict)}
+        for name, value in parts.items():
+            print(f"        {name}: {_words(value)}")
+        print(f"        {_words({name: value for name, value in sensor['parameters'].items() if name not in parts})}")
     path = args.png or f"{model.type}_rotors.png"
     draw_layout(model, path)
     print(f"rotor layout: {path}")
+
+
+def _words(values) -> str:
+    """Names and values on one line."""
+    return ", ".join(" ".join([name, *(f"{x:.4g}" if isinstance(x, (int, float)) else str(x) for x in
+                                       (value if isinstance(value, (list, tuple)) else [value]))])
+                     for name, value in values.items())
+
+
+def _presets(args):
+    from sensor_models.parameters import preset_text, presets
+
+    if args.preset:
+        print(preset_text(args.preset))
+    else:
+        for kind, names in presets().items():
+            print(f"{kind}: {', '.join(names)}")
 
 
 def _sim(args):
@@ -198,8 +231,10 @@ def _flown(args, scenario, agent_class, folder, signals):
     try:
         _run(simulation, signals)
     except XtdroneError as error:
-        raise type(error)(f"{error}; last warning: {simulation.last_warning}"
-                          if simulation.last_warning else str(error)) from error
+        warning = simulation.last_warning
+        if warning is None or warning.split(": ", 1)[1] in str(error):
+            raise
+        raise type(error)(f"{error}; last warning: {warning}") from error
     finally:
         bar.close()
     return agent
