@@ -13,17 +13,12 @@ import allantools
 import numpy as np
 from scipy.optimize import least_squares
 
-from sensor_models import (AirspeedParameters, BarometerParameters, GpsParameters, ImuParameters,
-                           MagnetometerParameters, NoiseParameters, RangeParameters)
-from sensor_models.parameters import presets
+from sensor_models import NoiseParameters
+from sensor_models.parameters import PARAMETERS, presets
 from sensor_models.streams import new_stream
 from sensor_models.suite import _CHANNEL, _reading
 from xtdrone_core import SensorBlock
 from xtdrone_dynamics.compiled import njit
-
-_KINDS = {"imu": ImuParameters, "magnetometer": MagnetometerParameters,
-          "barometer": BarometerParameters, "gps": GpsParameters, "airspeed": AirspeedParameters,
-          "range": RangeParameters}
 
 
 @dataclass(frozen=True)
@@ -68,7 +63,7 @@ class Estimate:
 def quantities() -> list[Quantity]:
     """Every quantity of every preset that has white noise."""
     found = []
-    for kind, cls in _KINDS.items():
+    for kind, cls in PARAMETERS.items():
         for preset in presets()[kind]:
             parameters = cls.from_block(SensorBlock(kind, preset, (0, 0, 0), (0, 0, 0, 1),
                                                     {"preset": preset}))

@@ -1,19 +1,22 @@
 """Effects and wind where they meet the vehicle."""
 
 import dataclasses
+import json
 import math
 
 import numpy as np
 import pytest
 
+from sensor_models.parameters import presets
 from xtdrone_core import FleetModel, FleetState, Scenario, VehicleSpec
+from xtdrone_core.command import main
 from xtdrone_core.resources import vehicle_names
 from xtdrone_core.scenario import fleet
 from xtdrone_dynamics import atmosphere
 from xtdrone_sim.effects import EFFECTS
 from xtdrone_sim.embedded_engine import EmbeddedEngine
 from xtdrone_sim.errors import SdfError, WindError
-from xtdrone_sim.figures import allocation_matrix, draw_layout, vehicle_figures
+from xtdrone_sim.figures import allocation_matrix, vehicle_figures
 from xtdrone_sim.rotors import RotorStage
 from xtdrone_sim.sdf import load_vehicle, load_world
 from xtdrone_sim.simulation import Simulation
@@ -413,6 +416,29 @@ def test_too_heavy_a_vehicle_has_no_hover():
         vehicle_figures(dataclasses.replace(load_vehicle("iris"), mass=9.0))
 
 
-def test_layout_is_drawn(tmp_path):
-    draw_layout(load_vehicle("octorotor"), tmp_path / "layout.png")
-    assert (tmp_path / "layout.png").stat().st_size > 5000
+@pytest.mark.parametrize("name", vehicle_names())
+def test_vehicle_show_prints_figures_and_sensors_and_draws_the_rotors(tmp_path, capsys, name):
+    picture = tmp_path / "layout.png"
+    assert main(["vehicle", "show", name, "--png", str(picture)]) == 0
+    out = capsys.readouterr().out
+    for word in ("hover_command", "thrust_to_weight", "time_constant_up_s", "allocation_matrix",
+                 "effects: none", "noise_density", "bias_correlation_time"):
+        assert word in out
+    assert picture.stat().st_size > 5000
+    assert main(["vehicle", "show", name, "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    model = load_vehicle(name)
+    assert [sensor["kind"] for sensor in shown["sensors"]] == [b.kind for b in model.sensors]
+    assert len(shown["hover_command"]) == len(model.rotors)
+
+
+def test_presets_are_listed_with_unit_and_origin(capsys):
+    assert main(["vehicle", "presets"]) == 0
+    assert "imu: adis16448, bmi088, mpu6000" in capsys.readouterr().out
+    for kind, names in presets().items():
+        for name, values in names.items():
+            assert main(["vehicle", "presets", name]) == 0
+            lines = capsys.readouterr().out.splitlines()
+            assert [line.partition(":")[0] for line in lines] == list(values), kind
+    assert main(["vehicle", "presets", "bmi08"]) == 1
+    assert "did you mean 'bmi088'?" in capsys.readouterr().err

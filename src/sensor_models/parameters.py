@@ -219,12 +219,34 @@ class RangeParameters:
                    values["rate"])
 
 
+PARAMETERS = {"imu": ImuParameters, "magnetometer": MagnetometerParameters,
+              "barometer": BarometerParameters, "gps": GpsParameters,
+              "airspeed": AirspeedParameters, "range": RangeParameters}  # by kind of block
+_PRESETS = Path(__file__).parent / "presets.yaml"
+
+
 @lru_cache
 def presets() -> dict:
     """All presets: {kind: {name: {parameter: value}}}."""
     import yaml  # here, so that reading parameters of one's own needs no YAML
 
-    return yaml.safe_load((Path(__file__).parent / "presets.yaml").read_text())
+    return yaml.safe_load(_PRESETS.read_text())
+
+
+def preset_text(name: str) -> str:
+    """A preset as presets.yaml has it: each value with its unit and where it comes from.
+
+    Raises:
+        SensorError: No such preset.
+    """
+    known = [name for presets_of_kind in presets().values() for name in presets_of_kind]
+    if name not in known:
+        raise SensorError(unknown_name("preset", name, known))
+    lines = _PRESETS.read_text().splitlines()
+    start = lines.index(f"  {name}:") + 1
+    end = next((i for i in range(start, len(lines)) if not lines[i].startswith("    ")),
+               len(lines))
+    return "\n".join(line[4:] for line in lines[start:end])
 
 
 def preset(kind: str, name: str) -> dict:

@@ -128,12 +128,13 @@ def _show_vehicle(args):
     model = load_vehicle(args.vehicle)
     figures = {**vehicle_figures(model), "sensors": vehicle_sensors(model)}
     if args.json:
-        print(json.dumps(figures, indent=2))
+        print(json.dumps(figures, indent=2).replace("Infinity", "null"))  # JSON has no such word
         return
     sensors, effects = figures.pop("sensors"), figures.pop("effects")
     for key, value in figures.items():
         print(f"{key}:")
-        for row in value if isinstance(value, list) and isinstance(value[0], list) else [value]:
+        matrix = isinstance(value, list) and isinstance(value[0], list)
+        for row in value if matrix else [value]:
             numbers = row if isinstance(row, list) else [row]
             print("   " + "".join(f" {x:>11}" if isinstance(x, str) else f" {x:11.5g}"
                                   for x in numbers))
@@ -143,21 +144,28 @@ def _show_vehicle(args):
     for sensor in sensors:
         place = " ".join(f"{x:.4g}" for x in sensor["pos_m"])
         print(f"    {sensor['kind']} '{sensor['name']}' at {place} m")
-        parts = {name: value for name, value in sensor["parameters"].items()
-                 if isinstance(value, dict)}
-        for name, value in parts.items():
-            print(f"        {name}: {_words(value)}")
-        print(f"        {_words({name: value for name, value in sensor['parameters'].items() if name not in parts})}")
+        for line in _lines(sensor["parameters"]):
+            print(f"        {line}")
     path = args.png or f"{model.type}_rotors.png"
     draw_layout(model, path)
     print(f"rotor layout: {path}")
 
 
+def _lines(parameters) -> list[str]:
+    """A line for each quantity or camera of a sensor, and one for what is left."""
+    parts = {name: value for name, value in parameters.items() if isinstance(value, dict)}
+    rest = {name: value for name, value in parameters.items() if name not in parts}
+    lines = [f"{name}: {_words(value)}" for name, value in parts.items()]
+    return [*lines, _words(rest)] if rest else lines
+
+
 def _words(values) -> str:
     """Names and values on one line."""
-    return ", ".join(" ".join([name, *(f"{x:.4g}" if isinstance(x, (int, float)) else str(x) for x in
-                                       (value if isinstance(value, (list, tuple)) else [value]))])
-                     for name, value in values.items())
+    def word(x):
+        return x if isinstance(x, str) else f"{x:.4g}"
+
+    return ", ".join(" ".join((name, *map(word, value if isinstance(value, (list, tuple))
+                                          else (value,)))) for name, value in values.items())
 
 
 def _presets(args):

@@ -1,9 +1,12 @@
 """Derived figures of a vehicle: how it hovers, how strong it is, how its rotors act."""
 
 import math
+from dataclasses import asdict
 
 import numpy as np
 
+from sensor_models.cameras import cameras_of, lidar_of
+from sensor_models.parameters import PARAMETERS
 from xtdrone_core import VehicleModel
 from xtdrone_dynamics import battery
 from xtdrone_dynamics.constants import GRAVITY
@@ -78,6 +81,39 @@ def vehicle_figures(model: VehicleModel) -> dict:
     }
 
 
+def vehicle_sensors(model: VehicleModel) -> list[dict]:
+    """A vehicle's sensors with the values that are in force, whatever gave them.
+
+    Args:
+        model: The vehicle.
+
+    Returns:
+        Per sensor kind, name, pos_m (from the centre of gravity, body FLU) and parameters: Table I
+        or II in snake case, SI units, nested where a sensor measures several quantities or is a
+        pair of cameras.
+
+    Raises:
+        SensorError: Values that make no sense.
+    """
+    found = []
+    for block in model.sensors:
+        if block.kind in PARAMETERS:
+            values = asdict(PARAMETERS[block.kind].from_block(block))
+        elif block.kind == "lidar":
+            values = _unplaced(lidar_of(block))
+        else:
+            cameras = {camera.name: _unplaced(camera) for camera in cameras_of(block)}
+            values = cameras.get("", cameras)
+        found.append({"kind": block.kind, "name": block.name, "pos_m": list(block.pos),
+                      "parameters": values})
+    return found
+
+
+def _unplaced(parameters) -> dict:
+    return {name: value for name, value in asdict(parameters).items()
+            if name not in ("name", "pos", "quat")}
+
+
 def _battery_figures(model, speed) -> dict:
     """How the pack carries a hover with these rotor speeds (R,) [rad/s]."""
     pack = model.battery
@@ -139,12 +175,12 @@ def draw_layout(model: VehicleModel, path) -> None:
                           arrowprops={"arrowstyle": "->", "color": colour,
                                       "connectionstyle": f"arc3,rad={0.3 * rotor.direction}"})
         axes.text(x, y, str(i), ha="center", va="center", color=colour)
-    axes.annotate("front", xy=(0, 0.6 * reach), xytext=(0, 0), ha="center",
-                  arrowprops={"arrowstyle": "->"})
+    axes.annotate("", xy=(0, 0.45 * reach), xytext=(0, 0), arrowprops={"arrowstyle": "->"})
+    axes.text(0, 0.47 * reach, "front", ha="center")
     limit = reach + 1.6 * radius
     axes.set(xlim=(-limit, limit), ylim=(-limit, limit), aspect="equal", xlabel="-y (right) [m]",
              ylabel="x (front) [m]",
-             title=f"{model.type}: blue counter-clockwise, red clockwise")
+             title=f"{model.type}\nblue counter-clockwise, red clockwise")
     figure.tight_layout()
     figure.savefig(path)
     plt.close(figure)

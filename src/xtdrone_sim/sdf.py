@@ -252,7 +252,7 @@ def _sensors(scope, to_cog) -> tuple[SensorBlock, ...]:
         kind = _SENSOR_PLUGINS.get(_plugin_name(plugin))
         if kind:
             link = plugin.findtext("linkName", "").strip()
-            pose = owner.pose(_slashed(owner, link), plugin) if link else _base(scope)
+            pose = owner.pose(_slashed(owner, link), plugin) if link else _base(owner)
             blocks.append(_block(kind, plugin.get("name", kind), to_cog.to(pose), to_dict(plugin)))
     for name, link, pose in scope.links():
         for sensor in link.iterchildren("sensor"):
