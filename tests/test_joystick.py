@@ -1,0 +1,69 @@
+"""What a gamepad's sticks and buttons become, without ROS and without a pad."""
+
+import struct
+
+import pytest
+
+from ros_fixtures import NODES, needs_ros, ros  # noqa: F401
+from xtdrone_control.errors import ControlNodeError
+from xtdrone_control.joystick import Pad
+
+
+@pytest.fixture
+def words():
+    return []
+
+
+@pytest.fixture
+def pad(words):
+    return Pad(words.append)
+
+
+def joy(**axes):
+    """Axes of an Xbox pad as joy_node publishes them: left and up are positive."""
+    numbers = {"left_x": 0, "left_y": 1, "right_x": 3, "right_y": 4}
+    values = [0.0] * 8
+    for name, value in axes.items():
+        values[numbers[name]] = value
+    return values
+
+
+@pytest.mark.parametrize("axes, manual", [
+    (joy(), (0, 0, 500, 0)), (joy(right_y=1.0), (1000, 0, 500, 0)),
+    (joy(right_x=1.0), (0, -1000, 500, 0)), (joy(left_y=-1.0), (0, 0, 0, 0)),
+    (joy(left_y=0.5), (0, 0, 750, 0)), (joy(left_x=-1.5), (0, 0, 500, 1000))])
+def test_sticks_become_manual_control(pad, axes, manual):
+    assert pad.manual() is None
+    pad.update(axes, [0] * 11)
+    assert pad.manual() == pytest.approx(manual)
+
+
+def test_a_button_is_one_word_each_time_it_goes_down(pad, words):
+    for down in ([0] * 8, [1] + [0] * 7, [1] + [0] * 7, [0] * 8, [1, 1] + [0] * 6, [0] * 7 + [1]):
+        pad.update(joy(), down)
+    assert words == ["AUTO.TAKEOFF", "AUTO.TAKEOFF", "AUTO.LAND", "ARM"]
+
+
+def test_events_of_a_device(pad, words):
+    def event(value, kind, number):
+        return struct.pack("<IhBB", 0, value, kind, number)
+
+    pad.feed(event(1, 0x81, 7) + event(-32767, 0x82, 4) + event(32767, 2, 3) + event(1, 1, 3))
+    assert pad.manual() == pytest.approx((1000, 1000, 500, 0))
+    assert words == ["POSCTL"]  # the state of a button at the start is no press
+
+
+def test_a_pad_without_enough_axes_is_named(pad):
+    with pytest.raises(ControlNodeError, match="axis 4 is wanted, but the pad has 2"):
+        pad.update([0.0, 0.0], [])
+
+
+@needs_ros
+@pytest.mark.parametrize("options, said", [
+    (["--vehicle", "irish_0"], "did you mean 'iris_0'?"),
+    (["--device", "/nowhere"], "cannot open '/nowhere': No such file or directory")])
+def test_what_cannot_be_steered_is_one_line(ros, options, said):  # noqa: F811
+    ros.run("rosparam", "set", "/xtdrone/vehicles", "[iris_0]")
+    done = ros.run(NODES / "joystick", *options)
+    assert done.returncode == 1
+    assert said in done.stderr.splitlines()[-1] and "Traceback" not in done.stderr
