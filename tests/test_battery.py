@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 
+from physics import with_block
 from xtdrone_autopilot.battery import Battery
 from xtdrone_autopilot.mavlink_dialect import mavlink
 from xtdrone_autopilot.mavlink_streams import Streams
@@ -118,10 +119,7 @@ def test_a_broken_rotor_gives_its_share_and_takes_its_share():
 
 
 def with_battery(tmp_path, block):
-    path = tmp_path / "model.sdf"
-    path.write_text(load_vehicle("iris").sdf.read_text().replace("  </model>\n</sdf>", f"""
-        <xtdrone:battery xmlns:xtdrone="urn:xtdrone">{block}</xtdrone:battery></model></sdf>"""))
-    return str(path)
+    return with_block(tmp_path, f"<xtdrone:battery>{block}</xtdrone:battery>")
 
 
 GOOD = ("<cells>4</cells><capacity>2</capacity><internal_resistance>0.02</internal_resistance>"

@@ -1,21 +1,16 @@
 """Atmosphere, geodesy and magnetic field against tables and closed forms."""
 
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from physics import ISA, WMM
 from xtdrone_dynamics import DynamicsError, atmosphere, geodesy
 from xtdrone_dynamics.constants import EARTH_RADIUS
 from xtdrone_dynamics.magnetic_field import earth_field
-
-# Height [m], temperature [K], pressure [Pa], density [kg/m^3]: ISO 2533, geopotential height.
-ISA = [(0, 288.15, 101325.0, 1.2250), (1000, 281.65, 89874.6, 1.11164),
-       (2000, 275.15, 79495.2, 1.00649), (5000, 255.65, 54019.9, 0.736116),
-       (8000, 236.15, 35599.8, 0.525168), (11000, 216.65, 22632.1, 0.363918)]
 
 
 @pytest.mark.parametrize("height, temperature, pressure, density", ISA)
@@ -88,10 +83,6 @@ def test_arrays_go_through_the_date_line():
     assert places[0, 1] < 0.0 < places[1, 1]
     np.testing.assert_allclose(places[:, 2], [15.0, 12.0])
     np.testing.assert_allclose(geodesy.to_local_array(places, *origin), pos, atol=1e-6)
-
-
-# Published test values; the file's head names their sources.
-WMM = np.loadtxt(Path(__file__).parent / "data" / "wmm_test_values.csv", delimiter=",")
 
 
 @pytest.mark.parametrize("year, height, lat, lon, x, y, z", WMM)

@@ -3,27 +3,27 @@
 import dataclasses
 import json
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from physics import STEP_US, aloft, effects, fall, with_block
 from sensor_models.parameters import presets
-from xtdrone_core import FleetModel, FleetState, Scenario, VehicleSpec
+from xtdrone_core import FleetModel, FleetState, Scenario
 from xtdrone_core.command import main
 from xtdrone_core.resources import vehicle_names
 from xtdrone_core.scenario import fleet
 from xtdrone_dynamics import atmosphere
 from xtdrone_sim.effects import EFFECTS
-from xtdrone_sim.embedded_engine import EmbeddedEngine
 from xtdrone_sim.errors import SdfError, WindError
 from xtdrone_sim.figures import allocation_matrix, vehicle_figures
 from xtdrone_sim.rotors import RotorStage
-from xtdrone_sim.sdf import load_vehicle, load_world
+from xtdrone_sim.sdf import load_vehicle
 from xtdrone_sim.simulation import Simulation
 from xtdrone_sim.wind import Gust, Wind, WindParameters
 
 G = 9.80665
-STEP_US = 4000
 
 
 def iris(**effects):
@@ -90,18 +90,6 @@ def test_downwash_pushes_the_lower_vehicle_only():
     assert wrench[1, 2] < wrench[0, 2] - 1.0
 
 
-def fall(model, seconds):
-    """Speed downwards [m/s] at each step of a level fall with rotors at rest."""
-    engine = EmbeddedEngine(load_world("empty"), (VehicleSpec("iris", "v", (0, 0, 5000.0)),),
-                            (model,))
-    stage, wrench = RotorStage(FleetModel.of([model])), np.zeros((1, 6))
-    speeds = []
-    for _ in range(round(seconds / 0.004)):
-        stage.step(np.zeros((1, 4)), engine.state, STEP_US, wrench)
-        speeds.append(-engine.step(wrench, STEP_US).vel[0, 2])
-    return np.array(speeds)
-
-
 def test_terminal_velocity_under_quadratic_drag():
     """v = v_t tanh(g t / v_t), v_t = sqrt(2 m g / rho A)."""
     model = iris(quadratic_drag={"areas": (0.02, 0.02, 0.05)})
@@ -123,9 +111,7 @@ def test_terminal_velocity_under_linear_drag():
 def test_a_hover_without_control_drifts_with_the_wind():
     """The rotors' H-force alone carries the iris: it ends at the speed of the wind."""
     model = iris()
-    engine = EmbeddedEngine(load_world("empty"), (VehicleSpec("iris", "v", (0, 0, 50.0)),),
-                            (model,))
-    stage, wrench = RotorStage(FleetModel.of([model])), np.zeros((1, 6))
+    engine, stage, wrench = aloft(model, 50.0)
     stage.wind[0] = 4.0, -3.0, 0.0
     rotors = vehicle_figures(model)["hover_speed_rad_s"]
     commands = np.array([vehicle_figures(model)["hover_command"]])
@@ -137,10 +123,6 @@ def test_a_hover_without_control_drifts_with_the_wind():
         state = engine.step(wrench, STEP_US)
     expected = np.array((4.0, -3.0)) * (1.0 - math.exp(-factor / model.mass * 2.0))
     np.testing.assert_allclose(state.vel[0, :2], expected, rtol=2e-3)
-
-
-def effects(text):
-    return f"<xtdrone:effects>{text}</xtdrone:effects>"
 
 
 WAKE = ("<downwash><rotor_radius>0.1</rotor_radius></downwash>"
@@ -170,16 +152,8 @@ WAKE = ("<downwash><rotor_radius>0.1</rotor_radius></downwash>"
 def test_bad_effects_say_where(tmp_path, block, message):
     path = with_block(tmp_path, block)
     with pytest.raises(SdfError, match=r"model\.sdf:\d+: ") as caught:
-        load_vehicle(str(path))
+        load_vehicle(path)
     assert message in str(caught.value) and "\n" not in str(caught.value)
-
-
-def with_block(tmp_path, block):
-    path = tmp_path / "model.sdf"
-    path.write_text(load_vehicle("iris").sdf.read_text()
-                    .replace("<sdf ", '<sdf xmlns:xtdrone="urn:xtdrone" ')
-                    .replace("  </model>\n</sdf>", f"{block}</model></sdf>"))
-    return path
 
 
 BY_NAME = {
@@ -196,7 +170,7 @@ BY_NAME = {
 @pytest.mark.parametrize("name", EFFECTS)
 def test_every_effect_is_switched_by_its_name_in_the_vehicles_file(tmp_path, name):
     """Two of them, one above the other, near the ground of a high place, in sideways wind."""
-    model = load_vehicle(str(with_block(tmp_path, effects(BY_NAME[name]))))
+    model = load_vehicle(with_block(tmp_path, effects(BY_NAME[name])))
     found = []
     for each in (iris(), model):
         stage = RotorStage(FleetModel.of([each] * 2), 2000.0)
@@ -228,7 +202,7 @@ PROPELLER = """<xtdrone:propeller><diameter>0.256</diameter><blades>2</blades>
 
 
 def with_propeller(tmp_path, propeller):
-    path = with_block(tmp_path, "")
+    path = Path(with_block(tmp_path, ""))
     text = path.read_text()
     for tag in ("motorConstant", "momentConstant", "rotorDragCoefficient",
                 "rollingMomentCoefficient"):

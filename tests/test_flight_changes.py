@@ -5,65 +5,30 @@ import json
 import numpy as np
 import pytest
 
+from physics import HEIGHT, hover
 from xtdrone_core import ControlError, Scenario, ScenarioError
 from xtdrone_core.changes import Change, parse_change, parse_changes
-from xtdrone_core.flight_agent import FlightAgent
 from xtdrone_core.scenario import fleet
 from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_sim.embedded_engine import EmbeddedEngine
 from xtdrone_sim.errors import EngineError
 from xtdrone_sim.simulation import Simulation
 
-HEIGHT = 5.0
-
-
-class Hover(FlightAgent):
-    """Up to 5 m, and down again after some seconds."""
-
-    def __init__(self, seconds):
-        super().__init__(1, HEIGHT, land_from=HEIGHT)
-        self._end_us = round(seconds * 1e6)
-
-    def fly(self, t_us, estimates, out):
-        out.pos[:] = self.pads + (0.0, 0.0, HEIGHT)
-        return t_us >= self._end_us
-
 
 def fly(vehicle, changes, end_s=60.0, until_s=60.0, folder=None, wind="", **parameters):
-    """Flies and gives the simulation, closed, with rows of truth each 20 ms as an array (T, 9).
-
-    Columns: time [s], height above the start [m], distance from it across [m], tilt [rad],
-    rate (3) [rad/s], speed [m/s], share of the rotors' speed.
-    """
-    simulation = Simulation(Scenario(fleet(vehicle, 1), speed=0.0, gps="rtk", changes=changes,
-                                     wind=wind),
-                            folder, agent=Hover(end_s), links=False)
-    start, rows = simulation.state.pos[0].copy(), []
-    for name, value in parameters.items():
-        simulation.autopilot.parameters.set(0, name, value)
-    try:
-        while simulation.t_us < until_s * 1e6 and not simulation.agent.done:
-            simulation.run(until_us=simulation.t_us + 20_000)
-            s = simulation.state
-            away = s.pos[0] - start
-            tilt = np.arccos(1.0 - 2.0 * (s.quat[0, 0]**2 + s.quat[0, 1]**2))
-            rows.append((simulation.t_us * 1e-6, away[2], np.hypot(*away[:2]), tilt, *s.ang_vel[0],
-                         np.linalg.norm(s.vel[0]), simulation.rotors.speed_share[0]))
-    finally:
-        simulation.close()
-    return simulation, np.array(rows)
+    return hover(vehicle, until_s, end_s, folder, parameters, changes=changes, wind=wind)
 
 
 def between(rows, start, end):
-    return rows[(rows[:, 0] > start) & (rows[:, 0] <= end)]
+    return rows[(rows.t > start) & (rows.t <= end)]
 
 
 def test_iris_comes_back_to_its_height_under_a_payload():
     _, rows = fly("iris", "12: payload iris_0 0.3 0.02,0,-0.1", until_s=19.0)
-    assert between(rows, 12.0, 14.0)[:, 1].min() < HEIGHT - 0.15  # it is felt
-    assert abs(between(rows, 18.0, 19.0)[:, 1] - HEIGHT).max() < 0.2
-    assert between(rows, 12.0, 19.0)[:, 3].max() < 0.1
-    assert between(rows, 12.0, 19.0)[:, 2].max() < 0.3
+    assert between(rows, 12.0, 14.0).height.min() < HEIGHT - 0.15  # it is felt
+    assert abs(between(rows, 18.0, 19.0).height - HEIGHT).max() < 0.2
+    assert between(rows, 12.0, 19.0).tilt.max() < 0.1
+    assert between(rows, 12.0, 19.0).away.max() < 0.3
 
 
 def test_a_controlled_hover_tilts_into_the_wind():
@@ -75,8 +40,8 @@ def test_a_controlled_hover_tilts_into_the_wind():
     force = 4 * model.rotor_drag_coefficient[0, 0] * speed * wind
     expected = np.arctan(force / (model.mass[0] * GRAVITY))
     steady = between(rows, 11.0, 14.0)
-    assert np.median(steady[:, 3]) == pytest.approx(expected, rel=0.1) and expected > 0.2
-    assert steady[:, 2].max() < 0.4
+    assert np.median(steady.tilt) == pytest.approx(expected, rel=0.1) and expected > 0.2
+    assert steady.away.max() < 0.4
     x, y, z, w = simulation.state.quat[0]
     assert 2.0 * (x * z + w * y) < -0.15  # the thrust leans to the west, against the wind
 
@@ -86,22 +51,22 @@ def test_a_tank_that_drains_and_a_payload_that_is_dropped():
                                    "10: payload iris_0 0.1", until_s=13.0)
     model = simulation.engine.model
     assert model.body_mass[1] == pytest.approx(simulation.fleet.mass[0], rel=1e-12)
-    assert abs(between(rows, 12.0, 13.0)[:, 1] - HEIGHT).max() < 0.35
+    assert abs(between(rows, 12.0, 13.0).height - HEIGHT).max() < 0.35
 
 
 def test_a_weak_battery_limits_the_thrust_and_an_empty_one_ends_the_flight():
     simulation, rows = fly("typhoon_h480", "10: charge typhoon_h480_0 0.01; "
                                            "12: payload typhoon_h480_0 1.5", until_s=13.5)
-    assert between(rows, 8.0, 10.0)[:, 8].min() == 1.0
-    assert 0.6 < between(rows, 11.0, 12.0)[:, 8].max() < 0.9
+    assert between(rows, 8.0, 10.0).share.min() == 1.0
+    assert 0.6 < between(rows, 11.0, 12.0).share.max() < 0.9
     # Asked for more than the battery gives, the rotors stop short and the vehicle sinks.
     top = simulation.rotors.speed_share[0] * 1100.0
     np.testing.assert_allclose(simulation.state.rotor_vel[0], top, rtol=0.02)
-    assert rows[-1, 1] < HEIGHT - 0.5
+    assert rows.height[-1] < HEIGHT - 0.5
     assert simulation.autopilot.battery.voltage[0] == pytest.approx(
         simulation.battery.voltage[0], rel=0.05)
     _, rows = fly("typhoon_h480", "8: charge typhoon_h480_0 0", until_s=10.0)
-    assert rows[-1, 8] == 0.0 and rows[-1, 1] < 0.1
+    assert rows.share[-1] == 0.0 and rows.height[-1] < 0.1
 
 
 @pytest.mark.parametrize("vehicle, rotor, wind", [
@@ -113,11 +78,11 @@ def test_a_vehicle_that_loses_a_rotor_lands_under_control(vehicle, rotor, wind):
                            CA_FAILURE_MODE=1, COM_ACT_FAIL_ACT=2)
     assert simulation.agent.done or not simulation.autopilot.estimates().armed[0]
     after = between(rows, 8.0, 40.0)
-    tilt_of_wind = between(rows, 6.0, 8.0)[:, 3].max()
-    assert after[:, 3].max() < tilt_of_wind + np.radians(20.0)
-    assert after[:, 2].max() < (3.0 if wind else 1.0)
-    touch = np.argmax(after[:, 1] < 0.02)
-    assert touch > 100 and after[touch - 5, 7] < 1.2  # comes down slowly, over two seconds or more
+    tilt_of_wind = between(rows, 6.0, 8.0).tilt.max()
+    assert after.tilt.max() < tilt_of_wind + np.radians(20.0)
+    assert after.away.max() < (3.0 if wind else 1.0)
+    touch = np.argmax(after.height < 0.02)
+    assert touch > 100 and after.speed[touch - 5] < 1.2  # comes down slowly, over two seconds or more
 
 
 def test_changes_are_events_of_the_run(runs):
