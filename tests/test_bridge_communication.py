@@ -104,10 +104,18 @@ def test_hover_holds_the_place_where_it_began(one):
     assert one.set_point().pos == (9.0, 9.0, 9.0)
 
 
+def test_an_offboard_that_somebody_else_asked_for_is_left_to_him(one):
+    one.set_mode("OFFBOARD")
+    assert one.set_point() is None
+    one.velocity(FLU, (1.0, 0.0, 0.0), 0.0)
+    assert one.set_point().vel == (1.0, 0.0, 0.0)
+
+
 def test_outside_offboard_the_hold_follows_the_vehicle(one):
     assert one.set_point().pos == (1.0, 2.0, 3.0)
     one.set_pose((1.0, 2.0, 8.0), 0.0)
     assert one.set_point().pos == (1.0, 2.0, 8.0)
+    one.command("OFFBOARD", 5 * S)
     one.set_mode("OFFBOARD")
     one.set_point()
     one.set_pose((1.0, 2.0, 9.0), 0.0)

@@ -59,6 +59,7 @@ class CommandTranslator:
         self._mode = ""
         self._set_point = None  # None = hold the place where the vehicle is
         self._hovering = False
+        self._asked = False  # whether anything has been
         self._last = ("", -REPEAT_US)  # word, when it last came
         self.mission = ""
 
@@ -92,6 +93,7 @@ class CommandTranslator:
         self._last = (word, t_us)
         if word == last and t_us - when < REPEAT_US:
             return None
+        self._asked = True
         if word in ("ARM", "DISARM"):
             return Request(arm=word == "ARM")
         if word == "HOVER":
@@ -130,8 +132,11 @@ class CommandTranslator:
         """The SetPoint to send now, or None where there is nothing to send.
 
         Where nothing was asked it holds the place: outside OFFBOARD it follows the vehicle, so
-        that a change to OFFBOARD never starts with a jump.
+        that a change to OFFBOARD never starts with a jump. In an OFFBOARD that nobody asked for
+        here another node flies the vehicle, and nothing is sent.
         """
+        if self._mode == "OFFBOARD" and not self._asked:
+            return None
         if self._set_point is None:
             if self._pos is None:
                 return None
@@ -150,10 +155,12 @@ class CommandTranslator:
         return True
 
     def _hover(self):
-        self._hovering, self._set_point = True, None
+        self._asked = self._hovering = True
+        self._set_point = None
 
     def _move(self, set_point):
-        self._hovering, self._set_point = False, set_point
+        self._asked, self._hovering = True, False
+        self._set_point = set_point
 
 
 def _check(*numbers):
