@@ -1,14 +1,17 @@
 """Formation flights from take-off to landing, as Agents: in process, or over topics."""
 
+import dataclasses
+import sys
+
 import numpy as np
 
 from xtdrone_core import Mode, run_folder
 from xtdrone_core.flight_agent import FlightAgent
 
-from . import formations, schemes
+from . import formations, schemes, settling
 from .errors import FormationError
 from .network import Radio
-from .schemes import Formation
+from .schemes import FollowerParameters, Formation
 from .settling import SETTLED_S, in_place
 
 DEFAULT_FORMATIONS = ("cube", "pyramid", "triangle")  # XTDrone, section V
@@ -26,8 +29,7 @@ class FormationFlight(FlightAgent):
     """
 
     def __init__(self, n: int, names=DEFAULT_FORMATIONS, hold_s: float = 8.0,
-                 formation_s: float = None, time_out_s: float = 30.0, spacing: float = None,
-                 on_event=None):
+                 formation_s: float = None, time_out_s: float = 30.0, on_event=None, **shape):
         """All formations are worked out here, so that none fails in flight.
 
         Args:
@@ -38,8 +40,8 @@ class FormationFlight(FlightAgent):
                 not; None: by settling and hold_s.
             time_out_s: How long after the end of a transition it may take to
                 settle [s].
-            spacing: As formations.slots() takes it.
             on_event: Called as on_event(t_us, name, **values).
+            **shape: Fields of formations.Shape: spacing [m], scale, rotation [deg].
 
         Raises:
             FormationError: A formation that does not exist or does not fit n.
@@ -52,7 +54,8 @@ class FormationFlight(FlightAgent):
             raise FormationError(f"n = {n} is not allowed: a formation has a leader and followers, "
                                  "give 2 or more vehicles")
         self.names = names
-        self.slots = [formations.slots(name, n, spacing=spacing) for name in names]
+        shape = formations.Shape(**shape)
+        self.slots = [shape.slots(name, n) for name in names]
         lowest = min(min(slots[:, 2].min() for slots in self.slots), 0.0)
         super().__init__(n, height=GROUND_CLEARANCE - lowest, on_event=on_event,
                          time_out=60.0 - 2.0 * lowest)
@@ -63,6 +66,15 @@ class FormationFlight(FlightAgent):
         self._inside_us = None  # since when all are in their slots
         self._settled = False
         self._command_us = self._arrival_us = 0
+
+    def attach(self, simulation) -> None:
+        """Says before the take-off where the receivers are too coarse for the slots."""
+        sensors = simulation.sensors
+        start = np.array([vehicle.pos for vehicle in simulation.scenario.vehicles])
+        warning = "" if simulation.scenario.pose_source == "truth" else settling.too_coarse(
+            [*self.slots, start[1:] - start[0]], sensors.gps_eph.max(), sensors.gps_epv.max())
+        if warning:
+            print(f"formation: {warning}", file=sys.stderr, flush=True)
 
     def command(self, t_us: int, name: str, slots: np.ndarray) -> None:
         """Begins the formation `name` with slots (N - 1, 3) [m]."""
@@ -137,7 +149,7 @@ class FormationAgent(FormationFlight):
     """
 
     def __init__(self, n: int, names=DEFAULT_FORMATIONS, scheme="centralised",
-                 delay: float = 0.0, loss: float = 0.0, speed: float = 3.0, **options):
+                 topology: str = "", speed: float = 3.0, speed_limit: float = 5.0, **options):
         """All formations are worked out here, so that none fails in flight.
 
         Args:
@@ -145,19 +157,24 @@ class FormationAgent(FormationFlight):
             names: Formations in order: names or CSV files.
             scheme: A name as schemes.scheme() takes it, or a Leader and a
                 Follower.
-            delay: Of the communication, for a scheme by name [s].
-            loss: Part of the packets that is lost, for a scheme by name.
+            topology: Who hears whom, as schemes.scheme() takes it.
             speed: Largest speed of a transition [m/s].
-            **options: As FormationFlight takes them: hold_s, formation_s,
-                time_out_s, spacing, on_event.
+            speed_limit: Of the followers [m/s].
+            **options: Fields of network.Radio (delay, loss, range,
+                leader_lost), and what FormationFlight takes: hold_s,
+                formation_s, time_out_s, spacing, scale, rotation, on_event.
+                topology, speed_limit and radio are those of a scheme by name.
 
         Raises:
             FormationError: A formation or scheme that does not exist or fit.
         """
+        radio = Radio(**{field.name: options.pop(field.name)
+                         for field in dataclasses.fields(Radio) if field.name in options})
         super().__init__(n, names, **options)
         self._scheme = scheme if isinstance(scheme, str) else type(scheme[1]).__name__
         if isinstance(scheme, str):
-            scheme = schemes.scheme(scheme, Radio(delay, loss))
+            scheme = schemes.scheme(scheme, radio, FollowerParameters(speed_limit=speed_limit),
+                                    topology)
         scheme[0].edges(self.slots[0])  # an unknown topology is refused here, not in flight
         self.formation = Formation(n, *scheme, speed=speed)
 
@@ -207,26 +224,19 @@ class MissionFormation(FormationAgent):
     Events beside those of FormationAgent: `mission`, `mission_end`.
     """
 
-    def __init__(self, n: int, name: str = "V", scheme: str = "centralised", delay: float = 0.0,
-                 loss: float = 0.0, speed_limit: float = 12.0, **options):
+    def __init__(self, n: int, name: str = "V", speed_limit: float = 12.0, **options):
         """A flight with one formation.
 
         Args:
             n: Number of vehicles, the leader included.
             name: Of the formation.
-            scheme: A name as schemes.scheme() takes it.
-            delay: Of the communication [s].
-            loss: Part of the packets that is lost.
             speed_limit: Of the followers; above the mission's speed, to catch up [m/s].
-            **options: As FormationAgent takes them: speed, hold_s, time_out_s, spacing, on_event.
+            **options: As FormationAgent takes them.
 
         Raises:
             FormationError: A formation, scheme or number that makes no sense.
         """
-        flown = schemes.scheme(scheme, Radio(delay, loss),
-                               schemes.FollowerParameters(speed_limit=speed_limit))
-        super().__init__(n, (name,), flown, **options)
-        self._scheme = scheme
+        super().__init__(n, (name,), speed_limit=speed_limit, **options)
         self._stage = "before"  # asking, flying, back, over
         self._mode_us = -_ASK_US
 
@@ -266,32 +276,28 @@ class PathFormation(FormationAgent):
     `mission` (the leader sets off), `mission_end`.
     """
 
-    def __init__(self, n: int, places, name: str = "V", scheme: str = "centralised",
-                 path_speed: float = 3.0, path_acceleration: float = 1.0, delay: float = 0.0,
-                 loss: float = 0.0, speed_limit: float = 8.0, **options):
+    def __init__(self, n: int, places, name: str = "V", path_speed: float = 3.0,
+                 path_acceleration: float = 1.0, speed_limit: float = 8.0, **options):
         """A flight with one formation.
 
         Args:
             n: Number of vehicles, the leader included.
             places: (K, 3) of the leader, world [m].
             name: Of the formation.
-            scheme: A name as schemes.scheme() takes it; its leader's communication is kept.
             path_speed: Of the leader [m/s].
             path_acceleration: Of the leader [m/s^2].
-            delay: Of the communication [s].
-            loss: Part of the packets that is lost.
             speed_limit: Of the followers; above path_speed, to catch up [m/s].
-            **options: As FormationAgent takes them: speed, hold_s, time_out_s, spacing, on_event.
+            **options: As FormationAgent takes them; the communication of the scheme's leader is
+                kept.
 
         Raises:
             FormationError: A formation, scheme, place or number that makes no sense.
         """
-        leader, follower = schemes.scheme(scheme, Radio(delay, loss),
-                                          schemes.FollowerParameters(speed_limit=speed_limit))
-        path = schemes.PathLeader(places, path_speed, path_acceleration, leader.radio)
-        path.edges, path.packet = leader.edges, leader.packet
-        super().__init__(n, (name,), (path, follower), **options)
-        self._scheme, self._path = scheme, path
+        super().__init__(n, (name,), speed_limit=speed_limit, **options)
+        leader = self.formation.leader
+        self._path = schemes.PathLeader(places, path_speed, path_acceleration, leader.radio)
+        self._path.edges, self._path.packet = leader.edges, leader.packet
+        self.formation.leader = self._path
         self._under_way = False
 
     def _finished(self, t_us, pos):

@@ -1,17 +1,19 @@
 """The command `xtdrone formation`: list, show, fly simply, report, compare, view."""
 
 import argparse
-import math
 import sys
 
 from xtdrone_core.errors import unknown_name
 
+from . import options
 from .recordings import SOURCES
 
 EXAMPLES = """examples:
   xtdrone formation list --n 9
   xtdrone formation show pyramid --n 9
-  xtdrone formation fly --n 1000 --formations cube,sphere --speed 6
+  xtdrone formation fly --n 1000 --formations cube,sphere --transition_speed 4.5
+  xtdrone formation fly --n 9 --formations V --scale 2 --rotation 45
+  xtdrone formation fly --n 9 --topology ring --loss 0.2 --delay 0.2 --leader_lost 20,30
   xtdrone formation report runs/latest
   xtdrone formation report runs/latest --from ulog
   xtdrone formation compare runs/simple runs/simple-2
@@ -45,9 +47,7 @@ def _add_show(actions):
     show = actions.add_parser("show", help="draw a formation to a PNG file")
     show.add_argument("name", help="a formation, or a CSV file with a row x,y,z for each follower")
     show.add_argument("--n", type=int, default=9, help="number of vehicles, the leader included")
-    show.add_argument("--scale", type=float, default=1.0, help="factor on all offsets")
-    show.add_argument("--rotation", type=float, default=0.0, help="about the up axis [degrees]")
-    show.add_argument("--spacing", type=float, help="least distance between two vehicles [m]")
+    options.add_shape(show)
     show.add_argument("--out", help="file to write (NAME_N.png)")
     show.set_defaults(run=_show)
 
@@ -65,14 +65,8 @@ def _add_flight(parser):
     add("--n", type=int, default=9, help="number of vehicles, the leader included")
     add("--formations", default="cube,pyramid,triangle",
         help="names or CSV files, parted by commas")
-    add("--scheme", default="centralised",
-        help="centralised, consensus, consensus_acceleration, or module:Class")
-    add("--spacing", type=float, help="least distance between two vehicles [m]")
-    add("--transition_speed", type=float, default=3.0,
-        help="largest speed between formations [m/s]")
-    add("--delay", type=float, default=0.0, help="of the communication [s]")
-    add("--loss", type=float, default=0.0, help="part of the packets that is lost")
-    add("--range", type=float, default=math.inf, help="of the communication [m]")
+    options.add_shape(parser)
+    options.add_scheme(parser)
     add("--noise", type=float, default=0.0, help="position error of vehicles [m]")
     add("--seed", type=int, default=1)
 
@@ -129,8 +123,7 @@ def _show(args):
 
     from . import formations, plots
 
-    offsets = formations.slots(args.name, args.n, args.scale, math.radians(args.rotation),
-                               args.spacing)
+    offsets = options.shape_of(args).slots(args.name, args.n)
     name = Path(args.name).stem
     out = args.out or f"{name}_{args.n}.png"
     plots.formation(name, offsets, out)
@@ -142,15 +135,20 @@ def _fly(args):
     import time
 
     from . import simple_run
-    from .network import Radio
 
-    folder, summary = simple_run.run(
-        args.n, args.formations.split(","), args.scheme, Radio(args.delay, args.loss, args.range),
-        args.seed, args.noise, args.name, args.spacing, args.transition_speed, time.perf_counter,
-        progress)
+    folder, summary = simple_run.run(name=args.name, clock=time.perf_counter, progress=progress,
+                                     **_flight(args))
     print_report(summary)
     print(f"real-time factor {summary['real_time_factor']}")
     print(folder)
+
+
+def _flight(args):
+    """Arguments of simple_run.run() and scenes.LiveFlight() from the options of _add_flight()."""
+    return {"n": args.n, "names": args.formations.split(","), "scheme_name": args.scheme,
+            "topology": args.topology, "radio": options.radio_of(args),
+            "shape": options.shape_of(args), "speed": args.transition_speed, "noise": args.noise,
+            "seed": args.seed}
 
 
 def progress(t_us, event, values) -> None:
@@ -200,12 +198,9 @@ def _compare(args):
 
 def _view(args):
     from . import scenes, viewer
-    from .network import Radio
 
     if args.folder is None:
-        scene = scenes.LiveFlight(args.n, args.formations.split(","), args.scheme,
-                                  Radio(args.delay, args.loss, args.range), args.noise, args.seed,
-                                  args.spacing, args.transition_speed)
+        scene = scenes.LiveFlight(**_flight(args))
     else:
         scene = scenes.Replay(args.folder)
     while args.at is not None and scene.t_s < args.at and not scene.done:

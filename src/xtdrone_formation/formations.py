@@ -7,6 +7,7 @@ other number of vehicles is served by a generator of the same name.
 
 import csv
 import math
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -251,6 +252,23 @@ def slots(name: str, n: int, scale: float = 1.0, rotation: float = 0.0, spacing=
                              f"apart, less than {min_separation:g} m: give a larger scale or "
                              "spacing")
     return offsets
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How large formations are flown, and how they are turned; fields as slots() takes them."""
+
+    spacing: float | None = None  # least distance between two vehicles [m]; None: their own
+    scale: float = 1.0  # factor on all offsets
+    rotation: float = 0.0  # about the up axis [deg]
+
+    def slots(self, name: str, n: int) -> np.ndarray:
+        """(n - 1, 3) offsets of a formation from the leader, world axes [m].
+
+        Raises:
+            FormationError: As slots().
+        """
+        return slots(name, n, self.scale, math.radians(self.rotation), self.spacing)
 
 
 def _raw(name, n):

@@ -98,6 +98,7 @@ class Radio:
     delay: float = 0.0  # from sending to hearing [s]
     loss: float = 0.0  # probability that a packet is lost, 0 to 1
     range: float = math.inf  # beyond which nothing is heard [m]
+    leader_lost: tuple = ()  # from and until when nobody hears the leader, simulated time [s]
     seed: int = 1  # of the losses
 
     def __post_init__(self):
@@ -108,6 +109,10 @@ class Radio:
         if not self.range > 0:
             raise FormationError(f"range {self.range} is not allowed: give a positive number of "
                                  "metres")
+        lost = self.leader_lost
+        if np.shape(lost) not in ((0,), (2,)) or len(lost) and not 0 <= lost[0] < lost[1]:
+            raise FormationError(f"leader_lost {lost} is not allowed: give two times in seconds, "
+                                 "from and until when nobody hears the leader")
 
 
 @dataclass(slots=True)
@@ -192,7 +197,11 @@ class Network:
         """
         if packets.shape[1] != self._packets.shape[1]:
             self._packets = np.zeros((len(self.edges), packets.shape[1]))
-        self._on_the_way.append((t_us, packets.copy(), self.silent.copy()))
+        silent = self.silent.copy()
+        if self.radio.leader_lost:
+            begin, end = self.radio.leader_lost
+            silent[0] |= begin <= t_us * 1e-6 < end
+        self._on_the_way.append((t_us, packets.copy(), silent))
         arrived = t_us - round(self.radio.delay * 1e6)
         while self._on_the_way and self._on_the_way[0][0] <= arrived:
             self._deliver(*self._on_the_way.popleft())

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import asdict
 
 import numpy as np
 
@@ -10,7 +11,8 @@ from xtdrone_core.scenario import grid
 from . import analysis, schemes
 from .agents import DEFAULT_FORMATIONS, FormationAgent
 from .errors import FormationError
-from .network import Radio, topology
+from .formations import Shape
+from .network import Radio, topology as edges_of
 from .schemes import scheme
 from .simple_simulator import PERIOD_US, PointMass, SimpleSimulator
 
@@ -72,7 +74,7 @@ class Replay:
             try:
                 self._edges[window] = scheme(self._scheme)[0].edges(slots)
             except (FormationError, TypeError):  # a run of ROS nodes, or a scheme not found here
-                self._edges[window] = topology("star", slots)
+                self._edges[window] = edges_of("star", slots)
         return self._edges[window]
 
     def trail(self, points: int) -> np.ndarray:
@@ -104,16 +106,16 @@ class LiveFlight:
     live = True
 
     def __init__(self, n: int = 9, names=DEFAULT_FORMATIONS, scheme_name: str = "centralised",
-                 radio: Radio = Radio(), noise: float = 0.0, seed: int = 1, spacing: float = None,
-                 speed: float = 3.0):
+                 radio: Radio = Radio(), noise: float = 0.0, seed: int = 1,
+                 shape: Shape = Shape(), speed: float = 3.0, topology: str = ""):
         """The fleet stands on the ground; options as simple_run.run() takes them.
 
         Raises:
             FormationError: A formation, scheme or number that makes no sense.
         """
         self.n, self.name = n, f"simple simulator, {n} vehicles"
-        self._agent = FormationAgent(n, names, schemes.scheme(scheme_name, radio), spacing=spacing,
-                                     speed=speed)
+        flown = schemes.scheme(scheme_name, radio, topology=topology)
+        self._agent = FormationAgent(n, names, flown, speed=speed, **asdict(shape))
         self._simulator = SimpleSimulator(grid(n), PointMass(), noise, seed)
         self._past = [self._simulator.pos.copy()]
         self._behind_s = 0.0  # simulated time that was asked for and is not yet flown [s]

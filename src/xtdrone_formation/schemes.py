@@ -17,7 +17,7 @@ from xtdrone_core.errors import unknown_name
 from . import formations
 from .assignment import Transition, hold, plan
 from .errors import FormationError
-from .network import Heard, Network, Radio, separation_pairs, topology
+from .network import TOPOLOGIES, Heard, Network, Radio, separation_pairs, topology
 
 PERIOD_US = 20_000  # of packets and set-points [us]
 _SHARPNESS = 8  # exponent of the smooth limit: 1 % below identity at 0.7 of the limit
@@ -273,14 +273,16 @@ def _pairs_near(radius, *places):
 class CentralisedFollower(Follower):
     """The scheme of XTDrone, section V: each follower hears the leader and keeps its slot.
 
-    velocity = leader's velocity + slot's velocity + gain (leader + slot - own position)
+    velocity = leader's velocity + slot's velocity + gain (leader + slot - own position);
+    where a topology lets it hear others, their place less their slot stands for the leader.
     """
 
     def control(self, t_us, own, heard):
-        """Feed-forward of the leader's velocity, and the slot error."""
+        """Feed-forward of the velocity of those that it hears, and the slot error."""
         pos, vel = self.foreseen(heard)
-        error = heard.mean(pos) + own.slot - own.pos
-        return heard.mean(vel) + own.slot_vel + self.parameters.gain * error
+        place = heard.mean(pos - heard.slot) + own.slot
+        return (heard.mean(vel - heard.slot_vel) + own.slot_vel
+                + self.parameters.gain * (place - own.pos))
 
 
 class ConsensusLeader(Leader):
@@ -289,22 +291,16 @@ class ConsensusLeader(Leader):
     topology = "nearest"
 
 
-class ConsensusFollower(Follower):
+class ConsensusFollower(CentralisedFollower):
     """Distributed consensus over the communication graph, by velocity.
 
     velocity = mean over those heard of (their velocity - their slot's velocity
     + gain (their position - own position - difference of the slots)) + slot's
-    velocity: the consensus tracking law of Ren and Beard.
+    velocity: the consensus tracking law of Ren and Beard. With the leader as
+    the only one heard, the same law is the centralised scheme.
     """
 
     leader = ConsensusLeader
-
-    def control(self, t_us, own, heard):
-        """Follows the mean of those that it hears."""
-        pos, vel = self.foreseen(heard)
-        place = heard.mean(pos - heard.slot) + own.slot
-        return (heard.mean(vel - heard.slot_vel) + own.slot_vel
-                + self.parameters.gain * (place - own.pos))
 
 
 class AccelerationConsensusFollower(ConsensusFollower):
@@ -326,16 +322,18 @@ SCHEMES = {
 
 
 def scheme(name: str, radio: Radio = Radio(),
-           parameters: FollowerParameters = FollowerParameters()):
+           parameters: FollowerParameters = FollowerParameters(), topology: str = ""):
     """Leader and Follower objects of a scheme.
 
     Args:
         name: One of SCHEMES, or module:Class of a Follower of your own.
         radio: What the links between vehicles do.
         parameters: Numbers of the followers' law.
+        topology: Who hears whom, as network.topology() takes it; empty: as
+            the scheme says.
 
     Raises:
-        FormationError: No such scheme.
+        FormationError: No such scheme or topology.
     """
     if name in SCHEMES:
         follower = SCHEMES[name]
@@ -344,7 +342,12 @@ def scheme(name: str, radio: Radio = Radio(),
     else:
         raise FormationError(unknown_name("scheme", name, SCHEMES) + ", or name a Follower of your "
                              "own as module:Class")
-    return follower.leader(radio), follower(parameters)
+    leader = follower.leader(radio)
+    if topology:
+        if topology not in TOPOLOGIES:
+            raise FormationError(unknown_name("topology", topology, TOPOLOGIES))
+        leader.topology = topology
+    return leader, follower(parameters)
 
 
 def _own(name):

@@ -19,10 +19,10 @@ _ASK_US = 1_000_000  # after which a vehicle that is not in OFFBOARD is asked ag
 class Words:
     """What the words for a leader mean, and which one is waiting to be obeyed."""
 
-    def __init__(self, n: int, spacing: float = None):
-        """Words for n vehicles; spacing as formations.slots() takes it."""
+    def __init__(self, n: int, shape: formations.Shape = formations.Shape()):
+        """Words for n vehicles."""
         self.n = n
-        self._spacing = spacing
+        self._shape = shape
         self._word = None
 
     def take(self, word: str) -> bool:
@@ -45,26 +45,27 @@ class Words:
 
     def slots(self, word: str) -> np.ndarray:
         """(N - 1, 3) slots of a formation [m]."""
-        return formations.slots(word, self.n, spacing=self._spacing)
+        return self._shape.slots(word, self.n)
 
 
 class PatternLeader:
     """A leader alone: turns words into a moving pattern for followers that run elsewhere."""
 
-    def __init__(self, n: int, spacing: float = None, speed: float = 3.0, on_event=None):
+    def __init__(self, n: int, shape: formations.Shape = formations.Shape(), speed: float = 3.0,
+                 on_event=None):
         """The pattern begins as XTDrone's 3 m grid.
 
         Args:
             n: Number of vehicles, the leader included.
-            spacing: Of the formations [m]; None: their own.
+            shape: Size and turn of the formations.
             speed: Largest speed of a transition [m/s].
             on_event: Called as on_event(t_us, name, **values).
 
         Raises:
             FormationError: Fewer than two vehicles.
         """
-        self.words = Words(n, spacing)
-        self._way = hold(self.words.slots("origin"))
+        self.words = Words(n, shape)
+        self._way = hold(formations.slots("origin", n))
         if n < 2:
             raise FormationError(f"n = {n} is not allowed: a leader has followers, give 2 or more "
                                  "vehicles")
@@ -95,25 +96,27 @@ class FormationService:
     """
 
     def __init__(self, n: int, scheme_name: str = "centralised", radio: Radio = Radio(),
-                 spacing: float = None, speed: float = 3.0, on_event=None):
+                 shape: formations.Shape = formations.Shape(), speed: float = 3.0,
+                 topology: str = "", on_event=None):
         """A service for n vehicles.
 
         Args:
             n: Number of vehicles, the leader included.
             scheme_name: As schemes.scheme() takes it.
             radio: What the links between vehicles do.
-            spacing: Of the formations [m]; None: their own.
+            shape: Size and turn of the formations.
             speed: Largest speed of a transition [m/s].
+            topology: Who hears whom, as schemes.scheme() takes it.
             on_event: Called as on_event(t_us, name, **values).
 
         Raises:
             FormationError: Something of it cannot be flown.
         """
-        leader, follower = scheme(scheme_name, radio)
+        leader, follower = scheme(scheme_name, radio, topology=topology)
         self.n = n
-        self.words = Words(n, spacing)
+        self.words = Words(n, shape)
         if n > 1:
-            leader.edges(self.words.slots("origin"))  # an unknown topology is refused here
+            leader.edges(formations.slots("origin", n))  # an unknown topology is refused here
         self.formation = Formation(n, leader, follower, speed=speed)
         self._on_event = on_event or (lambda t_us, name, **values: None)
         self.pattern = None  # (N - 1, 3) slots at the last step [m]; None while it is silent

@@ -1,5 +1,6 @@
 """A formation flight in the simple simulator, with a run folder like the full one's."""
 
+from dataclasses import asdict
 from pathlib import Path
 
 from xtdrone_core import run_folder
@@ -8,6 +9,7 @@ from xtdrone_core.truth_log import TruthWriter
 
 from . import analysis
 from .agents import DEFAULT_FORMATIONS, FormationAgent
+from .formations import Shape
 from .network import Radio
 from .schemes import scheme
 from .simple_simulator import PERIOD_US, PointMass, SimpleSimulator, fly
@@ -17,7 +19,8 @@ _RECORDS = 250  # vehicles up to which each step is recorded; of larger fleets e
 
 def run(n: int = 9, names=DEFAULT_FORMATIONS, scheme_name: str = "centralised",
         radio: Radio = Radio(), seed: int = 1, noise: float = 0.0, name: str = "simple",
-        spacing: float = None, speed: float = 3.0, clock=None, progress=None) -> tuple[Path, dict]:
+        shape: Shape = Shape(), speed: float = 3.0, topology: str = "", clock=None,
+        progress=None) -> tuple[Path, dict]:
     """Flies a list of formations from take-off to landing, then writes report and plots.
 
     Args:
@@ -28,8 +31,9 @@ def run(n: int = 9, names=DEFAULT_FORMATIONS, scheme_name: str = "centralised",
         seed: Of position errors.
         noise: Standard deviation of each vehicle's position error, per axis [m].
         name: Of the run folder.
-        spacing: Of the formations [m]; None: their own.
+        shape: Size and turn of the formations.
         speed: Largest speed of a transition [m/s].
+        topology: Who hears whom, as schemes.scheme() takes it.
         clock: Function that gives the time in seconds, for the real-time factor;
             None: the factor is left out, and the summary is the same each time.
         progress: Called as progress(t_us, event, values).
@@ -47,8 +51,8 @@ def run(n: int = 9, names=DEFAULT_FORMATIONS, scheme_name: str = "centralised",
         if progress:
             progress(t_us, event, values)
 
-    agent = FormationAgent(n, names, scheme(scheme_name, radio), spacing=spacing,
-                           speed=speed, on_event=on_event)
+    agent = FormationAgent(n, names, scheme(scheme_name, radio, topology=topology), speed=speed,
+                           on_event=on_event, **asdict(shape))
     simulator = SimpleSimulator(grid(n), PointMass(), noise, seed)
     folder = run_folder.create(name)
     writer = TruthWriter(folder / "truth.bin", n)
