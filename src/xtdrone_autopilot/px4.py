@@ -1,5 +1,6 @@
 """Real PX4 as the autopilot of a fleet: software in the loop, in lockstep."""
 
+import logging
 import socket
 import time
 
@@ -20,6 +21,7 @@ CONNECT_S = 30.0  # wall time that the start of a fleet may take once the first 
 TELEMETRY_US = 20_000  # period of reading PX4's telemetry [us]
 _WAIT_S = 0.1
 _CRITICAL, _WARNING, _INFO = 2, 4, 6  # MAV_SEVERITY
+_log = logging.getLogger(__name__)
 
 
 class Px4Autopilot:
@@ -175,6 +177,7 @@ class Px4Autopilot:
                      if _udp_in_use(ports.GROUND_STATION_LOCAL + i) else
                      f"; start it with '-i {i}'")
         self._on_text(i, _WARNING, text)
+        _log.warning("%s: %s", self._names[i], text)  # nothing else shows why nothing moves
 
     def _look_after_processes(self):
         for i, process in enumerate(self._processes):
