@@ -204,5 +204,5 @@ class Communication(FleetCommunication):
         """vehicle_type and vehicle_id: the two parts of the namespace, for example iris and 0."""
         name = f"{vehicle_type}_{vehicle_id}"
         ros_tools.require_master()
-        rospy.init_node(f"{name}_communication")
+        ros_tools.start(f"{name}_communication")
         super().__init__([name])

@@ -2,7 +2,9 @@
 
 import contextlib
 import importlib
+import signal
 import sys
+import threading
 import time
 import warnings
 
@@ -77,6 +79,20 @@ def require_master() -> None:
                                "roscore or roslaunch")
 
 
+def start(name: str, **options) -> None:
+    """rospy.init_node with these options, for a node that SIGINT and SIGTERM end at any moment.
+
+    rospy's own handlers call the master from within what they interrupt: where that is a call to
+    the master as well, the node waits for itself for ever. Here a thread of its own does so.
+    """
+    def end(number, _):
+        threading.Thread(target=rospy.signal_shutdown, args=(f"signal {number}",)).start()
+
+    rospy.init_node(name, disable_signals=True, **options)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, end)
+
+
 class Patience:
     """A wait that ends with ROS: roslaunch may start a node while it is ending already."""
 
@@ -147,6 +163,8 @@ def main(name: str, run) -> int:
     except KeyboardInterrupt:  # and rospy.ROSInterruptException, which is one
         return 130
     except (XtdroneError, rospy.ROSException) as error:
+        if rospy.is_shutdown() and isinstance(error, rospy.ROSException):
+            return 130  # a topic has closed while it was used
         print(f"{name}: {error}", file=sys.stderr)
         return 1
     return 0

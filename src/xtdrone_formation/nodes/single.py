@@ -45,7 +45,7 @@ class Leader:
             FormationError: No ROS master, or fewer than two vehicles.
         """
         ros_tools.require_master()
-        rospy.init_node("leader", disable_rostime=True)
+        ros_tools.start("leader", disable_rostime=True)
         self.fleet = ros_fleet.RosFleet([f"{vehicle_type}_{leader_id}"], info=False)
         self._log = ros_fleet.EventLog(control_port)
         self.leader = PatternLeader(n, on_event=self._say)
@@ -85,7 +85,7 @@ class Follower:
             raise FormationError(f"follower {vehicle_id} of {n} vehicles is not allowed: 0 is the "
                                  f"leader, give 1 to {n - 1}")
         ros_tools.require_master()
-        rospy.init_node(f"follower{vehicle_id}", disable_rostime=True)
+        ros_tools.start(f"follower{vehicle_id}", disable_rostime=True)
         self.id, self.n, self.parameters = vehicle_id, n, parameters
         name = f"{vehicle_type}_{vehicle_id}"
         self.fleet = ros_fleet.RosFleet([name], info=False)
