@@ -82,7 +82,7 @@ def test_a_vehicle_that_loses_a_rotor_lands_under_control(vehicle, rotor, wind):
     assert after.tilt.max() < tilt_of_wind + np.radians(20.0)
     assert after.away.max() < (3.0 if wind else 1.0)
     touch = np.argmax(after.height < 0.02)
-    assert touch > 100 and after.speed[touch - 5] < 1.2  # comes down slowly, over two seconds or more
+    assert touch > 100 and after.speed[touch - 5] < 1.2  # comes down slowly, in two seconds or more
 
 
 def test_changes_are_events_of_the_run(runs):
