@@ -115,6 +115,38 @@ def test_state_of_a_vehicle_that_comes_and_goes(fleet):
 
 
 @needs_ros
+def test_a_stream_of_set_points_that_stalls_is_late_until_it_goes_on_or_is_given_up(fleet):
+    bridge, link, host = fleet
+    vehicle = bridge.vehicles[1]
+
+    def stream():
+        vehicle.setpoint_velocity_unstamped(Fields(linear=Fields(x=1.0, y=0.0, z=0.0),
+                                                   angular=Fields(z=0.0)))
+
+    bridge.tick(NOW + 2_000_000)
+    assert not bridge.late  # nobody streams
+    stream()
+    bridge.tick(NOW + 3_000_000)
+    assert not bridge.late  # before OFFBOARD nothing is lost by it
+    link.feed(1, heartbeat())
+    bridge.poll()
+    assert bridge.late == [vehicle]
+    stream()
+    assert not bridge.late
+    bridge.tick(NOW + 3_500_000)
+    assert not bridge.late  # two a second are enough for PX4
+    bridge.tick(NOW + 3_600_000)
+    assert bridge.late == [vehicle]
+    vehicle.end_stream()
+    assert not bridge.late
+    stream()
+    link.feed(1, heartbeat(custom=4 << 16 | 5 << 24))
+    bridge.poll()
+    bridge.tick(NOW + 6_000_000)
+    assert not bridge.late  # it flies home now
+
+
+@needs_ros
 def test_heartbeat_of_a_ground_station_is_not_a_vehicle(fleet):
     bridge, link, host = fleet
     link.feed(0, mavlink.MAVLink_heartbeat_message(6, 8, 0, 0, 4, 3))

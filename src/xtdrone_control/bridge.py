@@ -20,6 +20,8 @@ from .requests import Requests, heartbeat, param_value
 
 LOST_US = 10_000_000  # without a heartbeat for this long a vehicle counts as gone [us]
 HEARTBEAT_US = 1_000_000  # of this end [us]
+# A stream of set-points that is older is late: PX4 asks for 2 a second, and gives up after 1 s.
+LATE_US = 600_000  # [us]
 _NEAR_US = 1_000_000  # a vehicle's clock further from ours than this is not ours [us]
 MAP, BODY = "map", "base_link"  # MAVROS's frames, the same for every vehicle
 # MAVROS's standard deviations of imu/*, for whoever reads its covariances.
@@ -153,6 +155,11 @@ class Bridge:
             for vehicle in self.vehicles:
                 vehicle.check_connection()
 
+    @property
+    def late(self) -> list:
+        """Vehicles in OFFBOARD whose stream of set-points is late."""
+        return [vehicle for vehicle in self.vehicles if vehicle.set_point_late]
+
     def greet(self) -> None:
         """Sends a heartbeat to every vehicle, which makes its link stream."""
         for vehicle in self.vehicles:
@@ -177,6 +184,8 @@ class Vehicle:
         self._imu = (None, None)
         self._heard_us = -LOST_US - 1
         self._base_mode = 0
+        self._offboard = False
+        self._set_point_us = None  # when the last set-point came; None: no stream [us]
         self._connected = False
         self._fix = (-1, _NO_COV, 0)  # status, covariance, its type
         self._geoid = 0.0  # above the ellipsoid [m]
@@ -185,6 +194,21 @@ class Vehicle:
         self._mission_current = 0
         self._waypoints = []
         self._publish_disconnected()
+
+    @property
+    def set_point_late(self) -> bool:
+        """Whether it flies by a stream of set-points, and the next one is overdue."""
+        last = self._set_point_us
+        return (self._offboard and last is not None
+                and LATE_US <= self._bridge.now_us - last)
+
+    def end_stream(self) -> None:
+        """Nobody waits for the next set-point any more."""
+        self._set_point_us = None
+
+    def _send_set_point(self, message):
+        self._set_point_us = self._bridge.now_us
+        self._link.send(self.index, message)
 
     # From the vehicle -----------------------------------------------------------------------
 
@@ -210,6 +234,7 @@ class Vehicle:
         first = not self._connected
         self._connected, self._heard_us, self._base_mode = True, self._bridge.now_us, base
         mode = modes.from_custom_mode(custom)
+        self._offboard = mode == modes.Mode.OFFBOARD
         self._out["state"].publish(wire.state(
             self._bridge.now_us, True, base & 128 != 0, base & 8 != 0, base & 64 != 0,
             f"CMODE({custom})" if mode is None else modes.ROS_NAME[mode], status))
@@ -398,14 +423,14 @@ class Vehicle:
         """mavros_msgs/PositionTarget as bytes: this topic is the busiest of all."""
         t, frame, mask, x, y, z, vx, vy, vz, ax, ay, az, yaw, rate = \
             wire.parse_position_target(data)
-        self._link.send(self.index, convert.set_position_target(
+        self._send_set_point(convert.set_position_target(
             self.index, t, frame, mask, (x, y, z), (vx, vy, vz), (ax, ay, az), yaw, rate))
 
     def setpoint_raw_attitude(self, m) -> None:
         self._send_attitude(m.type_mask, _quat(m.orientation), _xyz(m.body_rate), m.thrust)
 
     def setpoint_raw_global(self, m) -> None:
-        self._link.send(self.index, convert.set_global_target(
+        self._send_set_point(convert.set_global_target(
             self.index, self._bridge.now_us, m.coordinate_frame, m.type_mask, m.latitude,
             m.longitude, m.altitude, _xyz(m.velocity), _xyz(m.acceleration_or_force), m.yaw,
             m.yaw_rate))
@@ -416,7 +441,7 @@ class Vehicle:
 
     def setpoint_position_global(self, m) -> None:
         place = m.pose.position
-        self._link.send(self.index, convert.set_global_target(
+        self._send_set_point(convert.set_global_target(
             self.index, self._bridge.now_us, mavlink.MAV_FRAME_GLOBAL_INT, convert.POSITION_ONLY,
             place.latitude, place.longitude, place.altitude - self._geoid, _ZERO, _ZERO,
             convert.euler(_quat(m.pose.orientation))[2], 0.0))
@@ -441,12 +466,12 @@ class Vehicle:
 
     def _send_local(self, mask, pos=(0.0, 0.0, 0.0), vel=(0.0, 0.0, 0.0), acc=(0.0, 0.0, 0.0),
                     yaw=0.0, yaw_rate=0.0):
-        self._link.send(self.index, convert.set_position_target(
+        self._send_set_point(convert.set_position_target(
             self.index, self._bridge.now_us, mavlink.MAV_FRAME_LOCAL_NED, mask, pos, vel, acc,
             yaw, yaw_rate))
 
     def _send_attitude(self, mask, quat, rate, thrust):
-        self._link.send(self.index, convert.set_attitude_target(
+        self._send_set_point(convert.set_attitude_target(
             self.index, self._bridge.now_us, mask, quat, rate, thrust))
 
     # Other inputs ---------------------------------------------------------------------------
