@@ -111,6 +111,21 @@ def test_an_interrupt_ends_the_launch_without_tracebacks(launch):
     assert "Traceback" not in running.communicate()[0]
 
 
+INTERRUPTS_ITSELF = """
+import os, signal, threading, rospy
+from xtdrone_control.nodes import ros_tools
+ros_tools.start("busy")
+threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
+while not rospy.is_shutdown():
+    rospy.get_param("/use_sim_time", False)
+"""
+
+
+def test_an_interrupt_within_a_call_to_the_master_ends_a_node(ros):  # noqa: F811
+    done = ros.run(sys.executable, "-c", INTERRUPTS_ITSELF)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 @pytest.mark.parametrize("node", ["bridge", "communication", "record", "mavros_fleet"])
 def test_without_a_master_a_node_says_so_in_one_line(node, tmp_path):
     processes = Processes(environment(free_port(), tmp_path))
