@@ -391,6 +391,15 @@ def test_commands_are_answered_in_words(on_ground, command, params, result, reas
     assert reason in " ".join(f.said)
 
 
+@pytest.mark.parametrize("base, custom, reason", [(0, 4, "needs PX4's custom mode"),
+                                                  (1, 99 << 16, "there is no mode 99, 0")])
+def test_a_wrong_set_mode_is_answered_in_words(on_ground, base, custom, reason):
+    on_ground.run(1)  # in which texts may be said
+    on_ground.said.clear()
+    on_ground.send(mavlink.MAVLink_set_mode_message(1, base, custom))
+    assert reason in on_ground.said[0]
+
+
 def sticks(f, forward=0, right=0, up=500, turn=0):
     f.send(mavlink.MAVLink_manual_control_message(1, forward, right, up, turn, 0))
 
