@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from xtdrone_control import communication
-from xtdrone_control.communication import ENU, FLU, FLU_OFFSET, CommandTranslator, Request
+from ros_fixtures import needs_ros
+from xtdrone_control.command_translator import ENU, FLU, FLU_OFFSET, CommandTranslator, Request
 from xtdrone_control.errors import ControlNodeError
 
 S = 1_000_000  # [us]
@@ -151,6 +151,8 @@ def test_numbers_that_are_none_are_refused(one, bad):
     assert one.set_point() == before
 
 
-def test_unknown_attribute_of_the_module():
-    with pytest.raises(AttributeError, match="no attribute"):
-        communication.Nothing
+@needs_ros
+def test_xtdrones_classes_are_where_its_users_look_for_them():
+    from xtdrone_control.communication import Communication, FleetCommunication
+
+    assert issubclass(Communication, FleetCommunication)

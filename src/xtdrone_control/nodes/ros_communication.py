@@ -11,7 +11,7 @@ from rosgraph_msgs.msg import Clock
 from std_msgs.msg import String
 
 from xtdrone_control import ros_wire as wire
-from xtdrone_control.communication import ENU, FLU, STREAM_HZ, CommandTranslator
+from xtdrone_control.command_translator import ENU, FLU, STREAM_HZ, CommandTranslator
 from xtdrone_control.errors import ControlNodeError
 from xtdrone_control.mavlink_convert import euler
 from xtdrone_control.nodes import ros_tools
