@@ -1,10 +1,13 @@
-"""What every engine does alike with a vehicle's body: its payload, and the wrench on it."""
+"""What every engine does alike: payloads, the wrench on a body, who stays when one is deleted."""
 
 import numpy as np
 
 from xtdrone_core import VehicleModel
+from xtdrone_core.errors import unknown_name
 from xtdrone_dynamics import quaternion, rigid_body
 from xtdrone_dynamics.compiled import njit
+
+from .errors import EngineError
 
 _SLOW = 1e-6  # below this rate squared nothing is added, so that a vehicle can sleep [rad^2/s^2]
 
@@ -32,6 +35,20 @@ def with_payload(empty: VehicleModel, mass: float, pos) -> tuple[float, np.ndarr
     inertia = (np.array(empty.inertia) + empty.mass * _point_inertia(centre)
                + mass * _point_inertia(pos - centre))
     return total, centre, inertia
+
+
+def others(specs, name: str) -> list[int]:
+    """Indices of the vehicles that stay when one of them is deleted.
+
+    Raises:
+        EngineError: No such vehicle, or it is the last one.
+    """
+    names = [spec.name for spec in specs]
+    if name not in names:
+        raise EngineError(unknown_name("vehicle", name, names))
+    if len(names) == 1:
+        raise EngineError(f"'{name}' is the only vehicle: a simulation needs one")
+    return [i for i, known in enumerate(names) if known != name]
 
 
 @njit

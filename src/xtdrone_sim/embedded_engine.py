@@ -22,7 +22,7 @@ from xtdrone_dynamics import quaternion
 from xtdrone_dynamics.compiled import njit
 
 from . import offscreen, scene
-from .body import apply_wrench, packed, with_payload
+from .body import apply_wrench, others, packed, with_payload
 from .errors import EngineError
 from .sdf import World, load_vehicle
 
@@ -68,14 +68,7 @@ class EmbeddedEngine:
         return self.state
 
     def step(self, wrench: np.ndarray, dt_us: int) -> FleetState:
-        """Advances all bodies under a wrench that is constant through the step.
-
-        Args:
-            wrench: (N, 6) force [N] then torque about the centre of gravity [N m], world frame.
-            dt_us: Length of the step [us].
-
-        Returns:
-            The state after the step, owned by the engine.
+        """Advances all bodies by one step; see Engine.
 
         Raises:
             EngineError: A vehicle's state is not finite any more.
@@ -124,15 +117,7 @@ class EmbeddedEngine:
         return data
 
     def set_payload(self, vehicle: int, mass: float, pos) -> None:
-        """Fixes a point mass to a vehicle, in place of the one that it carried.
-
-        State and wrenches go on to refer to the empty vehicle's centre of gravity.
-
-        Args:
-            vehicle: Index in the fleet.
-            mass: [kg]; 0 takes the payload off.
-            pos: (3,) from the empty vehicle's centre of gravity, body FLU [m].
-        """
+        """Fixes a point mass to a vehicle, in place of the one that it carried; see Engine."""
         name = self.specs[vehicle].name
         known = name in self._payloads
         self._payloads[name] = float(mass), np.array(pos, dtype=float)
@@ -158,12 +143,7 @@ class EmbeddedEngine:
         Raises:
             EngineError: No such vehicle, or it is the last one.
         """
-        names = [spec.name for spec in self.specs]
-        if name not in names:
-            raise EngineError(unknown_name("vehicle", name, names))
-        if len(names) == 1:
-            raise EngineError(f"'{name}' is the only vehicle: a simulation needs one")
-        keep = [i for i, known in enumerate(names) if known != name]
+        keep = others(self.specs, name)
         self._change(tuple(self.specs[i] for i in keep), tuple(self.models[i] for i in keep))
 
     def render(self, vehicle: int, camera: str = scene.CHASE) -> np.ndarray:

@@ -24,9 +24,8 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from xtdrone_core import FleetState, VehicleModel, VehicleSpec, resources
-from xtdrone_core.errors import unknown_name
 
-from .body import apply_wrench, packed, with_payload
+from .body import apply_wrench, others, packed, with_payload
 from .errors import EngineError
 from .gazebo_channel import Channel
 from .gazebo_scene import GazeboScene, scanners
@@ -98,14 +97,7 @@ class GazeboEngine:
         return self.state
 
     def step(self, wrench: np.ndarray, dt_us: int) -> FleetState:
-        """Advances all bodies under a wrench that is constant through the step.
-
-        Args:
-            wrench: (N, 6) force [N] then torque about the centre of gravity [N m], world frame.
-            dt_us: Length of the step [us].
-
-        Returns:
-            The state after the step, owned by the engine.
+        """Advances all bodies by one step; see Engine.
 
         Raises:
             EngineError: gzserver is gone, or a vehicle's state is not finite any more.
@@ -138,25 +130,12 @@ class GazeboEngine:
         Raises:
             EngineError: No such vehicle, or it is the last one.
         """
-        names = [spec.name for spec in self.specs]
-        if name not in names:
-            raise EngineError(unknown_name("vehicle", name, names))
-        if len(names) == 1:
-            raise EngineError(f"'{name}' is the only vehicle: a simulation needs one")
+        keep = others(self.specs, name)
         self._channel.ask(_DELETE, name)
-        keep = [i for i, known in enumerate(names) if known != name]
         self._change(tuple(self.specs[i] for i in keep), tuple(self.models[i] for i in keep))
 
     def set_payload(self, vehicle: int, mass: float, pos) -> None:
-        """Fixes a point mass to a vehicle, in place of the one that it carried.
-
-        State and wrenches go on to refer to the empty vehicle's centre of gravity.
-
-        Args:
-            vehicle: Index in the fleet.
-            mass: [kg]; 0 takes it off.
-            pos: (3,) from that centre, body [m].
-        """
+        """Fixes a point mass to a vehicle, in place of the one that it carried; see Engine."""
         self._payloads[self.specs[vehicle].name] = float(mass), np.array(pos, dtype=float)
         self._weigh(vehicle)
 
