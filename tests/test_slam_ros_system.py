@@ -51,6 +51,14 @@ def test_node_that_does_not_start_is_told(dataset, tmp_path, ros):  # noqa: F811
     assert "ended with status 5" in (tmp_path / "run" / "system.log").read_text()
 
 
+def test_pair_that_has_waited_long_enough_is_lost(capsys):
+    patient, hasty = Answers(np.eye(4), 60.0), Answers(np.eye(4), 0.0)
+    for answers in (patient, hasty):
+        answers.shown(10_000)
+    assert (patient.give_up(), hasty.give_up()) == (1, 0)
+    assert capsys.readouterr().out == "lost 10000 0\n"
+
+
 def test_poses_of_the_left_camera_become_those_of_the_body(capsys):
     frame = np.eye(4)
     frame[:3, :3] = [[0, 0, 1], [-1, 0, 0], [0, -1, 0]]

@@ -99,6 +99,16 @@ class Topics:
         kind = getattr(importlib.import_module(module), name)
         self.pose = rospy.Subscriber(args.pose, kind, take, queue_size=50)
 
+    def heard(self) -> bool:
+        """Whether the node hears both images, and whatever else it has asked the master for."""
+        import rosgraph
+
+        wanted = {topic: len(nodes) for topic, nodes in
+                  rosgraph.Master("slam_bridge").getSystemState()[1]}
+        return all(publisher.get_num_connections() for publisher in self.images) and all(
+            publisher.get_num_connections() >= wanted.get(publisher.resolved_name, 0)
+            for publisher in (*self._infos, self._imu))
+
     def show(self, t_us: int, pair) -> None:
         """Publishes a pair (2, H, W) with its camera_info."""
         for publisher, info, values, pixels, frame in zip(
@@ -186,8 +196,7 @@ def main() -> int:
         answers = Answers(stereo.left.pose if args.pose_of == "left" else np.eye(4), args.patience)
         topics = Topics(args, stereo, answers)
         children.append(subprocess.Popen(words, **quiet))
-        _await("the node's subscription to both images", lambda: all(
-            publisher.get_num_connections() for publisher in topics.images), children[1])
+        _await("the node's subscription to both images", topics.heard, children[1])
         end = time.monotonic() + _POSE_S
         while not topics.pose.get_num_connections() and time.monotonic() < end:
             time.sleep(0.02)
