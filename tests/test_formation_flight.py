@@ -1,14 +1,16 @@
 """Agents from take-off to landing in the simple simulator, the truth log, and the report."""
 
 import json
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from xtdrone_control.agents import SquareAgent
-from xtdrone_core import FleetState, Mode, XtdroneError
+from xtdrone_core import FleetState, Mode, Scenario, XtdroneError
 from xtdrone_core.command import main
-from xtdrone_core.scenario import grid
+from xtdrone_core.scenario import fleet, grid
 from xtdrone_core.truth_log import TruthWriter, read_truth
 from xtdrone_formation import FormationError, Radio, analysis, recordings, simple_run, slots
 from xtdrone_formation.agents import Director, FormationAgent, PathFormation
@@ -200,6 +202,27 @@ def test_one_follower_astray_keeps_the_others_from_being_settled():
     errors[0, 5] = 0.71
     assert in_place(errors).tolist() == [False, True]
     assert in_place(np.full(8, 0.35)) and not in_place(np.full(8, 0.351))
+
+
+@pytest.mark.parametrize("accuracy, least, words", [
+    ((0.05, 0.08), 2.0, ()),
+    ((1.0, 1.5), 2.0, ("1.5 m in height", "2.9 m beside", "2.0 m apart may touch", "rtk",
+                       "spacing of 8 m")),
+    ((1.0, 1.5), 20.0, ("2.9 m beside", "rtk")),
+])
+def test_receivers_that_are_too_coarse_are_told_before_the_flight(capsys, accuracy, least, words):
+    agent = FormationAgent(2, "line", spacing=least)
+    sensors = SimpleNamespace(gps_eph=np.full(2, accuracy[0]), gps_epv=np.full(2, accuracy[1]))
+    for pose_source, expected in (("sensors", words), ("truth", ())):
+        scenario = Scenario(fleet("iris", 2), pose_source=pose_source)
+        scenario = replace(scenario, vehicles=tuple(
+            replace(vehicle, pos=(least * i, 0.0, 0.0))
+            for i, vehicle in enumerate(scenario.vehicles)))
+        agent.attach(SimpleNamespace(sensors=sensors, scenario=scenario))
+        told = capsys.readouterr().err
+        assert told.count("\n") == bool(expected)
+        assert all(word in told for word in expected)
+        assert least == 2.0 or "touch" not in told
 
 
 def test_what_never_settles_has_no_figures(tmp_path):

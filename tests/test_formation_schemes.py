@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from xtdrone_core import Mode
 from xtdrone_formation import (Follower, FollowerParameters, Formation, FormationError, Leader,
                                Network, Radio, saturate, scheme, slots)
-from xtdrone_formation.network import topology
+from xtdrone_formation.network import TOPOLOGIES, topology
 from xtdrone_formation.agents import FormationAgent
 from xtdrone_formation.schemes import SCHEMES, CentralisedFollower, PathLeader, SteeredLeader
 from xtdrone_formation.simple_simulator import PERIOD_US, SimpleSimulator
@@ -132,6 +132,48 @@ def test_two_that_must_change_places_get_past_each_other():
     assert least > 0.8
 
 
+def crowd(rng, n, spacing, part):
+    """n random places in a box of which balls of a size `spacing` fill a part, 40 m east."""
+    edge = (n * spacing ** 3 / part) ** (1 / 3)
+    places = np.zeros((0, 3))
+    while len(places) < n:
+        place = rng.uniform(-edge / 2, edge / 2, 3)
+        if not len(places) or np.linalg.norm(places - place, axis=1).min() >= spacing:
+            places = np.vstack([places, place])
+    return places + [40.0, 0.0, 0.0]
+
+
+def crowded_ways():
+    """Starts and goals: through one point, on one line, in a tight box."""
+    angle = 2 * np.pi * np.arange(6) / 6
+    ring = np.stack([5 * np.cos(angle), 5 * np.sin(angle), 0 * angle], axis=1)
+    line = 2.0 * np.arange(1, 9)[:, None]
+    rng = np.random.default_rng(1)
+    box = crowd(rng, 49, 1.6, 0.3), crowd(rng, 49, 1.6, 0.3)
+    east = np.array([40.0, 0.0, 0.0])
+    return {"through one point": (east + ring, east - ring),
+            "one line": (line * [1, 0, 0], line[::-1] * [1, 0, 0]),
+            "upright line": (east + line * [0, 0, 1], east + line[::-1] * [0, 0, 1]),
+            "tight box": box}
+
+
+@pytest.mark.parametrize("way", crowded_ways())
+def test_no_deadlock_without_a_planned_way(way):
+    """Each goes straight for its goal; avoidance alone leads everybody there."""
+    start, goal = crowded_ways()[way]
+
+    class Straight(CentralisedFollower):
+        def control(self, t_us, own, heard):
+            return goal + [0.0, 0.0, 60.0] - own.pos
+
+    simulator = airborne(len(start) + 1, start)
+    formation = Formation(len(start) + 1, Leader(), Straight(FollowerParameters(speed_limit=2.0)),
+                          speed=1.8)
+    formation.start(0, simulator.pos)
+    assert run(formation, simulator, 20.0) > 0.9
+    np.testing.assert_allclose(simulator.pos[1:] - [0.0, 0.0, 60.0], goal, atol=0.3)
+
+
 @pytest.mark.parametrize("direction", [(1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 1, 0), (0.6, 0, 0.8)])
 def test_no_deadlock_against_one_that_stands_in_the_way(direction):
     class Through(CentralisedFollower):
@@ -146,7 +188,7 @@ def test_no_deadlock_against_one_that_stands_in_the_way(direction):
     simulator = airborne(3, offsets)
     formation = Formation(3, Leader(), Through(FollowerParameters(speed_limit=1.0)), speed=0.9)
     formation.start(0, simulator.pos)
-    assert run(formation, simulator, 60.0) > 0.8
+    assert run(formation, simulator, 30.0) > 0.8
     np.testing.assert_allclose(simulator.pos[2], first + 6.0 * direction + [0, 0, 40], atol=0.1)
 
 
@@ -199,6 +241,24 @@ def test_an_own_scheme_takes_few_lines():
     assert formation.errors(simulator.t_us, simulator.pos).max() < 0.05
 
 
+@pytest.mark.parametrize("topology", TOPOLOGIES)
+def test_a_named_scheme_flies_over_every_topology(topology):
+    simulator = airborne(9)
+    formation = Formation(9, *scheme("centralised", topology=topology))
+    formation.start(0, simulator.pos)
+    fly(formation, simulator, "cube", 4.0)
+    assert formation.errors(simulator.t_us, simulator.pos).max() < 0.05
+
+
+def test_nobody_hears_the_leader_for_a_while():
+    network = Network([(1, 0), (1, 2)], 3, Radio(leader_lost=(0.04, 0.08)))
+    ages = []
+    for t_us in range(0, 120_000, 20_000):
+        network.exchange(t_us, np.zeros((3, 12)))
+        ages.append(network.heard(t_us, np.array([1])).age.round(3).tolist())
+    assert ages == [[0, 0], [0, 0], [0.02, 0], [0.04, 0], [0, 0], [0, 0]]
+
+
 def test_packets_arrive_late_and_some_not_at_all():
     network = Network([(1, 0)], 2, Radio(delay=0.1))
     for k in range(11):
@@ -240,6 +300,9 @@ class Astray(Leader):
     (lambda: Radio(loss=1.5), ["loss 1.5", "0 to 1"]),
     (lambda: Radio(delay=-1), ["delay -1"]),
     (lambda: Radio(range=0), ["range 0"]),
+    (lambda: Radio(leader_lost=3.0), ["leader_lost 3.0", "two times"]),
+    (lambda: Radio(leader_lost=(5.0, 3.0)), ["leader_lost (5.0, 3.0)"]),
+    (lambda: scheme("consensus", topology="chan"), ["unknown topology 'chan'", "mean 'chain'"]),
     (lambda: FollowerParameters(gain=0), ["gain 0"]),
     (lambda: FollowerParameters(avoid_radius=0.5), ["avoid_radius 0.5"]),
     (lambda: Formation(1, Leader(), CentralisedFollower()), ["n = 1"]),

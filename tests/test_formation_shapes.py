@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from xtdrone_formation import FormationError, names, separation, slots
-from xtdrone_formation.formations import MIN_SLOT_SEPARATION
+from xtdrone_formation.formations import MIN_SLOT_SEPARATION, Shape
 
 
 def as_set(offsets):
@@ -68,6 +68,12 @@ def test_spacing_scale_and_rotation(name):
                                atol=1e-12)
 
 
+def test_a_shape_turns_by_degrees_and_scales():
+    shape = Shape(spacing=3.0, scale=2.0, rotation=90.0)
+    np.testing.assert_allclose(shape.slots("line", 3), [[0, -6, 0], [0, -12, 0]], atol=1e-12)
+    np.testing.assert_array_equal(Shape().slots("cube", 9), slots("cube", 9))
+
+
 def test_formation_from_a_file(tmp_path):
     file = tmp_path / "two.csv"
     file.write_text("x,y,z\n2,0,0\n# a remark\n0,2.5,-1\n")
@@ -80,7 +86,7 @@ def test_formation_from_a_file(tmp_path):
     (("line", 0), ["n = 0", "2 or more"]),
     (("line", 5, -1.0), ["scale -1.0", "positive"]),
     (("cube", 9, 0.3), ["1.04 m apart", "1.5 m", "larger scale"]),
-    (("line", 5, 1.0, (1, 2)), ["rotation", "radians"]),
+    (("line", 5, 1.0, (1, 2)), ["rotation", "finite angle"]),
     (("none.csv", 5), ["cannot read formation file", "No such file"]),
 ])
 def test_what_is_refused_in_one_line(call, words):

@@ -335,6 +335,6 @@ def _check_distinct(name, offsets):
 def _turn(rotation):
     angles = np.atleast_1d(np.asarray(rotation, dtype=float))
     if angles.shape not in ((1,), (3,)) or not np.isfinite(angles).all():
-        raise FormationError(f"rotation {rotation} is not allowed: give a yaw angle, or roll, "
-                             "pitch and yaw, in radians")
+        raise FormationError(f"rotation {rotation} is not allowed: give a finite angle about the "
+                             "up axis, or three for roll, pitch and yaw")
     return Rotation.from_euler("xyz", angles if len(angles) == 3 else [0, 0, angles[0]])
