@@ -7,7 +7,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from physics import ISA, WMM
+from physics import ISA, WMM, hover
+from xtdrone_core import resources
 from xtdrone_dynamics import DynamicsError, atmosphere, geodesy
 from xtdrone_dynamics.constants import EARTH_RADIUS
 from xtdrone_dynamics.magnetic_field import earth_field
@@ -95,3 +96,16 @@ def test_world_magnetic_model(year, height, lat, lon, x, y, z):
 def test_no_field_for_nowhere(lat, year, text):
     with pytest.raises(DynamicsError, match=text):
         earth_field(lat, 0.0, 0.0, year)
+
+
+@pytest.mark.parametrize("lat, lon", [(-17.0, 179.99999), (-90.0, 0.0)])
+def test_a_vehicle_hovers_over_the_date_line_and_over_the_south_pole(tmp_path, lat, lon):
+    """Over the north pole the field has no horizontal part to speak of: no heading, no arming."""
+    world = tmp_path / "place.world"
+    world.write_text(resources.world_sdf("empty").read_text()
+                     .replace("<latitude_deg>47.397742", f"<latitude_deg>{lat}")
+                     .replace("<longitude_deg>8.545594", f"<longitude_deg>{lon}"))
+    simulation, rows = hover("iris", 13.0, world=str(world))
+    assert math.degrees(simulation.world.latitude) == pytest.approx(lat)
+    held = rows[rows.t > 11.0]
+    assert abs(held.height - 5.0).max() < 0.6 and held.away.max() < 0.6
