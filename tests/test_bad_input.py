@@ -182,3 +182,17 @@ def test_one_line_for_an_unknown_agent(runs, capsys, agent, said):
 def test_one_line_for_a_wrong_argument_of_an_agent(runs, capsys, words, said):
     assert main(["fly", *words]) == 1
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words, last", [(["__log:=x"], "gone"), ([], "")])
+def test_a_node_ends_with_a_roslaunch_that_is_killed(words, last):
+    node = ("import os, time; from xtdrone_core import parent; parent.PERIOD_S = 0.02\n"
+            "parent.watch(lambda: (print('gone', flush=True), os._exit(0)))\n"
+            "print(os.getpid(), flush=True); time.sleep(0.5); time.sleep(600 * bool(%d))"
+            % len(words))
+    launch = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {node!r}, *{words}])"
+    with subprocess.Popen([sys.executable, "-c", launch], stdout=subprocess.PIPE,
+                          text=True) as process:
+        process.stdout.readline()
+        process.kill()
+        assert process.stdout.read().strip() == last  # until the node has gone, too

@@ -1,5 +1,7 @@
 """What a gamepad's sticks and buttons become, without ROS and without a pad."""
 
+import os
+import signal
 import struct
 
 import pytest
@@ -67,3 +69,19 @@ def test_what_cannot_be_steered_is_one_line(ros, options, said):  # noqa: F811
     done = ros.run(NODES / "joystick", *options)
     assert done.returncode == 1
     assert said in done.stderr.splitlines()[-1] and "Traceback" not in done.stderr
+
+
+@needs_ros
+def test_a_second_node_of_a_name_leaves_the_first_alone(ros):  # noqa: F811
+    ros.run("rosparam", "set", "/xtdrone/vehicles", "[iris_0]")
+    first = ros.start(NODES / "joystick")
+    while "steering iris_0" not in first.stdout.readline():
+        assert first.poll() is None
+    second = ros.run(NODES / "joystick")
+    assert second.returncode == 1
+    assert "a node /joystick is running already" in second.stderr.splitlines()[-1]
+    assert first.poll() is None
+    os.kill(first.pid, signal.SIGKILL)
+    first.wait()
+    third = ros.run(NODES / "joystick", "--vehicle", "irish_0")  # a dead one is no obstacle
+    assert "did you mean 'iris_0'?" in third.stderr

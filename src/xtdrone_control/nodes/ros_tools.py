@@ -3,9 +3,11 @@
 import contextlib
 import importlib
 import signal
+import socket
 import sys
 import threading
 import time
+import urllib.parse
 import warnings
 
 import rosgraph
@@ -13,7 +15,7 @@ import rospy
 
 from xtdrone_control import ros_wire as wire
 from xtdrone_control.errors import ControlNodeError
-from xtdrone_core import ControlError, XtdroneError
+from xtdrone_core import ControlError, XtdroneError, parent
 from xtdrone_core.control_link import ControlClient
 
 MASTER_S = 2.0  # between two looks whether the ROS master is still there [s, wall]
@@ -79,6 +81,22 @@ def require_master() -> None:
                                "roscore or roslaunch")
 
 
+def require_alone(name: str) -> None:
+    """Checks that no node of this name runs: the master would end it when a second one begins.
+
+    Raises:
+        ControlNodeError: There is one, for example of another launch with the same master.
+    """
+    name = rosgraph.names.load_mappings(sys.argv).get("__name", name)
+    name = rosgraph.names.ns_join(rosgraph.names.get_ros_namespace(), name)
+    try:
+        uri = urllib.parse.urlparse(rosgraph.Master(name).lookupNode(name))
+        socket.create_connection((uri.hostname, uri.port), timeout=1.0).close()
+    except (rosgraph.MasterException, OSError):  # unknown, or dead without a word
+        return
+    raise ControlNodeError(f"a node {name} is running already: stop the other launch first")
+
+
 def start(name: str, **options) -> None:
     """rospy.init_node with these options, for a node that SIGINT and SIGTERM end at any moment.
 
@@ -88,9 +106,11 @@ def start(name: str, **options) -> None:
     def end(number, _):
         threading.Thread(target=rospy.signal_shutdown, args=(f"signal {number}",)).start()
 
+    require_alone(name)
     rospy.init_node(name, disable_signals=True, **options)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, end)
+    parent.watch(lambda: rospy.signal_shutdown("roslaunch has gone"))
 
 
 class Patience:
