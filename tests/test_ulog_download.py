@@ -1,7 +1,6 @@
 """Flight logs over MAVLink: pymavlink and mavsdk fetch them from a running simulation."""
 
 import io
-import time
 
 import numpy as np
 import pytest
@@ -9,7 +8,7 @@ from pymavlink import mavutil
 from pymavlink.dialects.v20 import common as mavlink
 from pyulog import ULog
 
-from test_mavlink_clients import wait_for
+from waiting import until
 from xtdrone_autopilot import ulog_download
 from xtdrone_autopilot.mavlink_streams import layout
 from xtdrone_core.ports import OFFBOARD, OFFBOARD_LOCAL
@@ -25,33 +24,46 @@ def client(instance=0):
     return link
 
 
+def ask(link, send, kind, condition="True"):
+    """The first message of a kind that meets a condition (in pymavlink's words).
+
+    What is lost while this process stands still is asked for again, as ground stations do.
+    """
+    return until(lambda: send() or link.recv_match(condition, type=kind, blocking=True,
+                                                   timeout=2.0), f"a {kind} comes")
+
+
 def entries(link, first=0, last=0xFFFF):
     """LOG_ENTRY messages that answer a request for the list."""
-    link.mav.log_request_list_send(link.target_system, 1, first, last)
-    answer = link.recv_match(type="LOG_ENTRY", blocking=True, timeout=10)
-    found = [answer]
-    while found[-1].num_logs and found[-1].id < found[-1].last_log_num:
-        found.append(link.recv_match(type="LOG_ENTRY", blocking=True, timeout=10))
-    return found
+    found = {}
+
+    def complete():
+        link.mav.log_request_list_send(link.target_system, 1, first, last)
+        while (m := link.recv_match(type="LOG_ENTRY", blocking=True, timeout=2.0)) is not None:
+            found[m.id] = m
+            if not m.num_logs or m.id >= m.last_log_num:
+                return True
+
+    until(complete, "the list of logs is there")
+    return list(found.values())
 
 
 def download(link, number, size):
     """The bytes of a log; what is lost on the way is asked for again."""
     data, have = bytearray(size), np.zeros(size, dtype=bool)
-    end = time.monotonic() + 60
-    while not have.all():
-        assert time.monotonic() < end
+
+    def complete():
         first = int(np.argmin(have))
         link.mav.log_request_data_send(link.target_system, 1, number, first, size - first)
-        while True:
-            m = link.recv_match(type="LOG_DATA", blocking=True, timeout=1.0)
-            if m is None:
-                break
+        while (m := link.recv_match(type="LOG_DATA", blocking=True, timeout=1.0)) is not None:
             assert m.id == number and m.count <= 90
             data[m.ofs:m.ofs + m.count] = bytes(m.data[:m.count])
             have[m.ofs:m.ofs + m.count] = True
             if m.ofs + m.count >= size:
                 break
+        return have.all()
+
+    until(complete, "the log is there")
     link.mav.log_request_end_send(link.target_system, 1)
     return bytes(data)
 
@@ -83,15 +95,13 @@ def test_pymavlink_lists_and_fetches_the_running_log(simulate):
     log = ULog(io.BytesIO(data))
     assert not log.file_corruption and log.last_timestamp > 4_000_000
     # From the middle; behind the end there is one empty piece.
-    link.mav.log_request_data_send(2, 1, 0, 1000, 50)
-    m = link.recv_match(type="LOG_DATA", blocking=True, timeout=10)
-    assert (m.ofs, m.count) == (1000, 50) and bytes(m.data[:50]) == data[1000:1050]
-    link.mav.log_request_data_send(2, 1, 0, 1 << 30, 90)
-    m = link.recv_match(type="LOG_DATA", blocking=True, timeout=10)
-    assert (m.ofs, m.count) == (1 << 30, 0)
-    link.mav.log_request_data_send(2, 1, 7, 0, 90)
-    wait_for(lambda: "there is no log 7" in link.recv_match(
-        type="STATUSTEXT", blocking=True, timeout=10).text)
+    m = ask(link, lambda: link.mav.log_request_data_send(2, 1, 0, 1000, 50), "LOG_DATA",
+            "LOG_DATA.ofs == 1000")
+    assert m.count == 50 and bytes(m.data[:50]) == data[1000:1050]
+    assert ask(link, lambda: link.mav.log_request_data_send(2, 1, 0, 1 << 30, 90), "LOG_DATA",
+               f"LOG_DATA.ofs == {1 << 30}").count == 0
+    ask(link, lambda: link.mav.log_request_data_send(2, 1, 7, 0, 90), "STATUSTEXT",
+        "'there is no log 7' in STATUSTEXT.text")
     link.close()
 
 
@@ -126,7 +136,7 @@ def test_mavsdk_downloads_a_log(simulate, tmp_path):
     mavsdk = Mavsdk(Configuration.create_with_component_type(ComponentType.GROUND_STATION))
     try:
         mavsdk.add_any_connection(f"udpin://127.0.0.1:{OFFBOARD}")
-        wait_for(lambda: mavsdk.get_systems())
+        until(mavsdk.get_systems, "mavsdk hears the vehicle")
         files = LogFiles(mavsdk.get_systems()[0])
         simulation.wait_until(2_000_000)
         entry, = files.get_entries()
@@ -134,7 +144,7 @@ def test_mavsdk_downloads_a_log(simulate, tmp_path):
         target = tmp_path / "fetched.ulg"
         results = []
         files.download_log_file_async(entry, str(target), lambda result, *_: results.append(result))
-        wait_for(lambda: results and results[-1] != LogFilesResult.NEXT)
+        until(lambda: results and results[-1] != LogFilesResult.NEXT, "the download has ended")
         assert results[-1] == LogFilesResult.SUCCESS
         path, = simulation.folder.glob("run/ulog/iris_0/*.ulg")
         assert target.read_bytes() == path.read_bytes()[:size]
