@@ -53,6 +53,29 @@ def test_wrench_is_xtdrone_3_to_6(name):
                                  state.ang_vel[i], stage.wind[i]), rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("name", ["iris", "typhoon_h480"])
+def test_without_c_d_and_c_r_and_with_linear_drag_the_wrench_is_pegasus_2_to_7(name):
+    """F_i = c w_i^2, tau = A F, tau_z = k sum(-+F_i); force q (T e3) - q (m D (q^-1 v))."""
+    model = load_vehicle(name)
+    drag = np.array((0.5, 0.3, 0.2))
+    model = dataclasses.replace(model, effects={"linear_drag": {"coefficients": tuple(drag)}},
+                                rotors=tuple(dataclasses.replace(
+                                    r, rotor_drag_coefficient=0.0, rolling_moment_coefficient=0.0)
+                                    for r in model.rotors))
+    stage, state = RotorStage(FleetModel.of([model])), FleetState.zeros(1, len(model.rotors))
+    turn = Rotation.random(random_state=5)
+    state.quat[0], state.vel[0], state.ang_vel[0] = turn.as_quat(), (4, -2, 1), (0.3, 0.2, -0.5)
+    wrench = settled(stage, np.random.default_rng(6).uniform(0.2, 0.9, (1, len(model.rotors))),
+                     state)[0]
+    thrust = np.array([r.motor_constant for r in model.rotors]) * state.rotor_vel[0]**2
+    x, y = np.array([r.pos[:2] for r in model.rotors]).T
+    turning = np.array([r.direction * r.moment_constant for r in model.rotors])
+    torque = np.stack([y, -x, -turning]) @ thrust
+    force = (0, 0, thrust.sum()) - drag * turn.inv().apply(state.vel[0])
+    np.testing.assert_allclose(wrench, [*turn.apply(force), *turn.apply(torque)], rtol=1e-9,
+                               atol=1e-12)
+
+
 def test_commands_map_to_speeds_as_px4s_plugin_does():
     stage = RotorStage(FleetModel.of([load_vehicle("iris")] * 5))
     state = FleetState.zeros(5, 4)
