@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import subprocess
 
 import numpy as np
 import pytest
@@ -33,6 +34,26 @@ def can_draw() -> bool:
 
 
 draws = pytest.mark.skipif(not can_draw(), reason="neither EGL nor OSMesa works here")
+
+@pytest.mark.parametrize("named, working, found", [
+    ("", ("egl", "osmesa"), "egl"), ("", ("osmesa",), "osmesa"),
+    ("osmesa", ("egl", "osmesa"), "osmesa"), ("glfw", ("egl",), "egl"), ("", (), None),
+    ("egl", ("osmesa",), None)])
+def test_what_works_draws(monkeypatch, named, working, found):
+    """EGL that hangs or fails leaves OSMesa; nothing is one line that says what to install."""
+    def run(words, env, timeout, **options):
+        if env["MUJOCO_GL"] not in working:
+            raise subprocess.TimeoutExpired(words, timeout)
+
+    monkeypatch.setenv("MUJOCO_GL", named)
+    monkeypatch.setattr(offscreen.subprocess, "run", run)
+    backend = offscreen.backend.__wrapped__
+    if found is not None:
+        assert backend() == found
+    else:
+        with pytest.raises(EngineError, match="install libegl1"):
+            backend()
+
 
 WORLD = """<sdf version="1.7"><world name="wall">
 <scene><ambient>1 1 1 1</ambient><background>0.5 0.5 0.5 1</background></scene>

@@ -22,10 +22,13 @@ def backend() -> str:
     """
     named = os.environ.get("MUJOCO_GL", "").lower()
     for name in (named,) if named in BACKENDS else BACKENDS:
-        probe = subprocess.run([sys.executable, "-c", _PROBE], capture_output=True, timeout=60,
-                               env={**os.environ, "MUJOCO_GL": name, "PYOPENGL_PLATFORM": name})
-        if probe.returncode == 0:
-            return name
+        try:
+            subprocess.run([sys.executable, "-c", _PROBE], capture_output=True, timeout=60,
+                           check=True, env={**os.environ, "MUJOCO_GL": name,
+                                            "PYOPENGL_PLATFORM": name})
+        except subprocess.SubprocessError:  # it failed, or hangs
+            continue
+        return name
     raise EngineError("cannot render: neither EGL nor OSMesa works here; install libegl1 and "
                       "libgl1-mesa-dri, or libosmesa6")
 
