@@ -154,7 +154,7 @@ def test_exit_status_and_json(monkeypatch, capsys):
 
 
 def test_a_running_fleet_is_examined(simulate):
-    simulation = simulate("--n", 2, "--gps", "rtk", "--speed", 2)
+    simulation = simulate("--n", 2, "--gps", "rtk", "--speed", 5)
     simulation.wait_until(6_000_000)
     found = list(doctor.fleet(ports.CONTROL))
     assert [finding.subject for finding in found] == ["simulation", "iris_0", "iris_1"]

@@ -20,7 +20,7 @@ from xtdrone_sim.simulation import Simulation
 SQUARE = [(0.0, 4.0), (4.0, 4.0), (4.0, 0.0), (0.0, 0.0)]  # north, east [m]
 
 
-def wait_for(condition, seconds=40.0):
+def wait_for(condition, seconds=120.0):
     """Polls until the condition holds; client libraries give no other way."""
     end = time.monotonic() + seconds
     while not condition():
