@@ -81,9 +81,13 @@ class Processes:
             pytest.fail(self.stop(running))
 
     def run(self, *command, timeout=LIMIT_S) -> subprocess.CompletedProcess:
-        """Runs one to its end."""
-        return subprocess.run(list(map(str, command)), env=self.env, text=True, timeout=timeout,
-                              capture_output=True)
+        """Runs one to its end; where that does not come, ends everything."""
+        try:
+            return subprocess.run(list(map(str, command)), env=self.env, text=True,
+                                  timeout=timeout, capture_output=True)
+        except subprocess.TimeoutExpired:
+            self.close()
+            raise
 
     def stop(self, process) -> str:
         """Ends one as Ctrl-C does, and returns what it printed."""
@@ -109,13 +113,15 @@ class Processes:
 
     def close(self):
         """Ends them all, the last one first; then what a roslaunch may have left."""
-        for process in reversed(self._running):
-            if process.poll() is None:
-                self.stop(process)
-            process.stdout.close()
-        for pid in self.left():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        try:
+            for process in reversed(self._running):
+                if process.poll() is None:
+                    self.stop(process)
+                process.stdout.close()
+        finally:
+            for pid in self.left():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
 
 
 @pytest.fixture
@@ -126,7 +132,9 @@ def ros(tmp_path):
     """
     port = free_port()
     processes = Processes(environment(port, tmp_path))
-    master = processes.start("rosmaster", "--core", "-p", port)
-    until(lambda: processes.parameter("/") is not None, "the ROS master answers", master)
-    yield processes
-    processes.close()
+    try:
+        master = processes.start("rosmaster", "--core", "-p", port)
+        until(lambda: processes.parameter("/") is not None, "the ROS master answers", master)
+        yield processes
+    finally:
+        processes.close()
