@@ -6,6 +6,7 @@
 import dataclasses
 import math
 import sys
+import tempfile
 from pathlib import Path
 
 import matplotlib
@@ -18,81 +19,30 @@ from matplotlib import pyplot as plt
 from scipy.signal import welch
 from scipy.spatial.transform import Rotation
 
-from xtdrone_autopilot.battery import Battery
-from xtdrone_autopilot.parameters import ParameterStore
-from xtdrone_core import FleetModel, FleetState, Scenario, VehicleSpec
-from xtdrone_core.flight_agent import FlightAgent
-from xtdrone_core.scenario import fleet
-from xtdrone_dynamics import atmosphere, geodesy, rigid_body
-from xtdrone_dynamics.battery import open_circuit_voltage
-from xtdrone_dynamics.constants import GRAVITY
-from xtdrone_dynamics.magnetic_field import earth_field
-from xtdrone_dynamics.wind import dryden_scales
-from xtdrone_sim.embedded_engine import EmbeddedEngine
-from xtdrone_sim.figures import vehicle_figures
-from xtdrone_sim.power import BatteryStage
-from xtdrone_sim.rotors import RotorStage
-from xtdrone_sim.sdf import load_vehicle, load_world
-from xtdrone_sim.simulation import Simulation
-from xtdrone_sim.wind import Wind, WindParameters
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests"))  # tables and flights that the quick tests use too
+
+import physics  # noqa: E402
+from physics import DT, STEP_US  # noqa: E402
+
+from xtdrone_autopilot.battery import Battery  # noqa: E402
+from xtdrone_autopilot.parameters import ParameterStore  # noqa: E402
+from xtdrone_core import FleetModel, FleetState, resources  # noqa: E402
+from xtdrone_dynamics import atmosphere, geodesy, rigid_body  # noqa: E402
+from xtdrone_dynamics.battery import open_circuit_voltage  # noqa: E402
+from xtdrone_dynamics.constants import GRAVITY  # noqa: E402
+from xtdrone_dynamics.magnetic_field import earth_field  # noqa: E402
+from xtdrone_sim.figures import vehicle_figures  # noqa: E402
+from xtdrone_sim.power import BatteryStage  # noqa: E402
+from xtdrone_sim.rotors import RotorStage  # noqa: E402
+from xtdrone_sim.sdf import load_vehicle  # noqa: E402
+from xtdrone_sim.wind import Wind, WindParameters  # noqa: E402
 
 HEAD = ("Made by `scripts/validation.sh dynamics`; the same checks, shorter, are in "
         "`tests/test_dynamics_*.py`, `tests/test_engine_*.py`, `tests/test_battery.py` and "
         "`tests/test_flight_changes.py`.")
 VEHICLES = ("iris", "typhoon_h480", "octorotor", "crazyflie", "heavy_lifter")
-STEP_US, DT = 4000, 0.004
 RATE = np.array((3.0, 2.0, 6.0))  # of tumbling bodies, body frame [rad/s]
-
-# ISO 2533: geopotential height [m], temperature [K], pressure [Pa], density [kg/m^3].
-ISA = np.array([(0, 288.15, 101325.0, 1.2250), (1000, 281.65, 89874.6, 1.11164),
-                (2000, 275.15, 79495.2, 1.00649), (5000, 255.65, 54019.9, 0.736116),
-                (8000, 236.15, 35599.8, 0.525168), (11000, 216.65, 22632.1, 0.363918)])
-# Published test values of the World Magnetic Model; the file's head names its sources.
-WMM = np.loadtxt(Path(__file__).resolve().parents[2] / "tests" / "data" / "wmm_test_values.csv",
-                 delimiter=",")
-
-
-class Hover(FlightAgent):
-    """Up to 5 m, and stay."""
-
-    def __init__(self):
-        super().__init__(1, 5.0, land_from=5.0)
-
-    def fly(self, t_us, estimates, out):
-        """The place above the start, for ever."""
-        out.pos[:] = self.pads + (0.0, 0.0, self.height)
-        return False
-
-
-def hover(vehicle, seconds, parameters=None, **options):
-    """A hover flown by the flight stack; parameters of it by name, options of the scenario.
-
-    Returns:
-        t (T,) [s], height above the start (T,) [m], tilt (T,) [rad], distance from the start
-        across (T,) [m], mean command of the rotors (T,), the simulation, closed.
-    """
-    simulation = Simulation(Scenario(fleet(vehicle, 1), speed=0.0, gps="rtk", **options),
-                            agent=Hover(), links=False)
-    start, rows = simulation.state.pos[0].copy(), []
-    for name, value in (parameters or {}).items():
-        simulation.autopilot.parameters.set(0, name, value)
-    try:
-        while simulation.t_us < seconds * 1e6:
-            simulation.run(until_us=simulation.t_us + 20_000)
-            away, quat = simulation.state.pos[0] - start, simulation.state.quat[0]
-            rows.append((simulation.t_us * 1e-6, away[2],
-                         math.acos(1.0 - 2.0 * (quat[0]**2 + quat[1]**2)),
-                         math.hypot(away[0], away[1]), simulation.autopilot.commands[0].mean()))
-    finally:
-        simulation.close()
-    return (*np.array(rows).T, simulation)
-
-
-def engine_of(model, height=5000.0, step_us=STEP_US):
-    """An engine with one vehicle far above the ground."""
-    engine = EmbeddedEngine(load_world("empty"), (VehicleSpec("iris", "v", (0, 0, height)),),
-                            (model,))
-    return engine, np.zeros((1, 6)), step_us
 
 
 def panels(count=2, width=9.0):
@@ -113,12 +63,8 @@ def falls(report):
     figure, (left, right) = panels()
     t = np.arange(1, 2501) * DT
     for name, (model, form, bound) in forms.items():
-        engine, wrench, _ = engine_of(model)
-        stage, speed = RotorStage(FleetModel.of([model])), []
-        for _ in t:
-            stage.step(np.zeros((1, 4)), engine.state, STEP_US, wrench)
-            speed.append(-engine.step(wrench, STEP_US).vel[0, 2])
-        error = np.array(speed) - form(t)
+        speed = physics.fall(model, 10.0)
+        error = speed - form(t)
         left.plot(t, speed, label=name)
         left.plot(t, form(t), "k:", lw=1)
         right.plot(t, error, label=name)
@@ -136,7 +82,7 @@ def precession(report):
     """A symmetric top without torque."""
     model = dataclasses.replace(load_vehicle("iris"), inertia=((.02, 0, 0), (0, .02, 0),
                                                               (0, 0, .035)))
-    engine, wrench, _ = engine_of(model)
+    engine, _, wrench = physics.aloft(model)
     engine.data.qvel[3:6] = 1.0, 0.0, 6.0
     t, rates = np.arange(1, 1251) * DT, []
     for _ in t:
@@ -149,8 +95,9 @@ def precession(report):
     left.plot(t, exact[:, :2], "k:", lw=1)
     left.set(xlabel="t [s]", ylabel="body rate [rad/s]", xlim=(0, 2))
     left.legend()
-    right.plot(t, error)
+    right.plot(t, error, label=("x", "y", "z"))
     right.set(xlabel="t [s]", ylabel="error [rad/s]")
+    right.legend()
     report.check("Body rates of a symmetric top over 5 s", abs(error).max(), 1e-4, "rad/s")
     report.section("Torque-free precession", "Body rates of a symmetric top turn about its axis at "
                    "(J_z - J_x) / J_x times the spin. Dotted: closed form.", figure)
@@ -159,7 +106,7 @@ def precession(report):
 def tumble(seconds, step_us, torque=(0.0, 0.0, 0.0)):
     """A tumbling iris without gravity in the engine: rates (T, 3) and quaternions (T, 4)."""
     model = load_vehicle("iris")
-    engine, wrench, _ = engine_of(model)
+    engine, _, wrench = physics.aloft(model)
     engine.model.opt.gravity[:] = 0.0
     engine.data.qvel[3:6] = RATE
     rates, quats = [], []
@@ -200,7 +147,7 @@ def drift(report):
         energies = 0.5 * np.einsum("ti,ij,tj->t", rates, inertia, rates) / energy - 1.0
         momenta = Rotation.from_quat(quats).apply(rates @ inertia)
         turned = np.linalg.norm(momenta - inertia @ RATE, axis=1) / momentum
-        left.plot(t, energies, label=name)
+        left.plot(t, energies, "-" if name == "engine" else "--", label=name)
         right.semilogy(t, turned, label=name)
         report.check(f"Energy of a tumbling body over 60 s at 4 ms, {name}",
                      abs(energies).max(), bounds[0])
@@ -283,8 +230,8 @@ def hover_throttle(report):
     lines = ["| vehicle | sqrt(m g / R C_T) as command | in flight |", "|---|---|---|"]
     for name in VEHICLES:
         expected = np.mean(vehicle_figures(load_vehicle(name))["hover_command"])
-        t, *_, commands, _ = hover(name, 20.0)
-        found = commands[t > 10.0].mean()
+        _, rows = physics.hover(name, 20.0)
+        found = rows.command[rows.t > 10.0].mean()
         lines.append(f"| {name} | {expected:.4f} | {found:.4f} |")
         report.check(f"Hover command of {name}, relative", found / expected - 1.0, 5e-3)
     report.section("Hover throttle", "Mean command from 10 to 20 s of a hover that the flight "
@@ -293,9 +240,10 @@ def hover_throttle(report):
 
 def earth(report):
     """Magnetic model, projection, atmosphere."""
+    wmm, isa = physics.WMM, np.array(physics.ISA)
     for epoch in (2020, 2025):
         errors = []
-        for year, height, lat, lon, x, y, z in WMM[(WMM[:, 0] // 5) * 5 == epoch]:
+        for year, height, lat, lon, x, y, z in wmm[wmm[:, 0] // 5 * 5 == epoch]:
             field = earth_field(math.radians(lat), math.radians(lon), 1000.0 * height, year) * 1e9
             errors.append(abs(field - (y, x, -z)).max())
         report.check(f"WMM{epoch} at {len(errors)} published test values", max(errors), 0.051,
@@ -316,20 +264,21 @@ def earth(report):
         left.loglog(distance, np.maximum(error, 1e-12), ".", ms=2, label=f"{lat0}, {lon0}")
     report.check("Projection against pyproj, up to 1000 km", worst, 1e-6, "m")
     left.set(xlabel="distance [m]", ylabel="difference from pyproj [m]")
-    left.legend(title="origin [deg]", fontsize=7)
+    left.set_ylim(5e-13, 1e-5)
+    left.legend(title="origin [deg]", fontsize=7, loc="upper left", markerscale=4)
     height = np.linspace(0, 11000, 100)
     right.plot([atmosphere.pressure(h) / 1e3 for h in height], height / 1e3, label="pressure [kPa]")
     right.plot([100 * atmosphere.density(h) for h in height], height / 1e3,
                label="density [10 g/m³]")
-    right.plot(ISA[:, 2] / 1e3, ISA[:, 0] / 1e3, "k.", label="ISO 2533")
-    right.plot(100 * ISA[:, 3], ISA[:, 0] / 1e3, "k.")
+    right.plot(isa[:, 2] / 1e3, isa[:, 0] / 1e3, "k.", label="ISO 2533")
+    right.plot(100 * isa[:, 3], isa[:, 0] / 1e3, "k.")
     right.set(ylabel="height [km]")
     right.legend()
     for column, function, bound in ((1, atmosphere.temperature, 1e-9),
                                     (2, atmosphere.pressure, 3e-6), (3, atmosphere.density, 5e-6)):
-        found = np.array([function(float(h)) for h in ISA[:, 0]])
+        found = np.array([function(float(h)) for h in isa[:, 0]])
         report.check(f"ISA's {function.py_func.__name__} to 11 km, relative",
-                     abs(found / ISA[:, column] - 1.0).max(), bound)
+                     abs(found / isa[:, column] - 1.0).max(), bound)
     report.section("Earth and air", "Azimuthal equidistant projection against pyproj with "
                    "`+proj=aeqd +R=6371000`, ISA against the table of ISO 2533. The published "
                    "values of the World Magnetic Model are rounded to 0.1 nT.", figure)
@@ -341,8 +290,7 @@ def wind(report):
     figures = vehicle_figures(model)
     speed = np.array(figures["hover_speed_rad_s"])
     factor = speed.sum() * model.rotors[0].rotor_drag_coefficient
-    engine, wrench, _ = engine_of(model)
-    stage = RotorStage(FleetModel.of([model]))
+    engine, stage, wrench = physics.aloft(model)
     stage.wind[0] = 5.0, 0.0, 0.0
     engine.state.rotor_vel[0] = speed
     t, drifts = np.arange(1, 2501) * DT, []
@@ -360,9 +308,9 @@ def wind(report):
     axes[0].legend()
     winds, tilts, aways = np.array((0.0, 3.0, 6.0, 9.0, 12.0)), [], []
     for value in winds:
-        t, _, tilt, away, _, _ = hover("iris", 16.0, wind=f"{value},0,0")
-        tilts.append(np.median(tilt[t > 11.0]))
-        aways.append(away[t > 11.0].max())
+        _, rows = physics.hover("iris", 16.0, wind=f"{value},0,0")
+        tilts.append(np.median(rows.tilt[rows.t > 11.0]))
+        aways.append(rows.away[rows.t > 11.0].max())
     expected = np.zeros_like(winds)
     for _ in range(20):  # a tilted rotor carries m g cos(tilt) only, and turns that much slower
         expected = np.arctan(factor * np.sqrt(np.cos(expected)) * winds / (model.mass * GRAVITY))
@@ -383,7 +331,9 @@ def wind(report):
         series.append(out.copy())
     frequency, found = welch(np.array(series), 1.0 / DT, nperseg=1 << 13, axis=0)
     found = found.mean(axis=1)
-    flat, upright, sigma, sigma_up = dryden_scales(height, 8.0)
+    feet, sigma_up = height / 0.3048, 0.1 * 8.0  # MIL-F-8785C 3.7.3.4, written out once more
+    base = 0.177 + 0.000823 * feet
+    flat, upright, sigma = feet / base**1.2 * 0.3048, height, sigma_up / base**0.4
     band = (frequency > 0.05) & (frequency < 20.0)
     for k, (name, length, strength) in enumerate((("along", flat, sigma), ("across", flat, sigma),
                                                   ("up", upright, sigma_up))):
@@ -403,6 +353,124 @@ def wind(report):
                    "keeps its place and tilts into the wind, tan(tilt) = 4 C_D omega w / m g with "
                    "omega = sqrt(m g cos(tilt) / 4 C_T). "
                    "Right: Dryden turbulence at 50 m and 10 m/s; dotted: MIL-F-8785C.", figure)
+
+
+def effects(report):
+    """Each effect, switched on by its name in a copy of the iris' file."""
+    figure, axes = plt.subplots(2, 2, figsize=(10, 7))
+    with tempfile.TemporaryDirectory() as folder:
+        near_the_ground(report, axes[0, 0], folder)
+        thin_air(report, axes[0, 1], folder)
+        wakes(report, axes[1, 0], folder)
+        drag_in_wind(report, axes[1, 1], folder)
+    report.section("Effects", "Above: thrust near the ground over that far from it, hubs at height "
+                   "z; command of a hover that the flight stack holds in worlds of other "
+                   "elevations. Below: the push of a hovering iris' wake on another one below it, "
+                   "whose drag along z is 1 N s/m; tilt of a held hover in wind, with and without "
+                   "a drag area of 0.05 m². Points: kernel and flights, lines: the formulas of "
+                   "the manual written out.", figure)
+
+
+def iris_with(folder, text):
+    """Path of an iris' file with effects."""
+    return physics.with_block(folder, physics.effects(text))
+
+
+def steady(models, positions):
+    """Wrenches (N, 6) of hovering vehicles whose rotors have settled."""
+    stage, state = RotorStage(FleetModel.of(models)), FleetState.zeros(len(models), 4)
+    state.pos[:], wrench = positions, np.empty((len(models), 6))
+    command = np.array([vehicle_figures(model)["hover_command"] for model in models])
+    for _ in range(100):
+        stage.step(command, state, STEP_US, wrench)
+    return wrench
+
+
+def near_the_ground(report, axes, folder):
+    """Cheeseman and Bennett."""
+    radius, plain = 0.128, load_vehicle("iris")
+    model = load_vehicle(iris_with(folder, f"<ground_effect><rotor_radius>{radius}</rotor_radius>"
+                                           "</ground_effect>"))
+    hubs = np.array((0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 4.0)) * radius
+    weight = plain.mass * GRAVITY
+    found = [steady([model], (0, 0, hub - plain.rotors[0].pos[2]))[0, 2] / weight for hub in hubs]
+    fine = np.linspace(0.5, 4.0, 100)
+    axes.plot(hubs / radius, found, "o", label="kernel")
+    axes.plot(fine, 1.0 / (1.0 - (1.0 / (4.0 * fine))**2), "k:", label="Cheeseman and Bennett")
+    axes.set(xlabel="z / R", ylabel="thrust ratio", title="ground_effect")
+    axes.legend()
+    report.check("Ground effect, thrust ratio from 0.5 to 4 radii",
+                 abs(np.array(found) - 1.0 / (1.0 - (radius / (4.0 * hubs))**2)).max(), 1e-6)
+
+
+def thin_air(report, axes, folder):
+    """Hover command by elevation."""
+    model = iris_with(folder, "<air_density/>")
+    heights, found = np.array((0.0, 1000.0, 2000.0, 3000.0)), []
+    text = resources.world_sdf("empty").read_text()
+    for height in heights:
+        world = Path(folder) / "high.world"
+        world.write_text(text.replace("<elevation>488.0<", f"<elevation>{height}<"))
+        _, rows = physics.hover(model, 18.0, world=str(world))
+        found.append(rows.command[rows.t > 10.0].mean())
+    speed = vehicle_figures(load_vehicle("iris"))["hover_speed_rad_s"][0]
+    rotor = load_vehicle("iris").rotors[0]
+    density = 1.225 * (1.0 - 0.0065 * (heights + 5.0) / 288.15)**4.2559
+    exact = (speed * np.sqrt(1.225 / density) - rotor.zero_position_armed) / rotor.input_scaling
+    axes.plot(heights, found, "o", label="flown")
+    axes.plot(heights, exact, "k:", label="closed form")
+    axes.set(xlabel="elevation of the world [m]", ylabel="hover command", title="air_density")
+    axes.legend()
+    report.check("Hover command at 0 to 3000 m, relative", abs(found / exact - 1.0).max(), 5e-3)
+
+
+def wakes(report, axes, folder):
+    """The wake of one iris on another below."""
+    radius, drag = 0.128, 1.0
+    model = load_vehicle(iris_with(folder, f"""<downwash><rotor_radius>{radius}</rotor_radius>
+        </downwash><linear_drag><coefficients>0 0 {drag}</coefficients></linear_drag>"""))
+    weight = model.mass * GRAVITY
+    span = max(math.hypot(*rotor.pos[:2]) for rotor in model.rotors) + radius
+    induced = math.sqrt(weight / (2.0 * 1.225 * 4.0 * math.pi * radius**2))
+    aside, fine, worst = np.linspace(0.0, 2.0, 11), np.linspace(0.0, 2.0, 200), 0.0
+    for below in (1.0, 4.0, 8.0):
+        def form(x):
+            width = span + 0.1 * below
+            return drag * 2.0 * induced * min(1.0, 12.0 * span / below) * np.exp(-(x / width)**2)
+
+        found = [weight - steady([model] * 2, [(0, 0, 50.0), (x, 0, 50.0 - below)])[1, 2]
+                 for x in aside]
+        worst = max(worst, abs(found - form(aside)).max())
+        line, = axes.plot(aside, found, "o", label=f"{below:g} m below")
+        axes.plot(fine, form(fine), ":", color=line.get_color())
+    axes.set(xlabel="distance aside [m]", ylabel="push downwards [N]", title="downwash")
+    axes.legend()
+    report.check("Push of a wake on the vehicle below, of 11 N", worst, 0.01, "N")
+
+
+def drag_in_wind(report, axes, folder):
+    """Tilt in wind with and without drag of the body."""
+    model, area = load_vehicle("iris"), 0.05
+    factor = sum(vehicle_figures(model)["hover_speed_rad_s"]) \
+        * model.rotors[0].rotor_drag_coefficient
+    winds, weight = np.array((0.0, 3.0, 6.0, 9.0)), model.mass * GRAVITY
+    dragging = iris_with(folder, f"<quadratic_drag><areas>{area} {area} {area}</areas>"
+                                 "</quadratic_drag>")
+    for label, vehicle, drag in (("without", "iris", 0.0), ("quadratic_drag", dragging, area)):
+        tilts = []
+        for value in winds:
+            _, rows = physics.hover(vehicle, 16.0, wind=f"{value},0,0")
+            tilts.append(np.median(rows.tilt[rows.t > 11.0]))
+        expected, push = np.zeros_like(winds), 0.5 * 1.225 * drag * winds**2
+        for _ in range(30):  # the thrust carries the weight's and the drag's part along it
+            thrust = np.cos(expected) + push / weight * np.sin(expected)
+            expected = np.arctan((factor * np.sqrt(thrust) * winds + push) / weight)
+        line, = axes.plot(winds, np.degrees(tilts), "o", label=label)
+        axes.plot(winds, np.degrees(expected), ":", color=line.get_color())
+        report.check(f"Tilt of a held hover in 3 to 9 m/s of wind, {label}",
+                     np.degrees(abs(tilts - expected)[1:]).max(), 0.2, "deg")
+    axes.set(xlabel="wind [m/s]", ylabel="tilt [deg]", title="quadratic_drag")
+    axes.legend()
 
 
 def battery(report):
@@ -445,42 +513,42 @@ def battery(report):
 def changes(report):
     """Flights in which the vehicle changes."""
     figure, (left, middle, right) = panels(3, 12.5)
-    t, height, *_ = hover("iris", 24.0, changes="10: payload iris_0 0.3 0.02,0,-0.1; "
-                                                "17: payload iris_0 0")
-    left.plot(t, height)
+    _, rows = physics.hover("iris", 24.0, changes="10: payload iris_0 0.3 0.02,0,-0.1; "
+                                                  "17: payload iris_0 0")
+    left.plot(rows.t, rows.height)
     left.set(xlabel="t [s]", ylabel="height of the iris [m]", xlim=(8, 24), ylim=(4.2, 5.8))
     report.check("Height 6 s after 0.3 kg were hung on the iris",
-                 abs(height[(t > 16) & (t < 17)] - 5.0).max(), 0.25, "m")
-    t, height, tilt, away, *_ = hover("typhoon_h480", 20.0, changes="9: rotor typhoon_h480_0 2 0",
-                                      parameters={"CA_FAILURE_MODE": 1, "COM_ACT_FAIL_ACT": 2})
+                 abs(rows.height[(rows.t > 16) & (rows.t < 17)] - 5.0).max(), 0.25, "m")
+    _, rows = physics.hover("typhoon_h480", 20.0, changes="9: rotor typhoon_h480_0 2 0",
+                            parameters={"CA_FAILURE_MODE": 1, "COM_ACT_FAIL_ACT": 2})
     report.check("Tilt of the hexarotor that loses a rotor and lands",
-                 np.degrees(tilt[t > 9].max()), 20.0, "deg")
-    report.check("Distance from its place", away[t > 9].max(), 1.0, "m")
-    report.check("Height in the end", height[-1], 0.02, "m")
-    middle.plot(t, height, label="height [m]")
-    middle.plot(t, np.degrees(tilt), label="tilt [deg]")
-    middle.plot(t, away, label="distance across [m]")
+                 np.degrees(rows.tilt[rows.t > 9].max()), 20.0, "deg")
+    report.check("Distance from its place", rows.away[rows.t > 9].max(), 1.0, "m")
+    report.check("Height in the end", rows.height[-1], 0.02, "m")
+    middle.plot(rows.t, rows.height, label="height [m]")
+    middle.plot(rows.t, np.degrees(rows.tilt), label="tilt [deg]")
+    middle.plot(rows.t, rows.away, label="distance across [m]")
     middle.set(xlabel="t [s]", xlim=(8, 20))
     middle.legend()
-    t, height, tilt, *_ = hover("typhoon_h480", 16.0, changes=(
+    _, rows = physics.hover("typhoon_h480", 16.0, changes=(
         "9: charge typhoon_h480_0 0.01; 12: payload typhoon_h480_0 1.5"))
-    right.plot(t, height, label="height [m]")
-    right.plot(t, np.degrees(tilt), label="tilt [deg]")
+    right.plot(rows.t, rows.height, label="height [m]")
+    right.plot(rows.t, np.degrees(rows.tilt), label="tilt [deg]")
     right.set(xlabel="t [s]", xlim=(8, 16), ylim=(0, 8))
     right.legend()
     report.section("Changes in flight", "Left: 0.3 kg hang on the iris from 10 to 17 s. Middle: "
                    "rotor 2 of the typhoon_h480 dies at 9 s; with CA_FAILURE_MODE 1 and "
                    "COM_ACT_FAIL_ACT 2 the flight stack finds it and lands on the other five. "
-                   "Right: another one loses most of its charge at 9 s and gets 1.5 kg at 12 s that "
-                   "the weak battery cannot carry: its rotors saturate and it comes down. "
+                   "Right: another one loses most of its charge at 9 s and gets 1.5 kg at 12 s "
+                   "that the weak battery cannot carry: its rotors saturate and it comes down. "
                    "The flight stack is not told of any of it.", figure)
 
 
 def main() -> int:
     """Runs every check, writes the page; 1 where a bound is broken."""
     report = Report("dynamics", HEAD)
-    for part in (falls, precession, drift, orders, spin_up, hover_throttle, earth, wind, battery,
-                 changes):
+    for part in (falls, precession, drift, orders, spin_up, hover_throttle, earth, wind, effects,
+                 battery, changes):
         part(report)
     return report.write()
 

@@ -12,6 +12,7 @@ import matplotlib
 
 matplotlib.use("Agg")
 import numpy as np
+from _report import Page
 from matplotlib import pyplot as plt
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -22,57 +23,23 @@ import calibration  # noqa: E402
 
 from sensor_models.lens import Lens  # noqa: E402
 
-FOLDER = ROOT / "docs" / "validation"
 CAMERA_COLUMNS = "camera", "check", "given", "found", "deviation", "bound", "holds"
 ERRORS = 3.0  # allowed, in standard errors
 DENSITY_SAMPLES, DENSITY_STREAMS = 100_000, 24
 BIAS_LENGTHS, BIAS_STREAMS = 15, 24  # of each stream, in correlation times
-PLOTTED = ("imu-adis16448", "imu-bmi088", "imu-mpu6000", "magnetometer-lis3mdl",
-           "barometer-ms5611", "gps-rtk")
-
-
-class Page:
-    """Tables and pictures of one run."""
-
-    def __init__(self):
-        self.lines, self.checks, self.broken = [], 0, []
-
-    def add(self, *lines: str) -> None:
-        """Text as it is, with an empty line after it."""
-        self.lines += [*lines, ""]
-
-    def table(self, *titles: str) -> None:
-        """The head of a table; rows follow."""
-        self.lines += ["| " + " | ".join(titles) + " |", "|---" * len(titles) + "|"]
-
-    def row(self, *cells) -> None:
-        """One row of the table."""
-        self.lines.append("| " + " | ".join(map(str, cells)) + " |")
-
-    def holds(self, what: str, good: bool) -> str:
-        """Counts a check; gives its word for a table."""
-        self.checks += 1
-        print(f"{'ok  ' if good else 'FAIL'} {what}", flush=True)
-        if not good:
-            self.broken.append(what)
-        return "yes" if good else "**no**"
-
-    def picture(self, name: str, figure, text: str) -> None:
-        """A figure, saved beside the page."""
-        (FOLDER / "sensors").mkdir(parents=True, exist_ok=True)
-        figure.tight_layout()
-        figure.savefig(FOLDER / "sensors" / f"{name}.png", dpi=100)
-        plt.close(figure)
-        self.add(f"![{text}](sensors/{name}.png)")
+SHORT_SAMPLES, SHORT_STREAMS = 50_000, 8  # of the white end of a curve, drawn only
+PANELS = {("imu", "gyroscope"): "rad/s", ("imu", "accelerometer"): "m/s²",
+          ("magnetometer", "noise"): "T", ("barometer", "noise"): "Pa",
+          ("gps", "horizontal"): "m", ("gps", "vertical"): "m"}
 
 
 def noise(page: Page) -> None:
     """Table I of every preset from streams at the sensor's own rate."""
     page.add("## Noise", "",
              "Streams of the kernel that the simulation runs, at each sensor's own rate, true "
-             "value 0, no rounding to bits; overlapping Allan deviation by allantools. Noise density: "
-             f"deviation at one period, mean of {DENSITY_STREAMS} streams of {DENSITY_SAMPLES} "
-             "readings, with the standard error of that mean. Random walk and correlation time: "
+             "value 0, no rounding to bits; overlapping Allan deviation by allantools. Noise "
+             f"density: deviation at one period, mean of {DENSITY_STREAMS} streams of "
+             f"{DENSITY_SAMPLES} readings, with the standard error of that mean. Random walk and correlation time: "
              "fit of white noise plus Gauss-Markov bias to the mean Allan variance of "
              f"{BIAS_STREAMS} streams of {BIAS_LENGTHS} correlation times each, at 14 averaging "
              "times; standard errors by the jackknife over the streams. A row holds where the "
@@ -81,14 +48,14 @@ def noise(page: Page) -> None:
     page.table("quantity", "parameter", "given", "estimate", "standard error",
                "off by (errors)", "holds")
     figure, axes = plt.subplots(2, 3, figsize=(13, 7.5))
-    panels = dict(zip(PLOTTED, axes.flat))
+    panels = dict(zip(PANELS, axes.flat))
     for quantity in allan.quantities():
         found = [allan.density(quantity, DENSITY_SAMPLES, DENSITY_STREAMS)]
         if quantity.walks:
             walk, time, taus, curve = allan.bias(quantity, 1.0 / quantity.rate, BIAS_LENGTHS,
                                                  BIAS_STREAMS)
             found += [walk, time]
-            panel = panels.get(f"{quantity.kind}-{quantity.preset}")
+            panel = panels.get((quantity.kind, quantity.field))
             if panel is not None:
                 draw(panel, quantity, taus, curve)
         for estimate in found:
@@ -101,19 +68,24 @@ def noise(page: Page) -> None:
                      f"{estimate.expected:.4g}", f"{estimate.value:.4g}", f"{estimate.error:.2g}",
                      f"{estimate.off:.2f}", word)
     page.add()
-    for name, panel in panels.items():
-        panel.set(title=name, xlabel="averaging time [s]", ylabel="Allan deviation")
+    for (kind, field), panel in panels.items():
+        panel.set(title=kind if field == "noise" else f"{kind}, {field}",
+                  xlabel="averaging time [s]", ylabel=f"Allan deviation [{PANELS[kind, field]}]")
         panel.legend(fontsize=8)
         panel.grid(True, which="both", alpha=0.3)
-    page.picture("allan", figure, "Allan deviations: points measured, lines by the parameters")
+    page.picture("Allan deviations of the presets: points measured, lines by the parameters",
+                 figure, "allan")
 
 
 def draw(panel, quantity, taus, curve) -> None:
     """Points measured and the line that the parameters promise."""
-    line, = panel.loglog(taus, curve, "o", ms=4, label=quantity.field)
-    period = 1.0 / quantity.rate
+    period, n = 1.0 / quantity.rate, quantity.noise
+    longest = min(taus[0] / 1.5, 0.1 * SHORT_SAMPLES * period)
+    short = np.unique(np.round(np.geomspace(1.0, longest / period, 7))) * period
+    white = allan.variances(quantity, period, SHORT_SAMPLES, SHORT_STREAMS, short).mean(axis=0)
+    line, = panel.loglog([*short, *taus], [*np.sqrt(white), *curve], "o", ms=4,
+                         label=quantity.preset)
     fine = np.geomspace(period, taus[-1], 200)
-    n = quantity.noise
     promised = np.sqrt(allan.theory(fine, n.noise_density, n.random_walk, n.bias_correlation_time))
     panel.loglog(fine, promised, "-", lw=1, color=line.get_color())
 
@@ -141,7 +113,7 @@ def cameras(page: Page) -> None:
             if not tags:
                 intrinsics(page, label, shot, views)
                 if preset == "mt9v034_distorted":
-                    show_board(page, shot, views)
+                    picture = board_picture(shot, views)
             rms, mean = calibration.projected_error(views, shot)
             row(page, label, "corners against projection, RMS [px]", 0.0, rms, rms, 0.1)
             row(page, label, "corners against projection, mean [px]", 0.0, np.abs(mean).max(),
@@ -160,6 +132,8 @@ def cameras(page: Page) -> None:
             row(page, "mt9v034 pair", f"disparity at {distance:g} m [px]", found.disparity,
                 found.shift, abs(found.shift - found.disparity), 0.1)
         page.add()
+    page.picture("A rendered checkerboard and the residuals of its corners", picture,
+                 "checkerboard")
 
 
 def row(page, camera, check, given, found, deviation, bound) -> None:
@@ -182,7 +156,7 @@ def intrinsics(page, label, shot, views) -> None:
     row(page, label, "undistortion residual, RMS [px]", 0.0, bent, bent, 0.1)
 
 
-def show_board(page, shot, views) -> None:
+def board_picture(shot, views):
     """A picture of one view and of all residuals."""
     view = next(view for view in views if calibration.find_corners(view) is not None)
     figure, (left, right) = plt.subplots(1, 2, figsize=(13, 4.5))
@@ -196,30 +170,21 @@ def show_board(page, shot, views) -> None:
     right.set(title="found minus projected corners [px]", aspect="equal", xlim=(-0.4, 0.4),
               ylim=(-0.4, 0.4))
     right.grid(True, alpha=0.3)
-    (FOLDER / "sensors").mkdir(parents=True, exist_ok=True)
-    figure.tight_layout()
-    figure.savefig(FOLDER / "sensors" / "checkerboard.png", dpi=100)
-    plt.close(figure)
+    return figure
 
 
 def main() -> int:
     """Runs every check, or those named; writes the page; 1 where a bound is broken."""
     parts = {"noise": noise, "cameras": cameras}
     wanted = sys.argv[1:] or list(parts)
-    page = Page()
+    page = Page("sensors")
     page.add("# Sensors", "",
              "Made by `scripts/validation.sh sensors`; the same checks, shorter, are in "
              "`tests/test_validation_*.py` and `tests/test_sensors_*.py`. Presets and where their "
              "values come from: `src/sensor_models/presets.yaml`.")
     for name in wanted:
         parts[name](page)
-        if name == "cameras":
-            page.add("![A rendered checkerboard and the residuals of its corners]"
-                     "(sensors/checkerboard.png)")
-    print(f"{page.checks} checks, {len(page.broken)} broken")
-    if wanted == list(parts):
-        (FOLDER / "sensors.md").write_text("\n".join(page.lines).rstrip() + "\n")
-    return 1 if page.broken else 0
+    return page.write() if wanted == list(parts) else int(bool(page.broken))
 
 
 if __name__ == "__main__":
