@@ -42,9 +42,9 @@ def noise(page: Page) -> None:
              f"{DENSITY_SAMPLES} readings, with the standard error of that mean. Random walk and "
              "correlation time: fit of white noise plus Gauss-Markov bias to the mean Allan "
              f"variance of {BIAS_STREAMS} streams of {BIAS_LENGTHS} correlation times each, at "
-             "14 averaging times; standard errors by the jackknife over the streams. A row holds where the "
-             f"estimate lies within {ERRORS:g} standard errors of the parameter, and a noise "
-             "density also within 5 %. SI units of each quantity.")
+             "14 averaging times; standard errors by the jackknife over the streams. A row holds "
+             f"where the estimate lies within {ERRORS:g} standard errors of the parameter, and a "
+             "noise density also within 5 %. SI units of each quantity.")
     page.table("quantity", "parameter", "given", "estimate", "standard error",
                "off by (errors)", "holds")
     figure, axes = plt.subplots(2, 3, figsize=(13, 7.5))
