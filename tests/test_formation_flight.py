@@ -16,6 +16,7 @@ from xtdrone_formation import FormationError, Radio, analysis, recordings, simpl
 from xtdrone_formation.agents import Director, FormationAgent, PathFormation
 from xtdrone_formation.service import FormationService, PatternLeader
 from xtdrone_formation.settling import in_place
+from xtdrone_formation.simple_node import CommandTable
 from xtdrone_formation.simple_simulator import SimpleSimulator, fly
 
 
@@ -86,6 +87,27 @@ def test_a_square_is_flown_corner_by_corner():
         assert (away.min(axis=0) < 0.3).all()
     assert track[:, :, 2].max() < 3.3
     assert simulator.landed.all() and not simulator.armed.any()
+
+
+def test_a_stream_of_set_points_that_stalls_is_late_until_it_goes_on_or_is_given_up():
+    simulator = SimpleSimulator(grid(2))
+    simulator.armed[:], simulator.mode[1] = True, Mode.OFFBOARD
+    table = CommandTable(simulator)
+    for i in range(2):
+        table.velocity(i, (1.0, 0.0, 0.0), 0.0, False)
+    simulator.t_us += 500_000
+    assert table.late.tolist() == []
+    simulator.t_us += 100_000
+    assert table.late.tolist() == [1]  # the other one does not fly by it
+    table.velocity(1, (1.0, 0.0, 0.0), 0.0, False)
+    assert table.late.tolist() == []
+    simulator.t_us += 600_000
+    table.end_streams()
+    assert table.late.tolist() == []
+    table.acceleration(1, (1.0, 0.0, 0.0), True)
+    table.velocity(1, (0.0, 0.0, 0.0), 0.0, False)  # HOVER
+    simulator.t_us += 600_000
+    assert table.late.tolist() == []
 
 
 def test_the_agent_streams_a_second_before_it_asks_for_offboard():

@@ -15,13 +15,12 @@ from xtdrone_core.errors import unknown_name
 
 from . import mavlink_convert as convert
 from . import ros_wire as wire
+from .command_translator import LATE_US
 from .mavlink_link import unpack
 from .requests import Requests, heartbeat, param_value
 
 LOST_US = 10_000_000  # without a heartbeat for this long a vehicle counts as gone [us]
 HEARTBEAT_US = 1_000_000  # of this end [us]
-# A stream of set-points that is older is late: PX4 asks for 2 a second, and gives up after 1 s.
-LATE_US = 600_000  # [us]
 _NEAR_US = 1_000_000  # a vehicle's clock further from ours than this is not ours [us]
 MAP, BODY = "map", "base_link"  # MAVROS's frames, the same for every vehicle
 # MAVROS's standard deviations of imu/*, for whoever reads its covariances.

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from .errors import ControlNodeError
 
 STREAM_HZ = 30.0  # of set-points, simulated time
+# A stream of set-points is late after this; PX4 asks for 2 a second, and gives up after 1 s [us].
+LATE_US = 600_000
+STALL_S = 0.8  # how long a simulation waits for a stream that is late [s, wall]
 MIN_SPEED = 0.02  # a slower velocity on every axis means HOVER [m/s], and so for [m/s^2]
 MIN_YAW_RATE = 0.005  # and with it a slower turn [rad/s]
 REPEAT_US = 1_000_000  # the same word again within this time is a repetition [us]

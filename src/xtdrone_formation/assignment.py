@@ -276,7 +276,7 @@ def _least_separation(waypoints, sides):
 
 
 def _leg_separation(a, b, side):
-    """The same for one leg; exact for pairs of straight lines, a chain of lines for those that bend."""
+    """The same for one leg; exact for straight lines, a chain of lines for those that bend."""
     a, b, side = (np.vstack([np.zeros((1, 3)), x]) for x in (a, b, side))
     bends = np.any(side, axis=1)
     least = math.inf

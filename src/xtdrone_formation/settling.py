@@ -36,8 +36,8 @@ def too_coarse(places, horizontal: float, vertical: float) -> str:
     if error <= TOLERANCE and least >= wanted:
         return ""
     touch = f", and two that shall be {least:.1f} m apart may touch" if least < wanted else ""
-    advice = (f"; a spacing of {math.ceil(wanted)} m keeps those in formation apart, not those that "
-              "change places" if touch else "")
+    advice = (f"; a spacing of {math.ceil(wanted)} m keeps those in formation apart, not those "
+              "that change places" if touch else "")
     return (f"warning: receivers good to {horizontal:g} m ({vertical:g} m in height) put vehicles "
-            f"about {error:.1f} m beside their slots, where {TOLERANCE:g} m counts as settled{touch}: "
-            f"fly with the receivers' preset rtk{advice}")
+            f"about {error:.1f} m beside their slots, where {TOLERANCE:g} m counts as "
+            f"settled{touch}: fly with the receivers' preset rtk{advice}")

@@ -8,6 +8,7 @@ import threading
 
 import numpy as np
 
+from xtdrone_control.command_translator import LATE_US
 from xtdrone_core import ARM, DISARM, KEEP, ControlError, Mode, SetPoints
 from xtdrone_core.modes import FROM_ROS_NAME
 
@@ -21,6 +22,7 @@ class CommandTable:
         """Nothing is asked of the vehicles of a SimpleSimulator."""
         self._simulator = simulator
         self._wish = SetPoints.empty(simulator.n)
+        self._came_us = np.full(simulator.n, -1)  # the last of a stream; -1: none is in force
         self._lock = threading.Lock()
 
     def word(self, i: int, word: str) -> str:
@@ -53,6 +55,7 @@ class CommandTable:
                 self._hover(i)
                 return
             self._clear(i)
+            self._came_us[i] = self._simulator.t_us
             self._wish.vel[i] = self._turn(i, vel) if body else vel
             self._wish.yaw_rate[i] = yaw_rate
 
@@ -60,6 +63,7 @@ class CommandTable:
         """An acceleration [m/s^2]."""
         with self._lock:
             self._clear(i)
+            self._came_us[i] = self._simulator.t_us
             self._wish.acc[i] = self._turn(i, acc) if body else acc
 
     def apply(self) -> None:
@@ -68,6 +72,17 @@ class CommandTable:
             self._simulator.apply(self._wish)
             self._wish.mode.fill(KEEP)
             self._wish.arm.fill(KEEP)
+
+    @property
+    def late(self) -> np.ndarray:
+        """Vehicles (indices) that fly by a stream of set-points whose next one is overdue."""
+        sim = self._simulator
+        return np.flatnonzero((self._came_us >= 0) & (sim.t_us - self._came_us >= LATE_US)
+                              & (sim.mode == Mode.OFFBOARD) & sim.armed)
+
+    def end_streams(self) -> None:
+        """Nobody waits any more for the streams that are late."""
+        self._came_us[self.late] = -1
 
     def _hover(self, i):
         if np.isnan(self._wish.pos[i]).any():
@@ -78,6 +93,7 @@ class CommandTable:
         for values in (self._wish.pos, self._wish.vel, self._wish.acc):
             values[i] = np.nan
         self._wish.yaw[i] = self._wish.yaw_rate[i] = np.nan
+        self._came_us[i] = -1
 
     def _turn(self, i, v):
         c, s = np.cos(self._simulator.yaw[i]), np.sin(self._simulator.yaw[i])
