@@ -1,6 +1,7 @@
 """Bad input ends in one clear line, a non-zero status, and nothing left running."""
 
 import contextlib
+import json
 import os
 import signal
 import socket
@@ -83,6 +84,8 @@ def test_a_second_simulation_is_refused(simulate, runs, capsys):
     simulate("--speed", "1")
     assert main(["sim", "--duration", "0.1"]) == 1
     assert "is in use: another simulation" in capsys.readouterr().err
+    assert main(["control", "status", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["vehicles"] == ["iris_0"]
 
 
 def test_ctrl_c_during_the_imports_is_silent():

@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import json
 import math
 import signal
 import sys
@@ -28,7 +29,7 @@ VEHICLE_EXAMPLES = """examples:
   xtdrone vehicle presets bmi088               its values, units and data sheet
 """
 CONTROL_EXAMPLES = """examples:
-  xtdrone control status
+  xtdrone control status --json                for programs
   xtdrone control pause
   xtdrone control step --n 5                   five steps of 4 ms, then pause
   xtdrone control speed 2
@@ -86,6 +87,7 @@ def register_control(subparsers) -> None:
     parser.add_argument("value", nargs="*", help="factor, for speed; words, for change: payload, "
                         "drain, rotor or charge, the vehicle's name, values as in --changes")
     parser.add_argument("--n", type=int, default=1, help="number of steps (1)")
+    parser.add_argument("--json", action="store_true", help="print the answer as JSON")
     parser.add_argument("--control_port", type=ports.number, default=ports.CONTROL,
                         help=f"of the simulation ({ports.CONTROL})")
     parser.set_defaults(run=_control)
@@ -120,8 +122,6 @@ def _list_vehicles(args):
 
 
 def _show_vehicle(args):
-    import json
-
     from .figures import draw_layout, vehicle_figures, vehicle_sensors
     from .sdf import load_vehicle
 
@@ -387,6 +387,9 @@ def _control(args):
     answer = client.request(args.action, **values)
     client.close()
     answer.pop("ok")
+    if args.json:
+        print(json.dumps(answer))
+        return
     for key, value in answer.items():
         print(f"{key}: {', '.join(value) if isinstance(value, list) else value}")
 
