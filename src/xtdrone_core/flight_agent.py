@@ -116,7 +116,7 @@ class FlightAgent:
             self._yaw = np.arctan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z))
             self._enter(self._stream, t_us)
         else:
-            self._late(t_us, ~estimates.ready, "ready to arm", "see its arming checks in console/")
+            self._late(t_us, ~estimates.ready, "ready to arm", "its arming checks fail")
 
     def _stream(self, t_us, estimates, out):
         out.pos[:] = self.pads

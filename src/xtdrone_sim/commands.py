@@ -28,6 +28,7 @@ VEHICLE_EXAMPLES = """examples:
   xtdrone vehicle presets                      sensors as sold, by kind
   xtdrone vehicle presets bmi088               its values, units and data sheet
 """
+_SHOWN = 3  # vehicles whose reasons an error gives
 CONTROL_EXAMPLES = """examples:
   xtdrone control status --json                for programs
   xtdrone control pause
@@ -239,13 +240,21 @@ def _flown(args, scenario, agent_class, folder, signals):
     try:
         _run(simulation, signals)
     except XtdroneError as error:
-        warning = simulation.last_warning
-        if warning is None or warning.split(": ", 1)[1] in str(error):
-            raise
-        raise type(error)(f"{error}; last warning: {warning}") from error
+        raise type(error)("; ".join([str(error), *_reasons(simulation, str(error))])) from error
     finally:
         bar.close()
     return agent
+
+
+def _reasons(simulation, error) -> list[str]:
+    """What the flight stack said last, and why vehicles are not ready to arm."""
+    warning = simulation.last_warning
+    said = [] if warning is None or warning.split(": ", 1)[1] in error else [
+        f"last warning: {warning}"]
+    health = getattr(simulation.autopilot, "health", list)()  # real PX4 tells it over MAVLink
+    waiting = [f"{spec.name}: {state['not_ready']}" for spec, state in
+               zip(simulation.scenario.vehicles, health) if state["not_ready"]]
+    return said + waiting[:_SHOWN]
 
 
 def _report(agent, folder):
