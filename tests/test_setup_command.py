@@ -1,5 +1,6 @@
 """The `xtdrone` command: subcommands of rooms, one line for each error."""
 
+import os
 import subprocess
 import sys
 from importlib import metadata
@@ -130,3 +131,14 @@ def test_every_installed_entry_point_loads():
     assert {"sim", "fly", "control"} <= {entry.name for entry in entries}
     for entry in entries:
         assert callable(entry.load()), entry.name
+
+
+@pytest.mark.parametrize("line, offered", [
+    ("xtdrone fly square --gps ", {"rtk", "m8n"}), ("xtdrone slam run --system bas", {"basalt"}),
+    ("xtdrone params set MPC_XY_CRU", {"MPC_XY_CRUISE"})])
+def test_completion_offers_names(tmp_path, line, offered):
+    out = tmp_path / "words"
+    subprocess.run([sys.executable, "-m", "xtdrone"], stderr=subprocess.DEVNULL, env={
+        **os.environ, "_ARGCOMPLETE": "1", "_ARGCOMPLETE_IFS": "\n", "COMP_LINE": line,
+        "COMP_POINT": str(len(line)), "_ARGCOMPLETE_STDOUT_FILENAME": str(out)})
+    assert set(out.read_text().split()) == offered

@@ -54,13 +54,19 @@ def register_params(subparsers) -> None:
                             ("load", _load, "set what such a file says")):
         action = actions.add_parser(name, help=text)
         if name in ("get", "set"):
-            action.add_argument("name")
+            action.add_argument("name").completer = _parameter_names
         if name == "set":
             action.add_argument("value", type=float)
         if name in ("save", "load"):
             action.add_argument("file", metavar="FILE.params")
         _add_vehicle(action)
         action.set_defaults(run=run)
+
+
+def _parameter_names(**_):
+    from .parameters import table
+
+    return table()
 
 
 def _add_vehicle(parser):

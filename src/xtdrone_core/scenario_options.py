@@ -34,7 +34,7 @@ def add(parser) -> None:
     option("px4_loss", "when a PX4 is lost: stop, or continue with the rest", lambda: PX4_LOSSES)
     option("speed", "simulated seconds per second; 0 = as fast as possible", type=float)
     option("seed", "of every random number (1)", type=int)
-    option("gps", "preset for every receiver, for example rtk or m8n (as the SDF says)")
+    option("gps", "preset for every receiver, for example rtk or m8n (as the SDF says)", _receivers)
     option("wind", "instead of the world's: 'E,N,U' [m/s], or words mean=, gust=, dryden=, field=",
            metavar="TEXT")
     option("changes", "in flight: '12: payload iris_0 0.3; 20: rotor iris_0 2 0.0', also drain and "
@@ -84,6 +84,12 @@ def _truth(text):
     if text.lower() not in ("true", "false", "1", "0", ""):
         raise argparse.ArgumentTypeError(f"'{text}' is not true or false")
     return text.lower() in ("true", "1")
+
+
+def _receivers():
+    from sensor_models.parameters import presets  # for completion only
+
+    return presets()["gps"]
 
 
 def _names(names):

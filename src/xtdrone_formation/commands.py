@@ -45,7 +45,9 @@ def _add_list(actions):
 
 def _add_show(actions):
     show = actions.add_parser("show", help="draw a formation to a PNG file")
-    show.add_argument("name", help="a formation, or a CSV file with a row x,y,z for each follower")
+    name = show.add_argument("name", help="a formation, or a CSV file with a row x,y,z for each "
+                                          "follower")
+    name.completer = _formation_names
     show.add_argument("--n", type=int, default=9, help="number of vehicles, the leader included")
     options.add_shape(show)
     show.add_argument("--out", help="file to write (NAME_N.png)")
@@ -59,12 +61,18 @@ def _add_fly(actions):
     fly.set_defaults(run=_fly)
 
 
+def _formation_names(**_):
+    from .formations import names
+
+    return names()
+
+
 def _add_flight(parser):
     """Options of a flight in the simple simulator."""
     add = parser.add_argument
     add("--n", type=int, default=9, help="number of vehicles, the leader included")
     add("--formations", default="cube,pyramid,triangle",
-        help="names or CSV files, parted by commas")
+        help="names or CSV files, parted by commas").completer = _formation_names
     options.add_shape(parser)
     options.add_scheme(parser)
     add("--noise", type=float, default=0.0, help="position error of vehicles [m]")

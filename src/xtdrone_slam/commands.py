@@ -79,11 +79,18 @@ def _add_metrics(parser):
                         help="between stamps of poses that belong together [s] (0.01)")
 
 
+def _system_names(**_):
+    from .adapters import names
+
+    return names()
+
+
 def _add_run(actions):
     run = actions.add_parser("run", help="replay a dataset to a system, and evaluate it")
     add = run.add_argument
-    add("--system", required=True, help="a name (see --help of slam), or a folder with an "
-                                        "adapter.yaml")
+    system = add("--system", required=True, help="a name (see --help of slam), or a folder with "
+                                                 "an adapter.yaml")
+    system.completer = _system_names
     add("--dataset", required=True, metavar="FOLDER", help="folder that holds mav0")
     add("--runs", type=int, default=5, help="how often (5)")
     add("--speed", type=float, default=1.0,
@@ -404,7 +411,8 @@ def _add_live(actions):
         "all that the estimator knows of its place.",
         epilog="example: xtdrone slam live --system klt --trajectory loop.csv --name klt_live")
     add = parser.add_argument
-    add("--system", default="orb", help="a name, or a folder with an adapter.yaml (orb)")
+    system = add("--system", default="orb", help="a name, or a folder with an adapter.yaml (orb)")
+    system.completer = _system_names
     add("--world", default=usual.world, help=f"a name from worlds/, or a file ({usual.world})")
     add("--trajectory", default=usual.trajectory, help="as for record (reference)")
     add("--vehicle", default=usual.vehicle, help=f"with a grey stereo pair ({usual.vehicle})")
