@@ -47,8 +47,6 @@ def test_a_users_script_flies_the_vehicle(launch, tmp_path):
                      "name:=user")
     processes.await_vehicles(running)
     done = processes.run(sys.executable, ROOT / "tests" / "xtdrone_user.py")
-    control = ControlClient(processes.control_port)
-    control.request("stop")
     output = processes.stop(running)
     assert done.returncode == 0, done.stderr[-2000:] + output[-3000:]
     report = json.loads(done.stdout.splitlines()[-1])
