@@ -340,8 +340,8 @@ def scheme(name: str, radio: Radio = Radio(),
     elif ":" in name:
         follower = _own(name)
     else:
-        raise FormationError(unknown_name("scheme", name, SCHEMES) + ", or name a Follower of your "
-                             "own as module:Class")
+        raise FormationError(unknown_name("scheme", name, SCHEMES, "name a Follower of your "
+                                          "own as module:Class"))
     leader = follower.leader(radio)
     if topology:
         if topology not in TOPOLOGIES:

@@ -62,8 +62,8 @@ def locate(name: str, base: Path = Path()) -> str:
         return name
     folder = (Path(base) / Path(name).expanduser()).resolve()
     if not (folder / "adapter.yaml").is_file():
-        raise SlamError(unknown_name("system", name, names()) + ", or give a folder with an "
-                        "adapter.yaml")
+        raise SlamError(unknown_name("system", name, names(),
+                                     "give a folder with an adapter.yaml"))
     return str(folder)
 
 
