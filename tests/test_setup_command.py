@@ -69,6 +69,22 @@ def test_help_lists_every_room(commands, capsys):
     assert "help of one" in text and "help of two" in text and "examples:" in text
 
 
+def test_an_action_shows_the_examples_of_its_command(commands, capsys):
+    class Group(Entry):
+        def load(self):
+            def register(subparsers):
+                parser = subparsers.add_parser("log", epilog="examples:\n  xtdrone log plot A  draw\n"
+                                                             "  xtdrone log info A")
+                parser.add_subparsers(metavar="ACTION").add_parser("plot")
+
+            return register
+
+    commands(Group("log", None))
+    with pytest.raises(SystemExit):
+        command.main(["log", "plot", "--help"])
+    assert capsys.readouterr().out.endswith("examples:\n  xtdrone log plot A  draw\n")
+
+
 @pytest.mark.parametrize("error, status, line", [
     (XtdroneError("n = 0 is not allowed"), 1, "xtdrone: n = 0 is not allowed\n"),
     (KeyboardInterrupt(), 130, ""),

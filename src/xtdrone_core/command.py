@@ -36,6 +36,21 @@ class _Parser(argparse.ArgumentParser):
         kwargs.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
         super().__init__(*args, **kwargs)
 
+    def add_subparsers(self, **kwargs):
+        """As argparse's; an action without examples of its own shows those of its command."""
+        actions = super().add_subparsers(**kwargs)
+        add = actions.add_parser
+
+        def add_parser(name, **options):
+            start = f"{self.prog} {name} "
+            lines = [line for line in (self.epilog or "").splitlines() if start in f"{line} "]
+            if lines:
+                options.setdefault("epilog", "\n".join(["examples:", *lines]))
+            return add(name, **options)
+
+        actions.add_parser = add_parser
+        return actions
+
     def parse_known_args(self, args=None, namespace=None):
         """As argparse's, but refuses what is left over here, where the options are known."""
         known, extra = super().parse_known_args(args, namespace)

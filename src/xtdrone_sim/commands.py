@@ -97,7 +97,7 @@ def register_control(subparsers) -> None:
 def register_warmup(subparsers) -> None:
     """`xtdrone warmup`: compile every kernel, so that the next start is quick."""
     parser = subparsers.add_parser("warmup", help="compile the kernels once, so that starts are "
-                                                  "quick")
+                                                  "quick", epilog="examples:\n  xtdrone warmup")
     parser.set_defaults(run=_warmup)
 
 
