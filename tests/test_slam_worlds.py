@@ -86,8 +86,14 @@ def test_live_flight_is_recorded_from_rise_to_landing_and_in_order():
     assert stamps[0] == 100_000 and stamps[-1] == 1_180_000
     pairs = [t_us for _, t_us in session.got("offer")]
     assert pairs == [t_us for _, t_us in writer.got("images")] and session.missing == 0
-    order = [t_us for _, t_us in session.got("imu", "offer")]
-    assert order == sorted(order) and len(order) > 3 * len(pairs)
+    readings = [t_us for _, t_us in session.got("imu")]
+    assert readings == sorted(readings) and len(readings) > 2 * len(pairs)
+    told = set()  # all readings up to a pair's time stand before it
+    for name, t_us in session.got("imu", "offer"):
+        if name == "imu":
+            told.add(t_us)
+        else:
+            assert {reading for reading in readings if reading <= t_us} <= told
 
 
 def test_live_flight_counts_what_is_missing():
