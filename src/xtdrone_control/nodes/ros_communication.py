@@ -54,7 +54,7 @@ class Vehicle:
                      ros_tools.lazy_class)
         rospy.Subscriber(mavros + "state", State, self._on_state, queue_size=10)
         rospy.Subscriber(mavros + "statustext/recv", StatusText, self._on_text, queue_size=10)
-        rospy.Subscriber(f"/xtdrone/{self.name}/cmd", String, self._on_command, queue_size=10)
+        rospy.Subscriber(f"/xtdrone/{self.name}/cmd", String, self._on_command)  # none is lost
         self._listen(f"/xtdrone/{self.name}/cmd_pose_flu", pose, self._poser(do.pose_flu))
         self._listen(f"/xtdrone/{self.name}/cmd_pose_enu", pose, self._poser(do.pose_enu))
         for word, frame in (("flu", FLU), ("enu", ENU)):

@@ -25,7 +25,7 @@ class LeaderTopics:
         self._topology = rospy.Publisher("/xtdrone/communication_topology", Int32MultiArray,
                                          queue_size=5, latch=True)
         self._pose = rospy.Publisher("/xtdrone/leader/pose", PoseStamped, queue_size=5)
-        rospy.Subscriber("/xtdrone/leader/cmd", String, self._on_command, queue_size=20)
+        rospy.Subscriber("/xtdrone/leader/cmd", String, self._on_command)
         for kind in ("vel", "accel"):
             out = rospy.Publisher(f"/xtdrone/{fleet.names[0]}/cmd_{kind}_flu", Twist, queue_size=5)
             rospy.Subscriber(f"/xtdrone/leader/cmd_{kind}_flu", Twist, out.publish, queue_size=5)
