@@ -16,6 +16,8 @@ _xtdrone_root=$(cd "$(dirname "$_xtdrone_file")/.." && pwd -P)
 
 if [ ! -x "$_xtdrone_root/.venv/bin/python" ]; then
     echo "$_xtdrone_root is not set up yet: run scripts/setup.sh there" >&2
+    unset _xtdrone_file _xtdrone_root
+    return 1 2>/dev/null || exit 1
 else
     # The nodes start with "/usr/bin/env python3", so the environment's Python comes first.
     case ":$PATH:" in

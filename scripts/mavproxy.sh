@@ -7,6 +7,9 @@
 #   scripts/mavproxy.sh --setup    set up only
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+case "${1:-}" in
+    -h | --help) sed -n '2,/^set /s/^# \{0,1\}//p' "$0"; exit 0 ;;
+esac
 . scripts/env.sh
 place=.setup/mavproxy
 if [ ! -x $place/bin/mavproxy.py ]; then

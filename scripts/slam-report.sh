@@ -6,6 +6,9 @@
 #   scripts/slam-report.sh FILE.yaml REPORT_FOLDER          another campaign
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+case "${1:-}" in
+    -h | --help) sed -n '2,/^set /s/^# \{0,1\}//p' "$0"; exit 0 ;;
+esac
 . scripts/env.sh
 file=${1:-benchmarks/slam_indoor.yaml}
 for system in orbslam3 basalt; do

@@ -7,6 +7,9 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . scripts/env.sh
+case "${1:-}" in
+    -h | --help) exec python scripts/soak.py --help ;;
+esac
 status=0
 python scripts/soak.py "$@" || status=1
 if scripts/mavproxy.sh --setup; then

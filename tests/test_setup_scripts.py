@@ -194,6 +194,24 @@ def test_what_is_set_already_is_kept(checkout):
     assert env["PYTHONPATH"].split(":")[1] == "/mine"
 
 
+@pytest.mark.parametrize("name", ["demo", "bench", "validation", "soak", "slam-report",
+                                  "mavproxy"])
+def test_a_script_without_set_up_is_one_line(checkout, name):
+    shutil.rmtree(checkout.root / ".venv")
+    done = subprocess.run([checkout.root / "scripts" / f"{name}.sh"], text=True, timeout=60,
+                          capture_output=True, env={"PATH": str(checkout.bin)})
+    assert done.returncode == 1 and done.stdout == ""
+    assert "run scripts/setup.sh" in done.stderr and done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", ["demo", "bench", "validation", "slam-report", "mavproxy"])
+def test_help_of_a_script_is_its_head(checkout, name):
+    done = subprocess.run([checkout.root / "scripts" / f"{name}.sh", "--help"], text=True,
+                          timeout=60, capture_output=True, env={"PATH": str(checkout.bin)})
+    assert done.returncode == 0 and f"  scripts/{name}.sh" in done.stdout
+    assert "#" not in done.stdout and "set -" not in done.stdout
+
+
 def test_environment_without_set_up_is_one_line(checkout):
     shutil.rmtree(checkout.root / ".venv")
     env, errors = sourced(checkout, "bash")
