@@ -5,6 +5,7 @@ import pytest
 from xtdrone_control.errors import ControlNodeError
 from xtdrone_control.keyboard import (FORMATIONS, LEADER, MAX_SPEED, MAX_TURN, MOTION, WORDS,
                                       Teleop, VehicleState)
+from xtdrone_formation import formations
 
 FLEET = [f"iris_{i}" for i in range(9)]
 
@@ -171,3 +172,14 @@ def test_screen_fits_the_terminal(log, n, width, height):
     assert all(len(line) < width for line in lines)
     if height > 20:
         assert any(line.startswith(f">{teleop.names[-1]}") for line in lines)
+
+
+@pytest.mark.parametrize("n", [3, 4, 5, 6, 7, 8, 9, 12, 18])
+def test_the_leaders_digits_are_formations_that_fit(log, n):
+    teleop = Teleop([f"iris_{i}" for i in range(n)], log.send, log.move)
+    assert set(teleop.formations) <= set(formations.names(n))
+
+
+def test_the_help_fits_80_columns(teleop):
+    lines = teleop.screen([VehicleState()] * len(FLEET), 80, 40)
+    assert max(map(len, lines)) < 79 and "next" in lines[1] and "acceleration" in lines[2]

@@ -25,12 +25,13 @@ FORMATIONS = {  # what the digits mean to a leader, as in XTDrone
     6: ("origin", "T", "diamond", "triangle"), 9: ("origin", "cube", "pyramid", "triangle"),
     18: ("origin", "cuboid", "sphere", "diamond")}
 OTHER_FORMATIONS = ("origin", "cube", "pyramid", "triangle", "sphere", "circle", "line")
+FEW_FORMATIONS = ("origin", "triangle", "line", "V", "circle", "grid")  # below nine vehicles
 
 HELP = """\
- w/x forward, back     t/y arm, disarm            g     all vehicles, or the leader
- a/d left, right       v/n take off, land         tab   one vehicle, then the next
- i/, up, down          b   OFFBOARD               m     velocity or acceleration
- j/l turn left, right  r   return and land        q     quit; whoever is steered hovers
+ w/x forward, back     t/y arm, disarm      g    all vehicles, or the leader
+ a/d left, right       v/n take off, land   tab  one vehicle, then the next
+ i/, up, down          b   OFFBOARD         m    velocity or acceleration
+ j/l turn left, right  r   return and land  q    quit; the steered ones hover
  s/k stop and hover    0-9 {digits}"""
 
 
@@ -61,7 +62,8 @@ class Teleop:
         if not names:
             raise ControlNodeError("there are no vehicles to steer")
         self.names = list(names)
-        self.formations = tuple(formations) or FORMATIONS.get(len(names), OTHER_FORMATIONS)
+        usual = FEW_FORMATIONS if len(names) < 9 else OTHER_FORMATIONS
+        self.formations = tuple(formations) or FORMATIONS.get(len(names), usual)
         self.who = ALL
         self.kind = "velocity"
         self.axes = [0.0] * 4  # forward, left, up [m/s or m/s^2], turn [rad/s]
