@@ -75,6 +75,8 @@ python_environment() {
         || fail "Python 3.10 or newer is needed as /usr/bin/python3: install python3"
     # A virtual environment knows its own path, so a moved checkout needs a new one.
     if ! grep -qsF "$root/.venv/bin/python" .venv/bin/pip; then
+        [ ! -L .venv ] || fail ".venv is a link to an environment of another folder, which would" \
+            "be cleared: remove the link"
         say "making .venv"
         /usr/bin/python3 -m venv --clear --system-site-packages .venv >.setup/venv.log 2>&1 \
             || fail "cannot make .venv (log: .setup/venv.log): install python3-venv"

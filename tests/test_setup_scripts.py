@@ -160,6 +160,16 @@ def test_help_says_what_it_does(checkout):
     assert status == 0 and any("--no-ros" in line for line in lines)
 
 
+def test_a_linked_environment_is_not_cleared(checkout, tmp_path):
+    elsewhere = tmp_path / "elsewhere"
+    shutil.move(checkout.root / ".venv", elsewhere)
+    (checkout.root / ".venv").symlink_to(elsewhere)
+    (elsewhere / "bin" / "pip").write_text("#!/somewhere/.venv/bin/python\n")
+    status, lines, _ = checkout.setup("--no-ros")
+    assert status == 1 and "remove the link" in lines[-1]
+    assert (elsewhere / "bin" / "python").exists()
+
+
 def sourced(checkout, shell, before="", where="/", path=None):
     """The environment after sourcing env.sh twice in a shell."""
     script = path or f"'{checkout.root}/scripts/env.sh'"
