@@ -1,5 +1,6 @@
 """Runs a system under test on a recorded dataset, replayed at the sensor's rate."""
 
+import contextlib
 import os
 import queue
 import subprocess
@@ -181,9 +182,19 @@ class _Player:
 
     def play(self, progress) -> None:
         """Until the last answer, or until the session has failed."""
+        coming, over = queue.Queue(_READ_AHEAD), threading.Event()
+        decoder = threading.Thread(target=self._decode, args=(coming, over), daemon=True)
+        decoder.start()
+        try:
+            self._play(coming, progress)
+        finally:  # Python must not end while OpenCV is at work in a thread: that aborts
+            over.set()
+            while decoder.is_alive():
+                with contextlib.suppress(queue.Empty):
+                    coming.get(timeout=0.05)
+
+    def _play(self, coming, progress):
         session, times = self._session, self._dataset.times_us
-        coming = queue.Queue(_READ_AHEAD)
-        threading.Thread(target=self._decode, args=(coming,), daemon=True).start()
         gone = []
         begin = None
         for t_us in map(int, times):
@@ -215,8 +226,10 @@ class _Player:
                          + "; ".join(gone[:_SHOWN]))
         session.finish()
 
-    def _decode(self, coming):
+    def _decode(self, coming, over):
         for index in range(len(self._dataset)):
+            if over.is_set():
+                return
             try:
                 depth = self._dataset.depth(index) if "depth" in self._inputs else None
                 coming.put((*self._dataset.pair(index), depth))
