@@ -127,6 +127,16 @@ def test_a_folder_for_runs_that_cannot_be_written_is_a_fault(monkeypatch, tmp_pa
     assert of(doctor.system)["run folders"].level == FAULT
 
 
+def test_a_vehicles_port_in_other_hands_is_a_warning():
+    import socket
+
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        sock.bind(("127.0.0.1", ports.GROUND_STATION_LOCAL + 7))
+        found = [finding for finding in doctor.taken_ports() if "ground-station" in finding.text]
+    assert [finding.level for finding in found] == [WARNING]
+    assert found[0].text.startswith(f"{ports.GROUND_STATION_LOCAL + 7} (ground-station links)")
+
+
 def test_taken_ports_are_told_with_their_program():
     import socket
 

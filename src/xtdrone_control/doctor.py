@@ -211,9 +211,15 @@ def taken_ports():
                          if base <= number < base + ports.MAX_VEHICLES), None)
         if what is not None:
             held.setdefault((what, _program(connection.pid)), []).append(number)
+    links = {f"{name}s" for name, _ in bases}
+    simulated = any(what == ours[ports.CONTROL] for what, _ in held)
     for (what, program), numbers in sorted(held.items()):
         span = f"{min(numbers)}" if len(numbers) == 1 else f"{min(numbers)} to {max(numbers)}"
-        yield Finding(OK, "port", f"{span} ({what}) is used by {program}")
+        if what in links and not simulated:
+            yield Finding(WARNING, "port", f"{span} ({what}) is used by {program}, and no simulation "
+                                           "runs", "stop that program, or no vehicle can start")
+        else:
+            yield Finding(OK, "port", f"{span} ({what}) is used by {program}")
     if not held:
         yield Finding(OK, "ports", "all free")
 
