@@ -84,11 +84,9 @@ class LockstepWorld : public gazebo::WorldPlugin {
     begin_ = gazebo::event::Events::ConnectWorldUpdateBegin(
         [this](const gazebo::common::UpdateInfo &) { Apply(); });
     end_ = gazebo::event::Events::ConnectWorldUpdateEnd([this] { Ended(); });
-    // The simulation alone makes time pass, not gzclient's button.
+    // The simulation alone makes time pass or stand still, not gzclient's button.
     pause_ = gazebo::event::Events::ConnectPause([this](bool paused) {
-      if (paused || due_) return;
-      world_->SetPaused(true);
-      if (due_) world_->SetPaused(false);  // a request came in between
+      if (paused == running_) world_->SetPaused(!running_);
     });
     waiting_ = true;
     waiter_ = std::thread([this] { Wait(); });
@@ -157,6 +155,7 @@ class LockstepWorld : public gazebo::WorldPlugin {
     } catch (const Closed &) {
       Quit();
     }
+    running_ = false;
     world_->SetPaused(true);
     {
       std::lock_guard<std::mutex> lock(mutex_);
@@ -190,6 +189,7 @@ class LockstepWorld : public gazebo::WorldPlugin {
         std::lock_guard<std::mutex> lock(mutex_);
         waiting_ = false;
       }
+      running_ = true;
       world_->SetPaused(false);
     }
   }
@@ -330,6 +330,7 @@ class LockstepWorld : public gazebo::WorldPlugin {
   std::vector<double> wrench_, state_;
   std::atomic<bool> due_{false};  // a step has been asked for and is not done
   bool stepping_ = false;         // this loop of the world does it
+  std::atomic<bool> running_{false};  // the world is to be not paused
   std::mutex mutex_;
   std::condition_variable changed_;
   bool waiting_ = false, stopping_ = false;
