@@ -1,9 +1,9 @@
 """mavsdk's plugins mission, mission_raw, geofence, param, follow_me, manual_control and failure,
 and our own command line, against a running simulation."""
 
+import contextlib
+import io
 import math
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +11,7 @@ from test_mavlink_clients import Pilot, wait_for
 
 from conftest import SimulationProcess
 
+from xtdrone_core import command
 from xtdrone_core.ports import OFFBOARD
 
 LAT, LON = 47.397742, 8.545594  # of the world's origin
@@ -55,9 +56,31 @@ def on_ground(pilot):
 
 
 def xtdrone(*words):
-    result = subprocess.run([sys.executable, "-m", "xtdrone_core.command", *map(str, words)],
-                            capture_output=True, text=True, timeout=60)
-    return result.returncode, result.stdout + result.stderr
+    """Runs our command line; returns its status and what it printed."""
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+        status = command.main([str(word) for word in words])
+    return status, said.getvalue()
+
+
+def test_files_are_listed_and_read_but_not_written(simulation, pilot, system, tmp_path):
+    from mavsdk.plugins.ftp import Ftp, FtpError, FtpResult
+
+    ftp = Ftp(system)
+    assert [entry.name for entry in ftp.list_directory("/").entries] == ["log", "params"]
+    assert [entry.name for entry in ftp.list_directory("/log").entries] == ["log001.ulg"]
+    done = []
+    ftp.download_async("/log/log001.ulg", str(tmp_path), True,  # in bursts
+                       lambda result, *_: done.append(result))
+    wait_for(lambda: done and done[-1] != FtpResult.NEXT)
+    assert done[-1] == FtpResult.SUCCESS
+    got = (tmp_path / "log001.ulg").read_bytes()
+    logged = next(simulation.folder.glob("*/ulog/*/log001.ulg")).read_bytes()
+    assert len(got) > 50_000 and logged.startswith(got)
+    with pytest.raises(FtpError, match=FtpResult.FILE_DOES_NOT_EXIST.name):
+        ftp.list_directory("/../..")
+    with pytest.raises(FtpError, match=FtpResult.FILE_PROTECTED.name):
+        ftp.remove_file("/log/log001.ulg")
 
 
 def test_mission_is_uploaded_flown_and_followed(pilot, system):
@@ -137,29 +160,6 @@ def test_parameters(pilot, system):
     assert "NAV_DLL_ACT" in names
 
 
-def test_files_are_listed_and_read_but_not_written(simulation, pilot, system, tmp_path):
-    from mavsdk.plugins.ftp import Ftp, FtpError, FtpResult
-
-    ftp = Ftp(system)
-    assert [entry.name for entry in ftp.list_directory("/").entries] == ["log", "params"]
-    assert [entry.name for entry in ftp.list_directory("/log").entries] == ["log001.ulg"]
-    for burst in (False, True):
-        folder = tmp_path / f"burst{burst}"
-        folder.mkdir()
-        done = []
-        ftp.download_async("/log/log001.ulg", str(folder), burst,
-                           lambda result, *_: done.append(result))
-        wait_for(lambda: done and done[-1] != FtpResult.NEXT)
-        assert done[-1] == FtpResult.SUCCESS
-        got = (folder / "log001.ulg").read_bytes()
-        logged = next(simulation.folder.glob("*/ulog/*/log001.ulg")).read_bytes()
-        assert len(got) > 50_000 and logged.startswith(got)
-    with pytest.raises(FtpError, match=FtpResult.FILE_DOES_NOT_EXIST.name):
-        ftp.list_directory("/../..")
-    with pytest.raises(FtpError, match=FtpResult.FILE_PROTECTED.name):
-        ftp.remove_file("/log/log001.ulg")
-
-
 def test_manual_control_climbs(pilot, system):
     from mavsdk.plugins.manual_control import ManualControl
     from mavsdk.plugins.param import Param
@@ -169,18 +169,20 @@ def test_manual_control_climbs(pilot, system):
     wait_for(lambda: pilot.place[2] < -2.5)
     manual, param = ManualControl(system), Param(system)
     param.set_param_float("COM_RC_LOSS_T", 8.0)  # 2 s in which this process may be stalled
-    manual.set_manual_control_input(0.0, 0.0, 0.5, 0.0)
-    manual.start_position_control()
     start = pilot.place[0]
 
     def forward():
         manual.set_manual_control_input(0.0, 0.0, 0.8, 0.0)
         return pilot.place[2] < -6.0
 
-    wait_for(forward)
-    assert abs(pilot.place[0] - start) < 1.0
-    on_ground(pilot)
-    param.set_param_float("COM_RC_LOSS_T", 0.5)
+    try:
+        manual.set_manual_control_input(0.0, 0.0, 0.5, 0.0)
+        manual.start_position_control()
+        wait_for(forward)
+        assert abs(pilot.place[0] - start) < 1.0
+    finally:
+        on_ground(pilot)
+        param.set_param_float("COM_RC_LOSS_T", 0.5)
 
 
 def test_follow_me(pilot, system):
