@@ -230,8 +230,8 @@ def _program(pid):
     if pid is None:
         return "another user's program"
     try:
-        words = psutil.Process(pid).cmdline()
-        return f"{' '.join(Path(w).name for w in words[:5]) or 'a program'} (process {pid})"
+        words = " ".join(Path(w).name for w in psutil.Process(pid).cmdline()[:5]).split()
+        return f"{' '.join(words)[:80] or 'a program'} (process {pid})"
     except psutil.Error:
         return f"process {pid}"
 

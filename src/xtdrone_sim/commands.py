@@ -247,14 +247,15 @@ def _flown(args, scenario, agent_class, folder, signals):
 
 
 def _reasons(simulation, error) -> list[str]:
-    """What the flight stack said last, and why vehicles are not ready to arm."""
+    """What the flight stack said last, why vehicles are not ready to arm, where the logs are."""
     warning = simulation.last_warning
     said = [] if warning is None or warning.split(": ", 1)[1] in error else [
         f"last warning: {warning}"]
     health = getattr(simulation.autopilot, "health", list)()  # real PX4 tells it over MAVLink
     waiting = [f"{spec.name}: {state['not_ready']}" for spec, state in
                zip(simulation.scenario.vehicles, health) if state["not_ready"]]
-    return said + waiting[:_SHOWN]
+    logs = [f"run folder: {simulation.folder}"] if simulation.t_us >= TICK_US else []
+    return said + waiting[:_SHOWN] + logs
 
 
 def _report(agent, folder):
