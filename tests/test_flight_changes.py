@@ -34,14 +34,14 @@ def test_iris_comes_back_to_its_height_under_a_payload():
 def test_a_controlled_hover_tilts_into_the_wind():
     """The tilt holds the rotors' H-force of XTDrone (4) and the drag; the place is kept."""
     wind = 8.0
-    simulation, rows = fly("iris", "", until_s=14.0, wind=f"{wind},0,0")
+    simulation, rows = fly("iris", "", until_s=20.0, wind=f"{wind},0,0")
     model = simulation.fleet
     speed = np.sqrt(model.mass[0] * GRAVITY / (4 * model.motor_constant[0, 0]))
     force = 4 * model.rotor_drag_coefficient[0, 0] * speed * wind
     expected = np.arctan(force / (model.mass[0] * GRAVITY))
-    steady = between(rows, 11.0, 14.0)
+    steady = between(rows, 17.0, 20.0)  # by then the velocity's integrator has brought it home
     assert np.median(steady.tilt) == pytest.approx(expected, rel=0.1) and expected > 0.2
-    assert steady.away.max() < 0.4
+    assert steady.away.max() < 0.2
     x, y, z, w = simulation.state.quat[0]
     assert 2.0 * (x * z + w * y) < -0.15  # the thrust leans to the west, against the wind
 
