@@ -73,8 +73,8 @@ def test_an_action_shows_the_examples_of_its_command(commands, capsys):
     class Group(Entry):
         def load(self):
             def register(subparsers):
-                parser = subparsers.add_parser("log", epilog="examples:\n  xtdrone log plot A  draw\n"
-                                                             "  xtdrone log info A")
+                parser = subparsers.add_parser(
+                    "log", epilog="examples:\n  xtdrone log plot A  draw\n  xtdrone log info A")
                 parser.add_subparsers(metavar="ACTION").add_parser("plot")
 
             return register

@@ -216,8 +216,9 @@ def taken_ports():
     for (what, program), numbers in sorted(held.items()):
         span = f"{min(numbers)}" if len(numbers) == 1 else f"{min(numbers)} to {max(numbers)}"
         if what in links and not simulated:
-            yield Finding(WARNING, "port", f"{span} ({what}) is used by {program}, and no simulation "
-                                           "runs", "stop that program, or no vehicle can start")
+            yield Finding(WARNING, "port", f"{span} ({what}) is used by {program}, and no "
+                                           "simulation runs",
+                          "stop that program, or no vehicle can start")
         else:
             yield Finding(OK, "port", f"{span} ({what}) is used by {program}")
     if not held:

@@ -370,8 +370,8 @@ class _Bar:
         self._event = "on the ground"
 
     def note(self, name, values):
-        self._event = " ".join(str(x) for x in (name, values.get("formation", values.get("index", "")))
-                               if x != "")
+        which = values.get("formation", values.get("index", ""))
+        self._event = f"{name} {which}".rstrip()
 
     def show(self, simulation):
         self._bar.set_postfix_str(f"{simulation.real_time_factor():.1f} x real time, "
@@ -385,7 +385,8 @@ class _Bar:
 def _control(args):
     from xtdrone_core.control_link import ControlClient
 
-    values = {"step": {"n": args.n}, "change": {"change": " ".join(args.value)}}.get(args.action, {})
+    values = {"step": {"n": args.n},
+              "change": {"change": " ".join(args.value)}}.get(args.action, {})
     if args.action == "speed":
         try:
             values = {"speed": float(*args.value)} if args.value else {}
