@@ -297,6 +297,9 @@ def test_every_request_for_a_parameter_is_answered_or_left(world, index, name):
 
 
 def test_the_logs_of_all_that_can_be_read(world):
+    world.steps(300)  # of the same texts only so many are logged in a second
+    world.first.send(mavlink.MAVLink_param_set_message(1, 1, b"NO_SUCH", 1.0, 9))
+    world.steps()
     for i in range(2):
         world.autopilot.log.flush(i)
         log = ULog(str(world.autopilot.log.paths[i]))
