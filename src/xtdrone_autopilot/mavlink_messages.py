@@ -200,8 +200,8 @@ class Messages:
         if p[1] in _RELATIVE:
             height += self._a.origin[2] + self._a.pilots["home"][link.vehicle, 2]
         if not (p[1] in _ABSOLUTE + _RELATIVE and abs(height) <= _FARTHEST):
-            return Answer(DENIED, f"height {p[0]:g} m in frame {p[1]:g} is not allowed: use frame 0 "
-                                  "or 5 (above sea), 3 or 6 (above home)")
+            return Answer(DENIED, f"height {p[0]:g} m in frame {p[1]:g} is not allowed: use frame "
+                                  "0 or 5 (above sea), 3 or 6 (above home)")
         return self._do_reposition(link, [-1.0, 0.0, 0.0, *[math.nan] * 3, height])
 
     def _run_checks(self, link, p):
