@@ -1,4 +1,4 @@
-"""The mission protocol under any order of messages: nothing crashes, an upload is all or nothing."""
+"""The mission protocol under any order of messages: an upload is all or nothing."""
 
 import math
 
@@ -70,7 +70,8 @@ def protocol():
         message.pack(mavlink.MAVLink(None, 1, 1))  # it can be sent
         replies.append(message)
 
-    return MissionProtocol(store, reply, lambda i, severity, text: None, lambda i: 0), store, replies
+    protocol = MissionProtocol(store, reply, lambda i, severity, text: None, lambda i: 0)
+    return protocol, store, replies
 
 
 @settings(max_examples=150)

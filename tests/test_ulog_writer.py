@@ -1,4 +1,4 @@
-"""The flight log: PX4's formats, true content, readable after a kill, equal bytes for equal seeds."""
+"""The flight log: PX4's formats, true content, readable after a kill, the same for a seed."""
 
 import io
 import re

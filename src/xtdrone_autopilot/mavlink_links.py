@@ -106,7 +106,8 @@ class Links:
             sock.close()
             raise AutopilotError(
                 f"port {kind.local + i} (UDP, {kind.name} link of vehicle {i}) is in use: another "
-                "simulation or PX4 is running; stop it first ('xtdrone doctor' says which)") from error
+                "simulation or PX4 is running; stop it first ('xtdrone doctor' says which)"
+            ) from error
         sock.setblocking(False)
         link = Link(i, k, sock, ("127.0.0.1", kind.remote(i)), kind.always)
         self._links[sock.fileno()] = self.by_kind[k][i] = link

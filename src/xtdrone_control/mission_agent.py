@@ -1,4 +1,4 @@
-"""An Agent that has every vehicle fly the mission that it holds, and waits until all have landed."""
+"""An Agent: every vehicle flies the mission that it holds; it waits until all have landed."""
 
 import numpy as np
 

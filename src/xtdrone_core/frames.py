@@ -34,5 +34,5 @@ def quat_enu_ned(quat) -> np.ndarray:
 
 
 def yaw_enu_ned(yaw):
-    """Yaw counter-clockwise from east to heading clockwise from north, or back, in -pi..pi [rad]."""
+    """Yaw anti-clockwise from east to heading clockwise from north, or back, in -pi..pi [rad]."""
     return (1.5 * math.pi - yaw) % (2.0 * math.pi) - math.pi

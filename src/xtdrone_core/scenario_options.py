@@ -28,7 +28,7 @@ def add(parser) -> None:
     option("engine", "what moves the bodies (embedded)", lambda: registry.ENGINES)
     option("autopilot", "what flies them (embedded)", lambda: registry.AUTOPILOTS)
     for part, table in registry.PARTS.items():
-        option(part, f"{part.replace('_', ' ')} of the embedded autopilot: module:Class of your own",
+        option(part, f"{part.replace('_', ' ')} of the embedded autopilot: your own module:Class",
                lambda names=table: names, metavar="NAME")
     option("px4", "build folder or binary of PX4, for autopilot px4", metavar="PATH")
     option("px4_loss", "when a PX4 is lost: stop, or continue with the rest", lambda: PX4_LOSSES)

@@ -22,7 +22,7 @@ from . import recordings
 from .errors import FormationError
 from .settling import SETTLED_S, in_place
 
-_NEXT = ("mission", "return", "land", "landed")  # events that end a formation, beside another formation
+_NEXT = ("mission", "return", "land", "landed")  # end a formation, as another formation does
 _LATE_S = 0.1  # by which a recording may begin after a command [s]
 _ON_GROUND = 0.3  # height over the start and speed below which a vehicle has landed [m, m/s]
 

@@ -184,8 +184,8 @@ def print_report(fields) -> None:
         print(f"{name:12s} left out: in place when the recording begins")
     if "mission" in fields:
         row = fields["mission"]
-        print(f"mission      {row['path_m']:.0f} m flown, slot error {row['rms_slot_error_m']:.3f} m "
-              f"RMS, {row['max_slot_error_m']:.3f} m at most")
+        print(f"mission      {row['path_m']:.0f} m flown, slot error "
+              f"{row['rms_slot_error_m']:.3f} m RMS, {row['max_slot_error_m']:.3f} m at most")
     least = fields["min_separation_m"]
     print(f"least separation {'-' if least is None else f'{least:.2f} m'}, "
           f"{'all landed' if fields['landed'] else 'not all landed'}")

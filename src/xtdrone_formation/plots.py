@@ -94,7 +94,8 @@ def formation_error(flight, path) -> None:
         axes.axvline(window.command_s, color="0.5", ls=":", lw=1)
         if window.settled >= 0:
             axes.axvspan(window.t_s[window.settled], window.t_s[-1], color=colour, alpha=0.08)
-    axes.axhline(TOLERANCE, color="k", ls="--", lw=0.8, label=f"RMS of a settled formation: {TOLERANCE} m at most")
+    axes.axhline(TOLERANCE, color="k", ls="--", lw=0.8,
+                 label=f"RMS of a settled formation: {TOLERANCE} m at most")
     kind = "true" if flight.source == "truth" else f"by {flight.source}"
     axes.set(xlabel="simulated time [s]", ylabel=f"slot error, {kind} [m]",
              title=f"{flight.title}: each follower, and the RMS over them (bold)")
@@ -148,8 +149,8 @@ def comparison(flights, path) -> None:
             for k, flight in enumerate(flights):
                 for window in flight.windows:
                     if window.name == name:
-                        axes.plot(window.t_s - window.command_s, reduce(window.error), color=f"C{k}",
-                                  label=flight.title)
+                        axes.plot(window.t_s - window.command_s, reduce(window.error),
+                                  color=f"C{k}", label=flight.title)
                         if window.settle_time is not None:
                             axes.axvline(window.settle_time, color=f"C{k}", ls=":", lw=1)
             axes.axhline(bound, color="k", ls="--", lw=0.8)

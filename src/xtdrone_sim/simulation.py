@@ -247,7 +247,8 @@ class Simulation:
         self._close_parts()
 
     def _close_parts(self):
-        for part in (self._truth, self._delivery, self.rendered, self.control, self.autopilot, self.engine, self._console):
+        for part in (self._truth, self._delivery, self.rendered, self.control, self.autopilot,
+                     self.engine, self._console):
             if part is not None:
                 part.close()
         self._truth = None

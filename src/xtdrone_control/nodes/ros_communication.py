@@ -1,4 +1,4 @@
-"""XTDrone's communication node: topics of /xtdrone/V/... to V/mavros/..., for one or all vehicles."""
+"""XTDrone's communication node: /xtdrone/V/... to V/mavros/..., for one or all vehicles."""
 
 import struct
 import threading
@@ -198,7 +198,7 @@ class FleetCommunication:
 
 
 class Communication(FleetCommunication):
-    """The communication node of one vehicle, as XTDrone has it: Communication("iris", 0).start()."""
+    """The communication node of one vehicle, as XTDrone has it: `Communication("iris", 0)`."""
 
     def __init__(self, vehicle_type: str, vehicle_id):
         """vehicle_type and vehicle_id: the two parts of the namespace, for example iris and 0."""
