@@ -29,6 +29,16 @@ def test_reference_turns_far_more_than_its_path():
     assert np.degrees(max(abs(rate) for *_, rate, _ in at)) < 120
 
 
+def test_two_rounds_are_41_m_with_the_view_ahead():
+    curve = trajectories.load("rounds")
+    at = [curve.at(t) for t in np.linspace(0, curve.duration, 2000)]
+    places = np.array([pos for pos, *_ in at])
+    assert np.linalg.norm(np.diff(places, axis=0), axis=1).sum() == pytest.approx(40.9, abs=0.05)
+    assert np.ptp(places[:, 2]) < 1e-9 and np.linalg.norm(places[0] - places[-1]) < 1e-9
+    across = [vel[1] * np.cos(yaw) - vel[0] * np.sin(yaw) for _, vel, yaw, *_ in at]
+    assert np.abs(across).max() < 0.01  # no side slip
+
+
 def test_same_trajectory_from_csv_and_tum(tmp_path):
     table = trajectories.reference(0.5)
     trajectories.write_csv(tmp_path / "a.csv", table)

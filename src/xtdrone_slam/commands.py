@@ -46,8 +46,8 @@ def _add_record(actions):
                             help=f"{text} ({default})", **kwargs)
 
     add("world", "a name from worlds/, or an SDF file")
-    add("trajectory", "reference, a file (.csv with t,x,y,z,yaw, or .tum), or the run folder of a "
-        "flight, for example by keyboard, that shall be flown again")
+    add("trajectory", "reference, rounds (two of the hall, view ahead), a file (.csv with "
+        "t,x,y,z,yaw, or .tum), or the run folder of a flight that shall be flown again")
     add("seed", "of every random number")
     add("light", "factor on every lamp and on the ambient light")
     add("texture", "share of the surfaces that keep their picture, 0 to 1")
@@ -409,7 +409,7 @@ def _add_live(actions):
         "live", help="fly on the poses of a system, without GPS",
         description="A vehicle with a stereo pair flies a trajectory; the pose of the system is "
         "all that the estimator knows of its place.",
-        epilog="example: xtdrone slam live --system klt --trajectory loop.csv --name klt_live")
+        epilog="example: xtdrone slam live --system klt --trajectory rounds --name klt_live")
     add = parser.add_argument
     system = add("--system", default="orb", help="a name, or a folder with an adapter.yaml (orb)")
     system.completer = _system_names

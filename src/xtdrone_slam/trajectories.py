@@ -1,4 +1,4 @@
-"""Reference trajectories: position and yaw over time, from a file or the built-in one."""
+"""Reference trajectories: position and yaw over time, from a file or by a built-in name."""
 
 import csv
 import math
@@ -19,11 +19,7 @@ _COLUMNS = ("t", "x", "y", "z", "yaw")
 _KNOT_S = 0.1  # samples that are nearer to each other are noise to the acceleration [s]
 _LOWEST = 0.3  # a trajectory stays above; take-off and landing are flown in addition [m]
 
-# The built-in flight: once around the hall of worlds/indoor.world.
-_CENTRE, _RADII = (4.0, 3.0), (4.0, 3.5)  # of its ellipse [m]
-_HEIGHT, _RISE = 1.6, 0.4  # mean, and amplitude of its change [m]
-_DURATION = 48.0  # [s]
-_SWING, _SWINGS = math.radians(100.0), 5  # of the yaw about the way ahead, and how often
+_CENTRE, _HEIGHT = (4.0, 3.0), 1.6  # of the built-in ways, in the hall of worlds/indoor.world [m]
 
 
 class Reference(NamedTuple):
@@ -77,14 +73,14 @@ def load(name: str) -> Trajectory:
     """A trajectory by name.
 
     Args:
-        name: `reference`, a CSV file with t,x,y,z,yaw, a TUM file, or a run folder, whose flight,
+        name: `reference`, `rounds`, a CSV file with t,x,y,z,yaw, a TUM file, or a run folder, whose flight,
             for example by keyboard, is flown again.
 
     Raises:
         SlamError: No such file, or not one of these formats.
     """
-    if name == "reference":
-        return Trajectory(reference())
+    if name in BUILT_IN:
+        return Trajectory(BUILT_IN[name]())
     path = Path(name).expanduser()
     if path.is_dir():
         return Trajectory(flown(path))
@@ -94,8 +90,8 @@ def load(name: str) -> Trajectory:
         return Trajectory(np.column_stack([table[:, :4], np.arctan2(axes[:, 1], axes[:, 0])]))
     if path.suffix == ".csv":
         return Trajectory(_read_csv(path))
-    raise SlamError(f"no trajectory '{name}': give reference, a file that ends in .csv "
-                    "(t,x,y,z,yaw) or .tum, or the run folder of a flight")
+    raise SlamError(f"no trajectory '{name}': give {' or '.join(BUILT_IN)}, a file that "
+                    "ends in .csv (t,x,y,z,yaw) or .tum, or the run folder of a flight")
 
 
 def flown(folder: Path, vehicle: int = 0) -> np.ndarray:
@@ -132,7 +128,7 @@ def write_csv(path: Path, table: np.ndarray) -> None:
 
 
 def reference(step: float = 0.1) -> np.ndarray:
-    """Samples (T, 5) of a loop around the hall of the indoor world.
+    """Samples (T, 5) of a loop around the hall of the indoor world in 48 s.
 
     It starts and ends at rest. The view swings 100 degrees to either side of the way ahead, five
     times in the loop, so that the yaw moves much faster than the path turns.
@@ -140,15 +136,35 @@ def reference(step: float = 0.1) -> np.ndarray:
     Args:
         step: Between two samples [s].
     """
-    x = np.linspace(0.0, 1.0, round(_DURATION / step) + 1)
-    share = _eased(x)
+    return _around(48.0, 1, (4.0, 3.5), 0.4, math.radians(100.0), step)
+
+
+def rounds(step: float = 0.1) -> np.ndarray:
+    """Samples (T, 5) of two level rounds of the hall, 41 m in 56 s, with the view ahead.
+
+    Args:
+        step: Between two samples [s].
+    """
+    return _around(56.0, 2, (3.5, 3.0), 0.0, 0.0, step)
+
+
+BUILT_IN = {"reference": reference, "rounds": rounds}
+
+
+def _around(duration, count, radii, rise, swing, step):
+    """Samples (T, 5) of `count` rounds on an ellipse, at rest at both ends.
+
+    The height swings by `rise` [m] twice in a round, the view by `swing` [rad] five times.
+    """
+    x = np.linspace(0.0, 1.0, round(duration / step) + 1)
+    share = count * _eased(x)
     angle = math.pi + 2.0 * math.pi * share
-    place = np.column_stack([_CENTRE[0] + _RADII[0] * np.cos(angle),
-                             _CENTRE[1] + _RADII[1] * np.sin(angle),
-                             _HEIGHT + _RISE * np.sin(2.0 * (angle - math.pi))])
-    ahead = np.arctan2(_RADII[1] * np.cos(angle), -_RADII[0] * np.sin(angle))
-    yaw = np.unwrap(ahead) + _SWING * np.sin(2.0 * math.pi * _SWINGS * share)
-    return np.column_stack([_DURATION * x, place, yaw])
+    place = np.column_stack([_CENTRE[0] + radii[0] * np.cos(angle),
+                             _CENTRE[1] + radii[1] * np.sin(angle),
+                             _HEIGHT + rise * np.sin(2.0 * (angle - math.pi))])
+    ahead = np.arctan2(radii[1] * np.cos(angle), -radii[0] * np.sin(angle))
+    yaw = np.unwrap(ahead) + swing * np.sin(2.0 * math.pi * 5 * share)
+    return np.column_stack([duration * x, place, yaw])
 
 
 def _thinned(times):
