@@ -20,6 +20,9 @@ settings.register_profile("random", deadline=None, suppress_health_check=[Health
 settings.register_profile("xtdrone", settings.get_profile("random"), derandomize=True)
 settings.load_profile("xtdrone")
 
+# A shell has what it starts in the background ignore SIGINT, and so would every process of a test.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 
 def end_with_parent() -> None:
     """For preexec_fn: the child gets SIGTERM when the test run dies, so that nothing is left."""
