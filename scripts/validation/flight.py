@@ -21,7 +21,7 @@ from scipy.spatial.transform import Rotation
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))  # flights by messages
 
-from test_autopilot_modes import POSITION, VELOCITY, hover_command  # noqa: E402
+from test_autopilot_modes import VELOCITY, hover_command  # noqa: E402
 from test_missions import MissionFlight  # noqa: E402
 
 from xtdrone_autopilot.mavlink_dialect import mavlink  # noqa: E402

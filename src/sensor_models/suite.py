@@ -262,7 +262,7 @@ def whole_steps(kind: str, name: str, rate: float) -> int:
     return whole
 
 
-def _period(rate: float) -> int:
+def period_steps(rate: float) -> int:
     """Steps between two readings of a rate [Hz], the next whole number of them."""
     steps = 1e6 / (rate * STEP_US)
     return max(1, math.ceil(steps - _RATE_TOLERANCE * round(steps)))
@@ -288,7 +288,7 @@ def _fill_imu(vehicle, channels, block):
 
 def _fill_magnetometer(vehicle, channels, block):
     p = MagnetometerParameters.from_block(block)
-    steps = vehicle["period"][_MAG] = _period(p.rate)
+    steps = vehicle["period"][_MAG] = period_steps(p.rate)
     vehicle["hard_iron"] = p.hard_iron
     vehicle["soft_iron"] = np.reshape(p.soft_iron, (3, 3))
     _set(channels, _FIELD, 3, p.noise, steps, p.resolution, -p.range, p.range)
@@ -296,14 +296,14 @@ def _fill_magnetometer(vehicle, channels, block):
 
 def _fill_barometer(vehicle, channels, block):
     p = BarometerParameters.from_block(block)
-    steps = vehicle["period"][_BARO] = _period(p.rate)
+    steps = vehicle["period"][_BARO] = period_steps(p.rate)
     vehicle["drift"] = p.drift * STEP_US * 1e-6
     _set(channels, _PRESSURE, 1, p.noise, steps, p.resolution, p.minimum, p.maximum)
 
 
 def _fill_gps(vehicle, channels, block, preset):
     p = GpsParameters.from_block(block, preset)
-    steps = vehicle["period"][_GPS] = _period(p.rate)
+    steps = vehicle["period"][_GPS] = period_steps(p.rate)
     latency = round(p.latency * 1e6 / STEP_US)
     if latency >= (_PENDING - 1) * steps:
         raise SensorError(f"latency {p.latency:g} s of '{block.name}' is too long: give less than "
@@ -321,7 +321,7 @@ def _fill_gps(vehicle, channels, block, preset):
 
 def _fill_airspeed(vehicle, channels, block):
     p = AirspeedParameters.from_block(block)
-    steps = vehicle["period"][_AIRSPEED] = _period(p.rate)
+    steps = vehicle["period"][_AIRSPEED] = period_steps(p.rate)
     vehicle["pitot_pos"] = block.pos
     vehicle["pitot_axis"] = rotate(*block.quat, 1.0, 0.0, 0.0)
     _set(channels, _PITOT, 1, p.noise, steps, p.resolution, -p.range, p.range)
@@ -329,7 +329,7 @@ def _fill_airspeed(vehicle, channels, block):
 
 def _fill_range(vehicle, channels, block):
     p = RangeParameters.from_block(block)
-    steps = vehicle["period"][_RANGE] = _period(p.rate)
+    steps = vehicle["period"][_RANGE] = period_steps(p.rate)
     vehicle["beam_pos"] = block.pos
     vehicle["beam_axis"] = rotate(*block.quat, 1.0, 0.0, 0.0)
     vehicle["shortest"], vehicle["longest"] = p.minimum, p.maximum

@@ -164,11 +164,6 @@ class Links:
                 if t_us - heard > PEER_LOST_US:
                     del link.peers[address]
 
-    def ground_station_heard(self, i: int) -> int:
-        """When a peer last spoke on the ground station's link of vehicle i [us], -1 = never."""
-        link = self.by_kind[0][i]
-        return max([link.remote_t, *link.peers.values()])
-
     def reply(self, link: Link, message) -> None:
         """Sends one message to whoever sent the one being handled."""
         self._send(link, self._pack(link, message), [link.sender or link.remote])

@@ -5,6 +5,7 @@ where they must be. Units and frames become ours here.
 """
 
 import math
+from functools import partial
 
 import numpy as np
 
@@ -54,9 +55,9 @@ class Messages:
         self._handlers = {
             "COMMAND_LONG": self._command_long, "COMMAND_INT": self._command_int,
             "SET_MODE": self._set_mode,
-            "SET_POSITION_TARGET_LOCAL_NED": self._set_point,
-            "SET_POSITION_TARGET_GLOBAL_INT": self._set_point,
-            "SET_ATTITUDE_TARGET": self._set_point,
+            "SET_POSITION_TARGET_LOCAL_NED": partial(self._set_point, self._local_target),
+            "SET_POSITION_TARGET_GLOBAL_INT": partial(self._set_point, self._global_target),
+            "SET_ATTITUDE_TARGET": partial(self._set_point, self._attitude_target),
             "MANUAL_CONTROL": self._manual_control,
             "VISION_POSITION_ESTIMATE": self._vision, "ODOMETRY": self._odometry,
             "PARAM_REQUEST_LIST": self._param_list, "PARAM_REQUEST_READ": self._param_read,
@@ -276,11 +277,8 @@ class Messages:
 
     # Set-points -----------------------------------------------------------------------------
 
-    def _set_point(self, link, message):
+    def _set_point(self, obey, link, message):
         """Obeys one of the SET_ messages of OFFBOARD, or says once why not."""
-        obey = {"SET_POSITION_TARGET_LOCAL_NED": self._local_target,
-                "SET_POSITION_TARGET_GLOBAL_INT": self._global_target,
-                "SET_ATTITUDE_TARGET": self._attitude_target}[message.get_type()]
         try:
             obey(link.vehicle, message)
         except AutopilotError as error:

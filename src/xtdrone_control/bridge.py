@@ -6,7 +6,6 @@ Messages go out as bytes (ros_wire) and only where somebody listens. Those that
 come in may be any objects with the fields of their ROS types.
 """
 
-import math
 
 from pymavlink.dialects.v20 import common as mavlink
 

@@ -246,8 +246,8 @@ def _specs_of(items) -> tuple[VehicleSpec, ...]:
     entries = []
     for item in items:
         if not isinstance(item, dict) or "type" not in item:
-            raise ScenarioError(f"vehicle {item!r} has no type: write {{type: iris, pos: [0, 0, 0]}}"
-            )
+            raise ScenarioError(f"vehicle {item!r} has no type: write "
+                                "{type: iris, pos: [0, 0, 0]}")
         unknown = set(item) - {"type", "name", "pos", "yaw"}
         if unknown:
             raise ScenarioError(unknown_name("vehicle key", unknown.pop(),

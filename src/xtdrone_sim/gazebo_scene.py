@@ -5,14 +5,13 @@ taken, and its physics casts the rays of lidars and range finders; lens, noise a
 latency are those of sensor_models on every engine.
 """
 
-import math
 import struct
 
 import numpy as np
 
 from sensor_models.cameras import cameras_of, lidar_of
 from sensor_models.parameters import RangeParameters
-from sensor_models.suite import STEP_US
+from sensor_models.suite import STEP_US, period_steps
 
 from .gazebo_channel import Channel
 
@@ -43,7 +42,7 @@ def scanners(specs, models) -> str:
                 lidar, fan = RangeParameters.from_block(block), (1, 0.0, 0.0, 1, 0.0, 0.0)
             else:
                 continue
-            period = math.ceil(1e6 / (lidar.rate * STEP_US) - 1e-6) * STEP_US
+            period = period_steps(lidar.rate) * STEP_US
             numbers = period, *block.pos, *block.quat, *fan, lidar.minimum, lidar.maximum
             lines.append(f"{spec.name}\t{block.name}\t{' '.join(map(str, numbers))}\n")
     return "".join(lines)

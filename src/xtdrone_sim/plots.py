@@ -50,8 +50,8 @@ def flight(folder) -> Path:
     top.grid(alpha=0.3)
     if scenario.n <= MAX_LEGEND:
         top.legend(fontsize="small")
-    figure.suptitle(f"{folder.name}: {scenario.n} vehicles, world {scenario.world}, engine "
-                    f"{scenario.engine}, autopilot {scenario.autopilot}")
+    figure.suptitle(f"{folder.name}: {scenario.n} vehicle{'s' * (scenario.n > 1)}, world "
+                    f"{scenario.world}, engine {scenario.engine}, autopilot {scenario.autopilot}")
     path = folder / "plots" / "flight.png"
     path.parent.mkdir(exist_ok=True)
     figure.savefig(path, dpi=110)

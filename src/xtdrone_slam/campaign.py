@@ -19,7 +19,7 @@ import yaml
 
 from xtdrone_core.errors import unknown_name
 
-from . import adapters, formats, results, runner
+from . import adapters, results, runner
 from .channel import Channel
 from .dataset import Dataset
 from .errors import SlamError

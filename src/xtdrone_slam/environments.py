@@ -78,11 +78,10 @@ def install(adapter: Adapter, progress=None) -> Path:
 
 
 def _make(adapter, folder, progress):
-    words = {"python": sys.executable, "home": str(folder), "adapter": adapter.folder}
     steps = {"environment": [sys.executable, "-m", "venv", str(folder)],
              "packages": [str(folder / "bin" / "python"), "-m", "pip", "install", "--retries", "1",
                           "--disable-pip-version-check", "--no-input", *adapter.requirements],
-             "completion": [word.format(**words) for word in adapter.install]}
+             "completion": adapter.fill(adapter.install, python=sys.executable, home=folder)}
     for step, command in steps.items():
         if not command:
             continue

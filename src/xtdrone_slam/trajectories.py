@@ -73,8 +73,8 @@ def load(name: str) -> Trajectory:
     """A trajectory by name.
 
     Args:
-        name: `reference`, `rounds`, a CSV file with t,x,y,z,yaw, a TUM file, or a run folder, whose flight,
-            for example by keyboard, is flown again.
+        name: `reference`, `rounds`, a CSV file with t,x,y,z,yaw, a TUM file, or a run folder,
+            whose flight, for example by keyboard, is flown again.
 
     Raises:
         SlamError: No such file, or not one of these formats.

@@ -16,9 +16,9 @@ from xtdrone_formation.service import PERIOD_US
 
 _STANDBY = 3  # MAV_STATE from which on a vehicle can be armed
 _ON_GROUND = 1  # MAV_LANDED_STATE
-# XTDrone's velocity topics carry no acceleration. PX4 asks for gain * (velocity error) + forward
-# acceleration, so a velocity of acceleration / gain more asks for the same (MPC_XY_VEL_P_ACC,
-# MPC_Z_VEL_P_ACC) [1/s].
+# XTDrone's velocity topics carry no acceleration. PX4 asks for gain * (velocity error) plus the
+# acceleration fed forward, so a velocity of acceleration / gain more asks for the same
+# (MPC_XY_VEL_P_ACC, MPC_Z_VEL_P_ACC) [1/s].
 _VELOCITY_GAIN = np.array([1.8, 1.8, 4.0])
 
 
