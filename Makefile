@@ -5,7 +5,7 @@ SHELL := /bin/bash
 help:
 	@echo "make setup        ROS, .venv, messages, kernels (scripts/setup.sh)"
 	@echo "make demo         the demonstration flight; ARGS=\"...\" passes options to it"
-	@echo "make test         all tests, at most 15 minutes on two cores; ARGS=\"tests/test_x.py -x\" for pytest"
+	@echo "make test         all tests, at most 15 minutes on two cores; ARGS=\"tests/sim -x\" for pytest"
 	@echo "make validation   long checks against published and recorded results"
 	@echo "make bench        benchmarks, into runs/bench.json"
 	@echo "make slam-report  the SLAM report of docs/slam_report; 20 minutes"

@@ -26,7 +26,7 @@ import results
 
 from xtdrone_core.command import main as xtdrone
 from xtdrone_core.control_link import ControlClient
-from xtdrone_formation import simple_run
+from xtdrone_formation.simple import run as simple_run
 
 ROOT = Path(__file__).resolve().parents[1]
 SHAPES = {9: "cube,pyramid,triangle", 18: "cuboid,sphere,diamond", 100: "cube,pyramid,triangle",

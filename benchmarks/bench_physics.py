@@ -22,10 +22,10 @@ import results
 
 from xtdrone_core import FleetModel, VehicleSpec
 from xtdrone_dynamics.constants import GRAVITY
-from xtdrone_sim.embedded_engine import EmbeddedEngine
-from xtdrone_sim.figures import vehicle_figures
-from xtdrone_sim.rotors import RotorStage
-from xtdrone_sim.sdf import load_vehicle, load_world
+from xtdrone_sim.engines.embedded import EmbeddedEngine
+from xtdrone_sim.vehicles.report import vehicle_figures
+from xtdrone_sim.plant.rotors import RotorStage
+from xtdrone_sim.vehicles.sdf import load_vehicle, load_world
 
 ROTORPY = "rotorpy==3.0.0"
 FOLDER = Path(__file__).resolve().parents[1] / ".setup" / "rotorpy"

@@ -24,11 +24,11 @@ from sensor_models import SensorSuite
 from xtdrone_control.agents import HoverAgent
 from xtdrone_core import FleetModel, Scenario, VehicleSpec, resources
 from xtdrone_core.scenario import fleet
-from xtdrone_sim.embedded_engine import EmbeddedEngine
-from xtdrone_sim.figures import vehicle_figures
-from xtdrone_sim.rendered_sensors import RenderedSensors
-from xtdrone_sim.rotors import RotorStage
-from xtdrone_sim.sdf import load_vehicle, load_world
+from xtdrone_sim.engines.embedded import EmbeddedEngine
+from xtdrone_sim.vehicles.report import vehicle_figures
+from xtdrone_sim.rendering.sensors import RenderedSensors
+from xtdrone_sim.plant.rotors import RotorStage
+from xtdrone_sim.vehicles.sdf import load_vehicle, load_world
 from xtdrone_sim.simulation import Simulation
 
 STEP_US = 4000

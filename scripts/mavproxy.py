@@ -17,13 +17,13 @@ from pathlib import Path
 
 import numpy as np
 
-from xtdrone_autopilot import parameters
-from xtdrone_autopilot.mission_items import LAND, MISSION
-from xtdrone_autopilot.plan_file import load
+from xtdrone_autopilot.parameters import store as parameters
+from xtdrone_autopilot.navigation.mission_items import LAND, MISSION
+from xtdrone_autopilot.navigation.plan_file import load
 from xtdrone_core import ports
 from xtdrone_core.control_link import ControlClient
 from xtdrone_core.truth_log import read_truth
-from xtdrone_sim.sdf import load_world
+from xtdrone_sim.vehicles.sdf import load_world
 
 PLAN = Path(__file__).resolve().parents[1] / "docs" / "missions" / "square.plan"
 SPEED = 4.0  # of the simulation

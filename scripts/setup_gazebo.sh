@@ -12,7 +12,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 root=$(pwd -P)
 prefix=$root/.setup/gazebo11
-source=src/xtdrone_sim/gazebo_plugin
+source=src/xtdrone_sim/engines/gazebo/plugin
 export LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive
 
 say() { echo "[gazebo] $*"; }

@@ -7,9 +7,9 @@
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from xtdrone_autopilot.estimator_names import ALIGNED, GPS_USED, LOCATED
-from xtdrone_autopilot.parts import Estimator
-from xtdrone_autopilot.pilot import TRAJECTORY
+from xtdrone_autopilot.estimation.flags import ALIGNED, GPS_USED, LOCATED
+from xtdrone_autopilot.interfaces import Estimator
+from xtdrone_autopilot.vehicle_status import TRAJECTORY
 from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_dynamics.geodesy import to_local
 

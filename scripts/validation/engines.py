@@ -18,10 +18,10 @@ from scipy.spatial.transform import Rotation
 from xtdrone_core import ARM, FleetModel, Mode, Scenario, SetPoints, VehicleSpec, resources
 from xtdrone_core.flight_agent import minimum_jerk
 from xtdrone_core.scenario import fleet
-from xtdrone_sim.embedded_engine import EmbeddedEngine
-from xtdrone_sim.gazebo_engine import GazeboEngine
-from xtdrone_sim.rotors import RotorStage
-from xtdrone_sim.sdf import load_vehicle, load_world
+from xtdrone_sim.engines.embedded import EmbeddedEngine
+from xtdrone_sim.engines.gazebo.engine import GazeboEngine
+from xtdrone_sim.plant.rotors import RotorStage
+from xtdrone_sim.vehicles.sdf import load_vehicle, load_world
 from xtdrone_sim.simulation import Simulation
 
 ENGINES = {"embedded": EmbeddedEngine, "gazebo": GazeboEngine}

@@ -19,13 +19,14 @@ from _report import Report
 from matplotlib import pyplot as plt
 from scipy.spatial.transform import Rotation
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))  # flights by messages
+_TESTS = Path(__file__).resolve().parents[2] / "tests"
+sys.path[:0] = [str(_TESTS / "support"), str(_TESTS / "autopilot")]  # flights by messages
 
 from test_autopilot_modes import VELOCITY, hover_command  # noqa: E402
 from test_missions import MissionFlight  # noqa: E402
 
-from xtdrone_autopilot.mavlink_dialect import mavlink  # noqa: E402
-from xtdrone_autopilot.plan_file import load  # noqa: E402
+from xtdrone_autopilot.mavlink.dialect import mavlink  # noqa: E402
+from xtdrone_autopilot.navigation.plan_file import load  # noqa: E402
 from xtdrone_core import Mode  # noqa: E402
 from xtdrone_core.frames import enu_ned, quat_enu_ned  # noqa: E402
 from xtdrone_dynamics.quaternion import to_euler  # noqa: E402

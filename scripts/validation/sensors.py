@@ -16,7 +16,7 @@ from _report import Page
 from matplotlib import pyplot as plt
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests"))  # estimators that the quick tests use too
+sys.path.insert(0, str(ROOT / "tests" / "support"))  # estimators that the quick tests use too
 
 import allan  # noqa: E402
 import calibration  # noqa: E402

@@ -9,23 +9,24 @@ from xtdrone_core.modes import Mode
 from xtdrone_core.state import ARM, DISARM, KEEP, Estimates, SensorBatch, SetPoints
 from xtdrone_core.vehicle import FleetModel
 
-from . import parameters, parts
-from .battery import Battery
-from .commander import Commander
-from .health import health
-from .failsafes import Failsafes
-from .failures import VISION, Failures
-from .follow import FollowTarget
-from .mavlink_dialect import mavlink
-from .mavlink_links import TICK_US, Links
-from .mavlink_messages import Messages
-from .mavlink_streams import Streams
-from .mission import Missions
-from .navigator import Navigator
-from .pilot import TASK_GO, TRAJECTORY, describe_bodies, new_pilots
-from .preload import preload
-from .rotor_monitor import RotorMonitor
-from .ulog_writer import FleetLog
+from .parameters import store as parameters
+from . import interfaces as parts
+from .safety.battery import Battery
+from .safety.commander import Commander
+from .safety.health import health
+from .safety.failsafes import Failsafes
+from .safety.failures import VISION, Failures
+from .navigation.follow import FollowTarget
+from .mavlink.dialect import mavlink
+from .mavlink.links import TICK_US, Links
+from .mavlink.messages import Messages
+from .mavlink.streams import Streams
+from .navigation.mission import Missions
+from .navigation.navigator import Navigator
+from .vehicle_status import TASK_GO, TRAJECTORY, describe_bodies, new_pilots
+from .parameters.preload import preload
+from .safety.rotor_monitor import RotorMonitor
+from .ulog.writer import FleetLog
 
 TEXT_CHUNK = 50  # characters of one STATUSTEXT
 WARNINGS_PER_SECOND = 20  # of one vehicle; who provokes more does not flood links and logs
@@ -39,7 +40,7 @@ MAV_TYPE_OF_ROTORS = {3: mavlink.MAV_TYPE_TRICOPTER, 4: mavlink.MAV_TYPE_QUADROT
 class EmbeddedAutopilot:
     """Estimator, control loops, modes and MAVLink links of N vehicles.
 
-    Implements xtdrone_core.protocols.Autopilot. It sees sensor readings only.
+    Implements xtdrone_core.contracts.Autopilot. It sees sensor readings only.
     """
 
     def __init__(self, fleet: FleetModel, origin, magnetic_field, links: bool = True,

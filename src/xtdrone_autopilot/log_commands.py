@@ -50,7 +50,7 @@ def _folder(path, args):
 
 
 def _plot(args):
-    from . import ulog_plots, ulog_reader
+    from .ulog import plots as ulog_plots, reader as ulog_reader
 
     for path in _files(args.file):
         for picture in ulog_plots.draw(ulog_reader.FlightLog(path), _folder(path, args),
@@ -59,14 +59,14 @@ def _plot(args):
 
 
 def _info(args):
-    from . import ulog_reader
+    from .ulog import reader as ulog_reader
 
     for path in _files(args.file):
         print("\n".join(ulog_reader.summary(ulog_reader.FlightLog(path))))
 
 
 def _csv(args):
-    from . import ulog_reader
+    from .ulog import reader as ulog_reader
 
     for path in _files(args.file):
         log = ulog_reader.FlightLog(path)

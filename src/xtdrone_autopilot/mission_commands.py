@@ -64,7 +64,7 @@ def register_params(subparsers) -> None:
 
 
 def _parameter_names(**_):
-    from .parameters import table
+    from .parameters.store import table
 
     return table()
 
@@ -82,7 +82,7 @@ def _scenario_options(parser):
 
 
 def _check(args):
-    from .plan_file import describe, load
+    from .navigation.plan_file import describe, load
 
     print("\n".join(describe(load(args.file))))
 
@@ -100,7 +100,7 @@ def _fly(args):
 
 
 def _client(args):
-    from .client import Client
+    from .mavlink.client import Client
 
     if not 1 <= args.vehicle <= 250:
         raise AutopilotError(f"vehicle {args.vehicle} does not exist: count from 1")
@@ -108,8 +108,8 @@ def _client(args):
 
 
 def _upload(args):
-    from .mission_items import TYPE_NAME
-    from .plan_file import load
+    from .navigation.mission_items import TYPE_NAME
+    from .navigation.plan_file import load
 
     plan = load(args.file)
     client = _client(args)
@@ -125,7 +125,7 @@ def _upload(args):
 
 def _start(client):
     """Starts the mission; a vehicle that is not ready yet is asked again."""
-    from .mavlink_dialect import mavlink
+    from .mavlink.dialect import mavlink
 
     end = time.monotonic() + START_TIME_OUT_S
     while True:
@@ -139,8 +139,8 @@ def _start(client):
 
 
 def _download(args):
-    from .mission_items import CAPACITY
-    from .plan_file import Plan, save
+    from .navigation.mission_items import CAPACITY
+    from .navigation.plan_file import Plan, save
 
     client = _client(args)
     try:
@@ -164,7 +164,7 @@ def _list(args):
 def _parameter(name):
     from xtdrone_core.errors import unknown_name
 
-    from .parameters import table
+    from .parameters.store import table
 
     if name not in table():
         raise AutopilotError(unknown_name("parameter", name, table()))
@@ -192,7 +192,7 @@ def _set(args):
 
 
 def _save(args):
-    from . import parameter_file
+    from .parameters import file as parameter_file
 
     client = _client(args)
     try:
@@ -204,8 +204,8 @@ def _save(args):
 
 
 def _load(args):
-    from . import parameter_file
-    from .parameters import table
+    from .parameters import file as parameter_file
+    from .parameters.store import table
 
     wanted = parameter_file.read(args.file)
     names = [name for name in wanted if name in table() and name not in ("MAV_SYS_ID", "MAV_TYPE")]

@@ -13,7 +13,7 @@ from xtdrone_core import modes
 from xtdrone_core.errors import unknown_name
 
 from . import mavlink_convert as convert
-from . import ros_wire as wire
+from . import ros_serialisation as wire
 from .command_translator import LATE_US
 from .mavlink_link import unpack
 from .requests import Requests, heartbeat, param_value

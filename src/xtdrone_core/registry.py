@@ -4,22 +4,22 @@ import importlib
 
 from .errors import ScenarioError, unknown_name
 
-ENGINES = {"embedded": "xtdrone_sim.embedded_engine:EmbeddedEngine",
-           "gazebo": "xtdrone_sim.gazebo_engine:GazeboEngine"}
+ENGINES = {"embedded": "xtdrone_sim.engines.embedded:EmbeddedEngine",
+           "gazebo": "xtdrone_sim.engines.gazebo.engine:GazeboEngine"}
 AUTOPILOTS = {"embedded": "xtdrone_autopilot.autopilot:EmbeddedAutopilot",
-              "px4": "xtdrone_autopilot.px4:Px4Autopilot"}
+              "px4": "xtdrone_autopilot.px4.autopilot:Px4Autopilot"}
 AGENTS = {"square": "xtdrone_control.agents:SquareAgent",
           "mission": "xtdrone_control.mission_agent:MissionAgent",
           "formation": "xtdrone_formation.agents:FormationAgent",
           "formation_mission": "xtdrone_formation.agents:MissionFormation",
           "formation_path": "xtdrone_formation.agents:PathFormation"}
 # Parts of the embedded flight stack that a scenario may replace.
-PARTS = {"estimator": {"embedded": "xtdrone_autopilot.estimator:Ekf"},
-         "position_control": {"embedded": "xtdrone_autopilot.position_control:PositionControl"},
-         "velocity_control": {"embedded": "xtdrone_autopilot.velocity_control:VelocityControl"},
-         "attitude_control": {"embedded": "xtdrone_autopilot.attitude_control:AttitudeControl"},
-         "rate_control": {"embedded": "xtdrone_autopilot.rate_control:RateControl"},
-         "mixer": {"embedded": "xtdrone_autopilot.mixer:Mixer"}}
+PARTS = {"estimator": {"embedded": "xtdrone_autopilot.estimation.ekf:Ekf"},
+         "position_control": {"embedded": "xtdrone_autopilot.control.position:PositionControl"},
+         "velocity_control": {"embedded": "xtdrone_autopilot.control.velocity:VelocityControl"},
+         "attitude_control": {"embedded": "xtdrone_autopilot.control.attitude:AttitudeControl"},
+         "rate_control": {"embedded": "xtdrone_autopilot.control.rate:RateControl"},
+         "mixer": {"embedded": "xtdrone_autopilot.control.allocation:Mixer"}}
 
 
 def check(what: str, name: str, table: dict) -> None:

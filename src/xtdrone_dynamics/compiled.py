@@ -29,7 +29,7 @@ def state_of_sources() -> str:
 
     Numba's index knows a file by its path and time, so those of the kernels count, too.
     """
-    kernels = [path for path in sorted(_SRC.glob("*/*.py"))
+    kernels = [path for path in sorted(_SRC.rglob("*.py"))
                if b"compiled import" in path.read_bytes()]
     known = "".join(f"{path} {path.stat().st_mtime_ns}" for path in kernels)
     return _digest(frozenset().union(*map(_closure, kernels)), known)

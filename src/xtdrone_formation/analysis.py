@@ -18,7 +18,7 @@ from scipy.spatial import cKDTree
 
 from xtdrone_core.run_folder import update_summary
 
-from . import recordings
+from .viewing import recordings
 from .errors import FormationError
 from .settling import SETTLED_S, in_place
 
@@ -210,7 +210,7 @@ def report(folder, source: str = None) -> dict:
     Returns:
         The fields.
     """
-    from . import plots  # here, since matplotlib takes half a second
+    from .viewing import plots  # here, since matplotlib takes half a second
 
     flight = load(folder, source)
     fields = flight.summary()

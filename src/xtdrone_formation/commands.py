@@ -6,7 +6,7 @@ import sys
 from xtdrone_core.errors import unknown_name
 
 from . import options
-from .recordings import SOURCES
+from .viewing.recordings import SOURCES
 
 EXAMPLES = """examples:
   xtdrone formation list --n 9
@@ -129,7 +129,8 @@ def _list(args):
 def _show(args):
     from pathlib import Path
 
-    from . import formations, plots
+    from . import formations
+    from .viewing import plots
 
     offsets = options.shape_of(args).slots(args.name, args.n)
     name = Path(args.name).stem
@@ -142,7 +143,7 @@ def _show(args):
 def _fly(args):
     import time
 
-    from . import simple_run
+    from .simple import run as simple_run
 
     folder, summary = simple_run.run(name=args.name, clock=time.perf_counter, progress=progress,
                                      **_flight(args))
@@ -194,7 +195,8 @@ def print_report(fields) -> None:
 
 
 def _compare(args):
-    from . import analysis, plots
+    from . import analysis
+    from .viewing import plots
 
     flights = [analysis.load(folder, source) for folder in args.folders for source in args.sources]
     for flight in flights:
@@ -205,7 +207,7 @@ def _compare(args):
 
 
 def _view(args):
-    from . import scenes, viewer
+    from .viewing import scenes, viewer
 
     if args.folder is None:
         scene = scenes.LiveFlight(**_flight(args))

@@ -123,8 +123,8 @@ def _list_vehicles(args):
 
 
 def _show_vehicle(args):
-    from .figures import draw_layout, vehicle_figures, vehicle_sensors
-    from .sdf import load_vehicle
+    from .vehicles.report import draw_layout, vehicle_figures, vehicle_sensors
+    from .vehicles.sdf import load_vehicle
 
     model = load_vehicle(args.vehicle)
     figures = {**vehicle_figures(model), "sensors": vehicle_sensors(model)}

@@ -29,7 +29,7 @@ def warm_up() -> None:
     """Flies each kind of kernel once, in wind, with telemetry but without opening a port."""
     import numpy as np
 
-    from xtdrone_autopilot.mavlink_streams import BUFFER, Streams
+    from xtdrone_autopilot.mavlink.streams import BUFFER, Streams
 
     agent = registry.load("agent", "square", registry.AGENTS)(1)
     scenario = Scenario((VehicleSpec("iris", "iris_0", (0.0, 0.0, 0.0)),), speed=0.0,

@@ -35,7 +35,7 @@ def register(subparsers) -> None:
 
 
 def _add_record(actions):
-    from .flight_options import FlightOptions
+    from .flight.options import FlightOptions
 
     usual = FlightOptions()
     record = actions.add_parser("record", help="fly a trajectory with a stereo pair, and record it")
@@ -60,7 +60,7 @@ def _add_record(actions):
 
 
 def _add_evaluate(actions):
-    from .evaluation import DELTA_M
+    from .evaluation.metrics import DELTA_M
 
     evaluate = actions.add_parser("evaluate", help="APE and RPE of a trajectory, by evo")
     evaluate.add_argument("estimate", metavar="EST.tum")
@@ -80,7 +80,7 @@ def _add_metrics(parser):
 
 
 def _system_names(**_):
-    from .adapters import names
+    from .benchmark.adapters import names
 
     return names()
 
@@ -192,7 +192,7 @@ def _add_install(actions):
 
 
 def _list(args):
-    from . import adapters, environments
+    from .benchmark import adapters, environments
 
     for adapter in map(adapters.load, adapters.names()):
         state = "" if environments.installed(adapter) \
@@ -207,7 +207,7 @@ def _install(args):
 
     from tqdm import tqdm
 
-    from . import adapters, environments
+    from .benchmark import adapters, environments
 
     adapter = adapters.load(args.system)
     if not adapter.requirements:
@@ -227,7 +227,7 @@ def _install(args):
 
 
 def _watch(args):
-    from . import watch
+    from .benchmark import watch
 
     watch.show(args.folder, args.png)
 
@@ -246,7 +246,7 @@ def _open_window(folder):
 def _evaluate(args):
     import json
 
-    from .evaluation import METRICS, UNITS, evaluate
+    from .evaluation.metrics import METRICS, UNITS, evaluate
 
     result = evaluate(args.estimate, args.reference, args.align, args.delta, args.max_diff)
     if args.json:
@@ -264,8 +264,8 @@ def _evaluate(args):
 def _run(args):
     from xtdrone_core import run_folder
 
-    from . import campaign
-    from .dataset import Dataset
+    from .benchmark import campaign
+    from .datasets.dataset import Dataset
 
     choice = campaign.choose(args.system, args.set)
     Dataset(args.dataset)  # says what is wrong with it before there is a run folder
@@ -280,7 +280,7 @@ def _run(args):
 def _campaign(args):
     from xtdrone_core import run_folder
 
-    from . import campaign
+    from .benchmark import campaign
 
     plan = campaign.load(args.file)
     folder = run_folder.runs_root() / plan.name
@@ -296,7 +296,8 @@ def execute(plan, folder, report_folder=None, gui=False, **options):
 
     from tqdm import tqdm
 
-    from . import campaign, report, results
+    from .benchmark import campaign
+    from .evaluation import report, results
     from .errors import SlamError
 
     window = _open_window(folder) if gui else None
@@ -332,7 +333,7 @@ def _compare(args):
 
     from xtdrone_core import run_folder
 
-    from . import report, results
+    from .evaluation import report, results
 
     benchmarks = [(Path(folder).name, results.load(folder, args.align, args.max_diff))
                   for folder in args.folders]
@@ -349,9 +350,9 @@ def _export(args):
 
     from tqdm import tqdm
 
-    from . import trajectories
-    from .dataset import Dataset
-    from .export import export
+    from .flight import trajectories
+    from .datasets.dataset import Dataset
+    from .datasets.export import export
 
     if args.format == "csv":
         trajectories.write_csv(Path(args.output), trajectories.flown(Path(args.source)))
@@ -367,7 +368,7 @@ def _import(args):
 
     from tqdm import tqdm
 
-    from .importing import import_bag
+    from .datasets.importing import import_bag
 
     with tqdm(total=0, unit=" messages", desc="import", file=sys.stderr) as bar:
         def progress(count, total):
@@ -384,8 +385,8 @@ def _record(args):
 
     from xtdrone_core import command, run_folder
 
-    from . import trajectories, worlds
-    from .flight_options import FlightOptions
+    from .flight import trajectories, worlds
+    from .flight.options import FlightOptions
 
     options = FlightOptions(**{field.name: getattr(args, field.name)
                                for field in fields(FlightOptions)})
@@ -395,14 +396,14 @@ def _record(args):
         world = str(worlds.vary(world, options.light, options.texture,
                                 run_folder.runs_root() / "worlds" / f"{options.label}.world"))
     return command.main([
-        "fly", "xtdrone_slam.agent:TrajectoryAgent", "--set", f"trajectory={options.trajectory}",
+        "fly", "xtdrone_slam.flight.agent:TrajectoryAgent", "--set", f"trajectory={options.trajectory}",
         "--set", f"about={json.dumps(asdict(options))}", "--set", f"bag={json.dumps(args.bag)}",
         "--vehicles", f"{options.vehicle}@{x:.4f},{y:.4f},0,{yaw:.4f}", "--world", world,
         "--seed", str(options.seed), "--gps", options.gps, "--name", args.name])
 
 
 def _add_live(actions):
-    from .flight_options import FlightOptions
+    from .flight.options import FlightOptions
 
     usual = FlightOptions()
     parser = actions.add_parser(
@@ -426,11 +427,11 @@ def _add_live(actions):
 def _live(args):
     from xtdrone_core import command
 
-    from . import trajectories
+    from .flight import trajectories
 
     (x, y, _), _, yaw, *_ = trajectories.load(args.trajectory).at(0.0)
     return command.main([
-        "fly", "xtdrone_slam.closed_loop:VisionAgent", "--set", f"trajectory={args.trajectory}",
+        "fly", "xtdrone_slam.benchmark.closed_loop:VisionAgent", "--set", f"trajectory={args.trajectory}",
         "--set", f"system={args.system}", "--set", f"latency_ms={args.latency_ms}",
         "--set", f"gps_off={str(not args.gps).lower()}",
         "--vehicles", f"{args.vehicle}@{x:.4f},{y:.4f},0,{yaw:.4f}", "--world", args.world,

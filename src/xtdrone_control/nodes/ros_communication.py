@@ -10,7 +10,7 @@ from mavros_msgs.srv import CommandBool, SetMode
 from rosgraph_msgs.msg import Clock
 from std_msgs.msg import String
 
-from xtdrone_control import ros_wire as wire
+from xtdrone_control import ros_serialisation as wire
 from xtdrone_control.command_translator import ENU, FLU, STREAM_HZ, CommandTranslator
 from xtdrone_control.errors import ControlNodeError
 from xtdrone_control.mavlink_convert import euler

@@ -13,7 +13,7 @@ import warnings
 import rosgraph
 import rospy
 
-from xtdrone_control import ros_wire as wire
+from xtdrone_control import ros_serialisation as wire
 from xtdrone_control.errors import ControlNodeError
 from xtdrone_core import ControlError, XtdroneError, parent
 from xtdrone_core.control_link import ControlClient

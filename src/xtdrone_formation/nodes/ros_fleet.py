@@ -6,12 +6,12 @@ import numpy as np
 import rospy
 from std_msgs.msg import String
 
-from xtdrone_control import ros_wire
+from xtdrone_control import ros_serialisation as ros_wire
 from xtdrone_control.nodes.ros_tools import Output
 from xtdrone_core import ARM, KEEP, ControlError, Estimates, Mode
 from xtdrone_core.control_link import ControlClient
 from xtdrone_core.modes import FROM_ROS_NAME, ROS_NAME
-from xtdrone_formation import wire
+from xtdrone_formation import serialisation as wire
 from xtdrone_formation.service import PERIOD_US
 
 _STANDBY = 3  # MAV_STATE from which on a vehicle can be armed

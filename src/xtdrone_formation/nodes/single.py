@@ -17,7 +17,7 @@ from std_msgs.msg import Float32MultiArray, Int32MultiArray
 
 from xtdrone_control.nodes import ros_tools
 from xtdrone_core import SetPoints
-from xtdrone_formation import wire
+from xtdrone_formation import serialisation as wire
 from xtdrone_formation.errors import FormationError
 from xtdrone_formation.network import PACKET, Heard
 from xtdrone_formation.nodes import ros_fleet

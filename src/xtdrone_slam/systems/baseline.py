@@ -5,7 +5,8 @@ from pathlib import Path
 
 from scipy.spatial.transform import Rotation
 
-from xtdrone_slam import calibration, link
+from xtdrone_slam.benchmark import link
+from xtdrone_slam.datasets import calibration
 
 
 def run(dataset: Path, make, afterwards=None) -> int:

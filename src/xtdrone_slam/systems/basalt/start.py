@@ -6,7 +6,8 @@ import os
 import sys
 from pathlib import Path
 
-from xtdrone_slam import calibration, link
+from xtdrone_slam.benchmark import link
+from xtdrone_slam.datasets import calibration
 
 PARAMETERS = {"optical_flow_levels": "of the image pyramid, beside the image itself",
               "optical_flow_detection_grid_size": "a corner in each square of it [pixels]",

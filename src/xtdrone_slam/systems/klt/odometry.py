@@ -2,7 +2,7 @@
 and the pose from PnP with RANSAC against the last keyframe's points.
 
 A process of its own, which reads stereo pairs from standard input and writes poses to standard
-output as xtdrone_slam.link says. No map, no loop closure, no IMU.
+output as xtdrone_slam.benchmark.link says. No map, no loop closure, no IMU.
 """
 
 import argparse
@@ -12,7 +12,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from xtdrone_slam import calibration
+from xtdrone_slam.datasets import calibration
 from xtdrone_slam.systems import baseline
 
 _FLOW = {"winSize": (21, 21), "maxLevel": 4,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
-from xtdrone_slam.calibration import Calibration, rectification
+from xtdrone_slam.datasets.calibration import Calibration, rectification
 
 _CELL = 32  # features are spread over squares of this size [pixels]
 _ROW = 2.0  # between a feature and its match in the right image, at the finest scale [pixels]

@@ -9,7 +9,8 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from xtdrone_slam import calibration, link
+from xtdrone_slam.benchmark import link
+from xtdrone_slam.datasets import calibration
 
 _VIEWER = {"KeyFrameSize": 0.05, "KeyFrameLineWidth": 1.0, "GraphLineWidth": 0.9, "PointSize": 2.0,
            "CameraSize": 0.08, "CameraLineWidth": 3.0, "ViewpointX": 0.0, "ViewpointY": -0.7,

@@ -19,7 +19,8 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from xtdrone_core import resources
-from xtdrone_slam import calibration, link
+from xtdrone_slam.benchmark import link
+from xtdrone_slam.datasets import calibration
 
 POSES = {"geometry_msgs/PoseStamped": ("geometry_msgs.msg", "PoseStamped", "pose"),
          "geometry_msgs/PoseWithCovarianceStamped":

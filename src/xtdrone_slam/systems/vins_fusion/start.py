@@ -4,7 +4,7 @@ import os
 import sys
 from pathlib import Path
 
-from xtdrone_slam import calibration
+from xtdrone_slam.datasets import calibration
 
 _FIXED = {"imu": 1, "num_of_cam": 2, "imu_topic": '"/imu0"', "image0_topic": '"/cam0/image_raw"',
           "image1_topic": '"/cam1/image_raw"', "estimate_extrinsic": 0, "multiple_thread": 1,

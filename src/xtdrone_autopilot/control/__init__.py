@@ -1,0 +1,1 @@
+"""The control loops, from position to actuator commands."""

@@ -1,0 +1,48 @@
+"""Position control: position error and feed-forward to a limited velocity, as PX4's outer loop."""
+
+import math
+
+from xtdrone_dynamics.compiled import njit
+
+from ..vehicle_status import TRAJECTORY
+from .vector import clamp, limit_norm2
+
+
+@njit
+def _wanted(pos, vel, gain, at):
+    """Velocity wanted on one axis; NaN where neither position nor velocity is controlled."""
+    if math.isfinite(pos):
+        return (vel if math.isfinite(vel) else 0.0) + gain * (pos - at)
+    return vel
+
+
+@njit
+def _control_one(v, q, pos):
+    vx = _wanted(v.sp_pos[0], v.sp_vel[0], q.MPC_XY_P, pos[0])
+    vy = _wanted(v.sp_pos[1], v.sp_vel[1], q.MPC_XY_P, pos[1])
+    vz = _wanted(v.sp_pos[2], v.sp_vel[2], q.MPC_Z_P, pos[2])
+    if math.isfinite(vx) and math.isfinite(vy):
+        vx, vy = limit_norm2(vx, vy, q.MPC_XY_VEL_MAX)
+    v.sp_vel[0] = vx
+    v.sp_vel[1] = vy
+    if math.isfinite(vz):
+        vz = clamp(vz, -q.MPC_Z_VEL_MAX_DN, q.MPC_Z_VEL_MAX_UP)
+    v.sp_vel[2] = vz
+
+
+@njit
+def _control(pilots, parameters, pos):
+    for i in range(pilots.shape[0]):
+        if pilots[i].sp_kind == TRAJECTORY:
+            _control_one(pilots[i], parameters[i], pos[i])
+
+
+class PositionControl:
+    """Position loop of a fleet, a parts.ControlLoop."""
+
+    def __init__(self, fleet):
+        """fleet: a FleetModel; the loop needs nothing of it."""
+
+    def step(self, pilots, parameters, estimator, dt: float) -> None:
+        """One step for the pilots whose sp_kind is TRAJECTORY."""
+        _control(pilots, parameters, estimator.pos)

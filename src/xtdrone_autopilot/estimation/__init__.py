@@ -1,0 +1,1 @@
+"""The embedded estimator: an error-state extended Kalman filter of each vehicle."""

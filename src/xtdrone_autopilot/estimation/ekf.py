@@ -1,0 +1,223 @@
+"""The estimator of the embedded flight stack: attitude, velocity and position from sensors."""
+
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from xtdrone_core import SensorBatch
+from xtdrone_core.errors import unknown_name
+
+from . import state
+from ..errors import AutopilotError
+from .kernel import step_fleet
+from .flags import ALIGNED, GPS_USED, LOCATED, VISION_USED
+from .vision import take_vision
+from ..parameters.store import ParameterStore
+from ..interfaces import Estimator
+
+_STEP_US = 4_000  # taken for the step before the first one [us]
+
+
+@dataclass(frozen=True)
+class EkfParameters:
+    """Tuning of the Ekf; the usual values are in ekf.yaml."""
+
+    gyro_noise: float  # [rad/s/sqrt(Hz)]
+    accel_noise: float  # [m/s^2/sqrt(Hz)]
+    gyro_bias_walk: float  # [rad/s/sqrt(s)]
+    accel_bias_walk: float  # [m/s^2/sqrt(s)]
+    baro_offset_walk: float  # [m/sqrt(s)]
+    earth_field_walk: float  # [T/sqrt(s)]
+    field_bias_walk: float  # [T/sqrt(s)]
+    rest_gyro_bias_sigma: float  # of the gyro bias after an alignment at rest [rad/s]
+    gyro_bias_sigma: float  # the gyro bias is never less known than this [rad/s]
+    rest_accel_bias_sigma: float  # of the accelerometer bias along gravity after it [m/s^2]
+    accel_bias_sigma: float  # of the accelerometer bias across gravity at start [m/s^2]
+    earth_field_sigma: float  # of the model of the Earth's field [T]
+    field_bias_sigma: float  # of the magnetometer's bias at start [T]
+    start_tilt_sigma: float  # beyond what the accelerometer bias explains [rad]
+    start_yaw_sigma: float  # [rad]
+    start_vel_sigma: float  # [m/s]
+    start_pos_sigma: float  # [m]
+    gps_pos_noise: float  # least standard deviation of a fix [m]; above it counts eph and epv
+    gps_vel_noise: float  # horizontal [m/s]
+    gps_vel_noise_vertical: float  # [m/s]
+    baro_noise: float  # [m]
+    mag_noise: float  # per reading and axis [T]
+    pos_gate: float  # largest innovation taken [standard deviations]
+    vel_gate: float  # [standard deviations]
+    baro_gate: float  # [standard deviations]
+    mag_gate: float  # [standard deviations]
+    max_eph: float  # fixes less accurate than this are not used [m]
+    max_epv: float  # [m]
+    align_time: float  # the vehicle must rest that long at start [s]
+    rest_accel: float  # at rest: deviation of each accelerometer axis below this [m/s^2]
+    rest_gyro: float  # at rest: deviation of each gyro axis below this [rad/s]
+    rest_gravity: float  # at rest: specific force, bias and all, this near to gravity [m/s^2]
+    rest_force: float  # at rest: specific force without the bias this near to it [m/s^2]
+    rest_rate: float  # at rest: rate below this [rad/s]
+    rest_time: float  # a landed vehicle that felt no motion so long is at rest [s]
+    rest_aid_vel: float  # a vehicle at rest does not move, to this deviation [m/s]
+    rest_aid_rate: float  # and does not turn [rad/s]
+    no_aid_vel: float  # without position aid velocities stay about this size [m/s]
+    aid_time: float  # an aid not accepted for so long counts as lost [s]
+    reset_time: float  # aids refused for so long are believed all the same [s]
+    mag_reset_time: float  # magnetometer refused for so long: its bias is learnt anew [s]
+    field_bias_reset_sigma: float  # how unknown it is then [T]
+    return_speed: float  # at which the position walks to a GPS that comes back [m/s]
+    vision_offset_time: float  # in which the place of vision's origin is learnt [s]
+    flat_ground_walk: float  # of the ground's height, where range aids the height [m/sqrt(s)]
+    wind_sigma: float  # of the wind, as long as nothing tells of it [m/s]
+    ready_fixes: int  # accepted fixes before the estimate counts as ready
+    ready_yaw: float  # ready: heading better known than this [rad]
+    ready_vel: float  # ready: velocity better known than this [m/s]
+
+    def __post_init__(self):
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if not (np.isfinite(value) and value > 0):
+                raise AutopilotError(f"{field.name} = {value} is not allowed: give a positive "
+                                     "number")
+
+    @classmethod
+    def load(cls, path=None, **changes) -> "EkfParameters":
+        """The values of a YAML file (by default ekf.yaml), some of them changed.
+
+        Raises:
+            AutopilotError: An unknown name, or a value that makes no sense.
+        """
+        import yaml  # here, so that parameters of one's own need no YAML
+
+        path = Path(path) if path else Path(__file__).with_name("ekf.yaml")
+        values = {**yaml.safe_load(path.read_text()), **changes}
+        names = {field.name for field in dataclasses.fields(cls)}
+        for name in set(values) - names:
+            raise AutopilotError(unknown_name("estimator parameter", name, names))
+        for name in names - set(values):
+            raise AutopilotError(f"'{path}' does not give {name}: add it")
+        return cls(**values)
+
+    def record(self):
+        """The values as one record for compiled kernels; times in microseconds, align in steps."""
+        values = dataclasses.asdict(self)
+        values["align_steps"] = max(1, round(self.align_time * 1e6 / _STEP_US))
+        for name in ("rest_time", "aid_time", "reset_time", "mag_reset_time",
+                     "vision_offset_time"):
+            values[name] = round(values[name] * 1e6)
+        kinds = [(name, "i8" if isinstance(value, int) else "f8")
+                 for name, value in values.items()]
+        return np.array([tuple(values.values())], dtype=kinds)[0]
+
+
+class Ekf(Estimator):
+    """Error-state Kalman filter of each vehicle of a fleet; it sees sensors only.
+
+    The height reference is GPS height unless EKF2_HGT_REF says else, with the
+    barometer's slow offset estimated. Measurements count at their own time. A range
+    finder tells the ground's height and, near it, helps with the vehicle's; a pitot
+    tube tells the wind. Each vehicle aligns itself in its first half second at rest,
+    and is ready some fixes later. add and remove replace the arrays.
+
+    Attributes beside those of Estimator:
+        baro_offset: (N,) barometer's height less true height, over the origin [m].
+        earth_field: (N, 3) ENU [T].
+
+    pos and vel are the output predictor's, _pos and _vel the filter's own.
+    pos_std includes the accuracy that the receiver reports, since no filter can
+    see the receiver's own slow error.
+    """
+
+    _SHAPES = {**Estimator._SHAPES, "baro_offset": (), "earth_field": (3,), "_pos": (3,),
+               "_vel": (3,), "_cov": (state.SIZE, state.SIZE)}
+    _KINDS = {**Estimator._KINDS, "_memory": state.MEMORY}
+
+    def __init__(self, n: int, origin, magnetic_field_enu, tuning: EkfParameters = None):
+        """As of Estimator; tuning is by default ekf.yaml's."""
+        self._tuning = (tuning or EkfParameters.load()).record()
+        self._t_us = None
+        self._count = 0
+        self._times = np.zeros(state.RING, dtype=np.int64)
+        self._work = np.zeros((6, state.SIZE))
+        self._parameters = ParameterStore(n).values
+        super().__init__(n, origin, magnetic_field_enu)
+
+    def add(self) -> None:
+        """Adds a vehicle that knows nothing yet, as the last of the fleet."""
+        for name, array in self._fresh(1).items():
+            setattr(self, name, np.concatenate([getattr(self, name), array]))
+
+    def remove(self, i: int) -> None:
+        """Takes vehicle i out; those after it move up by one."""
+        for name in self._fresh(0):
+            setattr(self, name, np.delete(getattr(self, name), i, axis=0))
+
+    def step(self, sensors: SensorBatch, parameters=None) -> None:
+        """Takes the readings of one step; overwrites the attributes in place."""
+        s = sensors
+        if parameters is not None:
+            self._parameters = parameters
+        elif len(self._parameters) != self.n:
+            self._parameters = ParameterStore(self.n).values
+        dt_us = _STEP_US if self._t_us is None else s.t_us - self._t_us
+        self._t_us = s.t_us
+        self._count += 1
+        step_fleet(
+            self._tuning, self._parameters, self.origin, self.field, dt_us * 1e-6, s.t_us,
+            self._times, self._count, self._memory, self._past, self._cov, self._work, self.landed,
+            self.gps_pos, self.range_pos, self.range_axis, self.airspeed_axis, self._pos, self._vel,
+            self.quat, self.ang_vel, self.gyro_bias, self.accel_bias, self.baro_offset,
+            self.earth_field, self.field_bias, self.terrain, self.wind, self.pos, self.vel,
+            self.ready, self.flags, self.test_ratios, self.pos_std, self.vel_std, self.att_std,
+            self.reset_count, self.reset_pos, s.gyro, s.accel, s.mag, s.mag_new, s.baro_pressure,
+            s.baro_temperature, s.baro_new, s.gps_t_us, s.gps_lat, s.gps_lon, s.gps_alt, s.gps_vel,
+            s.gps_eph, s.gps_epv, s.gps_fix, s.gps_new, s.airspeed_pressure, s.airspeed_new,
+            s.range_distance, s.range_new)
+
+    def fuse_vision(self, i: int, t_us: int, pos, quat, pos_sigma: float = None,
+                    yaw_sigma: float = None) -> None:
+        """Takes a pose that something outside measured; call it after the step that it follows.
+
+        Args:
+            i: The vehicle.
+            t_us: Simulated time at which the pose was true, up to 250 ms ago [us].
+            pos: (3,) centre of gravity, world [m].
+            quat: (4,) xyzw, body to world; its heading is used.
+            pos_sigma: Standard deviation of each axis [m]; None = EKF2_EVP_NOISE.
+            yaw_sigma: Standard deviation of the heading [rad]; None = EKF2_EVA_NOISE.
+        """
+        if self._t_us is None:
+            return
+        q = self._parameters[i]
+        take_vision(
+            self._tuning, q, i, self._t_us, t_us, self._times, self._count, self._memory,
+            self._past, self._cov, self._work, self._pos, self._vel, self.quat, self.gyro_bias,
+            self.accel_bias, self.baro_offset, self.earth_field, self.field_bias, self.terrain,
+            self.wind, self.test_ratios,
+            np.array(pos, dtype=np.float64), np.array(quat, dtype=np.float64),
+            float(q["EKF2_EVP_NOISE"] if pos_sigma is None else pos_sigma),
+            float(q["EKF2_EVA_NOISE"] if yaw_sigma is None else yaw_sigma))
+
+    def why_not_ready(self, i: int) -> str:
+        """What vehicle i waits for, in words; empty where it is ready."""
+        if self.ready[i]:
+            return ""
+        flags = self.flags[i]
+        if not flags & ALIGNED:
+            return "it must rest a moment to find its attitude, with a magnetometer"
+        if not flags & LOCATED:
+            return "it has no position yet: no GPS fix that is good enough"
+        if not flags & (GPS_USED | VISION_USED):
+            return "its position aid is lost, or disagrees with the inertial sensors"
+        if self.att_std[i, 2] >= self._tuning["ready_yaw"]:
+            return "its heading is not known well enough"
+        return "position and velocity are still settling"
+
+    def _fresh(self, n):
+        arrays = super()._fresh(n)
+        arrays["_past"] = np.zeros((n, state.RING), dtype=state.PAST)
+        arrays["earth_field"][:] = self.field
+        for i in range(n):
+            state.reset_memory(arrays["_memory"][i], self._t_us or 0)
+        return arrays

@@ -1,0 +1,185 @@
+"""The estimator's filter: prediction, one scalar measurement at a time, and the correction."""
+
+import math
+
+from xtdrone_dynamics.compiled import njit
+from xtdrone_dynamics.constants import GRAVITY
+from xtdrone_dynamics.quaternion import integrate, multiply, rotate, to_matrix
+
+from .state import (ACCEL_BIAS, ATT, BARO_OFFSET, EARTH, FIELD_BIAS, GYRO_BIAS, POS, SIZE, TERRAIN,
+                    VEL, WIND)
+
+
+@njit
+def predict_state(par, memory, pos, vel, quat, gyro_bias, accel_bias, gyro, accel, dt):
+    """Carries the state over one step; returns the specific force in the world frame.
+
+    As the engines do it (semi-implicit Euler): the rate and the velocity at the
+    end of the step act through the whole of it.
+    """
+    q = integrate(quat[0], quat[1], quat[2], quat[3], gyro[0] - gyro_bias[0],
+                  gyro[1] - gyro_bias[1], gyro[2] - gyro_bias[2], dt)
+    force = rotate(q[0], q[1], q[2], q[3], accel[0] - accel_bias[0], accel[1] - accel_bias[1],
+                   accel[2] - accel_bias[2])
+    for k in range(4):
+        quat[k] = q[k]
+    for k in range(3):
+        acc = force[k] - GRAVITY if k == 2 else force[k]
+        vel[k] += acc * dt
+        pos[k] += vel[k] * dt
+        memory.dv[k] += acc * dt
+        memory.dp[k] += memory.dv[k] * dt
+    return force
+
+
+@njit
+def predict_covariance(par, quat, force, cov, dt):
+    """cov = F cov F' + Q over dt, F the error state's transition, by its few entries."""
+    r00, r01, r02, r10, r11, r12, r20, r21, r22 = to_matrix(quat[0], quat[1], quat[2], quat[3])
+    r00, r01, r02, r10, r11, r12, r20, r21, r22 = (
+        r00 * dt, r01 * dt, r02 * dt, r10 * dt, r11 * dt, r12 * dt, r20 * dt, r21 * dt, r22 * dt)
+    fx, fy, fz = force[0] * dt, force[1] * dt, force[2] * dt
+    for j in range(SIZE):  # rows: F cov
+        ax, ay, az = cov[ACCEL_BIAS, j], cov[ACCEL_BIAS + 1, j], cov[ACCEL_BIAS + 2, j]
+        wx, wy, wz = cov[GYRO_BIAS, j], cov[GYRO_BIAS + 1, j], cov[GYRO_BIAS + 2, j]
+        tx, ty, tz = cov[ATT, j], cov[ATT + 1, j], cov[ATT + 2, j]
+        cov[POS, j] += dt * cov[VEL, j]
+        cov[POS + 1, j] += dt * cov[VEL + 1, j]
+        cov[POS + 2, j] += dt * cov[VEL + 2, j]
+        cov[VEL, j] += ty * fz - tz * fy - (r00 * ax + r01 * ay + r02 * az)
+        cov[VEL + 1, j] += tz * fx - tx * fz - (r10 * ax + r11 * ay + r12 * az)
+        cov[VEL + 2, j] += tx * fy - ty * fx - (r20 * ax + r21 * ay + r22 * az)
+        cov[ATT, j] -= r00 * wx + r01 * wy + r02 * wz
+        cov[ATT + 1, j] -= r10 * wx + r11 * wy + r12 * wz
+        cov[ATT + 2, j] -= r20 * wx + r21 * wy + r22 * wz
+    for j in range(SIZE):  # columns: (F cov) F'
+        row = cov[j]
+        ax, ay, az = row[ACCEL_BIAS], row[ACCEL_BIAS + 1], row[ACCEL_BIAS + 2]
+        wx, wy, wz = row[GYRO_BIAS], row[GYRO_BIAS + 1], row[GYRO_BIAS + 2]
+        tx, ty, tz = row[ATT], row[ATT + 1], row[ATT + 2]
+        row[POS] += dt * row[VEL]
+        row[POS + 1] += dt * row[VEL + 1]
+        row[POS + 2] += dt * row[VEL + 2]
+        row[VEL] += ty * fz - tz * fy - (r00 * ax + r01 * ay + r02 * az)
+        row[VEL + 1] += tz * fx - tx * fz - (r10 * ax + r11 * ay + r12 * az)
+        row[VEL + 2] += tx * fy - ty * fx - (r20 * ax + r21 * ay + r22 * az)
+        row[ATT] -= r00 * wx + r01 * wy + r02 * wz
+        row[ATT + 1] -= r10 * wx + r11 * wy + r12 * wz
+        row[ATT + 2] -= r20 * wx + r21 * wy + r22 * wz
+    add_noise(cov, ATT, 3, par.gyro_noise ** 2 * dt, math.inf)
+    add_noise(cov, VEL, 3, par.accel_noise ** 2 * dt, math.inf)
+    # A bias that nothing observes does not become less known than it was at first.
+    add_noise(cov, GYRO_BIAS, 3, par.gyro_bias_walk ** 2 * dt, par.gyro_bias_sigma ** 2)
+    add_noise(cov, ACCEL_BIAS, 3, par.accel_bias_walk ** 2 * dt, par.accel_bias_sigma ** 2)
+    add_noise(cov, BARO_OFFSET, 1, par.baro_offset_walk ** 2 * dt, math.inf)
+    add_noise(cov, EARTH, 3, par.earth_field_walk ** 2 * dt, par.earth_field_sigma ** 2)
+    add_noise(cov, FIELD_BIAS, 3, par.field_bias_walk ** 2 * dt, par.field_bias_sigma ** 2)
+
+
+@njit
+def add_noise(cov, first, count, variance, most):
+    """Adds a variance to some states whose own is below `most`."""
+    for k in range(first, first + count):
+        if cov[k, k] < most:
+            cov[k, k] += variance
+
+
+@njit
+def _expect(cov, dx, h, gain, innovation, variance):
+    """Innovation after the pending correction dx, and its variance; gain becomes cov h."""
+    for k in range(SIZE):
+        gain[k] = 0.0
+    for j in range(SIZE):
+        hj = h[j]
+        if hj != 0.0:
+            innovation -= hj * dx[j]
+            for k in range(SIZE):
+                gain[k] += cov[j, k] * hj
+    for j in range(SIZE):
+        variance += h[j] * gain[j]
+    return innovation, variance
+
+
+@njit
+def fuse(cov, dx, h, gain, innovation, variance, gate):
+    """One scalar measurement, derivatives h, into covariance and pending correction dx.
+
+    Args:
+        innovation: Measured minus predicted, before the pending correction.
+        variance: Of the measurement.
+        gate: Largest innovation that is taken, in standard deviations.
+
+    Returns:
+        The test ratio; above 1 the measurement was left out.
+    """
+    innovation, variance = _expect(cov, dx, h, gain, innovation, variance)
+    ratio = innovation * innovation / (gate * gate * variance)
+    if not ratio <= 1.0:  # so that a NaN is left out too
+        return ratio
+    for j in range(SIZE):
+        weight = gain[j] / variance
+        dx[j] += weight * innovation
+        for k in range(SIZE):
+            cov[j, k] -= weight * gain[k]
+    return ratio
+
+
+@njit
+def fuse_one(cov, dx, h, gain, innovation, variance, gate, state):
+    """As fuse, but only one state learns of it (Schmidt)."""
+    innovation, variance = _expect(cov, dx, h, gain, innovation, variance)
+    ratio = innovation * innovation / (gate * gate * variance)
+    if not ratio <= 1.0:
+        return ratio
+    weight = gain[state] / variance
+    dx[state] += weight * innovation
+    for k in range(SIZE):
+        cov[state, k] -= weight * gain[k]
+        if k != state:
+            cov[k, state] = cov[state, k]
+    return ratio
+
+
+@njit
+def inject(dx, pos, vel, quat, gyro_bias, accel_bias, baro_offset, earth, field_bias, terrain,
+           wind):
+    """Moves the pending correction into the state."""
+    d = integrate(0.0, 0.0, 0.0, 1.0, dx[ATT], dx[ATT + 1], dx[ATT + 2], 1.0)
+    q = multiply(d[0], d[1], d[2], d[3], quat[0], quat[1], quat[2], quat[3])
+    for k in range(4):
+        quat[k] = q[k]
+    for k in range(3):
+        vel[k] += dx[VEL + k]
+        pos[k] += dx[POS + k]
+        gyro_bias[k] += dx[GYRO_BIAS + k]
+        accel_bias[k] += dx[ACCEL_BIAS + k]
+        earth[k] += dx[EARTH + k]
+        field_bias[k] += dx[FIELD_BIAS + k]
+    baro_offset[0] += dx[BARO_OFFSET]
+    terrain[0] += dx[TERRAIN]
+    wind[0] += dx[WIND]
+    wind[1] += dx[WIND + 1]
+    for k in range(SIZE):
+        dx[k] = 0.0
+
+
+@njit
+def tidy(cov):
+    """Takes out what rounding did: asymmetry, and variances that are not positive."""
+    for j in range(SIZE):
+        if not cov[j, j] > 1e-24:
+            cov[j, j] = 1e-24
+        for k in range(j):
+            mean = 0.5 * (cov[j, k] + cov[k, j])
+            cov[j, k] = mean
+            cov[k, j] = mean
+
+
+@njit
+def forget(cov, first, count, variance):
+    """Some states become as uncertain as told, and unrelated to all others."""
+    for j in range(first, first + count):
+        for k in range(SIZE):
+            cov[j, k] = 0.0
+            cov[k, j] = 0.0
+        cov[j, j] = variance

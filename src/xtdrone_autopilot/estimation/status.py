@@ -1,0 +1,47 @@
+"""What an estimator's flags and test ratios mean in MAVLink's ESTIMATOR_STATUS_FLAGS.
+
+PX4's estimator_status.solution_status_flags has the same bits.
+"""
+
+import numpy as np
+
+from xtdrone_dynamics.compiled import njit
+
+from .flags import (AIRSPEED_USED, ALIGNED, GPS_USED, LOCATED, RANGE_USED, TEST_POS, TEST_VEL,
+                    VISION_USED)
+
+ATTITUDE, VELOCITY, POS_VERT_ABS, POS_VERT_AGL = 1, 2 | 4, 32, 64
+POS_HORIZ, CONST_POS_MODE, GPS_GLITCH = 8 | 16 | 256 | 512, 128, 1024  # relative, absolute, both
+
+
+@njit
+def solution_status(flags, ratios):
+    """The bits of one vehicle.
+
+    Args:
+        flags: Of the Estimator.
+        ratios: (8,) test ratios.
+    """
+    status = 0
+    if flags & ALIGNED:
+        status |= ATTITUDE
+    if flags & LOCATED:
+        status |= POS_VERT_ABS
+    if flags & LOCATED and flags & (GPS_USED | VISION_USED | AIRSPEED_USED):
+        status |= VELOCITY | POS_HORIZ  # the world's origin is known, so absolute as well
+    else:
+        status |= CONST_POS_MODE
+    if flags & RANGE_USED:
+        status |= POS_VERT_AGL
+    if ratios[TEST_VEL] > 1.0 or ratios[TEST_POS] > 1.0:
+        status |= GPS_GLITCH
+    return status
+
+
+@njit
+def fleet_solution_status(flags, ratios):
+    """The same of a fleet: flags (N,), ratios (N, 8); (N,) uint16."""
+    out = np.zeros(flags.shape[0], dtype=np.uint16)
+    for i in range(flags.shape[0]):
+        out[i] = solution_status(flags[i], ratios[i])
+    return out

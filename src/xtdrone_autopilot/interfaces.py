@@ -1,0 +1,226 @@
+"""The parts of the flight stack that a scenario may replace by classes of one's own.
+
+A scenario names each part as `module:Class`; docs/autopilot.md has a worked
+example. Every part serves the whole fleet. World ENU, body FLU, SI units,
+quaternions xyzw (body to world).
+"""
+
+from typing import Protocol
+
+import numpy as np
+
+from xtdrone_core import SensorBatch, registry
+from xtdrone_core.vehicle import FleetModel
+from xtdrone_dynamics.quaternion import rotate, to_euler
+
+from .errors import AutopilotError
+from .estimation.flags import TESTS
+
+
+class Estimator:
+    """What the flight stack reads of an estimator; inherit and write step().
+
+    Positions are relative to the world's origin, which all vehicles share. The
+    arrays lead with the vehicle and are overwritten in place at every step. Those
+    marked INPUT are written by the flight stack. Leave what your estimator does
+    not know as it is made here.
+
+    Attributes:
+        pos: (N, 3) centre of gravity from the world's origin, ENU [m].
+        vel: (N, 3) ENU [m/s].
+        quat: (N, 4) xyzw, body to world.
+        ang_vel: (N, 3) gyro less its bias, body [rad/s].
+        gyro_bias: (N, 3) [rad/s].
+        accel_bias: (N, 3) [m/s^2].
+        field_bias: (N, 3) of the magnetometer, body [T].
+        terrain: (N,) height of the ground below it, world z [m]; NaN = not known.
+        wind: (N, 2) of the air, east and north [m/s]; NaN = not known.
+        ready: (N,) bool, good enough to arm and fly on.
+        flags: (N,) int64, bits of estimator_names: ALIGNED (attitude is known), LOCATED (position
+            is known), GPS_USED, VISION_USED, BARO_USED, MAG_USED, RANGE_USED, AIRSPEED_USED (aids
+            that passed lately), AT_REST. Failsafes look at them: no GPS_USED and no VISION_USED in
+            flight counts as position lost, no ALIGNED as a failed estimator.
+        test_ratios: (N, 8) innovations over their gates, squared; above 1 the reading was left
+            out. Columns as in TESTS.
+        pos_std: (N, 3) standard deviation of pos [m].
+        vel_std: (N, 3) [m/s].
+        att_std: (N, 3) of rotations about the world's axes [rad].
+        reset_count: (N,) int64, how often pos jumped after the first fix.
+        reset_pos: (N, 3) by how much it jumped last [m].
+        landed: (N,) bool, INPUT: the vehicle stands on the ground.
+        gps_pos: (N, 3) INPUT: GPS antenna from the centre of gravity, body [m].
+        range_pos: (N, 3) INPUT: range finder from the centre of gravity, body [m].
+        range_axis: (N, 3) INPUT: unit vector of its beam, body.
+        airspeed_axis: (N, 3) INPUT: unit vector of the pitot tube, body.
+    """
+
+    _SHAPES = {"pos": (3,), "vel": (3,), "quat": (4,), "ang_vel": (3,), "gyro_bias": (3,),
+               "accel_bias": (3,), "field_bias": (3,), "terrain": (), "wind": (2,),
+               "test_ratios": (len(TESTS),), "pos_std": (3,), "vel_std": (3,), "att_std": (3,),
+               "reset_pos": (3,), "gps_pos": (3,), "range_pos": (3,), "range_axis": (3,),
+               "airspeed_axis": (3,)}
+    _KINDS = {"ready": np.bool_, "landed": np.bool_, "flags": np.int64, "reset_count": np.int64}
+
+    def __init__(self, n: int, origin, magnetic_field_enu):
+        """A fleet of n vehicles that know nothing yet.
+
+        Args:
+            n: Number of vehicles.
+            origin: The world's latitude, longitude [rad] and height [m].
+            magnetic_field_enu: (3,) the Earth's field as a model has it [T].
+        """
+        self.origin = tuple(float(x) for x in origin)
+        self.field = np.array(magnetic_field_enu, dtype=np.float64)
+        for name, array in self._fresh(n).items():
+            setattr(self, name, array)
+
+    def step(self, sensors: SensorBatch, parameters: np.ndarray = None) -> None:
+        """Takes the readings of one step of 4 ms; overwrites the attributes in place.
+
+        Args:
+            sensors: The readings; its *_new flags tell which are fresh.
+            parameters: (N,) records of the flight stack's parameters, a field for each name of
+                parameters.csv; None = their defaults.
+        """
+        raise NotImplementedError
+
+    def fuse_vision(self, i: int, t_us: int, pos, quat) -> None:
+        """Takes a pose of vehicle i from outside, after the step that it follows.
+
+        Args:
+            i: The vehicle.
+            t_us: Simulated time at which the pose was true [us].
+            pos: (3,) centre of gravity, world [m].
+            quat: (4,) xyzw, body to world.
+        """
+
+    def why_not_ready(self, i: int) -> str:
+        """What vehicle i waits for, in words for its user; empty where it is ready."""
+        return "" if self.ready[i] else "it has not settled yet"
+
+    def mount(self, fleet: FleetModel) -> None:
+        """Takes the places of sensors from the vehicles' files."""
+        for i, vehicle in enumerate(fleet.vehicles):
+            for block in vehicle.sensors:
+                if block.kind in ("gps", "range"):
+                    getattr(self, f"{block.kind}_pos")[i] = block.pos
+                if block.kind in ("range", "airspeed"):
+                    getattr(self, f"{block.kind}_axis")[i] = rotate(*block.quat, 1.0, 0.0, 0.0)
+
+    @property
+    def n(self) -> int:
+        """Number of vehicles."""
+        return len(self.pos)
+
+    def test_ratio(self, aid: str) -> np.ndarray:
+        """The test ratios of one aid of TESTS for the fleet: (N,)."""
+        return self.test_ratios[:, TESTS.index(aid)]
+
+    def yaw(self, i: int) -> float:
+        """Heading of vehicle i, counter-clockwise from east [rad]."""
+        return to_euler(*self.quat[i])[2]
+
+    def _fresh(self, n):
+        """Arrays of n vehicles that know nothing yet."""
+        arrays = {name: np.zeros((n, *shape)) for name, shape in self._SHAPES.items()}
+        arrays.update({name: np.zeros(n, dtype=kind) for name, kind in self._KINDS.items()})
+        arrays["quat"][:, 3] = 1.0
+        arrays["terrain"][:] = arrays["wind"][:] = np.nan
+        arrays["range_axis"][:, 2] = -1.0
+        arrays["airspeed_axis"][:, 0] = 1.0
+        return arrays
+
+
+class ControlLoop(Protocol):
+    """One loop of the cascade. It reads and writes sp_* of the pilots' records (see pilot.py).
+
+    | part             | acts where sp_kind is | reads                             | writes       |
+    |------------------|-----------------------|-----------------------------------|--------------|
+    | position_control | TRAJECTORY            | sp_pos [m], sp_vel [m/s]          | sp_vel       |
+    | velocity_control | TRAJECTORY            | sp_vel, sp_acc [m/s^2], sp_yaw    | sp_quat,     |
+    |                  |                       | [rad], sp_yaw_rate [rad/s], ramp  | sp_thrust    |
+    | attitude_control | TRAJECTORY, ATTITUDE  | sp_quat, sp_yaw_rate              | sp_rates     |
+    | rate_control     | any but NO_SET_POINT  | sp_rates [rad/s], body            | sp_torque    |
+
+    sp_thrust [N] is along the body's z axis, sp_torque [N m] about the body's
+    axes. NaN in sp_pos, sp_vel, sp_acc, sp_yaw and sp_yaw_rate means 'not
+    controlled'. `ramp` (0..1) is the share of thrust that a take-off allows so far;
+    integrators should rest while `landed`.
+    """
+
+    def __init__(self, fleet: FleetModel):
+        """The loop of a fleet. Mass, inertia and thrust also stand in the pilots' records."""
+
+    def step(self, pilots: np.ndarray, parameters: np.ndarray, estimator: Estimator,
+             dt: float) -> None:
+        """One step for the whole fleet.
+
+        Args:
+            pilots: (N,) records of pilot.PILOT; pilots["sp_pos"] is (N, 3).
+            parameters: (N,) records of the flight stack's parameters.
+            estimator: What is believed of the fleet's motion.
+            dt: Length of the step [s].
+        """
+
+
+class Mixer(Protocol):
+    """Turns sp_thrust [N] and sp_torque [N m] of the pilots into rotor commands."""
+
+    def __init__(self, fleet: FleetModel):
+        """The mixer of a fleet, whose arrays hold geometry and coefficients of the rotors."""
+
+    def use_rotors(self, i: int, used: np.ndarray) -> None:
+        """Flies vehicle i with some of its rotors: used is (R,) bool."""
+
+    def step(self, pilots: np.ndarray, parameters: np.ndarray, estimator: Estimator, dt: float,
+             commands: np.ndarray) -> None:
+        """Writes commands (N, R) in 0..1: zero where not armed or padding, idle without a task."""
+
+
+def classes(**names) -> dict:
+    """The class of each part of the flight stack.
+
+    Args:
+        **names: For parts of registry.PARTS, a name that the registry knows or `module:Class`;
+            parts left out are embedded.
+
+    Raises:
+        XtdroneError: No such class, or one that cannot be that part.
+    """
+    found = {}
+    for part, table in registry.PARTS.items():
+        name = names.get(part, "embedded")
+        found[part] = registry.load(part, name, table)
+        lacking = _lacking(part, found[part])
+        if lacking:
+            raise AutopilotError(f"{part} '{name}' {lacking}: see xtdrone_autopilot.interfaces")
+    return found
+
+
+def _lacking(part, kind):
+    """What keeps a class from being a part, in words, or an empty text."""
+    if not isinstance(kind, type):
+        return "is not a class"
+    if part == "estimator":
+        if not issubclass(kind, Estimator):
+            return "is not an estimator, it does not inherit from Estimator"
+        if kind.step is Estimator.step:
+            return "has no step()"
+        return ""
+    for method in ("step", "use_rotors") if part == "mixer" else ("step",):
+        if not callable(getattr(kind, method, None)):
+            return f"has no {method}()"
+    return ""
+
+
+def build(part: str, kind: type, *args):
+    """Makes a part.
+
+    Raises:
+        AutopilotError: It cannot be made so.
+    """
+    try:
+        return kind(*args)
+    except TypeError as error:
+        raise AutopilotError(f"{part} '{kind.__module__}:{kind.__qualname__}' cannot be made: "
+                             f"{error}; see xtdrone_autopilot.interfaces") from error

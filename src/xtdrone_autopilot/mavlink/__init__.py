@@ -1,0 +1,1 @@
+"""The flight stack's MAVLink links: messages in, telemetry out, files and logs."""

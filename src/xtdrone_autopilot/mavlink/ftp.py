@@ -1,0 +1,167 @@
+"""Files over MAVLink FTP, read-only: each vehicle's own logs and saved parameters.
+
+What a client sees is a small tree of names, made anew for each request:
+
+    /log/log001.ulg ...       the vehicle's flight logs
+    /params/NAME.params       the parameters that it saved
+
+A path is looked up among those names and never put together into a path of the
+disk, so there is no way out of the tree. https://mavlink.io/en/services/ftp.html
+"""
+
+import struct
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from .dialect import mavlink
+from .links import MAX_PEERS
+
+_HEAD = struct.Struct("<HBBBBBxI")  # sequence, session, opcode, size, asked, burst end, offset
+_PAYLOAD = 251
+ROOM = _PAYLOAD - _HEAD.size  # bytes of data in one message
+BURST = 20  # messages that answer one burst request; the client then asks for more
+_SESSIONS = 16 * MAX_PEERS  # of all vehicles together
+
+_NONE, _TERMINATE, _RESET, _LIST, _OPEN, _READ, _CRC, _BURST = 0, 1, 2, 3, 4, 5, 14, 15
+_WRITES = frozenset({6, 7, 8, 9, 10, 11, 12, 13})
+_ACK, _NAK = 128, 129
+_FAIL, _BAD_SIZE, _NO_SESSION, _END, _UNKNOWN, _PROTECTED, _NOT_FOUND = 1, 3, 4, 6, 7, 9, 10
+
+
+class _Refused(Exception):
+    """An error that the client is told by its number."""
+
+    def __init__(self, error: int):
+        super().__init__(error)
+        self.error = error
+
+
+@dataclass
+class _Session:
+    """A file that one client has open: no more of it is read than there was at first."""
+
+    path: Path
+    size: int
+
+
+class FileServer:
+    """Answers FILE_TRANSFER_PROTOCOL on the links of a fleet."""
+
+    def __init__(self, autopilot, links):
+        """autopilot: the EmbeddedAutopilot; links: its Links."""
+        self._a = autopilot
+        self._links = links
+        self._sessions = {}  # (link kind, vehicle, address) -> _Session
+
+    def handle(self, link, message) -> None:
+        """Answers one request."""
+        payload = bytes(message.payload)
+        sequence, session, opcode, size, _, _, offset = _HEAD.unpack_from(payload)
+        key = link.kind, link.vehicle, link.sender
+        try:
+            if size > ROOM:
+                raise _Refused(_BAD_SIZE)
+            parts = self._answer(key, opcode, payload[_HEAD.size:_HEAD.size + size], size, offset)
+        except _Refused as refused:
+            parts = [(_NAK, offset, bytes((refused.error,)))]
+        except OSError:  # it was erased since it was listed
+            parts = [(_NAK, offset, bytes((_FAIL,)))]
+        for k, (kind, at, data) in enumerate(parts):
+            last = opcode == _BURST and k == len(parts) - 1
+            head = _HEAD.pack(sequence + 1 + k & 0xFFFF, session, kind, len(data), opcode, last,
+                              at)
+            self._links.reply(link, mavlink.MAVLink_file_transfer_protocol_message(
+                0, message.get_srcSystem(), message.get_srcComponent(),
+                (head + data).ljust(_PAYLOAD, b"\0")))
+
+    def _answer(self, key, opcode, data, size, offset):
+        """The messages of the reply: (ACK or NAK, offset, data) of each."""
+        if opcode == _LIST:
+            return [(_ACK, offset, self._entries(key[1], data, offset))]
+        if opcode == _OPEN:
+            return [(_ACK, 0, struct.pack("<I", self._open(key, data)))]
+        if opcode == _CRC:
+            return [(_ACK, 0, struct.pack("<I", _crc32(self._file(key[1], data))))]
+        if opcode == _READ:
+            return [(_ACK, offset, self._read(key, offset, size or ROOM))]
+        if opcode == _BURST:
+            size = size or ROOM
+            found = self._read(key, offset, BURST * size)
+            return [(_ACK, offset + k, found[k:k + size]) for k in range(0, len(found), size)]
+        if opcode in (_TERMINATE, _RESET):
+            self._sessions.pop(key, None)
+        elif opcode != _NONE:
+            raise _Refused(_PROTECTED if opcode in _WRITES else _UNKNOWN)
+        return [(_ACK, 0, b"")]
+
+    def _tree(self, i):
+        """Folder name -> (file name -> path) of vehicle i."""
+        logs = [] if self._a.log is None else self._a.log.files(i)
+        saved = [] if self._a.parameter_files is None else [self._a.parameter_files[i]]
+        return {folder: {path.name: path for path in paths
+                         if path.is_file() and not path.is_symlink()}
+                for folder, paths in (("log", logs), ("params", saved))}
+
+    @staticmethod
+    def _names(data):
+        """The names that make up a path."""
+        text = data.split(b"\0")[0].decode("utf-8", "replace")
+        return [name for name in text.split("/") if name not in ("", ".")]
+
+    def _entries(self, i, data, offset):
+        """As many entries of a folder as fit, from number `offset` on."""
+        names, tree = self._names(data), self._tree(i)
+        if not names:
+            lines = [f"D{folder}" for folder in tree]
+        elif len(names) == 1 and names[0] in tree:
+            lines = [f"F{name}\t{path.stat().st_size}" for name, path in tree[names[0]].items()]
+        else:
+            raise _Refused(_NOT_FOUND)
+        if offset >= len(lines):
+            raise _Refused(_END)
+        out = b""
+        for line in lines[offset:]:
+            entry = line.encode() + b"\0"
+            if len(out) + len(entry) > ROOM:
+                break
+            out += entry
+        return out
+
+    def _file(self, i, data):
+        """The file of vehicle i that a path names; what was logged so far is in it."""
+        names = self._names(data)
+        if len(names) == 2 and names[0] == "log" and self._a.log is not None:
+            self._a.log.flush(i)
+        path = self._tree(i).get(names[0], {}).get(names[1]) if len(names) == 2 else None
+        if path is None:
+            raise _Refused(_NOT_FOUND)
+        return path
+
+    def _open(self, key, data):
+        """Opens a file in the place of the one that the client had; returns its size."""
+        path = self._file(key[1], data)
+        self._sessions.pop(key, None)
+        if len(self._sessions) >= _SESSIONS:
+            del self._sessions[next(iter(self._sessions))]  # the oldest
+        self._sessions[key] = _Session(path, path.stat().st_size)
+        return self._sessions[key].size
+
+    def _read(self, key, offset, size):
+        session = self._sessions.get(key)
+        if session is None:
+            raise _Refused(_NO_SESSION)
+        if offset >= session.size:
+            raise _Refused(_END)
+        with open(session.path, "rb") as file:
+            file.seek(offset)
+            return file.read(min(size, session.size - offset))
+
+
+def _crc32(path):
+    """CRC-32 as MAVLink has it: begun with 0, not inverted in the end."""
+    crc = 0xFFFFFFFF
+    with open(path, "rb") as file:
+        while block := file.read(1 << 20):
+            crc = zlib.crc32(block, crc)
+    return crc ^ 0xFFFFFFFF

@@ -1,0 +1,290 @@
+"""The UDP links of a fleet: PX4's ports, one socket for each vehicle and link.
+
+The ground station's link streams from the start. The others send a heartbeat
+until a peer speaks, then stream to it. Whoever sends a valid message to a
+link's local port becomes a peer, beside the link's usual remote port.
+"""
+
+import resource
+import select
+import socket
+from dataclasses import dataclass, field
+
+import numpy as np
+from fastcrc.crc16 import mcrf4xx
+
+from xtdrone_core import ports
+
+from ..errors import AutopilotError
+from .dialect import mavlink
+from .streams import BRIDGE_RATES, BUFFER, GROUND_STATION_RATES, OFFBOARD_RATES, Streams
+
+TICK_US = 20_000  # streams go out at this period, so that datagrams are few [us]
+PEER_LOST_US = 30_000_000  # a learned peer that is silent for this long is forgotten [us]
+MAX_PEERS = 4  # learned, on one link of one vehicle
+MAX_DATAGRAM = 4096  # what is longer is cut [bytes]
+MAX_DATAGRAMS = 64  # taken from one socket in one step
+
+
+@dataclass(frozen=True)
+class LinkKind:
+    """One of PX4's links."""
+
+    name: str
+    local: int  # UDP port of instance 0
+    rates: dict
+    always: bool  # streams without having heard a peer
+
+    def remote(self, i: int) -> int:
+        """Usual remote port of instance i."""
+        return {"ground_station": ports.GROUND_STATION, "bridge": ports.BRIDGE,
+                "offboard": ports.offboard_remote(i)}[self.name]
+
+
+KINDS = (LinkKind("ground_station", ports.GROUND_STATION_LOCAL, GROUND_STATION_RATES, True),
+         LinkKind("offboard", ports.OFFBOARD_LOCAL, OFFBOARD_RATES, False),
+         LinkKind("bridge", ports.BRIDGE_LOCAL, BRIDGE_RATES, False))
+
+
+@dataclass
+class Link:
+    """One link of one vehicle."""
+
+    vehicle: int
+    kind: int  # index into KINDS
+    socket: socket.socket
+    remote: tuple[str, int]
+    active: bool  # streams
+    remote_t: int = -1  # when the usual remote last spoke [us]
+    peers: dict = field(default_factory=dict)  # address -> when it last spoke [us]
+    sender: tuple = None  # address of the message that is being handled
+
+    def addresses(self):
+        """Where streams of this link go."""
+        return [self.remote, *self.peers]
+
+
+class Links:
+    """All links of a fleet."""
+
+    def __init__(self, n: int, streams: Streams):
+        """Opens the sockets of vehicles 0 to n - 1 on 127.0.0.1.
+
+        Raises:
+            AutopilotError: A port is in use.
+        """
+        _allow_files(len(KINDS) * n + 256)
+        self._streams = streams
+        self._poll = select.epoll()
+        self._decoder = mavlink.MAVLink(None)
+        self._links = {}  # file number -> Link
+        self.by_kind = [[None] * n for _ in KINDS]
+        m = len(streams.names)
+        self._interval = np.zeros((len(KINDS), n, m), dtype=np.int64)  # [us], 0 = off
+        self._due = np.zeros((len(KINDS), n, m), dtype=np.int64)  # [us]
+        self._active = np.zeros((len(KINDS), n), dtype=bool)
+        self._sequence = np.zeros((len(KINDS), n), dtype=np.uint8)
+        self._out = np.zeros((n, BUFFER), dtype=np.uint8)
+        self._length = np.zeros(n, dtype=np.int64)
+        self._heartbeat = np.zeros(m, dtype=bool)
+        self._heartbeat[streams.index["HEARTBEAT"]] = True
+        try:
+            for i in range(n):
+                for k in range(len(KINDS)):
+                    self._open(i, k)
+        except AutopilotError:
+            self.close()
+            raise
+
+    def _open(self, i, k):
+        kind = KINDS[k]
+        sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        try:
+            sock.bind(("127.0.0.1", kind.local + i))
+        except OSError as error:
+            sock.close()
+            raise AutopilotError(
+                f"port {kind.local + i} (UDP, {kind.name} link of vehicle {i}) is in use: another "
+                "simulation or PX4 is running; stop it first ('xtdrone doctor' says which)"
+            ) from error
+        sock.setblocking(False)
+        link = Link(i, k, sock, ("127.0.0.1", kind.remote(i)), kind.always)
+        self._links[sock.fileno()] = self.by_kind[k][i] = link
+        self._poll.register(sock, select.EPOLLIN)
+        self._interval[k, i] = self._streams.rates(kind.rates)
+        self._active[k, i] = kind.always
+
+    def close(self) -> None:
+        """Closes every socket."""
+        for link in self._links.values():
+            link.socket.close()
+        self._links.clear()
+        self._poll.close()
+
+    def receive(self, t_us: int, handle) -> None:
+        """Calls handle(link, message) for each valid message that has come in."""
+        for number, _ in self._poll.poll(0):
+            link = self._links[number]
+            for _ in range(MAX_DATAGRAMS):
+                try:
+                    data, address = link.socket.recvfrom(MAX_DATAGRAM)
+                except BlockingIOError:
+                    break
+                except OSError:  # an earlier datagram was refused by its receiver
+                    continue
+                self._parse(link, data, address, t_us, handle)
+
+    def _parse(self, link, data, address, t_us, handle):
+        for frame in valid_frames(data):
+            try:
+                message = self._decoder.decode(bytearray(frame))
+            except (mavlink.MAVError, ValueError):  # a signature or flag that we do not know
+                continue
+            self._heard(link, address, t_us)
+            link.sender = address
+            handle(link, message)
+
+    def _heard(self, link, address, t_us):
+        if address == link.remote:
+            link.remote_t = t_us
+        else:
+            if address not in link.peers and len(link.peers) == MAX_PEERS:
+                del link.peers[min(link.peers, key=link.peers.get)]
+            link.peers[address] = t_us
+        if not link.active:
+            link.active = True
+            self._active[link.kind, link.vehicle] = True
+            self._due[link.kind, link.vehicle] = t_us
+
+    def forget_silent_peers(self, t_us: int) -> None:
+        """Stops sending to learned peers that have been silent for long."""
+        for link in self._links.values():
+            for address, heard in list(link.peers.items()):
+                if t_us - heard > PEER_LOST_US:
+                    del link.peers[address]
+
+    def reply(self, link: Link, message) -> None:
+        """Sends one message to whoever sent the one being handled."""
+        self._send(link, self._pack(link, message), [link.sender or link.remote])
+
+    def broadcast(self, i: int, message) -> None:
+        """Sends one message on every link of vehicle i that has a peer."""
+        for links in self.by_kind:
+            link = links[i]
+            if link.active:
+                self._send(link, self._pack(link, message), link.addresses())
+
+    def request(self, link: Link, name: str, t_us: int) -> None:
+        """Sends one message of the streams now, as MAV_CMD_REQUEST_MESSAGE asks."""
+        self._send_now(link, name, t_us, [link.sender or link.remote])
+
+    def broadcast_stream(self, i: int, name: str, t_us: int) -> None:
+        """Sends one message of the streams now on every link of vehicle i that has a peer."""
+        self._streams.changed(name)
+        for links in self.by_kind:
+            if links[i].active:
+                self._send_now(links[i], name, t_us, links[i].addresses())
+
+    def _send_now(self, link, name, t_us, addresses):
+        self._length.fill(0)
+        chosen = np.zeros(len(self._length), dtype=bool)
+        chosen[link.vehicle] = True
+        self._streams.append(self._streams.index[name], t_us, chosen,
+                             self._sequence[link.kind], self._out, self._length)
+        i = link.vehicle
+        self._send(link, self._out[i, :self._length[i]], addresses)
+
+    def set_interval(self, link: Link, name: str, interval: int) -> None:
+        """Period of one stream of a link [us]; 0 = the link's default, negative = off."""
+        k = self._streams.index[name]
+        if interval == 0:
+            interval = int(self._streams.rates(KINDS[link.kind].rates)[k])
+        self._interval[link.kind, link.vehicle, k] = max(interval, 0)
+
+    def get_interval(self, link: Link, name: str) -> int:
+        """Period of one stream of a link [us], 0 = off."""
+        return int(self._interval[link.kind, link.vehicle, self._streams.index[name]])
+
+    def hurry(self, i: int, name: str, t_us: int) -> None:
+        """Makes one stream of vehicle i due on every link at the next tick."""
+        self._due[:, i, self._streams.index[name]] = t_us
+
+    def message_name(self, number: float):
+        """Name of the stream with a message id, or None."""
+        return self._streams.ids.get(number)
+
+    def stream(self, t_us: int) -> None:
+        """Sends what is due; call it every TICK_US."""
+        for k, links in enumerate(self.by_kind):
+            wanted = (self._interval[k] > 0) & (self._due[k] <= t_us)
+            wanted &= self._active[k][:, None] | self._heartbeat
+            if not wanted.any():
+                continue
+            np.add(self._due[k], self._interval[k], out=self._due[k], where=wanted)
+            late = wanted & (self._due[k] <= t_us)
+            self._due[k][late] = t_us + self._interval[k][late]
+            self._length.fill(0)
+            for m in np.flatnonzero(wanted.any(axis=0)):
+                self._streams.append(m, t_us, wanted[:, m], self._sequence[k], self._out,
+                                     self._length)
+            for i in np.flatnonzero(self._length):
+                self._send(links[i], self._out[i, :self._length[i]], links[i].addresses())
+
+    def take_sequence(self, link: Link, frames: int) -> int:
+        """The sequence number of the next frame on a link; that of those behind it follow on."""
+        first = int(self._sequence[link.kind, link.vehicle])
+        self._sequence[link.kind, link.vehicle] = (first + frames) % 256
+        return first
+
+    def send_bytes(self, link: Link, data, address) -> None:
+        """Sends whole frames to one address."""
+        self._send(link, data, [address])
+
+    def _pack(self, link, message):
+        sender = mavlink.MAVLink(None, link.vehicle + 1, 1)
+        sender.seq = self.take_sequence(link, 1)
+        return message.pack(sender)
+
+    @staticmethod
+    def _send(link, data, addresses):
+        for address in addresses:
+            try:
+                link.socket.sendto(data, address)
+            except OSError:  # nobody listens there, or its buffer is full: telemetry may be lost
+                pass
+
+
+def valid_frames(data: bytes):
+    """The whole frames of known messages in a datagram, MAVLink 1 or 2, whose checksum holds.
+
+    A datagram stands for itself: what is cut off in one does not swallow the
+    next. Behind a broken frame the search goes on at its second byte.
+    """
+    at, end = 0, len(data)
+    while at + 8 <= end:
+        if data[at] == 0xFD and at + 12 <= end:
+            number = data[at + 7] | data[at + 8] << 8 | data[at + 9] << 16
+            body = at + 10 + data[at + 1]
+            after = body + 2 + (13 if data[at + 2] & 1 else 0)
+        elif data[at] == 0xFE:
+            number = data[at + 5]
+            body = at + 6 + data[at + 1]
+            after = body + 2
+        else:
+            at += 1
+            continue
+        kind = mavlink.mavlink_map.get(number)
+        if kind is None or after > end or mcrf4xx(
+                data[at + 1:body] + bytes((kind.crc_extra,))) != data[body] | data[body + 1] << 8:
+            at += 1
+            continue
+        yield data[at:after]
+        at = after
+
+
+def _allow_files(wanted: int) -> None:
+    """Raises the limit of open files for large fleets, as far as the system lets us."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < wanted:
+        limit = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))

@@ -1,0 +1,153 @@
+"""Flight logs over MAVLink: LOG_REQUEST_LIST, LOG_REQUEST_DATA, LOG_ERASE, LOG_REQUEST_END."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from xtdrone_dynamics.compiled import njit
+
+from .dialect import mavlink
+from .links import Link
+from .streams import frame_crc, layout
+
+BLOCK = 90  # bytes of a log in one LOG_DATA
+FRAME = 12 + 7 + BLOCK  # of a whole LOG_DATA on the wire [bytes]
+FRAMES_PER_DATAGRAM = 12  # so that a datagram fits an Ethernet frame
+DATAGRAMS_PER_TICK = 10  # of all transfers together: 540 kB per simulated second
+_LOG_DATA = layout("LOG_DATA")
+
+
+@dataclass
+class _Transfer:
+    """What one client still has to get."""
+
+    link: Link
+    address: tuple
+    number: int  # id of the log
+    path: Path
+    offset: int
+    end: int
+
+
+@njit
+def _frame(data, offset, number, message_id, crc_extra, system, sequence, out):
+    """LOG_DATA frames of a piece of a log, one behind the other; one empty one for no bytes.
+
+    Returns:
+        Bytes written.
+    """
+    at, frames, begin = 0, 0, 0
+    while begin < data.shape[0] or frames == 0:
+        count = min(BLOCK, data.shape[0] - begin)
+        body = at + 10
+        place = offset + begin
+        for k in range(4):
+            out[body + k] = place >> (8 * k) & 0xFF
+        out[body + 4] = number & 0xFF
+        out[body + 5] = number >> 8 & 0xFF
+        out[body + 6] = count
+        for k in range(count):
+            out[body + 7 + k] = data[begin + k]
+        size = 7 + count
+        while size > 1 and out[body + size - 1] == 0:  # zeros at a payload's end are left out
+            size -= 1
+        out[at] = 0xFD
+        out[at + 1] = size
+        out[at + 2] = 0
+        out[at + 3] = 0
+        out[at + 4] = (sequence + frames) & 0xFF
+        out[at + 5] = system
+        out[at + 6] = 1
+        for k in range(3):
+            out[at + 7 + k] = message_id >> (8 * k) & 0xFF
+        crc = frame_crc(out, at + 1, body + size, crc_extra)
+        out[body + size] = crc & 0xFF
+        out[body + size + 1] = crc >> 8
+        at = body + size + 2
+        begin += count
+        frames += 1
+    return at
+
+
+class LogDownload:
+    """Serves the logs of a fleet to whoever asks on its links."""
+
+    def __init__(self, autopilot, links):
+        """autopilot: the EmbeddedAutopilot; links: its Links."""
+        self._a = autopilot
+        self._links = links
+        self._transfers = {}  # (link kind, vehicle, address) -> _Transfer
+        self._out = np.zeros(FRAMES_PER_DATAGRAM * FRAME, dtype=np.uint8)
+        self.handlers = {"LOG_REQUEST_LIST": self._list, "LOG_REQUEST_DATA": self._data,
+                         "LOG_ERASE": self._erase, "LOG_REQUEST_END": self._end}
+
+    def step(self) -> None:
+        """Sends the next pieces of what is being downloaded; call it every tick."""
+        if not self._transfers:
+            return
+        for _ in range(DATAGRAMS_PER_TICK):
+            for key, transfer in list(self._transfers.items()):
+                if not self._send(transfer):
+                    del self._transfers[key]
+        # Whoever is served last in this tick comes first in the next one.
+        for key in list(self._transfers)[:1]:
+            self._transfers[key] = self._transfers.pop(key)
+
+    def _files(self, i):
+        return [] if self._a.log is None else self._a.log.files(i)
+
+    def _list(self, link, message):
+        if self._a.log is not None:
+            self._a.log.flush(link.vehicle)
+        files = self._files(link.vehicle)
+        last = max(len(files) - 1, 0)
+        if not files:
+            self._links.reply(link, mavlink.MAVLink_log_entry_message(0, 0, 0, 0, 0))
+        for number in range(message.start, min(message.end, last) + 1):
+            if number < len(files):
+                self._links.reply(link, mavlink.MAVLink_log_entry_message(
+                    number, len(files), last, 0, files[number].stat().st_size))
+
+    def _data(self, link, message):
+        files = self._files(link.vehicle)
+        if message.id >= len(files):
+            self._a.say(link.vehicle, mavlink.MAV_SEVERITY_WARNING,
+                        f"there is no log {message.id}: this vehicle has {len(files)}")
+            return
+        path = files[message.id]
+        end = min(message.ofs + message.count, path.stat().st_size)
+        self._transfers[self._key(link)] = _Transfer(
+            link, link.sender or link.remote, message.id, path, message.ofs, end)
+
+    def _erase(self, link, message):
+        if self._a.log is not None:
+            for key in [k for k in self._transfers if k[1] == link.vehicle]:
+                del self._transfers[key]
+            self._a.log.erase(link.vehicle)
+
+    def _end(self, link, message):
+        self._transfers.pop(self._key(link), None)
+
+    @staticmethod
+    def _key(link):
+        return link.kind, link.vehicle, link.sender
+
+    def _send(self, transfer) -> bool:
+        """Sends one datagram; says whether more of the transfer is left."""
+        size = min(transfer.end - transfer.offset, FRAMES_PER_DATAGRAM * BLOCK)
+        data = b""
+        if size > 0:
+            try:
+                with open(transfer.path, "rb") as file:
+                    file.seek(transfer.offset)
+                    data = file.read(size)
+            except OSError:  # erased from outside: an empty piece tells the client
+                transfer.end = transfer.offset
+        link = transfer.link
+        sequence = self._links.take_sequence(link, max(1, -(-len(data) // BLOCK)))
+        length = _frame(np.frombuffer(data, dtype=np.uint8), transfer.offset, transfer.number,
+                        _LOG_DATA.id, _LOG_DATA.crc_extra, link.vehicle + 1, sequence, self._out)
+        self._links.send_bytes(link, self._out[:length], transfer.address)
+        transfer.offset += len(data)
+        return transfer.offset < transfer.end

@@ -1,0 +1,177 @@
+"""MAVLink's mission protocol: upload, download, clear and errors, for each vehicle.
+
+An upload is taken whole or not at all: items are collected and checked one by
+one, and replace the stored ones only when the last has come and all agree.
+Missions, geofences and rally points go the same way.
+"""
+
+from dataclasses import dataclass
+
+from .dialect import mavlink
+from ..navigation.mission_items import (ALL, CAPACITY, MISSION, TYPE_NAME, ItemError, check_all,
+                                        check_item, of_message)
+
+RETRY_US = 500_000  # after which a missing item is asked for again [us]
+GIVE_UP_US = 20_000_000  # of silence, after which an upload is forgotten [us]
+ACCEPTED = mavlink.MAV_MISSION_ACCEPTED
+
+
+@dataclass
+class _Upload:
+    """One upload under way."""
+
+    link: object
+    address: object  # of the sender, for repeated requests
+    partner: tuple  # system and component id of the sender
+    kind: int
+    count: int
+    items: list
+    heard_t: int  # when the sender last spoke [us]
+    asked_t: int  # when an item was last asked for [us]
+
+
+class MissionProtocol:
+    """The vehicle's side of the mission protocol, for a fleet."""
+
+    def __init__(self, store, reply, say, current):
+        """A protocol without a transfer under way.
+
+        Args:
+            store: Has items(i, kind) -> list and replace(i, kind, items).
+            reply: reply(link, message) sends to whoever sent the message being handled.
+            say: say(i, severity, text) sends a STATUSTEXT.
+            current: current(i) -> number of the item being flown.
+        """
+        self._store, self._reply, self._say, self._current = store, reply, say, current
+        self._uploads = {}  # vehicle -> _Upload
+        self.handlers = {
+            "MISSION_COUNT": self._count, "MISSION_ITEM_INT": self._item,
+            "MISSION_ITEM": self._item, "MISSION_REQUEST_LIST": self._list,
+            "MISSION_REQUEST_INT": self._request, "MISSION_REQUEST": self._request,
+            "MISSION_ACK": self._ack, "MISSION_CLEAR_ALL": self._clear,
+        }
+
+    def handle(self, link, message, t_us: int) -> None:
+        """Deals with one message of the protocol, a key of `handlers`, meant for this vehicle."""
+        self.handlers[message.get_type()](link, message, t_us)
+
+    def step(self, t_us: int) -> None:
+        """Asks again for items that did not come; call it now and then."""
+        for i, upload in list(self._uploads.items()):
+            if t_us - upload.heard_t > GIVE_UP_US:
+                del self._uploads[i]
+                self._say(i, mavlink.MAV_SEVERITY_WARNING,
+                          f"Upload of {TYPE_NAME[upload.kind]} given up: item "
+                          f"{len(upload.items)} did not come")
+            elif t_us - upload.asked_t >= RETRY_US:
+                self._ask(upload, t_us)
+
+    def _partner(self, message):
+        return message.get_srcSystem(), message.get_srcComponent()
+
+    def _answer(self, link, message, result, kind):
+        self._reply(link, mavlink.MAVLink_mission_ack_message(*self._partner(message), result,
+                                                             kind))
+
+    def _refuse(self, link, message, kind, error):
+        self._say(link.vehicle, mavlink.MAV_SEVERITY_WARNING, f"Upload refused: {error}")
+        self._answer(link, message, error.result, kind)
+
+    def _ask(self, upload, t_us):
+        upload.asked_t = t_us
+        upload.link.sender = upload.address
+        self._reply(upload.link, mavlink.MAVLink_mission_request_int_message(
+            *upload.partner, len(upload.items), upload.kind))
+
+    def _count(self, link, message, t_us):
+        i, kind = link.vehicle, message.mission_type
+        running = self._uploads.get(i)
+        if kind not in CAPACITY:
+            self._answer(link, message, mavlink.MAV_MISSION_UNSUPPORTED, kind)
+        elif running is not None and running.partner != self._partner(message):
+            self._refuse(link, message, kind, ItemError(
+                mavlink.MAV_MISSION_DENIED, "another upload is under way, try again"))
+        elif message.count > CAPACITY[kind]:
+            self._refuse(link, message, kind, ItemError(
+                mavlink.MAV_MISSION_NO_SPACE,
+                f"{message.count} items are too many, room is for {CAPACITY[kind]}"))
+        elif message.count == 0:
+            self._uploads.pop(i, None)
+            self._store.replace(i, kind, [])
+            self._answer(link, message, ACCEPTED, kind)
+        else:
+            upload = _Upload(link, getattr(link, "sender", None), self._partner(message), kind,
+                             message.count, [], t_us, t_us)
+            self._uploads[i] = upload
+            self._ask(upload, t_us)
+
+    def _item(self, link, message, t_us):
+        i = link.vehicle
+        upload = self._uploads.get(i)
+        if upload is None or upload.partner != self._partner(message):
+            self._answer(link, message, mavlink.MAV_MISSION_ERROR, message.mission_type)
+            return
+        upload.heard_t = t_us
+        if message.mission_type != upload.kind:
+            self._answer(link, message, mavlink.MAV_MISSION_ERROR, message.mission_type)
+            return
+        if message.seq != len(upload.items):
+            if message.seq > len(upload.items):  # one was lost: ask again, keep what we have
+                self._ask(upload, t_us)
+            return
+        item = of_message(message)
+        try:
+            check_item(upload.kind, message.seq, item)
+            upload.items.append(item)
+            if len(upload.items) < upload.count:
+                self._ask(upload, t_us)
+                return
+            check_all(upload.kind, upload.items)
+        except ItemError as error:
+            del self._uploads[i]
+            self._refuse(link, message, upload.kind, error)
+            return
+        del self._uploads[i]
+        self._store.replace(i, upload.kind, upload.items)
+        self._answer(link, message, ACCEPTED, upload.kind)
+
+    def _list(self, link, message, t_us):
+        kind = message.mission_type
+        if kind not in CAPACITY:
+            self._answer(link, message, mavlink.MAV_MISSION_UNSUPPORTED, kind)
+            return
+        self._reply(link, mavlink.MAVLink_mission_count_message(
+            *self._partner(message), len(self._store.items(link.vehicle, kind)), kind))
+
+    def _request(self, link, message, t_us):
+        kind, seq, i = message.mission_type, message.seq, link.vehicle
+        items = self._store.items(i, kind) if kind in CAPACITY else []
+        if seq >= len(items):
+            self._answer(link, message, mavlink.MAV_MISSION_INVALID_SEQUENCE, kind)
+            return
+        item = items[seq]
+        current = int(kind == MISSION and seq == self._current(i))
+        if message.get_type() == "MISSION_REQUEST_INT":
+            make, x, y = mavlink.MAVLink_mission_item_int_message, item.x, item.y
+        else:
+            make, x, y = mavlink.MAVLink_mission_item_message, item.x * 1e-7, item.y * 1e-7
+            if item.frame == mavlink.MAV_FRAME_MISSION:
+                x, y = float(item.x), float(item.y)
+        self._reply(link, make(*self._partner(message), seq, item.frame, item.command, current,
+                               item.autocontinue, *item.params, x, y, item.z, kind))
+
+    def _ack(self, link, message, t_us):
+        upload = self._uploads.get(link.vehicle)
+        if (upload is not None and upload.partner == self._partner(message)
+                and message.type != ACCEPTED):
+            del self._uploads[link.vehicle]  # the sender cancelled; what was stored stays
+
+    def _clear(self, link, message, t_us):
+        kind = message.mission_type
+        if kind not in CAPACITY and kind != ALL:
+            self._answer(link, message, mavlink.MAV_MISSION_UNSUPPORTED, kind)
+            return
+        self._uploads.pop(link.vehicle, None)
+        for each in CAPACITY if kind == ALL else (kind,):
+            self._store.replace(link.vehicle, each, [])
+        self._answer(link, message, ACCEPTED, kind)

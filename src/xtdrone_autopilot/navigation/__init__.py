@@ -1,0 +1,1 @@
+"""What each mode asks of the control loops: modes, missions, following."""

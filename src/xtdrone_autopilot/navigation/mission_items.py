@@ -1,0 +1,233 @@
+"""Items of missions, geofences and rally points: what each means, and which are refused.
+
+An item is kept as MAVLink carries it (degrees times 1e7), so that a download
+gives back what was uploaded, to the bit. Places become world ENU when used.
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from xtdrone_dynamics.geodesy import to_local_array
+
+from ..errors import AutopilotError
+from ..mavlink.dialect import mavlink
+
+MISSION, FENCE, RALLY, ALL = (mavlink.MAV_MISSION_TYPE_MISSION, mavlink.MAV_MISSION_TYPE_FENCE,
+                              mavlink.MAV_MISSION_TYPE_RALLY, mavlink.MAV_MISSION_TYPE_ALL)
+CAPACITY = {MISSION: 2000, FENCE: 500, RALLY: 100}  # items of each kind
+TYPE_NAME = {MISSION: "mission", FENCE: "geofence", RALLY: "rally points"}
+
+WAYPOINT, LOITER_UNLIM, LOITER_TURNS, LOITER_TIME = 16, 17, 18, 19  # MAV_CMD_NAV_...
+RTL, LAND, TAKEOFF, LOITER_TO_ALT, DELAY = 20, 21, 22, 31, 93
+CONDITION_DELAY, DO_JUMP, DO_CHANGE_SPEED, DO_SET_HOME, DO_LAND_START = 112, 177, 178, 179, 189
+RETURN_POINT, POLYGON_INCLUSION, POLYGON_EXCLUSION = 5000, 5001, 5002
+CIRCLE_INCLUSION, CIRCLE_EXCLUSION, RALLY_POINT = 5003, 5004, 5100
+
+PLACED = frozenset({WAYPOINT, LOITER_UNLIM, LOITER_TURNS, LOITER_TIME, LOITER_TO_ALT, LAND,
+                    TAKEOFF})  # flown to
+_PLACE_OPTIONAL = frozenset({TAKEOFF, LAND, LOITER_UNLIM, LOITER_TURNS, LOITER_TIME,
+                             LOITER_TO_ALT})  # latitude 0 and longitude 0 mean: where it is
+_FLOWN = PLACED | {RTL, DELAY, CONDITION_DELAY, DO_JUMP, DO_CHANGE_SPEED, DO_SET_HOME,
+                   DO_LAND_START}
+# What cameras, gimbals, servos and grippers do; no vehicle here has one, so missions pass them by.
+PAYLOAD = frozenset({183, 187, 195, 196, 197, 200, 201, 203, 204, 205, 206, 211, 214, 260, 530,
+                     531, 532, 1000, 1001, 2000, 2001, 2003, 2500, 2501})
+_FENCE = frozenset({RETURN_POINT, POLYGON_INCLUSION, POLYGON_EXCLUSION, CIRCLE_INCLUSION,
+                    CIRCLE_EXCLUSION})
+_COMMANDS = {MISSION: _FLOWN | PAYLOAD, FENCE: _FENCE, RALLY: frozenset({RALLY_POINT})}
+
+_ABSOLUTE = frozenset({mavlink.MAV_FRAME_GLOBAL, mavlink.MAV_FRAME_GLOBAL_INT})
+_RELATIVE = frozenset({mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT,
+                       mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT_INT})
+_UNKNOWN_PLACE = 0x7FFFFFFF  # x or y that means NaN
+
+
+@dataclass(frozen=True)
+class Item:
+    """One item as on MAVLink."""
+
+    command: int  # MAV_CMD
+    frame: int  # MAV_FRAME
+    params: tuple  # param1 to param4
+    x: int  # latitude [deg * 1e7], or param5
+    y: int  # longitude [deg * 1e7], or param6
+    z: float  # height [m], or param7
+    autocontinue: int = 1
+
+    @property
+    def has_place(self) -> bool:
+        """Whether it says where; some commands may leave that open."""
+        return _UNKNOWN_PLACE not in (self.x, self.y) and not (
+            self.command in _PLACE_OPTIONAL and self.x == self.y == 0)
+
+    @property
+    def relative(self) -> bool:
+        """Whether its height counts from home."""
+        return self.frame in _RELATIVE
+
+    @property
+    def name(self) -> str:
+        """MAV_CMD name."""
+        return command_name(self.command)
+
+    def place(self, origin, home) -> np.ndarray:
+        """(3,) world [m], NaN where it leaves an axis open.
+
+        Args:
+            origin: Latitude, longitude [rad] and height [m] of the world's origin.
+            home: (3,) world [m].
+        """
+        out = np.full(3, math.nan)
+        if self.has_place:
+            geo = [[math.radians(self.x * 1e-7), math.radians(self.y * 1e-7), 0.0]]
+            out[:2] = to_local_array(geo, *origin)[0, :2]
+        if math.isfinite(self.z):
+            out[2] = self.z + (home[2] if self.relative else -origin[2])
+        return out
+
+
+def command_name(number: int) -> str:
+    """The name of a MAV_CMD, or its number."""
+    entry = mavlink.enums["MAV_CMD"].get(number)
+    return entry.name if entry else str(number)
+
+
+def from_degrees(item: Item, latitude: float, longitude: float) -> Item:
+    """The item at a place [deg]; NaN leaves it open."""
+    x, y = (round(v * 1e7) if math.isfinite(v) else _UNKNOWN_PLACE for v in (latitude, longitude))
+    return replace(item, x=x, y=y)
+
+
+def of_message(message) -> Item:
+    """The item of a MISSION_ITEM_INT or MISSION_ITEM."""
+    params = (message.param1, message.param2, message.param3, message.param4)
+    item = Item(message.command, message.frame, params, 0, 0, message.z, message.autocontinue)
+    if message.get_type() == "MISSION_ITEM_INT":
+        return replace(item, x=message.x, y=message.y)
+    if message.frame in _ABSOLUTE | _RELATIVE:
+        if abs(message.x) > 200 or abs(message.y) > 200:  # so far out that it would not fit
+            return from_degrees(item, 200.0, 200.0)
+        return from_degrees(item, message.x, message.y)
+    x, y = (int(v) if math.isfinite(v) and abs(v) < 2 ** 31 else 0 for v in (message.x, message.y))
+    return replace(item, x=x, y=y)
+
+
+class ItemError(AutopilotError):
+    """An item that is refused, with the MAV_MISSION_RESULT that says so."""
+
+    def __init__(self, result: int, text: str):
+        super().__init__(text)
+        self.result = result
+
+
+def check_item(kind: int, seq: int, item: Item) -> None:
+    """Refuses an item that cannot be flown.
+
+    Args:
+        kind: MISSION, FENCE or RALLY.
+        seq: Its number, for the text.
+        item: The item.
+
+    Raises:
+        ItemError: With the reason.
+    """
+    where = f"{TYPE_NAME[kind]} item {seq} ({item.name})"
+    if item.command not in _COMMANDS[kind]:
+        raise ItemError(mavlink.MAV_MISSION_UNSUPPORTED, f"{where}: not supported")
+    placed = (item.command in PLACED or kind != MISSION
+              or item.command == DO_SET_HOME and item.params[0] != 1)
+    if placed and item.frame not in _ABSOLUTE | _RELATIVE:
+        raise ItemError(mavlink.MAV_MISSION_UNSUPPORTED_FRAME,
+                        f"{where}: frame {item.frame} is not supported, use 0 or 5 (height above "
+                        "sea), 3 or 6 (height above home)")
+    for k, value in enumerate(item.params):
+        if math.isinf(value):
+            raise ItemError(mavlink.MAV_MISSION_INVALID_PARAM1 + k,
+                            f"{where}: param{k + 1} is infinite")
+    if placed:
+        _check_place(kind, item, where)
+    _check_parameters(item, where)
+
+
+def _check_place(kind, item, where):
+    if item.has_place:
+        if abs(item.x) > 90e7:
+            raise ItemError(mavlink.MAV_MISSION_INVALID_PARAM5_X,
+                            f"{where}: latitude {item.x * 1e-7:g} is not on Earth")
+        if abs(item.y) > 180e7:
+            raise ItemError(mavlink.MAV_MISSION_INVALID_PARAM6_Y,
+                            f"{where}: longitude {item.y * 1e-7:g} is not on Earth")
+    elif item.command not in _PLACE_OPTIONAL:
+        raise ItemError(mavlink.MAV_MISSION_INVALID_PARAM5_X, f"{where}: it has no place")
+    if math.isinf(item.z) or (math.isnan(item.z) and item.command not in (LAND, RETURN_POINT)
+                              and kind == MISSION) or abs(item.z) > 1e5:
+        raise ItemError(mavlink.MAV_MISSION_INVALID_PARAM7, f"{where}: height {item.z:g} m is not "
+                                                           "allowed")
+
+
+def _check_parameters(item, where):
+    p1, p2, p3, _ = item.params
+    first_at_least_zero = {WAYPOINT: "hold", LOITER_TIME: "time", DELAY: "delay",
+                           CONDITION_DELAY: "delay", LOITER_TURNS: "number of turns",
+                           DO_JUMP: "target"}.get(item.command)
+    if first_at_least_zero and p1 < 0:
+        raise ItemError(mavlink.MAV_MISSION_INVALID_PARAM1,
+                        f"{where}: {first_at_least_zero} {p1:g} is negative")
+    if item.command == WAYPOINT and p2 < 0:
+        raise ItemError(mavlink.MAV_MISSION_INVALID_PARAM2,
+                        f"{where}: acceptance radius {p2:g} m is negative")
+    if item.command == LOITER_TURNS and not abs(p3) <= 1000:
+        raise ItemError(mavlink.MAV_MISSION_INVALID_PARAM3,
+                        f"{where}: radius {p3:g} m is more than 1000")
+    if item.command == DO_JUMP and not (math.isfinite(p1) and p1 == int(p1)):
+        raise ItemError(mavlink.MAV_MISSION_INVALID_PARAM1, f"{where}: target {p1:g} is no number "
+                                                           "of an item")
+    if item.command == DO_JUMP and not math.isfinite(p2):
+        raise ItemError(mavlink.MAV_MISSION_INVALID_PARAM2, f"{where}: repeat {p2:g} is no number")
+    if item.command == DO_CHANGE_SPEED and not (math.isfinite(p2) and (p2 > 0 or p2 in (-1, -2))):
+        raise ItemError(mavlink.MAV_MISSION_INVALID_PARAM2, f"{where}: speed {p2:g} m/s is not "
+                                                           "allowed, give more than 0")
+    if item.command in (CIRCLE_INCLUSION, CIRCLE_EXCLUSION) and not 0 < p1 < 1e6:
+        raise ItemError(mavlink.MAV_MISSION_INVALID_PARAM1,
+                        f"{where}: radius {p1:g} m is not allowed, give more than 0")
+
+
+def check_all(kind: int, items) -> None:
+    """Refuses a set of items that contradict each other; each was checked alone before.
+
+    Raises:
+        ItemError: With the reason.
+    """
+    if kind == MISSION:
+        for seq, item in enumerate(items):
+            if item.command == DO_JUMP and item.params[0] >= len(items):
+                raise ItemError(mavlink.MAV_MISSION_INVALID_PARAM1,
+                                f"mission item {seq} (MAV_CMD_DO_JUMP): there is no item "
+                                f"{item.params[0]:g}, only 0 to {len(items) - 1}")
+    elif kind == FENCE:
+        list(polygons(items))
+
+
+def polygons(items):
+    """Yields (inclusion, items of its vertices) of each polygon of a geofence.
+
+    Raises:
+        ItemError: A polygon without as many vertices as it says, or fewer than three.
+    """
+    k = 0
+    while k < len(items):
+        item = items[k]
+        if item.command not in (POLYGON_INCLUSION, POLYGON_EXCLUSION):
+            k += 1
+            continue
+        count = item.params[0]
+        group = items[k:k + int(count)] if math.isfinite(count) and count >= 3 else []
+        if len(group) < 3 or any((v.command, v.params[0]) != (item.command, count) for v in group) \
+                or len(group) != count:
+            raise ItemError(mavlink.MAV_MISSION_INVALID_PARAM1,
+                            f"geofence item {k}: a polygon needs three vertices or more, and as "
+                            f"many as its param1 says ({count:g})")
+        yield item.command == POLYGON_INCLUSION, group
+        k += len(group)

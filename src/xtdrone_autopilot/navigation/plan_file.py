@@ -1,0 +1,242 @@
+"""QGroundControl's .plan files: missions, geofences and rally points as JSON."""
+
+import json
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from xtdrone_dynamics.geodesy import to_geodetic
+
+from ..errors import AutopilotError
+from ..safety.fence import Fence
+from ..mavlink.dialect import mavlink
+from .mission_items import (CIRCLE_EXCLUSION, CIRCLE_INCLUSION, DO_JUMP, FENCE, LAND, MISSION,
+                            PAYLOAD, PLACED, POLYGON_EXCLUSION, POLYGON_INCLUSION, RALLY,
+                            RALLY_POINT, RETURN_POINT, RTL, Item, check_all, check_item,
+                            from_degrees, polygons)
+
+_RELATIVE = mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT
+_GEOGRAPHIC = frozenset({mavlink.MAV_FRAME_GLOBAL, mavlink.MAV_FRAME_GLOBAL_INT, _RELATIVE,
+                         mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT_INT})
+_NO_PLACE = 0x7FFFFFFF
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a .plan file holds."""
+
+    items: dict = field(default_factory=dict)  # MISSION, FENCE, RALLY of mission_items -> list
+    home: tuple = None  # planned: latitude, longitude [deg], height [m]; None = not given
+
+
+def load(path) -> Plan:
+    """Reads and checks a .plan file.
+
+    Raises:
+        AutopilotError: No such file, not a plan, or an item that cannot be flown.
+    """
+    try:
+        data = json.loads(Path(path).read_text())
+    except OSError as error:
+        raise AutopilotError(f"cannot read plan '{path}': {error.strerror}") from error
+    except ValueError as error:
+        raise AutopilotError(f"'{path}' is not JSON: {error}; save the plan again in "
+                             "QGroundControl") from error
+    if not isinstance(data, dict) or data.get("fileType") != "Plan":
+        raise AutopilotError(f"'{path}' is not a plan: its fileType has to be 'Plan'")
+    try:
+        mission = data.get("mission") or {}
+        plan = Plan({MISSION: _mission(mission.get("items", ())),
+                     FENCE: _fence(data.get("geoFence") or {}),
+                     RALLY: _rally(data.get("rallyPoints") or {})},
+                    _home(mission.get("plannedHomePosition")))
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        raise AutopilotError(f"cannot read plan '{path}': {type(error).__name__} {error}; save it "
+                             "again in QGroundControl") from error
+    for kind, items in plan.items.items():
+        for seq, item in enumerate(items):
+            check_item(kind, seq, item)
+        check_all(kind, items)
+    return plan
+
+
+def _home(values):
+    if values is None:
+        return None
+    return tuple(0.0 if value is None else float(value) for value in values)
+
+
+def _number(value):
+    return math.nan if value is None else float(value)
+
+
+def _simple_items(entries):
+    """Yields the simple items of a list, those inside surveys and corridors too."""
+    for entry in entries:
+        if entry["type"] == "SimpleItem":
+            yield entry
+            continue
+        inner = entry.get("TransectStyleComplexItem", entry).get("Items")
+        if inner is None:
+            raise AutopilotError(f"plan item '{entry.get('complexItemType', entry['type'])}' is "
+                                 "not for multirotors: take it out of the plan")
+        yield from _simple_items(inner)
+
+
+def _mission(entries):
+    entries = list(_simple_items(entries))
+    number = {entry["doJumpId"]: seq for seq, entry in enumerate(entries) if "doJumpId" in entry}
+    items = []
+    for seq, entry in enumerate(entries):
+        p = [_number(value) for value in entry["params"]]
+        command = int(entry["command"])
+        if command == DO_JUMP:
+            if p[0] not in number:
+                raise AutopilotError(f"mission item {seq} of the plan jumps to item {p[0]:g}, "
+                                     "which does not exist")
+            p[0] = float(number[p[0]])
+        item = Item(command, int(entry["frame"]), tuple(p[:4]), 0, 0, p[6],
+                    int(entry.get("autoContinue", True)))
+        if item.frame in _GEOGRAPHIC:
+            item = from_degrees(item, p[4], p[5])
+        else:
+            x, y = (int(value) if math.isfinite(value) else 0 for value in p[4:6])
+            item = Item(command, item.frame, item.params, x, y, p[6], item.autocontinue)
+        items.append(item)
+    return items
+
+
+def _placed(command, params, latitude, longitude, height=0.0):
+    item = Item(command, _RELATIVE, params, 0, 0, float(height))
+    return from_degrees(item, float(latitude), float(longitude))
+
+
+def _fence(data):
+    items = []
+    for polygon in data.get("polygons", ()):
+        command = POLYGON_INCLUSION if polygon["inclusion"] else POLYGON_EXCLUSION
+        params = (float(len(polygon["polygon"])), 0.0, 0.0, 0.0)
+        items += [_placed(command, params, *vertex[:2]) for vertex in polygon["polygon"]]
+    for circle in data.get("circles", ()):
+        command = CIRCLE_INCLUSION if circle["inclusion"] else CIRCLE_EXCLUSION
+        params = (float(circle["circle"]["radius"]), 0.0, 0.0, 0.0)
+        items.append(_placed(command, params, *circle["circle"]["center"][:2]))
+    if data.get("breachReturn"):
+        items.append(_placed(RETURN_POINT, (0.0,) * 4, *data["breachReturn"]))
+    return items
+
+
+def _rally(data):
+    return [_placed(RALLY_POINT, (0.0,) * 4, *point) for point in data.get("points", ())]
+
+
+def save(path, plan: Plan) -> None:
+    """Writes a .plan file that QGroundControl opens.
+
+    Raises:
+        AutopilotError: The file cannot be written.
+    """
+    data = {
+        "fileType": "Plan", "version": 1, "groundStation": "QGroundControl",
+        "mission": {"version": 2, "firmwareType": mavlink.MAV_AUTOPILOT_PX4,
+                    "vehicleType": mavlink.MAV_TYPE_QUADROTOR, "cruiseSpeed": 15, "hoverSpeed": 5,
+                    "globalPlanAltitudeMode": 1,
+                    "plannedHomePosition": list(plan.home or _first_place(plan)),
+                    "items": [_entry(seq, item)
+                              for seq, item in enumerate(plan.items.get(MISSION, ()))]},
+        "geoFence": _fence_entries(plan.items.get(FENCE, ())),
+        "rallyPoints": {"version": 2, "points": [[*_degrees(item), item.z]
+                                                 for item in plan.items.get(RALLY, ())]},
+    }
+    try:
+        Path(path).write_text(json.dumps(data, indent=4, allow_nan=False) + "\n")
+    except OSError as error:
+        raise AutopilotError(f"cannot write plan '{path}': {error.strerror}") from error
+
+
+def _degrees(item):
+    return round(item.x * 1e-7, 7), round(item.y * 1e-7, 7)
+
+
+def _first_place(plan):
+    for item in plan.items.get(MISSION, ()):
+        if item.command in PLACED and item.has_place:
+            return *_degrees(item), 0.0
+    return 0.0, 0.0, 0.0
+
+
+def _json(value):
+    return value if math.isfinite(value) else None
+
+
+def _entry(seq, item):
+    params = [_json(value) for value in item.params]
+    if item.command == DO_JUMP:
+        params[0] = int(params[0]) + 1  # the file counts from 1
+    if item.frame in _GEOGRAPHIC:
+        params += [None if v == _NO_PLACE else round(v * 1e-7, 7) for v in (item.x, item.y)]
+    else:
+        params += [item.x, item.y]
+    return {"type": "SimpleItem", "autoContinue": bool(item.autocontinue), "command": item.command,
+            "doJumpId": seq + 1, "frame": item.frame, "params": [*params, _json(item.z)]}
+
+
+def _fence_entries(items):
+    out = {"version": 2, "polygons": [], "circles": []}
+    for inclusion, group in polygons(list(items)):
+        out["polygons"].append({"version": 1, "inclusion": inclusion,
+                                "polygon": [list(_degrees(item)) for item in group]})
+    for item in items:
+        if item.command in (CIRCLE_INCLUSION, CIRCLE_EXCLUSION):
+            out["circles"].append({"version": 1, "inclusion": item.command == CIRCLE_INCLUSION,
+                                   "circle": {"center": list(_degrees(item)),
+                                              "radius": item.params[0]}})
+        elif item.command == RETURN_POINT:
+            out["breachReturn"] = [*_degrees(item), item.z]
+    return out
+
+
+def shifted(items: dict, east: float, north: float) -> dict:
+    """The same items, every place moved by east and north [m]."""
+    def moved(item):
+        if item.frame not in _GEOGRAPHIC or not item.has_place:
+            return item
+        here = math.radians(item.x * 1e-7), math.radians(item.y * 1e-7)
+        lat, lon = to_geodetic(east, north, *here)
+        return from_degrees(item, math.degrees(lat), math.degrees(lon))
+
+    return {kind: [moved(item) for item in group] for kind, group in items.items()}
+
+
+def describe(plan: Plan) -> list[str]:
+    """What a plan amounts to, and what is doubtful about it, line by line."""
+    mission = plan.items[MISSION]
+    geo = plan.home or _first_place(plan)
+    origin = math.radians(geo[0]), math.radians(geo[1]), geo[2]
+    at_home = np.zeros(3)
+    places = [(seq, item.place(origin, at_home)) for seq, item in enumerate(mission)
+              if item.command in PLACED and item.has_place]
+    lines = [f"mission: {len(mission)} items, {len(places)} of them places"]
+    if places:
+        way = np.array([at_home] + [place for _, place in places])
+        way[:, 2] = np.where(np.isfinite(way[:, 2]), way[:, 2], 0.0)
+        legs = np.linalg.norm(np.diff(way, axis=0), axis=1)
+        lines.append(f"way: {legs.sum():.0f} m, farthest {np.hypot(*way[:, :2].T).max():.0f} m "
+                     f"from home, highest {way[:, 2].max():.0f} m")
+    circles = sum(i.command in (CIRCLE_INCLUSION, CIRCLE_EXCLUSION) for i in plan.items[FENCE])
+    lines.append(f"geofence: {len(list(polygons(plan.items[FENCE])))} polygons, {circles} circles; "
+                 f"rally points: {len(plan.items[RALLY])}")
+    if plan.items[FENCE]:
+        fence = Fence.of(plan.items[FENCE], origin)
+        lines += [f"WARNING: item {seq} lies outside the geofence; the vehicle will refuse to "
+                  "start" for seq, place in places if not fence.contains(place[0], place[1])]
+    if not mission:
+        lines.append("WARNING: there is no mission in it")
+    elif mission[-1].command not in (LAND, RTL):
+        lines.append("WARNING: it ends in the air, with a hold: add a landing or a return")
+    lines += [f"note: item {seq} ({item.name}) will be passed by, no vehicle here has such a device"
+              for seq, item in enumerate(mission) if item.command in PAYLOAD]
+    return lines
+

@@ -1,0 +1,1 @@
+"""The parameters of the flight stack, and their files."""

@@ -1,0 +1,74 @@
+"""QGroundControl's .params files: one parameter per line, parted by tabs.
+
+    # vehicle, component, name, value, MAVLink type (6 = int32, 9 = float)
+    1   1   MPC_XY_CRUISE   5.000000000000000000    9
+"""
+
+from pathlib import Path
+
+from ..errors import AutopilotError
+from ..mavlink.dialect import mavlink
+from .store import table
+
+_TYPE = {int: mavlink.MAV_PARAM_TYPE_INT32, float: mavlink.MAV_PARAM_TYPE_REAL32}
+
+
+def read(path) -> dict[str, float]:
+    """Names and values of a file.
+
+    Raises:
+        AutopilotError: No such file, or a line that is not of this form.
+    """
+    try:
+        text = Path(path).read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise AutopilotError(f"cannot read parameters '{path}': {error}") from error
+    values = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        words = line.split()
+        if not words or words[0].startswith("#"):
+            continue
+        try:
+            values[words[2]] = float(words[3])
+        except (IndexError, ValueError) as error:
+            raise AutopilotError(f"line {number} of '{path}' is no parameter: write vehicle, "
+                                 "component, name, value and type, parted by tabs") from error
+    return values
+
+
+def write(path, vehicle: int, values: dict) -> None:
+    """Writes names and values of one vehicle (its system id) as QGroundControl does.
+
+    Raises:
+        AutopilotError: The file cannot be written.
+    """
+    lines = [f"# Onboard parameters for Vehicle {vehicle}", "#",
+             "# Vehicle-Id Component-Id Name Value Type"]
+    for name in sorted(values):
+        p = table()[name]
+        text = str(int(values[name])) if p.type is int else f"{values[name]:.18f}"
+        lines.append("\t".join([str(vehicle), "1", name, text, str(_TYPE[p.type])]))
+    try:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        Path(path).write_text("\n".join(lines) + "\n")
+    except OSError as error:
+        raise AutopilotError(f"cannot write parameters '{path}': {error.strerror}") from error
+
+
+def load_into(store, i: int, values: dict) -> tuple[int, list[str], list[str]]:
+    """Sets parameters of vehicle i in a ParameterStore; the system id stays its own.
+
+    Returns:
+        How many were set, the names that this stack does not have, and a line
+        for each value that is not allowed.
+    """
+    known = {name: value for name, value in values.items()
+             if name in table() and name not in ("MAV_SYS_ID", "MAV_TYPE")}
+    unknown = sorted(name for name in values if name not in table())
+    refused = []
+    for name, value in known.items():
+        try:
+            store.set(i, name, value)
+        except AutopilotError as error:
+            refused.append(str(error))
+    return len(known) - len(refused), unknown, refused

@@ -1,0 +1,1 @@
+"""Real PX4, software in the loop."""

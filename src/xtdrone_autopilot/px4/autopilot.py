@@ -1,0 +1,223 @@
+"""Real PX4 as the autopilot of a fleet: software in the loop, in lockstep."""
+
+import logging
+import socket
+import time
+
+import numpy as np
+
+from xtdrone_core import ports
+from xtdrone_core.state import Estimates, SensorBatch, SetPoints
+from xtdrone_core.vehicle import FleetModel
+
+from . import process as px4_process
+from ..errors import AutopilotError
+from .link import Peer, SimulatorLink
+from .sensors import SensorFrames
+from .telemetry import FleetTelemetry
+
+NAME_S = 1.8  # wall time after which a PX4 that has not connected is named [s]
+CONNECT_S = 30.0  # wall time that the start of a fleet may take once the first is there [s]
+TELEMETRY_US = 20_000  # period of reading PX4's telemetry [us]
+_WAIT_S = 0.1
+_CRITICAL, _WARNING, _INFO = 2, 4, 6  # MAV_SEVERITY
+_log = logging.getLogger(__name__)
+
+
+class Px4Autopilot:
+    """N real PX4s. Implements xtdrone_core.contracts.Autopilot.
+
+    PX4 runs its estimator, modes and MAVLink links itself; ground stations and
+    clients talk to it, not to us.
+    """
+
+    def __init__(self, fleet: FleetModel, names, origin, offsets, installation=None, folder=None,
+                 loss: str = "stop", shared_origin: bool = True, on_text=None):
+        """Listens for the fleet's PX4s, and starts them where an installation is given.
+
+        Args:
+            fleet: The vehicles.
+            names: Of the vehicles.
+            origin: Latitude, longitude [rad] and height [m] of the world's origin.
+            offsets: (N, 3) starts of the vehicles, for local frames of their own [m].
+            installation: Px4Installation to start, or None to wait for others to start them.
+            folder: The run folder for consoles and logs, or None.
+            loss: When a PX4 is lost: "stop" ends the flight, "continue" flies the rest on.
+            shared_origin: Whether every local frame begins at the world's origin.
+            on_text: Called with (vehicle, severity, text).
+
+        Raises:
+            AutopilotError: A port is in use, or PX4 cannot be started.
+        """
+        n = fleet.n
+        self._names = tuple(names)
+        self._loss = loss
+        self._on_text = on_text or (lambda vehicle, severity, text: None)
+        self._count = fleet.rotor_mask.sum(axis=1)
+        self._mask = fleet.rotor_mask
+        self._width = min(fleet.rotor_mask.shape[1], 16)
+        if fleet.rotor_mask.shape[1] > 16:
+            raise AutopilotError(f"{fleet.rotor_mask.shape[1]} rotors are too many: PX4 drives 16")
+        self.commands = np.zeros(fleet.rotor_mask.shape)
+        self._frames = SensorFrames(n, origin)
+        self._truth = None
+        self._interrupted = False
+        self._begun = False
+        self._announced = np.zeros(n, dtype=np.bool_)
+        self._processes = []
+        self._telemetry = None
+        self._link = None
+        if installation is not None:
+            _refuse_living(n)
+        self._link = SimulatorLink(n, self._lost, self._news)
+        try:
+            self._telemetry = FleetTelemetry(n, origin, offsets, shared_origin, self._on_text)
+            for i in range(n if installation is not None else 0):
+                self._processes.append(px4_process.Px4Process(
+                    installation, i, self._names[i], fleet.vehicles[i], folder))
+        except BaseException:
+            self.close()
+            raise
+
+    @classmethod
+    def for_scenario(cls, scenario, fleet: FleetModel, origin, magnetic_field, folder, links: bool,
+                     on_text) -> "Px4Autopilot":
+        """The PX4s of a scenario: started from its `px4`, or else awaited."""
+        return cls(fleet, [spec.name for spec in scenario.vehicles], origin,
+                   [spec.pos for spec in scenario.vehicles], px4_process.find(scenario.px4),
+                   folder, scenario.px4_loss, scenario.origin == "shared", on_text)
+
+    @property
+    def states(self) -> np.ndarray:
+        """(N,) Peer: how far each PX4 is."""
+        return self._link.state
+
+    @property
+    def pids(self) -> list:
+        """Process ids of the PX4s that we started."""
+        return [process.pid for process in self._processes]
+
+    def attach_truth(self, truth) -> None:
+        """Gives PX4's logs the truth: truth() returns the FleetState now."""
+        self._truth = truth
+
+    def interrupt(self) -> None:
+        """Ends waiting for a PX4; safe in signal handlers."""
+        self._interrupted = True
+
+    def step(self, t_us: int, sensors: SensorBatch) -> np.ndarray:
+        """One lockstep step: readings at t_us in, rotor commands (N, R) in 0..1 out.
+
+        Raises:
+            AutopilotError: A PX4 is lost and the fleet is to stop then.
+        """
+        if not self._begun:
+            self._begun = True
+            self._await_fleet()
+        link = self._link
+        chosen = (link.state == Peer.CONNECTED) | (link.state == Peer.LOCKSTEP)
+        if chosen.any():
+            truth = None if self._truth is None else self._truth()
+            link.exchange(t_us, self._frames.encode(t_us, sensors, truth, chosen))
+        if t_us % TELEMETRY_US == 0:
+            if not chosen.all():
+                link.listen(0.0)
+            self._look_after_processes()
+            self._telemetry.step(t_us)
+        self.commands[:, :self._width] = link.controls[:, :self._width]
+        self.commands *= self._mask
+        return self.commands
+
+    def estimates(self) -> Estimates:
+        """What PX4 believes, as it last told us."""
+        return self._telemetry.estimates()
+
+    def apply(self, set_points: SetPoints) -> None:
+        """Sends an Agent's set-points to PX4 by MAVLink."""
+        self._telemetry.apply(set_points)
+
+    def close(self) -> None:
+        """Ends every PX4 that we started, and all links. May be called twice."""
+        for process in self._processes:
+            process.stop(wait=False)
+        for process in self._processes:
+            process.stop()
+        self._processes = []
+        for part in (self._telemetry, self._link):
+            if part is not None:
+                part.close()
+
+    def _await_fleet(self):
+        """Blocks until every PX4 has connected, or it is clear that some will not."""
+        link, begin, first = self._link, time.monotonic(), None
+        while (missing := np.flatnonzero(link.state == Peer.AWAITED)).size:
+            if self._interrupted:
+                return
+            now = time.monotonic()
+            if first is None and (self._processes or missing.size < len(link.state)):
+                first = now
+            if now - begin > NAME_S:
+                for i in missing:
+                    self._announce(int(i))
+            if first is not None and now - first > (
+                    NAME_S if self._loss == "continue" and not self._processes else CONNECT_S):
+                if self._loss == "stop":
+                    link.lose(int(missing[0]), f"did not connect within {CONNECT_S:g} s")
+                return
+            link.listen(_WAIT_S)
+            self._look_after_processes()
+
+    def _announce(self, i):
+        if self._announced[i]:
+            return
+        self._announced[i] = True
+        text = f"waiting for its PX4 on TCP {ports.SIMULATOR + i}"
+        if not self._processes:
+            text += (f"; a living PX4 {i} of an earlier simulation will not reconnect: restart it"
+                     if _udp_in_use(ports.GROUND_STATION_LOCAL + i) else
+                     f"; start it with '-i {i}'")
+        self._on_text(i, _WARNING, text)
+        _log.warning("%s: %s", self._names[i], text)  # nothing else shows why nothing moves
+
+    def _look_after_processes(self):
+        for i, process in enumerate(self._processes):
+            if self._link.state[i] != Peer.LOST and (end := process.end()):
+                self._link.lose(i, end)
+
+    def _news(self, i, text):
+        self._on_text(i, _INFO, f"PX4 {i} {text}")
+
+    def _lost(self, i, why):
+        """Names a lost PX4, and ends the flight where the scenario says so."""
+        if self._processes and why.startswith("closed"):
+            time.sleep(0.05)  # the system needs a moment to tell how a process has ended
+            why = self._processes[i].end() or why
+        text = f"PX4 {i} of '{self._names[i]}' {why}"
+        self._on_text(i, _CRITICAL, text)
+        if self._telemetry is not None:
+            self._telemetry.forget(i)
+        if self._loss == "stop":
+            raise AutopilotError(f"{text}; px4_loss:=continue flies the rest of the fleet on")
+
+
+def _udp_in_use(port) -> bool:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        try:
+            sock.bind(("127.0.0.1", port))
+        except OSError:
+            return True
+    return False
+
+
+def _refuse_living(n):
+    """Before own PX4s are started.
+
+    Raises:
+        AutopilotError: Some other PX4 holds a port that ours will need.
+    """
+    for i in range(n):
+        for base in (ports.GROUND_STATION_LOCAL, ports.OFFBOARD_LOCAL):
+            if _udp_in_use(base + i):
+                raise AutopilotError(
+                    f"port {base + i} (UDP) is in use: a PX4 of instance {i} or another simulation "
+                    "is running, and PX4 does not reconnect to a new simulation; stop it first")

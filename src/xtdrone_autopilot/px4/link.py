@@ -1,0 +1,229 @@
+"""The simulator link of a fleet of PX4s: one TCP server each, in lockstep.
+
+PX4 is the client. Its first HIL_ACTUATOR_CONTROLS comes only after some dozen
+HIL_SENSORs; from then on each HIL_SENSOR has exactly one answer, and the link
+waits for it. The wall clock is read for time-outs only.
+"""
+
+import select
+import socket
+import time
+from enum import IntEnum
+
+import numpy as np
+
+from xtdrone_core import ports
+
+from ..errors import AutopilotError
+from .frames import FrameReader
+
+ANSWER_S = 1.5  # wall time after which a PX4 that does not answer counts as hanging [s]
+LOOK_S = 0.1  # of a stall of the whole machine, which stops PX4 too, no more counts [s]
+SILENCE_S = 1.8  # wall time from connecting to the first actuator message [s]
+SILENT_READINGS = 100  # that a silent PX4 must also have got; a real one answers the 16th to 44th
+ALIGN_S = 0.004  # wall time given to PX4 at each step before its first answer [s]
+MAX_GARBAGE = 2048  # bytes without sense after which a peer is no PX4
+_CHUNK = 65536
+_ARMED = 128  # bit of HIL_ACTUATOR_CONTROLS.mode
+
+
+class Peer(IntEnum):
+    """How far the PX4 of a vehicle is."""
+
+    AWAITED = 0  # not connected yet
+    CONNECTED = 1  # gets readings, has not answered yet
+    LOCKSTEP = 2  # answers every step
+    HANGING = 3  # owes an answer; nothing is sent to it until it answers
+    LOST = 4  # PX4 does not reconnect
+
+
+class SimulatorLink:
+    """The simulation's ends of the TCP links of N vehicles.
+
+    Attributes:
+        state: (N,) Peer.
+        controls: (N, 16) the latest actuator controls; zero while disarmed or lost.
+        armed: (N,) bool, as PX4 says on this link.
+    """
+
+    def __init__(self, n: int, on_loss, on_news):
+        """Listens on 127.0.0.1:4560 + i.
+
+        Args:
+            n: Number of vehicles.
+            on_loss: Called as on_loss(vehicle, text) when a PX4 is lost or hangs.
+            on_news: Called as on_news(vehicle, text) with what is worth knowing.
+
+        Raises:
+            AutopilotError: A port is in use.
+        """
+        self.state = np.full(n, Peer.AWAITED, dtype=np.int8)
+        self.controls = np.zeros((n, 16))
+        self.armed = np.zeros(n, dtype=np.bool_)
+        self._on_loss, self._on_news = on_loss, on_news
+        self._listeners, self._sockets = {}, [None] * n
+        self._readers = [None] * n
+        self._since = np.zeros(n)  # wall time of connecting [s]
+        self._sent = np.zeros(n, dtype=np.int64)  # readings since then
+        self._answered = np.full(n, -1, dtype=np.int64)  # time of the last answer [us]
+        self._vehicle_of = {}  # file number of a connection: vehicle
+        self._poll = select.poll()
+        self._all_in_step = False
+        try:
+            for i in range(n):
+                self._listen(i)
+        except AutopilotError:
+            self.close()
+            raise
+
+    def _listen(self, i):
+        sock = socket.socket()
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            sock.bind(("127.0.0.1", ports.SIMULATOR + i))
+        except OSError as error:
+            sock.close()
+            raise AutopilotError(
+                f"port {ports.SIMULATOR + i} (TCP, simulator link of PX4 {i}) is in use: another "
+                "simulation is running; stop it first") from error
+        sock.listen()
+        sock.setblocking(False)
+        self._listeners[sock.fileno()] = i, sock
+        self._poll.register(sock, select.POLLIN)
+
+    def close(self) -> None:
+        """Closes every connection. May be called twice."""
+        for _, sock in self._listeners.values():
+            sock.close()
+        for sock in self._sockets:
+            if sock is not None:
+                sock.close()
+        self._listeners.clear()
+        self._vehicle_of.clear()
+        self._sockets = [None] * len(self._sockets)
+
+    def listen(self, timeout: float) -> None:
+        """Accepts connections and takes what came in.
+
+        Args:
+            timeout: How long to wait for the first event [s].
+        """
+        for number, _ in self._poll.poll(timeout * 1e3):
+            if number in self._listeners:
+                self._accept(*self._listeners[number])
+            elif number in self._vehicle_of:
+                self._receive(self._vehicle_of[number])
+
+    def exchange(self, t_us: int, frames) -> None:
+        """One lockstep step: sends the readings, awaits the answers that are due.
+
+        Args:
+            t_us: Simulated time of the readings [us].
+            frames: N byte strings.
+        """
+        for i, data in enumerate(frames):
+            if self._sockets[i] is not None and self.state[i] != Peer.HANGING:
+                self._send(i, data)
+        if not self._all_in_step:
+            self._align()
+        waited = 0.0
+        while (due := (self.state == Peer.LOCKSTEP) & (self._answered < t_us)).any():
+            if waited >= ANSWER_S:
+                for i in np.flatnonzero(due):
+                    self._hang(int(i))
+                break
+            begin = time.monotonic()
+            self.listen(LOOK_S)
+            waited += min(time.monotonic() - begin, LOOK_S)
+        self._all_in_step = bool((self.state == Peer.LOCKSTEP).all())
+
+    def lose(self, i: int, why: str) -> None:
+        """Gives a vehicle's PX4 up: its rotors stop."""
+        self.state[i] = Peer.LOST
+        self._drop(i)
+        self._on_loss(i, why)
+
+    def _align(self):
+        """Looks after those that are not in step; the others do not wait for them for long."""
+        waiting = (self.state == Peer.CONNECTED) & (self._answered < 0)
+        self.listen(ALIGN_S if waiting.any() else 0.0)
+        silent = waiting & (self._answered < 0) & (self._sent > SILENT_READINGS)
+        silent &= time.monotonic() - self._since > SILENCE_S
+        for i in np.flatnonzero(silent):
+            self.lose(int(i), f"connected, but sent no actuator controls for {SILENCE_S:g} s")
+
+    def _accept(self, i, listener):
+        try:
+            sock, _ = listener.accept()
+        except OSError:
+            return
+        if self._sockets[i] is not None or self.state[i] == Peer.LOST:
+            sock.close()
+            self._on_news(i, f"a further connection to TCP {ports.SIMULATOR + i} was refused")
+            return
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sock.setblocking(False)
+        self._sockets[i], self._readers[i] = sock, FrameReader(("HIL_ACTUATOR_CONTROLS",
+                                                                "HEARTBEAT"))
+        self._vehicle_of[sock.fileno()] = i
+        self._poll.register(sock, select.POLLIN)
+        self._since[i] = time.monotonic()
+        self.state[i] = Peer.CONNECTED
+
+    def _send(self, i, data):
+        try:
+            sent = self._sockets[i].send(data)
+        except BlockingIOError:
+            sent = 0
+        except OSError:
+            self.lose(i, "closed its simulator link")
+            return
+        if sent < len(data):
+            self.lose(i, "does not read its simulator link any more")
+        self._sent[i] += 1
+
+    def _receive(self, i):
+        try:
+            data = self._sockets[i].recv(_CHUNK)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self.lose(i, "closed its simulator link")
+            return
+        reader = self._readers[i]
+        for name, system, record in reader.feed(data):
+            if system != ports.system_id(i):
+                self.lose(i, f"says that it is instance {system - 1}: start it with '-i {i}'")
+                return
+            if name == "HIL_ACTUATOR_CONTROLS":
+                self._take(i, record)
+        if reader.garbage > MAX_GARBAGE:
+            self.lose(i, f"sent {reader.garbage} bytes that are not MAVLink")
+
+    def _take(self, i, record):
+        if self.state[i] == Peer.HANGING:
+            self._on_news(i, "answers again")
+        self.state[i] = Peer.LOCKSTEP
+        self._answered[i] = int(record["time_usec"])
+        self.armed[i] = bool(record["mode"] & _ARMED)
+        self.controls[i] = np.nan_to_num(record["controls"]) if self.armed[i] else 0.0
+
+    def _hang(self, i):
+        self.state[i] = Peer.HANGING
+        self._stop_rotors(i)
+        self._on_loss(i, f"has not answered for {ANSWER_S:g} s: it hangs")
+
+    def _drop(self, i):
+        self._stop_rotors(i)
+        sock = self._sockets[i]
+        if sock is not None:
+            self._poll.unregister(sock)
+            del self._vehicle_of[sock.fileno()]
+            sock.close()
+            self._sockets[i] = None
+
+    def _stop_rotors(self, i):
+        self.controls[i] = 0.0
+        self.armed[i] = False

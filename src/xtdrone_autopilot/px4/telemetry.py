@@ -1,0 +1,224 @@
+"""What real PX4s tell us by MAVLink, and what an Agent asks of them.
+
+One UDP socket serves the fleet. It greets every PX4 on its link for an onboard
+camera (14280 + i), which nobody else uses: that gives slow telemetry, and
+leaves the ground station's and the offboard link to clients. Once an Agent
+flies the fleet it greets the offboard link (14580 + i) too, which PX4 then
+streams to us at full rate.
+"""
+
+import math
+import socket
+
+import numpy as np
+
+from xtdrone_core import ports
+from xtdrone_core.frames import enu_ned, flu_frd, quat_enu_ned, yaw_enu_ned
+from xtdrone_core.modes import PX4_MODE, Mode, from_custom_mode
+from xtdrone_core.state import ARM, DISARM, KEEP, Estimates, SetPoints
+
+from ..mavlink.dialect import mavlink
+from .frames import FrameReader
+
+CAMERA_LOCAL = 14280  # UDP, PX4's end of its link to an onboard camera: + i
+GREET_US = 1_000_000  # period of our heartbeat [us]
+_ORIGIN_TOLERANCE = 2e-7  # of latitude and longitude of the shared origin [deg]
+_BITS = {"pos": 0x7, "vel": 0x38, "acc": 0x1C0}
+_NO_YAW, _NO_YAW_RATE = 1024, 2048
+
+
+class FleetTelemetry:
+    """Estimates of N vehicles from PX4's telemetry, and set-points to them."""
+
+    def __init__(self, n: int, origin, offsets, shared_origin: bool, on_text):
+        """Opens the socket; nothing is sent yet.
+
+        Args:
+            n: Number of vehicles.
+            origin: Latitude, longitude [rad] and height [m] of the world's origin.
+            offsets: (N, 3) where each local frame lies in the world, if not shared [m].
+            shared_origin: Whether PX4 gets the world's origin for its local frame.
+            on_text: Called with (vehicle, severity, text).
+        """
+        self._origin = tuple(origin)
+        self._shared = shared_origin
+        self._offsets = np.zeros((n, 3)) if shared_origin else np.array(offsets, dtype=float)
+        self._on_text = on_text
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)
+        self._socket.bind(("127.0.0.1", 0))
+        self._socket.setblocking(False)
+        self._ports = (CAMERA_LOCAL,)
+        self._handlers = {
+            "HEARTBEAT": self._heartbeat, "LOCAL_POSITION_NED": self._position,
+            "ATTITUDE_QUATERNION": self._attitude, "EXTENDED_SYS_STATE": self._extended,
+            "SYS_STATUS": self._status, "COMMAND_ACK": self._acknowledged,
+            "STATUSTEXT": self._text, "GPS_GLOBAL_ORIGIN": self._origin_is}
+        self._readers = {}
+        self._packers = [mavlink.MAVLink(None, ports.system_id(i),
+                                         mavlink.MAV_COMP_ID_ONBOARD_COMPUTER) for i in range(n)]
+        self._t_us = 0
+        self._greet_us = 0
+        self._heard = np.zeros(n, dtype=np.bool_)
+        self._located = np.zeros(n, dtype=np.bool_)
+        self._checked = np.zeros(n, dtype=np.bool_)
+        self._origin_set = np.full(n, not shared_origin)
+        self._pos = np.zeros((n, 3))
+        self._quat = np.tile((0.0, 0.0, 0.0, 1.0), (n, 1))
+        self._vel = np.zeros((n, 3))
+        self._ang_vel = np.zeros((n, 3))
+        self._armed = np.zeros(n, dtype=np.bool_)
+        self._landed = np.ones(n, dtype=np.bool_)
+        self._mode = np.zeros(n, dtype=np.int8)
+
+    @property
+    def offboard(self) -> bool:
+        """Whether the offboard links are ours."""
+        return ports.OFFBOARD_LOCAL in self._ports
+
+    def close(self) -> None:
+        """Closes the socket. May be called twice."""
+        self._socket.close()
+
+    def step(self, t_us: int) -> None:
+        """Takes in what PX4 said, and greets it when that is due."""
+        self._t_us = t_us
+        self._receive()
+        if t_us >= self._greet_us:
+            self._greet_us = t_us + GREET_US
+            for i in range(len(self._heard)):
+                self._greet(i)
+
+    def estimates(self) -> Estimates:
+        """What PX4 believes; `ready` needs a known place and passed arming checks."""
+        ready = self._located & self._checked & self._origin_set
+        return Estimates(self._t_us, self._pos, self._quat, self._vel, self._ang_vel, self._armed,
+                         self._landed, self._mode, ready)
+
+    def apply(self, set_points: SetPoints) -> None:
+        """Sends an Agent's set-points and wishes on the offboard links."""
+        if not self.offboard:
+            self._ports += (ports.OFFBOARD_LOCAL,)
+            self._greet_us = 0
+        s = set_points
+        given = {name: np.isfinite(getattr(s, name)) for name in _BITS}
+        for i in range(len(self._heard)):
+            if any(given[name][i].any() for name in _BITS):
+                self._set_point(i, s, given)
+            if s.mode[i] != KEEP:
+                main, sub = PX4_MODE[Mode(s.mode[i])]
+                self._command(i, mavlink.MAV_CMD_DO_SET_MODE,
+                              mavlink.MAV_MODE_FLAG_CUSTOM_MODE_ENABLED, main, sub)
+            if s.arm[i] in (ARM, DISARM):
+                self._command(i, mavlink.MAV_CMD_COMPONENT_ARM_DISARM, float(s.arm[i] == ARM))
+
+    def forget(self, i: int) -> None:
+        """A vehicle whose PX4 is lost: its last estimate stays, it is not armed any more."""
+        self._armed[i] = self._checked[i] = False
+
+    # To PX4 -----------------------------------------------------------------------------------
+
+    def _send(self, i, message, port=None):
+        data = message.pack(self._packers[i])
+        for base in self._ports if port is None else (port,):
+            try:
+                self._socket.sendto(data, ("127.0.0.1", base + i))
+            except OSError:  # nobody listens yet, or its buffer is full: asked again later
+                pass
+
+    def _command(self, i, number, *values):
+        values = [*map(float, values), *[0.0] * (7 - len(values))]
+        self._send(i, mavlink.MAVLink_command_long_message(
+            ports.system_id(i), mavlink.MAV_COMP_ID_AUTOPILOT1, number, 0, *values),
+            self._ports[-1])
+
+    def _greet(self, i):
+        self._send(i, mavlink.MAVLink_heartbeat_message(
+            mavlink.MAV_TYPE_ONBOARD_CONTROLLER, mavlink.MAV_AUTOPILOT_INVALID, 0, 0,
+            mavlink.MAV_STATE_ACTIVE, 3))
+        if not self._heard[i]:
+            return
+        if self.offboard:
+            for name in ("LOCAL_POSITION_NED", "ATTITUDE_QUATERNION"):
+                self._command(i, mavlink.MAV_CMD_SET_MESSAGE_INTERVAL,
+                              getattr(mavlink, f"MAVLINK_MSG_ID_{name}"), 20_000)
+        if self._shared and self._located[i] and not self._origin_set[i]:
+            lat, lon, alt = self._origin
+            self._send(i, mavlink.MAVLink_set_gps_global_origin_message(
+                ports.system_id(i), round(math.degrees(lat) * 1e7), round(math.degrees(lon) * 1e7),
+                round(alt * 1e3), self._t_us), self._ports[-1])
+            self._command(i, mavlink.MAV_CMD_REQUEST_MESSAGE,
+                          mavlink.MAVLINK_MSG_ID_GPS_GLOBAL_ORIGIN)
+
+    def _set_point(self, i, s, given):
+        mask = sum(bits for name, bits in _BITS.items() if not given[name][i].all())
+        mask |= 0 if math.isfinite(s.yaw[i]) else _NO_YAW
+        mask |= 0 if math.isfinite(s.yaw_rate[i]) else _NO_YAW_RATE
+        pos, vel, acc = (enu_ned(np.nan_to_num(x)) for x in (s.pos[i] - self._offsets[i], s.vel[i],
+                                                             s.acc[i]))
+        yaw = 0.0 if mask & _NO_YAW else float(yaw_enu_ned(s.yaw[i]))
+        yaw_rate = 0.0 if mask & _NO_YAW_RATE else -float(s.yaw_rate[i])
+        self._send(i, mavlink.MAVLink_set_position_target_local_ned_message(
+            self._t_us // 1000 & 0xFFFFFFFF, ports.system_id(i), mavlink.MAV_COMP_ID_AUTOPILOT1,
+            mavlink.MAV_FRAME_LOCAL_NED, mask, *pos, *vel, *acc, yaw, yaw_rate), self._ports[-1])
+
+    # From PX4 ---------------------------------------------------------------------------------
+
+    def _receive(self):
+        while True:
+            try:
+                data, address = self._socket.recvfrom(65536)
+            except BlockingIOError:
+                return
+            except OSError:  # an earlier datagram was refused: that PX4 does not run yet
+                continue
+            if address not in self._readers:
+                self._readers[address] = FrameReader(self._handlers)
+            for name, system, record in self._readers[address].feed(data):
+                if 0 < system <= len(self._heard):
+                    self._handlers[name](system - 1, record)
+
+    def _heartbeat(self, i, m):
+        if m["autopilot"] != mavlink.MAV_AUTOPILOT_PX4:
+            return
+        if not self._heard[i]:
+            self._heard[i] = True
+            self._greet_us = 0
+        self._armed[i] = bool(m["base_mode"] & mavlink.MAV_MODE_FLAG_SAFETY_ARMED)
+        mode = from_custom_mode(int(m["custom_mode"]))
+        if mode is not None:
+            self._mode[i] = mode
+
+    def _position(self, i, m):
+        self._pos[i] = enu_ned((m["x"], m["y"], m["z"])) + self._offsets[i]
+        self._vel[i] = enu_ned((m["vx"], m["vy"], m["vz"]))
+        self._located[i] = True
+
+    def _attitude(self, i, m):
+        self._quat[i] = quat_enu_ned((m["q2"], m["q3"], m["q4"], m["q1"]))
+        self._ang_vel[i] = flu_frd((m["rollspeed"], m["pitchspeed"], m["yawspeed"]))
+
+    def _extended(self, i, m):
+        if m["landed_state"] != mavlink.MAV_LANDED_STATE_UNDEFINED:
+            self._landed[i] = m["landed_state"] == mavlink.MAV_LANDED_STATE_ON_GROUND
+
+    def _status(self, i, m):
+        self._checked[i] = bool(int(m["onboard_control_sensors_health"])
+                                & mavlink.MAV_SYS_STATUS_PREARM_CHECK)
+
+    def _acknowledged(self, i, m):
+        if m["command"] in (mavlink.MAV_CMD_DO_SET_MODE, mavlink.MAV_CMD_COMPONENT_ARM_DISARM) \
+                and m["result"] != mavlink.MAV_RESULT_ACCEPTED:
+            self._on_text(i, mavlink.MAV_SEVERITY_WARNING,
+                          f"command {m['command']} was refused, result {m['result']}")
+
+    def _text(self, i, m):
+        text = m["text"].tobytes().split(b"\0")[0].decode("ascii", "replace")
+        self._on_text(i, int(m["severity"]), text)
+
+    def _origin_is(self, i, m):
+        lat, lon = m["latitude"] * 1e-7, m["longitude"] * 1e-7
+        wanted = map(math.degrees, self._origin[:2])
+        if self._shared and all(abs(a - b) <= _ORIGIN_TOLERANCE for a, b in
+                                zip((lat, lon), wanted)):
+            self._origin_set[i] = True

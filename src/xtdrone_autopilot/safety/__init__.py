@@ -1,0 +1,1 @@
+"""Arming, checks, failsafes, geofences, batteries."""

@@ -1,0 +1,66 @@
+"""Geofences: polygons and circles that a vehicle has to stay inside of, or outside of."""
+
+import numpy as np
+
+from xtdrone_dynamics.compiled import njit
+
+from ..navigation.mission_items import CIRCLE_EXCLUSION, CIRCLE_INCLUSION, polygons
+
+
+@njit
+def inside_polygon(vertices, x, y):
+    """Whether (x, y) lies inside a polygon (K, 2), by counting the edges to its right."""
+    inside = False
+    last = vertices.shape[0] - 1
+    for k in range(vertices.shape[0]):
+        x1, y1, x2, y2 = vertices[last, 0], vertices[last, 1], vertices[k, 0], vertices[k, 1]
+        if (y1 > y) != (y2 > y) and x < x1 + (y - y1) * (x2 - x1) / (y2 - y1):
+            inside = not inside
+        last = k
+    return inside
+
+
+class Fence:
+    """Shapes of one geofence in the world's plane.
+
+    A place is allowed where it lies in one of the inclusions (if there are
+    any) and in none of the exclusions, as in PX4.
+    """
+
+    def __init__(self, polygons=(), circles=()):
+        """A fence.
+
+        Args:
+            polygons: Pairs (inclusion, (K, 2) vertices [m]).
+            circles: Triples (inclusion, (2,) centre [m], radius [m]).
+        """
+        self._polygons = [(inclusion, np.ascontiguousarray(vertices, dtype=float))
+                          for inclusion, vertices in polygons]
+        self._circles = [(inclusion, float(c[0]), float(c[1]), float(radius) ** 2)
+                         for inclusion, c, radius in circles]
+        self._has_inclusions = any(shape[0] for shape in self._polygons + self._circles)
+
+    @classmethod
+    def of(cls, items, origin) -> "Fence":
+        """The fence of checked items; origin as everywhere [rad, rad, m]."""
+        home = np.zeros(3)  # only heights count from it
+        groups = [(inclusion, np.array([v.place(origin, home)[:2] for v in group]))
+                  for inclusion, group in polygons(items)]
+        circles = [(item.command == CIRCLE_INCLUSION, item.place(origin, home)[:2], item.params[0])
+                   for item in items if item.command in (CIRCLE_INCLUSION, CIRCLE_EXCLUSION)]
+        return cls(groups, circles)
+
+    def contains(self, x: float, y: float) -> bool:
+        """Whether the place (x, y) [m] is allowed."""
+        included = not self._has_inclusions
+        for inclusion, vertices in self._polygons:
+            if inside_polygon(vertices, x, y):
+                if not inclusion:
+                    return False
+                included = True
+        for inclusion, cx, cy, radius2 in self._circles:
+            if (x - cx) ** 2 + (y - cy) ** 2 <= radius2:
+                if not inclusion:
+                    return False
+                included = True
+        return included

@@ -1,0 +1,59 @@
+"""What each vehicle of a running fleet says about itself, for `xtdrone doctor`."""
+
+from xtdrone_core.modes import ROS_NAME, Mode
+
+from ..estimation.flags import (AIRSPEED_USED, ALIGNED, BARO_USED, GPS_USED, LOCATED, MAG_USED,
+                                RANGE_USED, TESTS, VISION_USED)
+from ..mavlink.links import KINDS
+
+_AIDS = {"GPS": GPS_USED, "vision": VISION_USED, "barometer": BARO_USED,
+         "magnetometer": MAG_USED, "range finder": RANGE_USED, "airspeed": AIRSPEED_USED}
+
+
+def health(autopilot, links) -> list[dict]:
+    """Plain data about each vehicle.
+
+    Args:
+        autopilot: An EmbeddedAutopilot.
+        links: Its Links, None where it has none.
+
+    Returns:
+        For each: mode, armed, landed, failsafe, failing (conditions of failsafes), answers
+        (condition: what would follow), not_ready (why it would not arm, in words),
+        aligned, located, aids (name: in use), test_ratios (name: ratio; above 1 is refused),
+        battery (0..1), voltage [V], set_points (count so far), set_point_age_s (None = never
+        any), links (name: {streams, peers, heard_s}).
+    """
+    return [_vehicle(autopilot, links, i) for i in range(len(autopilot.pilots))]
+
+
+def _vehicle(a, links, i):
+    v, flags = a.pilots[i], int(a.estimator.flags[i])
+    ratios = a.estimator.test_ratios[i].tolist()
+    count = int(v["offboard_count"])
+    return {
+        "mode": ROS_NAME[Mode(int(v["mode"]))], "armed": bool(v["armed"]),
+        "landed": bool(v["landed"]),
+        "failsafe": bool(v["failsafe"] or a.failsafes.active()[i]),
+        "failing": a.failsafes.failing(i), "answers": a.failsafes.answers(i),
+        "not_ready": "" if v["armed"] else a.commander.checks(i),
+        "aligned": bool(flags & ALIGNED), "located": bool(flags & LOCATED),
+        "aids": {name: bool(flags & bit) for name, bit in _AIDS.items()},
+        "test_ratios": {name: round(min(ratio, 1e6), 4)
+                        for name, ratio in zip(TESTS, ratios)},
+        "battery": round(float(a.battery.level[i]), 3),
+        "voltage": round(float(a.battery.voltage[i]), 2),
+        "set_points": count,
+        "set_point_age_s": (a.t_us - int(v["offboard_t"])) * 1e-6 if count else None,
+        "links": {} if links is None else _links(a.t_us, links, i),
+    }
+
+
+def _links(t_us, links, i):
+    table = {}
+    for kind, of_kind in zip(KINDS, links.by_kind):
+        link = of_kind[i]
+        heard = max([link.remote_t, *link.peers.values()])
+        table[kind.name] = {"streams": bool(link.active), "peers": len(link.peers),
+                            "heard_s": None if heard < 0 else (t_us - heard) * 1e-6}
+    return table

@@ -1,0 +1,1 @@
+"""PX4's flight logs: written, read, drawn."""

@@ -1,0 +1,172 @@
+"""PX4's ULog file format, version 1: messages of the header, and topics laid out as on disk.
+
+https://docs.px4.io/main/en/dev_log/ulog_file_format.html
+"""
+
+import functools
+import re
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from xtdrone_core.errors import unknown_name
+
+from ..errors import AutopilotError
+from .kernel import AS_DOUBLE, AS_SINGLE, AS_WHOLE, SNAPSHOT
+
+MAGIC = b"ULog\x01\x12\x35\x01"  # the last byte is the format's version
+DATA, FORMAT, INFO, PARAMETER, SUBSCRIBE, TEXT, FLAGS = b"DFIPALB"
+PREFIX = 5  # bytes before a topic's fields: size, 'D', message id
+
+_STRUCT = {"bool": "?", "uint8_t": "B", "int8_t": "b", "uint16_t": "H", "int16_t": "h",
+           "uint32_t": "I", "int32_t": "i", "uint64_t": "Q", "int64_t": "q", "float": "f",
+           "double": "d"}
+_SIZE = {kind: struct.calcsize("<" + code) for kind, code in _STRUCT.items()}
+
+
+def message(kind: int, payload: bytes) -> bytes:
+    """One message of a ULog: size, type, payload."""
+    return struct.pack("<HB", len(payload), kind) + payload
+
+
+def information(key: str, value) -> bytes:
+    """An information message: a text or an unsigned number."""
+    if isinstance(value, str):
+        name, data = f"char[{len(value)}] {key}", value.encode()
+    else:
+        name, data = f"uint32_t {key}", struct.pack("<I", value)
+    return message(INFO, bytes([len(name)]) + name.encode() + data)
+
+
+def parameter(name: str, kind: type, value) -> bytes:
+    """A parameter's value: in the header the first one, later one that it was changed to."""
+    name = f"{'int32_t' if kind is int else 'float'} {name}"
+    data = struct.pack("<i", int(value)) if kind is int else struct.pack("<f", value)
+    return message(PARAMETER, bytes([len(name)]) + name.encode() + data)
+
+
+def text(severity: int, t_us: int, words: str) -> bytes:
+    """A logged message; severity is a MAV_SEVERITY, which is syslog's."""
+    return message(TEXT, struct.pack("<BQ", ord("0") + severity, t_us) + words.encode())
+
+
+@dataclass(frozen=True)
+class Topic:
+    """One topic: PX4's name and format, and which bytes of the snapshot fill which of its own."""
+
+    name: str
+    format: str  # as in the file
+    size: int  # of a whole data message without the padding at its end [bytes]
+    runs: tuple  # (AS_..., byte there, byte of the message, bytes) of all that changes
+    constants: tuple  # (byte, bytes) of each number that does not
+    periods: dict  # profile: period [us], 0 = not logged
+    on_change: bool  # also logged when the vehicle's state changes
+    where: int  # logged only where this number of the snapshot is not 0, -1 = always
+
+
+def data_prefix(topic: Topic, number: int) -> bytes:
+    """The first bytes of a data message of a topic whose message id is `number`."""
+    return struct.pack("<HBH", topic.size - 3, DATA, number)
+
+
+@functools.cache
+def topics() -> tuple[Topic, ...]:
+    """All topics of topics.yaml.
+
+    Raises:
+        AutopilotError: A row of the file that makes no sense.
+    """
+    import yaml  # here, so that a flight without a log needs no YAML
+
+    table = yaml.safe_load(Path(__file__).with_name("topics.yaml").read_text())
+    return tuple(_topic(name, row) for name, row in table.items())
+
+
+def _topic(name, row) -> Topic:
+    fields = re.sub(r";\s+", ";", row["fields"])
+    values = dict(row["values"])
+    at, size, runs, constants = PREFIX, PREFIX, [], []
+    for field in fields.split(";"):
+        kind, count, label = re.fullmatch(r"(\w+)(?:\[(\d+)\])? (\w+)", field).groups()
+        count = int(count or 1)
+        value = values.pop(label, 0)
+        if isinstance(value, str):
+            columns = _columns(value, count, f"{name}.{label}")
+            _add_runs(runs, kind, columns, at)
+        elif value != 0:
+            constants.append((at, struct.pack(f"<{count}{_STRUCT[kind]}", *[value] * count)))
+        at += count * _SIZE[kind]
+        if not label.startswith("_padding"):
+            size = at
+    if values:
+        raise AutopilotError(f"topics.yaml: {name} has no field '{next(iter(values))}'")
+    periods = {profile: 1000 * row[profile] for profile in ("full", "fleet")}
+    where = _columns(row["where"], 1, f"{name}, where")[0] if "where" in row else -1
+    return Topic(name, f"{name}:{fields};", size, tuple(runs), tuple(constants), periods,
+                 bool(row.get("changes", False)), where)
+
+
+def _columns(value, count, field):
+    """Indices of the numbers of a snapshot that a field of `count` numbers takes."""
+    if value not in SNAPSHOT.fields:
+        raise AutopilotError(f"topics.yaml, {field}: "
+                             + unknown_name("column", value, SNAPSHOT.names))
+    dtype, offset = SNAPSHOT.fields[value][:2]
+    width = dtype.itemsize // 8
+    if width not in (1, count):
+        raise AutopilotError(f"topics.yaml: {field} holds {count} numbers, but column "
+                             f"'{value}' has {width}")
+    return [offset // 8 + (k if width > 1 else 0) for k in range(count)]
+
+
+def _add_runs(runs, kind, columns, at):
+    """Appends the copies of one field; what goes on where the last one ends becomes part of it."""
+    source, width = {"float": (AS_SINGLE, 4), "double": (AS_DOUBLE, 8)}.get(kind, (AS_WHOLE, 8))
+    size = _SIZE[kind]
+    for column in columns:
+        first = column * width
+        last = runs[-1] if runs else (None, 0, 0, 0)
+        follows = (last[0], last[1] + last[3], last[2] + last[3]) == (source, first, at)
+        if follows and size == width:
+            runs[-1] = (source, last[1], last[2], last[3] + size)
+        else:
+            runs.append((source, first, at, size))
+        at += size
+
+
+def header(chosen, info: dict, parameters) -> bytes:
+    """Everything that comes before a log's first data.
+
+    Args:
+        chosen: The topics that the log will hold; their message ids are 0, 1, 2, ...
+        info: Texts and numbers about the log.
+        parameters: (name, type, value) of each parameter.
+    """
+    parts = [MAGIC, struct.pack("<Q", 0), message(FLAGS, bytes(40))]
+    parts += [message(FORMAT, topic.format.encode()) for topic in chosen]
+    parts += [information(key, value) for key, value in info.items()]
+    parts += [parameter(*item) for item in parameters]
+    parts += [message(SUBSCRIBE, struct.pack("<BH", 0, number) + topic.name.encode())
+              for number, topic in enumerate(chosen)]
+    return b"".join(parts)
+
+
+def tables(chosen):
+    """The arrays that ulog_kernel.append takes for these topics.
+
+    Returns:
+        sizes (T,), templates (T, S) uint8, starts (T + 1,), runs (P, 4),
+        whole_columns (W,).
+    """
+    sizes = np.array([topic.size for topic in chosen])
+    templates = np.zeros((len(chosen), sizes.max()), dtype=np.uint8)
+    for number, topic in enumerate(chosen):
+        for at, data in ((0, data_prefix(topic, number)), *topic.constants):
+            data = data[:topic.size - at]
+            templates[number, at:at + len(data)] = np.frombuffer(data, dtype=np.uint8)
+    runs = np.array([run for topic in chosen for run in topic.runs])
+    whole_columns = np.unique(runs[runs[:, 0] == AS_WHOLE, 1]) // 8
+    starts = np.cumsum([0] + [len(topic.runs) for topic in chosen])
+    return sizes, templates, starts, runs, whole_columns

@@ -1,0 +1,347 @@
+"""The compiled part of the flight log: the fleet's state in PX4's frames, and its encoding.
+
+First a snapshot of each vehicle is taken: one record of numbers in NED and FRD,
+units as in PX4's topics. Then the topics that are due are put together from its
+bytes, by a table that says which go where.
+"""
+
+import math
+
+import numpy as np
+
+from xtdrone_core.modes import Mode
+from xtdrone_dynamics.atmosphere import density, height_of_pressure
+from xtdrone_dynamics.compiled import njit
+from xtdrone_dynamics.constants import AIR_GAS_CONSTANT
+from xtdrone_dynamics.geodesy import to_geodetic
+from xtdrone_dynamics.quaternion import to_euler
+
+from ..estimation.flags import (AIRSPEED_USED, ALIGNED, AT_REST, BARO_USED, GPS_USED, HEIGHT_BY_GPS,
+                                HEIGHT_BY_RANGE, LOCATED, MAG_USED, RANGE_USED, TEST_AIRSPEED,
+                                TEST_BARO, TEST_HGT, TEST_MAG, TEST_POS, TEST_RANGE, TEST_VEL,
+                                TEST_VISION, VISION_USED)
+from ..estimation.status import solution_status
+from ..control.vector import thrust_normalised
+
+MAX_MOTORS = 12  # of actuator_motors
+AS_DOUBLE, AS_SINGLE, AS_WHOLE = range(3)  # how a number of the snapshot goes to disk
+_PWM_OFF = 900.0  # what PX4's simulated outputs say for a motor that does not turn
+
+# Columns that topics are made of; NED, FRD, quaternions wxyz, angles clockwise from north.
+SNAPSHOT = np.dtype([(name, "f8", shape) if shape else (name, "f8") for name, shape in [
+    ("t", ()), ("system_id", ()),
+    # Attitude, position and what the estimator says about them.
+    ("quat", (4,)), ("rates", (3,)), ("heading", ()), ("heading_var", ()), ("tilt_var", ()),
+    ("x", ()), ("y", ()), ("z", ()), ("vx", ()), ("vy", ()), ("vz", ()),
+    ("ax", ()), ("ay", ()), ("az", ()),
+    ("eph", ()), ("epv", ()), ("evh", ()), ("evv", ()),
+    ("ref_lat", ()), ("ref_lon", ()), ("ref_alt", ()),  # degrees, m
+    ("lat", ()), ("lon", ()), ("alt", ()),
+    ("reset_xy", (2,)), ("reset_z", ()), ("resets", ()),
+    ("aligned", ()), ("located", ()), ("gps_used", ()), ("vision_used", ()), ("baro_used", ()),
+    ("mag_used", ()), ("at_rest", ()), ("dead_reckoning", ()),
+    ("vel_ratio", ()), ("pos_ratio", ()), ("hgt_ratio", ()), ("baro_ratio", ()),
+    ("mag_ratio", ()), ("vision_ratio", ()), ("range_ratio", ()), ("airspeed_ratio", ()),
+    ("range_used", ()), ("airspeed_used", ()), ("range_height", ()), ("gps_height", ()),
+    ("above_ground", ()), ("ground_known", ()), ("wind_known", ()),
+    ("wind_north", ()), ("wind_east", ()),
+    ("mag_rejected", ()), ("airspeed_rejected", ()), ("range_rejected", ()),
+    ("vel_rejected", ()), ("pos_rejected", ()), ("hgt_rejected", ()),
+    ("control_flags", ()), ("innovation_flags", ()), ("solution_flags", ()),
+    ("gyro_bias", (3,)), ("accel_bias", (3,)), ("mag_bias", (3,)),  # gauss
+    # Set-points: what was wished for, and what each loop makes of it.
+    ("wish_pos", (3,)), ("wish_vel", (3,)), ("wish_acc", (3,)), ("wish_yaw", ()),
+    ("wish_yaw_rate", ()),
+    ("sp_x", ()), ("sp_y", ()), ("sp_z", ()), ("sp_vx", ()), ("sp_vy", ()), ("sp_vz", ()),
+    ("sp_acc", (3,)), ("sp_yaw", ()), ("sp_yaw_rate", ()), ("sp_thrust_world", (3,)),
+    ("sp_quat", (4,)), ("sp_roll", ()), ("sp_pitch", ()), ("sp_heading", ()),
+    ("sp_thrust_body", (3,)), ("sp_roll_rate", ()), ("sp_pitch_rate", ()), ("sp_turn_rate", ()),
+    # Sensors.
+    ("gyro", (3,)), ("accel", (3,)), ("mag", (3,)),  # gauss
+    ("baro_pressure", ()), ("baro_height", ()), ("air_celsius", ()), ("air_density", ()),
+    ("eas_to_tas", ()),
+    ("gps_t", ()), ("gps_lat", ()), ("gps_lon", ()), ("gps_alt", ()), ("gps_eph", ()),
+    ("gps_epv", ()), ("gps_speed", ()), ("gps_vn", ()), ("gps_ve", ()), ("gps_vd", ()),
+    ("gps_course", ()), ("gps_fix", ()), ("gps_valid", ()), ("gps_sats", ()),
+    # Actuators and battery.
+    ("motors", (MAX_MOTORS,)), ("pwm", (16,)), ("n_motors", ()),
+    ("battery_voltage", ()), ("battery_current", ()), ("battery_level", ()),
+    ("battery_cells", ()),
+    # State.
+    ("armed_t", ()), ("mode_t", ()), ("arming_state", ()), ("nav_state", ()), ("failsafe", ()),
+    ("ready", ()), ("mav_type", ()), ("landed", ()), ("in_air", ()),
+    ("home_lat", ()), ("home_lon", ()), ("home_alt", ()), ("home_x", ()), ("home_y", ()),
+    ("home_z", ()), ("home_yaw", ()), ("home_set", ()),
+    ("mission_seq", ()), ("mission_total", ()), ("mission_valid", ()),
+    ("mission_reached", ()), ("mission_finished", ()),
+]])
+
+# PX4's vehicle_status.nav_state of each Mode.
+_NAV_STATE = np.array([{Mode.MANUAL: 0, Mode.STABILIZED: 15, Mode.ACRO: 10, Mode.ALTCTL: 1,
+                        Mode.POSCTL: 2, Mode.OFFBOARD: 14, Mode.TAKEOFF: 17, Mode.LOITER: 4,
+                        Mode.MISSION: 3, Mode.RTL: 5, Mode.LAND: 18,
+                        Mode.FOLLOW_TARGET: 19}[mode] for mode in Mode], dtype=np.int64)
+
+# Bits of estimator_status.control_mode_flags.
+_CS_TILT, _CS_YAW, _CS_GPS, _CS_IN_AIR, _CS_WIND, _CS_BARO = 1, 2, 4, 1 << 7, 1 << 8, 1 << 9
+_CS_RANGE, _CS_GPS_HEIGHT, _CS_EV, _CS_AIRSPEED = 1 << 10, 1 << 11, 1 << 12, 1 << 17
+_REJECT_MAG, _REJECT_AIRSPEED, _REJECT_HAGL = 7 << 4, 1 << 8, 1 << 10  # of innovation_check_flags
+
+@njit
+def _quat_ned(q, out):
+    """FLU-in-ENU xyzw to FRD-in-NED wxyz with w >= 0."""
+    half = math.sqrt(0.5)
+    x, y, z, w = (q[0] + q[1]) * half, (q[0] - q[1]) * half, (q[3] - q[2]) * half, \
+        (q[3] + q[2]) * half
+    sign = -1.0 if w < 0.0 else 1.0
+    out[0], out[1], out[2], out[3] = sign * w, sign * x, sign * y, sign * z
+
+
+@njit
+def _ned(v, out):
+    out[0], out[1], out[2] = v[1], v[0], -v[2]
+
+
+@njit
+def _frd(v, out, scale):
+    out[0], out[1], out[2] = scale * v[0], -scale * v[1], -scale * v[2]
+
+
+@njit
+def _heading(yaw):
+    """Yaw counter-clockwise from east to heading clockwise from north, in -pi..pi."""
+    return (1.5 * math.pi - yaw) % (2.0 * math.pi) - math.pi
+
+
+@njit
+def _variance(sigma):
+    return sigma[0] * sigma[0] + sigma[1] * sigma[1]
+
+
+@njit
+def _estimate(s, origin, pos, vel, quat, ang_vel, acc, pos_std, vel_std, att_std, reset_pos):
+    lat0, lon0, alt0 = origin
+    _quat_ned(quat, s.quat)
+    _frd(ang_vel, s.rates, 1.0)
+    s.heading = to_euler(s.quat[1], s.quat[2], s.quat[3], s.quat[0])[2]
+    s.heading_var = att_std[2] * att_std[2]
+    s.tilt_var = _variance(att_std)
+    s.x, s.y, s.z = pos[1], pos[0], -pos[2]
+    s.vx, s.vy, s.vz = vel[1], vel[0], -vel[2]
+    s.ax, s.ay, s.az = acc[1], acc[0], -acc[2]
+    s.eph, s.epv = math.sqrt(_variance(pos_std)), pos_std[2]
+    s.evh, s.evv = math.sqrt(_variance(vel_std)), vel_std[2]
+    s.reset_xy[0], s.reset_xy[1], s.reset_z = reset_pos[1], reset_pos[0], -reset_pos[2]
+    lat, lon = to_geodetic(pos[0], pos[1], lat0, lon0)
+    s.lat, s.lon, s.alt = math.degrees(lat), math.degrees(lon), pos[2] + alt0
+
+
+@njit
+def _health(s, flags, ratios, height_ref, terrain, wind):
+    """What the estimator uses and refuses."""
+    s.aligned = flags & ALIGNED != 0
+    s.located = flags & LOCATED != 0
+    s.gps_used = flags & GPS_USED != 0
+    s.vision_used = flags & VISION_USED != 0
+    s.baro_used = flags & BARO_USED != 0
+    s.mag_used = flags & MAG_USED != 0
+    s.at_rest = flags & AT_REST != 0
+    s.above_ground, s.ground_known = -s.z - terrain, math.isfinite(terrain)
+    s.wind_known = math.isfinite(wind[0])
+    s.wind_north, s.wind_east = wind[1], wind[0]
+    aided = s.gps_used > 0.0 or s.vision_used > 0.0
+    s.dead_reckoning = s.located > 0.0 and not aided
+    s.vel_ratio, s.pos_ratio, s.hgt_ratio = ratios[TEST_VEL], ratios[TEST_POS], ratios[TEST_HGT]
+    s.baro_ratio, s.mag_ratio = ratios[TEST_BARO], ratios[TEST_MAG]
+    s.vision_ratio = ratios[TEST_VISION]
+    s.range_ratio, s.airspeed_ratio = ratios[TEST_RANGE], ratios[TEST_AIRSPEED]
+    s.range_used = flags & RANGE_USED != 0
+    s.airspeed_used = flags & AIRSPEED_USED != 0
+    s.range_height = s.range_used > 0.0 and height_ref == HEIGHT_BY_RANGE
+    s.gps_height = s.gps_used > 0.0 and height_ref == HEIGHT_BY_GPS
+    s.range_rejected, s.airspeed_rejected = s.range_ratio > 1.0, s.airspeed_ratio > 1.0
+    s.vel_rejected, s.pos_rejected = s.vel_ratio > 1.0, s.pos_ratio > 1.0
+    s.hgt_rejected = s.hgt_ratio > 1.0
+    s.control_flags = (s.aligned * (_CS_TILT | _CS_YAW) + s.gps_used * _CS_GPS
+                       + s.in_air * _CS_IN_AIR + s.wind_known * _CS_WIND
+                       + s.baro_used * _CS_BARO + s.range_height * _CS_RANGE
+                       + s.gps_height * _CS_GPS_HEIGHT + s.vision_used * _CS_EV
+                       + s.airspeed_used * _CS_AIRSPEED)
+    s.mag_rejected = s.mag_ratio > 1.0
+    s.innovation_flags = (s.vel_rejected * 3 + s.pos_rejected * 4 + s.hgt_rejected * 8
+                          + s.mag_rejected * _REJECT_MAG
+                          + s.airspeed_rejected * _REJECT_AIRSPEED
+                          + s.range_rejected * _REJECT_HAGL)
+    s.solution_flags = solution_status(flags, ratios)
+
+
+@njit
+def _set_points(s, v):
+    offboard = v.mode == Mode.OFFBOARD
+    _ned(v.offboard_pos if offboard else v.sp_pos, s.wish_pos)
+    _ned(v.offboard_vel if offboard else v.smooth_vel, s.wish_vel)
+    _ned(v.offboard_acc if offboard else v.smooth_acc, s.wish_acc)
+    s.wish_yaw = _heading(v.offboard_yaw if offboard else v.sp_yaw)
+    s.wish_yaw_rate = -(v.offboard_yaw_rate if offboard else v.sp_yaw_rate)
+    s.sp_x, s.sp_y, s.sp_z = v.sp_pos[1], v.sp_pos[0], -v.sp_pos[2]
+    s.sp_vx, s.sp_vy, s.sp_vz = v.sp_vel[1], v.sp_vel[0], -v.sp_vel[2]
+    _ned(v.sp_acc, s.sp_acc)
+    s.sp_yaw, s.sp_yaw_rate = _heading(v.sp_yaw), -v.sp_yaw_rate
+    _quat_ned(v.sp_quat, s.sp_quat)
+    w, x, y, z = s.sp_quat[0], s.sp_quat[1], s.sp_quat[2], s.sp_quat[3]
+    s.sp_roll, s.sp_pitch, s.sp_heading = to_euler(x, y, z, w)
+    s.sp_roll_rate, s.sp_pitch_rate = v.sp_rates[0], -v.sp_rates[1]
+    s.sp_turn_rate = -v.sp_rates[2]
+    thrust = -thrust_normalised(v, v.sp_thrust)
+    s.sp_thrust_body[2] = thrust
+    s.sp_thrust_world[0] = thrust * 2.0 * (x * z + w * y)
+    s.sp_thrust_world[1] = thrust * 2.0 * (y * z - w * x)
+    s.sp_thrust_world[2] = thrust * (1.0 - 2.0 * (x * x + y * y))
+
+
+@njit
+def _air(s, pressure, kelvin):
+    s.baro_pressure = pressure
+    s.air_celsius = kelvin - 273.15
+    if pressure > 0.0 and kelvin > 0.0:
+        s.baro_height = height_of_pressure(pressure)
+        s.air_density = pressure / (AIR_GAS_CONSTANT * kelvin)
+        s.eas_to_tas = math.sqrt(density(0.0) / s.air_density)
+
+
+@njit
+def _gps(s, t, lat, lon, alt, vel, eph, epv, fix, sats):
+    s.gps_t = t
+    s.gps_lat, s.gps_lon, s.gps_alt = math.degrees(lat), math.degrees(lon), alt
+    s.gps_vn, s.gps_ve, s.gps_vd = vel[1], vel[0], -vel[2]
+    s.gps_speed = math.hypot(vel[0], vel[1])
+    s.gps_course = math.atan2(vel[0], vel[1])
+    s.gps_eph, s.gps_epv = eph, epv
+    s.gps_fix, s.gps_valid, s.gps_sats = fix, fix >= 3, sats
+
+
+@njit
+def _state(s, v, q, origin, commands):
+    lat0, lon0, alt0 = origin
+    s.armed_t = v.armed_t if v.armed else 0
+    s.mode_t = max(v.mode_t, 0)
+    s.arming_state = 2 if v.armed else 1
+    s.nav_state = _NAV_STATE[v.mode]
+    s.failsafe, s.ready, s.landed, s.in_air = v.failsafe, v.ready, v.landed, not v.landed
+    s.mav_type = q.MAV_TYPE
+    lat, lon = to_geodetic(v.home[0], v.home[1], lat0, lon0)
+    s.home_lat, s.home_lon, s.home_alt = math.degrees(lat), math.degrees(lon), v.home[2] + alt0
+    s.home_x, s.home_y, s.home_z = v.home[1], v.home[0], -v.home[2]
+    s.home_yaw, s.home_set = _heading(v.home_yaw), v.home_set
+    for r in range(min(commands.shape[0], MAX_MOTORS)):
+        if r < s.n_motors:
+            s.motors[r] = commands[r]
+            s.pwm[r] = 1000.0 + 1000.0 * commands[r] if v.armed else _PWM_OFF
+
+
+@njit
+def _convert(numbers, whole_columns, singles, wholes):
+    """The numbers of a snapshot as float32, and some as whole numbers, 0 for what is none."""
+    for k in range(numbers.shape[0]):
+        singles[k] = numbers[k]
+    for k in whole_columns:
+        wholes[k] = np.int64(numbers[k]) if math.isfinite(numbers[k]) else np.int64(0)
+
+
+@njit
+def new_snapshots(snapshots, origin, n_motors):
+    """Fills in what never changes: snapshots (N,) of SNAPSHOT, n_motors (N,)."""
+    lat0, lon0, alt0 = origin
+    for i in range(snapshots.shape[0]):
+        s = snapshots[i]
+        s.system_id = i + 1
+        s.ref_lat, s.ref_lon, s.ref_alt = math.degrees(lat0), math.degrees(lon0), alt0
+        s.n_motors = n_motors[i]
+        for r in range(MAX_MOTORS):
+            s.motors[r] = math.nan
+        for r in range(16):
+            s.pwm[r] = _PWM_OFF
+
+
+@njit
+def append(t_us, due, on_change, where, sizes, templates, starts, runs, whole_columns, out, length,
+           state_key, snapshots, numbers, singles, wholes, doubles_bytes, singles_bytes,
+           wholes_bytes, origin, pilots, parameters, pos, vel, quat, ang_vel, gyro_bias, accel_bias,
+           field_bias, terrain, wind, flags, ratios, pos_std, vel_std, att_std, reset_count,
+           reset_pos, gyro, accel, mag, baro_pressure, baro_temperature, gps_t_us, gps_lat, gps_lon,
+           gps_alt, gps_vel, gps_eph, gps_epv, gps_fix, gps_sats, voltage, current, level,
+           mission_seq, mission_total, mission_reached, mission_finished, commands):
+    """Appends the topics that are due to the buffer of each vehicle.
+
+    Args:
+        t_us: Simulated time [us].
+        due: (T,) bool, topics whose period is over.
+        on_change: (T,) bool, topics that also go out when the vehicle's state changes.
+        where: (T,) a topic goes out only where this number of the snapshot is not 0; -1 = always.
+        sizes: (T,) bytes of each topic's message.
+        templates: (T, S) the message's bytes with all constants filled in.
+        starts: (T + 1,) first row of each topic in runs.
+        runs: (P, 4) bytes to copy: AS_DOUBLE, AS_SINGLE or AS_WHOLE, first byte there, first
+            byte of the message, how many.
+        whole_columns: (W,) the numbers of a snapshot that runs takes as AS_WHOLE.
+        out: (N, B) buffers; length: (N,) bytes that they hold.
+        state_key: (N,) int64 memory of the state that on_change looks at.
+        snapshots: (N,) of SNAPSHOT; numbers: the same memory as (N, K) float64.
+        singles, wholes: (N, K) room for the snapshots as float32 and int64.
+        doubles_bytes, singles_bytes, wholes_bytes: numbers, singles and wholes, byte by byte.
+        origin: Latitude, longitude [rad] and height [m] of the world's origin.
+        The rest: arrays over the fleet of the flight stack, world ENU, body FLU, SI.
+    """
+    for i in range(pilots.shape[0]):
+        s, v = snapshots[i], pilots[i]
+        key = (np.int64(v.mode) | np.int64(v.armed) << 8 | np.int64(v.landed) << 9
+               | np.int64(v.failsafe) << 10 | np.int64(v.ready) << 11
+               | np.int64(flags[i] & ~AT_REST) << 12 | np.int64(mission_seq[i]) << 24
+               | np.int64(mission_total[i]) << 40 | np.int64(mission_reached[i] & 0x3F) << 56
+               | np.int64(mission_finished[i]) << 62)
+        changed = key != state_key[i]
+        state_key[i] = key
+        s.t = t_us
+        _state(s, v, parameters[i], origin, commands[i])
+        _estimate(s, origin, pos[i], vel[i], quat[i], ang_vel[i], v.acc_filtered, pos_std[i],
+                  vel_std[i], att_std[i], reset_pos[i])
+        s.resets = reset_count[i] & 0xFF
+        _health(s, flags[i], ratios[i], parameters[i].EKF2_HGT_REF, terrain[i], wind[i])
+        s.mission_seq, s.mission_total = mission_seq[i], mission_total[i]
+        s.mission_valid = mission_total[i] > 0
+        s.mission_reached, s.mission_finished = mission_reached[i], mission_finished[i]
+        _frd(gyro_bias[i], s.gyro_bias, 1.0)
+        _frd(accel_bias[i], s.accel_bias, 1.0)
+        _frd(field_bias[i], s.mag_bias, 1e4)
+        _set_points(s, v)
+        _frd(gyro[i], s.gyro, 1.0)
+        _frd(accel[i], s.accel, 1.0)
+        _frd(mag[i], s.mag, 1e4)
+        _air(s, baro_pressure[i], baro_temperature[i])
+        _gps(s, gps_t_us[i], gps_lat[i], gps_lon[i], gps_alt[i], gps_vel[i], gps_eph[i],
+             gps_epv[i], gps_fix[i], gps_sats[i])
+        s.battery_voltage, s.battery_current = voltage[i], current[i]
+        s.battery_level, s.battery_cells = level[i], parameters[i].BAT1_N_CELLS
+        _convert(numbers[i], whole_columns, singles[i], wholes[i])
+        for topic in range(due.shape[0]):
+            if not (due[topic] or (changed and on_change[topic])):
+                continue
+            if where[topic] >= 0 and numbers[i, where[topic]] == 0.0:
+                continue
+            at = length[i]
+            if at + sizes[topic] > out.shape[1]:
+                continue
+            for k in range(sizes[topic]):
+                out[i, at + k] = templates[topic, k]
+            for k in range(starts[topic], starts[topic + 1]):
+                kind, first, to, count = runs[k, 0], runs[k, 1], at + runs[k, 2], runs[k, 3]
+                if kind == AS_SINGLE:
+                    for m in range(count):
+                        out[i, to + m] = singles_bytes[i, first + m]
+                elif kind == AS_DOUBLE:
+                    for m in range(count):
+                        out[i, to + m] = doubles_bytes[i, first + m]
+                else:
+                    for m in range(count):
+                        out[i, to + m] = wholes_bytes[i, first + m]
+            length[i] = at + sizes[topic]

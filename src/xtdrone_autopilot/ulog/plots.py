@@ -1,0 +1,249 @@
+"""The standard pictures of a flight log, ours or PX4's own, drawn without a screen.
+
+World axes are named north, east and up whatever the log's frame, so heights
+grow upwards.
+"""
+
+from pathlib import Path
+
+import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from xtdrone_dynamics.quaternion import to_euler_array
+
+from ..errors import AutopilotError
+from .reader import FlightLog
+
+_WISHED = {"color": "#d62728", "lw": 1.4, "label": "set-point"}
+_ESTIMATED = {"color": "#1f77b4", "lw": 1.0, "label": "estimate"}
+_TRUE = {"color": "black", "lw": 0.8, "ls": ":", "label": "truth"}
+_MODES = ("#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#b07aa1", "#9c755f", "#76b7b2", "#edc948")
+_LOWEST_LIMIT = 1.5  # the test ratios' axis reaches at least this far
+
+# Aids and faults of estimator_status_flags worth a line of their own.
+_FLAGS = {"cs_tilt_align": "tilt aligned", "cs_yaw_align": "yaw aligned", "cs_gps": "GPS",
+          "cs_baro_hgt": "barometer", "cs_mag_3d": "magnetometer", "cs_ev_pos": "vision",
+          "cs_rng_hgt": "height by range", "cs_fuse_aspd": "airspeed", "cs_wind": "wind known",
+          "cs_in_air": "in air", "cs_inertial_dead_reckoning": "dead reckoning",
+          "reject_hor_vel": "velocity refused", "reject_hor_pos": "position refused",
+          "reject_ver_pos": "height refused", "reject_hagl": "range refused",
+          "reject_airspeed": "airspeed refused"}
+
+
+def _axes(log, title, count, labels):
+    """A figure of `count` rows that share their time axis, the modes shaded behind them."""
+    figure = Figure(figsize=(11, 2.2 + 1.9 * count), layout="constrained")
+    FigureCanvasAgg(figure)
+    rows = figure.subplots(count, 1, sharex=True, squeeze=False)[:, 0]
+    modes = log.modes()
+    colours = dict(zip(dict.fromkeys(name for *_, name in modes), _MODES * 3))
+    for row, label in zip(rows, labels):
+        row.set_ylabel(label)
+        row.grid(alpha=0.3)
+        for begin, end, name in modes:
+            row.axvspan(begin, end, color=colours[name], alpha=0.10, lw=0)
+        for begin, end in log.armed():
+            for edge in (begin, end):
+                row.axvline(edge, color="grey", lw=0.7, ls="--")
+    for begin, end, name in modes:
+        if end - begin > 0.04 * log.seconds:
+            rows[0].text((begin + end) / 2, 1.02, name, transform=rows[0].get_xaxis_transform(),
+                         ha="center", fontsize="x-small", color=colours[name])
+    rows[0].set_xlim(0, max(log.seconds, 1e-3))
+    rows[-1].set_xlabel("time [s]; dashed: armed, disarmed")
+    figure.suptitle(f"{log.path.parent.name}/{log.path.name}: {title}", fontsize="medium")
+    return figure, rows
+
+
+def _draw(row, data, field, style, scale=1.0, step=False):
+    """One field of a topic; says whether there was anything to draw."""
+    if data is None or field not in data or not np.isfinite(data[field]).any():
+        return False
+    row.plot(data["t"], scale * data[field].astype(float),
+             drawstyle="steps-post" if step else "default", **style)
+    return True
+
+
+def _legend(row):
+    if row.get_legend_handles_labels()[0]:
+        row.legend(fontsize="small", loc="upper right", ncols=4)
+
+
+def position(log: FlightLog):
+    """Tracking of position: set-point, estimate and, where logged, truth."""
+    figure, rows = _axes(log, "position", 3, ("north [m]", "east [m]", "up [m]"))
+    for row, axis, sign in zip(rows, "xyz", (1, 1, -1)):
+        _draw(row, log.topic("vehicle_local_position_setpoint"), axis, _WISHED, sign)
+        _draw(row, log.topic("vehicle_local_position"), axis, _ESTIMATED, sign)
+        _draw(row, log.topic("vehicle_local_position_groundtruth"), axis, _TRUE, sign)
+    _legend(rows[0])
+    return figure
+
+
+def velocity(log: FlightLog):
+    """Tracking of velocity, as in XTDrone Fig. 15, with the error's RMS in the air."""
+    figure, rows = _axes(log, "velocity tracking", 3,
+                         ("north [m/s]", "east [m/s]", "up [m/s]"))
+    wished, flown = log.topic("vehicle_local_position_setpoint"), log.topic(
+        "vehicle_local_position")
+    for row, axis, sign in zip(rows, ("vx", "vy", "vz"), (1, 1, -1)):
+        _draw(row, wished, axis, _WISHED, sign)
+        _draw(row, flown, axis, _ESTIMATED, sign)
+        _draw(row, log.topic("vehicle_local_position_groundtruth"), axis, _TRUE, sign)
+        error = _tracking_error(log, wished, flown, axis)
+        if error is not None:
+            row.text(0.01, 0.04, f"RMS error in the air: {error:.3f} m/s",
+                     transform=row.transAxes, fontsize="small",
+                     bbox={"facecolor": "white", "alpha": 0.8, "edgecolor": "none", "pad": 1})
+    _legend(rows[0])
+    return figure
+
+
+def _tracking_error(log, wished, flown, field):
+    """RMS of set-point less value in the air; None where there is nothing to compare."""
+    if wished is None or flown is None:
+        return None
+    given = np.isfinite(wished[field])
+    if not given.any():
+        return None
+    flying = np.zeros(len(flown["t"]), dtype=bool)
+    for begin, end in log.flying():
+        flying |= (flown["t"] >= begin) & (flown["t"] <= end)
+    flying &= (flown["t"] >= wished["t"][given][0]) & (flown["t"] <= wished["t"][given][-1])
+    if not flying.any():
+        return None
+    target = np.interp(flown["t"][flying], wished["t"][given], wished[field][given])
+    return float(np.sqrt(np.nanmean((target - flown[field][flying]) ** 2)))
+
+
+def _angles(data, field):
+    """Roll, pitch and yaw of a topic's quaternion [deg], lines broken where yaw wraps."""
+    if data is None or f"{field}[0]" not in data:
+        return None
+    quat = np.stack([data[f"{field}[{k}]"] for k in (1, 2, 3, 0)], axis=1).astype(float)
+    angles = np.degrees(to_euler_array(quat))
+    angles[1:][np.abs(np.diff(angles[:, 2])) > 180.0, 2] = np.nan
+    return {"t": data["t"], **dict(zip(("roll", "pitch", "yaw"), angles.T))}
+
+
+def attitude(log: FlightLog):
+    """Roll, pitch and yaw: set-point, estimate and, where logged, truth."""
+    figure, rows = _axes(log, "attitude", 3, ("roll [deg]", "pitch [deg]", "yaw [deg]"))
+    for topic, field, style in (("vehicle_attitude_setpoint", "q_d", _WISHED),
+                                ("vehicle_attitude", "q", _ESTIMATED),
+                                ("vehicle_attitude_groundtruth", "q", _TRUE)):
+        angles = _angles(log.topic(topic), field)
+        for row, name in zip(rows, ("roll", "pitch", "yaw")):
+            _draw(row, angles, name, style)
+    _legend(rows[0])
+    return figure
+
+
+def rates(log: FlightLog):
+    """Body rates: set-point and measurement."""
+    figure, rows = _axes(log, "body rates (FRD)", 3,
+                         ("roll [deg/s]", "pitch [deg/s]", "yaw [deg/s]"))
+    measured = {**_ESTIMATED, "label": "measured", "lw": 0.8}
+    for k, (row, name) in enumerate(zip(rows, ("roll", "pitch", "yaw"))):
+        _draw(row, log.topic("vehicle_angular_velocity"), f"xyz[{k}]", measured, np.degrees(1.0))
+        _draw(row, log.topic("vehicle_rates_setpoint"), name, _WISHED, np.degrees(1.0))
+    _legend(rows[0])
+    return figure
+
+
+def actuators(log: FlightLog):
+    """Motor commands, collective thrust and the battery."""
+    figure, rows = _axes(log, "actuators", 3,
+                         ("motor command", "collective thrust", "battery [V]"))
+    motors = log.topic("actuator_motors")
+    for k in range(12):
+        _draw(rows[0], motors, f"control[{k}]", {"lw": 0.8, "label": f"{k + 1}"})
+    _draw(rows[1], log.topic("vehicle_rates_setpoint"), "thrust_body[2]", _WISHED, -1.0)
+    _draw(rows[2], log.topic("battery_status"), "voltage_v", {"color": "#2ca02c"})
+    for row in rows[:2]:
+        row.set_ylim(-0.05, 1.05)
+    _legend(rows[0])
+    return figure
+
+
+def estimator(log: FlightLog):
+    """Innovation test ratios, accuracy that the estimator claims, and what it uses."""
+    figure, rows = _axes(log, "estimator", 3, ("innovation test ratio", "accuracy [m, m/s]", ""))
+    status = log.topic("estimator_status")
+    top = _LOWEST_LIMIT
+    for name in ("vel", "pos", "hgt", "mag", "tas", "hagl"):
+        field = f"{name}_test_ratio"
+        if _draw(rows[0], status, field, {"lw": 1.0, "label": name}):
+            top = max(top, min(5.0, 1.1 * np.nanpercentile(status[field], 99)))
+    rows[0].axhline(1.0, color="black", lw=0.8, ls="--")
+    rows[0].set_ylim(0, top)
+    place = log.topic("vehicle_local_position")
+    for field, label in (("eph", "horizontal"), ("epv", "vertical"),
+                         ("evh", "horizontal velocity"), ("evv", "vertical velocity")):
+        _draw(rows[1], place, field, {"lw": 1.0, "label": label})
+    if place is not None:
+        rows[1].set_ylim(0, 1.2 * np.nanpercentile(place["epv"], 95) + 0.3)
+    _flags(log, rows[2])
+    _legend(rows[0])
+    _legend(rows[1])
+    return figure
+
+
+def _flags(log, row):
+    """One bar for each flag, where it was set."""
+    data = log.topic("estimator_status_flags")
+    if data is None:
+        return
+    names = [name for name in _FLAGS if name in data and data[name].any()]
+    edges = np.append(data["t"], log.seconds)
+    for y, name in enumerate(names):
+        for k in np.flatnonzero(data[name]):
+            row.barh(y, edges[k + 1] - edges[k], left=edges[k], height=0.6, lw=0,
+                     color="#d62728" if name.startswith("reject") else "#59a14f")
+    row.set_yticks(range(len(names)), [_FLAGS[name] for name in names])
+    row.invert_yaxis()
+
+
+FIGURES = {"position": position, "velocity": velocity, "attitude": attitude, "rates": rates,
+           "actuators": actuators, "estimator": estimator}
+
+
+def draw(log: FlightLog, folder, kind: str = "png") -> list[Path]:
+    """Draws the standard set.
+
+    Args:
+        log: The log.
+        folder: Where the pictures go.
+        kind: png, one file for each picture, or pdf, one file with a page for each.
+
+    Returns:
+        The files.
+
+    Raises:
+        AutopilotError: The log has nothing to draw, or the folder cannot be written.
+    """
+    if log.topic("vehicle_local_position") is None and log.topic("vehicle_attitude") is None:
+        raise AutopilotError(f"'{log.path}' has neither position nor attitude to draw")
+    folder = Path(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if kind == "pdf":
+            return [_pdf(log, folder / f"{log.path.stem}.pdf")]
+        paths = []
+        for name, figure in FIGURES.items():
+            paths.append(folder / f"{log.path.stem}_{name}.png")
+            figure(log).savefig(paths[-1], dpi=110)
+        return paths
+    except OSError as error:
+        raise AutopilotError(f"cannot write to '{folder}': {error.strerror}; give another folder "
+                             "with --out") from error
+
+
+def _pdf(log, path):
+    from matplotlib.backends.backend_pdf import PdfPages
+
+    with PdfPages(path) as pages:
+        for figure in FIGURES.values():
+            pages.savefig(figure(log))
+    return path

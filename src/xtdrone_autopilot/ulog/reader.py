@@ -1,0 +1,175 @@
+"""Flight logs read back: ours and PX4's own, whole or cut short."""
+
+import contextlib
+import csv
+import io
+import re
+from pathlib import Path
+
+import numpy as np
+
+from xtdrone_core.errors import unknown_name
+
+from ..errors import AutopilotError
+
+# PX4's vehicle_status.nav_state.
+NAV_STATES = {0: "MANUAL", 1: "ALTCTL", 2: "POSCTL", 3: "AUTO.MISSION", 4: "AUTO.LOITER",
+              5: "AUTO.RTL", 10: "ACRO", 12: "DESCEND", 13: "TERMINATION", 14: "OFFBOARD",
+              15: "STABILIZED", 17: "AUTO.TAKEOFF", 18: "AUTO.LAND", 19: "AUTO.FOLLOW_TARGET",
+              20: "AUTO.PRECLAND", 21: "ORBIT"}
+ARMED = 2  # vehicle_status.arming_state
+
+
+class FlightLog:
+    """One ULog. Times are seconds since its first data."""
+
+    def __init__(self, path):
+        """Reads a file.
+
+        Raises:
+            AutopilotError: No such file, or not a ULog.
+        """
+        from pyulog import ULog
+        from pyulog.exceptions import ULogException
+
+        self.path = Path(path)
+        try:
+            with contextlib.redirect_stdout(io.StringIO()):  # pyulog prints what it skips
+                self.ulog = ULog(str(path))
+        except OSError as error:
+            raise AutopilotError(f"cannot read '{path}': {error.strerror}; give a .ulg file, for "
+                                 "example runs/latest/ulog/iris_0/log001.ulg") from error
+        except (ULogException, LookupError, ValueError, TypeError) as error:
+            raise AutopilotError(f"'{path}' is not a ULog: {error}") from error
+        self._topics = {}
+        for data in self.ulog.data_list:
+            if data.timestamp_idx >= 0:
+                self._topics.setdefault(data.name, data.data)  # the first instance
+        first = [int(data["timestamp"].min()) for data in self._topics.values()]
+        self._begin = min(first, default=self.ulog.start_timestamp)
+
+    @property
+    def seconds(self) -> float:
+        """Length of the log [s]."""
+        return max(0, self.ulog.last_timestamp - self._begin) * 1e-6
+
+    def topic(self, name: str):
+        """The fields of a topic: name -> array, 't' being the time [s]; None where not logged."""
+        data = self._topics.get(name)
+        if data is None:
+            return None
+        return {**data, "t": (data["timestamp"].astype(np.int64) - self._begin) * 1e-6}
+
+    def seconds_of(self, t_us: int) -> float:
+        """A time stamp of the log as time since its first data [s]."""
+        return (t_us - self._begin) * 1e-6
+
+    def modes(self):
+        """(begin, end, name) of each stretch in one mode [s, s, -]."""
+        return [(begin, end, NAV_STATES.get(int(state), f"mode {int(state)}"))
+                for begin, end, state in self._stretches("vehicle_status", "nav_state")]
+
+    def armed(self):
+        """(begin, end) of each stretch during which the vehicle was armed [s]."""
+        return [(begin, end) for begin, end, state
+                in self._stretches("vehicle_status", "arming_state") if state == ARMED]
+
+    def flying(self):
+        """(begin, end) of each stretch in the air [s]; while armed where no topic says so."""
+        if self.topic("vehicle_land_detected") is None:
+            return self.armed()
+        return [(begin, end) for begin, end, landed
+                in self._stretches("vehicle_land_detected", "landed") if not landed]
+
+    def _stretches(self, topic, field):
+        data = self.topic(topic)
+        if data is None or field not in data:
+            return []
+        values, t = data[field], data["t"]
+        starts = np.append(0, np.flatnonzero(values[1:] != values[:-1]) + 1)
+        ends = [*t[starts[1:]], self.seconds]
+        return [(t[k], end, values[k]) for k, end in zip(starts, ends)]
+
+
+def summary(log: FlightLog) -> list[str]:
+    """What a log holds, as lines of text."""
+    ulog = log.ulog
+    lines = [f"file: {log.path} ({log.path.stat().st_size / 1e3:.0f} kB)",
+             f"length: {log.seconds:.1f} s"
+             + ("; some bytes of it are damaged" if ulog.file_corruption else "")]
+    system = [str(ulog.msg_info_dict[key]) for key in ("sys_name", "ver_hw")
+              if key in ulog.msg_info_dict]
+    version = ulog.get_version_info()
+    lines.append(f"system: {' '.join(system) or 'unknown'}"
+                 + (", PX4 version {}.{}.{}".format(*version) if version else ""))
+    lines += [f"armed: {begin:.1f} to {end:.1f} s" for begin, end in log.armed()]
+    lines += [f"mode: {name}, {begin:.1f} to {end:.1f} s" for begin, end, name in log.modes()]
+    lines += _flight(log)
+    lines.append(f"parameters: {len(ulog.initial_parameters)}, changed "
+                 f"{len(ulog.changed_parameters)} times")
+    lines += [f"  {log.seconds_of(t):8.2f} s  {name} = {value:.9g}"
+              for t, name, value in ulog.changed_parameters]
+    lines.append("messages:")
+    lines += [f"  {log.seconds_of(m.timestamp):8.2f} s  {m.log_level_str()}: "
+              f"{_plain(m.message)}" for m in ulog.logged_messages]
+    lines.append(f"{'topic':38} {'samples':>8} {'rate [Hz]':>9}")
+    for data in sorted(ulog.data_list, key=lambda d: (d.name, d.multi_id)):
+        count = len(data.data["timestamp"])
+        label = data.name + (f" [{data.multi_id}]" if data.multi_id else "")
+        lines.append(f"{label:38} {count:8d} {count / max(log.seconds, 1e-9):9.1f}")
+    return lines
+
+
+def _plain(text):
+    """A message without colours and control characters."""
+    return "".join(c for c in re.sub(r"\x1b\[[\d;]*m", "", text) if c.isprintable())
+
+
+def _flight(log):
+    """How far, how fast and how high."""
+    position = log.topic("vehicle_local_position")
+    if position is None:
+        return []
+    path = np.stack([position[axis] for axis in "xyz"], axis=1).astype(float)
+    path = path[np.isfinite(path).all(axis=1)]
+    speed = np.hypot(position["vx"], position["vy"])
+    if not len(path):
+        return []
+    steps = np.linalg.norm(np.diff(path[::5], axis=0), axis=1)
+    return [f"flown: {steps.sum():.1f} m; at most {np.nanmax(speed):.2f} m/s over ground, "
+            f"{-path[:, 2].min():.1f} m above the origin"]
+
+
+def write_csv(log: FlightLog, folder: Path, topics=()) -> list[Path]:
+    """One CSV file for each topic and instance, named as pyulog's own ulog2csv names them.
+
+    Args:
+        log: The log.
+        folder: Where to write.
+        topics: Names of topics, all where empty.
+
+    Returns:
+        The files.
+
+    Raises:
+        AutopilotError: No such topic, or the folder cannot be written.
+    """
+    names = {data.name for data in log.ulog.data_list}
+    for name in topics:
+        if name not in names:
+            raise AutopilotError(unknown_name("topic", name, names))
+    paths = []
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        for data in log.ulog.data_list:
+            if topics and data.name not in topics:
+                continue
+            paths.append(Path(folder) / f"{log.path.stem}_{data.name}_{data.multi_id}.csv")
+            with open(paths[-1], "w", newline="") as file:
+                writer = csv.writer(file)
+                writer.writerow(data.data)
+                writer.writerows(zip(*(column.tolist() for column in data.data.values())))
+    except OSError as error:
+        raise AutopilotError(f"cannot write to '{folder}': {error.strerror}; give another folder "
+                             "with --out") from error
+    return paths

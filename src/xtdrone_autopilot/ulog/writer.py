@@ -1,0 +1,170 @@
+"""The flight log of a fleet: one ULog per vehicle, written as it flies.
+
+A file appears whole, with its header, under its final name; after that it only
+grows, by whole messages. So it can be read after a kill at any moment, with at
+most the last simulated second missing.
+"""
+
+import contextlib
+import errno
+import os
+from pathlib import Path
+
+import numpy as np
+
+from ..parameters import store as parameters
+from . import format as ulog_format, kernel as ulog_kernel
+from ..errors import AutopilotError
+
+PROFILES = ("full", "fleet")
+FLUSH_US = 1_000_000  # each vehicle's bytes go to its file at least that often [us]
+STEP_US = 4_000
+PARAMETERS_US = 100_000  # changed parameters are looked for that often [us]
+SPARE = 8192  # room in a buffer for messages, parameters and changes of state [bytes]
+_INFO = {"sys_name": "XTDrone", "ver_hw": "XTDRONE_EMBEDDED", "ver_sw_release": 0x010F04FF,
+         "ver_data_format": 2, "time_ref_utc": 0}
+
+
+class FleetLog:
+    """Writes folder/<vehicle>/log001.ulg and so on for each vehicle of a flight stack."""
+
+    def __init__(self, autopilot, fleet, names, folder, profile: str):
+        """Begins a log for each vehicle.
+
+        Args:
+            autopilot: The EmbeddedAutopilot whose flight is logged.
+            fleet: Its vehicles, a FleetModel.
+            names: Name of each vehicle: its folder.
+            folder: Folder of all logs.
+            profile: A name of PROFILES.
+
+        Raises:
+            AutopilotError: The folder cannot be written.
+        """
+        self._a = autopilot
+        self._topics = [t for t in ulog_format.topics() if t.periods[profile]]
+        self._names = list(names)
+        self.folders = [Path(folder) / name for name in names]
+        self._number = [0] * len(self.folders)
+        self.paths = [None] * len(self.folders)  # the file that each vehicle's log goes to
+        n = len(self.folders)
+        periods = np.array([t.periods[profile] for t in self._topics])
+        self._grid = int(np.gcd.reduce(periods))
+        cycle = np.arange(0, np.lcm.reduce(periods), self._grid)
+        self._due = cycle[:, None] % periods == 0
+        self._on_change = np.array([t.on_change for t in self._topics])
+        self._where = np.array([t.where for t in self._topics])
+        self._tables = ulog_format.tables(self._topics)
+        second = (self._tables[0] * np.ceil(FLUSH_US / periods + 1)).sum()
+        self._out = np.zeros((n, int(second) + SPARE), dtype=np.uint8)
+        self._length = np.zeros(n, dtype=np.int64)
+        self._state_key = np.full(n, -1, dtype=np.int64)
+        self._snapshots = np.zeros(n, dtype=ulog_kernel.SNAPSHOT)
+        numbers = self._snapshots.view(np.float64).reshape(n, -1)
+        forms = numbers, numbers.astype(np.float32), numbers.astype(np.int64)
+        self._forms = *forms, *(form.view(np.uint8) for form in forms)
+        ulog_kernel.new_snapshots(self._snapshots, autopilot.origin, fleet.rotor_mask.sum(axis=1))
+        self._known = autopilot.parameters.values.copy()  # parameters as last logged
+        self._turn = {}  # phase of the second: vehicles whose files are written then
+        for i in range(n):
+            self._turn.setdefault(FLUSH_US * i // n // STEP_US * STEP_US, []).append(i)
+        self._broken = np.zeros(n, dtype=bool)
+        for i in range(n):
+            self._begin(i)
+
+    def step(self, t_us: int) -> None:
+        """Logs what is due at the end of a step of the flight stack."""
+        if t_us % self._grid == 0:
+            self._append(t_us)
+        if t_us % PARAMETERS_US == 0:
+            self._append_parameters()
+        for i in self._turn.get(t_us % FLUSH_US, ()):
+            self.flush(i)
+
+    def text(self, i: int, t_us: int, severity: int, words: str) -> None:
+        """Logs a message of vehicle i; severity is a MAV_SEVERITY."""
+        self._append_bytes(i, ulog_format.text(severity, t_us, words))
+
+    def flush(self, i: int) -> None:
+        """Hands what vehicle i has logged so far to the system."""
+        data = self._out[i, :self._length[i]]
+        self._length[i] = 0
+        if not len(data) or self._broken[i]:
+            return
+        try:
+            file = os.open(self.paths[i], os.O_WRONLY | os.O_APPEND)
+            try:
+                if os.write(file, data) < len(data):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            finally:
+                os.close(file)
+        except OSError as error:
+            self._broken[i] = True  # a half message may be in the file: nothing may follow it
+            self._a.say(i, 4, f"the flight log ends here, it cannot be written: {error.strerror}")
+
+    def erase(self, i: int) -> None:
+        """Deletes the logs of vehicle i and goes on with a new one."""
+        self._length[i] = 0
+        for path in self.files(i):
+            with contextlib.suppress(OSError):
+                path.unlink()
+        self._broken[i] = False
+        self._begin(i)
+
+    def files(self, i: int) -> list[Path]:
+        """The logs of vehicle i, oldest first."""
+        return sorted(self.folders[i].glob("*.ulg"))
+
+    def close(self) -> None:
+        """Writes out what is left. May be called twice."""
+        for i in range(len(self.paths)):
+            self.flush(i)
+
+    def _begin(self, i):
+        """Makes the next file of vehicle i, its header complete before it has its name."""
+        self._number[i] += 1
+        path = self.folders[i] / f"log{self._number[i]:03d}.ulg"
+        values = [(p.name, p.type, self._a.parameters.get(i, p.name))
+                  for p in parameters.table().values()]
+        info = {**_INFO, "sys_uuid": self._names[i]}
+        part = path.with_suffix(".part")
+        try:
+            self.folders[i].mkdir(parents=True, exist_ok=True)
+            part.write_bytes(ulog_format.header(self._topics, info, values))
+            os.replace(part, path)
+        except OSError as error:
+            raise AutopilotError(f"cannot write the flight log '{path}': {error.strerror}; set "
+                                 "XTDRONE_RUNS to a folder that can be written, or log:=none"
+                                 ) from error
+        self.paths[i] = path
+        self._state_key[i] = -1
+
+    def _append(self, t_us):
+        a, e, s, b = self._a, self._a.estimator, self._a.sensors, self._a.battery
+        ulog_kernel.append(
+            t_us, self._due[t_us // self._grid % len(self._due)], self._on_change, self._where,
+            *self._tables, self._out, self._length, self._state_key, self._snapshots, *self._forms,
+            a.origin, a.pilots, a.parameters.values, e.pos, e.vel, e.quat, e.ang_vel, e.gyro_bias,
+            e.accel_bias, e.field_bias, e.terrain, e.wind, e.flags, e.test_ratios, e.pos_std,
+            e.vel_std, e.att_std, e.reset_count, e.reset_pos, s.gyro, s.accel, s.mag,
+            s.baro_pressure, s.baro_temperature, s.gps_t_us, s.gps_lat, s.gps_lon, s.gps_alt,
+            s.gps_vel, s.gps_eph, s.gps_epv, s.gps_fix, s.gps_sats, b.voltage, b.current, b.level,
+            a.missions.seq, a.missions.total, a.missions.last_reached, a.missions.finished,
+            a.commands)
+
+    def _append_parameters(self):
+        values = self._a.parameters.values
+        if np.array_equal(values.view(np.uint8), self._known.view(np.uint8)):
+            return
+        for p in parameters.table().values():
+            for i in np.flatnonzero(values[p.name] != self._known[p.name]):
+                self._append_bytes(i, ulog_format.parameter(p.name, p.type,
+                                                            values[p.name][i].item()))
+        self._known[:] = values
+
+    def _append_bytes(self, i, data):
+        if self._length[i] + len(data) > self._out.shape[1]:
+            self.flush(i)
+        at = self._length[i]
+        self._out[i, at:at + len(data)] = np.frombuffer(data, dtype=np.uint8)
+        self._length[i] += len(data)

@@ -1,0 +1,1 @@
+"""`xtdrone doctor`: what a machine and a running fleet lack."""

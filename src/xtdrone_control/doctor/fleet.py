@@ -1,0 +1,229 @@
+"""The part of `xtdrone doctor` that looks at a running fleet."""
+
+import select
+import socket
+import time
+
+from pymavlink.dialects.v20 import common as mavlink
+
+from xtdrone_core import ports
+from xtdrone_core.modes import ROS_NAME, from_custom_mode
+
+from .finding import FAULT, OK, WARNING, Finding
+
+CLOCK_TOLERANCE = 0.05  # of a simulation that keeps its speed
+SLOW_SET_POINTS = 2.0  # PX4 leaves OFFBOARD below this rate [Hz]
+HIGH_RATIO = 0.5  # of a test ratio: what comes next may be refused
+SYSTEM_ID = 254  # of this end: a ground station beside the user's own
+SILENT_S = 5.0  # a link that spoke before is silent after this simulated time [s]
+# Conditions of failsafes: what they are, and what to do.
+_FAILING = {
+    "data_link": ("no ground station is heard", "start one, or set NAV_DLL_ACT to 0"),
+    "sticks": ("manual control is lost", "send MANUAL_CONTROL again, or choose an AUTO mode"),
+    "battery_low": ("the battery is low", "go home"),
+    "battery_critical": ("the battery is critical", "land"),
+    "battery_emergency": ("the battery is at emergency level", "land at once"),
+    "fence": ("it is outside the geofence", "fly it back inside, or change the fence"),
+    "position": ("the position is lost", "bring GPS or vision back, or land by ALTCTL"),
+    "attitude": ("it is tilted beyond FD_FAIL_R or FD_FAIL_P", "level it by the sticks"),
+    "estimator": ("the estimator has failed", "look at 'xtdrone log plot' of this flight"),
+    "rotor": ("a rotor has failed", "land; CA_FAILURE_MODE 1 flies on without it"),
+}
+_RATIOS = {"velocity": "vel_ratio", "position": "pos_horiz_ratio", "height": "pos_vert_ratio",
+           "magnetometer": "mag_ratio"}
+
+
+def findings(client, listen_s: float):
+    """What there is to say about a simulation and each of its vehicles.
+
+    Args:
+        client: A ControlClient.
+        listen_s: How long to listen to the vehicles [s of wall time].
+    """
+    status = client.request("status")
+    names = status["vehicles"]
+    if status["paused"]:
+        yield Finding(WARNING, "simulation", f"paused at {status['t_us'] * 1e-6:.1f} s",
+                      "run 'xtdrone control resume'")
+    before = client.request("health")
+    heard = _listen(len(names), listen_s)
+    after = client.request("health")
+    if not status["paused"]:
+        yield _speed(status, after["t_us"] - before["t_us"], listen_s)
+    seconds = (after["t_us"] - before["t_us"]) * 1e-6
+    told = after["health"] or [{} for _ in names]
+    for i, name in enumerate(names):
+        earlier = before["health"][i] if before["health"] else {}
+        found = list(_vehicle(name, i, told[i], earlier, seconds, heard[i], status["paused"]))
+        if all(finding.level == OK for finding in found):
+            words = "; ".join(finding.text for finding in found)
+            found = [Finding(OK, name, words)]
+        yield from found
+
+
+def _speed(status, simulated_us, listen_s):
+    """Whether the simulation keeps the speed that was asked for."""
+    factor, wanted = simulated_us * 1e-6 / listen_s, status["speed"]
+    text = f"{status['n']} vehicles at {factor:.2f} x real time"
+    if wanted and factor < (1 - 3 * CLOCK_TOLERANCE) * wanted:
+        return Finding(WARNING, "simulation", f"{text}, {wanted:g} was asked for",
+                       "stop other programs, fly fewer vehicles, or ask for less with 'xtdrone "
+                       "control speed'")
+    return Finding(OK, "simulation", text)
+
+
+def _listen(n, seconds):
+    """For each vehicle its latest message of each kind, as one more peer of its link."""
+    heard = [{} for _ in range(n)]
+    parser = mavlink.MAVLink(None, SYSTEM_ID, 190)
+    parser.robust_parsing = True
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)
+        sock.bind(("127.0.0.1", 0))
+        for i in range(n):
+            ping = mavlink.MAVLink_ping_message(0, i, 0, 0)
+            sock.sendto(ping.pack(parser), ("127.0.0.1", ports.GROUND_STATION_LOCAL + i))
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0:
+            if not select.select([sock], [], [], left)[0]:
+                break
+            try:
+                data = sock.recv(65536)
+            except OSError:  # a vehicle's port is closed: its silence will be told
+                continue
+            for message in parser.parse_buffer(data) or ():
+                i = message.get_srcSystem() - 1
+                if 0 <= i < n:
+                    heard[i][message.get_type()] = message
+    return heard
+
+
+def _vehicle(name, i, told, earlier, seconds, heard, paused):
+    """Findings about one vehicle: what it tells itself, else what its MAVLink streams say."""
+    yield from _link(name, i, heard, paused)
+    told = told or _from_mavlink(heard)
+    if not told:
+        return
+    state = "armed" if told["armed"] else "disarmed"
+    yield Finding(WARNING if told["failsafe"] else OK, name,
+                  f"{told['mode']}, {state}" + (", a failsafe is in force" if told["failsafe"]
+                                                else ""),
+                  "see its messages in the ground station or in console/autopilot.log; changing "
+                  "the mode ends it" if told["failsafe"] else "")
+    if told["not_ready"]:
+        yield Finding(WARNING, name, f"would not arm: {told['not_ready']}")
+    yield from _failsafes(name, told)
+    yield from _estimator(name, told)
+    yield from _battery(name, told)
+    yield from _peers(name, told, earlier)
+    yield from _set_points(name, told, earlier, seconds)
+
+
+def _failsafes(name, told):
+    """Conditions that hold, each with what to do; else what would follow them."""
+    for condition in told.get("failing", ()):
+        words, advice = _FAILING.get(condition, (condition, ""))
+        yield Finding(WARNING, name, words, advice)
+    if not told.get("failing") and told.get("answers"):
+        yield Finding(OK, name, "failsafes: " + ", ".join(
+            f"{condition.replace('_', ' ')} {word}" for condition, word in
+            told["answers"].items()))
+
+
+def _peers(name, told, earlier):
+    """Who speaks on each link, as it was before this program spoke itself."""
+    heard = {kind.replace("_", " "): link["heard_s"]
+             for kind, link in earlier.get("links", {}).items() if link["heard_s"] is not None}
+    silent = [f"{kind} for {age:.0f} s" for kind, age in heard.items() if age > SILENT_S]
+    speaks = [kind for kind, age in heard.items() if age <= SILENT_S]
+    if silent and told["armed"]:
+        yield Finding(WARNING, name, f"nothing heard from {', '.join(silent)}",
+                      "see whether that program still runs, or take over by another link")
+    if speaks:
+        yield Finding(OK, name, f"hears {', '.join(speaks)}")
+
+
+def _link(name, i, heard, paused):
+    port = ports.GROUND_STATION_LOCAL + i
+    if not heard and not paused:
+        yield Finding(FAULT, name, f"nothing comes back from its ground-station link, UDP {port}",
+                      "check that the simulation runs with links, and that no firewall holds "
+                      "back UDP on loopback")
+    elif "PING" in heard or heard:
+        yield Finding(OK, name, f"link answers on UDP {port}")
+
+
+def _from_mavlink(heard):
+    """The same as the vehicle tells on the control socket, as far as its streams say it."""
+    beat, system, status = (heard.get(k) for k in ("HEARTBEAT", "SYS_STATUS", "ESTIMATOR_STATUS"))
+    if beat is None:
+        return None
+    mode = from_custom_mode(beat.custom_mode)
+    armed = bool(beat.base_mode & mavlink.MAV_MODE_FLAG_SAFETY_ARMED)
+    prearm = mavlink.MAV_SYS_STATUS_PREARM_CHECK
+    not_ready = system is not None and not armed \
+        and system.onboard_control_sensors_enabled & prearm \
+        and not system.onboard_control_sensors_health & prearm
+    told = {"mode": ROS_NAME[mode] if mode is not None else f"mode {beat.custom_mode:#x}",
+            "armed": armed, "failsafe": beat.system_status == mavlink.MAV_STATE_CRITICAL,
+            "not_ready": "its arming checks fail; QGroundControl shows which" if not_ready else "",
+            "battery": None, "test_ratios": {}, "aligned": True, "located": True, "aids": {}}
+    if system is not None and system.battery_remaining >= 0:
+        told["battery"] = system.battery_remaining / 100
+        told["voltage"] = system.voltage_battery / 1000
+    if status is not None:
+        told["test_ratios"] = {word: getattr(status, field) for word, field in _RATIOS.items()}
+        told["aligned"] = bool(status.flags & mavlink.ESTIMATOR_ATTITUDE)
+        told["located"] = bool(status.flags & (mavlink.ESTIMATOR_POS_HORIZ_ABS
+                                               | mavlink.ESTIMATOR_POS_HORIZ_REL))
+    return told
+
+
+def _estimator(name, told):
+    aids = [aid for aid, used in told["aids"].items() if used]
+    if not told["aligned"]:
+        yield Finding(WARNING, name, "the estimator has no attitude yet",
+                      "leave the vehicle at rest for a second")
+        return
+    if not told["located"]:
+        yield Finding(WARNING, name, "the estimator has no position",
+                      "it needs GPS, or poses on vision_pose")
+    elif told["aids"] and not {"GPS", "vision"} & set(aids):
+        yield Finding(WARNING, name, "the estimator flies on inertial sensors alone",
+                      "bring GPS or vision back, or land")
+    refused = {aid: ratio for aid, ratio in told["test_ratios"].items() if ratio > 1.0}
+    high = {aid: ratio for aid, ratio in told["test_ratios"].items() if HIGH_RATIO < ratio <= 1.0}
+    if refused:
+        words = ", ".join(f"{aid} (test ratio {ratio:.1f})" for aid, ratio in refused.items())
+        yield Finding(WARNING, name, f"the estimator refuses {words}",
+                      "that sensor disagrees with the others: look at 'xtdrone log plot'")
+    elif high:
+        words = ", ".join(f"{aid} {ratio:.2f}" for aid, ratio in high.items())
+        yield Finding(OK, name, f"test ratios below 1, the highest: {words}")
+    else:
+        yield Finding(OK, name, f"estimator uses {', '.join(aids) or 'its sensors'}")
+
+
+def _battery(name, told):
+    if told["battery"] is None:
+        return
+    text = f"battery {told['battery']:.0%}, {told['voltage']:.1f} V"
+    if told["battery"] < 0.07:
+        yield Finding(FAULT, name, text, "land at once")
+    elif told["battery"] < 0.15:
+        yield Finding(WARNING, name, text, "land soon")
+    else:
+        yield Finding(OK, name, text)
+
+
+def _set_points(name, told, earlier, seconds):
+    """The rate at which an offboard controller sends, in simulated time."""
+    if "set_points" not in told or not earlier or seconds <= 0:
+        return
+    rate = (told["set_points"] - earlier["set_points"]) / seconds
+    offboard = told["mode"] == "OFFBOARD"
+    if offboard and rate < SLOW_SET_POINTS:
+        yield Finding(FAULT, name, f"OFFBOARD with {rate:.1f} set-points a second: the failsafe "
+                                   "is near", "send them at 20 Hz or more, whatever they say")
+    elif rate > 0:
+        yield Finding(OK, name, f"{rate:.0f} set-points a second")

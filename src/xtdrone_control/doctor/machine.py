@@ -1,0 +1,259 @@
+"""`xtdrone doctor`: what this machine and a running fleet lack, and what to do about it.
+
+Every finding is ok, a warning or a fault, in words, with what to do. The checks
+of the machine ask nothing of a running simulation; those of the fleet ask its
+control socket, and each vehicle over MAVLink, as one more ground station.
+"""
+
+import inspect
+import json
+import os
+import re
+import resource
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from dataclasses import asdict
+from importlib import metadata
+from pathlib import Path
+
+from xtdrone_core import ports
+from xtdrone_core.control_link import ControlClient
+from xtdrone_core.errors import ControlError, XtdroneError
+from xtdrone_core.resources import root
+from xtdrone_core.run_folder import runs_root
+
+from .finding import FAULT, OK, WARNING, Finding
+
+EXAMPLES = """examples:
+  xtdrone doctor                               this machine, and the fleet that runs on it, if any
+  xtdrone doctor --json                        the same for programs
+"""
+LISTEN_S = 2.5  # to each vehicle's answers and streams [s]
+
+
+def register(subparsers) -> None:
+    """`xtdrone doctor`."""
+    parser = subparsers.add_parser("doctor", help="check this machine and a running fleet",
+                                   epilog=EXAMPLES)
+    parser.add_argument("--json", action="store_true", help="findings as JSON")
+    parser.add_argument("--control_port", type=ports.number, default=ports.CONTROL,
+                        help=f"of the simulation ({ports.CONTROL})")
+    parser.set_defaults(run=_run)
+
+
+def _run(args):
+    findings = []
+    for check in (*MACHINE, lambda: fleet(args.control_port)):
+        for finding in check():
+            findings.append(finding)
+            if not args.json:
+                print(finding, flush=True)
+    if args.json:
+        print(json.dumps([asdict(finding) for finding in findings], indent=2))
+    return 1 if any(finding.level == FAULT for finding in findings) else 0
+
+
+# The machine ----------------------------------------------------------------------------------
+
+def packages():
+    """Python, and the packages that pyproject.toml asks for."""
+    version = ".".join(map(str, sys.version_info[:3]))
+    if sys.version_info < (3, 10):
+        yield Finding(FAULT, "Python", version, "install Python 3.10 or newer, and run "
+                                                "scripts/setup.sh")
+    missing = []
+    try:
+        wanted = metadata.requires("xtdrone") or []
+    except metadata.PackageNotFoundError:
+        yield Finding(FAULT, "Python", "the workspace is not installed in this environment",
+                      "run scripts/setup.sh, then '. scripts/env.sh'")
+        return
+    for requirement in wanted:
+        name = re.match(r"[\w.-]+", requirement)[0]
+        if "extra ==" in requirement:
+            continue
+        try:
+            metadata.version(name)
+        except metadata.PackageNotFoundError:
+            missing.append(name)
+    if missing:
+        yield Finding(FAULT, "Python", f"missing: {', '.join(missing)}", "run scripts/setup.sh")
+    else:
+        yield Finding(OK, "Python", f"{version} with all packages")
+
+
+def ros():
+    """roscore, roslaunch, the packages' path, and MAVROS's messages."""
+    if shutil.which("roslaunch") is None:
+        yield Finding(WARNING, "ROS", "roslaunch is not found: 'xtdrone' works without it, launch "
+                                      "files do not", "run scripts/setup.sh, or source ROS")
+        return
+    yield Finding(OK, "ROS", f"roslaunch at {shutil.which('roslaunch')}")
+    path = os.environ.get("ROS_PACKAGE_PATH", "").split(":")
+    ours = root() / "src"
+    if not any(p and Path(p).resolve() in (ours.resolve(), ours.parent.resolve()) for p in path):
+        yield Finding(FAULT, "ROS_PACKAGE_PATH", "does not hold the workspace's src",
+                      f"run '. {ours.parent}/scripts/env.sh' in this shell")
+    else:
+        yield Finding(OK, "ROS_PACKAGE_PATH", "holds the workspace")
+    try:
+        from mavros_msgs.msg import State
+
+        yield Finding(OK, "mavros_msgs", f"from {Path(inspect.getfile(State)).parents[2]}")
+    except ImportError as error:
+        yield Finding(FAULT, "mavros_msgs", f"cannot be imported: {error}",
+                      "run scripts/setup.sh, then '. scripts/env.sh'")
+    rospack = shutil.which("rospack")
+    has_mavros = rospack and subprocess.run([rospack, "find", "mavros"],
+                                            capture_output=True).returncode == 0
+    yield Finding(OK, "MAVROS", "installed" if has_mavros else
+                  "not installed; the workspace's own bridge takes its place")
+
+
+def programs():
+    """Gazebo and PX4, which the workspace can do without."""
+    gazebo = root() / ".setup" / "gazebo11"
+    if (gazebo / "libxtdrone_lockstep.so").exists():
+        yield Finding(OK, "Gazebo", f"set up in {gazebo}")
+    else:
+        yield Finding(OK, "Gazebo", "not set up; engine 'embedded' needs none")
+    px4 = os.environ.get("PX4_BUILD")
+    if not px4:
+        yield Finding(OK, "PX4", "PX4_BUILD is not set; autopilot 'embedded' needs none")
+    elif any((Path(px4) / at).is_file() for at in ("", "bin/px4")):
+        yield Finding(OK, "PX4", f"built in {px4}")
+    else:
+        yield Finding(FAULT, "PX4", f"PX4_BUILD is '{px4}', but there is no bin/px4",
+                      "set it to PX4's build folder, or unset it")
+
+
+def display():
+    """A screen for viewers, and OpenGL without one for cameras."""
+    screen = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    if screen:
+        yield Finding(OK, "display", screen)
+    else:
+        yield Finding(WARNING, "display", "none: --gui and rviz cannot open a window",
+                      "set DISPLAY, or fly without a window")
+    from xtdrone_sim.rendering import offscreen
+
+    try:
+        yield Finding(OK, "OpenGL", f"cameras render through {offscreen.backend().upper()}")
+    except (XtdroneError, OSError, subprocess.SubprocessError) as error:
+        yield Finding(WARNING, "OpenGL", f"no camera images: {error}")
+
+
+def system():
+    """Limits, disk, clock and kernels."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = 3 * ports.MAX_VEHICLES + 256
+    if hard != resource.RLIM_INFINITY and hard < needed:
+        most = max(0, (hard - 256) // 3)
+        yield Finding(WARNING, "open files", f"at most {hard}: enough for {most} vehicles",
+                      f"raise it with 'ulimit -Hn {needed}'")
+    else:
+        yield Finding(OK, "open files", f"{soft} now, no limit" if hard == resource.RLIM_INFINITY
+                      else f"{soft} now, up to {hard}")
+    folder = runs_root()
+    place = next(p for p in (folder, *folder.parents) if p.exists())
+    free = shutil.disk_usage(place).free
+    if not os.access(place, os.W_OK):
+        yield Finding(FAULT, "run folders", f"'{place}' cannot be written",
+                      "set XTDRONE_RUNS to a folder that can be written")
+    elif free < 1 << 30:
+        yield Finding(WARNING, "run folders", f"{free / 1e6:.0f} MB are left on '{place}'",
+                      "remove old runs, or set XTDRONE_RUNS to another disk")
+    else:
+        yield Finding(OK, "run folders", f"{folder}, {free / 1e9:.0f} GB free")
+    yield _clock()
+    from xtdrone_dynamics.compiled import cache_root
+    from xtdrone_sim.warm_up import is_warm
+
+    if is_warm():
+        yield Finding(OK, "kernels", f"compiled, in {cache_root()}")
+    else:
+        yield Finding(WARNING, "kernels", "not compiled yet: the first start takes a minute",
+                      "run 'xtdrone warmup'")
+
+
+def _clock():
+    """The pacer's clock must run evenly: sleeps of a millisecond may not take ten."""
+    begin = time.monotonic()
+    for _ in range(20):
+        time.sleep(0.001)
+    each = (time.monotonic() - begin) / 20
+    if each > 0.005:
+        return Finding(WARNING, "clock", f"a pause of 1 ms takes {each * 1e3:.1f} ms: flights in "
+                                         "real time will be uneven",
+                       "stop other programs, or use fewer vehicles")
+    return Finding(OK, "clock", f"a pause of 1 ms takes {each * 1e3:.1f} ms")
+
+
+def taken_ports():
+    """Who holds the ports that a simulation needs."""
+    import psutil
+
+    ours = {ports.CONTROL: "control socket", 11311: "ROS master"}
+    udp = {ports.GROUND_STATION: "ground station", ports.BRIDGE: "ROS bridge"}
+    bases = (("ground-station link", ports.GROUND_STATION_LOCAL),
+             ("offboard link", ports.OFFBOARD_LOCAL), ("bridge link", ports.BRIDGE_LOCAL))
+    held = {}
+    for connection in psutil.net_connections("inet"):
+        number, tcp = connection.laddr.port, connection.type == socket.SOCK_STREAM
+        if tcp and connection.status != psutil.CONN_LISTEN:
+            continue
+        what = (ours if tcp else udp).get(number)
+        if what is None and not tcp:
+            what = next((f"{name}s" for name, base in bases
+                         if base <= number < base + ports.MAX_VEHICLES), None)
+        if what is not None:
+            held.setdefault((what, _program(connection.pid)), []).append(number)
+    links = {f"{name}s" for name, _ in bases}
+    simulated = any(what == ours[ports.CONTROL] for what, _ in held)
+    for (what, program), numbers in sorted(held.items()):
+        span = f"{min(numbers)}" if len(numbers) == 1 else f"{min(numbers)} to {max(numbers)}"
+        if what in links and not simulated:
+            yield Finding(WARNING, "port", f"{span} ({what}) is used by {program}, and no "
+                                           "simulation runs",
+                          "stop that program, or no vehicle can start")
+        else:
+            yield Finding(OK, "port", f"{span} ({what}) is used by {program}")
+    if not held:
+        yield Finding(OK, "ports", "all free")
+
+
+def _program(pid):
+    import psutil
+
+    if pid is None:
+        return "another user's program"
+    try:
+        words = " ".join(Path(w).name for w in psutil.Process(pid).cmdline()[:5]).split()
+        return f"{' '.join(words)[:80] or 'a program'} (process {pid})"
+    except psutil.Error:
+        return f"process {pid}"
+
+
+MACHINE = (packages, ros, programs, display, system, taken_ports)
+
+
+# The fleet ------------------------------------------------------------------------------------
+
+def fleet(control_port: int, listen_s: float = LISTEN_S):
+    """Findings about the simulation on a control port, if there is one."""
+    from . import fleet as doctor_fleet
+
+    try:
+        client = ControlClient(control_port)
+    except ControlError:
+        yield Finding(OK, "simulation", f"none answers on control port {control_port}")
+        return
+    try:
+        yield from doctor_fleet.findings(client, listen_s)
+    except ControlError as error:
+        yield Finding(FAULT, "simulation", str(error), "see its console, or stop and start it")
+    finally:
+        client.close()

@@ -1,0 +1,1 @@
+"""The simple 3D simulator: point masses, thousands at once."""

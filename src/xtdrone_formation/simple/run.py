@@ -1,0 +1,82 @@
+"""A formation flight in the simple simulator, with a run folder like the full one's."""
+
+from dataclasses import asdict
+from pathlib import Path
+
+from xtdrone_core import run_folder
+from xtdrone_core.scenario import grid
+from xtdrone_core.truth_log import TruthWriter
+
+from .. import analysis
+from ..agents import DEFAULT_FORMATIONS, FormationAgent
+from ..formations import Shape
+from ..network import Radio
+from ..schemes import scheme
+from .simulator import PERIOD_US, PointMass, SimpleSimulator, fly
+
+_RECORDS = 250  # vehicles up to which each step is recorded; of larger fleets every tenth is
+
+
+def run(n: int = 9, names=DEFAULT_FORMATIONS, scheme_name: str = "centralised",
+        radio: Radio = Radio(), seed: int = 1, noise: float = 0.0, name: str = "simple",
+        shape: Shape = Shape(), speed: float = 3.0, topology: str = "", clock=None,
+        progress=None) -> tuple[Path, dict]:
+    """Flies a list of formations from take-off to landing, then writes report and plots.
+
+    Args:
+        n: Number of vehicles, the leader included.
+        names: Formations in order.
+        scheme_name: As schemes.scheme() takes it.
+        radio: What the links between vehicles do.
+        seed: Of position errors.
+        noise: Standard deviation of each vehicle's position error, per axis [m].
+        name: Of the run folder.
+        shape: Size and turn of the formations.
+        speed: Largest speed of a transition [m/s].
+        topology: Who hears whom, as schemes.scheme() takes it.
+        clock: Function that gives the time in seconds, for the real-time factor;
+            None: the factor is left out, and the summary is the same each time.
+        progress: Called as progress(t_us, event, values).
+
+    Returns:
+        The run folder and its summary.
+
+    Raises:
+        FormationError: A formation, scheme or number that makes no sense.
+    """
+    folder = None
+
+    def on_event(t_us, event, **values):
+        run_folder.add_event(folder, t_us, event, **values)
+        if progress:
+            progress(t_us, event, values)
+
+    agent = FormationAgent(n, names, scheme(scheme_name, radio, topology=topology), speed=speed,
+                           on_event=on_event, **asdict(shape))
+    simulator = SimpleSimulator(grid(n), PointMass(), noise, seed)
+    folder = run_folder.create(name)
+    writer = TruthWriter(folder / "truth.bin", n)
+    every = PERIOD_US * (1 if n <= _RECORDS else 10)
+
+    def record(sim):
+        if sim.t_us % every == 0:
+            writer.write(sim.state())
+
+    began = clock() if clock else 0.0
+    until = 240.0 + 240.0 * len(names)
+    done = fly(simulator, agent, until, record)
+    wall = clock() - began if clock else 0.0
+    if simulator.t_us % every:
+        writer.write(simulator.state())  # how it ended
+    writer.close()
+    summary = {"n": n, "engine": "simple", "autopilot": "simple", "transport": "none",
+               "seed": seed, "scheme": scheme_name, "noise_m": noise,
+               "radio": {"delay_s": radio.delay, "loss": radio.loss,
+                         "range_m": None if radio.range == float("inf") else radio.range},
+               "sim_time_s": simulator.t_us * 1e-6, "done": done,
+               "messages_sent": agent.formation.network.sent,
+               "messages_lost": agent.formation.network.lost}
+    if clock:
+        summary["real_time_factor"] = round(simulator.t_us * 1e-6 / wall, 2)
+    run_folder.update_summary(folder, **summary)
+    return folder, {**summary, **analysis.report(folder)}

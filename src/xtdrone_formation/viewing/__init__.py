@@ -1,0 +1,1 @@
+"""Plots of formations and flights, and the OpenGL viewer."""

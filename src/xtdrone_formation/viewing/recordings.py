@@ -1,0 +1,145 @@
+"""Where a fleet was during a run: its truth log, or what its rosbag or flight logs say.
+
+The truth log has true states. The other two have the vehicles' own estimates: the
+poses and velocities that the bridge published, and vehicle_local_position of the
+ULogs. Their samples are interpolated at the leader's times.
+"""
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from xtdrone_core import Scenario
+from xtdrone_core.truth_log import read_truth
+
+from .. import serialisation as wire
+from ..errors import FormationError
+
+SOURCES = {"truth": "truth.bin", "rosbag": "bags/*.bag", "ulog": "ulog/*/*.ulg"}
+_POSE = re.compile(r"/([^/]+)/mavros/local_position/(pose|velocity_local)")
+_HOW = {"truth": "any run does", "rosbag": "a launch file does with record:=true",
+        "ulog": "the full simulator does, but with --log none"}
+
+
+@dataclass(frozen=True)
+class Motion:
+    """Places and velocities of a fleet over time, leader first."""
+
+    source: str  # a key of SOURCES
+    t_us: np.ndarray  # (T,) simulated time [us]
+    pos: np.ndarray  # (T, N, 3) world [m]
+    vel: np.ndarray  # (T, N, 3) world [m/s]
+
+
+def read(folder, source: str = None) -> Motion:
+    """The motion of a run.
+
+    Args:
+        folder: The run folder.
+        source: "truth", "rosbag" or "ulog"; None: the first of them that is there.
+
+    Raises:
+        FormationError: No such folder or recording, or one that cannot be read.
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise FormationError(f"no run folder '{folder}': give a folder below runs/, for example "
+                             "runs/latest")
+    there = {name: sorted(folder.glob(pattern)) for name, pattern in SOURCES.items()}
+    if source is None:
+        source = next((name for name, files in there.items() if files), None)
+        if source is None:
+            raise FormationError(f"'{folder}' has no recording of a flight: none of "
+                                 f"{', '.join(SOURCES.values())} is in it")
+    elif not there[source]:
+        raise FormationError(f"'{folder}' has no {source} ({SOURCES[source]}): give a run that "
+                             f"recorded it; {_HOW[source]}")
+    return Motion(source, *_READERS[source](folder, there[source]))
+
+
+def _names(folder, found):
+    """The vehicles in the order of the scenario, else by the number behind their names."""
+    path = folder / "scenario.yaml"
+    if not path.exists():
+        return sorted(found, key=lambda name: (int(re.search(r"\d*$", name)[0] or -1), name))
+    names = [vehicle.name for vehicle in Scenario.load(path).vehicles]
+    missing = [name for name in names if name not in found]
+    if missing:
+        raise FormationError(f"the recording of '{folder}' lacks {', '.join(missing[:5])}, which "
+                             "its scenario.yaml names: give the folder of a whole run")
+    return names
+
+
+def _truth(folder, files):
+    path = folder / "summary.json"
+    summary = json.loads(path.read_text()) if path.exists() else {}
+    # The simple simulator, which has no scenario, flies thousands.
+    n = summary["n"] if "n" in summary else Scenario.load(folder / "scenario.yaml").n
+    t_us, table = read_truth(files[0], n)
+    return t_us, table[:, :, 0:3], table[:, :, 7:10]
+
+
+def _rosbag(folder, files):
+    from rosbags.rosbag1 import Reader, ReaderError
+
+    rows = {}  # vehicle -> {"pose" or "velocity_local": rows of time and place or velocity}
+    for path in files:
+        try:
+            with Reader(path) as bag:
+                wanted = [c for c in bag.connections if _POSE.fullmatch(c.topic)]
+                for connection, _, data in bag.messages(wanted):
+                    name, what = _POSE.fullmatch(connection.topic).groups()
+                    read_one = wire.pose_stamped if what == "pose" else wire.twist_stamped
+                    rows.setdefault(name, {"pose": [], "velocity_local": []})[what].append(
+                        (wire.stamp(data), *read_one(data)[0]))
+        except (ReaderError, OSError) as error:
+            raise FormationError(f"cannot read '{path}': {error}; a recording that was cut short "
+                                 "is mended by rosbag reindex") from error
+    rows = {name: both for name, both in rows.items() if all(both.values())}
+    if not rows:
+        raise FormationError(f"'{files[0]}' has no poses: record mavros/local_position/pose and "
+                             "velocity_local of each vehicle")
+    return _together([[np.array(rows[name][what]) for what in ("pose", "velocity_local")]
+                      for name in _names(folder, rows)])
+
+
+def _ulog(folder, files):
+    from xtdrone_autopilot.ulog.reader import FlightLog  # here, since it needs pyulog
+
+    logs = {}
+    for path in files:
+        topic = FlightLog(path).topic("vehicle_local_position")
+        if topic is not None:
+            located = (topic["xy_valid"] & topic["z_valid"]).astype(bool)
+            rows = np.stack([topic["timestamp"], topic["y"], topic["x"], -topic["z"], topic["vy"],
+                             topic["vx"], -topic["vz"]], axis=1)  # PX4 writes north, east, down
+            logs.setdefault(path.parent.name, []).append(rows[located].astype(float))
+    if not logs:
+        raise FormationError(f"the flight logs of '{folder}' have no vehicle_local_position: log "
+                             "that topic")
+    tables = {name: np.concatenate(parts) for name, parts in logs.items()}
+    return _together([(tables[name][:, [0, 1, 2, 3]], tables[name][:, [0, 4, 5, 6]])
+                      for name in _names(folder, tables)])
+
+
+def _together(fleet):
+    """Rows (t_us, x, y, z) of places and velocities of each vehicle, at the leader's times."""
+    fleet = [[rows[np.unique(rows[:, 0], return_index=True)[1]] for rows in both]
+             for both in fleet]
+    begin = max(rows[0, 0] for both in fleet for rows in both)
+    end = min(rows[-1, 0] for both in fleet for rows in both)
+    t_us = fleet[0][0][:, 0]
+    t_us = t_us[(t_us >= begin) & (t_us <= end)]
+    if not len(t_us):
+        raise FormationError("the vehicles' recordings have no time in common: give the folder of "
+                             "one run")
+    pos, vel = (np.stack([np.stack([np.interp(t_us, both[k][:, 0], both[k][:, axis])
+                                    for axis in (1, 2, 3)], axis=1) for both in fleet], axis=1)
+                for k in (0, 1))
+    return t_us.astype(np.int64), pos, vel
+
+
+_READERS = {"truth": _truth, "rosbag": _rosbag, "ulog": _ulog}

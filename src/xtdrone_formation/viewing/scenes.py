@@ -1,0 +1,175 @@
+"""What the viewer shows: a recorded run, or the simple simulator while it flies."""
+
+import json
+import math
+from dataclasses import asdict
+
+import numpy as np
+
+from xtdrone_core.scenario import grid
+
+from .. import analysis, schemes
+from ..agents import DEFAULT_FORMATIONS, FormationAgent
+from ..errors import FormationError
+from ..formations import Shape
+from ..network import Radio, topology as edges_of
+from ..schemes import scheme
+from ..simple.simulator import PERIOD_US, PointMass, SimpleSimulator
+
+TRAIL_STEP_S = 0.1  # between two points of a trail [s]
+_MOST_STEPS = 50  # of the live simulator for one picture, so that the window stays alive
+
+
+class Replay:
+    """A run folder of either simulator, at any time of the run."""
+
+    live = False
+
+    def __init__(self, folder):
+        """Reads the truth log and the events.
+
+        Raises:
+            XtdroneError: No run that recorded its truth.
+        """
+        self._flight = analysis.load(folder)
+        self.n = self._flight.pos.shape[1]
+        self.name = self._flight.folder.resolve().name
+        self.start_s, self.end_s = float(self._flight.t_s[0]), float(self._flight.t_s[-1])
+        self.t_s = self.start_s
+        path = self._flight.folder / "summary.json"
+        summary = json.loads(path.read_text()) if path.exists() else {}
+        self._scheme = summary.get("scheme")
+        self._edges = {}  # formation's number -> edges
+
+    @property
+    def done(self) -> bool:
+        """Whether the end of the run is reached."""
+        return self.t_s >= self.end_s
+
+    @property
+    def pos(self) -> np.ndarray:
+        """(N, 3) true places now, world [m]."""
+        return self._flight.pos[self._index(self.t_s)]
+
+    @property
+    def formation(self) -> str:
+        """Name of the formation that is commanded now; empty for none."""
+        window = self._window()
+        return "" if window is None else self._flight.windows[window].name
+
+    @property
+    def slots(self):
+        """(N - 1, 3) places of the slots now, world [m]; None where no formation is commanded."""
+        window = self._window()
+        return None if window is None else self.pos[0] + self._flight.windows[window].slots
+
+    @property
+    def edges(self) -> np.ndarray:
+        """(E, 2) who hears whom, as (receiver, sender); none where no formation is commanded."""
+        window = self._window()
+        if window is None:
+            return np.zeros((0, 2), dtype=int)
+        if window not in self._edges:
+            slots = self._flight.windows[window].slots
+            try:
+                self._edges[window] = scheme(self._scheme)[0].edges(slots)
+            except (FormationError, TypeError):  # a run of ROS nodes, or a scheme not found here
+                self._edges[window] = edges_of("star", slots)
+        return self._edges[window]
+
+    def trail(self, points: int) -> np.ndarray:
+        """(points, N, 3) places before now, the latest last [m]."""
+        times = self.t_s - TRAIL_STEP_S * np.arange(points - 1, -1, -1)
+        return self._flight.pos[self._index(times)]
+
+    def advance(self, seconds: float) -> None:
+        """Moves on by simulated time [s]."""
+        self.seek(self.t_s + seconds)
+
+    def seek(self, t_s: float) -> None:
+        """Goes to a time of the run [s]; times outside are taken to its ends."""
+        self.t_s = min(max(t_s, self.start_s), self.end_s)
+
+    def _index(self, t_s):
+        return np.clip(np.searchsorted(self._flight.t_s, t_s), 0, len(self._flight.t_s) - 1)
+
+    def _window(self):
+        for k, window in enumerate(self._flight.windows):
+            if window.t_s[0] <= self.t_s <= window.t_s[-1]:
+                return k
+        return None
+
+
+class LiveFlight:
+    """A formation flight in the simple simulator that goes on as it is watched."""
+
+    live = True
+
+    def __init__(self, n: int = 9, names=DEFAULT_FORMATIONS, scheme_name: str = "centralised",
+                 radio: Radio = Radio(), noise: float = 0.0, seed: int = 1,
+                 shape: Shape = Shape(), speed: float = 3.0, topology: str = ""):
+        """The fleet stands on the ground; options as simple_run.run() takes them.
+
+        Raises:
+            FormationError: A formation, scheme or number that makes no sense.
+        """
+        self.n, self.name = n, f"simple simulator, {n} vehicles"
+        flown = schemes.scheme(scheme_name, radio, topology=topology)
+        self._agent = FormationAgent(n, names, flown, speed=speed, **asdict(shape))
+        self._simulator = SimpleSimulator(grid(n), PointMass(), noise, seed)
+        self._past = [self._simulator.pos.copy()]
+        self._behind_s = 0.0  # simulated time that was asked for and is not yet flown [s]
+
+    @property
+    def t_s(self) -> float:
+        """Simulated time [s]."""
+        return self._simulator.t_us * 1e-6
+
+    @property
+    def done(self) -> bool:
+        """Whether the fleet has landed."""
+        return self._agent.done
+
+    @property
+    def pos(self) -> np.ndarray:
+        """(N, 3) true places now, world [m]."""
+        return self._simulator.pos
+
+    @property
+    def formation(self) -> str:
+        """Name of the formation that is commanded now; empty for none."""
+        return "" if self._way is None else self._agent.formation.name
+
+    @property
+    def slots(self):
+        """(N - 1, 3) places of the slots now, world [m]; None where no formation is commanded."""
+        return None if self._way is None else self.pos[0] + self._way.goal
+
+    @property
+    def edges(self) -> np.ndarray:
+        """(E, 2) who hears whom, as (receiver, sender); none before the first formation."""
+        network = self._agent.formation.network
+        return np.zeros((0, 2), dtype=int) if network is None else network.edges
+
+    @property
+    def _way(self):
+        return None if self.done else self._agent.formation.transition
+
+    def trail(self, points: int) -> np.ndarray:
+        """(points, N, 3) places before now, the latest last [m]."""
+        past = self._past[-(points - 1):] + [self.pos]
+        return np.array([past[0]] * (points - len(past)) + past)
+
+    def advance(self, seconds: float) -> None:
+        """Flies on by simulated time [s]; by less where this machine cannot follow."""
+        self._behind_s += seconds
+        steps = min(math.floor(self._behind_s / (PERIOD_US * 1e-6) + 1e-9), _MOST_STEPS)
+        self._behind_s = min(self._behind_s - steps * PERIOD_US * 1e-6, PERIOD_US * 1e-6)
+        for _ in range(steps):
+            if self.done:
+                return
+            sim = self._simulator
+            sim.apply(self._agent.step(sim.t_us, sim.estimates()))
+            sim.step()
+            if sim.t_us % round(TRAIL_STEP_S * 1e6) == 0:
+                self._past = self._past[-999:] + [sim.pos.copy()]

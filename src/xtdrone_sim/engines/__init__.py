@@ -1,0 +1,1 @@
+"""What moves the bodies: MuJoCo in this process, or Gazebo 11."""

@@ -1,0 +1,316 @@
+"""The embedded engine: MuJoCo, built from the same SDF files that Gazebo loads.
+
+The integrator is MuJoCo's semi-implicit Euler: it needs one evaluation of
+forces and contacts per step, the velocity it gives is exact for a wrench that
+is constant through the step, and Gazebo's ODE integrates the same way, so that
+both engines fly alike. Its one fault is that the gyroscopic torque counts as
+constant too, so that a tumbling body gains energy (a third in 10 s at 7 rad/s);
+the engine therefore adds the difference to that torque's mean over the step.
+A vehicle at rest under no wrench sleeps: it then costs next to nothing and
+does not creep.
+"""
+
+import logging
+import os
+
+import mujoco
+import numpy as np
+
+from xtdrone_core import FleetState, VehicleModel, VehicleSpec
+from xtdrone_core.errors import unknown_name
+from xtdrone_dynamics import quaternion
+from xtdrone_dynamics.compiled import njit
+
+from ..rendering import offscreen
+from . import mujoco_scene as scene
+from .body import apply_wrench, others, packed, with_payload
+from ..errors import EngineError
+from ..vehicles.sdf import World, load_vehicle
+
+# By default MuJoCo writes its warnings to a file in the working folder.
+mujoco.set_mju_user_warning(logging.getLogger(__name__).warning)
+
+
+_FRAME_US = 20_000  # period of the viewer's frames [us]
+
+
+class EmbeddedEngine:
+    """Moves and renders a fleet by MuJoCo; implements xtdrone_core.contracts.Engine.
+
+    Attributes:
+        state: The fleet's true state, overwritten at every step.
+        model, data: MuJoCo's own, for sensors that cast rays or render.
+        specs: The vehicles of the fleet now.
+        models: Their models.
+    """
+
+    def __init__(self, world: World, specs: tuple[VehicleSpec, ...],
+                 models: tuple[VehicleModel, ...]):
+        """Builds the scene and puts every vehicle at its start.
+
+        Raises:
+            EngineError: MuJoCo refuses the scene.
+        """
+        self._world = world
+        self._renderers = {}
+        self._viewer = None
+        self._payloads = {}  # name of a vehicle: (mass [kg], place from its centre of gravity [m])
+        self.state = FleetState.zeros(0, 0)
+        self._compile(tuple(specs), tuple(models))
+        self.reset()
+
+    def reset(self) -> FleetState:
+        """Every vehicle back to its pose of the scenario, at rest, at time 0."""
+        mujoco.mj_resetData(self.model, self.data)
+        mujoco.mj_forward(self.model, self.data)
+        self.state.t_us = 0
+        self.state.rotor_vel[:] = 0.0
+        self._extract(0.0)
+        return self.state
+
+    def step(self, wrench: np.ndarray, dt_us: int) -> FleetState:
+        """Advances all bodies by one step; see Engine.
+
+        Raises:
+            EngineError: A vehicle's state is not finite any more.
+        """
+        if dt_us != self._dt_us:
+            self._dt_us = dt_us
+            self.model.opt.timestep = dt_us * 1e-6
+        apply_wrench(wrench, self.state.quat, self._rate, self._inertia, self._inverse, self._arm,
+                     dt_us * 1e-6, self._applied)
+        mujoco.mj_step(self.model, self.data)
+        self.state.t_us += dt_us
+        self._extract(1e6 / dt_us)
+        if self._viewer is not None and self.state.t_us % _FRAME_US == 0:
+            if self._viewer.is_running():
+                self._viewer.sync()
+        return self.state
+
+    def contacts(self) -> list[tuple[str, str]]:
+        """Pairs of names (vehicles or models of the world) that touch now, sorted."""
+        pairs = self._touching(self.data)
+        asleep = self.data.body_awake[1:len(self.specs) + 1] == 0
+        if asleep.any():
+            # MuJoCo forgets the contacts of what sleeps. They stay as they are until somebody
+            # falls asleep or wakes up; then they are looked up on a copy that does not sleep.
+            if not np.array_equal(asleep, self._asleep):
+                self._asleep = asleep
+                self._asleep_pairs = self._touching(self._awake_copy())
+            pairs = pairs | self._asleep_pairs
+        return sorted((self._owners[a], self._owners[b]) for a, b in pairs)
+
+    def _touching(self, data) -> set:
+        """Pairs of indices into _owners, smaller name first."""
+        contact = data.contact
+        if not len(contact):
+            return set()
+        owners = np.sort(self._owner_of[contact.geom[contact.dist <= 0.0]], axis=1)
+        return set(map(tuple, owners.tolist()))
+
+    def _awake_copy(self):
+        flags = self.model.opt.enableflags
+        self.model.opt.enableflags = flags & ~int(mujoco.mjtEnableBit.mjENBL_SLEEP)
+        data = mujoco.MjData(self.model)
+        data.qpos[:] = self.data.qpos
+        mujoco.mj_fwdPosition(self.model, data)
+        self.model.opt.enableflags = flags
+        return data
+
+    def set_payload(self, vehicle: int, mass: float, pos) -> None:
+        """Fixes a point mass to a vehicle, in place of the one that it carried; see Engine."""
+        name = self.specs[vehicle].name
+        known = name in self._payloads
+        self._payloads[name] = float(mass), np.array(pos, dtype=float)
+        if known:
+            self._weigh(vehicle)
+            self._derive()
+        else:
+            self._change(self.specs, self.models)
+
+    def spawn(self, spec: VehicleSpec) -> None:
+        """Adds a vehicle to the running world, as the last of the fleet.
+
+        Raises:
+            EngineError: The name is taken.
+        """
+        if any(spec.name == known.name for known in self.specs):
+            raise EngineError(f"there is a vehicle '{spec.name}' already: give another name")
+        self._change((*self.specs, spec), (*self.models, load_vehicle(spec.type)))
+
+    def delete(self, name: str) -> None:
+        """Removes a vehicle from the running world.
+
+        Raises:
+            EngineError: No such vehicle, or it is the last one.
+        """
+        keep = others(self.specs, name)
+        self._change(tuple(self.specs[i] for i in keep), tuple(self.models[i] for i in keep))
+
+    def render(self, vehicle: int, camera: str = scene.CHASE) -> np.ndarray:
+        """An image of one vehicle's camera.
+
+        Args:
+            vehicle: Index in the fleet.
+            camera: Name of a camera sensor of the vehicle, or "chase" for a view from behind.
+
+        Returns:
+            (H, W, 3) uint8, or (H, W) float32 depth [m] for a depth camera.
+
+        Raises:
+            EngineError: No such camera, or nothing here can render.
+        """
+        views = {block.name: scene.camera_view(block) for block in self.models[vehicle].sensors
+                 if block.kind in ("camera", "depth")}
+        views[scene.CHASE] = scene.CameraView(640, 480, 45.0, False)
+        if camera not in views:
+            raise EngineError(unknown_name("camera", camera, views))
+        view = views[camera]
+        size = view.height, view.width
+        if size not in self._renderers:
+            self._renderers[size] = offscreen.renderer(self.model, *size)
+        renderer = self._renderers[size]
+        if view.depth:
+            renderer.enable_depth_rendering()
+        else:
+            renderer.disable_depth_rendering()
+        renderer.update_scene(self.data, f"{self.specs[vehicle].name}/{camera}")
+        return renderer.render()
+
+    def open_viewer(self) -> None:
+        """Opens MuJoCo's window on the running simulation; closing the window does not stop it.
+
+        Raises:
+            EngineError: There is no display.
+        """
+        if not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+            raise EngineError("gui needs a display: set DISPLAY, or run without gui")
+        import mujoco.viewer
+
+        self._viewer = mujoco.viewer.launch_passive(self.model, self.data, show_left_ui=False,
+                                                    show_right_ui=False)
+        # The whole fleet in view, a little from above and from the south.
+        low, high = self.state.pos.min(axis=0), self.state.pos.max(axis=0)
+        with self._viewer.lock():
+            camera = self._viewer.cam
+            camera.lookat[:] = (low + high) / 2 + (0.0, 0.0, 1.5)
+            camera.distance = 5.0 + 0.9 * np.linalg.norm(high - low)
+            camera.azimuth, camera.elevation = 110.0, -14.0
+
+    def close(self) -> None:
+        """Frees the window and the off-screen contexts. May be called twice."""
+        if self._viewer is not None:
+            self._viewer.close()
+            self._viewer = None
+        for renderer in self._renderers.values():
+            renderer.close()
+        self._renderers.clear()
+
+    def _compile(self, specs, models):
+        try:
+            loaded = {i for i, spec in enumerate(specs) if spec.name in self._payloads}
+            self.model = scene.build(self._world, specs, models, loaded)
+        except (ValueError, mujoco.FatalError) as error:
+            raise EngineError(f"MuJoCo refuses the scene: {str(error).splitlines()[0]}") from error
+        self.specs, self.models = specs, models
+        # Without this MuJoCo starts again at the initial pose when a number overflows.
+        self.model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET
+        self.model.opt.enableflags |= mujoco.mjtEnableBit.mjENBL_SLEEP
+        self.data = mujoco.MjData(self.model)
+        self._dt_us = 0
+        n = len(specs)
+        self._qpos = self.data.qpos.reshape(n, 7)
+        self._qvel = self.data.qvel.reshape(n, 6)
+        self._rate = self._qvel[:, 3:]
+        self._applied = self.data.xfrc_applied[1:n + 1]
+        inertia = np.array([model.inertia for model in models])
+        self._inertia, self._inverse = packed(inertia), packed(np.linalg.inv(inertia))
+        self._arm = np.zeros((n, 3))
+        for i in loaded:
+            self._weigh(i)
+        if loaded:
+            self._derive()
+        owners = [self._owner(geom) for geom in range(self.model.ngeom)]
+        self._owners = sorted(set(owners))
+        self._owner_of = np.array([self._owners.index(owner) for owner in owners], dtype=np.int64)
+        self._asleep, self._asleep_pairs = None, set()
+        t_us = self.state.t_us
+        self.state = FleetState.zeros(n, max(len(model.rotors) for model in models))
+        self.state.t_us = t_us
+
+    def _weigh(self, i):
+        """Mass, centre of gravity and inertia of one vehicle with its payload, in place."""
+        model, body = self.model, i + 1
+        total, centre, inertia = with_payload(self.models[i], *self._payloads[self.specs[i].name])
+        moments, axes = np.linalg.eigh(inertia)
+        axes[:, 2] *= np.sign(np.linalg.det(axes))
+        x, y, z, w = quaternion.from_matrix_array(axes[None])[0]
+        model.body_mass[body] = total
+        model.body_ipos[body] = centre
+        model.body_inertia[body] = moments
+        model.body_iquat[body] = w, x, y, z
+        # Else MuJoCo goes on to take frames that coincided at the compilation for equal.
+        model.body_sameframe[body] = mujoco.mjtSameFrame.mjSAMEFRAME_NONE
+        model.geom_sameframe[model.geom_bodyid == body] = mujoco.mjtSameFrame.mjSAMEFRAME_NONE
+        self._arm[i] = centre
+        self._inertia[i] = packed(inertia[None])[0]
+        self._inverse[i] = packed(np.linalg.inv(inertia)[None])[0]
+
+    def _derive(self):
+        """What MuJoCo computes from masses when it compiles a model."""
+        mujoco.mj_setConst(self.model, mujoco.MjData(self.model))
+
+    def _change(self, specs, models):
+        """Another fleet in the running world; vehicles that stay keep their state."""
+        before = {spec.name: i for i, spec in enumerate(self.specs)}
+        state, qpos, qvel = self.state, self._qpos.copy(), self._qvel.copy()
+        viewing = self._viewer is not None
+        self.close()
+        self._compile(specs, models)
+        for i, spec in enumerate(specs):
+            j = before.get(spec.name)
+            if j is not None:
+                self._qpos[i], self._qvel[i] = qpos[j], qvel[j]
+                width = min(state.rotor_vel.shape[1], self.state.rotor_vel.shape[1])
+                self.state.rotor_vel[i, :width] = state.rotor_vel[j, :width]
+        mujoco.mj_forward(self.model, self.data)
+        self._extract(0.0)
+        for i, spec in enumerate(specs):
+            if spec.name in before:
+                self.state.acc[i] = state.acc[before[spec.name]]
+        if viewing:
+            self.open_viewer()
+
+    def _extract(self, rate):
+        state = self.state
+        broken = _extract(self._qpos, self._qvel, rate, state.pos, state.quat, state.vel,
+                          state.ang_vel, state.acc)
+        if broken >= 0:
+            raise EngineError(f"the state of '{self.specs[broken].name}' is not finite any more at "
+                              f"{state.t_us * 1e-6:.3f} s: look for an absurd force or parameter")
+
+    def _owner(self, geom) -> str:
+        """Name of the vehicle or of the world's model that a geom belongs to."""
+        body = self.model.geom_bodyid[geom]
+        if body > 0:
+            return self.specs[body - 1].name
+        return self.model.geom(geom).name.split("::")[0]
+
+
+@njit
+def _extract(qpos, qvel, rate, pos, quat, vel, ang_vel, acc):
+    """Copies MuJoCo's state into the fleet's arrays; gives the first broken vehicle, or -1."""
+    broken = -1
+    for i in range(pos.shape[0]):
+        total = 0.0
+        for k in range(3):
+            acc[i, k] = (qvel[i, k] - vel[i, k]) * rate
+            pos[i, k] = qpos[i, k]
+            vel[i, k] = qvel[i, k]
+            ang_vel[i, k] = qvel[i, 3 + k]
+            quat[i, k] = qpos[i, 4 + k]
+            total += pos[i, k] + vel[i, k] + ang_vel[i, k]
+        quat[i, 3] = qpos[i, 3]
+        if broken < 0 and not np.isfinite(total):
+            broken = i
+    return broken

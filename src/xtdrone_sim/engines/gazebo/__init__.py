@@ -1,0 +1,1 @@
+"""Gazebo 11 as the engine, in lockstep through a plugin."""

@@ -1,0 +1,399 @@
+"""Gazebo 11 as engine: gzserver in a process of its own, stepped in lockstep by our plugin.
+
+The wrench is constant through a step and ODE integrates semi-implicitly, as
+MuJoCo does in the embedded engine; both take the gyroscopic torque as constant
+through the step, and both engines add the same correction, so that they fly
+alike. Vehicles are one rigid body each; rotors, wind and sensors are ours.
+"""
+
+import ctypes
+import hashlib
+import os
+import re
+import select
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from xtdrone_core import FleetState, VehicleModel, VehicleSpec, resources
+
+from ..body import apply_wrench, others, packed, with_payload
+from ...errors import EngineError
+from .channel import Channel
+from .scene import GazeboScene, scanners
+from .world import vehicle_sdf, world_sdf
+from ...rendering.scene import FURTHEST
+from ..mujoco_scene import start_pose
+from ...vehicles.sdf import World, load_vehicle
+
+_PLUGIN = "libxtdrone_lockstep.so"
+_CHATTER = re.compile(r"\[(Msg|Dbg)\]|\[Err\] \[OpenAL|Audio will be disabled|ALSA lib|AL lib|"
+                      "Couldn't find a preferred IP")
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+STEP_S = 0.004  # until the first step says otherwise [s]
+START_S = 60.0  # wall time that gzserver may take to start [s]
+_STOP_S = 3.0
+_TELL_S = 0.5  # wall time that the system may take to tell how a process has ended [s]
+# lockstep_world.cc has the same.
+_STEP, _RESET, _FLEET, _CONTACTS, _SPAWN, _DELETE, _PAYLOAD, _CAST, _SCANNERS = range(1, 10)
+_TIME = struct.Struct("<d")
+_WEIGHT = struct.Struct("<11d")
+_RAYS = struct.Struct("<5d")
+_WIDTH = 13  # pos, quat, vel, ang_vel
+_PR_SET_PDEATHSIG = 1
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class GazeboEngine:
+    """Moves a fleet by Gazebo 11; implements xtdrone_core.contracts.Engine.
+
+    Attributes:
+        state: The fleet's true state, overwritten at every step.
+        specs: The vehicles of the fleet now.
+        models: Their models.
+    """
+
+    def __init__(self, world: World, specs: tuple[VehicleSpec, ...],
+                 models: tuple[VehicleModel, ...]):
+        """Starts gzserver on the world with the vehicles in it.
+
+        Raises:
+            EngineError: Gazebo 11 is not set up, or does not start.
+        """
+        self.specs, self.models = tuple(specs), tuple(models)
+        self._setup = resources.root() / ".setup" / "gazebo11"
+        self._payloads = {}  # name of a vehicle: (mass [kg], place from its centre of gravity [m])
+        self._processes = []
+        self._channel = self._looks = None
+        plugin = self._setup / _PLUGIN
+        if not plugin.is_file():
+            raise EngineError("Gazebo 11 is not set up: run scripts/setup_gazebo.sh, or use "
+                              "engine:=embedded")
+        _refuse_stale(self._setup)
+        self._environment = self._read_environment(world)
+        self._folder = Path(tempfile.mkdtemp(prefix="xtdrone-gazebo-"))
+        try:
+            self._start(world, plugin)
+            self._name_fleet()
+        except BaseException:
+            self.close()
+            raise
+
+    def reset(self) -> FleetState:
+        """Every vehicle back to its pose of the scenario, at rest, at time 0."""
+        poses = [start_pose(spec, model) for spec, model in zip(self.specs, self.models)]
+        table = np.array([[*pose.pos, *pose.quat] for pose in poses])
+        self._take(self._channel.request(_RESET, table.tobytes()), 0.0)
+        self.state.t_us = 0
+        self.state.rotor_vel[:] = 0.0
+        return self.state
+
+    def step(self, wrench: np.ndarray, dt_us: int) -> FleetState:
+        """Advances all bodies by one step; see Engine.
+
+        Raises:
+            EngineError: gzserver is gone, or a vehicle's state is not finite any more.
+        """
+        dt = dt_us * 1e-6
+        apply_wrench(wrench, self.state.quat, self.state.ang_vel, self._inertia, self._inverse,
+                     self._arm, dt, self._applied)
+        self._take(self._channel.request(_STEP, _TIME.pack(dt) + self._applied.tobytes()), 1.0 / dt)
+        self.state.t_us += dt_us
+        return self.state
+
+    def contacts(self) -> list[tuple[str, str]]:
+        """Pairs of names (vehicles or models of the world) that touch now, sorted."""
+        lines = self._channel.request(_CONTACTS).decode().splitlines()
+        return [tuple(line.split("\t")) for line in lines]
+
+    def spawn(self, spec: VehicleSpec) -> None:
+        """Adds a vehicle to the running world, as the last of the fleet.
+
+        Raises:
+            EngineError: The name is taken.
+        """
+        model = load_vehicle(spec.type)
+        self._channel.ask(_SPAWN, vehicle_sdf(spec, model))
+        self._change((*self.specs, spec), (*self.models, model))
+
+    def delete(self, name: str) -> None:
+        """Removes a vehicle from the running world.
+
+        Raises:
+            EngineError: No such vehicle, or it is the last one.
+        """
+        keep = others(self.specs, name)
+        self._channel.ask(_DELETE, name)
+        self._change(tuple(self.specs[i] for i in keep), tuple(self.models[i] for i in keep))
+
+    def set_payload(self, vehicle: int, mass: float, pos) -> None:
+        """Fixes a point mass to a vehicle, in place of the one that it carried; see Engine."""
+        self._payloads[self.specs[vehicle].name] = float(mass), np.array(pos, dtype=float)
+        self._weigh(vehicle)
+
+    def cast(self, vehicle: int, pos, directions: np.ndarray, longest: float) -> np.ndarray:
+        """Distances along rays to the first thing to collide with, but the vehicle itself.
+
+        Args:
+            vehicle: Whose rays they are, index in the fleet.
+            pos: (3,) from where, world [m].
+            directions: (M, 3) unit vectors, world; (3,) for one.
+            longest: Nothing further away matters [m].
+
+        Returns:
+            (M,) [m]; inf where there is nothing.
+
+        Raises:
+            EngineError: gzserver is gone.
+        """
+        head = _RAYS.pack(vehicle, longest, *pos)
+        return np.frombuffer(self._channel.request(_CAST, head + np.asarray(directions).tobytes()))
+
+    def beam(self, vehicle: int, point, direction) -> float:
+        """Distance from a point along a direction to the first thing but the vehicle [m]."""
+        return float(self.cast(vehicle, point, direction, FURTHEST)[0])
+
+    def render(self, vehicle: int, camera: str) -> np.ndarray:
+        """Images come from the vehicles' camera sensors only, through scene().
+
+        Raises:
+            EngineError: Always.
+        """
+        raise EngineError("the gazebo engine has no camera of its own: use gui, or the vehicle's "
+                          "camera sensors")
+
+    def scene(self, _largest, _samples) -> GazeboScene:
+        """What cameras and lidars look at: Gazebo's own sensors, of the sizes in the SDF.
+
+        Raises:
+            EngineError: Gazebo cannot draw here.
+        """
+        return GazeboScene(self._looks, self.specs, self.models, self.cast)
+
+    def open_viewer(self) -> None:
+        """Opens gzclient on the running world; closing it does not stop the simulation.
+
+        Raises:
+            EngineError: There is no display.
+        """
+        if not os.environ.get("DISPLAY"):
+            raise EngineError("gui needs a display: set DISPLAY, or run without gui")
+        self._start_process("gzclient", [])
+
+    def close(self) -> None:
+        """Ends gzclient and gzserver. May be called twice."""
+        for channel in (self._looks, self._channel):
+            if channel is not None:
+                channel.close()
+        while self._processes:
+            _stop(self._processes.pop())
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    # gzserver ---------------------------------------------------------------------------------
+
+    def _read_environment(self, world):
+        script = f". '{self._setup / 'env.sh'}' && env -0"
+        text = subprocess.run(["bash", "-c", script], capture_output=True, check=True).stdout
+        environment = dict(item.split("=", 1) for item in text.decode().split("\0") if item)
+        for name, folder in (("GAZEBO_MODEL_PATH", resources.root() / "models"),
+                             ("GAZEBO_RESOURCE_PATH", world.sdf.parent)):
+            environment[name] = f"{folder}:{environment.get(name, '')}"
+        return environment
+
+    def _start(self, world, plugin):
+        _refuse_taken(self._environment["GAZEBO_MASTER_URI"])
+        path, looks = self._folder / "lockstep", self._folder / "looks"
+        text = world_sdf(world, self.specs, self.models, plugin, path, looks, STEP_S)
+        (self._folder / "scenario.world").write_text(text)
+        if not os.environ.get("DISPLAY"):  # also without cameras, which may be spawned
+            self._environment["DISPLAY"] = self._open_display()
+        with _listener(path) as main, _listener(looks) as second:
+            self._server = self._start_process("gzserver",
+                                               ["--verbose", "-u", self._folder / "scenario.world"])
+            self._channel = self._accept(main)
+            self._looks = self._accept(second)
+
+    def _accept(self, listener):
+        end = time.monotonic() + START_S
+        while not select.select([listener], [], [], 0.1)[0]:
+            if self._server.poll() is not None or time.monotonic() > end or self._no_plugin():
+                raise EngineError(f"gzserver does not start: {self._complaint()}")
+        return Channel(listener.accept()[0], self._complaint)
+
+    def _open_display(self) -> str:
+        """A display in memory for Gazebo's cameras; its name."""
+        reading, writing = os.pipe()
+        with open(reading) as answer:
+            self._start_process("Xvfb", ["-displayfd", writing, "-screen", "0", "64x64x24",
+                                         "-nolisten", "tcp", "-noreset"], os.environ, (writing,))
+            os.close(writing)
+            said = select.select([answer], [], [], START_S)[0]
+            number = answer.readline().strip() if said else ""
+        if not number:
+            raise EngineError("Xvfb does not start, without which Gazebo draws nothing: "
+                              f"{self._complaint('Xvfb')}")
+        return f":{number}"
+
+    def _start_process(self, program, words, environment=None, pass_fds=()):
+        environment = self._environment if environment is None else environment
+        parent = os.getpid()
+
+        def confine():
+            _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+            if os.getppid() != parent:  # the parent ended before that took effect
+                os._exit(1)
+
+        with open(self._folder / f"{program}.log", "ab") as log:
+            process = subprocess.Popen([_which(program, environment["PATH"]), *map(str, words)],
+                                       stdin=subprocess.DEVNULL, stdout=log,
+                                       stderr=subprocess.STDOUT, env=environment,
+                                       pass_fds=pass_fds, start_new_session=True,
+                                       preexec_fn=confine)
+        self._processes.append(process)
+        return process
+
+    def _no_plugin(self) -> bool:
+        """Whether gzserver, which would go on without it, could not load our plugin."""
+        return any("Failed to load plugin" in line and _PLUGIN in line for line in self._said())
+
+    def _said(self, program="gzserver") -> list[str]:
+        """What a program has said so far."""
+        text = _COLOUR.sub("", (self._folder / f"{program}.log").read_text(errors="replace"))
+        return [line.strip() for line in text.splitlines() if line.strip()]
+
+    def _complaint(self, program="gzserver") -> str:
+        """The most telling line of a program's log, and the signal that ended it."""
+        lines = [line for line in self._said(program) if not _CHATTER.match(line)]
+        errors = [line for line in lines if "[Err]" in line or "rror" in line]
+        words = (errors or lines)[-1:]
+        process = next(process for process in self._processes if process.args[0].endswith(program))
+        try:
+            status = process.wait(_TELL_S)
+            words += [signal.Signals(-status).name] if status < 0 else []
+        except subprocess.TimeoutExpired:
+            pass
+        return "; ".join(words) or "it says nothing"
+
+    # The fleet --------------------------------------------------------------------------------
+
+    def _name_fleet(self):
+        """Agrees with the plugin on the order of the vehicles, and lays out what depends on it."""
+        self._channel.ask(_FLEET, "".join(f"{spec.name}\n" for spec in self.specs))
+        self._channel.request(_SCANNERS, scanners(self.specs, self.models).encode())
+        n = len(self.specs)
+        self.state = FleetState.zeros(n, max(len(model.rotors) for model in self.models))
+        self._inertia, self._inverse = np.zeros((n, 6)), np.zeros((n, 6))
+        self._arm, self._applied = np.zeros((n, 3)), np.zeros((n, 6))
+        for i, spec in enumerate(self.specs):
+            self._weigh(i, tell=spec.name in self._payloads)
+
+    def _weigh(self, i, tell=True):
+        """Mass, centre of gravity and inertia of one vehicle with its payload."""
+        carried = self._payloads.get(self.specs[i].name, (0.0, np.zeros(3)))
+        total, centre, inertia = with_payload(self.models[i], *carried)
+        self._arm[i] = centre
+        self._inertia[i] = packed(inertia[None])[0]
+        self._inverse[i] = packed(np.linalg.inv(inertia)[None])[0]
+        if tell:
+            self._channel.request(_PAYLOAD, _WEIGHT.pack(i, total, *centre, *self._inertia[i]))
+
+    def _change(self, specs, models):
+        """Another fleet; vehicles that stay keep their state."""
+        before, old = {spec.name: i for i, spec in enumerate(self.specs)}, self.state
+        self.specs, self.models = specs, models
+        self._name_fleet()
+        state = self.state
+        state.t_us = old.t_us
+        for i, (spec, model) in enumerate(zip(specs, models)):
+            j = before.get(spec.name)
+            if j is None:
+                pose = start_pose(spec, model)
+                state.pos[i], state.quat[i] = pose.pos, pose.quat
+                continue
+            for name in ("pos", "quat", "vel", "ang_vel", "acc"):
+                getattr(state, name)[i] = getattr(old, name)[j]
+            width = min(old.rotor_vel.shape[1], state.rotor_vel.shape[1])
+            state.rotor_vel[i, :width] = old.rotor_vel[j, :width]
+
+    def _take(self, data, rate):
+        table = np.frombuffer(data).reshape(-1, _WIDTH)
+        state = self.state
+        if not np.isfinite(table).all():
+            broken = self.specs[int(np.flatnonzero(~np.isfinite(table).all(axis=1))[0])].name
+            raise EngineError(f"the state of '{broken}' is not finite any more at "
+                              f"{state.t_us * 1e-6:.3f} s: look for an absurd force or parameter")
+        np.subtract(table[:, 7:10], state.vel, out=state.acc)
+        state.acc *= rate
+        state.pos[:], state.quat[:] = table[:, 0:3], table[:, 3:7]
+        state.vel[:], state.ang_vel[:] = table[:, 7:10], table[:, 10:13]
+
+
+def _listener(path):
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(path))
+    listener.listen()
+    return listener
+
+
+def _which(program, path):
+    found = shutil.which(program, path=path)
+    if found is None:
+        raise EngineError(f"there is no {program}: run scripts/setup_gazebo.sh")
+    return found
+
+
+def _stop(process):
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(process.pid, number)
+            process.wait(_STOP_S)
+            return
+        except ProcessLookupError:
+            process.wait()
+            return
+        except subprocess.TimeoutExpired:
+            continue
+
+
+def _refuse_stale(setup):
+    """The set-up notes what it built the plugin of.
+
+    Raises:
+        EngineError: The sources have changed since.
+    """
+    sources = sorted((resources.root() / "src/xtdrone_sim/engines/gazebo/plugin").glob("[!.]*"))
+    digest = hashlib.sha256(b"".join(path.read_bytes() for path in [*sources, setup / "env.sh"]))
+    note = setup / "plugin"
+    if not note.is_file() or note.read_text().strip() != digest.hexdigest()[:16]:
+        raise EngineError("the Gazebo plugin was built of other sources: run "
+                          "scripts/setup_gazebo.sh again")
+
+
+def _refuse_taken(uri):
+    """Before gzserver is started, which does not tell.
+
+    Raises:
+        EngineError: Something listens on the port already, or the address makes no sense.
+    """
+    try:
+        port = urlsplit(uri).port
+    except ValueError:
+        port = None
+    if not port:
+        raise EngineError(f"GAZEBO_MASTER_URI is '{uri}': give an address with a port, like "
+                          "http://127.0.0.1:11345")
+    with socket.socket() as sock:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            sock.bind(("127.0.0.1", port))
+        except OSError as error:
+            raise EngineError(f"port {port} (TCP) is in use: another Gazebo is running; stop it, "
+                              "or set GAZEBO_MASTER_URI to another port") from error

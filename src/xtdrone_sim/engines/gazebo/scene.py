@@ -1,0 +1,106 @@
+"""What the cameras and lidars of a fleet see in Gazebo; stands in for rendering.RenderedScene.
+
+Gazebo draws the ideal image of each camera, from the poses at which the look is
+taken, and its physics casts the rays of lidars and range finders; lens, noise and
+latency are those of sensor_models on every engine.
+"""
+
+import struct
+
+import numpy as np
+
+from sensor_models.cameras import cameras_of, lidar_of
+from sensor_models.parameters import RangeParameters
+from sensor_models.suite import STEP_US, period_steps
+
+from .channel import Channel
+
+READY_S = 90.0  # wall time that Gazebo may take to load what it draws [s]
+_CAMERAS, _NAME, _DRAW = range(1, 4)  # looks.hh has the same
+_DRAWING = struct.Struct("<Q13d")
+
+Key = tuple[str, str, str]  # names of vehicle, sensor, and camera in it (empty for the only one)
+
+
+def camera_keys(specs, models) -> list[Key]:
+    """All cameras of a fleet."""
+    return [(spec.name, block.name, camera.name) for spec, model in zip(specs, models)
+            for block in model.sensors if block.kind in ("camera", "depth")
+            for camera in cameras_of(block)]
+
+
+def scanners(specs, models) -> str:
+    """The lidars and range finders of a fleet as the plugin wants them; see rays.hh."""
+    lines = []
+    for spec, model in zip(specs, models):
+        for block in model.sensors:
+            if block.kind == "lidar":
+                lidar = lidar_of(block)
+                fan = (lidar.columns, lidar.min_angle, lidar.max_angle,
+                       lidar.rows, lidar.min_elevation, lidar.max_elevation)
+            elif block.kind == "range":
+                lidar, fan = RangeParameters.from_block(block), (1, 0.0, 0.0, 1, 0.0, 0.0)
+            else:
+                continue
+            period = period_steps(lidar.rate) * STEP_US
+            numbers = period, *block.pos, *block.quat, *fan, lidar.minimum, lidar.maximum
+            lines.append(f"{spec.name}\t{block.name}\t{' '.join(map(str, numbers))}\n")
+    return "".join(lines)
+
+
+class GazeboScene:
+    """Draws and measures in gzserver. All calls must come from one thread.
+
+    Attributes:
+        in_step: Lidars measure the bodies where the physics has them, so that no step may begin
+            before their look is over.
+    """
+
+    in_step = True
+
+    def __init__(self, channel: Channel, specs, models, cast):
+        """Waits until Gazebo has loaded everything that the sensors can see.
+
+        Args:
+            channel: To the plugin's Looks.
+            specs, models: The fleet's VehicleSpecs and VehicleModels.
+            cast: GazeboEngine.cast.
+
+        Raises:
+            EngineError: Gazebo cannot draw here.
+        """
+        self._channel = channel
+        self.cast = cast
+        self._numbers = {key: i for i, key in enumerate(camera_keys(specs, models))}
+        lines = ["\t".join(spec.name for spec in specs)]
+        lines += [f"{vehicle}\t{sensor}\t{int(camera == 'right')}"
+                  for vehicle, sensor, camera in self._numbers]
+        channel.ask(_CAMERAS, "\n".join(lines), READY_S)
+        self._poses = np.zeros((len(specs), 7))
+
+    @property
+    def renderer(self) -> str:
+        """What draws, for example "gazebo: llvmpipe"."""
+        if not self._numbers:
+            return "gazebo: rays"
+        return f"gazebo: {self._channel.request(_NAME).decode()}"
+
+    def place(self, pos: np.ndarray, quat: np.ndarray) -> None:
+        """As RenderedScene.place, for what is drawn; rays meet the bodies of the physics."""
+        self._poses[:, :3], self._poses[:, 3:] = pos, quat
+
+    def draw(self, pos, quat, pinhole, near: float, far: float, depth: bool = False, key: Key = ()):
+        """As RenderedScene.draw, by the camera of that key."""
+        head = _DRAWING.pack(self._numbers[key], pinhole.left, pinhole.right, -pinhole.bottom,
+                             -pinhole.top, near, far, *pos, *quat)
+        data = self._channel.request(_DRAW, head + self._poses.tobytes())
+        shape = pinhole.height, pinhole.width
+        size = 3 * shape[0] * shape[1]
+        colours = np.frombuffer(data, np.uint8, size).reshape(*shape, 3)
+        if not depth:
+            return colours
+        distances = np.frombuffer(data, np.float32, offset=size).reshape(shape)
+        return colours, np.where(distances < far, distances, np.float32(np.inf))
+
+    def close(self) -> None:
+        """The engine closes the channel."""

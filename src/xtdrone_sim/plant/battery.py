@@ -1,0 +1,102 @@
+"""The batteries of a fleet: what the rotors take, and what is left for them.
+
+A vehicle has one where its SDF file has
+
+    <xtdrone:battery>
+      <cells>4</cells>
+      <capacity>5.4</capacity>                         A h
+      <internal_resistance>0.02</internal_resistance>  Ohm, of the whole pack
+      <efficiency>0.75</efficiency>                    shaft power over electrical power
+      <rated_voltage>14</rated_voltage>                V, from which on rotors reach maxRotVelocity
+    </xtdrone:battery>
+
+and, where wanted, <avionics_power> [W] (0), <charge> at start (1) and
+<rotor_power_constant>, the shaft power of one rotor over its speed cubed
+[W s^3]; without it power is drag moment times speed, which for PX4's models is
+several times that of real rotors, since their momentConstant is.
+"""
+
+import numpy as np
+
+from xtdrone_core import FleetModel, Pack
+from xtdrone_dynamics import battery
+from xtdrone_dynamics.compiled import njit
+
+from ..vehicles.sdf_tree import fail, number, refuse_unknown
+
+_NEEDED = ("cells", "capacity", "internal_resistance", "efficiency", "rated_voltage")
+_OPTIONAL = {"avionics_power": 0.0, "charge": 1.0, "rotor_power_constant": 0.0}
+
+# Columns of the kernel's table.
+_CELLS, _CAPACITY, _RESISTANCE, _EFFICIENCY, _RATED, _AVIONICS = range(6)
+
+
+def read_battery(block) -> Pack | None:
+    """The pack of a block <xtdrone:battery>; None for None.
+
+    Raises:
+        SdfError: Unknown tags, or values that make no sense.
+    """
+    if block is None:
+        return None
+    refuse_unknown(block, (*_NEEDED, *_OPTIONAL))
+    values = {tag: number(block, tag) for tag in _NEEDED}
+    values |= {tag: number(block, tag, default) for tag, default in _OPTIONAL.items()}
+    for tag, right, allowed in (
+            ("cells", values["cells"] in range(1, 17), "a whole number from 1 to 16"),
+            ("efficiency", 0.0 < values["efficiency"] <= 1.0, "a number above 0, up to 1"),
+            ("charge", 0.0 <= values["charge"] <= 1.0, "a number from 0 to 1"),
+            *((tag, values[tag] > 0.0, "a number above 0") for tag in ("capacity",
+                                                                       "rated_voltage")),
+            *((tag, values[tag] >= 0.0, "a number from 0") for tag in (
+                "internal_resistance", "avionics_power", "rotor_power_constant"))):
+        if not right:
+            fail(block, f"<{tag}> of the battery is {values[tag]:g}: give {allowed}")
+    return Pack(**{**values, "cells": int(values["cells"])})
+
+
+class BatteryStage:
+    """The packs of a fleet, step by step.
+
+    Attributes:
+        fitted: (N,) bool, which vehicles carry a pack.
+        charge: (N,) state of charge 0 to 1; write to it in place.
+        voltage: (N,) at the terminals [V], NaN without a pack.
+        current: (N,) [A], NaN without a pack.
+    """
+
+    def __init__(self, fleet: FleetModel):
+        """Packs as the vehicles' files give them, without a load."""
+        n = fleet.n
+        packs = [vehicle.battery for vehicle in fleet.vehicles]
+        self.fitted = np.array([pack is not None for pack in packs])
+        self.charge = np.array([1.0 if pack is None else pack.charge for pack in packs])
+        self.voltage, self.current = np.full((2, n), np.nan)
+        self._table = np.array([
+            (0.0,) * 6 if p is None else (p.cells, p.capacity, p.internal_resistance, p.efficiency,
+                                          p.rated_voltage, p.avionics_power) for p in packs])
+        self.step(np.zeros(n), 0, np.ones(n))
+
+    def step(self, shaft_power: np.ndarray, dt_us: int, speed_share: np.ndarray) -> None:
+        """Drains the packs for one step.
+
+        Args:
+            shaft_power: (N,) of all rotors [W].
+            dt_us: Length of the step [us].
+            speed_share: (N,) is overwritten where there is a pack: share of maxRotVelocity
+                that its voltage allows, proportional to it below rated_voltage.
+        """
+        _step(self._table, shaft_power, dt_us * 1e-6, self.charge, self.voltage, self.current,
+              speed_share)
+
+
+@njit
+def _step(table, shaft_power, dt, charge, voltage, current, speed_share):
+    for i in range(table.shape[0]):
+        t = table[i]
+        if t[_CELLS] == 0.0:
+            continue
+        power = shaft_power[i] / t[_EFFICIENCY] + t[_AVIONICS]
+        voltage[i], current[i] = battery.load(charge[i], t[_CELLS], t[_RESISTANCE], power)
+        charge[i] = battery.drained(charge[i], t[_CAPACITY], current[i], dt)
+        speed_share[i] = min(1.0, voltage[i] / t[_RATED])

@@ -1,0 +1,292 @@
+"""The wind over a fleet: mean, gusts, Dryden turbulence, a field from a file."""
+
+import difflib
+import math
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from sensor_models.streams import new_stream, next_normals
+from xtdrone_core.errors import unknown_name
+from xtdrone_dynamics import wind as dryden
+from xtdrone_dynamics.compiled import njit
+
+from ..errors import WindError
+
+_STREAM = 1000  # number of the wind's random stream, beyond those of all sensors
+_SLOWEST = 1.0  # airspeed at which turbulence passes a vehicle at least [m/s]
+_WORDS = ("mean", "gust", "dryden", "field")
+_TAGS = ("linear_velocity", "windVelocityMean", "windDirectionMean", "windGustVelocityMean",
+         "windGustDirectionMean", "windGustStart", "windGustDuration", "drydenWind20ft",
+         "windField")
+_PX4S = ("windVelocityMax", "windVelocityVariance", "windDirectionVariance",  # and not ours
+         "windGustVelocityMax", "windGustVelocityVariance", "windGustDirectionVariance",
+         "windPubTopic")
+_LIKENESS = 0.85  # from here on a tag counts as misspelt
+
+
+@dataclass(frozen=True)
+class Gust:
+    """One gust: the wind swells by 1 - cos and dies down again."""
+
+    start: float  # simulated time [s]
+    duration: float  # [s]
+    velocity: tuple[float, float, float]  # at its peak, added to the mean, world ENU [m/s]
+
+
+@dataclass(frozen=True)
+class WindParameters:
+    """The wind of a world."""
+
+    mean: tuple[float, float, float] = (0.0, 0.0, 0.0)  # velocity of the air, world ENU [m/s]
+    gusts: tuple[Gust, ...] = ()
+    dryden: float = 0.0  # mean wind at 20 ft that sets the turbulence [m/s]; 0 = none
+    field: str = ""  # .npz file with x, y, z [m] and velocity (X, Y, Z, 3) [m/s]; "" = none
+
+    @classmethod
+    def parse(cls, text: str) -> "WindParameters":
+        """From a launch argument.
+
+        Args:
+            text: `E,N,U` for a constant wind, or words parted by blanks:
+                `mean=E,N,U`, `gust=START:DURATION:E,N,U` (any number of them),
+                `dryden=SPEED_AT_20_FT`, `field=FILE.npz`. Empty is still air.
+
+        Raises:
+            WindError: Cannot be read.
+        """
+        values, gusts = {}, []
+        for word in text.split():
+            key, equals, value = word.partition("=")
+            key, value = (key, value) if equals else ("mean", word)
+            if key not in _WORDS:
+                raise WindError(unknown_name("wind word", key, _WORDS))
+            if key in values:
+                raise WindError(f"wind '{text}' gives {key} twice: give it once")
+            if key == "gust":
+                start, _, rest = value.partition(":")
+                duration, _, peak = rest.partition(":")
+                gusts.append(Gust(_number(start), _positive(duration), _vector(peak)))
+            elif key == "mean":
+                values[key] = _vector(value)
+            elif key == "dryden":
+                values[key] = _positive(value)
+            elif not value:
+                raise WindError("field= of the wind names no file: give an .npz file")
+            else:
+                values[key] = value
+        return cls(gusts=tuple(gusts), **values)
+
+    @classmethod
+    def of_world(cls, tags: dict, folder: Path) -> "WindParameters":
+        """From a world's SDF tags, World.wind.
+
+        Reads <linear_velocity> of <wind>, and of PX4's wind plugin
+        windVelocityMean, windDirectionMean, windGustVelocityMean,
+        windGustDirectionMean, windGustStart and windGustDuration; our own tags
+        beside those are drydenWind20ft [m/s] and windField.
+
+        Args:
+            tags: Tag to text.
+            folder: Of the world's file; windField counts from there.
+
+        Raises:
+            WindError: A value that makes no sense.
+        """
+        for tag, value in tags.items():
+            if not isinstance(value, str):
+                raise WindError(f"<{tag}> of the wind stands twice or holds elements: give it once")
+            if tag.endswith("Variance") and _number(value) != 0.0:
+                raise WindError(f"<{tag}> of the wind is not supported: give drydenWind20ft for "
+                                "turbulence")
+            near = difflib.get_close_matches(tag, _TAGS, n=1, cutoff=_LIKENESS)
+            if near and tag not in (*_TAGS, *_PX4S):
+                raise WindError(f"unknown tag <{tag}> of the wind: did you mean <{near[0]}>?")
+        mean = np.array(_vector(tags.get("linear_velocity", "0 0 0")))
+        mean += _directed(tags, "windVelocityMean", "windDirectionMean")
+        gusts, duration = (), _from_zero(tags, "windGustDuration")
+        if duration > 0.0:
+            peak = _directed(tags, "windGustVelocityMean", "windGustDirectionMean")
+            gusts = (Gust(_from_zero(tags, "windGustStart"), duration, tuple(peak.tolist())),)
+        file = tags.get("windField", "")
+        return cls(tuple(mean.tolist()), gusts, _from_zero(tags, "drydenWind20ft"),
+                   str(folder / file) if file else "")
+
+    @property
+    def still(self) -> bool:
+        """Whether the air does not move at all."""
+        return not (any(self.mean) or self.gusts or self.dryden or self.field)
+
+
+class Wind:
+    """The air's velocity at every vehicle of a fleet, step by step."""
+
+    def __init__(self, parameters: WindParameters, n: int, seed: int):
+        """Starts the turbulence in its stationary state and reads the field.
+
+        Args:
+            parameters: The wind.
+            n: Number of vehicles.
+            seed: The scenario's.
+
+        Raises:
+            WindError: The field's file cannot be read.
+        """
+        self._mean = np.array(parameters.mean)
+        self._gusts = np.array([(g.start, g.duration, *g.velocity) for g in parameters.gusts]
+                               ).reshape(-1, 5)
+        self._dryden = parameters.dryden
+        self._axes, self._field = _read_field(parameters.field)
+        self._streams = np.array([new_stream(seed, i, _STREAM) for i in range(n)])
+        self._filters = np.zeros((n, 5))
+        _start(self._streams, self._filters)
+
+    def step(self, t_us: int, dt_us: int, pos: np.ndarray, vel: np.ndarray,
+             out: np.ndarray) -> None:
+        """The wind from t_us on for one step.
+
+        Args:
+            t_us: Simulated time [us].
+            dt_us: Length of the step [us].
+            pos: (N, 3) of the vehicles, world [m]; z counts as height above the ground.
+            vel: (N, 3) of the vehicles, world [m/s].
+            out: (N, 3) is overwritten: velocity of the air at each vehicle, world [m/s].
+        """
+        _step(t_us * 1e-6, dt_us * 1e-6, self._mean, self._gusts, self._dryden, *self._axes,
+              self._field, pos, vel, self._streams, self._filters, out)
+
+
+def _number(text) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise WindError(f"'{text}' of the wind is not a number")
+    return value
+
+
+def _from_zero(tags, tag) -> float:
+    value = _number(tags.get(tag, "0"))
+    if value < 0.0:
+        raise WindError(f"<{tag}> of the wind is {value:g}: give a number from 0")
+    return value
+
+
+def _positive(text) -> float:
+    value = _number(text)
+    if value <= 0.0:
+        raise WindError(f"'{text}' of the wind must be above 0")
+    return value
+
+
+def _vector(text) -> tuple[float, float, float]:
+    values = tuple(map(_number, text.replace(",", " ").split()))
+    if len(values) != 3:
+        raise WindError(f"'{text}' of the wind is not a velocity: give E,N,U in m/s")
+    return values
+
+
+def _directed(tags, speed, direction) -> np.ndarray:
+    towards = np.array(_vector(tags.get(direction, "1 0 0")))
+    length = np.linalg.norm(towards)
+    if length == 0.0:
+        raise WindError(f"<{direction}> of the wind has length 0")
+    return _number(tags.get(speed, "0")) * towards / length
+
+
+def _read_field(file) -> tuple:
+    """The axes (x, y, z) and the velocities (X, Y, Z, 3) of a file; one still point without."""
+    if not file:
+        return (np.zeros(1),) * 3, np.zeros((1, 1, 1, 3))
+    try:
+        with np.load(file) as data:
+            axes = tuple(np.asarray(data[name], dtype=float) for name in "xyz")
+            field = np.ascontiguousarray(data["velocity"], dtype=float)
+    except (OSError, ValueError, KeyError, EOFError, TypeError, zipfile.BadZipFile) as error:
+        raise WindError(f"cannot read wind field '{file}': {error}; it is an .npz file with x, y, "
+                        "z and velocity (X, Y, Z, 3)") from error
+    for name, axis in zip("xyz", axes):
+        if axis.ndim != 1 or not len(axis) or not np.isfinite(axis).all() \
+                or (np.diff(axis) <= 0.0).any():
+            raise WindError(f"{name} of wind field '{file}' must be a list of numbers that rise")
+    shape = tuple(len(axis) for axis in axes) + (3,)
+    if field.shape != shape or not np.isfinite(field).all():
+        raise WindError(f"velocity of wind field '{file}' has shape {field.shape}: give finite "
+                        f"numbers of shape {shape}")
+    return axes, field
+
+
+@njit
+def _start(streams, filters):
+    for i in range(filters.shape[0]):
+        a, b = next_normals(streams[i])
+        filters[i, 0] = a
+        for k in (1, 3):
+            a, b = next_normals(streams[i])
+            filters[i, k] = math.sqrt(0.5) * a
+            filters[i, k + 1] = math.sqrt(0.125) * (a + b)
+
+
+@njit
+def _place(axis, value):
+    """Cell and fraction of a value on a rising axis; beyond the ends the end counts."""
+    last = axis.shape[0] - 1
+    if last == 0 or value <= axis[0]:
+        return 0, 0.0
+    if value >= axis[last]:
+        return last - 1, 1.0
+    cell = np.searchsorted(axis, value, side="right") - 1
+    return cell, (value - axis[cell]) / (axis[cell + 1] - axis[cell])
+
+
+@njit
+def _interpolate(xs, ys, zs, field, x, y, z, k):
+    """Trilinear interpolation of component k of the field."""
+    i, a = _place(xs, x)
+    j, b = _place(ys, y)
+    m, c = _place(zs, z)
+    total = 0.0
+    for di in range(min(2, xs.shape[0])):
+        for dj in range(min(2, ys.shape[0])):
+            for dm in range(min(2, zs.shape[0])):
+                weight = ((a if di else 1.0 - a) * (b if dj else 1.0 - b)
+                          * (c if dm else 1.0 - c))
+                total += weight * field[i + di, j + dj, m + dm, k]
+    return total
+
+
+@njit
+def _step(t, dt, mean, gusts, wind_20ft, xs, ys, zs, field, pos, vel, streams, filters, out):
+    base_x, base_y, base_z = mean[0], mean[1], mean[2]
+    for g in range(gusts.shape[0]):
+        swell = dryden.gust(t, gusts[g, 0], gusts[g, 1])
+        base_x += swell * gusts[g, 2]
+        base_y += swell * gusts[g, 3]
+        base_z += swell * gusts[g, 4]
+    for i in range(out.shape[0]):
+        x, y, z = pos[i, 0], pos[i, 1], pos[i, 2]
+        ux = base_x + _interpolate(xs, ys, zs, field, x, y, z, 0)
+        uy = base_y + _interpolate(xs, ys, zs, field, x, y, z, 1)
+        uz = base_z + _interpolate(xs, ys, zs, field, x, y, z, 2)
+        if wind_20ft > 0.0:
+            airspeed = max(_SLOWEST, math.sqrt((vel[i, 0] - ux)**2 + (vel[i, 1] - uy)**2
+                                               + (vel[i, 2] - uz)**2))
+            flat, upright, sigma, sigma_up = dryden.dryden_scales(z, wind_20ft)
+            ratio, ratio_up = dt * airspeed / flat, dt * airspeed / upright
+            f, s = filters[i], streams[i]
+            a, b = next_normals(s)
+            f[0] = dryden.dryden_along(f[0], ratio, a)
+            c, d = next_normals(s)
+            f[1], f[2], aside = dryden.dryden_across(f[1], f[2], ratio, b, c)
+            a, b = next_normals(s)
+            f[3], f[4], up = dryden.dryden_across(f[3], f[4], ratio_up, a, b)
+            # Along the mean wind; east where there is none.
+            speed = math.hypot(ux, uy)
+            ex, ey = (ux / speed, uy / speed) if speed > 1e-6 else (1.0, 0.0)
+            ux += sigma * (f[0] * ex - aside * ey)
+            uy += sigma * (f[0] * ey + aside * ex)
+            uz += sigma_up * up
+        out[i, 0], out[i, 1], out[i, 2] = ux, uy, uz

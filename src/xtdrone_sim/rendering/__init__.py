@@ -1,0 +1,1 @@
+"""Cameras and lidars, drawn beside the simulation."""

@@ -1,0 +1,67 @@
+"""Off-screen rendering by MuJoCo on whatever the machine has: EGL, else OSMesa."""
+
+import os
+import subprocess
+import sys
+from functools import lru_cache
+
+from ..errors import EngineError
+
+BACKENDS = ("egl", "osmesa")
+_PROBE = "import mujoco; mujoco.GLContext(16, 16).make_current()"
+
+
+@lru_cache
+def backend() -> str:
+    """The first of BACKENDS that gives a context here; MUJOCO_GL wins if it names one of them.
+
+    Tried in a process of its own, since a failed try leaves PyOpenGL unusable.
+
+    Raises:
+        EngineError: None works.
+    """
+    named = os.environ.get("MUJOCO_GL", "").lower()
+    for name in (named,) if named in BACKENDS else BACKENDS:
+        try:
+            subprocess.run([sys.executable, "-c", _PROBE], capture_output=True, timeout=60,
+                           check=True, env={**os.environ, "MUJOCO_GL": name,
+                                            "PYOPENGL_PLATFORM": name})
+        except subprocess.SubprocessError:  # it failed, or hangs
+            continue
+        return name
+    raise EngineError("cannot render: neither EGL nor OSMesa works here; install libegl1 and "
+                      "libgl1-mesa-dri, or libosmesa6")
+
+
+def context_class():
+    """The class of OpenGL contexts, GLContext(width, height), of the backend that works here.
+
+    Raises:
+        EngineError: Nothing here can render.
+    """
+    name = backend()
+    # MuJoCo picks its backend at import from the environment, long before anyone asks for images.
+    os.environ["PYOPENGL_PLATFORM"] = name
+    if name == "egl":
+        from mujoco.egl import GLContext
+    else:
+        from mujoco.osmesa import GLContext
+    return GLContext
+
+
+def renderer(model, height: int, width: int):
+    """A mujoco.Renderer for a compiled model.
+
+    Args:
+        model: The MjModel.
+        height, width: Of the image [pixels].
+
+    Raises:
+        EngineError: Nothing here can render.
+    """
+    context = context_class()
+    import mujoco
+    from mujoco.rendering.classic import gl_context
+
+    gl_context.GLContext = context
+    return mujoco.Renderer(model, height, width, max_geom=20_000)

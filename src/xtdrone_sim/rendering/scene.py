@@ -1,0 +1,191 @@
+"""A scene of its own for cameras and lidars: MuJoCo draws it and casts rays in it.
+
+Compiled apart from the engine's, so that no look at the world can touch the
+flight, and so that it serves any engine: it gets the poses of the vehicles and
+nothing else.
+"""
+
+import math
+
+import mujoco
+import numpy as np
+
+from sensor_models.lens import Pinhole
+from xtdrone_dynamics.quaternion import to_matrix
+
+from . import offscreen
+from ..engines import mujoco_scene as scene
+
+_MAX_SHAPES = 20_000
+FURTHEST = 1e4  # of a range finder's beam [m]
+_SKY = 0.7  # distance of MuJoCo's sky, part of the far plane's; it hides what lies behind
+_COLLISIONS = np.array([0, 0, 0, 1, 0, 0], dtype=np.uint8)
+
+
+class RenderedScene:
+    """Draws and measures a world with vehicles. All calls must come from one thread.
+
+    Attributes:
+        in_step: Whether the next step of the engine has to wait until lidars have looked.
+    """
+
+    in_step = False
+
+    def __init__(self, world, specs, models, largest: tuple[int, int], samples: int = 0):
+        """Compiles the scene; nothing is drawn before the first look.
+
+        Args:
+            world: The World.
+            specs, models: The fleet's VehicleSpecs and VehicleModels.
+            largest: Width and height of the largest image [pixels].
+            samples: Per pixel, for smooth edges; 0 for one.
+        """
+        self.model = scene.build(world, specs, models)
+        self.model.vis.global_.offwidth, self.model.vis.global_.offheight = largest
+        self.model.vis.quality.offsamples = samples
+        self._data = mujoco.MjData(self.model)
+        mujoco.mj_kinematics(self.model, self._data)
+        mujoco.mj_camlight(self.model, self._data)
+        self._qpos = self._data.qpos.reshape(len(specs), 7)
+        self._largest = largest
+        self._gl = self._context = None
+
+    def place(self, pos: np.ndarray, quat: np.ndarray) -> None:
+        """Puts the vehicles where they are.
+
+        Args:
+            pos: (N, 3) centres of gravity, world [m].
+            quat: (N, 4) xyzw.
+        """
+        self._qpos[:, :3] = pos
+        self._qpos[:, 3] = quat[:, 3]
+        self._qpos[:, 4:] = quat[:, :3]
+        mujoco.mj_kinematics(self.model, self._data)
+        mujoco.mj_camlight(self.model, self._data)
+        if self._context is not None:
+            self._update()
+
+    @property
+    def renderer(self) -> str:
+        """What draws, for example "egl: llvmpipe". Opens the context."""
+        self._open()
+        from OpenGL import GL
+
+        name = (GL.glGetString(GL.GL_RENDERER) or b"").decode()
+        return f"{offscreen.backend()}: {name}"
+
+    def draw(self, pos, quat, pinhole: Pinhole, near: float, far: float, depth: bool = False,
+             key=()):
+        """What a pinhole camera sees.
+
+        Args:
+            pos: (3,) of the camera, world [m].
+            quat: (4,) xyzw, camera frame (x forward, y left) to world.
+            pinhole: Its image.
+            near: Nothing nearer is drawn [m].
+            far: Nothing up to here is missing; things up to twice as far may show [m].
+            depth: Whether distances are wanted too.
+            key: Names of vehicle, sensor and camera, for scenes that know their cameras.
+
+        Returns:
+            (h, w, 3) uint8, and with depth (h, w) float32 along the optical axis [m], inf
+            where there is nothing; the first row is the lowest one.
+
+        Raises:
+            EngineError: Nothing here can render.
+        """
+        self._open()
+        matrix = to_matrix(*quat)
+        aside = max(abs(pinhole.left), abs(pinhole.right))
+        far = far / _SKY * math.sqrt(1.0 + aside * aside)
+        for camera in self._scene.camera:
+            camera.pos = pos
+            camera.forward = matrix[0], matrix[3], matrix[6]
+            camera.up = matrix[2], matrix[5], matrix[8]
+            camera.frustum_near, camera.frustum_far = near, far
+            camera.frustum_center = 0.5 * near * (pinhole.left + pinhole.right)
+            camera.frustum_width = 0.0
+            camera.frustum_bottom = -near * pinhole.bottom
+            camera.frustum_top = -near * pinhole.top
+            camera.orthographic = 0
+        view = mujoco.MjrRect(0, 0, pinhole.width, pinhole.height)
+        mujoco.mjr_render(view, self._scene, self._context)
+        colours = np.empty((pinhole.height, pinhole.width, 3), dtype=np.uint8)
+        if not depth:
+            mujoco.mjr_readPixels(colours, None, view, self._context)
+            return colours
+        distances = np.empty((pinhole.height, pinhole.width), dtype=np.float32)
+        mujoco.mjr_readPixels(colours, distances, view, self._context)
+        # 1 at the near plane and 0 at the far one, which keeps distant things exact.
+        nothing = distances <= 0.0
+        distances = near * far / (near + distances * np.float32(far - near))
+        distances[nothing] = np.inf
+        return colours, distances
+
+    def cast(self, vehicle: int, pos, directions: np.ndarray, longest: float) -> np.ndarray:
+        """Distances along rays to the first thing to collide with, but the vehicle itself.
+
+        Args:
+            vehicle: Whose rays they are.
+            pos: (3,) from where, world [m].
+            directions: (M, 3) unit vectors, world; (3,) for one.
+            longest: Nothing further away matters [m].
+
+        Returns:
+            (M,) [m]; inf where there is nothing.
+        """
+        count = np.size(directions) // 3
+        shapes, distances = np.empty(count, dtype=np.int32), np.empty(count)
+        mujoco.mj_multiRay(self.model, self._data, np.asarray(pos, dtype=float),
+                           np.ascontiguousarray(directions).ravel(), _COLLISIONS, True, vehicle + 1,
+                           shapes, distances, None, count, longest)
+        distances[shapes < 0] = np.inf
+        return distances
+
+    def close(self) -> None:
+        """Frees the context. May be called twice."""
+        if self._context is not None:
+            self._gl.make_current()
+            self._context.free()
+            self._gl.free()
+            self._context = self._gl = None
+
+    def _open(self):
+        if self._context is not None:
+            return
+        self._gl = offscreen.context_class()(*self._largest)
+        self._gl.make_current()
+        self._context = mujoco.MjrContext(self.model, mujoco.mjtFontScale.mjFONTSCALE_100)
+        mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, self._context)
+        self._context.readDepthMap = mujoco.mjtDepthMap.mjDEPTH_ZEROFAR
+        self._scene = mujoco.MjvScene(self.model, _MAX_SHAPES)
+        self._scene.flags[mujoco.mjtRndFlag.mjRND_SHADOW] = False  # costs three times the image
+        self._option, self._camera = mujoco.MjvOption(), mujoco.MjvCamera()
+        self._update()
+
+    def _update(self):
+        mujoco.mjv_updateScene(self.model, self._data, self._option, None, self._camera,
+                               mujoco.mjtCatBit.mjCAT_ALL, self._scene)
+
+
+class Beams:
+    """Rays of range finders, cast in a scene of their own."""
+
+    def __init__(self, world, specs, models, state_of):
+        """Compiles the scene.
+
+        Args:
+            world, specs, models: As for RenderedScene.
+            state_of: Called without arguments for the true FleetState now.
+        """
+        self._scene = RenderedScene(world, specs, models, (1, 1))
+        self._state_of = state_of
+        self._placed_us = -1
+
+    def __call__(self, vehicle: int, point, direction) -> float:
+        """Distance from a point along a direction to the first thing but the vehicle [m]."""
+        state = self._state_of()
+        if state.t_us != self._placed_us:
+            self._scene.place(state.pos, state.quat)
+            self._placed_us = state.t_us
+        return float(self._scene.cast(vehicle, point, direction, FURTHEST)[0])

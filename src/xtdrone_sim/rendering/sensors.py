@@ -1,0 +1,223 @@
+"""Cameras and lidars of a fleet, rendered beside the simulation.
+
+A look is taken at a whole step and arrives `latency` later, so that drawing it
+can go on in a thread of its own while the flight continues: what arrives, and
+when, does not depend on how fast the machine is.
+"""
+
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import asdict, dataclass
+from functools import partial
+
+import numpy as np
+
+from sensor_models.cameras import FORMATS, RENDERED, cameras_of, lidar_of, plugin_tags
+from sensor_models.lens import Lens, noisy_ranges
+from sensor_models.streams import new_stream
+from sensor_models.suite import STEP_US
+from xtdrone_core import FleetState
+from xtdrone_dynamics.quaternion import multiply, rotate, rotate_array
+
+from .scene import RenderedScene
+
+_COLOUR_FAR = 100.0  # up to here a depth camera's colour image is complete [m]
+_FIRST_STREAM = 200  # numbers below belong to the sensors of sensor_models.suite
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What one rendered sensor said."""
+
+    kind: str  # camera, stereo, depth or lidar
+    vehicle: str  # name
+    sensor: str  # name
+    t_us: int  # simulated time at which it was true [us]
+    data: dict  # array by name: image | left, right | image, depth [m] | ranges [m]
+
+
+class RenderedSensors:
+    """All cameras, depth cameras and lidars of a fleet."""
+
+    def __init__(self, world, specs, models, seed: int, make_scene=None):
+        """Reads the vehicles' SensorBlocks of these kinds; compiles a scene if there are any.
+
+        Args:
+            world: The World.
+            specs, models: The fleet's VehicleSpecs and VehicleModels.
+            seed: The scenario's.
+            make_scene: Called with the size of the largest image and the samples per pixel for
+                what draws and measures; None for a RenderedScene.
+
+        Raises:
+            SensorError: Parameters that make no sense.
+            EngineError: The scene cannot be made.
+        """
+        self._sensors = []
+        for i, (spec, model) in enumerate(zip(specs, models)):
+            blocks = [block for block in model.sensors if block.kind in RENDERED]
+            for j, block in enumerate(blocks):
+                make = _Lidar if block.kind == "lidar" else _Camera
+                self._sensors.append(make(i, spec.name, block, seed, _FIRST_STREAM + 2 * j))
+        self._waiting = deque()  # (arrival [us], order, future), sorted by arrival
+        self._thread = self._scene = None
+        if self._sensors:
+            make_scene = make_scene or partial(RenderedScene, world, specs, models)
+            self._scene = make_scene(self._largest(),
+                                     max(sensor.samples for sensor in self._sensors))
+            self._thread = ThreadPoolExecutor(1, "cameras")
+
+    def __len__(self) -> int:
+        """Number of sensors."""
+        return len(self._sensors)
+
+    @property
+    def renderer(self) -> str:
+        """What draws, for example "egl: llvmpipe".
+
+        Raises:
+            EngineError: Nothing here can render.
+        """
+        return self._thread.submit(lambda: self._scene.renderer).result()
+
+    def describe(self) -> list[dict]:
+        """Each sensor in plain data: kind, vehicle, sensor, period_us, latency_us, arrays (name,
+        dtype, shape), tags of its plugins, and parameters of each camera or lidar in it."""
+        return [sensor.description() for sensor in self._sensors]
+
+    def due(self, t_us: int) -> bool:
+        """Whether some sensor takes a look at this time, or one arrives."""
+        return any(t_us % sensor.period_us == 0 for sensor in self._sensors) \
+            or bool(self._waiting and self._waiting[0][0] <= t_us)
+
+    def step(self, state: FleetState, t_us: int) -> list[Reading]:
+        """Takes the looks that are due, and gives those that arrive now.
+
+        Args:
+            state: The fleet at t_us.
+            t_us: Simulated time, a whole step [us].
+
+        Returns:
+            Readings in the order of the vehicles and their sensors.
+
+        Raises:
+            EngineError: Nothing here can render.
+        """
+        due = [sensor for sensor in self._sensors if t_us % sensor.period_us == 0]
+        if due:
+            pose = state.pos.copy(), state.quat.copy()
+            self._thread.submit(self._scene.place, *pose)
+            for sensor in due:
+                future = self._thread.submit(sensor.look, self._scene, *pose, t_us)
+                if self._scene.in_step and sensor.kind == "lidar":
+                    wait([future])
+                self._waiting.append((t_us + sensor.latency_us, sensor.order, future))
+            self._waiting = deque(sorted(self._waiting, key=lambda item: item[:2]))
+        arrived = []
+        while self._waiting and self._waiting[0][0] <= t_us:
+            arrived.append(self._waiting.popleft()[2].result())
+        return arrived
+
+    def close(self) -> None:
+        """Ends the thread and frees the context. May be called twice."""
+        if self._thread is not None:
+            self._thread.submit(self._scene.close)
+            self._thread.shutdown()
+            self._thread = None
+            self._waiting.clear()
+
+    def _largest(self):
+        sizes = [(lens.pinhole.width, lens.pinhole.height)
+                 for sensor in self._sensors for lens in sensor.lenses] or [(16, 16)]
+        return max(width for width, _ in sizes), max(height for _, height in sizes)
+
+
+class _Sensor:
+    """What all rendered sensors share."""
+
+    def __init__(self, index, vehicle, block, rate, latency, order):
+        self.index, self.vehicle, self.block = index, vehicle, block
+        self.period_us = round(1e6 / rate)
+        self.latency_us = round(latency * 1e6 / STEP_US) * STEP_US
+        self.order = index, order
+
+    def placed(self, pos, quat, part):
+        """World pose of a part of the vehicle."""
+        q = tuple(quat[self.index])
+        return pos[self.index] + rotate(*q, *part.pos), multiply(*q, *part.quat)
+
+    def reading(self, t_us, data) -> Reading:
+        return Reading(self.kind, self.vehicle, self.block.name, t_us, data)
+
+    def described(self, arrays, parts) -> dict:
+        return {"kind": self.kind, "vehicle": self.vehicle, "sensor": self.block.name,
+                "period_us": self.period_us, "latency_us": self.latency_us, "arrays": arrays,
+                "tags": plugin_tags(self.block), "parameters": [asdict(part) for part in parts]}
+
+
+class _Camera(_Sensor):
+    """One camera, a stereo pair or a depth camera."""
+
+    def __init__(self, index, vehicle, block, seed, stream):
+        self.cameras = cameras_of(block)
+        first = self.cameras[0]
+        super().__init__(index, vehicle, block, first.rate, first.latency, stream)
+        self.kind = "depth" if block.kind == "depth" else \
+            "stereo" if len(self.cameras) == 2 else "camera"
+        self.lenses = [Lens(camera, seed, index, stream + k)
+                       for k, camera in enumerate(self.cameras)]
+        self.samples = max(camera.anti_aliasing for camera in self.cameras)
+
+    def look(self, scene, pos, quat, t_us) -> Reading:
+        data = {}
+        for camera, lens in zip(self.cameras, self.lenses):
+            place = self.placed(pos, quat, camera)
+            key = self.vehicle, self.block.name, camera.name
+            if self.kind == "depth":
+                far = max(camera.far, _COLOUR_FAR)
+                colours, distances = scene.draw(*place, lens.pinhole, camera.near, far, True, key)
+                data["depth"] = lens.depth(distances)
+            else:
+                colours = scene.draw(*place, lens.pinhole, camera.near, camera.far, key=key)
+            data[camera.name or "image"] = lens.image(colours)
+        return self.reading(t_us, data)
+
+    def description(self) -> dict:
+        arrays = []
+        for camera in self.cameras:
+            shape = [camera.height, camera.width]
+            if self.kind == "depth":
+                arrays.append(["depth", "<f4", shape])
+            colours = [] if FORMATS[camera.format] == 1 else [FORMATS[camera.format]]
+            arrays.append([camera.name or "image", "|u1", shape + colours])
+        return self.described(arrays, self.cameras)
+
+
+class _Lidar(_Sensor):
+    """A scanner in a plane or in space."""
+
+    kind = "lidar"
+    lenses = ()
+    samples = 0
+
+    def __init__(self, index, vehicle, block, seed, stream):
+        self.lidar = lidar_of(block)
+        super().__init__(index, vehicle, block, self.lidar.rate, self.lidar.latency, stream)
+        lidar = self.lidar
+        azimuth = np.linspace(lidar.min_angle, lidar.max_angle, lidar.columns)
+        elevation = np.linspace(lidar.min_elevation, lidar.max_elevation, lidar.rows)[:, None]
+        self._rays = np.stack(np.broadcast_arrays(
+            np.cos(elevation) * np.cos(azimuth), np.cos(elevation) * np.sin(azimuth),
+            np.sin(elevation)), axis=-1).reshape(-1, 3)
+        self._stream = new_stream(seed, index, stream)
+
+    def look(self, scene, pos, quat, t_us) -> Reading:
+        place, turn = self.placed(pos, quat, self.lidar)
+        rays = rotate_array(np.broadcast_to(turn, (len(self._rays), 4)), self._rays)
+        true = scene.cast(self.index, place, rays, self.lidar.maximum)
+        ranges = noisy_ranges(true, self.lidar, self._stream)
+        return self.reading(t_us, {"ranges": ranges.reshape(self.lidar.rows, self.lidar.columns)})
+
+    def description(self) -> dict:
+        shape = [self.lidar.rows, self.lidar.columns]
+        return self.described([["ranges", "<f4", shape]], [self.lidar])

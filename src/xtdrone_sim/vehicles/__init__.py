@@ -1,0 +1,1 @@
+"""Vehicles and worlds, read from SDF files."""

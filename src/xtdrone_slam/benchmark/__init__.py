@@ -1,0 +1,1 @@
+"""Running systems under test: on datasets, live, in campaigns."""

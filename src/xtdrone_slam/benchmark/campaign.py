@@ -1,0 +1,389 @@
+"""Campaigns: systems x worlds x seeds x parameters, from a YAML file; an interrupted one resumes.
+
+Runs go through Ray, on this machine or on a cluster, or one after the other without it. A run
+claims all cores of its machine, unless told otherwise, so that none disturbs another's figures.
+"""
+
+import contextlib
+import itertools
+import math
+import os
+import re
+import socket
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import yaml
+
+from xtdrone_core.errors import unknown_name
+
+from . import adapters, runner
+from ..evaluation import results
+from .channel import Channel
+from ..datasets.dataset import Dataset
+from ..errors import SlamError
+from ..evaluation.metrics import ALIGNMENTS, MAX_DIFF_S
+from ..flight.options import FlightOptions
+
+_LISTS = {"worlds": "world", "trajectories": "trajectory", "seeds": "seed", "light": "light",
+          "texture": "texture"}  # key of a campaign: field of FlightOptions
+
+
+@dataclass(frozen=True)
+class SystemChoice:
+    """A system with one set of parameters."""
+
+    name: str  # of a system, or a folder with an adapter.yaml
+    parameters: dict = field(default_factory=dict)  # that differ from the adapter's
+
+    @property
+    def label(self) -> str:
+        """Folder name, which tells the parameters apart."""
+        words = [Path(self.name).name, *(f"{key}{value}" for key, value in self.parameters.items())]
+        return re.sub(r"[^A-Za-z0-9._+-]", "-", "_".join(words))
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """A flight and how its images reach the system."""
+
+    name: str  # folder name
+    options: FlightOptions | None  # to be recorded; None: there is a dataset
+    dataset: Path | None
+    bandwidth: float  # [MB/s], 0: without limit
+    loss: float  # share of the pairs
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run to do."""
+
+    conditions: Conditions
+    system: SystemChoice
+    number: int
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """What a campaign's file says; all of it is checked when it is read."""
+
+    name: str
+    systems: tuple[SystemChoice, ...]
+    conditions: tuple[Conditions, ...]
+    runs: int = 5
+    speed: float = 1.0  # seconds of the recording per second; see runner.run
+    align: str = "se3"
+    max_diff: float = MAX_DIFF_S  # between stamps that belong together [s]
+
+    def __post_init__(self):
+        if not isinstance(self.runs, int) or self.runs < 1:
+            raise SlamError(f"{self.runs} runs are not allowed: give a whole number from 1")
+        if not (isinstance(self.speed, (int, float)) and 0 <= self.speed < math.inf):
+            raise SlamError(f"a speed of {self.speed} is not allowed: give a positive number, or 0 "
+                            "so that each pair waits for the system")
+        if self.align not in ALIGNMENTS:
+            raise SlamError(unknown_name("alignment", self.align, ALIGNMENTS))
+        for system in self.systems:
+            adapters.load(system.name, **system.parameters)
+        for one in self.conditions:
+            Channel(one.bandwidth, one.loss)
+
+    def jobs(self) -> list[Job]:
+        """All runs; first the first one of every system, so that a part is worth something."""
+        return [Job(conditions, system, number)
+                for number in range(1, self.runs + 1)
+                for conditions in self.conditions for system in self.systems]
+
+
+def choose(name: str, words) -> SystemChoice:
+    """A system with parameters as the command line gives them, each NAME=VALUE with YAML.
+
+    Raises:
+        SlamError: A word that cannot be read.
+    """
+    parameters = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        try:
+            parameters[key] = yaml.safe_load(value)
+        except yaml.YAMLError:
+            equals = ""
+        if not (key and equals):
+            raise SlamError(f"cannot read the parameter '{word}': write NAME=VALUE")
+    return SystemChoice(adapters.locate(name), parameters)
+
+
+def load(path: Path) -> Campaign:
+    """Reads a campaign's file.
+
+    Raises:
+        SlamError: No such file, or one that makes no sense.
+    """
+    path = Path(path)
+    try:
+        data = yaml.safe_load(path.read_text())
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        line = str(error).splitlines()[0]
+        raise SlamError(f"cannot read the campaign '{path}': {line}") from error
+    return parse(data, path.stem, path.parent)
+
+
+def parse(data: dict, name: str = "campaign", base: Path = Path()) -> Campaign:
+    """A campaign from plain data.
+
+    Args:
+        data: As in the file; see docs/slam.md.
+        name: Where the data has none.
+        base: Folder from which relative paths of datasets and systems count.
+
+    Raises:
+        SlamError: A key or value that makes no sense.
+    """
+    plain = {"name", "runs", "speed", "align", "max_diff"}
+    allowed = plain | set(_LISTS) | {"systems", "datasets", "bandwidth", "loss", "gps", "vehicle"}
+    if not isinstance(data, dict) or not data.get("systems"):
+        raise SlamError("a campaign needs systems: write 'systems: [klt]' and 'worlds: [indoor]' "
+                        "or 'datasets: [FOLDER]'")
+    for key in data:
+        if key not in allowed:
+            raise SlamError(unknown_name("key of a campaign", key, allowed))
+    systems = tuple(choice for item in _list(data["systems"])
+                    for choice in _choices(item, base))
+    try:
+        conditions = tuple(_conditions(data, base))
+        return Campaign(systems=systems, conditions=conditions,
+                        **{"name": name, **{key: data[key] for key in plain & set(data)}})
+    except (TypeError, ValueError) as error:
+        raise SlamError(f"a value of the campaign has the wrong type: {error}") from error
+
+
+def execute(campaign: Campaign, folder: Path, serial: bool = False, address: str | None = None,
+            cores: int | None = None, retry: bool = False, progress=None) -> list[str]:
+    """Does all runs that are not finished yet.
+
+    Args:
+        campaign: What to do.
+        folder: For everything; with address it must be the same on every machine.
+        serial: Without Ray.
+        address: Of a Ray cluster; None: this machine.
+        cores: That a run claims; None: all of this machine.
+        retry: Whether to do runs again that have failed.
+        progress: Called as progress(pairs, total, text) as pairs are done.
+
+    Returns:
+        What has gone wrong, a line each: flights that could not be recorded and runs that could
+        not be started. Runs that are no good are no such lines; their outcomes say why.
+
+    Raises:
+        SlamError: Ray is not there.
+    """
+    folder = Path(folder).absolute()
+    progress = progress or (lambda pairs, total, text: None)
+    failures, ready = [], {}
+    for conditions in campaign.conditions:
+        try:
+            ready[conditions.name] = _prepare(folder, conditions, campaign, progress)
+        except SlamError as error:
+            failures.append(f"{conditions.name}: {error}")
+    jobs = [(job, ready[job.conditions.name]) for job in campaign.jobs()
+            if job.conditions.name in ready and not _done(folder, job, campaign, retry)]
+    total = sum(len(dataset) for _, dataset in jobs)
+    do = _in_turn if serial else _through_ray
+    failures += do(jobs, folder, campaign, lambda pairs, text: progress(pairs, total, text),
+                   **({} if serial else {"address": address, "cores": cores}))
+    return failures
+
+
+def work(job: Job, dataset: Path, folder: Path, speed: float, progress=None) -> str:
+    """Does one run; returns why it could not be done, or nothing."""
+    adapter = adapters.load(job.system.name, **job.system.parameters)
+    place = results.place(folder, job.conditions.name, job.system.label, job.number)
+    channel = Channel(job.conditions.bandwidth, job.conditions.loss, seed=job.number)
+    try:
+        outcome = runner.run(adapter, Dataset(dataset), place, speed, progress=progress,
+                             channel=channel)
+    except SlamError as error:
+        return f"{job.conditions.name}, {job.system.label}, run {job.number}: {error}"
+    if results.finished(place) is None:
+        return f"{job.conditions.name}, {job.system.label}, run {job.number}: {outcome.reason}"
+    return ""
+
+
+def _in_turn(jobs, folder, campaign, progress):
+    failures = []
+    for job, dataset in jobs:
+        text = f"{job.system.label}, {job.conditions.name}, run {job.number}"
+        failures.append(work(job, dataset.folder, folder, campaign.speed,
+                             lambda: progress(1, text)))
+    return [line for line in failures if line]
+
+
+def _through_ray(jobs, folder, campaign, progress, address, cores):
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # it tells its makers otherwise
+    if address and _has_ray_token():  # which Ray looks for only where it chooses the address
+        os.environ.setdefault("RAY_AUTH_MODE", "token")
+    try:
+        import ray
+    except ModuleNotFoundError as error:
+        raise SlamError("campaigns run on Ray, which is not installed: pip install "
+                        "'xtdrone[campaign]', or give --serial") from error
+    if not jobs:
+        return []
+    claim = os.cpu_count() if cores is None else cores
+    paths = {"env_vars": {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}}
+    here = {"address": "local", "include_dashboard": False, "_node_ip_address": "127.0.0.1"}
+    try:
+        if address:
+            _knock(address)
+        with _no_stderr():  # on which its C++ part repeats what the exception says
+            ray.init(**({"address": address} if address else here), logging_level="error",
+                     log_to_driver=False, runtime_env=paths)
+    except (OSError, ValueError, RuntimeError, ray.exceptions.RayError) as error:
+        raise SlamError(f"no Ray at '{address}': {str(error).splitlines()[0]}; start one with ray "
+                        "start --head, and give both sides the same token (RAY_AUTH_TOKEN or "
+                        "~/.ray/auth_token)") from error
+    remote = ray.remote(num_cpus=claim, max_retries=0)(work)
+    waiting = {remote.remote(job, dataset.folder.absolute(), folder, campaign.speed): (job, dataset)
+               for job, dataset in jobs}
+    failures = []
+    try:
+        while waiting:
+            done, _ = ray.wait(list(waiting), num_returns=1)
+            job, dataset = waiting.pop(done[0])
+            try:
+                failures.append(ray.get(done[0]))
+            except ray.exceptions.RayError as error:
+                failures.append(f"{job.conditions.name}, {job.system.label}, run {job.number}: "
+                                f"{str(error).splitlines()[0]}")
+            progress(len(dataset), f"{job.system.label}, {job.conditions.name}, run {job.number}")
+    except KeyboardInterrupt:
+        for reference in waiting:  # so that the systems end, too
+            ray.cancel(reference)
+        ray.wait(list(waiting), num_returns=len(waiting), timeout=5.0)
+        raise
+    finally:
+        ray.shutdown()
+    return [line for line in failures if line]
+
+
+def _knock(address):
+    """Raises an OSError where nobody listens at HOST:PORT, long before Ray would."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if host and port.isdigit():
+        socket.create_connection((host, int(port)), timeout=5.0).close()
+
+
+@contextlib.contextmanager
+def _no_stderr():
+    """Nothing goes to the standard error of this process meanwhile."""
+    kept = os.dup(2)
+    with open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+
+
+def _has_ray_token():
+    return (any(os.environ.get(name) for name in ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"))
+            or (Path.home() / ".ray" / "auth_token").is_file())
+
+
+def _done(folder, job, campaign, retry):
+    """Whether a run is finished, with the parameters that it would have now."""
+    outcome = results.finished(results.place(folder, job.conditions.name, job.system.label,
+                                             job.number))
+    adapter = adapters.load(job.system.name, **job.system.parameters)
+    return (outcome is not None and outcome.get("parameters") == adapter.parameters
+            and outcome.get("speed") == campaign.speed
+            and not (retry and (outcome["reason"] or results.unfair(outcome))))
+
+
+def _prepare(folder, conditions, campaign, progress) -> Dataset:
+    """The dataset of a flight, recorded if there is none yet, and its files beside the runs."""
+    options = conditions.options
+    path = conditions.dataset or _recording(folder, options)
+    if path is None:
+        progress(0, None, f"recording {options.label}")
+        path = _record(folder, options)
+    dataset = Dataset(path)
+    about = {**(options.about() if options else {"dataset": conditions.name}),
+             "bandwidth": conditions.bandwidth, "loss": conditions.loss,
+             "stereo_pairs": len(dataset),
+             "duration_s": round(float(dataset.times_us[-1] - dataset.times_us[0]) * 1e-6, 2),
+             "runs": campaign.runs, "speed": campaign.speed}
+    results.begin_flight(folder, conditions.name, dataset.truth(), about)
+    return dataset
+
+
+def _flights(folder):
+    return Path(folder) / "recordings"
+
+
+def _recording(folder, options):
+    """The newest whole recording of a flight, or None."""
+    for path in sorted(_flights(folder).glob(f"{options.label}*"), reverse=True):
+        if (path / "dataset" / "groundtruth.kitti").exists() and options.matches(path):
+            return path / "dataset"
+    return None
+
+
+def _record(folder, options):
+    at = _flights(folder)
+    at.mkdir(parents=True, exist_ok=True)
+    log = at / f"{options.label}.log"
+    with open(log, "w") as file:
+        status = subprocess.run(
+            [sys.executable, "-m", "xtdrone_core.command", "slam", "record", *options.words(),
+             "--name", options.label],
+            env={**os.environ, "XTDRONE_RUNS": str(at),
+                 "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            stdout=file, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL).returncode
+    found = _recording(folder, options)
+    if status or found is None:
+        lines = log.read_text(errors="replace").replace("\r", "\n").strip().splitlines()
+        raise SlamError(f"the flight was not recorded (status {status}): "
+                        f"{lines[-1] if lines else 'it said nothing'}")
+    return found
+
+
+def _choices(item, base):
+    """The systems of an entry: a name, or a name with lists of parameters."""
+    if isinstance(item, str):
+        return [SystemChoice(adapters.locate(item, base))]
+    if not isinstance(item, dict) or set(item) - {"name", "parameters"} or "name" not in item:
+        raise SlamError(f"cannot read the system {item!r}: write a name, or "
+                        "{name: klt, parameters: {features: [200, 400]}}")
+    parameters = item.get("parameters") or {}
+    names = list(parameters)
+    return [SystemChoice(adapters.locate(str(item["name"]), base), dict(zip(names, values)))
+            for values in itertools.product(*(_list(parameters[name]) for name in names))]
+
+
+def _conditions(data, base):
+    channels = list(itertools.product(_list(data.get("bandwidth", 0.0)),
+                                      _list(data.get("loss", 0.0))))
+    flights = []
+    if "datasets" in data:
+        for entry in _list(data["datasets"]):
+            path = (Path(base) / Path(str(entry)).expanduser()).resolve()
+            name = path.parent.name if path.name == "dataset" else path.name
+            flights.append((name, None, path))
+    keys = [key for key in _LISTS if key in data]
+    if "datasets" not in data or keys:
+        fixed = {key: data[key] for key in ("gps", "vehicle") if key in data}
+        for values in itertools.product(*(_list(data[key]) for key in keys)):
+            options = FlightOptions(**fixed, **{_LISTS[key]: value
+                                                for key, value in zip(keys, values)})
+            flights.append((options.label, options, None))
+    for (name, options, path), (bandwidth, loss) in itertools.product(flights, channels):
+        suffix = (f"_{bandwidth:g}MBps" if bandwidth else "") + (f"_loss{loss:g}" if loss else "")
+        yield Conditions(name + suffix, options, path, float(bandwidth), float(loss))
+
+
+def _list(value):
+    return value if isinstance(value, list) else [value]

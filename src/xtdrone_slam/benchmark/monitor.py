@@ -1,0 +1,147 @@
+"""CPU and memory of a whole process tree, ten times a second, as CSV."""
+
+import threading
+import time
+from dataclasses import dataclass
+
+import psutil
+
+from ..errors import SlamError
+from ..datasets.formats import LineFile
+
+PERIOD_S = 0.1
+_HEAD = "t_s,cpu_percent,memory_mib,processes"
+
+
+@dataclass(frozen=True)
+class Usage:
+    """One sample."""
+
+    t_s: float  # since the monitor began [s]
+    cpu_percent: float  # of one core, since the last sample; several cores give more than 100
+    memory_mib: float  # resident, summed over the tree [MiB]
+    processes: int  # alive
+
+
+class Monitor:
+    """Watches a process and all its descendants from a thread of its own.
+
+    A process that starts and ends between two samples is not seen.
+
+    Attributes:
+        samples: The Usages so far.
+        failure: Why the file ends early; empty where it does not.
+    """
+
+    def __init__(self, pid: int, path=None, period_s: float = PERIOD_S):
+        """Begins at once.
+
+        Args:
+            pid: Root of the tree.
+            path: CSV file to write, or None.
+            period_s: Between two samples [s].
+
+        Raises:
+            SlamError: The file cannot be written.
+        """
+        self.samples = []
+        self.failure = ""
+        self._file = None if path is None else LineFile(path, _HEAD)
+        self._period = period_s
+        self._known = {}  # Process: its CPU time when it was last seen [s]
+        self._begin = self._last = time.monotonic()
+        self._end = threading.Event()
+        try:
+            self._root = psutil.Process(pid)
+            self._tree_cpu()
+        except psutil.NoSuchProcess:
+            self._root = None
+        self._thread = threading.Thread(target=self._watch, name="monitor", daemon=True)
+        self._thread.start()
+
+    @property
+    def cpu_seconds(self) -> float:
+        """CPU time that the tree has taken since the monitor began [s]."""
+        times = [0.0] + [sample.t_s for sample in self.samples]
+        return sum(0.01 * sample.cpu_percent * (sample.t_s - before)
+                   for before, sample in zip(times, self.samples))
+
+    def now(self) -> float:
+        """Time on the clock of the samples [s]."""
+        return time.monotonic() - self._begin
+
+    def mean_cpu(self, since_s: float = 0.0) -> float:
+        """CPU per cent over the time from since_s on, 0 before the first sample."""
+        times = [0.0] + [sample.t_s for sample in self.samples]
+        spans = [(sample.cpu_percent, sample.t_s - before)
+                 for before, sample in zip(times, self.samples) if before >= since_s]
+        whole = sum(span for _, span in spans)
+        return sum(cpu * span for cpu, span in spans) / whole if whole > 0 else 0.0
+
+    def peak_cpu(self, since_s: float = 0.0) -> float:
+        """Highest sample from since_s on [per cent of a core]."""
+        return max((sample.cpu_percent for sample in self._since(since_s)), default=0.0)
+
+    def peak_memory(self) -> float:
+        """Largest sum of resident memory [MiB]."""
+        return max((sample.memory_mib for sample in self.samples), default=0.0)
+
+    def mean_memory(self, since_s: float = 0.0) -> float:
+        """Mean sum of resident memory from since_s on [MiB]."""
+        sizes = [sample.memory_mib for sample in self._since(since_s) if sample.memory_mib > 0]
+        return sum(sizes) / len(sizes) if sizes else 0.0
+
+    def close(self) -> None:
+        """Takes a last sample and ends. May be called twice."""
+        self._end.set()
+        self._thread.join()
+        if self._file is not None:
+            self._file.close()
+
+    def _since(self, since_s):
+        return (sample for sample in self.samples if sample.t_s > since_s)
+
+    def _watch(self):
+        due = self._begin
+        while self._root is not None:
+            due = max(due + self._period, time.monotonic())
+            ended = self._end.wait(due - time.monotonic())
+            if not self._sample() or ended:
+                return
+
+    def _sample(self):
+        try:
+            spent, memory = self._tree_cpu()
+        except psutil.NoSuchProcess:
+            return False
+        now = time.monotonic()
+        usage = Usage(now - self._begin, 100.0 * spent / max(now - self._last, 1e-6),
+                      memory / 2 ** 20, len(self._known))
+        self._last = now
+        self.samples.append(usage)
+        if self._file is not None and not self.failure:
+            try:
+                self._file.write(f"{usage.t_s:.3f},{usage.cpu_percent:.2f},"
+                                 f"{usage.memory_mib:.2f},{usage.processes}")
+            except SlamError as error:  # the samples go on in memory
+                self.failure = str(error)
+        return True
+
+    def _tree_cpu(self):
+        """CPU time of the tree since the last call [s], and its memory now [bytes]."""
+        first = not self._known
+        known, spent, memory = {}, 0.0, 0
+        for process in [self._root, *self._root.children(recursive=True)]:
+            try:
+                with process.oneshot():
+                    times = process.cpu_times()
+                    memory += process.memory_info().rss
+            except (psutil.NoSuchProcess, psutil.AccessDenied):
+                if process == self._root:
+                    raise
+                continue
+            known[process] = times.user + times.system
+            # Whoever is new since the last sample has spent all its time since then.
+            spent += known[process] - self._known.get(process, known[process] if first else 0.0)
+        self._known = known
+        return spent, memory

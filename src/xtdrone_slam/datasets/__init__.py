@@ -1,0 +1,1 @@
+"""Datasets and trajectories: written, read, imported, exported."""

@@ -1,0 +1,240 @@
+"""Calibration of a stereo pair and an IMU, written as EuRoC, Kalibr and OpenCV have it.
+
+The body frame is the IMU's: x forward, y left, z up. A camera's optical frame has
+x right, y down, z forward.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import yaml
+from scipy.spatial.transform import Rotation
+
+from ..errors import SlamError
+
+# Columns: the optical axes in the simulation's camera frame (x forward, y left, z up).
+_OPTICAL = np.array([[0.0, 0.0, 1.0], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]])
+
+
+@dataclass(frozen=True)
+class Camera:
+    """One camera: pinhole and radial-tangential distortion."""
+
+    width: int  # [pixels]
+    height: int  # [pixels]
+    rate: float  # [Hz]
+    intrinsics: tuple[float, float, float, float]  # fx, fy, cx, cy [pixels]
+    distortion: tuple[float, float, float, float]  # k1, k2, p1, p2
+    body_from_camera: tuple  # (4, 4) rows, optical frame to body [m]
+
+    @property
+    def matrix(self) -> np.ndarray:
+        """(3, 3) K."""
+        fx, fy, cx, cy = self.intrinsics
+        return np.array([[fx, 0.0, cx], [0.0, fy, cy], [0.0, 0.0, 1.0]])
+
+    @property
+    def pose(self) -> np.ndarray:
+        """(4, 4) body_from_camera."""
+        return np.array(self.body_from_camera)
+
+    @classmethod
+    def from_simulation(cls, values: dict, rate: float, imu_pos) -> "Camera":
+        """From the plain parameters that a simulation tells of a camera.
+
+        Args:
+            values: Table II of XTDrone in snake case, pos from the centre of gravity and quat.
+            rate: [Hz].
+            imu_pos: (3,) of the IMU from the centre of gravity, body [m].
+
+        Raises:
+            SlamError: The lens has what the formats here cannot say.
+        """
+        centre = tuple(values["distortion_center"])
+        if values["k3"] or values["skew"] or centre != (values["cx"], values["cy"]):
+            raise SlamError("the camera has a skew, k3 or a distortion centre of its own, which "
+                            "EuRoC and Kalibr files cannot hold: give it k1, k2, p1, p2 only")
+        pose = np.eye(4)
+        pose[:3, :3] = Rotation.from_quat(values["quat"]).as_matrix() @ _OPTICAL
+        pose[:3, 3] = np.subtract(values["pos"], imu_pos)
+        return cls(values["width"], values["height"], rate,
+                   tuple(values[name] for name in ("fx", "fy", "cx", "cy")),
+                   tuple(values[name] for name in ("k1", "k2", "p1", "p2")),
+                   tuple(map(tuple, pose.tolist())))
+
+
+@dataclass(frozen=True)
+class Imu:
+    """Noise of the IMU, continuous: XTDrone's Table I."""
+
+    rate: float  # [Hz]
+    gyroscope_noise_density: float  # [rad/s/sqrt(Hz)]
+    gyroscope_random_walk: float  # [rad/s^2/sqrt(Hz)]
+    accelerometer_noise_density: float  # [m/s^2/sqrt(Hz)]
+    accelerometer_random_walk: float  # [m/s^3/sqrt(Hz)]
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """A stereo pair and the IMU that carries the body frame."""
+
+    left: Camera
+    right: Camera
+    imu: Imu
+
+    @property
+    def right_from_left(self) -> np.ndarray:
+        """(4, 4) from the left optical frame to the right one [m]."""
+        return np.linalg.inv(self.right.pose) @ self.left.pose
+
+
+def pose_matrix(pos, quat) -> np.ndarray:
+    """(4, 4) of a place (3,) [m] and a quaternion (4,) xyzw."""
+    pose = np.eye(4)
+    pose[:3, :3], pose[:3, 3] = Rotation.from_quat(quat).as_matrix(), pos
+    return pose
+
+
+def write_euroc(folder: Path, calibration: Calibration) -> None:
+    """Writes sensor.yaml of cam0, cam1 and imu0, and body.yaml, into a mav0 folder."""
+    for number, camera in enumerate((calibration.left, calibration.right)):
+        _write(folder / f"cam{number}" / "sensor.yaml", {
+            "sensor_type": "camera", "comment": ("left", "right")[number] + " camera of the pair",
+            "T_BS": _matrix(camera.pose), "rate_hz": camera.rate,
+            "resolution": [camera.width, camera.height], "camera_model": "pinhole",
+            "intrinsics": list(camera.intrinsics), "distortion_model": "radial-tangential",
+            "distortion_coefficients": list(camera.distortion)})
+    imu = calibration.imu
+    _write(folder / "imu0" / "sensor.yaml", {
+        "sensor_type": "imu", "comment": "IMU, whose frame is the body's",
+        "T_BS": _matrix(np.eye(4)), "rate_hz": imu.rate, **_noise(imu)})
+    _write(folder / "state_groundtruth_estimate0" / "sensor.yaml", {
+        "sensor_type": "state", "comment": "true state from the simulator's engine",
+        "T_BS": _matrix(np.eye(4))})
+    _write(folder / "body.yaml", {"comment": "XTDrone workspace, simulated multirotor"})
+
+
+def read_euroc(folder: Path) -> Calibration:
+    """Reads what write_euroc has written, or a folder of the EuRoC data set itself.
+
+    Raises:
+        SlamError: A file is missing, or lacks a value.
+    """
+    try:
+        cameras = [_camera(_read(folder / f"cam{i}" / "sensor.yaml")) for i in range(2)]
+        imu = _read(folder / "imu0" / "sensor.yaml")
+        return Calibration(*cameras, _imu(imu, imu["rate_hz"]))
+    except (OSError, KeyError, TypeError, ValueError, yaml.YAMLError) as error:
+        raise SlamError(f"no EuRoC calibration in '{folder}' ({error}): give a folder with cam0, "
+                        "cam1 and imu0, each with its sensor.yaml") from error
+
+
+def write_kalibr(folder: Path, calibration: Calibration) -> None:
+    """Writes Kalibr's camchain-imucam.yaml and imu.yaml into a folder."""
+    chain = {}
+    for number, camera in enumerate((calibration.left, calibration.right)):
+        chain[f"cam{number}"] = {
+            "T_cam_imu": np.linalg.inv(camera.pose).tolist(), "cam_overlaps": [1 - number],
+            "camera_model": "pinhole", "distortion_coeffs": list(camera.distortion),
+            "distortion_model": "radtan", "intrinsics": list(camera.intrinsics),
+            "resolution": [camera.width, camera.height], "rostopic": f"/cam{number}/image_raw",
+            "timeshift_cam_imu": 0.0}
+    chain["cam1"]["T_cn_cnm1"] = calibration.right_from_left.tolist()
+    _write(folder / "camchain-imucam.yaml", chain)
+    imu = calibration.imu
+    _write(folder / "imu.yaml", {**_noise(imu), "rostopic": "/imu0", "update_rate": imu.rate})
+
+
+def read_kalibr(chain: Path, imu: Path) -> tuple[Calibration, list[str]]:
+    """Reads Kalibr's camchain-imucam.yaml and imu.yaml.
+
+    Returns:
+        The calibration, with a camera rate of 0 as Kalibr does not tell it, and the topics of the
+        left image, the right image and the IMU.
+
+    Raises:
+        SlamError: A file is missing, or lacks a value.
+    """
+    try:
+        pair, noise = _read(chain), _read(imu)
+        cameras = [_camera({
+            **pair[f"cam{i}"], "rate_hz": 0.0,
+            "distortion_coefficients": pair[f"cam{i}"]["distortion_coeffs"],
+            "T_BS": {"data": np.linalg.inv(np.array(pair[f"cam{i}"]["T_cam_imu"], dtype=float))}})
+            for i in range(2)]
+        return (Calibration(*cameras, _imu(noise, noise["update_rate"])),
+                [str(part["rostopic"]) for part in (pair["cam0"], pair["cam1"], noise)])
+    except (OSError, KeyError, TypeError, ValueError, yaml.YAMLError) as error:
+        raise SlamError(f"no calibration of a stereo pair and an IMU in '{chain}' and '{imu}' "
+                        f"({error!r}): give Kalibr's camchain-imucam.yaml and imu.yaml") from error
+
+
+def rectification(calibration: Calibration):
+    """What cv2.stereoRectify says of a pair: R1, R2, P1, P2, Q and more."""
+    import cv2
+
+    left, right = calibration.left, calibration.right
+    pose = calibration.right_from_left
+    return cv2.stereoRectify(left.matrix, np.array(left.distortion), right.matrix,
+                             np.array(right.distortion), (left.width, left.height),
+                             pose[:3, :3], pose[:3, 3], alpha=0)
+
+
+def write_opencv(path: Path, calibration: Calibration) -> None:
+    """Writes a file that OpenCV's FileStorage reads: both cameras, R, T, and the rectification."""
+    import cv2
+
+    left, right = calibration.left, calibration.right
+    pose = calibration.right_from_left
+    distortions = np.array(left.distortion), np.array(right.distortion)
+    rectified = rectification(calibration)
+    storage = cv2.FileStorage(str(path), cv2.FILE_STORAGE_WRITE)
+    storage.write("image_width", left.width)
+    storage.write("image_height", left.height)
+    values = {"M1": left.matrix, "D1": distortions[0], "M2": right.matrix, "D2": distortions[1],
+              "R": pose[:3, :3], "T": pose[:3, 3],
+              **dict(zip(("R1", "R2", "P1", "P2", "Q"), rectified))}
+    for name, value in values.items():
+        storage.write(name, np.ascontiguousarray(value))
+    storage.release()
+
+
+def _read(path):
+    """YAML; OpenCV's first line, which is not, is passed over."""
+    text = Path(path).read_text()
+    return yaml.safe_load(text.removeprefix("%YAML:1.0"))
+
+
+def _imu(values, rate):
+    return Imu(float(rate), *(float(values[key]) for key in _noise(_NO_NOISE)))
+
+
+def _camera(values):
+    if values["camera_model"] != "pinhole" or values["distortion_model"] not in (
+            "radial-tangential", "radtan"):
+        raise ValueError("the camera is no pinhole with radial-tangential distortion")
+    pose = np.array(values["T_BS"]["data"], dtype=float).reshape(4, 4)
+    return Camera(*map(int, values["resolution"]), float(values["rate_hz"]),
+                  tuple(map(float, values["intrinsics"])),
+                  tuple(map(float, values["distortion_coefficients"])),
+                  tuple(map(tuple, pose.tolist())))
+
+
+def _noise(imu):
+    return {"gyroscope_noise_density": imu.gyroscope_noise_density,
+            "gyroscope_random_walk": imu.gyroscope_random_walk,
+            "accelerometer_noise_density": imu.accelerometer_noise_density,
+            "accelerometer_random_walk": imu.accelerometer_random_walk}
+
+
+_NO_NOISE = Imu(0.0, 0.0, 0.0, 0.0, 0.0)
+
+
+def _matrix(matrix):
+    return {"cols": 4, "rows": 4, "data": matrix.reshape(-1).tolist()}
+
+
+def _write(path, values):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(yaml.safe_dump(values, sort_keys=False))

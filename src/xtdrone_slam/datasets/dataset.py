@@ -1,0 +1,229 @@
+"""Datasets in EuRoC's ASL layout: written as they come, readable after a kill, read lazily.
+
+mav0/cam0, cam1 (PNG images, left and right), imu0, state_groundtruth_estimate0; beside mav0
+the truth as TUM and KITTI files and the calibration for Kalibr and OpenCV.
+"""
+
+from pathlib import Path
+
+import numpy as np
+
+from . import calibration as calibrations
+from . import formats
+from .calibration import Calibration
+from ..errors import SlamError
+
+_IMAGE = "#timestamp [ns],filename"
+_IMU = ("#timestamp [ns],w_RS_S_x [rad s^-1],w_RS_S_y [rad s^-1],w_RS_S_z [rad s^-1],"
+        "a_RS_S_x [m s^-2],a_RS_S_y [m s^-2],a_RS_S_z [m s^-2]")
+_TRUTH = ("#timestamp, p_RS_R_x [m], p_RS_R_y [m], p_RS_R_z [m], q_RS_w [], q_RS_x [], q_RS_y [], "
+          "q_RS_z [], v_RS_R_x [m s^-1], v_RS_R_y [m s^-1], v_RS_R_z [m s^-1], "
+          "b_w_RS_S_x [rad s^-1], b_w_RS_S_y [rad s^-1], b_w_RS_S_z [rad s^-1], "
+          "b_a_RS_S_x [m s^-2], b_a_RS_S_y [m s^-2], b_a_RS_S_z [m s^-2]")
+
+
+class DatasetWriter:
+    """Writes one recording. A row of a table is written after the image that it names."""
+
+    def __init__(self, folder: Path, calibration: Calibration):
+        """Makes the folders and the calibration files.
+
+        Raises:
+            SlamError: The folder has a dataset, or cannot be written.
+        """
+        self.folder = Path(folder)
+        self.frames = 0
+        mav = self.folder / "mav0"
+        if mav.exists():
+            raise SlamError(f"'{folder}' holds a dataset already: give another name")
+        try:
+            for camera in ("cam0", "cam1"):
+                (mav / camera / "data").mkdir(parents=True)
+            calibrations.write_euroc(mav, calibration)
+            calibrations.write_kalibr(self.folder / "kalibr", calibration)
+            calibrations.write_opencv(self.folder / "opencv_stereo.yaml", calibration)
+        except OSError as error:
+            raise SlamError(f"cannot write a dataset to '{folder}': {error.strerror}") from error
+        self._images = [formats.LineFile(mav / camera / "data.csv", _IMAGE)
+                        for camera in ("cam0", "cam1")]
+        self._imu = formats.LineFile(mav / "imu0" / "data.csv", _IMU)
+        truth = mav / "state_groundtruth_estimate0" / "data.csv"
+        self._truth = formats.LineFile(truth, _TRUTH)
+        self._tum = formats.LineFile(self.folder / "groundtruth.tum")
+        self._depth = None  # table of depth images, if there are any
+
+    def images(self, t_us: int, left: np.ndarray, right: np.ndarray) -> None:
+        """Adds a stereo pair, (H, W) uint8 each, exposed at t_us.
+
+        Raises:
+            SlamError: The disk is full, or gone.
+        """
+        import cv2
+
+        name = f"{t_us * 1000}.png"
+        for table, image in zip(self._images, (left, right)):
+            path = table.path.parent / "data" / name
+            coded = cv2.imencode(".png", image, [cv2.IMWRITE_PNG_COMPRESSION, 1])[1]
+            try:
+                path.write_bytes(coded.tobytes())
+            except OSError as error:
+                raise SlamError(f"cannot write '{path}': {error.strerror}; the "
+                                f"{self.frames} pairs before it are recorded") from error
+            table.write(f"{t_us * 1000},{name}")
+        self.frames += 1
+
+    def depth(self, t_us: int, depth: np.ndarray) -> None:
+        """Adds the left camera's depth image (H, W) [m], as 16-bit PNG in millimetres.
+
+        It comes before the pair of its time. What is no finite number becomes 0, unknown.
+
+        Raises:
+            SlamError: The disk is full, or gone.
+        """
+        import cv2
+
+        if self._depth is None:
+            (self.folder / "mav0" / "depth0" / "data").mkdir(parents=True, exist_ok=True)
+            self._depth = formats.LineFile(self.folder / "mav0" / "depth0" / "data.csv", _IMAGE)
+        name = f"{t_us * 1000}.png"
+        path = self._depth.path.parent / "data" / name
+        known = np.where(np.isfinite(depth), depth, 0.0)
+        coded = cv2.imencode(".png", np.clip(np.round(1e3 * known), 0, 65535).astype(np.uint16))[1]
+        try:
+            path.write_bytes(coded.tobytes())
+        except OSError as error:
+            raise SlamError(f"cannot write '{path}': {error.strerror}") from error
+        self._depth.write(f"{t_us * 1000},{name}")
+
+    def imu(self, t_us: int, gyro, accel) -> None:
+        """Adds a reading: (3,) [rad/s] and (3,) [m/s^2], body."""
+        self._imu.write(",".join([str(t_us * 1000), *(f"{x:.9g}" for x in (*gyro, *accel))]))
+
+    def truth(self, t_us: int, pos, quat, vel) -> None:
+        """Adds the true state: place [m], quaternion xyzw, velocity [m/s], world.
+
+        The columns of the IMU's biases are 0: the simulation does not tell them.
+        """
+        x, y, z, w = quat
+        numbers = [f"{value:.9f}" for value in (*pos, w, x, y, z, *vel)] + ["0"] * 6
+        self._truth.write(",".join([str(t_us * 1000), *numbers]))
+        self._tum.write(formats.tum_line(t_us, pos, quat))
+
+    def close(self) -> None:
+        """Ends the files, and writes the truth at the images' times for KITTI. Twice is fine."""
+        for file in (*self._images, self._imu, self._truth, self._tum,
+                     *filter(None, [self._depth])):
+            file.close()
+        if self.frames:
+            formats.write_kitti(self.folder / "groundtruth.kitti",
+                                Dataset(self.folder).truth_at_images())
+
+
+class Dataset:
+    """A recording, or a sequence of the EuRoC data set.
+
+    Attributes:
+        folder: The folder that holds mav0.
+        times_us: (T,) int64 of the stereo pairs [us].
+        calibration: A Calibration.
+    """
+
+    def __init__(self, folder: Path):
+        """Reads the tables, no image.
+
+        Raises:
+            SlamError: There is no such dataset.
+        """
+        self.folder = Path(folder)
+        mav = self.folder / "mav0"
+        self.calibration = calibrations.read_euroc(mav)
+        left, right = (dict(line.split(",", 1) for line in formats.read_rows(path / "data.csv")
+                            if "," in line) for path in (mav / "cam0", mav / "cam1"))
+        both = sorted(set(left) & set(right), key=int)
+        if not both:
+            raise SlamError(f"'{folder}' holds no stereo pair")
+        self.times_us = np.array([int(key) // 1000 for key in both], dtype=np.int64)
+        self._files = [(mav / "cam0" / "data" / left[key].strip(),
+                        mav / "cam1" / "data" / right[key].strip()) for key in both]
+
+    def __len__(self) -> int:
+        """Number of stereo pairs."""
+        return len(self._files)
+
+    def pair(self, index: int) -> tuple[np.ndarray, np.ndarray]:
+        """Left and right image, (H, W) uint8.
+
+        Raises:
+            SlamError: An image is missing or broken.
+        """
+        import cv2
+
+        images = []
+        for path in self._files[index]:
+            image = cv2.imread(str(path), cv2.IMREAD_GRAYSCALE)
+            if image is None:
+                raise SlamError(f"'{path}' is missing or no image")
+            images.append(image)
+        return tuple(images)
+
+    def files(self, index: int) -> tuple[Path, Path]:
+        """Image files of a pair, left and right."""
+        return self._files[index]
+
+    @property
+    def has_depth(self) -> bool:
+        """Whether depth images were recorded."""
+        return (self.folder / "mav0" / "depth0" / "data.csv").exists()
+
+    def depth(self, index: int) -> np.ndarray:
+        """Depth image of the left camera with the pair, (H, W) float32 [m]; 0 where unknown.
+
+        Raises:
+            SlamError: There is none: mav0/depth0/data holds no 16-bit PNG in millimetres.
+        """
+        import cv2
+
+        path = self.folder / "mav0" / "depth0" / "data" / f"{self.times_us[index] * 1000}.png"
+        image = cv2.imread(str(path), cv2.IMREAD_UNCHANGED)
+        if image is None or image.dtype != np.uint16:
+            raise SlamError(f"'{path}' is missing or no depth image (16-bit PNG, millimetres)")
+        return image.astype(np.float32) * np.float32(1e-3)
+
+    def imu(self) -> np.ndarray:
+        """IMU readings (T, 7): time [us], gyroscope [rad/s], accelerometer [m/s^2], body.
+
+        Raises:
+            SlamError: The dataset has none.
+        """
+        times, table = self._readings("imu0", 7, "IMU readings")
+        return np.column_stack([times, table])
+
+    def truth_at_images(self) -> np.ndarray:
+        """The true pose (T, 8) at the time of each pair.
+
+        Raises:
+            SlamError: The dataset has no truth.
+        """
+        table = self.truth()
+        after = np.searchsorted(table[:, 0], self.times_us * 1e-6 - 1e-4)
+        return table[np.clip(after, 0, len(table) - 1)]
+
+    def truth(self) -> np.ndarray:
+        """The true trajectory (T, 8), as formats has it.
+
+        Raises:
+            SlamError: The dataset has none.
+        """
+        times, table = self._readings("state_groundtruth_estimate0", 8, "true trajectory")
+        return np.column_stack([times * 1e-6, table[:, :3], table[:, 4:7], table[:, 3]])
+
+    def _readings(self, sensor, width, what):
+        """Times (T,) int64 [us] and the numbers (T, width - 1) behind them, of a sensor's table."""
+        path = self.folder / "mav0" / sensor / "data.csv"
+        rows = [line.split(",") for line in formats.read_rows(path)]
+        try:
+            times = np.array([int(row[0]) // 1000 for row in rows], dtype=np.int64)
+            table = np.array([[float(word) for word in row[1:width]] for row in rows])
+            return times, table.reshape(-1, width - 1)
+        except (ValueError, IndexError) as error:
+            raise SlamError(f"'{path}' holds no {what}: {error}") from error

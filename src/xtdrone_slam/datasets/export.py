@@ -1,0 +1,169 @@
+"""Datasets in the layouts of TUM RGB-D, KITTI odometry and EuRoC, and as rosbag."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+
+from . import formats
+from .bag import BagWriter
+from .dataset import Dataset
+from ..errors import SlamError
+
+_EUROC = ("cam0", "cam1", "imu0", "state_groundtruth_estimate0", "body.yaml")
+
+
+def export(dataset: Dataset, kind: str, target: Path, progress=None) -> Path:
+    """Writes a dataset in another layout.
+
+    Args:
+        dataset: What to write.
+        kind: One of FORMATS.
+        target: Folder to make, or the file to write for rosbag.
+        progress: Called after each pair.
+
+    Returns:
+        The target.
+
+    Raises:
+        SlamError: An unknown format, a target that is there, or a file that cannot be written.
+    """
+    if kind not in FORMATS:
+        raise SlamError(f"unknown format '{kind}': choose one of {', '.join(FORMATS)}")
+    target = Path(target)
+    if target.exists():
+        raise SlamError(f"'{target}' is there already: give another place")
+    try:
+        FORMATS[kind](dataset, target, progress or (lambda: None))
+    except OSError as error:
+        raise SlamError(f"cannot write '{target}': {error.strerror}") from error
+    return target
+
+
+def _euroc(dataset, target, progress):
+    """mav0 alone: images, IMU, truth, sensor.yaml of each, and body.yaml."""
+    source, made = dataset.folder / "mav0", target / "mav0"
+    for name in _EUROC:
+        path = source / name
+        if path.is_dir():
+            shutil.copytree(path, made / name)
+        elif path.exists():
+            shutil.copy2(path, made / name)
+    for _ in range(len(dataset)):
+        progress()
+
+
+def _tum(dataset, target, progress):
+    """rgb/, rgb.txt, groundtruth.txt, accelerometer.txt; depth/ and depth.txt where recorded.
+
+    The left camera's images; the truth is that of the left camera, as TUM's is of its own.
+    """
+    (target / "rgb").mkdir(parents=True)
+    camera = dataset.calibration.left.pose
+    formats.write_tum(target / "groundtruth.txt", _moved(dataset.truth(), camera))
+    lists = {"rgb": formats.LineFile(target / "rgb.txt", "# timestamp filename")}
+    if dataset.has_depth:
+        (target / "depth").mkdir()
+        lists["depth"] = formats.LineFile(target / "depth.txt", "# timestamp filename")
+    for index, t_us in enumerate(dataset.times_us):
+        stamp = f"{t_us * 1e-6:.6f}"
+        shutil.copyfile(dataset.files(index)[0], target / "rgb" / f"{stamp}.png")
+        lists["rgb"].write(f"{stamp} rgb/{stamp}.png")
+        if dataset.has_depth:
+            _write_depth(target / "depth" / f"{stamp}.png", dataset.depth(index))
+            lists["depth"].write(f"{stamp} depth/{stamp}.png")
+        progress()
+    readings = formats.LineFile(target / "accelerometer.txt", "# timestamp ax ay az")
+    turn = camera[:3, :3].T
+    for row in dataset.imu():
+        x, y, z = turn @ row[4:7]
+        readings.write(f"{row[0] * 1e-6:.6f} {x:.6f} {y:.6f} {z:.6f}")
+    for file in (*lists.values(), readings):
+        file.close()
+
+
+def _write_depth(path, depth):
+    """TUM's depth images: 16 bits, 5000 to a metre."""
+    import cv2
+
+    coded = np.clip(np.round(5000.0 * depth), 0, 65535).astype(np.uint16)
+    path.write_bytes(cv2.imencode(".png", coded)[1].tobytes())
+
+
+def _kitti(dataset, target, progress):
+    """sequences/00 with rectified image_0 and image_1, calib.txt and times.txt; poses/00.txt.
+
+    The poses are those of the rectified left camera against its first one.
+    """
+    import cv2
+
+    calibration = dataset.calibration
+    left, right, pose = calibration.left, calibration.right, calibration.right_from_left
+    size = left.width, left.height
+    turns = cv2.stereoRectify(left.matrix, np.array(left.distortion), right.matrix,
+                              np.array(right.distortion), size, pose[:3, :3], pose[:3, 3],
+                              flags=cv2.CALIB_ZERO_DISPARITY, alpha=0)
+    maps = [cv2.initUndistortRectifyMap(camera.matrix, np.array(camera.distortion), turns[i],
+                                        turns[2 + i], size, cv2.CV_32FC1)
+            for i, camera in enumerate((left, right))]
+    sequence = target / "sequences" / "00"
+    for number in range(2):
+        (sequence / f"image_{number}").mkdir(parents=True)
+    (target / "poses").mkdir()
+    projections = [turns[2], turns[3]] * 2  # colour images have the grey ones' calibration
+    (sequence / "calib.txt").write_text("".join(
+        f"P{i}: " + " ".join(f"{x:.12e}" for x in matrix.ravel()) + "\n"
+        for i, matrix in enumerate(projections)))
+    first = int(dataset.times_us[0])
+    (sequence / "times.txt").write_text("".join(
+        f"{(t_us - first) * 1e-6:.6e}\n" for t_us in dataset.times_us))
+    rectified = left.pose.copy()
+    rectified[:3, :3] = rectified[:3, :3] @ turns[0].T
+    formats.write_kitti(target / "poses" / "00.txt",
+                        _from_first(_moved(dataset.truth_at_images(), rectified)))
+    for index in range(len(dataset)):
+        for number, image in enumerate(dataset.pair(index)):
+            flat = cv2.remap(image, *maps[number], cv2.INTER_LINEAR)
+            (sequence / f"image_{number}" / f"{index:06d}.png").write_bytes(
+                cv2.imencode(".png", flat, [cv2.IMWRITE_PNG_COMPRESSION, 1])[1].tobytes())
+        progress()
+
+
+def _rosbag(dataset, target, progress):
+    """One bag with images, IMU and truth in the order of their times."""
+    bag = BagWriter(target, dataset.calibration)
+    rows = [(int(row[0]), 0, row) for row in dataset.imu()]
+    rows += [(round(row[0] * 1e6), 1, row) for row in dataset.truth()]
+    rows += [(int(t_us), 2, index) for index, t_us in enumerate(dataset.times_us)]
+    for t_us, kind, row in sorted(rows, key=lambda entry: entry[:2]):
+        if kind == 0:
+            bag.imu(t_us, row[1:4], row[4:7])
+        elif kind == 1:
+            bag.truth(t_us, row[1:4], row[4:])
+        else:
+            bag.images(t_us, *dataset.pair(row))
+            progress()
+    bag.close()
+
+
+def _moved(table, offset):
+    """Trajectory (T, 8) of a frame that sits in the body at offset (4, 4)."""
+    from scipy.spatial.transform import Rotation
+
+    turn = Rotation.from_quat(table[:, 4:])
+    places = table[:, 1:4] + turn.apply(offset[:3, 3])
+    return np.column_stack([table[:, 0], places,
+                            (turn * Rotation.from_matrix(offset[:3, :3])).as_quat()])
+
+
+def _from_first(table):
+    """The trajectory as seen from its first pose."""
+    from scipy.spatial.transform import Rotation
+
+    turn = Rotation.from_quat(table[:, 4:])
+    back = turn[0].inv()
+    return np.column_stack([table[:, 0], back.apply(table[:, 1:4] - table[0, 1:4]),
+                            (back * turn).as_quat()])
+
+
+FORMATS = {"euroc": _euroc, "tum": _tum, "kitti": _kitti, "rosbag": _rosbag}

@@ -1,0 +1,138 @@
+"""A bag that was recorded elsewhere, with Kalibr's calibration, as a dataset."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from . import calibration as calibrations
+from . import formats
+from .dataset import DatasetWriter
+from ..errors import SlamError
+
+# Message type: attributes that lead to a place and to a quaternion.
+_POSES = {"geometry_msgs/msg/PoseStamped": ("pose.position", "pose.orientation"),
+          "geometry_msgs/msg/PoseWithCovarianceStamped": ("pose.pose.position",
+                                                          "pose.pose.orientation"),
+          "geometry_msgs/msg/TransformStamped": ("transform.translation", "transform.rotation"),
+          "nav_msgs/msg/Odometry": ("pose.pose.position", "pose.pose.orientation")}
+_GREY = {"mono8": 1, "8UC1": 1, "bgr8": 3, "rgb8": 3}  # encodings and their channels
+
+
+def import_bag(bag: Path, chain: Path, imu: Path, truth: str, target: Path, progress=None) -> int:
+    """Writes a dataset from a bag of ROS 1 or 2.
+
+    Args:
+        bag: File, or folder of ROS 2.
+        chain, imu: Kalibr's camchain-imucam.yaml and imu.yaml, which name the topics, too.
+        truth: Topic of the true pose of the IMU (PoseStamped, PoseWithCovarianceStamped,
+            TransformStamped or Odometry), or a TUM file.
+        target: Folder to make.
+        progress: Called as progress(messages so far, all messages).
+
+    Returns:
+        Number of stereo pairs.
+
+    Raises:
+        SlamError: A file or topic is missing, or cannot be understood.
+    """
+    calibration, topics = calibrations.read_kalibr(chain, imu)
+    try:
+        from rosbags.highlevel import AnyReader, AnyReaderError
+        from rosbags.rosbag1 import ReaderError
+        from rosbags.rosbag2 import ReaderError as ReaderError2
+        from rosbags.typesys import Stores, get_typestore
+    except ModuleNotFoundError as error:
+        raise SlamError("bags need the Python package 'rosbags': pip install "
+                        "'xtdrone[slam]'") from error
+    from_file = Path(truth).is_file()
+    poses = formats.read_tum(truth) if from_file else []
+    topics = topics if from_file else [*topics, truth]
+    try:
+        with AnyReader([Path(bag)], default_typestore=get_typestore(Stores.ROS1_NOETIC)) as reader:
+            missing = [topic for topic in topics if topic not in reader.topics]
+            if missing:
+                raise SlamError(f"'{bag}' has no topic {', '.join(missing)}; it has "
+                                f"{', '.join(sorted(reader.topics))}")
+            kind = None if from_file else reader.topics[truth].msgtype
+            if kind not in (None, *_POSES):
+                raise SlamError(f"the topic {truth} is a {kind}: the truth may be one of "
+                                f"{', '.join(_POSES)}, or a TUM file")
+            # Kalibr's files don't tell the rate of the cameras.
+            rate = round(reader.topics[topics[0]].msgcount / (1e-9 * reader.duration), 2)
+            calibration = replace(calibration, left=replace(calibration.left, rate=rate),
+                                  right=replace(calibration.right, rate=rate))
+            writer = DatasetWriter(target, calibration)
+            taker = _Taker(writer, topics, poses)
+            connections = [each for each in reader.connections if each.topic in topics]
+            total = sum(each.msgcount for each in connections)
+            for count, (connection, _, raw) in enumerate(reader.messages(connections), 1):
+                taker.take(connection, reader.deserialize(raw, connection.msgtype))
+                if progress is not None:
+                    progress(count, total)
+    except (AnyReaderError, ReaderError, ReaderError2, OSError) as error:
+        raise SlamError(f"cannot read the bag '{bag}': {error}") from error
+    taker.finish()
+    return writer.frames
+
+
+class _Taker:
+    """Hands each message to a writer; images wait for the other one of their time."""
+
+    def __init__(self, writer, topics, poses):
+        self._writer, self._topics = writer, topics
+        self._poses = list(poses)
+        self._sides = ({}, {})
+
+    def take(self, connection, message):
+        index = self._topics.index(connection.topic)
+        t_us = message.header.stamp.sec * 1_000_000 + message.header.stamp.nanosec // 1000
+        if index < 2:
+            self._sides[index][t_us] = _grey(message, connection.topic)
+            for both in sorted(set(self._sides[0]) & set(self._sides[1])):
+                self._writer.images(both, *(side.pop(both) for side in self._sides))
+        elif index == 2:
+            self._writer.imu(t_us, _numbers(message.angular_velocity, "xyz"),
+                             _numbers(message.linear_acceleration, "xyz"))
+        else:
+            place, turn = (_inner(message, path) for path in _POSES[connection.msgtype])
+            self._poses.append([t_us * 1e-6, *_numbers(place, "xyz"), *_numbers(turn, "xyzw")])
+
+    def finish(self):
+        """Writes the truth, with velocities from its places, and ends the dataset."""
+        if self._writer.frames == 0 or len(self._poses) < 2:
+            raise SlamError(f"the bag gave {self._writer.frames} stereo pairs with equal stamps "
+                            f"and {len(self._poses)} true poses: a dataset needs both")
+        table = np.array(self._poses)
+        table = table[np.unique(table[:, 0], return_index=True)[1]]
+        velocities = np.gradient(table[:, 1:4], table[:, 0], axis=0)
+        for row, velocity in zip(table, velocities):
+            self._writer.truth(round(row[0] * 1e6), row[1:4], row[4:], velocity)
+        self._writer.close()
+
+
+def _grey(message, topic):
+    """(H, W) uint8."""
+    channels = _GREY.get(message.encoding)
+    if channels is None:
+        raise SlamError(f"images on {topic} are {message.encoding}: they may be "
+                        f"{', '.join(_GREY)}")
+    rows = np.asarray(message.data, np.uint8).reshape(message.height, message.step)
+    pixels = rows[:, :message.width * channels]
+    if channels == 1:
+        return pixels
+    import cv2
+
+    colours = {"bgr8": cv2.COLOR_BGR2GRAY, "rgb8": cv2.COLOR_RGB2GRAY}[message.encoding]
+    return cv2.cvtColor(np.ascontiguousarray(pixels).reshape(message.height, message.width, 3),
+                        colours)
+
+
+def _numbers(value, names):
+    return [getattr(value, name) for name in names]
+
+
+def _inner(value, path):
+    for name in path.split("."):
+        value = getattr(value, name)
+    return value

@@ -1,0 +1,1 @@
+"""Metrics of trajectories, and the report."""

@@ -1,0 +1,103 @@
+"""Accuracy of an estimated trajectory: APE and RPE by evo, used as a library.
+
+The numbers are those of evo's own command line for the same files and options.
+"""
+
+import copy
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ..errors import SlamError
+
+ALIGNMENTS = ("se3", "sim3", "none", "origin")
+MAX_DIFF_S = 0.01  # between the stamps of two poses that belong together [s], evo's default
+DELTA_M = 0.5  # length over which the paper takes the RPE [m]
+METRICS = ("ape_translation", "ape_rotation", "rpe_translation", "rpe_rotation")
+UNITS = {"ape_translation": "m", "ape_rotation": "deg", "rpe_translation": "m",
+         "rpe_rotation": "deg"}
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What an estimate is worth against a reference."""
+
+    alignment: str  # one of ALIGNMENTS
+    pairs: int  # poses that were associated
+    statistics: dict  # metric: {rmse, mean, median, std, min, max, sse}, in UNITS
+    errors: dict  # metric: (E,) each error, in UNITS
+    times: dict  # metric: (E,) of each error, as the reference's stamps [s]
+    reference: np.ndarray  # (pairs, 4) time and place, associated [s, m]
+    estimate: np.ndarray  # (pairs, 4) time and place, associated and aligned [s, m]
+
+
+def evaluate(estimate: Path, reference: Path, alignment: str = "se3", delta_m: float = DELTA_M,
+             max_diff_s: float = MAX_DIFF_S) -> Evaluation:
+    """Compares two TUM files.
+
+    Args:
+        estimate, reference: TUM files.
+        alignment: Of the estimate to the reference: se3 or sim3 by Umeyama's method, origin by
+            the first pose, or none.
+        delta_m: Length of path over which relative errors are taken [m].
+        max_diff_s: Largest difference of the stamps of two poses that belong together [s].
+
+    Raises:
+        SlamError: A file is no trajectory, the two do not overlap or are too short, or an
+            argument makes no sense.
+    """
+    if alignment not in ALIGNMENTS:
+        raise SlamError(f"unknown alignment '{alignment}': choose one of {', '.join(ALIGNMENTS)}")
+    if not delta_m > 0:
+        raise SlamError(f"a delta of {delta_m:g} m is not allowed: give a positive length")
+    try:
+        return _evaluate(Path(estimate), Path(reference), alignment, delta_m, max_diff_s)
+    except ModuleNotFoundError as error:
+        raise SlamError(f"the evaluation needs the Python package '{error.name}': pip install "
+                        "'xtdrone[slam]'") from error
+
+
+def _evaluate(estimate, reference, alignment, delta_m, max_diff_s):
+    from evo import EvoException
+    from evo.core import metrics, sync
+    from evo.core.metrics import PoseRelation, Unit
+    from evo.tools import file_interface
+
+    try:
+        truth = file_interface.read_tum_trajectory_file(reference)
+        guess = file_interface.read_tum_trajectory_file(estimate)
+        truth, guess = sync.associate_trajectories(truth, guess, max_diff=max_diff_s)
+        guess = _aligned(guess, truth, alignment)
+        statistics, errors, times = {}, {}, {}
+        relations = {"translation": PoseRelation.translation_part,
+                     "rotation": PoseRelation.rotation_angle_deg}
+        for name in METRICS:
+            kind, _, part = name.partition("_")
+            if kind == "ape":
+                metric = metrics.APE(relations[part])
+            else:
+                metric = metrics.RPE(relations[part], delta_m, Unit.meters, all_pairs=False)
+            metric.process_data((truth, copy.deepcopy(guess)))
+            statistics[name] = {key: float(value)
+                                for key, value in metric.get_all_statistics().items()}
+            errors[name] = np.array(metric.error)
+            ends = metric.delta_ids if kind == "rpe" else range(truth.num_poses)
+            times[name] = truth.timestamps[list(ends)]
+    except (EvoException, OSError, ValueError) as error:
+        raise SlamError(f"evo cannot compare '{estimate}' with '{reference}': {error}") from error
+    return Evaluation(alignment, truth.num_poses, statistics, errors, times, _places(truth),
+                      _places(guess))
+
+
+def _aligned(guess, truth, alignment):
+    guess = copy.deepcopy(guess)
+    if alignment == "origin":
+        guess.align_origin(truth)
+    elif alignment != "none":
+        guess.align(truth, correct_scale=alignment == "sim3")
+    return guess
+
+
+def _places(trajectory):
+    return np.column_stack([trajectory.timestamps, trajectory.positions_xyz])

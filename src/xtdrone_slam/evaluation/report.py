@@ -1,0 +1,144 @@
+"""The report of a benchmark: Markdown, one HTML page that opens offline, tables and figures."""
+
+import base64
+import html
+from pathlib import Path
+
+from . import figures, tables
+from ..errors import SlamError
+from .results import MAX_DROPPED, MAX_LOST, Flight
+
+_STYLE = """
+body { font: 15px/1.45 sans-serif; color: #222; max-width: 72em; margin: 2em auto; padding: 0 1em }
+table { border-collapse: collapse; margin: 1em 0; font-size: 90% }
+caption { text-align: left; font-weight: bold; padding: .3em 0; white-space: nowrap }
+th, td { border-bottom: 1px solid #ccc; padding: .25em .7em; text-align: right }
+th:first-child, td:first-child { text-align: left }
+thead th { border-bottom: 2px solid #222 }
+img { max-width: 100% } figure { margin: 1em 0 } figcaption { font-weight: bold }
+"""
+_NOTES = (
+    "Cells are mean ± standard deviation over the runs that count. A run does not count where it "
+    "failed, where more than {dropped:.0%} of the pairs that arrived were dropped, or where more "
+    "than {lost:.0%} of the answers had no pose; its figures stand in the table of every run only.",
+    "A core is 100 % CPU; CPU and memory are of the system's whole process tree, sampled at 10 Hz, "
+    "from its first answer to the end.",
+    "A system sees the images at the times at which the camera took them (at speed 0 as soon as it "
+    "has room); the renderer is off, unless the flight is live. A pair for which it has no room, "
+    "as four wait already, is dropped. Latency counts from the moment at which the pair was taken.",
+    "In the figures the first run that counts is a full line, the others are faint. APE, RPE and "
+    "alignment are evo's.")
+
+
+def save(folder: Path, title: str, flights: list[Flight], command: str = "") -> str:
+    """Writes report.md, report.html, tables/ and plots/ into a folder; returns the Markdown.
+
+    Args:
+        folder: Made where it is missing.
+        title: Of the report.
+        flights: See results.load.
+        command: That made it, for the page.
+
+    Raises:
+        SlamError: The folder cannot be written.
+    """
+    folder = Path(folder)
+    parts = [_Part("h1", title)]
+    if command:
+        parts.append(_Part("code", command))
+    try:
+        for flight in flights:
+            parts += _flight(flight, folder)
+        parts += _surroundings(flights)
+        markdown = "\n".join(part.markdown() for part in parts)
+        (folder / "report.md").write_text(markdown)
+        body = "\n".join(part.html(folder) for part in parts)
+        (folder / "report.html").write_text(
+            "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
+            f"<title>{html.escape(title)}</title><style>{_STYLE}</style></head>\n"
+            f"<body>\n{body}\n</body></html>\n")
+    except OSError as error:
+        raise SlamError(f"cannot write the report to '{folder}': {error.strerror}") from error
+    return markdown
+
+
+class _Part:
+    """A piece of the page: h1, h2, h3, p, code, item, table or image."""
+
+    def __init__(self, kind, content, path=None):
+        self._kind, self._content, self._path = kind, content, path
+
+    def markdown(self) -> str:
+        text = self._content
+        if self._kind == "table":
+            return f"{text.caption}\n\n{text.markdown()}"
+        if self._kind == "image":
+            return f"![{text}]({self._path.as_posix()})\n"
+        return {"h1": "# {}\n", "h2": "## {}\n", "h3": "### {}\n", "p": "{}\n", "item": "- {}",
+                "code": "    {}\n"}[self._kind].format(text)
+
+    def html(self, folder) -> str:
+        if self._kind == "table":
+            return self._content.html()
+        text = html.escape(self._content)
+        if self._kind == "image":
+            data = base64.b64encode((folder / self._path).read_bytes()).decode()
+            return (f"<figure><figcaption>{text}</figcaption>"
+                    f"<img alt=\"{text}\" src=\"data:image/png;base64,{data}\"></figure>")
+        return {"code": "<pre>{}</pre>", "item": "<ul><li>{}</li></ul>"}.get(
+            self._kind, f"<{self._kind}>{{}}</{self._kind}>").format(text)
+
+
+def _flight(flight, folder):
+    parts = [_Part("h2", flight.name)]
+    if flight.about:
+        parts.append(_Part("p", "; ".join(f"{key.replace('_', ' ')}: {value}" for key, value
+                                          in flight.about.items() if value not in ("", None))))
+    for table in (tables.accuracy(flight), tables.cost(flight)):
+        _write(table, folder)
+        parts.append(_Part("table", table))
+    for system in flight.systems:
+        outcome = system.runs[0].outcome
+        about = outcome.get("description") or "no description"
+        parts.append(_Part("item", f"{system.label}: {about}; {tables.determinism(system)}"))
+        parts += [_Part("item", f"{system.label}, run {run.number}: {run.reason}")
+                  for run in system.runs if run.reason]
+    parts.append(_Part("p", ""))
+    parts += [_Part("image", caption, path.relative_to(folder))
+              for path, caption in figures.draw(flight, folder / "plots")]
+    for table in (tables.statistics(flight), tables.runs(flight)):
+        _write(table, folder)
+        parts.append(_Part("table", table))
+    return parts
+
+
+def _surroundings(flights):
+    """Parameters and packages of the systems, machines and versions."""
+    outcomes = [run.outcome for flight in flights for system in flight.systems
+                for run in system.runs]
+    systems = {}
+    for flight in flights:
+        for system in flight.systems:
+            outcome = system.runs[0].outcome
+            systems[system.label] = (
+                ", ".join(f"{key} = {value}" for key, value in outcome["parameters"].items()),
+                ", ".join(outcome.get("packages", ())))
+    machines = {str(outcome.get("machine")): outcome.get("machine") or {} for outcome in outcomes}
+    parts = [_Part("h2", "Systems, machine and versions"),
+             _Part("table", tables.Table("systems", "Systems", ("system", "parameters", "packages"),
+                                         tuple((name, *rest) for name, rest in systems.items())))]
+    for machine in machines.values():
+        versions = machine.get("versions", {})
+        words = [f"{machine.get('cpu', 'unknown')}, {machine.get('cores', '?')} cores, "
+                 f"{machine.get('memory_gib', '?')} GiB, {machine.get('system', '')}",
+                 ", ".join(f"{name} {version}" for name, version in versions.items())]
+        parts.append(_Part("p", "Machine: " + "; ".join(words)))
+    limits = {"dropped": MAX_DROPPED, "lost": MAX_LOST}
+    return parts + [_Part("p", note.format(**limits)) for note in _NOTES]
+
+
+def _write(table, folder):
+    at = folder / "tables"
+    at.mkdir(parents=True, exist_ok=True)
+    for ending, text in (("md", table.markdown()), ("csv", table.csv()), ("tex", table.latex())):
+        (at / f"{table.name}.{ending}").write_text(text)

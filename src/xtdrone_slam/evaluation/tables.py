@@ -1,0 +1,185 @@
+"""Tables of a report, as Markdown, CSV, LaTeX and HTML."""
+
+import csv
+import html
+import io
+from dataclasses import dataclass
+
+import numpy as np
+
+from .metrics import DELTA_M, METRICS, UNITS
+from .results import Flight, System
+
+_HEADS = {"ape_translation": "APE translation", "ape_rotation": "APE rotation",
+          "rpe_translation": "RPE translation", "rpe_rotation": "RPE rotation"}
+_PAPER = ("rpe_rotation", "rpe_translation", "ape_rotation", "ape_translation")  # Table III's order
+_STATISTICS = ("rmse", "mean", "median", "std", "min", "max", "sse")
+_COSTS = (("CPU, mean [% of a core]", "cpu_percent", 1), ("CPU, highest [%]", "cpu_max_percent", 1),
+          ("memory, mean [MiB]", "memory_mean_mib", 1), ("memory, peak [MiB]", "memory_mib", 1),
+          ("latency, mean [ms]", "latency_ms", 1), ("latency, 95 % [ms]", "latency_95_ms", 1),
+          ("dropped pairs", "dropped", 1), ("pairs lost by the channel", "not_arrived", 1),
+          ("pairs without a pose", "lost", 1), ("features", "features", 0))
+_LATEX = {"\\": r"\textbackslash{}", "%": r"\%", "_": r"\_", "&": r"\&", "#": r"\#", "$": r"\$",
+          "{": r"\{", "}": r"\}", "±": r"$\pm$", "~": r"\textasciitilde{}",
+          "^": r"\textasciicircum{}"}
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Mean and standard deviation of some runs."""
+
+    mean: float
+    std: float | None  # None: all runs gave the same
+    digits: int
+
+    def __str__(self):
+        if np.isnan(self.mean):
+            return ""
+        text = f"{self.mean:.{self.digits}f}"
+        return text if self.std is None else f"{text} ± {self.std:.{self.digits}f}"
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of text and Spreads below a row of heads."""
+
+    name: str  # for a file
+    caption: str
+    heads: tuple[str, ...]
+    rows: tuple[tuple, ...]
+
+    def markdown(self) -> str:
+        """A pipe table."""
+        lines = [self.heads, ["---"] * len(self.heads), *self.rows]
+        return "\n".join("| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |"
+                         for line in lines) + "\n"
+
+    def csv(self) -> str:
+        """Mean and standard deviation in columns of their own; full precision."""
+        wide = [any(isinstance(row[i], Spread) for row in self.rows)
+                for i in range(len(self.heads))]
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow([name for head, two in zip(self.heads, wide)
+                         for name in ((head, f"{head} std") if two else (head,))])
+        for row in self.rows:
+            cells = []
+            for cell, two in zip(row, wide):
+                if not two:
+                    cells.append(cell)
+                elif isinstance(cell, Spread) and not np.isnan(cell.mean):
+                    cells += [repr(float(cell.mean)), repr(float(cell.std or 0.0))]
+                else:
+                    cells += ["", ""]
+            writer.writerow(cells)
+        return text.getvalue()
+
+    def latex(self) -> str:
+        """A table that needs no package."""
+        columns = "l" + "r" * (len(self.heads) - 1)
+        lines = [" & ".join(_escaped(cell) for cell in line) + r" \\"
+                 for line in (self.heads, *self.rows)]
+        return "\n".join([r"\begin{table}", r"\centering", rf"\caption{{{_escaped(self.caption)}}}",
+                          rf"\begin{{tabular}}{{{columns}}}", r"\hline", lines[0], r"\hline",
+                          *lines[1:], r"\hline", r"\end{tabular}", r"\end{table}"]) + "\n"
+
+    def html(self) -> str:
+        """A <table> with its caption."""
+        def line(cells, tag):
+            return "<tr>" + "".join(f"<{tag}>{html.escape(str(cell))}</{tag}>"
+                                    for cell in cells) + "</tr>"
+
+        return (f"<table><caption>{html.escape(self.caption)}</caption><thead>"
+                f"{line(self.heads, 'th')}</thead><tbody>"
+                f"{''.join(line(row, 'td') for row in self.rows)}</tbody></table>")
+
+
+def accuracy(flight: Flight) -> Table:
+    """Table III of the XTDrone paper: RMSE of RPE and APE, a column for each system."""
+    systems = flight.systems
+    rows = [(f"{_HEADS[metric]} [{UNITS[metric]}]",
+             *(_spread(system, system.statistics(metric, "rmse"), 4) for system in systems))
+            for metric in _PAPER]
+    rows.append(("runs that count",
+                 *(f"{len(system.good)} of {len(system.runs)}" for system in systems)))
+    return Table(f"{flight.name}_accuracy",
+                 f"Accuracy on {flight.name}, {_alignment(flight)}: RMSE, RPE per {DELTA_M:g} m",
+                 ("", *(system.label for system in systems)), tuple(rows))
+
+
+def cost(flight: Flight) -> Table:
+    """Table IV of the XTDrone paper: CPU and memory of the process tree, and more."""
+    rows = []
+    for head, name, digits in _COSTS:
+        cells = [_spread(system, system.values(name), digits, measured=True)
+                 for system in flight.systems]
+        if any(isinstance(cell, Spread) and not np.isnan(cell.mean) for cell in cells):
+            rows.append((head, *cells))
+    return Table(f"{flight.name}_cost", f"Cost on {flight.name}: CPU and memory of the whole "
+                 "process tree", ("", *(system.label for system in flight.systems)), tuple(rows))
+
+
+def statistics(flight: Flight) -> Table:
+    """Every statistic of every metric."""
+    rows = [(system.label, f"{_HEADS[metric]} [{UNITS[metric]}]",
+             *(_spread(system, system.statistics(metric, key), 4) for key in _STATISTICS))
+            for system in flight.systems if system.good for metric in METRICS]
+    return Table(f"{flight.name}_statistics", f"All statistics on {flight.name}, "
+                 f"{_alignment(flight)} (sse in squared units)",
+                 ("system", "metric", *_STATISTICS), tuple(rows))
+
+
+def runs(flight: Flight) -> Table:
+    """A row for each run, with figures also of those that do not count, and the reason."""
+    rows = []
+    for system in flight.systems:
+        for run in system.runs:
+            result = run.evaluation
+            rows.append((system.label, run.number,
+                         *("" if result is None else f"{result.statistics[name]['rmse']:.6f}"
+                           for name in METRICS),
+                         *(_plain(run.outcome.get(name)) for name in
+                           ("cpu_percent", "memory_mib", "latency_ms", "dropped", "not_arrived",
+                            "lost", "load_before")), run.reason or "good"))
+    return Table(f"{flight.name}_runs", f"Every run on {flight.name} (RMSE)",
+                 ("system", "run", *(f"{_HEADS[name]} [{UNITS[name]}]" for name in METRICS),
+                  "CPU [%]", "peak memory [MiB]", "latency [ms]", "dropped", "lost by the channel",
+                  "without a pose", "load before", "result"), tuple(rows))
+
+
+def determinism(system: System) -> str:
+    """What its runs show, in words."""
+    good = len(system.good)
+    claims = bool(system.runs and system.runs[0].outcome.get("deterministic"))
+    if good < 2:
+        return "one good run: no spread is known" if good else "no good run"
+    if system.identical:
+        return (f"deterministic here: its {good} good runs gave the same estimate to the last "
+                "digit, so that its accuracy has no spread")
+    drops = int(system.values("dropped").sum())
+    if claims:
+        why = (f"{drops} pairs were dropped, as the machine was too slow" if drops
+               else "no pair was dropped, so that it is not what it calls itself")
+        return f"calls itself deterministic, but its {good} good runs differ: {why}"
+    return f"not deterministic: mean and standard deviation of {good} good runs"
+
+
+def _spread(system, values, digits, measured=False):
+    """A cell: without a spread where all runs are the same by nature."""
+    if not len(values):
+        return "no good run"
+    alone = len(values) < 2 or (not measured and system.identical)
+    return Spread(float(np.mean(values)), None if alone else float(np.std(values)), digits)
+
+
+def _alignment(flight):
+    kinds = {run.evaluation.alignment for system in flight.systems for run in system.good}
+    return f"alignment {'/'.join(sorted(kinds))}" if kinds else "no good run"
+
+
+def _plain(value):
+    return "" if value is None else value
+
+
+def _escaped(cell):
+    return "".join(_LATEX.get(letter, letter) for letter in str(cell))

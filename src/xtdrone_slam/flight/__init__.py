@@ -1,0 +1,1 @@
+"""The flights that are recorded: worlds, trajectories, the Agent."""

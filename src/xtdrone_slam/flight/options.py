@@ -1,0 +1,61 @@
+"""What a flight to be recorded depends on."""
+
+import json
+import math
+import re
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from ..errors import SlamError
+
+
+@dataclass(frozen=True)
+class FlightOptions:
+    """The options of `xtdrone slam record`."""
+
+    world: str = "indoor"  # a name from worlds/, or an SDF file
+    trajectory: str = "reference"  # see trajectories.load
+    seed: int = 1
+    light: float = 1.0  # factor on every lamp and the ambient light
+    texture: float = 1.0  # share of the surfaces that keep their picture
+    vehicle: str = "iris_stereo"  # type, with a grey stereo pair
+    gps: str = "rtk"  # preset of the receiver that the flight uses
+
+    def __post_init__(self):
+        if not (math.isfinite(self.light) and self.light >= 0):
+            raise SlamError(f"a light of {self.light} is not allowed: give a factor from 0")
+        if not 0 <= self.texture <= 1:
+            raise SlamError(f"a texture of {self.texture} is not allowed: give a share from 0 to 1")
+
+    @property
+    def label(self) -> str:
+        """Short name for a folder: the world, and what is not as usual."""
+        usual = FlightOptions()
+        words = [Path(self.world).stem]
+        if self.trajectory != usual.trajectory:
+            words.append(Path(self.trajectory).stem)
+        words += [f"{name}{getattr(self, name):g}" for name in ("seed", "light", "texture")
+                  if getattr(self, name) != getattr(usual, name)]
+        words += [value for value in (self.vehicle, self.gps)
+                  if value not in (usual.vehicle, usual.gps)]
+        return re.sub(r"[^A-Za-z0-9._+-]", "-", "_".join(words))
+
+    def about(self) -> dict:
+        """For a report: files by their names alone."""
+        return {**asdict(self), "world": Path(self.world).name,
+                "trajectory": Path(self.trajectory).name}
+
+    def words(self) -> list[str]:
+        """As arguments of the command."""
+        return [word for key, value in asdict(self).items() for word in (f"--{key}", str(value))]
+
+    def save(self, folder: Path) -> None:
+        """Writes slam.json into a run folder."""
+        (Path(folder) / "slam.json").write_text(json.dumps(asdict(self), indent=2) + "\n")
+
+    def matches(self, folder: Path) -> bool:
+        """Whether a run folder holds a flight of just these options."""
+        try:
+            return json.loads((Path(folder) / "slam.json").read_text()) == asdict(self)
+        except (OSError, ValueError):
+            return False

@@ -1,0 +1,69 @@
+"""Worlds with other light and less texture, as SDF files that any engine loads."""
+
+import math
+import zlib
+from pathlib import Path
+
+from lxml import etree
+
+from xtdrone_core import resources
+
+from ..errors import SlamError
+
+_COLOURS = ("ambient", "diffuse", "specular")
+_PLAIN = "0.7 0.7 0.68 1"  # of a surface that has lost its picture
+
+
+def vary(world: str, light: float, texture: float, path: Path) -> Path:
+    """Writes a variant of a world.
+
+    Args:
+        world: A name from worlds/, or an SDF file.
+        light: Factor on every lamp and on the ambient light; 1 leaves them.
+        texture: Share of the surfaces that keep their picture or colour, 0 to 1; the others
+            become plain. Which ones follows from their names, and a lower share keeps a part of
+            what a higher one keeps.
+        path: File to write.
+
+    Returns:
+        The path; nothing is written, and the world's own file is returned, where both are 1.
+
+    Raises:
+        SlamError: A number that makes no sense, or the file cannot be written.
+    """
+    if not (math.isfinite(light) and light >= 0):
+        raise SlamError(f"a light of {light} is not allowed: give a factor from 0")
+    if not 0 <= texture <= 1:
+        raise SlamError(f"a texture of {texture} is not allowed: give a share from 0 to 1")
+    source = resources.world_sdf(world)
+    if light == texture == 1:
+        return source
+    tree = etree.parse(str(source), etree.XMLParser(resolve_entities=False, no_network=True))
+    for element in [*tree.iter("light"), *tree.iter("scene")]:
+        for name in _COLOURS:
+            for colour in element.findall(name):
+                *shades, alpha = colour.text.split()
+                colour.text = " ".join([*(f"{light * float(x):.4g}" for x in shades), alpha])
+    for visual in tree.iter("visual"):
+        if _draw(visual) >= texture:
+            _make_plain(visual)
+    try:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        tree.write(str(path), xml_declaration=True, encoding="utf-8")
+    except OSError as error:
+        raise SlamError(f"cannot write '{path}': {error.strerror}") from error
+    return Path(path)
+
+
+def _draw(visual) -> float:
+    """A number from 0 to 1 that belongs to this surface's place in the file."""
+    names = [element.get("name", "") for element in (visual, *visual.iterancestors())]
+    return zlib.crc32("/".join(names).encode()) / 2 ** 32
+
+
+def _make_plain(visual):
+    for old in visual.findall("material"):
+        visual.remove(old)
+    material = etree.SubElement(visual, "material")
+    for name in ("ambient", "diffuse"):
+        etree.SubElement(material, name).text = _PLAIN

@@ -1,0 +1,180 @@
+"""The control loops and the mixer against what can be known of them."""
+
+import math
+
+import numpy as np
+import pytest
+
+from xtdrone_autopilot.navigation.navigator import speed_to_stop
+from xtdrone_autopilot.parameters.store import ParameterStore, table
+from xtdrone_autopilot.errors import AutopilotError
+from xtdrone_autopilot.control.allocation import Mixer, effectiveness
+from xtdrone_autopilot.vehicle_status import ATTITUDE, RATES, describe_bodies, new_pilots
+from xtdrone_autopilot.control.attitude import AttitudeControl
+from xtdrone_autopilot.control.rate import RateControl
+from xtdrone_autopilot.control.vector import quat_from_axes, thrust_newtons, thrust_normalised
+from xtdrone_core import FleetModel, resources
+from xtdrone_dynamics.constants import GRAVITY
+from xtdrone_dynamics.quaternion import from_euler, rotate
+from xtdrone_sim.vehicles.sdf import load_vehicle
+
+VEHICLES = resources.vehicle_names()
+
+
+class Body:
+    """What the loops read of an estimator."""
+
+    def __init__(self, n=1):
+        self.pos, self.vel, self.ang_vel = np.zeros((3, n, 3))
+        self.quat = np.tile([0.0, 0.0, 0.0, 1.0], (n, 1))
+
+
+class RateLoop:
+    """Rate loop and mixer as one."""
+
+    def __init__(self, fleet):
+        self.loop, self.mixer = RateControl(fleet), Mixer(fleet)
+        self.use_rotors = self.mixer.use_rotors
+
+    def step(self, *args):
+        self.loop.step(*args[:-1])
+        self.mixer.step(*args)
+
+
+def rate_loop(name):
+    """Fleet, rate loop, pilots and parameters of one armed, flying vehicle."""
+    fleet = FleetModel.of([load_vehicle(name)])
+    loop, pilots = RateLoop(fleet), new_pilots(1)
+    describe_bodies(pilots, fleet)
+    pilots["armed"], pilots["landed"], pilots["sp_kind"] = True, False, RATES
+    return fleet, loop, pilots, ParameterStore(1).values
+
+
+def wrench_of(fleet, commands):
+    """Collective force and torque of commands by XTDrone (3) and (6)."""
+    speed = fleet.zero_position_armed + fleet.input_scaling * commands
+    thrust = np.where(fleet.rotor_mask, fleet.motor_constant * speed ** 2, 0.0)
+    return effectiveness(fleet)[0] @ thrust[0]
+
+
+@pytest.mark.parametrize("name, rotor", [("typhoon_h480", 0), ("typhoon_h480", 4),
+                                         ("octorotor", 2)])
+def test_without_a_rotor_weight_and_tilt_come_before_yaw(name, rotor):
+    fleet, loop, pilots, parameters = rate_loop(name)
+    used = np.arange(fleet.rotor_mask.shape[1]) != rotor
+    loop.use_rotors(0, used)
+    weight = fleet.mass[0] * GRAVITY
+    pilots["sp_thrust"] = weight
+    for roll, pitch in ((0.0, 0.0), (0.02, 0.0), (0.0, -0.02), (-0.02, 0.02)):
+        pilots["sp_rates"] = roll, pitch, 0.0
+        commands = np.zeros(fleet.rotor_mask.shape)
+        for _ in range(50):
+            loop.step(pilots, parameters, Body(), 0.004, commands)
+            pilots["rate_integral"] = 0.0
+        gain = parameters["XT_ROLLRATE_P"][0], parameters["XT_PITCHRATE_P"][0]
+        wanted = fleet.inertia[0] @ (gain[0] * roll, gain[1] * pitch, 0.0)
+        live = np.where(used, commands, 0.0)
+        speed = fleet.zero_position_armed + fleet.input_scaling * live
+        thrust = np.where(fleet.rotor_mask & used, fleet.motor_constant * speed ** 2, 0.0)
+        got = effectiveness(fleet)[0] @ thrust[0]
+        assert got[0] == pytest.approx(weight, rel=0.05)
+        np.testing.assert_allclose(got[1:3], wanted[:2], atol=0.02 * weight * 0.2)
+
+
+@pytest.mark.parametrize("name", VEHICLES)
+def test_mixer_gives_the_wrench_that_was_asked_for(name):
+    fleet, loop, pilots, parameters = rate_loop(name)
+    weight = fleet.mass[0] * GRAVITY
+    pilots["sp_thrust"] = weight
+    gains = np.array([parameters[f"XT_{axis}RATE_P"][0] for axis in ("ROLL", "PITCH", "YAW")])
+    rates = np.array([0.05, -0.03, 0.02])
+    pilots["sp_rates"] = rates
+    commands = np.zeros(fleet.rotor_mask.shape)
+    loop.step(pilots, parameters, Body(), 0.004, commands)
+    wanted = fleet.inertia[0] @ (gains * rates)
+    got = wrench_of(fleet, commands)
+    np.testing.assert_allclose(got, [weight, *wanted], rtol=1e-9, atol=1e-9 * weight)
+
+
+@pytest.mark.parametrize("name", VEHICLES)
+def test_mixer_gives_up_yaw_before_tilt_where_rotors_saturate(name):
+    fleet, loop, pilots, parameters = rate_loop(name)
+    pilots["sp_thrust"] = pilots["thrust_max"]
+    pilots["sp_rates"] = [1.0, 0.0, 30.0]
+    commands = np.zeros(fleet.rotor_mask.shape)
+    loop.step(pilots, parameters, Body(), 0.004, commands)
+    assert commands.min() >= 0.0 and commands.max() <= 1.0
+    force, roll, pitch, yaw = wrench_of(fleet, commands)
+    wanted = fleet.inertia[0] @ (parameters["XT_ROLLRATE_P"][0] * np.array([1.0, 0.0, 0.0]))
+    assert roll == pytest.approx(wanted[0], rel=0.1)  # less where the rotors carry unequally
+    assert abs(yaw) < pilots["sp_torque"][0, 2]
+
+
+@pytest.mark.parametrize("name", VEHICLES)
+def test_disarmed_rotors_stand_and_armed_ones_idle(name):
+    fleet, loop, pilots, parameters = rate_loop(name)
+    commands = np.ones(fleet.rotor_mask.shape)
+    pilots["armed"] = False
+    loop.step(pilots, parameters, Body(), 0.004, commands)
+    assert not commands.any()
+    pilots["armed"], pilots["sp_kind"] = True, 0
+    loop.step(pilots, parameters, Body(), 0.004, commands)
+    assert (commands[fleet.rotor_mask] > 0).all() and (commands < 0.05).all()
+
+
+@pytest.mark.parametrize("name", VEHICLES)
+def test_normalised_thrust_is_the_inverse_of_newtons(name):
+    _, _, pilots, _ = rate_loop(name)
+    for command in (0.05, 0.3, 0.7, 1.0):
+        assert thrust_normalised(pilots[0], thrust_newtons(pilots[0], command)) == \
+            pytest.approx(command, abs=1e-12)
+
+
+@pytest.mark.parametrize("roll, pitch, yaw", [(0.4, 0.0, 0.0), (0.0, -0.5, 1.0),
+                                              (0.3, 0.2, -2.5), (0.0, 0.0, 3.0)])
+def test_attitude_loop_turns_towards_the_set_point(roll, pitch, yaw):
+    """A body that turns at the rates asked for ends at the attitude asked for."""
+    from xtdrone_dynamics.quaternion import integrate
+
+    pilots, body, loop = new_pilots(1), Body(), AttitudeControl(None)
+    parameters = ParameterStore(1).values
+    wanted = np.array(from_euler(roll, pitch, yaw))
+    pilots["sp_kind"], pilots["sp_quat"] = ATTITUDE, wanted
+    for _ in range(1000):
+        loop.step(pilots, parameters, body, 0.004)
+        body.quat[0] = integrate(*body.quat[0], *pilots["sp_rates"][0], 0.004)
+    assert abs(body.quat[0] @ wanted) == pytest.approx(1.0, abs=1e-6)
+
+
+@pytest.mark.parametrize("yaw", [-3.0, 0.0, 2.0])
+@pytest.mark.parametrize("z", [(0.0, 0.0, 1.0), (0.6, 0.0, 0.8), (-0.3, 0.5, 0.81)])
+def test_attitude_from_axes_has_the_thrust_axis_and_the_heading(z, yaw):
+    z = np.array(z) / np.linalg.norm(z)
+    quat = quat_from_axes(*z, yaw)
+    np.testing.assert_allclose(rotate(*quat, 0.0, 0.0, 1.0), z, atol=1e-12)
+    nose = rotate(*quat, 1.0, 0.0, 0.0)
+    assert math.atan2(nose[1], nose[0]) == pytest.approx(yaw, abs=1e-9)
+
+
+@pytest.mark.parametrize("distance", [0.1, 1.0, 20.0])
+def test_speed_to_stop_stops_within_the_distance(distance):
+    """Braking with limited jerk from it: v^2 / 2a plus the way while the brake builds up."""
+    acc, jerk = 3.0, 4.0
+    speed = speed_to_stop(distance, acc, jerk)
+    assert speed ** 2 / (2 * acc) + 2 * speed * acc / jerk == pytest.approx(distance)
+
+
+def test_parameters_are_checked_and_typed():
+    store = ParameterStore(2)
+    assert store.set(1, "MPC_XY_CRUISE", 7.5) == 7.5
+    assert store.get(0, "MPC_XY_CRUISE") == 5.0
+    assert isinstance(store.get(0, "COM_OBL_RC_ACT"), int)
+    with pytest.raises(AutopilotError, match="MPC_XY_CRUISE = 99 is not allowed: give 3 to 20 m/s"):
+        store.set(0, "MPC_XY_CRUISE", 99)
+    with pytest.raises(AutopilotError, match="did you mean 'MPC_XY_P'"):
+        store.get(0, "MPC_XYP")
+    with pytest.raises(AutopilotError):
+        store.set(0, "MPC_XY_CRUISE", math.nan)
+    for p in table().values():
+        assert p.min <= p.default <= p.max, p.name
+        assert len(p.name) <= 16

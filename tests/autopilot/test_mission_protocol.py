@@ -1,0 +1,138 @@
+"""The mission protocol under any order of messages: an upload is all or nothing."""
+
+import math
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from xtdrone_autopilot.mavlink.dialect import mavlink
+from xtdrone_autopilot.navigation.mission_items import CAPACITY, ItemError, check_all, check_item
+from xtdrone_autopilot.mavlink.mission_protocol import MissionProtocol
+
+ODD = [0.0, 1.0, 3.0, -1.0, math.nan, math.inf, -math.inf, 1e30, 255.0]
+KINDS = [0, 1, 2, 255, 7]
+COMMANDS = [16, 17, 18, 19, 20, 21, 22, 93, 112, 177, 178, 179, 189, 206, 2000, 5001, 5002, 5003,
+            5004, 5100, 84, 0, 65535]
+
+
+class Store:
+    """Stands where Missions stands."""
+
+    def __init__(self):
+        self.stored = {kind: [] for kind in CAPACITY}
+        self.history = []
+
+    def items(self, i, kind):
+        return self.stored[kind]
+
+    def replace(self, i, kind, items):
+        self.history.append((kind, len(items)))
+        self.stored[kind] = list(items)
+
+
+class Link:
+    vehicle = 0
+    sender = None
+
+
+def sent_by(message, system):
+    """The message as a parser gives it, with a sender."""
+    sender = mavlink.MAVLink(None, system, 190)
+    receiver = mavlink.MAVLink(None)
+    return receiver.parse_buffer(message.pack(sender))[0]
+
+
+numbers = st.sampled_from(ODD)
+seqs = st.integers(0, 5) | st.sampled_from([65535, 2000])
+kinds = st.sampled_from(KINDS)
+places = st.sampled_from([0, 473977420, 85455940, 0x7FFFFFFF, -(1 << 31), 910000000])
+messages = st.one_of(
+    st.builds(lambda n, k: mavlink.MAVLink_mission_count_message(1, 1, n, k), seqs, kinds),
+    st.builds(lambda s, f, c, p, x, y, z, k: mavlink.MAVLink_mission_item_int_message(
+        1, 1, s, f, c, 0, 1, *p, x, y, z, k), seqs, st.sampled_from([0, 2, 3, 5, 6, 1, 255]),
+        st.sampled_from(COMMANDS), st.tuples(*[numbers] * 4), places, places, numbers, kinds),
+    st.builds(lambda s, f, c, p, x, y, z, k: mavlink.MAVLink_mission_item_message(
+        1, 1, s, f, c, 0, 1, *p, x, y, z, k), seqs, st.sampled_from([0, 2, 3]),
+        st.sampled_from(COMMANDS), st.tuples(*[numbers] * 4), numbers, numbers, numbers, kinds),
+    st.builds(lambda k: mavlink.MAVLink_mission_request_list_message(1, 1, k), kinds),
+    st.builds(lambda s, k: mavlink.MAVLink_mission_request_int_message(1, 1, s, k), seqs, kinds),
+    st.builds(lambda s, k: mavlink.MAVLink_mission_request_message(1, 1, s, k), seqs, kinds),
+    st.builds(lambda t, k: mavlink.MAVLink_mission_ack_message(1, 1, t, k),
+              st.sampled_from([0, 1, 15]), kinds),
+    st.builds(lambda k: mavlink.MAVLink_mission_clear_all_message(1, 1, k), kinds),
+)
+
+
+def protocol():
+    store, replies = Store(), []
+
+    def reply(link, message):
+        message.pack(mavlink.MAVLink(None, 1, 1))  # it can be sent
+        replies.append(message)
+
+    protocol = MissionProtocol(store, reply, lambda i, severity, text: None, lambda i: 0)
+    return protocol, store, replies
+
+
+@settings(max_examples=150)
+@given(st.lists(st.tuples(messages, st.sampled_from([255, 254]), st.integers(0, 3_000_000)),
+                max_size=25))
+def test_any_order_of_messages_leaves_only_whole_missions(sequence):
+    server, store, _ = protocol()
+    t_us, counted = 0, set()
+    for message, system, pause in sequence:
+        t_us += pause
+        if message.get_type() == "MISSION_COUNT":
+            counted.add((message.mission_type, message.count))
+        server.handle(Link, sent_by(message, system), t_us)
+        server.step(t_us)
+        for kind, items in store.stored.items():
+            for seq, item in enumerate(items):
+                check_item(kind, seq, item)
+            check_all(kind, items)
+    for kind, length in store.history:
+        assert length == 0 or (kind, length) in counted
+
+
+@settings(max_examples=60)
+@given(st.lists(st.sampled_from(["good", "lost", "twice", "ahead"]), max_size=30),
+       st.integers(1, 6))
+def test_an_upload_through_a_bad_link_arrives_unchanged(fates, count):
+    """Messages are lost, doubled or come early; the sender answers each request."""
+    server, store, replies = protocol()
+    fates = iter([*fates, *["good"] * 100])
+    items = [mavlink.MAVLink_mission_item_int_message(
+        1, 1, k, 3, 16, 0, 1, 0, 0, 0, math.nan, 473977420 + k, 85455940, 5.0, 0)
+        for k in range(count)]
+    server.handle(Link, sent_by(mavlink.MAVLink_mission_count_message(1, 1, count, 0), 255), 0)
+    t_us = 0
+    while replies[-1].get_type() != "MISSION_ACK":
+        wanted = replies[-1].seq
+        asked, fate = len(replies), next(fates)
+        if fate == "ahead" and wanted + 1 < count:
+            server.handle(Link, sent_by(items[wanted + 1], 255), t_us)
+        elif fate != "lost":
+            for _ in range(2 if fate == "twice" else 1):
+                server.handle(Link, sent_by(items[wanted], 255), t_us)
+                if replies[-1].get_type() == "MISSION_ACK":
+                    break
+        while len(replies) == asked:
+            t_us += 500_000
+            server.step(t_us)
+    assert replies[-1].type == mavlink.MAV_MISSION_ACCEPTED
+    assert [item.x for item in store.stored[0]] == [item.x for item in items]
+
+
+def test_another_sender_cannot_take_an_upload_over():
+    server, store, replies = protocol()
+    server.handle(Link, sent_by(mavlink.MAVLink_mission_count_message(1, 1, 2, 0), 255), 0)
+    server.handle(Link, sent_by(mavlink.MAVLink_mission_count_message(1, 1, 1, 0), 254), 0)
+    assert replies[-1].type == mavlink.MAV_MISSION_DENIED
+    item = mavlink.MAVLink_mission_item_int_message(1, 1, 0, 3, 16, 0, 1, 0, 0, 0, 0, 1, 1, 5.0, 0)
+    server.handle(Link, sent_by(item, 254), 0)
+    assert replies[-1].type == mavlink.MAV_MISSION_ERROR and store.history == []
+
+
+def test_errors_carry_a_result_of_mavlink():
+    error = ItemError(mavlink.MAV_MISSION_UNSUPPORTED, "why")
+    assert error.result == 3 and str(error) == "why"

@@ -1,0 +1,138 @@
+"""QGroundControl's .plan and .params files, and the commands around them."""
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from xtdrone_autopilot.parameters import file as parameter_file
+from xtdrone_autopilot.navigation import plan_file
+from xtdrone_autopilot.errors import AutopilotError
+from xtdrone_autopilot.navigation.mission_items import DO_JUMP, FENCE, MISSION, RALLY
+from xtdrone_autopilot.parameters.store import ParameterStore
+from xtdrone_core.command import main
+from xtdrone_core.run_folder import runs_root
+
+PLANS = Path(__file__).parents[2] / "docs" / "missions"
+
+
+@pytest.mark.parametrize("name", ["square", "twenty", "survey"])
+def test_plans_survive_reading_and_writing(name, tmp_path):
+    plan = plan_file.load(PLANS / f"{name}.plan")
+    plan_file.save(tmp_path / "again.plan", plan)
+    assert repr(plan_file.load(tmp_path / "again.plan")) == repr(plan)
+
+
+def simple(command, params, jump_id, frame=3):
+    return {"type": "SimpleItem", "command": command, "params": params, "frame": frame,
+            "doJumpId": jump_id, "autoContinue": True}
+
+
+def write(tmp_path, items, **more):
+    path = tmp_path / "test.plan"
+    path.write_text(json.dumps({"fileType": "Plan", "version": 1, "mission": {"items": items},
+                                **more}))
+    return path
+
+
+def test_jumps_count_from_one_in_the_file_and_surveys_are_unfolded(tmp_path):
+    waypoint = simple(16, [0, 0, 0, None, 47.0, 8.0, 5], 2)
+    survey = {"type": "ComplexItem", "complexItemType": "survey",
+              "TransectStyleComplexItem": {"Items": [waypoint, dict(waypoint, doJumpId=3)]}}
+    plan = plan_file.load(write(tmp_path, [
+        simple(22, [0, 0, 0, None, None, None, 5], 1), survey, simple(177, [2, 3, 0, 0, 0, 0, 0],
+                                                                        4, frame=2)]))
+    mission = plan.items[MISSION]
+    assert [item.command for item in mission] == [22, 16, 16, DO_JUMP]
+    assert mission[3].params[0] == 1.0  # the first waypoint
+    assert not mission[0].has_place and math.isnan(mission[1].params[3])
+
+
+def test_fence_and_rally_points_are_read():
+    items = plan_file.load(PLANS / "survey.plan").items
+    assert [item.command for item in items[FENCE]] == [5001] * 4 + [5004]
+    assert len(items[RALLY]) == 2
+
+
+@pytest.mark.parametrize("text, word", [
+    ("{", "is not JSON"), ("[]", "not a plan"), ('{"fileType": "Plan", "mission": {"items": [{}]}}',
+                                                 "cannot read plan"),
+    ('{"fileType": "Plan", "mission": {"items": 5}}', "cannot read plan")])
+def test_files_that_are_no_plans_are_refused_in_one_line(tmp_path, text, word, capsys):
+    path = tmp_path / "bad.plan"
+    path.write_text(text)
+    assert main(["mission", "check", str(path)]) == 1
+    message = capsys.readouterr().err
+    assert word in message and message.count("\n") == 1
+
+
+def test_items_that_cannot_be_flown_are_refused(tmp_path):
+    path = write(tmp_path, [simple(84, [0, 0, 0, 0, 47.0, 8.0, 5], 1)])
+    with pytest.raises(AutopilotError, match="MAV_CMD_NAV_VTOL_TAKEOFF.*not supported"):
+        plan_file.load(path)
+
+
+def test_check_says_what_is_doubtful(tmp_path, capsys):
+    far = write(tmp_path, [simple(16, [0, 0, 0, None, 47.01, 8.0, 5], 1)],
+                geoFence={"circles": [{"inclusion": True, "circle": {"center": [47.0, 8.0],
+                                                                     "radius": 50}}]})
+    assert main(["mission", "check", str(far)]) == 0
+    text = capsys.readouterr().out
+    assert "item 0 lies outside the geofence" in text and "ends in the air" in text
+
+
+def test_mission_fly_shifts_one_plan_to_each_start(runs):
+    assert main(["mission", "fly", str(PLANS / "square.plan"), "--n", "2", "--gps", "rtk",
+                 "--log", "none"]) == 0
+    events = [json.loads(line) for line in
+              (runs_root() / "latest" / "events.jsonl").read_text().splitlines()]
+    assert [event["event"] for event in events] == ["armed", "mission_over", "mission_over",
+                                                    "landed"]
+    summary = json.loads((runs_root() / "latest" / "summary.json").read_text())
+    assert summary["landed"] and summary["collisions"] == 0
+
+
+def test_parameter_files(tmp_path):
+    store = ParameterStore(2)
+    store.set(0, "MPC_XY_CRUISE", 7.5)
+    path = tmp_path / "iris.params"
+    parameter_file.write(path, 1, {name: store.get(0, name) for name in store.values.dtype.names})
+    values = parameter_file.read(path)
+    values.update(EKF2_NO_SUCH=1.0, MPC_Z_P=99.0)
+    count, unknown, refused = parameter_file.load_into(store, 1, values)
+    assert store.get(1, "MPC_XY_CRUISE") == 7.5 and store.get(1, "MAV_SYS_ID") == 2
+    assert unknown == ["EKF2_NO_SUCH"] and len(refused) == 1 and "MPC_Z_P = 99" in refused[0]
+    path.write_text("1\t1\tMPC_Z_P\n")
+    with pytest.raises(AutopilotError, match="line 1"):
+        parameter_file.read(path)
+
+
+def test_vehicles_save_and_load_their_own_parameters(tmp_path):
+    from test_autopilot_modes import Flight
+
+    from xtdrone_autopilot.mavlink.dialect import mavlink
+
+    path = tmp_path / "first.params"
+    parameter_file.write(path, 1, {"MPC_XY_CRUISE": 6.0})
+    f = Flight(params=str(path), mission=str(PLANS / "square.plan"))
+    try:
+        store = f.autopilot.parameters
+
+        def storage(action):
+            f.send(mavlink.MAVLink_command_long_message(
+                1, 1, mavlink.MAV_CMD_PREFLIGHT_STORAGE, 0, action, *[0] * 6))
+            return f.links.replies[-1].result
+
+        assert store.get(0, "MPC_XY_CRUISE") == 6.0
+        assert len(f.autopilot.missions.items(0, MISSION)) == 5
+        assert storage(1) == mavlink.MAV_RESULT_DENIED and "no folder" in f.said[-1]
+        f.autopilot.parameter_files = [tmp_path / "params" / "iris_0.params"]
+        assert storage(1) == mavlink.MAV_RESULT_ACCEPTED
+        assert storage(2) == mavlink.MAV_RESULT_ACCEPTED
+        assert store.get(0, "MPC_XY_CRUISE") == 5.0
+        assert storage(0) == mavlink.MAV_RESULT_ACCEPTED
+        assert store.get(0, "MPC_XY_CRUISE") == 6.0
+        assert storage(7) == mavlink.MAV_RESULT_DENIED
+    finally:
+        f.simulation.close()

@@ -1,0 +1,152 @@
+"""Flight logs over MAVLink: pymavlink and mavsdk fetch them from a running simulation."""
+
+import io
+
+import numpy as np
+import pytest
+from pymavlink import mavutil
+from pymavlink.dialects.v20 import common as mavlink
+from pyulog import ULog
+
+from waiting import until
+from xtdrone_autopilot.mavlink import log_download as ulog_download
+from xtdrone_autopilot.mavlink.streams import layout
+from xtdrone_core.ports import OFFBOARD, OFFBOARD_LOCAL
+
+
+def client(instance=0):
+    """A ground station on the offboard link of one vehicle."""
+    link = mavutil.mavlink_connection(f"udpout:127.0.0.1:{OFFBOARD_LOCAL + instance}",
+                                      source_system=255, source_component=190, dialect="common")
+    link.mav.heartbeat_send(6, 8, 0, 0, 0)
+    assert link.wait_heartbeat(timeout=20) is not None
+    link.target_system, link.target_component = instance + 1, 1
+    return link
+
+
+def ask(link, send, kind, condition="True"):
+    """The first message of a kind that meets a condition (in pymavlink's words).
+
+    What is lost while this process stands still is asked for again, as ground stations do.
+    """
+    return until(lambda: send() or link.recv_match(condition, type=kind, blocking=True,
+                                                   timeout=2.0), f"a {kind} comes")
+
+
+def entries(link, first=0, last=0xFFFF):
+    """LOG_ENTRY messages that answer a request for the list."""
+    found = {}
+
+    def complete():
+        link.mav.log_request_list_send(link.target_system, 1, first, last)
+        while (m := link.recv_match(type="LOG_ENTRY", blocking=True, timeout=2.0)) is not None:
+            found[m.id] = m
+            if not m.num_logs or m.id >= m.last_log_num:
+                return True
+
+    until(complete, "the list of logs is there")
+    return list(found.values())
+
+
+def download(link, number, size):
+    """The bytes of a log; what is lost on the way is asked for again."""
+    data, have = bytearray(size), np.zeros(size, dtype=bool)
+
+    def complete():
+        first = int(np.argmin(have))
+        link.mav.log_request_data_send(link.target_system, 1, number, first, size - first)
+        while (m := link.recv_match(type="LOG_DATA", blocking=True, timeout=1.0)) is not None:
+            assert m.id == number and m.count <= 90
+            data[m.ofs:m.ofs + m.count] = bytes(m.data[:m.count])
+            have[m.ofs:m.ofs + m.count] = True
+            if m.ofs + m.count >= size:
+                break
+        return have.all()
+
+    until(complete, "the log is there")
+    link.mav.log_request_end_send(link.target_system, 1)
+    return bytes(data)
+
+
+@pytest.mark.parametrize("size", [0, 1, 89, 90, 91, 500, 12 * 90])
+def test_frames_carry_the_bytes(size):
+    data = np.random.default_rng(size).integers(0, 3, size).astype(np.uint8)
+    out = np.zeros(ulog_download.FRAMES_PER_DATAGRAM * ulog_download.FRAME, dtype=np.uint8)
+    item = layout("LOG_DATA")
+    data.flags.writeable = False
+    length = ulog_download._frame(data, 7000, 3, item.id, item.crc_extra, 9, 250, out)
+    parser = mavlink.MAVLink(None)
+    messages = parser.parse_buffer(out[:length].tobytes())
+    assert [m.get_seq() for m in messages] == [(250 + k) % 256 for k in range(len(messages))]
+    assert {(m.get_srcSystem(), m.id) for m in messages} == {(9, 3)}
+    assert b"".join(bytes(m.data[:m.count]) for m in messages) == data.tobytes()
+    assert [m.ofs for m in messages] == [7000 + 90 * k for k in range(len(messages))]
+
+
+def test_pymavlink_lists_and_fetches_the_running_log(simulate):
+    simulation = simulate("--n", 2, "--gps", "rtk", "--speed", 5)
+    simulation.wait_until(5_000_000)
+    link = client(1)
+    entry, = entries(link)
+    assert (entry.id, entry.num_logs, entry.last_log_num) == (0, 1, 0)
+    data = download(link, 0, entry.size)
+    path, = simulation.folder.glob("run/ulog/iris_1/*.ulg")
+    assert data == path.read_bytes()[:len(data)]
+    log = ULog(io.BytesIO(data))
+    assert not log.file_corruption and log.last_timestamp > 4_000_000
+    # From the middle; behind the end there is one empty piece.
+    m = ask(link, lambda: link.mav.log_request_data_send(2, 1, 0, 1000, 50), "LOG_DATA",
+            "LOG_DATA.ofs == 1000")
+    assert m.count == 50 and bytes(m.data[:50]) == data[1000:1050]
+    assert ask(link, lambda: link.mav.log_request_data_send(2, 1, 0, 1 << 30, 90), "LOG_DATA",
+               f"LOG_DATA.ofs == {1 << 30}").count == 0
+    ask(link, lambda: link.mav.log_request_data_send(2, 1, 7, 0, 90), "STATUSTEXT",
+        "'there is no log 7' in STATUSTEXT.text")
+    link.close()
+
+
+def test_erasing_begins_a_new_log(simulate):
+    simulation = simulate("--gps", "rtk", "--speed", 5)
+    link = client()
+    before = entries(link)[0]
+    simulation.wait_until(4_000_000)
+    link.mav.log_erase_send(1, 1)
+    after = entries(link)[0]
+    assert (after.id, after.num_logs) == (0, 1) and before.num_logs == 1
+    path, = simulation.folder.glob("run/ulog/iris_0/*.ulg")
+    assert path.name == "log002.ulg"
+    simulation.stop()
+    log = ULog(str(path))
+    assert not log.file_corruption
+    assert min(d.data["timestamp"][0] for d in log.data_list) > 3_000_000
+
+
+def test_a_simulation_without_logs_says_so(simulate):
+    simulate("--gps", "rtk", "--log", "none")
+    link = client()
+    entry, = entries(link)
+    assert entry.num_logs == 0
+
+
+def test_mavsdk_downloads_a_log(simulate, tmp_path):
+    from mavsdk import ComponentType, Configuration, Mavsdk
+    from mavsdk.plugins.log_files import LogFiles, LogFilesResult
+
+    simulation = simulate("--gps", "rtk", "--speed", 3)
+    mavsdk = Mavsdk(Configuration.create_with_component_type(ComponentType.GROUND_STATION))
+    try:
+        mavsdk.add_any_connection(f"udpin://127.0.0.1:{OFFBOARD}")
+        until(mavsdk.get_systems, "mavsdk hears the vehicle")
+        files = LogFiles(mavsdk.get_systems()[0])
+        simulation.wait_until(2_000_000)
+        entry, = files.get_entries()
+        size = entry.size_bytes
+        target = tmp_path / "fetched.ulg"
+        results = []
+        files.download_log_file_async(entry, str(target), lambda result, *_: results.append(result))
+        until(lambda: results and results[-1] != LogFilesResult.NEXT, "the download has ended")
+        assert results[-1] == LogFilesResult.SUCCESS
+        path, = simulation.folder.glob("run/ulog/iris_0/*.ulg")
+        assert target.read_bytes() == path.read_bytes()[:size]
+    finally:
+        mavsdk.destroy()

@@ -1,0 +1,218 @@
+"""Gazebo 11 as engine: steps, contacts, spawning, whole flights; skipped where it is not set up."""
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from xtdrone_core import VehicleSpec, resources
+from xtdrone_core.command import main
+from xtdrone_core.truth_log import read_truth
+from xtdrone_sim.engines.embedded import EmbeddedEngine
+from xtdrone_sim.errors import EngineError
+from xtdrone_sim.engines.gazebo.engine import GazeboEngine
+from xtdrone_sim.vehicles.sdf import load_vehicle, load_world
+
+pytestmark = [pytest.mark.gazebo, pytest.mark.skipif(
+    not (resources.root() / ".setup/gazebo11/libxtdrone_lockstep.so").is_file(),
+    reason="needs Gazebo 11: run scripts/setup_gazebo.sh")]
+STEP_US = 4000
+DT = STEP_US * 1e-6
+G = 9.80665
+CORNERS = np.array([(4, 0), (4, 4), (0, 4), (0, 0)], dtype=float)
+
+
+@pytest.fixture
+def build():
+    """build(engine_class, *specs, world) makes an engine that ends with the test."""
+    made = []
+
+    def make(engine_class, *specs, world="empty"):
+        made.append(engine_class(load_world(world), specs,
+                                 tuple(load_vehicle(s.type) for s in specs)))
+        return made[-1]
+
+    yield make
+    for engine in made:
+        engine.close()
+
+
+def high(name="iris_0", kind="iris", x=0.0):
+    return VehicleSpec(kind, name, (x, 0.0, 50.0))
+
+
+def test_free_fall_is_semi_implicit(build):
+    engine = build(GazeboEngine, high())
+    top = engine.reset().pos[0, 2]
+    for _ in range(250):
+        state = engine.step(np.zeros((1, 6)), STEP_US)
+    assert state.t_us == 1_000_000
+    assert state.vel[0, 2] == pytest.approx(-G, rel=1e-6)
+    assert state.pos[0, 2] - top == pytest.approx(-0.5 * G - 0.5 * DT * G, rel=1e-6)
+    np.testing.assert_allclose(state.acc[0], (0, 0, -G), atol=1e-6)
+
+
+@pytest.mark.parametrize("kind,payload", [
+    *((kind, 0.0) for kind in resources.vehicle_names() if not kind.startswith("iris_")),
+    ("iris", 0.5)])
+def test_open_loop_both_engines_move_alike(build, kind, payload):
+    """2 s of forces and torques that tumble the vehicle: within 5 cm and 0.2 degrees."""
+    model = load_vehicle(kind)
+    engines = [build(cls, high(kind=kind)) for cls in (GazeboEngine, EmbeddedEngine)]
+    inertia = np.diag(np.array(model.inertia))
+    for engine in engines:
+        engine.reset()
+    for k in range(500):
+        t = k * DT
+        if payload and k == 100:  # taken up in flight
+            for engine in engines:
+                engine.set_payload(0, payload, (0.05, -0.12, -0.1))
+        wrench = np.array([[model.mass * np.sin(3 * t), model.mass * np.cos(2 * t),
+                            model.mass * G * (1 + 0.3 * np.sin(4 * t)),
+                            *inertia * 8 * np.sin(5 * t + np.arange(3))]])
+        found, wanted = (engine.step(wrench, STEP_US) for engine in engines)
+    assert np.linalg.norm(wanted.ang_vel[0]) > 0.5
+    assert np.linalg.norm(found.pos - wanted.pos) <= 0.05
+    turn = Rotation.from_quat(found.quat).inv() * Rotation.from_quat(wanted.quat)
+    assert np.degrees(turn.magnitude()[0]) <= 0.2
+
+
+def test_standing_still_contacts_and_reset(build):
+    engine = build(GazeboEngine, VehicleSpec("iris", "iris_0", (0.0, 0.0, 0.0), 0.4))
+    start = engine.reset().copy()
+    for _ in range(250):
+        state = engine.step(np.zeros((1, 6)), STEP_US)
+    assert np.abs(state.acc).max() < 1e-3  # a shaking vehicle blinds every estimator
+    np.testing.assert_allclose(state.pos, start.pos, atol=2e-3)
+    assert engine.contacts() == [("ground_plane", "iris_0")]
+    for _ in range(50):
+        engine.step(np.array([[0, 0, 30.0, 0, 0, 0]]), STEP_US)
+    assert engine.contacts() == []
+    again = engine.reset()
+    np.testing.assert_allclose(again.pos, start.pos, atol=1e-9)
+    np.testing.assert_allclose(again.vel, 0.0, atol=1e-9)
+    assert again.t_us == 0
+
+
+def test_a_payload_weighs_on_the_ground_and_comes_off(build):
+    engine = build(GazeboEngine, VehicleSpec("iris", "iris_0", (0.0, 0.0, 0.0)))
+    engine.reset()
+    mass = load_vehicle("iris").mass
+    still, lift = np.zeros((1, 6)), np.array([[0, 0, (mass + 0.25) * G, 0, 0, 0]])
+    engine.set_payload(0, 0.5, (0.0, 0.0, -0.05))
+    for wrench in (still, lift):  # the lift is too little for vehicle and payload together
+        for _ in range(250):
+            state = engine.step(wrench, STEP_US)
+    assert abs(state.vel).max() < 1e-2 and engine.contacts() == [("ground_plane", "iris_0")]
+    engine.set_payload(0, 0.0, (0.0, 0.0, 0.0))
+    before = state.vel[0, 2]
+    for _ in range(50):
+        state = engine.step(lift, STEP_US)
+    assert state.vel[0, 2] - before == pytest.approx(0.2 * 0.25 * G / mass, rel=0.05)
+
+
+def test_spawn_and_delete_in_the_running_world(build):
+    engine = build(GazeboEngine, high("a"), high("b", x=3.0))
+    engine.reset()
+    weight = load_vehicle("iris").mass * G
+    hover = np.array([[0, 0, weight, 0, 0, 0]])
+    for _ in range(10):
+        engine.step(np.repeat(hover, 2, axis=0), STEP_US)
+    engine.spawn(high("c", x=6.0))
+    with pytest.raises(EngineError, match="already"):
+        engine.spawn(high("c", x=9.0))
+    state = engine.step(np.repeat(hover, 3, axis=0), STEP_US)
+    np.testing.assert_allclose(state.pos[:, 0], (0, 3, 6), atol=1e-6)
+    engine.delete("a")
+    state = engine.step(np.repeat(hover, 2, axis=0), STEP_US)
+    np.testing.assert_allclose(state.pos[:, 0], (3, 6), atol=1e-6)
+    with pytest.raises(EngineError, match="unknown vehicle"):
+        engine.delete("a")
+    engine.delete("b")
+    with pytest.raises(EngineError, match="only vehicle"):
+        engine.delete("c")
+
+
+def test_gazebos_own_tools_work_on_the_running_world(build):
+    """Its pose can be asked for; its pause button neither stops time nor makes it pass."""
+    engine = build(GazeboEngine, high())
+    engine.reset()
+    hover = np.array([[0, 0, load_vehicle("iris").mass * G, 0, 0, 0]])
+
+    def gz(words):
+        script = f". {resources.root()}/.setup/gazebo11/env.sh; {words}"
+        return subprocess.Popen(["bash", "-c", script], stdout=subprocess.PIPE, text=True)
+
+    with gz("gz world --pause 1") as running:
+        while running.poll() is None:
+            engine.step(hover, STEP_US)
+    with gz("gz world --pause 0; gz model --model-name iris_0 --pose") as running:
+        answer = running.communicate(timeout=60)[0]
+    assert [float(x) for x in answer.split()][2] == pytest.approx(50.1, abs=0.01)
+    state = engine.step(hover, STEP_US)
+    assert state.pos[0, 2] == pytest.approx(50.1, abs=0.01)
+
+
+def test_a_second_gazebo_is_refused(build):
+    build(GazeboEngine, high())
+    with pytest.raises(EngineError, match="another Gazebo"):
+        build(GazeboEngine, high())
+
+
+def test_a_plugin_that_gazebo_cannot_load_is_named(build, monkeypatch, tmp_path):
+    """At once, though gzserver goes on without it."""
+    setup = tmp_path / ".setup" / "gazebo11"
+    setup.mkdir(parents=True)
+    (setup / "libxtdrone_lockstep.so").write_text("of another release")
+    for name in ("models", "worlds", "src", ".setup/gazebo11/env.sh", ".setup/gazebo11/plugin"):
+        (tmp_path / name).symlink_to(resources.root() / name)
+    monkeypatch.setenv("XTDRONE_ROOT", str(tmp_path))
+    with pytest.raises(EngineError, match="does not start: .*Failed to load plugin"):
+        build(GazeboEngine, high())
+
+
+def test_a_server_that_ends_is_named(build):
+    engine = build(GazeboEngine, high())
+    os.killpg(engine._server.pid, signal.SIGKILL)
+    with pytest.raises(EngineError, match="gzserver"):
+        for _ in range(1000):
+            engine.step(np.zeros((1, 6)), STEP_US)
+
+
+def test_nothing_survives_a_simulation_that_is_killed():
+    code = ("import sys; from xtdrone_core import VehicleSpec;"
+            "from xtdrone_sim.engines.gazebo.engine import GazeboEngine;"
+            "from xtdrone_sim.vehicles.sdf import load_vehicle, load_world;"
+            "e = GazeboEngine(load_world('empty'), (VehicleSpec('iris', 'a', (0., 0., 0.)),),"
+            "(load_vehicle('iris'),)); print(e._server.pid, e._folder, flush=True);"
+            "sys.stdin.read()")
+    parent = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, text=True)
+    pid, folder = parent.stdout.readline().split()
+    number = os.pidfd_open(int(pid))
+    parent.send_signal(signal.SIGKILL)
+    parent.wait()
+    assert select.select([number], [], [], 20)[0]
+    os.close(number)
+    subprocess.run(["rm", "-r", folder], check=True)
+
+
+@pytest.mark.parametrize("n", [1, 4])
+def test_square_with_the_embedded_autopilot(runs, n):
+    assert main(["fly", "square", "--engine", "gazebo", "--gps", "rtk", "--n", str(n)]) == 0
+    folder = (runs / "latest").resolve()
+    t_us, table = read_truth(folder / "truth.bin", n)
+    lines = (folder / "events.jsonl").read_text().splitlines()
+    corners = [event for event in map(json.loads, lines) if event["event"] == "corner"]
+    assert len(corners) == 4
+    for corner, place in zip(corners, CORNERS):
+        k = np.searchsorted(t_us, corner["t_us"])
+        assert np.linalg.norm(table[k, :, :2] - table[0, :, :2] - place, axis=1).max() <= 0.3
+    summary = json.loads((folder / "summary.json").read_text())
+    assert summary["landed"] and summary["collisions"] == 0 and summary["engine"] == "gazebo"

@@ -1,0 +1,128 @@
+"""The SDF that Gazebo gets, and the set-up's refusals; needs no Gazebo."""
+
+import os
+import subprocess
+
+import numpy as np
+import pytest
+from lxml import etree
+
+from sensor_models.cameras import cameras_of
+from xtdrone_core import VehicleSpec, resources
+from xtdrone_sim.engines.gazebo import engine as gazebo_engine
+from xtdrone_sim.errors import EngineError
+from xtdrone_sim.engines.gazebo.scene import scanners
+from xtdrone_sim.engines.gazebo.world import world_sdf
+from xtdrone_sim.engines.mujoco_scene import start_pose
+from xtdrone_sim.vehicles.sdf import load_vehicle, load_world
+
+SCRIPT = resources.root() / "scripts" / "setup_gazebo.sh"
+
+
+@pytest.mark.parametrize("world", resources.world_names())
+@pytest.mark.parametrize("vehicle", resources.vehicle_names())
+def test_the_world_holds_the_vehicle_as_one_body_and_the_plugin(world, vehicle):
+    spec, model = VehicleSpec(vehicle, "one", (1.0, 2.0, 0.5), 0.3), load_vehicle(vehicle)
+    text = world_sdf(load_world(world), (spec,), (model,), "/p.so", "/s", "/looks", 0.004)
+    root = etree.fromstring(text)
+    plugins = root.findall(".//plugin")
+    assert [p.get("filename") for p in plugins] == ["/p.so"]
+    assert plugins[0].findtext("socket") == "/s"
+    assert float(root.findtext(".//physics/max_step_size")) == 0.004
+    body, = root.findall(".//model[@name='one']")
+    link, = body.findall("link")
+    assert float(link.findtext("inertial/mass")) == model.mass
+    inertia = [[float(link.findtext(f"inertial/inertia/i{''.join(sorted(a + b))}"))
+                for a in "xyz"] for b in "xyz"]
+    np.testing.assert_allclose(inertia, model.inertia)
+    pose = [float(x) for x in body.findtext("pose").split()]
+    np.testing.assert_allclose(pose[:3], start_pose(spec, model).pos)
+    assert pose[5] == pytest.approx(0.3)
+    assert link.findall("collision") and link.findall("visual")
+    assert all(c.findtext("surface/contact/ode/kp") for c in link.findall("collision"))
+    assert "urn:xtdrone" not in text
+
+
+@pytest.mark.parametrize("vehicle,kind,names", [
+    ("iris_stereo", "multicamera", ["left", "right"]), ("iris_depth", "depth", ["image"]),
+    ("iris_3d_lidar", None, [])])
+def test_cameras_are_gazebos_own_sensors_without_noise_and_asleep(vehicle, kind, names):
+    specs, models = (VehicleSpec(vehicle, "one", (0.0, 0.0, 0.0)),), (load_vehicle(vehicle),)
+    world = load_world("outdoor")
+    root = etree.fromstring(world_sdf(world, specs, models, "/p.so", "/s", "/looks", 0.004))
+    assert root.findtext(".//plugin/looks") == "/looks"
+    sensors = root.findall(".//sensor")
+    assert [sensor.get("type") for sensor in sensors] == ([kind] if kind else [])
+    cameras = [camera for sensor in sensors for camera in sensor.findall("camera")]
+    assert [camera.get("name") for camera in cameras] == names
+    assert not root.findall(".//noise") and not root.findall(".//distortion")
+    wanted = [camera for block in models[0].sensors if block.kind in ("camera", "depth")
+              for camera in cameras_of(block)]
+    for element, camera in zip(cameras, wanted):
+        assert int(element.findtext("image/width")) == camera.width
+        place = [float(x) for x in element.findtext("pose").split()]
+        np.testing.assert_allclose(place[:3], camera.pos)
+    assert all(sensor.findtext("always_on") == "0" for sensor in sensors)
+
+
+def test_without_set_up_it_says_what_to_do(monkeypatch, tmp_path):
+    (tmp_path / "models").symlink_to(resources.root() / "models")
+    world = load_world("empty")
+    spec, model = VehicleSpec("iris", "iris_0", (0.0, 0.0, 0.0)), load_vehicle("iris")
+    monkeypatch.setenv("XTDRONE_ROOT", str(tmp_path))
+    with pytest.raises(EngineError, match="setup_gazebo.sh"):
+        gazebo_engine.GazeboEngine(world, (spec,), (model,))
+
+
+def test_a_world_with_something_called_like_a_vehicle_is_refused(tmp_path):
+    path = tmp_path / "w.world"
+    path.write_text('<sdf version="1.7"><world name="w"><model name="one"><static>1</static>'
+                    '<link name="l"/></model></world></sdf>')
+    spec, model = VehicleSpec("iris", "one", (0.0, 0.0, 0.0)), load_vehicle("iris")
+    with pytest.raises(EngineError, match="'one' like a vehicle.*: rename one"):
+        world_sdf(load_world(str(path)), (spec,), (model,), "/p.so", "/s", "/looks", 0.004)
+
+
+@pytest.mark.parametrize("uri", ["http://localhost:xx", "localhost", "http://localhost"])
+def test_a_master_address_without_a_port_is_refused(uri):
+    with pytest.raises(EngineError, match=f"GAZEBO_MASTER_URI is '{uri}': give"):
+        gazebo_engine._refuse_taken(uri)
+
+
+def test_a_plugin_of_other_sources_is_refused(monkeypatch, tmp_path):
+    setup = tmp_path / ".setup" / "gazebo11"
+    setup.mkdir(parents=True)
+    for name in ("libxtdrone_lockstep.so", "env.sh"):
+        (setup / name).touch()
+    (setup / "plugin").write_text("0123456789abcdef\n")
+    for name in ("models", "worlds", "src"):
+        (tmp_path / name).symlink_to(resources.root() / name)
+    monkeypatch.setenv("XTDRONE_ROOT", str(tmp_path))
+    spec, model = VehicleSpec("iris", "iris_0", (0.0, 0.0, 0.0)), load_vehicle("iris")
+    with pytest.raises(EngineError, match="other sources: run scripts/setup_gazebo.sh again"):
+        gazebo_engine.GazeboEngine(load_world("empty"), (spec,), (model,))
+
+
+def test_scanners_of_the_fleet_for_gazebos_own_topics():
+    kinds = "iris", "iris_2d_lidar", "iris_3d_lidar"
+    specs = [VehicleSpec(kind, f"v_{i}", (0.0, 0.0, 0.0)) for i, kind in enumerate(kinds)]
+    lines = scanners(specs, [load_vehicle(kind) for kind in kinds]).splitlines()
+    assert [line.split("\t")[:2] for line in lines] == [["v_1", "laser"], ["v_2", "velodyne"]]
+    numbers = [float(x) for x in lines[0].split("\t")[2].split()]
+    assert len(numbers) == 16 and numbers[0] == 40_000
+    assert numbers[8:] == pytest.approx([1081, -2.35619449, 2.35619449, 1, 0, 0, 0.1, 30])
+
+
+def test_set_up_refuses_what_it_does_not_know():
+    done = subprocess.run([SCRIPT, "--fast"], capture_output=True, text=True)
+    assert done.returncode == 1 and "unknown option" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_set_up_refuses_without_apt(tmp_path):
+    for name in ("bash", "dirname", "env"):
+        target = subprocess.run(["which", name], capture_output=True, text=True).stdout.strip()
+        (tmp_path / name).symlink_to(target)
+    done = subprocess.run([SCRIPT], capture_output=True, text=True,
+                          env={**os.environ, "PATH": str(tmp_path)})
+    assert done.returncode == 1 and "no apt-get here" in done.stderr

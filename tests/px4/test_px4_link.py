@@ -1,0 +1,259 @@
+"""The simulator link against a scripted PX4 that follows a recorded one, and its faults."""
+
+import numpy as np
+import pytest
+from px4_peer import RECORDINGS, ScriptedPx4, script
+from px4_recording import fill, steps
+from pymavlink.dialects.v20 import common as mavlink
+
+from sensor_models import SensorSuite
+from xtdrone_autopilot.px4 import autopilot as px4, link as px4_link
+from xtdrone_autopilot.errors import AutopilotError
+from xtdrone_autopilot.px4.frames import FrameReader
+from xtdrone_autopilot.px4.link import Peer
+from xtdrone_autopilot.px4.sensors import SensorFrames
+from xtdrone_core import FleetModel, FleetState, Scenario, ScenarioError, SensorBatch
+from xtdrone_core.ports import SIMULATOR
+from xtdrone_core.scenario import fleet
+from xtdrone_sim.vehicles.sdf import load_vehicle, load_world
+
+STEP_US = 4000
+READINGS = 7000  # 28 s of the recording: boot, arming, take-off
+ORIGIN = load_world("empty")
+ORIGIN = ORIGIN.latitude, ORIGIN.longitude, ORIGIN.altitude
+
+
+@pytest.fixture(scope="module")
+def recorded():
+    return script(READINGS)
+
+
+@pytest.fixture(scope="module")
+def in_flight(recorded):
+    """The recording from its reading 5400 on, when the rotors turn."""
+    return recorded[0], recorded[1][5400:]
+
+
+@pytest.fixture
+def autopilot(monkeypatch):
+    """autopilot(n, loss, answer_s, connect_s) makes a Px4Autopilot for scripted peers.
+
+    Time-outs that must come are short, others so long that a busy machine does not reach them.
+    """
+    for name, value in (("SILENCE_S", 0.0), ("ALIGN_S", 0.05)):
+        monkeypatch.setattr(px4_link, name, value)
+    monkeypatch.setattr(px4, "NAME_S", 0.1)
+    made = []
+
+    def make(n=1, loss="stop", answer_s=30.0, connect_s=30.0):
+        monkeypatch.setattr(px4_link, "ANSWER_S", answer_s)
+        monkeypatch.setattr(px4, "CONNECT_S", connect_s)
+        texts = []
+        made.append(px4.Px4Autopilot(
+            FleetModel.of([load_vehicle("iris")] * n), [f"iris_{i}" for i in range(n)], ORIGIN,
+            np.zeros((n, 3)), loss=loss, on_text=lambda i, severity, text: texts.append((i, text))))
+        return made[-1], texts
+
+    yield make
+    for autopilot in made:
+        autopilot.close()
+
+
+def fly(autopilot, steps, n=1, begin=0):
+    """Steps with readings of vehicles at rest; returns the commands of each step."""
+    sensors = SensorBatch.empty(n)
+    return [autopilot.step((begin + k) * STEP_US, sensors).copy() for k in range(steps)]
+
+
+def said(texts, i):
+    return " | ".join(text for vehicle, text in texts if vehicle == i)
+
+
+@pytest.mark.parametrize("flight", RECORDINGS)
+def test_the_recorded_flight_comes_through(autopilot, flight):
+    """Commands are those that PX4 sent for the same reading; none before its first answer."""
+    recorded = script(READINGS, RECORDINGS[flight])
+    found, _ = autopilot()
+    ScriptedPx4(0, recorded).start()
+    commands = np.array(fly(found, READINGS))[:, 0]
+    wanted = np.zeros((READINGS, 4))
+    for k, answers in enumerate(recorded[1][:READINGS]):
+        for m in answers:
+            if m.get_type() == "HIL_ACTUATOR_CONTROLS" and m.mode & 128:
+                wanted[k:] = m.controls[:4]
+    first = next(k for k, answers in enumerate(recorded[1]) if answers)
+    assert 10 <= first <= 44
+    assert wanted.max() > 0.5  # it takes off
+    np.testing.assert_allclose(commands, np.float32(wanted), atol=0)
+    assert found.states[0] == Peer.LOCKSTEP
+
+
+def test_what_px4_gets_is_what_the_recorded_simulator_sent():
+    """The same readings in our units give the same messages, field by field."""
+    frames, batch = SensorFrames(1, ORIGIN), SensorBatch.empty(1)
+    parser, compared = mavlink.MAVLink(None), 0
+    for step, _ in zip(steps(RECORDINGS["dynamic"]), range(400)):
+        readings = [m for m in step if m.get_type() in ("HIL_SENSOR", "HIL_GPS")]
+        for message in readings:
+            fill(batch, message)
+        batch.gps_eph[0], batch.gps_epv[0] = 0.3, 0.4
+        data, = frames.encode(batch.t_us, batch, None, np.ones(1, dtype=bool))
+        ours = parser.parse_buffer(data)
+        assert [m.get_type() for m in ours] == [m.get_type() for m in readings]
+        for mine, theirs in zip(ours, readings):
+            for name in theirs.get_fieldnames():
+                if name in ("pressure_alt", "diff_pressure", "cog", "vel", "id", "yaw"):
+                    continue
+                if name.endswith("mag") and not theirs.fields_updated & 0x1C0:
+                    continue
+                if name in ("abs_pressure", "temperature") and not theirs.fields_updated & 0x1A00:
+                    continue
+                assert getattr(mine, name) == pytest.approx(getattr(theirs, name), rel=2e-6,
+                                                            abs=2e-6), name
+                compared += 1
+    assert compared > 3000
+
+
+def test_rates_of_the_simulators_messages():
+    """IMU 250 Hz, magnetometer 83 Hz, barometer 50 Hz, GPS 10 Hz, ground truth 125 Hz; noise."""
+    world, model = load_world("empty"), load_vehicle("iris")
+    suite = SensorSuite([model.sensors], ORIGIN, world.magnetic_field, 1)
+    frames, state, parser = SensorFrames(1, ORIGIN), FleetState.zeros(1, 4), mavlink.MAVLink(None)
+    heard = []
+    for k in range(1250):
+        state.t_us = k * STEP_US
+        data, = frames.encode(k * STEP_US, suite.step(state, k * STEP_US), state, np.ones(1, bool))
+        heard += parser.parse_buffer(data)
+    sensor = [m for m in heard if m.get_type() == "HIL_SENSOR"]
+    assert len(sensor) == 1250
+    for bits, rate in ((0x3F, 250), (0x1C0, 83.3), (0x1A00, 50)):
+        fresh = [m for m in sensor if m.fields_updated & bits == bits]
+        assert len(fresh) == pytest.approx(5 * rate, abs=2)
+    assert sum(m.get_type() == "HIL_GPS" for m in heard) == pytest.approx(50, abs=3)
+    assert sum(m.get_type() == "HIL_STATE_QUATERNION" for m in heard) == 625
+    baro = [m.abs_pressure for m in sensor if m.fields_updated & 0x1A00]
+    assert len(set(baro)) > 3  # a constant reading is stale to PX4
+    assert np.mean([m.zacc for m in sensor]) == pytest.approx(-9.8, abs=0.5)
+    truth = [m for m in heard if m.get_type() == "HIL_STATE_QUATERNION"][-1]
+    assert truth.zacc == pytest.approx(-1000, abs=1)
+    assert truth.attitude_quaternion == pytest.approx((0.5 ** 0.5, 0, 0, 0.5 ** 0.5), abs=1e-6)
+
+
+def test_three_instances_each_get_their_own_controls(autopilot, in_flight):
+    found, _ = autopilot(3)
+    peers = [ScriptedPx4(i, (in_flight[0], in_flight[1][i:])) for i in range(3)]
+    for peer in peers:
+        peer.start()
+    commands = np.array(fly(found, 600, 3))
+    assert (found.states == Peer.LOCKSTEP).all()
+    for i in range(3):  # peer i runs i readings ahead in the recording
+        np.testing.assert_array_equal(commands[100:590, i], commands[100 + i:590 + i, 0])
+    assert (np.diff(commands[100:590, 0], axis=0) != 0).any()
+
+
+def test_a_late_one_is_named_and_may_join(autopilot, recorded, caplog):
+    found, texts = autopilot(2, "continue")
+    ScriptedPx4(0, recorded).start()
+    fly(found, 100, 2)
+    assert found.states[0] == Peer.LOCKSTEP and found.states[1] == Peer.AWAITED
+    assert "waiting for its PX4 on TCP 4561" in said(texts, 1) and not said(texts, 0)
+    assert "iris_1: waiting for its PX4 on TCP 4561" in caplog.text  # also in the terminal
+    ScriptedPx4(1, recorded).start()
+    begin = 100
+    while found.states[1] != Peer.LOCKSTEP and begin < 50_000:
+        fly(found, 100, 2, begin)
+        begin += 100
+    assert (found.states == Peer.LOCKSTEP).all()
+
+
+def test_a_missing_one_ends_the_flight_where_that_is_asked(autopilot, recorded):
+    found, _ = autopilot(2, "stop", connect_s=0.2)
+    ScriptedPx4(0, recorded).start()
+    with pytest.raises(AutopilotError, match="'iris_1' did not connect"):
+        fly(found, 1, 2)
+
+
+def test_an_interrupt_ends_the_waiting(autopilot):
+    found, _ = autopilot()
+    found.interrupt()
+    assert not fly(found, 1)[0].any()
+
+
+FAULTS = {
+    "silent": (dict(silent=True), "no actuator controls"),
+    "death": (dict(die_after=300), "closed its simulator link"),
+    "hanging": (dict(hang_after=300), "it hangs"),
+    "garbage": (dict(garbage=bytes(range(250)) * 20), "not MAVLink"),
+    "wrong instance": (dict(system=7), "instance 6: start it with '-i 1'"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_is_named_and_the_rest_flies_on(autopilot, in_flight, fault):
+    options, words = FAULTS[fault]
+    found, texts = autopilot(2, "continue", 0.8 if fault == "hanging" else 30.0)
+    peers = [ScriptedPx4(0, in_flight), ScriptedPx4(1, in_flight, **options)]
+    for peer in peers:
+        peer.start()
+    commands = fly(found, 600, 2)
+    assert words in said(texts, 1) and "iris_1" in said(texts, 1)
+    assert not said(texts, 0)
+    assert found.states[0] == Peer.LOCKSTEP and found.states[1] in (Peer.LOST, Peer.HANGING)
+    assert commands[-1][0].any() and not commands[-1][1].any()
+    peers[1].resume.set()
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_ends_the_flight_where_that_is_asked(autopilot, in_flight, fault):
+    options, words = FAULTS[fault]
+    found, _ = autopilot(2, "stop", 0.8 if fault == "hanging" else 30.0)
+    peers = [ScriptedPx4(0, in_flight), ScriptedPx4(1, in_flight, **options)]
+    for peer in peers:
+        peer.start()
+    with pytest.raises(AutopilotError, match="px4_loss:=continue") as caught:
+        fly(found, 600, 2)
+    assert words in str(caught.value)
+    peers[1].resume.set()
+
+
+def test_one_that_answers_again_is_taken_back(autopilot, in_flight):
+    found, texts = autopilot(1, "continue", 0.8)
+    peer = ScriptedPx4(0, in_flight, hang_after=300)
+    peer.start()
+    fly(found, 310)
+    assert found.states[0] == Peer.HANGING
+    assert len([m for m in peer.heard if m.get_type() == "HIL_SENSOR"]) <= 300
+    peer.resume.set()
+    begin = 310
+    while found.states[0] != Peer.LOCKSTEP and begin < 500_000:
+        fly(found, 100, 1, begin)
+        begin += 100
+    assert "answers again" in said(texts, 0)
+
+
+def test_a_taken_port_is_named(autopilot):
+    autopilot()
+    with pytest.raises(AutopilotError, match=f"{SIMULATOR} .*in use"):
+        autopilot()
+
+
+def test_frames_are_found_between_garbage_and_across_pieces():
+    sender = mavlink.MAVLink(None, 5, 1)
+    frame = mavlink.MAVLink_hil_actuator_controls_message(8, [0.5] * 16, 129, 1).pack(sender)
+    broken = bytearray(frame)
+    broken[20] ^= 1
+    data = b"\xfd\x00nonsense" + frame + bytes(broken) + frame
+    for size in (1, 7, len(data)):
+        reader = FrameReader(("HIL_ACTUATOR_CONTROLS",))
+        found = [item for k in range(0, len(data), size) for item in reader.feed(data[k:k + size])]
+        # Half a frame at the end may still grow: feed what follows.
+        found += reader.feed(bytes(300))
+        assert [(name, system, int(m["time_usec"])) for name, system, m in found] == [
+            ("HIL_ACTUATOR_CONTROLS", 5, 8)] * 2
+        assert reader.garbage >= 10 + len(frame)
+
+
+def test_the_scenario_knows_what_to_do_on_a_loss():
+    assert Scenario(fleet("iris", 1), px4_loss="continue").px4_loss == "continue"
+    with pytest.raises(ScenarioError, match="px4_loss"):
+        Scenario(fleet("iris", 1), px4_loss="cry")

@@ -1,0 +1,131 @@
+"""Starting and ending PX4 instances, with a stand-in that only sleeps."""
+
+import os
+import select
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from waiting import LIMIT_S
+from xtdrone_autopilot.px4 import process as px4_process
+from xtdrone_autopilot.errors import AutopilotError
+from xtdrone_sim.vehicles.sdf import load_vehicle
+
+STAND_IN = """#!/bin/sh
+echo started "$@" $PX4_SIM_MODEL
+sleep 600 &
+[ -p "$STARTED" ] && echo $! > "$STARTED"
+wait
+"""
+
+
+@pytest.fixture
+def build(tmp_path):
+    """A build folder whose px4 is the stand-in."""
+    for place in ("bin", "etc/init.d-posix/airframes"):
+        (tmp_path / "build" / place).mkdir(parents=True)
+    (tmp_path / "build/etc/init.d-posix/rcS").write_text("")
+    (tmp_path / "build/etc/init.d-posix/airframes/10016_none_iris").write_text("")
+    binary = tmp_path / "build/bin/px4"
+    binary.write_text(STAND_IN)
+    binary.chmod(0o755)
+    return tmp_path / "build"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A run folder."""
+    for sub in ("console", "ulog"):
+        (tmp_path / "run" / sub).mkdir(parents=True)
+    return tmp_path / "run"
+
+
+def await_end(pid):
+    """Blocks until a process that is not our child is gone."""
+    try:
+        number = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    try:
+        return bool(select.select([number], [], [], LIMIT_S)[0])
+    finally:
+        os.close(number)
+
+
+def test_it_is_found_by_folder_binary_and_environment(build, monkeypatch):
+    monkeypatch.delenv("PX4_BUILD", raising=False)
+    assert px4_process.find("") is None
+    for given in (build, build / "bin/px4"):
+        assert px4_process.find(str(given)).etc == build / "etc"
+    monkeypatch.setenv("PX4_BUILD", str(build))
+    assert px4_process.find("").binary == build / "bin/px4"
+    with pytest.raises(AutopilotError, match="no PX4 at '/nowhere'"):
+        px4_process.find("/nowhere")
+    (build / "bin/px4").chmod(0o644)
+    with pytest.raises(AutopilotError, match="bin/px4' is not executable: chmod"):
+        px4_process.find(str(build))
+
+
+def test_it_has_a_folder_a_console_and_a_group_of_its_own(build, folder, monkeypatch):
+    os.mkfifo(folder / "started")
+    monkeypatch.setenv("STARTED", str(folder / "started"))
+    process = px4_process.Px4Process(px4_process.find(str(build)), 3, "iris_3",
+                                     load_vehicle("iris"), folder)
+    try:
+        child = int((folder / "started").read_text())  # blocks until it runs
+        assert process.end() == "" and os.getpgid(process.pid) == process.pid
+        capabilities = [line.split()[1] for line in open(f"/proc/{process.pid}/status")
+                        if line.startswith("CapBnd")]
+        assert not int(capabilities[0], 16) >> 23 & 1 or os.getuid() != 0
+    finally:
+        process.stop()
+    assert "SIGTERM" in process.end() or "SIGKILL" in process.end()
+    assert await_end(child)
+    assert (folder / "px4/iris_3/log").resolve() == (folder / "ulog/iris_3").resolve()
+    assert "started -i 3 -d" in (folder / "console/iris_3.log").read_text()
+    assert "none_iris" in (folder / "console/iris_3.log").read_text()
+
+
+def test_a_vehicle_that_px4_does_not_know_gets_an_airframe(build, folder):
+    model = load_vehicle("typhoon_h480")
+    process = px4_process.Px4Process(px4_process.find(str(build)), 0, "hexa_0", model, folder)
+    process.stop()
+    airframes = folder / "px4/hexa_0/start-up/init.d-posix/airframes"
+    script, = airframes.glob("*_none_typhoon_h480")
+    lines = script.read_text().splitlines()
+    assert "param set-default CA_ROTOR_COUNT 6" in lines
+    assert f"param set-default CA_ROTOR5_PY {-model.rotors[5].pos[1]:.5f}" in lines
+    assert 0.1 < px4_process.hover_command(model) < 0.9
+    assert "EKF2_ABL_LIM" in (airframes / f"{script.name}.post").read_text()
+    assert not list(build.rglob("*none_typhoon*"))
+
+
+def test_nothing_survives_a_simulation_that_is_killed(build, folder):
+    code = ("import sys; from pathlib import Path; from xtdrone_autopilot import px4_process as p;"
+            "from xtdrone_sim.vehicles.sdf import load_vehicle;"
+            f"x = p.Px4Process(p.find({str(build)!r}), 0, 'iris_0', load_vehicle('iris'), "
+            f"Path({str(folder)!r})); print(x.pid, flush=True); sys.stdin.read()")
+    parent = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, text=True)
+    pid = int(parent.stdout.readline())
+    parent.send_signal(signal.SIGKILL)
+    parent.wait()
+    assert await_end(pid)
+
+
+def test_how_it_ended_is_told_with_its_last_words(build, folder):
+    (build / "bin/px4").write_text("#!/bin/sh\necho server already running\nexit 7\n")
+    process = px4_process.Px4Process(px4_process.find(str(build)), 0, "iris_0",
+                                     load_vehicle("iris"), folder)
+    assert await_end(process.pid)
+    assert "status 7: server already running" in process.end()
+    process.stop()
+
+
+def test_one_that_cannot_start_is_refused(build, folder):
+    (build / "bin/px4").write_text("#!/no/such/shell\n")
+    with pytest.raises(AutopilotError, match="cannot start PX4"):
+        px4_process.Px4Process(px4_process.find(str(build)), 0, "iris_0", load_vehicle("iris"),
+                               folder)

@@ -1,0 +1,228 @@
+"""Flights of real PX4 instances; skipped where PX4_BUILD does not name one."""
+
+import json
+import os
+import signal
+import time
+from pathlib import Path
+from threading import Timer
+
+import numpy as np
+import pytest
+from pymavlink.dialects.v20 import common as mavlink
+from pyulog import ULog
+
+from xtdrone_autopilot.px4 import process as px4_process
+from xtdrone_autopilot.errors import AutopilotError
+from xtdrone_autopilot.px4.link import Peer
+from xtdrone_control.agents import SquareAgent
+from xtdrone_core import Scenario, resources
+from xtdrone_core.command import main
+from xtdrone_core.ports import GROUND_STATION
+from xtdrone_core.scenario import fleet
+from xtdrone_core.truth_log import read_truth
+from xtdrone_sim.vehicles.sdf import load_vehicle
+from xtdrone_sim.simulation import Simulation
+
+pytestmark = [pytest.mark.px4, pytest.mark.skipif(
+    not os.environ.get("PX4_BUILD"),
+    reason="needs real PX4: set PX4_BUILD to its build folder (see docs/px4.md)")]
+SIDE = np.array([(0, 0), (4, 0), (4, 4), (0, 4)], dtype=float)
+
+
+@pytest.mark.parametrize("n,engine", [
+    (1, "embedded"), (3, "embedded"), pytest.param(1, "gazebo", marks=pytest.mark.gazebo)])
+def test_offboard_square(runs, n, engine):
+    """Armed, taken up, flown round a square within 0.3 m of the truth, landed; logs are there."""
+    plugin = resources.root() / ".setup/gazebo11/libxtdrone_lockstep.so"
+    if engine == "gazebo" and not plugin.is_file():
+        pytest.skip("needs Gazebo 11: run scripts/setup_gazebo.sh")
+    assert main(["fly", "square", "--autopilot", "px4", "--gps", "rtk", "--n", str(n),
+                 "--engine", engine]) == 0
+    folder = (runs / "latest").resolve()
+    t_us, table = read_truth(folder / "truth.bin", n)
+    events = [json.loads(line) for line in (folder / "events.jsonl").read_text().splitlines()]
+    corners = [event for event in events if event["event"] == "corner"]
+    starts = table[0, :, :2]
+    for corner, place in zip(corners, np.roll(SIDE, -1, axis=0)):
+        k = np.searchsorted(t_us, corner["t_us"])
+        assert np.linalg.norm(table[k, :, :2] - starts - place, axis=1).max() <= 0.3
+    assert len(corners) == 4
+    summary = json.loads((folder / "summary.json").read_text())
+    assert summary["landed"] and summary["collisions"] == 0
+    for i in range(n):
+        log, = (folder / "ulog" / f"iris_{i}").rglob("*.ulg")
+        truth = ULog(str(log)).get_dataset("vehicle_local_position_groundtruth")
+        assert truth.data["z"].min() < -2.5
+        assert "Ready for takeoff" in (folder / "console" / f"iris_{i}.log").read_text()
+
+
+class GroundStation:
+    """Uploads and flies a mission over PX4's ground station link."""
+
+    def __init__(self):
+        import socket
+
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.socket.bind(("127.0.0.1", GROUND_STATION))
+        self.socket.setblocking(False)
+        self.mavlink = mavlink.MAVLink(None, 255, 190)
+        self.parser = mavlink.MAVLink(None)
+        self.parser.robust_parsing = True
+        self.partner = None
+
+    def listen(self):
+        """Takes in what has come; returns the messages."""
+        found = []
+        while True:
+            try:
+                data, self.partner = self.socket.recvfrom(65536)
+            except BlockingIOError:
+                return found
+            for message in self.parser.parse_buffer(data) or ():
+                found.append(message)
+
+    def say(self, message):
+        """Sends to PX4."""
+        self.socket.sendto(message.pack(self.mavlink), self.partner)
+
+
+def test_mission(runs):
+    """A mission from a ground station: upload, arm, waypoints, landing."""
+    (runs / "console").mkdir()
+    simulation = Simulation(Scenario(fleet("iris", 1), autopilot="px4", speed=0.0, gps="rtk"),
+                            runs)
+    station, high, far = GroundStation(), 0.0, 0.0
+    origin = np.degrees((simulation.world.latitude, simulation.world.longitude))
+    item = mavlink.MAVLink_mission_item_int_message
+    north = int(15 / 111_320 * 1e7)  # 15 m
+
+    def waypoint(seq, command, offset, height, param1=0.0):
+        return item(1, 1, seq, mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT_INT, command, int(seq == 0),
+                    1, param1, 0, 0, float("nan"), int(origin[0] * 1e7) + offset,
+                    int(origin[1] * 1e7), height)
+
+    items = [waypoint(0, mavlink.MAV_CMD_NAV_TAKEOFF, 0, 8.0),
+             waypoint(1, mavlink.MAV_CMD_NAV_WAYPOINT, north, 8.0),
+             waypoint(2, mavlink.MAV_CMD_NAV_LAND, 0, 0.0)]
+    accepted, started, armed = False, False, False
+    try:
+        for k in range(30_000):
+            simulation.step()
+            high = max(high, simulation.state.pos[0, 2])
+            far = max(far, simulation.state.pos[0, 1])
+            if k % 5 or not (messages := station.listen()) and station.partner is None:
+                continue
+            if k % 250 == 0:
+                station.say(mavlink.MAVLink_heartbeat_message(6, 8, 0, 0, 4, 3))
+                if simulation.t_us > 6_000_000 and not accepted:
+                    station.say(mavlink.MAVLink_mission_count_message(1, 1, len(items)))
+                elif accepted and not armed:
+                    station.say(mavlink.MAVLink_command_long_message(
+                        1, 1, mavlink.MAV_CMD_DO_SET_MODE, 0, 1, 4, 4, 0, 0, 0, 0))
+                    station.say(mavlink.MAVLink_command_long_message(
+                        1, 1, mavlink.MAV_CMD_COMPONENT_ARM_DISARM, 0, 1, 0, 0, 0, 0, 0, 0))
+            for message in messages:
+                if message.get_type() in ("MISSION_REQUEST", "MISSION_REQUEST_INT"):
+                    station.say(items[message.seq])
+                elif message.get_type() == "MISSION_ACK":
+                    accepted = accepted or message.type == 0
+                elif message.get_type() == "HEARTBEAT" and message.get_srcComponent() == 1:
+                    armed = bool(message.base_mode & 128)
+                    started = started or armed
+            if started and not armed:
+                break
+        assert accepted and started and not armed
+        assert high == pytest.approx(8.0, abs=1.0)
+        assert far == pytest.approx(15.0, abs=1.5)
+        assert np.linalg.norm(simulation.state.pos[0, :2]) < 1.0
+        assert simulation.state.pos[0, 2] < 0.3
+    finally:
+        station.socket.close()
+        simulation.close()
+
+
+def test_one_that_is_killed_in_flight_is_named_and_the_other_flies_on(runs):
+    for sub in ("console", "ulog"):
+        (runs / sub).mkdir()
+    scenario = Scenario(fleet("iris", 2), autopilot="px4", speed=0.0, gps="rtk",
+                        px4_loss="continue")
+    agent = SquareAgent(2)
+    simulation = Simulation(scenario, runs, agent=agent)
+    try:
+        while simulation.t_us < 40_000_000 and simulation.state.pos[:, 2].min() < 2.5:
+            simulation.step()
+        os.kill(simulation.autopilot.pids[1], signal.SIGKILL)
+        end = simulation.t_us + 3_000_000
+        while simulation.t_us < end:
+            simulation.step()
+        assert simulation.autopilot.states.tolist() == [Peer.LOCKSTEP, Peer.LOST]
+        assert simulation.state.pos[0, 2] > 2.5 and simulation.state.pos[1, 2] < 0.5
+        assert "'iris_1' was ended by SIGKILL" in (runs / "console/autopilot.log").read_text()
+    finally:
+        simulation.close()
+
+
+def window_speed(control):
+    """Simulated over wall time in a quarter of a second of simulated time."""
+    start, begin = control.request("status")["t_us"], time.monotonic()
+    while (now := control.request("status")["t_us"]) < start + 250_000:
+        pass
+    return (now - start) * 1e-6 / (time.monotonic() - begin)
+
+
+def test_pause_step_and_speed(simulate):
+    """PX4's clock stands still in a pause, goes on by single steps, follows the speed factor."""
+    simulation = simulate("--autopilot", "px4", "--gps", "rtk", "--speed", "0")
+    control = simulation.control
+    console = Path(control.request("status")["folder"]) / "console" / "iris_0.log"
+    simulation.wait_until(5_000_000)
+    paused = control.request("pause")["t_us"]
+    end = time.monotonic() + 15
+    while "poll timeout" not in console.read_text():  # PX4 misses its readings
+        assert control.request("status")["t_us"] - paused <= 4000
+        assert time.monotonic() < end
+    for n in (1, 50):
+        wanted = control.request("step", n=n)["t_us"]
+        while (now := control.request("status")["t_us"]) < wanted:
+            assert time.monotonic() < end
+        assert now == wanted
+    control.request("resume")
+    for speed in (0.5, 2.0):
+        control.request("speed", speed=speed)
+        found = [window_speed(control) for _ in range(8)]
+        while max(found) < 0.9 * speed and len(found) < 100:  # a busy machine may need a while
+            found.append(window_speed(control))
+        assert 0.9 * speed < max(found) and np.median(found) < 1.1 * speed, found
+    control.request("speed", speed=0)
+    while "Ready for takeoff" not in console.read_text():
+        assert control.request("status")["t_us"] < 60_000_000
+
+
+def test_a_restarted_simulation_says_that_a_living_px4_does_not_reconnect(runs, monkeypatch):
+    """The PX4 of another terminal, whose simulation has ended."""
+    (runs / "console").mkdir()
+    installation = px4_process.find("")
+    outside = px4_process.Px4Process(installation, 0, "iris_0", load_vehicle("iris"), runs)
+    scenario = Scenario(fleet("iris", 1), autopilot="px4", speed=0.0)
+    try:
+        with pytest.raises(AutopilotError, match="does not reconnect to a new simulation"):
+            with monkeypatch.context() as without:
+                without.delenv("PX4_BUILD")
+                first = Simulation(scenario, runs)
+                first.run(until_us=4_000_000)
+                first.close()
+            Simulation(scenario, runs)
+        monkeypatch.delenv("PX4_BUILD")
+        second = Simulation(scenario, runs)
+        Timer(4.0, second.stop).start()
+        second.step()
+        second.close()
+        assert "will not reconnect: restart it" in (runs / "console/autopilot.log").read_text()
+    finally:
+        outside.stop()
+
+
+def test_it_is_px4(monkeypatch):
+    """PX4_BUILD names something that starts."""
+    assert px4_process.find("").binary.name == "px4"

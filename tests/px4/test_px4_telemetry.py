@@ -1,0 +1,128 @@
+"""Telemetry and set-points, against a scripted PX4 on its UDP ports."""
+
+import math
+import socket
+
+import numpy as np
+import pytest
+from pymavlink.dialects.v20 import common as mavlink
+
+from xtdrone_autopilot.px4.telemetry import CAMERA_LOCAL, FleetTelemetry
+from xtdrone_core import ARM, Mode, SetPoints
+from xtdrone_core.modes import custom_mode
+from xtdrone_core.ports import OFFBOARD_LOCAL
+
+ORIGIN = math.radians(47.397742), math.radians(8.545594), 488.0
+
+
+class UdpPx4:
+    """PX4's ends of the links of one vehicle."""
+
+    def __init__(self, i):
+        self.sockets = {}
+        for base in (CAMERA_LOCAL, OFFBOARD_LOCAL):
+            self.sockets[base] = sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+            sock.bind(("127.0.0.1", base + i))
+            sock.settimeout(5.0)
+        self.mavlink = mavlink.MAVLink(None, i + 1, 1)
+        self.parser = mavlink.MAVLink(None)
+        self.partner = None
+
+    def hear(self, base, kind):
+        """The next message of a kind on a link."""
+        while True:
+            data, self.partner = self.sockets[base].recvfrom(4096)
+            for message in self.parser.parse_buffer(data) or ():
+                if message.get_type() == kind:
+                    return message
+
+    def say(self, base, *messages):
+        """Sends messages to whoever spoke last."""
+        self.sockets[base].sendto(b"".join(m.pack(self.mavlink) for m in messages), self.partner)
+
+    def close(self):
+        for sock in self.sockets.values():
+            sock.close()
+
+
+@pytest.fixture
+def pair():
+    """Two scripted PX4s and our end."""
+    peers = [UdpPx4(i) for i in range(2)]
+    texts = []
+    telemetry = FleetTelemetry(2, ORIGIN, np.zeros((2, 3)), True,
+                               lambda i, severity, text: texts.append((i, text)))
+    yield telemetry, peers, texts
+    telemetry.close()
+    for peer in peers:
+        peer.close()
+
+
+def state(lat=473977420):
+    """What a PX4 says that is ready to arm."""
+    heartbeat = mavlink.MAVLink_heartbeat_message(2, mavlink.MAV_AUTOPILOT_PX4, 129,
+                                                  custom_mode(Mode.LOITER), 4, 3)
+    position = mavlink.MAVLink_local_position_ned_message(1, 1.0, 2.0, -3.0, 0.1, 0.2, -0.3)
+    attitude = mavlink.MAVLink_attitude_quaternion_message(1, 1, 0, 0, 0, 0.1, 0.2, 0.3)
+    status = mavlink.MAVLink_sys_status_message(0, 0, mavlink.MAV_SYS_STATUS_PREARM_CHECK, 0, 0, 0,
+                                                0, 0, 0, 0, 0, 0, 0)
+    extended = mavlink.MAVLink_extended_sys_state_message(0, mavlink.MAV_LANDED_STATE_IN_AIR)
+    origin = mavlink.MAVLink_gps_global_origin_message(lat, 85455940, 488000)
+    return heartbeat, position, attitude, status, extended, origin
+
+
+def drain(telemetry, t_us):
+    """Steps until what was sent on loopback has come in; a datagram is there once sendto ends."""
+    telemetry.step(t_us)
+    return telemetry.estimates()
+
+
+def test_estimates_are_px4s_in_our_frames(pair):
+    telemetry, peers, _ = pair
+    telemetry.step(0)
+    peers[1].hear(CAMERA_LOCAL, "HEARTBEAT")
+    peers[1].say(CAMERA_LOCAL, *state())
+    found = drain(telemetry, 20_000)
+    np.testing.assert_allclose(found.pos[1], (2.0, 1.0, 3.0))
+    np.testing.assert_allclose(found.vel[1], (0.2, 0.1, 0.3), atol=1e-7)
+    np.testing.assert_allclose(found.ang_vel[1], (0.1, -0.2, -0.3), atol=1e-7)
+    half = math.sqrt(0.5)
+    np.testing.assert_allclose(found.quat[1], (0, 0, half, half), atol=1e-7)  # north
+    assert found.armed[1] and not found.landed[1] and found.mode[1] == Mode.LOITER
+    assert found.ready.tolist() == [False, True]
+    assert not found.armed[0] and found.landed[0]
+
+
+def test_the_worlds_origin_is_asked_for_until_px4_has_it(pair):
+    telemetry, peers, _ = pair
+    telemetry.step(0)
+    peers[0].hear(CAMERA_LOCAL, "HEARTBEAT")
+    peers[0].say(CAMERA_LOCAL, *state(lat=473970000))
+    assert not drain(telemetry, 20_000).ready[0]
+    drain(telemetry, 40_000)
+    wanted = peers[0].hear(CAMERA_LOCAL, "SET_GPS_GLOBAL_ORIGIN")
+    assert (wanted.latitude, wanted.longitude, wanted.altitude) == (473977420, 85455940, 488000)
+    peers[0].say(CAMERA_LOCAL, *state())
+    assert drain(telemetry, 60_000).ready[0]
+
+
+def test_an_agents_wishes_go_to_the_offboard_link(pair):
+    telemetry, peers, texts = pair
+    wishes = SetPoints.empty(2)
+    wishes.pos[1] = 1.0, 2.0, 3.0
+    wishes.yaw[1] = 0.0
+    wishes.mode[1], wishes.arm[1] = Mode.OFFBOARD, ARM
+    assert not telemetry.offboard
+    telemetry.apply(wishes)
+    point = peers[1].hear(OFFBOARD_LOCAL, "SET_POSITION_TARGET_LOCAL_NED")
+    assert (point.x, point.y, point.z) == (2.0, 1.0, -3.0)
+    assert point.yaw == pytest.approx(math.pi / 2)
+    assert point.type_mask == 0x38 | 0x1C0 | 2048 and point.target_system == 2
+    mode, arm = (peers[1].hear(OFFBOARD_LOCAL, "COMMAND_LONG") for _ in range(2))
+    assert (mode.command, mode.param1, mode.param2) == (mavlink.MAV_CMD_DO_SET_MODE, 1, 6)
+    assert (arm.command, arm.param1) == (mavlink.MAV_CMD_COMPONENT_ARM_DISARM, 1)
+    peers[1].say(OFFBOARD_LOCAL, mavlink.MAVLink_command_ack_message(arm.command, 1))
+    drain(telemetry, 0)
+    assert texts == [(1, "command 400 was refused, result 1")]
+    # Nothing was asked of the other one, which is only greeted.
+    assert peers[0].hear(OFFBOARD_LOCAL, "HEARTBEAT")

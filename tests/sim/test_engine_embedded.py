@@ -1,0 +1,202 @@
+import math
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from xtdrone_core import FleetState, VehicleSpec, resources
+from xtdrone_sim.engines.embedded import EmbeddedEngine
+from xtdrone_sim.errors import EngineError
+from xtdrone_sim.vehicles.sdf import load_vehicle, load_world
+
+STEP_US = 4000
+DT = STEP_US * 1e-6
+G = 9.80665
+
+
+def engine(*specs, world="empty"):
+    specs = specs or (VehicleSpec("iris", "iris_0", (0.0, 0.0, 100.0)),)
+    return EmbeddedEngine(load_world(world), specs, tuple(load_vehicle(s.type) for s in specs))
+
+
+def run(engine, steps, wrench=None):
+    wrench = np.zeros((len(engine.specs), 6)) if wrench is None else np.array(wrench, dtype=float)
+    for _ in range(steps):
+        state = engine.step(wrench, STEP_US)
+    return state
+
+
+def test_free_fall():
+    """Semi-implicit Euler: the velocity is exact, the place half a step of velocity ahead."""
+    found = engine()
+    top = found.state.pos[0, 2]
+    state = run(found, 250)
+    assert state.t_us == 1_000_000
+    assert state.vel[0, 2] == pytest.approx(-G, rel=1e-12)
+    assert state.pos[0, 2] - top == pytest.approx(-0.5 * G - 0.5 * DT * G, rel=1e-9)
+    np.testing.assert_allclose(state.acc[0], (0.0, 0.0, -G), atol=1e-9)
+
+
+@pytest.mark.parametrize("name", resources.vehicle_names())
+def test_a_hover_wrench_keeps_the_height(name):
+    found = engine(VehicleSpec(name, "v", (0.0, 0.0, 10.0), 0.7))
+    start = found.state.copy()
+    weight = found.models[0].mass * G
+    state = run(found, 500, [[0, 0, weight, 0, 0, 0]])
+    np.testing.assert_allclose(state.pos, start.pos, atol=1e-9)
+    np.testing.assert_allclose(state.quat, start.quat, atol=1e-12)
+
+
+def test_torque_in_the_world_frame_gives_the_body_rate():
+    """A torque along the world's x axis on a vehicle that is yawed by 90 degrees."""
+    found = engine(VehicleSpec("iris", "v", (0.0, 0.0, 10.0), math.pi / 2))
+    inertia = np.array(found.models[0].inertia)
+    state = run(found, 1, [[0, 0, 0, 0.1, 0, 0]])
+    np.testing.assert_allclose(state.ang_vel[0], np.linalg.solve(inertia, [0, -0.1, 0]) * DT,
+                               rtol=1e-6, atol=1e-9)
+
+
+def test_a_tumbling_vehicle_keeps_energy_and_angular_momentum():
+    found = engine()
+    found.model.opt.gravity[:] = 0.0
+    found.data.qvel[3:6] = 3.0, 2.0, 6.0
+    inertia = np.array(found.models[0].inertia)
+
+    def measure(rate, quat):
+        return 0.5 * rate @ inertia @ rate, Rotation.from_quat(quat).apply(inertia @ rate)
+
+    energy, momentum = measure(np.array([3.0, 2.0, 6.0]), found.state.quat[0])
+    state = run(found, 2500)
+    after = measure(state.ang_vel[0], state.quat[0])
+    assert after[0] == pytest.approx(energy, rel=1e-7)
+    # The attitude leads by half a step, so its error stays of that size.
+    assert np.linalg.norm(after[1] - momentum) < 1e-3 * np.linalg.norm(momentum)
+
+
+@pytest.mark.parametrize("name", resources.vehicle_names())
+@pytest.mark.parametrize("world", resources.world_names())
+def test_a_vehicle_at_z_0_stands_still(name, world):
+    found = engine(VehicleSpec(name, "v", (0.0, 0.0, 0.0), 0.4), world=world)
+    start = found.state.copy()
+    highest = 0.0
+    for _ in range(1250):
+        state = run(found, 1)
+        highest = max(highest, abs(state.vel).max())
+    assert abs(state.pos - start.pos).max() < 1e-3
+    np.testing.assert_allclose(state.quat, start.quat, atol=2e-3)
+    assert highest < 0.06  # settles without a jump
+    assert found.contacts() == [("ground_plane", "v")]
+
+
+def test_friction_holds_against_a_push_and_yields_to_a_stronger_one():
+    weight = load_vehicle("iris").mass * G
+    for share, moves in ((0.3, False), (1.5, True)):
+        found = engine(VehicleSpec("iris", "v", (0.0, 0.0, 0.0)))
+        run(found, 50)
+        start = found.state.pos.copy()
+        state = run(found, 250, [[share * weight, 0, 0, 0, 0, 0]])
+        assert (abs(state.pos - start).max() > 0.1) == moves
+        if not moves:
+            assert abs(state.pos - start).max() < 1e-3
+
+
+def test_a_vehicle_lands_softly_and_comes_to_rest():
+    found = engine(VehicleSpec("iris", "v", (0.0, 0.0, 0.25)))
+    cog = found.models[0].cog[2]
+    after = [run(found, 1).pos[0, 2] - cog for _ in range(500)]
+    touch = next(i for i, height in enumerate(after) if height < 0.0)
+    assert min(after) > -0.03 and max(after[touch:]) < 0.01
+    assert abs(found.state.vel).max() < 1e-6 and abs(found.state.acc).max() < 1e-4
+
+
+def test_contacts_name_vehicles_and_models_of_the_world():
+    found = engine(VehicleSpec("iris", "low", (0.0, 0.0, 0.0)),
+                   VehicleSpec("iris", "high", (0.0, 0.0, 0.6)),
+                   VehicleSpec("iris", "free", (5.0, 5.0, 5.0)))
+    assert found.contacts() == [("ground_plane", "low")]
+    run(found, 200)
+    assert ("high", "low") in found.contacts()
+    wall = engine(VehicleSpec("iris", "v", (11.8, 0.0, 1.0)), world="indoor")
+    assert ("v", "wall_east") in wall.contacts()
+
+
+def test_start_poses_put_the_models_origin_there():
+    found = engine(VehicleSpec("iris", "v", (1.0, 2.0, 3.0), 0.5))
+    np.testing.assert_allclose(found.state.pos[0], np.add((1, 2, 3), found.models[0].cog),
+                               atol=1e-12)
+    np.testing.assert_allclose(Rotation.from_quat(found.state.quat[0]).as_euler("xyz"),
+                               (0, 0, 0.5), atol=1e-12)
+
+
+def fleet_of_three():
+    return [VehicleSpec("iris", f"iris_{i}", (3.0 * i, 0.0, 0.0)) for i in range(3)]
+
+
+def flight(engine, steps=200, seed=4):
+    rng = np.random.default_rng(seed)
+    for _ in range(steps):
+        state = engine.step(rng.normal(size=(len(engine.specs), 6)) * 0.3
+                            + (0, 0, 15, 0, 0, 0), STEP_US)
+    return state.copy()
+
+
+def same(a: FleetState, b: FleetState):
+    return all(np.array_equal(getattr(a, name), getattr(b, name))
+               for name in ("t_us", "pos", "quat", "vel", "ang_vel", "acc"))
+
+
+def test_two_runs_and_a_reset_run_are_equal_bit_for_bit():
+    one, other = engine(*fleet_of_three()), engine(*fleet_of_three())
+    first = flight(one)
+    assert same(first, flight(other))
+    one.reset()
+    assert one.state.t_us == 0
+    assert same(first, flight(one))
+
+
+def test_spawn_and_delete_keep_the_others_flying():
+    found = engine(*fleet_of_three())
+    before = flight(found)
+    found.spawn(VehicleSpec("iris", "late", (0.0, 9.0, 0.0)))
+    state = found.state
+    assert [spec.name for spec in found.specs] == ["iris_0", "iris_1", "iris_2", "late"]
+    assert state.t_us == before.t_us
+    for name in ("pos", "quat", "vel", "ang_vel", "acc"):
+        np.testing.assert_array_equal(getattr(state, name)[:3], getattr(before, name))
+    np.testing.assert_allclose(state.pos[3], np.add((0, 9, 0), found.models[3].cog), atol=1e-12)
+    found.delete("iris_1")
+    assert [spec.name for spec in found.specs] == ["iris_0", "iris_2", "late"]
+    np.testing.assert_array_equal(found.state.pos[1], before.pos[2])
+    run(found, 10)
+
+
+@pytest.mark.parametrize("act, message", [
+    (lambda e: e.spawn(VehicleSpec("iris", "iris_0", (9.0, 9.0, 0.0))), "'iris_0' already"),
+    (lambda e: e.delete("iris_7"), "unknown vehicle 'iris_7'"),
+    (lambda e: e.delete("iris_0"), "only vehicle"),
+    (lambda e: e.render(0, "front"), "unknown camera 'front'"),
+    (lambda e: run(e, 1, np.full((1, 6), np.nan)), "'iris_0' is not finite"),
+])
+def test_what_cannot_be_done_is_said(act, message):
+    with pytest.raises(EngineError, match=message):
+        act(engine())
+
+
+def test_window_needs_a_display(monkeypatch):
+    monkeypatch.delenv("DISPLAY", raising=False)
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    with pytest.raises(EngineError, match="gui needs a display"):
+        engine().open_viewer()
+
+
+def test_a_picture_shows_the_vehicle_before_the_world():
+    found = engine(VehicleSpec("iris", "v", (0.0, 0.0, 0.0)), VehicleSpec("iris", "w", (0, 9, 0)))
+    try:
+        image = found.render(0)
+    except EngineError as error:
+        pytest.skip(str(error))
+    assert image.shape == (480, 640, 3) and image.dtype == np.uint8
+    orange = (image[..., 0] > 150) & (image[..., 1] < 110) & (image[..., 2] < 60)
+    assert orange.sum() > 100
+    found.close()
+    found.close()

@@ -1,0 +1,161 @@
+"""What changes in flight: payload, tank, rotors, battery. The flight stack is not told."""
+
+import json
+
+import numpy as np
+import pytest
+
+from physics import HEIGHT, hover
+from xtdrone_core import ControlError, Scenario, ScenarioError
+from xtdrone_core.disturbances import Change, parse_change, parse_changes
+from xtdrone_core.scenario import fleet
+from xtdrone_dynamics.constants import GRAVITY
+from xtdrone_sim.engines.embedded import EmbeddedEngine
+from xtdrone_sim.errors import EngineError
+from xtdrone_sim.simulation import Simulation
+
+
+def fly(vehicle, changes, end_s=60.0, until_s=60.0, folder=None, wind="", **parameters):
+    return hover(vehicle, until_s, end_s, folder, parameters, changes=changes, wind=wind)
+
+
+def between(rows, start, end):
+    return rows[(rows.t > start) & (rows.t <= end)]
+
+
+def test_iris_comes_back_to_its_height_under_a_payload():
+    """To where it hung before: what its sensors are off by is no matter of the payload."""
+    _, rows = fly("iris", "12: payload iris_0 0.3 0.02,0,-0.1", until_s=23.0)
+    before = between(rows, 10.0, 12.0).height.mean()
+    assert abs(before - HEIGHT) < 0.3
+    assert between(rows, 12.0, 14.0).height.min() < before - 0.15  # it is felt
+    assert abs(between(rows, 21.0, 23.0).height - before).max() < 0.25
+    assert between(rows, 12.0, 23.0).tilt.max() < 0.1
+    assert between(rows, 12.0, 23.0).away.max() < 0.3
+
+
+def test_a_controlled_hover_tilts_into_the_wind():
+    """The tilt holds the rotors' H-force of XTDrone (4) and the drag; the place is kept."""
+    wind = 8.0
+    simulation, rows = fly("iris", "", until_s=20.0, wind=f"{wind},0,0")
+    model = simulation.fleet
+    speed = np.sqrt(model.mass[0] * GRAVITY / (4 * model.motor_constant[0, 0]))
+    force = 4 * model.rotor_drag_coefficient[0, 0] * speed * wind
+    expected = np.arctan(force / (model.mass[0] * GRAVITY))
+    steady = between(rows, 17.0, 20.0)  # by then the velocity's integrator has brought it home
+    assert np.median(steady.tilt) == pytest.approx(expected, rel=0.1) and expected > 0.2
+    assert steady.away.max() < 0.2
+    x, y, z, w = simulation.state.quat[0]
+    assert 2.0 * (x * z + w * y) < -0.15  # the thrust leans to the west, against the wind
+
+
+def test_a_tank_that_drains_and_a_payload_that_is_dropped():
+    simulation, rows = fly("iris", "0: payload iris_0 0.3 0,0,-0.05; 9: drain iris_0 0.1; "
+                                   "10: payload iris_0 0.1", until_s=13.0)
+    model = simulation.engine.model
+    assert model.body_mass[1] == pytest.approx(simulation.fleet.mass[0], rel=1e-12)
+    assert abs(between(rows, 12.0, 13.0).height - HEIGHT).max() < 0.35
+
+
+def test_a_weak_battery_limits_the_thrust_and_an_empty_one_ends_the_flight():
+    simulation, rows = fly("typhoon_h480", "10: charge typhoon_h480_0 0.01; "
+                                           "12: payload typhoon_h480_0 1.5", until_s=13.5)
+    assert between(rows, 8.0, 10.0).share.min() == 1.0
+    assert 0.6 < between(rows, 11.0, 12.0).share.max() < 0.9
+    # Asked for more than the battery gives, the rotors stop short and the vehicle sinks.
+    top = simulation.rotors.speed_share[0] * 1100.0
+    np.testing.assert_allclose(simulation.state.rotor_vel[0], top, rtol=0.02)
+    assert rows.height[-1] < HEIGHT - 0.5
+    assert simulation.autopilot.battery.voltage[0] == pytest.approx(
+        simulation.battery.voltage[0], rel=0.05)
+    _, rows = fly("typhoon_h480", "8: charge typhoon_h480_0 0", until_s=10.0)
+    assert rows.share[-1] == 0.0 and rows.height[-1] < 0.1
+
+
+@pytest.mark.parametrize("vehicle, rotor, wind", [
+    *(("typhoon_h480", rotor, "") for rotor in range(6)), ("typhoon_h480", 3, "4,0,0"),
+    ("octorotor", 5, "")])
+def test_a_vehicle_that_loses_a_rotor_lands_under_control(vehicle, rotor, wind):
+    """CA_FAILURE_MODE 1: what the watch on the rotors finds is taken out of the mixer."""
+    simulation, rows = fly(vehicle, f"8: rotor {vehicle}_0 {rotor} 0", until_s=40.0, wind=wind,
+                           CA_FAILURE_MODE=1, COM_ACT_FAIL_ACT=2)
+    assert simulation.agent.done or not simulation.autopilot.estimates().armed[0]
+    after = between(rows, 8.0, 40.0)
+    tilt_of_wind = between(rows, 6.0, 8.0).tilt.max()
+    assert after.tilt.max() < tilt_of_wind + np.radians(20.0)
+    assert after.away.max() < (3.0 if wind else 1.0)
+    touch = np.argmax(after.height < 0.02)
+    assert touch > 100 and after.speed[touch - 5] < 1.2  # comes down slowly, in two seconds or more
+
+
+def test_changes_are_events_of_the_run(runs):
+    (runs / "console").mkdir()
+    fly("iris", "0.5: rotor iris_0 3 0.9; 0.2: payload iris_0 0.1 0,0,-0.1", until_s=1.0,
+        folder=runs)
+    lines = [json.loads(line) for line in (runs / "events.jsonl").read_text().splitlines()]
+    assert [(e["t_us"], e["kind"], e["vehicle"], e["value"]) for e in lines
+            if e["event"] == "change"] == [(200_000, "payload", "iris_0", 0.1),
+                                           (500_000, "rotor", "iris_0", 0.9)]
+
+
+def test_changes_by_the_control_socket():
+    simulation = Simulation(Scenario(fleet("iris", 1), speed=0.0), links=False)
+    try:
+        handle = simulation._handle
+        handle("change", {"change": "rotor iris_0 1 0.5"})
+        simulation.step()
+        assert simulation.rotors.effectiveness[0, 1] == 0.5
+        for text, message in (("rotor iris_0 4 0.5", "no rotor 4: give 0 to 3"),
+                              ("charge iris_0 0.5", "carries no battery"),
+                              ("rotor iris_9 1 0.5", "unknown vehicle 'iris_9'")):
+            with pytest.raises(ControlError, match=message):
+                handle("change", {"change": text})
+        with pytest.raises(ControlError, match="a change is a text"):
+            handle("change", {})
+    finally:
+        simulation.close()
+
+
+NAMES = ["iris_0", "iris_1"]
+
+
+def test_a_list_of_changes_is_read_and_sorted():
+    assert parse_changes("20: rotor iris_1 2 0.0; 12.5: payload iris_0 0.3 0,0,-0.1;", NAMES) == (
+        Change(12_500_000, "payload", 0, 0.3, (0.0, 0.0, -0.1)),
+        Change(20_000_000, "rotor", 1, 0.0, rotor=2))
+    assert parse_changes("", NAMES) == ()
+    assert parse_change(" drain iris_1 0.02 ", NAMES, 8).value == 0.02
+    both = Scenario.from_dict({"n": 2, "changes": ["1: charge iris_0 0.5", "2: drain iris_1 1"]})
+    assert both.changes == "1: charge iris_0 0.5; 2: drain iris_1 1"
+
+
+@pytest.mark.parametrize("text, message", [
+    ("payload iris_0 0.3", "has no time"), ("-1: drain iris_0 1", "has no time"),
+    ("x: drain iris_0 1", "'x' in change"), ("1: paylod iris_0 0.3", "did you mean 'payload'"),
+    ("1: payload iris_7 0.3", "did you mean 'iris_"), ("1: payload iris_0", "write payload NAME"),
+    ("1: payload iris_0 heavy", "is not a number"), ("1: payload iris_0 -1", "a number from 0"),
+    ("1: payload iris_0 1 0,0", "not X,Y,Z"), ("1: rotor iris_0 2 1.5", "from 0 to 1"),
+    ("1: rotor iris_0 b 0", "count from 0"), ("1: rotor iris_0 0", "write rotor NAME INDEX"),
+    ("1:", "unknown change ''")])
+def test_bad_changes_are_refused(text, message):
+    with pytest.raises(ScenarioError, match=message):
+        Scenario(fleet("iris", 2), changes=text)
+
+
+@pytest.mark.parametrize("text", ["1: rotor iris_0 4 0", "1: charge iris_0 0.5"])
+def test_what_a_vehicle_does_not_have_is_refused_before_the_flight(text):
+    with pytest.raises(ScenarioError):
+        Simulation(Scenario(fleet("iris", 1), changes=text), links=False)
+
+
+def test_an_engine_without_payloads_says_so_before_the_flight(monkeypatch):
+    def refuse(self, vehicle, mass, pos):
+        raise EngineError("this engine carries no payloads")
+
+    monkeypatch.setattr(EmbeddedEngine, "set_payload", refuse)
+    with pytest.raises(EngineError, match="carries no payloads"):
+        Simulation(Scenario(fleet("iris", 1), changes="9: payload iris_0 1"), links=False)
+    simulation = Simulation(Scenario(fleet("iris", 1)), links=False)
+    with pytest.raises(ControlError, match="carries no payloads"):
+        simulation._handle("change", {"change": "payload iris_0 1"})
+    simulation.close()

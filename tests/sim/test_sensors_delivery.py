@@ -1,0 +1,173 @@
+"""Frames to other processes: the ring in shared memory, ROS messages, and the node."""
+
+import json
+import math
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from ros_fixtures import ROOT, free_port, needs_ros, ros  # noqa: F401
+from sensor_models.cameras import cameras_of
+from test_sensors_rendered import draws
+from xtdrone_core import ControlError, VehicleSpec, frame_ring
+from xtdrone_core.frame_ring import FrameReader, FrameWriter
+from xtdrone_sim.rendering import messages as camera_messages
+from xtdrone_sim.rendering.sensors import RenderedSensors
+from xtdrone_sim.vehicles.sdf import load_vehicle, load_world
+
+ARRAYS = [["image", "|u1", [3, 5]], ["depth", "<f4", [2, 2]]]
+
+
+def frame(k):
+    return {"image": np.full((3, 5), k, dtype=np.uint8), "depth": np.full((2, 2), 0.5 * k)}
+
+
+@pytest.fixture
+def ring(tmp_path):
+    writer = FrameWriter(tmp_path / "ring", ARRAYS)
+    yield writer
+    writer.close()
+
+
+def test_ring_hands_on_every_frame_in_order(ring):
+    ring.write(1, frame(1))
+    reader = FrameReader(ring.path, ARRAYS)
+    assert reader.read() == []
+    for k in range(2, 40):
+        ring.write(10 * k, frame(k))
+        if k % 5 == 0:
+            frames = reader.read()
+            assert [t for t, _ in frames] == [10 * j for j in range(max(2, k - 4), k + 1)]
+            for t, data in frames:
+                assert (data["image"] == t // 10).all() and (data["depth"] == 0.05 * t).all()
+    assert reader.lost == 0
+
+
+def test_slow_reader_loses_the_oldest_and_knows_it(ring):
+    reader = FrameReader(ring.path, ARRAYS)
+    for k in range(1, 21):
+        ring.write(k, frame(k))
+    assert [t for t, _ in reader.read()] == list(range(21 - frame_ring.SLOTS + 1, 21))
+    assert reader.lost == 20 - frame_ring.SLOTS + 1
+    assert reader.read() == []
+
+
+def test_reader_of_another_layout_is_refused(ring):
+    with pytest.raises(ControlError, match="same version"):
+        FrameReader(ring.path, [["image", "|u1", [300, 500]]])
+    with pytest.raises(ControlError, match="cannot open"):
+        FrameReader(ring.path.with_name("no_ring"), ARRAYS)
+
+
+def test_rings_of_dead_processes_are_swept():
+    child = subprocess.Popen([sys.executable, "-c", ""])
+    child.wait()
+    dead, alive = (frame_ring.path_of(pid, "test_sweep") for pid in (child.pid, os.getpid()))
+    writers = [FrameWriter(path, ARRAYS) for path in (dead, alive)]
+    try:
+        frame_ring.sweep()
+        assert not dead.exists() and alive.exists()
+    finally:
+        for writer in writers:
+            writer.close()
+
+
+def described(vehicle):
+    sensors = RenderedSensors(load_world("empty"), [VehicleSpec(vehicle, "v_0", (0.0, 0.0, 0.0))],
+                              [load_vehicle(vehicle)], 1)
+    found = json.loads(json.dumps(sensors.describe()))
+    sensors.close()
+    return found
+
+
+@draws
+@pytest.mark.parametrize("vehicle,topics", [
+    ("iris_stereo", {"/v_0/stereo_camera/left/image_raw", "/v_0/stereo_camera/left/camera_info",
+                     "/v_0/stereo_camera/right/image_raw", "/v_0/stereo_camera/right/camera_info"}),
+    ("iris_depth", {"/v_0/depth_camera/rgb/image_raw", "/v_0/depth_camera/rgb/camera_info",
+                    "/v_0/depth_camera/depth/image_raw", "/v_0/depth_camera/depth/camera_info",
+                    "/v_0/depth_camera/depth/points"}),
+    ("iris_2d_lidar", {"/v_0/scan"}), ("iris_3d_lidar", {"/v_0/velodyne_points"})])
+def test_messages_of_every_kind(vehicle, topics):
+    sensor, = described(vehicle)
+    data = {name: np.ones(shape, dtype=dtype) for name, dtype, shape in sensor["arrays"]}
+    sent = {topic: (kind, fields)
+            for topic, kind, fields in camera_messages.messages(sensor, 12_340_000, data)}
+    assert set(sent) == topics == {topic for topic, _ in camera_messages.topics(sensor)}
+    assert dict(camera_messages.topics(sensor)) == {t: kind for t, (kind, _) in sent.items()}
+    frames = {t["child_frame_id"] for t in camera_messages.transforms([sensor])}
+    for kind, fields in sent.values():
+        assert fields["header"]["stamp"] == {"secs": 12, "nsecs": 340_000_000}
+        assert fields["header"]["frame_id"] in frames
+        if "step" in fields:
+            assert len(fields["data"]) == fields["step"] * fields["height"]
+        if "row_step" in fields:
+            assert len(fields["data"]) == fields["row_step"] * fields["height"]
+    assert camera_messages.messages(sensor, 0, data, lambda topic: False) == []
+
+
+@draws
+def test_camera_info_tells_the_baseline():
+    sensor, = described("iris_stereo")
+    infos = {topic: fields for topic, kind, fields in camera_messages.messages(
+        sensor, 0, {n: np.zeros(s, dtype=d) for n, d, s in sensor["arrays"]})
+        if kind == "sensor_msgs/CameraInfo"}
+    left, right = (infos[f"/v_0/stereo_camera/{side}/camera_info"]["P"] for side in ("left",
+                                                                                     "right"))
+    camera = cameras_of(next(b for b in load_vehicle("iris_stereo").sensors
+                             if b.kind == "camera"))[1]
+    assert left[3] == 0.0 and right[3] == pytest.approx(-0.12 * camera.fx)
+
+
+@draws
+def test_cloud_of_a_depth_image_has_its_points():
+    sensor, = described("iris_depth")
+    depth = np.full((360, 480), 2.0, dtype=np.float32)
+    depth[0, 0] = math.inf
+    cloud = next(fields for topic, _, fields in camera_messages.messages(
+        sensor, 0, {"depth": depth, "image": np.zeros((360, 480, 3), np.uint8)})
+        if topic.endswith("points"))
+    points = np.frombuffer(cloud["data"], dtype="<f4").reshape(360, 480, 3)
+    fx = sensor["parameters"][0]["fx"]
+    assert np.isnan(points[0, 0]).all() and not cloud["is_dense"]
+    np.testing.assert_allclose(points[359, 479], (2 * 239.5 / fx, 2 * 179.5 / fx, 2), rtol=1e-6)
+
+
+LISTENER = """
+import sys, rospy
+from sensor_msgs.msg import CameraInfo, Image
+rospy.init_node("listener", anonymous=True, disable_rostime=True)
+for topic, kind in (("left/image_raw", Image), ("right/image_raw", Image),
+                    ("right/camera_info", CameraInfo)):
+    stamps = [rospy.wait_for_message("/iris_stereo_0/stereo_camera/" + topic, kind, timeout=150)
+              for _ in range(2)]
+    message = stamps[-1]
+    stamp = message.header.stamp
+    print(topic, message.width, message.height, (stamp.secs * 10**9 + stamp.nsecs) % 80_000_000,
+          getattr(message, "encoding", ""), len(getattr(message, "data", "")))
+"""
+
+
+@draws
+@needs_ros
+def test_node_publishes_a_stereo_pair(ros):  # noqa: F811
+    port = free_port()
+    ros.start(sys.executable, "-m", "xtdrone_core.command", "sim", "--vehicle", "iris_stereo",
+              "--no-log", "--control_port", port)
+    node = ros.start(ROOT / "src" / "xtdrone_sim" / "nodes" / "cameras", "--control_port", port)
+    heard = ros.run(sys.executable, "-c", LISTENER)
+    assert heard.returncode == 0, heard.stderr + ros.stop(node)
+    assert heard.stdout.splitlines() == ["left/image_raw 752 480 0 mono8 360960",
+                                         "right/image_raw 752 480 0 mono8 360960",
+                                         "right/camera_info 752 480 0  0"]
+
+
+@needs_ros
+def test_node_without_a_simulation_says_so(ros):  # noqa: F811
+    done = ros.run(ROOT / "src" / "xtdrone_sim" / "nodes" / "cameras", "--control_port",
+                   free_port(), "--wait", "0.2")
+    assert done.returncode == 1 and done.stderr.count("\n") == 1
+    assert "no simulation answers" in done.stderr

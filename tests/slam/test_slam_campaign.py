@@ -1,0 +1,317 @@
+"""Campaigns, what they leave, and the reports of it."""
+
+import contextlib
+import csv
+import json
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+import yaml
+
+pytest.importorskip("cv2")
+pytest.importorskip("evo")
+
+from test_slam_run import dataset, stereo, wall  # noqa: E402, F401
+from xtdrone_core import command  # noqa: E402
+from xtdrone_slam import SlamError  # noqa: E402
+from xtdrone_slam.benchmark import campaign
+from xtdrone_slam.evaluation import report, results, tables
+
+# A system that says the truth, with an error by a parameter, and can be made to fail.
+ADAPTER = """
+import argparse, sys
+from xtdrone_slam import formats, link
+parser = argparse.ArgumentParser()
+parser.add_argument("dataset")
+parser.add_argument("--error", type=float)
+parser.add_argument("--end", type=int)
+args = parser.parse_args()
+rows = formats.read_tum(args.dataset + "/groundtruth.tum")
+for i, (t, a, b) in enumerate(link.frames(sys.stdin.buffer, (240, 320))):
+    if i == args.end:
+        sys.exit(5)
+    x, y, z = rows[i, 1:4]
+    print(link.pose_line(t, (x, y + args.error * (-1) ** i, z), rows[i, 4:], 10 * i), flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def fake(tmp_path_factory):
+    """Folder of the adapter."""
+    folder = tmp_path_factory.mktemp("systems") / "fake"
+    folder.mkdir()
+    (folder / "system.py").write_text(ADAPTER)
+    (folder / "adapter.yaml").write_text(yaml.safe_dump({
+        "description": "tells the truth", "deterministic": True,
+        "command": ["{python}", str(folder / "system.py"), "{dataset}"],
+        "parameters": {"error": 0.0, "end": -1}}))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def long(tmp_path_factory):
+    """A recording long enough for half metres of path."""
+    from xtdrone_slam.datasets.dataset import DatasetWriter
+
+    folder = tmp_path_factory.mktemp("long") / "hall"
+    writer = DatasetWriter(folder, stereo())
+    image = wall((0, 0, 0))
+    for i in range(16):
+        writer.truth(80_000 * (i + 1), (0.2 * i, 0.02 * i * i, 1.0 + 0.3 * (i % 5)),
+                     (0, 0, 0, 1), (2.5, 0, 0))
+        writer.images(80_000 * (i + 1), *image)
+    writer.close()
+    return folder
+
+
+def plan(fake, long, **more):
+    return campaign.parse({"systems": [{"name": str(fake), "parameters": {"error": [0.0, 0.1]}}],
+                           "datasets": [str(long)], "runs": 2, "speed": 0, **more}, "test")
+
+
+def test_grid_of_a_campaign(fake):
+    one = campaign.parse({"systems": ["klt", {"name": "klt", "parameters": {
+        "features": [100, 200], "keep": 0.4}}], "worlds": ["indoor", "outdoor"], "seeds": [1, 2],
+        "light": [1.0, 0.3], "loss": [0, 0.1], "runs": 3})
+    assert [system.label for system in one.systems] == [
+        "klt", "klt_features100_keep0.4", "klt_features200_keep0.4"]
+    names = [conditions.name for conditions in one.conditions]
+    assert len(names) == len(set(names)) == 16
+    assert names[0] == "indoor" and "outdoor_seed2_light0.3_loss0.1" in names
+    jobs = one.jobs()
+    assert len(jobs) == 3 * 16 * 3
+    assert {job.number for job in jobs[:16 * 3]} == {1}
+
+
+@pytest.mark.parametrize("data, says", [
+    ({"systems": ["kl"]}, "klt"), ({}, "systems"), ({"systems": ["klt"], "world": "x"}, "worlds"),
+    ({"systems": ["klt"], "runs": 0}, "runs"), ({"systems": ["klt"], "texture": [1.5]}, "texture"),
+    ({"systems": [{"nam": "klt"}]}, "cannot read the system"),
+    ({"systems": [{"name": "klt", "parameters": {"feature": 1}}]}, "features"),
+    ({"systems": ["klt"], "align": "se4"}, "se3"), ({"systems": ["klt"], "loss": 2}, "loss"),
+    ({"systems": ["klt"], "seeds": ["a"]}, "wrong type|seed")])
+def test_campaign_that_makes_no_sense(data, says):
+    with pytest.raises(SlamError, match=says):
+        campaign.parse(data)
+
+
+def test_interrupted_campaign_resumes_and_failures_do_not_stop_it(fake, long, tmp_path):
+    one = plan(fake, long, systems=[str(fake), {"name": str(fake), "parameters": {"end": 3}}],
+               datasets=[str(long), "no/such/folder"])
+    with pytest.raises(KeyboardInterrupt):
+        def stop(pairs, total, text):
+            stop.left -= pairs
+            if stop.left < 0:
+                raise KeyboardInterrupt
+        stop.left = 24  # within the second run
+        campaign.execute(one, tmp_path, serial=True, progress=stop)
+    done = {path: path.stat().st_mtime_ns for path in tmp_path.glob("**/outcome.json")}
+    first = tmp_path / "hall" / "fake" / "run_1" / "outcome.json"
+    assert first in done and len(done) < 4
+    totals = set()
+    failures = campaign.execute(one, tmp_path, serial=True,
+                                progress=lambda pairs, total, text: totals.add(total))
+    assert len(failures) == 1 and "no/such" in failures[0]
+    assert totals == {(4 - len(done)) * 16}  # what is finished is not done again
+    assert all(path.stat().st_mtime_ns == stamp for path, stamp in done.items())
+    (flight,) = results.load(tmp_path)
+    good, bad = flight.systems
+    assert [run.reason for run in good.runs] == ["", ""]
+    assert all("status 5" in run.reason for run in bad.runs) and not bad.good
+    assert campaign.execute(one, tmp_path, serial=True)[0] == failures[0]
+    # A parameter that the adapter has changed since makes the run another one.
+    outcome = json.loads(first.read_text())
+    first.write_text(json.dumps({**outcome, "parameters": {"error": 9}}))
+    campaign.execute(one, tmp_path, serial=True)
+    assert json.loads(first.read_text())["parameters"] == outcome["parameters"]
+
+
+class Page(HTMLParser):
+    """What a page asks for, and what it says."""
+
+    def __init__(self):
+        super().__init__()
+        self.sources, self.tables, self.text = [], 0, ""
+
+    def handle_starttag(self, tag, attributes):
+        self.tables += tag == "table"
+        self.sources += [value for name, value in attributes if name in ("src", "href")]
+
+    def handle_data(self, data):
+        self.text += data
+
+
+@pytest.fixture(scope="module")
+def benchmark(fake, long, tmp_path_factory):
+    """Folder of a small benchmark."""
+    folder = tmp_path_factory.mktemp("benchmark")
+    assert campaign.execute(plan(fake, long), folder, serial=True) == []
+    return folder
+
+
+def test_ray_does_the_same(benchmark, fake, long, tmp_path):
+    pytest.importorskip("ray")
+    counted = []
+    assert campaign.execute(plan(fake, long), tmp_path, cores=1, progress=lambda pairs, total, text:
+                            counted.append((pairs, total))) == []
+    assert sum(pairs for pairs, _ in counted) == 64
+    done = sorted(path.relative_to(tmp_path) for path in tmp_path.glob("**/estimate.tum"))
+    assert len(done) == 4
+    assert all((tmp_path / path).read_bytes() == (benchmark / path).read_bytes() for path in done)
+
+
+def test_no_cluster_at_an_address_is_said_at_once(fake, long, tmp_path):
+    pytest.importorskip("ray")
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))  # nobody listens there
+        address = f"127.0.0.1:{sock.getsockname()[1]}"
+        with pytest.raises(SlamError, match=f"no Ray at '{address}'.*refused.*RAY_AUTH_TOKEN"):
+            campaign.execute(plan(fake, long), tmp_path, address=address)
+
+
+def test_report_of_a_campaign(benchmark, tmp_path):
+    flights = results.load(benchmark)
+    text = report.save(tmp_path, "A title & more", flights, "xtdrone slam ...")
+    (flight,) = flights
+    exact, wrong = flight.systems
+    assert len(exact.good) == len(wrong.good) == 2 and exact.identical
+    assert exact.statistics("ape_translation", "rmse").max() < 1e-6
+    assert wrong.statistics("ape_translation", "rmse") == pytest.approx(0.1, rel=0.05)
+    assert "deterministic here: its 2 good runs gave the same" in text
+    for words in ("RPE rotation [deg]", "CPU, mean [% of a core]", "numpy", "cores",
+                  "error = 0.1", "dataset: hall"):
+        assert words in text
+    page = Page()
+    page.feed((tmp_path / "report.html").read_text())
+    assert page.tables == 5 and "A title & more" in page.text and "numpy" in page.text
+    assert len(page.sources) == 3  # figures 6 and 7, and usage
+    assert all(source.startswith("data:image/png;base64,") for source in page.sources)
+    for name in ("trajectories", "rpe", "usage"):
+        assert (tmp_path / "plots" / f"hall_{name}.png").read_bytes()[:4] == b"\x89PNG"
+        assert (tmp_path / "plots" / f"hall_{name}.pdf").read_bytes()[:5] == b"%PDF-"
+    rows = list(csv.DictReader(open(tmp_path / "tables" / "hall_accuracy.csv")))
+    assert rows[3][""] == "APE translation [m]"
+    assert float(rows[3]["fake_error0.1"]) == wrong.statistics("ape_translation", "rmse").mean()
+    latex = (tmp_path / "tables" / "hall_accuracy.tex").read_text()
+    assert latex.count(r"\\") == 6 and r"fake\_error0.1" in latex and "±" not in latex
+
+
+def test_run_with_many_dropped_or_lost_pairs_does_not_count(benchmark, tmp_path):
+    shutil.copytree(benchmark, tmp_path / "b")
+    for number, changes in ((1, {"dropped": 1}), (2, {"lost": 1})):
+        path = tmp_path / "b" / "hall" / "fake_error0.1" / f"run_{number}" / "outcome.json"
+        path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+    (flight,) = results.load(tmp_path / "b")
+    exact, wrong = flight.systems
+    assert len(exact.good) == 2 and not wrong.good
+    first, second = wrong.runs
+    assert first.reason.startswith("1 of 16 pairs dropped, more than 1%")
+    assert second.reason.startswith("tracking lost: 1 of 16 answers")
+    text = tables.accuracy(flight).markdown()
+    assert "0 of 2" in text and "no good run" in text
+    assert any(row[:2] == ("fake_error0.1", 1) and float(row[2]) == pytest.approx(0.1, rel=0.05)
+               and "dropped" in row[-1] for row in tables.runs(flight).rows)  # but it is shown
+    many = {"frames": 1000, "not_arrived": 500, "missing": 0, "answers": 495, "reason": ""}
+    assert results.unfair({**many, "dropped": 5, "lost": 24}) == ""  # what the channel lost is fair
+    assert results.unfair({**many, "dropped": 6, "lost": 0})
+    assert results.unfair({**many, "dropped": 0, "lost": 25})
+
+
+def test_compare_puts_benchmarks_side_by_side(benchmark, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("XTDRONE_RUNS", str(tmp_path))
+    assert not command.main(["slam", "compare", str(benchmark), str(benchmark)])
+    said = capsys.readouterr().out
+    assert f"fake_error0.1 ({benchmark.name})" in said
+    assert len(re.findall(r"^## hall", said, re.M)) == 1
+    with pytest.raises(SlamError, match="no finished run"):
+        results.load(tmp_path / "empty")
+
+
+def test_spread_and_escapes():
+    assert str(tables.Spread(1.0, 0.5, 2)) == "1.00 ± 0.50"
+    assert str(tables.Spread(1.0, None, 2)) == "1.00" and str(tables.Spread(np.nan, 1.0, 1)) == ""
+    table = tables.Table("t", "50 % & <more>", ("", "a_b"), (("x|y", tables.Spread(1, 2, 0)),))
+    assert r"x\|y" in table.markdown() and "&lt;more&gt;" in table.html()
+    assert r"50 \% \& <more>" in table.latex() and r"1 $\pm$ 2" in table.latex()
+    assert table.csv() == ',a_b,a_b std\nx|y,1.0,2.0\n'
+
+
+def test_watch_draws_a_run_without_a_display(benchmark, tmp_path):
+    pytest.importorskip("pyqtgraph")
+    done = subprocess.run([sys.executable, "-m", "xtdrone_core.command", "slam", "watch",
+                           str(benchmark), "--png", str(tmp_path / "watch.png")],
+                          capture_output=True, text=True, timeout=60)
+    if "needs pyqtgraph" in done.stderr:
+        pytest.skip(done.stderr)
+    assert done.returncode == 0, done.stderr
+    import cv2
+
+    picture = cv2.imread(str(tmp_path / "watch.png"))
+    assert picture.shape[0] > 400
+    blue = (picture == (180, 119, 31)).all(axis=2)  # the estimate's curve
+    assert blue.sum() > 100
+
+
+def test_watch_follows_growing_files(tmp_path):
+    from xtdrone_slam.benchmark.watch import RunView, Tail, newest
+
+    place = tmp_path / "flight" / "klt" / "run_1"
+    place.mkdir(parents=True)
+    assert newest(tmp_path) is None
+    (place / "frames.csv").write_text("t_us,latency_s,lost,features\n1000000,0.02,0,7\n2000000,0")
+    assert newest(tmp_path) == place
+    view = RunView(place)
+    assert view.frames().tolist() == [[1.0, 20.0, 0.0, 7.0]]
+    with open(place / "frames.csv", "a") as file:
+        file.write(".03,1,9\n")
+    assert view.frames()[1].tolist() == [2.0, 30.0, 1.0, 9.0]
+    truth = np.column_stack([np.arange(5.0), np.arange(5.0) ** 2, np.arange(5.0), np.ones(5)])
+    rows = "\n".join(" ".join(map(str, row)) + " 0 0 0 1" for row in truth)
+    (tmp_path / "flight" / "groundtruth.tum").write_text(rows + "\n")
+    shifted = truth + [0, 3, 0, 0]
+    (place / "estimate.tum").write_text("\n".join(
+        f"{t} {-y} {x} {z} 0 0 0 1" for t, x, y, z in shifted) + "\n")
+    true, guess = view.paths()
+    assert np.allclose(true, guess)
+    assert Tail(tmp_path / "none", ",", 3).table().shape == (0, 3)
+
+
+def test_interrupt_leaves_no_process(fake, long, tmp_path):
+    script = ("import sys; from xtdrone_core import command; sys.exit(command.main(['slam', 'run', "
+              f"'--system', {str(fake)!r}, '--dataset', {str(long)!r}, '--speed', '0.05']))")
+    process = subprocess.Popen([sys.executable, "-c", script], cwd=tmp_path, text=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    import psutil
+
+    def is_system(child):
+        with contextlib.suppress(psutil.Error):  # it may end meanwhile
+            return "system.py" in " ".join(child.cmdline())
+
+    children = []
+    root = psutil.Process(process.pid)
+    while not any(map(is_system, children)):
+        assert process.poll() is None, process.stderr.read()
+        children = root.children(recursive=True)
+    process.send_signal(signal.SIGINT)
+    said = process.communicate(timeout=30)[1]
+    gone, alive = psutil.wait_procs(children, timeout=10)
+    assert not alive and process.returncode == 130, said  # no abort of a thread's, either
+
+
+@pytest.mark.parametrize("words, says", [
+    (["--dataset", "nowhere"], "no EuRoC calibration"), (["--set", "error"], "NAME=VALUE"),
+    (["--set", "errors=1"], "error"), (["--runs", "0"], "runs"), (["--loss", "3"], "loss")])
+def test_what_cannot_run_is_said_in_one_line(fake, long, tmp_path, monkeypatch, capsys, words,
+                                             says):
+    monkeypatch.setenv("XTDRONE_RUNS", str(tmp_path))
+    assert command.main(["slam", "run", "--system", str(fake), "--dataset", str(long), *words]) == 1
+    said = capsys.readouterr().err
+    assert says in said and len(said.splitlines()) == 1
+    assert not list(tmp_path.iterdir())  # no empty run folder

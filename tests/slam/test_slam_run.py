@@ -1,0 +1,134 @@
+"""Systems under test: the link, the KLT baseline on a drawn scene, and every way to fail."""
+
+import re
+import sys
+
+import numpy as np
+import pytest
+
+cv2 = pytest.importorskip("cv2")
+
+from test_slam_formats import PARAMETERS  # noqa: E402
+from xtdrone_slam import SlamError  # noqa: E402
+from xtdrone_slam.benchmark import adapters, link, runner
+from xtdrone_slam.datasets.calibration import Calibration, Camera, Imu  # noqa: E402
+from xtdrone_slam.datasets.dataset import Dataset, DatasetWriter  # noqa: E402
+from xtdrone_slam.systems.klt.odometry import Odometry  # noqa: E402
+
+SIZE = 320, 240
+FOCAL, BASELINE = 200.0, 0.12
+
+
+def stereo():
+    values = {**PARAMETERS, "width": SIZE[0], "height": SIZE[1], "fx": FOCAL, "fy": FOCAL,
+              "cx": 159.5, "cy": 119.5, "k1": 0.0, "k2": 0.0, "p1": 0.0, "p2": 0.0,
+              "distortion_center": (159.5, 119.5)}
+    cameras = [Camera.from_simulation({**values, "pos": (0.1, y, 0.0)}, 12.5, (0, 0, 0))
+               for y in (BASELINE / 2, -BASELINE / 2)]
+    return Calibration(*cameras, Imu(250.0, 1e-4, 1e-5, 1e-3, 1e-3))
+
+
+def wall(pos):
+    """A textured wall 3 m ahead of the first camera, seen from a body at pos without a turn."""
+    rng = np.random.default_rng(2)
+    texture = cv2.resize(rng.integers(0, 255, (120, 160), dtype=np.uint8), (640, 480),
+                         interpolation=cv2.INTER_CUBIC)
+    images = []
+    for y in (BASELINE / 2, -BASELINE / 2):
+        scale = FOCAL / (3.0 - pos[0])  # pixels per metre on the wall
+        shift = (pos[1] + y) * scale, pos[2] * scale
+        zoom = 3.0 / (3.0 - pos[0])
+        matrix = np.array([[zoom, 0, 159.5 - 319.5 * zoom + shift[0]],
+                           [0, zoom, 119.5 - 239.5 * zoom + shift[1]]])
+        images.append(cv2.warpAffine(texture, matrix, SIZE))
+    return images
+
+
+def test_odometry_finds_a_known_motion():
+    odometry = Odometry(stereo())
+    for share in np.linspace(0.0, 1.0, 11):
+        pos = share * np.array([0.4, -0.3, 0.2])
+        pose, inliers = odometry.step(*wall(pos))
+        assert inliers > 30
+        assert np.allclose(pose[:3, 3], pos, atol=0.02)
+        assert np.allclose(pose[:3, :3], np.eye(3), atol=0.01)
+
+
+def test_odometry_says_that_it_is_lost():
+    odometry = Odometry(stereo())
+    odometry.step(*wall(np.zeros(3)))
+    grey = np.full(SIZE[::-1], 128, dtype=np.uint8)
+    assert odometry.step(grey, grey)[0] is None
+    assert odometry.step(*wall(np.zeros(3)))[0] is None  # no keyframe to compare with
+    assert odometry.step(*wall(np.zeros(3)))[0] is not None
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("wall")
+    writer = DatasetWriter(folder, stereo())
+    for i in range(12):
+        pos = np.array([0.02 * i, 0.0, 0.0])
+        writer.truth(80_000 * (i + 1), pos, (0, 0, 0, 1), (0.25, 0, 0))
+        writer.images(80_000 * (i + 1), *wall(pos))
+    writer.close()
+    return Dataset(folder)
+
+
+def test_baseline_runs_as_a_process(dataset, tmp_path):
+    outcome = runner.run(adapters.load("klt"), dataset, tmp_path / "run", speed=0.0)
+    assert outcome.reason == ""
+    assert outcome.answers == outcome.frames == 12 and outcome.dropped == 0
+    rows = (tmp_path / "run" / "estimate.tum").read_text().splitlines()
+    assert len(rows) == outcome.answers - outcome.lost
+    assert float(rows[-1].split()[1]) == pytest.approx(0.22, abs=0.02)
+
+
+READ = "import sys; from xtdrone_slam import link\nfor t, a, b in link.frames(sys.stdin.buffer, " \
+       "(240, 320)):\n "
+POSE = "print(link.pose_line(t, (0, 0, {}), (0, 0, 0, 1), 9), flush=True)"
+
+
+@pytest.mark.parametrize("code, says", [
+    (READ + "raise SystemExit(3)", "status 3"),
+    (READ + "t > 200000 and sys.exit(4); " + POSE.format("0"), "status 4"),
+    (READ + POSE.format("float('nan')"), "a pose that is none"),
+    (READ + "print(link.lost_line(t, 0), flush=True)", "never gave a pose"),
+])
+def test_failure_of_a_system_is_an_outcome(dataset, tmp_path, code, says):
+    adapter = adapters.Adapter("bad", (sys.executable, "-c", code.replace("{", "{{").replace(
+        "}", "}}")), "", True, {})
+    outcome = runner.run(adapter, dataset, tmp_path / "run", speed=0.0)
+    assert re.search(says, outcome.reason), outcome.reason
+    assert (tmp_path / "run" / "outcome.json").exists()
+
+
+@pytest.mark.parametrize("code, says", [
+    ("import time; time.sleep(60)", "no answer for 1.5 s"),
+    (READ + POSE.format("0") + "; sys.stdin.buffer.close(); import time; time.sleep(60)",
+     "no answer for|did not end within 0.5 s")])
+def test_system_that_hangs_is_ended(dataset, tmp_path, code, says):
+    adapter = adapters.Adapter("bad", (sys.executable, "-c", code.replace("{", "{{").replace(
+        "}", "}}")), "", True, {})
+    outcome = runner.run(adapter, dataset, tmp_path / "run", speed=0.0, hang_s=0.5)
+    assert re.search(says, outcome.reason), outcome.reason
+
+
+def test_link_carries_pairs_and_answers():
+    import io
+
+    left, right = np.arange(12, dtype=np.uint8).reshape(2, 3, 2)
+    stream = io.BytesIO(link.pack(5, left, right) + link.pack(-6, right, left)[:-1])
+    (t_us, a, b), = link.frames(stream, (3, 2))
+    assert t_us == 5 and np.array_equal(a, left) and np.array_equal(b, right)
+    answer = link.parse(link.pose_line(7, (1, 2, 3), (0, 0, 0, 1), 42))
+    assert (answer.t_us, answer.pose[:3], answer.features) == (7, (1, 2, 3), 42)
+    assert link.parse("a log line") is None
+    assert not link.parse("pose 1 nan 0 0 0 0 0 1 5").finite
+
+
+def test_unknown_system_and_parameter():
+    with pytest.raises(SlamError, match="klt"):
+        adapters.load("kl")
+    with pytest.raises(SlamError, match="features"):
+        adapters.load("klt", feature=3)
