@@ -1,41 +1,71 @@
-"""The three seams of the workspace: Engine, Autopilot, Agent."""
+"""The seams of the workspace, complete: whoever implements one needs nothing else to be used.
 
-from typing import Protocol
+Nothing reaches around a seam: no hasattr, no private attribute of a neighbour. What not every
+implementation can do is a protocol of its own (Renderer, RangeCaster, Viewer, ExternalPose).
+An implementation says that it has one by inheriting from it; whoever needs it asks at
+construction, through required(), and the user hears of it before the flight.
+
+`mask` is (N,) bool, the vehicles meant; None means all of them. save() gives a Snapshot:
+plain data and NumPy arrays by name, which snapshot.write() stores without pickle. load() of the
+same scenario takes it back, and the flight goes on bit for bit.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
+from .errors import ScenarioError
 from .state import Estimates, FleetState, SensorBatch, SetPoints
 
+if TYPE_CHECKING:
+    from sensor_models.cameras import Reading
 
-class Engine(Protocol):
-    """Moves rigid bodies and renders. Rotors, wind and sensors are not its business.
+Snapshot = Mapping[str, Any]  # numbers, texts, lists, arrays, and mappings of these
+Part = TypeVar("Part")
 
-    An engine that draws for cameras and measures for lidars itself has a method scene(largest,
-    samples) too, which gives what xtdrone_sim.rendering.sensors asks, as rendering.RenderedScene
-    does for all others; one that measures for range finders has beam(vehicle, point, direction),
-    as rendering.Beams.
-    """
+
+class Stateful(Protocol):
+    """What every part with a memory can do."""
+
+    def reset(self, mask: np.ndarray | None = None) -> None:
+        """These vehicles back to the start of the scenario; the others are not touched by a bit.
+
+        A vehicle that was reset goes on as a fresh one would, its random streams included.
+        """
+
+    def save(self) -> Snapshot:
+        """All that the future depends on, as copies."""
+
+    def load(self, snapshot: Snapshot) -> None:
+        """Goes on from what save() gave."""
+
+
+class Engine(Stateful, Protocol):
+    """Moves bodies and finds contacts. Actuators, wind and sensors are not its business."""
 
     state: FleetState
 
-    def reset(self) -> FleetState:
-        """Every vehicle back to its pose of the scenario, at rest, at time 0."""
-
-    def step(self, wrench: np.ndarray, dt_us: int) -> FleetState:
+    def step(self, wrench: np.ndarray, joint_targets: np.ndarray, dt_us: int) -> FleetState:
         """Advances all bodies under a wrench that is constant through the step.
 
         Args:
-            wrench: (N, 6) force [N] then torque about the centre of gravity
-                [N m], both in the world frame; gravity is the engine's own.
+            wrench: (N, B, 6) on each body of each vehicle, force [N] then torque about the
+                body's origin [N m], both in the world frame; gravity is the engine's own.
+                Body 0 is the base, whose origin is FleetState.pos.
+            joint_targets: (N, J) where each driven joint is to be [rad] or [m].
             dt_us: Length of the step [us].
 
         Returns:
-            The state after the step. The engine owns it and overwrites it at
-            the next step; rotor_vel is left to the caller.
+            The state after the step. The engine owns it and overwrites it at the next step;
+            `actuator` is left to the caller.
+
+        Raises:
+            EngineError: A vehicle's state is not finite any more.
         """
 
     def contacts(self) -> list[tuple[str, str]]:
-        """Pairs of names (vehicles or models of the world) that touch now."""
+        """Pairs of names (vehicles or models of the world) that touch now, sorted."""
 
     def set_payload(self, vehicle: int, mass: float, pos) -> None:
         """A point mass [kg] fixed to a vehicle at pos (3,), body [m]; in place of the last one.
@@ -43,39 +73,112 @@ class Engine(Protocol):
         FleetState, sensors and wrenches go on to refer to the empty vehicle's centre of gravity.
         """
 
-    def spawn(self, spec) -> None:
-        """Adds a vehicle (a VehicleSpec) to the running world, as the last of the fleet."""
-
-    def delete(self, name: str) -> None:
-        """Removes a vehicle from the running world."""
-
-    def render(self, vehicle: int, camera: str) -> np.ndarray:
-        """An image of one vehicle's camera, (H, W, 3) uint8, or (H, W) float depth [m]."""
-
     def close(self) -> None:
         """Frees windows, processes and sockets. May be called twice."""
 
 
-class Autopilot(Protocol):
-    """Turns sensor readings into rotor commands, and speaks MAVLink to the outside."""
+@runtime_checkable
+class Renderer(Protocol):
+    """An engine that draws for cameras and measures for lidars itself."""
+
+    def scene(self, largest, samples: int):
+        """What xtdrone_sim.rendering.sensors draws with, as rendering.scene.RenderedScene.
+
+        Args:
+            largest: Width and height of the largest image [pixels].
+            samples: Per pixel.
+        """
+
+
+@runtime_checkable
+class RangeCaster(Protocol):
+    """An engine that measures for range finders itself."""
+
+    def beam(self, vehicle: int, point: np.ndarray, direction: np.ndarray) -> float:
+        """Distance [m] from a point (3,) of the world along a direction (3,) to the first surface
+        that is not the vehicle's own, or inf."""
+
+
+@runtime_checkable
+class Viewer(Protocol):
+    """An engine with a window."""
+
+    def open_viewer(self) -> None:
+        """Opens it."""
+
+
+class Autopilot(Stateful, Protocol):
+    """Turns sensor readings into actuator commands, and speaks MAVLink to the outside."""
 
     def step(self, t_us: int, sensors: SensorBatch) -> np.ndarray:
-        """One lockstep step: readings at t_us in, rotor commands (N, R) in 0..1 out."""
+        """One lockstep step: readings at t_us in, actuator commands (N, A) out.
+
+        Commands are 0..1, or -1..1 for actuators that go both ways, as PX4 has them.
+        """
 
     def estimates(self) -> Estimates:
-        """What the autopilot believes now."""
+        """The fleet's state as the autopilot estimates it."""
 
     def apply(self, set_points: SetPoints) -> None:
-        """Takes an Agent's wishes, in force from the next step on, as OFFBOARD set-points."""
+        """Takes an Agent's set-points and requests, in force from the next step on."""
+
+    def health(self) -> list[dict]:
+        """A mapping for each vehicle: mode, armed, not_ready (why not, or ""), and more."""
+
+    def interrupt(self) -> None:
+        """Ends waiting for a peer; safe in signal handlers."""
 
     def close(self) -> None:
         """Closes links and logs. May be called twice."""
 
 
-class Agent(Protocol):
+@runtime_checkable
+class ExternalPose(Protocol):
+    """An autopilot that takes a pose from outside, from a vision system or the truth."""
+
+    def take_pose(self, i: int, t_us: int, pos, quat) -> None:
+        """A pose of vehicle i that something outside measured.
+
+        Args:
+            i: The vehicle.
+            t_us: Simulated time at which it was true [us].
+            pos: (3,) centre of gravity, world [m].
+            quat: (4,) xyzw, body to world.
+        """
+
+
+class Agent(Stateful, Protocol):
     """Decides where to go, inside the lockstep."""
 
+    period_us: int  # between two calls of step() [us]
     done: bool  # the flight may end
 
     def step(self, t_us: int, estimates: Estimates) -> SetPoints:
-        """Set-points for the whole fleet from what its autopilots believe."""
+        """Set-points for the whole fleet from what its autopilots estimate."""
+
+
+class Observer(Protocol):
+    """Sees each step of a simulation and changes nothing."""
+
+    def on_step(self, t_us: int, state: FleetState, sensors: SensorBatch) -> None:
+        """Called after each step; the arrays are overwritten by the next one."""
+
+    def on_reading(self, reading: "Reading") -> None:
+        """Called with each image or scan when it arrives."""
+
+
+def required(part: object, protocol: type[Part], what: str, instead: str) -> Part:
+    """The part itself, where it has the protocol.
+
+    Args:
+        part: An engine or autopilot.
+        protocol: Renderer, RangeCaster, Viewer or ExternalPose.
+        what: The part and what it cannot do, for example "autopilot 'px4' takes no pose".
+        instead: What the user can do.
+
+    Raises:
+        ScenarioError: It does not have it.
+    """
+    if not isinstance(part, protocol):
+        raise ScenarioError(f"{what}: {instead}")
+    return part
