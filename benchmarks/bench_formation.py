@@ -105,7 +105,7 @@ def over_topics(n: int, seconds: float):
             first = _moment(client, nodes)
             time.sleep(seconds)
             wall, sim, cpu = (b - a for a, b in zip(first, _moment(client, nodes)))
-            shares = {name: share for name, share in zip(nodes, cpu / sim)}
+            shares = dict(zip(nodes, cpu / sim))
             return sim / wall, shares
         finally:
             if launch.poll() is None:

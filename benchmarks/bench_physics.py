@@ -23,8 +23,8 @@ import results
 from xtdrone_core import FleetModel, VehicleSpec
 from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_sim.engines.embedded import EmbeddedEngine
-from xtdrone_sim.vehicles.report import vehicle_figures
 from xtdrone_sim.plant.rotors import RotorStage
+from xtdrone_sim.vehicles.report import vehicle_figures
 from xtdrone_sim.vehicles.sdf import load_vehicle, load_world
 
 ROTORPY = "rotorpy==3.0.0"

@@ -25,11 +25,11 @@ from xtdrone_control.agents import HoverAgent
 from xtdrone_core import FleetModel, Scenario, VehicleSpec, resources
 from xtdrone_core.scenario import fleet
 from xtdrone_sim.engines.embedded import EmbeddedEngine
-from xtdrone_sim.vehicles.report import vehicle_figures
-from xtdrone_sim.rendering.sensors import RenderedSensors
 from xtdrone_sim.plant.rotors import RotorStage
-from xtdrone_sim.vehicles.sdf import load_vehicle, load_world
+from xtdrone_sim.rendering.sensors import RenderedSensors
 from xtdrone_sim.simulation import Simulation
+from xtdrone_sim.vehicles.report import vehicle_figures
+from xtdrone_sim.vehicles.sdf import load_vehicle, load_world
 
 STEP_US = 4000
 ROTORPY = Path(__file__).resolve().parents[1] / ".setup" / "rotorpy"

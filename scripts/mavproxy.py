@@ -17,9 +17,9 @@ from pathlib import Path
 
 import numpy as np
 
-from xtdrone_autopilot.parameters import store as parameters
 from xtdrone_autopilot.navigation.mission_items import LAND, MISSION
 from xtdrone_autopilot.navigation.plan_file import load
+from xtdrone_autopilot.parameters import store as parameters
 from xtdrone_core import ports
 from xtdrone_core.control_link import ControlClient
 from xtdrone_core.truth_log import read_truth

@@ -9,6 +9,7 @@ import math
 
 import rospy
 from geometry_msgs.msg import PoseStamped
+
 from mavros_msgs.msg import State
 from mavros_msgs.srv import CommandBool, SetMode
 

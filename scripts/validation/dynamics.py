@@ -14,29 +14,29 @@ import matplotlib
 matplotlib.use("Agg")
 import numpy as np
 import pyproj
-from _report import Report
 from matplotlib import pyplot as plt
 from scipy.signal import welch
 from scipy.spatial.transform import Rotation
 
+from _report import Report
+
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests" / "support"))  # tables and flights that the quick tests use too
+sys.path.insert(0, str(ROOT / "tests" / "support"))  # tables and flights that tests use too
 
 import physics  # noqa: E402
 from physics import DT, STEP_US  # noqa: E402
-
-from xtdrone_autopilot.safety.battery import Battery  # noqa: E402
 from xtdrone_autopilot.parameters.store import ParameterStore  # noqa: E402
+from xtdrone_autopilot.safety.battery import Battery  # noqa: E402
 from xtdrone_core import FleetModel, FleetState, resources  # noqa: E402
 from xtdrone_dynamics import atmosphere, geodesy, rigid_body  # noqa: E402
 from xtdrone_dynamics.battery import open_circuit_voltage  # noqa: E402
 from xtdrone_dynamics.constants import GRAVITY  # noqa: E402
 from xtdrone_dynamics.magnetic_field import earth_field  # noqa: E402
-from xtdrone_sim.vehicles.report import vehicle_figures  # noqa: E402
 from xtdrone_sim.plant.battery import BatteryStage  # noqa: E402
 from xtdrone_sim.plant.rotors import RotorStage  # noqa: E402
-from xtdrone_sim.vehicles.sdf import load_vehicle  # noqa: E402
 from xtdrone_sim.plant.wind import Wind, WindParameters  # noqa: E402
+from xtdrone_sim.vehicles.report import vehicle_figures  # noqa: E402
+from xtdrone_sim.vehicles.sdf import load_vehicle  # noqa: E402
 
 HEAD = ("Made by `scripts/validation.sh dynamics`; the same checks, shorter, are in "
         "`tests/dynamics/`, `tests/sim/test_engine_*.py`, `tests/sim/test_battery.py` and "

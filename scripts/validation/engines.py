@@ -21,8 +21,8 @@ from xtdrone_core.scenario import fleet
 from xtdrone_sim.engines.embedded import EmbeddedEngine
 from xtdrone_sim.engines.gazebo.engine import GazeboEngine
 from xtdrone_sim.plant.rotors import RotorStage
-from xtdrone_sim.vehicles.sdf import load_vehicle, load_world
 from xtdrone_sim.simulation import Simulation
+from xtdrone_sim.vehicles.sdf import load_vehicle, load_world
 
 ENGINES = {"embedded": EmbeddedEngine, "gazebo": GazeboEngine}
 STEP_US = 4000

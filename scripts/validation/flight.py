@@ -15,9 +15,10 @@ import matplotlib
 
 matplotlib.use("Agg")
 import numpy as np
-from _report import Report
 from matplotlib import pyplot as plt
 from scipy.spatial.transform import Rotation
+
+from _report import Report
 
 _TESTS = Path(__file__).resolve().parents[2] / "tests"
 sys.path[:0] = [str(_TESTS / "support"), str(_TESTS / "autopilot")]  # flights by messages
@@ -427,7 +428,7 @@ def mission(report):
     report.check("Mission: still armed in the end (0 = no)", float(found["pos"][-1, 2] > 0.5), 0.0)
     figure, axes = plt.subplots(1, 3, figsize=(12.5, 3.8))
     axes[0].plot(*found["pos"][:, :2].T)
-    for k, place in places.items():
+    for _k, place in places.items():
         axes[0].add_patch(plt.Circle(place[:2], radius, fill=False, lw=0.5))
     axes[0].set(xlabel="east [m]", ylabel="north [m]", aspect="equal")
     t = found["t"] - found["t"][0]

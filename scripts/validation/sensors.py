@@ -12,15 +12,15 @@ import matplotlib
 
 matplotlib.use("Agg")
 import numpy as np
-from _report import Page
 from matplotlib import pyplot as plt
+
+from _report import Page
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "support"))  # estimators that the quick tests use too
 
 import allan  # noqa: E402
 import calibration  # noqa: E402
-
 from sensor_models.lens import Lens  # noqa: E402
 
 CAMERA_COLUMNS = "camera", "check", "given", "found", "deviation", "bound", "holds"

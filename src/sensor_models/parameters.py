@@ -282,7 +282,7 @@ def _values(block: SensorBlock) -> dict:
     if kind == "gps":
         own.update(_sitl_gps(block, tags))
     for name in own:  # a new walk replaces the preset's standing deviation, and the reverse
-        prefix, _, what = name.rpartition("random_walk")
+        prefix, _, _what = name.rpartition("random_walk")
         if name.endswith("random_walk"):
             values.pop(prefix + "bias_sigma", None)
         elif name.endswith("bias_sigma"):
@@ -309,7 +309,7 @@ def _check_signs(block, values) -> None:
     """Refuses what is negative, or 0 where nothing is divided by 0."""
     for name, value in values.items():
         above = name in _ABOVE_ZERO or name.endswith(("bias_correlation_time", "_range"))
-        if name not in _SIGNED and name not in _LISTS and (value < 0 or above and value == 0):
+        if name not in _SIGNED and name not in _LISTS and (value < 0 or (above and value == 0)):
             raise SensorError(f"{name} {value:g} of {block.kind} '{block.name}' is not allowed: "
                               f"give a number {'above' if above else 'from'} 0")
 

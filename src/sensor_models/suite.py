@@ -12,8 +12,14 @@ from xtdrone_dynamics.geodesy import to_geodetic
 from xtdrone_dynamics.quaternion import rotate, rotate_inverse
 
 from .errors import SensorError
-from .parameters import (AirspeedParameters, BarometerParameters, GpsParameters, ImuParameters,
-                         MagnetometerParameters, RangeParameters)
+from .parameters import (
+    AirspeedParameters,
+    BarometerParameters,
+    GpsParameters,
+    ImuParameters,
+    MagnetometerParameters,
+    RangeParameters,
+)
 from .streams import new_stream, next_normals, next_uniform
 
 STEP_US = 4_000  # of engine and sensors [us]

@@ -9,24 +9,24 @@ from xtdrone_core.modes import Mode
 from xtdrone_core.state import ARM, DISARM, KEEP, Estimates, SensorBatch, SetPoints
 from xtdrone_core.vehicle import FleetModel
 
-from .parameters import store as parameters
 from . import interfaces as parts
-from .safety.battery import Battery
-from .safety.commander import Commander
-from .safety.health import health
-from .safety.failsafes import Failsafes
-from .safety.failures import VISION, Failures
-from .navigation.follow import FollowTarget
 from .mavlink.dialect import mavlink
 from .mavlink.links import TICK_US, Links
 from .mavlink.messages import Messages
 from .mavlink.streams import Streams
+from .navigation.follow import FollowTarget
 from .navigation.mission import Missions
 from .navigation.navigator import Navigator
-from .vehicle_status import TASK_GO, TRAJECTORY, describe_bodies, new_pilots
+from .parameters import store as parameters
 from .parameters.preload import preload
+from .safety.battery import Battery
+from .safety.commander import Commander
+from .safety.failsafes import Failsafes
+from .safety.failures import VISION, Failures
+from .safety.health import health
 from .safety.rotor_monitor import RotorMonitor
 from .ulog.writer import FleetLog
+from .vehicle_status import TASK_GO, TRAJECTORY, describe_bodies, new_pilots
 
 TEXT_CHUNK = 50  # characters of one STATUSTEXT
 WARNINGS_PER_SECOND = 20  # of one vehicle; who provokes more does not flood links and logs

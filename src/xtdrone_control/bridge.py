@@ -12,8 +12,7 @@ from pymavlink.dialects.v20 import common as mavlink
 from xtdrone_core import modes
 from xtdrone_core.errors import unknown_name
 
-from . import mavlink_convert as convert
-from . import ros_serialisation as wire
+from . import mavlink_convert as convert, ros_serialisation as wire
 from .command_translator import LATE_US
 from .mavlink_link import unpack
 from .requests import Requests, heartbeat, param_value
@@ -226,7 +225,7 @@ class Vehicle:
         return self._imu[1]
 
     def _on_heartbeat(self, payload, frame):
-        custom, kind, autopilot, base, status, _ = unpack(0, payload)
+        custom, _kind, autopilot, base, status, _ = unpack(0, payload)
         if autopilot == mavlink.MAV_AUTOPILOT_INVALID:
             return
         first = not self._connected

@@ -80,7 +80,8 @@ def local_position(payload):
 
 def highres_imu(payload):
     """HIGHRES_IMU as (t_us, accel, gyro, mag [T], pressure [Pa], differential, kelvin less 273.15,
-    fields_updated)."""
+    fields_updated).
+    """
     t, ax, ay, az, gx, gy, gz, mx, my, mz, static, differential, _, celsius, new, _ = \
         unpack(105, payload)
     return (t, (ax, -ay, -az), (gx, -gy, -gz), (mx * 1e-4, -my * 1e-4, -mz * 1e-4),
@@ -89,7 +90,8 @@ def highres_imu(payload):
 
 def global_position(payload):
     """GLOBAL_POSITION_INT as (t_us, lat, lon [deg], height above mean sea level, above home [m],
-    vel, heading [deg] or NaN)."""
+    vel, heading [deg] or NaN).
+    """
     t, lat, lon, alt, relative, vx, vy, vz, heading = unpack(33, payload)
     return (t * 1000, lat * 1e-7, lon * 1e-7, alt * 1e-3, relative * 1e-3,
             (vy * 0.01, vx * 0.01, -vz * 0.01),
@@ -99,7 +101,8 @@ def global_position(payload):
 def gps_raw(payload):
     """GPS_RAW_INT as (t_us, fix type, lat, lon [deg], height above mean sea level [m], geoid
     above the ellipsoid [m], horizontal and vertical deviation [m] or None, dilutions, velocity
-    east and north [m/s] or None, satellites)."""
+    east and north [m/s] or None, satellites).
+    """
     (t, lat, lon, alt, eph, epv, speed, course, fix, satellites, ellipsoid, h_acc, v_acc,
      *_) = unpack(24, payload)
     velocity = None
@@ -177,7 +180,8 @@ def vision_position(t_us, pos, quat, covariance=None):
 
 def mission_item(waypoint, current: bool):
     """Fields of a MISSION_ITEM_INT from a mavros_msgs/Waypoint (whose places MAVROS leaves as
-    they are)."""
+    they are).
+    """
     scale = 1e4 if waypoint.frame in _LOCAL_FRAMES else 1e7
     if waypoint.frame == mavlink.MAV_FRAME_MISSION:
         scale = 1

@@ -96,7 +96,8 @@ class RangeCaster(Protocol):
 
     def beam(self, vehicle: int, point: np.ndarray, direction: np.ndarray) -> float:
         """Distance [m] from a point (3,) of the world along a direction (3,) to the first surface
-        that is not the vehicle's own, or inf."""
+        that is not the vehicle's own, or inf.
+        """
 
 
 @runtime_checkable

@@ -49,7 +49,7 @@ class Scenario:
     seed: int = 1
     gps: str = ""  # preset for every vehicle's GPS; empty = as the vehicle's SDF says
     wind: str = ""  # instead of the world's wind, for example "5,0,0" or "mean=5,0,0 dryden=5"
-    changes: str = ""  # in flight, for example "12: payload iris_0 0.3"; see xtdrone_core.disturbances
+    changes: str = ""  # in flight, as "12: payload iris_0 0.3"; see xtdrone_core.disturbances
     pose_source: str = "sensors"
     origin: str = "shared"
     mission: str = ""  # .plan file that every vehicle holds at the start, or one each, by commas

@@ -5,8 +5,7 @@ import dataclasses
 
 from . import registry, resources
 from .errors import XtdroneError
-from .scenario import (LOGS, ORIGINS, POSE_SOURCES, PX4_LOSSES, Scenario, fleet,
-                       parse_vehicles)
+from .scenario import LOGS, ORIGINS, POSE_SOURCES, PX4_LOSSES, Scenario, fleet, parse_vehicles
 
 
 def add(parser) -> None:

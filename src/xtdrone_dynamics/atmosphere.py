@@ -7,8 +7,14 @@ height is 19 m more). Above 11 km the air of 11 km is given.
 import math
 
 from .compiled import njit
-from .constants import (AIR_GAS_CONSTANT, GRAVITY, LAPSE_RATE, SEA_LEVEL_PRESSURE,
-                        SEA_LEVEL_TEMPERATURE, TROPOPAUSE)
+from .constants import (
+    AIR_GAS_CONSTANT,
+    GRAVITY,
+    LAPSE_RATE,
+    SEA_LEVEL_PRESSURE,
+    SEA_LEVEL_TEMPERATURE,
+    TROPOPAUSE,
+)
 
 _EXPONENT = GRAVITY / (AIR_GAS_CONSTANT * LAPSE_RATE)  # 5.2559; Pegasus rounds it to 5.2561
 

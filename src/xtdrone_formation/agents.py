@@ -29,7 +29,8 @@ class FormationFlight(FlightAgent):
     """
 
     def __init__(self, n: int, names=DEFAULT_FORMATIONS, hold_s: float = 8.0,
-                 formation_s: float = None, time_out_s: float = 30.0, on_event=None, **shape):
+                 formation_s: float | None = None, time_out_s: float = 30.0, on_event=None,
+                 **shape):
         """All formations are worked out here, so that none fails in flight.
 
         Args:
@@ -138,7 +139,7 @@ class FormationFlight(FlightAgent):
             return t_us - self._command_us >= self._fixed_us
         if overdue and not self._settled:
             self.event(t_us, "unsettled", formation=self.names[self._index])
-        return overdue or self._settled and inside >= SETTLED_S * 1e6 + self._hold_us
+        return overdue or (self._settled and inside >= SETTLED_S * 1e6 + self._hold_us)
 
 
 class FormationAgent(FormationFlight):

@@ -18,9 +18,9 @@ from scipy.spatial import cKDTree
 
 from xtdrone_core.run_folder import update_summary
 
-from .viewing import recordings
 from .errors import FormationError
 from .settling import SETTLED_S, in_place
+from .viewing import recordings
 
 _NEXT = ("mission", "return", "land", "landed")  # end a formation, as another formation does
 _LATE_S = 0.1  # by which a recording may begin after a command [s]
@@ -89,7 +89,7 @@ class Flight:
                 "landed": has_landed(self.pos, self.vel), **self.messages}
 
 
-def load(folder, source: str = None) -> Flight:
+def load(folder, source: str | None = None) -> Flight:
     """Reads the motion and events.jsonl of a run folder.
 
     Args:
@@ -201,7 +201,7 @@ def has_landed(pos, vel) -> bool:
     return bool((low & still).all())
 
 
-def report(folder, source: str = None) -> dict:
+def report(folder, source: str | None = None) -> dict:
     """Computes the fields of a run, writes them to summary.json, and draws its plots.
 
     From another source than the truth log, the fields become one field, for example

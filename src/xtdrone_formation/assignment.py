@@ -168,10 +168,10 @@ def _candidates(current, slots, need, floor):
         meeting = _meeting(current, goal, need)
         cost[meeting, order[meeting]] *= 4.0
     yield _lifted(current, slots, need)
-    for order in (order, straight_order):
-        goal = slots[order]
+    for tried in (order, straight_order):
+        goal = slots[tried]
         sides = _side_steps(current, goal, need, floor)
-        yield "side steps", order, np.stack([current, goal]), sides[None]
+        yield "side steps", tried, np.stack([current, goal]), sides[None]
     yield from _aside(current, slots, need, floor)
 
 

@@ -110,7 +110,7 @@ class Radio:
             raise FormationError(f"range {self.range} is not allowed: give a positive number of "
                                  "metres")
         lost = self.leader_lost
-        if np.shape(lost) not in ((0,), (2,)) or len(lost) and not 0 <= lost[0] < lost[1]:
+        if np.shape(lost) not in ((0,), (2,)) or (len(lost) and not 0 <= lost[0] < lost[1]):
             raise FormationError(f"leader_lost {lost} is not allowed: give two times in seconds, "
                                  "from and until when nobody hears the leader")
 

@@ -7,8 +7,15 @@ import math
 import signal
 import sys
 
-from xtdrone_core import (ScenarioError, XtdroneError, ports, registry, resources, run_folder,
-                          scenario_options)
+from xtdrone_core import (
+    ScenarioError,
+    XtdroneError,
+    ports,
+    registry,
+    resources,
+    run_folder,
+    scenario_options,
+)
 from xtdrone_core.control_link import TICK_US
 
 SIM_EXAMPLES = """examples:

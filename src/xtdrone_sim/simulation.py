@@ -11,19 +11,19 @@ import time
 import numpy as np
 
 from sensor_models import SensorSuite
-from xtdrone_core import (ControlError, FleetModel, Scenario, XtdroneError, registry, run_folder)
-from xtdrone_core.disturbances import parse_change
+from xtdrone_core import ControlError, FleetModel, Scenario, XtdroneError, registry, run_folder
 from xtdrone_core.control_link import TICK_US, ControlServer
+from xtdrone_core.disturbances import parse_change
 from xtdrone_core.truth_log import TruthWriter
 
-from .plant.disturbances import Changes
-from .rendering.frame_publisher import Delivery
 from .plant.battery import BatteryStage
-from .rendering.sensors import RenderedSensors
-from .rendering.scene import Beams
+from .plant.disturbances import Changes
 from .plant.rotors import RotorStage
-from .vehicles.sdf import load_vehicle, load_world
 from .plant.wind import Wind, WindParameters
+from .rendering.frame_publisher import Delivery
+from .rendering.scene import Beams
+from .rendering.sensors import RenderedSensors
+from .vehicles.sdf import load_vehicle, load_world
 
 STEP_US = 4000  # PX4's lockstep period [us]
 AWAIT_BRIDGE_S = 30.0  # wall time that its start waits for a bridge that was announced [s]

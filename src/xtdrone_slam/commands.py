@@ -297,8 +297,8 @@ def execute(plan, folder, report_folder=None, gui=False, **options):
     from tqdm import tqdm
 
     from .benchmark import campaign
-    from .evaluation import report, results
     from .errors import SlamError
+    from .evaluation import report, results
 
     window = _open_window(folder) if gui else None
     with tqdm(total=0, unit=" pairs", file=sys.stderr, mininterval=1.0, delay=1e-3) as bar:
@@ -350,9 +350,9 @@ def _export(args):
 
     from tqdm import tqdm
 
-    from .flight import trajectories
     from .datasets.dataset import Dataset
     from .datasets.export import export
+    from .flight import trajectories
 
     if args.format == "csv":
         trajectories.write_csv(Path(args.output), trajectories.flown(Path(args.source)))
@@ -396,7 +396,8 @@ def _record(args):
         world = str(worlds.vary(world, options.light, options.texture,
                                 run_folder.runs_root() / "worlds" / f"{options.label}.world"))
     return command.main([
-        "fly", "xtdrone_slam.flight.agent:TrajectoryAgent", "--set", f"trajectory={options.trajectory}",
+        "fly", "xtdrone_slam.flight.agent:TrajectoryAgent",
+        "--set", f"trajectory={options.trajectory}",
         "--set", f"about={json.dumps(asdict(options))}", "--set", f"bag={json.dumps(args.bag)}",
         "--vehicles", f"{options.vehicle}@{x:.4f},{y:.4f},0,{yaw:.4f}", "--world", world,
         "--seed", str(options.seed), "--gps", options.gps, "--name", args.name])
@@ -431,7 +432,8 @@ def _live(args):
 
     (x, y, _), _, yaw, *_ = trajectories.load(args.trajectory).at(0.0)
     return command.main([
-        "fly", "xtdrone_slam.benchmark.closed_loop:VisionAgent", "--set", f"trajectory={args.trajectory}",
+        "fly", "xtdrone_slam.benchmark.closed_loop:VisionAgent",
+        "--set", f"trajectory={args.trajectory}",
         "--set", f"system={args.system}", "--set", f"latency_ms={args.latency_ms}",
         "--set", f"gps_off={str(not args.gps).lower()}",
         "--vehicles", f"{args.vehicle}@{x:.4f},{y:.4f},0,{yaw:.4f}", "--world", args.world,

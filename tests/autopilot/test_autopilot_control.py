@@ -5,14 +5,14 @@ import math
 import numpy as np
 import pytest
 
-from xtdrone_autopilot.navigation.navigator import speed_to_stop
-from xtdrone_autopilot.parameters.store import ParameterStore, table
-from xtdrone_autopilot.errors import AutopilotError
 from xtdrone_autopilot.control.allocation import Mixer, effectiveness
-from xtdrone_autopilot.vehicle_status import ATTITUDE, RATES, describe_bodies, new_pilots
 from xtdrone_autopilot.control.attitude import AttitudeControl
 from xtdrone_autopilot.control.rate import RateControl
 from xtdrone_autopilot.control.vector import quat_from_axes, thrust_newtons, thrust_normalised
+from xtdrone_autopilot.errors import AutopilotError
+from xtdrone_autopilot.navigation.navigator import speed_to_stop
+from xtdrone_autopilot.parameters.store import ParameterStore, table
+from xtdrone_autopilot.vehicle_status import ATTITUDE, RATES, describe_bodies, new_pilots
 from xtdrone_core import FleetModel, resources
 from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_dynamics.quaternion import from_euler, rotate
@@ -104,7 +104,7 @@ def test_mixer_gives_up_yaw_before_tilt_where_rotors_saturate(name):
     commands = np.zeros(fleet.rotor_mask.shape)
     loop.step(pilots, parameters, Body(), 0.004, commands)
     assert commands.min() >= 0.0 and commands.max() <= 1.0
-    force, roll, pitch, yaw = wrench_of(fleet, commands)
+    _force, roll, _pitch, yaw = wrench_of(fleet, commands)
     wanted = fleet.inertia[0] @ (parameters["XT_ROLLRATE_P"][0] * np.array([1.0, 0.0, 0.0]))
     assert roll == pytest.approx(wanted[0], rel=0.1)  # less where the rotors carry unequally
     assert abs(yaw) < pilots["sp_torque"][0, 2]

@@ -9,13 +9,13 @@ from pyulog import ULog
 from test_autopilot_modes import HEIGHT, Flight
 
 from xtdrone_autopilot import interfaces as parts
+from xtdrone_autopilot.control.allocation import Mixer
 from xtdrone_autopilot.errors import AutopilotError
 from xtdrone_autopilot.estimation.ekf import Ekf
 from xtdrone_autopilot.estimation.flags import AIRSPEED_USED, GPS_USED, RANGE_USED, VISION_USED
 from xtdrone_autopilot.estimation.status import fleet_solution_status
-from xtdrone_autopilot.safety.failures import GPS, OFF, OK, VISION
 from xtdrone_autopilot.mavlink.dialect import mavlink
-from xtdrone_autopilot.control.allocation import Mixer
+from xtdrone_autopilot.safety.failures import GPS, OFF, OK, VISION
 from xtdrone_control.agents import HoverAgent, SquareAgent
 from xtdrone_core import Mode, Scenario, ScenarioError, registry, run_folder
 from xtdrone_core.command import main

@@ -7,10 +7,17 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import flights
-from flights import FIELD, N, ORIGIN, REST, block, fly, rms, sensors
+from flights import FIELD, ORIGIN, REST, N, block, fly, rms, sensors
 from xtdrone_autopilot.estimation.ekf import Ekf
-from xtdrone_autopilot.estimation.flags import (AIRSPEED_USED, GPS_USED, HEIGHT_BY_BARO,
-                                                HEIGHT_BY_RANGE, MAG_USED, RANGE_USED, VISION_USED)
+from xtdrone_autopilot.estimation.flags import (
+    AIRSPEED_USED,
+    GPS_USED,
+    HEIGHT_BY_BARO,
+    HEIGHT_BY_RANGE,
+    MAG_USED,
+    RANGE_USED,
+    VISION_USED,
+)
 from xtdrone_autopilot.parameters.store import ParameterStore
 
 DOWN = (0.0, math.sqrt(0.5), 0.0, math.sqrt(0.5))  # turns the block's x axis to the ground
@@ -114,7 +121,7 @@ def late(name, steps):
 def test_late_ranges_count_at_their_own_time():
     error = {}
     for delay in (0, 100):
-        ekf, log = fly(bobbing, 25, suite=suite(), since=15, spoil=late("range_distance", 25),
+        _ekf, log = fly(bobbing, 25, suite=suite(), since=15, spoil=late("range_distance", 25),
                        EKF2_RNG_DELAY=delay, EKF2_HGT_REF=HEIGHT_BY_RANGE)
         error[delay] = wander(log)
     assert error[100] < 0.02 < 0.05 < error[0]
@@ -136,7 +143,7 @@ def test_ranges_that_cannot_be_are_left_out():
 
 
 def test_airspeed_tells_the_wind():
-    ekf, log = fly(flights.circles, 40, suite=suite(), wind=WIND, since=30, EKF2_ARSP_THR=3)
+    ekf, _log = fly(flights.circles, 40, suite=suite(), wind=WIND, since=30, EKF2_ARSP_THR=3)
     np.testing.assert_allclose(ekf.wind, WIND[:, :2], atol=0.3)
     assert np.all(ekf.flags & AIRSPEED_USED)
     still, _ = fly(flights.circles, 20, suite=suite(), wind=WIND)

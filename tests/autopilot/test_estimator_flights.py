@@ -7,7 +7,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import flights
-from flights import FIELD, N, ORIGIN, Log, block, degrees, fly, rms, sensors
+from flights import FIELD, ORIGIN, Log, N, block, degrees, fly, rms, sensors
 from sensor_models import SensorSuite
 from xtdrone_autopilot.errors import AutopilotError
 from xtdrone_autopilot.estimation.ekf import Ekf, EkfParameters
@@ -52,7 +52,7 @@ def test_attitude_of_a_calibrated_imu(name):
     tags = {"accelerometer_turn_on_bias_sigma": 0.01, "accelerometer_random_walk": 1e-4}
     blocks = (block("imu", **tags), block("magnetometer", turn_on_bias_sigma=5e-8),
               block("barometer"), block("gps", preset="rtk"))
-    ekf, log = fly(flights.FLIGHTS[name], 40, suite=SensorSuite([blocks] * N, ORIGIN, FIELD, 3))
+    _ekf, log = fly(flights.FLIGHTS[name], 40, suite=SensorSuite([blocks] * N, ORIGIN, FIELD, 3))
     assert np.sqrt(np.mean(degrees(log["turn"]) ** 2)) < 0.5
 
 

@@ -7,8 +7,7 @@ import struct
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from pymavlink.dialects.v20 import common as mavlink
 from pyulog import ULog
 
@@ -104,7 +103,7 @@ def _message(name, number):
     """A message with `number` in every field, as far as its type holds it."""
     kind = mavlink.mavlink_map[name]
     values = []
-    for field, type_, length in zip(kind.fieldnames, kind.fieldtypes, _lengths(kind)):
+    for _field, type_, length in zip(kind.fieldnames, kind.fieldtypes, _lengths(kind)):
         if type_ == "char":
             values.append(b"\xff" * length if length else 255)
             continue
@@ -243,7 +242,7 @@ def test_a_flood_to_one_vehicle_leaves_the_other_its_rates(world):
     flood = [mavlink.MAVLink_param_set_message(1, 1, b"NO_SUCH", 1.0, 9).pack(world.first.pack),
              b"\xfd" * 300, mavlink.MAVLink_ping_message(0, 3, 0, 0).pack(world.first.pack)]
     count = 0
-    for step in range(250):  # one simulated second, 10,000 datagrams
+    for _step in range(250):  # one simulated second, 10,000 datagrams
         for k in range(40):
             world.first.send(flood[k % 3])
         world.simulation.step()

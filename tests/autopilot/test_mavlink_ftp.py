@@ -5,8 +5,7 @@ import zlib
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from xtdrone_autopilot.mavlink.dialect import mavlink
 from xtdrone_autopilot.mavlink.ftp import BURST, ROOM, FileServer

@@ -2,12 +2,11 @@
 
 import math
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from xtdrone_autopilot.mavlink.dialect import mavlink
-from xtdrone_autopilot.navigation.mission_items import CAPACITY, ItemError, check_all, check_item
 from xtdrone_autopilot.mavlink.mission_protocol import MissionProtocol
+from xtdrone_autopilot.navigation.mission_items import CAPACITY, ItemError, check_all, check_item
 
 ODD = [0.0, 1.0, 3.0, -1.0, math.nan, math.inf, -math.inf, 1e30, 255.0]
 KINDS = [0, 1, 2, 255, 7]

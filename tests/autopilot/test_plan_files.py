@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from xtdrone_autopilot.parameters import file as parameter_file
-from xtdrone_autopilot.navigation import plan_file
 from xtdrone_autopilot.errors import AutopilotError
+from xtdrone_autopilot.navigation import plan_file
 from xtdrone_autopilot.navigation.mission_items import DO_JUMP, FENCE, MISSION, RALLY
+from xtdrone_autopilot.parameters import file as parameter_file
 from xtdrone_autopilot.parameters.store import ParameterStore
 from xtdrone_core.command import main
 from xtdrone_core.run_folder import runs_root
@@ -100,7 +100,7 @@ def test_parameter_files(tmp_path):
     parameter_file.write(path, 1, {name: store.get(0, name) for name in store.values.dtype.names})
     values = parameter_file.read(path)
     values.update(EKF2_NO_SUCH=1.0, MPC_Z_P=99.0)
-    count, unknown, refused = parameter_file.load_into(store, 1, values)
+    _count, unknown, refused = parameter_file.load_into(store, 1, values)
     assert store.get(1, "MPC_XY_CRUISE") == 7.5 and store.get(1, "MAV_SYS_ID") == 2
     assert unknown == ["EKF2_NO_SUCH"] and len(refused) == 1 and "MPC_Z_P = 99" in refused[0]
     path.write_text("1\t1\tMPC_Z_P\n")

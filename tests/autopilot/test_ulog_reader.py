@@ -5,10 +5,10 @@ import shutil
 
 import numpy as np
 import pytest
-from flight_logs import DATA, hover
 
-from xtdrone_autopilot.ulog import plots as ulog_plots, reader as ulog_reader
+from flight_logs import DATA, hover
 from xtdrone_autopilot.errors import AutopilotError
+from xtdrone_autopilot.ulog import plots as ulog_plots, reader as ulog_reader
 from xtdrone_core import command
 
 PX4 = DATA / "px4_hover.ulg"

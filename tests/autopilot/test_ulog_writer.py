@@ -5,12 +5,12 @@ import re
 
 import numpy as np
 import pytest
-from flight_logs import DATA, hover
 from pyulog import ULog
 
+from flight_logs import DATA, hover
+from xtdrone_autopilot.errors import AutopilotError
 from xtdrone_autopilot.parameters import store as parameters
 from xtdrone_autopilot.ulog import format as ulog_format
-from xtdrone_autopilot.errors import AutopilotError
 from xtdrone_core import Mode
 
 

@@ -4,8 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from pymavlink.dialects.v20 import common as mavlink
 
 from xtdrone_control import mavlink_convert as convert

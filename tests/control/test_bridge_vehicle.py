@@ -8,8 +8,7 @@ import pytest
 from pymavlink.dialects.v20 import common as mavlink
 
 from ros_fixtures import needs_ros
-from xtdrone_control import bridge as bridge_module
-from xtdrone_control import ros_serialisation as wire
+from xtdrone_control import bridge as bridge_module, ros_serialisation as wire
 from xtdrone_control.bridge import SERVICES, SUBSCRIPTIONS, TOPICS, Bridge
 from xtdrone_control.mavlink_link import FleetLink, frames
 
@@ -116,7 +115,7 @@ def test_state_of_a_vehicle_that_comes_and_goes(fleet):
 
 @needs_ros
 def test_a_stream_of_set_points_that_stalls_is_late_until_it_goes_on_or_is_given_up(fleet):
-    bridge, link, host = fleet
+    bridge, link, _host = fleet
     vehicle = bridge.vehicles[1]
 
     def stream():

@@ -6,7 +6,7 @@ import pytest
 from pymavlink.dialects.v20 import common as mavlink
 
 from xtdrone_autopilot.safety.failsafes import CONDITIONS
-from xtdrone_control.doctor import machine as doctor, fleet as doctor_fleet
+from xtdrone_control.doctor import fleet as doctor_fleet, machine as doctor
 from xtdrone_control.doctor.finding import FAULT, OK, WARNING, Finding
 from xtdrone_core import command, ports
 
@@ -174,4 +174,4 @@ def test_a_running_fleet_is_examined(simulate):
         assert f"link answers on UDP {ports.GROUND_STATION_LOCAL + i}" in finding.text
         assert "AUTO.LOITER, disarmed" in finding.text and "GPS" in finding.text
     simulation.control.request("pause")
-    assert [f.level for f in doctor.fleet(ports.CONTROL, 0.2)][0] == WARNING
+    assert next(f.level for f in doctor.fleet(ports.CONTROL, 0.2)) == WARNING

@@ -3,8 +3,16 @@
 import pytest
 
 from xtdrone_control.errors import ControlNodeError
-from xtdrone_control.keyboard import (FORMATIONS, LEADER, MAX_SPEED, MAX_TURN, MOTION, WORDS,
-                                      Teleop, VehicleState)
+from xtdrone_control.keyboard import (
+    FORMATIONS,
+    LEADER,
+    MAX_SPEED,
+    MAX_TURN,
+    MOTION,
+    WORDS,
+    Teleop,
+    VehicleState,
+)
 from xtdrone_formation import formations
 
 FLEET = [f"iris_{i}" for i in range(9)]

@@ -2,8 +2,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy.spatial.transform import Rotation
 
 from xtdrone_dynamics import quaternion as q
@@ -43,7 +42,7 @@ def test_euler_angles_are_rz_ry_rx_and_come_back():
 
 
 def test_pitch_stays_real_straight_up():
-    roll, pitch, yaw = q.to_euler(0.0, math.sqrt(0.5) + 1e-16, 0.0, math.sqrt(0.5))
+    _roll, pitch, _yaw = q.to_euler(0.0, math.sqrt(0.5) + 1e-16, 0.0, math.sqrt(0.5))
     assert pitch == pytest.approx(math.pi / 2, abs=1e-7)
 
 

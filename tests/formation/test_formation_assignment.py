@@ -4,8 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from xtdrone_formation import FormationError, assign, plan, separation, slots
 from xtdrone_formation.assignment import CLEARANCE
@@ -56,7 +55,7 @@ def test_random_transitions_keep_their_separation_and_limits(seed, m):
 def test_transitions_between_formations_keep_their_separation(n):
     order = [name for name in ("origin", "cube", "pyramid", "triangle", "sphere", "diamond", "T",
                                "V", "origin") if n != 18 or name != "T"]
-    for one, other in zip(order[:-1], order[1:]):
+    for one, other in itertools.pairwise(order):
         assert plan(slots(one, n), slots(other, n)).min_separation >= CLEARANCE - 1e-6
 
 

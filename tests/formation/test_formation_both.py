@@ -59,9 +59,9 @@ def test_eighteen_hold_three_formations_in_the_full_simulator():
     assert [event for _, event, _ in commands].count("settled") == 3
     times = [time for time, event, _ in commands if event in ("formation", "return")]
     slots = [slots for _, event, slots in commands if event == "formation"]
-    for end, slots in zip(times[1:], slots, strict=True):
+    for end, wanted in zip(times[1:], slots, strict=True):
         late = (t > end - 1.0) & (t < end)  # past the 3 s that settle it
-        error = np.linalg.norm(pos[late, 1:] - pos[late, :1] - slots, axis=2)
+        error = np.linalg.norm(pos[late, 1:] - pos[late, :1] - wanted, axis=2)
         assert np.sqrt(np.mean(error ** 2)) <= 0.25
         assert error.max() < 0.7
 
@@ -114,7 +114,7 @@ def test_loss_and_delay_leave_a_bounded_error_and_no_collision(name):
     t, pos = track(agent)
     assert separation(pos) >= 1.0
     ends = [c[0] * 1e-6 for c in commands if c[1] in ("formation", "return")]
-    for begin, end, shape in zip(ends, ends[1:], [c[2] for c in commands if c[1] == "formation"]):
+    for _begin, end, shape in zip(ends, ends[1:], [c[2] for c in commands if c[1] == "formation"]):
         late = (t > end - 4.0) & (t < end)
         error = np.linalg.norm(pos[late, 1:] - pos[late, :1] - shape["slots"], axis=2)
         assert error.max() < 0.6

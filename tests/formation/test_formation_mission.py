@@ -56,7 +56,7 @@ def test_eight_followers_track_a_leader_on_a_mission(flight):
 
 
 def test_the_fleet_lands_where_the_mission_ended(flight):
-    events, t, pos, _ = flight
+    events, _t, pos, _ = flight
     assert "landed" in events
     assert pos[-1, :, 2].max() < 0.3
     assert np.linalg.norm(pos[-1, 0, :2] - CORNERS[-1]) < 3.0

@@ -4,14 +4,23 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from xtdrone_core import Mode
-from xtdrone_formation import (Follower, FollowerParameters, Formation, FormationError, Leader,
-                               Network, Radio, saturate, scheme, slots)
-from xtdrone_formation.network import TOPOLOGIES, topology
+from xtdrone_formation import (
+    Follower,
+    FollowerParameters,
+    Formation,
+    FormationError,
+    Leader,
+    Network,
+    Radio,
+    saturate,
+    scheme,
+    slots,
+)
 from xtdrone_formation.agents import FormationAgent
+from xtdrone_formation.network import TOPOLOGIES, topology
 from xtdrone_formation.schemes import SCHEMES, CentralisedFollower, PathLeader, SteeredLeader
 from xtdrone_formation.simple.simulator import PERIOD_US, SimpleSimulator
 

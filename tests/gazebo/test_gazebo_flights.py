@@ -15,8 +15,8 @@ from xtdrone_core import VehicleSpec, resources
 from xtdrone_core.command import main
 from xtdrone_core.truth_log import read_truth
 from xtdrone_sim.engines.embedded import EmbeddedEngine
-from xtdrone_sim.errors import EngineError
 from xtdrone_sim.engines.gazebo.engine import GazeboEngine
+from xtdrone_sim.errors import EngineError
 from xtdrone_sim.vehicles.sdf import load_vehicle, load_world
 
 pytestmark = [pytest.mark.gazebo, pytest.mark.skipif(

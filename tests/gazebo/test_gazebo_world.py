@@ -10,10 +10,10 @@ from lxml import etree
 from sensor_models.cameras import cameras_of
 from xtdrone_core import VehicleSpec, resources
 from xtdrone_sim.engines.gazebo import engine as gazebo_engine
-from xtdrone_sim.errors import EngineError
 from xtdrone_sim.engines.gazebo.scene import scanners
 from xtdrone_sim.engines.gazebo.world import world_sdf
 from xtdrone_sim.engines.mujoco_scene import start_pose
+from xtdrone_sim.errors import EngineError
 from xtdrone_sim.vehicles.sdf import load_vehicle, load_world
 
 SCRIPT = resources.root() / "scripts" / "setup_gazebo.sh"

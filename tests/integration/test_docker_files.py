@@ -6,8 +6,8 @@ import subprocess
 import pytest
 import yaml
 from lxml import etree
-from ros_fixtures import needs_ros
 
+from ros_fixtures import needs_ros
 from xtdrone_core import resources
 
 ROOT = resources.root()

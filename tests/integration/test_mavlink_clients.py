@@ -6,10 +6,9 @@ import socket
 import time
 
 import pytest
+from conftest import SimulationProcess
 from pymavlink import mavutil
 from pymavlink.dialects.v20 import common as mavlink
-
-from conftest import SimulationProcess
 
 from xtdrone_autopilot.mavlink.streams import GROUND_STATION_RATES
 from xtdrone_core import Scenario

@@ -7,9 +7,8 @@ import math
 from pathlib import Path
 
 import pytest
-from test_mavlink_clients import Pilot, wait_for
-
 from conftest import SimulationProcess
+from test_mavlink_clients import Pilot, wait_for
 
 from xtdrone_core import command
 from xtdrone_core.ports import OFFBOARD
@@ -113,8 +112,12 @@ def test_mission_is_uploaded_flown_and_followed(pilot, system):
 
 
 def test_raw_items_come_back_unchanged_and_bad_ones_are_refused(pilot, system):
-    from mavsdk.plugins.mission_raw import (MissionItem, MissionRaw, MissionRawError,
-                                            MissionRawResult)
+    from mavsdk.plugins.mission_raw import (
+        MissionItem,
+        MissionRaw,
+        MissionRawError,
+        MissionRawResult,
+    )
 
     raw = MissionRaw(system)
     items = [MissionItem(0, 6, 22, 1, 1, 0, 0, 0, NAN, round(LAT * 1e7), round(LON * 1e7), 5.0, 0),
@@ -132,7 +135,7 @@ def test_raw_items_come_back_unchanged_and_bad_ones_are_refused(pilot, system):
 
 
 def test_geofence_is_uploaded_and_cleared(pilot, system):
-    from mavsdk.plugins.geofence import (Circle, FenceType, Geofence, GeofenceData, Point, Polygon)
+    from mavsdk.plugins.geofence import Circle, FenceType, Geofence, GeofenceData, Point, Polygon
 
     fence = Geofence(system)
     corners = [Point(LAT + n * NORTH, LON + e * EAST) for n, e in

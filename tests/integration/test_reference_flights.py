@@ -3,6 +3,7 @@
 import json
 
 import pytest
+
 import reference_flights
 
 RECORDED = json.loads(reference_flights.RECORDED.read_text())

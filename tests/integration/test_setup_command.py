@@ -130,7 +130,8 @@ def test_a_reader_that_stops_is_no_error():
             "class E:\n    name = 'talk'\n"
             "    def load(self):\n"
             "        return lambda s: s.add_parser('talk').set_defaults(\n"
-            "            run=lambda a: [print('line ' * 99, flush=True) for _ in range(9999)] and 0)\n"
+            "            run=lambda a: [print('line ' * 99, flush=True)\n"
+            "                           for _ in range(9999)] and 0)\n"
             "command.metadata.entry_points = lambda group: [E()]\n"
             "sys.exit(command.main(['talk']))\n")
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE,

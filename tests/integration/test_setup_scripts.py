@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-NEEDED = "bash sh env cat cp mv rm mkdir dirname basename grep sed cut head tail sha256sum flock " \
-         "id date sort".split()
+NEEDED = ("bash sh env cat cp mv rm mkdir dirname basename grep sed cut head tail sha256sum flock "
+          "id date sort").split()
 
 PIP = """#!/bin/sh
 echo "$*" >>"{calls}"

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from px4_peer import RECORDINGS, ScriptedPx4, script
-from px4_recording import fill, steps
 from pymavlink.dialects.v20 import common as mavlink
 
+from px4_peer import RECORDINGS, ScriptedPx4, script
+from px4_recording import fill, steps
 from sensor_models import SensorSuite
-from xtdrone_autopilot.px4 import autopilot as px4, link as px4_link
 from xtdrone_autopilot.errors import AutopilotError
+from xtdrone_autopilot.px4 import autopilot as px4, link as px4_link
 from xtdrone_autopilot.px4.frames import FrameReader
 from xtdrone_autopilot.px4.link import Peer
 from xtdrone_autopilot.px4.sensors import SensorFrames

@@ -9,8 +9,8 @@ import sys
 import pytest
 
 from waiting import LIMIT_S
-from xtdrone_autopilot.px4 import process as px4_process
 from xtdrone_autopilot.errors import AutopilotError
+from xtdrone_autopilot.px4 import process as px4_process
 from xtdrone_sim.vehicles.sdf import load_vehicle
 
 STAND_IN = """#!/bin/sh

@@ -12,8 +12,8 @@ import pytest
 from pymavlink.dialects.v20 import common as mavlink
 from pyulog import ULog
 
-from xtdrone_autopilot.px4 import process as px4_process
 from xtdrone_autopilot.errors import AutopilotError
+from xtdrone_autopilot.px4 import process as px4_process
 from xtdrone_autopilot.px4.link import Peer
 from xtdrone_control.agents import SquareAgent
 from xtdrone_core import Scenario, resources
@@ -21,8 +21,8 @@ from xtdrone_core.command import main
 from xtdrone_core.ports import GROUND_STATION
 from xtdrone_core.scenario import fleet
 from xtdrone_core.truth_log import read_truth
-from xtdrone_sim.vehicles.sdf import load_vehicle
 from xtdrone_sim.simulation import Simulation
+from xtdrone_sim.vehicles.sdf import load_vehicle
 
 pytestmark = [pytest.mark.px4, pytest.mark.skipif(
     not os.environ.get("PX4_BUILD"),
@@ -111,7 +111,7 @@ def test_mission(runs):
             simulation.step()
             high = max(high, simulation.state.pos[0, 2])
             far = max(far, simulation.state.pos[0, 1])
-            if k % 5 or not (messages := station.listen()) and station.partner is None:
+            if k % 5 or (not (messages := station.listen()) and station.partner is None):
                 continue
             if k % 250 == 0:
                 station.say(mavlink.MAVLink_heartbeat_message(6, 8, 0, 0, 4, 3))

@@ -10,8 +10,7 @@ import time
 
 import pytest
 
-from ros_fixtures import (  # noqa: F401
-    NODES, ROOT, Processes, environment, free_port, needs_ros, ros)
+from ros_fixtures import NODES, ROOT, Processes, environment, free_port, needs_ros, ros  # noqa: F401
 from waiting import LIMIT_S, PATIENT, until
 from xtdrone_core.control_link import ControlClient
 

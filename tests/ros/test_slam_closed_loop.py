@@ -6,16 +6,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from ros_fixtures import NODES, needs_ros, ros  # noqa: F401
 
 pytest.importorskip("cv2")
 
-from test_slam_run import dataset as wall_dataset  # noqa: E402, F401
-from xtdrone_core import Scenario  # noqa: E402
-from xtdrone_core.scenario import parse_vehicles  # noqa: E402
-from xtdrone_sim.simulation import Simulation  # noqa: E402
-from xtdrone_slam import SlamError  # noqa: E402
-from xtdrone_slam.benchmark.closed_loop import VisionAgent  # noqa: E402
+from test_slam_run import dataset as wall_dataset  # noqa: F401
+
+from xtdrone_core import Scenario
+from xtdrone_core.scenario import parse_vehicles
+from xtdrone_sim.simulation import Simulation
+from xtdrone_slam import SlamError
+from xtdrone_slam.benchmark.closed_loop import VisionAgent
 
 
 def test_flight_without_gps_stays_on_its_way(tmp_path):

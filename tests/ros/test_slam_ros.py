@@ -7,9 +7,9 @@ import pytest
 pytest.importorskip("cv2")
 pytest.importorskip("evo")
 
-from ros_fixtures import ROOT, Processes, environment, free_port, needs_ros  # noqa: E402
-from xtdrone_slam.evaluation import results  # noqa: E402
-from xtdrone_slam.datasets.dataset import Dataset  # noqa: E402
+from ros_fixtures import ROOT, Processes, environment, free_port, needs_ros
+from xtdrone_slam.datasets.dataset import Dataset
+from xtdrone_slam.evaluation import results
 
 pytestmark = needs_ros
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from ros_fixtures import environment, free_port, needs_ros
 from test_slam_systems import dataset  # noqa: F401
 
+from ros_fixtures import environment, free_port, needs_ros
 from xtdrone_slam.benchmark import adapters, runner
 from xtdrone_slam.systems.ros_node.bridge import Answers
 

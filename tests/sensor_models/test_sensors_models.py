@@ -6,8 +6,15 @@ import math
 import numpy as np
 import pytest
 
-from sensor_models import (BarometerParameters, GpsParameters, ImuParameters,
-                           MagnetometerParameters, NoiseParameters, SensorError, SensorSuite)
+from sensor_models import (
+    BarometerParameters,
+    GpsParameters,
+    ImuParameters,
+    MagnetometerParameters,
+    NoiseParameters,
+    SensorError,
+    SensorSuite,
+)
 from sensor_models.parameters import presets
 from xtdrone_core import FleetState, SensorBlock
 from xtdrone_dynamics.constants import GRAVITY

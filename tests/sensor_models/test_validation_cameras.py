@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-
 from test_sensors_rendered import draws
 
 calibration = pytest.importorskip("calibration", reason="OpenCV is not installed here")
@@ -19,7 +18,7 @@ def test_opencv_finds_the_intrinsics_that_were_given(board, preset):
     shot = calibration.camera(preset, anti_aliasing=4)
     views = calibration.photograph(board, calibration.Lens(shot, 1, 0, 200),
                                    calibration.places_around(16))
-    rms, matrix, distortion, used = calibration.calibrate(views, (shot.width, shot.height))
+    rms, matrix, _distortion, used = calibration.calibrate(views, (shot.width, shot.height))
     assert used >= 10 and rms < 0.12
     found = matrix[0, 0], matrix[1, 1], matrix[0, 2], matrix[1, 2]
     np.testing.assert_allclose(found, (shot.fx, shot.fy, shot.cx, shot.cy), rtol=0.005)

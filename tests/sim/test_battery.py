@@ -7,18 +7,18 @@ import numpy as np
 import pytest
 
 from physics import with_block
-from xtdrone_autopilot.safety.battery import Battery
 from xtdrone_autopilot.mavlink.dialect import mavlink
 from xtdrone_autopilot.mavlink.streams import Streams
 from xtdrone_autopilot.parameters.store import ParameterStore
+from xtdrone_autopilot.safety.battery import Battery
 from xtdrone_core import FleetModel, FleetState, Pack, Scenario
 from xtdrone_core.scenario import parse_vehicles
 from xtdrone_dynamics import battery
 from xtdrone_sim.errors import SdfError
 from xtdrone_sim.plant.battery import BatteryStage
 from xtdrone_sim.plant.rotors import RotorStage
-from xtdrone_sim.vehicles.sdf import load_vehicle
 from xtdrone_sim.simulation import Simulation
+from xtdrone_sim.vehicles.sdf import load_vehicle
 
 PACK = Pack(cells=4, capacity=2.0, internal_resistance=0.02, efficiency=0.8, rated_voltage=14.0,
             avionics_power=5.0, charge=1.0, rotor_power_constant=7e-8)
@@ -69,7 +69,7 @@ def spin(model, seconds, command=0.7, charge=1.0):
 
 def test_shaft_power_is_the_drag_moment_times_the_speed():
     model = iris(dataclasses.replace(PACK, rotor_power_constant=0.0))
-    rotors, packs, state, _ = spin(model, 0.5, command=0.5)
+    rotors, packs, _state, _ = spin(model, 0.5, command=0.5)
     r = model.rotors[0]
     speed = 0.5 * r.input_scaling + r.zero_position_armed
     assert rotors.power[0] == pytest.approx(
@@ -90,7 +90,7 @@ def test_charge_that_is_gone_is_the_energy_that_was_taken():
 
 @pytest.mark.parametrize("charge, full", [(1.0, True), (0.03, False), (0.0, False)])
 def test_a_weak_battery_limits_the_speed(charge, full):
-    rotors, packs, state, _ = spin(iris(), 0.4, command=1.0, charge=charge)
+    _rotors, packs, state, _ = spin(iris(), 0.4, command=1.0, charge=charge)
     top = 1100.0 * min(1.0, packs.voltage[0] / 14.0)
     assert state.rotor_vel[0, 0] == pytest.approx(top, rel=0.02, abs=1e-3)
     assert (state.rotor_vel[0, 0] > 1099.0) == full

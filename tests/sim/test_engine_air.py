@@ -15,13 +15,13 @@ from xtdrone_core.command import main
 from xtdrone_core.resources import vehicle_names
 from xtdrone_core.scenario import fleet
 from xtdrone_dynamics import atmosphere
-from xtdrone_sim.vehicles.effects import EFFECTS
 from xtdrone_sim.errors import SdfError, WindError
-from xtdrone_sim.vehicles.report import allocation_matrix, vehicle_figures
 from xtdrone_sim.plant.rotors import RotorStage
-from xtdrone_sim.vehicles.sdf import load_vehicle
-from xtdrone_sim.simulation import Simulation
 from xtdrone_sim.plant.wind import Gust, Wind, WindParameters
+from xtdrone_sim.simulation import Simulation
+from xtdrone_sim.vehicles.effects import EFFECTS
+from xtdrone_sim.vehicles.report import allocation_matrix, vehicle_figures
+from xtdrone_sim.vehicles.sdf import load_vehicle
 
 G = 9.80665
 
@@ -307,7 +307,7 @@ def test_bad_wind_of_a_world_is_refused(tmp_path, tags, message):
 
 
 def field_of(file, shape=(1, 1, 1, 3), **axes):
-    np.savez(file, **{**dict.fromkeys("xyz", [0.0]), **axes}, velocity=np.zeros(shape))
+    np.savez(file, **{**{key: [0.0] for key in "xyz"}, **axes}, velocity=np.zeros(shape))
 
 
 @pytest.mark.parametrize("write, message", [

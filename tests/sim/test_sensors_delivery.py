@@ -8,10 +8,10 @@ import sys
 
 import numpy as np
 import pytest
+from test_sensors_rendered import draws
 
 from ros_fixtures import ROOT, free_port, needs_ros, ros  # noqa: F401
 from sensor_models.cameras import cameras_of
-from test_sensors_rendered import draws
 from xtdrone_core import ControlError, VehicleSpec, frame_ring
 from xtdrone_core.frame_ring import FrameReader, FrameWriter
 from xtdrone_sim.rendering import messages as camera_messages
@@ -99,7 +99,7 @@ def test_messages_of_every_kind(vehicle, topics):
     assert set(sent) == topics == {topic for topic, _ in camera_messages.topics(sensor)}
     assert dict(camera_messages.topics(sensor)) == {t: kind for t, (kind, _) in sent.items()}
     frames = {t["child_frame_id"] for t in camera_messages.transforms([sensor])}
-    for kind, fields in sent.values():
+    for _kind, fields in sent.values():
         assert fields["header"]["stamp"] == {"secs": 12, "nsecs": 340_000_000}
         assert fields["header"]["frame_id"] in frames
         if "step" in fields:

@@ -15,12 +15,12 @@ from xtdrone_control.agents import SquareAgent
 from xtdrone_core import FleetState, Scenario, SensorBlock, VehicleSpec
 from xtdrone_core.scenario import fleet
 from xtdrone_dynamics.quaternion import from_euler, to_matrix_array
-from xtdrone_sim.rendering import offscreen
 from xtdrone_sim.errors import EngineError
-from xtdrone_sim.rendering.sensors import RenderedSensors
+from xtdrone_sim.rendering import offscreen
 from xtdrone_sim.rendering.scene import Beams
-from xtdrone_sim.vehicles.sdf import load_vehicle, load_world
+from xtdrone_sim.rendering.sensors import RenderedSensors
 from xtdrone_sim.simulation import Simulation
+from xtdrone_sim.vehicles.sdf import load_vehicle, load_world
 
 LEVEL = (0.0, 0.0, 0.0, 1.0)
 
@@ -215,7 +215,7 @@ def test_depth_camera_measures_a_wall(tmp_path):
     state.quat[0] = from_euler(0.0, 0.0, 0.3)
     reading, = sensors.step(state, 0)
     camera, = cameras_of(block)
-    v, u = np.mgrid[0:camera.height, 0:camera.width]
+    _v, u = np.mgrid[0:camera.height, 0:camera.width]
     x = (u - camera.cx) / camera.fx  # to the right
     expected = 5.0 / (math.cos(0.3) + x * math.sin(0.3))
     seen = expected < camera.far * 0.999

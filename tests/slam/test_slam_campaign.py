@@ -18,9 +18,10 @@ import yaml
 pytest.importorskip("cv2")
 pytest.importorskip("evo")
 
-from test_slam_run import dataset, stereo, wall  # noqa: E402, F401
-from xtdrone_core import command  # noqa: E402
-from xtdrone_slam import SlamError  # noqa: E402
+from test_slam_run import dataset, stereo, wall  # noqa: F401
+
+from xtdrone_core import command
+from xtdrone_slam import SlamError
 from xtdrone_slam.benchmark import campaign
 from xtdrone_slam.evaluation import report, results, tables
 
@@ -301,7 +302,7 @@ def test_interrupt_leaves_no_process(fake, long, tmp_path):
         children = root.children(recursive=True)
     process.send_signal(signal.SIGINT)
     said = process.communicate(timeout=30)[1]
-    gone, alive = psutil.wait_procs(children, timeout=10)
+    _gone, alive = psutil.wait_procs(children, timeout=10)
     assert not alive and process.returncode == 130, said  # no abort of a thread's, either
 
 

@@ -9,13 +9,13 @@ import yaml
 cv2 = pytest.importorskip("cv2")
 pytest.importorskip("evo")
 
-from scipy.spatial.transform import Rotation  # noqa: E402
+from scipy.spatial.transform import Rotation
+from test_slam_run import stereo, wall
 
-from test_slam_run import stereo, wall  # noqa: E402
-from xtdrone_core import command  # noqa: E402
-from xtdrone_slam.benchmark import adapters  # noqa: E402
+from xtdrone_core import command
+from xtdrone_slam.benchmark import adapters
+from xtdrone_slam.datasets.dataset import Dataset, DatasetWriter
 from xtdrone_slam.evaluation import results
-from xtdrone_slam.datasets.dataset import Dataset, DatasetWriter  # noqa: E402
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "my_slam"
 # Those of the EuRoC data set's left camera, in its body frame (x up, y right, z forward).

@@ -11,9 +11,9 @@ from scipy.spatial.transform import Rotation
 
 pytest.importorskip("evo")
 
-from xtdrone_slam import SlamError  # noqa: E402
+from xtdrone_slam import SlamError
 from xtdrone_slam.datasets import formats
-from xtdrone_slam.evaluation.metrics import ALIGNMENTS, METRICS, evaluate  # noqa: E402
+from xtdrone_slam.evaluation.metrics import ALIGNMENTS, METRICS, evaluate
 
 _OPTIONS = {"se3": ["--align"], "sim3": ["--align", "--correct_scale"],
             "origin": ["--align_origin"], "none": []}

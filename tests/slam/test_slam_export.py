@@ -14,16 +14,16 @@ import pytest
 cv2 = pytest.importorskip("cv2")
 pytest.importorskip("rosbags")
 
-from evo.tools import file_interface  # noqa: E402
-from rosbags.highlevel import AnyReader  # noqa: E402
-from scipy.spatial.transform import Rotation  # noqa: E402
+from evo.tools import file_interface
+from rosbags.highlevel import AnyReader
+from scipy.spatial.transform import Rotation
+from test_slam_run import stereo, wall
 
-from test_slam_run import stereo, wall  # noqa: E402
-from xtdrone_core import command  # noqa: E402
-from xtdrone_slam import SlamError  # noqa: E402
-from xtdrone_slam.datasets.bag import BagWriter  # noqa: E402
-from xtdrone_slam.datasets.dataset import Dataset, DatasetWriter  # noqa: E402
-from xtdrone_slam.datasets.export import FORMATS, export  # noqa: E402
+from xtdrone_core import command
+from xtdrone_slam import SlamError
+from xtdrone_slam.datasets.bag import BagWriter
+from xtdrone_slam.datasets.dataset import Dataset, DatasetWriter
+from xtdrone_slam.datasets.export import FORMATS, export
 
 PAIRS = 5
 

@@ -10,12 +10,13 @@ import pytest
 
 pytest.importorskip("cv2")
 
-from test_slam_run import POSE, READ, dataset, stereo, wall  # noqa: E402, F401
-from xtdrone_slam import SlamError  # noqa: E402
+from test_slam_run import POSE, READ, dataset, stereo, wall  # noqa: F401
+
+from xtdrone_slam import SlamError
 from xtdrone_slam.benchmark import adapters, runner
-from xtdrone_slam.benchmark.channel import Channel  # noqa: E402
-from xtdrone_slam.datasets.dataset import Dataset, DatasetWriter  # noqa: E402
-from xtdrone_slam.datasets.formats import LineFile  # noqa: E402
+from xtdrone_slam.benchmark.channel import Channel
+from xtdrone_slam.datasets.dataset import Dataset, DatasetWriter
+from xtdrone_slam.datasets.formats import LineFile
 
 
 def system(code):

@@ -8,15 +8,15 @@ from scipy.spatial.transform import Rotation
 
 pytest.importorskip("cv2")
 
-from xtdrone_core import Scenario, command, run_folder  # noqa: E402
-from xtdrone_core.scenario import parse_vehicles  # noqa: E402
-from xtdrone_core.truth_log import read_truth  # noqa: E402
-from xtdrone_sim.simulation import Simulation  # noqa: E402
-from xtdrone_slam import SlamError  # noqa: E402
+from xtdrone_core import Scenario, command, run_folder
+from xtdrone_core.scenario import parse_vehicles
+from xtdrone_core.truth_log import read_truth
+from xtdrone_sim.simulation import Simulation
+from xtdrone_slam import SlamError
 from xtdrone_slam.datasets import formats
+from xtdrone_slam.datasets.dataset import Dataset
 from xtdrone_slam.flight import trajectories
-from xtdrone_slam.flight.agent import TrajectoryAgent  # noqa: E402
-from xtdrone_slam.datasets.dataset import Dataset  # noqa: E402
+from xtdrone_slam.flight.agent import TrajectoryAgent
 
 
 def test_reference_turns_far_more_than_its_path():
@@ -111,7 +111,7 @@ class Stage:
         tags = ("gyroscopeNoiseDensity", "gyroscopeRandomWalk", "accelerometerNoiseDensity",
                 "accelerometerRandomWalk")
         imu = SimpleNamespace(kind="imu", pos=(0.02, 0.0, 0.0),
-                              parameters={tag: "0.001" for tag in tags})
+                              parameters=dict.fromkeys(tags, "0.001"))
         self.folder, self.t_us = folder, 0
         self.state = SimpleNamespace(pos=np.array([[0.0, 3.0, 0.0]]))
         self.rendered = SimpleNamespace(describe=lambda: [pair])
@@ -149,7 +149,7 @@ def test_recording_begins_and_ends_with_the_flight(tmp_path):
 
 def test_vehicle_without_a_pair_cannot_record(tmp_path):
     stage = Stage(tmp_path)
-    stage.rendered = SimpleNamespace(describe=lambda: [])
+    stage.rendered = SimpleNamespace(describe=list)
     with pytest.raises(SlamError, match="stereo pair"):
         TrajectoryAgent(1).attach(stage)
 

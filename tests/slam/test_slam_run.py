@@ -8,12 +8,13 @@ import pytest
 
 cv2 = pytest.importorskip("cv2")
 
-from test_slam_formats import PARAMETERS  # noqa: E402
-from xtdrone_slam import SlamError  # noqa: E402
+from test_slam_formats import PARAMETERS
+
+from xtdrone_slam import SlamError
 from xtdrone_slam.benchmark import adapters, link, runner
-from xtdrone_slam.datasets.calibration import Calibration, Camera, Imu  # noqa: E402
-from xtdrone_slam.datasets.dataset import Dataset, DatasetWriter  # noqa: E402
-from xtdrone_slam.systems.klt.odometry import Odometry  # noqa: E402
+from xtdrone_slam.datasets.calibration import Calibration, Camera, Imu
+from xtdrone_slam.datasets.dataset import Dataset, DatasetWriter
+from xtdrone_slam.systems.klt.odometry import Odometry
 
 SIZE = 320, 240
 FOCAL, BASELINE = 200.0, 0.12

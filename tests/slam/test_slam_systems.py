@@ -9,18 +9,21 @@ import pytest
 
 cv2 = pytest.importorskip("cv2")
 
-from test_slam_run import stereo, wall  # noqa: E402
-from xtdrone_core import command  # noqa: E402
-from xtdrone_slam import SlamError  # noqa: E402
+from test_slam_run import stereo, wall
+
+from xtdrone_core import command
+from xtdrone_slam import SlamError
 from xtdrone_slam.benchmark import adapters, environments, link, runner
-from xtdrone_slam.datasets.dataset import Dataset, DatasetWriter  # noqa: E402
-from xtdrone_slam.systems.orb.adjustment import adjust  # noqa: E402
-from xtdrone_slam.systems.orb.features import Pinhole  # noqa: E402
-from xtdrone_slam.systems.orb.landmarks import Keyframe, Map  # noqa: E402
-from xtdrone_slam.systems.orb.odometry import Odometry  # noqa: E402
-from xtdrone_slam.systems.orbslam3 import start as orbslam3  # noqa: E402
-from xtdrone_slam.systems.orbslam3 import vocabulary  # noqa: E402
-from xtdrone_slam.systems.vins_fusion import start as vins_fusion  # noqa: E402
+from xtdrone_slam.datasets.dataset import Dataset, DatasetWriter
+from xtdrone_slam.systems.orb.adjustment import adjust
+from xtdrone_slam.systems.orb.features import Pinhole
+from xtdrone_slam.systems.orb.landmarks import Keyframe, Map
+from xtdrone_slam.systems.orb.odometry import Odometry
+from xtdrone_slam.systems.orbslam3 import (
+    start as orbslam3,
+    vocabulary,
+)
+from xtdrone_slam.systems.vins_fusion import start as vins_fusion
 
 # Answers each pair with the IMU readings and depth images since the last one.
 _COUNT = """

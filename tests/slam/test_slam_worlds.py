@@ -8,9 +8,9 @@ import pytest
 from xtdrone_core import resources
 from xtdrone_sim.vehicles.sdf import load_world
 from xtdrone_slam import SlamError
-from xtdrone_slam.flight import worlds
 from xtdrone_slam.benchmark.channel import Channel
 from xtdrone_slam.benchmark.live import LiveRun
+from xtdrone_slam.flight import worlds
 
 
 def materials(path):

@@ -10,8 +10,8 @@ from xtdrone_core.flight_agent import FlightAgent
 from xtdrone_core.scenario import fleet
 from xtdrone_sim.engines.embedded import EmbeddedEngine
 from xtdrone_sim.plant.rotors import RotorStage
-from xtdrone_sim.vehicles.sdf import load_vehicle, load_world
 from xtdrone_sim.simulation import Simulation
+from xtdrone_sim.vehicles.sdf import load_vehicle, load_world
 
 STEP_US, DT = 4000, 0.004
 HEIGHT = 5.0  # of a hover [m]

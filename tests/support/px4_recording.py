@@ -9,7 +9,7 @@ import numpy as np
 
 os.environ["MAVLINK20"] = "1"
 
-from pymavlink.dialects.v20 import common as mavlink  # noqa: E402
+from pymavlink.dialects.v20 import common as mavlink
 
 _FRD = np.array([1.0, -1.0, -1.0])  # FRD to FLU and back
 _FRESH = {"mag": 0x1C0, "baro": 0x1A00}  # bits of fields_updated

@@ -9,12 +9,13 @@ import time
 
 import rospy
 from geometry_msgs.msg import Pose, PoseStamped, Twist
-from mavros_msgs.msg import PositionTarget, State
-from mavros_msgs.srv import CommandBool, ParamGet, ParamSet, SetMode
 from nav_msgs.msg import Odometry
 from sensor_msgs.msg import BatteryState, Imu, NavSatFix
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
+
+from mavros_msgs.msg import PositionTarget, State
+from mavros_msgs.srv import CommandBool, ParamGet, ParamSet, SetMode
 from waiting import until
 from xtdrone_msgs.srv import SetSpeed, Step
 

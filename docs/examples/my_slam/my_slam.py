@@ -35,7 +35,7 @@ class MySlam:
             pixels = np.array([corners[match.trainIdx].pt for match in found])
             if len(found) < 6:
                 return None, len(found)
-            known, turn, shift, good = cv2.solvePnPRansac(
+            known, turn, shift, _good = cv2.solvePnPRansac(
                 places, pixels, self.k, None, reprojectionError=1.0)
             if not known:
                 return None, len(found)

@@ -7,12 +7,31 @@ from xtdrone_dynamics.compiled import njit
 from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_dynamics.quaternion import rotate, rotate_inverse, to_matrix
 
-from .filter import forget, fuse, fuse_one
-from .flags import (HEIGHT_BY_BARO, HEIGHT_BY_GPS, HEIGHT_BY_RANGE, HEIGHT_BY_VISION, TEST_AIRSPEED,
-                    TEST_BARO, TEST_MAG, TEST_RANGE)
 from .delayed_fusion import place_then
-from .state import (ATT, BARO_OFFSET, EARTH, FIELD_BIAS, GYRO_BIAS, POS, SIZE, TERRAIN, VEL,
-                    VISION_HEIGHT, WIND)
+from .filter import forget, fuse, fuse_one
+from .flags import (
+    HEIGHT_BY_BARO,
+    HEIGHT_BY_GPS,
+    HEIGHT_BY_RANGE,
+    HEIGHT_BY_VISION,
+    TEST_AIRSPEED,
+    TEST_BARO,
+    TEST_MAG,
+    TEST_RANGE,
+)
+from .state import (
+    ATT,
+    BARO_OFFSET,
+    EARTH,
+    FIELD_BIAS,
+    GYRO_BIAS,
+    POS,
+    SIZE,
+    TERRAIN,
+    VEL,
+    VISION_HEIGHT,
+    WIND,
+)
 
 RANGE_IF_LOW_AND_SLOW, RANGE_ALWAYS = 1, 2  # values of EKF2_RNG_CTRL; 0 = never
 _REST_AID_US = 100_000  # period of the aids that hold a vehicle without other aid still [us]

@@ -9,13 +9,13 @@ import numpy as np
 from xtdrone_core import SensorBatch
 from xtdrone_core.errors import unknown_name
 
-from . import state
 from ..errors import AutopilotError
-from .kernel import step_fleet
-from .flags import ALIGNED, GPS_USED, LOCATED, VISION_USED
-from .vision import take_vision
-from ..parameters.store import ParameterStore
 from ..interfaces import Estimator
+from ..parameters.store import ParameterStore
+from . import state
+from .flags import ALIGNED, GPS_USED, LOCATED, VISION_USED
+from .kernel import step_fleet
+from .vision import take_vision
 
 _STEP_US = 4_000  # taken for the step before the first one [us]
 
@@ -175,8 +175,8 @@ class Ekf(Estimator):
             s.gps_eph, s.gps_epv, s.gps_fix, s.gps_new, s.airspeed_pressure, s.airspeed_new,
             s.range_distance, s.range_new)
 
-    def fuse_vision(self, i: int, t_us: int, pos, quat, pos_sigma: float = None,
-                    yaw_sigma: float = None) -> None:
+    def fuse_vision(self, i: int, t_us: int, pos, quat, pos_sigma: float | None = None,
+                    yaw_sigma: float | None = None) -> None:
         """Takes a pose that something outside measured; call it after the step that it follows.
 
         Args:

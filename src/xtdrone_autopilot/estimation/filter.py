@@ -6,8 +6,19 @@ from xtdrone_dynamics.compiled import njit
 from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_dynamics.quaternion import integrate, multiply, rotate, to_matrix
 
-from .state import (ACCEL_BIAS, ATT, BARO_OFFSET, EARTH, FIELD_BIAS, GYRO_BIAS, POS, SIZE, TERRAIN,
-                    VEL, WIND)
+from .state import (
+    ACCEL_BIAS,
+    ATT,
+    BARO_OFFSET,
+    EARTH,
+    FIELD_BIAS,
+    GYRO_BIAS,
+    POS,
+    SIZE,
+    TERRAIN,
+    VEL,
+    WIND,
+)
 
 
 @njit

@@ -5,8 +5,8 @@ import math
 from xtdrone_dynamics.compiled import njit
 
 from .aid_sources import height_reference
-from .flags import HEIGHT_BY_GPS, TEST_HGT, TEST_POS
 from .delayed_fusion import fuse_place, fuse_velocity, locate, place_then
+from .flags import HEIGHT_BY_GPS, TEST_HGT, TEST_POS
 from .state import NEVER, POS
 
 GPS_PLACE, GPS_HEIGHT, GPS_VELOCITY = 1, 2, 4  # bits of EKF2_GPS_CTRL

@@ -31,16 +31,45 @@ from xtdrone_dynamics.compiled import njit
 from xtdrone_dynamics.constants import AIR_GAS_CONSTANT
 from xtdrone_dynamics.geodesy import to_local
 
-from .aid_sources import (aid_still, feels_motion, fuse_airspeed, fuse_baro, fuse_field, fuse_range,
-                          ground_moves, height_reference)
+from .aid_sources import (
+    aid_still,
+    feels_motion,
+    fuse_airspeed,
+    fuse_baro,
+    fuse_field,
+    fuse_range,
+    ground_moves,
+    height_reference,
+)
 from .alignment import align, collect, start_covariance
-from .filter import add_noise, forget, inject, predict_covariance, predict_state, tidy
-from .gnss import fuse_gps, walk
-from .flags import (AIRSPEED_USED, ALIGNED, AT_REST, BARO_USED, GPS_USED, HEIGHT_BY_BARO, LOCATED,
-                    MAG_USED, RANGE_USED, VISION_USED)
 from .delayed_fusion import find, record
-from .state import (ATT, BARO_OFFSET, FIELD_BIAS, LATER, NEVER, NO_JUMP, POS, RING, VEL, WIND,
-                    clear_alignment)
+from .filter import add_noise, forget, inject, predict_covariance, predict_state, tidy
+from .flags import (
+    AIRSPEED_USED,
+    ALIGNED,
+    AT_REST,
+    BARO_USED,
+    GPS_USED,
+    HEIGHT_BY_BARO,
+    LOCATED,
+    MAG_USED,
+    RANGE_USED,
+    VISION_USED,
+)
+from .gnss import fuse_gps, walk
+from .state import (
+    ATT,
+    BARO_OFFSET,
+    FIELD_BIAS,
+    LATER,
+    NEVER,
+    NO_JUMP,
+    POS,
+    RING,
+    VEL,
+    WIND,
+    clear_alignment,
+)
 
 
 @njit

@@ -7,8 +7,16 @@ import numpy as np
 
 from xtdrone_dynamics.compiled import njit
 
-from .flags import (AIRSPEED_USED, ALIGNED, GPS_USED, LOCATED, RANGE_USED, TEST_POS, TEST_VEL,
-                    VISION_USED)
+from .flags import (
+    AIRSPEED_USED,
+    ALIGNED,
+    GPS_USED,
+    LOCATED,
+    RANGE_USED,
+    TEST_POS,
+    TEST_VEL,
+    VISION_USED,
+)
 
 ATTITUDE, VELOCITY, POS_VERT_ABS, POS_VERT_AGL = 1, 2 | 4, 32, 64
 POS_HORIZ, CONST_POS_MODE, GPS_GLITCH = 8 | 16 | 256 | 512, 128, 1024  # relative, absolute, both

@@ -6,10 +6,10 @@ from xtdrone_dynamics.compiled import njit
 from xtdrone_dynamics.quaternion import multiply
 
 from .aid_sources import height_reference
-from .filter import fuse, inject
-from .gnss import GPS_AWAY_US
-from .flags import HEIGHT_BY_VISION, TEST_VISION
 from .delayed_fusion import find, fuse_place, locate, place_then
+from .filter import fuse, inject
+from .flags import HEIGHT_BY_VISION, TEST_VISION
+from .gnss import GPS_AWAY_US
 from .state import ATT, NEVER, VISION_HEIGHT, VISION_PLACE, VISION_YAW
 
 

@@ -8,8 +8,8 @@ from pymavlink import mavutil
 from xtdrone_core.ports import GROUND_STATION_LOCAL
 
 from ..errors import AutopilotError
-from .dialect import mavlink
 from ..navigation.mission_items import of_message
+from .dialect import mavlink
 
 SOURCE = 254  # our system id; ground stations usually have 255
 RETRY_S, TRIES = 1.0, 5
@@ -121,9 +121,9 @@ class Client:
         items = []
         for seq in range(count):
             items.append(of_message(self._ask(
-                "MISSION_ITEM_INT", lambda: self._link.mav.mission_request_int_send(
+                "MISSION_ITEM_INT", lambda seq=seq: self._link.mav.mission_request_int_send(
                     *self._target, seq, kind),
-                lambda m: m.seq == seq and m.mission_type == kind)))
+                lambda m, seq=seq: m.seq == seq and m.mission_type == kind)))
         self._link.mav.mission_ack_send(*self._target, mavlink.MAV_MISSION_ACCEPTED, kind)
         return items
 
@@ -153,8 +153,9 @@ class Client:
             if message is None:  # some were lost: ask for the first that is missing
                 indices = {index for index, _ in values.values()}
                 missing = next(k for k in range(count) if k not in indices)
-                message = self._ask("PARAM_VALUE", lambda: self._link.mav.param_request_read_send(
-                    *self._target, b"", missing))
+                message = self._ask(
+                    "PARAM_VALUE", lambda index=missing: self._link.mav.param_request_read_send(
+                        *self._target, b"", index))
             values[message.param_id] = message.param_index, _value(message)
             count = message.param_count
         return {name: value for name, (_, value) in values.items()}

@@ -14,16 +14,16 @@ from xtdrone_core.modes import Mode, from_custom_mode
 from xtdrone_dynamics.geodesy import to_local_array
 from xtdrone_dynamics.quaternion import from_euler
 
-from ..safety import failures
-from ..parameters import file as parameter_file, store as parameters
-from ..safety.commander import ACCEPTED, DENIED, REJECTED, Answer
 from ..errors import AutopilotError
+from ..navigation.mission_items import PAYLOAD, command_name
+from ..parameters import file as parameter_file, store as parameters
+from ..safety import failures
+from ..safety.commander import ACCEPTED, DENIED, REJECTED, Answer
+from ..vehicle_status import ATTITUDE, RATES
 from .dialect import mavlink
 from .ftp import FileServer
-from ..navigation.mission_items import PAYLOAD, command_name
-from .mission_protocol import MissionProtocol
-from ..vehicle_status import ATTITUDE, RATES
 from .log_download import LogDownload
+from .mission_protocol import MissionProtocol
 
 UNSUPPORTED = mavlink.MAV_RESULT_UNSUPPORTED
 FORCE = 21196  # param2 of arm and disarm commands: no checks

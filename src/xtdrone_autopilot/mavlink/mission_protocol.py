@@ -7,9 +7,17 @@ Missions, geofences and rally points go the same way.
 
 from dataclasses import dataclass
 
+from ..navigation.mission_items import (
+    ALL,
+    CAPACITY,
+    MISSION,
+    TYPE_NAME,
+    ItemError,
+    check_all,
+    check_item,
+    of_message,
+)
 from .dialect import mavlink
-from ..navigation.mission_items import (ALL, CAPACITY, MISSION, TYPE_NAME, ItemError, check_all,
-                                        check_item, of_message)
 
 RETRY_US = 500_000  # after which a missing item is asked for again [us]
 GIVE_UP_US = 20_000_000  # of silence, after which an upload is forgotten [us]

@@ -13,14 +13,31 @@ import numpy as np
 from xtdrone_core.frames import yaw_enu_ned
 from xtdrone_core.modes import Mode
 
-from . import mission_items as items_of
-from ..safety.fence import Fence
 from ..mavlink.dialect import mavlink
-from .mission_items import (CONDITION_DELAY, DELAY, DO_CHANGE_SPEED, DO_JUMP, DO_LAND_START,
-                            DO_SET_HOME, FENCE, LAND, LOITER_TIME, LOITER_TURNS, LOITER_UNLIM,
-                            MISSION, PAYLOAD, PLACED, RALLY, RTL, TAKEOFF, WAYPOINT)
-from .navigator import speed_to_stop
+from ..safety.fence import Fence
 from ..vehicle_status import TASK_CLIMB, TASK_GO, TASK_LAND, TASK_ORBIT
+from . import mission_items as items_of
+from .mission_items import (
+    CONDITION_DELAY,
+    DELAY,
+    DO_CHANGE_SPEED,
+    DO_JUMP,
+    DO_LAND_START,
+    DO_SET_HOME,
+    FENCE,
+    LAND,
+    LOITER_TIME,
+    LOITER_TURNS,
+    LOITER_UNLIM,
+    MISSION,
+    PAYLOAD,
+    PLACED,
+    RALLY,
+    RTL,
+    TAKEOFF,
+    WAYPOINT,
+)
+from .navigator import speed_to_stop
 
 INFO, WARNING = mavlink.MAV_SEVERITY_INFO, mavlink.MAV_SEVERITY_WARNING
 NO_MISSION, NOT_STARTED, ACTIVE, PAUSED, COMPLETE = range(1, 6)  # MISSION_STATE of MAVLink

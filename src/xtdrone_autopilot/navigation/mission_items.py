@@ -137,7 +137,7 @@ def check_item(kind: int, seq: int, item: Item) -> None:
     if item.command not in _COMMANDS[kind]:
         raise ItemError(mavlink.MAV_MISSION_UNSUPPORTED, f"{where}: not supported")
     placed = (item.command in PLACED or kind != MISSION
-              or item.command == DO_SET_HOME and item.params[0] != 1)
+              or (item.command == DO_SET_HOME and item.params[0] != 1))
     if placed and item.frame not in _ABSOLUTE | _RELATIVE:
         raise ItemError(mavlink.MAV_MISSION_UNSUPPORTED_FRAME,
                         f"{where}: frame {item.frame} is not supported, use 0 or 5 (height above "

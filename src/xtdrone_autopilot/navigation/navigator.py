@@ -13,12 +13,25 @@ from xtdrone_dynamics.compiled import njit
 from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_dynamics.quaternion import rotate
 
-from ..vehicle_status import (ATTITUDE, EVENT_DISARM_LANDED, EVENT_DISARM_PREFLIGHT,
-                              EVENT_FAILSAFE_DELAY_OVER, EVENT_LANDED, EVENT_OFFBOARD_LOST,
-                              EVENT_TAKEN_OFF, EVENT_TAKEOFF_DONE, EVENT_TARGET_REACHED,
-                              NO_SET_POINT, RATES, TASK_CLIMB, TASK_GO, TASK_LAND, TASK_ORBIT,
-                              TRAJECTORY)
 from ..control.vector import clamp, limit_norm2, quat_from_axes, thrust_newtons, wrap_pi, yaw_of
+from ..vehicle_status import (
+    ATTITUDE,
+    EVENT_DISARM_LANDED,
+    EVENT_DISARM_PREFLIGHT,
+    EVENT_FAILSAFE_DELAY_OVER,
+    EVENT_LANDED,
+    EVENT_OFFBOARD_LOST,
+    EVENT_TAKEN_OFF,
+    EVENT_TAKEOFF_DONE,
+    EVENT_TARGET_REACHED,
+    NO_SET_POINT,
+    RATES,
+    TASK_CLIMB,
+    TASK_GO,
+    TASK_LAND,
+    TASK_ORBIT,
+    TRAJECTORY,
+)
 
 MANUAL, STABILIZED, ACRO = int(Mode.MANUAL), int(Mode.STABILIZED), int(Mode.ACRO)
 ALTCTL, POSCTL, OFFBOARD = int(Mode.ALTCTL), int(Mode.POSCTL), int(Mode.OFFBOARD)
@@ -521,7 +534,7 @@ def _navigate_one(v, q, t_us, pos, vel, quat, rate, dt):
         ax, ay = limit_norm2(v.stick_forward * tilt, v.stick_right * tilt, tilt)
         v.sp_acc[0] = ax * math.cos(yaw) + ay * math.sin(yaw)
         v.sp_acc[1] = ax * math.sin(yaw) - ay * math.cos(yaw)
-    elif mode == STABILIZED or mode == MANUAL:
+    elif mode in (STABILIZED, MANUAL):
         _tilt_by_sticks(v, q, yaw, dt)
         v.sp_kind = ATTITUDE
         v.sp_thrust = _thrust_by_stick(v)

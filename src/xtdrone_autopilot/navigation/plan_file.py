@@ -10,12 +10,29 @@ import numpy as np
 from xtdrone_dynamics.geodesy import to_geodetic
 
 from ..errors import AutopilotError
-from ..safety.fence import Fence
 from ..mavlink.dialect import mavlink
-from .mission_items import (CIRCLE_EXCLUSION, CIRCLE_INCLUSION, DO_JUMP, FENCE, LAND, MISSION,
-                            PAYLOAD, PLACED, POLYGON_EXCLUSION, POLYGON_INCLUSION, RALLY,
-                            RALLY_POINT, RETURN_POINT, RTL, Item, check_all, check_item,
-                            from_degrees, polygons)
+from ..safety.fence import Fence
+from .mission_items import (
+    CIRCLE_EXCLUSION,
+    CIRCLE_INCLUSION,
+    DO_JUMP,
+    FENCE,
+    LAND,
+    MISSION,
+    PAYLOAD,
+    PLACED,
+    POLYGON_EXCLUSION,
+    POLYGON_INCLUSION,
+    RALLY,
+    RALLY_POINT,
+    RETURN_POINT,
+    RTL,
+    Item,
+    check_all,
+    check_item,
+    from_degrees,
+    polygons,
+)
 
 _RELATIVE = mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT
 _GEOGRAPHIC = frozenset({mavlink.MAV_FRAME_GLOBAL, mavlink.MAV_FRAME_GLOBAL_INT, _RELATIVE,

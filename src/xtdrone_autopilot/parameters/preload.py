@@ -4,11 +4,11 @@ from pathlib import Path
 
 import numpy as np
 
-from . import file as parameter_file
-from ..navigation import plan_file
 from ..errors import AutopilotError
 from ..estimation.flags import HEIGHT_BY_VISION
 from ..mavlink.dialect import mavlink
+from ..navigation import plan_file
+from . import file as parameter_file
 
 
 def preload(autopilot, scenario, folder) -> None:

@@ -10,8 +10,8 @@ from xtdrone_core import ports
 from xtdrone_core.state import Estimates, SensorBatch, SetPoints
 from xtdrone_core.vehicle import FleetModel
 
-from . import process as px4_process
 from ..errors import AutopilotError
+from . import process as px4_process
 from .link import Peer, SimulatorLink
 from .sensors import SensorFrames
 from .telemetry import FleetTelemetry

@@ -12,9 +12,17 @@ import numpy as np
 from xtdrone_core.modes import ROS_NAME, Mode
 
 from ..mavlink.dialect import mavlink
-from ..vehicle_status import (EVENT_DISARM_LANDED, EVENT_DISARM_PREFLIGHT,
-                              EVENT_FAILSAFE_DELAY_OVER, EVENT_LANDED, EVENT_OFFBOARD_LOST,
-                              EVENT_TAKEN_OFF, EVENT_TAKEOFF_DONE, EVENT_TARGET_REACHED, TASK_ORBIT)
+from ..vehicle_status import (
+    EVENT_DISARM_LANDED,
+    EVENT_DISARM_PREFLIGHT,
+    EVENT_FAILSAFE_DELAY_OVER,
+    EVENT_LANDED,
+    EVENT_OFFBOARD_LOST,
+    EVENT_TAKEN_OFF,
+    EVENT_TAKEOFF_DONE,
+    EVENT_TARGET_REACHED,
+    TASK_ORBIT,
+)
 
 ACCEPTED = mavlink.MAV_RESULT_ACCEPTED
 REJECTED = mavlink.MAV_RESULT_TEMPORARILY_REJECTED
@@ -135,8 +143,8 @@ class Commander:
             return self._offboard_reason(i)
         if mode in _STICK_MODES and not self._has_sticks(i, t_us):
             return "no MANUAL_CONTROL comes in"
-        needless = mode == Mode.MANUAL or not v["landed"] and (
-            mode in _FREE_OF_POSITION or mode == Mode.LAND)
+        needless = mode == Mode.MANUAL or (not v["landed"] and (
+            mode in _FREE_OF_POSITION or mode == Mode.LAND))
         if not needless and not estimator.ready[i]:
             return "the estimator is not ready: " + estimator.why_not_ready(i)
         if mode == Mode.MISSION:

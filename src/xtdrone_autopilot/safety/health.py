@@ -2,8 +2,17 @@
 
 from xtdrone_core.modes import ROS_NAME, Mode
 
-from ..estimation.flags import (AIRSPEED_USED, ALIGNED, BARO_USED, GPS_USED, LOCATED, MAG_USED,
-                                RANGE_USED, TESTS, VISION_USED)
+from ..estimation.flags import (
+    AIRSPEED_USED,
+    ALIGNED,
+    BARO_USED,
+    GPS_USED,
+    LOCATED,
+    MAG_USED,
+    RANGE_USED,
+    TESTS,
+    VISION_USED,
+)
 from ..mavlink.links import KINDS
 
 _AIDS = {"GPS": GPS_USED, "vision": VISION_USED, "barometer": BARO_USED,

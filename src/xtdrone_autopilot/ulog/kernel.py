@@ -16,12 +16,29 @@ from xtdrone_dynamics.constants import AIR_GAS_CONSTANT
 from xtdrone_dynamics.geodesy import to_geodetic
 from xtdrone_dynamics.quaternion import to_euler
 
-from ..estimation.flags import (AIRSPEED_USED, ALIGNED, AT_REST, BARO_USED, GPS_USED, HEIGHT_BY_GPS,
-                                HEIGHT_BY_RANGE, LOCATED, MAG_USED, RANGE_USED, TEST_AIRSPEED,
-                                TEST_BARO, TEST_HGT, TEST_MAG, TEST_POS, TEST_RANGE, TEST_VEL,
-                                TEST_VISION, VISION_USED)
-from ..estimation.status import solution_status
 from ..control.vector import thrust_normalised
+from ..estimation.flags import (
+    AIRSPEED_USED,
+    ALIGNED,
+    AT_REST,
+    BARO_USED,
+    GPS_USED,
+    HEIGHT_BY_GPS,
+    HEIGHT_BY_RANGE,
+    LOCATED,
+    MAG_USED,
+    RANGE_USED,
+    TEST_AIRSPEED,
+    TEST_BARO,
+    TEST_HGT,
+    TEST_MAG,
+    TEST_POS,
+    TEST_RANGE,
+    TEST_VEL,
+    TEST_VISION,
+    VISION_USED,
+)
+from ..estimation.status import solution_status
 
 MAX_MOTORS = 12  # of actuator_motors
 AS_DOUBLE, AS_SINGLE, AS_WHOLE = range(3)  # how a number of the snapshot goes to disk

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
+from ..errors import AutopilotError
 from ..parameters import store as parameters
 from . import format as ulog_format, kernel as ulog_kernel
-from ..errors import AutopilotError
 
 PROFILES = ("full", "fleet")
 FLUSH_US = 1_000_000  # each vehicle's bytes go to its file at least that often [us]

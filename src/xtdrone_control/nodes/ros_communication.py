@@ -5,11 +5,11 @@ import threading
 import time
 
 import rospy
-from mavros_msgs.msg import State, StatusText
-from mavros_msgs.srv import CommandBool, SetMode
 from rosgraph_msgs.msg import Clock
 from std_msgs.msg import String
 
+from mavros_msgs.msg import State, StatusText
+from mavros_msgs.srv import CommandBool, SetMode
 from xtdrone_control import ros_serialisation as wire
 from xtdrone_control.command_translator import ENU, FLU, STREAM_HZ, CommandTranslator
 from xtdrone_control.errors import ControlNodeError

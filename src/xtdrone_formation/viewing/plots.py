@@ -5,8 +5,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from ..settling import FARTHEST, TOLERANCE
 from ..errors import FormationError
+from ..settling import FARTHEST, TOLERANCE
 
 _LEADER = "#d62728"
 _FOLLOWER = "#1f77b4"

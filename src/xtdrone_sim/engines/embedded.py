@@ -21,11 +21,11 @@ from xtdrone_core.errors import unknown_name
 from xtdrone_dynamics import quaternion
 from xtdrone_dynamics.compiled import njit
 
+from ..errors import EngineError
 from ..rendering import offscreen
+from ..vehicles.sdf import World, load_vehicle
 from . import mujoco_scene as scene
 from .body import apply_wrench, others, packed, with_payload
-from ..errors import EngineError
-from ..vehicles.sdf import World, load_vehicle
 
 # By default MuJoCo writes its warnings to a file in the working folder.
 mujoco.set_mju_user_warning(logging.getLogger(__name__).warning)

@@ -34,8 +34,8 @@ class Changes:
 
     def due(self, t_us: int) -> bool:
         """Whether apply() has something to do."""
-        return bool(self._drains and t_us % DRAIN_PERIOD_US == 0
-                    or self._waiting and self._waiting[0].t_us <= t_us)
+        return bool((self._drains and t_us % DRAIN_PERIOD_US == 0)
+                    or (self._waiting and self._waiting[0].t_us <= t_us))
 
     def apply(self, t_us: int) -> list[Change]:
         """Brings into force what is due at t_us, and gives it back."""

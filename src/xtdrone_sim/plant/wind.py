@@ -279,7 +279,7 @@ def _step(t, dt, mean, gusts, wind_20ft, xs, ys, zs, field, pos, vel, streams, f
             f, s = filters[i], streams[i]
             a, b = next_normals(s)
             f[0] = dryden.dryden_along(f[0], ratio, a)
-            c, d = next_normals(s)
+            c, _d = next_normals(s)
             f[1], f[2], aside = dryden.dryden_across(f[1], f[2], ratio, b, c)
             a, b = next_normals(s)
             f[3], f[4], up = dryden.dryden_across(f[3], f[4], ratio_up, a, b)

@@ -13,8 +13,8 @@ import numpy as np
 from sensor_models.lens import Pinhole
 from xtdrone_dynamics.quaternion import to_matrix
 
-from . import offscreen
 from ..engines import mujoco_scene as scene
+from . import offscreen
 
 _MAX_SHAPES = 20_000
 FURTHEST = 1e4  # of a range finder's beam [m]

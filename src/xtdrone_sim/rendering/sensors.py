@@ -82,7 +82,8 @@ class RenderedSensors:
 
     def describe(self) -> list[dict]:
         """Each sensor in plain data: kind, vehicle, sensor, period_us, latency_us, arrays (name,
-        dtype, shape), tags of its plugins, and parameters of each camera or lidar in it."""
+        dtype, shape), tags of its plugins, and parameters of each camera or lidar in it.
+        """
         return [sensor.description() for sensor in self._sensors]
 
     def due(self, t_us: int) -> bool:

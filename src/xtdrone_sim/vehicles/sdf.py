@@ -13,12 +13,26 @@ from xtdrone_dynamics.constants import GRAVITY, SEA_LEVEL_DENSITY, TROPOPAUSE
 from xtdrone_dynamics.magnetic_field import earth_field
 from xtdrone_dynamics.quaternion import to_matrix_array
 
-from .effects import read_effects
 from ..errors import SdfError
-from .pose import Pose
 from ..plant.battery import read_battery
-from .sdf_tree import (OWN, Scope, Shape, fail, name_of, number, numbers, parse, pose_of,
-                       refuse_unknown, shapes_of, text, to_dict, vector)
+from .effects import read_effects
+from .pose import Pose
+from .sdf_tree import (
+    OWN,
+    Scope,
+    Shape,
+    fail,
+    name_of,
+    number,
+    numbers,
+    parse,
+    pose_of,
+    refuse_unknown,
+    shapes_of,
+    text,
+    to_dict,
+    vector,
+)
 
 _SENSOR_PLUGINS = {  # file name of sitl_gazebo's plugin, without lib and .so, to kind
     "gazebo_imu_plugin": "imu", "gazebo_magnetometer_plugin": "magnetometer",
@@ -254,7 +268,7 @@ def _sensors(scope, to_cog) -> tuple[SensorBlock, ...]:
             link = plugin.findtext("linkName", "").strip()
             pose = owner.pose(_slashed(owner, link), plugin) if link else _base(owner)
             blocks.append(_block(kind, plugin.get("name", kind), to_cog.to(pose), to_dict(plugin)))
-    for name, link, pose in scope.links():
+    for _name, link, pose in scope.links():
         for sensor in link.iterchildren("sensor"):
             block = _link_sensor(sensor, to_cog.to(pose).to(pose_of(sensor)))
             if block is not None:

@@ -9,8 +9,8 @@ import yaml
 
 from xtdrone_core.errors import unknown_name
 
-from . import link
 from ..errors import SlamError
+from . import link
 
 
 @dataclass(frozen=True)

@@ -19,13 +19,13 @@ import yaml
 
 from xtdrone_core.errors import unknown_name
 
-from . import adapters, runner
-from ..evaluation import results
-from .channel import Channel
 from ..datasets.dataset import Dataset
 from ..errors import SlamError
+from ..evaluation import results
 from ..evaluation.metrics import ALIGNMENTS, MAX_DIFF_S
 from ..flight.options import FlightOptions
+from . import adapters, runner
+from .channel import Channel
 
 _LISTS = {"worlds": "world", "trajectories": "trajectory", "seeds": "seed", "light": "light",
           "texture": "texture"}  # key of a campaign: field of FlightOptions
@@ -216,7 +216,7 @@ def _in_turn(jobs, folder, campaign, progress):
     for job, dataset in jobs:
         text = f"{job.system.label}, {job.conditions.name}, run {job.number}"
         failures.append(work(job, dataset.folder, folder, campaign.speed,
-                             lambda: progress(1, text)))
+                             lambda text=text: progress(1, text)))
     return [line for line in failures if line]
 
 

@@ -6,8 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from .adapters import Adapter
 from ..errors import SlamError
+from .adapters import Adapter
 
 _DONE = "installed"  # file in an environment that is whole, with what was asked of pip
 _UNREACHABLE = ("NewConnectionError", "NameResolutionError", "ConnectTimeoutError", "ProxyError")

@@ -7,9 +7,9 @@ from collections import deque
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from .channel import Channel
 from ..datasets.dataset import DatasetWriter
 from ..errors import SlamError
+from .channel import Channel
 from .session import Session
 
 ABOVE = 0.5  # of the ground: from here on, and down to here, a flight counts [m]

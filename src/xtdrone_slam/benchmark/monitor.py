@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import psutil
 
-from ..errors import SlamError
 from ..datasets.formats import LineFile
+from ..errors import SlamError
 
 PERIOD_S = 0.1
 _HEAD = "t_s,cpu_percent,memory_mib,processes"

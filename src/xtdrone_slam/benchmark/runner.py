@@ -14,11 +14,11 @@ import numpy as np
 
 from xtdrone_core import run_folder
 
+from ..datasets.dataset import Dataset
+from ..errors import SlamError
 from . import environments, machine
 from .adapters import Adapter
 from .channel import Channel
-from ..datasets.dataset import Dataset
-from ..errors import SlamError
 from .session import HANG_S, Session
 
 _READ_AHEAD = 8  # pairs that are decoded before their time

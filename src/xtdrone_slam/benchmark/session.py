@@ -10,8 +10,8 @@ import time
 from pathlib import Path
 
 from ..datasets import formats
-from . import link
 from ..errors import SlamError
+from . import link
 from .monitor import Monitor
 
 _QUEUE = 4  # pairs that may wait for the system; the next one is dropped

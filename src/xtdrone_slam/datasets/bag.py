@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from .calibration import Calibration
 from ..errors import SlamError
+from .calibration import Calibration
 
 _TYPES = {"image": "sensor_msgs/msg/Image", "info": "sensor_msgs/msg/CameraInfo",
           "imu": "sensor_msgs/msg/Imu", "pose": "geometry_msgs/msg/PoseStamped"}

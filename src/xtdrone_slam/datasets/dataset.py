@@ -8,10 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from . import calibration as calibrations
-from . import formats
-from .calibration import Calibration
 from ..errors import SlamError
+from . import calibration as calibrations, formats
+from .calibration import Calibration
 
 _IMAGE = "#timestamp [ns],filename"
 _IMU = ("#timestamp [ns],w_RS_S_x [rad s^-1],w_RS_S_y [rad s^-1],w_RS_S_z [rad s^-1],"

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import numpy as np
 
+from ..errors import SlamError
 from . import formats
 from .bag import BagWriter
 from .dataset import Dataset
-from ..errors import SlamError
 
 _EUROC = ("cam0", "cam1", "imu0", "state_groundtruth_estimate0", "body.yaml")
 

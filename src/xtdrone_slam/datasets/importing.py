@@ -5,10 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
-from . import calibration as calibrations
-from . import formats
-from .dataset import DatasetWriter
 from ..errors import SlamError
+from . import calibration as calibrations, formats
+from .dataset import DatasetWriter
 
 # Message type: attributes that lead to a place and to a quaternion.
 _POSES = {"geometry_msgs/msg/PoseStamped": ("pose.position", "pose.orientation"),

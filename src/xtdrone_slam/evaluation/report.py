@@ -4,8 +4,8 @@ import base64
 import html
 from pathlib import Path
 
-from . import figures, tables
 from ..errors import SlamError
+from . import figures, tables
 from .results import MAX_DROPPED, MAX_LOST, Flight
 
 _STYLE = """

@@ -8,11 +8,11 @@ from scipy.spatial.transform import Rotation
 from xtdrone_core import run_folder
 from xtdrone_core.flight_agent import FlightAgent
 
-from . import trajectories
 from ..datasets.bag import BagWriter
 from ..datasets.calibration import Calibration, Camera, Imu
 from ..datasets.dataset import Dataset, DatasetWriter
 from ..errors import SlamError
+from . import trajectories
 from .options import FlightOptions
 
 _HOLD_S = 1.0  # at rest before and after the trajectory [s]

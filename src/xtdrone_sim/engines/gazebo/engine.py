@@ -25,14 +25,14 @@ import numpy as np
 
 from xtdrone_core import FleetState, VehicleModel, VehicleSpec, resources
 
-from ..body import apply_wrench, others, packed, with_payload
 from ...errors import EngineError
+from ...rendering.scene import FURTHEST
+from ...vehicles.sdf import World, load_vehicle
+from ..body import apply_wrench, others, packed, with_payload
+from ..mujoco_scene import start_pose
 from .channel import Channel
 from .scene import GazeboScene, scanners
 from .world import vehicle_sdf, world_sdf
-from ...rendering.scene import FURTHEST
-from ..mujoco_scene import start_pose
-from ...vehicles.sdf import World, load_vehicle
 
 _PLUGIN = "libxtdrone_lockstep.so"
 _CHATTER = re.compile(r"\[(Msg|Dbg)\]|\[Err\] \[OpenAL|Audio will be disabled|ALSA lib|AL lib|"

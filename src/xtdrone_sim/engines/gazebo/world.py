@@ -13,9 +13,9 @@ from xtdrone_dynamics.constants import GRAVITY
 
 from ...errors import EngineError
 from ...vehicles.pose import Pose
-from ..mujoco_scene import start_pose
 from ...vehicles.sdf import World
 from ...vehicles.sdf_tree import Scope, parse, pose_of, resolve_uri
+from ..mujoco_scene import start_pose
 
 _VERSION = "1.7"
 _LINK = "body"
