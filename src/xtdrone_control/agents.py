@@ -1,21 +1,25 @@
-"""Agents that fly vehicles one by one, inside the lockstep and without ROS."""
+"""Agents that fly each vehicle by itself: a square, a hover, an uploaded mission."""
 
 import math
 
 import numpy as np
 
 from xtdrone_core import ARM, KEEP, Mode, SetPoints
+from xtdrone_core.errors import XtdroneError
 from xtdrone_core.flight_agent import FlightAgent
 
-_REACHED = 0.3  # a corner nearer than this is reached [m]
+_REACHED = 0.3  # acceptance radius of a corner [m]
+_CHECK_PERIOD_US = 100_000  # between two checks of a mission's state [us]
+_RETRY_US = 500_000  # after which a request that was not granted is sent again [us]
+_LOITER_US = 3_000_000  # in AUTO.LOITER for this long, a mission that ends in the air is over [us]
 
 
 class SquareAgent(FlightAgent):
     """Take-off to 3 m, a 4 m square by OFFBOARD position set-points, landing.
 
-    Every vehicle of the fleet flies its own square, counter-clockwise from its
-    start. Event beside those of FlightAgent: `corner` (index 1 to 4, place of
-    each vehicle), when all have stayed at it.
+    Every vehicle flies a square of its own, counter-clockwise from its start. In addition to the
+    events of FlightAgent: `corner` (index 1 to 4, set-point of each vehicle), once all vehicles
+    have held the corner for hold_s.
     """
 
     def __init__(self, n: int = 1, side: float = 4.0, height: float = 3.0, hold_s: float = 2.0,
@@ -25,13 +29,13 @@ class SquareAgent(FlightAgent):
         Args:
             n: Number of vehicles.
             side: Length of a side [m].
-            height: Above the start [m].
-            hold_s: How long to stay at each corner [s].
-            time_out_s: After which the next corner is flown to in any case [s].
+            height: Above the start position [m].
+            hold_s: Time to hold each corner [s].
+            time_out_s: Time after which a corner that was not reached is skipped [s].
             on_event: Called as on_event(t_us, name, **values).
 
         Raises:
-            XtdroneError: A height that makes no sense.
+            XtdroneError: The height is not allowed.
         """
         super().__init__(n, height, land_from=height, on_event=on_event)
         self._corners = side * np.array([[1, 0, 0], [1, 1, 0], [0, 1, 0], [0, 0, 0.0]])
@@ -41,11 +45,11 @@ class SquareAgent(FlightAgent):
         self._asked_at, self._inside_us = 0, None
 
     def begin(self, t_us, estimates):
-        """The first corner counts from here."""
+        """Starts the clock of the first corner."""
         self._asked_at = t_us
 
     def fly(self, t_us, estimates, out):
-        """The corner flown to now; the next one when all have stayed at it."""
+        """Sends the current corner; goes on to the next once all vehicles have held it."""
         out.pos[:] = self.pads + self._corners[self._index] + [0.0, 0.0, self.height]
         away = np.linalg.norm(estimates.pos - out.pos, axis=1).max() > _REACHED
         if away:
@@ -63,25 +67,24 @@ class SquareAgent(FlightAgent):
 
 
 class HoverAgent:
-    """Takes every vehicle straight up in OFFBOARD and keeps it there, without an end.
+    """Climbs vertically in OFFBOARD and hovers until the run ends.
 
-    For benchmarks and tests that want a flying fleet. Inherit and write offset()
-    to move it.
+    For benchmarks and tests that need a flying fleet. Override offset() to move it.
     """
 
     def __init__(self, n: int = 1, height: float = 3.0, yaw: float = math.nan):
-        """n vehicles to a height above where each stood [m], at a yaw [rad] (NaN: as it is)."""
+        """n vehicles at a height above their start [m], with a yaw [rad] (NaN: unchanged)."""
         self.done = False
         self._height, self._yaw = height, yaw
         self._out = SetPoints.empty(n)
         self._pads = None
 
     def offset(self, t_us: int) -> tuple:
-        """Where each vehicle shall be, from where it stood, world [m]."""
+        """Position set-point relative to the start, world [m]."""
         return 0.0, 0.0, self._height
 
     def step(self, t_us, estimates) -> SetPoints:
-        """Set-points of the fleet; nothing before all are ready."""
+        """Set-points of the fleet; none before every vehicle is ready to arm."""
         out = self._out
         out.mode.fill(KEEP)
         out.arm.fill(KEEP)
@@ -93,3 +96,77 @@ class HoverAgent:
             idle = ~estimates.armed
             out.mode[idle], out.arm[idle] = Mode.OFFBOARD, ARM
         return out
+
+
+class MissionAgent:
+    """Arms, switches to AUTO.MISSION and waits until every vehicle has landed.
+
+    The missions are on the vehicles already: from --mission, or uploaded. A vehicle whose mission
+    ends in the air is landed where it loiters. Events: `armed`, `mission_over` (index of the
+    vehicle), `landed`.
+    """
+
+    def __init__(self, n: int = 1, time_out: float = 60.0, on_event=None):
+        """An agent for n vehicles.
+
+        Args:
+            n: Number of vehicles.
+            time_out: For the arming checks and arming [s].
+            on_event: Called as on_event(t_us, name, **values).
+        """
+        self.done = False
+        self._out = SetPoints.empty(n)
+        self._on_event = on_event or (lambda t_us, name, **values: None)
+        self._time_out_us = round(time_out * 1e6)
+        self._next_us, self._asked_us = 0, -_RETRY_US
+        self._begun = np.zeros(n, dtype=bool)  # armed in AUTO.MISSION
+        self._over = np.zeros(n, dtype=bool)  # landed and disarmed again
+        self._loitering_us = np.full(n, -1)  # since when in AUTO.LOITER, -1 = not
+        self._start_us = None
+
+    def step(self, t_us, estimates) -> SetPoints:
+        """Requests to arm and to change mode; no set-points.
+
+        Raises:
+            XtdroneError: A vehicle does not begin its mission in time.
+        """
+        out = self._out
+        out.clear()
+        if t_us < self._next_us or self.done:
+            return out
+        self._next_us = t_us + _CHECK_PERIOD_US
+        if self._start_us is None:
+            self._start_us = t_us
+        all_had_begun = self._begun.all()
+        self._begun |= estimates.armed & (estimates.mode == Mode.MISSION)
+        if not self._begun.all():
+            self._start(t_us, estimates, out)
+        elif not all_had_begun:
+            self._on_event(t_us, "armed")
+        for i in np.flatnonzero(self._begun & ~self._over & ~estimates.armed):
+            self._over[i] = True
+            self._on_event(t_us, "mission_over", index=int(i))
+        self._land_loitering(t_us, estimates, out)
+        if self._over.all():
+            self.done = True
+            self._on_event(t_us, "landed")
+        return out
+
+    def _start(self, t_us, estimates, out):
+        waiting = ~self._begun
+        if t_us - self._start_us > self._time_out_us:
+            which = ", ".join(map(str, np.flatnonzero(waiting)[:5]))
+            raise XtdroneError(f"vehicle {which} did not begin its mission within "
+                               f"{self._time_out_us * 1e-6:g} s: its messages are in console/; "
+                               "'xtdrone mission check FILE' checks the plan")
+        if estimates.ready.all() and t_us - self._asked_us >= _RETRY_US:
+            out.mode[waiting] = Mode.MISSION
+            out.arm[waiting & (estimates.mode == Mode.MISSION)] = ARM
+            self._asked_us = t_us
+
+    def _land_loitering(self, t_us, estimates, out):
+        loiters = (self._begun & ~self._over & (estimates.mode == Mode.LOITER)
+                   & estimates.armed & ~estimates.landed)
+        self._loitering_us = np.where(loiters, np.where(self._loitering_us < 0, t_us,
+                                                        self._loitering_us), -1)
+        out.mode[loiters & (t_us - self._loitering_us >= _LOITER_US)] = Mode.LAND

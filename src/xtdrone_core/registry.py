@@ -9,7 +9,7 @@ ENGINES = {"embedded": "xtdrone_sim.engines.embedded:EmbeddedEngine",
 AUTOPILOTS = {"embedded": "xtdrone_autopilot.autopilot:EmbeddedAutopilot",
               "px4": "xtdrone_autopilot.px4.autopilot:Px4Autopilot"}
 AGENTS = {"square": "xtdrone_control.agents:SquareAgent",
-          "mission": "xtdrone_control.mission_agent:MissionAgent",
+          "mission": "xtdrone_control.agents:MissionAgent",
           "formation": "xtdrone_formation.agents:FormationAgent",
           "formation_mission": "xtdrone_formation.agents:MissionFormation",
           "formation_path": "xtdrone_formation.agents:PathFormation"}

@@ -162,14 +162,6 @@ class PathLeader(Leader):
         return plan(start, self._places[:1], t_us, self._speed, self._acceleration)
 
 
-class UnledLeader(Leader):
-    """Gives no set-points: the leader flies a mission, or is flown by a ground station."""
-
-    def control(self, t_us, pos, vel):
-        """Nothing is controlled."""
-        free = np.full(3, math.nan)
-        return free, free, free
-
 
 @dataclass(frozen=True)
 class FollowerParameters:

@@ -396,7 +396,7 @@ def _record(args):
         world = str(worlds.vary(world, options.light, options.texture,
                                 run_folder.runs_root() / "worlds" / f"{options.label}.world"))
     return command.main([
-        "fly", "xtdrone_slam.flight.agent:TrajectoryAgent",
+        "fly", "xtdrone_slam.agents.trajectory:TrajectoryAgent",
         "--set", f"trajectory={options.trajectory}",
         "--set", f"about={json.dumps(asdict(options))}", "--set", f"bag={json.dumps(args.bag)}",
         "--vehicles", f"{options.vehicle}@{x:.4f},{y:.4f},0,{yaw:.4f}", "--world", world,
@@ -432,8 +432,7 @@ def _live(args):
 
     (x, y, _), _, yaw, *_ = trajectories.load(args.trajectory).at(0.0)
     return command.main([
-        "fly", "xtdrone_slam.benchmark.closed_loop:VisionAgent",
-        "--set", f"trajectory={args.trajectory}",
+        "fly", "xtdrone_slam.agents.vision:VisionAgent", "--set", f"trajectory={args.trajectory}",
         "--set", f"system={args.system}", "--set", f"latency_ms={args.latency_ms}",
         "--set", f"gps_off={str(not args.gps).lower()}",
         "--vehicles", f"{args.vehicle}@{x:.4f},{y:.4f},0,{yaw:.4f}", "--world", args.world,

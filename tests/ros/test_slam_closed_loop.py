@@ -17,7 +17,7 @@ from xtdrone_core import Scenario
 from xtdrone_core.scenario import parse_vehicles
 from xtdrone_sim.simulation import Simulation
 from xtdrone_slam import SlamError
-from xtdrone_slam.benchmark.closed_loop import VisionAgent
+from xtdrone_slam.agents.vision import VisionAgent
 
 
 def test_flight_without_gps_stays_on_its_way(tmp_path):

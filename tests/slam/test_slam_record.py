@@ -13,10 +13,10 @@ from xtdrone_core.scenario import parse_vehicles
 from xtdrone_core.truth_log import read_truth
 from xtdrone_sim.simulation import Simulation
 from xtdrone_slam import SlamError
+from xtdrone_slam.agents.trajectory import TrajectoryAgent
 from xtdrone_slam.datasets import formats
 from xtdrone_slam.datasets.dataset import Dataset
 from xtdrone_slam.flight import trajectories
-from xtdrone_slam.flight.agent import TrajectoryAgent
 
 
 def test_reference_turns_far_more_than_its_path():
@@ -156,7 +156,7 @@ def test_vehicle_without_a_pair_cannot_record(tmp_path):
 
 def test_flight_that_cannot_begin_says_one_line(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("XTDRONE_RUNS", str(tmp_path))
-    words = ["fly", "xtdrone_slam.flight.agent:TrajectoryAgent", "--vehicles", "iris@5,5"]
+    words = ["fly", "xtdrone_slam.agents.trajectory:TrajectoryAgent", "--vehicles", "iris@5,5"]
     assert command.main(words) == 1
     said = capsys.readouterr().err
     assert "5.4 m beside" in said and "iris_stereo@0.00,3.00" in said

@@ -85,14 +85,6 @@ def write_kitti(path: Path, table: np.ndarray) -> None:
     file.close()
 
 
-def read_kitti(path: Path) -> np.ndarray:
-    """Reads KITTI poses (T, 3, 4).
-
-    Raises:
-        SlamError: No such file, or not one of that format.
-    """
-    return _read(path, 12, "the twelve numbers of [R | t]").reshape(-1, 3, 4)
-
 
 def read_rows(path: Path) -> list[str]:
     """Whole lines of a text file that are no comments.

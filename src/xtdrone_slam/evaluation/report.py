@@ -5,7 +5,7 @@ import html
 from pathlib import Path
 
 from ..errors import SlamError
-from . import figures, tables
+from . import plots, tables
 from .results import MAX_DROPPED, MAX_LOST, Flight
 
 _STYLE = """
@@ -105,7 +105,7 @@ def _flight(flight, folder):
                   for run in system.runs if run.reason]
     parts.append(_Part("p", ""))
     parts += [_Part("image", caption, path.relative_to(folder))
-              for path, caption in figures.draw(flight, folder / "plots")]
+              for path, caption in plots.draw(flight, folder / "plots")]
     for table in (tables.statistics(flight), tables.runs(flight)):
         _write(table, folder)
         parts.append(_Part("table", table))

@@ -1,1 +1,1 @@
-"""The flights that are recorded: worlds, trajectories, the Agent."""
+"""What is flown: worlds, reference trajectories and their options."""

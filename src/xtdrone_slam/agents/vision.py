@@ -9,11 +9,11 @@ from scipy.spatial.transform import Rotation
 
 from xtdrone_core import run_folder
 
+from ..benchmark import adapters, runner
 from ..datasets.calibration import pose_matrix
 from ..datasets.dataset import DatasetWriter
 from ..errors import SlamError
-from ..flight.agent import TrajectoryAgent, calibrated
-from . import adapters, runner
+from .trajectory import TrajectoryAgent, calibrated
 
 LATENCY_MS = 80.0  # of the poses, from the exposure [ms]
 _REST_US = 2_000_000  # at rest, in which the estimator finds its attitude

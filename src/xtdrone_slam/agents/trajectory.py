@@ -12,8 +12,8 @@ from ..datasets.bag import BagWriter
 from ..datasets.calibration import Calibration, Camera, Imu
 from ..datasets.dataset import Dataset, DatasetWriter
 from ..errors import SlamError
-from . import trajectories
-from .options import FlightOptions
+from ..flight import trajectories
+from ..flight.options import FlightOptions
 
 _HOLD_S = 1.0  # at rest before and after the trajectory [s]
 _NEAR = 0.5  # between the take-off and the trajectory's first place, horizontally [m]
