@@ -8,7 +8,9 @@ towards -y and its lower edge towards -z, as in Gazebo.
 
 import dataclasses
 import math
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from xtdrone_core import SensorBlock
 from xtdrone_core.errors import unknown_name
@@ -84,8 +86,8 @@ class CameraParameters:
     hack_baseline: float  # distance to the left camera of a rectified pair, for CameraInfo [m]
     anti_aliasing: int = 0  # samples per pixel at edges; each costs time
 
-    def __post_init__(self):
-        def check(fine, what, allowed):
+    def __post_init__(self) -> None:
+        def check(fine: bool, what: str, allowed: str) -> None:
             if not fine:
                 label = f"camera '{self.name}'" if self.name else "a camera"
                 raise SensorError(f"{what} of {label} is not allowed: {allowed}")
@@ -108,12 +110,12 @@ class CameraParameters:
               "give 0, 2, 4 or 8")
 
     @property
-    def camera_matrix(self) -> tuple:
+    def camera_matrix(self) -> tuple[tuple[float, float, float], ...]:
         """(3, 3) rows of K."""
         return ((self.fx, self.skew, self.cx), (0.0, self.fy, self.cy), (0.0, 0.0, 1.0))
 
     @property
-    def distortion(self) -> tuple:
+    def distortion(self) -> tuple[float, float, float, float, float]:
         """k1, k2, p1, p2, k3, in OpenCV's order."""
         return self.k1, self.k2, self.p1, self.p2, self.k3
 
@@ -138,8 +140,8 @@ class LidarParameters:
     noise_mean: float  # [m]
     noise_stddev: float  # [m]
 
-    def __post_init__(self):
-        def check(fine, what, allowed):
+    def __post_init__(self) -> None:
+        def check(fine: bool, what: str, allowed: str) -> None:
             if not fine:
                 raise SensorError(f"{what} of a lidar is not allowed: {allowed}")
 
@@ -197,8 +199,9 @@ def lidar_of(block: SensorBlock) -> LidarParameters:
     if ray and "scan" in ray and "vertical" not in ray["scan"]:
         values.update(rows=1, min_elevation=0.0, max_elevation=0.0)
     values.update({name: value for name, value in _plain(block).items() if name in fields})
-    numbers = {name: _number(block, name, value) for name, value in values.items()
-               if name in fields and name not in ("pos", "quat", "rate")}
+    numbers: dict[str, Any] = {
+        name: _number(block, name, value) for name, value in values.items()
+        if name in fields and name not in ("pos", "quat", "rate")}
     for name in ("columns", "rows"):
         numbers[name] = _whole(block, name, numbers[name])
     return LidarParameters(pos=block.pos, quat=block.quat, rate=_rate(block), **numbers)
@@ -214,7 +217,7 @@ def plugin_tags(block: SensorBlock) -> dict:
     return found
 
 
-def _camera(block, rate, name, camera) -> CameraParameters:
+def _camera(block: SensorBlock, rate: float, name: str, camera: dict) -> CameraParameters:
     values = {"noise_mean": 0.0, "noise_stddev": 0.0, "skew": 0.0, "k1": 0.0, "k2": 0.0, "k3": 0.0,
               "p1": 0.0, "p2": 0.0, "near": 0.1, "far": 100.0, "hack_baseline": 0.0,
               "latency": 0.0, "width": 320, "height": 240, "format": "rgb8",
@@ -256,7 +259,7 @@ def _camera(block, rate, name, camera) -> CameraParameters:
                             anti_aliasing=anti_aliasing, **v)
 
 
-def _placed(block, camera) -> tuple:
+def _placed(block: SensorBlock, camera: dict) -> tuple:
     """Place and attitude of a <camera> with a <pose> of its own in its sensor."""
     if not camera.get("pose"):
         return block.pos, block.quat
@@ -266,7 +269,7 @@ def _placed(block, camera) -> tuple:
             tuple(multiply(*block.quat, *from_euler(roll, pitch, yaw))))
 
 
-def _rate(block) -> float:
+def _rate(block: SensorBlock) -> float:
     """The rate, rounded to the whole steps that it must be."""
     values = {**_preset(block, ""), **_plain(block)}
     rate = block.parameters.get("update_rate", values.get("rate", 0.0))
@@ -274,26 +277,26 @@ def _rate(block) -> float:
     return 1e6 / (steps * STEP_US)
 
 
-def _preset(block, default) -> dict:
+def _preset(block: SensorBlock, default: str) -> dict:
     name = str(_plain(block).get("preset", default)).strip()
     return preset(block.kind, name) if name else {}
 
 
-def _plain(block) -> dict:
+def _plain(block: SensorBlock) -> dict:
     """Tags directly in <sensor> and its <plugin>s, Gazebo's plugin names as ours."""
     return {**_plain_of(block.parameters),
             **{_PLUGIN_TAGS.get(tag, tag): value for tag, value in plugin_tags(block).items()}}
 
 
-def _plain_of(tags) -> dict:
+def _plain_of(tags: dict) -> dict:
     return {tag: value for tag, value in tags.items()
             if not isinstance(value, (dict, list)) and tag != "pose"}
 
 
-def _found(tags, paths) -> dict:
-    found = {}
+def _found(tags: dict, paths: dict[str, tuple[str, ...]]) -> dict:
+    found: dict[str, Any] = {}
     for name, path in paths.items():
-        value = tags
+        value: Any = tags
         for tag in path:
             value = value.get(tag) if isinstance(value, dict) else None
         if value is not None and not isinstance(value, (dict, list)):
@@ -301,11 +304,12 @@ def _found(tags, paths) -> dict:
     return found
 
 
-def _fields_of(cls) -> set:
+def _fields_of(cls: type) -> set:
     return {field.name for field in dataclasses.fields(cls)}
 
 
-def _refuse_misspelt(block, tags, paths, more=()):
+def _refuse_misspelt(block: SensorBlock, tags: dict, paths: Collection[tuple[str, ...]],
+                     more: Iterable[str] = ()) -> None:
     """Refuses tags that are like a known one of the same place.
 
     Args:
@@ -323,18 +327,18 @@ def _refuse_misspelt(block, tags, paths, more=()):
                                             if path[0] == tag and len(path) > 1])
 
 
-def _whole(block, tag, value) -> int:
+def _whole(block: SensorBlock, tag: str, value: Any) -> int:
     if value != int(value):
         raise SensorError(f"<{tag}> of {block.kind} '{block.name}' is '{value:g}': give a whole "
                           "number")
     return int(value)
 
 
-def _number(block, tag, value) -> float:
+def _number(block: SensorBlock, tag: str, value: Any) -> float:
     return _numbers(block, tag, value, 1)[0]
 
 
-def _numbers(block, tag, value, count) -> tuple[float, ...]:
+def _numbers(block: SensorBlock, tag: str, value: Any, count: int) -> tuple[float, ...]:
     try:
         numbers = tuple(map(float, str(value).split()))
     except ValueError:

@@ -20,7 +20,7 @@ import numpy as np
 from xtdrone_core import SensorBlock
 from xtdrone_dynamics.compiled import njit
 
-from .cameras import FORMATS, CameraParameters, cameras_of, lidar_of
+from .cameras import FORMATS, CameraParameters, LidarParameters, cameras_of, lidar_of
 from .errors import SensorError
 from .streams import new_stream
 
@@ -48,7 +48,7 @@ class Lens:
         pinhole: The image to render.
     """
 
-    def __init__(self, camera: CameraParameters, seed: int, vehicle: int, sensor: int):
+    def __init__(self, camera: CameraParameters, seed: int, vehicle: int, sensor: int) -> None:
         """Finds each pixel's place in the pinhole image.
 
         Args:
@@ -123,7 +123,7 @@ def project(camera: CameraParameters, points: np.ndarray) -> np.ndarray:
                             camera.fy * bent[:, 1] + camera.cy])
 
 
-def noisy_ranges(true, lidar, stream) -> np.ndarray:
+def noisy_ranges(true: np.ndarray, lidar: LidarParameters, stream: np.ndarray) -> np.ndarray:
     """What a lidar says of true distances; inf beyond its range, -inf too near [m]."""
     out = np.empty(true.shape, dtype=np.float32)
     _range(true.reshape(-1), lidar.noise_mean, lidar.noise_stddev, lidar.resolution, lidar.minimum,
@@ -144,7 +144,7 @@ def compile_kernels() -> None:
     noisy_ranges(np.ones((1, 1)), lidar, new_stream(0, 0, 0))
 
 
-def _centre(camera) -> tuple[float, float]:
+def _centre(camera: CameraParameters) -> tuple[float, float]:
     """The distortion centre in normalised coordinates."""
     y = (camera.distortion_center[1] - camera.cy) / camera.fy
     x = (camera.distortion_center[0] - camera.cx - camera.skew * y) / camera.fx
@@ -152,7 +152,7 @@ def _centre(camera) -> tuple[float, float]:
 
 
 @lru_cache(maxsize=4)
-def _places(camera) -> tuple[np.ndarray, np.ndarray]:
+def _places(camera: CameraParameters) -> tuple[np.ndarray, np.ndarray]:
     """Each pixel's place at unit distance, x and y, (H, W) each."""
     x, y = np.empty((camera.height, camera.width)), np.empty((camera.height, camera.width))
     if not _rays(camera.fx, camera.fy, camera.cx, camera.cy, camera.skew,
@@ -162,7 +162,7 @@ def _places(camera) -> tuple[np.ndarray, np.ndarray]:
     return x, y
 
 
-def _pinhole(camera, x, y) -> Pinhole:
+def _pinhole(camera: CameraParameters, x: np.ndarray, y: np.ndarray) -> Pinhole:
     """The smallest pinhole image around all rays, as fine as the camera's own."""
     scale = max(camera.fx, camera.fy)
     edge = 0.5 / scale
@@ -186,7 +186,8 @@ def _normal_table() -> np.ndarray:
 
 
 @njit
-def _distort(x, y, k1, k2, p1, p2, k3):
+def _distort(x: float, y: float, k1: float, k2: float, p1: float, p2: float,
+             k3: float) -> tuple[float, float]:
     r2 = x * x + y * y
     radial = 1.0 + r2 * (k1 + r2 * (k2 + r2 * k3))
     return (x * radial + 2.0 * p1 * x * y + p2 * (r2 + 2.0 * x * x),
@@ -194,7 +195,8 @@ def _distort(x, y, k1, k2, p1, p2, k3):
 
 
 @njit
-def _straighten(xd, yd, k1, k2, p1, p2, k3):
+def _straighten(xd: float, yd: float, k1: float, k2: float, p1: float, p2: float,
+                k3: float) -> tuple[float, float]:
     """The place that the lens bends to (xd, yd), by Newton's method; nan where there is none."""
     x, y = xd, yd
     for _ in range(_NEWTON_STEPS):
@@ -217,7 +219,8 @@ def _straighten(xd, yd, k1, k2, p1, p2, k3):
 
 
 @njit
-def _rays(fx, fy, cx, cy, skew, ox, oy, k1, k2, p1, p2, k3, x, y):
+def _rays(fx: float, fy: float, cx: float, cy: float, skew: float, ox: float, oy: float, k1: float,
+          k2: float, p1: float, p2: float, k3: float, x: np.ndarray, y: np.ndarray) -> bool:
     """The normalised place of each pixel; False where some pixel has none."""
     for v in range(x.shape[0]):
         for u in range(x.shape[1]):
@@ -232,7 +235,7 @@ def _rays(fx, fy, cx, cy, skew, ox, oy, k1, k2, p1, p2, k3, x, y):
 
 
 @njit(inline="always")
-def _next_word(stream):
+def _next_word(stream: np.ndarray) -> np.uint64:
     """64 random bits of xoshiro256++; four table entries."""
     word = stream[0] + stream[3]
     word = ((word << np.uint64(23)) | (word >> np.uint64(41))) + stream[0]
@@ -247,14 +250,15 @@ def _next_word(stream):
 
 
 @njit(inline="always")
-def _luma(pixel):
+def _luma(pixel: np.ndarray) -> np.float32:
     """Grey of ITU-R BT.601."""
     return (np.float32(0.299) * np.float32(pixel[0]) + np.float32(0.587) * np.float32(pixel[1])
             + np.float32(0.114) * np.float32(pixel[2]))
 
 
 @njit(nogil=True)
-def _develop(raw, map_x, map_y, mean, sigma, table, stream, out):
+def _develop(raw: np.ndarray, map_x: np.ndarray, map_y: np.ndarray, mean: np.float32,
+             sigma: np.float32, table: np.ndarray, stream: np.ndarray, out: np.ndarray) -> None:
     """Looks every pixel up between four of the pinhole image, and adds noise."""
     rows, columns, channels = out.shape
     last_row, last_column = raw.shape[0] - 1, raw.shape[1] - 1
@@ -286,7 +290,9 @@ def _develop(raw, map_x, map_y, mean, sigma, table, stream, out):
 
 
 @njit(nogil=True)
-def _measure(raw, map_x, map_y, mean, sigma, near, far, table, stream, out):
+def _measure(raw: np.ndarray, map_x: np.ndarray, map_y: np.ndarray, mean: float, sigma: float,
+             near: float, far: float, table: np.ndarray, stream: np.ndarray,
+             out: np.ndarray) -> None:
     """Looks every pixel's depth up at the nearest one of the pinhole image, and adds noise."""
     for v in range(out.shape[0]):
         for u in range(out.shape[1]):
@@ -302,7 +308,8 @@ def _measure(raw, map_x, map_y, mean, sigma, near, far, table, stream, out):
 
 
 @njit(nogil=True)
-def _range(true, mean, sigma, resolution, minimum, maximum, table, stream, out):
+def _range(true: np.ndarray, mean: float, sigma: float, resolution: float, minimum: float,
+           maximum: float, table: np.ndarray, stream: np.ndarray, out: np.ndarray) -> None:
     for k in range(true.shape[0]):
         value = true[k]
         noise = table[_next_word(stream) & np.uint64(0xFFFF)]

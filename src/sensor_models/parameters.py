@@ -7,9 +7,11 @@ names of XTDrone's Table I in snake case, in SI units, as presets.yaml has them.
 
 import difflib
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from xtdrone_core import SensorBlock
 from xtdrone_core.errors import unknown_name
@@ -37,7 +39,7 @@ class NoiseParameters:
     bias_correlation_time: float  # of the Gauss-Markov bias [s]
     turn_on_bias_sigma: float  # standard deviation of the bias at start [u]
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name in ("noise_density", "random_walk", "turn_on_bias_sigma"):
             value = getattr(self, name)
             if not (math.isfinite(value) and value >= 0):
@@ -270,7 +272,7 @@ def _values(block: SensorBlock) -> dict:
     """A block's values in SI units under our names: its preset's, overridden by its tags."""
     kind, tags = block.kind, dict(block.parameters)
     values = dict(_preset_of(block))
-    own = {}
+    own: dict[str, Any] = {}
     for tag, value in tags.items():
         name, scale = _SITL_TAGS[kind].get(tag, (tag, 1.0))
         if name in _LISTS and kind == "magnetometer":
@@ -305,7 +307,7 @@ def _noise(values: dict, prefix: str = "", scale: float = 1.0) -> NoiseParameter
                            scale * turn_on)
 
 
-def _check_signs(block, values) -> None:
+def _check_signs(block: SensorBlock, values: dict[str, Any]) -> None:
     """Refuses what is negative, or 0 where nothing is divided by 0."""
     for name, value in values.items():
         above = name in _ABOVE_ZERO or name.endswith(("bias_correlation_time", "_range"))
@@ -314,13 +316,13 @@ def _check_signs(block, values) -> None:
                               f"give a number {'above' if above else 'from'} 0")
 
 
-def _check_limits(block, values) -> None:
+def _check_limits(block: SensorBlock, values: dict[str, Any]) -> None:
     if values["minimum"] >= values["maximum"]:
         raise SensorError(f"range {values['minimum']:g} to {values['maximum']:g} of {block.kind} "
                           f"'{block.name}' is not allowed: give minimum < maximum")
 
 
-def _sitl_gps(block, tags) -> dict:
+def _sitl_gps(block: SensorBlock, tags: dict[str, Any]) -> dict:
     """Densities of sitl_gazebo's GPS tags as this model has them.
 
     That plugin multiplies its densities by the square root of its step where
@@ -393,7 +395,7 @@ def _names(kind: str) -> frozenset:
     return frozenset(names | {prefix + name for prefix in prefixes for name in _TABLE_I})
 
 
-def _number(block, tag, value) -> float:
+def _number(block: SensorBlock, tag: str, value: Any) -> float:
     try:
         number = float(value)
     except (TypeError, ValueError):
@@ -403,7 +405,7 @@ def _number(block, tag, value) -> float:
     return number
 
 
-def _numbers(block, tag, value, count) -> tuple[float, ...]:
+def _numbers(block: SensorBlock, tag: str, value: Any, count: int) -> tuple[float, ...]:
     words = str(value).split()
     if len(words) != count:
         raise SensorError(f"<{tag}> of {block.kind} '{block.name}' is '{value}': give {count} "
@@ -411,14 +413,14 @@ def _numbers(block, tag, value, count) -> tuple[float, ...]:
     return tuple(_number(block, tag, word) for word in words)
 
 
-def _refuse_near_miss(block, tag):
+def _refuse_near_miss(block: SensorBlock, tag: str) -> None:
     known = [*_names(block.kind), *_SITL_TAGS[block.kind],
              *(_LISTS if block.kind == "magnetometer" else ()),
              *(_SITL_GPS_TAGS if block.kind == "gps" else ())]
     refuse_near_miss(block, tag, known, 0.85)
 
 
-def refuse_near_miss(block: SensorBlock, tag: str, known, likeness: float) -> None:
+def refuse_near_miss(block: SensorBlock, tag: str, known: Iterable[str], likeness: float) -> None:
     """A misspelt tag must not pass as one of SDF's many that say nothing to us.
 
     Raises:

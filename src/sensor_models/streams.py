@@ -28,12 +28,12 @@ def new_stream(seed: int, vehicle: int, sensor: int) -> np.ndarray:
 
 
 @njit(inline="always")
-def _rotate_left(word, count):
+def _rotate_left(word: np.uint64, count: int) -> np.uint64:
     return (word << np.uint64(count)) | (word >> np.uint64(64 - count))
 
 
 @njit
-def next_uniform(stream):
+def next_uniform(stream: np.ndarray) -> float:
     """The stream's next number in [0, 1); advances it in place."""
     out = _rotate_left(stream[0] + stream[3], 23) + stream[0]
     shifted = stream[1] << np.uint64(17)
@@ -47,7 +47,7 @@ def next_uniform(stream):
 
 
 @njit
-def next_normals(stream):
+def next_normals(stream: np.ndarray) -> tuple[float, float]:
     """Two independent standard normal numbers, by Marsaglia's polar method."""
     while True:
         u = 2.0 * next_uniform(stream) - 1.0

@@ -3,12 +3,13 @@
 import math
 
 from .compiled import njit
+from .shapes import Vector
 
 _NEAREST = 0.5  # heights below this many radii count as this: the theory ends there
 
 
 @njit
-def linear_drag(kx, ky, kz, vx, vy, vz):
+def linear_drag(kx: float, ky: float, kz: float, vx: float, vy: float, vz: float) -> Vector:
     """Drag force proportional to velocity; Pegasus (2), with m D in place of D.
 
     Args:
@@ -22,7 +23,8 @@ def linear_drag(kx, ky, kz, vx, vy, vz):
 
 
 @njit
-def quadratic_drag(ax, ay, az, density, vx, vy, vz):
+def quadratic_drag(ax: float, ay: float, az: float, density: float, vx: float, vy: float,
+                   vz: float) -> Vector:
     """Drag force of a fuselage: half density, drag area, speed times velocity.
 
     Args:
@@ -38,7 +40,7 @@ def quadratic_drag(ax, ay, az, density, vx, vy, vz):
 
 
 @njit
-def ground_effect(radius, height):
+def ground_effect(radius: float, height: float) -> float:
     """Thrust near the ground over thrust far from it, at equal rotor speed.
 
     Cheeseman and Bennett (1955): 1 / (1 - (R / 4 z)^2).
@@ -55,7 +57,8 @@ def ground_effect(radius, height):
 
 
 @njit
-def inflow_thrust(lift, damping, speed, across_squared, along):
+def inflow_thrust(lift: float, damping: float, speed: float, across_squared: float,
+                  along: float) -> float:
     """Thrust that a moving rotor has more than a hovering one at equal speed.
 
     Svacha et al. (2017): k_h |v_h|^2 - k_z omega v_z; the first term is
@@ -76,7 +79,8 @@ def inflow_thrust(lift, damping, speed, across_squared, along):
 
 
 @njit
-def downwash(thrust, disc_area, radius, density, below, aside):
+def downwash(thrust: float, disc_area: float, radius: float, density: float, below: float,
+             aside: float) -> float:
     """Speed of the air that a hovering multirotor blows down on a place below it.
 
     The wake of momentum theory, twice the induced velocity, is taken as a round

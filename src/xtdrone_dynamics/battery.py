@@ -11,7 +11,7 @@ _HOUR = 3600.0  # [s]
 
 
 @njit
-def open_circuit_voltage(charge):
+def open_circuit_voltage(charge: float) -> float:
     """Voltage of one cell without load; Chen and Rincon-Mora (2006), equation (2).
 
     Args:
@@ -25,7 +25,7 @@ def open_circuit_voltage(charge):
 
 
 @njit
-def load(charge, cells, resistance, power):
+def load(charge: float, cells: int, resistance: float, power: float) -> tuple[float, float]:
     """Voltage and current of a pack that delivers a power.
 
     The root of power = (E - R I) I with the smaller current. Above the most
@@ -51,7 +51,7 @@ def load(charge, cells, resistance, power):
 
 
 @njit
-def drained(charge, capacity, current, dt):
+def drained(charge: float, capacity: float, current: float, dt: float) -> float:
     """State of charge after dt.
 
     Args:

@@ -10,9 +10,13 @@ import functools
 import hashlib
 import os
 import re
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any, TypeVar, overload
 
 import numba
+
+_Kernel = TypeVar("_Kernel", bound=Callable[..., Any])
 
 _SRC = Path(__file__).resolve().parents[1]
 _IMPORT = re.compile(rb"^\s*from\s+([.\w]+)\s+import\s+(\([^)]*\)|[^\n]*)", re.MULTILINE)
@@ -35,9 +39,16 @@ def state_of_sources() -> str:
     return _digest(frozenset().union(*map(_closure, kernels)), known)
 
 
-def njit(function=None, **options):
-    """numba.njit with the cache on and NumPy's rules for division by zero."""
-    def decorate(function):
+@overload
+def njit(function: _Kernel) -> _Kernel: ...
+@overload
+def njit(function: None = None, **options: Any) -> Callable[[_Kernel], _Kernel]: ...
+def njit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
+    """numba.njit with the cache on and NumPy's rules for division by zero.
+
+    For a type checker a kernel keeps the signature of its Python function.
+    """
+    def decorate(function: Callable[..., Any]) -> Any:
         own = Path(function.__code__.co_filename).resolve()
         if "NUMBA_CACHE_DIR" not in os.environ:
             numba.config.CACHE_DIR = str(cache_root() / _folder(own))
@@ -47,20 +58,21 @@ def njit(function=None, **options):
 
 
 @functools.cache
-def _folder(path) -> str:
+def _folder(path: Path) -> str:
     return f"{path.stem}-{_digest(_closure(path))}"
 
 
-def _digest(paths, also="") -> str:
+def _digest(paths: Iterable[Path], also: str = "") -> str:
     digest = hashlib.sha1((numba.__version__ + also).encode())
     for path in sorted(paths):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 
 
-def _closure(path) -> frozenset:
+def _closure(path: Path) -> frozenset[Path]:
     """The file and all files below src/ that it imports, directly or not."""
-    found, waiting = set(), [path]
+    found: set[Path] = set()
+    waiting = [path]
     while waiting:
         here = waiting.pop()
         if here not in found:
@@ -70,10 +82,10 @@ def _closure(path) -> frozenset:
 
 
 @functools.cache
-def _imports(path) -> tuple:
-    found = []
-    for module, names in _IMPORT.findall(path.read_bytes()):
-        module = module.decode()
+def _imports(path: Path) -> tuple[Path, ...]:
+    found: list[Path] = []
+    for name, names in _IMPORT.findall(path.read_bytes()):
+        module = name.decode()
         dots = len(module) - len(module.lstrip("."))
         base = path.parents[dots - 1] if dots else _SRC
         target = base.joinpath(*filter(None, module.lstrip(".").split(".")))

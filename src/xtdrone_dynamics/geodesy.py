@@ -9,20 +9,21 @@ Heights pass through: the local z axis follows the Earth's curvature.
 import math
 
 import numpy as np
+import numpy.typing as npt
 
 from .compiled import njit
 from .constants import EARTH_RADIUS
 
 
 @njit
-def wrap_longitude(lon):
+def wrap_longitude(lon: float) -> float:
     """The longitude in -pi to pi [rad]."""
     wrapped = lon - 2.0 * math.pi * math.floor((lon + math.pi) / (2.0 * math.pi))
     return max(-math.pi, min(math.pi, wrapped))  # the sums round past the date line
 
 
 @njit
-def to_local(lat, lon, lat0, lon0):
+def to_local(lat: float, lon: float, lat0: float, lon0: float) -> tuple[float, float]:
     """East and north of the origin; Pegasus (14)-(16) solved for x and y.
 
     Args:
@@ -44,7 +45,7 @@ def to_local(lat, lon, lat0, lon0):
 
 
 @njit
-def to_geodetic(east, north, lat0, lon0):
+def to_geodetic(east: float, north: float, lat0: float, lon0: float) -> tuple[float, float]:
     """Latitude and longitude of a local place; Pegasus (14)-(16).
 
     Args:
@@ -67,20 +68,22 @@ def to_geodetic(east, north, lat0, lon0):
 
 
 @njit
-def _to_local_rows(geodetic, lat0, lon0, alt0, out):
+def _to_local_rows(geodetic: np.ndarray, lat0: float, lon0: float, alt0: float,
+                   out: np.ndarray) -> None:
     for i in range(out.shape[0]):
         out[i, 0], out[i, 1] = to_local(geodetic[i, 0], geodetic[i, 1], lat0, lon0)
         out[i, 2] = geodetic[i, 2] - alt0
 
 
 @njit
-def _to_geodetic_rows(pos, lat0, lon0, alt0, out):
+def _to_geodetic_rows(pos: np.ndarray, lat0: float, lon0: float, alt0: float,
+                      out: np.ndarray) -> None:
     for i in range(out.shape[0]):
         out[i, 0], out[i, 1] = to_geodetic(pos[i, 0], pos[i, 1], lat0, lon0)
         out[i, 2] = pos[i, 2] + alt0
 
 
-def to_local_array(geodetic, lat0: float, lon0: float, alt0: float) -> np.ndarray:
+def to_local_array(geodetic: npt.ArrayLike, lat0: float, lon0: float, alt0: float) -> np.ndarray:
     """Positions in the world frame of places on the Earth.
 
     Args:
@@ -90,13 +93,13 @@ def to_local_array(geodetic, lat0: float, lon0: float, alt0: float) -> np.ndarra
     Returns:
         (N, 3) ENU [m].
     """
-    geodetic = np.asarray(geodetic, dtype=np.float64)
-    out = np.empty(geodetic.shape)
-    _to_local_rows(geodetic, lat0, lon0, alt0, out)
+    rows = np.asarray(geodetic, dtype=np.float64)
+    out = np.empty(rows.shape)
+    _to_local_rows(rows, lat0, lon0, alt0, out)
     return out
 
 
-def to_geodetic_array(pos, lat0: float, lon0: float, alt0: float) -> np.ndarray:
+def to_geodetic_array(pos: npt.ArrayLike, lat0: float, lon0: float, alt0: float) -> np.ndarray:
     """Places on the Earth of positions in the world frame.
 
     Args:
@@ -106,7 +109,7 @@ def to_geodetic_array(pos, lat0: float, lon0: float, alt0: float) -> np.ndarray:
     Returns:
         (N, 3) latitude, longitude, height [rad, rad, m].
     """
-    pos = np.asarray(pos, dtype=np.float64)
-    out = np.empty(pos.shape)
-    _to_geodetic_rows(pos, lat0, lon0, alt0, out)
+    rows = np.asarray(pos, dtype=np.float64)
+    out = np.empty(rows.shape)
+    _to_geodetic_rows(rows, lat0, lon0, alt0, out)
     return out

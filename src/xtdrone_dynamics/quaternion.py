@@ -7,12 +7,14 @@ call them without an allocation; `*_array` apply them along the first axis.
 import math
 
 import numpy as np
+import numpy.typing as npt
 
 from .compiled import njit
+from .shapes import Quaternion, Vector
 
 
 @njit
-def rotate(qx, qy, qz, qw, x, y, z):
+def rotate(qx: float, qy: float, qz: float, qw: float, x: float, y: float, z: float) -> Vector:
     """The vector (x, y, z) turned by the quaternion: body to world.
 
     Returns:
@@ -27,7 +29,8 @@ def rotate(qx, qy, qz, qw, x, y, z):
 
 
 @njit
-def rotate_inverse(qx, qy, qz, qw, x, y, z):
+def rotate_inverse(qx: float, qy: float, qz: float, qw: float, x: float, y: float,
+                   z: float) -> Vector:
     """The vector (x, y, z) turned by the inverse quaternion: world to body.
 
     Returns:
@@ -37,7 +40,8 @@ def rotate_inverse(qx, qy, qz, qw, x, y, z):
 
 
 @njit
-def multiply(ax, ay, az, aw, bx, by, bz, bw):
+def multiply(ax: float, ay: float, az: float, aw: float, bx: float, by: float, bz: float,
+             bw: float) -> Quaternion:
     """The product a b: turn by b first, then by a.
 
     Returns:
@@ -50,7 +54,7 @@ def multiply(ax, ay, az, aw, bx, by, bz, bw):
 
 
 @njit
-def normalize(qx, qy, qz, qw):
+def normalize(qx: float, qy: float, qz: float, qw: float) -> Quaternion:
     """The quaternion with length 1.
 
     Returns:
@@ -61,7 +65,8 @@ def normalize(qx, qy, qz, qw):
 
 
 @njit
-def integrate(qx, qy, qz, qw, wx, wy, wz, dt):
+def integrate(qx: float, qy: float, qz: float, qw: float, wx: float, wy: float, wz: float,
+              dt: float) -> Quaternion:
     """The attitude after turning at a constant body rate, exact for any angle.
 
     Solves Pegasus (4) for constant angular velocity.
@@ -88,7 +93,7 @@ def integrate(qx, qy, qz, qw, wx, wy, wz, dt):
 
 
 @njit
-def from_euler(roll, pitch, yaw):
+def from_euler(roll: float, pitch: float, yaw: float) -> Quaternion:
     """The quaternion of Rz(yaw) Ry(pitch) Rx(roll) [rad].
 
     Returns:
@@ -104,7 +109,7 @@ def from_euler(roll, pitch, yaw):
 
 
 @njit
-def to_euler(qx, qy, qz, qw):
+def to_euler(qx: float, qy: float, qz: float, qw: float) -> Vector:
     """Roll, pitch and yaw [rad] of Rz(yaw) Ry(pitch) Rx(roll); pitch in -pi/2 to pi/2.
 
     Returns:
@@ -118,7 +123,7 @@ def to_euler(qx, qy, qz, qw):
 
 
 @njit
-def to_matrix(qx, qy, qz, qw):
+def to_matrix(qx: float, qy: float, qz: float, qw: float) -> tuple[float, ...]:
     """The rotation matrix, row by row.
 
     Returns:
@@ -130,7 +135,8 @@ def to_matrix(qx, qy, qz, qw):
 
 
 @njit
-def from_matrix(r00, r01, r02, r10, r11, r12, r20, r21, r22):
+def from_matrix(r00: float, r01: float, r02: float, r10: float, r11: float, r12: float, r20: float,
+                r21: float, r22: float) -> Quaternion:
     """The quaternion of a rotation matrix given row by row, with w >= 0.
 
     Returns:
@@ -152,41 +158,41 @@ def from_matrix(r00, r01, r02, r10, r11, r12, r20, r21, r22):
 
 
 @njit
-def _rotate_rows(quat, vec, out):
+def _rotate_rows(quat: np.ndarray, vec: np.ndarray, out: np.ndarray) -> None:
     for i in range(out.shape[0]):
         out[i, 0], out[i, 1], out[i, 2] = rotate(quat[i, 0], quat[i, 1], quat[i, 2], quat[i, 3],
                                                  vec[i, 0], vec[i, 1], vec[i, 2])
 
 
 @njit
-def _rotate_inverse_rows(quat, vec, out):
+def _rotate_inverse_rows(quat: np.ndarray, vec: np.ndarray, out: np.ndarray) -> None:
     for i in range(out.shape[0]):
         out[i, 0], out[i, 1], out[i, 2] = rotate_inverse(
             quat[i, 0], quat[i, 1], quat[i, 2], quat[i, 3], vec[i, 0], vec[i, 1], vec[i, 2])
 
 
 @njit
-def _multiply_rows(a, b, out):
+def _multiply_rows(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
     for i in range(out.shape[0]):
         out[i, 0], out[i, 1], out[i, 2], out[i, 3] = multiply(
             a[i, 0], a[i, 1], a[i, 2], a[i, 3], b[i, 0], b[i, 1], b[i, 2], b[i, 3])
 
 
 @njit
-def _from_euler_rows(euler, out):
+def _from_euler_rows(euler: np.ndarray, out: np.ndarray) -> None:
     for i in range(out.shape[0]):
         out[i, 0], out[i, 1], out[i, 2], out[i, 3] = from_euler(euler[i, 0], euler[i, 1],
                                                                 euler[i, 2])
 
 
 @njit
-def _to_euler_rows(quat, out):
+def _to_euler_rows(quat: np.ndarray, out: np.ndarray) -> None:
     for i in range(out.shape[0]):
         out[i, 0], out[i, 1], out[i, 2] = to_euler(quat[i, 0], quat[i, 1], quat[i, 2], quat[i, 3])
 
 
 @njit
-def _to_matrix_rows(quat, out):
+def _to_matrix_rows(quat: np.ndarray, out: np.ndarray) -> None:
     for i in range(out.shape[0]):
         rows = to_matrix(quat[i, 0], quat[i, 1], quat[i, 2], quat[i, 3])
         for k in range(9):
@@ -194,21 +200,21 @@ def _to_matrix_rows(quat, out):
 
 
 @njit
-def _from_matrix_rows(matrix, out):
+def _from_matrix_rows(matrix: np.ndarray, out: np.ndarray) -> None:
     for i in range(out.shape[0]):
         m = matrix[i]
         out[i, 0], out[i, 1], out[i, 2], out[i, 3] = from_matrix(
             m[0, 0], m[0, 1], m[0, 2], m[1, 0], m[1, 1], m[1, 2], m[2, 0], m[2, 1], m[2, 2])
 
 
-def _floats(*arrays):
+def _floats(*arrays: npt.ArrayLike) -> list[np.ndarray]:
     """The arrays as contiguous float64, broadcast to one number of rows."""
-    arrays = [np.asarray(a, dtype=np.float64) for a in arrays]
-    n = max(len(a) for a in arrays)
-    return [np.ascontiguousarray(np.broadcast_to(a, (n, *a.shape[1:]))) for a in arrays]
+    given = [np.asarray(a, dtype=np.float64) for a in arrays]
+    n = max(len(a) for a in given)
+    return [np.ascontiguousarray(np.broadcast_to(a, (n, *a.shape[1:]))) for a in given]
 
 
-def rotate_array(quat, vec) -> np.ndarray:
+def rotate_array(quat: npt.ArrayLike, vec: npt.ArrayLike) -> np.ndarray:
     """Vectors from body to world: quat (N, 4) or (1, 4), vec (N, 3) or (1, 3); gives (N, 3)."""
     quat, vec = _floats(quat, vec)
     out = np.empty_like(vec)
@@ -216,7 +222,7 @@ def rotate_array(quat, vec) -> np.ndarray:
     return out
 
 
-def rotate_inverse_array(quat, vec) -> np.ndarray:
+def rotate_inverse_array(quat: npt.ArrayLike, vec: npt.ArrayLike) -> np.ndarray:
     """Vectors from world to body: quat (N, 4) or (1, 4), vec (N, 3) or (1, 3); gives (N, 3)."""
     quat, vec = _floats(quat, vec)
     out = np.empty_like(vec)
@@ -224,7 +230,7 @@ def rotate_inverse_array(quat, vec) -> np.ndarray:
     return out
 
 
-def multiply_array(a, b) -> np.ndarray:
+def multiply_array(a: npt.ArrayLike, b: npt.ArrayLike) -> np.ndarray:
     """Products a b of quaternions, (N, 4) or (1, 4) each; gives (N, 4)."""
     a, b = _floats(a, b)
     out = np.empty_like(a)
@@ -232,7 +238,7 @@ def multiply_array(a, b) -> np.ndarray:
     return out
 
 
-def from_euler_array(euler) -> np.ndarray:
+def from_euler_array(euler: npt.ArrayLike) -> np.ndarray:
     """Quaternions (N, 4) of roll, pitch, yaw (N, 3) [rad]."""
     (euler,) = _floats(euler)
     out = np.empty((len(euler), 4))
@@ -240,7 +246,7 @@ def from_euler_array(euler) -> np.ndarray:
     return out
 
 
-def to_euler_array(quat) -> np.ndarray:
+def to_euler_array(quat: npt.ArrayLike) -> np.ndarray:
     """Roll, pitch, yaw (N, 3) [rad] of quaternions (N, 4)."""
     (quat,) = _floats(quat)
     out = np.empty((len(quat), 3))
@@ -248,7 +254,7 @@ def to_euler_array(quat) -> np.ndarray:
     return out
 
 
-def to_matrix_array(quat) -> np.ndarray:
+def to_matrix_array(quat: npt.ArrayLike) -> np.ndarray:
     """Rotation matrices (N, 3, 3), body to world, of quaternions (N, 4)."""
     (quat,) = _floats(quat)
     out = np.empty((len(quat), 3, 3))
@@ -256,7 +262,7 @@ def to_matrix_array(quat) -> np.ndarray:
     return out
 
 
-def from_matrix_array(matrix) -> np.ndarray:
+def from_matrix_array(matrix: npt.ArrayLike) -> np.ndarray:
     """Quaternions (N, 4) with w >= 0 of rotation matrices (N, 3, 3)."""
     (matrix,) = _floats(matrix)
     out = np.empty((len(matrix), 4))

@@ -8,10 +8,11 @@ body). A symmetric matrix is a tuple (xx, yy, zz, xy, xz, yz).
 
 from .compiled import njit
 from .quaternion import normalize
+from .shapes import State, Symmetric, Vector
 
 
 @njit
-def symmetric_product(m, x, y, z):
+def symmetric_product(m: Symmetric, x: float, y: float, z: float) -> Vector:
     """m times (x, y, z) for a symmetric matrix.
 
     Returns:
@@ -23,7 +24,7 @@ def symmetric_product(m, x, y, z):
 
 
 @njit
-def symmetric_inverse(m):
+def symmetric_inverse(m: Symmetric) -> Symmetric:
     """The inverse of a symmetric positive matrix.
 
     Returns:
@@ -37,7 +38,8 @@ def symmetric_inverse(m):
 
 
 @njit
-def angular_acceleration(inertia, inverse, wx, wy, wz, tx, ty, tz):
+def angular_acceleration(inertia: Symmetric, inverse: Symmetric, wx: float, wy: float, wz: float,
+                         tx: float, ty: float, tz: float) -> Vector:
     """Euler's equation: J^-1 (tau - omega x J omega); XTDrone (2), Pegasus (3).
 
     Args:
@@ -53,7 +55,7 @@ def angular_acceleration(inertia, inverse, wx, wy, wz, tx, ty, tz):
 
 
 @njit
-def gyroscopic_torque(inertia, wx, wy, wz):
+def gyroscopic_torque(inertia: Symmetric, wx: float, wy: float, wz: float) -> Vector:
     """The torque -omega x J omega that turning itself exerts; Pegasus (3).
 
     Args:
@@ -68,7 +70,8 @@ def gyroscopic_torque(inertia, wx, wy, wz):
 
 
 @njit
-def mean_gyroscopic_torque(inertia, inverse, wx, wy, wz, tx, ty, tz, dt):
+def mean_gyroscopic_torque(inertia: Symmetric, inverse: Symmetric, wx: float, wy: float, wz: float,
+                           tx: float, ty: float, tz: float, dt: float) -> Vector:
     """Mean of the gyroscopic torque over a step, by Runge-Kutta of fourth order.
 
     Args:
@@ -93,7 +96,8 @@ def mean_gyroscopic_torque(inertia, inverse, wx, wy, wz, tx, ty, tz, dt):
 
 
 @njit
-def _derivative(s, ax, ay, az, torque, inertia, inverse):
+def _derivative(s: State, ax: float, ay: float, az: float, torque: Vector, inertia: Symmetric,
+                inverse: Symmetric) -> State:
     qx, qy, qz, qw = s[3], s[4], s[5], s[6]
     wx, wy, wz = s[10], s[11], s[12]
     alpha = angular_acceleration(inertia, inverse, wx, wy, wz, torque[0], torque[1], torque[2])
@@ -104,19 +108,20 @@ def _derivative(s, ax, ay, az, torque, inertia, inverse):
 
 
 @njit
-def _advance(s, d, h):
+def _advance(s: State, d: State, h: float) -> State:
     return (s[0] + h * d[0], s[1] + h * d[1], s[2] + h * d[2], s[3] + h * d[3], s[4] + h * d[4],
             s[5] + h * d[5], s[6] + h * d[6], s[7] + h * d[7], s[8] + h * d[8], s[9] + h * d[9],
             s[10] + h * d[10], s[11] + h * d[11], s[12] + h * d[12])
 
 
 @njit
-def _mean(a, b, c, d, i):
+def _mean(a: State, b: State, c: State, d: State, i: int) -> float:
     return (a[i] + 2.0 * (b[i] + c[i]) + d[i]) / 6.0
 
 
 @njit
-def step(state, force, torque, mass, inertia, inverse, gravity, dt):
+def step(state: State, force: Vector, torque: Vector, mass: float, inertia: Symmetric,
+         inverse: Symmetric, gravity: float, dt: float) -> State:
     """One step under a constant force and torque; XTDrone (1)(2), Pegasus (2)-(4).
 
     Args:

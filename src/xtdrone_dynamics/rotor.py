@@ -8,7 +8,8 @@ _STOPPED = 1e-3  # a rotor without command below this stands still [rad/s]
 
 
 @njit
-def lag(speed, target, time_constant_up, time_constant_down, dt):
+def lag(speed: float, target: float, time_constant_up: float, time_constant_down: float,
+        dt: float) -> float:
     """The speed after dt of a first-order rotor, exact for a constant target.
 
     Args:
@@ -29,7 +30,8 @@ def lag(speed, target, time_constant_up, time_constant_down, dt):
 
 
 @njit
-def mean_powers(speed, target, time_constant_up, time_constant_down, dt):
+def mean_powers(speed: float, target: float, time_constant_up: float, time_constant_down: float,
+                dt: float) -> tuple[float, float]:
     """Means of the speed and of its square over a step of the lag, in closed form.
 
     A force that is constant through the step gives the exact impulse with
@@ -52,8 +54,10 @@ def mean_powers(speed, target, time_constant_up, time_constant_down, dt):
 
 
 @njit
-def wrench(mean_speed, mean_square, direction, axis_x, axis_y, axis_z, thrust_constant,
-           moment_constant, rotor_drag_coefficient, rolling_moment_coefficient, vx, vy, vz):
+def wrench(mean_speed: float, mean_square: float, direction: float, axis_x: float, axis_y: float,
+           axis_z: float, thrust_constant: float, moment_constant: float,
+           rotor_drag_coefficient: float, rolling_moment_coefficient: float, vx: float, vy: float,
+           vz: float) -> tuple[float, float, float, float, float, float]:
     """Force and moment of one rotor at its hub, in the frame of its arguments; XTDrone (3)-(6).
 
     Args:
@@ -81,7 +85,7 @@ def wrench(mean_speed, mean_square, direction, axis_x, axis_y, axis_z, thrust_co
 
 
 @njit
-def thrust_constant(static_thrust, diameter, density):
+def thrust_constant(static_thrust: float, diameter: float, density: float) -> float:
     """C_T [N s^2] from the static thrust coefficient C_t0; XTDrone (7).
 
     Args:
@@ -93,7 +97,8 @@ def thrust_constant(static_thrust, diameter, density):
 
 
 @njit
-def drag_coefficient(static_drag, blades, chord, diameter, density):
+def drag_coefficient(static_drag: float, blades: int, chord: float, diameter: float,
+                     density: float) -> float:
     """C_D [N s^2/m] from the blades' drag coefficient C_d0; XTDrone (8).
 
     Args:
@@ -107,7 +112,8 @@ def drag_coefficient(static_drag, blades, chord, diameter, density):
 
 
 @njit
-def rolling_coefficient(root_pitch, twist, blades, lift_slope, chord, diameter, density):
+def rolling_coefficient(root_pitch: float, twist: float, blades: int, lift_slope: float,
+                        chord: float, diameter: float, density: float) -> float:
     """C_R [N s^2] from the blades' pitch and twist; XTDrone (9).
 
     Args:
@@ -124,6 +130,6 @@ def rolling_coefficient(root_pitch, twist, blades, lift_slope, chord, diameter, 
 
 
 @njit
-def moment_constant(static_moment, static_thrust, diameter):
+def moment_constant(static_moment: float, static_thrust: float, diameter: float) -> float:
     """C_M [m] from the static moment and thrust coefficients C_m0 and C_t0; XTDrone (10)."""
     return static_moment / static_thrust * diameter

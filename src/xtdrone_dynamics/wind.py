@@ -9,7 +9,7 @@ _LOWEST, _HIGHEST = 10.0, 1000.0  # heights that the specification covers [ft]
 
 
 @njit
-def gust(t, start, duration):
+def gust(t: float, start: float, duration: float) -> float:
     """Shape of a gust, 0 to 1: one period of 1 - cos; MIL-F-8785C 3.7.2.3 there and back.
 
     Args:
@@ -24,7 +24,7 @@ def gust(t, start, duration):
 
 
 @njit
-def dryden_scales(height, wind_20ft):
+def dryden_scales(height: float, wind_20ft: float) -> tuple[float, float, float, float]:
     """Lengths and intensities of turbulence below 1000 ft; MIL-F-8785C 3.7.3.4.
 
     Args:
@@ -42,7 +42,7 @@ def dryden_scales(height, wind_20ft):
 
 
 @njit
-def dryden_along(state, ratio, noise):
+def dryden_along(state: float, ratio: float, noise: float) -> float:
     """The longitudinal filter over one step, exact; its output has variance 1.
 
     Discretises 1 / (1 + T s) driven by white noise.
@@ -60,7 +60,8 @@ def dryden_along(state, ratio, noise):
 
 
 @njit
-def dryden_across(first, second, ratio, noise_1, noise_2):
+def dryden_across(first: float, second: float, ratio: float, noise_1: float,
+                  noise_2: float) -> tuple[float, float, float]:
     """The lateral or vertical filter over one step, exact; its output has variance 1.
 
     Discretises (1 + sqrt(3) T s) / (1 + T s)^2 driven by white noise, as a chain
