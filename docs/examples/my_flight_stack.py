@@ -7,7 +7,7 @@
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from xtdrone_autopilot.estimation.flags import ALIGNED, GPS_USED, LOCATED
+from xtdrone_autopilot.estimation.flags import ALIGNED, GPS_USED, POSITION_VALID
 from xtdrone_autopilot.interfaces import Estimator
 from xtdrone_autopilot.vehicle_status import TRAJECTORY
 from xtdrone_dynamics.constants import GRAVITY
@@ -52,7 +52,7 @@ class Complementary(Estimator):
         mend[:, 2] += np.where(s.mag_new, 0.02 * np.sin(off), 0.0)
         self.quat[:] = (Rotation.from_rotvec(mend) * turn).as_quat()
         located = self._fixes >= 5
-        self.flags[:] = ALIGNED + np.where(located, LOCATED + GPS_USED, 0)
+        self.flags[:] = ALIGNED + np.where(located, POSITION_VALID + GPS_USED, 0)
         self.ready[:] = located
 
     def _align(self, gyro, accel, mag):

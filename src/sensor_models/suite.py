@@ -99,15 +99,21 @@ class SensorSuite:
         self._gps_preset = gps_preset
         self._gravity = float(gravity)
         self._cast = _to_ground if cast is None else cast
-        self._serial = 0  # vehicles ever made; names their streams
-        self._fleet = np.zeros(0, dtype=_VEHICLE)
-        self._channels = np.zeros((0, _CHANNELS), dtype=_CHANNEL)
-        self._streams = np.zeros((0, _SENSORS, 4), dtype=np.uint64)
-        self._fixes = np.zeros((0, _PENDING), dtype=_FIX)
-        self._batch = SensorBatch.empty(0)
-        self._resize()
-        for blocks in fleet_blocks:
-            self.add(blocks)
+        fleet_blocks = list(fleet_blocks)
+        n = len(fleet_blocks)
+        self._fleet = np.zeros(n, dtype=_VEHICLE)
+        self._channels = np.zeros((n, _CHANNELS), dtype=_CHANNEL)
+        self._channels["low"], self._channels["high"] = -math.inf, math.inf
+        self._streams = np.array([[new_stream(seed, i, s) for s in range(_SENSORS)]
+                                  for i in range(n)], dtype=np.uint64).reshape(n, _SENSORS, 4)
+        self._fixes = np.zeros((n, _PENDING), dtype=_FIX)
+        self._fixes["t_us"] = -1
+        self._batch = SensorBatch.empty(n)
+        for i, blocks in enumerate(fleet_blocks):
+            self._build(i, blocks)
+        self._still = np.zeros((n, 3))
+        self._distance = np.zeros(n)
+        self._with_range = np.flatnonzero(self._fleet["period"][:, _RANGE]).tolist()
 
     @property
     def n(self) -> int:
@@ -119,36 +125,23 @@ class SensorSuite:
         """Antennas from the centres of gravity, (N, 3) body FLU [m]."""
         return self._fleet["gps_pos"].copy()
 
-    def add(self, blocks) -> None:
-        """Adds a vehicle with these SensorBlocks as the last of the fleet.
+    def _build(self, i, blocks):
+        """The sensors of vehicle i, with their turn-on biases, and what never changes in a batch.
 
         Raises:
             SensorError: As the constructor.
         """
-        vehicle = np.zeros(1, dtype=_VEHICLE)
-        channels = np.zeros((1, _CHANNELS), dtype=_CHANNEL)
-        channels["low"], channels["high"] = -math.inf, math.inf
-        self._fill(vehicle[0], channels[0], blocks)
-        self._mount(vehicle[0], blocks)
-        streams = np.array([[new_stream(self._seed, self._serial, s) for s in range(_SENSORS)]])
-        fixes = np.zeros((1, _PENDING), dtype=_FIX)
-        fixes["t_us"] = -1
-        self._serial += 1
-        self._fleet = np.concatenate([self._fleet, vehicle])
-        self._channels = np.concatenate([self._channels, channels])
-        self._streams = np.concatenate([self._streams, streams])
-        self._fixes = np.concatenate([self._fixes, fixes])
-        _turn_on(self._channels, self._streams, self.n - 1)
-        self._grow(vehicle[0], blocks)
-
-    def remove(self, i: int) -> None:
-        """Takes vehicle i out; those after it move up by one."""
-        self._fleet = np.delete(self._fleet, i, axis=0)
-        self._channels = np.delete(self._channels, i, axis=0)
-        self._streams = np.delete(self._streams, i, axis=0)
-        self._fixes = np.delete(self._fixes, i, axis=0)
-        _each_array(self._batch, lambda array: np.delete(array, i, axis=0))
-        self._resize()
+        vehicle = self._fleet[i]
+        self._fill(vehicle, self._channels[i], blocks)
+        self._mount(i, blocks)
+        _turn_on(self._channels, self._streams, i)
+        if vehicle["period"][_GPS]:
+            gps = next(block for block in blocks if block.kind == "gps")
+            p = GpsParameters.from_block(gps, self._gps_preset)
+            fresh = self._batch.records[i]
+            fresh["gps_eph"], fresh["gps_epv"] = p.eph, p.epv
+            fresh["gps_hdop"], fresh["gps_vdop"] = p.hdop, p.vdop
+            fresh["gps_fix"], fresh["gps_sats"] = p.fix, p.satellites
 
     def step(self, state: FleetState, t_us: int, wind=None) -> SensorBatch:
         """What the sensors say of a state.
@@ -174,10 +167,7 @@ class SensorSuite:
         self._look(state, step)
         _step(step, self._fleet, self._channels, self._streams, self._fixes, self._origin,
               self._field, self._gravity, state.pos, state.quat, state.vel, state.ang_vel,
-              state.acc, b.gyro, b.accel, b.mag, b.mag_new, b.baro_pressure, b.baro_temperature,
-              b.baro_new, b.gps_t_us, b.gps_lat, b.gps_lon, b.gps_alt, b.gps_vel, b.gps_fix,
-              b.gps_sats, b.gps_new, wind, b.airspeed_pressure, b.airspeed_new, self._distance,
-              b.range_distance, b.range_new)
+              state.acc, wind, self._distance, b.records)
         return b
 
     def _look(self, state, step):
@@ -189,16 +179,16 @@ class SensorSuite:
                 self._distance[i] = self._cast(
                     i, point, np.array(rotate(*state.quat[i], *vehicle["beam_axis"])))
 
-    def _mount(self, vehicle, blocks):
-        """How the IMU's axes lie and what their gains are, drawn once."""
+    def _mount(self, i, blocks):
+        """How the axes of the IMU of vehicle i lie and what their gains are, drawn once."""
         p = ImuParameters.from_block(next(block for block in blocks if block.kind == "imu"))
         rng = np.random.default_rng(np.random.SeedSequence(self._seed,
-                                                           spawn_key=(self._serial, _MOUNTING)))
+                                                           spawn_key=(i, _MOUNTING)))
         for name, tilt, gain in (
                 ("gyro_matrix", p.gyroscope_misalignment, p.gyroscope_scale_error),
                 ("accel_matrix", p.accelerometer_misalignment, p.accelerometer_scale_error)):
             draw = rng.standard_normal((3, 3))
-            vehicle[name] = np.eye(3) + np.where(np.eye(3, dtype=bool), gain, tilt) * draw
+            self._fleet[name][i] = np.eye(3) + np.where(np.eye(3, dtype=bool), gain, tilt) * draw
 
     def _fill(self, vehicle, channels, blocks):
         """Puts the parameters of a vehicle's blocks into its rows."""
@@ -217,40 +207,12 @@ class SensorSuite:
             else:
                 _FILL[kind](vehicle, channels, block)
 
-    def _grow(self, vehicle, blocks):
-        """One more row in the batch."""
-        fresh = SensorBatch.empty(1)
-        if vehicle["period"][_GPS]:
-            gps = next(block for block in blocks if block.kind == "gps")
-            p = GpsParameters.from_block(gps, self._gps_preset)
-            fresh.gps_eph[0], fresh.gps_epv[0] = p.eph, p.epv
-            fresh.gps_hdop[0], fresh.gps_vdop[0] = p.hdop, p.vdop
-            fresh.gps_fix[0], fresh.gps_sats[0] = p.fix, p.satellites
-        rows = iter([getattr(fresh, name) for name in _array_names(fresh)])
-        _each_array(self._batch, lambda array: np.concatenate([array, next(rows)]))
-        self._resize()
-
-    def _resize(self):
-        """What follows from the number of vehicles."""
-        self._still = np.zeros((self.n, 3))
-        self._distance = np.zeros(self.n)
-        self._with_range = np.flatnonzero(self._fleet["period"][:, _RANGE]).tolist()
-
 
 def _to_ground(vehicle, point, direction) -> float:
     """Distance along a beam to the plane z = 0 [m]."""
     if direction[2] == 0.0 or point[2] * direction[2] > 0.0:
         return math.inf
     return -point[2] / direction[2]
-
-
-def _array_names(batch):
-    return [name for name in batch.__slots__ if isinstance(getattr(batch, name), np.ndarray)]
-
-
-def _each_array(batch, change):
-    for name in _array_names(batch):
-        setattr(batch, name, change(getattr(batch, name)))
 
 
 def whole_steps(kind: str, name: str, rate: float) -> int:
@@ -438,43 +400,41 @@ def _ram_pressure(vehicle, height, quat, vel, ang_vel, wind):
 
 @njit
 def _step(step, fleet, channels, streams, fixes, origin, field, gravity, pos, quat, vel, ang_vel,
-          acc, gyro, accel, mag, mag_new, baro_pressure, baro_temperature, baro_new, gps_t_us,
-          gps_lat, gps_lon, gps_alt, gps_vel, gps_fix, gps_sats, gps_new, wind, airspeed_pressure,
-          airspeed_new, distance, range_distance, range_new):
-    """One step of the whole fleet."""
+          acc, wind, distance, readings):
+    """One step of the whole fleet; readings is (N,) of SENSORS."""
     for i in range(fleet.shape[0]):
-        vehicle, channel, q = fleet[i], channels[i], quat[i]
+        vehicle, channel, q, out = fleet[i], channels[i], quat[i], readings[i]
         stream = streams[i, _IMU]
         force = _specific_force(vehicle, q, ang_vel[i], acc[i], gravity)
         m = vehicle.gyro_matrix
         for k in range(3):
             value = m[k, 0] * ang_vel[i, 0] + m[k, 1] * ang_vel[i, 1] + m[k, 2] * ang_vel[i, 2]
-            gyro[i, k] = _reading(channel[_GYRO + k], stream, value)
+            out.gyro[k] = _reading(channel[_GYRO + k], stream, value)
         m = vehicle.accel_matrix
         for k in range(3):
             value = m[k, 0] * force[0] + m[k, 1] * force[1] + m[k, 2] * force[2]
-            accel[i, k] = _reading(channel[_ACCEL + k], stream, value)
+            out.accel[k] = _reading(channel[_ACCEL + k], stream, value)
 
         period = vehicle.period[_MAG]
-        mag_new[i] = period > 0 and step % period == 0
-        if mag_new[i]:
+        out.mag_new = period > 0 and step % period == 0
+        if out.mag_new:
             body = rotate_inverse(q[0], q[1], q[2], q[3], field[0], field[1], field[2])
             m = vehicle.soft_iron
             for k in range(3):
                 value = (m[k, 0] * body[0] + m[k, 1] * body[1] + m[k, 2] * body[2]
                          + vehicle.hard_iron[k])
-                mag[i, k] = _reading(channel[_FIELD + k], streams[i, _MAG], value)
+                out.mag[k] = _reading(channel[_FIELD + k], streams[i, _MAG], value)
 
         period = vehicle.period[_BARO]
-        baro_new[i] = period > 0 and step % period == 0
-        if baro_new[i]:
+        out.baro_new = period > 0 and step % period == 0
+        if out.baro_new:
             height = origin[2] + pos[i, 2]
             pressure = atmosphere.pressure(height) + vehicle.drift * step
-            baro_pressure[i] = _reading(channel[_PRESSURE], streams[i, _BARO], pressure)
-            baro_temperature[i] = atmosphere.temperature(height)
+            out.baro_pressure = _reading(channel[_PRESSURE], streams[i, _BARO], pressure)
+            out.baro_temperature = atmosphere.temperature(height)
 
         period = vehicle.period[_GPS]
-        gps_new[i] = False
+        out.gps_new = False
         if period > 0:
             if step % period == 0:
                 _take_fix(vehicle, channel, streams[i, _GPS], fixes[i, step // period % _PENDING],
@@ -483,27 +443,27 @@ def _step(step, fleet, channels, streams, fixes, origin, field, gravity, pos, qu
             if taken >= 0 and taken % period == 0:
                 fix = fixes[i, taken // period % _PENDING]
                 if fix.t_us == taken * STEP_US:
-                    gps_new[i] = fix.good
-                    gps_fix[i] = vehicle.gps_fix if fix.good else 0
-                    gps_sats[i] = vehicle.gps_sats if fix.good else 0
-                if gps_new[i]:
-                    gps_t_us[i] = fix.t_us
-                    gps_lat[i], gps_lon[i], gps_alt[i] = fix.lat, fix.lon, fix.alt
+                    out.gps_new = fix.good
+                    out.gps_fix = vehicle.gps_fix if fix.good else 0
+                    out.gps_sats = vehicle.gps_sats if fix.good else 0
+                if out.gps_new:
+                    out.gps_t_us = fix.t_us
+                    out.gps_lat, out.gps_lon, out.gps_alt = fix.lat, fix.lon, fix.alt
                     for k in range(3):
-                        gps_vel[i, k] = fix.vel[k]
+                        out.gps_vel[k] = fix.vel[k]
 
         period = vehicle.period[_AIRSPEED]
-        airspeed_new[i] = period > 0 and step % period == 0
-        if airspeed_new[i]:
-            airspeed_pressure[i] = _reading(channel[_PITOT], streams[i, _AIRSPEED], _ram_pressure(
+        out.airspeed_new = period > 0 and step % period == 0
+        if out.airspeed_new:
+            out.airspeed_pressure = _reading(channel[_PITOT], streams[i, _AIRSPEED], _ram_pressure(
                 vehicle, origin[2] + pos[i, 2], q, vel[i], ang_vel[i], wind[i]))
 
         period = vehicle.period[_RANGE]
-        range_new[i] = period > 0 and step % period == 0
-        if range_new[i]:
+        out.range_new = period > 0 and step % period == 0
+        if out.range_new:
             reading = _reading(channel[_DISTANCE], streams[i, _RANGE], distance[i])
             if distance[i] > vehicle.longest:
                 reading = math.inf
             elif distance[i] < vehicle.shortest:
                 reading = -math.inf
-            range_distance[i] = reading
+            out.range_distance = reading

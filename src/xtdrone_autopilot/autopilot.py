@@ -145,7 +145,7 @@ class EmbeddedAutopilot:
         self.mixer.step(p, values, self.estimator, dt, self.commands)
         self.commands[~np.isfinite(self.commands)] = 0.0  # of an estimate that has failed
         self._rotor_monitor.step(p["armed"] & ~p["landed"], values["FD_ACT_EN"], self.commands,
-                                 self.estimator.ang_vel, dt, self.failsafes.failed_rotor)
+                                 self.estimator.records, dt, self.failsafes.failed_rotor)
         self.failures.stop_motors(self.commands)
         if t_us % READY_PERIOD_US == 0:
             self._look_at_checks(t_us)

@@ -16,6 +16,17 @@ from xtdrone_dynamics.quaternion import rotate, to_euler
 from .errors import AutopilotError
 from .estimation.flags import TESTS
 
+ESTIMATE = np.dtype([
+    ("pos", "f8", (3,)), ("vel", "f8", (3,)), ("quat", "f8", (4,)), ("ang_vel", "f8", (3,)),
+    ("gyro_bias", "f8", (3,)), ("accel_bias", "f8", (3,)), ("field_bias", "f8", (3,)),
+    ("terrain", "f8"), ("wind", "f8", (2,)), ("ready", "?"), ("flags", "i8"),
+    ("test_ratios", "f8", (len(TESTS),)), ("pos_std", "f8", (3,)), ("vel_std", "f8", (3,)),
+    ("att_std", "f8", (3,)), ("reset_count", "i8"), ("reset_pos", "f8", (3,)),
+    ("landed", "?"), ("gps_pos", "f8", (3,)), ("range_pos", "f8", (3,)), ("range_axis", "f8", (3,)),
+    ("airspeed_axis", "f8", (3,)),
+], align=True)
+_MOUNTS = ("gps_pos", "range_pos", "range_axis", "airspeed_axis")
+
 
 class Estimator:
     """What the flight stack reads of an estimator; inherit and write step().
@@ -26,6 +37,7 @@ class Estimator:
     not know as it is made here.
 
     Attributes:
+        records: (N,) of ESTIMATE, what compiled kernels take; the others are views of its fields.
         pos: (N, 3) centre of gravity from the world's origin, ENU [m].
         vel: (N, 3) ENU [m/s].
         quat: (N, 4) xyzw, body to world.
@@ -36,10 +48,11 @@ class Estimator:
         terrain: (N,) height of the ground below it, world z [m]; NaN = not known.
         wind: (N, 2) of the air, east and north [m/s]; NaN = not known.
         ready: (N,) bool, good enough to arm and fly on.
-        flags: (N,) int64, bits of estimator_names: ALIGNED (attitude is known), LOCATED (position
-            is known), GPS_USED, VISION_USED, BARO_USED, MAG_USED, RANGE_USED, AIRSPEED_USED (aids
-            that passed lately), AT_REST. Failsafes look at them: no GPS_USED and no VISION_USED in
-            flight counts as position lost, no ALIGNED as a failed estimator.
+        flags: (N,) int64, bits of estimation.flags: ALIGNED (attitude is known), POSITION_VALID
+            (position is known), GPS_USED, VISION_USED, BARO_USED, MAG_USED, RANGE_USED,
+            AIRSPEED_USED (aid sources that passed lately), AT_REST. Failsafes look at them: no
+            GPS_USED and no VISION_USED in flight counts as position lost, no ALIGNED as a failed
+            estimator.
         test_ratios: (N, 8) innovations over their gates, squared; above 1 the reading was left
             out. Columns as in TESTS.
         pos_std: (N, 3) standard deviation of pos [m].
@@ -54,13 +67,6 @@ class Estimator:
         airspeed_axis: (N, 3) INPUT: unit vector of the pitot tube, body.
     """
 
-    _SHAPES = {"pos": (3,), "vel": (3,), "quat": (4,), "ang_vel": (3,), "gyro_bias": (3,),
-               "accel_bias": (3,), "field_bias": (3,), "terrain": (), "wind": (2,),
-               "test_ratios": (len(TESTS),), "pos_std": (3,), "vel_std": (3,), "att_std": (3,),
-               "reset_pos": (3,), "gps_pos": (3,), "range_pos": (3,), "range_axis": (3,),
-               "airspeed_axis": (3,)}
-    _KINDS = {"ready": np.bool_, "landed": np.bool_, "flags": np.int64, "reset_count": np.int64}
-
     def __init__(self, n: int, origin, magnetic_field_enu):
         """A fleet of n vehicles that know nothing yet.
 
@@ -71,8 +77,11 @@ class Estimator:
         """
         self.origin = tuple(float(x) for x in origin)
         self.field = np.array(magnetic_field_enu, dtype=np.float64)
-        for name, array in self._fresh(n).items():
-            setattr(self, name, array)
+        self.records = np.zeros(n, dtype=ESTIMATE)
+        self._mounted = False
+        for name in ESTIMATE.names:
+            setattr(self, name, self.records[name])
+        self._clear(np.ones(n, dtype=bool))
 
     def step(self, sensors: SensorBatch, parameters: np.ndarray = None) -> None:
         """Takes the readings of one step of 4 ms; overwrites the attributes in place.
@@ -120,15 +129,16 @@ class Estimator:
         """Heading of vehicle i, counter-clockwise from east [rad]."""
         return to_euler(*self.quat[i])[2]
 
-    def _fresh(self, n):
-        """Arrays of n vehicles that know nothing yet."""
-        arrays = {name: np.zeros((n, *shape)) for name, shape in self._SHAPES.items()}
-        arrays.update({name: np.zeros(n, dtype=kind) for name, kind in self._KINDS.items()})
-        arrays["quat"][:, 3] = 1.0
-        arrays["terrain"][:] = arrays["wind"][:] = np.nan
-        arrays["range_axis"][:, 2] = -1.0
-        arrays["airspeed_axis"][:, 0] = 1.0
-        return arrays
+    def _clear(self, mask):
+        """These vehicles know nothing; where their sensors are stays."""
+        mounts = {name: self.records[name][mask] for name in _MOUNTS} if self._mounted else {
+            "range_axis": (0.0, 0.0, -1.0), "airspeed_axis": (1.0, 0.0, 0.0)}
+        self.records[mask] = np.zeros((), dtype=ESTIMATE)
+        self.quat[mask, 3] = 1.0
+        self.terrain[mask], self.wind[mask] = np.nan, np.nan
+        for name, value in mounts.items():
+            self.records[name][mask] = value
+        self._mounted = True
 
 
 class ControlLoop(Protocol):

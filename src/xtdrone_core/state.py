@@ -5,6 +5,7 @@ world). The vehicle is the leading axis everywhere, also for one vehicle.
 """
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -35,57 +36,66 @@ class FleetState:
                           self.ang_vel.copy(), self.acc.copy(), self.rotor_vel.copy())
 
 
-@dataclass(slots=True)
+SENSORS = np.dtype([
+    ("gyro", "f8", (3,)),  # angular rate, body [rad/s]
+    ("accel", "f8", (3,)),  # specific force, body [m/s^2]; +9.8 on z at rest
+    ("mag", "f8", (3,)),  # magnetic field, body [T]
+    ("mag_new", "?"),
+    ("baro_pressure", "f8"),  # static pressure [Pa]
+    ("baro_temperature", "f8"),  # air temperature [K]
+    ("baro_new", "?"),
+    ("gps_t_us", "i8"),  # time at which the fix was true [us]
+    ("gps_lat", "f8"),  # geodetic latitude [rad]
+    ("gps_lon", "f8"),  # longitude [rad]
+    ("gps_alt", "f8"),  # height above mean sea level [m]
+    ("gps_vel", "f8", (3,)),  # world ENU [m/s]
+    ("gps_eph", "f8"),  # horizontal position standard deviation [m]
+    ("gps_epv", "f8"),  # vertical position standard deviation [m]
+    ("gps_fix", "i1"),  # 0 none, 3 three-dimensional, 6 RTK fixed
+    ("gps_sats", "i1"),  # satellites used
+    ("gps_new", "?"),
+    ("gps_hdop", "f8"),  # horizontal dilution of precision
+    ("gps_vdop", "f8"),  # vertical dilution of precision
+    ("airspeed_pressure", "f8"),  # pitot's differential pressure [Pa]
+    ("airspeed_new", "?"),
+    ("range_distance", "f8"),  # [m]; inf beyond the longest, -inf below the shortest
+    ("range_new", "?"),
+    ("battery_voltage", "f8"),  # at the terminals [V]; NaN for a vehicle without a pack
+    ("battery_current", "f8"),  # [A]; NaN for a vehicle without a pack
+], align=True)
+
+
 class SensorBatch:
-    """What the fleet's sensors say at one step; a flag tells whose reading is new.
+    """What the fleet's sensors say at one step; a flag (`*_new`) tells whose reading is new.
 
     Readings keep their last value until the next one. The IMU is new at every
     step. An estimator sees this and nothing else.
+
+    Attributes:
+        t_us: Simulated time [us].
+        records: (N,) of SENSORS, what compiled kernels take.
+        gyro, accel and so on: views of the records' fields, (N,) or (N, 3).
     """
 
-    t_us: int  # simulated time [us]
-    gyro: np.ndarray  # (N, 3) angular rate, body [rad/s]
-    accel: np.ndarray  # (N, 3) specific force, body [m/s^2]; +9.8 on z at rest
-    mag: np.ndarray  # (N, 3) magnetic field, body [T]
-    mag_new: np.ndarray  # (N,) bool
-    baro_pressure: np.ndarray  # (N,) static pressure [Pa]
-    baro_temperature: np.ndarray  # (N,) air temperature [K]
-    baro_new: np.ndarray  # (N,) bool
-    gps_t_us: np.ndarray  # (N,) int64, time at which the fix was true [us]
-    gps_lat: np.ndarray  # (N,) geodetic latitude [rad]
-    gps_lon: np.ndarray  # (N,) longitude [rad]
-    gps_alt: np.ndarray  # (N,) height above mean sea level [m]
-    gps_vel: np.ndarray  # (N, 3) world ENU [m/s]
-    gps_eph: np.ndarray  # (N,) horizontal position standard deviation [m]
-    gps_epv: np.ndarray  # (N,) vertical position standard deviation [m]
-    gps_fix: np.ndarray  # (N,) int8, 0 none, 3 three-dimensional, 6 RTK fixed
-    gps_sats: np.ndarray  # (N,) int8, satellites used
-    gps_new: np.ndarray  # (N,) bool
-    gps_hdop: np.ndarray  # (N,) horizontal dilution of precision
-    gps_vdop: np.ndarray  # (N,) vertical dilution of precision
-    airspeed_pressure: np.ndarray  # (N,) pitot's differential pressure [Pa]
-    airspeed_new: np.ndarray  # (N,) bool
-    range_distance: np.ndarray  # (N,) [m]; inf beyond the longest, -inf below the shortest
-    range_new: np.ndarray  # (N,) bool
-    battery_voltage: np.ndarray  # (N,) at the terminals [V]; NaN for a vehicle without a pack
-    battery_current: np.ndarray  # (N,) [A]; NaN for a vehicle without a pack
+    __slots__ = ("records", "t_us", *(SENSORS.names or ()))
+
+    if TYPE_CHECKING:  # the views, whose names stand in SENSORS only
+
+        def __getattr__(self, name: str) -> np.ndarray: ...
+
+    def __init__(self, records: np.ndarray, t_us: int = 0):
+        """A batch over existing records, which it does not copy."""
+        self.t_us = t_us
+        self.records = records
+        for name in SENSORS.names or ():
+            setattr(self, name, records[name])
 
     @classmethod
     def empty(cls, n: int) -> "SensorBatch":
         """A batch without any reading for n vehicles."""
-        def v3():
-            return np.zeros((n, 3))
-
-        def v1():
-            return np.zeros(n)
-
-        def flag():
-            return np.zeros(n, dtype=np.bool_)
-
-        return cls(0, v3(), v3(), v3(), flag(), v1(), v1(), flag(),
-                   np.zeros(n, dtype=np.int64), v1(), v1(), v1(), v3(), v1(), v1(),
-                   np.zeros(n, dtype=np.int8), np.zeros(n, dtype=np.int8), flag(), v1(), v1(),
-                   v1(), flag(), v1(), flag(), np.full(n, np.nan), np.full(n, np.nan))
+        records = np.zeros(n, dtype=SENSORS)
+        records["battery_voltage"] = records["battery_current"] = np.nan
+        return cls(records)
 
 
 @dataclass(slots=True)

@@ -206,7 +206,7 @@ def test_without_vision_a_gps_that_comes_back_does_not_throw_it(flight):
     a.parameters.set(0, "COM_POS_FS_EPH", -1)
     a.parameters.set(0, "EKF2_GPS_CTRL", 0)
     f.run(4)  # less than the time after which the position counts as lost
-    a.estimator._memory["gps_t"] -= 4_000_000
+    a.estimator.filters["gps_t"] -= 4_000_000
     a.estimator.pos[0, :2] += 2.0  # as if it had drifted, unnoticed
     a.pilots["smooth_pos"][0, :2] += 2.0
     a.pilots["target"][0, :2] += 2.0
@@ -332,7 +332,7 @@ def test_a_range_finder_and_a_pitot_tube_are_used_and_logged(tmp_path):
         if t_us % 200_000 == 0 else None)
     simulation.run(until_us=20_000_000)
     e = simulation.autopilot.estimator
-    status = int(fleet_solution_status(e.flags, e.test_ratios)[0])
+    status = int(fleet_solution_status(e.records)[0])
     wind = e.wind[0].copy()
     simulation.close()
     assert e.flags[0] & RANGE_USED and e.flags[0] & AIRSPEED_USED

@@ -208,25 +208,6 @@ def test_noise_of_a_vehicle_does_not_depend_on_the_fleet():
         assert not np.array_equal(large[name][:, 3], large[name][:, 4])
 
 
-def test_vehicles_come_and_go_without_touching_the_others():
-    still = run(suite([usual()] * 3), FleetState.zeros(3, 4), 100)
-    sensors = suite([usual()] * 3)
-    seen = []
-    for k in range(100):
-        if k == 40:
-            sensors.remove(1)
-        if k == 60:
-            sensors.add(usual())
-        batch = sensors.step(FleetState.zeros(sensors.n, 4), k * 4000)
-        assert batch.gyro.shape == (sensors.n, 3) and batch.gps_eph.shape == (sensors.n,)
-        seen.append({name: getattr(batch, name)[[0, 2] if k < 40 else [0, 1]].copy()
-                     for name in READINGS})
-    for name in READINGS:
-        assert np.array_equal(np.array([row[name] for row in seen]), still[name][:, [0, 2]])
-    assert batch.gps_new[:2].all() == batch.gps_new[0]
-    assert batch.gps_fix.tolist() == [6, 6, 6]
-
-
 def test_readings_stop_at_range_and_step_in_bits():
     tags = {"gyroscope_range": 1.0, "accelerometer_resolution": 0.25}
     sensors = suite([(exact_block("imu", **tags),)])

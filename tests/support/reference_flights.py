@@ -99,10 +99,8 @@ class _Streams:
         self._found = {}
 
     def step(self, t_us, state, sensors):
-        for name in sensors.__slots__:
-            value = getattr(sensors, name)
-            if isinstance(value, np.ndarray):
-                self._add(f"sensors/{name}", value)
+        for name in sensors.records.dtype.names:
+            self._add(f"sensors/{name}", sensors.records[name])
 
     def reading(self, reading):
         for name, value in reading.data.items():

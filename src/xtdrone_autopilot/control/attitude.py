@@ -46,10 +46,10 @@ def _control_one(v, q, quat):
 
 
 @njit
-def _control(pilots, parameters, quat):
+def _control(pilots, parameters, estimates):
     for i in range(pilots.shape[0]):
         if pilots[i].sp_kind == TRAJECTORY or pilots[i].sp_kind == ATTITUDE:
-            _control_one(pilots[i], parameters[i], quat[i])
+            _control_one(pilots[i], parameters[i], estimates[i].quat)
 
 
 class AttitudeControl:
@@ -60,4 +60,4 @@ class AttitudeControl:
 
     def step(self, pilots, parameters, estimator, dt: float) -> None:
         """One step for the pilots whose sp_kind is TRAJECTORY or ATTITUDE."""
-        _control(pilots, parameters, estimator.quat)
+        _control(pilots, parameters, estimator.records)

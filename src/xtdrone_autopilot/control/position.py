@@ -31,10 +31,10 @@ def _control_one(v, q, pos):
 
 
 @njit
-def _control(pilots, parameters, pos):
+def _control(pilots, parameters, estimates):
     for i in range(pilots.shape[0]):
         if pilots[i].sp_kind == TRAJECTORY:
-            _control_one(pilots[i], parameters[i], pos[i])
+            _control_one(pilots[i], parameters[i], estimates[i].pos)
 
 
 class PositionControl:
@@ -45,4 +45,4 @@ class PositionControl:
 
     def step(self, pilots, parameters, estimator, dt: float) -> None:
         """One step for the pilots whose sp_kind is TRAJECTORY."""
-        _control(pilots, parameters, estimator.pos)
+        _control(pilots, parameters, estimator.records)

@@ -40,11 +40,11 @@ def _control_one(v, q, rate, dt):
 
 
 @njit
-def _control(pilots, parameters, rate, dt):
+def _control(pilots, parameters, estimates, dt):
     for i in range(pilots.shape[0]):
         v = pilots[i]
         if v.armed and v.sp_kind != NO_SET_POINT:
-            _control_one(v, parameters[i], rate[i], dt)
+            _control_one(v, parameters[i], estimates[i].ang_vel, dt)
             continue
         for k in range(3):
             v.rate_integral[k] = 0.0
@@ -60,4 +60,4 @@ class RateControl:
 
     def step(self, pilots, parameters, estimator, dt: float) -> None:
         """One step of dt [s]; without a task torque and thrust are none."""
-        _control(pilots, parameters, estimator.ang_vel, dt)
+        _control(pilots, parameters, estimator.records, dt)

@@ -102,10 +102,10 @@ def _control_one(v, q, vel, quat, dt):
 
 
 @njit
-def _control(pilots, parameters, vel, quat, dt):
+def _control(pilots, parameters, estimates, dt):
     for i in range(pilots.shape[0]):
         if pilots[i].sp_kind == TRAJECTORY:
-            _control_one(pilots[i], parameters[i], vel[i], quat[i], dt)
+            _control_one(pilots[i], parameters[i], estimates[i].vel, estimates[i].quat, dt)
 
 
 class VelocityControl:
@@ -116,4 +116,4 @@ class VelocityControl:
 
     def step(self, pilots, parameters, estimator, dt: float) -> None:
         """One step of dt [s] for the pilots whose sp_kind is TRAJECTORY."""
-        _control(pilots, parameters, estimator.vel, estimator.quat, dt)
+        _control(pilots, parameters, estimator.records, dt)

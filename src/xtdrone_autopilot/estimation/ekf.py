@@ -12,10 +12,10 @@ from xtdrone_core.errors import unknown_name
 from ..errors import AutopilotError
 from ..interfaces import Estimator
 from ..parameters.store import ParameterStore
-from . import state
-from .flags import ALIGNED, GPS_USED, LOCATED, VISION_USED
+from .flags import ALIGNED, GPS_USED, POSITION_VALID, VISION_USED
 from .kernel import step_fleet
-from .vision import take_vision
+from .state import FILTER, HISTORY, PAST, SIZE, reset_filter
+from .vision import fuse_vision
 
 _STEP_US = 4_000  # taken for the step before the first one [us]
 
@@ -59,14 +59,14 @@ class EkfParameters:
     rest_force: float  # at rest: specific force without the bias this near to it [m/s^2]
     rest_rate: float  # at rest: rate below this [rad/s]
     rest_time: float  # a landed vehicle that felt no motion so long is at rest [s]
-    rest_aid_vel: float  # a vehicle at rest does not move, to this deviation [m/s]
-    rest_aid_rate: float  # and does not turn [rad/s]
-    no_aid_vel: float  # without position aid velocities stay about this size [m/s]
+    zero_velocity_noise: float  # a vehicle at rest does not move, to this deviation [m/s]
+    zero_rate_noise: float  # and does not turn [rad/s]
+    no_aid_noise: float  # without position aid velocities stay about this size [m/s]
     aid_time: float  # an aid not accepted for so long counts as lost [s]
     reset_time: float  # aids refused for so long are believed all the same [s]
     mag_reset_time: float  # magnetometer refused for so long: its bias is learnt anew [s]
     field_bias_reset_sigma: float  # how unknown it is then [T]
-    return_speed: float  # at which the position walks to a GPS that comes back [m/s]
+    return_speed: float  # at which the position moves to a GPS that comes back [m/s]
     vision_offset_time: float  # in which the place of vision's origin is learnt [s]
     flat_ground_walk: float  # of the ground's height, where range aids the height [m/sqrt(s)]
     wind_sigma: float  # of the wind, as long as nothing tells of it [m/s]
@@ -118,62 +118,44 @@ class Ekf(Estimator):
     barometer's slow offset estimated. Measurements count at their own time. A range
     finder tells the ground's height and, near it, helps with the vehicle's; a pitot
     tube tells the wind. Each vehicle aligns itself in its first half second at rest,
-    and is ready some fixes later. add and remove replace the arrays.
+    and is ready some fixes later.
 
     Attributes beside those of Estimator:
-        baro_offset: (N,) barometer's height less true height, over the origin [m].
-        earth_field: (N, 3) ENU [T].
+        filters: (N,) of FILTER; its pos and vel are the filter's own, those of Estimator the
+            output predictor's.
+        baro_offset: (N,) barometer's height less true height, over the origin [m]; a view.
+        earth_field: (N, 3) ENU [T]; a view.
 
-    pos and vel are the output predictor's, _pos and _vel the filter's own.
     pos_std includes the accuracy that the receiver reports, since no filter can
     see the receiver's own slow error.
     """
-
-    _SHAPES = {**Estimator._SHAPES, "baro_offset": (), "earth_field": (3,), "_pos": (3,),
-               "_vel": (3,), "_cov": (state.SIZE, state.SIZE)}
-    _KINDS = {**Estimator._KINDS, "_memory": state.MEMORY}
 
     def __init__(self, n: int, origin, magnetic_field_enu, tuning: EkfParameters = None):
         """As of Estimator; tuning is by default ekf.yaml's."""
         self._tuning = (tuning or EkfParameters.load()).record()
         self._t_us = None
         self._count = 0
-        self._times = np.zeros(state.RING, dtype=np.int64)
-        self._work = np.zeros((6, state.SIZE))
+        self._times = np.zeros(HISTORY, dtype=np.int64)
+        self._work = np.zeros((6, SIZE))
         self._parameters = ParameterStore(n).values
+        self.filters = np.zeros(n, dtype=FILTER)
+        self.baro_offset = self.filters["baro_offset"]
+        self.earth_field = self.filters["earth_field"]
+        self._history = np.zeros((n, HISTORY), dtype=PAST)
+        self._cov = np.zeros((n, SIZE, SIZE))
         super().__init__(n, origin, magnetic_field_enu)
-
-    def add(self) -> None:
-        """Adds a vehicle that knows nothing yet, as the last of the fleet."""
-        for name, array in self._fresh(1).items():
-            setattr(self, name, np.concatenate([getattr(self, name), array]))
-
-    def remove(self, i: int) -> None:
-        """Takes vehicle i out; those after it move up by one."""
-        for name in self._fresh(0):
-            setattr(self, name, np.delete(getattr(self, name), i, axis=0))
+        self._world = (*self.origin, self.field)
 
     def step(self, sensors: SensorBatch, parameters=None) -> None:
         """Takes the readings of one step; overwrites the attributes in place."""
-        s = sensors
         if parameters is not None:
             self._parameters = parameters
-        elif len(self._parameters) != self.n:
-            self._parameters = ParameterStore(self.n).values
-        dt_us = _STEP_US if self._t_us is None else s.t_us - self._t_us
-        self._t_us = s.t_us
+        dt_us = _STEP_US if self._t_us is None else sensors.t_us - self._t_us
+        self._t_us = sensors.t_us
         self._count += 1
-        step_fleet(
-            self._tuning, self._parameters, self.origin, self.field, dt_us * 1e-6, s.t_us,
-            self._times, self._count, self._memory, self._past, self._cov, self._work, self.landed,
-            self.gps_pos, self.range_pos, self.range_axis, self.airspeed_axis, self._pos, self._vel,
-            self.quat, self.ang_vel, self.gyro_bias, self.accel_bias, self.baro_offset,
-            self.earth_field, self.field_bias, self.terrain, self.wind, self.pos, self.vel,
-            self.ready, self.flags, self.test_ratios, self.pos_std, self.vel_std, self.att_std,
-            self.reset_count, self.reset_pos, s.gyro, s.accel, s.mag, s.mag_new, s.baro_pressure,
-            s.baro_temperature, s.baro_new, s.gps_t_us, s.gps_lat, s.gps_lon, s.gps_alt, s.gps_vel,
-            s.gps_eph, s.gps_epv, s.gps_fix, s.gps_new, s.airspeed_pressure, s.airspeed_new,
-            s.range_distance, s.range_new)
+        step_fleet(self._tuning, self._parameters, self._world, dt_us * 1e-6, sensors.t_us,
+                   self._times, self._count, sensors.records, self.records, self.filters,
+                   self._history, self._cov, self._work)
 
     def fuse_vision(self, i: int, t_us: int, pos, quat, pos_sigma: float | None = None,
                     yaw_sigma: float | None = None) -> None:
@@ -189,15 +171,12 @@ class Ekf(Estimator):
         """
         if self._t_us is None:
             return
-        q = self._parameters[i]
-        take_vision(
-            self._tuning, q, i, self._t_us, t_us, self._times, self._count, self._memory,
-            self._past, self._cov, self._work, self._pos, self._vel, self.quat, self.gyro_bias,
-            self.accel_bias, self.baro_offset, self.earth_field, self.field_bias, self.terrain,
-            self.wind, self.test_ratios,
-            np.array(pos, dtype=np.float64), np.array(quat, dtype=np.float64),
-            float(q["EKF2_EVP_NOISE"] if pos_sigma is None else pos_sigma),
-            float(q["EKF2_EVA_NOISE"] if yaw_sigma is None else yaw_sigma))
+        params = self._parameters[i]
+        fuse_vision(self._tuning, params, self.filters[i], self.records[i], self._history[i],
+                    self._cov[i], self._work, self._times, self._count, self._t_us, t_us,
+                    np.array([*pos, *quat], dtype=np.float64),
+                    float(params["EKF2_EVP_NOISE"] if pos_sigma is None else pos_sigma),
+                    float(params["EKF2_EVA_NOISE"] if yaw_sigma is None else yaw_sigma))
 
     def why_not_ready(self, i: int) -> str:
         """What vehicle i waits for, in words; empty where it is ready."""
@@ -206,7 +185,7 @@ class Ekf(Estimator):
         flags = self.flags[i]
         if not flags & ALIGNED:
             return "it must rest a moment to find its attitude, with a magnetometer"
-        if not flags & LOCATED:
+        if not flags & POSITION_VALID:
             return "it has no position yet: no GPS fix that is good enough"
         if not flags & (GPS_USED | VISION_USED):
             return "its position aid is lost, or disagrees with the inertial sensors"
@@ -214,10 +193,8 @@ class Ekf(Estimator):
             return "its heading is not known well enough"
         return "position and velocity are still settling"
 
-    def _fresh(self, n):
-        arrays = super()._fresh(n)
-        arrays["_past"] = np.zeros((n, state.RING), dtype=state.PAST)
-        arrays["earth_field"][:] = self.field
-        for i in range(n):
-            state.reset_memory(arrays["_memory"][i], self._t_us or 0)
-        return arrays
+    def _clear(self, mask):
+        super()._clear(mask)
+        self._cov[mask] = 0.0
+        for i in np.flatnonzero(mask):
+            reset_filter(self.filters[i], self.field, self._t_us or 0)

@@ -22,12 +22,13 @@ from .state import (
 
 
 @njit
-def predict_state(par, memory, pos, vel, quat, gyro_bias, accel_bias, gyro, accel, dt):
+def predict_state(f, e, gyro, accel, dt):
     """Carries the state over one step; returns the specific force in the world frame.
 
     As the engines do it (semi-implicit Euler): the rate and the velocity at the
     end of the step act through the whole of it.
     """
+    quat, gyro_bias, accel_bias = e.quat, e.gyro_bias, e.accel_bias
     q = integrate(quat[0], quat[1], quat[2], quat[3], gyro[0] - gyro_bias[0],
                   gyro[1] - gyro_bias[1], gyro[2] - gyro_bias[2], dt)
     force = rotate(q[0], q[1], q[2], q[3], accel[0] - accel_bias[0], accel[1] - accel_bias[1],
@@ -36,15 +37,15 @@ def predict_state(par, memory, pos, vel, quat, gyro_bias, accel_bias, gyro, acce
         quat[k] = q[k]
     for k in range(3):
         acc = force[k] - GRAVITY if k == 2 else force[k]
-        vel[k] += acc * dt
-        pos[k] += vel[k] * dt
-        memory.dv[k] += acc * dt
-        memory.dp[k] += memory.dv[k] * dt
+        f.vel[k] += acc * dt
+        f.pos[k] += f.vel[k] * dt
+        f.dv[k] += acc * dt
+        f.dp[k] += f.dv[k] * dt
     return force
 
 
 @njit
-def predict_covariance(par, quat, force, cov, dt):
+def predict_covariance(tuning, quat, force, cov, dt):
     """cov = F cov F' + Q over dt, F the error state's transition, by its few entries."""
     r00, r01, r02, r10, r11, r12, r20, r21, r22 = to_matrix(quat[0], quat[1], quat[2], quat[3])
     r00, r01, r02, r10, r11, r12, r20, r21, r22 = (
@@ -77,14 +78,14 @@ def predict_covariance(par, quat, force, cov, dt):
         row[ATT] -= r00 * wx + r01 * wy + r02 * wz
         row[ATT + 1] -= r10 * wx + r11 * wy + r12 * wz
         row[ATT + 2] -= r20 * wx + r21 * wy + r22 * wz
-    add_noise(cov, ATT, 3, par.gyro_noise ** 2 * dt, math.inf)
-    add_noise(cov, VEL, 3, par.accel_noise ** 2 * dt, math.inf)
+    add_noise(cov, ATT, 3, tuning.gyro_noise ** 2 * dt, math.inf)
+    add_noise(cov, VEL, 3, tuning.accel_noise ** 2 * dt, math.inf)
     # A bias that nothing observes does not become less known than it was at first.
-    add_noise(cov, GYRO_BIAS, 3, par.gyro_bias_walk ** 2 * dt, par.gyro_bias_sigma ** 2)
-    add_noise(cov, ACCEL_BIAS, 3, par.accel_bias_walk ** 2 * dt, par.accel_bias_sigma ** 2)
-    add_noise(cov, BARO_OFFSET, 1, par.baro_offset_walk ** 2 * dt, math.inf)
-    add_noise(cov, EARTH, 3, par.earth_field_walk ** 2 * dt, par.earth_field_sigma ** 2)
-    add_noise(cov, FIELD_BIAS, 3, par.field_bias_walk ** 2 * dt, par.field_bias_sigma ** 2)
+    add_noise(cov, GYRO_BIAS, 3, tuning.gyro_bias_walk ** 2 * dt, tuning.gyro_bias_sigma ** 2)
+    add_noise(cov, ACCEL_BIAS, 3, tuning.accel_bias_walk ** 2 * dt, tuning.accel_bias_sigma ** 2)
+    add_noise(cov, BARO_OFFSET, 1, tuning.baro_offset_walk ** 2 * dt, math.inf)
+    add_noise(cov, EARTH, 3, tuning.earth_field_walk ** 2 * dt, tuning.earth_field_sigma ** 2)
+    add_noise(cov, FIELD_BIAS, 3, tuning.field_bias_walk ** 2 * dt, tuning.field_bias_sigma ** 2)
 
 
 @njit
@@ -152,30 +153,30 @@ def fuse_one(cov, dx, h, gain, innovation, variance, gate, state):
 
 
 @njit
-def inject(dx, pos, vel, quat, gyro_bias, accel_bias, baro_offset, earth, field_bias, terrain,
-           wind):
-    """Moves the pending correction into the state."""
+def inject(dx, f, e):
+    """Moves the pending correction into the state: f a record of FILTER, e of ESTIMATE."""
+    quat = e.quat
     d = integrate(0.0, 0.0, 0.0, 1.0, dx[ATT], dx[ATT + 1], dx[ATT + 2], 1.0)
     q = multiply(d[0], d[1], d[2], d[3], quat[0], quat[1], quat[2], quat[3])
     for k in range(4):
         quat[k] = q[k]
     for k in range(3):
-        vel[k] += dx[VEL + k]
-        pos[k] += dx[POS + k]
-        gyro_bias[k] += dx[GYRO_BIAS + k]
-        accel_bias[k] += dx[ACCEL_BIAS + k]
-        earth[k] += dx[EARTH + k]
-        field_bias[k] += dx[FIELD_BIAS + k]
-    baro_offset[0] += dx[BARO_OFFSET]
-    terrain[0] += dx[TERRAIN]
-    wind[0] += dx[WIND]
-    wind[1] += dx[WIND + 1]
+        f.vel[k] += dx[VEL + k]
+        f.pos[k] += dx[POS + k]
+        e.gyro_bias[k] += dx[GYRO_BIAS + k]
+        e.accel_bias[k] += dx[ACCEL_BIAS + k]
+        f.earth_field[k] += dx[EARTH + k]
+        e.field_bias[k] += dx[FIELD_BIAS + k]
+    f.baro_offset += dx[BARO_OFFSET]
+    e.terrain += dx[TERRAIN]
+    e.wind[0] += dx[WIND]
+    e.wind[1] += dx[WIND + 1]
     for k in range(SIZE):
         dx[k] = 0.0
 
 
 @njit
-def tidy(cov):
+def make_symmetric(cov):
     """Takes out what rounding did: asymmetry, and variances that are not positive."""
     for j in range(SIZE):
         if not cov[j, j] > 1e-24:
@@ -187,7 +188,7 @@ def tidy(cov):
 
 
 @njit
-def forget(cov, first, count, variance):
+def reset_covariance(cov, first, count, variance):
     """Some states become as uncertain as told, and unrelated to all others."""
     for j in range(first, first + count):
         for k in range(SIZE):

@@ -1,7 +1,7 @@
 """Names of what every estimator tells the flight stack; kernels freeze them."""
 
 # Bits of Estimator.flags.
-(ALIGNED, LOCATED, GPS_USED, VISION_USED, BARO_USED, MAG_USED, AT_REST, RANGE_USED,
+(ALIGNED, POSITION_VALID, GPS_USED, VISION_USED, BARO_USED, MAG_USED, AT_REST, RANGE_USED,
  AIRSPEED_USED) = (1 << k for k in range(9))
 
 # Values of EKF2_HGT_REF.

@@ -1,94 +1,94 @@
-"""GPS fixes in the estimator: fused, refused, and walked to where GPS comes back."""
+"""GNSS fixes in the estimator: fused, refused, and returned to where GPS comes back."""
 
 import math
 
 from xtdrone_dynamics.compiled import njit
 
 from .aid_sources import height_reference
-from .delayed_fusion import fuse_place, fuse_velocity, locate, place_then
+from .delayed_fusion import delayed_position, fuse_position, fuse_velocity, reset_to_fix
 from .flags import HEIGHT_BY_GPS, TEST_HGT, TEST_POS
 from .state import NEVER, POS
 
-GPS_PLACE, GPS_HEIGHT, GPS_VELOCITY = 1, 2, 4  # bits of EKF2_GPS_CTRL
-GPS_AWAY_US = 1_000_000  # without a fix so long, GPS has gone [us]
+GPS_POSITION, GPS_HEIGHT, GPS_VELOCITY = 1, 2, 4  # bits of EKF2_GPS_CTRL
+GPS_LOST_US = 1_000_000  # without a fix so long, GPS is lost [us]
 
 
 @njit
-def fuse_gps(par, q, memory, past, slots, t_us, delay, cov, work, pos, vel, quat, place, gps_vel,
-             accuracy, ratios):
-    """A GPS fix."""
-    if slots[0] < 0 or not q.EKF2_GPS_CTRL & GPS_PLACE:
+def fuse_gps(tuning, params, f, e, past, slots, t_us, delay, cov, work, measured, gps_vel,
+             accuracy):
+    """A GPS fix: measured (3,) world [m], gps_vel (3,) world [m/s]."""
+    if slots[0] < 0 or not params.EKF2_GPS_CTRL & GPS_POSITION:
         return
-    memory.away = memory.away or t_us - memory.heard_t > GPS_AWAY_US
-    memory.heard_t = t_us
-    if memory.located_t == NEVER or t_us - max(memory.gps_t, memory.vision_t) > par.reset_time:
-        locate(memory, past, slots, delay, cov, pos, vel, place, gps_vel, accuracy,
-               par.gps_vel_noise, True)
-        memory.located_t = t_us
-        memory.gps_t = t_us
-        memory.baro_t = NEVER
-        memory.fixes = 0
-        _forget_return(memory)
-        memory.away = False
+    f.gps_lost = f.gps_lost or t_us - f.gps_heard_t > GPS_LOST_US
+    f.gps_heard_t = t_us
+    if f.position_t == NEVER or t_us - max(f.gps_t, f.vision_t) > tuning.reset_time:
+        reset_to_fix(f, past, slots, delay, cov, measured, gps_vel, accuracy,
+                     tuning.gps_vel_noise, True)
+        f.position_t = t_us
+        f.gps_t = t_us
+        f.baro_t = NEVER
+        f.fixes = 0
+        _forget_return(f)
+        f.gps_lost = False
         return
-    good = not q.EKF2_GPS_CTRL & GPS_VELOCITY or fuse_velocity(
-        par, memory, past, slots, delay, cov, work, vel, quat, gps_vel, ratios)
-    by_gps = height_reference(par, q, memory, t_us) == HEIGHT_BY_GPS
-    last = 3 if by_gps and q.EKF2_GPS_CTRL & GPS_HEIGHT else 2
-    away = memory.away or t_us - memory.gps_t > par.reset_time
-    if away and memory.vision_t > t_us - par.aid_time:
+    good = not params.EKF2_GPS_CTRL & GPS_VELOCITY or fuse_velocity(
+        tuning, f, e, past, slots, delay, cov, work, gps_vel)
+    by_gps = height_reference(tuning, params, f, t_us) == HEIGHT_BY_GPS
+    last = 3 if by_gps and params.EKF2_GPS_CTRL & GPS_HEIGHT else 2
+    lost = f.gps_lost or t_us - f.gps_t > tuning.reset_time
+    if lost and f.vision_t > t_us - tuning.aid_time:
         if good:
-            _come_back(par, memory, past, slots, delay, cov, pos, vel, place, accuracy, t_us,
-                       last)
+            _return(tuning, f, past, slots, delay, cov, measured, accuracy, t_us, last)
         else:
-            _forget_return(memory)
+            _forget_return(f)
         return
-    memory.away = False
-    _forget_return(memory)
-    if memory.shift[0] == 0.0 and memory.shift[1] == 0.0 and memory.shift[2] == 0.0:
-        good = fuse_place(memory, past, slots, delay, cov, work, pos, vel, place, accuracy,
-                          par.pos_gate, True, 0, last, ratios, TEST_POS, TEST_HGT) and good
+    f.gps_lost = False
+    _forget_return(f)
+    if f.slew[0] == 0.0 and f.slew[1] == 0.0 and f.slew[2] == 0.0:
+        good = fuse_position(f, past, slots, delay, cov, work, measured, accuracy,
+                             tuning.pos_gate, True, 0, last, e.test_ratios, TEST_POS,
+                             TEST_HGT) and good
     if good:
-        memory.gps_t = t_us
-        memory.fixes += 1
+        f.gps_t = t_us
+        f.fixes += 1
 
 
 @njit
-def _come_back(par, memory, past, slots, delay, cov, pos, vel, place, accuracy, t_us, last):
-    """Fixes of a GPS that was lost: their mean tells how far the position has to walk to it."""
-    memory.back_fixes += 1
+def _return(tuning, f, past, slots, delay, cov, measured, accuracy, t_us, last):
+    """Fixes of a GPS that was lost: their mean tells how far the position has to move to it."""
+    f.return_fixes += 1
     for k in range(last):
-        memory.back_sum[k] += (place[k] - past[slots[0]].antenna_pos[k]
-                               - place_then(memory, past, slots, delay, pos, vel, k))
-    if memory.back_fixes < par.ready_fixes:
+        f.return_sum[k] += (measured[k] - past[slots[0]].antenna_pos[k]
+                            - delayed_position(f, past, slots, delay, k))
+    if f.return_fixes < tuning.ready_fixes:
         return
     for k in range(last):
-        memory.shift[k] = memory.back_sum[k] / memory.back_fixes
+        f.slew[k] = f.return_sum[k] / f.return_fixes
         sigma = accuracy[0] if k < 2 else accuracy[1]
         cov[POS + k, POS + k] += sigma * sigma
-    memory.gps_t = t_us
-    memory.away = False
+    f.gps_t = t_us
+    f.gps_lost = False
 
 
 @njit
-def _forget_return(memory):
-    memory.back_fixes = 0
+def _forget_return(f):
+    f.return_fixes = 0
     for k in range(3):
-        memory.back_sum[k] = 0.0
+        f.return_sum[k] = 0.0
 
 
 @njit
-def walk(par, memory, pos, baro_offset, terrain, dt):
-    """One step of the way to a GPS that came back; what was learnt in the old place moves along."""
-    away = math.sqrt(memory.shift[0] ** 2 + memory.shift[1] ** 2 + memory.shift[2] ** 2)
-    if away == 0.0:
+def slew_to_gps(tuning, f, e, dt):
+    """One step towards a GPS that came back; what was learnt in the old place moves along."""
+    left = math.sqrt(f.slew[0] ** 2 + f.slew[1] ** 2 + f.slew[2] ** 2)
+    if left == 0.0:
         return
-    share = min(1.0, par.return_speed * dt / away)
+    share = min(1.0, tuning.return_speed * dt / left)
     for k in range(3):
-        step = share * memory.shift[k]
-        pos[k] += step
-        memory.vision_offset[k] -= step
-        memory.shift[k] = 0.0 if share == 1.0 else memory.shift[k] - step
+        step = share * f.slew[k]
+        f.pos[k] += step
+        f.vision_offset[k] -= step
+        f.slew[k] = 0.0 if share == 1.0 else f.slew[k] - step
         if k == 2:
-            baro_offset[0] -= step
-            terrain[0] += step
+            f.baro_offset -= step
+            e.terrain += step

@@ -11,13 +11,13 @@ R the attitude (body to world) and f_w = R (accel - bias) the specific force:
     d position / dt = velocity
 
 A measurement tells of the past. It is compared with the present state taken
-back by the inertial increments since then (they are kept in a ring), so
+back by the inertial increments since then (they are kept in a history), so
 corrections made in between count, and its derivatives are taken back along with
 it; the correction is applied to the present state.
 
 GPS is the reference of position. While it is used, the place of an external
 vision's origin is learnt, so that vision carries on without a step where GPS is
-lost; where GPS comes back, the estimate walks over to it.
+lost; where GPS comes back, the estimate moves over to it at a limited speed.
 
 What the flight stack gets is not the filter's position and velocity but PX4's
 output predictor: it follows the IMU at once and the filter's corrections with
@@ -32,18 +32,25 @@ from xtdrone_dynamics.constants import AIR_GAS_CONSTANT
 from xtdrone_dynamics.geodesy import to_local
 
 from .aid_sources import (
-    aid_still,
-    feels_motion,
     fuse_airspeed,
     fuse_baro,
     fuse_field,
     fuse_range,
-    ground_moves,
     height_reference,
+    predict_terrain,
+    vehicle_moving,
+    zero_velocity_update,
 )
 from .alignment import align, collect, start_covariance
 from .delayed_fusion import find, record
-from .filter import add_noise, forget, inject, predict_covariance, predict_state, tidy
+from .filter import (
+    add_noise,
+    inject,
+    make_symmetric,
+    predict_covariance,
+    predict_state,
+    reset_covariance,
+)
 from .flags import (
     AIRSPEED_USED,
     ALIGNED,
@@ -51,164 +58,201 @@ from .flags import (
     BARO_USED,
     GPS_USED,
     HEIGHT_BY_BARO,
-    LOCATED,
     MAG_USED,
+    POSITION_VALID,
     RANGE_USED,
     VISION_USED,
 )
-from .gnss import fuse_gps, walk
+from .gnss import fuse_gps, slew_to_gps
 from .state import (
     ATT,
     BARO_OFFSET,
     FIELD_BIAS,
-    LATER,
+    HISTORY,
     NEVER,
-    NO_JUMP,
+    NO_RESET,
     POS,
-    RING,
+    POSITION_RESET,
     VEL,
     WIND,
     clear_alignment,
 )
 
-
-@njit
-def step_fleet(par, parameters, origin, field, dt, t_us, times, count, memory, past, covs, work,
-               landed, antenna, range_pos, range_axis, airspeed_axis, pos, vel, quat, ang_vel,
-               gyro_bias, accel_bias, baro_offset, earth, field_bias, terrain, wind, out_pos,
-               out_vel, ready, flags, ratios, pos_std, vel_std, att_std, reset_count, reset_pos,
-               gyro, accel, mag, mag_new, baro_pressure, baro_temperature, baro_new, gps_t_us,
-               gps_lat, gps_lon, gps_alt, gps_vel, gps_eph, gps_epv, gps_fix, gps_new,
-               airspeed_pressure, airspeed_new, range_distance, range_new):
-    """One step of the whole fleet; see Ekf for the arrays."""
-    place, before = work[4], work[5]  # before: MEMORY's dv before this step
-    times[count % RING] = t_us
-    for i in range(pos.shape[0]):
-        mem, cov, ring, q = memory[i], covs[i], past[i], parameters[i]
-        if mem.aligned_t == NEVER:
-            collect(mem, gyro[i], accel[i], mag[i], mag_new[i])
-            if mem.samples < par.align_steps:
-                continue
-            done = align(par, mem, quat[i], gyro_bias[i], accel_bias[i], field, t_us)
-            clear_alignment(mem)
-            if not done:
-                continue
-            start_covariance(par, quat[i], cov)
-            for k in range(3):
-                earth[i, k] = field[k]
-
-        for k in range(3):
-            before[k] = mem.dv[k]
-        force = predict_state(par, mem, pos[i], vel[i], quat[i], gyro_bias[i], accel_bias[i],
-                              gyro[i], accel[i], dt)
-        predict_covariance(par, quat[i], force, cov, dt)
-        ground_moves(par, q, cov, mem, pos[i], vel[i], terrain[i:i + 1], dt)
-        if not math.isnan(wind[i, 0]):
-            add_noise(cov, WIND, 2, q.EKF2_WIND_NSD ** 2 * dt, par.wind_sigma ** 2)
-        walk(par, mem, pos[i], baro_offset[i:i + 1], terrain[i:i + 1], dt)
-        for k in range(3):
-            ang_vel[i, k] = gyro[i, k] - gyro_bias[i, k]
-        if feels_motion(par, ang_vel[i], force):
-            mem.moved_t = t_us
-        mem.steps += 1
-        record(ring[count % RING], mem, quat[i], ang_vel[i], antenna[i])
-
-        if gps_new[i] and gps_fix[i] >= 3 and gps_eph[i] <= par.max_eph \
-                and gps_epv[i] <= par.max_epv:
-            place[0], place[1] = to_local(gps_lat[i], gps_lon[i], origin[0], origin[1])
-            place[2] = gps_alt[i] - origin[2]
-            slots = find(times, count, mem.steps, gps_t_us[i])
-            accuracy = (max(gps_eph[i], par.gps_pos_noise), max(gps_epv[i], par.gps_pos_noise))
-            fuse_gps(par, q, mem, ring, slots, t_us, (t_us - gps_t_us[i]) * 1e-6, cov, work,
-                     pos[i], vel[i], quat[i], place, gps_vel[i], accuracy, ratios[i])
-            mem.ref_eph, mem.ref_epv = gps_eph[i], gps_epv[i]
-        if mag_new[i]:
-            if fuse_field(par, cov, work, quat[i], earth[i], field_bias[i], mag[i], ratios[i]):
-                mem.mag_t = t_us
-            elif t_us - mem.mag_t > par.mag_reset_time:  # the bias is not what it was
-                forget(cov, FIELD_BIAS, 3, par.field_bias_reset_sigma ** 2)
-                mem.mag_t = t_us
-        if baro_new[i] and mem.located_t != NEVER and q.EKF2_BARO_CTRL != 0:
-            height = height_of_pressure(baro_pressure[i]) - origin[2]
-            if t_us - mem.baro_t > par.reset_time:
-                baro_offset[i] = height - pos[i, 2]
-                forget(cov, BARO_OFFSET, 1, cov[POS + 2, POS + 2] + par.baro_noise ** 2)
-                mem.baro_t = t_us
-            elif fuse_baro(par, cov, work, pos[i], baro_offset[i:i + 1], height,
-                           height_reference(par, q, mem, t_us) == HEIGHT_BY_BARO, ratios[i]):
-                mem.baro_t = t_us
-        if range_new[i] and math.isfinite(range_distance[i]) and mem.located_t != NEVER \
-                and q.EKF2_RNG_CTRL != 0:
-            late = round(q.EKF2_RNG_DELAY * 1e3)
-            slots = find(times, count, mem.steps, t_us - late)
-            if slots[0] >= 0:
-                fuse_range(par, q, mem, ring, slots, late * 1e-6, cov, work, pos[i], vel[i],
-                           terrain[i:i + 1], range_pos[i], range_axis[i], range_distance[i],
-                           t_us, ratios[i])
-        if airspeed_new[i] and mem.located_t != NEVER and q.EKF2_ARSP_THR > 0.0:
-            slots = find(times, count, mem.steps, t_us - round(q.EKF2_ASP_DELAY * 1e3))
-            air = density(origin[2] + pos[i, 2])
-            if baro_temperature[i] > 0.0:
-                air = baro_pressure[i] / (AIR_GAS_CONSTANT * baro_temperature[i])
-            if slots[0] >= 0:
-                fuse_airspeed(par, q, mem, ring, slots, cov, work, vel[i], wind[i],
-                              airspeed_axis[i], airspeed_pressure[i], air, t_us, ratios[i])
-        at_rest = aid_still(par, mem, cov, work, vel[i], gyro_bias[i], gyro[i], landed[i], t_us)
-        inject(work[0], pos[i], vel[i], quat[i], gyro_bias[i], accel_bias[i],
-               baro_offset[i:i + 1], earth[i], field_bias[i], terrain[i:i + 1], wind[i])
-        _predict_output(q, mem, pos[i], vel[i], before, out_pos[i], out_vel[i],
-                        reset_count[i:i + 1], reset_pos[i], dt)
-        if count % 25 == 0:
-            tidy(cov)
-        _report(i, par, mem, cov, t_us, at_rest, ready, flags, pos_std, vel_std, att_std)
+SYMMETRY_STEPS = 25  # after that many steps the covariance is made symmetric
 
 
 @njit
-def _predict_output(q, memory, pos, vel, dv_before, out_pos, out_vel, reset_count, reset_pos, dt):
-    """One step of the output; a place that the filter jumped to is followed at once."""
+def step_fleet(tuning, parameters, world, dt, t_us, times, count, sensors, estimates, filters,
+               history, covs, work):
+    """One step of the whole fleet.
+
+    Args:
+        tuning: A record of EkfParameters.
+        parameters: (N,) records of the flight stack's parameters.
+        world: Origin's latitude, longitude [rad], height [m], and the field (3,) there [T].
+        dt: Length of the step [s].
+        t_us: Its end [us].
+        times: (HISTORY,) ends of the steps in the history [us].
+        count: Steps so far.
+        sensors: (N,) of SENSORS.
+        estimates: (N,) of ESTIMATE.
+        filters: (N,) of FILTER.
+        history: (N, HISTORY) of PAST.
+        covs: (N, SIZE, SIZE) covariances.
+        work: (6, SIZE) scratch; its first row, the pending correction, is zero between steps.
+    """
+    times[count % HISTORY] = t_us
+    for i in range(estimates.shape[0]):
+        f = filters[i]
+        f.steps += 1
+        if f.aligned_t == NEVER and not _align(tuning, world[3], t_us, sensors[i], estimates[i], f,
+                                               covs[i]):
+            continue
+        _step_one(tuning, parameters[i], world, dt, t_us, times, count, sensors[i], estimates[i],
+                  f, history[i], covs[i], work)
+
+
+@njit
+def _align(tuning, field, t_us, s, e, f, cov):
+    """Collects a step at rest; whether the attitude is known from here on."""
+    collect(f, s.gyro, s.accel, s.mag, s.mag_new)
+    if f.samples < tuning.align_steps:
+        return False
+    done = align(tuning, f, e, field, t_us)
+    clear_alignment(f)
+    if not done:
+        return False
+    start_covariance(tuning, e.quat, cov)
     for k in range(3):
-        out_vel[k] += memory.dv[k] - dv_before[k]
-        out_vel[k] += dt / q.EKF2_TAU_VEL * (vel[k] - out_vel[k])
-        out_pos[k] += out_vel[k] * dt
-        out_pos[k] += dt / q.EKF2_TAU_POS * (pos[k] - out_pos[k])
-    if memory.jump == NO_JUMP:
+        f.earth_field[k] = field[k]
+    return True
+
+
+@njit
+def _step_one(tuning, params, world, dt, t_us, times, count, s, e, f, past, cov, work):
+    """Prediction, all aid sources that are new, correction and output of one vehicle."""
+    before = work[5]  # FILTER's dv before this step
+    for k in range(3):
+        before[k] = f.dv[k]
+    force = predict_state(f, e, s.gyro, s.accel, dt)
+    predict_covariance(tuning, e.quat, force, cov, dt)
+    predict_terrain(tuning, params, f, e, cov, dt)
+    if not math.isnan(e.wind[0]):
+        add_noise(cov, WIND, 2, params.EKF2_WIND_NSD ** 2 * dt, tuning.wind_sigma ** 2)
+    slew_to_gps(tuning, f, e, dt)
+    for k in range(3):
+        e.ang_vel[k] = s.gyro[k] - e.gyro_bias[k]
+    if vehicle_moving(tuning, e.ang_vel, force):
+        f.moved_t = t_us
+    f.aligned_steps += 1
+    record(past[count % HISTORY], f, e)
+
+    if s.gps_new and s.gps_fix >= 3 and s.gps_eph <= tuning.max_eph \
+            and s.gps_epv <= tuning.max_epv:
+        _take_fix(tuning, params, world, t_us, times, count, s, e, f, past, cov, work)
+    if s.mag_new:
+        if fuse_field(tuning, f, e, cov, work, s.mag):
+            f.mag_t = t_us
+        elif t_us - f.mag_t > tuning.mag_reset_time:  # the bias is not what it was
+            reset_covariance(cov, FIELD_BIAS, 3, tuning.field_bias_reset_sigma ** 2)
+            f.mag_t = t_us
+    if f.position_t != NEVER:
+        if s.baro_new and params.EKF2_BARO_CTRL != 0:
+            _take_baro(tuning, params, world, t_us, s, e, f, cov, work)
+        if s.range_new and math.isfinite(s.range_distance) and params.EKF2_RNG_CTRL != 0:
+            late = round(params.EKF2_RNG_DELAY * 1e3)
+            slots = find(times, count, f.aligned_steps, t_us - late)
+            if slots[0] >= 0:
+                fuse_range(tuning, params, f, e, past, slots, late * 1e-6, cov, work,
+                           s.range_distance, t_us)
+        if s.airspeed_new and params.EKF2_ARSP_THR > 0.0:
+            slots = find(times, count, f.aligned_steps, t_us - round(params.EKF2_ASP_DELAY * 1e3))
+            air = density(world[2] + f.pos[2])
+            if s.baro_temperature > 0.0:
+                air = s.baro_pressure / (AIR_GAS_CONSTANT * s.baro_temperature)
+            if slots[0] >= 0:
+                fuse_airspeed(tuning, params, f, e, past, slots, cov, work, s.airspeed_pressure,
+                              air, t_us)
+    at_rest = zero_velocity_update(tuning, f, e, cov, work, s.gyro, t_us)
+    inject(work[0], f, e)
+    _predict_output(params, f, e, before, dt)
+    if f.steps % SYMMETRY_STEPS == 0:
+        make_symmetric(cov)
+    _report(tuning, f, e, cov, t_us, at_rest)
+
+
+@njit
+def _take_fix(tuning, params, world, t_us, times, count, s, e, f, past, cov, work):
+    """A GPS fix of the receiver, in the world frame."""
+    measured = work[4]
+    measured[0], measured[1] = to_local(s.gps_lat, s.gps_lon, world[0], world[1])
+    measured[2] = s.gps_alt - world[2]
+    slots = find(times, count, f.aligned_steps, s.gps_t_us)
+    accuracy = (max(s.gps_eph, tuning.gps_pos_noise), max(s.gps_epv, tuning.gps_pos_noise))
+    fuse_gps(tuning, params, f, e, past, slots, t_us, (t_us - s.gps_t_us) * 1e-6, cov, work,
+             measured, s.gps_vel, accuracy)
+    f.ref_eph, f.ref_epv = s.gps_eph, s.gps_epv
+
+
+@njit
+def _take_baro(tuning, params, world, t_us, s, e, f, cov, work):
+    """The barometer's pressure; after a long silence its offset is learnt anew."""
+    height = height_of_pressure(s.baro_pressure) - world[2]
+    if t_us - f.baro_t > tuning.reset_time:
+        f.baro_offset = height - f.pos[2]
+        reset_covariance(cov, BARO_OFFSET, 1, cov[POS + 2, POS + 2] + tuning.baro_noise ** 2)
+        f.baro_t = t_us
+    elif fuse_baro(tuning, f, e, cov, work, height,
+                   height_reference(tuning, params, f, t_us) == HEIGHT_BY_BARO):
+        f.baro_t = t_us
+
+
+@njit
+def _predict_output(params, f, e, dv_before, dt):
+    """One step of the output predictor; a reset of the filter's position is followed at once."""
+    for k in range(3):
+        e.vel[k] += f.dv[k] - dv_before[k]
+        e.vel[k] += dt / params.EKF2_TAU_VEL * (f.vel[k] - e.vel[k])
+        e.pos[k] += e.vel[k] * dt
+        e.pos[k] += dt / params.EKF2_TAU_POS * (f.pos[k] - e.pos[k])
+    if f.output_reset == NO_RESET:
         return
     for k in range(3):
-        if memory.jump == LATER:
-            reset_pos[k] = pos[k] - out_pos[k]
-        out_pos[k] = pos[k]
-        out_vel[k] = vel[k]
-    reset_count[0] += memory.jump == LATER
-    memory.jump = NO_JUMP
+        if f.output_reset == POSITION_RESET:
+            e.reset_pos[k] = f.pos[k] - e.pos[k]
+        e.pos[k] = f.pos[k]
+        e.vel[k] = f.vel[k]
+    e.reset_count += f.output_reset == POSITION_RESET
+    f.output_reset = NO_RESET
 
 
 @njit
-def _report(i, par, memory, cov, t_us, at_rest, ready, flags, pos_std, vel_std, att_std):
+def _report(tuning, f, e, cov, t_us, at_rest):
     """Flags and standard deviations of one vehicle."""
     for k in range(3):
-        reference = memory.ref_eph if k < 2 else memory.ref_epv
-        pos_std[i, k] = math.sqrt(max(0.0, cov[POS + k, POS + k]) + reference * reference)
-        vel_std[i, k] = math.sqrt(max(0.0, cov[VEL + k, VEL + k]))
-        att_std[i, k] = math.sqrt(max(0.0, cov[ATT + k, ATT + k]))
-    since = t_us - par.aid_time
+        reference = f.ref_eph if k < 2 else f.ref_epv
+        e.pos_std[k] = math.sqrt(max(0.0, cov[POS + k, POS + k]) + reference * reference)
+        e.vel_std[k] = math.sqrt(max(0.0, cov[VEL + k, VEL + k]))
+        e.att_std[k] = math.sqrt(max(0.0, cov[ATT + k, ATT + k]))
+    since = t_us - tuning.aid_time
     flag = ALIGNED
-    if memory.located_t != NEVER:
-        flag |= LOCATED
-    if memory.gps_t > since:
+    if f.position_t != NEVER:
+        flag |= POSITION_VALID
+    if f.gps_t > since:
         flag |= GPS_USED
-    if memory.vision_t > since:
+    if f.vision_t > since:
         flag |= VISION_USED
-    if memory.baro_t > since:
+    if f.baro_t > since:
         flag |= BARO_USED
-    if memory.mag_t > since:
+    if f.mag_t > since:
         flag |= MAG_USED
-    if memory.range_t > since:
+    if f.range_t > since:
         flag |= RANGE_USED
-    if memory.airspeed_t > since:
+    if f.airspeed_t > since:
         flag |= AIRSPEED_USED
     if at_rest:
         flag |= AT_REST
-    flags[i] = flag
-    ready[i] = (flag & (GPS_USED | VISION_USED) != 0 and memory.fixes >= par.ready_fixes
-                and att_std[i, 2] < par.ready_yaw and vel_std[i, 0] < par.ready_vel
-                and vel_std[i, 1] < par.ready_vel and vel_std[i, 2] < par.ready_vel)
+    e.flags = flag
+    e.ready = (flag & (GPS_USED | VISION_USED) != 0 and f.fixes >= tuning.ready_fixes
+               and e.att_std[2] < tuning.ready_yaw and e.vel_std[0] < tuning.ready_vel
+               and e.vel_std[1] < tuning.ready_vel and e.vel_std[2] < tuning.ready_vel)

@@ -11,7 +11,7 @@ from .flags import (
     AIRSPEED_USED,
     ALIGNED,
     GPS_USED,
-    LOCATED,
+    POSITION_VALID,
     RANGE_USED,
     TEST_POS,
     TEST_VEL,
@@ -33,9 +33,9 @@ def solution_status(flags, ratios):
     status = 0
     if flags & ALIGNED:
         status |= ATTITUDE
-    if flags & LOCATED:
+    if flags & POSITION_VALID:
         status |= POS_VERT_ABS
-    if flags & LOCATED and flags & (GPS_USED | VISION_USED | AIRSPEED_USED):
+    if flags & POSITION_VALID and flags & (GPS_USED | VISION_USED | AIRSPEED_USED):
         status |= VELOCITY | POS_HORIZ  # the world's origin is known, so absolute as well
     else:
         status |= CONST_POS_MODE
@@ -47,9 +47,9 @@ def solution_status(flags, ratios):
 
 
 @njit
-def fleet_solution_status(flags, ratios):
-    """The same of a fleet: flags (N,), ratios (N, 8); (N,) uint16."""
-    out = np.zeros(flags.shape[0], dtype=np.uint16)
-    for i in range(flags.shape[0]):
-        out[i] = solution_status(flags[i], ratios[i])
+def fleet_solution_status(estimates):
+    """The same of a fleet, (N,) uint16; estimates is (N,) of ESTIMATE."""
+    out = np.zeros(estimates.shape[0], dtype=np.uint16)
+    for i in range(estimates.shape[0]):
+        out[i] = solution_status(estimates[i].flags, estimates[i].test_ratios)
     return out

@@ -16,7 +16,7 @@ from xtdrone_dynamics.compiled import njit
 from xtdrone_dynamics.geodesy import to_geodetic_array
 from xtdrone_dynamics.quaternion import rotate_inverse_array, to_euler_array
 
-from ..estimation.flags import BARO_USED, GPS_USED, LOCATED, MAG_USED
+from ..estimation.flags import BARO_USED, GPS_USED, MAG_USED, POSITION_VALID
 from ..estimation.status import fleet_solution_status
 from .dialect import mavlink
 
@@ -155,7 +155,7 @@ class Streams:
             self._fill[k](self._arrays[k], t_us)
             self._filled_t[k] = t_us
         if self.names[k] in _NEEDS_POSITION:
-            chosen = chosen & (self._a.estimator.flags & LOCATED != 0)
+            chosen = chosen & (self._a.estimator.flags & POSITION_VALID != 0)
         elif self.names[k] == "HOME_POSITION":
             chosen = chosen & self._a.pilots["home_set"]
         elif self.names[k] == "WIND_COV":
@@ -357,7 +357,7 @@ class Streams:
         m["hagl_ratio"], m["tas_ratio"] = e.test_ratio("range"), e.test_ratio("airspeed")
         m["pos_horiz_accuracy"] = np.hypot(e.pos_std[:, 0], e.pos_std[:, 1])
         m["pos_vert_accuracy"] = e.pos_std[:, 2]
-        m["flags"] = fleet_solution_status(e.flags, e.test_ratios)
+        m["flags"] = fleet_solution_status(e.records)
 
     def _odometry(self, m, t_us):
         e = self._a.estimator

@@ -47,6 +47,13 @@ _HEADED = frozenset({WAYPOINT, TAKEOFF, LAND, LOITER_UNLIM})  # param4 is a head
 _INSIDE = 0.8  # share of the acceptance radius that is used; the rest is for errors of the estimate
 _AT_CIRCLE = 1.0  # a turn begins this near to its circle [m]
 
+MISSION_STATUS = np.dtype([
+    ("seq", "u2"),  # the current item
+    ("total", "u2"),  # items of the mission
+    ("last_reached", "i4"),  # the item flown last, -1 = none yet
+    ("finished", "?"),
+], align=True)
+
 
 @dataclass
 class _Flown:
@@ -60,7 +67,12 @@ class _Flown:
 
 
 class Missions:
-    """Items of each vehicle, and the flight along them."""
+    """Items of each vehicle, and the flight along them.
+
+    Attributes:
+        records: (N,) of MISSION_STATUS; its fields are attributes as well.
+        fences: For each vehicle a Fence, or None.
+    """
 
     def __init__(self, autopilot, n: int):
         """No mission, no geofence, no rally points for n vehicles."""
@@ -71,10 +83,10 @@ class Missions:
         self._due = np.full(n, _NEVER, dtype=np.int64)  # end of a wait [us]
         self._next_due = _NEVER
         self.fences = [None] * n  # a Fence where there is one
-        self.seq = np.zeros(n, dtype=np.uint16)  # the current item
-        self.total = np.zeros(n, dtype=np.uint16)
-        self.last_reached = np.full(n, -1, dtype=np.int32)  # the item flown last, -1 = none yet
-        self.finished = np.zeros(n, dtype=np.bool_)
+        self.records = np.zeros(n, dtype=MISSION_STATUS)
+        for name in MISSION_STATUS.names:
+            setattr(self, name, self.records[name])
+        self.last_reached[:] = -1
 
     # Storage ----------------------------------------------------------------------------------
 

@@ -501,7 +501,7 @@ def _limit_tilt(v, q, dt):
 
 
 @njit
-def _navigate_one(v, q, t_us, pos, vel, quat, rate, dt):
+def _navigate_one(v, q, t_us, pos, vel, quat, dt):
     yaw = yaw_of(quat)
     if v.phase == -1:  # a new mode; its heading turns on from the present one
         goes_on = v.on_way and not v.landed and math.isfinite(v.sp_yaw)
@@ -563,17 +563,17 @@ def _begin_mode(v, q, pos, vel, yaw):
 
 
 @njit
-def _navigate(pilots, parameters, t_us, pos, vel, quat, rate, accel, accel_bias, dt):
+def _navigate(pilots, parameters, t_us, estimates, sensors, dt):
     """One pass over the fleet; returns the union of the events."""
     events = 0
     for i in range(pilots.shape[0]):
-        v = pilots[i]
-        _filter_acceleration(v, quat[i], accel[i], accel_bias[i], dt)
+        v, e = pilots[i], estimates[i]
+        _filter_acceleration(v, e.quat, sensors[i].accel, e.accel_bias, dt)
         if v.armed or v.phase == -1:
-            _navigate_one(v, parameters[i], t_us, pos[i], vel[i], quat[i], rate[i], dt)
+            _navigate_one(v, parameters[i], t_us, e.pos, e.vel, e.quat, dt)
         else:
             v.sp_kind = NO_SET_POINT
-        _detect(v, parameters[i], t_us, pos[i], vel[i], rate[i], dt)
+        _detect(v, parameters[i], t_us, e.pos, e.vel, e.ang_vel, dt)
         _limit_tilt(v, parameters[i], dt)
         events |= v.events
     return events
@@ -597,5 +597,4 @@ class Navigator:
 
     def step(self, t_us: int, pilots, parameters, estimator, sensors, dt: float) -> int:
         """Writes the set-points of every pilot; returns the union of the EVENT_ bits raised."""
-        return _navigate(pilots, parameters, t_us, estimator.pos, estimator.vel, estimator.quat,
-                         estimator.ang_vel, sensors.accel, estimator.accel_bias, dt)
+        return _navigate(pilots, parameters, t_us, estimator.records, sensors.records, dt)

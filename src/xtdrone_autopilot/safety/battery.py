@@ -11,15 +11,27 @@ import numpy as np
 _PULL = 0.03  # of the voltage's level on the level, of an empty battery [1/s]
 _SIMULATED_CURRENT = 10.0, 0.5  # armed, disarmed [A]
 
+BATTERY = np.dtype([
+    ("voltage", "f8"),  # [V]
+    ("current", "f8"),  # [A]
+    ("level", "f8"),  # 0..1
+    ("consumed", "f8"),  # [mA h]; NaN = not known
+    ("armed_s", "f8"),  # time armed so far [s]
+    ("measured", "?"),  # there was a reading
+], align=True)
+
 
 class Battery:
     """Batteries of a fleet, as its flight stacks know them.
 
     Attributes:
+        records: (N,) of BATTERY; the others are views of its fields.
         voltage: (N,) [V].
         current: (N,) [A].
         level: (N,) 0 to 1.
         consumed: (N,) [mA h], NaN where there is no reading.
+        armed_s: (N,) time armed so far [s].
+        measured: (N,) bool, there was a reading.
     """
 
     def __init__(self, fleet, parameters):
@@ -32,11 +44,10 @@ class Battery:
                 self._values["BAT1_N_CELLS"][i] = pack.cells
                 self._values["BAT1_CAPACITY"][i] = 1000.0 * pack.capacity
                 self._values["BAT1_R_INTERNAL"][i] = pack.internal_resistance / pack.cells
-        self._armed_s = np.zeros(n)
-        self._seen = np.zeros(n, dtype=bool)
-        self.level = np.ones(n)
-        self.voltage, self.current = np.zeros((2, n))
-        self.consumed = np.full(n, np.nan)
+        self.records = np.zeros(n, dtype=BATTERY)
+        for name in BATTERY.names:
+            setattr(self, name, self.records[name])
+        self.level[:], self.consumed[:] = 1.0, np.nan
         self.step(np.zeros(n, dtype=bool), np.full(n, np.nan), np.full(n, np.nan), 0.0)
 
     def step(self, armed: np.ndarray, voltage: np.ndarray, current: np.ndarray, dt: float) -> None:
@@ -49,12 +60,12 @@ class Battery:
         """
         p = self._values
         measured = np.isfinite(voltage)
-        self._armed_s += dt * armed
-        drained = np.maximum(1.0 - self._armed_s / p["SIM_BAT_DRAIN"], p["SIM_BAT_MIN_PCT"] / 100.0)
+        self.armed_s += dt * armed
+        drained = np.maximum(1.0 - self.armed_s / p["SIM_BAT_DRAIN"], p["SIM_BAT_MIN_PCT"] / 100.0)
         cell = p["BAT1_V_EMPTY"] + drained * (p["BAT1_V_CHARGED"] - p["BAT1_V_EMPTY"])
-        self.voltage = np.where(measured, voltage, cell * p["BAT1_N_CELLS"])
-        self.current = np.where(measured, current, np.where(armed, *_SIMULATED_CURRENT))
-        self.level = np.where(measured, self._estimate(measured, dt), drained)
+        self.voltage[:] = np.where(measured, voltage, cell * p["BAT1_N_CELLS"])
+        self.current[:] = np.where(measured, current, np.where(armed, *_SIMULATED_CURRENT))
+        self.level[:] = np.where(measured, self._estimate(measured, dt), drained)
 
     def _estimate(self, measured, dt) -> np.ndarray:
         """Levels from the readings, (N,)."""
@@ -62,8 +73,8 @@ class Battery:
         cell = self.voltage / p["BAT1_N_CELLS"] + np.maximum(p["BAT1_R_INTERNAL"], 0) * self.current
         by_voltage = np.clip((cell - p["BAT1_V_EMPTY"]) / (p["BAT1_V_CHARGED"] - p["BAT1_V_EMPTY"]),
                              0.0, 1.0)
-        first = measured & ~self._seen
-        self._seen |= measured
+        first = measured & ~self.measured
+        self.measured |= measured
         self.consumed[first] = 0.0
         used = self.current * dt / 3.6  # [mA h]
         self.consumed += used

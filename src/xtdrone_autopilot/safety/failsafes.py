@@ -12,7 +12,7 @@ import numpy as np
 
 from xtdrone_core.modes import ROS_NAME, Mode
 
-from ..estimation.flags import ALIGNED, GPS_USED, LOCATED, VISION_USED
+from ..estimation.flags import ALIGNED, GPS_USED, POSITION_VALID, VISION_USED
 from ..mavlink.dialect import mavlink
 from ..navigation.navigator import way_to_stop
 from ..vehicle_status import TRAJECTORY
@@ -179,7 +179,8 @@ class Failsafes:
         by_position &= (p["mode"] != Mode.OFFBOARD) | (p["offboard_kind"] == TRAJECTORY)
         vague = np.hypot(e.pos_std[:, 0], e.pos_std[:, 1]) > q["COM_POS_FS_EPH"]
         vague &= q["COM_POS_FS_EPH"] >= 0
-        now["position"][:] = flying & (~aided | vague) & by_position & (e.flags & LOCATED != 0)
+        located = e.flags & POSITION_VALID != 0
+        now["position"][:] = flying & (~aided | vague) & by_position & located
         finite = np.isfinite(e.pos).all(axis=1) & np.isfinite(e.quat).all(axis=1)
         now["estimator"][:] = flying & ~(finite & (e.flags & ALIGNED != 0))
         now["attitude"][:] = flying & self._look_at_tilt(q)
@@ -206,7 +207,7 @@ class Failsafes:
         fenced = (q["GF_MAX_HOR_DIST"] > 0) | (q["GF_MAX_VER_DIST"] > 0)
         for i, fence in enumerate(a.missions.fences):
             fenced[i] |= fence is not None
-            if fence is not None and a.estimator.flags[i] & LOCATED:
+            if fence is not None and a.estimator.flags[i] & POSITION_VALID:
                 outside[i] |= not fence.contains(pos[i, 0], pos[i, 1])
         self.outside = outside & (q["GF_ACTION"] > 0)
         self.fenced = fenced & (q["GF_ACTION"] > 0)

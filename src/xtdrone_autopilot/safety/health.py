@@ -7,8 +7,8 @@ from ..estimation.flags import (
     ALIGNED,
     BARO_USED,
     GPS_USED,
-    LOCATED,
     MAG_USED,
+    POSITION_VALID,
     RANGE_USED,
     TESTS,
     VISION_USED,
@@ -46,7 +46,7 @@ def _vehicle(a, links, i):
         "failsafe": bool(v["failsafe"] or a.failsafes.active()[i]),
         "failing": a.failsafes.failing(i), "answers": a.failsafes.answers(i),
         "not_ready": "" if v["armed"] else a.commander.checks(i),
-        "aligned": bool(flags & ALIGNED), "located": bool(flags & LOCATED),
+        "aligned": bool(flags & ALIGNED), "located": bool(flags & POSITION_VALID),
         "aids": {name: bool(flags & bit) for name, bit in _AIDS.items()},
         "test_ratios": {name: round(min(ratio, 1e6), 4)
                         for name, ratio in zip(TESTS, ratios)},

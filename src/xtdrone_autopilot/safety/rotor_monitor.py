@@ -21,11 +21,11 @@ MOST_REST = 0.35  # of what is missing may the rotor leave unexplained, squared
 
 
 @njit
-def _watch(flying, enabled, commands, ang_vel, last_rate, missing, speed, blamed, since, torque,
+def _watch(flying, enabled, commands, estimates, last_rate, missing, speed, blamed, since, torque,
            inverse, inertia, n_rotors, constant, scaling, zero, up, down, dt, failed):
     gain = dt / (FILTER_S + dt)
     for i in range(commands.shape[0]):
-        rate = ang_vel[i]
+        rate = estimates[i].ang_vel
         j = inertia[i]
         lx = j[0, 0] * rate[0] + j[0, 1] * rate[1] + j[0, 2] * rate[2]
         ly = j[1, 0] * rate[0] + j[1, 1] * rate[1] + j[1, 2] * rate[2]
@@ -94,14 +94,14 @@ class RotorMonitor:
         self._blamed = np.full(n, -1, dtype=np.int64)
         self._since = np.zeros(n)
 
-    def step(self, flying, enabled, commands, ang_vel, dt: float, failed) -> None:
+    def step(self, flying, enabled, commands, estimates, dt: float, failed) -> None:
         """One step of dt [s].
 
         Args:
             flying: (N,) bool, in the air with rotors on.
             enabled: (N,) int, 0 = not watched.
             commands: (N, R) 0..1, as the mixer gave them.
-            ang_vel: (N, 3) body [rad/s].
+            estimates: (N,) of ESTIMATE.
             dt: [s].
             failed: (N,) int16, OUTPUT: number of the failed rotor, -1 = none; it stays until
                 the vehicle has landed.
@@ -109,7 +109,7 @@ class RotorMonitor:
         if dt <= 0.0:
             return
         f = self._fleet
-        _watch(flying, enabled, commands, ang_vel, self._last_rate, self._missing, self._speed,
+        _watch(flying, enabled, commands, estimates, self._last_rate, self._missing, self._speed,
                self._blamed, self._since, self._torque, self._inverse, f.inertia, self._n_rotors,
                f.motor_constant, f.input_scaling, f.zero_position_armed, f.time_constant_up,
                f.time_constant_down, dt, failed)

@@ -25,8 +25,8 @@ from ..estimation.flags import (
     GPS_USED,
     HEIGHT_BY_GPS,
     HEIGHT_BY_RANGE,
-    LOCATED,
     MAG_USED,
+    POSITION_VALID,
     RANGE_USED,
     TEST_AIRSPEED,
     TEST_BARO,
@@ -136,10 +136,12 @@ def _variance(sigma):
 
 
 @njit
-def _estimate(s, origin, pos, vel, quat, ang_vel, acc, pos_std, vel_std, att_std, reset_pos):
+def _estimate(s, origin, e, acc):
     lat0, lon0, alt0 = origin
+    pos, vel, quat, reset_pos = e.pos, e.vel, e.quat, e.reset_pos
+    pos_std, vel_std, att_std = e.pos_std, e.vel_std, e.att_std
     _quat_ned(quat, s.quat)
-    _frd(ang_vel, s.rates, 1.0)
+    _frd(e.ang_vel, s.rates, 1.0)
     s.heading = to_euler(s.quat[1], s.quat[2], s.quat[3], s.quat[0])[2]
     s.heading_var = att_std[2] * att_std[2]
     s.tilt_var = _variance(att_std)
@@ -151,13 +153,18 @@ def _estimate(s, origin, pos, vel, quat, ang_vel, acc, pos_std, vel_std, att_std
     s.reset_xy[0], s.reset_xy[1], s.reset_z = reset_pos[1], reset_pos[0], -reset_pos[2]
     lat, lon = to_geodetic(pos[0], pos[1], lat0, lon0)
     s.lat, s.lon, s.alt = math.degrees(lat), math.degrees(lon), pos[2] + alt0
+    s.resets = e.reset_count & 0xFF
+    _frd(e.gyro_bias, s.gyro_bias, 1.0)
+    _frd(e.accel_bias, s.accel_bias, 1.0)
+    _frd(e.field_bias, s.mag_bias, 1e4)
 
 
 @njit
-def _health(s, flags, ratios, height_ref, terrain, wind):
+def _health(s, e, height_ref):
     """What the estimator uses and refuses."""
+    flags, ratios, terrain, wind = e.flags, e.test_ratios, e.terrain, e.wind
     s.aligned = flags & ALIGNED != 0
-    s.located = flags & LOCATED != 0
+    s.located = flags & POSITION_VALID != 0
     s.gps_used = flags & GPS_USED != 0
     s.vision_used = flags & VISION_USED != 0
     s.baro_used = flags & BARO_USED != 0
@@ -227,14 +234,16 @@ def _air(s, pressure, kelvin):
 
 
 @njit
-def _gps(s, t, lat, lon, alt, vel, eph, epv, fix, sats):
-    s.gps_t = t
-    s.gps_lat, s.gps_lon, s.gps_alt = math.degrees(lat), math.degrees(lon), alt
+def _gps(s, r):
+    vel, fix = r.gps_vel, r.gps_fix
+    s.gps_t = r.gps_t_us
+    s.gps_lat, s.gps_lon = math.degrees(r.gps_lat), math.degrees(r.gps_lon)
+    s.gps_alt = r.gps_alt
     s.gps_vn, s.gps_ve, s.gps_vd = vel[1], vel[0], -vel[2]
     s.gps_speed = math.hypot(vel[0], vel[1])
     s.gps_course = math.atan2(vel[0], vel[1])
-    s.gps_eph, s.gps_epv = eph, epv
-    s.gps_fix, s.gps_valid, s.gps_sats = fix, fix >= 3, sats
+    s.gps_eph, s.gps_epv = r.gps_eph, r.gps_epv
+    s.gps_fix, s.gps_valid, s.gps_sats = fix, fix >= 3, r.gps_sats
 
 
 @njit
@@ -281,64 +290,59 @@ def new_snapshots(snapshots, origin, n_motors):
 
 
 @njit
-def append(t_us, due, on_change, where, sizes, templates, starts, runs, whole_columns, out, length,
-           state_key, snapshots, numbers, singles, wholes, doubles_bytes, singles_bytes,
-           wholes_bytes, origin, pilots, parameters, pos, vel, quat, ang_vel, gyro_bias, accel_bias,
-           field_bias, terrain, wind, flags, ratios, pos_std, vel_std, att_std, reset_count,
-           reset_pos, gyro, accel, mag, baro_pressure, baro_temperature, gps_t_us, gps_lat, gps_lon,
-           gps_alt, gps_vel, gps_eph, gps_epv, gps_fix, gps_sats, voltage, current, level,
-           mission_seq, mission_total, mission_reached, mission_finished, commands):
+def append(t_us, due, tables, on_change, where, out, length, state_key, snapshots, forms, origin,
+           pilots, parameters, estimates, sensors, batteries, missions, commands):
     """Appends the topics that are due to the buffer of each vehicle.
 
     Args:
         t_us: Simulated time [us].
         due: (T,) bool, topics whose period is over.
+        tables: How the messages are put together:
+            sizes: (T,) bytes of each topic's message.
+            templates: (T, S) the message's bytes with all constants filled in.
+            starts: (T + 1,) first row of each topic in runs.
+            runs: (P, 4) bytes to copy: AS_DOUBLE, AS_SINGLE or AS_WHOLE, first byte there, first
+                byte of the message, how many.
+            whole_columns: (W,) the numbers of a snapshot that runs takes as AS_WHOLE.
         on_change: (T,) bool, topics that also go out when the vehicle's state changes.
         where: (T,) a topic goes out only where this number of the snapshot is not 0; -1 = always.
-        sizes: (T,) bytes of each topic's message.
-        templates: (T, S) the message's bytes with all constants filled in.
-        starts: (T + 1,) first row of each topic in runs.
-        runs: (P, 4) bytes to copy: AS_DOUBLE, AS_SINGLE or AS_WHOLE, first byte there, first
-            byte of the message, how many.
-        whole_columns: (W,) the numbers of a snapshot that runs takes as AS_WHOLE.
         out: (N, B) buffers; length: (N,) bytes that they hold.
         state_key: (N,) int64 memory of the state that on_change looks at.
-        snapshots: (N,) of SNAPSHOT; numbers: the same memory as (N, K) float64.
-        singles, wholes: (N, K) room for the snapshots as float32 and int64.
-        doubles_bytes, singles_bytes, wholes_bytes: numbers, singles and wholes, byte by byte.
+        snapshots: (N,) of SNAPSHOT.
+        forms: The snapshots as numbers:
+            numbers: the same memory as (N, K) float64.
+            singles, wholes: (N, K) room for them as float32 and int64.
+            doubles_bytes, singles_bytes, wholes_bytes: numbers, singles and wholes, byte by byte.
         origin: Latitude, longitude [rad] and height [m] of the world's origin.
-        The rest: arrays over the fleet of the flight stack, world ENU, body FLU, SI.
+        pilots, parameters, estimates, sensors, batteries, missions: (N,) records of the fleet.
+        commands: (N, A) of the actuators.
     """
+    sizes, templates, starts, runs, whole_columns = tables
+    numbers, singles, wholes, doubles_bytes, singles_bytes, wholes_bytes = forms
     for i in range(pilots.shape[0]):
-        s, v = snapshots[i], pilots[i]
+        s, v, e, r, mission = snapshots[i], pilots[i], estimates[i], sensors[i], missions[i]
         key = (np.int64(v.mode) | np.int64(v.armed) << 8 | np.int64(v.landed) << 9
                | np.int64(v.failsafe) << 10 | np.int64(v.ready) << 11
-               | np.int64(flags[i] & ~AT_REST) << 12 | np.int64(mission_seq[i]) << 24
-               | np.int64(mission_total[i]) << 40 | np.int64(mission_reached[i] & 0x3F) << 56
-               | np.int64(mission_finished[i]) << 62)
+               | np.int64(e.flags & ~AT_REST) << 12 | np.int64(mission.seq) << 24
+               | np.int64(mission.total) << 40 | np.int64(mission.last_reached & 0x3F) << 56
+               | np.int64(mission.finished) << 62)
         changed = key != state_key[i]
         state_key[i] = key
         s.t = t_us
         _state(s, v, parameters[i], origin, commands[i])
-        _estimate(s, origin, pos[i], vel[i], quat[i], ang_vel[i], v.acc_filtered, pos_std[i],
-                  vel_std[i], att_std[i], reset_pos[i])
-        s.resets = reset_count[i] & 0xFF
-        _health(s, flags[i], ratios[i], parameters[i].EKF2_HGT_REF, terrain[i], wind[i])
-        s.mission_seq, s.mission_total = mission_seq[i], mission_total[i]
-        s.mission_valid = mission_total[i] > 0
-        s.mission_reached, s.mission_finished = mission_reached[i], mission_finished[i]
-        _frd(gyro_bias[i], s.gyro_bias, 1.0)
-        _frd(accel_bias[i], s.accel_bias, 1.0)
-        _frd(field_bias[i], s.mag_bias, 1e4)
+        _estimate(s, origin, e, v.acc_filtered)
+        _health(s, e, parameters[i].EKF2_HGT_REF)
+        s.mission_seq, s.mission_total = mission.seq, mission.total
+        s.mission_valid = mission.total > 0
+        s.mission_reached, s.mission_finished = mission.last_reached, mission.finished
         _set_points(s, v)
-        _frd(gyro[i], s.gyro, 1.0)
-        _frd(accel[i], s.accel, 1.0)
-        _frd(mag[i], s.mag, 1e4)
-        _air(s, baro_pressure[i], baro_temperature[i])
-        _gps(s, gps_t_us[i], gps_lat[i], gps_lon[i], gps_alt[i], gps_vel[i], gps_eph[i],
-             gps_epv[i], gps_fix[i], gps_sats[i])
-        s.battery_voltage, s.battery_current = voltage[i], current[i]
-        s.battery_level, s.battery_cells = level[i], parameters[i].BAT1_N_CELLS
+        _frd(r.gyro, s.gyro, 1.0)
+        _frd(r.accel, s.accel, 1.0)
+        _frd(r.mag, s.mag, 1e4)
+        _air(s, r.baro_pressure, r.baro_temperature)
+        _gps(s, r)
+        s.battery_voltage, s.battery_current = batteries[i].voltage, batteries[i].current
+        s.battery_level, s.battery_cells = batteries[i].level, parameters[i].BAT1_N_CELLS
         _convert(numbers[i], whole_columns, singles[i], wholes[i])
         for topic in range(due.shape[0]):
             if not (due[topic] or (changed and on_change[topic])):

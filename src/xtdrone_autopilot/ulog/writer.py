@@ -140,17 +140,12 @@ class FleetLog:
         self._state_key[i] = -1
 
     def _append(self, t_us):
-        a, e, s, b = self._a, self._a.estimator, self._a.sensors, self._a.battery
+        a = self._a
         ulog_kernel.append(
-            t_us, self._due[t_us // self._grid % len(self._due)], self._on_change, self._where,
-            *self._tables, self._out, self._length, self._state_key, self._snapshots, *self._forms,
-            a.origin, a.pilots, a.parameters.values, e.pos, e.vel, e.quat, e.ang_vel, e.gyro_bias,
-            e.accel_bias, e.field_bias, e.terrain, e.wind, e.flags, e.test_ratios, e.pos_std,
-            e.vel_std, e.att_std, e.reset_count, e.reset_pos, s.gyro, s.accel, s.mag,
-            s.baro_pressure, s.baro_temperature, s.gps_t_us, s.gps_lat, s.gps_lon, s.gps_alt,
-            s.gps_vel, s.gps_eph, s.gps_epv, s.gps_fix, s.gps_sats, b.voltage, b.current, b.level,
-            a.missions.seq, a.missions.total, a.missions.last_reached, a.missions.finished,
-            a.commands)
+            t_us, self._due[t_us // self._grid % len(self._due)], self._tables, self._on_change,
+            self._where, self._out, self._length, self._state_key, self._snapshots, self._forms,
+            a.origin, a.pilots, a.parameters.values, a.estimator.records, a.sensors.records,
+            a.battery.records, a.missions.records, a.commands)
 
     def _append_parameters(self):
         values = self._a.parameters.values
