@@ -72,8 +72,8 @@ class Gentle:
     def __init__(self, fleet):
         self._integral = np.zeros((fleet.n, 3))
 
-    def step(self, pilots, parameters, estimator, dt):
-        p = pilots
+    def step(self, status, parameters, estimator, dt):
+        p = status
         on = p["sp_kind"] == TRAJECTORY
         error = np.nan_to_num(p["sp_vel"] - estimator.vel)  # NaN: this axis is not controlled
         flying = (on & ~p["landed"])[:, None]

@@ -54,7 +54,7 @@ class Recorded(MissionFlight):
         self.ready()
 
     def _keep(self, t_us, state, sensors):
-        v, e = self.autopilot.pilots[0], self.autopilot.estimator
+        v, e = self.autopilot.status[0], self.autopilot.estimator
         self.rows.append((t_us * 1e-6, state.pos[0].copy(), state.vel[0].copy(),
                           state.ang_vel[0].copy(), to_euler(*state.quat[0]), e.pos[0].copy(),
                           v["sp_vel"].copy(), v["sp_quat"].copy(), v["smooth_acc"].copy(),
@@ -405,7 +405,7 @@ def mission(report):
         k = flight.seq()
         seqs.append(k)
         if k in nearest and flight.mode == Mode.MISSION:
-            place = places[k] + (0, 0, flight.autopilot.pilots["home"][0, 2])
+            place = places[k] + (0, 0, flight.autopilot.status["home"][0, 2])
             nearest[k] = min(nearest[k], np.linalg.norm(flight.pos - place))
 
     flight.start()

@@ -26,7 +26,7 @@ from .safety.failures import VISION, Failures
 from .safety.health import health
 from .safety.rotor_monitor import RotorMonitor
 from .ulog.writer import FleetLog
-from .vehicle_status import TASK_GO, TRAJECTORY, describe_bodies, new_pilots
+from .vehicle_status import TASK_GO, TRAJECTORY, describe_bodies, new_status
 
 TEXT_CHUNK = 50  # characters of one STATUSTEXT
 WARNINGS_PER_SECOND = 20  # of one vehicle; who provokes more does not flood links and logs
@@ -66,10 +66,10 @@ class EmbeddedAutopilot:
         rotors = fleet.rotor_mask.sum(axis=1)
         self.parameters.values["MAV_TYPE"] = [
             MAV_TYPE_OF_ROTORS.get(r, mavlink.MAV_TYPE_QUADROTOR) for r in rotors.tolist()]
-        self.pilots = new_pilots(n)
+        self.status = new_status(n)
         self.battery = Battery(fleet, self.parameters)
         self.sensors = SensorBatch.empty(n)
-        describe_bodies(self.pilots, fleet)
+        describe_bodies(self.status, fleet)
         made = {part: parts.build(part, kind, *((n, origin, magnetic_field)
                                                 if part == "estimator" else (fleet,)))
                 for part, kind in (classes or parts.classes()).items()}
@@ -129,12 +129,12 @@ class EmbeddedAutopilot:
         self.t_us = t_us
         self.sensors = sensors
         self.failures.spoil_sensors(sensors)
-        self.estimator.landed[:] = self.pilots["landed"]
+        self.estimator.landed[:] = self.status["landed"]
         self.estimator.step(sensors, self.parameters.values)
         self._follow_resets()
         if self._links is not None:
             self._links.receive(t_us, self._messages.handle)
-        p, values = self.pilots, self.parameters.values
+        p, values = self.status, self.parameters.values
         if self.navigator.step(t_us, p, values, self.estimator, sensors, dt):
             self.commander.handle_events(t_us)
         self.missions.step(t_us)
@@ -159,13 +159,13 @@ class EmbeddedAutopilot:
 
     def estimates(self) -> Estimates:
         """What the autopilot believes now; the arrays are its own, not copies."""
-        e, p = self.estimator, self.pilots
+        e, p = self.estimator, self.status
         return Estimates(self.t_us, e.pos, e.quat, e.vel, e.ang_vel, p["armed"], p["landed"],
                          p["mode"], p["ready"])
 
     def apply(self, set_points: SetPoints) -> None:
         """Takes an Agent's set-points as OFFBOARD ones, and its wishes to arm and change mode."""
-        s, p = set_points, self.pilots
+        s, p = set_points, self.status
         given = np.isfinite(s.pos).any(axis=1) | np.isfinite(s.vel).any(axis=1)
         given |= np.isfinite(s.acc).any(axis=1)
         for name in ("pos", "vel", "acc", "yaw", "yaw_rate"):
@@ -210,7 +210,7 @@ class EmbeddedAutopilot:
 
     def set_trajectory(self, i: int, pos, vel, acc, yaw: float, yaw_rate: float) -> None:
         """An offboard trajectory set-point of vehicle i, world ENU, NaN = not controlled."""
-        v = self.pilots[i]
+        v = self.status[i]
         v["offboard_pos"], v["offboard_vel"], v["offboard_acc"] = pos, vel, acc
         v["offboard_yaw"], v["offboard_yaw_rate"] = yaw, yaw_rate
         v["offboard_kind"] = TRAJECTORY
@@ -219,7 +219,7 @@ class EmbeddedAutopilot:
 
     def reposition(self, i: int, target, yaw: float, speed: float) -> None:
         """A new place (3,) [m] to hold in AUTO.LOITER; NaN keeps what it has."""
-        v = self.pilots[i]
+        v = self.status[i]
         if v["phase"] == -1:
             self.begin_way(i)
         v["target"] = np.where(np.isfinite(target), target, v["target"])
@@ -229,7 +229,7 @@ class EmbeddedAutopilot:
 
     def begin_way(self, i: int) -> None:
         """Begins an AUTO mode at once, so that the target that it gets next is not forgotten."""
-        v = self.pilots[i]
+        v = self.status[i]
         goes_on = v["on_way"] and not v["landed"]
         if not goes_on:
             v["smooth_pos"], v["smooth_vel"] = self.estimator.pos[i], self.estimator.vel[i]
@@ -249,8 +249,8 @@ class EmbeddedAutopilot:
 
     def thrust_normalised(self) -> np.ndarray:
         """(N,) collective set-point as the common rotor command 0..1 that gives it."""
-        c, b, a = self.pilots["thrust_poly"].T
-        c = np.minimum(c - self.pilots["sp_thrust"], 0.0)
+        c, b, a = self.status["thrust_poly"].T
+        c = np.minimum(c - self.status["sp_thrust"], 0.0)
         return np.minimum((-b + np.sqrt(b * b - 4 * a * c)) / (2 * a), 1.0)
 
     def say(self, i: int, severity: int, text: str) -> None:
@@ -312,11 +312,11 @@ class EmbeddedAutopilot:
         e = self.estimator
         jumped = np.flatnonzero(e.reset_count != self._resets)
         if len(jumped):
-            self.pilots["smooth_pos"][jumped] += e.reset_pos[jumped]
+            self.status["smooth_pos"][jumped] += e.reset_pos[jumped]
             self._resets[jumped] = e.reset_count[jumped]
 
     def _look_at_checks(self, t_us):
-        p = self.pilots
+        p = self.status
         self.battery.step(p["armed"], self.sensors.battery_voltage, self.sensors.battery_current,
                           READY_PERIOD_US * 1e-6)
         self.failures.empty_batteries(self.battery.level)

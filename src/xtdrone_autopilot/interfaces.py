@@ -142,7 +142,7 @@ class Estimator:
 
 
 class ControlLoop(Protocol):
-    """One loop of the cascade. It reads and writes sp_* of the pilots' records (see pilot.py).
+    """One loop of the cascade. It reads and writes sp_* of the vehicles' records (see pilot.py).
 
     | part             | acts where sp_kind is | reads                             | writes       |
     |------------------|-----------------------|-----------------------------------|--------------|
@@ -159,14 +159,14 @@ class ControlLoop(Protocol):
     """
 
     def __init__(self, fleet: FleetModel):
-        """The loop of a fleet. Mass, inertia and thrust also stand in the pilots' records."""
+        """The loop of a fleet. Mass, inertia and thrust also stand in the vehicles' records."""
 
-    def step(self, pilots: np.ndarray, parameters: np.ndarray, estimator: Estimator,
+    def step(self, status: np.ndarray, parameters: np.ndarray, estimator: Estimator,
              dt: float) -> None:
         """One step for the whole fleet.
 
         Args:
-            pilots: (N,) records of pilot.PILOT; pilots["sp_pos"] is (N, 3).
+            status: (N,) records of vehicle_status.VEHICLE_STATUS; status["sp_pos"] is (N, 3).
             parameters: (N,) records of the flight stack's parameters.
             estimator: What is believed of the fleet's motion.
             dt: Length of the step [s].
@@ -174,7 +174,7 @@ class ControlLoop(Protocol):
 
 
 class Mixer(Protocol):
-    """Turns sp_thrust [N] and sp_torque [N m] of the pilots into rotor commands."""
+    """Turns sp_thrust [N] and sp_torque [N m] of the vehicles into rotor commands."""
 
     def __init__(self, fleet: FleetModel):
         """The mixer of a fleet, whose arrays hold geometry and coefficients of the rotors."""
@@ -182,7 +182,7 @@ class Mixer(Protocol):
     def use_rotors(self, i: int, used: np.ndarray) -> None:
         """Flies vehicle i with some of its rotors: used is (R,) bool."""
 
-    def step(self, pilots: np.ndarray, parameters: np.ndarray, estimator: Estimator, dt: float,
+    def step(self, status: np.ndarray, parameters: np.ndarray, estimator: Estimator, dt: float,
              commands: np.ndarray) -> None:
         """Writes commands (N, R) in 0..1: zero where not armed or padding, idle without a task."""
 

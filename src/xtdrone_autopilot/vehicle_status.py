@@ -9,10 +9,10 @@ import numpy as np
 
 from xtdrone_dynamics.constants import GRAVITY
 
-# Kinds of set-point that OFFBOARD can follow (Pilot.offboard_kind).
+# Kinds of set-point that OFFBOARD can follow (offboard_kind).
 NO_SET_POINT, TRAJECTORY, ATTITUDE, RATES = range(4)
 
-# Bits of Pilot.events, raised by the compiled loops and dealt with by the commander.
+# Bits of events, raised by the compiled loops and dealt with by the commander.
 EVENT_TAKEOFF_DONE = 1
 EVENT_LANDED = 2
 EVENT_TAKEN_OFF = 4
@@ -22,10 +22,10 @@ EVENT_OFFBOARD_LOST = 32
 EVENT_FAILSAFE_DELAY_OVER = 64
 EVENT_TARGET_REACHED = 128
 
-# What AUTO.MISSION and AUTO.LOITER do (Pilot.task).
+# What AUTO.MISSION and AUTO.LOITER do (task).
 TASK_GO, TASK_CLIMB, TASK_ORBIT, TASK_LAND = range(4)
 
-PILOT = np.dtype([
+VEHICLE_STATUS = np.dtype([
     # What the vehicle is doing.
     ("mode", "i1"),  # a Mode
     ("armed", "?"),
@@ -109,22 +109,22 @@ PILOT = np.dtype([
 ], align=True)
 
 
-def new_pilots(n: int) -> np.ndarray:
+def new_status(n: int) -> np.ndarray:
     """Records of n vehicles, disarmed on the ground in AUTO.LOITER (PX4's mode after boot)."""
     from xtdrone_core.modes import Mode
 
-    pilots = np.zeros(n, dtype=PILOT)
-    pilots["mode"] = Mode.LOITER
-    pilots["landed"] = True
+    status = np.zeros(n, dtype=VEHICLE_STATUS)
+    status["mode"] = Mode.LOITER
+    status["landed"] = True
     for name in ("offboard_pos", "offboard_vel", "offboard_acc", "offboard_yaw",
                  "offboard_yaw_rate", "target_speed", "climb", "sp_pos", "sp_vel", "sp_acc",
                  "sp_yaw", "sp_yaw_rate"):
-        pilots[name] = np.nan
+        status[name] = np.nan
     for name in ("offboard_quat", "sp_quat"):
-        pilots[name][:, 3] = 1.0
+        status[name][:, 3] = 1.0
     for name in ("offboard_t", "stick_t", "still_t", "gcs_t"):
-        pilots[name] = -(1 << 62)
-    return pilots
+        status[name] = -(1 << 62)
+    return status
 
 
 def rotor_thrust_max(fleet) -> np.ndarray:
@@ -133,14 +133,14 @@ def rotor_thrust_max(fleet) -> np.ndarray:
     return fleet.motor_constant * top ** 2
 
 
-def describe_bodies(pilots: np.ndarray, fleet) -> None:
+def describe_bodies(status: np.ndarray, fleet) -> None:
     """Writes mass, inertia, thrust and drag of each body of a FleetModel into its record."""
-    pilots["mass"] = fleet.mass
-    pilots["inertia"] = fleet.inertia
-    pilots["thrust_max"] = rotor_thrust_max(fleet).sum(axis=1)
+    status["mass"] = fleet.mass
+    status["inertia"] = fleet.inertia
+    status["thrust_max"] = rotor_thrust_max(fleet).sum(axis=1)
     # Collective = sum of C_T (scaling u + zero)^2, a polynomial in the common command u.
     c, s, z = fleet.motor_constant, fleet.input_scaling, fleet.zero_position_armed
-    pilots["thrust_poly"] = np.stack([c * z * z, 2 * c * s * z, c * s * s], -1).sum(axis=1)
+    status["thrust_poly"] = np.stack([c * z * z, 2 * c * s * z, c * s * s], -1).sum(axis=1)
     # H-force of XTDrone (4) at the speed that all rotors have in hover.
     hover = np.sqrt(fleet.mass * GRAVITY / c.sum(axis=1))
-    pilots["drag"] = fleet.rotor_drag_coefficient.sum(axis=1) * hover / fleet.mass
+    status["drag"] = fleet.rotor_drag_coefficient.sum(axis=1) * hover / fleet.mass

@@ -12,7 +12,7 @@ from xtdrone_autopilot.control.vector import quat_from_axes, thrust_newtons, thr
 from xtdrone_autopilot.errors import AutopilotError
 from xtdrone_autopilot.navigation.navigator import speed_to_stop
 from xtdrone_autopilot.parameters.store import ParameterStore, table
-from xtdrone_autopilot.vehicle_status import ATTITUDE, RATES, describe_bodies, new_pilots
+from xtdrone_autopilot.vehicle_status import ATTITUDE, RATES, describe_bodies, new_status
 from xtdrone_core import FleetModel, resources
 from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_dynamics.quaternion import from_euler, rotate
@@ -42,12 +42,12 @@ class RateLoop:
 
 
 def rate_loop(name):
-    """Fleet, rate loop, pilots and parameters of one armed, flying vehicle."""
+    """Fleet, rate loop, status and parameters of one armed, flying vehicle."""
     fleet = FleetModel.of([load_vehicle(name)])
-    loop, pilots = RateLoop(fleet), new_pilots(1)
-    describe_bodies(pilots, fleet)
-    pilots["armed"], pilots["landed"], pilots["sp_kind"] = True, False, RATES
-    return fleet, loop, pilots, ParameterStore(1).values
+    loop, status = RateLoop(fleet), new_status(1)
+    describe_bodies(status, fleet)
+    status["armed"], status["landed"], status["sp_kind"] = True, False, RATES
+    return fleet, loop, status, ParameterStore(1).values
 
 
 def wrench_of(fleet, commands):
@@ -60,17 +60,17 @@ def wrench_of(fleet, commands):
 @pytest.mark.parametrize("name, rotor", [("typhoon_h480", 0), ("typhoon_h480", 4),
                                          ("octorotor", 2)])
 def test_without_a_rotor_weight_and_tilt_come_before_yaw(name, rotor):
-    fleet, loop, pilots, parameters = rate_loop(name)
+    fleet, loop, status, parameters = rate_loop(name)
     used = np.arange(fleet.rotor_mask.shape[1]) != rotor
     loop.use_rotors(0, used)
     weight = fleet.mass[0] * GRAVITY
-    pilots["sp_thrust"] = weight
+    status["sp_thrust"] = weight
     for roll, pitch in ((0.0, 0.0), (0.02, 0.0), (0.0, -0.02), (-0.02, 0.02)):
-        pilots["sp_rates"] = roll, pitch, 0.0
+        status["sp_rates"] = roll, pitch, 0.0
         commands = np.zeros(fleet.rotor_mask.shape)
         for _ in range(50):
-            loop.step(pilots, parameters, Body(), 0.004, commands)
-            pilots["rate_integral"] = 0.0
+            loop.step(status, parameters, Body(), 0.004, commands)
+            status["rate_integral"] = 0.0
         gain = parameters["XT_ROLLRATE_P"][0], parameters["XT_PITCHRATE_P"][0]
         wanted = fleet.inertia[0] @ (gain[0] * roll, gain[1] * pitch, 0.0)
         live = np.where(used, commands, 0.0)
@@ -83,14 +83,14 @@ def test_without_a_rotor_weight_and_tilt_come_before_yaw(name, rotor):
 
 @pytest.mark.parametrize("name", VEHICLES)
 def test_mixer_gives_the_wrench_that_was_asked_for(name):
-    fleet, loop, pilots, parameters = rate_loop(name)
+    fleet, loop, status, parameters = rate_loop(name)
     weight = fleet.mass[0] * GRAVITY
-    pilots["sp_thrust"] = weight
+    status["sp_thrust"] = weight
     gains = np.array([parameters[f"XT_{axis}RATE_P"][0] for axis in ("ROLL", "PITCH", "YAW")])
     rates = np.array([0.05, -0.03, 0.02])
-    pilots["sp_rates"] = rates
+    status["sp_rates"] = rates
     commands = np.zeros(fleet.rotor_mask.shape)
-    loop.step(pilots, parameters, Body(), 0.004, commands)
+    loop.step(status, parameters, Body(), 0.004, commands)
     wanted = fleet.inertia[0] @ (gains * rates)
     got = wrench_of(fleet, commands)
     np.testing.assert_allclose(got, [weight, *wanted], rtol=1e-9, atol=1e-9 * weight)
@@ -98,35 +98,35 @@ def test_mixer_gives_the_wrench_that_was_asked_for(name):
 
 @pytest.mark.parametrize("name", VEHICLES)
 def test_mixer_gives_up_yaw_before_tilt_where_rotors_saturate(name):
-    fleet, loop, pilots, parameters = rate_loop(name)
-    pilots["sp_thrust"] = pilots["thrust_max"]
-    pilots["sp_rates"] = [1.0, 0.0, 30.0]
+    fleet, loop, status, parameters = rate_loop(name)
+    status["sp_thrust"] = status["thrust_max"]
+    status["sp_rates"] = [1.0, 0.0, 30.0]
     commands = np.zeros(fleet.rotor_mask.shape)
-    loop.step(pilots, parameters, Body(), 0.004, commands)
+    loop.step(status, parameters, Body(), 0.004, commands)
     assert commands.min() >= 0.0 and commands.max() <= 1.0
     _force, roll, _pitch, yaw = wrench_of(fleet, commands)
     wanted = fleet.inertia[0] @ (parameters["XT_ROLLRATE_P"][0] * np.array([1.0, 0.0, 0.0]))
     assert roll == pytest.approx(wanted[0], rel=0.1)  # less where the rotors carry unequally
-    assert abs(yaw) < pilots["sp_torque"][0, 2]
+    assert abs(yaw) < status["sp_torque"][0, 2]
 
 
 @pytest.mark.parametrize("name", VEHICLES)
 def test_disarmed_rotors_stand_and_armed_ones_idle(name):
-    fleet, loop, pilots, parameters = rate_loop(name)
+    fleet, loop, status, parameters = rate_loop(name)
     commands = np.ones(fleet.rotor_mask.shape)
-    pilots["armed"] = False
-    loop.step(pilots, parameters, Body(), 0.004, commands)
+    status["armed"] = False
+    loop.step(status, parameters, Body(), 0.004, commands)
     assert not commands.any()
-    pilots["armed"], pilots["sp_kind"] = True, 0
-    loop.step(pilots, parameters, Body(), 0.004, commands)
+    status["armed"], status["sp_kind"] = True, 0
+    loop.step(status, parameters, Body(), 0.004, commands)
     assert (commands[fleet.rotor_mask] > 0).all() and (commands < 0.05).all()
 
 
 @pytest.mark.parametrize("name", VEHICLES)
 def test_normalised_thrust_is_the_inverse_of_newtons(name):
-    _, _, pilots, _ = rate_loop(name)
+    _, _, status, _ = rate_loop(name)
     for command in (0.05, 0.3, 0.7, 1.0):
-        assert thrust_normalised(pilots[0], thrust_newtons(pilots[0], command)) == \
+        assert thrust_normalised(status[0], thrust_newtons(status[0], command)) == \
             pytest.approx(command, abs=1e-12)
 
 
@@ -136,13 +136,13 @@ def test_attitude_loop_turns_towards_the_set_point(roll, pitch, yaw):
     """A body that turns at the rates asked for ends at the attitude asked for."""
     from xtdrone_dynamics.quaternion import integrate
 
-    pilots, body, loop = new_pilots(1), Body(), AttitudeControl(None)
+    status, body, loop = new_status(1), Body(), AttitudeControl(None)
     parameters = ParameterStore(1).values
     wanted = np.array(from_euler(roll, pitch, yaw))
-    pilots["sp_kind"], pilots["sp_quat"] = ATTITUDE, wanted
+    status["sp_kind"], status["sp_quat"] = ATTITUDE, wanted
     for _ in range(1000):
-        loop.step(pilots, parameters, body, 0.004)
-        body.quat[0] = integrate(*body.quat[0], *pilots["sp_rates"][0], 0.004)
+        loop.step(status, parameters, body, 0.004)
+        body.quat[0] = integrate(*body.quat[0], *status["sp_rates"][0], 0.004)
     assert abs(body.quat[0] @ wanted) == pytest.approx(1.0, abs=1e-6)
 
 

@@ -44,7 +44,7 @@ class Flight:
         self.messages = Messages(self.autopilot, self.links)
 
     def take_off(self):
-        self.wait(lambda: self.autopilot.pilots["ready"][0], 5)
+        self.wait(lambda: self.autopilot.status["ready"][0], 5)
         self.autopilot.parameters.set(0, "MIS_TAKEOFF_ALT", HEIGHT)
         self.autopilot.commander.take_off(0, math.nan, self.simulation.t_us)
         assert self.autopilot.commander.arm(0, self.simulation.t_us).accepted
@@ -54,7 +54,7 @@ class Flight:
 
     @property
     def mode(self):
-        return Mode(self.autopilot.pilots["mode"][0])
+        return Mode(self.autopilot.status["mode"][0])
 
     @property
     def pos(self):
@@ -127,10 +127,10 @@ def test_offboard_positions_in_each_frame(flight, frame, values, expected):
     f = flight()
     f.target(frame, POSITION, **values)
     f.offboard()
-    wanted = f.autopilot.pilots["offboard_pos"][0].copy()
+    wanted = f.autopilot.status["offboard_pos"][0].copy()
 
     def keep():  # an offset counts from where the vehicle is when it comes, so it is sent once
-        f.autopilot.pilots["offboard_t"][0] = f.simulation.t_us
+        f.autopilot.status["offboard_t"][0] = f.simulation.t_us
 
     f.run(10, keep)
     np.testing.assert_allclose(wanted, expected, atol=0.4)
@@ -220,7 +220,7 @@ def test_offboard_yaw_is_a_heading_from_north(flight):
 
 def hover_command(f):
     """The common rotor command at which thrust equals weight."""
-    c, b, a = f.autopilot.pilots["thrust_poly"][0]
+    c, b, a = f.autopilot.status["thrust_poly"][0]
     return (-b + math.sqrt(b * b - 4 * a * (c - f.simulation.fleet.mass[0] * 9.80665))) / (2 * a)
 
 
@@ -337,7 +337,7 @@ def test_a_set_point_that_makes_no_sense_is_ignored_with_its_reason_said_once(
     for _ in range(3):
         on_ground.send(message)
     assert sum("Set-point ignored" in text and reason in text for text in on_ground.said) == 1
-    assert on_ground.autopilot.pilots["offboard_kind"][0] == 0
+    assert on_ground.autopilot.status["offboard_kind"][0] == 0
 
 
 @pytest.mark.parametrize("message, field, expected", [
@@ -348,7 +348,7 @@ def test_a_set_point_that_makes_no_sense_is_ignored_with_its_reason_said_once(
     (attitude(128 | 3, rates=(math.nan, 0, 0.5)), "offboard_rates", (0.0, 0.0, -0.5)),
 ])
 def test_what_the_type_mask_ignores_may_be_anything(on_ground, message, field, expected):
-    p = on_ground.autopilot.pilots
+    p = on_ground.autopilot.status
     p["offboard_kind"] = 0
     on_ground.send(message)
     assert p["offboard_kind"][0] != 0
@@ -367,9 +367,9 @@ def test_places_of_commands_are_above_home_or_sea_as_their_frame_says(flight):
                     round(math.degrees(lat) * 1e7), round(math.degrees(lon) * 1e7), height),
                 mavlink.MAVLink_command_long_message(
                     1, 1, mavlink.MAV_CMD_DO_CHANGE_ALTITUDE, 0, height, frame, 0, 0, 0, 0, 0)):
-            f.autopilot.pilots["target"][0] = 0.0
+            f.autopilot.status["target"][0] = 0.0
             f.send(message)
-            assert f.autopilot.pilots["target"][0, 2] == pytest.approx(9.0, abs=0.3)
+            assert f.autopilot.status["target"][0, 2] == pytest.approx(9.0, abs=0.3)
 
 
 @pytest.mark.parametrize("command, params, result, reason", [
@@ -383,7 +383,7 @@ def test_places_of_commands_are_above_home_or_sea_as_their_frame_says(flight):
 ])
 def test_commands_are_answered_in_words(on_ground, command, params, result, reason):
     f = on_ground
-    f.wait(lambda: f.autopilot.pilots["ready"][0], 5)
+    f.wait(lambda: f.autopilot.status["ready"][0], 5)
     f.said.clear()
     f.send(mavlink.MAVLink_command_long_message(1, 1, command, 0, *params,
                                                 *[0] * (7 - len(params))))
@@ -447,7 +447,7 @@ def test_rtl_comes_home_and_lands(flight):
     assert f.autopilot.commander.set_mode(0, Mode.RTL, f.simulation.t_us).accepted
     f.run(12, lambda: heights.append(f.pos[2]))
     assert max(heights) == pytest.approx(8.0, abs=0.8)
-    f.wait(lambda: not f.autopilot.pilots["armed"][0], 40)
+    f.wait(lambda: not f.autopilot.status["armed"][0], 40)
     assert np.linalg.norm(f.pos[:2]) < 0.5 and f.pos[2] < 0.3
 
 
@@ -464,7 +464,7 @@ def test_rtl_near_home_climbs_into_the_cone_over_it(flight, cone, min_dist, east
     f.run(8)
     assert f.autopilot.commander.set_mode(0, Mode.RTL, f.simulation.t_us).accepted
     f.run(0.02)
-    assert f.autopilot.pilots["target"][0, 2] == pytest.approx(height, abs=0.4)
+    assert f.autopilot.status["target"][0, 2] == pytest.approx(height, abs=0.4)
 
 
 def test_auto_modes_never_exceed_the_jerk_of_their_parameter(flight):
@@ -475,8 +475,8 @@ def test_auto_modes_never_exceed_the_jerk_of_their_parameter(flight):
     def fly(seconds):
         for _ in range(round(seconds * 250)):
             f.simulation.step()
-            if f.autopilot.pilots["armed"][0]:
-                accelerations.append(f.autopilot.pilots["smooth_acc"][0].copy())
+            if f.autopilot.status["armed"][0]:
+                accelerations.append(f.autopilot.status["smooth_acc"][0].copy())
 
     def go(place):
         f.autopilot.commander.reposition(0, np.array(place), math.nan, 10.0, f.simulation.t_us)
@@ -488,7 +488,7 @@ def test_auto_modes_never_exceed_the_jerk_of_their_parameter(flight):
     for mode, seconds in ((Mode.RTL, 4), (Mode.LOITER, 1.2), (Mode.LAND, 30)):
         assert f.autopilot.commander.set_mode(0, mode, f.simulation.t_us).accepted
         fly(seconds)
-    assert not f.autopilot.pilots["armed"][0]
+    assert not f.autopilot.status["armed"][0]
     assert abs(np.diff(accelerations, axis=0)).max() / 0.004 <= 4.0 * 1.001  # MPC_JERK_AUTO
     assert abs(np.array(accelerations)).max() > 2.0
 
@@ -508,7 +508,7 @@ def test_the_heading_of_auto_modes_turns_no_faster_than_their_parameter(flight, 
     assert a.commander.set_mode(0, before, f.simulation.t_us).accepted
     f.run(3, ask)
     headings = [a.estimator.yaw(0)]
-    f.simulation.on_step = lambda *_: headings.append(a.pilots["sp_yaw"][0])
+    f.simulation.on_step = lambda *_: headings.append(a.status["sp_yaw"][0])
     assert a.commander.set_mode(0, Mode.RTL, f.simulation.t_us).accepted
     f.run(3)
     turns = np.degrees(np.abs([math.remainder(x, math.tau) for x in np.diff(headings)])) / 0.004
@@ -519,7 +519,7 @@ def test_landing_touches_down_softly_and_disarms(flight):
     f = flight()
     assert f.autopilot.commander.set_mode(0, Mode.LAND, f.simulation.t_us).accepted
     speeds = []
-    f.wait(lambda: speeds.append(-f.vel[2]) or not f.autopilot.pilots["armed"][0], 30)
+    f.wait(lambda: speeds.append(-f.vel[2]) or not f.autopilot.status["armed"][0], 30)
     assert max(speeds) < 1.8
     assert f.mode == Mode.LOITER
     assert ["Landing detected", "Disarmed by landing"] == f.said[-2:]

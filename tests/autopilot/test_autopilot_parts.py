@@ -50,7 +50,7 @@ def test_the_documented_example_flies_a_square(examples):
         if t_us % 100_000 == 0:
             a = simulation.autopilot
             errors.append(np.abs(a.estimator.pos - state.pos).max())
-            tilts.append(tilt_of(a.pilots["sp_quat"]).max())
+            tilts.append(tilt_of(a.status["sp_quat"]).max())
 
     simulation.on_step = look
     simulation.run(until_us=70_000_000)
@@ -164,7 +164,7 @@ def test_gps_lost_for_30_s_in_flight_is_bridged_by_vision(flight):
                       f.simulation.state.quat[0])
         if record is not None:
             record.append((a.estimator.pos[0].copy(), a.estimator.vel[0].copy(),
-                           tilt_of(a.pilots["sp_quat"][0]), *(a.pilots["sp_vel"][0]), *f.pos))
+                           tilt_of(a.status["sp_quat"][0]), *(a.status["sp_vel"][0]), *f.pos))
 
     f.run(5, see, rate=25)
     calm = []
@@ -179,7 +179,7 @@ def test_gps_lost_for_30_s_in_flight_is_bridged_by_vision(flight):
     f.run(30, wander, rate=25)
     e = a.estimator
     assert e.flags[0] & VISION_USED and not e.flags[0] & GPS_USED
-    assert f.mode == Mode.LOITER and a.pilots["armed"][0]
+    assert f.mode == Mode.LOITER and a.status["armed"][0]
     a.failures.inject(0, GPS, OK, 0)
     f.run(20, lambda: see(rows), rate=25)
     assert e.flags[0] & GPS_USED and e.reset_count[0] == 0
@@ -208,15 +208,15 @@ def test_without_vision_a_gps_that_comes_back_does_not_throw_it(flight):
     f.run(4)  # less than the time after which the position counts as lost
     a.estimator.filters["gps_t"] -= 4_000_000
     a.estimator.pos[0, :2] += 2.0  # as if it had drifted, unnoticed
-    a.pilots["smooth_pos"][0, :2] += 2.0
-    a.pilots["target"][0, :2] += 2.0
+    a.status["smooth_pos"][0, :2] += 2.0
+    a.status["target"][0, :2] += 2.0
     a.parameters.set(0, "EKF2_GPS_CTRL", 7)
     tilts = []
-    f.run(10, lambda: tilts.append(tilt_of(a.pilots["sp_quat"][0])), rate=250)
+    f.run(10, lambda: tilts.append(tilt_of(a.status["sp_quat"][0])), rate=250)
     assert a.estimator.reset_count[0] == 1
     assert np.linalg.norm(a.estimator.reset_pos[0, :2] + 2.0) < 0.5
     assert max(tilts) < 20.0  # as on any way of 2 m; 35 where the controller sees the jump
-    assert np.linalg.norm(f.pos[:2] - a.pilots["target"][0, :2]) < 0.5
+    assert np.linalg.norm(f.pos[:2] - a.status["target"][0, :2]) < 0.5
 
 
 class Diverging(Ekf):
@@ -247,7 +247,7 @@ def test_an_estimate_that_is_no_number_stops_the_rotors_and_reaches_none(flight)
     f.run(1, lambda: commands.append(f.autopilot.commands.copy()), rate=250)
     assert np.isfinite(commands).all()
     assert any("the estimator has failed" in text for text in f.said)
-    assert not f.autopilot.pilots["armed"][0] and not f.autopilot.commands.any()
+    assert not f.autopilot.status["armed"][0] and not f.autopilot.commands.any()
     assert np.isfinite(f.simulation.state.pos).all()
 
 
@@ -279,7 +279,7 @@ def test_a_position_too_vague_counts_as_lost(flight, limit, lost):
     assert (f.mode == Mode.LAND) == lost
     assert any("position lost" in text for text in f.said) == lost
     if lost:
-        f.wait(lambda: not f.autopilot.pilots["armed"][0], 25)
+        f.wait(lambda: not f.autopilot.status["armed"][0], 25)
         assert f.pos[2] < 0.3 < HEIGHT
 
 
@@ -290,7 +290,7 @@ def test_armed_in_offboard_on_the_ground_it_is_not_tilted():
     a, tilts = simulation.autopilot, []
 
     def look(t_us, state, sensors):
-        tilts.append(np.where(a.pilots["armed"], tilt_of(a.pilots["sp_quat"]), 0.0).max())
+        tilts.append(np.where(a.status["armed"], tilt_of(a.status["sp_quat"]), 0.0).max())
 
     simulation.on_step = look
     simulation.run(until_us=6_000_000)

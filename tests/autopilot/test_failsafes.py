@@ -235,7 +235,7 @@ def test_gps_loss_descends_level_and_lands(flight):
     f.take_off()
     lose_gps(f)
     f.run(8)
-    assert f.mode == Mode.LAND and f.autopilot.pilots["blind"][0]
+    assert f.mode == Mode.LAND and f.autopilot.status["blind"][0]
     assert says(f, "position lost", "descend without position")
     f.wait(lambda: not f.armed, 30)
     assert says(f, "Landing detected") and f.pos[2] < 0.3

@@ -67,13 +67,13 @@ class World:
             self.simulation.step()
 
     def state(self):
-        """What no hostile message may change: parameters, and all but the clock of the pilots."""
-        pilots = self.autopilot.pilots
+        """What no hostile message may change: parameters, and all but the clock of the vehicles."""
+        status = self.autopilot.status
         names = ("mode", "armed", "failsafe", "home_set", "offboard_kind", "offboard_pos",
                  "offboard_vel", "offboard_quat", "offboard_rates", "offboard_thrust",
                  "target_speed", "stick_forward", "stick_up")
         return (self.autopilot.parameters.values.tobytes(),
-                tuple(pilots[name].tobytes() for name in names))
+                tuple(status[name].tobytes() for name in names))
 
     def close(self):
         self.first.sock.close()
@@ -86,7 +86,7 @@ def world(tmp_path_factory):
     """A fleet at rest that is ready to fly, with its logs."""
     made = World(tmp_path_factory.mktemp("world"))
     made.steps(500)
-    assert made.autopilot.pilots["ready"].all()
+    assert made.autopilot.status["ready"].all()
     yield made
     made.close()
 
@@ -148,13 +148,13 @@ def test_no_command_obeys_what_is_not_a_number(world, command, number):
     if command in (20, 21):
         pytest.skip("RTL and LAND read no parameter, so there is nothing to refuse")
     before = world.autopilot.parameters.values.tobytes()
-    armed = world.autopilot.pilots["armed"].copy()
+    armed = world.autopilot.status["armed"].copy()
     world.first.send(mavlink.MAVLink_command_long_message(1, 1, command, 0, *[number] * 7))
     assert answered(world, world.first)
     assert world.autopilot.parameters.values.tobytes() == before
-    assert (world.autopilot.pilots["armed"] == armed).all()
+    assert (world.autopilot.status["armed"] == armed).all()
     for name in ("home", "target_speed", "takeoff_height"):
-        assert not np.isinf(world.autopilot.pilots[name]).any()
+        assert not np.isinf(world.autopilot.status[name]).any()
 
 
 def test_what_is_meant_for_others_is_ignored(world):

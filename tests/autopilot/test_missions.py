@@ -45,7 +45,7 @@ class MissionFlight(Flight):
                 kind))
 
     def ready(self):
-        self.wait(lambda: self.autopilot.pilots["ready"][0], 5)
+        self.wait(lambda: self.autopilot.status["ready"][0], 5)
         return self
 
     def start(self):
@@ -65,7 +65,7 @@ class MissionFlight(Flight):
 
     @property
     def armed(self):
-        return bool(self.autopilot.pilots["armed"][0])
+        return bool(self.autopilot.status["armed"][0])
 
 
 @pytest.fixture

@@ -87,10 +87,10 @@ def _allocate_within(v, gain, hessian, t_max, used, n_rotors, thrust):
 
 
 @njit
-def _mix(pilots, mixer, gain, hessian, used, whole, t_max, n_rotors, constant, scaling, zero,
+def _mix(status, mixer, gain, hessian, used, whole, t_max, n_rotors, constant, scaling, zero,
          thrust, commands):
-    for i in range(pilots.shape[0]):
-        v = pilots[i]
+    for i in range(status.shape[0]):
+        v = status[i]
         if not v.armed:
             for r in range(commands.shape[1]):
                 commands[i, r] = 0.0
@@ -139,9 +139,9 @@ class Mixer:
         self._hessian[i] = (matrix.T * weights) @ matrix
         self._hessian[i].flat[::matrix.shape[1] + 1] += LEAST_WEIGHT
 
-    def step(self, pilots, parameters, estimator, dt: float, commands: np.ndarray) -> None:
+    def step(self, status, parameters, estimator, dt: float, commands: np.ndarray) -> None:
         """Writes commands (N, R) in 0..1, zero where disarmed."""
         f = self._fleet
-        _mix(pilots, self._mixer, self._gain, self._hessian, self._used, self._whole, self._t_max,
+        _mix(status, self._mixer, self._gain, self._hessian, self._used, self._whole, self._t_max,
              self._n_rotors, f.motor_constant, f.input_scaling, f.zero_position_armed,
              self._thrust, commands)

@@ -46,10 +46,10 @@ def _control_one(v, q, quat):
 
 
 @njit
-def _control(pilots, parameters, estimates):
-    for i in range(pilots.shape[0]):
-        if pilots[i].sp_kind == TRAJECTORY or pilots[i].sp_kind == ATTITUDE:
-            _control_one(pilots[i], parameters[i], estimates[i].quat)
+def _control(status, parameters, estimates):
+    for i in range(status.shape[0]):
+        if status[i].sp_kind == TRAJECTORY or status[i].sp_kind == ATTITUDE:
+            _control_one(status[i], parameters[i], estimates[i].quat)
 
 
 class AttitudeControl:
@@ -58,6 +58,6 @@ class AttitudeControl:
     def __init__(self, fleet):
         """fleet: a FleetModel; the loop needs nothing of it."""
 
-    def step(self, pilots, parameters, estimator, dt: float) -> None:
-        """One step for the pilots whose sp_kind is TRAJECTORY or ATTITUDE."""
-        _control(pilots, parameters, estimator.records)
+    def step(self, status, parameters, estimator, dt: float) -> None:
+        """One step for the vehicles whose sp_kind is TRAJECTORY or ATTITUDE."""
+        _control(status, parameters, estimator.records)

@@ -31,10 +31,10 @@ def _control_one(v, q, pos):
 
 
 @njit
-def _control(pilots, parameters, estimates):
-    for i in range(pilots.shape[0]):
-        if pilots[i].sp_kind == TRAJECTORY:
-            _control_one(pilots[i], parameters[i], estimates[i].pos)
+def _control(status, parameters, estimates):
+    for i in range(status.shape[0]):
+        if status[i].sp_kind == TRAJECTORY:
+            _control_one(status[i], parameters[i], estimates[i].pos)
 
 
 class PositionControl:
@@ -43,6 +43,6 @@ class PositionControl:
     def __init__(self, fleet):
         """fleet: a FleetModel; the loop needs nothing of it."""
 
-    def step(self, pilots, parameters, estimator, dt: float) -> None:
-        """One step for the pilots whose sp_kind is TRAJECTORY."""
-        _control(pilots, parameters, estimator.records)
+    def step(self, status, parameters, estimator, dt: float) -> None:
+        """One step for the vehicles whose sp_kind is TRAJECTORY."""
+        _control(status, parameters, estimator.records)

@@ -40,9 +40,9 @@ def _control_one(v, q, rate, dt):
 
 
 @njit
-def _control(pilots, parameters, estimates, dt):
-    for i in range(pilots.shape[0]):
-        v = pilots[i]
+def _control(status, parameters, estimates, dt):
+    for i in range(status.shape[0]):
+        v = status[i]
         if v.armed and v.sp_kind != NO_SET_POINT:
             _control_one(v, parameters[i], estimates[i].ang_vel, dt)
             continue
@@ -56,8 +56,8 @@ class RateControl:
     """Rate loop of a fleet, a parts.ControlLoop."""
 
     def __init__(self, fleet):
-        """fleet: a FleetModel; the inertia is in the pilots' records."""
+        """fleet: a FleetModel; the inertia is in the vehicles' records."""
 
-    def step(self, pilots, parameters, estimator, dt: float) -> None:
+    def step(self, status, parameters, estimator, dt: float) -> None:
         """One step of dt [s]; without a task torque and thrust are none."""
-        _control(pilots, parameters, estimator.records, dt)
+        _control(status, parameters, estimator.records, dt)

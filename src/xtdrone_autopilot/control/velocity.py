@@ -102,18 +102,18 @@ def _control_one(v, q, vel, quat, dt):
 
 
 @njit
-def _control(pilots, parameters, estimates, dt):
-    for i in range(pilots.shape[0]):
-        if pilots[i].sp_kind == TRAJECTORY:
-            _control_one(pilots[i], parameters[i], estimates[i].vel, estimates[i].quat, dt)
+def _control(status, parameters, estimates, dt):
+    for i in range(status.shape[0]):
+        if status[i].sp_kind == TRAJECTORY:
+            _control_one(status[i], parameters[i], estimates[i].vel, estimates[i].quat, dt)
 
 
 class VelocityControl:
     """Velocity loop of a fleet, a parts.ControlLoop."""
 
     def __init__(self, fleet):
-        """fleet: a FleetModel; mass and thrust are in the pilots' records."""
+        """fleet: a FleetModel; mass and thrust are in the vehicles' records."""
 
-    def step(self, pilots, parameters, estimator, dt: float) -> None:
-        """One step of dt [s] for the pilots whose sp_kind is TRAJECTORY."""
-        _control(pilots, parameters, estimator.records, dt)
+    def step(self, status, parameters, estimator, dt: float) -> None:
+        """One step of dt [s] for the vehicles whose sp_kind is TRAJECTORY."""
+        _control(status, parameters, estimator.records, dt)

@@ -131,7 +131,7 @@ class Messages:
             if message.y == 0x7FFFFFFF:
                 p[5] = math.nan
             if message.frame in _RELATIVE:
-                p[6] += self._a.origin[2] + self._a.pilots["home"][link.vehicle, 2]
+                p[6] += self._a.origin[2] + self._a.status["home"][link.vehicle, 2]
         self._run_command(link, message, p)
 
     def _run_command(self, link, message, p):
@@ -200,7 +200,7 @@ class Messages:
     def _do_change_altitude(self, link, p):
         height = p[0]
         if p[1] in _RELATIVE:
-            height += self._a.origin[2] + self._a.pilots["home"][link.vehicle, 2]
+            height += self._a.origin[2] + self._a.status["home"][link.vehicle, 2]
         if not (p[1] in _ABSOLUTE + _RELATIVE and abs(height) <= _FARTHEST):
             return Answer(DENIED, f"height {p[0]:g} m in frame {p[1]:g} is not allowed: use frame "
                                   "0 or 5 (above sea), 3 or 6 (above home)")
@@ -229,11 +229,11 @@ class Messages:
     def _do_change_speed(self, link, p):
         if not (math.isfinite(p[1]) and p[1] > 0.0):
             return Answer(DENIED, f"speed {p[1]:g} m/s is not allowed: give more than 0")
-        self._a.pilots[link.vehicle]["target_speed"] = p[1]
+        self._a.status[link.vehicle]["target_speed"] = p[1]
         return Answer(ACCEPTED)
 
     def _do_set_home(self, link, p):
-        v = self._a.pilots[link.vehicle]
+        v = self._a.status[link.vehicle]
         if p[0] == 1.0:
             v["home"] = self._a.estimator.pos[link.vehicle]
         else:
@@ -316,13 +316,13 @@ class Messages:
             geo = [[math.radians(lat * 1e-7), math.radians(lon * 1e-7), 0.0]]
             pos[:2] = to_local_array(geo, *self._a.origin)[0, :2]
         relative = m.coordinate_frame in _RELATIVE
-        pos[2] = alt + (self._a.pilots["home"][i, 2] if relative else -self._a.origin[2])
+        pos[2] = alt + (self._a.status["home"][i, 2] if relative else -self._a.origin[2])
         if not np.isfinite((pos, vel, acc)).any():
             raise AutopilotError(_NOTHING)
         self._a.set_trajectory(i, pos, enu_ned(vel), enu_ned(acc), yaw_enu_ned(yaw), -yaw_rate)
 
     def _attitude_target(self, i, m):
-        v, mask = self._a.pilots[i], m.type_mask
+        v, mask = self._a.status[i], m.type_mask
         if mask & _THRUST_IGNORE or not abs(m.thrust) <= 1.0:
             raise AutopilotError("an attitude or body rates need a thrust from 0 to 1, not ignored "
                                  "by the type mask")
@@ -351,7 +351,7 @@ class Messages:
     def _manual_control(self, link, m):
         if m.target != link.vehicle + 1 or self._a.failures.failed(link.vehicle, failures.STICKS):
             return
-        v = self._a.pilots[link.vehicle]
+        v = self._a.status[link.vehicle]
         sticks = (m.x, m.y, m.r)
         if any(abs(s) > 1000 for s in sticks) or not 0 <= m.z <= 1000:
             return
@@ -486,7 +486,7 @@ class Messages:
     def _heartbeat(self, link, message):
         silenced = self._a.failures.failed(link.vehicle, failures.DATA_LINK)
         if message.type == mavlink.MAV_TYPE_GCS and not silenced:
-            self._a.pilots[link.vehicle]["gcs_t"] = self._a.t_us
+            self._a.status[link.vehicle]["gcs_t"] = self._a.t_us
 
     def _follow_target(self, link, m):
         if not (abs(m.lat) <= 90e7 and abs(m.lon) <= 180e7 and abs(m.alt) <= _FARTHEST):

@@ -123,13 +123,13 @@ class Streams:
     """Fills and frames the telemetry messages of a fleet."""
 
     def __init__(self, autopilot):
-        """autopilot: the EmbeddedAutopilot whose pilots, estimator and sensors are reported."""
+        """autopilot: the EmbeddedAutopilot whose status, estimator and sensors are reported."""
         self._a = autopilot
         names = dict.fromkeys([*GROUND_STATION_RATES, *OFFBOARD_RATES, *BRIDGE_RATES, *ON_REQUEST])
         self.names = list(names)
         self.index = {name: k for k, name in enumerate(self.names)}
         self.ids = {layout(name).id: name for name in self.names}
-        n = len(autopilot.pilots)
+        n = len(autopilot.status)
         self._layouts = [layout(name) for name in self.names]
         self._arrays = [np.zeros(n, dtype=item.dtype) for item in self._layouts]
         self._bytes = [a.view(np.uint8).reshape(n, -1) for a in self._arrays]
@@ -157,7 +157,7 @@ class Streams:
         if self.names[k] in _NEEDS_POSITION:
             chosen = chosen & (self._a.estimator.flags & POSITION_VALID != 0)
         elif self.names[k] == "HOME_POSITION":
-            chosen = chosen & self._a.pilots["home_set"]
+            chosen = chosen & self._a.status["home_set"]
         elif self.names[k] == "WIND_COV":
             chosen = chosen & np.isfinite(self._a.estimator.wind[:, 0])
         elif self.names[k] == "DISTANCE_SENSOR":
@@ -180,10 +180,10 @@ class Streams:
         self._euler = to_euler_array(self._quat)
         self._geo = to_geodetic_array(e.pos, *self._a.origin)
         self._lat_lon = np.degrees(self._geo[:, :2]) * 1e7
-        self._home = enu_ned(self._a.pilots["home"])
+        self._home = enu_ned(self._a.status["home"])
 
     def _heartbeat(self, m, t_us):
-        p = self._a.pilots
+        p = self._a.status
         m["type"] = self._a.parameters.values["MAV_TYPE"]
         m["autopilot"] = mavlink.MAV_AUTOPILOT_PX4
         m["custom_mode"] = _CUSTOM_MODE[p["mode"]]
@@ -205,7 +205,7 @@ class Streams:
         m["rollspeed"], m["pitchspeed"], m["yawspeed"] = self._frd_rate.T
 
     def _attitude_target(self, m, t_us):
-        p = self._a.pilots
+        p = self._a.status
         m["time_boot_ms"] = self._ms
         m["q"] = quat_enu_ned(p["sp_quat"])[:, [3, 0, 1, 2]]
         rates = flu_frd(p["sp_rates"])
@@ -226,7 +226,7 @@ class Streams:
         m["hdg"] = np.rint(np.degrees(self._euler[:, 2]) % 360.0 * 100) % 36000
 
     def _position_target_local_ned(self, m, t_us):
-        p = self._a.pilots
+        p = self._a.status
         m["time_boot_ms"] = self._ms
         m["coordinate_frame"] = mavlink.MAV_FRAME_LOCAL_NED
         m["x"], m["y"], m["z"] = enu_ned(p["sp_pos"]).T
@@ -242,7 +242,7 @@ class Streams:
         m["type_mask"] |= np.where(np.isfinite(m["yaw_rate"]), 0, 2048).astype(np.uint16)
 
     def _position_target_global_int(self, m, t_us):
-        p = self._a.pilots
+        p = self._a.status
         m["time_boot_ms"] = self._ms
         m["coordinate_frame"] = mavlink.MAV_FRAME_GLOBAL_INT
         given = np.isfinite(p["sp_pos"]).all(axis=1)
@@ -290,7 +290,7 @@ class Streams:
         m["temperature"] = (s.baro_temperature - 273.15) * 100
 
     def _vfr_hud(self, m, t_us):
-        p = self._a.pilots
+        p = self._a.status
         m["airspeed"] = m["groundspeed"] = np.hypot(self._ned_vel[:, 0], self._ned_vel[:, 1])
         m["heading"] = np.degrees(self._euler[:, 2]) % 360.0
         m["throttle"] = np.where(p["armed"], 100 * self._a.thrust_normalised(), 0)
@@ -305,7 +305,7 @@ class Streams:
         m["altitude_terrain"] = m["bottom_clearance"] = np.nan
 
     def _extended_sys_state(self, m, t_us):
-        p = self._a.pilots
+        p = self._a.status
         state = np.where(p["landed"], mavlink.MAV_LANDED_STATE_ON_GROUND,
                          mavlink.MAV_LANDED_STATE_IN_AIR)
         state = np.where(~p["landed"] & (p["mode"] == Mode.TAKEOFF),
@@ -319,11 +319,11 @@ class Streams:
         m["seq"] = missions.seq
         m["total"] = np.where(missions.total > 0, missions.total, 65535)
         m["mission_state"] = missions.state()
-        m["mission_mode"] = np.where(self._a.pilots["mode"] == Mode.MISSION, 1, 2)
+        m["mission_mode"] = np.where(self._a.status["mode"] == Mode.MISSION, 1, 2)
 
     def _sys_status(self, m, t_us):
         flags, failsafes = self._a.estimator.flags, self._a.failsafes
-        healthy = np.where(self._a.pilots["ready"], _SENSORS | _PREARM, _SENSORS)
+        healthy = np.where(self._a.status["ready"], _SENSORS | _PREARM, _SENSORS)
         for bit, used in _AIDS:
             healthy -= np.where(flags & used, 0, bit)
         there = np.where(failsafes.fenced, _SENSORS | _PREARM | _FENCE, _SENSORS | _PREARM)
@@ -391,12 +391,12 @@ class Streams:
         m["covariance"] = 255  # not known
 
     def _home_position(self, m, t_us):
-        geo = to_geodetic_array(self._a.pilots["home"], *self._a.origin)
+        geo = to_geodetic_array(self._a.status["home"], *self._a.origin)
         m["latitude"] = np.rint(np.degrees(geo[:, 0]) * 1e7)
         m["longitude"] = np.rint(np.degrees(geo[:, 1]) * 1e7)
         m["altitude"] = np.rint(geo[:, 2] * 1e3)
         m["x"], m["y"], m["z"] = self._home.T
-        half = 0.5 * yaw_enu_ned(self._a.pilots["home_yaw"])
+        half = 0.5 * yaw_enu_ned(self._a.status["home_yaw"])
         m["q"][:, 0], m["q"][:, 3] = np.cos(half), np.sin(half)
         m["approach_x"] = m["approach_y"] = m["approach_z"] = np.nan
         m["time_usec"] = t_us

@@ -34,7 +34,7 @@ class FollowTarget:
 
     def why_not(self, i: int) -> str:
         """Why vehicle i cannot follow, or an empty text; in flight it may wait for its target."""
-        if self._a.pilots["landed"][i] and self._lost(i):
+        if self._a.status["landed"][i] and self._lost(i):
             return "there is no target: send FOLLOW_TARGET once a second or more"
         return ""
 
@@ -67,12 +67,12 @@ class FollowTarget:
 
     def step(self) -> None:
         """Stops those whose target is lost until it is heard again; call it now and then."""
-        for i in np.flatnonzero(self._a.pilots["mode"] == Mode.FOLLOW_TARGET):
+        for i in np.flatnonzero(self._a.status["mode"] == Mode.FOLLOW_TARGET):
             if self._follows(i) and self._lost(i) and not self._targets[i].waits:
                 self._wait(i, f"Target not heard for {LOST_US * 1e-6:g} s: waiting for it")
 
     def _wait(self, i, text):
-        v = self._a.pilots[i]
+        v = self._a.status[i]
         v["target"] = self._a.estimator.pos[i] + _STOP_S * v["smooth_vel"]
         v["centre"] = v["target"] + 1e3 * np.array([math.cos(v["target_yaw"]),
                                                     math.sin(v["target_yaw"]), 0.0])
@@ -81,11 +81,11 @@ class FollowTarget:
         self._a.say(i, mavlink.MAV_SEVERITY_WARNING, text)
 
     def _follows(self, i):
-        v = self._a.pilots[i]
+        v = self._a.status[i]
         return v["mode"] == Mode.FOLLOW_TARGET and v["armed"] and v["phase"] == 0
 
     def _aim(self, i):
-        v, target, get = self._a.pilots[i], self._targets[i], self._a.parameters.get
+        v, target, get = self._a.status[i], self._targets[i], self._a.parameters.get
         target.waits = False
         course = target.course
         if not math.isfinite(course):  # it has not moved yet: as if it went away from us

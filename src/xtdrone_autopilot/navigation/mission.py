@@ -106,7 +106,7 @@ class Missions:
         self._wait(i, _NEVER)
         self.total[i] = len(items)
         self._set_seq(i, 0)
-        v = self._a.pilots[i]
+        v = self._a.status[i]
         if v["mode"] == Mode.MISSION:
             reason = self.why_not(i)
             if reason:
@@ -133,7 +133,7 @@ class Missions:
         out = np.full(len(self._flown), NO_MISSION, dtype=np.uint8)
         for i in np.flatnonzero(self.total):
             f = self._flown[i]
-            flying = self._a.pilots["mode"][i] == Mode.MISSION and self._a.pilots["armed"][i]
+            flying = self._a.status["mode"][i] == Mode.MISSION and self._a.status["armed"][i]
             out[i] = (COMPLETE if self.finished[i] else ACTIVE if flying else
                       PAUSED if f.started else NOT_STARTED)
         return out
@@ -144,7 +144,7 @@ class Missions:
 
     def rally_points(self, i: int) -> np.ndarray:
         """(K, 3) safe places of vehicle i [m]."""
-        home = self._a.pilots["home"][i]
+        home = self._a.status["home"][i]
         points = [item.place(self._a.origin, home) for item in self._items[RALLY][i]]
         return np.array(points).reshape(-1, 3)
 
@@ -155,7 +155,7 @@ class Missions:
         items = self._items[MISSION][i]
         if not items:
             return "there is no mission: upload one first"
-        v = self._a.pilots[i]
+        v = self._a.status[i]
         fence = self.fences[i]
         acts = fence is not None and self._a.parameters.get(i, "GF_ACTION") > 0
         first = True
@@ -241,7 +241,7 @@ class Missions:
             self._go_on(i)
 
     def _flies(self, i):
-        v = self._a.pilots[i]
+        v = self._a.status[i]
         return bool(v["mode"] == Mode.MISSION and v["armed"] and self.total[i])
 
     # Item by item ------------------------------------------------------------------------------
@@ -261,7 +261,7 @@ class Missions:
     def _begin_item(self, i, f, item):
         """Begins the current item; False where it was over at once."""
         command = item.command
-        down = command == LAND and self._a.pilots["landed"][i]
+        down = command == LAND and self._a.status["landed"][i]
         if command in PLACED and not down:
             self._fly(i, f, item)
             return True
@@ -300,10 +300,10 @@ class Missions:
             f.speed = math.nan
 
     def _set_home(self, i, item):
-        place = item.place(self._a.origin, self._a.pilots["home"][i])
+        place = item.place(self._a.origin, self._a.status["home"][i])
         if item.params[0] == 1 or not np.isfinite(place).all():
             place = self._a.estimator.pos[i].copy()
-        self._a.pilots["home"][i] = place
+        self._a.status["home"][i] = place
 
     def _item_done(self, i):
         f = self._flown[i]
@@ -320,7 +320,7 @@ class Missions:
     # Legs --------------------------------------------------------------------------------------
 
     def _fly(self, i, f, item):
-        v, pos = self._a.pilots[i], self._a.estimator.pos[i]
+        v, pos = self._a.status[i], self._a.estimator.pos[i]
         place = item.place(self._a.origin, v["home"])
         place = np.where(np.isfinite(place), place, v["target"])
         v["climb"] = v["accept_yaw"] = math.nan
@@ -355,7 +355,7 @@ class Missions:
             v["target"][2] = pos[2] + least
 
     def _land(self, i, f, item, place):
-        v = self._a.pilots[i]
+        v = self._a.status[i]
         v["accept"] = min(v["accept"], 0.5)  # the touch-down shall be where the item says
         if f.stage == _FLY and item.has_place:
             f.stage = _APPROACH
@@ -366,7 +366,7 @@ class Missions:
         v["task"], v["watch"] = TASK_LAND, False
 
     def _circle(self, i, f, item, centre):
-        v, pos = self._a.pilots[i], self._a.estimator.pos[i]
+        v, pos = self._a.status[i], self._a.estimator.pos[i]
         radius = item.params[2]
         if not radius:
             radius = self._a.parameters.get(i, "NAV_LOITER_RAD")
@@ -387,7 +387,7 @@ class Missions:
         v["target_yaw"] = math.atan2(-out[1], -out[0])
 
     def _leg(self, i, f, item, place):
-        v = self._a.pilots[i]
+        v = self._a.status[i]
         v["target"] = place
         self._look(v, item)
         if item.command != WAYPOINT:
@@ -414,7 +414,7 @@ class Missions:
         following = self._next_place(i, f)
         if following is None:
             return 0.0
-        v, get = self._a.pilots[i], self._a.parameters.get
+        v, get = self._a.status[i], self._a.parameters.get
         come, go = (place - v["smooth_pos"])[:2], (following - place)[:2]
         lengths = np.hypot(*come), np.hypot(*go)
         if min(lengths) < 1e-3:
@@ -442,7 +442,7 @@ class Missions:
             elif item.command in PAYLOAD | {DO_CHANGE_SPEED, DO_SET_HOME, DO_LAND_START}:
                 k += 1
             elif item.command in PLACED and item.has_place and item.command != LOITER_TURNS:
-                return item.place(self._a.origin, self._a.pilots["home"][i])
+                return item.place(self._a.origin, self._a.status["home"][i])
             else:
                 return None
         return None

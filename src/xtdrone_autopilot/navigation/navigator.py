@@ -1,7 +1,7 @@
 """What each mode asks of the control loops, and whether the vehicle stands or flies.
 
 One compiled pass over the fleet at each step: it turns the mode, the sticks or
-the offboard set-point into sp_* of the pilot record, follows jerk-limited ways
+the offboard set-point into sp_* of the status record, follows jerk-limited ways
 in AUTO modes, detects take-off and landing, and raises events. Who may change
 a mode, and why not, is the commander's business.
 """
@@ -260,7 +260,7 @@ def _orbit(v, q, pos, dt):
 
 @njit
 def _task(v, q, pos, yaw, dt):
-    """AUTO.MISSION and AUTO.LOITER: what the pilot's task says."""
+    """AUTO.MISSION and AUTO.LOITER: what the vehicle's task says."""
     if v.task == TASK_LAND:
         _land(v, q, pos, dt)
     elif v.task == TASK_ORBIT:
@@ -563,11 +563,11 @@ def _begin_mode(v, q, pos, vel, yaw):
 
 
 @njit
-def _navigate(pilots, parameters, t_us, estimates, sensors, dt):
+def _navigate(status, parameters, t_us, estimates, sensors, dt):
     """One pass over the fleet; returns the union of the events."""
     events = 0
-    for i in range(pilots.shape[0]):
-        v, e = pilots[i], estimates[i]
+    for i in range(status.shape[0]):
+        v, e = status[i], estimates[i]
         _filter_acceleration(v, e.quat, sensors[i].accel, e.accel_bias, dt)
         if v.armed or v.phase == -1:
             _navigate_one(v, parameters[i], t_us, e.pos, e.vel, e.quat, dt)
@@ -595,6 +595,6 @@ def _filter_acceleration(v, quat, accel, bias, dt):
 class Navigator:
     """Modes of a fleet."""
 
-    def step(self, t_us: int, pilots, parameters, estimator, sensors, dt: float) -> int:
-        """Writes the set-points of every pilot; returns the union of the EVENT_ bits raised."""
-        return _navigate(pilots, parameters, t_us, estimator.records, sensors.records, dt)
+    def step(self, t_us: int, status, parameters, estimator, sensors, dt: float) -> int:
+        """Writes the set-points of every vehicle; returns the union of the EVENT_ bits raised."""
+        return _navigate(status, parameters, t_us, estimator.records, sensors.records, dt)

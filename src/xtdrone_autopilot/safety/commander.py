@@ -69,7 +69,7 @@ class Commander:
 
     def arm(self, i: int, t_us: int, force: bool = False) -> Answer:
         """Arms vehicle i, or says why not."""
-        v = self._a.pilots[i]
+        v = self._a.status[i]
         if v["armed"]:
             return Answer(ACCEPTED)
         mode = Mode(v["mode"])
@@ -104,7 +104,7 @@ class Commander:
 
     def disarm(self, i: int, force: bool = False, why: str = "") -> Answer:
         """Disarms vehicle i; in the air only by force."""
-        v = self._a.pilots[i]
+        v = self._a.status[i]
         if not v["armed"]:
             return Answer(ACCEPTED)
         if not v["landed"] and not force:
@@ -121,7 +121,7 @@ class Commander:
 
     def set_mode(self, i: int, mode: Mode, t_us: int) -> Answer:
         """Changes the mode of vehicle i, or says why not."""
-        v = self._a.pilots[i]
+        v = self._a.status[i]
         reason = self._why_not(i, mode, t_us)
         if reason:
             return self._refuse(i, f"Mode {ROS_NAME[mode]} refused", reason)
@@ -136,7 +136,7 @@ class Commander:
 
     def _why_not(self, i, mode, t_us):
         """Why vehicle i may not change to a mode, or an empty text."""
-        v, estimator = self._a.pilots[i], self._a.estimator
+        v, estimator = self._a.status[i], self._a.estimator
         if mode == Mode.MISSION and not self._a.missions.total[i]:
             return self._a.missions.why_not(i)
         if mode == Mode.OFFBOARD and not self._has_offboard(i, t_us):
@@ -158,7 +158,7 @@ class Commander:
         answer = self.set_mode(i, Mode.TAKEOFF, t_us)
         if answer.accepted:
             self._set_takeoff_height(i, altitude - self._a.origin[2])
-            self._a.pilots[i]["phase"] = -1
+            self._a.status[i]["phase"] = -1
         return answer
 
     def reposition(self, i: int, target, yaw: float, speed: float, t_us: int) -> Answer:
@@ -181,7 +181,7 @@ class Commander:
         answer = self.set_mode(i, Mode.LOITER, t_us)
         if answer.accepted:
             self._a.begin_way(i)
-            v = self._a.pilots[i]
+            v = self._a.status[i]
             centre = np.where(np.isfinite(centre), centre, v["target"])
             v["centre"] = centre
             v["target"][2] = centre[2]
@@ -194,14 +194,14 @@ class Commander:
 
     def handle_events(self, t_us: int) -> None:
         """Deals with the events that the compiled loops raised."""
-        pilots = self._a.pilots
-        for i in pilots["events"].nonzero()[0]:
-            events, pilots["events"][i] = int(pilots["events"][i]), 0
+        status = self._a.status
+        for i in status["events"].nonzero()[0]:
+            events, status["events"][i] = int(status["events"][i]), 0
             if events & EVENT_TAKEN_OFF:
                 self._say(i, INFO, "Takeoff detected")
             if events & EVENT_TAKEOFF_DONE:
                 self.enter(i, Mode.LOITER)
-                pilots["phase"][i] = 0  # it goes on to the place that the take-off aimed at
+                status["phase"][i] = 0  # it goes on to the place that the take-off aimed at
             if events & EVENT_LANDED:
                 self._say(i, INFO, "Landing detected")
                 self._a.missions.landed(i)
@@ -218,7 +218,7 @@ class Commander:
 
     def enter(self, i: int, mode: Mode) -> None:
         """Changes the mode of vehicle i without asking whether it may."""
-        v = self._a.pilots[i]
+        v = self._a.status[i]
         v["mode"] = mode
         v["mode_t"] = self._a.t_us
         v["phase"] = -1
@@ -233,22 +233,22 @@ class Commander:
 
     def _nearest_safe_place(self, i):
         """Home or the rally point nearest to vehicle i, (3,) [m]."""
-        places = np.vstack([self._a.pilots["home"][i], self._a.missions.rally_points(i)])
+        places = np.vstack([self._a.status["home"][i], self._a.missions.rally_points(i)])
         way = places[:, :2] - self._a.estimator.pos[i, :2]
         return places[np.argmin((way * way).sum(axis=1))]
 
     def _set_takeoff_height(self, i, height):
         if not math.isfinite(height):
             height = self._a.estimator.pos[i, 2] + self._a.parameters.get(i, "MIS_TAKEOFF_ALT")
-        self._a.pilots[i]["takeoff_height"] = height
+        self._a.status[i]["takeoff_height"] = height
 
     def _has_offboard(self, i, t_us):
-        v = self._a.pilots[i]
+        v = self._a.status[i]
         age = (t_us - v["offboard_t"]) * 1e-6
         return v["offboard_kind"] != 0 and age <= self._a.parameters.get(i, "COM_OF_LOSS_T")
 
     def _has_sticks(self, i, t_us):
-        age = (t_us - self._a.pilots[i]["stick_t"]) * 1e-6
+        age = (t_us - self._a.status[i]["stick_t"]) * 1e-6
         return age <= self._a.parameters.get(i, "COM_RC_LOSS_T")
 
     def _offboard_reason(self, i):

@@ -124,7 +124,7 @@ class Failsafes:
 
     def armed(self, i: int) -> None:
         """Vehicle i has just been armed."""
-        stick_age = (self._a.t_us - self._a.pilots["stick_t"][i]) * 1e-6
+        stick_age = (self._a.t_us - self._a.status["stick_t"][i]) * 1e-6
         self._sticks_count[i] = stick_age <= self._a.parameters.get(i, "COM_RC_LOSS_T")
         self._a.fly_without(i, -1)  # none
         self.taken_over(i)
@@ -136,7 +136,7 @@ class Failsafes:
 
     def offboard_lost(self, i: int) -> None:
         """Offboard set-points have stopped."""
-        a, v = self._a, self._a.pilots[i]
+        a, v = self._a, self._a.status[i]
         if not v["armed"]:
             a.commander.enter(i, Mode.LOITER)
             a.say(i, WARNING, "Offboard set-points stopped: mode AUTO.LOITER")
@@ -149,7 +149,7 @@ class Failsafes:
 
     def delay_over(self, i: int) -> None:
         """COM_FAIL_ACT_T has passed since the hold began."""
-        self._a.pilots["failsafe"][i] = False
+        self._a.status["failsafe"][i] = False
         condition, action, _ = self._pending.pop(i, ("", Action.NONE, None))
         if condition == "offboard":
             self._after_offboard(i)
@@ -159,7 +159,7 @@ class Failsafes:
     # Conditions -------------------------------------------------------------------------------
 
     def _look(self, t_us):
-        a, p, q = self._a, self._a.pilots, self._a.parameters.values
+        a, p, q = self._a, self._a.status, self._a.parameters.values
         flying = p["armed"] & ~p["landed"]
         now = dict(zip(CONDITIONS, self._now))
         silent = (t_us - p["gcs_t"]) * 1e-6 > q["COM_DL_LOSS_T"]
@@ -187,7 +187,7 @@ class Failsafes:
         now["rotor"][:] = flying & (self.failed_rotor >= 0)
 
     def _look_at_sticks(self, t_us, flying, row):
-        p, q = self._a.pilots, self._a.parameters.values
+        p, q = self._a.status, self._a.parameters.values
         lost = (t_us - p["stick_t"]) * 1e-6 > q["COM_RC_LOSS_T"]
         self._sticks_count |= ~lost
         excepted = np.zeros_like(lost)
@@ -196,7 +196,7 @@ class Failsafes:
         row[:] = flying & lost & self._sticks_count & ~excepted
 
     def _look_at_fence(self, q):
-        a, p = self._a, self._a.pilots
+        a, p = self._a, self._a.status
         pos = a.estimator.pos
         if q["GF_PREDICT"].any():
             pos = pos + q["GF_PREDICT"][:, None] * self._way_to_stop(q)
@@ -216,7 +216,7 @@ class Failsafes:
         """(N, 3) from each vehicle to where it can come to rest [m]."""
         vel = self._a.estimator.vel
         speed = np.maximum(np.linalg.norm(vel, axis=1), 1e-6)
-        along = (self._a.pilots["acc_filtered"] * vel).sum(axis=1) / speed
+        along = (self._a.status["acc_filtered"] * vel).sum(axis=1) / speed
         out = vel * (2 * PERIOD_US * 1e-6)  # until the next look, and as much to spare
         for i in np.flatnonzero(q["GF_PREDICT"]):
             out[i] += vel[i] / speed[i] * way_to_stop(speed[i], along[i], q["MPC_ACC_HOR"][i],
@@ -228,7 +228,7 @@ class Failsafes:
         x, y, z, w = self._a.estimator.quat.T
         roll = np.arctan2(2 * (w * x + y * z), 1 - 2 * (x * x + y * y))
         pitch = np.arcsin(np.clip(2 * (w * y - z * x), -1.0, 1.0))
-        acro = self._a.pilots["mode"] == Mode.ACRO
+        acro = self._a.status["mode"] == Mode.ACRO
         failed = np.zeros(len(x), dtype=bool)
         for k, (angle, name) in enumerate(((roll, "R"), (pitch, "P"))):
             limit = q[f"FD_FAIL_{name}"]
@@ -276,7 +276,7 @@ class Failsafes:
 
     def _on_position(self, i):
         why = "position lost: " + (self._a.estimator.why_not_ready(i) or "no aid")
-        age = (self._a.t_us - self._a.pilots["stick_t"][i]) * 1e-6
+        age = (self._a.t_us - self._a.status["stick_t"][i]) * 1e-6
         if self._get(i, "COM_POSCTL_NAVL") == 0 and age <= self._get(i, "COM_RC_LOSS_T"):
             self._a.say(i, CRITICAL, f"Failsafe: {why}: mode ALTCTL")
             self._a.commander.enter(i, Mode.ALTCTL)
@@ -299,20 +299,20 @@ class Failsafes:
         self._act(i, "rotor", action, f"rotor {self.failed_rotor[i] + 1} has failed", hold=False)
 
     def _fence_words(self, i):
-        way = self._a.estimator.pos[i] - self._a.pilots["home"][i]
+        way = self._a.estimator.pos[i] - self._a.status["home"][i]
         for name, distance in (("GF_MAX_HOR_DIST", math.hypot(way[0], way[1])),
                                ("GF_MAX_VER_DIST", way[2])):
             limit = self._get(i, name)
             if 0 < limit < distance:
                 return f"{distance:.0f} m from home, {name} allows {limit:g} m"
-        if self._get(i, "GF_PREDICT") and not self._a.pilots["landed"][i]:
+        if self._get(i, "GF_PREDICT") and not self._a.status["landed"][i]:
             return "it would leave the area before it could stop"
         return "it has left the area"
 
     # Actions ----------------------------------------------------------------------------------
 
     def _act(self, i, condition, action, why, hold=True):
-        a, v = self._a, self._a.pilots[i]
+        a, v = self._a, self._a.status[i]
         if action == Action.NONE:
             return
         under_way = action != Action.HOLD and v["mode"] == _MODE.get(action)
@@ -343,7 +343,7 @@ class Failsafes:
         aided = self._a.estimator.flags[i] & (GPS_USED | VISION_USED)
         if action == Action.DESCEND or not aided:
             commander.enter(i, Mode.LAND)
-            self._a.pilots["blind"][i] = True
+            self._a.status["blind"][i] = True
             return
         commander.enter(i, _MODE[action])
         self._a.say(i, CRITICAL, f"Failsafe: mode {ROS_NAME[_MODE[action]]}")
@@ -351,7 +351,7 @@ class Failsafes:
     def _after_offboard(self, i):
         choice = self._get(i, "COM_OBL_RC_ACT")
         action = _OFFBOARD_ACTION.get(choice)
-        age = (self._a.t_us - self._a.pilots["stick_t"][i]) * 1e-6
+        age = (self._a.t_us - self._a.status["stick_t"][i]) * 1e-6
         if action is None and age <= self._get(i, "COM_RC_LOSS_T"):
             mode = _OFFBOARD_MODE[choice]
             self._a.say(i, CRITICAL, f"Failsafe: mode {ROS_NAME[mode]}")
@@ -369,6 +369,6 @@ class Failsafes:
         if mode in (Mode.OFFBOARD, Mode.TAKEOFF):  # its set-points may have stopped as well
             mode = Mode.LOITER
         self.taken_over(i)
-        self._a.pilots["failsafe"][i] = False
+        self._a.status["failsafe"][i] = False
         self._a.say(i, INFO, f"The {_RECOVERS[condition]} is back: mode {ROS_NAME[mode]}")
         self._a.commander.enter(i, mode)

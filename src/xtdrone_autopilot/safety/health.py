@@ -33,11 +33,11 @@ def health(autopilot, links) -> list[dict]:
         battery (0..1), voltage [V], set_points (count so far), set_point_age_s (None = never
         any), links (name: {streams, peers, heard_s}).
     """
-    return [_vehicle(autopilot, links, i) for i in range(len(autopilot.pilots))]
+    return [_vehicle(autopilot, links, i) for i in range(len(autopilot.status))]
 
 
 def _vehicle(a, links, i):
-    v, flags = a.pilots[i], int(a.estimator.flags[i])
+    v, flags = a.status[i], int(a.estimator.flags[i])
     ratios = a.estimator.test_ratios[i].tolist()
     count = int(v["offboard_count"])
     return {

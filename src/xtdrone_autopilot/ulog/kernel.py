@@ -291,7 +291,7 @@ def new_snapshots(snapshots, origin, n_motors):
 
 @njit
 def append(t_us, due, tables, on_change, where, out, length, state_key, snapshots, forms, origin,
-           pilots, parameters, estimates, sensors, batteries, missions, commands):
+           status, parameters, estimates, sensors, batteries, missions, commands):
     """Appends the topics that are due to the buffer of each vehicle.
 
     Args:
@@ -314,13 +314,13 @@ def append(t_us, due, tables, on_change, where, out, length, state_key, snapshot
             singles, wholes: (N, K) room for them as float32 and int64.
             doubles_bytes, singles_bytes, wholes_bytes: numbers, singles and wholes, byte by byte.
         origin: Latitude, longitude [rad] and height [m] of the world's origin.
-        pilots, parameters, estimates, sensors, batteries, missions: (N,) records of the fleet.
+        status, parameters, estimates, sensors, batteries, missions: (N,) records of the fleet.
         commands: (N, A) of the actuators.
     """
     sizes, templates, starts, runs, whole_columns = tables
     numbers, singles, wholes, doubles_bytes, singles_bytes, wholes_bytes = forms
-    for i in range(pilots.shape[0]):
-        s, v, e, r, mission = snapshots[i], pilots[i], estimates[i], sensors[i], missions[i]
+    for i in range(status.shape[0]):
+        s, v, e, r, mission = snapshots[i], status[i], estimates[i], sensors[i], missions[i]
         key = (np.int64(v.mode) | np.int64(v.armed) << 8 | np.int64(v.landed) << 9
                | np.int64(v.failsafe) << 10 | np.int64(v.ready) << 11
                | np.int64(e.flags & ~AT_REST) << 12 | np.int64(mission.seq) << 24

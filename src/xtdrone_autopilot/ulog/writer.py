@@ -144,7 +144,7 @@ class FleetLog:
         ulog_kernel.append(
             t_us, self._due[t_us // self._grid % len(self._due)], self._tables, self._on_change,
             self._where, self._out, self._length, self._state_key, self._snapshots, self._forms,
-            a.origin, a.pilots, a.parameters.values, a.estimator.records, a.sensors.records,
+            a.origin, a.status, a.parameters.values, a.estimator.records, a.sensors.records,
             a.battery.records, a.missions.records, a.commands)
 
     def _append_parameters(self):
