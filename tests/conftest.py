@@ -1,18 +1,11 @@
 """Fixtures: a simulation in a process of its own, and a folder for its runs."""
 
-import ctypes
-import os
 import signal
-import subprocess
-import sys
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from waiting import LIMIT_S
-from xtdrone_core.control_link import ControlClient
-
-_PR_SET_PDEATHSIG = 1  # of prctl(2)
+from processes import SimulationProcess
 
 # No limits of wall time: a first call may compile, a busy machine may stall. The examples are
 # the same in every run; --hypothesis-profile=random draws new ones.
@@ -22,48 +15,6 @@ settings.load_profile("xtdrone")
 
 # A shell has what it starts in the background ignore SIGINT, and so would every process of a test.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-def end_with_parent() -> None:
-    """For preexec_fn: the child gets SIGTERM when the test run dies, so that nothing is left."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-
-
-class SimulationProcess:
-    """`xtdrone sim` in a process group of its own."""
-
-    def __init__(self, folder, *options):
-        self.folder = folder
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "xtdrone_core.command", "sim", *map(str, options)],
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=folder,
-            start_new_session=True, preexec_fn=end_with_parent,
-            env={**os.environ, "XTDRONE_RUNS": str(folder)})
-        said = ""
-        for line in self.process.stdout:
-            said += line
-            if "run folder" in line:  # printed once everything listens; a cold start says more
-                break
-        else:
-            raise AssertionError(said)
-        self.control = ControlClient(timeout=LIMIT_S)
-
-    def wait_until(self, t_us: int) -> None:
-        """Blocks until the simulated time is past t_us."""
-        self.control.request("subscribe")
-        while self.control.next_tick()[0] < t_us:
-            pass
-
-    def stop(self) -> str:
-        """Ends it as Ctrl-C does, without a plot, and returns what it printed."""
-        self.control.close()
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGINT)
-        try:
-            return self.process.communicate(timeout=LIMIT_S)[0]
-        except subprocess.TimeoutExpired:
-            os.killpg(self.process.pid, signal.SIGKILL)
-            raise
 
 
 @pytest.fixture

@@ -20,17 +20,14 @@ from scipy.spatial.transform import Rotation
 
 from _report import Report
 
-_TESTS = Path(__file__).resolve().parents[2] / "tests"
-sys.path[:0] = [str(_TESTS / "support"), str(_TESTS / "autopilot")]  # flights by messages
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "support"))
 
-from test_autopilot_modes import VELOCITY, hover_command  # noqa: E402
-from test_missions import MissionFlight  # noqa: E402
-
-from xtdrone_autopilot.mavlink.dialect import mavlink  # noqa: E402
-from xtdrone_autopilot.navigation.plan_file import load  # noqa: E402
-from xtdrone_core import Mode  # noqa: E402
-from xtdrone_core.frames import enu_ned, quat_enu_ned  # noqa: E402
-from xtdrone_dynamics.quaternion import to_euler  # noqa: E402
+from stack_flights import VELOCITY, MissionFlight, hover_command
+from xtdrone_autopilot.mavlink.dialect import mavlink
+from xtdrone_autopilot.navigation.plan_file import load
+from xtdrone_core import Mode
+from xtdrone_core.frames import enu_ned, quat_enu_ned
+from xtdrone_dynamics.quaternion import to_euler
 
 HEAD = """Made by `scripts/validation.sh flight`. One iris, RTK GPS, every sensor with its noise; \
 the flight stack is asked by MAVLink messages and has PX4's default parameters unless a section \

@@ -192,8 +192,8 @@ def read(path) -> tuple[dict[str, Any], dict[str, Any]]:
             if head["format"] != _FORMAT:
                 raise ValueError("it holds something else")
             if head["version"] != VERSION:
-                raise SnapshotError(f"snapshot '{path}' has version {head['version']}, this program "
-                                    f"reads {VERSION}: save it anew by the same program")
+                raise SnapshotError(f"snapshot '{path}' has version {head['version']}, this "
+                                    f"program reads {VERSION}: save it anew by the same program")
             names = [name for name in file.namelist() if name.startswith("arrays/")]
             arrays = [np.load(io.BytesIO(file.read(f"arrays/{k}.npy")), allow_pickle=False)
                       for k in range(len(names))]

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from pyulog import ULog
-from test_autopilot_modes import HEIGHT, Flight
 
+from stack_flights import HEIGHT, Flight
 from xtdrone_autopilot import interfaces as parts
 from xtdrone_autopilot.control.allocation import Mixer
 from xtdrone_autopilot.errors import AutopilotError

@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 import pytest
-from test_missions import MissionFlight, flight  # noqa: F401  (a fixture)
 
+from stack_flights import MissionFlight
 from xtdrone_autopilot.mavlink.dialect import mavlink
 from xtdrone_autopilot.mavlink.streams import Streams
 from xtdrone_autopilot.navigation.mission_items import FENCE

@@ -4,81 +4,11 @@ import math
 
 import numpy as np
 import pytest
-from test_autopilot_modes import Flight
 
+from stack_flights import NAN
 from xtdrone_autopilot.mavlink.dialect import mavlink
-from xtdrone_autopilot.navigation.mission_items import FENCE, MISSION, RALLY, Item
+from xtdrone_autopilot.navigation.mission_items import FENCE, MISSION, RALLY
 from xtdrone_core import Mode, run_folder
-from xtdrone_dynamics.geodesy import to_geodetic
-
-NAN = math.nan
-REL = mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT_INT
-
-
-def item(origin, command, east=None, north=None, z=0.0, p=(0.0, 0.0, 0.0, NAN), frame=REL):
-    """An item at a place [m] east and north of the world's origin."""
-    if east is None:
-        return Item(command, mavlink.MAV_FRAME_MISSION, p, 0, 0, z)
-    lat, lon = to_geodetic(east, north, origin[0], origin[1])
-    return Item(command, frame, p, round(math.degrees(lat) * 1e7), round(math.degrees(lon) * 1e7),
-                z)
-
-
-class MissionFlight(Flight):
-    """A flight that uploads missions."""
-
-    def item(self, command, *args, **kwargs):
-        return item(self.autopilot.origin, command, *args, **kwargs)
-
-    def upload(self, items, kind=MISSION):
-        """The whole protocol; returns the result of the acknowledgement."""
-        self.links.replies.clear()
-        self.send(mavlink.MAVLink_mission_count_message(1, 1, len(items), kind))
-        while True:
-            reply = self.links.replies.pop(0)
-            if reply.get_type() == "MISSION_ACK":
-                return reply.type
-            assert reply.get_type() == "MISSION_REQUEST_INT" and reply.mission_type == kind
-            one = items[reply.seq]
-            self.send(mavlink.MAVLink_mission_item_int_message(
-                1, 1, reply.seq, one.frame, one.command, 0, 1, *one.params, one.x, one.y, one.z,
-                kind))
-
-    def ready(self):
-        self.wait(lambda: self.autopilot.status["ready"][0], 5)
-        return self
-
-    def start(self):
-        """AUTO.MISSION and arming."""
-        assert self.set_mode(Mode.MISSION).accepted
-        assert self.autopilot.commander.arm(0, self.simulation.t_us).accepted
-
-    def set_mode(self, mode):
-        return self.autopilot.commander.set_mode(0, mode, self.simulation.t_us)
-
-    def set(self, **parameters):
-        for name, value in parameters.items():
-            self.autopilot.parameters.set(0, name, value)
-
-    def seq(self):
-        return int(self.autopilot.missions.seq[0])
-
-    @property
-    def armed(self):
-        return bool(self.autopilot.status["armed"][0])
-
-
-@pytest.fixture
-def flight():
-    made = []
-
-    def make(**scenario):
-        made.append(MissionFlight(**scenario))
-        return made[-1].ready()
-
-    yield make
-    for one in made:
-        one.simulation.close()
 
 
 def test_twenty_waypoints_are_passed_inside_the_acceptance_radius(flight):

@@ -109,8 +109,7 @@ def test_parameter_files(tmp_path):
 
 
 def test_vehicles_save_and_load_their_own_parameters(tmp_path):
-    from test_autopilot_modes import Flight
-
+    from stack_flights import Flight
     from xtdrone_autopilot.mavlink.dialect import mavlink
 
     path = tmp_path / "first.params"

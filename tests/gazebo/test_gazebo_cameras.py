@@ -7,8 +7,8 @@ import subprocess
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
-from test_sensors_rendered import LASER_VEHICLE
 
+from drawing import LASER_VEHICLE
 from sensor_models.cameras import cameras_of, lidar_of
 from sensor_models.lens import pinhole_of
 from xtdrone_control.agents import HoverAgent

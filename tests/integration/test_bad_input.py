@@ -10,8 +10,8 @@ import sys
 import threading
 
 import pytest
-from conftest import end_with_parent
 
+from processes import end_with_parent
 from waiting import LIMIT_S, until
 from xtdrone_core import command, parent, run_folder
 from xtdrone_core.command import main

@@ -7,9 +7,9 @@ import math
 from pathlib import Path
 
 import pytest
-from conftest import SimulationProcess
-from test_mavlink_clients import Pilot, wait_for
 
+from mavsdk_pilot import Pilot, wait_for
+from processes import SimulationProcess
 from xtdrone_core import command
 from xtdrone_core.ports import OFFBOARD
 

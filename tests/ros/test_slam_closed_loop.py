@@ -11,8 +11,7 @@ from ros_fixtures import NODES, needs_ros, ros  # noqa: F401
 
 pytest.importorskip("cv2")
 
-from test_slam_run import dataset as wall_dataset  # noqa: F401
-
+from slam_wall import record_wall
 from xtdrone_core import Scenario
 from xtdrone_core.scenario import parse_vehicles
 from xtdrone_sim.simulation import Simulation
@@ -48,6 +47,11 @@ def test_flight_without_gps_stays_on_its_way(tmp_path):
 def test_latency_that_makes_no_sense_is_refused():
     with pytest.raises(SlamError, match="latency of 900"):
         VisionAgent(1, latency_ms=900)
+
+
+@pytest.fixture
+def wall_dataset(tmp_path):
+    return record_wall(tmp_path / "wall")
 
 
 @needs_ros

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_slam_systems import dataset  # noqa: F401
 
 from ros_fixtures import environment, free_port, needs_ros
 from xtdrone_slam.benchmark import adapters, runner
@@ -20,14 +19,20 @@ def ros(tmp_path, monkeypatch):
         monkeypatch.setenv(name, value)
 
 
-def run(dataset, tmp_path, what):  # noqa: F811
+@pytest.fixture
+def dataset(tmp_path):
+    slam_wall = pytest.importorskip("slam_wall", exc_type=ImportError)
+    return slam_wall.record_still_wall(tmp_path / "wall")
+
+
+def run(dataset, tmp_path, what):
     adapter = adapters.load("ros_node", start=f"{sys.executable} {NODE} {what}",
                                   pose="/brightness/pose", patience=20.0)
     return runner.run(adapter, dataset, tmp_path / "run", speed=0.0, hang_s=30.0)
 
 
 @needs_ros
-def test_node_gets_the_pair_and_its_pose_comes_back(dataset, tmp_path, ros):  # noqa: F811
+def test_node_gets_the_pair_and_its_pose_comes_back(dataset, tmp_path, ros):
     outcome = run(dataset, tmp_path, "answer")
     assert outcome.reason == "", (tmp_path / "run" / "system.log").read_text()
     assert outcome.answers == 4 and outcome.lost == 0
@@ -39,13 +44,13 @@ def test_node_gets_the_pair_and_its_pose_comes_back(dataset, tmp_path, ros):  # 
 
 
 @needs_ros
-def test_pair_without_a_pose_is_lost(dataset, tmp_path, ros):  # noqa: F811
+def test_pair_without_a_pose_is_lost(dataset, tmp_path, ros):
     outcome = run(dataset, tmp_path, "gap")
     assert outcome.reason == "" and outcome.answers == 4 and outcome.lost == 2
 
 
 @needs_ros
-def test_node_that_does_not_start_is_told(dataset, tmp_path, ros):  # noqa: F811
+def test_node_that_does_not_start_is_told(dataset, tmp_path, ros):
     outcome = run(dataset, tmp_path, "fail")
     assert "status 1" in outcome.reason
     assert "ended with status 5" in (tmp_path / "run" / "system.log").read_text()

@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from test_sensors_rendered import draws
+
+from drawing import draws
 
 calibration = pytest.importorskip("calibration", reason="OpenCV is not installed here")
 pytestmark = draws

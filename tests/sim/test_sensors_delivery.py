@@ -8,8 +8,8 @@ import sys
 
 import numpy as np
 import pytest
-from test_sensors_rendered import draws
 
+from drawing import draws
 from ros_fixtures import ROOT, free_port, needs_ros, ros  # noqa: F401
 from sensor_models.cameras import cameras_of
 from xtdrone_core import ControlError, VehicleSpec, frame_ring

@@ -7,6 +7,7 @@ import subprocess
 import numpy as np
 import pytest
 
+from drawing import LASER_VEHICLE, draws
 from sensor_models import SensorError
 from sensor_models.cameras import cameras_of, lidar_of
 from sensor_models.lens import Lens, project
@@ -24,16 +25,6 @@ from xtdrone_sim.vehicles.sdf import load_vehicle, load_world
 
 LEVEL = (0.0, 0.0, 0.0, 1.0)
 
-
-def can_draw() -> bool:
-    try:
-        offscreen.backend()
-    except EngineError:
-        return False
-    return True
-
-
-draws = pytest.mark.skipif(not can_draw(), reason="neither EGL nor OSMesa works here")
 
 @pytest.mark.parametrize("named, working, found", [
     ("", ("egl", "osmesa"), "egl"), ("", ("osmesa",), "osmesa"),
@@ -347,19 +338,6 @@ def test_looking_does_not_change_the_flight():
     for name in ("pos", "quat", "vel", "ang_vel", "rotor_vel"):
         assert np.array_equal(getattr(seeing, name), getattr(blind, name))
     assert [reading.t_us for reading in seen] == list(range(80_000, 1_460_000, 80_000))
-
-
-LASER_VEHICLE = """<sdf version="1.7"><model name="iris_laser">
-<include><uri>model://iris</uri></include>
-<link name="laser"><pose>0 0 0.05 0 1.5707963 0</pose>
-  <inertial><mass>0.02</mass><inertia><ixx>1e-5</ixx><iyy>1e-5</iyy><izz>1e-5</izz></inertia>
-  </inertial>
-  <sensor name="laser" type="ray"><update_rate>20</update_rate>
-    <ray><range><min>0.02</min><max>35</max></range></ray>
-    <plugin name="laser" filename="libgazebo_lidar_plugin.so">
-      <min_distance>0.02</min_distance><max_distance>35.0</max_distance></plugin></sensor></link>
-<joint name="laser_joint" type="fixed"><parent>iris::base_link</parent><child>laser</child></joint>
-</model></sdf>"""
 
 
 def test_range_finder_of_px4s_plugin_measures_the_height_in_flight(tmp_path):

@@ -18,8 +18,7 @@ import yaml
 pytest.importorskip("cv2")
 pytest.importorskip("evo")
 
-from test_slam_run import dataset, stereo, wall  # noqa: F401
-
+from slam_wall import stereo, wall
 from xtdrone_core import command
 from xtdrone_slam import SlamError
 from xtdrone_slam.benchmark import campaign

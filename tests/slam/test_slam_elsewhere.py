@@ -10,8 +10,8 @@ cv2 = pytest.importorskip("cv2")
 pytest.importorskip("evo")
 
 from scipy.spatial.transform import Rotation
-from test_slam_run import stereo, wall
 
+from slam_wall import stereo, wall
 from xtdrone_core import command
 from xtdrone_slam.benchmark import adapters
 from xtdrone_slam.datasets.dataset import Dataset, DatasetWriter

@@ -17,8 +17,8 @@ pytest.importorskip("rosbags")
 from evo.tools import file_interface
 from rosbags.highlevel import AnyReader
 from scipy.spatial.transform import Rotation
-from test_slam_run import stereo, wall
 
+from slam_wall import stereo, wall
 from xtdrone_core import command
 from xtdrone_slam import SlamError
 from xtdrone_slam.datasets.bag import BagWriter
@@ -81,7 +81,7 @@ def test_bag_is_read_by_rosbags_and_evo(data, tmp_path):
 _RECORD = """
 import sys, time; sys.path[:0] = {paths!r}
 import numpy as np
-from test_slam_run import stereo
+from slam_wall import stereo
 from xtdrone_slam.bag import BagWriter
 bag = BagWriter({path!r}, stereo())
 image = np.random.default_rng(1).integers(0, 255, (240, 320), dtype=np.uint8)
@@ -95,7 +95,7 @@ time.sleep(60)
 
 
 def test_bag_opens_after_a_kill(tmp_path):
-    paths = [os.path.dirname(__file__), *sys.path]
+    paths = sys.path
     path = tmp_path / "flight.bag"
     process = subprocess.Popen([sys.executable, "-c", _RECORD.format(paths=paths, path=str(path))],
                                stdout=subprocess.PIPE, text=True)

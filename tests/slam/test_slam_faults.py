@@ -1,6 +1,5 @@
 """Whatever goes wrong, the run is marked with the reason and what was recorded stays."""
 
-import os
 import resource
 import subprocess
 import sys
@@ -10,8 +9,7 @@ import pytest
 
 pytest.importorskip("cv2")
 
-from test_slam_run import POSE, READ, dataset, stereo, wall  # noqa: F401
-
+from slam_wall import POSE, READ, stereo, wall
 from xtdrone_slam import SlamError
 from xtdrone_slam.benchmark import adapters, runner
 from xtdrone_slam.benchmark.channel import Channel
@@ -25,18 +23,18 @@ def system(code):
         "}", "}}")), "", True, {})
 
 
-def replay(code, dataset, folder, **options):  # noqa: F811
+def replay(code, dataset, folder, **options):
     return runner.run(system(code), dataset, folder, speed=0.0, **options)
 
 
-def test_jump_is_told_and_the_run_goes_on(dataset, tmp_path):  # noqa: F811
+def test_jump_is_told_and_the_run_goes_on(dataset, tmp_path):
     outcome = replay(READ + POSE.format("0 if t < 500000 else 30"), dataset, tmp_path)
     assert outcome.reason.startswith("jumped 30.0 m in 0.08 s at 0.56 s")
     assert outcome.answers == 12  # to the end
     assert len((tmp_path / "estimate.tum").read_text().splitlines()) == 12
 
 
-def test_full_disk_marks_the_run(dataset, tmp_path):  # noqa: F811
+def test_full_disk_marks_the_run(dataset, tmp_path):
     (tmp_path / "estimate.tum").symlink_to("/dev/full")
     outcome = replay(READ + POSE.format("0"), dataset, tmp_path)
     assert "No space left" in outcome.reason and "estimate.tum" in outcome.reason
@@ -60,7 +58,7 @@ def test_images_that_are_missing_are_told(tmp_path):
     assert outcome.answers == 2
 
 
-def test_lossy_channel_leaves_out_the_same_pairs_for_all(dataset, tmp_path):  # noqa: F811
+def test_lossy_channel_leaves_out_the_same_pairs_for_all(dataset, tmp_path):
     kept = []
     for name in ("one", "two"):
         outcome = replay(READ + POSE.format("0"), dataset, tmp_path / name,
@@ -85,7 +83,7 @@ def test_narrow_channel_delays_and_drops():
 
 _RECORD = """
 import sys; sys.path[:0] = {paths!r}
-from test_slam_run import stereo, wall
+from slam_wall import stereo, wall
 from xtdrone_slam import SlamError
 from xtdrone_slam.dataset import DatasetWriter
 writer = DatasetWriter({folder!r}, stereo())
@@ -102,7 +100,7 @@ except SlamError as error:
 
 def test_recording_stays_whole_when_no_more_can_be_written(tmp_path):
     """Files that may not grow beyond 100 kB stand for the disk that is full."""
-    paths = [os.path.dirname(__file__), *sys.path]
+    paths = sys.path
     done = subprocess.run(
         [sys.executable, "-c", _RECORD.format(paths=paths, folder=str(tmp_path / "data"))],
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000)),

@@ -11,16 +11,15 @@ import yaml
 from scipy.spatial.transform import Rotation
 
 cv2 = pytest.importorskip("cv2")
+
+from slam_wall import PARAMETERS
+
 evo_files = pytest.importorskip("evo.tools.file_interface")
 
 from xtdrone_slam import SlamError
 from xtdrone_slam.datasets import formats
 from xtdrone_slam.datasets.calibration import Calibration, Camera, Imu
 from xtdrone_slam.datasets.dataset import Dataset, DatasetWriter
-
-PARAMETERS = {"width": 64, "height": 48, "fx": 46.0, "fy": 45.0, "cx": 31.0, "cy": 24.5, "k1": -0.2,
-              "k2": 0.05, "k3": 0.0, "p1": 1e-4, "p2": 2e-5, "skew": 0.0,
-              "distortion_center": (31.0, 24.5), "quat": (0.0, 0.0, 0.0, 1.0)}
 
 
 def calibration():

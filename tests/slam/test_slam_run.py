@@ -8,41 +8,10 @@ import pytest
 
 cv2 = pytest.importorskip("cv2")
 
-from test_slam_formats import PARAMETERS
-
+from slam_wall import POSE, READ, SIZE, stereo, wall
 from xtdrone_slam import SlamError
 from xtdrone_slam.benchmark import adapters, link, runner
-from xtdrone_slam.datasets.calibration import Calibration, Camera, Imu
-from xtdrone_slam.datasets.dataset import Dataset, DatasetWriter
 from xtdrone_slam.systems.klt.odometry import Odometry
-
-SIZE = 320, 240
-FOCAL, BASELINE = 200.0, 0.12
-
-
-def stereo():
-    values = {**PARAMETERS, "width": SIZE[0], "height": SIZE[1], "fx": FOCAL, "fy": FOCAL,
-              "cx": 159.5, "cy": 119.5, "k1": 0.0, "k2": 0.0, "p1": 0.0, "p2": 0.0,
-              "distortion_center": (159.5, 119.5)}
-    cameras = [Camera.from_simulation({**values, "pos": (0.1, y, 0.0)}, 12.5, (0, 0, 0))
-               for y in (BASELINE / 2, -BASELINE / 2)]
-    return Calibration(*cameras, Imu(250.0, 1e-4, 1e-5, 1e-3, 1e-3))
-
-
-def wall(pos):
-    """A textured wall 3 m ahead of the first camera, seen from a body at pos without a turn."""
-    rng = np.random.default_rng(2)
-    texture = cv2.resize(rng.integers(0, 255, (120, 160), dtype=np.uint8), (640, 480),
-                         interpolation=cv2.INTER_CUBIC)
-    images = []
-    for y in (BASELINE / 2, -BASELINE / 2):
-        scale = FOCAL / (3.0 - pos[0])  # pixels per metre on the wall
-        shift = (pos[1] + y) * scale, pos[2] * scale
-        zoom = 3.0 / (3.0 - pos[0])
-        matrix = np.array([[zoom, 0, 159.5 - 319.5 * zoom + shift[0]],
-                           [0, zoom, 119.5 - 239.5 * zoom + shift[1]]])
-        images.append(cv2.warpAffine(texture, matrix, SIZE))
-    return images
 
 
 def test_odometry_finds_a_known_motion():
@@ -64,18 +33,6 @@ def test_odometry_says_that_it_is_lost():
     assert odometry.step(*wall(np.zeros(3)))[0] is not None
 
 
-@pytest.fixture(scope="module")
-def dataset(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("wall")
-    writer = DatasetWriter(folder, stereo())
-    for i in range(12):
-        pos = np.array([0.02 * i, 0.0, 0.0])
-        writer.truth(80_000 * (i + 1), pos, (0, 0, 0, 1), (0.25, 0, 0))
-        writer.images(80_000 * (i + 1), *wall(pos))
-    writer.close()
-    return Dataset(folder)
-
-
 def test_baseline_runs_as_a_process(dataset, tmp_path):
     outcome = runner.run(adapters.load("klt"), dataset, tmp_path / "run", speed=0.0)
     assert outcome.reason == ""
@@ -83,11 +40,6 @@ def test_baseline_runs_as_a_process(dataset, tmp_path):
     rows = (tmp_path / "run" / "estimate.tum").read_text().splitlines()
     assert len(rows) == outcome.answers - outcome.lost
     assert float(rows[-1].split()[1]) == pytest.approx(0.22, abs=0.02)
-
-
-READ = "import sys; from xtdrone_slam import link\nfor t, a, b in link.frames(sys.stdin.buffer, " \
-       "(240, 320)):\n "
-POSE = "print(link.pose_line(t, (0, 0, {}), (0, 0, 0, 1), 9), flush=True)"
 
 
 @pytest.mark.parametrize("code, says", [

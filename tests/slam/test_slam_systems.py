@@ -9,12 +9,10 @@ import pytest
 
 cv2 = pytest.importorskip("cv2")
 
-from test_slam_run import stereo, wall
-
+from slam_wall import record_still_wall, stereo, wall
 from xtdrone_core import command
 from xtdrone_slam import SlamError
 from xtdrone_slam.benchmark import adapters, environments, link, runner
-from xtdrone_slam.datasets.dataset import Dataset, DatasetWriter
 from xtdrone_slam.systems.orb.adjustment import adjust
 from xtdrone_slam.systems.orb.features import Pinhole
 from xtdrone_slam.systems.orb.landmarks import Keyframe, Map
@@ -46,19 +44,7 @@ for kind, t_us, payload in link.messages(sys.stdin.buffer):
 
 @pytest.fixture(scope="module")
 def dataset(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("wall")
-    writer = DatasetWriter(folder, stereo())
-    depths = folder / "mav0" / "depth0" / "data"
-    depths.mkdir(parents=True)
-    for i in range(4):
-        t_us = 80_000 * (i + 1)
-        for k in range(20):
-            writer.imu(t_us - 76_000 + 4000 * k, (0, 0, 0.1), (0, 0, 9.81))
-        writer.truth(t_us, (0, 0, 0), (0, 0, 0, 1), (0, 0, 0))
-        writer.images(t_us, *wall(np.zeros(3)))
-        cv2.imwrite(str(depths / f"{t_us * 1000}.png"), np.full((240, 320), 1500, np.uint16))
-    writer.close()
-    return Dataset(folder)
+    return record_still_wall(tmp_path_factory.mktemp("wall"))
 
 
 @pytest.mark.parametrize("inputs, expected", [

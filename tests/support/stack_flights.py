@@ -1,0 +1,154 @@
+"""One vehicle flown in the lockstep by MAVLink messages, without a socket."""
+
+import math
+
+from xtdrone_autopilot.mavlink.dialect import mavlink
+from xtdrone_autopilot.mavlink.messages import Messages
+from xtdrone_autopilot.navigation.mission_items import MISSION, Item
+from xtdrone_core import Mode, Scenario
+from xtdrone_core.scenario import fleet
+from xtdrone_dynamics.geodesy import to_geodetic
+from xtdrone_sim.simulation import Simulation
+
+HEIGHT = 5.0  # of a take-off [m]
+NAN = math.nan
+REL = mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT_INT
+POSITION, VELOCITY, ACCELERATION = 0xDF8 & ~0x400, 0xFC7 & ~0x800, 0xC3F & ~0x800  # type masks
+
+
+class Link:
+    """A link without a socket; what is sent on it is dropped."""
+
+    vehicle, kind, sender = 0, 0, None
+
+
+class NoLinks:
+    """Stands where Links stands, keeps what was answered."""
+
+    def __init__(self):
+        self.replies = []
+
+    def reply(self, link, message):
+        self.replies.append(message)
+
+
+class Flight:
+    """One iris in the air, spoken to by MAVLink messages."""
+
+    def __init__(self, vehicle="iris", folder=None, **scenario):
+        self.said = []
+        self.simulation = Simulation(Scenario(fleet(vehicle, 1), speed=0.0, gps="rtk", **scenario),
+                                     folder, links=False)
+        self.autopilot = self.simulation.autopilot
+        self.autopilot._on_text = lambda i, severity, text: self.said.append(text)
+        self.links = NoLinks()
+        self.messages = Messages(self.autopilot, self.links)
+
+    def take_off(self):
+        self.wait(lambda: self.autopilot.status["ready"][0], 5)
+        self.autopilot.parameters.set(0, "MIS_TAKEOFF_ALT", HEIGHT)
+        self.autopilot.commander.take_off(0, math.nan, self.simulation.t_us)
+        assert self.autopilot.commander.arm(0, self.simulation.t_us).accepted
+        self.wait(lambda: self.mode == Mode.LOITER, 15)
+        self.run(3)
+        return self
+
+    @property
+    def mode(self):
+        return Mode(self.autopilot.status["mode"][0])
+
+    @property
+    def pos(self):
+        """True position [m]."""
+        return self.simulation.state.pos[0].copy()
+
+    @property
+    def vel(self):
+        """True velocity [m/s]."""
+        return self.simulation.state.vel[0].copy()
+
+    def run(self, seconds, each=None, rate=50):
+        """Simulated seconds; `each` is called at the rate [Hz]."""
+        for k in range(round(seconds * 250)):
+            if each is not None and k % (250 // rate) == 0:
+                each()
+            self.simulation.step()
+
+    def wait(self, condition, seconds):
+        for _ in range(round(seconds * 250)):
+            self.simulation.step()
+            if condition():
+                return
+        raise AssertionError(f"not within {seconds} s; said: {self.said}")
+
+    def send(self, message):
+        self.messages.handle(Link, message)
+
+    def offboard(self):
+        assert self.autopilot.commander.set_mode(0, Mode.OFFBOARD, self.simulation.t_us).accepted
+
+    def target(self, frame, mask, **values):
+        """Sends SET_POSITION_TARGET_LOCAL_NED with only the fields given."""
+        fields = dict.fromkeys(("x", "y", "z", "vx", "vy", "vz", "afx", "afy", "afz", "yaw",
+                                "yaw_rate"), 0.0)
+        self.send(mavlink.MAVLink_set_position_target_local_ned_message(
+            0, 1, 1, frame, mask, **{**fields, **values}))
+
+
+def item(origin, command, east=None, north=None, z=0.0, p=(0.0, 0.0, 0.0, NAN), frame=REL):
+    """An item at a place [m] east and north of the world's origin."""
+    if east is None:
+        return Item(command, mavlink.MAV_FRAME_MISSION, p, 0, 0, z)
+    lat, lon = to_geodetic(east, north, origin[0], origin[1])
+    return Item(command, frame, p, round(math.degrees(lat) * 1e7), round(math.degrees(lon) * 1e7),
+                z)
+
+
+class MissionFlight(Flight):
+    """A flight that uploads missions."""
+
+    def item(self, command, *args, **kwargs):
+        return item(self.autopilot.origin, command, *args, **kwargs)
+
+    def upload(self, items, kind=MISSION):
+        """The whole protocol; returns the result of the acknowledgement."""
+        self.links.replies.clear()
+        self.send(mavlink.MAVLink_mission_count_message(1, 1, len(items), kind))
+        while True:
+            reply = self.links.replies.pop(0)
+            if reply.get_type() == "MISSION_ACK":
+                return reply.type
+            assert reply.get_type() == "MISSION_REQUEST_INT" and reply.mission_type == kind
+            one = items[reply.seq]
+            self.send(mavlink.MAVLink_mission_item_int_message(
+                1, 1, reply.seq, one.frame, one.command, 0, 1, *one.params, one.x, one.y, one.z,
+                kind))
+
+    def ready(self):
+        self.wait(lambda: self.autopilot.status["ready"][0], 5)
+        return self
+
+    def start(self):
+        """AUTO.MISSION and arming."""
+        assert self.set_mode(Mode.MISSION).accepted
+        assert self.autopilot.commander.arm(0, self.simulation.t_us).accepted
+
+    def set_mode(self, mode):
+        return self.autopilot.commander.set_mode(0, mode, self.simulation.t_us)
+
+    def set(self, **parameters):
+        for name, value in parameters.items():
+            self.autopilot.parameters.set(0, name, value)
+
+    def seq(self):
+        return int(self.autopilot.missions.seq[0])
+
+    @property
+    def armed(self):
+        return bool(self.autopilot.status["armed"][0])
+
+
+def hover_command(f):
+    """The common rotor command at which thrust equals weight."""
+    c, b, a = f.autopilot.status["thrust_poly"][0]
+    return (-b + math.sqrt(b * b - 4 * a * (c - f.simulation.fleet.mass[0] * 9.80665))) / (2 * a)
