@@ -27,7 +27,8 @@ from xtdrone_slam.evaluation import report, results, tables
 # A system that says the truth, with an error by a parameter, and can be made to fail.
 ADAPTER = """
 import argparse, sys
-from xtdrone_slam import formats, link
+from xtdrone_slam.benchmark import link
+from xtdrone_slam.datasets import formats
 parser = argparse.ArgumentParser()
 parser.add_argument("dataset")
 parser.add_argument("--error", type=float)

@@ -82,7 +82,7 @@ _RECORD = """
 import sys, time; sys.path[:0] = {paths!r}
 import numpy as np
 from slam_wall import stereo
-from xtdrone_slam.bag import BagWriter
+from xtdrone_slam.datasets.bag import BagWriter
 bag = BagWriter({path!r}, stereo())
 image = np.random.default_rng(1).integers(0, 255, (240, 320), dtype=np.uint8)
 for i in range(1, 876):

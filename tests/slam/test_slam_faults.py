@@ -85,7 +85,7 @@ _RECORD = """
 import sys; sys.path[:0] = {paths!r}
 from slam_wall import stereo, wall
 from xtdrone_slam import SlamError
-from xtdrone_slam.dataset import DatasetWriter
+from xtdrone_slam.datasets.dataset import DatasetWriter
 writer = DatasetWriter({folder!r}, stereo())
 try:
     for i in range(100_000):

@@ -26,7 +26,7 @@ from xtdrone_slam.systems.vins_fusion import start as vins_fusion
 # Answers each pair with the IMU readings and depth images since the last one.
 _COUNT = """
 import sys
-from xtdrone_slam import link
+from xtdrone_slam.benchmark import link
 imu, depths = [], 0
 for kind, t_us, payload in link.messages(sys.stdin.buffer):
     if kind == link.IMU:

@@ -13,8 +13,8 @@ PARAMETERS = {"width": 64, "height": 48, "fx": 46.0, "fy": 45.0, "cx": 31.0, "cy
               "distortion_center": (31.0, 24.5), "quat": (0.0, 0.0, 0.0, 1.0)}
 
 # Systems under test, by their first lines.
-READ = "import sys; from xtdrone_slam import link\nfor t, a, b in link.frames(sys.stdin.buffer, " \
-       "(240, 320)):\n "
+READ = ("import sys; from xtdrone_slam.benchmark import link\n"
+        "for t, a, b in link.frames(sys.stdin.buffer, (240, 320)):\n ")
 POSE = "print(link.pose_line(t, (0, 0, {}), (0, 0, 0, 1), 9), flush=True)"
 
 
