@@ -16,6 +16,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from xtdrone_core import ARM, FleetModel, Mode, Scenario, SetPoints, VehicleSpec, resources
+from xtdrone_core.agent import BaseAgent
 from xtdrone_core.flight_agent import minimum_jerk
 from xtdrone_core.scenario import fleet
 from xtdrone_sim.engines.embedded import EmbeddedEngine
@@ -85,14 +86,14 @@ def open_loop():
     return found
 
 
-class Timetable:
+class Timetable(BaseAgent):
     """An Agent that flies by the clock: events that wait for a state would shift whole flights."""
 
+    MEMORY = ()
     ARM_S, UP_S, HEIGHT, RADIUS, PERIOD_S = 3.0, 4.0, 3.0, 2.0, 10.0
 
     def __init__(self):
         """On the ground, heading east."""
-        self.done = False
         self._out = SetPoints.empty(1)
 
     def step(self, t_us, estimates):
@@ -132,14 +133,14 @@ def falls():
             for name, engine in ENGINES.items()}
 
 
-class Visit:
+class Visit(BaseAgent):
     """An Agent that takes off, flies 5 m east by the clock, and lands if it can."""
 
+    MEMORY = ()
     ARM_S, UP_S, HEIGHT, FAR, FLY_S = 3.0, 3.0, 2.5, 5.0, 4.0
 
     def __init__(self, lands):
         """lands: Whether it asks for a landing at the end, or goes on to want to be there."""
-        self.done = False
         self._lands, self._out = lands, SetPoints.empty(1)
 
     def step(self, t_us, estimates):

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from xtdrone_core import registry
+from xtdrone_core.contracts import ExternalPose, SettableParameters
 from xtdrone_core.modes import Mode
 from xtdrone_core.state import ARM, DISARM, KEEP, Estimates, SensorBatch, SetPoints
 from xtdrone_core.vehicle import FleetModel
@@ -37,7 +38,7 @@ MAV_TYPE_OF_ROTORS = {3: mavlink.MAV_TYPE_TRICOPTER, 4: mavlink.MAV_TYPE_QUADROT
                       6: mavlink.MAV_TYPE_HEXAROTOR, 8: mavlink.MAV_TYPE_OCTOROTOR}
 
 
-class EmbeddedAutopilot:
+class EmbeddedAutopilot(ExternalPose, SettableParameters):
     """Estimator, control loops, modes and MAVLink links of N vehicles.
 
     Implements xtdrone_core.contracts.Autopilot. It sees sensor readings only.
@@ -184,6 +185,13 @@ class EmbeddedAutopilot:
         """What each vehicle says about itself, as plain data; see health.py."""
         return health(self, self._links)
 
+    def set_parameter(self, i: int, name: str, value: float) -> None:
+        """Sets a parameter of vehicle i."""
+        self.parameters.set(i, name, value)
+
+    def interrupt(self) -> None:
+        """Nothing here waits for a peer."""
+
     def close(self) -> None:
         """Closes the MAVLink links and the flight logs."""
         if self.log is not None:
@@ -191,7 +199,7 @@ class EmbeddedAutopilot:
         if self._links is not None:
             self._links.close()
 
-    def take_vision(self, i: int, t_us: int, pos, quat) -> None:
+    def take_pose(self, i: int, t_us: int, pos, quat) -> None:
         """A pose that something outside measured, with the simulated time at which it was true.
 
         Args:

@@ -5,11 +5,11 @@ import math
 import numpy as np
 
 from xtdrone_core import ARM, KEEP, Mode, SetPoints
+from xtdrone_core.agent import BaseAgent
 from xtdrone_core.errors import XtdroneError
 from xtdrone_core.flight_agent import FlightAgent
 
 _REACHED = 0.3  # acceptance radius of a corner [m]
-_CHECK_PERIOD_US = 100_000  # between two checks of a mission's state [us]
 _RETRY_US = 500_000  # after which a request that was not granted is sent again [us]
 _LOITER_US = 3_000_000  # in AUTO.LOITER for this long, a mission that ends in the air is over [us]
 
@@ -21,6 +21,8 @@ class SquareAgent(FlightAgent):
     events of FlightAgent: `corner` (index 1 to 4, set-point of each vehicle), once all vehicles
     have held the corner for hold_s.
     """
+
+    MEMORY = (*FlightAgent.MEMORY, "_index", "_asked_at", "_inside_us")
 
     def __init__(self, n: int = 1, side: float = 4.0, height: float = 3.0, hold_s: float = 2.0,
                  time_out_s: float = 20.0, on_event=None):
@@ -66,18 +68,20 @@ class SquareAgent(FlightAgent):
         return self._index == len(self._corners)
 
 
-class HoverAgent:
+class HoverAgent(BaseAgent):
     """Climbs vertically in OFFBOARD and hovers until the run ends.
 
     For benchmarks and tests that need a flying fleet. Override offset() to move it.
     """
 
+    MEMORY = ("_pads", "_out")
+
     def __init__(self, n: int = 1, height: float = 3.0, yaw: float = math.nan):
         """n vehicles at a height above their start [m], with a yaw [rad] (NaN: unchanged)."""
-        self.done = False
         self._height, self._yaw = height, yaw
         self._out = SetPoints.empty(n)
-        self._pads = None
+        self._pads = np.full((n, 3), np.nan)  # NaN where a vehicle was not ready yet
+        self.remember_start()
 
     def offset(self, t_us: int) -> tuple:
         """Position set-point relative to the start, world [m]."""
@@ -88,23 +92,27 @@ class HoverAgent:
         out = self._out
         out.mode.fill(KEEP)
         out.arm.fill(KEEP)
-        if self._pads is None and estimates.ready.all():
-            self._pads = estimates.pos.copy()
-        if self._pads is not None:
-            out.pos[:] = self._pads + self.offset(t_us)
-            out.yaw[:] = self._yaw
-            idle = ~estimates.armed
-            out.mode[idle], out.arm[idle] = Mode.OFFBOARD, ARM
+        waits = np.isnan(self._pads[:, 0])
+        if waits.any() and estimates.ready[waits].all():
+            self._pads[waits] = estimates.pos[waits]
+            waits[:] = False
+        out.pos[:] = self._pads + self.offset(t_us)
+        out.yaw[:] = np.where(waits, math.nan, self._yaw)
+        idle = ~estimates.armed & ~waits
+        out.mode[idle], out.arm[idle] = Mode.OFFBOARD, ARM
         return out
 
 
-class MissionAgent:
+class MissionAgent(BaseAgent):
     """Arms, switches to AUTO.MISSION and waits until every vehicle has landed.
 
     The missions are on the vehicles already: from --mission, or uploaded. A vehicle whose mission
     ends in the air is landed where it loiters. Events: `armed`, `mission_over` (index of the
     vehicle), `landed`.
     """
+
+    MEMORY = ("done", "_asked_us", "_begun", "_over", "_loitering_us", "_start_us")
+    period_us = 100_000  # between two checks of a mission's state
 
     def __init__(self, n: int = 1, time_out: float = 60.0, on_event=None):
         """An agent for n vehicles.
@@ -118,11 +126,12 @@ class MissionAgent:
         self._out = SetPoints.empty(n)
         self._on_event = on_event or (lambda t_us, name, **values: None)
         self._time_out_us = round(time_out * 1e6)
-        self._next_us, self._asked_us = 0, -_RETRY_US
+        self._asked_us = -_RETRY_US
         self._begun = np.zeros(n, dtype=bool)  # armed in AUTO.MISSION
         self._over = np.zeros(n, dtype=bool)  # landed and disarmed again
         self._loitering_us = np.full(n, -1)  # since when in AUTO.LOITER, -1 = not
         self._start_us = None
+        self.remember_start()
 
     def step(self, t_us, estimates) -> SetPoints:
         """Requests to arm and to change mode; no set-points.
@@ -132,9 +141,8 @@ class MissionAgent:
         """
         out = self._out
         out.clear()
-        if t_us < self._next_us or self.done:
+        if self.done:
             return out
-        self._next_us = t_us + _CHECK_PERIOD_US
         if self._start_us is None:
             self._start_us = t_us
         all_had_begun = self._begun.all()
@@ -151,6 +159,11 @@ class MissionAgent:
             self.done = True
             self._on_event(t_us, "landed")
         return out
+
+    def reset(self, mask=None) -> None:
+        """The missions of these vehicles have not begun."""
+        super().reset(mask)
+        self.done, self._start_us = False, None
 
     def _start(self, t_us, estimates, out):
         waiting = ~self._begun

@@ -3,11 +3,11 @@
 from .errors import ControlError, ScenarioError, XtdroneError
 from .modes import Mode
 from .scenario import Scenario, VehicleSpec
-from .state import ARM, DISARM, KEEP, Estimates, FleetState, SensorBatch, SetPoints
+from .state import ARM, DISARM, KEEP, Estimates, FleetState, Reading, SensorBatch, SetPoints
 from .vehicle import FleetModel, Pack, Rotor, SensorBlock, VehicleModel
 
 __all__ = [
     "ARM", "DISARM", "KEEP", "ControlError", "Estimates", "FleetModel", "FleetState", "Mode",
-    "Pack", "Rotor", "Scenario", "ScenarioError", "SensorBatch", "SensorBlock", "SetPoints",
-    "VehicleModel", "VehicleSpec", "XtdroneError",
+    "Pack", "Reading", "Rotor", "Scenario", "ScenarioError", "SensorBatch", "SensorBlock",
+    "SetPoints", "VehicleModel", "VehicleSpec", "XtdroneError",
 ]

@@ -1,7 +1,8 @@
 """The seams of the workspace, complete: whoever implements one needs nothing else to be used.
 
 Nothing reaches around a seam: no hasattr, no private attribute of a neighbour. What not every
-implementation can do is a protocol of its own (Renderer, RangeCaster, Viewer, ExternalPose).
+implementation can do is a protocol of its own (Renderer, RangeCaster, Viewer, ExternalPose,
+SettableParameters; Attachable and Reporting of an Agent).
 An implementation says that it has one by inheriting from it; whoever needs it asks at
 construction, through required(), and the user hears of it before the flight.
 
@@ -16,10 +17,13 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 import numpy as np
 
 from .errors import ScenarioError
-from .state import Estimates, FleetState, SensorBatch, SetPoints
+from .state import Estimates, FleetState, Reading, SensorBatch, SetPoints
 
 if TYPE_CHECKING:
-    from sensor_models.cameras import Reading
+    from pathlib import Path
+
+    from .scenario import Scenario
+    from .vehicle import FleetModel
 
 Snapshot = Mapping[str, Any]  # numbers, texts, lists, arrays, and mappings of these
 Part = TypeVar("Part")
@@ -148,6 +152,43 @@ class ExternalPose(Protocol):
         """
 
 
+@runtime_checkable
+class SettableParameters(Protocol):
+    """An autopilot whose parameters can be set in process."""
+
+    def set_parameter(self, i: int, name: str, value: float) -> None:
+        """Sets a parameter of vehicle i."""
+
+
+class Observer:
+    """Sees each step of a simulation and changes nothing of it. Inherit; replace what you need.
+
+    Observers are called in the order of Simulation.observers.
+    """
+
+    period_us = 0  # between two calls of on_step() [us]; 0 for every step
+    wants_readings = False  # cameras and lidars look only while some observer wants it
+
+    def on_start(self, t_us: int, state: FleetState, sensors: SensorBatch) -> None:
+        """Called before the first step after construction, and after a load()."""
+
+    def on_step(self, t_us: int, state: FleetState, sensors: SensorBatch) -> None:
+        """Called after each step whose time is a multiple of period_us.
+
+        The arrays are overwritten by the next step.
+        """
+
+    def on_reading(self, reading: Reading) -> None:
+        """Called with each image or scan when it arrives."""
+
+    def on_reset(self, t_us: int, mask: np.ndarray) -> None:
+        """Called when vehicles (mask (N,) bool) have been put back to their start."""
+
+    def close(self) -> None:
+        """The simulation has ended. May be called twice."""
+
+
+@runtime_checkable
 class Agent(Stateful, Protocol):
     """Decides where to go, inside the lockstep."""
 
@@ -158,14 +199,46 @@ class Agent(Stateful, Protocol):
         """Set-points for the whole fleet from what its autopilots estimate."""
 
 
-class Observer(Protocol):
-    """Sees each step of a simulation and changes nothing."""
+class Flight(Protocol):
+    """What an Agent that is Attachable may know of the simulation that it flies in."""
 
-    def on_step(self, t_us: int, state: FleetState, sensors: SensorBatch) -> None:
-        """Called after each step; the arrays are overwritten by the next one."""
+    scenario: "Scenario"
+    folder: "Path | None"  # of the run
+    fleet: "FleetModel"
+    autopilot: Autopilot
+    t_us: int
+    observers: list[Observer]
 
-    def on_reading(self, reading: "Reading") -> None:
-        """Called with each image or scan when it arrives."""
+    @property
+    def state(self) -> FleetState:
+        """The true state now."""
+
+    @property
+    def sensors(self) -> SensorBatch:
+        """The last readings."""
+
+    def rendered_sensors(self) -> list[dict]:
+        """The cameras and lidars, as RenderedSensors.describe() gives them."""
+
+
+@runtime_checkable
+class Attachable(Protocol):
+    """An Agent that needs more than estimates: it records, or shows images to a program."""
+
+    def attach(self, flight: Flight) -> None:
+        """Called once, before the flight.
+
+        Raises:
+            XtdroneError: The flight lacks what the Agent needs.
+        """
+
+
+@runtime_checkable
+class Reporting(Protocol):
+    """An Agent that has something to say after its flight."""
+
+    def report(self, folder: "Path") -> object:
+        """Adds figures and plots to the run folder, and prints what its user wants to know."""
 
 
 def required(part: object, protocol: type[Part], what: str, instead: str) -> Part:
@@ -173,7 +246,7 @@ def required(part: object, protocol: type[Part], what: str, instead: str) -> Par
 
     Args:
         part: An engine or autopilot.
-        protocol: Renderer, RangeCaster, Viewer or ExternalPose.
+        protocol: Renderer, RangeCaster, Viewer, ExternalPose or SettableParameters.
         what: The part and what it cannot do, for example "autopilot 'px4' takes no pose".
         instead: What the user can do.
 

@@ -4,11 +4,12 @@ import math
 
 import numpy as np
 
+from .agent import PERIOD_US, BaseAgent
 from .errors import XtdroneError
 from .modes import Mode
+from .snapshot import SnapshotError, put, take
 from .state import ARM, KEEP, Estimates, SetPoints
 
-PERIOD_US = 20_000  # of set-points [us]
 _RETRY_US = 500_000  # after which a mode or arming that was not taken is asked for again [us]
 _STREAM_US = 1_000_000  # set-points before OFFBOARD, as PX4 demands [us]
 _PEAK_SPEED = 1.875  # of a minimum-jerk motion, in distance / duration
@@ -21,7 +22,7 @@ def minimum_jerk(x: float):
             60 * x * (1 - x) * (1 - 2 * x))
 
 
-class FlightAgent:
+class FlightAgent(BaseAgent):
     """An Agent that takes a whole fleet up in OFFBOARD and lands it again.
 
     Inherit and write begin(), which is called once at the height, and fly(),
@@ -29,7 +30,12 @@ class FlightAgent:
 
     on_event(t_us, name, **values) hears of: armed, airborne, land, landed,
     and what the inheriting class adds.
+
+    It leads the fleet as one: reset() takes all vehicles, or none.
     """
+
+    MEMORY: tuple[str, ...] = ("done", "pads", "_phase", "_phase_us", "_next_us", "_asked_us",
+                               "_first_us", "_yaw", "_from", "_out")
 
     def __init__(self, n: int, height: float, climb_speed: float = 2.0, land_from: float = 2.0,
                  time_out: float = 60.0, on_event=None):
@@ -59,11 +65,15 @@ class FlightAgent:
         self._time_out_us = round(time_out * 1e6)
         self._on_event = on_event or (lambda t_us, name, **values: None)
         self._out = SetPoints.empty(n)
-        self._phase, self._phase_us = self._wait, None
+        self._phases = {"wait": self._wait, "stream": self._stream, "arm": self._arm,
+                        "climb": self._climb, "fly": self._fly, "descend": self._descend,
+                        "land": self._land}
+        self._phase, self._phase_us = "wait", None
         self._next_us, self._asked_us = 0, -_RETRY_US
         self._first_us = None  # when streaming began
         self._yaw = None
         self._from = None  # (N, 3) start of a climb or descent
+        self._fresh = None  # all that it remembers, as it was before the first step
 
     def begin(self, t_us: int, estimates: Estimates) -> None:
         """The fleet is at its height; called once, before fly()."""
@@ -82,6 +92,8 @@ class FlightAgent:
         Raises:
             XtdroneError: The fleet does not get ready, armed or down in time.
         """
+        if self._fresh is None:  # by now every inheriting class is whole
+            self._fresh = take(self, self.MEMORY)
         out = self._out
         if t_us < self._next_us or self.done:
             out.mode.fill(KEEP)
@@ -93,8 +105,20 @@ class FlightAgent:
         out.clear()
         if self._yaw is not None:
             out.yaw[:] = self._yaw
-        self._phase(t_us, estimates, out)
+        self._phases[self._phase](t_us, estimates, out)
         return out
+
+    def reset(self, mask=None) -> None:
+        """Back to waiting on the ground.
+
+        Raises:
+            SnapshotError: The mask leaves vehicles out.
+        """
+        if mask is not None and not np.all(mask):
+            raise SnapshotError(f"{type(self).__name__} leads the fleet as one: reset all "
+                                "vehicles, or fly them by an Agent each (EachVehicle)")
+        if self._fresh is not None:
+            put(self, self.MEMORY, self._fresh)
 
     def _enter(self, phase, t_us):
         self._phase, self._phase_us = phase, t_us
@@ -114,22 +138,22 @@ class FlightAgent:
             self.pads = estimates.pos.copy()
             x, y, z, w = estimates.quat.T
             self._yaw = np.arctan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z))
-            self._enter(self._stream, t_us)
+            self._enter("stream", t_us)
         else:
             self._late(t_us, ~estimates.ready, "ready to arm", "its arming checks fail")
 
     def _stream(self, t_us, estimates, out):
         out.pos[:] = self.pads
         if t_us - self._first_us >= _STREAM_US:
-            self._enter(self._arm, t_us)
+            self._enter("arm", t_us)
 
     def _arm(self, t_us, estimates, out):
         out.pos[:] = self.pads
         obedient = estimates.armed & (estimates.mode == Mode.OFFBOARD)
         if obedient.all():
             self.event(t_us, "armed")
-            self._from = self.pads
-            self._enter(self._climb, t_us)
+            self._from = self.pads.copy()
+            self._enter("climb", t_us)
         elif t_us - self._asked_us >= _RETRY_US:
             out.mode[~obedient] = Mode.OFFBOARD
             out.arm[~obedient] = ARM
@@ -155,19 +179,19 @@ class FlightAgent:
         if over and not low.any():
             self.event(t_us, "airborne", height=self.height)
             self.begin(t_us, estimates)
-            self._enter(self._fly, t_us)
+            self._enter("fly", t_us)
         self._late(t_us, low, "at its height", "give a lower height, or a longer time_out")
 
     def _fly(self, t_us, estimates, out):
         if self.fly(t_us, estimates, out):
             self._from = estimates.pos.copy()
-            self._enter(self._descend, t_us)
+            self._enter("descend", t_us)
 
     def _descend(self, t_us, estimates, out):
         change = np.minimum(self.pads[:, 2] + self._land_from - self._from[:, 2], 0.0)
         if self._ramp(t_us, out, change) or not change.any():
             self.event(t_us, "land")
-            self._enter(self._land, t_us)
+            self._enter("land", t_us)
 
     def _land(self, t_us, estimates, out):
         up = estimates.armed | ~estimates.landed

@@ -38,15 +38,16 @@ class Memory:
 
     A class with per-vehicle arrays calls remember_start() at the end of its constructor;
     reset() then gives these rows back the values that they had there. A class with more
-    than arrays and parts to reset extends reset().
+    than arrays and parts to reset extends reset(). A class that leaves MEMORY out is refused
+    when somebody saves, loads or resets it.
     """
 
-    MEMORY: ClassVar[tuple[str, ...]] = ()
-    _start: dict[str, np.ndarray] | None = None
+    MEMORY: ClassVar[tuple[str, ...] | None] = None
+    _remembered: dict[str, np.ndarray] | None = None
 
     def save(self) -> dict[str, Any]:
         """All that the future of this part depends on, as copies."""
-        return take(self, self.MEMORY)
+        return take(self, self._memory())
 
     def load(self, snapshot: Mapping[str, Any]) -> None:
         """Goes on from what save() gave.
@@ -54,11 +55,11 @@ class Memory:
         Raises:
             SnapshotError: It is of another scenario.
         """
-        put(self, self.MEMORY, snapshot)
+        put(self, self._memory(), snapshot)
 
     def remember_start(self) -> None:
         """Notes the arrays as they are now, for reset()."""
-        self._start = {name: getattr(self, name).copy() for name in self.MEMORY
+        self._remembered = {name: getattr(self, name).copy() for name in self._memory()
                        if isinstance(getattr(self, name), np.ndarray)}
 
     def reset(self, mask: np.ndarray | None = None) -> None:
@@ -67,13 +68,19 @@ class Memory:
         Args:
             mask: (N,) bool; None for all.
         """
-        for name in self.MEMORY:
+        for name in self._memory():
             value = getattr(self, name)
             if isinstance(value, Memory):
                 value.reset(mask)
-        for name, start in (self._start or {}).items():
+        for name, start in (self._remembered or {}).items():
             rows = slice(None) if mask is None else mask
             getattr(self, name)[rows] = start[rows]
+
+    def _memory(self) -> tuple[str, ...]:
+        if self.MEMORY is None:
+            raise SnapshotError(f"{type(self).__name__} does not say what it remembers: name its "
+                                "attributes in MEMORY")
+        return self.MEMORY
 
 
 def take(part: object, names) -> dict[str, Any]:
@@ -127,6 +134,8 @@ def _plain(value, name):
 
 def _restored(current, saved, name):
     """What an attribute is to be: itself with new contents where it can change, else a copy."""
+    if saved is None:
+        return None
     if isinstance(current, Memory):
         current.load(saved)
     elif isinstance(current, np.ndarray):
@@ -143,6 +152,12 @@ def _restored(current, saved, name):
     elif isinstance(current, dict):
         current.clear()
         current.update(copy.deepcopy(saved))
+    elif isinstance(current, list) and any(isinstance(item, Memory) for item in current):
+        if len(current) != len(saved):
+            raise SnapshotError(f"'{name}' of the snapshot has {len(saved)} parts, here it has "
+                                f"{len(current)}: load it into the scenario that it was saved of")
+        for item, contents in zip(current, saved):
+            item.load(contents)
     elif isinstance(current, (list, deque)):
         current.clear()
         current.extend(copy.deepcopy(saved))

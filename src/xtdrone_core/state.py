@@ -98,6 +98,17 @@ class SensorBatch:
         return cls(records)
 
 
+@dataclass(frozen=True)
+class Reading:
+    """What one camera or lidar said."""
+
+    kind: str  # camera, stereo, depth or lidar
+    vehicle: str  # name
+    sensor: str  # name
+    t_us: int  # simulated time at which it was true [us]
+    data: dict  # array by name: image | left, right | image, depth [m] | ranges [m]
+
+
 @dataclass(slots=True)
 class Estimates:
     """What the autopilot believes and is doing; all that an Agent may see."""

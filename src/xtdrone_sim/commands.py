@@ -16,6 +16,7 @@ from xtdrone_core import (
     run_folder,
     scenario_options,
 )
+from xtdrone_core.contracts import Attachable, Observer, Reporting
 from xtdrone_core.control_link import TICK_US
 
 SIM_EXAMPLES = """examples:
@@ -228,28 +229,37 @@ def _flown(args, scenario, agent_class, folder, signals):
     """The Agent after its flight."""
     from .simulation import Simulation
 
-    bar = _Bar(args.agent)
     simulation = Simulation(scenario, folder, links=args.links)
+    bar = _Bar(args.agent, simulation)
+    simulation.observers.append(bar)
     try:
-        agent = agent_class(scenario.n, on_event=lambda t_us, name, **values: (
-            simulation.event(t_us, name, **values), bar.note(name, values)),
-            **_arguments(args.set))
-        if hasattr(agent, "attach"):  # it records what the simulation knows
-            agent.attach(simulation)
-    except TypeError as error:
-        simulation.close()
-        raise ScenarioError(f"agent '{args.agent}' does not take that: {error}") from error
+        simulation.agent = _agent(agent_class, args, simulation, bar)
     except BaseException:
         simulation.close()
         raise
-    simulation.agent = agent
-    simulation.progress = bar.show
     try:
         _run(simulation, signals)
     except XtdroneError as error:
         raise type(error)("; ".join([str(error), *_reasons(simulation, str(error))])) from error
-    finally:
-        bar.close()
+    return simulation.agent
+
+
+def _agent(agent_class, args, simulation, bar):
+    """A new Agent for a simulation, whose events go to the run folder and to the bar.
+
+    Raises:
+        ScenarioError: It does not take the arguments that the user gave.
+    """
+    def on_event(t_us, name, **values):
+        simulation.event(t_us, name, **values)
+        bar.note(name, values)
+
+    try:
+        agent = agent_class(simulation.scenario.n, on_event=on_event, **_arguments(args.set))
+    except TypeError as error:
+        raise ScenarioError(f"agent '{args.agent}' does not take that: {error}") from error
+    if isinstance(agent, Attachable):
+        agent.attach(simulation)
     return agent
 
 
@@ -258,9 +268,9 @@ def _reasons(simulation, error) -> list[str]:
     warning = simulation.last_warning
     said = [] if warning is None or warning.split(": ", 1)[1] in error else [
         f"last warning: {warning}"]
-    health = getattr(simulation.autopilot, "health", list)()  # real PX4 tells it over MAVLink
     waiting = [f"{spec.name}: {state['not_ready']}" for spec, state in
-               zip(simulation.scenario.vehicles, health) if state["not_ready"]]
+               zip(simulation.scenario.vehicles, simulation.autopilot.health())
+               if state["not_ready"]]
     logs = [f"run folder: {simulation.folder}"] if simulation.t_us >= TICK_US else []
     return said + waiting[:_SHOWN] + logs
 
@@ -269,7 +279,7 @@ def _report(agent, folder):
     from . import plots
 
     plots.flight(folder)
-    if hasattr(agent, "report"):
+    if isinstance(agent, Reporting):
         agent.report(folder)
 
 
@@ -282,9 +292,9 @@ def _run(simulation, signals, until_us=None, await_bridge=False):
     signals.stop(simulation)
     try:
         if simulation.scenario.gui:
-            simulation.engine.open_viewer()
+            simulation.open_viewer()
         if await_bridge:
-            simulation.await_bridge()
+            simulation.requests.await_bridge()
         simulation.run(until_us)
     finally:
         simulation.close()
@@ -364,10 +374,12 @@ def _arguments(words):
     return arguments
 
 
-class _Bar:
+class _Bar(Observer):
     """Progress of a flight whose length nobody knows: simulated time, factor, last event."""
 
-    def __init__(self, label):
+    period_us = 1_000_000
+
+    def __init__(self, label, simulation):
         from tqdm import tqdm
 
         # The delay leaves the screen alone until the flight moves: errors before it are one line.
@@ -375,13 +387,14 @@ class _Bar:
                          disable=None,  # in a file or pipe
                          bar_format="{desc}: {n:.0f} s simulated, {elapsed} elapsed{postfix}")
         self._event = "on the ground"
+        self._simulation = simulation
 
     def note(self, name, values):
         which = values.get("formation", values.get("index", ""))
         self._event = f"{name} {which}".rstrip()
 
-    def show(self, simulation):
-        self._bar.set_postfix_str(f"{simulation.real_time_factor():.1f} x real time, "
+    def on_step(self, t_us, state, sensors):
+        self._bar.set_postfix_str(f"{self._simulation.real_time_factor():.1f} x real time, "
                                   f"{self._event}", refresh=False)
         self._bar.update(1)
 

@@ -126,3 +126,23 @@ def test_an_agents_wishes_go_to_the_offboard_link(pair):
     assert texts == [(1, "command 400 was refused, result 1")]
     # Nothing was asked of the other one, which is only greeted.
     assert peers[0].hear(OFFBOARD_LOCAL, "HEARTBEAT")
+
+
+def test_a_pose_from_outside_goes_to_px4_as_odometry(pair):
+    telemetry, peers, _ = pair
+    telemetry.send_pose(1, 1_200_000, np.array([1.0, 2.0, 3.0]), np.array([0.0, 0.0, 0.0, 1.0]))
+    m = peers[1].hear(CAMERA_LOCAL, "ODOMETRY")
+    assert (m.time_usec, m.frame_id, m.child_frame_id) == (
+        1_200_000, mavlink.MAV_FRAME_LOCAL_NED, mavlink.MAV_FRAME_BODY_FRD)
+    assert (m.x, m.y, m.z) == (2.0, 1.0, -3.0)
+    turn = math.sqrt(0.5)  # faces east
+    assert np.abs(m.q) == pytest.approx([turn, 0.0, 0.0, turn], abs=1e-6) and m.q[0] * m.q[3] > 0
+    assert math.isnan(m.vx) and math.isnan(m.rollspeed)
+    variances = [m.pose_covariance[k] for k in (0, 6, 11, 15, 18, 20)]
+    assert variances == pytest.approx([1e-4] * 6)
+
+
+def test_health_says_what_a_px4_waits_for(pair):
+    telemetry, *_ = pair
+    assert [state["not_ready"] for state in telemetry.health()] == ["PX4 has not been heard"] * 2
+    assert not telemetry.health()[0]["armed"] and telemetry.health()[0]["landed"]

@@ -188,7 +188,7 @@ def test_telemetry_reports_the_packs():
         for name in ("SYS_STATUS", "BATTERY_STATUS"):
             streams.append(streams.index[name], simulation.t_us, np.ones(2, dtype=bool),
                            np.zeros(2, dtype=np.uint8), out, length)
-        volts = simulation.battery.voltage[0]
+        volts = simulation.plant.battery.voltage[0]
     finally:
         simulation.close()
     parser = mavlink.MAVLink(None)

@@ -351,7 +351,7 @@ def test_every_kind_of_wind_from_a_worlds_file_and_from_an_argument_is_the_same(
     for options in ({"world": str(path)}, {"world": str(calm), "wind": words}):
         simulation = Simulation(Scenario(fleet("iris", 2), speed=0.0, **options), links=False)
         simulation.run(until_us=204_000)
-        found.append(simulation.rotors.wind.copy())
+        found.append(simulation.plant.rotors.wind.copy())
         simulation.close()
     np.testing.assert_array_equal(found[0], found[1])
     if dryden:

@@ -63,11 +63,11 @@ def test_a_weak_battery_limits_the_thrust_and_an_empty_one_ends_the_flight():
     assert between(rows, 8.0, 10.0).share.min() == 1.0
     assert 0.6 < between(rows, 11.0, 12.0).share.max() < 0.9
     # Asked for more than the battery gives, the rotors stop short and the vehicle sinks.
-    top = simulation.rotors.speed_share[0] * 1100.0
+    top = simulation.plant.rotors.speed_share[0] * 1100.0
     np.testing.assert_allclose(simulation.state.rotor_vel[0], top, rtol=0.02)
     assert rows.height[-1] < HEIGHT - 0.5
     assert simulation.autopilot.battery.voltage[0] == pytest.approx(
-        simulation.battery.voltage[0], rel=0.05)
+        simulation.plant.battery.voltage[0], rel=0.05)
     _, rows = fly("typhoon_h480", "8: charge typhoon_h480_0 0", until_s=10.0)
     assert rows.share[-1] == 0.0 and rows.height[-1] < 0.1
 
@@ -99,12 +99,12 @@ def test_changes_are_events_of_the_run(runs):
 
 
 def test_changes_by_the_control_socket():
-    simulation = Simulation(Scenario(fleet("iris", 1), speed=0.0), links=False)
+    simulation = Simulation(Scenario(fleet("iris", 1), speed=0.0), links=False, control_port=0)
     try:
-        handle = simulation._handle
+        handle = simulation.requests.handle
         handle("change", {"change": "rotor iris_0 1 0.5"})
         simulation.step()
-        assert simulation.rotors.effectiveness[0, 1] == 0.5
+        assert simulation.plant.rotors.effectiveness[0, 1] == 0.5
         for text, message in (("rotor iris_0 4 0.5", "no rotor 4: give 0 to 3"),
                               ("charge iris_0 0.5", "carries no battery"),
                               ("rotor iris_9 1 0.5", "unknown vehicle 'iris_9'")):
@@ -155,7 +155,7 @@ def test_an_engine_without_payloads_says_so_before_the_flight(monkeypatch):
     monkeypatch.setattr(EmbeddedEngine, "set_payload", refuse)
     with pytest.raises(EngineError, match="carries no payloads"):
         Simulation(Scenario(fleet("iris", 1), changes="9: payload iris_0 1"), links=False)
-    simulation = Simulation(Scenario(fleet("iris", 1)), links=False)
+    simulation = Simulation(Scenario(fleet("iris", 1)), links=False, control_port=0)
     with pytest.raises(ControlError, match="carries no payloads"):
-        simulation._handle("change", {"change": "payload iris_0 1"})
+        simulation.requests.handle("change", {"change": "payload iris_0 1"})
     simulation.close()

@@ -14,6 +14,7 @@ from sensor_models.lens import Lens, project
 from sensor_models.parameters import presets
 from xtdrone_control.agents import SquareAgent
 from xtdrone_core import FleetState, Scenario, SensorBlock, VehicleSpec
+from xtdrone_core.contracts import Observer
 from xtdrone_core.scenario import fleet
 from xtdrone_dynamics.quaternion import from_euler, to_matrix_array
 from xtdrone_sim.errors import EngineError
@@ -320,6 +321,15 @@ def test_noise_is_the_vehicles_own_and_repeats(tmp_path):
     assert not np.array_equal(two[0][0], two[1][0])
 
 
+class Film(Observer):
+    """Keeps every reading."""
+
+    wants_readings = True
+
+    def __init__(self, seen):
+        self.on_reading = seen.append
+
+
 @draws
 def test_looking_does_not_change_the_flight():
     seen = []
@@ -328,7 +338,7 @@ def test_looking_does_not_change_the_flight():
         simulation = Simulation(Scenario(fleet(vehicle, 1), speed=0.0), agent=SquareAgent(1),
                                 links=False)
         if not blind:
-            simulation.on_reading = seen.append
+            simulation.observers.append(Film(seen))
         simulation.run(1_500_000)
         state = simulation.state.copy()
         simulation.close()

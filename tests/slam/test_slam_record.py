@@ -9,6 +9,7 @@ from scipy.spatial.transform import Rotation
 pytest.importorskip("cv2")
 
 from xtdrone_core import Scenario, command, run_folder
+from xtdrone_core.contracts import Observer
 from xtdrone_core.scenario import parse_vehicles
 from xtdrone_core.truth_log import read_truth
 from xtdrone_sim.simulation import Simulation
@@ -79,7 +80,11 @@ def test_vehicle_follows_place_and_yaw(tmp_path):
     begin = []
     errors, turns = [], []
 
-    def look(t_us, state, sensors):
+    class Look(Observer):
+        def on_step(self, t_us, state, sensors):
+            compare(t_us, state)
+
+    def compare(t_us, state):
         if agent._begin_us is None or not 1.0 < (t_us - agent._begin_us) * 1e-6 < 5.8:
             return
         begin.append(t_us)
@@ -88,7 +93,7 @@ def test_vehicle_follows_place_and_yaw(tmp_path):
         errors.append(np.linalg.norm(state.pos[0] - place))
         turns.append(abs(np.angle(np.exp(1j * (np.arctan2(axis[1], axis[0]) - yaw)))))
 
-    simulation.on_step = look
+    simulation.observers.append(Look())
     try:
         simulation.run(60_000_000)
     finally:
@@ -114,15 +119,16 @@ class Stage:
                               parameters=dict.fromkeys(tags, "0.001"))
         self.folder, self.t_us = folder, 0
         self.state = SimpleNamespace(pos=np.array([[0.0, 3.0, 0.0]]))
-        self.rendered = SimpleNamespace(describe=lambda: [pair])
+        self.rendered_sensors = lambda: [pair]
         self.fleet = SimpleNamespace(vehicles=[SimpleNamespace(sensors=(imu,))])
-        self.on_step = self.on_reading = None
+        self.observers = []
 
 
 def test_recording_begins_and_ends_with_the_flight(tmp_path):
     stage = Stage(tmp_path)
     agent = TrajectoryAgent(1)
     agent.attach(stage)
+    recorder, = stage.observers
     image = np.zeros((6, 8), dtype=np.uint8)
     quat = np.array([[0.0, 0.0, np.sqrt(0.5), np.sqrt(0.5)]])  # looks north
     state = SimpleNamespace(pos=np.array([[1.0, 2.0, 3.0]]), quat=quat, vel=np.zeros((1, 3)),
@@ -133,11 +139,11 @@ def test_recording_begins_and_ends_with_the_flight(tmp_path):
             agent._recorder.start()
         if stage.t_us == 300_000:
             agent._recorder.stop()
-        stage.on_step(stage.t_us, state, sensors)
+        recorder.on_step(stage.t_us, state, sensors)
         if stage.t_us % 80_000 == 40_000 and stage.t_us > 80_000:  # half a period late
-            stage.on_reading(SimpleNamespace(vehicle="iris_0", sensor="pair",
-                                             t_us=stage.t_us - 40_000,
-                                             data={"left": image, "right": image}))
+            recorder.on_reading(SimpleNamespace(vehicle="iris_0", sensor="pair",
+                                                t_us=stage.t_us - 40_000,
+                                                data={"left": image, "right": image}))
     table = agent._recorder.truth()
     assert Dataset(tmp_path / "dataset").times_us.tolist() == [160_000, 240_000]
     assert table[0, 0] == pytest.approx(0.1) and table[-1, 0] == pytest.approx(0.3)
@@ -149,7 +155,7 @@ def test_recording_begins_and_ends_with_the_flight(tmp_path):
 
 def test_vehicle_without_a_pair_cannot_record(tmp_path):
     stage = Stage(tmp_path)
-    stage.rendered = SimpleNamespace(describe=list)
+    stage.rendered_sensors = list
     with pytest.raises(SlamError, match="stereo pair"):
         TrajectoryAgent(1).attach(stage)
 

@@ -96,7 +96,7 @@ def hover(vehicle, until_s, end_s=math.inf, folder=None, parameters=None, **opti
             away, quat = state.pos[0] - start, state.quat[0]
             rows.append((simulation.t_us * 1e-6, away[2], math.hypot(*away[:2]),
                          math.acos(1.0 - 2.0 * (quat[0]**2 + quat[1]**2)),
-                         np.linalg.norm(state.vel[0]), simulation.rotors.speed_share[0],
+                         np.linalg.norm(state.vel[0]), simulation.plant.rotors.speed_share[0],
                          simulation.autopilot.commands[0].mean()))
     finally:
         simulation.close()

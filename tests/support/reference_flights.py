@@ -22,6 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from xtdrone_core import Scenario, registry, run_folder
+from xtdrone_core.contracts import Observer
 from xtdrone_core.scenario import parse_vehicles
 from xtdrone_core.truth_log import read_truth
 from xtdrone_sim.simulation import Simulation
@@ -71,13 +72,10 @@ def fly(name: str) -> dict:
     values = {**values, "vehicles": parse_vehicles(values["vehicles"])}
     scenario = Scenario(**values, speed=0.0, name=f"reference_{name}")
     folder = run_folder.create(scenario.name)
-    streams = _Streams()
-    simulation = Simulation(scenario, folder, links=False)
+    streams = Streams()
+    simulation = Simulation(scenario, folder, links=False, observers=[streams])
     simulation.agent = registry.load("agent", agent, registry.AGENTS)(
         scenario.n, on_event=simulation.event, **arguments)
-    simulation.on_step = streams.step
-    if len(simulation.rendered):
-        simulation.on_reading = streams.reading
     try:
         simulation.run(until_us=round(seconds * 1e6))
     finally:
@@ -92,17 +90,21 @@ def fly(name: str) -> dict:
     return {"hashes": hashes, "path": np.round(truth[rows, :, :3], 4).tolist()}
 
 
-class _Streams:
+class Streams(Observer):
     """Hashes of what passes between the parts of a simulation."""
+
+    wants_readings = True
 
     def __init__(self):
         self._found = {}
 
-    def step(self, t_us, state, sensors):
+    def on_step(self, t_us, state, sensors):
+        """All readings of the step."""
         for name in sensors.records.dtype.names:
             self._add(f"sensors/{name}", sensors.records[name])
 
-    def reading(self, reading):
+    def on_reading(self, reading):
+        """One image or scan."""
         for name, value in reading.data.items():
             key = f"readings/{reading.vehicle}/{reading.sensor}/{name}"
             self._add(key, np.array(reading.t_us))
@@ -111,7 +113,8 @@ class _Streams:
     def _add(self, name, array):
         self._found.setdefault(name, hashlib.sha256()).update(np.ascontiguousarray(array))
 
-    def hashes(self):
+    def hashes(self) -> dict:
+        """Hash by name of the stream."""
         return {name: _short(found) for name, found in self._found.items()}
 
 

@@ -371,7 +371,7 @@ class Messages:
     def _take_vision(self, link, t_us, pos, quat):
         pose = np.array([*pos, *quat])
         if (np.abs(pose) <= _FARTHEST).all() and abs(np.linalg.norm(pose[3:]) - 1.0) < 0.1:
-            self._a.take_vision(link.vehicle, t_us, enu_ned(pose[:3]), quat_enu_ned(pose[3:]))
+            self._a.take_pose(link.vehicle, t_us, enu_ned(pose[:3]), quat_enu_ned(pose[3:]))
 
     # Parameters -----------------------------------------------------------------------------
 

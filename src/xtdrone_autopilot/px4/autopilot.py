@@ -7,6 +7,7 @@ import time
 import numpy as np
 
 from xtdrone_core import ports
+from xtdrone_core.contracts import ExternalPose, Observer
 from xtdrone_core.state import Estimates, SensorBatch, SetPoints
 from xtdrone_core.vehicle import FleetModel
 
@@ -24,7 +25,7 @@ _CRITICAL, _WARNING, _INFO = 2, 4, 6  # MAV_SEVERITY
 _log = logging.getLogger(__name__)
 
 
-class Px4Autopilot:
+class Px4Autopilot(ExternalPose, Observer):
     """N real PX4s. Implements xtdrone_core.contracts.Autopilot.
 
     PX4 runs its estimator, modes and MAVLink links itself; ground stations and
@@ -60,7 +61,7 @@ class Px4Autopilot:
             raise AutopilotError(f"{fleet.rotor_mask.shape[1]} rotors are too many: PX4 drives 16")
         self.commands = np.zeros(fleet.rotor_mask.shape)
         self._frames = SensorFrames(n, origin)
-        self._truth = None
+        self._truth = None  # FleetState
         self._interrupted = False
         self._begun = False
         self._announced = np.zeros(n, dtype=np.bool_)
@@ -97,9 +98,21 @@ class Px4Autopilot:
         """Process ids of the PX4s that we started."""
         return [process.pid for process in self._processes]
 
-    def attach_truth(self, truth) -> None:
-        """Gives PX4's logs the truth: truth() returns the FleetState now."""
-        self._truth = truth
+    def on_start(self, t_us, state, sensors) -> None:
+        """PX4's logs hold the truth, too."""
+        self._truth = state
+
+    def on_step(self, t_us, state, sensors) -> None:
+        """As on_start()."""
+        self._truth = state
+
+    def take_pose(self, i: int, t_us: int, pos, quat) -> None:
+        """Sends a pose to PX4 as external vision, which it fuses where EKF2_EV_CTRL says so."""
+        self._telemetry.send_pose(i, t_us, pos, quat)
+
+    def health(self) -> list[dict]:
+        """Mode, armed, landed and not_ready of each PX4, as it told them."""
+        return self._telemetry.health()
 
     def interrupt(self) -> None:
         """Ends waiting for a PX4; safe in signal handlers."""
@@ -117,8 +130,7 @@ class Px4Autopilot:
         link = self._link
         chosen = (link.state == Peer.CONNECTED) | (link.state == Peer.LOCKSTEP)
         if chosen.any():
-            truth = None if self._truth is None else self._truth()
-            link.exchange(t_us, self._frames.encode(t_us, sensors, truth, chosen))
+            link.exchange(t_us, self._frames.encode(t_us, sensors, self._truth, chosen))
         if t_us % TELEMETRY_US == 0:
             if not chosen.all():
                 link.listen(0.0)

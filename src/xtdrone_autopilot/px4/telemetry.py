@@ -14,7 +14,7 @@ import numpy as np
 
 from xtdrone_core import ports
 from xtdrone_core.frames import enu_ned, flu_frd, quat_enu_ned, yaw_enu_ned
-from xtdrone_core.modes import PX4_MODE, Mode, from_custom_mode
+from xtdrone_core.modes import PX4_MODE, ROS_NAME, Mode, from_custom_mode
 from xtdrone_core.state import ARM, DISARM, KEEP, Estimates, SetPoints
 
 from ..mavlink.dialect import mavlink
@@ -25,6 +25,11 @@ GREET_US = 1_000_000  # period of our heartbeat [us]
 _ORIGIN_TOLERANCE = 2e-7  # of latitude and longitude of the shared origin [deg]
 _BITS = {"pos": 0x7, "vel": 0x38, "acc": 0x1C0}
 _NO_YAW, _NO_YAW_RATE = 1024, 2048
+_POSE_VARIANCE = 1e-4, 1e-4  # of a pose from outside [m^2], [rad^2]
+# Upper triangle of 6 by 6, row by row: x, y, z, roll, pitch, yaw; NaN says that it is unknown.
+_POSE_COVARIANCE = [_POSE_VARIANCE[row // 3] if row == column else 0.0
+                    for row in range(6) for column in range(row, 6)]
+_UNKNOWN_COVARIANCE = [math.nan] * 21
 
 
 class FleetTelemetry:
@@ -111,6 +116,37 @@ class FleetTelemetry:
                               mavlink.MAV_MODE_FLAG_CUSTOM_MODE_ENABLED, main, sub)
             if s.arm[i] in (ARM, DISARM):
                 self._command(i, mavlink.MAV_CMD_COMPONENT_ARM_DISARM, float(s.arm[i] == ARM))
+
+    def send_pose(self, i: int, t_us: int, pos, quat) -> None:
+        """External vision for vehicle i; PX4's local frame begins where its vehicle's does.
+
+        Args:
+            i: The vehicle.
+            t_us: Simulated time of the pose [us], which is PX4's own time.
+            pos: (3,) centre of gravity, world [m].
+            quat: (4,) xyzw, body to world.
+        """
+        x, y, z = map(float, enu_ned(np.asarray(pos) - self._offsets[i]))
+        qx, qy, qz, qw = map(float, quat_enu_ned(quat))
+        nothing = [math.nan] * 3
+        self._send(i, mavlink.MAVLink_odometry_message(
+            t_us, mavlink.MAV_FRAME_LOCAL_NED, mavlink.MAV_FRAME_BODY_FRD, x, y, z,
+            (qw, qx, qy, qz), *nothing, *nothing, _POSE_COVARIANCE, _UNKNOWN_COVARIANCE, 0,
+            mavlink.MAV_ESTIMATOR_TYPE_VISION), self._ports[-1])
+
+    def health(self) -> list[dict]:
+        """Mode, armed, landed and not_ready (why it does not arm, or "") of each vehicle."""
+        ready = self.estimates().ready
+        return [{"mode": ROS_NAME[Mode(int(self._mode[i]))], "armed": bool(self._armed[i]),
+                 "landed": bool(self._landed[i]),
+                 "not_ready": "" if ready[i] or self._armed[i] else self._missing(i)}
+                for i in range(len(self._heard))]
+
+    def _missing(self, i) -> str:
+        return ("PX4 has not been heard" if not self._heard[i] else
+                "PX4 does not know its place yet" if not self._located[i] else
+                "PX4 has not taken the world's origin" if not self._origin_set[i] else
+                "PX4's arming checks fail")
 
     def forget(self, i: int) -> None:
         """A vehicle whose PX4 is lost: its last estimate stays, it is not armed any more."""

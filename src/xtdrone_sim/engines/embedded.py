@@ -17,6 +17,7 @@ import mujoco
 import numpy as np
 
 from xtdrone_core import FleetState, VehicleModel, VehicleSpec
+from xtdrone_core.contracts import Viewer
 from xtdrone_core.errors import unknown_name
 from xtdrone_dynamics import quaternion
 from xtdrone_dynamics.compiled import njit
@@ -34,7 +35,7 @@ mujoco.set_mju_user_warning(logging.getLogger(__name__).warning)
 _FRAME_US = 20_000  # period of the viewer's frames [us]
 
 
-class EmbeddedEngine:
+class EmbeddedEngine(Viewer):
     """Moves and renders a fleet by MuJoCo; implements xtdrone_core.contracts.Engine.
 
     Attributes:

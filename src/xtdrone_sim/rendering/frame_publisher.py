@@ -3,13 +3,17 @@
 import os
 import re
 
-from xtdrone_core import frame_ring
+from xtdrone_core import Reading, frame_ring
+from xtdrone_core.contracts import Observer
 
-from .sensors import Reading, RenderedSensors
+from .sensors import RenderedSensors
 
 
-class Delivery:
-    """One ring per sensor; other processes learn of them by the control socket's `sensors`."""
+class FramePublisher(Observer):
+    """One ring per sensor; other processes learn of them by the control socket's `sensors`.
+
+    Nothing is drawn before the first of them asks: a flight that nobody films costs nothing more.
+    """
 
     def __init__(self, sensors: RenderedSensors):
         """Makes the rings, and removes those that dead simulations left behind.
@@ -30,13 +34,15 @@ class Delivery:
             self.close()
             raise
 
-    def describe(self) -> list[dict]:
-        """What RenderedSensors.describe says, with the path of each ring."""
+    def publish(self) -> list[dict]:
+        """Publishes from now on; gives what RenderedSensors.describe says, and each ring's path."""
+        self.wants_readings = True
         return self._descriptions
 
-    def write(self, reading: Reading) -> None:
+    def on_reading(self, reading: Reading) -> None:
         """Puts a reading into its sensor's ring."""
-        self._rings[reading.vehicle, reading.sensor].write(reading.t_us, reading.data)
+        if self.wants_readings:
+            self._rings[reading.vehicle, reading.sensor].write(reading.t_us, reading.data)
 
     def close(self) -> None:
         """Removes the rings. May be called twice."""

@@ -7,7 +7,7 @@ when, does not depend on how fast the machine is.
 
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 
 import numpy as np
@@ -16,24 +16,13 @@ from sensor_models.cameras import FORMATS, RENDERED, cameras_of, lidar_of, plugi
 from sensor_models.lens import Lens, noisy_ranges
 from sensor_models.streams import new_stream
 from sensor_models.suite import STEP_US
-from xtdrone_core import FleetState
+from xtdrone_core import FleetState, Reading
 from xtdrone_dynamics.quaternion import multiply, rotate, rotate_array
 
 from .scene import RenderedScene
 
 _COLOUR_FAR = 100.0  # up to here a depth camera's colour image is complete [m]
 _FIRST_STREAM = 200  # numbers below belong to the sensors of sensor_models.suite
-
-
-@dataclass(frozen=True)
-class Reading:
-    """What one rendered sensor said."""
-
-    kind: str  # camera, stereo, depth or lidar
-    vehicle: str  # name
-    sensor: str  # name
-    t_us: int  # simulated time at which it was true [us]
-    data: dict  # array by name: image | left, right | image, depth [m] | ranges [m]
 
 
 class RenderedSensors:

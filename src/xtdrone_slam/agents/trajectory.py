@@ -6,6 +6,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from xtdrone_core import run_folder
+from xtdrone_core.contracts import Observer
 from xtdrone_core.flight_agent import FlightAgent
 
 from ..datasets.bag import BagWriter
@@ -62,6 +63,23 @@ class TrajectoryAgent(FlightAgent):
         """
         self._check_start(simulation.state.pos[0])
         self._recorder = _Recorder(simulation, self._bag)
+        simulation.observers.append(self._recorder)
+
+    def save(self):
+        """A recording goes to files that cannot be taken up again.
+
+        Raises:
+            SlamError: Always.
+        """
+        raise SlamError("a flight that records a dataset cannot be saved: fly it anew")
+
+    def reset(self, mask=None):
+        """As save().
+
+        Raises:
+            SlamError: Always.
+        """
+        raise SlamError("a flight that records a dataset cannot be reset: fly it anew")
 
     def begin(self, t_us, estimates):
         """The trajectory begins a second from now; its first place must be above the start."""
@@ -124,11 +142,13 @@ class TrajectoryAgent(FlightAgent):
             print(f"{name}: {value}")
 
 
-class _Recorder:
+class _Recorder(Observer):
     """Writes what a simulation's first stereo pair, IMU and engine say."""
 
+    wants_readings = True
+
     def __init__(self, simulation, bag):
-        pairs = [sensor for sensor in simulation.rendered.describe() if sensor["kind"] == "stereo"]
+        pairs = [sensor for sensor in simulation.rendered_sensors() if sensor["kind"] == "stereo"]
         if not pairs or simulation.folder is None:
             raise SlamError("nothing to record: fly a vehicle with a stereo pair, for example "
                             "--vehicle iris_stereo")
@@ -139,13 +159,11 @@ class _Recorder:
         self._bag = BagWriter(folder / "bags" / "flight.bag", calibration) if bag else None
         self._key = sensor["vehicle"], sensor["sensor"]
         self._depth_key = next(((other["vehicle"], other["sensor"])
-                                for other in simulation.rendered.describe()
+                                for other in simulation.rendered_sensors()
                                 if other["kind"] == "depth" and _same_view(other, sensor)), None)
         self._depths, self._pairs = {}, {}  # what waits for the other of its time, by time
         self._from_us = self._until_us = None
         self._simulation = simulation
-        simulation.on_reading = self._take
-        simulation.on_step = self._step
 
     @property
     def frames(self) -> int:
@@ -175,7 +193,8 @@ class _Recorder:
         return (self._from_us is not None and t_us >= self._from_us
                 and (self._until_us is None or t_us <= self._until_us))
 
-    def _take(self, reading):
+    def on_reading(self, reading):
+        """Pairs, and depth images of the same view."""
         if not self._recording(reading.t_us):
             return
         key = reading.vehicle, reading.sensor
@@ -192,7 +211,8 @@ class _Recorder:
             if self._bag is not None:
                 self._bag.images(t_us, *pair)
 
-    def _step(self, t_us, state, sensors):
+    def on_step(self, t_us, state, sensors):
+        """IMU and truth."""
         if not self._recording(t_us):
             return
         turn = Rotation.from_quat(state.quat[0])

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from xtdrone_core import run_folder
+from xtdrone_core.contracts import ExternalPose, Observer, SettableParameters, required
 
 from ..benchmark import adapters, runner
 from ..datasets.calibration import pose_matrix
@@ -61,15 +62,21 @@ class VisionAgent(TrajectoryAgent):
             SlamError: The vehicle has no stereo pair, or the system cannot be started.
         """
         super().attach(simulation)
+        name = f"autopilot '{simulation.scenario.autopilot}'"
         if self._gps_off:
-            simulation.autopilot.parameters.set(0, "EKF2_GPS_CTRL", 0)
+            required(simulation.autopilot, SettableParameters, f"{name} keeps its parameters to "
+                     "itself", "switch GPS off there, and give gps_off=false").set_parameter(
+                         0, "EKF2_GPS_CTRL", 0)
+        required(simulation.autopilot, ExternalPose, f"{name} takes no pose from outside",
+                 "fly by another autopilot")
         self._vision = _Vision(simulation, self._adapter, self._latency_us, self.event)
+        simulation.observers.append(self._vision)
 
     def report(self, folder) -> None:
         """As TrajectoryAgent, and how good the poses of the system were."""
         if self._vision is None:
             return
-        numbers = self._vision.close()
+        numbers = self._vision.end()
         super().report(folder)
         run_folder.update_summary(folder, **numbers)
         for name, value in numbers.items():
@@ -111,11 +118,13 @@ class Aligner:
         return matrix[:3, 3] - turn.apply(self._imu_pos), turn.as_quat()
 
 
-class _Vision:
+class _Vision(Observer):
     """Shows a simulation's pairs to a system, and its poses to the simulation's estimator."""
 
+    wants_readings = True
+
     def __init__(self, simulation, adapter, latency_us, event):
-        sensor = next(sensor for sensor in simulation.rendered.describe()
+        sensor = next(sensor for sensor in simulation.rendered_sensors()
                       if sensor["kind"] == "stereo")
         calibration, imu_pos = calibrated(sensor, simulation.fleet.vehicles[0].sensors)
         folder = Path(simulation.folder) / _SYSTEM
@@ -133,10 +142,8 @@ class _Vision:
         self._session.on_answer = self._answers.put
         atexit.register(self._end)  # a flight that breaks off has no report
         self._truth = {}  # exposure: true place, to tell how good the poses are
-        self._next_reading, self._next_step = simulation.on_reading, simulation.on_step
-        simulation.on_reading, simulation.on_step = self._take, self._step
 
-    def close(self) -> dict:
+    def end(self) -> dict:
         """Ends the system; returns the numbers of the flight."""
         self._end()
         errors = np.array(self._errors or [np.nan])
@@ -150,18 +157,18 @@ class _Vision:
         atexit.unregister(self._end)
         self._context.__exit__(None, None, None)
 
-    def _step(self, t_us, state, sensors):
-        self._next_step(t_us, state, sensors)
+    def on_step(self, t_us, state, sensors):
+        """IMU to the system, and the poses that are due to the estimator."""
         if self._imu and t_us > _REST_US // 2:  # the first pair finds some
             self._session.imu(t_us, sensors.gyro[0], sensors.accel[0])
         self._truth[t_us] = state.pos[0].copy()
         while self._due and self._due[0][0] <= t_us:
             _, measured_us, place, quat = self._due.pop(0)
-            self._simulation.autopilot.take_vision(0, measured_us, place, quat)
+            self._simulation.autopilot.take_pose(0, measured_us, place, quat)
             self._errors.append(np.linalg.norm(place - self._truth.pop(measured_us)))
 
-    def _take(self, reading):
-        self._next_reading(reading)
+    def on_reading(self, reading):
+        """A pair to the system; waits for its answer."""
         if ((reading.vehicle, reading.sensor) != self._key or reading.t_us < _REST_US
                 or self._session.failed()):
             return

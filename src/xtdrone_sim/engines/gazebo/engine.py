@@ -24,6 +24,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from xtdrone_core import FleetState, VehicleModel, VehicleSpec, resources
+from xtdrone_core.contracts import RangeCaster, Renderer, Viewer
 
 from ...errors import EngineError
 from ...rendering.scene import FURTHEST
@@ -52,7 +53,7 @@ _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-class GazeboEngine:
+class GazeboEngine(RangeCaster, Renderer, Viewer):
     """Moves a fleet by Gazebo 11; implements xtdrone_core.contracts.Engine.
 
     Attributes:

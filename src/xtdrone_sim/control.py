@@ -1,0 +1,153 @@
+"""What a running simulation answers on its control socket."""
+
+import time
+from typing import TYPE_CHECKING
+
+from xtdrone_core import ControlError, XtdroneError
+from xtdrone_core.control_link import ControlServer
+from xtdrone_core.disturbances import parse_change
+
+from .rendering.frame_publisher import FramePublisher
+
+if TYPE_CHECKING:
+    from .simulation import Simulation
+
+STEP_MAX = 1_000_000
+AWAIT_BRIDGE_S = 30.0  # wall time that its start waits for a bridge that was announced [s]
+BARRIER_S = 1.0  # wall time that an unpaced simulation waits for the bridge [s]
+PAUSE_POLL_S = 0.05
+
+
+class ControlRequests:
+    """One control socket: its requests, the clock for its subscribers, the bridge's barrier."""
+
+    def __init__(self, simulation: "Simulation", port: int):
+        """Listens on TCP `port`.
+
+        Raises:
+            ControlError: The port is taken, or there is no room for images.
+        """
+        self._simulation = simulation
+        self._late = False  # the bridge has been, and was told of
+        self._handlers = {
+            "change": self._change, "event": self._event, "health": self._health,
+            "pause": self._pause, "resume": self._resume, "sensors": self._sensors,
+            "speed": self._speed, "status": self._status, "step": self._step, "stop": self._stop}
+        self.server = ControlServer(port)
+        self._publisher = None
+        try:
+            if len(simulation.rendered):
+                simulation.say("cameras and lidars are drawn by "
+                               f"{simulation.rendered.renderer}", severity=6)
+                self._publisher = FramePublisher(simulation.rendered)
+                simulation.observers.append(self._publisher)
+        except BaseException:
+            self.close()
+            raise
+
+    def handle(self, op, request: dict) -> dict:
+        """The answer to one request.
+
+        Raises:
+            ControlError: It cannot be granted.
+        """
+        handler = self._handlers.get(op) if isinstance(op, str) else None
+        if handler is None:
+            raise ControlError(f"unknown request '{op}': choose one of "
+                               f"{', '.join(sorted(self._handlers))}")
+        return handler(request)
+
+    def tick(self) -> None:
+        """Every 20 ms: tells the clock, answers, and lets an unpaced bridge keep up."""
+        simulation, server = self._simulation, self.server
+        server.tick(simulation.t_us, simulation.state)
+        server.poll(self.handle)
+        if simulation.pacer.speed == 0.0 and server.has_barrier:
+            in_time = server.barrier(simulation.t_us, self.handle, BARRIER_S)
+            if not in_time and not self._late:
+                self._late = True
+                simulation.say(f"the bridge was {BARRIER_S:g} s late at "
+                               f"{simulation.t_us * 1e-6:.2f} s; going on without it")
+
+    def idle(self) -> None:
+        """Answers while the simulation is paused."""
+        begin = time.monotonic()
+        self.server.poll(self.handle, PAUSE_POLL_S)
+        self._simulation.pacer.held(time.monotonic() - begin, self._simulation.t_us)
+
+    def await_bridge(self) -> None:
+        """Waits until a bridge is on the socket, so that no flight is over before."""
+        end = time.monotonic() + AWAIT_BRIDGE_S
+        while not self.server.has_barrier and not self._simulation.stopping:
+            self.server.poll(self.handle, PAUSE_POLL_S)
+            if time.monotonic() > end:
+                self._simulation.say(f"no bridge within {AWAIT_BRIDGE_S:g} s; going on without it")
+                return
+
+    def close(self) -> None:
+        """Closes the socket. May be called twice."""
+        self.server.close()
+
+    def _status(self, request):
+        simulation = self._simulation
+        return {"t_us": simulation.t_us, "paused": simulation.pacer.paused,
+                "speed": simulation.pacer.speed,
+                "real_time_factor": simulation.real_time_factor(), "n": simulation.scenario.n,
+                "vehicles": [spec.name for spec in simulation.scenario.vehicles],
+                "folder": str(simulation.folder) if simulation.folder else None}
+
+    def _health(self, request):
+        return {"t_us": self._simulation.t_us, "health": self._simulation.autopilot.health()}
+
+    def _sensors(self, request):
+        if self._publisher is None:
+            return {"sensors": []}
+        return {"sensors": self._publisher.publish()}
+
+    def _pause(self, request):
+        self._simulation.pacer.pause()
+        return {"t_us": self._simulation.t_us}
+
+    def _resume(self, request):
+        self._simulation.pacer.resume()
+        return {"t_us": self._simulation.t_us}
+
+    def _step(self, request):
+        n = request.get("n", 1)
+        if not isinstance(n, int) or not 1 <= n <= STEP_MAX:
+            raise ControlError(f"{n} steps are not allowed: give 1 to {STEP_MAX} (4 ms each)")
+        self._simulation.pacer.pause(n)
+        return {"t_us": self._simulation.t_us + n * self._simulation.step_us}
+
+    def _speed(self, request):
+        speed = request.get("speed")
+        if not isinstance(speed, (int, float)) or not 0 <= speed < 1e6:
+            raise ControlError(f"speed {speed} is not allowed: 1 is real time, 0 as fast as "
+                               "possible")
+        self._simulation.pacer.set_speed(float(speed), self._simulation.t_us)
+        return {"speed": float(speed)}
+
+    def _event(self, request):
+        name, values = request.get("event"), request.get("values", {})
+        if not isinstance(name, str) or not isinstance(values, dict):
+            raise ControlError("an event has a name and values: {\"op\": \"event\", \"event\": "
+                               "\"landed\", \"values\": {}}")
+        values = {k: v for k, v in values.items() if k not in ("t_us", "event", "folder")}
+        self._simulation.event(self._simulation.t_us, name, **values)
+        return {"t_us": self._simulation.t_us}
+
+    def _change(self, request):
+        text = request.get("change")
+        if not isinstance(text, str):
+            raise ControlError('a change is a text: {"op": "change", "change": "rotor iris_0 2 0"}')
+        simulation = self._simulation
+        try:
+            names = [spec.name for spec in simulation.scenario.vehicles]
+            simulation.plant.changes.add(parse_change(text, names, simulation.t_us))
+        except XtdroneError as error:
+            raise ControlError(str(error)) from error
+        return {"t_us": simulation.t_us}
+
+    def _stop(self, request):
+        self._simulation.stop()
+        return {"t_us": self._simulation.t_us}

@@ -1,0 +1,74 @@
+"""The one reader of the wall clock: speed, pause and single steps of a simulation."""
+
+import time
+
+MAX_LAG_S = 0.1  # behind real time by more than this, the pacer gives the rest up [s]
+
+
+class Pacer:
+    """Holds simulated time to a factor of wall time, and holds it still on demand."""
+
+    def __init__(self, speed: float):
+        """speed: simulated seconds per wall second, 0 = as fast as possible."""
+        self._speed = speed
+        self._paused = False
+        self._steps_left = 0  # to take although paused
+        self.restart(0)
+
+    @property
+    def speed(self) -> float:
+        """The factor in force."""
+        return self._speed
+
+    @property
+    def paused(self) -> bool:
+        """Whether somebody has asked for a pause."""
+        return self._paused
+
+    @property
+    def holds(self) -> bool:
+        """Whether no step may be taken now."""
+        return self._paused and self._steps_left == 0
+
+    def restart(self, t_us: int) -> None:
+        """Wall time counts from here, where simulated time is t_us."""
+        self._begin, self._begin_us = time.monotonic(), t_us
+        self._paused_s = 0.0
+        self.set_speed(self._speed, t_us)
+
+    def set_speed(self, speed: float, t_us: int) -> None:
+        """A new factor from the simulated time t_us on."""
+        self._speed, self._base, self._base_us = speed, time.monotonic(), t_us
+
+    def pause(self, steps: int = 0) -> None:
+        """Holds still, after so many steps."""
+        self._paused, self._steps_left = True, steps
+
+    def resume(self) -> None:
+        """Goes on."""
+        self._paused = False
+
+    def stepped(self) -> None:
+        """Told after each step."""
+        if self._steps_left:
+            self._steps_left -= 1
+
+    def wait(self, t_us: int) -> None:
+        """Sleeps until the simulated time t_us is due."""
+        if self._speed == 0.0:
+            return
+        left = self._base + (t_us - self._base_us) * 1e-6 / self._speed - time.monotonic()
+        if left > 0:
+            time.sleep(left)
+        elif left < -MAX_LAG_S:
+            self.set_speed(self._speed, t_us)
+
+    def held(self, seconds: float, t_us: int) -> None:
+        """Tells the pacer of a pause so long, which counts as no time."""
+        self._paused_s += seconds
+        self.set_speed(self._speed, t_us)
+
+    def factor(self, t_us: int) -> float:
+        """Simulated over wall time since restart(), pauses left out."""
+        wall = time.monotonic() - self._begin - self._paused_s
+        return (t_us - self._begin_us) * 1e-6 / max(wall, 1e-9)

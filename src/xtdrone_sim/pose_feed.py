@@ -1,0 +1,20 @@
+"""The true pose as the measurement of a vision system, where pose_source is truth."""
+
+from xtdrone_core.contracts import ExternalPose, Observer
+
+PERIOD_US = 40_000  # of poses [us]
+
+
+class TruthPose(Observer):
+    """Tells every autopilot where its vehicle truly is."""
+
+    period_us = PERIOD_US
+
+    def __init__(self, autopilot: ExternalPose):
+        """For an autopilot that takes poses."""
+        self._autopilot = autopilot
+
+    def on_step(self, t_us, state, sensors):
+        """One pose of each vehicle."""
+        for i in range(len(state.pos)):
+            self._autopilot.take_pose(i, t_us, state.pos[i], state.quat[i])

@@ -1,0 +1,98 @@
+"""What a simulation leaves in its run folder while it flies: truth, collisions, console."""
+
+from pathlib import Path
+
+from xtdrone_core.contracts import Engine, Observer
+from xtdrone_core.control_link import TICK_US
+from xtdrone_core.snapshot import Memory
+from xtdrone_core.truth_log import TruthWriter
+
+WARNING = 4  # severity of a text from a flight stack, as in MAVLink
+_GROUND = "ground_plane"
+
+
+class TruthRecorder(Observer):
+    """Writes truth.bin."""
+
+    period_us = TICK_US
+
+    def __init__(self, path, n: int):
+        """Begins a new file for n vehicles.
+
+        Raises:
+            XtdroneError: The file cannot be written.
+        """
+        self._writer = TruthWriter(path, n)
+
+    def on_step(self, t_us, state, sensors):
+        """One record."""
+        self._writer.write(state)
+
+    def close(self):
+        """Ends the file."""
+        self._writer.close()
+
+
+class Collisions(Memory, Observer):
+    """Notes who touches whom, the ground left out.
+
+    Attributes:
+        found: (t_us, name, name), each once per touch.
+    """
+
+    MEMORY = ("found", "_touching")
+    period_us = TICK_US
+
+    def __init__(self, engine: Engine, on_collision):
+        """Asks an engine; on_collision(t_us, [name, name]) hears of each touch."""
+        self.found: list[tuple[int, str, str]] = []
+        self._engine, self._on_collision = engine, on_collision
+        self._touching: set[tuple[str, str]] = set()
+
+    def on_step(self, t_us, state, sensors):
+        """Compares with the last look."""
+        touching = {pair for pair in self._engine.contacts() if _GROUND not in pair}
+        for pair in touching - self._touching:
+            self.found.append((t_us, *pair))
+            self._on_collision(t_us, list(pair))
+        self._touching = touching
+
+    def on_reset(self, t_us, mask):
+        """Who was put back touches nobody any more; a touch at the start counts anew."""
+        self._touching = self._touching & set(self._engine.contacts())
+
+    def reset(self, mask=None):
+        """What was found stays found; see on_reset()."""
+
+
+class Console:
+    """console/autopilot.log: what simulation and flight stacks say.
+
+    Attributes:
+        last_warning: The last one of a flight stack, in words; None before the first.
+    """
+
+    def __init__(self, names, folder: Path | None):
+        """For vehicles of these names; writes into the run folder, None writes nothing.
+
+        Raises:
+            OSError: The file cannot be written.
+        """
+        self._names = list(names)
+        self.last_warning: str | None = None
+        self._file = None if folder is None else open(
+            Path(folder) / "console" / "autopilot.log", "a")
+
+    def say(self, t_us: int, vehicle: int | None, severity: int, text: str) -> None:
+        """A line of one vehicle, None for the simulation; severity as in MAVLink."""
+        who = "simulation" if vehicle is None else self._names[vehicle]
+        if vehicle is not None and severity <= WARNING:
+            self.last_warning = f"{who} at {t_us * 1e-6:.1f} s: {text}"
+        if self._file is not None:
+            self._file.write(f"{t_us * 1e-6:9.3f} {who} [{severity}] {text}\n")
+            self._file.flush()
+
+    def close(self) -> None:
+        """Ends the file. May be called twice."""
+        if self._file is not None:
+            self._file.close()

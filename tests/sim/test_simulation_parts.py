@@ -1,0 +1,129 @@
+"""The parts of a simulation, and what it refuses at construction."""
+
+import numpy as np
+import pytest
+
+from xtdrone_control.agents import HoverAgent
+from xtdrone_core import ControlError, FleetModel, Scenario, ScenarioError, SetPoints
+from xtdrone_core.contracts import Agent, Observer
+from xtdrone_core.scenario import fleet
+from xtdrone_sim import simulation as building
+from xtdrone_sim.plant.plant import Plant
+from xtdrone_sim.simulation import Simulation
+from xtdrone_sim.vehicles.sdf import load_vehicle, load_world
+
+
+class Deaf:
+    """An autopilot that takes no pose from outside and speaks to nobody."""
+
+    def __init__(self, fleet_model):
+        self._commands = np.zeros(fleet_model.rotor_mask.shape)
+
+    @classmethod
+    def for_scenario(cls, scenario, fleet_model, origin, magnetic_field, folder, links, on_text):
+        return cls(fleet_model)
+
+    def step(self, t_us, sensors):
+        return self._commands
+
+    def interrupt(self):
+        pass
+
+    def close(self):
+        pass
+
+
+def test_true_poses_need_an_autopilot_that_takes_them():
+    name = f"{__name__}:Deaf"
+    Simulation(Scenario(fleet("iris", 1), autopilot=name)).close()
+    with pytest.raises(ScenarioError, match="takes no pose from outside: leave out pose_source"):
+        Simulation(Scenario(fleet("iris", 1), autopilot=name, pose_source="truth"))
+
+
+def test_an_incomplete_agent_is_refused_at_construction():
+    class Half:
+        done = False
+
+        def step(self, t_us, estimates):
+            return SetPoints.empty(1)
+
+    with pytest.raises(ScenarioError, match="Half is no Agent: it needs period_us"):
+        Simulation(Scenario(fleet("iris", 1)), agent=Half(), links=False)
+    assert isinstance(HoverAgent(1), Agent)
+
+
+class Count(Observer):
+    """Counts what it hears."""
+
+    def __init__(self, period_us=0):
+        self.period_us = period_us
+        self.starts, self.steps, self.closes = [], [], 0
+
+    def on_start(self, t_us, state, sensors):
+        self.starts.append(t_us)
+
+    def on_step(self, t_us, state, sensors):
+        assert state.t_us == sensors.t_us == t_us
+        self.steps.append(t_us)
+
+    def close(self):
+        self.closes += 1
+
+
+def test_observers_see_every_step_or_as_often_as_they_want():
+    each, rare = Count(), Count(20_000)
+    simulation = Simulation(Scenario(fleet("iris", 1), speed=0.0), links=False,
+                            observers=[each, rare])
+    simulation.run(until_us=100_000)
+    simulation.close()
+    assert each.starts == rare.starts == [0]
+    assert each.steps == list(range(4_000, 100_001, 4_000))
+    assert rare.steps == list(range(20_000, 100_001, 20_000))
+    assert each.closes == rare.closes == 1
+
+
+def test_an_agent_is_asked_as_often_as_it_wants():
+    class Slow(HoverAgent):
+        period_us = 40_000
+        asked = []
+
+        def step(self, t_us, estimates):
+            self.asked.append(t_us)
+            return super().step(t_us, estimates)
+
+    simulation = Simulation(Scenario(fleet("iris", 1), speed=0.0), agent=Slow(1), links=False)
+    simulation.run(until_us=200_000)
+    simulation.close()
+    assert Slow.asked == list(range(0, 200_000, 40_000))
+
+
+def test_each_part_can_be_built_alone():
+    scenario = Scenario(fleet("iris", 2), wind="3,0,0")
+    world = load_world(scenario.world)
+    models = tuple(load_vehicle(spec.type) for spec in scenario.vehicles)
+    model = FleetModel.of(models)
+    engine = building.build_engine(scenario, world, models)
+    plant = Plant(scenario, model, world, engine)
+    sensors = building.build_sensors(scenario, world, models, engine)
+    autopilot = building.build_autopilot(scenario, model, world, None, False, None)
+    assert len(building.build_rendered(scenario, world, models, engine)) == 0
+    batch = sensors.step(engine.state, 0)
+    wrench = plant.step(0, autopilot.step(0, batch), engine.state, 4_000)
+    assert engine.step(wrench, 4_000).t_us == 4_000
+    assert plant.rotors.wind.tolist() == [[3.0, 0.0, 0.0]] * 2
+    autopilot.close()
+    engine.close()
+
+
+def test_the_control_socket_answers_by_a_class_of_its_own():
+    simulation = Simulation(Scenario(fleet("iris", 1), speed=0.0), links=False, control_port=0)
+    try:
+        handle = simulation.requests.handle
+        assert handle("status", {})["vehicles"] == ["iris_0"]
+        assert handle("step", {"n": 3})["t_us"] == 12_000
+        assert simulation.pacer.paused and not simulation.pacer.holds
+        assert handle("health", {})["health"][0]["armed"] is False
+        with pytest.raises(ControlError, match="choose one of change, event, health"):
+            handle("fly", {})
+    finally:
+        simulation.close()
