@@ -160,7 +160,7 @@ def test_gps_lost_for_30_s_in_flight_is_bridged_by_vision(flight):
     place = f.pos
 
     def see(record=None):
-        a.take_vision(0, f.simulation.t_us, f.pos + drift + noise.normal(0, 0.02, 3),
+        a.take_pose(0, f.simulation.t_us, f.pos + drift + noise.normal(0, 0.02, 3),
                       f.simulation.state.quat[0])
         if record is not None:
             record.append((a.estimator.pos[0].copy(), a.estimator.vel[0].copy(),
