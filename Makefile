@@ -1,18 +1,26 @@
 # make demo and make test do all the set-up that they need, on a machine that never saw the project.
 SHELL := /bin/bash
-.PHONY: help setup demo test validation bench soak slam-report
+.PHONY: help setup demo check test docs validation bench soak slam-report
 
 help:
 	@echo "make setup        ROS, .venv, messages, kernels (scripts/setup.sh)"
 	@echo "make demo         the demonstration flight; ARGS=\"...\" passes options to it"
-	@echo "make test         all tests, at most 15 minutes on two cores; ARGS=\"tests/sim -x\" for pytest"
-	@echo "make validation   long checks against published and recorded results"
+	@echo "make check        ruff and mypy over the sources; seconds"
+	@echo "make test         every test; ARGS=\"tests/sim -x\" for pytest"
+	@echo "make docs         the documentation site, into runs/site"
+	@echo "make validation   long checks against closed forms and published results"
 	@echo "make bench        benchmarks, into runs/bench.json"
 	@echo "make slam-report  the SLAM report of docs/slam_report; 20 minutes"
 	@echo "make soak         long flights that look for leaks and stalls"
 
 setup:
 	@scripts/setup.sh
+
+check: setup
+	@. scripts/env.sh && ruff check && mypy
+
+docs: setup
+	@. scripts/env.sh && mkdocs build --strict --site-dir runs/site
 
 test: setup
 	@. scripts/env.sh && python -m pytest -q $(ARGS)

@@ -83,7 +83,7 @@ python_environment() {
     fi
     say "installing Python packages into .venv (log: .setup/pip.log); a minute or two"
     .venv/bin/python -m pip install --progress-bar off \
-        -r requirements.txt -r requirements-slam.txt >.setup/pip.log 2>&1 \
+        -r requirements.txt -r requirements-slam.txt -r requirements-dev.txt >.setup/pip.log 2>&1 \
         && .venv/bin/python -m pip install --no-deps --no-build-isolation -e . >>.setup/pip.log 2>&1 \
         || fail "pip failed: $(grep -m1 '^ERROR' .setup/pip.log || echo 'see .setup/pip.log')"
 }
@@ -125,7 +125,7 @@ if [ "$with_ros" -eq 1 ]; then
     fi
 fi
 
-key=$(hash_of $(grep -l 'compiled import' src/*/*.py) requirements.txt)
+key=$(hash_of $(grep -rl --include='*.py' 'compiled import' src) requirements.txt)
 if ! stamped kernels "$key"; then
     if kernels; then stamp kernels "$key"; fi
 fi

@@ -22,7 +22,7 @@ from xtdrone_core.command import main
 from xtdrone_core.scenario import fleet
 from xtdrone_sim.simulation import Simulation
 
-EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 EMBEDDED = {part: table["embedded"] for part, table in registry.PARTS.items()}
 
 
@@ -38,8 +38,8 @@ def tilt_of(quat):
 
 
 def test_the_documented_example_flies_a_square(examples):
-    names = {"estimator": "my_flight_stack:Complementary",
-             "velocity_control": "my_flight_stack:Gentle"}
+    names = {"estimator": "my_estimator:Complementary",
+             "velocity_control": "my_velocity_control:Gentle"}
     corners = []
     agent = SquareAgent(2, on_event=lambda t, name, **values: corners.append((name, values)))
     simulation = Simulation(Scenario(fleet("iris", 2), speed=0.0, gps="rtk", **names), agent=agent,
@@ -63,10 +63,10 @@ def test_the_documented_example_flies_a_square(examples):
 
 
 def test_parts_are_named_on_the_command_line_and_kept_in_the_run_folder(runs, examples):
-    assert main(["fly", "square", "--gps", "rtk", "--estimator", "my_flight_stack:Complementary",
+    assert main(["fly", "square", "--gps", "rtk", "--estimator", "my_estimator:Complementary",
                  "--mixer", "xtdrone_autopilot.control.allocation:Mixer", "--log", "full"]) == 0
     scenario = Scenario.load((runs / "latest").resolve() / "scenario.yaml")
-    assert scenario.estimator == "my_flight_stack:Complementary"
+    assert scenario.estimator == "my_estimator:Complementary"
     assert scenario.mixer == "xtdrone_autopilot.control.allocation:Mixer"
 
 

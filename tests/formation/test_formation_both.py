@@ -23,8 +23,8 @@ SHAPES = ("cube", "pyramid", "triangle")
 
 @pytest.fixture
 def examples(monkeypatch):
-    """docs/examples as a user has it on PYTHONPATH."""
-    monkeypatch.syspath_prepend(str(ROOT / "docs" / "examples"))
+    """examples/ as a user has it on PYTHONPATH."""
+    monkeypatch.syspath_prepend(str(ROOT / "examples"))
 
 
 def track(agent, limit_s=200.0):
@@ -67,7 +67,7 @@ def test_eighteen_hold_three_formations_in_the_full_simulator():
 
 
 def test_one_scheme_file_settles_alike_in_both_simulators(runs, examples, capsys):
-    source = (ROOT / "docs" / "examples" / "my_scheme.py").read_text()
+    source = (ROOT / "examples" / "my_scheme.py").read_text()
     assert len(source.splitlines()) <= 35
     assert source in (ROOT / "docs" / "formation.md").read_text()
     assert main(["formation", "fly", "--scheme", "my_scheme:Cohesive", "--noise", "0.06",

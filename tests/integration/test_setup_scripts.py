@@ -31,8 +31,9 @@ class Checkout:
         self.bin.mkdir()
         for name in NEEDED:
             (self.bin / name).symlink_to(shutil.which(name))
-        for name in ("scripts", "requirements.txt", "requirements-slam.txt", "pyproject.toml",
-                     "setup.py", "src/xtdrone_dynamics", "src/xtdrone_msgs"):
+        for name in ("scripts", "requirements.txt", "requirements-slam.txt",
+                     "requirements-dev.txt", "pyproject.toml", "setup.py",
+                     "src/xtdrone_dynamics", "src/xtdrone_msgs"):
             source, target = ROOT / name, self.root / name
             target.parent.mkdir(parents=True, exist_ok=True)
             (shutil.copytree if source.is_dir() else shutil.copy)(source, target)

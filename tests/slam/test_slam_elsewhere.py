@@ -17,7 +17,7 @@ from xtdrone_slam.benchmark import adapters
 from xtdrone_slam.datasets.dataset import Dataset, DatasetWriter
 from xtdrone_slam.evaluation import results
 
-EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "my_slam"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "my_slam"
 # Those of the EuRoC data set's left camera, in its body frame (x up, y right, z forward).
 LENS = (-0.28340811, 0.07395907, 0.00019359, 1.76187114e-05)
 TURN = np.array([[0.0, 0.0, 1.0], [0.0, -1.0, 0.0], [1.0, 0.0, 0.0]])  # from our body (FLU)

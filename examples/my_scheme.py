@@ -1,7 +1,7 @@
 """A formation scheme of one's own: everybody hears the leader and the two nearest others.
 
-    PYTHONPATH=docs/examples xtdrone formation fly --n 9 --scheme my_scheme:Cohesive
-    PYTHONPATH=docs/examples xtdrone fly formation --n 9 --gps rtk --set scheme=my_scheme:Cohesive
+    PYTHONPATH=examples xtdrone formation fly --n 9 --scheme my_scheme:Cohesive
+    PYTHONPATH=examples xtdrone fly formation --n 9 --gps rtk --set scheme=my_scheme:Cohesive
 """
 
 import numpy as np

@@ -2,7 +2,7 @@
 """A ROS node of one's own: takes off in OFFBOARD, flies a circle, lands.
 
     roslaunch launch/single_vehicle.launch gps:=rtk         # in one terminal
-    python docs/examples/circle_node.py                     # in another
+    python examples/circle_node.py                          # in another
 """
 
 import math
@@ -34,9 +34,8 @@ def main():
 
     def go(x, y):
         place = PoseStamped()
-        place.header.stamp = rospy.Time.now()
+        place.header.stamp, place.pose.orientation.w = rospy.Time.now(), 1.0
         place.pose.position.x, place.pose.position.y, place.pose.position.z = x, y, HEIGHT
-        place.pose.orientation.w = 1.0
         places.publish(place)
         rate.sleep()
 
