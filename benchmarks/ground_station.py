@@ -12,14 +12,14 @@ import sys
 
 from pymavlink.dialects.v20 import common as mavlink
 
-from xtdrone_core.ports import GROUND_STATION
+from xtdrone_core.ports import Ports
 
 
 def main():
     """Parses until standard input closes."""
     sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8 << 20)
-    sock.bind(("127.0.0.1", GROUND_STATION))
+    sock.bind(("127.0.0.1", Ports().ground_station))
     parsers, messages, datagrams = {}, 0, 0
     print("ready", flush=True)
     while True:

@@ -42,7 +42,7 @@ class Console:
     def __init__(self, program, folder):
         """Starts it on the ground station's port; folder for all that it writes."""
         self._process = subprocess.Popen(
-            [program, f"--master=udp:127.0.0.1:{ports.GROUND_STATION}", "--nowait",
+            [program, f"--master=udp:127.0.0.1:{ports.Ports(ports.default_instance()).ground_station}", "--nowait",
              f"--state-basedir={folder}", f"--logfile={folder}/mav.tlog"],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
             cwd=folder, env={**os.environ, "HOME": str(folder), "PYTHONPATH": ""})

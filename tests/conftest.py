@@ -1,11 +1,21 @@
 """Fixtures: a simulation in a process of its own, and a folder for its runs."""
 
+import os
 import signal
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from processes import SimulationProcess
+from xtdrone_core.ports import INSTANCES, VARIABLE
+
+# Each worker of pytest-xdist has an instance of its own, and with it ports that nobody else uses.
+# The last instance is left to the test of two fleets.
+_worker = os.environ.get("PYTEST_XDIST_WORKER", "")
+if _worker:
+    if int(_worker.removeprefix("gw")) >= INSTANCES - 1:
+        pytest.exit(f"there are ports for {INSTANCES - 1} workers: give pytest a smaller -n", 2)
+    os.environ[VARIABLE] = _worker.removeprefix("gw")
 
 # No limits of wall time: a first call may compile, a busy machine may stall. The examples are
 # the same in every run; --hypothesis-profile=random draws new ones.
@@ -19,11 +29,11 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 @pytest.fixture
 def simulate(tmp_path):
-    """simulate(*options) starts `xtdrone sim`; it ends with the test."""
+    """simulate(*options, instance=None) starts `xtdrone sim`; it ends with the test."""
     running = []
 
-    def start(*options):
-        running.append(SimulationProcess(tmp_path, *options))
+    def start(*options, instance=None):
+        running.append(SimulationProcess(tmp_path, *options, instance=instance))
         return running[-1]
 
     yield start

@@ -7,6 +7,7 @@ import numpy as np
 from xtdrone_core import registry
 from xtdrone_core.contracts import ExternalPose, SettableParameters
 from xtdrone_core.modes import Mode
+from xtdrone_core.ports import Ports
 from xtdrone_core.state import ARM, DISARM, KEEP, Estimates, SensorBatch, SetPoints
 from xtdrone_core.vehicle import FleetModel
 
@@ -45,7 +46,7 @@ class EmbeddedAutopilot(ExternalPose, SettableParameters):
     """
 
     def __init__(self, fleet: FleetModel, origin, magnetic_field, links: bool = True,
-                 on_text=None, classes=None):
+                 on_text=None, classes=None, ports: Ports | None = None):
         """Starts the flight stack of a fleet.
 
         Args:
@@ -55,6 +56,7 @@ class EmbeddedAutopilot(ExternalPose, SettableParameters):
             links: Whether to open the MAVLink ports.
             on_text: Called with (vehicle, severity, text) for each STATUSTEXT.
             classes: The class of each part, as of parts.classes(); None = the embedded ones.
+            ports: Of the simulation; None = those of the environment's instance.
 
         Raises:
             AutopilotError: A port is in use, or a part cannot be made.
@@ -98,7 +100,7 @@ class EmbeddedAutopilot(ExternalPose, SettableParameters):
         self._said_once = set()
         self.log = None  # FleetLog, or None
         self._parameter_queue = []  # (link, name) still to be sent
-        self._links = Links(n, Streams(self)) if links else None
+        self._links = Links(n, Streams(self), ports) if links else None
         self._messages = Messages(self, self._links) if links else None
 
     @classmethod
@@ -106,7 +108,8 @@ class EmbeddedAutopilot(ExternalPose, SettableParameters):
                      on_text) -> "EmbeddedAutopilot":
         """The flight stack of a scenario's fleet; arguments as of the class, folder for logs."""
         classes = parts.classes(**{part: getattr(scenario, part) for part in registry.PARTS})
-        autopilot = cls(fleet, origin, magnetic_field, links, on_text, classes)
+        autopilot = cls(fleet, origin, magnetic_field, links, on_text, classes,
+                        Ports(scenario.instance))
         try:
             preload(autopilot, scenario, folder)
         except BaseException:

@@ -2,6 +2,8 @@
 
 import time
 
+from xtdrone_core import ports
+
 from .errors import AutopilotError
 
 MISSION_EXAMPLES = """examples:
@@ -71,6 +73,7 @@ def _parameter_names(**_):
 
 def _add_vehicle(parser):
     parser.add_argument("--vehicle", type=int, default=1, help="system id, from 1 (1)")
+    ports.add_option(parser)
 
 
 def _scenario_options(parser):
@@ -104,7 +107,7 @@ def _client(args):
 
     if not 1 <= args.vehicle <= 250:
         raise AutopilotError(f"vehicle {args.vehicle} does not exist: count from 1")
-    return Client(args.vehicle)
+    return Client(args.vehicle, ports.Ports(args.instance))
 
 
 def _upload(args):

@@ -13,7 +13,7 @@ import threading
 from fastcrc.crc16 import mcrf4xx
 from pymavlink.dialects.v20 import common as mavlink
 
-from xtdrone_core import ports
+from xtdrone_core.ports import Ports, advice
 
 from .errors import ControlNodeError
 
@@ -64,27 +64,27 @@ def frames(data: bytes):
 class FleetLink:
     """UDP sockets to n vehicles."""
 
-    def __init__(self, n: int, kind: str = "bridge"):
+    def __init__(self, n: int, kind: str = "bridge", ports: Ports | None = None):
         """Opens the sockets.
 
         Args:
             n: Number of vehicles.
             kind: "bridge" for the embedded flight stack's own link, "offboard" for PX4's
                 offboard API (14540 and up), where there is no other.
+            ports: Of the simulation; None = those of the environment's instance.
 
         Raises:
             ControlNodeError: A port is in use.
         """
+        ports = ports or Ports()
         if kind == "bridge":
-            local, self._remote = {ports.BRIDGE}, ports.BRIDGE_LOCAL
+            local, remote = [ports.bridge] * n, ports.bridge_local
         else:
-            local = {ports.offboard_remote(i) for i in range(n)}
-            self._remote = ports.OFFBOARD_LOCAL
-        self._sockets, by_port = [], {}
-        for port in sorted(local):
-            by_port[port] = self._open(port, kind)
-        self._of = [by_port[ports.BRIDGE if kind == "bridge" else ports.offboard_remote(i)]
-                    for i in range(n)]
+            local, remote = [ports.offboard(i) for i in range(n)], ports.offboard_local
+        self._addresses = [("127.0.0.1", remote(i)) for i in range(n)]
+        self._sockets = []
+        by_port = {port: self._open(port, kind) for port in sorted(set(local))}
+        self._of = [by_port[port] for port in local]
         self.n = n
         self._lock = threading.Lock()
         self._encoder = mavlink.MAVLink(None, SYSTEM_ID, COMPONENT_ID)
@@ -99,7 +99,7 @@ class FleetLink:
             sock.close()
             self.close()
             raise ControlNodeError(f"port {port} (UDP, {kind} link) is in use: another bridge or "
-                                   "MAVROS is running; stop it first") from error
+                                   f"MAVROS is running; {advice()}") from error
         sock.setblocking(False)
         try:
             sock.setsockopt(socket.SOL_SOCKET, 33, _BUFFER)  # SO_RCVBUFFORCE, for root
@@ -142,7 +142,7 @@ class FleetLink:
             data = message.pack(self._encoder)
             self._encoder.seq = (self._encoder.seq + 1) % 256
         with contextlib.suppress(OSError):  # the vehicle is not there (yet)
-            self._of[i].sendto(data, ("127.0.0.1", self._remote + i))
+            self._of[i].sendto(data, self._addresses[i])
 
     @contextlib.contextmanager
     def inbox(self, i: int, *message_ids: int):

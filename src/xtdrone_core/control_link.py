@@ -16,8 +16,8 @@ import socket
 
 import numpy as np
 
+from . import ports
 from .errors import ControlError
-from .ports import CONTROL
 
 TICK_US = 20_000  # period of ticks and of the barrier [us]
 _TRUTH_WIDTH = 13
@@ -49,7 +49,7 @@ def _readable(sockets, timeout):
 class ControlServer:
     """The simulation's end. Never blocks, except in barrier()."""
 
-    def __init__(self, port: int = CONTROL):
+    def __init__(self, port: int):
         """Listens on 127.0.0.1:port; port 0 takes a free one, see `port`.
 
         Raises:
@@ -62,7 +62,7 @@ class ControlServer:
         except OSError as error:
             self._listener.close()
             raise ControlError(f"control port {port} (TCP) is in use: another simulation is "
-                               "running; stop it, or give another control_port") from error
+                               f"running; {ports.advice()}") from error
         self._listener.listen()
         self._listener.setblocking(False)
         self.port = self._listener.getsockname()[1]
@@ -169,12 +169,17 @@ class ControlServer:
 class ControlClient:
     """A user's end: the command line, the bridge, tests."""
 
-    def __init__(self, port: int = CONTROL, timeout: float = 5.0):
+    def __init__(self, instance: int | None = None, timeout: float = 5.0):
         """Connects to a simulation on 127.0.0.1.
+
+        Args:
+            instance: Of the simulation; None = the environment's.
+            timeout: For each answer [s].
 
         Raises:
             ControlError: Nothing listens there.
         """
+        port = (ports.Ports() if instance is None else ports.Ports(instance)).control
         try:
             self._sock = socket.create_connection(("127.0.0.1", port), timeout)
         except OSError as error:

@@ -27,9 +27,9 @@ def folder() -> Path:
     return shared if os.access(shared, os.W_OK) else Path(tempfile.gettempdir())
 
 
-def path_of(process: int, name: str) -> Path:
-    """The file of a ring: the process that writes it, and a name of its own."""
-    return folder() / f"{_PREFIX}{process}-{name}"
+def path_of(process: int, instance: int, name: str) -> Path:
+    """The file of a ring: the process that writes it, its instance, and a name of its own."""
+    return folder() / f"{_PREFIX}{process}-{instance}-{name}"
 
 
 def sweep() -> None:

@@ -2,7 +2,7 @@
 
 scenario.yaml, summary.json, truth.bin, events.jsonl, bags/, ulog/<vehicle>/,
 console/, plots/. A folder is never overwritten: a second run of a name gets a
-number behind it. runs/latest points at the newest.
+number behind it. runs/latest points at the newest, of instance I > 0 runs/latest-I.
 """
 
 import json
@@ -12,6 +12,7 @@ import shutil
 from pathlib import Path
 
 from .errors import ScenarioError, XtdroneError
+from .ports import INSTANCES
 
 SUBFOLDERS = ("bags", "ulog", "console", "plots")
 
@@ -30,12 +31,21 @@ def check_name(name: str) -> None:
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
         raise ScenarioError(f"name '{name}' is not a folder name: use letters, digits, '.', '_' "
                             "and '-', the first one a letter or digit")
-    if name == "latest":
-        raise ScenarioError("name 'latest' is taken: runs/latest points at the newest run")
+    if name in map(_latest, range(INSTANCES)):
+        raise ScenarioError(f"name '{name}' is taken: runs/{name} points at the newest run")
 
 
-def create(name: str) -> Path:
+def _latest(instance: int) -> str:
+    """Name of the link to an instance's newest run."""
+    return f"latest-{instance}" if instance else "latest"
+
+
+def create(name: str, instance: int = 0) -> Path:
     """Makes runs/<name>, or runs/<name>-2, -3, ... where that exists, and its subfolders.
+
+    Args:
+        name: Of the run.
+        instance: Whose newest run it is.
 
     Raises:
         XtdroneError: It is no name, or the folder cannot be written.
@@ -55,7 +65,7 @@ def create(name: str) -> Path:
         prepare(folder)
         link = base / f".latest-{os.getpid()}"
         link.symlink_to(folder.name)
-        link.replace(base / "latest")
+        link.replace(base / _latest(instance))
     except OSError as error:
         raise XtdroneError(f"cannot make a run folder in '{base}': {error.strerror}; set "
                            "XTDRONE_RUNS to a folder that can be written") from error
@@ -69,12 +79,13 @@ def discard_unflown(folder: Path) -> None:
     if any(path.stat().st_size for path in (*said, *folder.glob("truth.bin"))):
         return
     shutil.rmtree(folder)
-    latest = folder.parent / "latest"
-    if latest.is_symlink() and os.readlink(latest) == folder.name:
-        latest.unlink()
-        others = [path for path in folder.parent.iterdir() if path.is_dir()]
-        if others:
-            latest.symlink_to(max(others, key=lambda path: path.stat().st_mtime).name)
+    for latest in (folder.parent / _latest(instance) for instance in range(INSTANCES)):
+        if latest.is_symlink() and os.readlink(latest) == folder.name:
+            latest.unlink()
+            others = [path for path in folder.parent.iterdir()
+                      if path.is_dir() and not path.is_symlink()]
+            if others:
+                latest.symlink_to(max(others, key=lambda path: path.stat().st_mtime).name)
 
 
 def prepare(folder: Path) -> None:

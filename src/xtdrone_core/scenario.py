@@ -8,7 +8,7 @@ it is made, so that nothing about it can fail in flight.
 import dataclasses
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy as np
 from . import registry, resources, run_folder
 from .disturbances import parse_changes
 from .errors import ScenarioError, unknown_name
-from .ports import MAX_VEHICLES
+from .ports import MAX_VEHICLES, check_instance, default_instance
 
 BRIDGES = ("embedded", "mavros", "none")
 POSE_SOURCES = ("sensors", "truth")
@@ -66,6 +66,7 @@ class Scenario:
     mixer: str = "embedded"
     px4_loss: str = "stop"  # when a PX4 is lost: stop the flight, or continue with the rest
     gui: bool = False
+    instance: int = field(default_factory=default_instance)  # of those on this machine; see ports
 
     def __post_init__(self):
         registry.check("engine", self.engine, registry.ENGINES)
@@ -82,6 +83,7 @@ class Scenario:
             if given not in allowed:
                 raise ScenarioError(unknown_name(what, given, allowed))
         run_folder.check_name(self.name)
+        check_instance(self.instance)
         if not (math.isfinite(self.speed) and self.speed >= 0):
             raise ScenarioError(f"speed {self.speed} is not allowed: give 1 for real time, another "
                                 "positive factor, or 0 for as fast as possible")

@@ -5,6 +5,7 @@ import dataclasses
 
 from . import registry, resources
 from .errors import XtdroneError
+from .ports import INSTANCES, VARIABLE
 from .scenario import LOGS, ORIGINS, POSE_SOURCES, PX4_LOSSES, Scenario, fleet, parse_vehicles
 
 
@@ -49,6 +50,8 @@ def add(parser) -> None:
     option("gui", "open the engine's viewer", nargs="?", const=True, type=_truth,
            metavar="true|false")
     option("name", "name of the run folder", metavar="NAME")
+    option("instance", f"0 to {INSTANCES - 1}: shifts every port, so that several fleets fly at once "
+                       f"({VARIABLE}, or else 0)", type=int, metavar="I")
 
 
 def scenario_of(args, **defaults) -> Scenario:

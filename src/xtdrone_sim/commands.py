@@ -51,8 +51,6 @@ def register_sim(subparsers) -> None:
     parser = subparsers.add_parser("sim", help="simulate a fleet for MAVLink and ROS clients",
                                    epilog=SIM_EXAMPLES)
     scenario_options.add(parser)
-    parser.add_argument("--control_port", type=ports.number, default=ports.CONTROL,
-                        help=f"TCP port for pause, step and speed ({ports.CONTROL})")
     parser.add_argument("--duration", type=_duration, metavar="SECONDS",
                         help="end after this simulated time (never)")
     parser.add_argument("--await_bridge", action="store_true",
@@ -97,8 +95,7 @@ def register_control(subparsers) -> None:
                         "drain, rotor or charge, the vehicle's name, values as in --changes")
     parser.add_argument("--n", type=int, default=1, help="number of steps (1)")
     parser.add_argument("--json", action="store_true", help="print the answer as JSON")
-    parser.add_argument("--control_port", type=ports.number, default=ports.CONTROL,
-                        help=f"of the simulation ({ports.CONTROL})")
+    ports.add_option(parser)
     parser.set_defaults(run=_control)
 
 
@@ -196,10 +193,10 @@ def _sim(args):
     ensure_warm()
     until = None if args.duration is None else round(args.duration * 1e6)
     with _folder_of(scenario, wanted=not args.no_log) as folder, _Signals() as signals:
-        simulation = Simulation(scenario, folder, control_port=args.control_port)
+        simulation = Simulation(scenario, folder, control=True)
         print(f"{scenario.n} vehicle{'s' * (scenario.n > 1)} in '{scenario.world}', engine "
               f"{scenario.engine}, autopilot {scenario.autopilot}; ground stations: UDP "
-              f"{ports.GROUND_STATION}; run folder: {folder}", flush=True)
+              f"{ports.Ports(scenario.instance).ground_station}; run folder: {folder}", flush=True)
         _run(simulation, signals, until, args.await_bridge and scenario.speed == 0.0)
     if folder is not None:
         if not signals.came:
@@ -350,7 +347,7 @@ def _folder_of(scenario, wanted=True):
     if not wanted:
         yield None
         return
-    folder = run_folder.create(scenario.name)
+    folder = run_folder.create(scenario.name, scenario.instance)
     try:
         (folder / "scenario.yaml").write_text(yaml.safe_dump(scenario.to_dict(), sort_keys=False))
         yield folder
@@ -414,7 +411,7 @@ def _control(args):
             values = {}
         if not values:
             raise XtdroneError("speed needs a factor: for example 'xtdrone control speed 2'")
-    client = ControlClient(args.control_port)
+    client = ControlClient(args.instance)
     answer = client.request(args.action, **values)
     client.close()
     answer.pop("ok")

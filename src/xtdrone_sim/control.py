@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from xtdrone_core import ControlError, XtdroneError
 from xtdrone_core.control_link import ControlServer
 from xtdrone_core.disturbances import parse_change
+from xtdrone_core.ports import Ports
 
 from .rendering.frame_publisher import FramePublisher
 
@@ -21,8 +22,8 @@ PAUSE_POLL_S = 0.05
 class ControlRequests:
     """One control socket: its requests, the clock for its subscribers, the bridge's barrier."""
 
-    def __init__(self, simulation: "Simulation", port: int):
-        """Listens on TCP `port`.
+    def __init__(self, simulation: "Simulation"):
+        """Listens on the port of the scenario's instance.
 
         Raises:
             ControlError: The port is taken, or there is no room for images.
@@ -33,13 +34,14 @@ class ControlRequests:
             "change": self._change, "event": self._event, "health": self._health,
             "pause": self._pause, "resume": self._resume, "sensors": self._sensors,
             "speed": self._speed, "status": self._status, "step": self._step, "stop": self._stop}
-        self.server = ControlServer(port)
+        self.server = ControlServer(Ports(simulation.scenario.instance).control)
         self._publisher = None
         try:
             if len(simulation.rendered):
                 simulation.say("cameras and lidars are drawn by "
                                f"{simulation.rendered.renderer}", severity=6)
-                self._publisher = FramePublisher(simulation.rendered)
+                self._publisher = FramePublisher(simulation.rendered,
+                                                 simulation.scenario.instance)
                 simulation.observers.append(self._publisher)
         except BaseException:
             self.close()

@@ -51,14 +51,14 @@ class Simulation:
     step_us = STEP_US
 
     def __init__(self, scenario: Scenario, folder=None, agent: Agent | None = None,
-                 control_port=None, links: bool = True, observers=()):
+                 control: bool = False, links: bool = True, observers=()):
         """Builds everything; nothing moves before run() or step().
 
         Args:
             scenario: What to simulate.
             folder: Run folder for logs; None writes nothing.
             agent: An Agent that flies the fleet from inside, or None.
-            control_port: TCP port of the control socket, None for no socket.
+            control: Whether to open the control socket, on the port of the scenario's instance.
             links: Whether the autopilot opens its MAVLink ports.
             observers: Observers from the start; they are closed with the simulation.
 
@@ -80,8 +80,8 @@ class Simulation:
         try:
             self._build(models, links)
             self._sense()
-            if control_port is not None:
-                self.requests = self._kept(ControlRequests(self, control_port))
+            if control:
+                self.requests = self._kept(ControlRequests(self))
         except BaseException:
             self._close_parts()
             raise
@@ -283,7 +283,7 @@ class Simulation:
 def build_engine(scenario: Scenario, world: World, models) -> Engine:
     """The engine of a scenario, with every vehicle at its start."""
     engine = registry.load("engine", scenario.engine, registry.ENGINES)
-    return engine(world, scenario.vehicles, models)
+    return engine(world, scenario.vehicles, models, scenario.instance)
 
 
 def build_sensors(scenario: Scenario, world: World, models, engine: Engine) -> SensorSuite:

@@ -11,8 +11,9 @@ from hypothesis import given, settings, strategies as st
 from pymavlink.dialects.v20 import common as mavlink
 from pyulog import ULog
 
+from own_ports import PORTS
 from xtdrone_autopilot.parameters import store as parameters
-from xtdrone_core import Scenario, ports, run_folder
+from xtdrone_core import Scenario, run_folder
 from xtdrone_core.scenario import fleet
 from xtdrone_sim.simulation import Simulation
 
@@ -25,11 +26,11 @@ LARGEST = {"float": 3e38, "double": 1e308, "int8_t": 127, "uint8_t": 255, "char"
 class Client:
     """A socket that speaks to one vehicle's offboard link, and a packer of frames."""
 
-    def __init__(self, instance, system=255):
+    def __init__(self, vehicle, system=255):
         self.sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.sock.bind(("127.0.0.1", 0))
         self.sock.setblocking(False)
-        self.address = ("127.0.0.1", ports.OFFBOARD_LOCAL + instance)
+        self.address = ("127.0.0.1", PORTS.offboard_local(vehicle))
         self.pack = mavlink.MAVLink(None, system, 190)
         self._parser = mavlink.MAVLink(None)
         self._parser.robust_parsing = True

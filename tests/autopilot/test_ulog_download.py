@@ -8,19 +8,19 @@ from pymavlink import mavutil
 from pymavlink.dialects.v20 import common as mavlink
 from pyulog import ULog
 
+from own_ports import PORTS
 from waiting import until
 from xtdrone_autopilot.mavlink import log_download as ulog_download
 from xtdrone_autopilot.mavlink.streams import layout
-from xtdrone_core.ports import OFFBOARD, OFFBOARD_LOCAL
 
 
-def client(instance=0):
+def client(vehicle=0):
     """A ground station on the offboard link of one vehicle."""
-    link = mavutil.mavlink_connection(f"udpout:127.0.0.1:{OFFBOARD_LOCAL + instance}",
+    link = mavutil.mavlink_connection(f"udpout:127.0.0.1:{PORTS.offboard_local(vehicle)}",
                                       source_system=255, source_component=190, dialect="common")
     link.mav.heartbeat_send(6, 8, 0, 0, 0)
     assert link.wait_heartbeat(timeout=20) is not None
-    link.target_system, link.target_component = instance + 1, 1
+    link.target_system, link.target_component = vehicle + 1, 1
     return link
 
 
@@ -135,7 +135,7 @@ def test_mavsdk_downloads_a_log(simulate, tmp_path):
     simulation = simulate("--gps", "rtk", "--speed", 3)
     mavsdk = Mavsdk(Configuration.create_with_component_type(ComponentType.GROUND_STATION))
     try:
-        mavsdk.add_any_connection(f"udpin://127.0.0.1:{OFFBOARD}")
+        mavsdk.add_any_connection(f"udpin://127.0.0.1:{PORTS.offboard(0)}")
         until(mavsdk.get_systems, "mavsdk hears the vehicle")
         files = LogFiles(mavsdk.get_systems()[0])
         simulation.wait_until(2_000_000)

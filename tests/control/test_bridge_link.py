@@ -6,11 +6,11 @@ import threading
 import pytest
 from pymavlink.dialects.v20 import common as mavlink
 
+from own_ports import PORTS
 from xtdrone_control import mavlink_link, requests
 from xtdrone_control.errors import ControlNodeError
 from xtdrone_control.mavlink_link import FleetLink, frames, unpack
 from xtdrone_control.requests import Requests
-from xtdrone_core import ports
 
 
 def packed(message, system=1):
@@ -49,23 +49,15 @@ def test_cut_frames():
 
 
 @pytest.fixture
-def own_ports(monkeypatch):
-    """Ports that no simulation uses."""
-    sockets = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(3)]
-    for sock in sockets:
-        sock.bind(("127.0.0.1", 0))
-        sock.settimeout(5.0)
-    bridge = sockets[0].getsockname()[1]
-    sockets[0].close()
-    vehicle = sockets[1].getsockname()[1]
-    monkeypatch.setattr(ports, "BRIDGE", bridge)
-    monkeypatch.setattr(ports, "BRIDGE_LOCAL", vehicle)
-    yield sockets[1], ("127.0.0.1", bridge)
-    for sock in sockets[1:]:
-        sock.close()
+def link_ports():
+    """The vehicle's end of the link, and the address of the other one."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        sock.bind(("127.0.0.1", PORTS.bridge_local(0)))
+        sock.settimeout(0.05)
+        yield sock, ("127.0.0.1", PORTS.bridge)
 
 
-def test_port_in_use_is_one_clear_line(own_ports):
+def test_port_in_use_is_one_clear_line(link_ports):
     first = FleetLink(1)
     with pytest.raises(ControlNodeError, match="in use.*stop it first"):
         FleetLink(1)
@@ -80,27 +72,29 @@ class Answering(threading.Thread):
         super().__init__(daemon=True)
         self.sock, self.address, self.answers = sock, address, answers
         self.heard = []
+        self.ended = False
         self.parser = mavlink.MAVLink(None)
 
     def run(self):
         encoder = mavlink.MAVLink(None, 1, 1)
-        try:
-            while True:
-                for message in self.parser.parse_buffer(self.sock.recv(4096)) or ():
-                    self.heard.append(message)
-                    for answer in self.answers(message):
-                        self.sock.sendto(answer.pack(encoder), self.address)
-        except OSError:
-            pass
+        while not self.ended:
+            try:
+                data = self.sock.recv(4096)
+            except TimeoutError:
+                continue
+            for message in self.parser.parse_buffer(data) or ():
+                self.heard.append(message)
+                for answer in self.answers(message):
+                    self.sock.sendto(answer.pack(encoder), self.address)
 
 
 @pytest.fixture
-def ask(own_ports, monkeypatch):
+def ask(link_ports, monkeypatch):
     """ask(answers) gives the Requests of a link to a vehicle that answers so."""
     monkeypatch.setattr(requests, "PART_TIMEOUT", 20.0)  # longer than a busy machine stalls
-    sock, bridge = own_ports
+    sock, bridge = link_ports
     link = FleetLink(1)
-    stop = threading.Event()
+    stop, vehicles = threading.Event(), []
 
     def receive():
         while not stop.wait(0.001):
@@ -111,12 +105,16 @@ def ask(own_ports, monkeypatch):
 
     def start(answers):
         vehicle = Answering(sock, bridge, answers)
+        vehicles.append(vehicle)
         vehicle.start()
         return Requests(link, 0), vehicle
 
     yield start
     stop.set()
     reader.join()
+    for vehicle in vehicles:
+        vehicle.ended = True
+        vehicle.join()
     link.close()
 
 

@@ -5,10 +5,12 @@ import json
 import pytest
 from pymavlink.dialects.v20 import common as mavlink
 
+from own_ports import PORTS
 from xtdrone_autopilot.safety.failsafes import CONDITIONS
 from xtdrone_control.doctor import fleet as doctor_fleet, machine as doctor
 from xtdrone_control.doctor.finding import FAULT, OK, WARNING, Finding
-from xtdrone_core import command, ports
+from xtdrone_core import command
+from xtdrone_core.ports import INSTANCES
 
 HEALTHY = {"mode": "OFFBOARD", "armed": True, "landed": False, "failsafe": False, "not_ready": "",
            "aligned": True, "located": True, "aids": {"GPS": True, "barometer": True},
@@ -131,47 +133,47 @@ def test_a_vehicles_port_in_other_hands_is_a_warning():
     import socket
 
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
-        sock.bind(("127.0.0.1", ports.GROUND_STATION_LOCAL + 7))
-        found = [finding for finding in doctor.taken_ports() if "ground-station" in finding.text]
+        sock.bind(("127.0.0.1", PORTS.ground_station_local(7)))
+        found = [finding for finding in doctor.taken_ports() if finding.text.startswith(f"{PORTS.ground_station_local(7)} ")]
     assert [finding.level for finding in found] == [WARNING]
-    assert found[0].text.startswith(f"{ports.GROUND_STATION_LOCAL + 7} (ground-station links)")
+    assert found[0].text.startswith(f"{PORTS.ground_station_local(7)} (ground-station links")
 
 
 def test_taken_ports_are_told_with_their_program():
     import socket
 
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
-        sock.bind(("127.0.0.1", ports.GROUND_STATION))
+        sock.bind(("127.0.0.1", PORTS.ground_station))
         texts = [finding.text for finding in doctor.taken_ports()]
-    assert any(text.startswith(f"{ports.GROUND_STATION} (ground station) is used by ")
+    assert any(text.startswith(f"{PORTS.ground_station} (ground station")
                and "process" in text for text in texts)
 
 
 def test_without_a_simulation_there_is_no_fault(capsys):
-    assert [finding.level for finding in doctor.fleet(1)] == [OK]
+    assert [finding.level for finding in doctor.fleet(INSTANCES - 1)] == [OK]
 
 
 def test_exit_status_and_json(monkeypatch, capsys):
     bad = Finding(FAULT, "thing", "broken", "mend it")
     monkeypatch.setattr(doctor, "MACHINE", (lambda: [bad],))
-    assert command.main(["doctor", "--control_port", "1"]) == 1
+    assert command.main(["doctor", "--instance", "4"]) == 1
     assert "fault   thing: broken; mend it" in capsys.readouterr().out
-    assert command.main(["doctor", "--control_port", "1", "--json"]) == 1
+    assert command.main(["doctor", "--instance", "4", "--json"]) == 1
     first = json.loads(capsys.readouterr().out)[0]
     assert first == {"level": "fault", "subject": "thing", "text": "broken", "advice": "mend it"}
     monkeypatch.setattr(doctor, "MACHINE", ())
-    assert command.main(["doctor", "--control_port", "1"]) == 0
+    assert command.main(["doctor", "--instance", "4"]) == 0
 
 
 def test_a_running_fleet_is_examined(simulate):
     simulation = simulate("--n", 2, "--gps", "rtk", "--speed", 5)
     simulation.wait_until(6_000_000)
-    found = list(doctor.fleet(ports.CONTROL))
+    found = list(doctor.fleet(PORTS.instance))
     assert [finding.subject for finding in found] == ["simulation", "iris_0", "iris_1"]
     assert "2 vehicles at" in found[0].text
     for i, finding in enumerate(found[1:]):
         assert finding.level == OK
-        assert f"link answers on UDP {ports.GROUND_STATION_LOCAL + i}" in finding.text
+        assert f"link answers on UDP {PORTS.ground_station_local(i)}" in finding.text
         assert "AUTO.LOITER, disarmed" in finding.text and "GPS" in finding.text
     simulation.control.request("pause")
-    assert next(f.level for f in doctor.fleet(ports.CONTROL, 0.2)) == WARNING
+    assert next(f.level for f in doctor.fleet(PORTS.instance, 0.2)) == WARNING

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -11,6 +12,7 @@ import threading
 
 import pytest
 
+from own_ports import PORTS
 from processes import end_with_parent
 from waiting import LIMIT_S, until
 from xtdrone_core import command, parent, run_folder
@@ -47,8 +49,7 @@ def test_one_line_for_what_makes_no_sense(runs, capsys, words, said):
 @pytest.mark.parametrize("words, said", [
     (["--duration", "nan"], "'nan' is no duration: give simulated seconds"),
     (["--duration", "-1"], "'-1' is no duration"), (["--duration", "soon"], "is no duration"),
-    (["--control_port", "99999"], "'99999' is no port: give a number from 1 to 65535"),
-    (["--control_port", "-1"], "'-1' is no port"), (["--gui", "maybe"], "is not true or false")])
+    (["--instance", "x"], "invalid int value: 'x'"), (["--gui", "maybe"], "is not true or false")])
 def test_one_line_for_an_option_that_makes_no_sense(runs, capsys, words, said):
     with pytest.raises(SystemExit) as end:
         main(["sim", *words])
@@ -75,9 +76,11 @@ def test_one_line_for_a_scenario_file_that_makes_no_sense(runs, capsys, yaml, sa
 
 def test_a_port_in_use_is_named(runs, capsys):
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
-        taken.bind(("127.0.0.1", 14581))
+        taken.bind(("127.0.0.1", PORTS.offboard_local(1)))
         assert main(["sim", "--n", "2", "--duration", "0.1"]) == 1
-    assert "port 14581 (UDP, offboard link of vehicle 1) is in use" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert f"port {PORTS.offboard_local(1)} (UDP, offboard link of vehicle 1) is in use" in said
+    assert re.search(r"or give --instance \d \(instance:=\d\), which is free", said)
 
 
 def test_a_second_simulation_is_refused(simulate, runs, capsys):

@@ -10,10 +10,10 @@ from pymavlink import mavutil
 from pymavlink.dialects.v20 import common as mavlink
 
 from mavsdk_pilot import Pilot, wait_for
+from own_ports import PORTS
 from processes import SimulationProcess
 from xtdrone_autopilot.mavlink.streams import GROUND_STATION_RATES
 from xtdrone_core import Scenario
-from xtdrone_core.ports import GROUND_STATION, GROUND_STATION_LOCAL, OFFBOARD
 from xtdrone_core.scenario import fleet
 from xtdrone_sim.simulation import Simulation
 
@@ -22,7 +22,7 @@ SQUARE = [(0.0, 4.0), (4.0, 4.0), (4.0, 0.0), (0.0, 0.0)]  # north, east [m]
 
 def test_mavsdk_takes_off_flies_an_offboard_square_and_lands(simulate):
     simulate("--gps", "rtk", "--speed", 3)
-    pilot = Pilot(f"udpin://127.0.0.1:{OFFBOARD}", 1)
+    pilot = Pilot(f"udpin://127.0.0.1:{PORTS.offboard(0)}", 1)
     try:
         position = pilot.telemetry.position
         pilot.take_off(3.0)
@@ -43,7 +43,7 @@ def test_mavsdk_takes_off_flies_an_offboard_square_and_lands(simulate):
 def test_mavsdk_flies_vehicles_1_9_and_25_of_a_fleet_at_once(simulate):
     """Past ten vehicles PX4 sends all offboard links to port 14549, where the system id tells."""
     simulate("--n", 25, "--gps", "rtk", "--speed", 2)
-    ports = {1: OFFBOARD, 9: OFFBOARD + 8, 25: OFFBOARD + 9}
+    ports = {number: PORTS.offboard(number - 1) for number in (1, 9, 25)}
     pilots = {}
     try:
         for system_id, port in ports.items():
@@ -78,7 +78,7 @@ def test_streams_have_the_rates_of_px4():
     decoder.robust_parsing = True
     simulation = Simulation(Scenario(fleet("iris", 1), speed=0.0), None, links=True)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as station:
-        station.bind(("127.0.0.1", GROUND_STATION))
+        station.bind(("127.0.0.1", PORTS.ground_station))
         station.setblocking(False)
         simulation.run(until_us=3_000_000)  # it knows where it is
         with contextlib.suppress(BlockingIOError):
@@ -97,7 +97,7 @@ def test_streams_have_the_rates_of_px4():
 
 
 def test_offboard_link_keeps_to_heartbeats_until_a_peer_speaks(simulate):
-    link = mavutil.mavlink_connection(f"udpin:127.0.0.1:{OFFBOARD}", source_system=255,
+    link = mavutil.mavlink_connection(f"udpin:127.0.0.1:{PORTS.offboard(0)}", source_system=255,
                                       dialect="common")
     try:
         simulation = simulate("--speed", 5)
@@ -126,7 +126,7 @@ def ready_vehicle(tmp_path_factory):
 @pytest.fixture
 def ground_station(ready_vehicle):
     """pymavlink on the ground station's link of that vehicle."""
-    link = mavutil.mavlink_connection(f"udpout:127.0.0.1:{GROUND_STATION_LOCAL}",
+    link = mavutil.mavlink_connection(f"udpout:127.0.0.1:{PORTS.ground_station_local(0)}",
                                       source_system=255, dialect="common")
     link.target_system, link.target_component = 1, 1
     link.mav.heartbeat_send(mavlink.MAV_TYPE_GCS, mavlink.MAV_AUTOPILOT_INVALID, 0, 0, 4)

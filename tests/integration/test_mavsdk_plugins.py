@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from mavsdk_pilot import Pilot, wait_for
+from own_ports import PORTS
 from processes import SimulationProcess
 from xtdrone_core import command
-from xtdrone_core.ports import OFFBOARD
 
 LAT, LON = 47.397742, 8.545594  # of the world's origin
 NORTH = 1 / 111_195.0  # degrees per metre
@@ -29,7 +29,7 @@ def simulation(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def pilot(simulation):
-    one = Pilot(f"udpin://127.0.0.1:{OFFBOARD}", 1)
+    one = Pilot(f"udpin://127.0.0.1:{PORTS.offboard(0)}", 1)
     wait_for(one.telemetry.health_all_ok)
     yield one
     one.close()

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from pymavlink.dialects.v20 import common as mavlink
 
+from own_ports import PORTS
 from px4_peer import RECORDINGS, ScriptedPx4, script
 from px4_recording import fill, steps
 from sensor_models import SensorSuite
@@ -13,7 +14,6 @@ from xtdrone_autopilot.px4.frames import FrameReader
 from xtdrone_autopilot.px4.link import Peer
 from xtdrone_autopilot.px4.sensors import SensorFrames
 from xtdrone_core import FleetModel, FleetState, Scenario, ScenarioError, SensorBatch
-from xtdrone_core.ports import SIMULATOR
 from xtdrone_core.scenario import fleet
 from xtdrone_sim.vehicles.sdf import load_vehicle, load_world
 
@@ -184,7 +184,7 @@ FAULTS = {
     "death": (dict(die_after=300), "closed its simulator link"),
     "hanging": (dict(hang_after=300), "it hangs"),
     "garbage": (dict(garbage=bytes(range(250)) * 20), "not MAVLink"),
-    "wrong instance": (dict(system=7), "instance 6: start it with '-i 1'"),
+    "wrong instance": (dict(system=7), f"system 7: start it with '-i {PORTS.px4_number(1)}' and MAV_SYS_ID 2"),
 }
 
 
@@ -233,7 +233,7 @@ def test_one_that_answers_again_is_taken_back(autopilot, in_flight):
 
 def test_a_taken_port_is_named(autopilot):
     autopilot()
-    with pytest.raises(AutopilotError, match=f"{SIMULATOR} .*in use"):
+    with pytest.raises(AutopilotError, match=f"{PORTS.simulator(0)} .*in use"):
         autopilot()
 
 

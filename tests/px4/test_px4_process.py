@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from own_ports import PORTS
 from waiting import LIMIT_S
 from xtdrone_autopilot.errors import AutopilotError
 from xtdrone_autopilot.px4 import process as px4_process
@@ -84,7 +85,7 @@ def test_it_has_a_folder_a_console_and_a_group_of_its_own(build, folder, monkeyp
     assert "SIGTERM" in process.end() or "SIGKILL" in process.end()
     assert await_end(child)
     assert (folder / "px4/iris_3/log").resolve() == (folder / "ulog/iris_3").resolve()
-    assert "started -i 3 -d" in (folder / "console/iris_3.log").read_text()
+    assert f"started -i {PORTS.px4_number(3)} -d" in (folder / "console/iris_3.log").read_text()
     assert "none_iris" in (folder / "console/iris_3.log").read_text()
 
 
@@ -103,7 +104,7 @@ def test_a_vehicle_that_px4_does_not_know_gets_an_airframe(build, folder):
 
 
 def test_nothing_survives_a_simulation_that_is_killed(build, folder):
-    code = ("import sys; from pathlib import Path; from xtdrone_autopilot import px4_process as p;"
+    code = ("import sys; from pathlib import Path; from xtdrone_autopilot.px4 import process as p;"
             "from xtdrone_sim.vehicles.sdf import load_vehicle;"
             f"x = p.Px4Process(p.find({str(build)!r}), 0, 'iris_0', load_vehicle('iris'), "
             f"Path({str(folder)!r})); print(x.pid, flush=True); sys.stdin.read()")

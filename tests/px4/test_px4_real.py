@@ -12,13 +12,13 @@ import pytest
 from pymavlink.dialects.v20 import common as mavlink
 from pyulog import ULog
 
+from own_ports import PORTS
 from xtdrone_autopilot.errors import AutopilotError
 from xtdrone_autopilot.px4 import process as px4_process
 from xtdrone_autopilot.px4.link import Peer
 from xtdrone_control.agents import SquareAgent
 from xtdrone_core import Scenario, resources
 from xtdrone_core.command import main
-from xtdrone_core.ports import GROUND_STATION
 from xtdrone_core.scenario import fleet
 from xtdrone_core.truth_log import read_truth
 from xtdrone_sim.simulation import Simulation
@@ -64,7 +64,7 @@ class GroundStation:
         import socket
 
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self.socket.bind(("127.0.0.1", GROUND_STATION))
+        self.socket.bind(("127.0.0.1", PORTS.ground_station))
         self.socket.setblocking(False)
         self.mavlink = mavlink.MAVLink(None, 255, 190)
         self.parser = mavlink.MAVLink(None)

@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 from pymavlink.dialects.v20 import common as mavlink
 
-from xtdrone_autopilot.px4.telemetry import CAMERA_LOCAL, FleetTelemetry
+from own_ports import PORTS
+from xtdrone_autopilot.px4.telemetry import FleetTelemetry
 from xtdrone_core import ARM, Mode, SetPoints
 from xtdrone_core.modes import custom_mode
-from xtdrone_core.ports import OFFBOARD_LOCAL
 
+CAMERA_LOCAL, OFFBOARD_LOCAL = PORTS.camera_local(0), PORTS.offboard_local(0)
 ORIGIN = math.radians(47.397742), math.radians(8.545594), 488.0
 
 

@@ -21,9 +21,8 @@ def launch(tmp_path):
 
     def start(*arguments):
         port = processes.env["ROS_MASTER_URI"].rsplit(":", 1)[1]
-        processes.control_port = free_port()
         return processes.start("roslaunch", "-p", port, ROOT / "launch" / "single_vehicle.launch",
-                               f"control_port:={processes.control_port}", *arguments)
+                               *arguments)
 
     start.processes = processes
     yield start
@@ -83,7 +82,7 @@ def test_the_launch_ends_with_the_simulation(launch):
     processes = launch.processes
     processes.await_vehicles(running)
     assert "/iris_1/mavros/state" in processes.run("rostopic", "list").stdout
-    control = ControlClient(processes.control_port)
+    control = ControlClient()
     control.request("stop")
     control.close()
     await_end(launch, running)
@@ -138,8 +137,7 @@ def test_without_a_master_a_node_says_so_in_one_line(node, tmp_path):
     ("record", "no simulation answers"),
 ])
 def test_without_a_simulation_a_node_says_so_in_one_line(ros, node, words):  # noqa: F811
-    options = [] if node == "communication" else ["--control_port", free_port()]
-    done = ros.run(NODES / node, "--wait", "0.1", *options)
+    done = ros.run(NODES / node, "--wait", "0.1")
     assert done.returncode == 1
     assert words in done.stderr.splitlines()[-1]
     assert "Traceback" not in done.stderr

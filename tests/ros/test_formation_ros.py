@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from own_ports import PORTS
 from ros_fixtures import ROOT, Processes, environment, free_port, needs_ros, ros  # noqa: F401
 from waiting import LIMIT_S
 from xtdrone_formation import analysis
@@ -32,8 +33,7 @@ def test_the_launch_file_flies_formations_and_reports(tmp_path):
     processes = Processes(environment(free_port(), tmp_path))
     port = processes.env["ROS_MASTER_URI"].rsplit(":", 1)[1]
     done = processes.run("roslaunch", "-p", port, ROOT / "launch" / "simple_formation.launch",
-                         "n:=3", "formations:=line,V", "speed:=4", "hold:=1", "record:=true",
-                         f"control_port:={free_port()}")
+                         "n:=3", "formations:=line,V", "speed:=4", "hold:=1", "record:=true")
     assert "landed" in done.stdout and "run folder:" in done.stdout, done.stdout + done.stderr
     summary = summary_of(tmp_path)
     assert [row["name"] for row in summary["formations"]] == ["line", "V"]
@@ -56,15 +56,12 @@ def test_the_launch_file_flies_formations_and_reports(tmp_path):
 def test_a_leader_and_an_own_follower_class_as_single_nodes(tmp_path, ros):  # noqa: F811
     script = tmp_path / "mine.py"
     script.write_text(OWN_FOLLOWER)
-    port = free_port()
-    simulator = ros.start(NODES / "simple_simulator", "--n", 3, "--speed", 3,
-                          "--control_port", port)
-    ros.start(NODES / "leader", "iris", 3, "--control_port", port)
+    simulator = ros.start(NODES / "simple_simulator", "--n", 3, "--speed", 3)
+    ros.start(NODES / "leader", "iris", 3, "--instance", PORTS.instance)
     ros.start(NODES / "follower", "iris", 1, 3)
     ros.start(sys.executable, script, 2)
     ros.start(NODES / "avoid", "iris", 3)
-    director = ros.run(NODES / "director", "--formations", "V", "--hold", 1,
-                       "--control_port", port)
+    director = ros.run(NODES / "director", "--formations", "V", "--hold", 1)
     assert director.returncode == 0, director.stdout + director.stderr
     assert simulator.wait(LIMIT_S) == 0
     row, = summary_of(tmp_path)["formations"]

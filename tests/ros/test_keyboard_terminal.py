@@ -65,12 +65,11 @@ class Keyboard:
 def fleet(tmp_path):
     """Two vehicles under multi_vehicle.launch: (processes, control client)."""
     processes = Processes(environment(free_port(), tmp_path))
-    port, control_port = processes.env["ROS_MASTER_URI"].rsplit(":", 1)[1], free_port()
+    port = processes.env["ROS_MASTER_URI"].rsplit(":", 1)[1]
     running = processes.start("roslaunch", "-p", port, ROOT / "launch" / "multi_vehicle.launch",
-                              "n:=2", "speed:=5", "gps:=rtk", f"params:={PATIENT}",
-                              f"control_port:={control_port}")
+                              "n:=2", "speed:=5", "gps:=rtk", f"params:={PATIENT}")
     processes.await_vehicles(running)
-    control = ControlClient(control_port, 120.0)
+    control = ControlClient(timeout=120.0)
     yield processes, control
     control.close()
     processes.close()

@@ -20,8 +20,7 @@ def test_benchmark_launch_file(tmp_path):
     port = processes.env["ROS_MASTER_URI"].rsplit(":", 1)[1]
     done = processes.run("roslaunch", "-p", port, ROOT / "launch" / "slam_benchmark.launch",
                          "system:=klt", "world:=indoor", "runs:=2", "speed:=0", "replay_speed:=0",
-                         f"trajectory:={tmp_path / 'short.csv'}", "loss:=0.1", "texture:=0.8",
-                         f"control_port:={free_port()}")
+                         f"trajectory:={tmp_path / 'short.csv'}", "loss:=0.1", "texture:=0.8")
     said = done.stdout + done.stderr
     folder = tmp_path / "runs" / "slam_live"
     assert (folder / "report.html").exists(), said

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from drawing import draws
-from ros_fixtures import ROOT, free_port, needs_ros, ros  # noqa: F401
+from ros_fixtures import ROOT, needs_ros, ros  # noqa: F401
 from sensor_models.cameras import cameras_of
 from xtdrone_core import ControlError, VehicleSpec, frame_ring
 from xtdrone_core.frame_ring import FrameReader, FrameWriter
@@ -65,7 +65,7 @@ def test_reader_of_another_layout_is_refused(ring):
 def test_rings_of_dead_processes_are_swept():
     child = subprocess.Popen([sys.executable, "-c", ""])
     child.wait()
-    dead, alive = (frame_ring.path_of(pid, "test_sweep") for pid in (child.pid, os.getpid()))
+    dead, alive = (frame_ring.path_of(pid, 0, "test_sweep") for pid in (child.pid, os.getpid()))
     writers = [FrameWriter(path, ARRAYS) for path in (dead, alive)]
     try:
         frame_ring.sweep()
@@ -154,10 +154,9 @@ for topic, kind in (("left/image_raw", Image), ("right/image_raw", Image),
 @draws
 @needs_ros
 def test_node_publishes_a_stereo_pair(ros):  # noqa: F811
-    port = free_port()
     ros.start(sys.executable, "-m", "xtdrone_core.command", "sim", "--vehicle", "iris_stereo",
-              "--no-log", "--control_port", port)
-    node = ros.start(ROOT / "src" / "xtdrone_sim" / "nodes" / "cameras", "--control_port", port)
+              "--no-log")
+    node = ros.start(ROOT / "src" / "xtdrone_sim" / "nodes" / "cameras")
     heard = ros.run(sys.executable, "-c", LISTENER)
     assert heard.returncode == 0, heard.stderr + ros.stop(node)
     assert heard.stdout.splitlines() == ["left/image_raw 752 480 0 mono8 360960",
@@ -167,7 +166,6 @@ def test_node_publishes_a_stereo_pair(ros):  # noqa: F811
 
 @needs_ros
 def test_node_without_a_simulation_says_so(ros):  # noqa: F811
-    done = ros.run(ROOT / "src" / "xtdrone_sim" / "nodes" / "cameras", "--control_port",
-                   free_port(), "--wait", "0.2")
+    done = ros.run(ROOT / "src" / "xtdrone_sim" / "nodes" / "cameras", "--wait", "0.2")
     assert done.returncode == 1 and done.stderr.count("\n") == 1
     assert "no simulation answers" in done.stderr

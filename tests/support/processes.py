@@ -20,7 +20,10 @@ def end_with_parent() -> None:
 class SimulationProcess:
     """`xtdrone sim` in a process group of its own."""
 
-    def __init__(self, folder, *options):
+    def __init__(self, folder, *options, instance=None):
+        """Starts it, on the test run's own instance unless another one is given."""
+        if instance is not None:
+            options = *options, "--instance", instance
         self.folder = folder
         self.process = subprocess.Popen(
             [sys.executable, "-m", "xtdrone_core.command", "sim", *map(str, options)],
@@ -34,7 +37,7 @@ class SimulationProcess:
                 break
         else:
             raise AssertionError(said)
-        self.control = ControlClient(timeout=LIMIT_S)
+        self.control = ControlClient(instance, LIMIT_S)
 
     def wait_until(self, t_us: int) -> None:
         """Blocks until the simulated time is past t_us."""

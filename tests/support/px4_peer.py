@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pymavlink.dialects.v20 import common as mavlink
 
-from xtdrone_core.ports import SIMULATOR
+from own_ports import PORTS
 
 RECORDINGS = {name: Path(__file__).parents[1] / "data" / f"{file}.bin.gz"
               for name, file in (("hover", "px4_session"), ("dynamic", "px4_session_dynamic"))}
@@ -63,7 +63,7 @@ class ScriptedPx4(threading.Thread):
     def run(self):
         """Connects, then answers until the link closes."""
         sock = self.socket
-        sock.connect(("127.0.0.1", SIMULATOR + self._i))
+        sock.connect(("127.0.0.1", PORTS.simulator(self._i)))
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         sock.sendall(self._garbage or b"".join(map(self._packed, self._greeting)))
         parser = mavlink.MAVLink(None)

@@ -24,9 +24,9 @@ if GENERATED.is_dir() and str(GENERATED) not in sys.path:
     sys.path.append(str(GENERATED))
 
 
-# Above the ports of XTDrone, below those that the system gives to whoever asks for any: so none
-# is taken between its choice and its use. Each is given once; another test run begins elsewhere.
-_PORTS = itertools.islice(itertools.cycle(range(20_000, 32_000)), 97 * os.getpid() % 12_000, None)
+# Between the ports of XTDrone (see xtdrone_core.ports) and ROS's and Gazebo's own, so that none is
+# taken between its choice and its use. Each is given once; another test run begins elsewhere.
+_PORTS = itertools.islice(itertools.cycle(range(11_400, 13_000)), 97 * os.getpid() % 1_600, None)
 
 
 def free_port() -> int:

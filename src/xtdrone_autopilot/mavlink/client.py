@@ -5,7 +5,7 @@ import time
 import numpy as np
 from pymavlink import mavutil
 
-from xtdrone_core.ports import GROUND_STATION_LOCAL
+from xtdrone_core.ports import Ports
 
 from ..errors import AutopilotError
 from ..navigation.mission_items import of_message
@@ -18,16 +18,20 @@ RETRY_S, TRIES = 1.0, 5
 class Client:
     """One vehicle's ground-station link, seen from the other end."""
 
-    def __init__(self, vehicle: int):
-        """Connects to a vehicle by its system id, from 1.
+    def __init__(self, vehicle: int, ports: Ports | None = None):
+        """Connects to a vehicle.
+
+        Args:
+            vehicle: Its system id, from 1.
+            ports: Of the simulation; None = those of the environment's instance.
 
         Raises:
             AutopilotError: It does not answer.
         """
         self.vehicle = vehicle
         self._link = mavutil.mavlink_connection(
-            f"udpout:127.0.0.1:{GROUND_STATION_LOCAL + vehicle - 1}", source_system=SOURCE,
-            dialect="common")
+            f"udpout:127.0.0.1:{(ports or Ports()).ground_station_local(vehicle - 1)}",
+            source_system=SOURCE, dialect="common")
         self._target = vehicle, 1
         self.texts = []  # STATUSTEXTs that came in
         for _ in range(TRIES):

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from fastcrc.crc16 import mcrf4xx
 
-from xtdrone_core import ports
+from xtdrone_core.ports import Ports, advice
 
 from ..errors import AutopilotError
 from .dialect import mavlink
@@ -31,19 +31,23 @@ class LinkKind:
     """One of PX4's links."""
 
     name: str
-    local: int  # UDP port of instance 0
     rates: dict
     always: bool  # streams without having heard a peer
 
-    def remote(self, i: int) -> int:
-        """Usual remote port of instance i."""
-        return {"ground_station": ports.GROUND_STATION, "bridge": ports.BRIDGE,
-                "offboard": ports.offboard_remote(i)}[self.name]
+    def local(self, ports: Ports, i: int) -> int:
+        """UDP port of vehicle i's end."""
+        return {"ground_station": ports.ground_station_local, "bridge": ports.bridge_local,
+                "offboard": ports.offboard_local}[self.name](i)
+
+    def remote(self, ports: Ports, i: int) -> int:
+        """Usual remote port of vehicle i."""
+        return {"ground_station": ports.ground_station, "bridge": ports.bridge,
+                "offboard": ports.offboard(i)}[self.name]
 
 
-KINDS = (LinkKind("ground_station", ports.GROUND_STATION_LOCAL, GROUND_STATION_RATES, True),
-         LinkKind("offboard", ports.OFFBOARD_LOCAL, OFFBOARD_RATES, False),
-         LinkKind("bridge", ports.BRIDGE_LOCAL, BRIDGE_RATES, False))
+KINDS = (LinkKind("ground_station", GROUND_STATION_RATES, True),
+         LinkKind("offboard", OFFBOARD_RATES, False),
+         LinkKind("bridge", BRIDGE_RATES, False))
 
 
 @dataclass
@@ -67,13 +71,19 @@ class Link:
 class Links:
     """All links of a fleet."""
 
-    def __init__(self, n: int, streams: Streams):
+    def __init__(self, n: int, streams: Streams, ports: Ports | None = None):
         """Opens the sockets of vehicles 0 to n - 1 on 127.0.0.1.
+
+        Args:
+            n: Number of vehicles.
+            streams: What is sent.
+            ports: Of the simulation; None = those of the environment's instance.
 
         Raises:
             AutopilotError: A port is in use.
         """
         _allow_files(len(KINDS) * n + 256)
+        self._ports = ports or Ports()
         self._streams = streams
         self._poll = select.epoll()
         self._decoder = mavlink.MAVLink(None)
@@ -98,17 +108,18 @@ class Links:
 
     def _open(self, i, k):
         kind = KINDS[k]
+        port = kind.local(self._ports, i)
         sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         try:
-            sock.bind(("127.0.0.1", kind.local + i))
+            sock.bind(("127.0.0.1", port))
         except OSError as error:
             sock.close()
             raise AutopilotError(
-                f"port {kind.local + i} (UDP, {kind.name} link of vehicle {i}) is in use: another "
-                "simulation or PX4 is running; stop it first ('xtdrone doctor' says which)"
+                f"port {port} (UDP, {kind.name} link of vehicle {i}) is in use: another "
+                f"simulation or PX4 is running ('xtdrone doctor' says which); {advice()}"
             ) from error
         sock.setblocking(False)
-        link = Link(i, k, sock, ("127.0.0.1", kind.remote(i)), kind.always)
+        link = Link(i, k, sock, ("127.0.0.1", kind.remote(self._ports, i)), kind.always)
         self._links[sock.fileno()] = self.by_kind[k][i] = link
         self._poll.register(sock, select.EPOLLIN)
         self._interval[k, i] = self._streams.rates(kind.rates)

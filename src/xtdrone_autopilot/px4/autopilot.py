@@ -1,13 +1,13 @@
 """Real PX4 as the autopilot of a fleet: software in the loop, in lockstep."""
 
 import logging
-import socket
 import time
 
 import numpy as np
 
 from xtdrone_core import ports
 from xtdrone_core.contracts import ExternalPose, Observer
+from xtdrone_core.ports import Ports
 from xtdrone_core.state import Estimates, SensorBatch, SetPoints
 from xtdrone_core.vehicle import FleetModel
 
@@ -33,7 +33,8 @@ class Px4Autopilot(ExternalPose, Observer):
     """
 
     def __init__(self, fleet: FleetModel, names, origin, offsets, installation=None, folder=None,
-                 loss: str = "stop", shared_origin: bool = True, on_text=None):
+                 loss: str = "stop", shared_origin: bool = True, on_text=None,
+                 own: Ports | None = None):
         """Listens for the fleet's PX4s, and starts them where an installation is given.
 
         Args:
@@ -46,12 +47,14 @@ class Px4Autopilot(ExternalPose, Observer):
             loss: When a PX4 is lost: "stop" ends the flight, "continue" flies the rest on.
             shared_origin: Whether every local frame begins at the world's origin.
             on_text: Called with (vehicle, severity, text).
+            own: Ports of the simulation; None = those of the environment's instance.
 
         Raises:
             AutopilotError: A port is in use, or PX4 cannot be started.
         """
         n = fleet.n
         self._names = tuple(names)
+        self._ports = own or Ports()
         self._loss = loss
         self._on_text = on_text or (lambda vehicle, severity, text: None)
         self._count = fleet.rotor_mask.sum(axis=1)
@@ -69,13 +72,15 @@ class Px4Autopilot(ExternalPose, Observer):
         self._telemetry = None
         self._link = None
         if installation is not None:
-            _refuse_living(n)
-        self._link = SimulatorLink(n, self._lost, self._news)
+            _refuse_living(self._ports, n)
+        self._link = SimulatorLink(n, self._lost, self._news, self._ports)
         try:
-            self._telemetry = FleetTelemetry(n, origin, offsets, shared_origin, self._on_text)
+            self._telemetry = FleetTelemetry(n, origin, offsets, shared_origin, self._on_text,
+                                             self._ports)
             for i in range(n if installation is not None else 0):
                 self._processes.append(px4_process.Px4Process(
-                    installation, i, self._names[i], fleet.vehicles[i], folder))
+                    installation, i, self._names[i], fleet.vehicles[i], folder,
+                    self._ports))
         except BaseException:
             self.close()
             raise
@@ -86,7 +91,8 @@ class Px4Autopilot(ExternalPose, Observer):
         """The PX4s of a scenario: started from its `px4`, or else awaited."""
         return cls(fleet, [spec.name for spec in scenario.vehicles], origin,
                    [spec.pos for spec in scenario.vehicles], px4_process.find(scenario.px4),
-                   folder, scenario.px4_loss, scenario.origin == "shared", on_text)
+                   folder, scenario.px4_loss, scenario.origin == "shared", on_text,
+                   Ports(scenario.instance))
 
     @property
     def states(self) -> np.ndarray:
@@ -183,11 +189,11 @@ class Px4Autopilot(ExternalPose, Observer):
         if self._announced[i]:
             return
         self._announced[i] = True
-        text = f"waiting for its PX4 on TCP {ports.SIMULATOR + i}"
+        text = f"waiting for its PX4 on TCP {self._ports.simulator(i)}"
         if not self._processes:
             text += (f"; a living PX4 {i} of an earlier simulation will not reconnect: restart it"
-                     if _udp_in_use(ports.GROUND_STATION_LOCAL + i) else
-                     f"; start it with '-i {i}'")
+                     if ports.in_use(self._ports.ground_station_local(i)) else
+                     f"; start it with '-i {self._ports.px4_number(i)}'")
         self._on_text(i, _WARNING, text)
         _log.warning("%s: %s", self._names[i], text)  # nothing else shows why nothing moves
 
@@ -212,24 +218,16 @@ class Px4Autopilot(ExternalPose, Observer):
             raise AutopilotError(f"{text}; px4_loss:=continue flies the rest of the fleet on")
 
 
-def _udp_in_use(port) -> bool:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
-        try:
-            sock.bind(("127.0.0.1", port))
-        except OSError:
-            return True
-    return False
-
-
-def _refuse_living(n):
+def _refuse_living(own: Ports, n: int) -> None:
     """Before own PX4s are started.
 
     Raises:
         AutopilotError: Some other PX4 holds a port that ours will need.
     """
     for i in range(n):
-        for base in (ports.GROUND_STATION_LOCAL, ports.OFFBOARD_LOCAL):
-            if _udp_in_use(base + i):
+        for port in (own.ground_station_local(i), own.offboard_local(i)):
+            if ports.in_use(port):
                 raise AutopilotError(
-                    f"port {base + i} (UDP) is in use: a PX4 of instance {i} or another simulation "
-                    "is running, and PX4 does not reconnect to a new simulation; stop it first")
+                    f"port {port} (UDP) is in use: a PX4 started with '-i {own.px4_number(i)}' or "
+                    "another simulation is running, and PX4 does not reconnect to a new "
+                    f"simulation; {ports.advice()}")

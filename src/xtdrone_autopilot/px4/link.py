@@ -13,6 +13,7 @@ from enum import IntEnum
 import numpy as np
 
 from xtdrone_core import ports
+from xtdrone_core.ports import Ports
 
 from ..errors import AutopilotError
 from .frames import FrameReader
@@ -46,13 +47,14 @@ class SimulatorLink:
         armed: (N,) bool, as PX4 says on this link.
     """
 
-    def __init__(self, n: int, on_loss, on_news):
-        """Listens on 127.0.0.1:4560 + i.
+    def __init__(self, n: int, on_loss, on_news, own: Ports | None = None):
+        """Listens on 127.0.0.1:4560 + i, shifted by the instance.
 
         Args:
             n: Number of vehicles.
             on_loss: Called as on_loss(vehicle, text) when a PX4 is lost or hangs.
             on_news: Called as on_news(vehicle, text) with what is worth knowing.
+            own: Ports of the simulation; None = those of the environment's instance.
 
         Raises:
             AutopilotError: A port is in use.
@@ -60,6 +62,7 @@ class SimulatorLink:
         self.state = np.full(n, Peer.AWAITED, dtype=np.int8)
         self.controls = np.zeros((n, 16))
         self.armed = np.zeros(n, dtype=np.bool_)
+        self._ports = own or Ports()
         self._on_loss, self._on_news = on_loss, on_news
         self._listeners, self._sockets = {}, [None] * n
         self._readers = [None] * n
@@ -77,15 +80,15 @@ class SimulatorLink:
             raise
 
     def _listen(self, i):
-        sock = socket.socket()
+        sock, port = socket.socket(), self._ports.simulator(i)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            sock.bind(("127.0.0.1", ports.SIMULATOR + i))
+            sock.bind(("127.0.0.1", port))
         except OSError as error:
             sock.close()
             raise AutopilotError(
-                f"port {ports.SIMULATOR + i} (TCP, simulator link of PX4 {i}) is in use: another "
-                "simulation is running; stop it first") from error
+                f"port {port} (TCP, simulator link of PX4 {i}) is in use: another simulation is "
+                f"running; {ports.advice()}") from error
         sock.listen()
         sock.setblocking(False)
         self._listeners[sock.fileno()] = i, sock
@@ -159,7 +162,7 @@ class SimulatorLink:
             return
         if self._sockets[i] is not None or self.state[i] == Peer.LOST:
             sock.close()
-            self._on_news(i, f"a further connection to TCP {ports.SIMULATOR + i} was refused")
+            self._on_news(i, f"a further connection to TCP {self._ports.simulator(i)} was refused")
             return
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         sock.setblocking(False)
@@ -195,7 +198,8 @@ class SimulatorLink:
         reader = self._readers[i]
         for name, system, record in reader.feed(data):
             if system != ports.system_id(i):
-                self.lose(i, f"says that it is instance {system - 1}: start it with '-i {i}'")
+                self.lose(i, f"says that it is system {system}: start it with "
+                             f"'-i {self._ports.px4_number(i)}' and MAV_SYS_ID {i + 1}")
                 return
             if name == "HIL_ACTUATOR_CONTROLS":
                 self._take(i, record)

@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import re
 import resource
 import shutil
 import signal
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from xtdrone_core.ports import Ports, system_id
 from xtdrone_core.vehicle import VehicleModel
 from xtdrone_dynamics.constants import GRAVITY
 
@@ -71,20 +73,22 @@ class Px4Process:
     """One running instance, in a process group and a folder of its own."""
 
     def __init__(self, installation: Px4Installation, i: int, name: str, model: VehicleModel,
-                 folder: Path | None):
+                 folder: Path | None, ports: Ports | None = None):
         """Starts PX4.
 
         Args:
             installation: What to start.
-            i: Instance number, from 0.
+            i: Index in the fleet.
             name: Of the vehicle.
             model: The vehicle; one that PX4 has no airframe for gets one from its SDF.
             folder: The run folder; None: logs go with the process.
+            ports: Of the simulation; None = those of the environment's instance.
 
         Raises:
             AutopilotError: The system refuses to start it.
         """
         self._temporary = None
+        ports = ports or Ports()
         if folder is None:
             self._temporary = Path(tempfile.mkdtemp(prefix="xtdrone-px4-"))
         work = (self._temporary or folder / "px4") / name
@@ -96,8 +100,10 @@ class Px4Process:
         etc = work / "start-up"
         shutil.copytree(installation.etc, etc, copy_function=os.symlink)
         airframe = _write_airframe(etc / "init.d-posix" / "airframes", model)
+        if ports.instance:
+            _shift(etc / "init.d-posix", ports, i)
         self.console = (folder / "console" if folder is not None else work) / f"{name}.log"
-        command = [installation.binary, "-i", str(i), "-d", etc, "-s", "etc/init.d-posix/rcS",
+        command = [installation.binary, "-i", str(ports.px4_number(i)), "-d", etc, "-s", "etc/init.d-posix/rcS",
                    "-w", work]
         parent = os.getpid()
         with open(self.console, "ab") as console:
@@ -172,6 +178,30 @@ def _write_airframe(folder, model) -> str:
     script, = folder.glob(f"[0-9]*_{airframe}")
     (folder / f"{script.name}.post").write_text(_AFTER_AIRFRAME)
     return airframe
+
+
+def _shift(scripts, ports, i) -> None:
+    """Has PX4 keep its system id, and send where the clients of its instance listen.
+
+    PX4 derives all of its own ports from its number, but its system id as well, which ends at
+    250, and past the tenth vehicle it sends to the first instance's ports.
+
+    Raises:
+        AutopilotError: The scripts are not those of a PX4 that we know.
+    """
+    parameters, links = scripts / "px4-rc.params", scripts / "px4-rc.mavlink"
+    text = links.read_text() if links.is_file() else ""
+    shared = re.compile(r"^.*udp_offboard_port_remote=14549\b.*$", re.M)
+    station = re.compile(r"^(mavlink start .*-u \$udp_gcs_port_local)\b", re.M)
+    if not parameters.is_file() or not shared.search(text) or not station.search(text):
+        raise AutopilotError(f"the start-up scripts of this PX4 cannot be shifted to instance "
+                             f"{ports.instance}: use instance 0, or PX4 1.13 or newer")
+    text = shared.sub(f"udp_offboard_port_remote={ports.offboard(i)}", text)
+    text = station.sub(rf"\1 -o {ports.ground_station}", text)
+    number = f"{parameters.read_text()}\nparam set MAV_SYS_ID {system_id(i)}\n"
+    for path, content in ((links, text), (parameters, number)):
+        path.unlink()  # a link to PX4's own
+        path.write_text(content)
 
 
 def airframe_of(model: VehicleModel) -> str:

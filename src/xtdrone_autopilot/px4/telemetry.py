@@ -1,7 +1,7 @@
 """What real PX4s tell us by MAVLink, and what an Agent asks of them.
 
 One UDP socket serves the fleet. It greets every PX4 on its link for an onboard
-camera (14280 + i), which nobody else uses: that gives slow telemetry, and
+camera (14280 + i; see xtdrone_core.ports), which nobody else uses: that gives slow telemetry, and
 leaves the ground station's and the offboard link to clients. Once an Agent
 flies the fleet it greets the offboard link (14580 + i) too, which PX4 then
 streams to us at full rate.
@@ -15,12 +15,12 @@ import numpy as np
 from xtdrone_core import ports
 from xtdrone_core.frames import enu_ned, flu_frd, quat_enu_ned, yaw_enu_ned
 from xtdrone_core.modes import PX4_MODE, ROS_NAME, Mode, from_custom_mode
+from xtdrone_core.ports import Ports
 from xtdrone_core.state import ARM, DISARM, KEEP, Estimates, SetPoints
 
 from ..mavlink.dialect import mavlink
 from .frames import FrameReader
 
-CAMERA_LOCAL = 14280  # UDP, PX4's end of its link to an onboard camera: + i
 GREET_US = 1_000_000  # period of our heartbeat [us]
 _ORIGIN_TOLERANCE = 2e-7  # of latitude and longitude of the shared origin [deg]
 _BITS = {"pos": 0x7, "vel": 0x38, "acc": 0x1C0}
@@ -35,7 +35,8 @@ _UNKNOWN_COVARIANCE = [math.nan] * 21
 class FleetTelemetry:
     """Estimates of N vehicles from PX4's telemetry, and set-points to them."""
 
-    def __init__(self, n: int, origin, offsets, shared_origin: bool, on_text):
+    def __init__(self, n: int, origin, offsets, shared_origin: bool, on_text,
+                 own: Ports | None = None):
         """Opens the socket; nothing is sent yet.
 
         Args:
@@ -44,6 +45,7 @@ class FleetTelemetry:
             offsets: (N, 3) where each local frame lies in the world, if not shared [m].
             shared_origin: Whether PX4 gets the world's origin for its local frame.
             on_text: Called with (vehicle, severity, text).
+            own: Ports of the simulation; None = those of the environment's instance.
         """
         self._origin = tuple(origin)
         self._shared = shared_origin
@@ -53,7 +55,8 @@ class FleetTelemetry:
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)
         self._socket.bind(("127.0.0.1", 0))
         self._socket.setblocking(False)
-        self._ports = (CAMERA_LOCAL,)
+        self._ports = own or Ports()
+        self._greeted = (self._ports.camera_local,)  # PX4's ends of the links that are ours
         self._handlers = {
             "HEARTBEAT": self._heartbeat, "LOCAL_POSITION_NED": self._position,
             "ATTITUDE_QUATERNION": self._attitude, "EXTENDED_SYS_STATE": self._extended,
@@ -79,7 +82,7 @@ class FleetTelemetry:
     @property
     def offboard(self) -> bool:
         """Whether the offboard links are ours."""
-        return ports.OFFBOARD_LOCAL in self._ports
+        return len(self._greeted) > 1
 
     def close(self) -> None:
         """Closes the socket. May be called twice."""
@@ -103,7 +106,7 @@ class FleetTelemetry:
     def apply(self, set_points: SetPoints) -> None:
         """Sends an Agent's set-points and wishes on the offboard links."""
         if not self.offboard:
-            self._ports += (ports.OFFBOARD_LOCAL,)
+            self._greeted += (self._ports.offboard_local,)
             self._greet_us = 0
         s = set_points
         given = {name: np.isfinite(getattr(s, name)) for name in _BITS}
@@ -156,9 +159,9 @@ class FleetTelemetry:
 
     def _send(self, i, message, port=None):
         data = message.pack(self._packers[i])
-        for base in self._ports if port is None else (port,):
+        for port in self._greeted if port is None else (port,):
             try:
-                self._socket.sendto(data, ("127.0.0.1", base + i))
+                self._socket.sendto(data, ("127.0.0.1", port(i)))
             except OSError:  # nobody listens yet, or its buffer is full: asked again later
                 pass
 
@@ -166,7 +169,7 @@ class FleetTelemetry:
         values = [*map(float, values), *[0.0] * (7 - len(values))]
         self._send(i, mavlink.MAVLink_command_long_message(
             ports.system_id(i), mavlink.MAV_COMP_ID_AUTOPILOT1, number, 0, *values),
-            self._ports[-1])
+            self._greeted[-1])
 
     def _greet(self, i):
         self._send(i, mavlink.MAVLink_heartbeat_message(
@@ -182,7 +185,7 @@ class FleetTelemetry:
             lat, lon, alt = self._origin
             self._send(i, mavlink.MAVLink_set_gps_global_origin_message(
                 ports.system_id(i), round(math.degrees(lat) * 1e7), round(math.degrees(lon) * 1e7),
-                round(alt * 1e3), self._t_us), self._ports[-1])
+                round(alt * 1e3), self._t_us), self._greeted[-1])
             self._command(i, mavlink.MAV_CMD_REQUEST_MESSAGE,
                           mavlink.MAVLINK_MSG_ID_GPS_GLOBAL_ORIGIN)
 
@@ -196,7 +199,7 @@ class FleetTelemetry:
         yaw_rate = 0.0 if mask & _NO_YAW_RATE else -float(s.yaw_rate[i])
         self._send(i, mavlink.MAVLink_set_position_target_local_ned_message(
             self._t_us // 1000 & 0xFFFFFFFF, ports.system_id(i), mavlink.MAV_COMP_ID_AUTOPILOT1,
-            mavlink.MAV_FRAME_LOCAL_NED, mask, *pos, *vel, *acc, yaw, yaw_rate), self._ports[-1])
+            mavlink.MAV_FRAME_LOCAL_NED, mask, *pos, *vel, *acc, yaw, yaw_rate), self._greeted[-1])
 
     # From PX4 ---------------------------------------------------------------------------------
 

@@ -33,11 +33,12 @@ _RATIOS = {"velocity": "vel_ratio", "position": "pos_horiz_ratio", "height": "po
            "magnetometer": "mag_ratio"}
 
 
-def findings(client, listen_s: float):
+def findings(client, instance: int, listen_s: float):
     """What there is to say about a simulation and each of its vehicles.
 
     Args:
         client: A ControlClient.
+        instance: Of the simulation.
         listen_s: How long to listen to the vehicles [s of wall time].
     """
     status = client.request("status")
@@ -46,7 +47,8 @@ def findings(client, listen_s: float):
         yield Finding(WARNING, "simulation", f"paused at {status['t_us'] * 1e-6:.1f} s",
                       "run 'xtdrone control resume'")
     before = client.request("health")
-    heard = _listen(len(names), listen_s)
+    links = [ports.Ports(instance).ground_station_local(i) for i in range(len(names))]
+    heard = _listen(links, listen_s)
     after = client.request("health")
     if not status["paused"]:
         yield _speed(status, after["t_us"] - before["t_us"], listen_s)
@@ -54,7 +56,8 @@ def findings(client, listen_s: float):
     told = after["health"] or [{} for _ in names]
     for i, name in enumerate(names):
         earlier = before["health"][i] if before["health"] else {}
-        found = list(_vehicle(name, i, told[i], earlier, seconds, heard[i], status["paused"]))
+        found = list(_vehicle(name, links[i], told[i], earlier, seconds, heard[i],
+                              status["paused"]))
         if all(finding.level == OK for finding in found):
             words = "; ".join(finding.text for finding in found)
             found = [Finding(OK, name, words)]
@@ -72,8 +75,9 @@ def _speed(status, simulated_us, listen_s):
     return Finding(OK, "simulation", text)
 
 
-def _listen(n, seconds):
+def _listen(links, seconds):
     """For each vehicle its latest message of each kind, as one more peer of its link."""
+    n = len(links)
     heard = [{} for _ in range(n)]
     parser = mavlink.MAVLink(None, SYSTEM_ID, 190)
     parser.robust_parsing = True
@@ -82,7 +86,7 @@ def _listen(n, seconds):
         sock.bind(("127.0.0.1", 0))
         for i in range(n):
             ping = mavlink.MAVLink_ping_message(0, i, 0, 0)
-            sock.sendto(ping.pack(parser), ("127.0.0.1", ports.GROUND_STATION_LOCAL + i))
+            sock.sendto(ping.pack(parser), ("127.0.0.1", links[i]))
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:
             if not select.select([sock], [], [], left)[0]:
@@ -98,9 +102,9 @@ def _listen(n, seconds):
     return heard
 
 
-def _vehicle(name, i, told, earlier, seconds, heard, paused):
+def _vehicle(name, port, told, earlier, seconds, heard, paused):
     """Findings about one vehicle: what it tells itself, else what its MAVLink streams say."""
-    yield from _link(name, i, heard, paused)
+    yield from _link(name, port, heard, paused)
     if "test_ratios" not in told:  # real PX4, which says more over MAVLink
         told = _from_mavlink(heard)
     if not told:
@@ -144,8 +148,7 @@ def _peers(name, told, earlier):
         yield Finding(OK, name, f"hears {', '.join(speaks)}")
 
 
-def _link(name, i, heard, paused):
-    port = ports.GROUND_STATION_LOCAL + i
+def _link(name, port, heard, paused):
     if not heard and not paused:
         yield Finding(FAULT, name, f"nothing comes back from its ground-station link, UDP {port}",
                       "check that the simulation runs with links, and that no firewall holds "

@@ -39,14 +39,13 @@ def register(subparsers) -> None:
     parser = subparsers.add_parser("doctor", help="check this machine and a running fleet",
                                    epilog=EXAMPLES)
     parser.add_argument("--json", action="store_true", help="findings as JSON")
-    parser.add_argument("--control_port", type=ports.number, default=ports.CONTROL,
-                        help=f"of the simulation ({ports.CONTROL})")
+    ports.add_option(parser)
     parser.set_defaults(run=_run)
 
 
 def _run(args):
     findings = []
-    for check in (*MACHINE, lambda: fleet(args.control_port)):
+    for check in (*MACHINE, lambda: fleet(args.instance)):
         for finding in check():
             findings.append(finding)
             if not args.json:
@@ -196,26 +195,19 @@ def taken_ports():
     """Who holds the ports that a simulation needs."""
     import psutil
 
-    ours = {ports.CONTROL: "control socket", 11311: "ROS master"}
-    udp = {ports.GROUND_STATION: "ground station", ports.BRIDGE: "ROS bridge"}
-    bases = (("ground-station link", ports.GROUND_STATION_LOCAL),
-             ("offboard link", ports.OFFBOARD_LOCAL), ("bridge link", ports.BRIDGE_LOCAL))
+    tcp_ports, udp_ports = _named_ports()
     held = {}
     for connection in psutil.net_connections("inet"):
         number, tcp = connection.laddr.port, connection.type == socket.SOCK_STREAM
         if tcp and connection.status != psutil.CONN_LISTEN:
             continue
-        what = (ours if tcp else udp).get(number)
-        if what is None and not tcp:
-            what = next((f"{name}s" for name, base in bases
-                         if base <= number < base + ports.MAX_VEHICLES), None)
+        what = (tcp_ports if tcp else udp_ports).get(number)
         if what is not None:
             held.setdefault((what, _program(connection.pid)), []).append(number)
-    links = {f"{name}s" for name, _ in bases}
-    simulated = any(what == ours[ports.CONTROL] for what, _ in held)
+    simulated = {what.partition(",")[2] for what, _ in held if what.startswith("control socket")}
     for (what, program), numbers in sorted(held.items()):
         span = f"{min(numbers)}" if len(numbers) == 1 else f"{min(numbers)} to {max(numbers)}"
-        if what in links and not simulated:
+        if " links" in what and what.partition(",")[2] not in simulated:
             yield Finding(WARNING, "port", f"{span} ({what}) is used by {program}, and no "
                                            "simulation runs",
                           "stop that program, or no vehicle can start")
@@ -223,6 +215,19 @@ def taken_ports():
             yield Finding(OK, "port", f"{span} ({what}) is used by {program}")
     if not held:
         yield Finding(OK, "ports", "all free")
+
+
+def _named_ports():
+    """What each port of every instance is for: TCP ports, UDP ports."""
+    tcp, udp = {11311: "ROS master"}, {}
+    for own in map(ports.Ports, range(ports.INSTANCES)):
+        which = f", instance {own.instance}" if own.instance else ""
+        tcp[own.control] = f"control socket{which}"
+        udp[own.ground_station], udp[own.bridge] = f"ground station{which}", f"ROS bridge{which}"
+        for kind, name in (("ground_station_local", "ground-station links"),
+                           ("offboard_local", "offboard links"), ("bridge_local", "bridge links")):
+            udp.update(dict.fromkeys(own.range(kind), name + which))
+    return tcp, udp
 
 
 def _program(pid):
@@ -242,17 +247,18 @@ MACHINE = (packages, ros, programs, display, system, taken_ports)
 
 # The fleet ------------------------------------------------------------------------------------
 
-def fleet(control_port: int, listen_s: float = LISTEN_S):
-    """Findings about the simulation on a control port, if there is one."""
+def fleet(instance: int, listen_s: float = LISTEN_S):
+    """Findings about the simulation of an instance, if there is one."""
     from . import fleet as doctor_fleet
 
     try:
-        client = ControlClient(control_port)
+        client = ControlClient(instance)
     except ControlError:
-        yield Finding(OK, "simulation", f"none answers on control port {control_port}")
+        yield Finding(OK, "simulation",
+                      f"none answers on control port {ports.Ports(instance).control}")
         return
     try:
-        yield from doctor_fleet.findings(client, listen_s)
+        yield from doctor_fleet.findings(client, instance, listen_s)
     except ControlError as error:
         yield Finding(FAULT, "simulation", str(error), "see its console, or stop and start it")
     finally:

@@ -141,7 +141,7 @@ class Patience:
             raise rospy.ROSInterruptException("ROS is shutting down")
 
 
-def connect(port: int, wait: float) -> ControlClient:
+def connect(instance: int, wait: float) -> ControlClient:
     """The simulation's control socket, as soon as it is there.
 
     Raises:
@@ -150,7 +150,7 @@ def connect(port: int, wait: float) -> ControlClient:
     patience = Patience(wait)
     while True:
         try:
-            return ControlClient(port, max(patience.left(), 1.0))  # it may be compiling
+            return ControlClient(instance, max(patience.left(), 1.0))  # it may be compiling
         except ControlError:
             if patience.left() <= 0:
                 raise

@@ -151,18 +151,18 @@ def rotate(quat, v):
 class EventLog:
     """Writes events into the running simulation's log, with its time; silent where it has none."""
 
-    def __init__(self, port: int):
-        """port: the control socket's, connected to at the first event; 0 for no log."""
+    def __init__(self, instance: int | None):
+        """instance: the simulation's, connected to at the first event; None for no log."""
         self.client = None
-        self._port = port
+        self._instance = instance
 
     def __call__(self, t_us, name, **values):
-        if not self._port:
+        if self._instance is None:
             return
         try:
             if self.client is None:
-                self.client = ControlClient(self._port)
+                self.client = ControlClient(self._instance)
             self.client.request("event", event=name, values=values)
         except ControlError as error:
             rospy.logwarn("no more events are written: %s", error)
-            self.client, self._port = None, 0
+            self.client = self._instance = None

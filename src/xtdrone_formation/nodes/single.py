@@ -32,14 +32,14 @@ _SILENT_US = 1_000_000  # after which a leader that says no pattern has released
 class Leader:
     """The leader: assigns slots, and says pose, pattern and topology."""
 
-    def __init__(self, vehicle_type: str, leader_id: int, n: int, control_port: int = 0):
+    def __init__(self, vehicle_type: str, leader_id: int, n: int, instance: int | None = None):
         """Vehicle `type_id` leads n vehicles, itself included.
 
         Args:
             vehicle_type: First part of the namespace.
             leader_id: Its second part.
             n: Number of vehicles.
-            control_port: The simulation's, to write events to; 0 for none.
+            instance: Of the simulation to write events to; None for none.
 
         Raises:
             FormationError: No ROS master, or fewer than two vehicles.
@@ -47,7 +47,7 @@ class Leader:
         ros_tools.require_master()
         ros_tools.start("leader", disable_rostime=True)
         self.fleet = ros_fleet.RosFleet([f"{vehicle_type}_{leader_id}"], info=False)
-        self._log = ros_fleet.EventLog(control_port)
+        self._log = ros_fleet.EventLog(instance)
         self.leader = PatternLeader(n, on_event=self._say)
         self._topics = LeaderTopics(self.fleet, self.leader)
 

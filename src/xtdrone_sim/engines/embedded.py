@@ -46,8 +46,14 @@ class EmbeddedEngine(Viewer):
     """
 
     def __init__(self, world: World, specs: tuple[VehicleSpec, ...],
-                 models: tuple[VehicleModel, ...]):
+                 models: tuple[VehicleModel, ...], instance: int = 0):
         """Builds the scene and puts every vehicle at its start.
+
+        Args:
+            world: Where they are.
+            specs: The vehicles of the scenario.
+            models: What they are.
+            instance: Of the simulation; this engine has no ports that it could shift.
 
         Raises:
             EngineError: MuJoCo refuses the scene.

@@ -15,8 +15,12 @@ class FramePublisher(Observer):
     Nothing is drawn before the first of them asks: a flight that nobody films costs nothing more.
     """
 
-    def __init__(self, sensors: RenderedSensors):
+    def __init__(self, sensors: RenderedSensors, instance: int = 0):
         """Makes the rings, and removes those that dead simulations left behind.
+
+        Args:
+            sensors: Whose readings are handed on.
+            instance: Of the simulation: a process may hold several.
 
         Raises:
             ControlError: There is no room for them.
@@ -27,7 +31,7 @@ class FramePublisher(Observer):
             for number, description in enumerate(sensors.describe()):
                 vehicle, sensor = description["vehicle"], description["sensor"]
                 plain = re.sub(r"\W+", "_", f"{vehicle}_{sensor}")
-                path = frame_ring.path_of(os.getpid(), f"{number}_{plain}")
+                path = frame_ring.path_of(os.getpid(), instance, f"{number}_{plain}")
                 self._rings[vehicle, sensor] = frame_ring.FrameWriter(path, description["arrays"])
                 self._descriptions.append({**description, "ring": str(path)})
         except BaseException:

@@ -25,6 +25,7 @@ import numpy as np
 
 from xtdrone_core import FleetState, VehicleModel, VehicleSpec, resources
 from xtdrone_core.contracts import RangeCaster, Renderer, Viewer
+from xtdrone_core.ports import gazebo_master
 
 from ...errors import EngineError
 from ...rendering.scene import FURTHEST
@@ -63,8 +64,14 @@ class GazeboEngine(RangeCaster, Renderer, Viewer):
     """
 
     def __init__(self, world: World, specs: tuple[VehicleSpec, ...],
-                 models: tuple[VehicleModel, ...]):
+                 models: tuple[VehicleModel, ...], instance: int = 0):
         """Starts gzserver on the world with the vehicles in it.
+
+        Args:
+            world: Where they are.
+            specs: The vehicles of the scenario.
+            models: What they are.
+            instance: Of the simulation: shifts the port of Gazebo's master.
 
         Raises:
             EngineError: Gazebo 11 is not set up, or does not start.
@@ -79,7 +86,7 @@ class GazeboEngine(RangeCaster, Renderer, Viewer):
             raise EngineError("Gazebo 11 is not set up: run scripts/setup_gazebo.sh, or use "
                               "engine:=embedded")
         _refuse_stale(self._setup)
-        self._environment = self._read_environment(world)
+        self._environment = self._read_environment(world, instance)
         self._folder = Path(tempfile.mkdtemp(prefix="xtdrone-gazebo-"))
         try:
             self._start(world, plugin)
@@ -200,13 +207,15 @@ class GazeboEngine(RangeCaster, Renderer, Viewer):
 
     # gzserver ---------------------------------------------------------------------------------
 
-    def _read_environment(self, world):
+    def _read_environment(self, world, instance):
         script = f". '{self._setup / 'env.sh'}' && env -0"
         text = subprocess.run(["bash", "-c", script], capture_output=True, check=True).stdout
         environment = dict(item.split("=", 1) for item in text.decode().split("\0") if item)
         for name, folder in (("GAZEBO_MODEL_PATH", resources.root() / "models"),
                              ("GAZEBO_RESOURCE_PATH", world.sdf.parent)):
             environment[name] = f"{folder}:{environment.get(name, '')}"
+        environment["GAZEBO_MASTER_URI"] = gazebo_master(instance,
+                                                         environment["GAZEBO_MASTER_URI"])
         return environment
 
     def _start(self, world, plugin):
@@ -397,4 +406,5 @@ def _refuse_taken(uri):
             sock.bind(("127.0.0.1", port))
         except OSError as error:
             raise EngineError(f"port {port} (TCP) is in use: another Gazebo is running; stop it, "
-                              "or set GAZEBO_MASTER_URI to another port") from error
+                              "give another --instance, or set GAZEBO_MASTER_URI to another "
+                              "port") from error

@@ -1,0 +1,83 @@
+"""Ports of instances: none is shared, and a taken one says which instance is free."""
+
+import itertools
+import socket
+
+import pytest
+
+from xtdrone_core import Scenario, ScenarioError, ports, run_folder
+from xtdrone_core.ports import INSTANCES, MAX_VEHICLES, Ports
+from xtdrone_core.scenario import fleet
+
+EPHEMERAL = 32768  # Linux gives ports from here on to whoever asks for any
+TAKEN_BY_OTHERS = {11311: "ROS master", 11345: "Gazebo master", 8888: "micro XRCE-DDS"}
+
+
+def test_no_two_ranges_of_ports_touch():
+    ranges = [(Ports(instance).range(kind), f"{kind} of {instance}")
+              for instance in range(INSTANCES) for kind in Ports.kinds()]
+    for (one, name), (other, other_name) in itertools.combinations(ranges, 2):
+        assert one.stop <= other.start or other.stop <= one.start, f"{name} and {other_name}"
+    for numbers, name in ranges:
+        assert numbers.stop <= EPHEMERAL and numbers.start > 1024, name
+        assert not set(TAKEN_BY_OTHERS) & set(numbers), name
+
+
+def test_instance_0_has_px4s_ports():
+    own, last = Ports(0), MAX_VEHICLES - 1
+    assert [own.simulator(i) for i in (0, last)] == [4560, 4809]
+    assert [own.offboard(i) for i in (0, 8, 9, 10, last)] == [14540, 14548, 14549, 14549, 14549]
+    assert own.offboard_local(3) == 14583 and own.ground_station_local(3) == 18573
+    assert own.ground_station == 14550 and own.camera_local(3) == 14283
+
+
+@pytest.mark.parametrize("instance", range(INSTANCES))
+def test_px4s_own_rules_give_the_same_ports(instance):
+    """PX4 adds its number to its ports; only its system id and shared ports need our help."""
+    own, i = Ports(instance), 7
+    number = own.px4_number(i)
+    assert (4560 + number, 14580 + number, 18570 + number, 14280 + number) == (
+        own.simulator(i), own.offboard_local(i), own.ground_station_local(i), own.camera_local(i))
+
+
+def test_mavros_has_a_port_of_its_own_for_each_vehicle():
+    assert len({Ports(1).mavros(i) for i in range(MAX_VEHICLES)}) == MAX_VEHICLES
+
+
+@pytest.mark.parametrize("instance", [-1, INSTANCES, 1.5, "1", True])
+def test_an_instance_that_does_not_exist_is_refused(instance):
+    with pytest.raises(ScenarioError, match="is not allowed: give 0 to 4"):
+        Scenario(fleet("iris", 1), instance=instance)
+
+
+def test_the_environment_gives_the_instance(monkeypatch):
+    monkeypatch.setenv(ports.VARIABLE, "3")
+    assert Ports().instance == Scenario(fleet("iris", 1)).instance == 3
+    monkeypatch.setenv(ports.VARIABLE, "x")
+    with pytest.raises(ScenarioError, match="XTDRONE_INSTANCE is 'x': give 0 to 4"):
+        Ports()
+
+
+def test_the_free_instance_is_told(monkeypatch):
+    with socket.socket() as control, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as link:
+        before = [k for k in range(INSTANCES) if Ports(k).free()]
+        control.bind(("127.0.0.1", Ports(before[0]).control))
+        link.bind(("127.0.0.1", Ports(before[1]).offboard_local(0)))
+        assert f"give --instance {before[2]}" in ports.advice()
+    monkeypatch.setattr(Ports, "free", lambda self: False)
+    assert ports.advice() == "stop it first: no instance is free"
+
+
+def test_each_instance_has_its_own_latest_run(runs):
+    first, second = run_folder.create("run"), run_folder.create("run", 2)
+    assert (runs / "latest").resolve() == first and (runs / "latest-2").resolve() == second
+    run_folder.discard_unflown(second)
+    assert (runs / "latest-2").resolve() == first == (runs / "latest").resolve()
+    with pytest.raises(ScenarioError, match="'latest-2' is taken"):
+        run_folder.create("latest-2")
+
+
+def test_gazebos_master_is_shifted():
+    assert ports.gazebo_master(0) == "http://127.0.0.1:11345"
+    assert ports.gazebo_master(2, "http://127.0.0.1:11400") == "http://127.0.0.1:11402"
+    assert ports.gazebo_master(1, "nonsense") == "nonsense"
