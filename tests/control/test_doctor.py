@@ -133,10 +133,10 @@ def test_a_vehicles_port_in_other_hands_is_a_warning():
     import socket
 
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
-        sock.bind(("127.0.0.1", PORTS.ground_station_local(7)))
-        found = [finding for finding in doctor.taken_ports() if finding.text.startswith(f"{PORTS.ground_station_local(7)} ")]
+        sock.bind(("127.0.0.1", port := PORTS.ground_station_local(7)))
+        found = [finding for finding in doctor.taken_ports() if finding.text.startswith(f"{port} ")]
     assert [finding.level for finding in found] == [WARNING]
-    assert found[0].text.startswith(f"{PORTS.ground_station_local(7)} (ground-station links")
+    assert found[0].text.startswith(f"{port} (ground-station links")
 
 
 def test_taken_ports_are_told_with_their_program():

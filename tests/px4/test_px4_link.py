@@ -184,7 +184,8 @@ FAULTS = {
     "death": (dict(die_after=300), "closed its simulator link"),
     "hanging": (dict(hang_after=300), "it hangs"),
     "garbage": (dict(garbage=bytes(range(250)) * 20), "not MAVLink"),
-    "wrong instance": (dict(system=7), f"system 7: start it with '-i {PORTS.px4_number(1)}' and MAV_SYS_ID 2"),
+    "wrong instance": (dict(system=7), f"system 7: start it with '-i {PORTS.px4_number(1)}' "
+                       "and MAV_SYS_ID 2"),
 }
 
 

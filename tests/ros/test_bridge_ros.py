@@ -45,7 +45,7 @@ def test_a_users_script_flies_the_vehicle(launch, tmp_path):
     running = launch("speed:=5", "gps:=rtk", f"params:={PATIENT}", "record:=true",
                      "name:=user")
     processes.await_vehicles(running)
-    done = processes.run(sys.executable, ROOT / "tests" / "xtdrone_user.py")
+    done = processes.run(sys.executable, ROOT / "tests" / "support" / "xtdrone_user.py")
     output = processes.stop(running)
     assert done.returncode == 0, done.stderr[-2000:] + output[-3000:]
     report = json.loads(done.stdout.splitlines()[-1])
