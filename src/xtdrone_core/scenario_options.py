@@ -50,7 +50,7 @@ def add(parser) -> None:
     option("gui", "open the engine's viewer", nargs="?", const=True, type=_truth,
            metavar="true|false")
     option("name", "name of the run folder", metavar="NAME")
-    option("instance", f"0 to {INSTANCES - 1}: shifts every port, so that several fleets fly at once "
+    option("instance", f"0 to {INSTANCES - 1}: shifts every port, so that fleets fly side by side "
                        f"({VARIABLE}, or else 0)", type=int, metavar="I")
 
 

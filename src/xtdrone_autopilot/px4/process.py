@@ -103,8 +103,8 @@ class Px4Process:
         if ports.instance:
             _shift(etc / "init.d-posix", ports, i)
         self.console = (folder / "console" if folder is not None else work) / f"{name}.log"
-        command = [installation.binary, "-i", str(ports.px4_number(i)), "-d", etc, "-s", "etc/init.d-posix/rcS",
-                   "-w", work]
+        command = [installation.binary, "-i", ports.px4_number(i), "-d", etc,
+                   "-s", "etc/init.d-posix/rcS", "-w", work]
         parent = os.getpid()
         with open(self.console, "ab") as console:
             try:

@@ -159,9 +159,9 @@ class FleetTelemetry:
 
     def _send(self, i, message, port=None):
         data = message.pack(self._packers[i])
-        for port in self._greeted if port is None else (port,):
+        for local in self._greeted if port is None else (port,):
             try:
-                self._socket.sendto(data, ("127.0.0.1", port(i)))
+                self._socket.sendto(data, ("127.0.0.1", local(i)))
             except OSError:  # nobody listens yet, or its buffer is full: asked again later
                 pass
 
