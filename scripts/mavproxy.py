@@ -20,8 +20,8 @@ import numpy as np
 from xtdrone_autopilot.navigation.mission_items import LAND, MISSION
 from xtdrone_autopilot.navigation.plan_file import load
 from xtdrone_autopilot.parameters import store as parameters
-from xtdrone_core import ports
 from xtdrone_core.control_link import ControlClient
+from xtdrone_core.ports import Ports
 from xtdrone_core.truth_log import read_truth
 from xtdrone_sim.vehicles.sdf import load_world
 
@@ -42,7 +42,7 @@ class Console:
     def __init__(self, program, folder):
         """Starts it on the ground station's port; folder for all that it writes."""
         self._process = subprocess.Popen(
-            [program, f"--master=udp:127.0.0.1:{ports.Ports(ports.default_instance()).ground_station}", "--nowait",
+            [program, f"--master=udp:127.0.0.1:{Ports().ground_station}", "--nowait",
              f"--state-basedir={folder}", f"--logfile={folder}/mav.tlog"],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
             cwd=folder, env={**os.environ, "HOME": str(folder), "PYTHONPATH": ""})

@@ -50,7 +50,7 @@ class ControlServer:
     """The simulation's end. Never blocks, except in barrier()."""
 
     def __init__(self, port: int):
-        """Listens on 127.0.0.1:port; port 0 takes a free one, see `port`.
+        """Listens on 127.0.0.1:port.
 
         Raises:
             ControlError: The port is taken.

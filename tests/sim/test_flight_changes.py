@@ -99,7 +99,7 @@ def test_changes_are_events_of_the_run(runs):
 
 
 def test_changes_by_the_control_socket():
-    simulation = Simulation(Scenario(fleet("iris", 1), speed=0.0), links=False, control_port=0)
+    simulation = Simulation(Scenario(fleet("iris", 1), speed=0.0), links=False, control=True)
     try:
         handle = simulation.requests.handle
         handle("change", {"change": "rotor iris_0 1 0.5"})
@@ -155,7 +155,7 @@ def test_an_engine_without_payloads_says_so_before_the_flight(monkeypatch):
     monkeypatch.setattr(EmbeddedEngine, "set_payload", refuse)
     with pytest.raises(EngineError, match="carries no payloads"):
         Simulation(Scenario(fleet("iris", 1), changes="9: payload iris_0 1"), links=False)
-    simulation = Simulation(Scenario(fleet("iris", 1)), links=False, control_port=0)
+    simulation = Simulation(Scenario(fleet("iris", 1)), links=False, control=True)
     with pytest.raises(ControlError, match="carries no payloads"):
         simulation.requests.handle("change", {"change": "payload iris_0 1"})
     simulation.close()

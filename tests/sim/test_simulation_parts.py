@@ -116,7 +116,7 @@ def test_each_part_can_be_built_alone():
 
 
 def test_the_control_socket_answers_by_a_class_of_its_own():
-    simulation = Simulation(Scenario(fleet("iris", 1), speed=0.0), links=False, control_port=0)
+    simulation = Simulation(Scenario(fleet("iris", 1), speed=0.0), links=False, control=True)
     try:
         handle = simulation.requests.handle
         assert handle("status", {})["vehicles"] == ["iris_0"]
