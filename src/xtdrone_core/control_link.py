@@ -65,7 +65,6 @@ class ControlServer:
                                f"running; {ports.advice()}") from error
         self._listener.listen()
         self._listener.setblocking(False)
-        self.port = self._listener.getsockname()[1]
         self._buffers = {}  # socket -> bytes received and not yet a line
         self._subscribers = {}  # socket -> takes part in the barrier
         self._done = {}  # socket -> last tick dealt with

@@ -135,7 +135,7 @@ class FleetTelemetry:
         self._send(i, mavlink.MAVLink_odometry_message(
             t_us, mavlink.MAV_FRAME_LOCAL_NED, mavlink.MAV_FRAME_BODY_FRD, x, y, z,
             (qw, qx, qy, qz), *nothing, *nothing, _POSE_COVARIANCE, _UNKNOWN_COVARIANCE, 0,
-            mavlink.MAV_ESTIMATOR_TYPE_VISION), self._ports[-1])
+            mavlink.MAV_ESTIMATOR_TYPE_VISION), self._greeted[-1])
 
     def health(self) -> list[dict]:
         """Mode, armed, landed and not_ready (why it does not arm, or "") of each vehicle."""
