@@ -17,7 +17,9 @@ import argparse
 import difflib
 import os
 import sys
+from collections.abc import Callable, Sequence
 from importlib import metadata
+from typing import Any, NoReturn
 
 from .errors import XtdroneError, unknown_name
 
@@ -32,26 +34,26 @@ EXAMPLES = """examples:
 class _Parser(argparse.ArgumentParser):
     """Errors are one line each, and a help text keeps the line breaks of its examples."""
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         kwargs.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
         super().__init__(*args, **kwargs)
 
-    def add_subparsers(self, **kwargs):
+    def add_subparsers(self, **kwargs: Any) -> Any:
         """As argparse's; an action without examples of its own shows those of its command."""
         actions = super().add_subparsers(**kwargs)
         add = actions.add_parser
 
-        def add_parser(name, **options):
+        def add_parser(name: str, **options: Any) -> argparse.ArgumentParser:
             start = f"{self.prog} {name} "
             lines = [line for line in (self.epilog or "").splitlines() if start in f"{line} "]
             if lines:
                 options.setdefault("epilog", "\n".join(["examples:", *lines]))
             return add(name, **options)
 
-        actions.add_parser = add_parser
+        actions.add_parser = add_parser  # type: ignore[method-assign]
         return actions
 
-    def parse_known_args(self, args=None, namespace=None):
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """As argparse's, but refuses what is left over here, where the options are known."""
         known, extra = super().parse_known_args(args, namespace)
         if extra:
@@ -61,12 +63,12 @@ class _Parser(argparse.ArgumentParser):
             self.error(f"does not take '{extra[0]}'{hint}")
         return known, extra
 
-    def _check_value(self, action, value):
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:
-            what = (action.metavar or action.dest).lower()
+            what = str(action.metavar or action.dest).lower()
             raise argparse.ArgumentError(None, unknown_name(what, value, map(str, action.choices)))
 
-    def error(self, message):
+    def error(self, message: str) -> NoReturn:
         for action in self._actions:  # a subcommand that is missing: say which there are
             if action.choices and message.endswith(f"required: {action.metavar}"):
                 message += f" ({', '.join(action.choices)})"
@@ -74,7 +76,7 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {message}{stop} '{self.prog} --help'\n")
 
 
-def main(argv=None) -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command line and returns its exit status.
 
     Args:
@@ -83,14 +85,14 @@ def main(argv=None) -> int:
     Returns:
         0, or what the subcommand returned; 1 after an XtdroneError; 130 after Ctrl-C.
     """
-    argv = sys.argv[1:] if argv is None else list(argv)
+    words = sys.argv[1:] if argv is None else list(argv)
     try:
-        parser = build_parser(argv)
+        parser = build_parser(words)
         if "_ARGCOMPLETE" in os.environ:
             import argcomplete
 
             argcomplete.autocomplete(parser)
-        args = parser.parse_args(argv)
+        args = parser.parse_args(words)
         return args.run(args) or 0
     except XtdroneError as error:
         print(f"xtdrone: {error}", file=sys.stderr)
@@ -102,7 +104,7 @@ def main(argv=None) -> int:
         return 0
 
 
-def build_parser(argv) -> argparse.ArgumentParser:
+def build_parser(argv: Sequence[str]) -> argparse.ArgumentParser:
     """The parser, with the subcommand that argv names, or with all where it names none.
 
     Raises:
@@ -122,7 +124,7 @@ def build_parser(argv) -> argparse.ArgumentParser:
     return parser
 
 
-def _load(entry):
+def _load(entry: metadata.EntryPoint) -> Callable[[Any], None]:
     try:
         return entry.load()
     except ModuleNotFoundError as error:

@@ -13,6 +13,7 @@ The flight stack is not told of any of them.
 """
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from .errors import ScenarioError, unknown_name
@@ -33,7 +34,7 @@ class Change:
     rotor: int = -1  # index of the rotor that breaks
 
 
-def parse_changes(text: str, names) -> tuple[Change, ...]:
+def parse_changes(text: str, names: Collection[str]) -> tuple[Change, ...]:
     """The changes of a list, in the order of their times.
 
     Args:
@@ -53,7 +54,7 @@ def parse_changes(text: str, names) -> tuple[Change, ...]:
     return tuple(sorted(changes, key=lambda change: change.t_us))
 
 
-def parse_change(text: str, names, t_us: int) -> Change:
+def parse_change(text: str, names: Collection[str], t_us: int) -> Change:
     """One entry without its time.
 
     Args:
@@ -73,7 +74,8 @@ def parse_change(text: str, names, t_us: int) -> Change:
         raise ScenarioError(f"cannot read change '{text.strip()}': write {_FORMS[kind]}")
     if words[1] not in names:
         raise ScenarioError(unknown_name("vehicle", words[1], names))
-    vehicle, pos, rotor = list(names).index(words[1]), (0.0, 0.0, 0.0), -1
+    vehicle, rotor = list(names).index(words[1]), -1
+    pos: tuple[float, ...] = (0.0, 0.0, 0.0)
     value = _number(words[3] if kind == "rotor" else words[2], text)
     if kind == "rotor":
         if not words[2].isdigit():
@@ -88,10 +90,10 @@ def parse_change(text: str, names, t_us: int) -> Change:
     if not 0.0 <= value <= top:
         raise ScenarioError(f"change '{text.strip()}' has the value {value:g}: give a number from "
                             f"0{' to 1' if top == 1.0 else ''}")
-    return Change(t_us, kind, vehicle, value, pos, rotor)
+    return Change(t_us, kind, vehicle, value, (pos[0], pos[1], pos[2]), rotor)
 
 
-def _number(word, entry) -> float:
+def _number(word: str, entry: str) -> float:
     try:
         value = float(word)
     except ValueError:

@@ -6,6 +6,7 @@ one line and exit with status 1, so a user never sees a traceback for it.
 """
 
 import difflib
+from collections.abc import Iterable
 
 
 class XtdroneError(Exception):
@@ -20,7 +21,7 @@ class ControlError(XtdroneError):
     """The control socket of a simulation does not answer, or refuses."""
 
 
-def unknown_name(what: str, given: str, allowed, also: str = "") -> str:
+def unknown_name(what: str, given: object, allowed: Iterable[str], also: str = "") -> str:
     """One line for a name that is not in a list, with the nearest allowed one.
 
     Args:

@@ -4,11 +4,12 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Callable
 
 PERIOD_S = 1.0  # between two looks [s, wall]
 
 
-def watch(end) -> None:
+def watch(end: Callable[[], object]) -> None:
     """Calls end(), in a thread of its own, once the roslaunch of this process has gone.
 
     Does nothing in a process that roslaunch did not start: its parent may be a shell that somebody
@@ -18,7 +19,7 @@ def watch(end) -> None:
         return
     parent = os.getppid()
 
-    def look():
+    def look() -> None:
         while os.getppid() == parent:
             time.sleep(PERIOD_S)
         end()

@@ -1,6 +1,7 @@
 """Which class stands behind a name of a scenario; `module:Class` names one of your own."""
 
 import importlib
+from typing import Any
 
 from .errors import ScenarioError, unknown_name
 
@@ -33,7 +34,7 @@ def check(what: str, name: str, table: dict) -> None:
                                          "name a class of your own as module:Class"))
 
 
-def load(what: str, name: str, table: dict):
+def load(what: str, name: str, table: dict) -> Any:
     """The class behind a name.
 
     Args:

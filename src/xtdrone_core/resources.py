@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from .errors import ScenarioError, unknown_name
@@ -54,7 +55,7 @@ def world_sdf(name: str) -> Path:
     return _find("world", name, root() / "worlds" / f"{name}.world", world_names)
 
 
-def _find(what, name, path, names):
+def _find(what: str, name: str, path: Path, names: Callable[[], list[str]]) -> Path:
     if "/" in name or name.endswith((".sdf", ".world")):
         path = Path(name).expanduser()
         if path.is_file():

@@ -10,19 +10,20 @@ from pathlib import Path
 import numpy as np
 
 from .errors import XtdroneError
+from .state import FleetState
 
 WIDTH = 13  # numbers per vehicle
 _FLUSH_US = 1_000_000  # simulated time after which records are handed to the system [us]
 
 
-def _record(n):
+def _record(n: int) -> np.dtype:
     return np.dtype([("t_us", "<i8"), ("table", "<f8", (n, WIDTH))])
 
 
 class TruthWriter:
     """Appends records to a file."""
 
-    def __init__(self, path, n: int):
+    def __init__(self, path: Path | str, n: int) -> None:
         """Begins a new file for n vehicles.
 
         Raises:
@@ -36,7 +37,7 @@ class TruthWriter:
             raise XtdroneError(f"cannot write '{path}': {error.strerror}; set XTDRONE_RUNS to a "
                                "folder that can be written") from error
 
-    def write(self, state) -> None:
+    def write(self, state: FleetState) -> None:
         """Appends one FleetState."""
         self._record["t_us"] = state.t_us
         table = self._record["table"]
@@ -54,7 +55,7 @@ class TruthWriter:
         self._file.close()
 
 
-def read_truth(path, n: int):
+def read_truth(path: Path | str, n: int) -> tuple[np.ndarray, np.ndarray]:
     """All whole records of a file; a half record at its end is left out.
 
     Args:

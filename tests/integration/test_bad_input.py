@@ -8,14 +8,13 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 
 import pytest
 
 from own_ports import PORTS
 from processes import end_with_parent
 from waiting import LIMIT_S, until
-from xtdrone_core import command, parent, run_folder
+from xtdrone_core import command, run_folder
 from xtdrone_core.command import main
 
 IRIS = "iris"
@@ -190,21 +189,3 @@ def test_one_line_for_an_unknown_agent(runs, capsys, agent, said):
 def test_one_line_for_a_wrong_argument_of_an_agent(runs, capsys, words, said):
     assert main(["fly", *words]) == 1
     assert said in capsys.readouterr().err
-
-
-def test_a_node_ends_with_a_roslaunch_that_is_killed():
-    node = ("import os, time; from xtdrone_core import parent; parent.PERIOD_S = 0.02\n"
-            "parent.watch(lambda: (print('gone', flush=True), os._exit(0)))\n"
-            "print('up', flush=True); time.sleep(600)")
-    launch = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {node!r}, '__log:=x'])"
-    with subprocess.Popen([sys.executable, "-c", launch], stdout=subprocess.PIPE,
-                          text=True) as process:
-        assert process.stdout.readline() == "up\n"
-        process.kill()
-        assert process.stdout.read() == "gone\n"
-
-
-def test_a_node_that_roslaunch_did_not_start_may_outlive_its_parent():
-    threads = threading.active_count()
-    parent.watch(None)
-    assert threading.active_count() == threads
