@@ -1,17 +1,73 @@
-"""A vehicle as its SDF file describes it, and a fleet of them as padded arrays."""
+"""A vehicle as its SDF file describes it: bodies, joints, actuators, sensors.
+
+Body 0 is the base. Its frame has the model's axes and lies in the centre of gravity of the whole
+vehicle with all joints at zero; FleetState.pos is that point. The frame of any other body lies
+in that body's own centre of gravity, with the axes of the link that its joint moves.
+"""
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, ClassVar
 
-import numpy as np
+Vector = tuple[float, float, float]
+Quaternion = tuple[float, float, float, float]
+Matrix = tuple[Vector, Vector, Vector]
+
+BASE = 0  # index of the base among a vehicle's bodies
 
 
 @dataclass(frozen=True)
-class Rotor:
-    """One rotor, under PX4 sitl_gazebo's parameter names in snake case."""
+class Body:
+    """One rigid body: all links that no actuator moves against each other."""
 
-    pos: tuple[float, float, float]  # hub from the centre of gravity, body FLU [m]
-    axis: tuple[float, float, float]  # unit vector of the thrust, body FLU
+    name: str  # of its first link
+    parent: int  # index of the body that its joint hangs on; -1 for the base
+    mass: float  # [kg]
+    inertia: Matrix  # about its own centre of gravity, axes of its frame [kg m^2]
+    cog: Vector = (0.0, 0.0, 0.0)  # centre of gravity in its frame [m]; 0 but for the base
+    pos: Vector = (0.0, 0.0, 0.0)  # of its frame in the parent's, joint at zero [m]
+    quat: Quaternion = (0.0, 0.0, 0.0, 1.0)  # xyzw, its frame to the parent's, joint at zero
+
+
+@dataclass(frozen=True)
+class Joint:
+    """A joint that an actuator moves. All others are held at zero and are no joints here."""
+
+    name: str
+    body: int  # that it moves against the body's parent
+    prismatic: bool  # slides [m] instead of turning [rad]
+    axis: Vector  # unit vector, frame of the body
+    anchor: Vector  # a point on the axis, frame of the body [m]
+    lower: float  # [rad] or [m]
+    upper: float  # [rad] or [m]
+    damping: float = 0.0  # of the joint itself [N m s/rad] or [N s/m]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Actuator:
+    """What all actuators have. Each kind adds its own fields, all of them numbers.
+
+    A command in lower..upper sets where the actuator goes to: zero_position_armed +
+    input_scaling * command. The names are those of sitl_gazebo's control channels.
+    """
+
+    kind: ClassVar[str]
+    name: str
+    channel: int = -1  # PX4's number for its command
+    body: int = BASE  # that it acts on
+    lower: float = 0.0  # command range
+    upper: float = 1.0
+    input_scaling: float  # [rad/s], [rad] or [m] per unit of command
+    zero_position_armed: float = 0.0  # at command 0 while armed [rad/s], [rad] or [m]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rotor(Actuator):
+    """A rotor in the air, under PX4 sitl_gazebo's parameter names in snake case."""
+
+    kind = "rotor"
+    pos: Vector  # hub in the frame of its body [m]
+    axis: Vector  # unit vector of the thrust, frame of its body
     direction: int  # turning direction seen from above: +1 CCW, -1 CW
     motor_constant: float  # C_T of XTDrone (3): thrust / speed^2 [N s^2]
     moment_constant: float  # C_M of (6): drag moment / thrust [m]
@@ -20,8 +76,70 @@ class Rotor:
     time_constant_up: float  # [s]
     time_constant_down: float  # [s]
     max_rot_velocity: float  # [rad/s]
-    input_scaling: float  # speed per unit of command [rad/s]
-    zero_position_armed: float  # speed at command 0 while armed [rad/s]
+    bidirectional: bool = False  # turns both ways; commands are -1..1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Servo(Actuator):
+    """Moves a joint: a tilting motor, a gimbal's axis, an arm's joint."""
+
+    kind = "servo"
+    lower: float = -1.0
+    joint: int  # index among the vehicle's joints; `body` is the one that it moves
+    rate: float  # largest speed of the joint [rad/s] or [m/s]
+    time_constant: float  # of the lag behind the command [s]
+    joint_lower: float  # where the joint ends [rad] or [m]
+    joint_upper: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Surface(Actuator):
+    """A control surface. Its deflection moves no body: what it does is what the air does to it."""
+
+    kind = "surface"
+    lower: float = -1.0
+    pos: Vector  # centre of pressure in the frame of its body [m]
+    axis: Vector  # of the hinge, frame of its body
+    forward: Vector  # of the wing that it is part of, frame of its body
+    upward: Vector  # direction of the lift, frame of its body
+    area: float  # [m^2]
+    lift_per_rad: float  # change of the lift coefficient with the deflection [1/rad]
+    rate: float  # [rad/s]
+    time_constant: float  # [s]
+    joint_lower: float  # [rad]
+    joint_upper: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wheel(Actuator):
+    """A driven wheel."""
+
+    kind = "wheel"
+    lower: float = -1.0
+    pos: Vector  # hub in the frame of its body [m]
+    axis: Vector  # about which it turns, frame of its body
+    radius: float  # [m]
+    time_constant: float  # of its speed [s]
+    max_rot_velocity: float  # [rad/s]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Propeller(Actuator):
+    """A propeller in the water."""
+
+    kind = "propeller"
+    lower: float = -1.0
+    pos: Vector  # hub in the frame of its body [m]
+    axis: Vector  # unit vector of the thrust, frame of its body
+    direction: int  # turning direction seen along the axis: +1 CCW, -1 CW
+    motor_constant: float  # thrust / speed^2 [N s^2]
+    moment_constant: float  # drag moment / thrust [m]
+    time_constant_up: float  # [s]
+    time_constant_down: float  # [s]
+    max_rot_velocity: float  # [rad/s]
+
+
+KINDS: tuple[type[Actuator], ...] = (Rotor, Servo, Surface, Wheel, Propeller)  # number - 1 in records
 
 
 @dataclass(frozen=True)
@@ -30,9 +148,10 @@ class SensorBlock:
 
     kind: str  # imu, magnetometer, barometer, gps, camera, ...
     name: str
-    pos: tuple[float, float, float]  # from the centre of gravity, body FLU [m]
-    quat: tuple[float, float, float, float]  # xyzw, sensor to body
-    parameters: dict  # the tags of the plugin or sensor element, as text or nested dict
+    pos: Vector  # in the frame of its body; the base's lies in the centre of gravity [m]
+    quat: Quaternion  # xyzw, sensor to body
+    parameters: dict[str, Any]  # tags of the plugin or sensor element, as text or nested dict
+    body: int = BASE  # that it sits on
 
 
 @dataclass(frozen=True)
@@ -50,70 +169,23 @@ class Pack:
 
 
 @dataclass(frozen=True)
-class VehicleModel:
-    """One type of vehicle. Rotors and sensors are relative to the centre of gravity."""
+class Vehicle:
+    """One type of vehicle."""
 
     type: str
     sdf: Path
     mass: float  # whole vehicle [kg]
-    inertia: tuple  # (3, 3) about the centre of gravity, body FLU [kg m^2]
-    cog: tuple[float, float, float]  # centre of gravity in the model frame [m]
-    rotors: tuple[Rotor, ...]
+    inertia: Matrix  # whole vehicle with all joints at zero, about its centre of gravity [kg m^2]
+    cog: Vector  # of the whole vehicle with all joints at zero, in the model frame [m]
+    bodies: tuple[Body, ...]  # the base first, parents before their children
+    joints: tuple[Joint, ...] = ()
+    actuators: tuple[Actuator, ...] = ()  # rotors by motorNumber, then the others by channel
     sensors: tuple[SensorBlock, ...] = ()
-    effects: dict = field(default_factory=dict)  # aerodynamic effects that it names: values
+    shapes: tuple[Any, ...] = ()  # collisions and visuals, each in the frame of its body
+    effects: dict[str, dict[str, tuple[float, ...]]] = field(default_factory=dict)  # by name
     battery: Pack | None = None  # None: the flight stack simulates one, as PX4 does
 
-
-@dataclass(frozen=True)
-class FleetModel:
-    """Padded arrays over N vehicles with at most R rotors, for compiled kernels.
-
-    Padding rotors have mask False and all coefficients zero.
-    """
-
-    vehicles: tuple[VehicleModel, ...]
-    mass: np.ndarray  # (N,) [kg]
-    inertia: np.ndarray  # (N, 3, 3) [kg m^2]
-    rotor_mask: np.ndarray  # (N, R) bool
-    rotor_pos: np.ndarray  # (N, R, 3) from the centre of gravity [m]
-    rotor_axis: np.ndarray  # (N, R, 3)
-    rotor_direction: np.ndarray  # (N, R) +1 CCW, -1 CW, 0 padding
-    motor_constant: np.ndarray  # (N, R)
-    moment_constant: np.ndarray  # (N, R)
-    rotor_drag_coefficient: np.ndarray  # (N, R)
-    rolling_moment_coefficient: np.ndarray  # (N, R)
-    time_constant_up: np.ndarray  # (N, R)
-    time_constant_down: np.ndarray  # (N, R)
-    max_rot_velocity: np.ndarray  # (N, R)
-    input_scaling: np.ndarray  # (N, R)
-    zero_position_armed: np.ndarray  # (N, R)
-
     @property
-    def n(self) -> int:
-        """Number of vehicles."""
-        return len(self.vehicles)
-
-    @classmethod
-    def of(cls, vehicles) -> "FleetModel":
-        """The padded arrays of a sequence of VehicleModel."""
-        vehicles = tuple(vehicles)
-        n, r = len(vehicles), max(len(v.rotors) for v in vehicles)
-
-        def table(attribute, width=()):
-            out = np.zeros((n, r) + width)
-            for i, vehicle in enumerate(vehicles):
-                for j, rotor in enumerate(vehicle.rotors):
-                    out[i, j] = getattr(rotor, attribute)
-            return out
-
-        mask = np.zeros((n, r), dtype=np.bool_)
-        for i, vehicle in enumerate(vehicles):
-            mask[i, :len(vehicle.rotors)] = True
-        scalars = ("motor_constant", "moment_constant", "rotor_drag_coefficient",
-                   "rolling_moment_coefficient", "time_constant_up", "time_constant_down",
-                   "max_rot_velocity", "input_scaling", "zero_position_armed")
-        return cls(vehicles=vehicles,
-                   mass=np.array([v.mass for v in vehicles]),
-                   inertia=np.array([v.inertia for v in vehicles], dtype=float),
-                   rotor_mask=mask, rotor_pos=table("pos", (3,)), rotor_axis=table("axis", (3,)),
-                   rotor_direction=table("direction"), **{name: table(name) for name in scalars})
+    def rotors(self) -> tuple[Rotor, ...]:
+        """Its rotors, the first of its actuators."""
+        return tuple(found for found in self.actuators if isinstance(found, Rotor))

@@ -1,0 +1,222 @@
+"""A fleet as record arrays: the one thing that plant, allocation, flight stack and engines take.
+
+Records of float64 or float32; kernels load their fields by name. Fleets are padded to the vehicle
+with the most bodies, joints and actuators; a padding record is zero.
+"""
+
+import dataclasses
+import math
+from collections.abc import Iterable
+from typing import Any, get_type_hints
+
+import numpy as np
+
+from .vehicle import KINDS, Body, Pack, Rotor, Vehicle
+
+NO_ACTUATOR = 0  # kind of a padding record
+ACTUATOR_KINDS = {kind: number for number, kind in enumerate(KINDS, start=1)}
+ROTOR, SERVO, SURFACE, WHEEL, PROPELLER = ACTUATOR_KINDS.values()
+
+
+def vehicle_dtype(real=np.float64) -> np.dtype:
+    """Record of a whole vehicle, (N,)."""
+    return np.dtype([
+        ("bodies", "i8"), ("joints", "i8"), ("actuators", "i8"), ("rotors", "i8"),  # how many
+        ("mass", real),  # [kg]
+        ("inertia", real, (3, 3)),  # joints at zero, about the centre of gravity [kg m^2]
+    ], align=True)
+
+
+def body_dtype(real=np.float64) -> np.dtype:
+    """Record of a body, (N, B); see Body."""
+    return np.dtype([
+        ("parent", "i8"), ("joint", "i8"),  # places; -1 for the base
+        ("mass", real),  # [kg]
+        ("inertia", real, (6,)),  # xx, yy, zz, xy, xz, yz about its centre of gravity [kg m^2]
+        ("cog", real, (3,)),  # in its frame [m]
+        ("pos", real, (3,)),  # in the parent's frame, joint at zero [m]
+        ("quat", real, (4,)),  # xyzw
+    ], align=True)
+
+
+def joint_dtype(real=np.float64) -> np.dtype:
+    """Record of a joint, (N, J); see Joint."""
+    return np.dtype([
+        ("body", "i8"),  # place of the body that it moves
+        ("prismatic", "?"),
+        ("axis", real, (3,)),  # frame of the body
+        ("anchor", real, (3,)),  # frame of the body [m]
+        ("lower", real), ("upper", real),  # [rad] or [m]
+        ("damping", real),
+    ], align=True)
+
+
+def actuator_dtype(real=np.float64) -> np.dtype:
+    """Record of an actuator of any kind, (N, A): the fields of all kinds, by their names."""
+    fields: dict[str, tuple] = {"kind": ("i8",)}
+    for kind in KINDS:
+        for name, hint in _numbers(kind):
+            fields.setdefault(name, _scalar(hint, real))
+    fields["power_constant"] = (real,)  # shaft power / speed^3 of a rotor [W s^3]
+    return np.dtype([(name, *form) for name, form in fields.items()], align=True)
+
+
+def effects_dtype(real=np.float64) -> np.dtype:
+    """Record of a vehicle's aerodynamic effects, (N,); zeros switch an effect off."""
+    return np.dtype([
+        ("linear_drag", real, (3,)),  # along each body axis [N s/m]
+        ("drag_areas", real, (3,)),  # drag coefficient times area [m^2]
+        ("ground_radius", real),  # of a rotor, for ground effect [m]
+        ("lift", real),  # translational, of one rotor [N s^2/m^2]
+        ("damping", real),  # of climb and descent, of one rotor [N s^2/m]
+        ("wake_radius", real),  # of the downwash of the whole vehicle [m]
+        ("disc_area", real),  # of all rotors [m^2]
+        ("air_density", "?"),  # coefficients scale with the density of the air
+    ], align=True)
+
+
+def battery_dtype(real=np.float64) -> np.dtype:
+    """Record of a vehicle's battery, (N,), under the names of Pack; 0 cells without one."""
+    return np.dtype([(entry.name, "i8" if entry.type is int else real)
+                     for entry in dataclasses.fields(Pack)], align=True)
+
+
+@dataclasses.dataclass(frozen=True)
+class FleetModel:
+    """N vehicles as records."""
+
+    vehicles: tuple[Vehicle, ...]
+    vehicle: np.ndarray  # (N,) vehicle_dtype
+    body: np.ndarray  # (N, B) body_dtype
+    joint: np.ndarray  # (N, J) joint_dtype
+    actuator: np.ndarray  # (N, A) actuator_dtype
+    effects: np.ndarray  # (N,) effects_dtype
+    battery: np.ndarray  # (N,) battery_dtype
+
+    @classmethod
+    def of(cls, vehicles: Iterable[Vehicle], dtype=np.float64) -> "FleetModel":
+        """The records of some vehicles.
+
+        Args:
+            vehicles: One for each vehicle of the fleet.
+            dtype: Of the real numbers, float64 or float32.
+        """
+        vehicles = tuple(vehicles)
+        n = len(vehicles)
+
+        def table(form, parts):
+            width = max((len(parts(vehicle)) for vehicle in vehicles), default=0)
+            return np.zeros((n, width), dtype=form(dtype))
+
+        body = table(body_dtype, lambda vehicle: vehicle.bodies)
+        joint = table(joint_dtype, lambda vehicle: vehicle.joints)
+        actuator = table(actuator_dtype, lambda vehicle: vehicle.actuators)
+        whole, effects, battery = (np.zeros(n, dtype=form(dtype)) for form in
+                                   (vehicle_dtype, effects_dtype, battery_dtype))
+        body["parent"] = body["joint"] = -1
+        made: dict[int, int] = {}  # a vehicle to the row that has its records already
+        tables = whole, body, joint, actuator, effects, battery
+        for i, vehicle in enumerate(vehicles):
+            first = made.setdefault(id(vehicle), i)
+            if first < i:
+                for records in tables:
+                    records[i] = records[first]
+                continue
+            _fill_vehicle(whole[i], vehicle)
+            for k, part in enumerate(vehicle.bodies):
+                _fill_body(body[i, k], part)
+            for k, link in enumerate(vehicle.joints):
+                _fill(joint[i, k], link)
+                body[i, link.body]["joint"] = k
+            for k, driven in enumerate(vehicle.actuators):
+                _fill(actuator[i, k], driven)
+                actuator[i, k]["kind"] = ACTUATOR_KINDS[type(driven)]
+                if isinstance(driven, Rotor):
+                    actuator[i, k]["power_constant"] = _power_constant(vehicle, driven)
+            _fill_effects(effects[i], vehicle)
+            if vehicle.battery is not None:
+                _fill(battery[i], vehicle.battery)
+        return cls(vehicles, whole, body, joint, actuator, effects, battery)
+
+    @property
+    def n(self) -> int:
+        """Number of vehicles."""
+        return len(self.vehicles)
+
+    @property
+    def n_rotors(self) -> np.ndarray:
+        """(N,) number of rotors, which come first among the actuators."""
+        return self.vehicle["rotors"]
+
+    @property
+    def rotor_mask(self) -> np.ndarray:
+        """(N, A) bool, which actuators are rotors."""
+        return self.actuator["kind"] == ROTOR
+
+
+def packed(matrix) -> tuple[float, ...]:
+    """A symmetric matrix (3, 3) as xx, yy, zz, xy, xz, yz."""
+    return (matrix[0][0], matrix[1][1], matrix[2][2], matrix[0][1], matrix[0][2], matrix[1][2])
+
+
+def _numbers(kind) -> list[tuple[str, Any]]:
+    """Names and types of the fields of an actuator's kind that go into records."""
+    hints = get_type_hints(kind)
+    return [(entry.name, hints[entry.name]) for entry in dataclasses.fields(kind)
+            if hints[entry.name] is not str]
+
+
+def _scalar(hint, real) -> tuple:
+    if hint is bool:
+        return ("?",)
+    return ("i8",) if hint is int else (real,) if hint is float else (real, (3,))
+
+
+def _fill(record, part) -> None:
+    """Copies the fields of a part that its record has."""
+    for entry in dataclasses.fields(part):
+        if entry.name in record.dtype.names:
+            record[entry.name] = getattr(part, entry.name)
+
+
+def _fill_vehicle(record, vehicle) -> None:
+    record["mass"], record["inertia"] = vehicle.mass, vehicle.inertia
+    for name in ("bodies", "joints", "actuators", "rotors"):
+        record[name] = len(getattr(vehicle, name))
+
+
+def _fill_body(record, body: Body) -> None:
+    record["inertia"] = packed(body.inertia)
+    for name in ("parent", "mass", "cog", "pos", "quat"):
+        record[name] = getattr(body, name)
+
+
+def _power_constant(vehicle, rotor) -> float:
+    """Shaft power over speed^3 [W s^3]: the pack's, or what the drag moment (6) takes."""
+    if vehicle.battery is not None and vehicle.battery.rotor_power_constant > 0.0:
+        return vehicle.battery.rotor_power_constant
+    return rotor.moment_constant * rotor.motor_constant
+
+
+def _fill_effects(record, vehicle) -> None:
+    effects = vehicle.effects
+    if "linear_drag" in effects:
+        record["linear_drag"] = effects["linear_drag"]["coefficients"]
+    if "quadratic_drag" in effects:
+        record["drag_areas"] = effects["quadratic_drag"]["areas"]
+    if "ground_effect" in effects:
+        record["ground_radius"] = effects["ground_effect"]["rotor_radius"][0]
+    if "translational_lift" in effects:
+        record["lift"] = effects["translational_lift"]["lift"][0]
+        record["damping"] = effects["translational_lift"]["damping"][0]
+    if "downwash" in effects and vehicle.rotors:
+        radius = effects["downwash"]["rotor_radius"][0]
+        record["wake_radius"] = radius + max(math.hypot(*rotor.pos[:2])
+                                             for rotor in vehicle.rotors)
+        record["disc_area"] = len(vehicle.rotors) * math.pi * radius * radius
+    record["air_density"] = "air_density" in effects
+
+
+__all__ = ["ACTUATOR_KINDS", "NO_ACTUATOR", "PROPELLER", "ROTOR", "SERVO", "SURFACE", "WHEEL",
+           "FleetModel", "actuator_dtype", "battery_dtype", "body_dtype",
+           "effects_dtype", "joint_dtype", "packed", "vehicle_dtype"]
