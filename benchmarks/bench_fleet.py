@@ -27,7 +27,7 @@ from xtdrone_core.scenario import fleet
 from xtdrone_sim.simulation import Simulation
 
 FLIGHT_S = 6.0  # simulated time until all hover
-PARTS = {"engine": ("engine", "step"), "rotors": ("plant.rotors", "step"),
+PARTS = {"engine": ("engine", "step"), "rotors": ("plant.actuators", "step"),
          "sensors": ("sensor_suite", "step"), "estimator": ("autopilot.estimator", "step"),
          "navigator": ("autopilot.navigator", "step"),
          "position control": ("autopilot.position_control", "step"),

@@ -23,9 +23,10 @@ import results
 from xtdrone_core import FleetModel, VehicleSpec
 from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_sim.engines.embedded import EmbeddedEngine
-from xtdrone_sim.plant.rotors import RotorStage
+from xtdrone_sim.plant.actuators import ActuatorStage
 from xtdrone_sim.vehicles.report import vehicle_figures
-from xtdrone_sim.vehicles.sdf import load_vehicle, load_world
+from xtdrone_sim.vehicles.sdf import load_vehicle
+from xtdrone_sim.world import load_world
 
 ROTORPY = "rotorpy==3.0.0"
 FOLDER = Path(__file__).resolve().parents[1] / ".setup" / "rotorpy"
@@ -39,7 +40,7 @@ VEHICLE_STEPS = 1500  # of rotorpy at most, per size beyond one
 def iris():
     """An iris with equal lag up and down and without the moment of XTDrone (5)."""
     model = load_vehicle("iris")
-    return dataclasses.replace(model, rotors=tuple(dataclasses.replace(
+    return dataclasses.replace(model, actuators=tuple(dataclasses.replace(
         r, time_constant_up=LAG, time_constant_down=LAG, rolling_moment_coefficient=0.0)
         for r in model.rotors))
 
@@ -60,18 +61,17 @@ def ours(model, commands, n, repeats=3):
     specs = tuple(VehicleSpec("iris", f"v_{i}", (3.0 * (i % side), 3.0 * (i // side), HEIGHT))
                   for i in range(n))
     engine = EmbeddedEngine(load_world("empty"), specs, (model,) * n)
-    stage = RotorStage(FleetModel.of([model] * n))
+    stage = ActuatorStage(FleetModel.of([model] * n))
     scaled = np.repeat(commands[:, None, :], n, axis=1)
-    wrench = np.zeros((n, 6))
     speed = model.rotors[0].input_scaling * commands[0] + model.rotors[0].zero_position_armed
     best = np.inf
     for _ in range(repeats):
         state = engine.reset()
-        state.rotor_vel[:] = speed
+        state.actuator[:] = speed
         begin = time.perf_counter()
         for k in range(STEPS):
-            stage.step(scaled[k], state, STEP_US, wrench)
-            state = engine.step(wrench, STEP_US)
+            wrench = stage.step(scaled[k], state, STEP_US)
+            state = engine.step(wrench, stage.joint_targets, STEP_US)
         best = min(best, time.perf_counter() - begin)
     return best / (n * STEPS), state.pos[0].copy(), state.quat[0].copy()
 

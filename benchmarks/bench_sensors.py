@@ -25,11 +25,12 @@ from xtdrone_control.agents import HoverAgent
 from xtdrone_core import FleetModel, Scenario, VehicleSpec, resources
 from xtdrone_core.scenario import fleet
 from xtdrone_sim.engines.embedded import EmbeddedEngine
-from xtdrone_sim.plant.rotors import RotorStage
+from xtdrone_sim.plant.actuators import ActuatorStage
 from xtdrone_sim.rendering.sensors import RenderedSensors
 from xtdrone_sim.simulation import Simulation
 from xtdrone_sim.vehicles.report import vehicle_figures
-from xtdrone_sim.vehicles.sdf import load_vehicle, load_world
+from xtdrone_sim.vehicles.sdf import load_vehicle
+from xtdrone_sim.world import load_world
 
 STEP_US = 4000
 ROTORPY = Path(__file__).resolve().parents[1] / ".setup" / "rotorpy"
@@ -56,9 +57,9 @@ def physics(sizes):
         specs = [VehicleSpec("iris", f"v_{i}", (3.0 * (i % side), 3.0 * (i // side), 50.0))
                  for i in range(n)]
         models = [model] * n
-        engine, rotors = EmbeddedEngine(world, specs, models), RotorStage(FleetModel.of(models))
+        engine, rotors = EmbeddedEngine(world, specs, models), ActuatorStage(FleetModel.of(models))
         suite = SensorSuite([model.sensors] * n, (0.8, 0.1, 400.0), (1e-6, 2e-5, -4e-5), 1)
-        commands, wrench = np.full((n, 4), throttle), np.zeros((n, 6))
+        commands = np.full((n, 4), throttle)
         state = engine.reset()
         steps = max(25, 2000 // n)
         spent = dict.fromkeys(("engine", "rotors", "sensors"), math.inf)
@@ -67,9 +68,9 @@ def physics(sizes):
             seconds = dict.fromkeys(spent, 0.0)
             for _ in range(steps):
                 marks = [time.perf_counter()]
-                rotors.step(commands, state, STEP_US, wrench)
+                wrench = rotors.step(commands, state, STEP_US)
                 marks.append(time.perf_counter())
-                state = engine.step(wrench, STEP_US)
+                state = engine.step(wrench, rotors.joint_targets, STEP_US)
                 marks.append(time.perf_counter())
                 t_us += STEP_US
                 suite.step(state, t_us)

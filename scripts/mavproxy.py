@@ -23,7 +23,7 @@ from xtdrone_autopilot.parameters import store as parameters
 from xtdrone_core.control_link import ControlClient
 from xtdrone_core.ports import Ports
 from xtdrone_core.truth_log import read_truth
-from xtdrone_sim.vehicles.sdf import load_world
+from xtdrone_sim.world import load_world
 
 PLAN = Path(__file__).resolve().parents[1] / "docs" / "missions" / "square.plan"
 SPEED = 4.0  # of the simulation

@@ -32,8 +32,8 @@ from xtdrone_dynamics import atmosphere, geodesy, rigid_body  # noqa: E402
 from xtdrone_dynamics.battery import open_circuit_voltage  # noqa: E402
 from xtdrone_dynamics.constants import GRAVITY  # noqa: E402
 from xtdrone_dynamics.magnetic_field import earth_field  # noqa: E402
+from xtdrone_sim.plant.actuators import ActuatorStage  # noqa: E402
 from xtdrone_sim.plant.battery import BatteryStage  # noqa: E402
-from xtdrone_sim.plant.rotors import RotorStage  # noqa: E402
 from xtdrone_sim.plant.wind import Wind, WindParameters  # noqa: E402
 from xtdrone_sim.vehicles.report import vehicle_figures  # noqa: E402
 from xtdrone_sim.vehicles.sdf import load_vehicle  # noqa: E402
@@ -83,10 +83,10 @@ def precession(report):
     model = dataclasses.replace(load_vehicle("iris"), inertia=((.02, 0, 0), (0, .02, 0),
                                                               (0, 0, .035)))
     engine, _, wrench = physics.aloft(model)
-    engine.data.qvel[3:6] = 1.0, 0.0, 6.0
+    engine.state.ang_vel[0] = engine.data.qvel[3:6] = 1.0, 0.0, 6.0
     t, rates = np.arange(1, 1251) * DT, []
     for _ in t:
-        rates.append(engine.step(wrench, STEP_US).ang_vel[0].copy())
+        rates.append(physics.push(engine, wrench, STEP_US).ang_vel[0].copy())
     phase = (0.035 - 0.02) / 0.02 * 6.0 * t
     exact = np.stack([np.cos(phase), np.sin(phase), np.full_like(t, 6.0)], axis=1)
     error = np.array(rates) - exact
@@ -108,12 +108,12 @@ def tumble(seconds, step_us, torque=(0.0, 0.0, 0.0)):
     model = load_vehicle("iris")
     engine, _, wrench = physics.aloft(model)
     engine.model.opt.gravity[:] = 0.0
-    engine.data.qvel[3:6] = RATE
+    engine.state.ang_vel[0] = engine.data.qvel[3:6] = RATE
     rates, quats = [], []
     for _ in range(round(seconds * 1e6 / step_us)):
         quat = engine.state.quat[0] if quats else np.array((0.0, 0.0, 0.0, 1.0))
         wrench[0, 3:] = Rotation.from_quat(quat).apply(torque)
-        state = engine.step(wrench, step_us)
+        state = physics.push(engine, wrench, step_us)
         rates.append(state.ang_vel[0].copy())
         quats.append(state.quat[0].copy())
     return np.array(rates), np.array(quats)
@@ -189,13 +189,13 @@ def orders(report):
 def spin_up(report):
     """Rotor lag and the impulse of its thrust."""
     model = FleetModel.of([load_vehicle("iris")])
-    stage, state, wrench = RotorStage(model), FleetState.zeros(1, 4), np.empty((1, 6))
+    stage, state = ActuatorStage(model), FleetState.zeros(1, 4)
     state.pos[:, 2] = 50.0
     up, down = model.time_constant_up[0, 0], model.time_constant_down[0, 0]
     t, speeds, impulse, exact = np.arange(1, 76) * DT, [], [], []
     total, true = 0.0, 0.0
     low, high = 100.0 + 1000.0 * 0.1, 100.0 + 1000.0 * 0.9
-    state.rotor_vel[:] = low
+    state.actuator[:] = low
     fine = 400
     for k in range(75):
         command, start, end, tau = (0.9, low, high, up) if k < 25 else (0.1, None, low, down)
@@ -205,9 +205,9 @@ def spin_up(report):
         inner = since + (np.arange(fine) + 0.5) / fine * DT
         true += (4 * model.motor_constant[0, 0]
                  * ((end + (start - end) * np.exp(-inner / tau))**2).mean() * DT)
-        stage.step(np.full((1, 4), command), state, STEP_US, wrench)
+        wrench = stage.step(np.full((1, 4), command), state, STEP_US)[:, 0]
         total += wrench[0, 2] * DT
-        speeds.append(state.rotor_vel[0, 0])
+        speeds.append(state.actuator[0, 0])
         exact.append(end + (start - end) * math.exp(-(since + DT) / tau))
         impulse.append(total - true)
     figure, (left, right) = panels()
@@ -290,14 +290,14 @@ def wind(report):
     figures = vehicle_figures(model)
     speed = np.array(figures["hover_speed_rad_s"])
     factor = speed.sum() * model.rotors[0].rotor_drag_coefficient
-    engine, stage, wrench = physics.aloft(model)
+    engine, stage, _ = physics.aloft(model)
     stage.wind[0] = 5.0, 0.0, 0.0
-    engine.state.rotor_vel[0] = speed
+    engine.state.actuator[0] = speed
     t, drifts = np.arange(1, 2501) * DT, []
     for _ in t:
-        stage.step(np.array([figures["hover_command"]]), engine.state, STEP_US, wrench)
+        wrench = stage.step(np.array([figures["hover_command"]]), engine.state, STEP_US)[:, 0]
         wrench[0, 3:] = 0.0  # the attitude is held level
-        drifts.append(engine.step(wrench, STEP_US).vel[0, 0])
+        drifts.append(physics.push(engine, wrench, STEP_US).vel[0, 0])
     exact = -5.0 * np.expm1(-factor / model.mass * t)
     report.check("Drift of a level hover in 5 m/s of wind, over 10 s",
                  abs(drifts - exact).max(), 0.01, "m/s")
@@ -379,11 +379,11 @@ def iris_with(folder, text):
 
 def steady(models, positions):
     """Wrenches (N, 6) of hovering vehicles whose rotors have settled."""
-    stage, state = RotorStage(FleetModel.of(models)), FleetState.zeros(len(models), 4)
-    state.pos[:], wrench = positions, np.empty((len(models), 6))
+    stage, state = ActuatorStage(FleetModel.of(models)), FleetState.zeros(len(models), 4)
+    state.pos[:] = positions
     command = np.array([vehicle_figures(model)["hover_command"] for model in models])
     for _ in range(100):
-        stage.step(command, state, STEP_US, wrench)
+        wrench = stage.step(command, state, STEP_US)[:, 0]
     return wrench
 
 

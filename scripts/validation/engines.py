@@ -21,9 +21,10 @@ from xtdrone_core.flight_agent import minimum_jerk
 from xtdrone_core.scenario import fleet
 from xtdrone_sim.engines.embedded import EmbeddedEngine
 from xtdrone_sim.engines.gazebo.engine import GazeboEngine
-from xtdrone_sim.plant.rotors import RotorStage
+from xtdrone_sim.plant.actuators import ActuatorStage
 from xtdrone_sim.simulation import Simulation
-from xtdrone_sim.vehicles.sdf import load_vehicle, load_world
+from xtdrone_sim.vehicles.sdf import load_vehicle
+from xtdrone_sim.world import load_world
 
 ENGINES = {"embedded": EmbeddedEngine, "gazebo": GazeboEngine}
 STEP_US = 4000
@@ -52,14 +53,14 @@ def trajectory(engine_class, commands, seconds, pos=(0.0, 0.0, 50.0), world="emp
     """Positions (T, 3) and attitudes (T, 4) of an iris under given rotor commands."""
     spec, model = VehicleSpec("iris", "iris_0", pos), load_vehicle("iris")
     engine = engine_class(load_world(world), (spec,), (model,))
-    rotors, wrench = RotorStage(FleetModel.of((model,))), np.zeros((1, 6))
+    rotors = ActuatorStage(FleetModel.of((model,)))
     try:
         state = engine.reset()
         found = []
         for k in range(round(seconds * 1e6 / STEP_US)):
             given = np.atleast_2d(commands(k * STEP_US * 1e-6))
-            rotors.step(given, state, STEP_US, wrench)
-            state = engine.step(wrench, STEP_US)
+            wrench = rotors.step(given, state, STEP_US)
+            state = engine.step(wrench, rotors.joint_targets, STEP_US)
             found.append(np.concatenate([state.pos[0], state.quat[0]]))
     finally:
         engine.close()

@@ -4,12 +4,11 @@ import math
 
 import numpy as np
 
-from xtdrone_core import registry
+from xtdrone_core import FleetModel, registry
 from xtdrone_core.contracts import ExternalPose, SettableParameters
 from xtdrone_core.modes import Mode
 from xtdrone_core.ports import Ports
 from xtdrone_core.state import ARM, DISARM, KEEP, Estimates, SensorBatch, SetPoints
-from xtdrone_core.vehicle import FleetModel
 
 from . import interfaces as parts
 from .mavlink.dialect import mavlink
@@ -66,7 +65,7 @@ class EmbeddedAutopilot(ExternalPose, SettableParameters):
         self.origin = tuple(origin)
         self.parameters = parameters.ParameterStore(n)
         self.parameter_files = None  # one for each vehicle, where it saves its parameters
-        rotors = fleet.rotor_mask.sum(axis=1)
+        rotors = fleet.n_rotors
         self.parameters.values["MAV_TYPE"] = [
             MAV_TYPE_OF_ROTORS.get(r, mavlink.MAV_TYPE_QUADROTOR) for r in rotors.tolist()]
         self.status = new_status(n)

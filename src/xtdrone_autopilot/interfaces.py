@@ -9,8 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from xtdrone_core import SensorBatch, registry
-from xtdrone_core.vehicle import FleetModel
+from xtdrone_core import FleetModel, SensorBatch, registry
 from xtdrone_dynamics.quaternion import rotate, to_euler
 
 from .errors import AutopilotError

@@ -128,19 +128,22 @@ def new_status(n: int) -> np.ndarray:
 
 
 def rotor_thrust_max(fleet) -> np.ndarray:
-    """Largest thrust of each rotor of a FleetModel, (N, R) [N]; zero in padding columns."""
-    top = np.minimum(fleet.zero_position_armed + fleet.input_scaling, fleet.max_rot_velocity)
-    return fleet.motor_constant * top ** 2
+    """Largest thrust of each rotor of a FleetModel, (N, A) [N]; zero for other actuators."""
+    a = fleet.actuator
+    top = np.minimum(a["zero_position_armed"] + a["input_scaling"], a["max_rot_velocity"])
+    return np.where(fleet.rotor_mask, a["motor_constant"] * top ** 2, 0.0)
 
 
 def describe_bodies(status: np.ndarray, fleet) -> None:
     """Writes mass, inertia, thrust and drag of each body of a FleetModel into its record."""
-    status["mass"] = fleet.mass
-    status["inertia"] = fleet.inertia
+    status["mass"] = fleet.vehicle["mass"]
+    status["inertia"] = fleet.vehicle["inertia"]
     status["thrust_max"] = rotor_thrust_max(fleet).sum(axis=1)
     # Collective = sum of C_T (scaling u + zero)^2, a polynomial in the common command u.
-    c, s, z = fleet.motor_constant, fleet.input_scaling, fleet.zero_position_armed
+    a = fleet.actuator
+    c = np.where(fleet.rotor_mask, a["motor_constant"], 0.0)
+    s, z = a["input_scaling"], a["zero_position_armed"]
     status["thrust_poly"] = np.stack([c * z * z, 2 * c * s * z, c * s * s], -1).sum(axis=1)
     # H-force of XTDrone (4) at the speed that all rotors have in hover.
-    hover = np.sqrt(fleet.mass * GRAVITY / c.sum(axis=1))
-    status["drag"] = fleet.rotor_drag_coefficient.sum(axis=1) * hover / fleet.mass
+    hover = np.sqrt(fleet.vehicle["mass"] * GRAVITY / c.sum(axis=1))
+    status["drag"] = a["rotor_drag_coefficient"].sum(axis=1) * hover / fleet.vehicle["mass"]

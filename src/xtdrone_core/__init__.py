@@ -1,13 +1,14 @@
 """What every room of the workspace shares: seams, scenario, run folder, errors, command."""
 
 from .errors import ControlError, ScenarioError, XtdroneError
+from .fleet_model import FleetModel
 from .modes import Mode
 from .scenario import Scenario, VehicleSpec
 from .state import ARM, DISARM, KEEP, Estimates, FleetState, Reading, SensorBatch, SetPoints
-from .vehicle import FleetModel, Pack, Rotor, SensorBlock, VehicleModel
+from .vehicle import Actuator, Body, Joint, Pack, Rotor, SensorBlock, Servo, Vehicle
 
 __all__ = [
-    "ARM", "DISARM", "KEEP", "ControlError", "Estimates", "FleetModel", "FleetState", "Mode",
-    "Pack", "Reading", "Rotor", "Scenario", "ScenarioError", "SensorBatch", "SensorBlock",
-    "SetPoints", "VehicleModel", "VehicleSpec", "XtdroneError",
+    "ARM", "DISARM", "KEEP", "Actuator", "Body", "ControlError", "Estimates", "FleetModel",
+    "FleetState", "Joint", "Mode", "Pack", "Reading", "Rotor", "Scenario", "ScenarioError",
+    "SensorBatch", "SensorBlock", "Servo", "SetPoints", "Vehicle", "VehicleSpec", "XtdroneError",
 ]

@@ -4,7 +4,7 @@ World frame ENU, body frame FLU, SI units, radians, quaternions xyzw (body to
 world). The vehicle is the leading axis everywhere, also for one vehicle.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,28 +12,55 @@ import numpy as np
 
 @dataclass(slots=True)
 class FleetState:
-    """True state of the fleet, as the engine knows it."""
+    """True state of the fleet, as the engine knows it.
+
+    A fleet of one-body vehicles has B = 1; its body arrays are views of the first four.
+    """
 
     t_us: int  # simulated time [us]
-    pos: np.ndarray  # (N, 3) centre of gravity, world [m]
-    quat: np.ndarray  # (N, 4) xyzw, body to world
-    vel: np.ndarray  # (N, 3) of the centre of gravity, world [m/s]
+    pos: np.ndarray  # (N, 3) the base's origin, the centre of gravity with joints at zero [m]
+    quat: np.ndarray  # (N, 4) xyzw, base to world
+    vel: np.ndarray  # (N, 3) of that point, world [m/s]
     ang_vel: np.ndarray  # (N, 3) body frame [rad/s]
     acc: np.ndarray  # (N, 3) mean acceleration over the last step, world [m/s^2]
-    rotor_vel: np.ndarray  # (N, R) rotor speed, >= 0 [rad/s]
+    actuator: np.ndarray  # (N, A) speed of rotors and wheels [rad/s], place of others [rad], [m]
+    joint_pos: np.ndarray  # (N, J) [rad] or [m]
+    joint_vel: np.ndarray  # (N, J) [rad/s] or [m/s]
+    body_pos: np.ndarray  # (N, B, 3) origin of each body, world [m]
+    body_quat: np.ndarray  # (N, B, 4) xyzw, body to world
+    body_vel: np.ndarray  # (N, B, 3) of the origin, world [m/s]
+    body_ang_vel: np.ndarray  # (N, B, 3) body's own frame [rad/s]
 
     @classmethod
-    def zeros(cls, n: int, n_rotors: int) -> "FleetState":
-        """A level fleet at rest at the origin: n vehicles, at most n_rotors rotors each."""
-        quat = np.zeros((n, 4))
-        quat[:, 3] = 1.0
-        return cls(0, np.zeros((n, 3)), quat, np.zeros((n, 3)), np.zeros((n, 3)),
-                   np.zeros((n, 3)), np.zeros((n, n_rotors)))
+    def zeros(cls, n: int, actuators: int, joints: int = 0, bodies: int = 1) -> "FleetState":
+        """A level fleet of n vehicles at rest at the origin.
+
+        Args:
+            n: Number of vehicles.
+            actuators, joints, bodies: The most that one of them has.
+        """
+        shapes = (n, 3), (n, 4), (n, 3), (n, 3)
+        base = [np.zeros(shape) for shape in shapes]
+        base[1][:, 3] = 1.0
+        if bodies == 1:
+            every = [array[:, None, :] for array in base]
+        else:
+            every = [np.zeros((n, bodies, width)) for _, width in shapes]
+            every[1][..., 3] = 1.0
+        return cls(0, *base, np.zeros((n, 3)), np.zeros((n, actuators)), np.zeros((n, joints)),
+                   np.zeros((n, joints)), *every)
 
     def copy(self) -> "FleetState":
         """A deep copy, for whoever keeps a state beyond the step."""
-        return FleetState(self.t_us, self.pos.copy(), self.quat.copy(), self.vel.copy(),
-                          self.ang_vel.copy(), self.acc.copy(), self.rotor_vel.copy())
+        n, bodies = self.body_pos.shape[:2]
+        found = FleetState.zeros(n, self.actuator.shape[1], self.joint_pos.shape[1], bodies)
+        found.t_us = self.t_us
+        for name in ARRAYS_OF_STATE:
+            getattr(found, name)[:] = getattr(self, name)
+        return found
+
+
+ARRAYS_OF_STATE = tuple(entry.name for entry in fields(FleetState))[1:]
 
 
 SENSORS = np.dtype([

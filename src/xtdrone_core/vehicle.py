@@ -139,7 +139,8 @@ class Propeller(Actuator):
     max_rot_velocity: float  # [rad/s]
 
 
-KINDS: tuple[type[Actuator], ...] = (Rotor, Servo, Surface, Wheel, Propeller)  # number - 1 in records
+# In records a kind is its place here, from 1.
+KINDS: tuple[type[Actuator], ...] = (Rotor, Servo, Surface, Wheel, Propeller)
 
 
 @dataclass(frozen=True)

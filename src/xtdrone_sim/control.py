@@ -145,7 +145,7 @@ class ControlRequests:
         simulation = self._simulation
         try:
             names = [spec.name for spec in simulation.scenario.vehicles]
-            simulation.plant.changes.add(parse_change(text, names, simulation.t_us))
+            simulation.plant.disturbances.add(parse_change(text, names, simulation.t_us))
         except XtdroneError as error:
             raise ControlError(str(error)) from error
         return {"t_us": simulation.t_us}

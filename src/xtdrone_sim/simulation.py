@@ -29,7 +29,9 @@ from .pose_feed import TruthPose
 from .recording import WARNING, Collisions, Console, TruthRecorder
 from .rendering.scene import Beams
 from .rendering.sensors import RenderedSensors
-from .vehicles.sdf import World, load_vehicle, load_world
+from .vehicles.pose import sensors_at_zero
+from .vehicles.sdf import load_vehicle
+from .world import World, load_world
 
 STEP_US = 4000  # PX4's lockstep period [us]
 
@@ -163,7 +165,7 @@ class Simulation:
         if agent is not None and t_us % agent.period_us == 0:
             self.autopilot.apply(agent.step(t_us, self.autopilot.estimates()))
         wrench = self.plant.step(t_us, commands, state, STEP_US)
-        state = self.engine.step(wrench, STEP_US)
+        state = self.engine.step(wrench, self.plant.actuators.joint_targets, STEP_US)
         t_us += STEP_US
         self.t_us = t_us
         self._sense()
@@ -260,7 +262,7 @@ class Simulation:
             observer.on_start(self.t_us, self.state, self._sensors)
 
     def _sense(self):
-        batch = self.sensor_suite.step(self.engine.state, self.t_us, self.plant.rotors.wind)
+        batch = self.sensor_suite.step(self.engine.state, self.t_us, self.plant.actuators.wind)
         batch.battery_voltage[:] = self.plant.battery.voltage
         batch.battery_current[:] = self.plant.battery.current
         self._sensors = batch
@@ -292,8 +294,8 @@ def build_sensors(scenario: Scenario, world: World, models, engine: Engine) -> S
     if any(block.kind == "range" for model in models for block in model.sensors):
         beams = engine.beam if isinstance(engine, RangeCaster) else Beams(
             world, scenario.vehicles, models, lambda: engine.state)
-    return SensorSuite([model.sensors for model in models], _origin(world), world.magnetic_field,
-                       scenario.seed, scenario.gps, world.gravity, beams)
+    return SensorSuite([sensors_at_zero(model) for model in models], _origin(world),
+                       world.magnetic_field, scenario.seed, scenario.gps, world.gravity, beams)
 
 
 def build_rendered(scenario: Scenario, world: World, models, engine: Engine) -> RenderedSensors:

@@ -52,8 +52,8 @@ def rate_loop(name):
 
 def wrench_of(fleet, commands):
     """Collective force and torque of commands by XTDrone (3) and (6)."""
-    speed = fleet.zero_position_armed + fleet.input_scaling * commands
-    thrust = np.where(fleet.rotor_mask, fleet.motor_constant * speed ** 2, 0.0)
+    speed = fleet.actuator["zero_position_armed"] + fleet.actuator["input_scaling"] * commands
+    thrust = np.where(fleet.rotor_mask, fleet.actuator["motor_constant"] * speed ** 2, 0.0)
     return effectiveness(fleet)[0] @ thrust[0]
 
 
@@ -63,7 +63,7 @@ def test_without_a_rotor_weight_and_tilt_come_before_yaw(name, rotor):
     fleet, loop, status, parameters = rate_loop(name)
     used = np.arange(fleet.rotor_mask.shape[1]) != rotor
     loop.use_rotors(0, used)
-    weight = fleet.mass[0] * GRAVITY
+    weight = fleet.vehicle["mass"][0] * GRAVITY
     status["sp_thrust"] = weight
     for roll, pitch in ((0.0, 0.0), (0.02, 0.0), (0.0, -0.02), (-0.02, 0.02)):
         status["sp_rates"] = roll, pitch, 0.0
@@ -72,10 +72,11 @@ def test_without_a_rotor_weight_and_tilt_come_before_yaw(name, rotor):
             loop.step(status, parameters, Body(), 0.004, commands)
             status["rate_integral"] = 0.0
         gain = parameters["XT_ROLLRATE_P"][0], parameters["XT_PITCHRATE_P"][0]
-        wanted = fleet.inertia[0] @ (gain[0] * roll, gain[1] * pitch, 0.0)
+        wanted = fleet.vehicle["inertia"][0] @ (gain[0] * roll, gain[1] * pitch, 0.0)
         live = np.where(used, commands, 0.0)
-        speed = fleet.zero_position_armed + fleet.input_scaling * live
-        thrust = np.where(fleet.rotor_mask & used, fleet.motor_constant * speed ** 2, 0.0)
+        speed = fleet.actuator["zero_position_armed"] + fleet.actuator["input_scaling"] * live
+        constant = np.where(fleet.rotor_mask & used, fleet.actuator["motor_constant"], 0.0)
+        thrust = constant * speed ** 2
         got = effectiveness(fleet)[0] @ thrust[0]
         assert got[0] == pytest.approx(weight, rel=0.05)
         np.testing.assert_allclose(got[1:3], wanted[:2], atol=0.02 * weight * 0.2)
@@ -84,14 +85,14 @@ def test_without_a_rotor_weight_and_tilt_come_before_yaw(name, rotor):
 @pytest.mark.parametrize("name", VEHICLES)
 def test_mixer_gives_the_wrench_that_was_asked_for(name):
     fleet, loop, status, parameters = rate_loop(name)
-    weight = fleet.mass[0] * GRAVITY
+    weight = fleet.vehicle["mass"][0] * GRAVITY
     status["sp_thrust"] = weight
     gains = np.array([parameters[f"XT_{axis}RATE_P"][0] for axis in ("ROLL", "PITCH", "YAW")])
     rates = np.array([0.05, -0.03, 0.02])
     status["sp_rates"] = rates
     commands = np.zeros(fleet.rotor_mask.shape)
     loop.step(status, parameters, Body(), 0.004, commands)
-    wanted = fleet.inertia[0] @ (gains * rates)
+    wanted = fleet.vehicle["inertia"][0] @ (gains * rates)
     got = wrench_of(fleet, commands)
     np.testing.assert_allclose(got, [weight, *wanted], rtol=1e-9, atol=1e-9 * weight)
 
@@ -105,7 +106,8 @@ def test_mixer_gives_up_yaw_before_tilt_where_rotors_saturate(name):
     loop.step(status, parameters, Body(), 0.004, commands)
     assert commands.min() >= 0.0 and commands.max() <= 1.0
     _force, roll, _pitch, yaw = wrench_of(fleet, commands)
-    wanted = fleet.inertia[0] @ (parameters["XT_ROLLRATE_P"][0] * np.array([1.0, 0.0, 0.0]))
+    turning = parameters["XT_ROLLRATE_P"][0] * np.array([1.0, 0.0, 0.0])
+    wanted = fleet.vehicle["inertia"][0] @ turning
     assert roll == pytest.approx(wanted[0], rel=0.1)  # less where the rotors carry unequally
     assert abs(yaw) < status["sp_torque"][0, 2]
 

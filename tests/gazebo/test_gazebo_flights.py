@@ -1,4 +1,4 @@
-"""Gazebo 11 as engine: steps, contacts, spawning, whole flights; skipped where it is not set up."""
+"""Gazebo 11 as engine: steps, contacts, whole flights; skipped where it is not set up."""
 
 import json
 import os
@@ -11,13 +11,15 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from physics import push
 from xtdrone_core import VehicleSpec, resources
 from xtdrone_core.command import main
 from xtdrone_core.truth_log import read_truth
 from xtdrone_sim.engines.embedded import EmbeddedEngine
 from xtdrone_sim.engines.gazebo.engine import GazeboEngine
 from xtdrone_sim.errors import EngineError
-from xtdrone_sim.vehicles.sdf import load_vehicle, load_world
+from xtdrone_sim.vehicles.sdf import load_vehicle
+from xtdrone_sim.world import load_world
 
 pytestmark = [pytest.mark.gazebo, pytest.mark.skipif(
     not (resources.root() / ".setup/gazebo11/libxtdrone_lockstep.so").is_file(),
@@ -51,7 +53,7 @@ def test_free_fall_is_semi_implicit(build):
     engine = build(GazeboEngine, high())
     top = engine.reset().pos[0, 2]
     for _ in range(250):
-        state = engine.step(np.zeros((1, 6)), STEP_US)
+        state = push(engine, np.zeros((1, 6)), STEP_US)
     assert state.t_us == 1_000_000
     assert state.vel[0, 2] == pytest.approx(-G, rel=1e-6)
     assert state.pos[0, 2] - top == pytest.approx(-0.5 * G - 0.5 * DT * G, rel=1e-6)
@@ -76,7 +78,7 @@ def test_open_loop_both_engines_move_alike(build, kind, payload):
         wrench = np.array([[model.mass * np.sin(3 * t), model.mass * np.cos(2 * t),
                             model.mass * G * (1 + 0.3 * np.sin(4 * t)),
                             *inertia * 8 * np.sin(5 * t + np.arange(3))]])
-        found, wanted = (engine.step(wrench, STEP_US) for engine in engines)
+        found, wanted = (push(engine, wrench, STEP_US) for engine in engines)
     assert np.linalg.norm(wanted.ang_vel[0]) > 0.5
     assert np.linalg.norm(found.pos - wanted.pos) <= 0.05
     turn = Rotation.from_quat(found.quat).inv() * Rotation.from_quat(wanted.quat)
@@ -87,12 +89,12 @@ def test_standing_still_contacts_and_reset(build):
     engine = build(GazeboEngine, VehicleSpec("iris", "iris_0", (0.0, 0.0, 0.0), 0.4))
     start = engine.reset().copy()
     for _ in range(250):
-        state = engine.step(np.zeros((1, 6)), STEP_US)
+        state = push(engine, np.zeros((1, 6)), STEP_US)
     assert np.abs(state.acc).max() < 1e-3  # a shaking vehicle blinds every estimator
     np.testing.assert_allclose(state.pos, start.pos, atol=2e-3)
     assert engine.contacts() == [("ground_plane", "iris_0")]
     for _ in range(50):
-        engine.step(np.array([[0, 0, 30.0, 0, 0, 0]]), STEP_US)
+        push(engine, np.array([[0, 0, 30.0, 0, 0, 0]]), STEP_US)
     assert engine.contacts() == []
     again = engine.reset()
     np.testing.assert_allclose(again.pos, start.pos, atol=1e-9)
@@ -108,35 +110,13 @@ def test_a_payload_weighs_on_the_ground_and_comes_off(build):
     engine.set_payload(0, 0.5, (0.0, 0.0, -0.05))
     for wrench in (still, lift):  # the lift is too little for vehicle and payload together
         for _ in range(250):
-            state = engine.step(wrench, STEP_US)
+            state = push(engine, wrench, STEP_US)
     assert abs(state.vel).max() < 1e-2 and engine.contacts() == [("ground_plane", "iris_0")]
     engine.set_payload(0, 0.0, (0.0, 0.0, 0.0))
     before = state.vel[0, 2]
     for _ in range(50):
-        state = engine.step(lift, STEP_US)
+        state = push(engine, lift, STEP_US)
     assert state.vel[0, 2] - before == pytest.approx(0.2 * 0.25 * G / mass, rel=0.05)
-
-
-def test_spawn_and_delete_in_the_running_world(build):
-    engine = build(GazeboEngine, high("a"), high("b", x=3.0))
-    engine.reset()
-    weight = load_vehicle("iris").mass * G
-    hover = np.array([[0, 0, weight, 0, 0, 0]])
-    for _ in range(10):
-        engine.step(np.repeat(hover, 2, axis=0), STEP_US)
-    engine.spawn(high("c", x=6.0))
-    with pytest.raises(EngineError, match="already"):
-        engine.spawn(high("c", x=9.0))
-    state = engine.step(np.repeat(hover, 3, axis=0), STEP_US)
-    np.testing.assert_allclose(state.pos[:, 0], (0, 3, 6), atol=1e-6)
-    engine.delete("a")
-    state = engine.step(np.repeat(hover, 2, axis=0), STEP_US)
-    np.testing.assert_allclose(state.pos[:, 0], (3, 6), atol=1e-6)
-    with pytest.raises(EngineError, match="unknown vehicle"):
-        engine.delete("a")
-    engine.delete("b")
-    with pytest.raises(EngineError, match="only vehicle"):
-        engine.delete("c")
 
 
 def test_gazebos_own_tools_work_on_the_running_world(build):
@@ -151,11 +131,11 @@ def test_gazebos_own_tools_work_on_the_running_world(build):
 
     with gz("gz world --pause 1") as running:
         while running.poll() is None:
-            engine.step(hover, STEP_US)
+            push(engine, hover, STEP_US)
     with gz("gz world --pause 0; gz model --model-name iris_0 --pose") as running:
         answer = running.communicate(timeout=60)[0]
     assert [float(x) for x in answer.split()][2] == pytest.approx(50.1, abs=0.01)
-    state = engine.step(hover, STEP_US)
+    state = push(engine, hover, STEP_US)
     assert state.pos[0, 2] == pytest.approx(50.1, abs=0.01)
 
 
@@ -182,13 +162,14 @@ def test_a_server_that_ends_is_named(build):
     os.killpg(engine._server.pid, signal.SIGKILL)
     with pytest.raises(EngineError, match="gzserver"):
         for _ in range(1000):
-            engine.step(np.zeros((1, 6)), STEP_US)
+            push(engine, np.zeros((1, 6)), STEP_US)
 
 
 def test_nothing_survives_a_simulation_that_is_killed():
     code = ("import sys; from xtdrone_core import VehicleSpec;"
             "from xtdrone_sim.engines.gazebo.engine import GazeboEngine;"
-            "from xtdrone_sim.vehicles.sdf import load_vehicle, load_world;"
+            "from xtdrone_sim.vehicles.sdf import load_vehicle;"
+            "from xtdrone_sim.world import load_world;"
             "e = GazeboEngine(load_world('empty'), (VehicleSpec('iris', 'a', (0., 0., 0.)),),"
             "(load_vehicle('iris'),)); print(e._server.pid, e._folder, flush=True);"
             "sys.stdin.read()")

@@ -14,7 +14,8 @@ from xtdrone_sim.engines.gazebo.scene import scanners
 from xtdrone_sim.engines.gazebo.world import world_sdf
 from xtdrone_sim.engines.mujoco_scene import start_pose
 from xtdrone_sim.errors import EngineError
-from xtdrone_sim.vehicles.sdf import load_vehicle, load_world
+from xtdrone_sim.vehicles.sdf import load_vehicle
+from xtdrone_sim.world import load_world
 
 SCRIPT = resources.root() / "scripts" / "setup_gazebo.sh"
 

@@ -15,7 +15,8 @@ from xtdrone_autopilot.px4.link import Peer
 from xtdrone_autopilot.px4.sensors import SensorFrames
 from xtdrone_core import FleetModel, FleetState, Scenario, ScenarioError, SensorBatch
 from xtdrone_core.scenario import fleet
-from xtdrone_sim.vehicles.sdf import load_vehicle, load_world
+from xtdrone_sim.vehicles.sdf import load_vehicle
+from xtdrone_sim.world import load_world
 
 STEP_US = 4000
 READINGS = 7000  # 28 s of the recording: boot, arming, take-off

@@ -15,8 +15,8 @@ from xtdrone_core import FleetModel, FleetState, Pack, Scenario
 from xtdrone_core.scenario import parse_vehicles
 from xtdrone_dynamics import battery
 from xtdrone_sim.errors import SdfError
+from xtdrone_sim.plant.actuators import ActuatorStage
 from xtdrone_sim.plant.battery import BatteryStage
-from xtdrone_sim.plant.rotors import RotorStage
 from xtdrone_sim.simulation import Simulation
 from xtdrone_sim.vehicles.sdf import load_vehicle
 
@@ -55,13 +55,13 @@ def iris(pack=PACK):
 def spin(model, seconds, command=0.7, charge=1.0):
     """Rotors at one command on their pack: (stages, state, energy taken from the shafts [J])."""
     fleet = FleetModel.of([model])
-    rotors, packs = RotorStage(fleet), BatteryStage(fleet)
+    rotors, packs = ActuatorStage(fleet), BatteryStage(fleet)
     packs.charge[:] = charge
-    state, wrench = FleetState.zeros(1, 4), np.empty((1, 6))
+    state = FleetState.zeros(1, 4)
     state.pos[:, 2] = 50.0
     energy = 0.0
     for _ in range(round(seconds / 0.004)):
-        rotors.step(np.full((1, 4), command), state, STEP_US, wrench)
+        rotors.step(np.full((1, 4), command), state, STEP_US)
         packs.step(rotors.power, STEP_US, rotors.speed_share)
         energy += rotors.power[0] * 0.004
     return rotors, packs, state, energy
@@ -92,8 +92,8 @@ def test_charge_that_is_gone_is_the_energy_that_was_taken():
 def test_a_weak_battery_limits_the_speed(charge, full):
     _rotors, packs, state, _ = spin(iris(), 0.4, command=1.0, charge=charge)
     top = 1100.0 * min(1.0, packs.voltage[0] / 14.0)
-    assert state.rotor_vel[0, 0] == pytest.approx(top, rel=0.02, abs=1e-3)
-    assert (state.rotor_vel[0, 0] > 1099.0) == full
+    assert state.actuator[0, 0] == pytest.approx(top, rel=0.02, abs=1e-3)
+    assert (state.actuator[0, 0] > 1099.0) == full
 
 
 def test_vehicles_without_a_pack_are_left_alone():
@@ -106,13 +106,13 @@ def test_vehicles_without_a_pack_are_left_alone():
 
 def test_a_broken_rotor_gives_its_share_and_takes_its_share():
     fleet = FleetModel.of([iris()])
-    stage, state, wrench = RotorStage(fleet), FleetState.zeros(1, 4), np.empty((1, 6))
+    stage, state = ActuatorStage(fleet), FleetState.zeros(1, 4)
     state.pos[:, 2] = 50.0
     results = []
     for share in (1.0, 0.25, 0.0):
         stage.effectiveness[0, 2] = share
         for _ in range(100):
-            stage.step(np.full((1, 4), 0.6), state, STEP_US, wrench)
+            wrench = stage.step(np.full((1, 4), 0.6), state, STEP_US)[:, 0]
         results.append((wrench[0, 2], stage.power[0]))
     np.testing.assert_allclose(results, np.outer([1.0, 3.25 / 4, 0.75], results[0]), rtol=1e-9)
     assert wrench[0, 3] != pytest.approx(0.0)

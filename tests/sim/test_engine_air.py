@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from physics import STEP_US, aloft, effects, fall, with_block
+from physics import STEP_US, aloft, effects, fall, push, with_block
 from sensor_models.parameters import presets
 from xtdrone_core import FleetModel, FleetState, Scenario
 from xtdrone_core.command import main
@@ -16,7 +16,7 @@ from xtdrone_core.resources import vehicle_names
 from xtdrone_core.scenario import fleet
 from xtdrone_dynamics import atmosphere
 from xtdrone_sim.errors import SdfError, WindError
-from xtdrone_sim.plant.rotors import RotorStage
+from xtdrone_sim.plant.actuators import ActuatorStage
 from xtdrone_sim.plant.wind import Gust, Wind, WindParameters
 from xtdrone_sim.simulation import Simulation
 from xtdrone_sim.vehicles.effects import EFFECTS
@@ -31,12 +31,11 @@ def iris(**effects):
 
 
 def wrench_of(model, vel=(0, 0, 0), height=100.0, command=0.6, wind=(0, 0, 0), altitude=0.0):
-    stage = RotorStage(FleetModel.of([model]), altitude)
+    stage = ActuatorStage(FleetModel.of([model]), altitude)
     state = FleetState.zeros(1, len(model.rotors))
     state.pos[0, 2], state.vel[0], stage.wind[0] = height, vel, wind
-    wrench = np.empty((1, 6))
     for _ in range(500):
-        stage.step(np.full((1, len(model.rotors)), command), state, STEP_US, wrench)
+        wrench = stage.step(np.full((1, len(model.rotors)), command), state, STEP_US)[:, 0]
     return wrench[0]
 
 
@@ -81,11 +80,11 @@ def test_thin_air_carries_less():
 
 def test_downwash_pushes_the_lower_vehicle_only():
     model = iris(downwash={"rotor_radius": (0.128,)}, linear_drag={"coefficients": (0.5, 0.5, 0.5)})
-    stage = RotorStage(FleetModel.of([model] * 3))
-    state, wrench = FleetState.zeros(3, 4), np.empty((3, 6))
+    stage = ActuatorStage(FleetModel.of([model] * 3))
+    state = FleetState.zeros(3, 4)
     state.pos[:] = (0, 0, 12), (0.1, 0, 10), (5, 0, 10)
     for _ in range(500):
-        stage.step(np.full((3, 4), 0.6), state, STEP_US, wrench)
+        wrench = stage.step(np.full((3, 4), 0.6), state, STEP_US)[:, 0]
     assert wrench[0, 2] == pytest.approx(wrench[2, 2])
     assert wrench[1, 2] < wrench[0, 2] - 1.0
 
@@ -111,16 +110,16 @@ def test_terminal_velocity_under_linear_drag():
 def test_a_hover_without_control_drifts_with_the_wind():
     """The rotors' H-force alone carries the iris: it ends at the speed of the wind."""
     model = iris()
-    engine, stage, wrench = aloft(model, 50.0)
+    engine, stage, _ = aloft(model, 50.0)
     stage.wind[0] = 4.0, -3.0, 0.0
     rotors = vehicle_figures(model)["hover_speed_rad_s"]
     commands = np.array([vehicle_figures(model)["hover_command"]])
     factor = sum(speed * r.rotor_drag_coefficient for speed, r in zip(rotors, model.rotors))
-    engine.state.rotor_vel[0] = rotors
+    engine.state.actuator[0] = rotors
     for _ in range(500):
-        stage.step(commands, engine.state, STEP_US, wrench)
+        wrench = stage.step(commands, engine.state, STEP_US)[:, 0]
         wrench[0, 3:] = 0.0  # attitude is held: what is left is the drift
-        state = engine.step(wrench, STEP_US)
+        state = push(engine, wrench, STEP_US)
     expected = np.array((4.0, -3.0)) * (1.0 - math.exp(-factor / model.mass * 2.0))
     np.testing.assert_allclose(state.vel[0, :2], expected, rtol=2e-3)
 
@@ -173,11 +172,11 @@ def test_every_effect_is_switched_by_its_name_in_the_vehicles_file(tmp_path, nam
     model = load_vehicle(with_block(tmp_path, effects(BY_NAME[name])))
     found = []
     for each in (iris(), model):
-        stage = RotorStage(FleetModel.of([each] * 2), 2000.0)
-        state, wrench = FleetState.zeros(2, 4), np.empty((2, 6))
+        stage = ActuatorStage(FleetModel.of([each] * 2), 2000.0)
+        state = FleetState.zeros(2, 4)
         state.pos[:, 2], stage.wind[:] = (0.2, 1.2), (2.0, 0.0, 0.0)
         for _ in range(100):
-            stage.step(np.full((2, 4), 0.6), state, STEP_US, wrench)
+            wrench = stage.step(np.full((2, 4), 0.6), state, STEP_US)[:, 0]
         found.append(wrench[0].copy())
     assert name in model.effects
     assert np.abs(found[1] - found[0]).max() > 0.02
@@ -351,7 +350,7 @@ def test_every_kind_of_wind_from_a_worlds_file_and_from_an_argument_is_the_same(
     for options in ({"world": str(path)}, {"world": str(calm), "wind": words}):
         simulation = Simulation(Scenario(fleet("iris", 2), speed=0.0, **options), links=False)
         simulation.run(until_us=204_000)
-        found.append(simulation.plant.rotors.wind.copy())
+        found.append(simulation.plant.actuators.wind.copy())
         simulation.close()
     np.testing.assert_array_equal(found[0], found[1])
     if dryden:
@@ -366,13 +365,13 @@ def test_figures_agree_with_the_kernel(name):
     """The hover command of the figures gives a wrench that carries the weight and does not turn."""
     model = load_vehicle(name)
     figures = vehicle_figures(model)
-    stage = RotorStage(FleetModel.of([model]))
-    state, wrench = FleetState.zeros(1, len(model.rotors)), np.empty((1, 6))
+    stage = ActuatorStage(FleetModel.of([model]))
+    state = FleetState.zeros(1, len(model.rotors))
     for _ in range(500):
-        stage.step(np.array([figures["hover_command"]]), state, STEP_US, wrench)
+        wrench = stage.step(np.array([figures["hover_command"]]), state, STEP_US)[:, 0]
     weight = model.mass * G
     np.testing.assert_allclose(wrench[0], (0, 0, weight, 0, 0, 0), atol=1e-6 * weight)
-    np.testing.assert_allclose(state.rotor_vel[0], figures["hover_speed_rad_s"], rtol=1e-6)
+    np.testing.assert_allclose(state.actuator[0], figures["hover_speed_rad_s"], rtol=1e-6)
     assert figures["thrust_to_weight"] > 1.4
     assert min(figures["max_angular_acceleration_rad_s2"]) > 1.0
 

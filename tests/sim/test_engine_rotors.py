@@ -7,17 +7,16 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from xtdrone_core import FleetModel, FleetState, resources
-from xtdrone_sim.plant.rotors import RotorStage
+from xtdrone_sim.plant.actuators import ActuatorStage
 from xtdrone_sim.vehicles.sdf import load_vehicle
 
 STEP_US = 4000
 
 
 def settled(stage, commands, state, steps=500):
-    wrench = np.empty((len(state.pos), 6))
     for _ in range(steps):
-        stage.step(commands, state, STEP_US, wrench)
-    return wrench
+        wrench = stage.step(commands, state, STEP_US)[:, 0]
+    return wrench.copy()
 
 
 def reference(model, speed, quat, vel, rate, wind):
@@ -41,7 +40,7 @@ def test_wrench_is_xtdrone_3_to_6(name):
     model = load_vehicle(name)
     n, r = 3, len(model.rotors)
     rng = np.random.default_rng(2)
-    stage = RotorStage(FleetModel.of([model] * n))
+    stage = ActuatorStage(FleetModel.of([model] * n))
     state = FleetState.zeros(n, r)
     state.quat[:] = Rotation.random(n, random_state=3).as_quat()
     state.vel[:], state.ang_vel[:] = rng.normal(size=(2, n, 3)) * 4.0
@@ -49,7 +48,7 @@ def test_wrench_is_xtdrone_3_to_6(name):
     wrench = settled(stage, rng.uniform(0.2, 0.9, (n, r)), state)
     for i in range(n):
         np.testing.assert_allclose(
-            wrench[i], reference(model, state.rotor_vel[i], state.quat[i], state.vel[i],
+            wrench[i], reference(model, state.actuator[i], state.quat[i], state.vel[i],
                                  state.ang_vel[i], stage.wind[i]), rtol=1e-9, atol=1e-12)
 
 
@@ -59,15 +58,15 @@ def test_without_c_d_and_c_r_and_with_linear_drag_the_wrench_is_pegasus_2_to_7(n
     model = load_vehicle(name)
     drag = np.array((0.5, 0.3, 0.2))
     model = dataclasses.replace(model, effects={"linear_drag": {"coefficients": tuple(drag)}},
-                                rotors=tuple(dataclasses.replace(
+                                actuators=tuple(dataclasses.replace(
                                     r, rotor_drag_coefficient=0.0, rolling_moment_coefficient=0.0)
                                     for r in model.rotors))
-    stage, state = RotorStage(FleetModel.of([model])), FleetState.zeros(1, len(model.rotors))
+    stage, state = ActuatorStage(FleetModel.of([model])), FleetState.zeros(1, len(model.rotors))
     turn = Rotation.random(random_state=5)
     state.quat[0], state.vel[0], state.ang_vel[0] = turn.as_quat(), (4, -2, 1), (0.3, 0.2, -0.5)
     wrench = settled(stage, np.random.default_rng(6).uniform(0.2, 0.9, (1, len(model.rotors))),
                      state)[0]
-    thrust = np.array([r.motor_constant for r in model.rotors]) * state.rotor_vel[0]**2
+    thrust = np.array([r.motor_constant for r in model.rotors]) * state.actuator[0]**2
     x, y = np.array([r.pos[:2] for r in model.rotors]).T
     turning = np.array([r.direction * r.moment_constant for r in model.rotors])
     torque = np.stack([y, -x, -turning]) @ thrust
@@ -77,11 +76,11 @@ def test_without_c_d_and_c_r_and_with_linear_drag_the_wrench_is_pegasus_2_to_7(n
 
 
 def test_commands_map_to_speeds_as_px4s_plugin_does():
-    stage = RotorStage(FleetModel.of([load_vehicle("iris")] * 5))
+    stage = ActuatorStage(FleetModel.of([load_vehicle("iris")] * 5))
     state = FleetState.zeros(5, 4)
     commands = np.repeat([[0.0], [1e-9], [0.5], [1.0], [7.0]], 4, axis=1)
     settled(stage, commands, state)
-    np.testing.assert_allclose(state.rotor_vel[:, 0], (0.0, 100.0, 600.0, 1100.0, 1100.0))
+    np.testing.assert_allclose(state.actuator[:, 0], (0.0, 100.0, 600.0, 1100.0, 1100.0))
 
 
 def test_step_response_and_impulse_do_not_depend_on_the_step():
@@ -89,17 +88,17 @@ def test_step_response_and_impulse_do_not_depend_on_the_step():
     model = FleetModel.of([load_vehicle("iris")])
     commands, results = np.full((1, 4), 0.8), []
     for dt_us, steps in ((20_000, 1), (1000, 20)):
-        stage, state, wrench = RotorStage(model), FleetState.zeros(1, 4), np.empty((1, 6))
+        stage, state = ActuatorStage(model), FleetState.zeros(1, 4)
         impulse = 0.0
         for _ in range(steps):
-            stage.step(commands, state, dt_us, wrench)
+            wrench = stage.step(commands, state, dt_us)[:, 0]
             impulse += wrench[0, 2] * dt_us * 1e-6
-        results.append((impulse, state.rotor_vel[0, 0]))
+        results.append((impulse, state.actuator[0, 0]))
     assert results[0] == pytest.approx(results[1], rel=1e-12)
 
 
 def test_thrust_scales_with_density():
-    stage = RotorStage(FleetModel.of([load_vehicle("iris")] * 2))
+    stage = ActuatorStage(FleetModel.of([load_vehicle("iris")] * 2))
     stage.density[:] = 1.225, 0.6125
     wrench = settled(stage, np.full((2, 4), 0.5), FleetState.zeros(2, 4))
     assert wrench[1, 2] == pytest.approx(0.5 * wrench[0, 2])
@@ -107,8 +106,8 @@ def test_thrust_scales_with_density():
 
 def test_mixed_fleet_is_padded():
     iris = load_vehicle("iris")
-    three = dataclasses.replace(iris, rotors=iris.rotors[:3])
+    three = dataclasses.replace(iris, actuators=iris.actuators[:3])
     state = FleetState.zeros(2, 4)
-    wrench = settled(RotorStage(FleetModel.of([three, iris])), np.full((2, 4), 0.5), state)
+    wrench = settled(ActuatorStage(FleetModel.of([three, iris])), np.full((2, 4), 0.5), state)
     assert wrench[0, 2] == pytest.approx(0.75 * wrench[1, 2])
-    assert state.rotor_vel[0, 3] == 0.0
+    assert state.actuator[0, 3] == 0.0

@@ -38,9 +38,10 @@ def test_a_controlled_hover_tilts_into_the_wind():
     wind = 8.0
     simulation, rows = fly("iris", "", until_s=20.0, wind=f"{wind},0,0")
     model = simulation.fleet
-    speed = np.sqrt(model.mass[0] * GRAVITY / (4 * model.motor_constant[0, 0]))
-    force = 4 * model.rotor_drag_coefficient[0, 0] * speed * wind
-    expected = np.arctan(force / (model.mass[0] * GRAVITY))
+    rotor, weight = model.actuator[0, 0], model.vehicle["mass"][0] * GRAVITY
+    speed = np.sqrt(weight / (4 * rotor["motor_constant"]))
+    force = 4 * rotor["rotor_drag_coefficient"] * speed * wind
+    expected = np.arctan(force / weight)
     steady = between(rows, 17.0, 20.0)  # by then the velocity's integrator has brought it home
     assert np.median(steady.tilt) == pytest.approx(expected, rel=0.1) and expected > 0.2
     assert steady.away.max() < 0.2
@@ -52,7 +53,7 @@ def test_a_tank_that_drains_and_a_payload_that_is_dropped():
     simulation, rows = fly("iris", "0: payload iris_0 0.3 0,0,-0.05; 9: drain iris_0 0.1; "
                                    "10: payload iris_0 0.1", until_s=13.0)
     model = simulation.engine.model
-    assert model.body_mass[1] == pytest.approx(simulation.fleet.mass[0], rel=1e-12)
+    assert model.body_mass[1] == pytest.approx(simulation.fleet.vehicle["mass"][0], rel=1e-12)
     assert abs(between(rows, 12.0, 13.0).height - HEIGHT).max() < 0.35
 
 
@@ -62,8 +63,8 @@ def test_a_weak_battery_limits_the_thrust_and_an_empty_one_ends_the_flight():
     assert between(rows, 8.0, 10.0).share.min() == 1.0
     assert 0.6 < between(rows, 11.0, 12.0).share.max() < 0.9
     # Asked for more than the battery gives, the rotors stop short and the vehicle sinks.
-    top = simulation.plant.rotors.speed_share[0] * 1100.0
-    np.testing.assert_allclose(simulation.state.rotor_vel[0], top, rtol=0.02)
+    top = simulation.plant.actuators.speed_share[0] * 1100.0
+    np.testing.assert_allclose(simulation.state.actuator[0], top, rtol=0.02)
     assert rows.height[-1] < HEIGHT - 0.5
     assert simulation.autopilot.battery.voltage[0] == pytest.approx(
         simulation.plant.battery.voltage[0], rel=0.05)
@@ -103,7 +104,7 @@ def test_changes_by_the_control_socket():
         handle = simulation.requests.handle
         handle("change", {"change": "rotor iris_0 1 0.5"})
         simulation.step()
-        assert simulation.plant.rotors.effectiveness[0, 1] == 0.5
+        assert simulation.plant.actuators.effectiveness[0, 1] == 0.5
         for text, message in (("rotor iris_0 4 0.5", "no rotor 4: give 0 to 3"),
                               ("charge iris_0 0.5", "carries no battery"),
                               ("rotor iris_9 1 0.5", "unknown vehicle 'iris_9'")):

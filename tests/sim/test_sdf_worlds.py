@@ -5,8 +5,8 @@ import pytest
 
 from xtdrone_core import resources
 from xtdrone_sim.errors import SdfError
-from xtdrone_sim.vehicles.sdf import load_world
 from xtdrone_sim.vehicles.sdf_tree import parse
+from xtdrone_sim.world import load_world
 
 
 def write(tmp_path, body):

@@ -16,7 +16,8 @@ from xtdrone_core import ControlError, VehicleSpec, frame_ring
 from xtdrone_core.frame_ring import FrameReader, FrameWriter
 from xtdrone_sim.rendering import messages as camera_messages
 from xtdrone_sim.rendering.sensors import RenderedSensors
-from xtdrone_sim.vehicles.sdf import load_vehicle, load_world
+from xtdrone_sim.vehicles.sdf import load_vehicle
+from xtdrone_sim.world import load_world
 
 ARRAYS = [["image", "|u1", [3, 5]], ["depth", "<f4", [2, 2]]]
 

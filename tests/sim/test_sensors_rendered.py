@@ -22,7 +22,8 @@ from xtdrone_sim.rendering import offscreen
 from xtdrone_sim.rendering.scene import Beams
 from xtdrone_sim.rendering.sensors import RenderedSensors
 from xtdrone_sim.simulation import Simulation
-from xtdrone_sim.vehicles.sdf import load_vehicle, load_world
+from xtdrone_sim.vehicles.sdf import load_vehicle
+from xtdrone_sim.world import load_world
 
 LEVEL = (0.0, 0.0, 0.0, 1.0)
 
@@ -345,7 +346,7 @@ def test_looking_does_not_change_the_flight():
         return state
 
     seeing, blind = end_of("iris_stereo", False), end_of("iris_stereo", True)
-    for name in ("pos", "quat", "vel", "ang_vel", "rotor_vel"):
+    for name in ("pos", "quat", "vel", "ang_vel", "actuator"):
         assert np.array_equal(getattr(seeing, name), getattr(blind, name))
     assert [reading.t_us for reading in seen] == list(range(80_000, 1_460_000, 80_000))
 

@@ -10,7 +10,8 @@ from xtdrone_core.scenario import fleet
 from xtdrone_sim import simulation as building
 from xtdrone_sim.plant.plant import Plant
 from xtdrone_sim.simulation import Simulation
-from xtdrone_sim.vehicles.sdf import load_vehicle, load_world
+from xtdrone_sim.vehicles.sdf import load_vehicle
+from xtdrone_sim.world import load_world
 
 
 class Deaf:
@@ -110,7 +111,7 @@ def test_each_part_can_be_built_alone():
     batch = sensors.step(engine.state, 0)
     wrench = plant.step(0, autopilot.step(0, batch), engine.state, 4_000)
     assert engine.step(wrench, 4_000).t_us == 4_000
-    assert plant.rotors.wind.tolist() == [[3.0, 0.0, 0.0]] * 2
+    assert plant.actuators.wind.tolist() == [[3.0, 0.0, 0.0]] * 2
     autopilot.close()
     engine.close()
 

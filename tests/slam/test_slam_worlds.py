@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from xtdrone_core import resources
-from xtdrone_sim.vehicles.sdf import load_world
+from xtdrone_sim.world import load_world
 from xtdrone_slam import SlamError
 from xtdrone_slam.benchmark.channel import Channel
 from xtdrone_slam.benchmark.live import LiveRun

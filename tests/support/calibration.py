@@ -15,7 +15,7 @@ from sensor_models.lens import Lens
 from xtdrone_core import SensorBlock
 from xtdrone_dynamics.quaternion import from_euler, to_matrix_array
 from xtdrone_sim.rendering.scene import RenderedScene
-from xtdrone_sim.vehicles.sdf import load_world
+from xtdrone_sim.world import load_world
 
 CORNERS = 11, 8  # of the checkerboard that lie between four squares
 SQUARE = 0.1  # [m]

@@ -86,7 +86,7 @@ def fleet_states(flight, seconds, n):
     """Yields the same for n vehicles that fly alike."""
     for one in states(flight, seconds):
         yield FleetState(one.t_us, *(np.repeat(a, n, axis=0) for a in (
-            one.pos, one.quat, one.vel, one.ang_vel, one.acc, one.rotor_vel)))
+            one.pos, one.quat, one.vel, one.ang_vel, one.acc, one.actuator)))
 
 
 def block(kind, pos=(0.0, 0.0, 0.0), quat=(0.0, 0.0, 0.0, 1.0), **tags):

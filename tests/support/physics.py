@@ -9,9 +9,10 @@ from xtdrone_core import FleetModel, Scenario, VehicleSpec
 from xtdrone_core.flight_agent import FlightAgent
 from xtdrone_core.scenario import fleet
 from xtdrone_sim.engines.embedded import EmbeddedEngine
-from xtdrone_sim.plant.rotors import RotorStage
+from xtdrone_sim.plant.actuators import ActuatorStage
 from xtdrone_sim.simulation import Simulation
-from xtdrone_sim.vehicles.sdf import load_vehicle, load_world
+from xtdrone_sim.vehicles.sdf import load_vehicle
+from xtdrone_sim.world import load_world
 
 STEP_US, DT = 4000, 0.004
 HEIGHT = 5.0  # of a hover [m]
@@ -38,11 +39,17 @@ def effects(text: str) -> str:
     return f"<xtdrone:effects>{text}</xtdrone:effects>"
 
 
+def push(engine, wrench, dt_us: int = STEP_US):
+    """One step of an engine whose vehicles have one body: wrench is (N, 6); gives the state."""
+    wrench = np.asarray(wrench, dtype=float)
+    return engine.step(wrench[:, None], np.zeros((len(wrench), 0)), dt_us)
+
+
 def aloft(model, height: float = 5000.0) -> tuple:
     """An engine with one vehicle far above the ground, its rotors, and an array for wrenches."""
     engine = EmbeddedEngine(load_world("empty"), (VehicleSpec("iris", "v", (0, 0, height)),),
                             (model,))
-    return engine, RotorStage(FleetModel.of([model])), np.zeros((1, 6))
+    return engine, ActuatorStage(FleetModel.of([model])), np.zeros((1, 6))
 
 
 def fall(model, seconds: float) -> np.ndarray:
@@ -50,8 +57,8 @@ def fall(model, seconds: float) -> np.ndarray:
     engine, stage, wrench = aloft(model)
     speeds = []
     for _ in range(round(seconds / DT)):
-        stage.step(np.zeros((1, len(model.rotors))), engine.state, STEP_US, wrench)
-        speeds.append(-engine.step(wrench, STEP_US).vel[0, 2])
+        wrench = stage.step(np.zeros((1, len(model.rotors))), engine.state, STEP_US)[:, 0]
+        speeds.append(-push(engine, wrench, STEP_US).vel[0, 2])
     return np.array(speeds)
 
 
@@ -96,7 +103,7 @@ def hover(vehicle, until_s, end_s=math.inf, folder=None, parameters=None, **opti
             away, quat = state.pos[0] - start, state.quat[0]
             rows.append((simulation.t_us * 1e-6, away[2], math.hypot(*away[:2]),
                          math.acos(1.0 - 2.0 * (quat[0]**2 + quat[1]**2)),
-                         np.linalg.norm(state.vel[0]), simulation.plant.rotors.speed_share[0],
+                         np.linalg.norm(state.vel[0]), simulation.plant.actuators.speed_share[0],
                          simulation.autopilot.commands[0].mean()))
     finally:
         simulation.close()

@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from xtdrone_core.vehicle import FleetModel
+from xtdrone_core import FleetModel
 from xtdrone_dynamics.compiled import njit
 
 from ..vehicle_status import NO_SET_POINT, rotor_thrust_max
@@ -27,12 +27,13 @@ def effectiveness(fleet: FleetModel) -> np.ndarray:
     """Collective force and torques of each rotor per newton of its thrust.
 
     Returns:
-        (N, 4, R): rows z force, then torque about x, y, z of the body [m]; zero
-        in padding columns. The moment is r x T plus XTDrone (6).
+        (N, 4, A): rows z force, then torque about x, y, z of the body [m]; zero
+        in the columns of other actuators. The moment is r x T plus XTDrone (6).
     """
-    axis = fleet.rotor_axis
-    torque = np.cross(fleet.rotor_pos, axis)
-    torque -= (fleet.rotor_direction * fleet.moment_constant)[..., None] * axis
+    a = fleet.actuator
+    axis = a["axis"]
+    torque = np.cross(a["pos"], axis)
+    torque -= (a["direction"] * a["moment_constant"])[..., None] * axis
     return np.concatenate([axis[..., 2:3], torque], axis=2).transpose(0, 2, 1).copy()
 
 
@@ -87,8 +88,7 @@ def _allocate_within(v, gain, hessian, t_max, used, n_rotors, thrust):
 
 
 @njit
-def _mix(status, mixer, gain, hessian, used, whole, t_max, n_rotors, constant, scaling, zero,
-         thrust, commands):
+def _mix(status, actuator, mixer, gain, hessian, used, whole, t_max, n_rotors, thrust, commands):
     for i in range(status.shape[0]):
         v = status[i]
         if not v.armed:
@@ -104,8 +104,10 @@ def _mix(status, mixer, gain, hessian, used, whole, t_max, n_rotors, constant, s
         else:
             _allocate_within(v, gain[i], hessian[i], t_max[i], used[i], n_rotors[i], thrust[i])
         for r in range(n_rotors[i]):
-            speed = math.sqrt(thrust[i, r] / constant[i, r])
-            commands[i, r] = clamp((speed - zero[i, r]) / scaling[i, r], IDLE_COMMAND, 1.0)
+            a = actuator[i, r]
+            speed = math.sqrt(thrust[i, r] / a.motor_constant)
+            commands[i, r] = clamp((speed - a.zero_position_armed) / a.input_scaling,
+                                   IDLE_COMMAND, 1.0)
 
 
 class Mixer:
@@ -123,7 +125,7 @@ class Mixer:
         for i in range(fleet.n):
             self.use_rotors(i, fleet.rotor_mask[i])
         self._t_max = rotor_thrust_max(fleet)
-        self._n_rotors = fleet.rotor_mask.sum(axis=1)
+        self._n_rotors = fleet.n_rotors
         self._thrust = np.zeros((n, rotors))
 
     def use_rotors(self, i: int, used: np.ndarray) -> None:
@@ -140,8 +142,6 @@ class Mixer:
         self._hessian[i].flat[::matrix.shape[1] + 1] += LEAST_WEIGHT
 
     def step(self, status, parameters, estimator, dt: float, commands: np.ndarray) -> None:
-        """Writes commands (N, R) in 0..1, zero where disarmed."""
-        f = self._fleet
-        _mix(status, self._mixer, self._gain, self._hessian, self._used, self._whole, self._t_max,
-             self._n_rotors, f.motor_constant, f.input_scaling, f.zero_position_armed,
-             self._thrust, commands)
+        """Writes commands (N, A) in 0..1, zero where disarmed."""
+        _mix(status, self._fleet.actuator, self._mixer, self._gain, self._hessian, self._used,
+             self._whole, self._t_max, self._n_rotors, self._thrust, commands)

@@ -5,11 +5,10 @@ import time
 
 import numpy as np
 
-from xtdrone_core import ports
+from xtdrone_core import FleetModel, ports
 from xtdrone_core.contracts import ExternalPose, Observer
 from xtdrone_core.ports import Ports
 from xtdrone_core.state import Estimates, SensorBatch, SetPoints
-from xtdrone_core.vehicle import FleetModel
 
 from ..errors import AutopilotError
 from . import process as px4_process
@@ -57,7 +56,7 @@ class Px4Autopilot(ExternalPose, Observer):
         self._ports = own or Ports()
         self._loss = loss
         self._on_text = on_text or (lambda vehicle, severity, text: None)
-        self._count = fleet.rotor_mask.sum(axis=1)
+        self._count = fleet.n_rotors
         self._mask = fleet.rotor_mask
         self._width = min(fleet.rotor_mask.shape[1], 16)
         if fleet.rotor_mask.shape[1] > 16:

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from xtdrone_core.ports import Ports, system_id
-from xtdrone_core.vehicle import VehicleModel
+from xtdrone_core.vehicle import Vehicle
 from xtdrone_dynamics.constants import GRAVITY
 
 from ..errors import AutopilotError
@@ -72,7 +72,7 @@ def find(path: str) -> Px4Installation | None:
 class Px4Process:
     """One running instance, in a process group and a folder of its own."""
 
-    def __init__(self, installation: Px4Installation, i: int, name: str, model: VehicleModel,
+    def __init__(self, installation: Px4Installation, i: int, name: str, model: Vehicle,
                  folder: Path | None, ports: Ports | None = None):
         """Starts PX4.
 
@@ -204,7 +204,7 @@ def _shift(scripts, ports, i) -> None:
         path.write_text(content)
 
 
-def airframe_of(model: VehicleModel) -> str:
+def airframe_of(model: Vehicle) -> str:
     """PX4's airframe script of a vehicle: rotors and hover throttle as its SDF has them."""
     lines = ["#!/bin/sh", ". ${R}etc/init.d/rc.mc_defaults",
              f"param set-default MAV_TYPE {_MAV_TYPES.get(len(model.rotors), 2)}",
@@ -219,7 +219,7 @@ def airframe_of(model: VehicleModel) -> str:
     return "\n".join([*lines, f"param set-default MPC_THR_HOVER {hover_command(model):.3f}", ""])
 
 
-def hover_command(model: VehicleModel) -> float:
+def hover_command(model: Vehicle) -> float:
     """The common rotor command 0..1 at which the thrust equals the weight."""
     def lift(command):
         return sum(rotor.motor_constant * min(rotor.max_rot_velocity, rotor.zero_position_armed

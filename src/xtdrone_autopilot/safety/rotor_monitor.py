@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from xtdrone_core.vehicle import FleetModel
+from xtdrone_core import FleetModel
 from xtdrone_dynamics.compiled import njit
 
 from ..control.allocation import effectiveness
@@ -21,12 +21,13 @@ MOST_REST = 0.35  # of what is missing may the rotor leave unexplained, squared
 
 
 @njit
-def _watch(flying, enabled, commands, estimates, last_rate, missing, speed, blamed, since, torque,
-           inverse, inertia, n_rotors, constant, scaling, zero, up, down, dt, failed):
+def _watch(vehicle, actuator, flying, enabled, commands, estimates, last_rate, missing, speed,
+           blamed, since, torque, inverse, dt, failed):
     gain = dt / (FILTER_S + dt)
     for i in range(commands.shape[0]):
         rate = estimates[i].ang_vel
-        j = inertia[i]
+        j = vehicle[i].inertia
+        n_rotors = vehicle[i].rotors
         lx = j[0, 0] * rate[0] + j[0, 1] * rate[1] + j[0, 2] * rate[2]
         ly = j[1, 0] * rate[0] + j[1, 1] * rate[1] + j[1, 2] * rate[2]
         lz = j[2, 0] * rate[0] + j[2, 1] * rate[1] + j[2, 2] * rate[2]
@@ -34,12 +35,15 @@ def _watch(flying, enabled, commands, estimates, last_rate, missing, speed, blam
         ty = lx * -rate[2] + lz * rate[0]
         tz = ly * -rate[0] + lx * rate[1]
         mean = 0.0
-        for r in range(n_rotors[i]):
-            wanted = zero[i, r] + scaling[i, r] * commands[i, r] if flying[i] else 0.0
-            tau = up[i, r] if wanted > speed[i, r] else down[i, r]
+        for r in range(n_rotors):
+            a = actuator[i, r]
+            wanted = 0.0
+            if flying[i]:
+                wanted = a.zero_position_armed + a.input_scaling * commands[i, r]
+            tau = a.time_constant_up if wanted > speed[i, r] else a.time_constant_down
             speed[i, r] += (1.0 - math.exp(-dt / max(tau, 1e-6))) * (wanted - speed[i, r])
-            thrust = constant[i, r] * speed[i, r] * speed[i, r]
-            mean += thrust / n_rotors[i]
+            thrust = actuator[i, r].motor_constant * speed[i, r] * speed[i, r]
+            mean += thrust / n_rotors
             tx += torque[i, 0, r] * thrust
             ty += torque[i, 1, r] * thrust
             tz += torque[i, 2, r] * thrust
@@ -59,8 +63,8 @@ def _watch(flying, enabled, commands, estimates, last_rate, missing, speed, blam
         if failed[i] >= 0:
             continue
         best = -1
-        for r in range(n_rotors[i]):
-            thrust = constant[i, r] * speed[i, r] * speed[i, r]
+        for r in range(n_rotors):
+            thrust = actuator[i, r].motor_constant * speed[i, r] * speed[i, r]
             if thrust < LEAST_THRUST * mean:
                 continue
             sx = -(g[0, 0] * torque[i, 0, r] + g[0, 1] * torque[i, 1, r]) * thrust
@@ -87,8 +91,7 @@ class RotorMonitor:
         n, rotors = fleet.rotor_mask.shape
         self._fleet = fleet
         self._torque = np.ascontiguousarray(effectiveness(fleet)[:, 1:])
-        self._inverse = np.linalg.inv(fleet.inertia)
-        self._n_rotors = fleet.rotor_mask.sum(axis=1)
+        self._inverse = np.linalg.inv(fleet.vehicle["inertia"])
         self._speed = np.zeros((n, rotors))
         self._last_rate, self._missing = np.zeros((n, 3)), np.zeros((n, 2))
         self._blamed = np.full(n, -1, dtype=np.int64)
@@ -109,7 +112,6 @@ class RotorMonitor:
         if dt <= 0.0:
             return
         f = self._fleet
-        _watch(flying, enabled, commands, estimates, self._last_rate, self._missing, self._speed,
-               self._blamed, self._since, self._torque, self._inverse, f.inertia, self._n_rotors,
-               f.motor_constant, f.input_scaling, f.zero_position_armed, f.time_constant_up,
-               f.time_constant_down, dt, failed)
+        _watch(f.vehicle, f.actuator, flying, enabled, commands, estimates, self._last_rate,
+               self._missing, self._speed, self._blamed, self._since, self._torque,
+               self._inverse, dt, failed)

@@ -16,7 +16,7 @@ import os
 import mujoco
 import numpy as np
 
-from xtdrone_core import FleetState, VehicleModel, VehicleSpec
+from xtdrone_core import FleetModel, FleetState, Vehicle, VehicleSpec
 from xtdrone_core.contracts import Viewer
 from xtdrone_core.errors import unknown_name
 from xtdrone_dynamics import quaternion
@@ -24,9 +24,9 @@ from xtdrone_dynamics.compiled import njit
 
 from ..errors import EngineError
 from ..rendering import offscreen
-from ..vehicles.sdf import World, load_vehicle
+from ..world import World
 from . import mujoco_scene as scene
-from .body import apply_wrench, others, packed, with_payload
+from .body import Masses, apply_wrench, place_bodies
 
 # By default MuJoCo writes its warnings to a file in the working folder.
 mujoco.set_mju_user_warning(logging.getLogger(__name__).warning)
@@ -41,12 +41,12 @@ class EmbeddedEngine(Viewer):
     Attributes:
         state: The fleet's true state, overwritten at every step.
         model, data: MuJoCo's own, for sensors that cast rays or render.
-        specs: The vehicles of the fleet now.
-        models: Their models.
+        specs: The vehicles of the fleet.
+        models: What they are.
     """
 
     def __init__(self, world: World, specs: tuple[VehicleSpec, ...],
-                 models: tuple[VehicleModel, ...], instance: int = 0):
+                 models: tuple[Vehicle, ...], instance: int = 0):
         """Builds the scene and puts every vehicle at its start.
 
         Args:
@@ -59,11 +59,15 @@ class EmbeddedEngine(Viewer):
             EngineError: MuJoCo refuses the scene.
         """
         self._world = world
+        self.specs, self.models = tuple(specs), tuple(models)
+        self._fleet = FleetModel.of(self.models)
+        self._masses = Masses(self._fleet)
         self._renderers = {}
         self._viewer = None
-        self._payloads = {}  # name of a vehicle: (mass [kg], place from its centre of gravity [m])
-        self.state = FleetState.zeros(0, 0)
-        self._compile(tuple(specs), tuple(models))
+        self._payloads = {}  # of a vehicle: (mass [kg], place in the frame of its base [m])
+        shape = self._fleet.actuator.shape[1], self._fleet.joint.shape[1]
+        self.state = FleetState.zeros(len(self.specs), *shape, self._fleet.body.shape[1])
+        self._compile()
         self.reset()
 
     def reset(self) -> FleetState:
@@ -71,11 +75,11 @@ class EmbeddedEngine(Viewer):
         mujoco.mj_resetData(self.model, self.data)
         mujoco.mj_forward(self.model, self.data)
         self.state.t_us = 0
-        self.state.rotor_vel[:] = 0.0
+        self.state.actuator[:] = 0.0
         self._extract(0.0)
         return self.state
 
-    def step(self, wrench: np.ndarray, dt_us: int) -> FleetState:
+    def step(self, wrench: np.ndarray, joint_targets: np.ndarray, dt_us: int) -> FleetState:
         """Advances all bodies by one step; see Engine.
 
         Raises:
@@ -84,8 +88,13 @@ class EmbeddedEngine(Viewer):
         if dt_us != self._dt_us:
             self._dt_us = dt_us
             self.model.opt.timestep = dt_us * 1e-6
-        apply_wrench(wrench, self.state.quat, self._rate, self._inertia, self._inverse, self._arm,
-                     dt_us * 1e-6, self._applied)
+            scene.stiffen(self.model)
+        state, masses = self.state, self._masses
+        apply_wrench(self._fleet.vehicle, wrench, state.body_quat, state.body_ang_vel,
+                     masses.inertia, masses.inverse, masses.arm, dt_us * 1e-6, self._rows,
+                     self.data.xfrc_applied)
+        if self.model.neq:
+            self.model.eq_data[self._at.locks, 0] = joint_targets[self._at.moving]
         mujoco.mj_step(self.model, self.data)
         self.state.t_us += dt_us
         self._extract(1e6 / dt_us)
@@ -97,7 +106,7 @@ class EmbeddedEngine(Viewer):
     def contacts(self) -> list[tuple[str, str]]:
         """Pairs of names (vehicles or models of the world) that touch now, sorted."""
         pairs = self._touching(self.data)
-        asleep = self.data.body_awake[1:len(self.specs) + 1] == 0
+        asleep = self.data.body_awake[self._at.body[:, 0]] == 0
         if asleep.any():
             # MuJoCo forgets the contacts of what sleeps. They stay as they are until somebody
             # falls asleep or wakes up; then they are looked up on a copy that does not sleep.
@@ -113,7 +122,7 @@ class EmbeddedEngine(Viewer):
         if not len(contact):
             return set()
         owners = np.sort(self._owner_of[contact.geom[contact.dist <= 0.0]], axis=1)
-        return set(map(tuple, owners.tolist()))
+        return {(a, b) for a, b in owners.tolist() if a != b}
 
     def _awake_copy(self):
         flags = self.model.opt.enableflags
@@ -126,33 +135,13 @@ class EmbeddedEngine(Viewer):
 
     def set_payload(self, vehicle: int, mass: float, pos) -> None:
         """Fixes a point mass to a vehicle, in place of the one that it carried; see Engine."""
-        name = self.specs[vehicle].name
-        known = name in self._payloads
-        self._payloads[name] = float(mass), np.array(pos, dtype=float)
+        known = vehicle in self._payloads
+        self._payloads[vehicle] = float(mass), np.array(pos, dtype=float)
         if known:
             self._weigh(vehicle)
             self._derive()
         else:
-            self._change(self.specs, self.models)
-
-    def spawn(self, spec: VehicleSpec) -> None:
-        """Adds a vehicle to the running world, as the last of the fleet.
-
-        Raises:
-            EngineError: The name is taken.
-        """
-        if any(spec.name == known.name for known in self.specs):
-            raise EngineError(f"there is a vehicle '{spec.name}' already: give another name")
-        self._change((*self.specs, spec), (*self.models, load_vehicle(spec.type)))
-
-    def delete(self, name: str) -> None:
-        """Removes a vehicle from the running world.
-
-        Raises:
-            EngineError: No such vehicle, or it is the last one.
-        """
-        keep = others(self.specs, name)
-        self._change(tuple(self.specs[i] for i in keep), tuple(self.models[i] for i in keep))
+            self._recompile()
 
     def render(self, vehicle: int, camera: str = scene.CHASE) -> np.ndarray:
         """An image of one vehicle's camera.
@@ -213,42 +202,31 @@ class EmbeddedEngine(Viewer):
             renderer.close()
         self._renderers.clear()
 
-    def _compile(self, specs, models):
+    def _compile(self):
         try:
-            loaded = {i for i, spec in enumerate(specs) if spec.name in self._payloads}
-            self.model = scene.build(self._world, specs, models, loaded)
+            self.model = scene.build(self._world, self.specs, self.models, set(self._payloads))
         except (ValueError, mujoco.FatalError) as error:
             raise EngineError(f"MuJoCo refuses the scene: {str(error).splitlines()[0]}") from error
-        self.specs, self.models = specs, models
         # Without this MuJoCo starts again at the initial pose when a number overflows.
         self.model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET
         self.model.opt.enableflags |= mujoco.mjtEnableBit.mjENBL_SLEEP
         self.data = mujoco.MjData(self.model)
         self._dt_us = 0
-        n = len(specs)
-        self._qpos = self.data.qpos.reshape(n, 7)
-        self._qvel = self.data.qvel.reshape(n, 6)
-        self._rate = self._qvel[:, 3:]
-        self._applied = self.data.xfrc_applied[1:n + 1]
-        inertia = np.array([model.inertia for model in models])
-        self._inertia, self._inverse = packed(inertia), packed(np.linalg.inv(inertia))
-        self._arm = np.zeros((n, 3))
-        for i in loaded:
+        self._at = scene.addresses(self.model, self.specs, self.models)
+        self._rows = self._at.body
+        for i in self._payloads:
             self._weigh(i)
-        if loaded:
+        if self._payloads:
             self._derive()
         owners = [self._owner(geom) for geom in range(self.model.ngeom)]
         self._owners = sorted(set(owners))
         self._owner_of = np.array([self._owners.index(owner) for owner in owners], dtype=np.int64)
         self._asleep, self._asleep_pairs = None, set()
-        t_us = self.state.t_us
-        self.state = FleetState.zeros(n, max(len(model.rotors) for model in models))
-        self.state.t_us = t_us
 
     def _weigh(self, i):
         """Mass, centre of gravity and inertia of one vehicle with its payload, in place."""
-        model, body = self.model, i + 1
-        total, centre, inertia = with_payload(self.models[i], *self._payloads[self.specs[i].name])
+        model, body = self.model, self._at.body[i, 0]
+        total, centre, inertia = self._masses.load(i, *self._payloads[i])
         moments, axes = np.linalg.eigh(inertia)
         axes[:, 2] *= np.sign(np.linalg.det(axes))
         x, y, z, w = quaternion.from_matrix_array(axes[None])[0]
@@ -259,65 +237,62 @@ class EmbeddedEngine(Viewer):
         # Else MuJoCo goes on to take frames that coincided at the compilation for equal.
         model.body_sameframe[body] = mujoco.mjtSameFrame.mjSAMEFRAME_NONE
         model.geom_sameframe[model.geom_bodyid == body] = mujoco.mjtSameFrame.mjSAMEFRAME_NONE
-        self._arm[i] = centre
-        self._inertia[i] = packed(inertia[None])[0]
-        self._inverse[i] = packed(np.linalg.inv(inertia)[None])[0]
 
     def _derive(self):
         """What MuJoCo computes from masses when it compiles a model."""
         mujoco.mj_setConst(self.model, mujoco.MjData(self.model))
 
-    def _change(self, specs, models):
-        """Another fleet in the running world; vehicles that stay keep their state."""
-        before = {spec.name: i for i, spec in enumerate(self.specs)}
-        state, qpos, qvel = self.state, self._qpos.copy(), self._qvel.copy()
+    def _recompile(self):
+        """Another scene of the same fleet, whose vehicles keep their state."""
+        qpos, qvel, acc = self.data.qpos.copy(), self.data.qvel.copy(), self.state.acc.copy()
         viewing = self._viewer is not None
         self.close()
-        self._compile(specs, models)
-        for i, spec in enumerate(specs):
-            j = before.get(spec.name)
-            if j is not None:
-                self._qpos[i], self._qvel[i] = qpos[j], qvel[j]
-                width = min(state.rotor_vel.shape[1], self.state.rotor_vel.shape[1])
-                self.state.rotor_vel[i, :width] = state.rotor_vel[j, :width]
+        self._compile()
+        self.data.qpos[:], self.data.qvel[:] = qpos, qvel
         mujoco.mj_forward(self.model, self.data)
         self._extract(0.0)
-        for i, spec in enumerate(specs):
-            if spec.name in before:
-                self.state.acc[i] = state.acc[before[spec.name]]
+        self.state.acc[:] = acc
         if viewing:
             self.open_viewer()
 
     def _extract(self, rate):
-        state = self.state
-        broken = _extract(self._qpos, self._qvel, rate, state.pos, state.quat, state.vel,
-                          state.ang_vel, state.acc)
+        state, at = self.state, self._at
+        broken = _extract(self.data.qpos, self.data.qvel, at.qpos, at.qvel, at.joint_qpos,
+                          at.joint_qvel, rate, state.pos, state.quat, state.vel, state.ang_vel,
+                          state.acc, state.joint_pos, state.joint_vel)
         if broken >= 0:
             raise EngineError(f"the state of '{self.specs[broken].name}' is not finite any more at "
                               f"{state.t_us * 1e-6:.3f} s: look for an absurd force or parameter")
+        place_bodies(self._fleet, state)
 
     def _owner(self, geom) -> str:
         """Name of the vehicle or of the world's model that a geom belongs to."""
-        body = self.model.geom_bodyid[geom]
-        if body > 0:
-            return self.specs[body - 1].name
+        root = self.model.body_rootid[self.model.geom_bodyid[geom]]
+        if root > 0:
+            return self.model.body(root).name
         return self.model.geom(geom).name.split("::")[0]
 
 
 @njit
-def _extract(qpos, qvel, rate, pos, quat, vel, ang_vel, acc):
+def _extract(qpos, qvel, qpos_at, qvel_at, joint_qpos, joint_qvel, rate, pos, quat, vel, ang_vel,
+             acc, joint_pos, joint_vel):
     """Copies MuJoCo's state into the fleet's arrays; gives the first broken vehicle, or -1."""
     broken = -1
     for i in range(pos.shape[0]):
         total = 0.0
+        p, v = qpos_at[i], qvel_at[i]
         for k in range(3):
-            acc[i, k] = (qvel[i, k] - vel[i, k]) * rate
-            pos[i, k] = qpos[i, k]
-            vel[i, k] = qvel[i, k]
-            ang_vel[i, k] = qvel[i, 3 + k]
-            quat[i, k] = qpos[i, 4 + k]
+            acc[i, k] = (qvel[v + k] - vel[i, k]) * rate
+            pos[i, k] = qpos[p + k]
+            vel[i, k] = qvel[v + k]
+            ang_vel[i, k] = qvel[v + 3 + k]
+            quat[i, k] = qpos[p + 4 + k]
             total += pos[i, k] + vel[i, k] + ang_vel[i, k]
-        quat[i, 3] = qpos[i, 3]
+        quat[i, 3] = qpos[p + 3]
+        for k in range(joint_pos.shape[1]):
+            if joint_qpos[i, k] >= 0:
+                joint_pos[i, k], joint_vel[i, k] = qpos[joint_qpos[i, k]], qvel[joint_qvel[i, k]]
+                total += joint_pos[i, k] + joint_vel[i, k]
         if broken < 0 and not np.isfinite(total):
             broken = i
     return broken

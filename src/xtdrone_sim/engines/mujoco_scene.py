@@ -6,19 +6,21 @@ from dataclasses import dataclass
 import mujoco
 import numpy as np
 
-from xtdrone_core import SensorBlock, VehicleModel, VehicleSpec
+from xtdrone_core import SensorBlock, Vehicle, VehicleSpec
 from xtdrone_dynamics import quaternion
 
 from ..rendering import materials
 from ..vehicles.pose import Pose
-from ..vehicles.sdf import World, vehicle_shapes
 from ..vehicles.sdf_tree import Shape
+from ..world import World
 
 CHASE = "chase"  # name of a camera behind each vehicle
 _VISUAL_GROUP = 1
 _COLLISION_GROUP = 3  # not drawn
 _TIMESTEP = 0.004  # until the first step says otherwise [s]
 _CAMERA_AXES = quaternion.from_matrix(0, 0, -1, -1, 0, 0, 0, 1, 0)  # MuJoCo looks along -z, y up
+_STIFF = 0.9999  # MuJoCo's largest impedance: how hard a joint is held to its target
+_SPAN = 0.5  # for the camera behind a vehicle without rotors [m]
 _KINDS = {"box": mujoco.mjtGeom.mjGEOM_BOX, "sphere": mujoco.mjtGeom.mjGEOM_SPHERE,
           "cylinder": mujoco.mjtGeom.mjGEOM_CYLINDER, "plane": mujoco.mjtGeom.mjGEOM_PLANE,
           "mesh": mujoco.mjtGeom.mjGEOM_MESH}
@@ -34,8 +36,21 @@ class CameraView:
     depth: bool  # gives metres instead of colours
 
 
-def start_pose(spec: VehicleSpec, model: VehicleModel) -> Pose:
-    """Where a vehicle's centre of gravity is at the start, and how it is turned."""
+@dataclass(frozen=True)
+class Addresses:
+    """Where a fleet's state lies in MuJoCo's arrays."""
+
+    body: np.ndarray  # (N, B) number of each body, -1 for none
+    qpos: np.ndarray  # (N,) first number of the base's pose
+    qvel: np.ndarray  # (N,) of its velocity
+    joint_qpos: np.ndarray  # (N, J) of each joint, -1 for none
+    joint_qvel: np.ndarray  # (N, J)
+    locks: np.ndarray  # (M,) numbers of the equalities that move joints
+    moving: np.ndarray  # (N, J) bool, which joints these are, in their order
+
+
+def start_pose(spec: VehicleSpec, model: Vehicle) -> Pose:
+    """Where a vehicle's base is at the start, and how it is turned."""
     origin = Pose(spec.pos, quaternion.from_euler(0.0, 0.0, spec.yaw))
     return Pose(origin.point(model.cog), origin.quat)
 
@@ -43,9 +58,9 @@ def start_pose(spec: VehicleSpec, model: VehicleModel) -> Pose:
 def build(world: World, specs, models, loaded=frozenset()) -> mujoco.MjModel:
     """Compiles the scene.
 
-    Each vehicle is one free body, whose frame lies in its centre of gravity:
-    MuJoCo's generalised velocities are then the centre's own. Vehicles come
-    first, in order: vehicle i is body i + 1.
+    The base of each vehicle is a free body, whose frame lies in the vehicle's centre of
+    gravity: MuJoCo's generalised velocities are then the centre's own. Vehicles come first, in
+    order. Joints follow their targets by equality constraints; see stiffen().
 
     MuJoCo decides here which bodies have a diagonal mass matrix and stores no
     other for them. One that is to carry a payload must not be of those.
@@ -53,7 +68,7 @@ def build(world: World, specs, models, loaded=frozenset()) -> mujoco.MjModel:
     Args:
         world: The world.
         specs: The VehicleSpecs.
-        models: Their VehicleModels.
+        models: Their Vehicles.
         loaded: Indices of the vehicles whose mass and centre of gravity may change.
 
     Returns:
@@ -63,17 +78,10 @@ def build(world: World, specs, models, loaded=frozenset()) -> mujoco.MjModel:
     _options(scene, world)
     assets = {}
     for i, (spec, model) in enumerate(zip(specs, models)):
-        pose = start_pose(spec, model)
-        body = scene.worldbody.add_body(name=spec.name, pos=pose.pos, quat=_wxyz(pose.quat))
-        body.add_freejoint(name=spec.name)
-        body.explicitinertial = True
-        body.mass = model.mass
-        body.ipos = (1e-3 * (i in loaded), 0.0, 0.0)
-        inertia = np.array(model.inertia)
-        body.fullinertia = [*np.diag(inertia), inertia[0, 1], inertia[0, 2], inertia[1, 2]]
-        for shape in vehicle_shapes(model):
-            _add_shape(scene, body, f"{spec.name}/{shape.name}", shape, assets)
-        _add_cameras(body, spec.name, model)
+        bodies = _add_bodies(scene, spec, model, start_pose(spec, model), i in loaded)
+        for shape in model.shapes:
+            _add_shape(scene, bodies[shape.body], f"{spec.name}/{shape.name}", shape, assets)
+        _add_cameras(bodies, spec.name, model)
     for shape in world.shapes:
         _add_shape(scene, scene.worldbody, shape.name, shape, assets)
     for light in world.lights:
@@ -84,6 +92,74 @@ def build(world: World, specs, models, loaded=frozenset()) -> mujoco.MjModel:
             pos=light.pos, dir=light.direction, diffuse=light.diffuse, specular=light.specular,
             castshadow=light.cast_shadows)
     return scene.compile()
+
+
+def stiffen(model: mujoco.MjModel) -> None:
+    """Lets the joints reach their targets at the end of each step, whatever its length.
+
+    A joint at distance r from its target, moving at v, then gets the acceleration
+    -v / dt - r / dt^2: MuJoCo's reference acceleration -b v - k r with b = 1 / dt, k = 1 / dt^2.
+    """
+    dt = model.opt.timestep
+    model.eq_solref[:] = -_STIFF / dt**2, -_STIFF / dt
+    model.eq_solimp[:, :2] = _STIFF
+
+
+def addresses(model: mujoco.MjModel, specs, models) -> Addresses:
+    """Where the vehicles of a scene that build() compiled are in it."""
+    n = len(specs)
+    body = np.full((n, max(len(vehicle.bodies) for vehicle in models)), -1)
+    joints = np.full((2, n, max(len(vehicle.joints) for vehicle in models)), -1)
+    qpos, qvel, locks = np.zeros(n, dtype=int), np.zeros(n, dtype=int), []
+    for i, (spec, vehicle) in enumerate(zip(specs, models, strict=True)):
+        free = model.joint(spec.name)
+        qpos[i], qvel[i] = free.qposadr[0], free.dofadr[0]
+        for k, part in enumerate(vehicle.bodies):
+            body[i, k] = model.body(_body_name(spec, k, part)).id
+        for k, joint in enumerate(vehicle.joints):
+            name = f"{spec.name}/{joint.name}"
+            found = model.joint(name)
+            joints[:, i, k] = found.qposadr[0], found.dofadr[0]
+            locks.append(model.equality(name).id)
+    return Addresses(body, qpos, qvel, *joints, np.array(locks, dtype=int), joints[0] >= 0)
+
+
+def _body_name(spec, k, body) -> str:
+    return spec.name if k == 0 else f"{spec.name}/{body.name}"
+
+
+def _add_bodies(scene, spec, vehicle, pose, loaded) -> list:
+    """The bodies of a vehicle with their joints."""
+    added = []
+    for k, part in enumerate(vehicle.bodies):
+        parent, place = (scene.worldbody, pose) if k == 0 else (added[part.parent],
+                                                                Pose(part.pos, part.quat))
+        body = parent.add_body(name=_body_name(spec, k, part), pos=place.pos,
+                               quat=_wxyz(place.quat))
+        body.explicitinertial = True
+        body.mass = part.mass
+        body.ipos = part.cog
+        inertia = np.array(part.inertia)
+        body.fullinertia = [*np.diag(inertia), inertia[0, 1], inertia[0, 2], inertia[1, 2]]
+        added.append(body)
+        if k == 0:
+            body.add_freejoint(name=spec.name)
+            if loaded:
+                body.ipos = (part.cog[0] + 1e-3, *part.cog[1:])
+            if vehicle.joints:  # a new target would not wake it up
+                body.sleep = mujoco.mjtSleepPolicy.mjSLEEP_NEVER
+    for joint in vehicle.joints:
+        name = f"{spec.name}/{joint.name}"
+        added[joint.body].add_joint(
+            name=name, pos=joint.anchor, axis=joint.axis, damping=joint.damping,
+            type=mujoco.mjtJoint.mjJNT_SLIDE if joint.prismatic else mujoco.mjtJoint.mjJNT_HINGE)
+        lock = scene.add_equality(name=name, type=mujoco.mjtEq.mjEQ_JOINT, name1=name)
+        lock.data[:5] = 0.0
+    for k, one in enumerate(vehicle.bodies):
+        for m in range(k):  # a vehicle does not collide with itself, as in Gazebo
+            scene.add_exclude(bodyname1=_body_name(spec, k, one),
+                              bodyname2=_body_name(spec, m, vehicle.bodies[m]))
+    return added
 
 
 def camera_view(block: SensorBlock) -> CameraView:
@@ -206,17 +282,16 @@ def _papered_box(scene, size, assets) -> str:
     return assets[size]
 
 
-def _add_cameras(body, name, model):
+def _add_cameras(bodies, name, model):
     for block in model.sensors:
         if block.kind in ("camera", "depth"):
             pose = Pose(block.pos, block.quat).to(Pose(quat=_CAMERA_AXES))
-            body.add_camera(name=f"{name}/{block.name}", pos=pose.pos, quat=_wxyz(pose.quat),
-                            fovy=camera_view(block).fovy)
+            bodies[block.body].add_camera(name=f"{name}/{block.name}", pos=pose.pos,
+                                          quat=_wxyz(pose.quat), fovy=camera_view(block).fovy)
     down = Pose(quat=quaternion.from_euler(0.0, 0.3, 0.0)).to(Pose(quat=_CAMERA_AXES))
-    span = max(math.dist((0.0, 0.0, 0.0), rotor.pos) for rotor in model.rotors)
-    body.add_camera(name=f"{name}/{CHASE}", pos=(-7.0 * span, 0.0, 2.8 * span),
-                    quat=_wxyz(down.quat),
-                    mode=mujoco.mjtCamLight.mjCAMLIGHT_TRACK)
+    span = max((math.dist((0.0, 0.0, 0.0), rotor.pos) for rotor in model.rotors), default=_SPAN)
+    bodies[0].add_camera(name=f"{name}/{CHASE}", pos=(-7.0 * span, 0.0, 2.8 * span),
+                         quat=_wxyz(down.quat), mode=mujoco.mjtCamLight.mjCAMLIGHT_TRACK)
 
 
 def _wxyz(quat):

@@ -1,1 +1,1 @@
-"""Between actuator commands and the wrench on a body: rotors, air, batteries, disturbances."""
+"""Between actuator commands and the wrench on a body: actuators, air, batteries, disturbances."""

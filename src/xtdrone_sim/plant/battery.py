@@ -27,9 +27,6 @@ from ..vehicles.sdf_tree import fail, number, refuse_unknown
 _NEEDED = ("cells", "capacity", "internal_resistance", "efficiency", "rated_voltage")
 _OPTIONAL = {"avionics_power": 0.0, "charge": 1.0, "rotor_power_constant": 0.0}
 
-# Columns of the kernel's table.
-_CELLS, _CAPACITY, _RESISTANCE, _EFFICIENCY, _RATED, _AVIONICS = range(6)
-
 
 def read_battery(block) -> Pack | None:
     """The pack of a block <xtdrone:battery>; None for None.
@@ -72,9 +69,7 @@ class BatteryStage:
         self.fitted = np.array([pack is not None for pack in packs])
         self.charge = np.array([1.0 if pack is None else pack.charge for pack in packs])
         self.voltage, self.current = np.full((2, n), np.nan)
-        self._table = np.array([
-            (0.0,) * 6 if p is None else (p.cells, p.capacity, p.internal_resistance, p.efficiency,
-                                          p.rated_voltage, p.avionics_power) for p in packs])
+        self._records = fleet.battery
         self.step(np.zeros(n), 0, np.ones(n))
 
     def step(self, shaft_power: np.ndarray, dt_us: int, speed_share: np.ndarray) -> None:
@@ -86,17 +81,18 @@ class BatteryStage:
             speed_share: (N,) is overwritten where there is a pack: share of maxRotVelocity
                 that its voltage allows, proportional to it below rated_voltage.
         """
-        _step(self._table, shaft_power, dt_us * 1e-6, self.charge, self.voltage, self.current,
+        _step(self._records, shaft_power, dt_us * 1e-6, self.charge, self.voltage, self.current,
               speed_share)
 
 
 @njit
-def _step(table, shaft_power, dt, charge, voltage, current, speed_share):
-    for i in range(table.shape[0]):
-        t = table[i]
-        if t[_CELLS] == 0.0:
+def _step(records, shaft_power, dt, charge, voltage, current, speed_share):
+    for i in range(records.shape[0]):
+        pack = records[i]
+        if pack.cells == 0:
             continue
-        power = shaft_power[i] / t[_EFFICIENCY] + t[_AVIONICS]
-        voltage[i], current[i] = battery.load(charge[i], t[_CELLS], t[_RESISTANCE], power)
-        charge[i] = battery.drained(charge[i], t[_CAPACITY], current[i], dt)
-        speed_share[i] = min(1.0, voltage[i] / t[_RATED])
+        power = shaft_power[i] / pack.efficiency + pack.avionics_power
+        voltage[i], current[i] = battery.load(charge[i], pack.cells, pack.internal_resistance,
+                                              power)
+        charge[i] = battery.drained(charge[i], pack.capacity, current[i], dt)
+        speed_share[i] = min(1.0, voltage[i] / pack.rated_voltage)

@@ -1,4 +1,4 @@
-"""Changes of a scenario where they meet the simulation: payload, tank, rotors, battery."""
+"""Disturbances of a scenario where they meet the simulation: payload, tank, rotors, battery."""
 
 from xtdrone_core import FleetModel, Scenario, ScenarioError
 from xtdrone_core.disturbances import Change, parse_changes
@@ -6,17 +6,17 @@ from xtdrone_core.disturbances import Change, parse_changes
 DRAIN_PERIOD_US = 20_000  # of telling the engine the mass of a draining tank [us]
 
 
-class Changes:
-    """Brings changes into force when they are due."""
+class Disturbances:
+    """Brings the disturbances of a scenario into force when they are due."""
 
-    def __init__(self, scenario: Scenario, fleet: FleetModel, engine, rotors, battery):
+    def __init__(self, scenario: Scenario, fleet: FleetModel, engine, actuators, battery):
         """The changes of a scenario.
 
         Args:
             scenario: Its changes are applied one after the other.
             fleet: The vehicles.
             engine: Carries payloads.
-            rotors: The fleet's RotorStage.
+            actuators: The fleet's ActuatorStage.
             battery: The fleet's BatteryStage.
 
         Raises:
@@ -24,8 +24,8 @@ class Changes:
             EngineError: Payloads are not for this engine.
         """
         self._names = [spec.name for spec in scenario.vehicles]
-        self._counts = fleet.rotor_mask.sum(axis=1).tolist()
-        self._engine, self._rotors, self._battery = engine, rotors, battery
+        self._counts = fleet.n_rotors.tolist()
+        self._engine, self._actuators, self._battery = engine, actuators, battery
         self._payloads = {}  # vehicle: (mass [kg], place)
         self._drains = {}  # vehicle: rate [kg/s]
         self._waiting = list(parse_changes(scenario.changes, self._names))
@@ -68,8 +68,9 @@ class Changes:
     def _check(self, change):
         name = self._names[change.vehicle]
         if change.rotor >= self._counts[change.vehicle]:
-            raise ScenarioError(f"'{name}' has no rotor {change.rotor}: give 0 to "
-                                f"{self._counts[change.vehicle] - 1}")
+            count = self._counts[change.vehicle]
+            raise ScenarioError(f"'{name}' has no rotor {change.rotor}: "
+                                + (f"give 0 to {count - 1}" if count else "it has none"))
         if change.kind == "charge" and not self._battery.fitted[change.vehicle]:
             raise ScenarioError(f"'{name}' carries no battery: give its SDF file a block "
                                 "<xtdrone:battery>")
@@ -84,7 +85,7 @@ class Changes:
         elif change.kind == "drain":
             self._drains[i] = change.value
         elif change.kind == "rotor":
-            self._rotors.effectiveness[i, change.rotor] = change.value
+            self._actuators.effectiveness[i, change.rotor] = change.value
         else:
             self._battery.charge[i] = change.value
 

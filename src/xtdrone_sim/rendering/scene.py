@@ -11,6 +11,7 @@ import mujoco
 import numpy as np
 
 from sensor_models.lens import Pinhole
+from xtdrone_core import FleetState
 from xtdrone_dynamics.quaternion import to_matrix
 
 from ..engines import mujoco_scene as scene
@@ -36,7 +37,7 @@ class RenderedScene:
 
         Args:
             world: The World.
-            specs, models: The fleet's VehicleSpecs and VehicleModels.
+            specs, models: The fleet's VehicleSpecs and Vehicles.
             largest: Width and height of the largest image [pixels].
             samples: Per pixel, for smooth edges; 0 for one.
         """
@@ -46,20 +47,18 @@ class RenderedScene:
         self._data = mujoco.MjData(self.model)
         mujoco.mj_kinematics(self.model, self._data)
         mujoco.mj_camlight(self.model, self._data)
-        self._qpos = self._data.qpos.reshape(len(specs), 7)
+        self._at = scene.addresses(self.model, specs, models)
+        self._base = self._at.qpos[:, None] + np.arange(7)
         self._largest = largest
         self._gl = self._context = None
 
-    def place(self, pos: np.ndarray, quat: np.ndarray) -> None:
-        """Puts the vehicles where they are.
-
-        Args:
-            pos: (N, 3) centres of gravity, world [m].
-            quat: (N, 4) xyzw.
-        """
-        self._qpos[:, :3] = pos
-        self._qpos[:, 3] = quat[:, 3]
-        self._qpos[:, 4:] = quat[:, :3]
+    def place(self, state: FleetState) -> None:
+        """Puts the vehicles where they are in a state of the fleet."""
+        qpos, moving = self._data.qpos, self._at.moving
+        qpos[self._base[:, :3]] = state.pos
+        qpos[self._base[:, 3]] = state.quat[:, 3]
+        qpos[self._base[:, 4:]] = state.quat[:, :3]
+        qpos[self._at.joint_qpos[moving]] = state.joint_pos[moving]
         mujoco.mj_kinematics(self.model, self._data)
         mujoco.mj_camlight(self.model, self._data)
         if self._context is not None:
@@ -122,14 +121,16 @@ class RenderedScene:
         distances[nothing] = np.inf
         return colours, distances
 
-    def cast(self, vehicle: int, pos, directions: np.ndarray, longest: float) -> np.ndarray:
-        """Distances along rays to the first thing to collide with, but the vehicle itself.
+    def cast(self, vehicle: int, pos, directions: np.ndarray, longest: float,
+             body: int = 0) -> np.ndarray:
+        """Distances along rays to the first thing to collide with, but the sensor's own body.
 
         Args:
             vehicle: Whose rays they are.
             pos: (3,) from where, world [m].
             directions: (M, 3) unit vectors, world; (3,) for one.
             longest: Nothing further away matters [m].
+            body: Of the vehicle, that the sensor sits on.
 
         Returns:
             (M,) [m]; inf where there is nothing.
@@ -137,8 +138,8 @@ class RenderedScene:
         count = np.size(directions) // 3
         shapes, distances = np.empty(count, dtype=np.int32), np.empty(count)
         mujoco.mj_multiRay(self.model, self._data, np.asarray(pos, dtype=float),
-                           np.ascontiguousarray(directions).ravel(), _COLLISIONS, True, vehicle + 1,
-                           shapes, distances, None, count, longest)
+                           np.ascontiguousarray(directions).ravel(), _COLLISIONS, True,
+                           self._at.body[vehicle, body], shapes, distances, None, count, longest)
         distances[shapes < 0] = np.inf
         return distances
 
@@ -186,6 +187,6 @@ class Beams:
         """Distance from a point along a direction to the first thing but the vehicle [m]."""
         state = self._state_of()
         if state.t_us != self._placed_us:
-            self._scene.place(state.pos, state.quat)
+            self._scene.place(state)
             self._placed_us = state.t_us
         return float(self._scene.cast(vehicle, point, direction, FURTHEST)[0])

@@ -33,7 +33,7 @@ class RenderedSensors:
 
         Args:
             world: The World.
-            specs, models: The fleet's VehicleSpecs and VehicleModels.
+            specs, models: The fleet's VehicleSpecs and Vehicles.
             seed: The scenario's.
             make_scene: Called with the size of the largest image and the samples per pixel for
                 what draws and measures; None for a RenderedScene.
@@ -95,10 +95,10 @@ class RenderedSensors:
         """
         due = [sensor for sensor in self._sensors if t_us % sensor.period_us == 0]
         if due:
-            pose = state.pos.copy(), state.quat.copy()
-            self._thread.submit(self._scene.place, *pose)
+            seen = state.copy()
+            self._thread.submit(self._scene.place, seen)
             for sensor in due:
-                future = self._thread.submit(sensor.look, self._scene, *pose, t_us)
+                future = self._thread.submit(sensor.look, self._scene, seen, t_us)
                 if self._scene.in_step and sensor.kind == "lidar":
                     wait([future])
                 self._waiting.append((t_us + sensor.latency_us, sensor.order, future))
@@ -131,10 +131,11 @@ class _Sensor:
         self.latency_us = round(latency * 1e6 / STEP_US) * STEP_US
         self.order = index, order
 
-    def placed(self, pos, quat, part):
-        """World pose of a part of the vehicle."""
-        q = tuple(quat[self.index])
-        return pos[self.index] + rotate(*q, *part.pos), multiply(*q, *part.quat)
+    def placed(self, state, part):
+        """World pose of a part of the body that the sensor sits on."""
+        at = self.index, self.block.body
+        q = tuple(state.body_quat[at])
+        return state.body_pos[at] + rotate(*q, *part.pos), multiply(*q, *part.quat)
 
     def reading(self, t_us, data) -> Reading:
         return Reading(self.kind, self.vehicle, self.block.name, t_us, data)
@@ -158,10 +159,10 @@ class _Camera(_Sensor):
                        for k, camera in enumerate(self.cameras)]
         self.samples = max(camera.anti_aliasing for camera in self.cameras)
 
-    def look(self, scene, pos, quat, t_us) -> Reading:
+    def look(self, scene, state, t_us) -> Reading:
         data = {}
         for camera, lens in zip(self.cameras, self.lenses):
-            place = self.placed(pos, quat, camera)
+            place = self.placed(state, camera)
             key = self.vehicle, self.block.name, camera.name
             if self.kind == "depth":
                 far = max(camera.far, _COLOUR_FAR)
@@ -201,10 +202,10 @@ class _Lidar(_Sensor):
             np.sin(elevation)), axis=-1).reshape(-1, 3)
         self._stream = new_stream(seed, index, stream)
 
-    def look(self, scene, pos, quat, t_us) -> Reading:
-        place, turn = self.placed(pos, quat, self.lidar)
+    def look(self, scene, state, t_us) -> Reading:
+        place, turn = self.placed(state, self.lidar)
         rays = rotate_array(np.broadcast_to(turn, (len(self._rays), 4)), self._rays)
-        true = scene.cast(self.index, place, rays, self.lidar.maximum)
+        true = scene.cast(self.index, place, rays, self.lidar.maximum, self.block.body)
         ranges = noisy_ranges(true, self.lidar, self._stream)
         return self.reading(t_us, {"ranges": ranges.reshape(self.lidar.rows, self.lidar.columns)})
 

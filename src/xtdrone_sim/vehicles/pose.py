@@ -1,7 +1,10 @@
 """Poses: a place and an attitude, chained as SDF chains its frames."""
 
+from dataclasses import replace
 from typing import NamedTuple
 
+from xtdrone_core import SensorBlock, Vehicle
+from xtdrone_core.vehicle import BASE
 from xtdrone_dynamics import quaternion
 
 
@@ -20,6 +23,11 @@ class Pose(NamedTuple):
         """The pose of a frame that is given in this frame, one frame further out."""
         return Pose(self.point(other.pos), quaternion.multiply(*self.quat, *other.quat))
 
+    def inverse(self) -> "Pose":
+        """The outer frame as seen from this one."""
+        back = Pose(quat=(-self.quat[0], -self.quat[1], -self.quat[2], self.quat[3]))
+        return Pose(back.direction([-x for x in self.pos]), back.quat)
+
     def point(self, pos) -> tuple:
         """A point given in this frame, one frame further out."""
         return tuple(a + b for a, b in zip(self.pos, self.direction(pos)))
@@ -27,3 +35,18 @@ class Pose(NamedTuple):
     def direction(self, vector) -> tuple:
         """A vector given in this frame, one frame further out."""
         return quaternion.rotate(*self.quat, *map(float, vector))
+
+
+def sensors_at_zero(vehicle: Vehicle) -> list[SensorBlock]:
+    """A vehicle's sensors in the frame of its base, with all joints at zero."""
+    frames: list[Pose] = []
+    for body in vehicle.bodies:
+        own = Pose(body.pos, body.quat)
+        frames.append(own if body.parent < 0 else frames[body.parent].to(own))
+    found = []
+    for block in vehicle.sensors:
+        placed = Pose(block.pos, block.quat)
+        if block.body != BASE:
+            placed = frames[block.body].to(placed)
+        found.append(replace(block, pos=placed.pos, quat=placed.quat, body=BASE))
+    return found

@@ -7,14 +7,14 @@ import numpy as np
 
 from sensor_models.cameras import cameras_of, lidar_of
 from sensor_models.parameters import PARAMETERS
-from xtdrone_core import VehicleModel
+from xtdrone_core import Vehicle
 from xtdrone_dynamics import battery
 from xtdrone_dynamics.constants import GRAVITY
 
 from ..errors import SdfError
 
 
-def allocation_matrix(model: VehicleModel) -> np.ndarray:
+def allocation_matrix(model: Vehicle) -> np.ndarray:
     """What one newton of each rotor's thrust does to the body.
 
     Args:
@@ -31,7 +31,7 @@ def allocation_matrix(model: VehicleModel) -> np.ndarray:
     return np.array(columns).T
 
 
-def vehicle_figures(model: VehicleModel) -> dict:
+def vehicle_figures(model: Vehicle) -> dict:
     """The figures that `xtdrone vehicle show` prints, at sea level and in still air.
 
     Args:
@@ -81,7 +81,7 @@ def vehicle_figures(model: VehicleModel) -> dict:
     }
 
 
-def vehicle_sensors(model: VehicleModel) -> list[dict]:
+def vehicle_sensors(model: Vehicle) -> list[dict]:
     """A vehicle's sensors with the values that are in force, whatever gave them.
 
     Args:
@@ -146,7 +146,7 @@ def _torque_reserve(direction, hover, largest) -> float:
     return float((room[moving] / np.abs(direction[moving])).min()) if moving.any() else 0.0
 
 
-def draw_layout(model: VehicleModel, path) -> None:
+def draw_layout(model: Vehicle, path) -> None:
     """Draws the rotors from above, nose up, with numbers and turning directions.
 
     Args:

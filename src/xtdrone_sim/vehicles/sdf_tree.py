@@ -6,7 +6,7 @@ Reads SDF 1.4 to 1.7 as Gazebo 11 does, with nested models, includes and
 
 import math
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lxml import etree
@@ -19,7 +19,8 @@ from .pose import Pose
 
 MESH_SUFFIXES = (".obj", ".stl")  # what MuJoCo reads
 OWN = "{urn:xtdrone}"  # namespace of the elements that only this workspace reads
-_OWN_PLACES = {"effects": "model", "battery": "model", "propeller": "plugin"}  # name: parent
+_OWN_PLACES = {"effects": "model", "battery": "model", "propeller": "plugin",
+               "in_water": "plugin", "servo": "channel", "wheel": "channel"}  # name: parent
 _MAX_NESTING = 16
 
 _SCRIPT_COLOURS = {  # Gazebo's own material scripts that are one plain colour
@@ -37,12 +38,14 @@ class Shape:
     name: str  # model::link::collision
     kind: str  # box, sphere, cylinder, plane or mesh
     size: tuple  # box: sides; sphere: radius; cylinder: radius, length; plane: sides; mesh: scale
-    pose: Pose  # in the model's or the world's frame
+    pose: Pose  # in the world's frame, or in that of the body that it belongs to
     collides: bool
     colour: tuple = (0.7, 0.7, 0.7, 1.0)  # RGBA
     material: str = ""  # name of Gazebo's material script, for example Gazebo/Bricks
     mesh: Path | None = None
     friction: float = 1.0  # Coulomb's, of the surface
+    link: str = ""  # full name
+    body: int = 0  # of the vehicle, that it belongs to
 
 
 def fail(element, message: str):
@@ -167,6 +170,11 @@ def name_of(element) -> str:
     if not element.get("name"):
         fail(element, f"<{element.tag}> has no name attribute")
     return element.get("name")
+
+
+def plugin_name(element) -> str:
+    """The file name of a plugin without folder, lib and .so."""
+    return element.get("filename", "").rpartition("/")[2].removeprefix("lib").removesuffix(".so")
 
 
 def to_dict(element) -> dict:
@@ -340,7 +348,7 @@ def shapes_of(scope: Scope) -> list[Shape]:
         for child in link.iterchildren("collision", "visual"):
             shape = _shape(child, f"{name}::{name_of(child)}", pose)
             if shape is not None:
-                found.append(shape)
+                found.append(replace(shape, link=name))
     return found
 
 

@@ -23,18 +23,18 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from xtdrone_core import FleetState, VehicleModel, VehicleSpec, resources
+from xtdrone_core import FleetModel, FleetState, Vehicle, VehicleSpec, resources
 from xtdrone_core.contracts import RangeCaster, Renderer, Viewer
 from xtdrone_core.ports import gazebo_master
 
 from ...errors import EngineError
 from ...rendering.scene import FURTHEST
-from ...vehicles.sdf import World, load_vehicle
-from ..body import apply_wrench, others, packed, with_payload
+from ...world import World
+from ..body import Masses, apply_wrench
 from ..mujoco_scene import start_pose
 from .channel import Channel
 from .scene import GazeboScene, scanners
-from .world import vehicle_sdf, world_sdf
+from .world import world_sdf
 
 _PLUGIN = "libxtdrone_lockstep.so"
 _CHATTER = re.compile(r"\[(Msg|Dbg)\]|\[Err\] \[OpenAL|Audio will be disabled|ALSA lib|AL lib|"
@@ -59,12 +59,12 @@ class GazeboEngine(RangeCaster, Renderer, Viewer):
 
     Attributes:
         state: The fleet's true state, overwritten at every step.
-        specs: The vehicles of the fleet now.
-        models: Their models.
+        specs: The vehicles of the fleet.
+        models: What they are.
     """
 
     def __init__(self, world: World, specs: tuple[VehicleSpec, ...],
-                 models: tuple[VehicleModel, ...], instance: int = 0):
+                 models: tuple[Vehicle, ...], instance: int = 0):
         """Starts gzserver on the world with the vehicles in it.
 
         Args:
@@ -78,7 +78,13 @@ class GazeboEngine(RangeCaster, Renderer, Viewer):
         """
         self.specs, self.models = tuple(specs), tuple(models)
         self._setup = resources.root() / ".setup" / "gazebo11"
-        self._payloads = {}  # name of a vehicle: (mass [kg], place from its centre of gravity [m])
+        self._fleet = FleetModel.of(self.models)
+        self._masses = Masses(self._fleet)
+        n, bodies = self._fleet.body.shape
+        self.state = FleetState.zeros(n, self._fleet.actuator.shape[1],
+                                      self._fleet.joint.shape[1], bodies)
+        self._rows = np.arange(n)[:, None]
+        self._applied = np.zeros((n, 6))
         self._processes = []
         self._channel = self._looks = None
         plugin = self._setup / _PLUGIN
@@ -101,53 +107,35 @@ class GazeboEngine(RangeCaster, Renderer, Viewer):
         table = np.array([[*pose.pos, *pose.quat] for pose in poses])
         self._take(self._channel.request(_RESET, table.tobytes()), 0.0)
         self.state.t_us = 0
-        self.state.rotor_vel[:] = 0.0
+        self.state.actuator[:] = 0.0
         return self.state
 
-    def step(self, wrench: np.ndarray, dt_us: int) -> FleetState:
+    def step(self, wrench: np.ndarray, joint_targets: np.ndarray, dt_us: int) -> FleetState:
         """Advances all bodies by one step; see Engine.
 
         Raises:
             EngineError: gzserver is gone, or a vehicle's state is not finite any more.
         """
-        dt = dt_us * 1e-6
-        apply_wrench(wrench, self.state.quat, self.state.ang_vel, self._inertia, self._inverse,
-                     self._arm, dt, self._applied)
+        dt, state, masses = dt_us * 1e-6, self.state, self._masses
+        apply_wrench(self._fleet.vehicle, wrench, state.body_quat, state.body_ang_vel,
+                     masses.inertia, masses.inverse, masses.arm, dt, self._rows, self._applied)
         self._take(self._channel.request(_STEP, _TIME.pack(dt) + self._applied.tobytes()), 1.0 / dt)
-        self.state.t_us += dt_us
-        return self.state
+        state.t_us += dt_us
+        return state
 
     def contacts(self) -> list[tuple[str, str]]:
         """Pairs of names (vehicles or models of the world) that touch now, sorted."""
         lines = self._channel.request(_CONTACTS).decode().splitlines()
         return [tuple(line.split("\t")) for line in lines]
 
-    def spawn(self, spec: VehicleSpec) -> None:
-        """Adds a vehicle to the running world, as the last of the fleet.
-
-        Raises:
-            EngineError: The name is taken.
-        """
-        model = load_vehicle(spec.type)
-        self._channel.ask(_SPAWN, vehicle_sdf(spec, model))
-        self._change((*self.specs, spec), (*self.models, model))
-
-    def delete(self, name: str) -> None:
-        """Removes a vehicle from the running world.
-
-        Raises:
-            EngineError: No such vehicle, or it is the last one.
-        """
-        keep = others(self.specs, name)
-        self._channel.ask(_DELETE, name)
-        self._change(tuple(self.specs[i] for i in keep), tuple(self.models[i] for i in keep))
-
     def set_payload(self, vehicle: int, mass: float, pos) -> None:
         """Fixes a point mass to a vehicle, in place of the one that it carried; see Engine."""
-        self._payloads[self.specs[vehicle].name] = float(mass), np.array(pos, dtype=float)
-        self._weigh(vehicle)
+        total, centre, _ = self._masses.load(vehicle, float(mass), pos)
+        inertia = self._masses.inertia[vehicle, 0]
+        self._channel.request(_PAYLOAD, _WEIGHT.pack(vehicle, total, *centre, *inertia))
 
-    def cast(self, vehicle: int, pos, directions: np.ndarray, longest: float) -> np.ndarray:
+    def cast(self, vehicle: int, pos, directions: np.ndarray, longest: float,
+             body: int = 0) -> np.ndarray:
         """Distances along rays to the first thing to collide with, but the vehicle itself.
 
         Args:
@@ -155,6 +143,7 @@ class GazeboEngine(RangeCaster, Renderer, Viewer):
             pos: (3,) from where, world [m].
             directions: (M, 3) unit vectors, world; (3,) for one.
             longest: Nothing further away matters [m].
+            body: Of the vehicle, that the sensor sits on; Gazebo passes over all of them.
 
         Returns:
             (M,) [m]; inf where there is nothing.
@@ -223,7 +212,7 @@ class GazeboEngine(RangeCaster, Renderer, Viewer):
         path, looks = self._folder / "lockstep", self._folder / "looks"
         text = world_sdf(world, self.specs, self.models, plugin, path, looks, STEP_S)
         (self._folder / "scenario.world").write_text(text)
-        if not os.environ.get("DISPLAY"):  # also without cameras, which may be spawned
+        if not os.environ.get("DISPLAY"):  # also without cameras: Gazebo asks for one
             self._environment["DISPLAY"] = self._open_display()
         with _listener(path) as main, _listener(looks) as second:
             self._server = self._start_process("gzserver",
@@ -298,40 +287,6 @@ class GazeboEngine(RangeCaster, Renderer, Viewer):
         """Agrees with the plugin on the order of the vehicles, and lays out what depends on it."""
         self._channel.ask(_FLEET, "".join(f"{spec.name}\n" for spec in self.specs))
         self._channel.request(_SCANNERS, scanners(self.specs, self.models).encode())
-        n = len(self.specs)
-        self.state = FleetState.zeros(n, max(len(model.rotors) for model in self.models))
-        self._inertia, self._inverse = np.zeros((n, 6)), np.zeros((n, 6))
-        self._arm, self._applied = np.zeros((n, 3)), np.zeros((n, 6))
-        for i, spec in enumerate(self.specs):
-            self._weigh(i, tell=spec.name in self._payloads)
-
-    def _weigh(self, i, tell=True):
-        """Mass, centre of gravity and inertia of one vehicle with its payload."""
-        carried = self._payloads.get(self.specs[i].name, (0.0, np.zeros(3)))
-        total, centre, inertia = with_payload(self.models[i], *carried)
-        self._arm[i] = centre
-        self._inertia[i] = packed(inertia[None])[0]
-        self._inverse[i] = packed(np.linalg.inv(inertia)[None])[0]
-        if tell:
-            self._channel.request(_PAYLOAD, _WEIGHT.pack(i, total, *centre, *self._inertia[i]))
-
-    def _change(self, specs, models):
-        """Another fleet; vehicles that stay keep their state."""
-        before, old = {spec.name: i for i, spec in enumerate(self.specs)}, self.state
-        self.specs, self.models = specs, models
-        self._name_fleet()
-        state = self.state
-        state.t_us = old.t_us
-        for i, (spec, model) in enumerate(zip(specs, models)):
-            j = before.get(spec.name)
-            if j is None:
-                pose = start_pose(spec, model)
-                state.pos[i], state.quat[i] = pose.pos, pose.quat
-                continue
-            for name in ("pos", "quat", "vel", "ang_vel", "acc"):
-                getattr(state, name)[i] = getattr(old, name)[j]
-            width = min(old.rotor_vel.shape[1], state.rotor_vel.shape[1])
-            state.rotor_vel[i, :width] = old.rotor_vel[j, :width]
 
     def _take(self, data, rate):
         table = np.frombuffer(data).reshape(-1, _WIDTH)

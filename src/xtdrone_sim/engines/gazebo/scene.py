@@ -12,6 +12,7 @@ import numpy as np
 from sensor_models.cameras import cameras_of, lidar_of
 from sensor_models.parameters import RangeParameters
 from sensor_models.suite import STEP_US, period_steps
+from xtdrone_core import FleetState
 
 from .channel import Channel
 
@@ -63,7 +64,7 @@ class GazeboScene:
 
         Args:
             channel: To the plugin's Looks.
-            specs, models: The fleet's VehicleSpecs and VehicleModels.
+            specs, models: The fleet's VehicleSpecs and Vehicles.
             cast: GazeboEngine.cast.
 
         Raises:
@@ -85,9 +86,9 @@ class GazeboScene:
             return "gazebo: rays"
         return f"gazebo: {self._channel.request(_NAME).decode()}"
 
-    def place(self, pos: np.ndarray, quat: np.ndarray) -> None:
+    def place(self, state: FleetState) -> None:
         """As RenderedScene.place, for what is drawn; rays meet the bodies of the physics."""
-        self._poses[:, :3], self._poses[:, 3:] = pos, quat
+        self._poses[:, :3], self._poses[:, 3:] = state.pos, state.quat
 
     def draw(self, pos, quat, pinhole, near: float, far: float, depth: bool = False, key: Key = ()):
         """As RenderedScene.draw, by the camera of that key."""

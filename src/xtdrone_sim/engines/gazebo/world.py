@@ -7,14 +7,14 @@ from lxml import etree
 
 from sensor_models.cameras import cameras_of
 from sensor_models.lens import pinhole_of
-from xtdrone_core import VehicleModel, VehicleSpec
+from xtdrone_core import Vehicle, VehicleSpec
 from xtdrone_dynamics import quaternion
 from xtdrone_dynamics.constants import GRAVITY
 
 from ...errors import EngineError
 from ...vehicles.pose import Pose
-from ...vehicles.sdf import World
 from ...vehicles.sdf_tree import Scope, parse, pose_of, resolve_uri
+from ...world import World
 from ..mujoco_scene import start_pose
 
 _VERSION = "1.7"
@@ -31,7 +31,7 @@ def world_sdf(world: World, specs, models, plugin, socket, looks, step: float) -
     Args:
         world: The world.
         specs: The VehicleSpecs.
-        models: Their VehicleModels.
+        models: Their Vehicles.
         plugin: Path of the lockstep plugin.
         socket: Path of the Unix socket that it shall connect to.
         looks: Path of the Unix socket for cameras.
@@ -61,7 +61,7 @@ def world_sdf(world: World, specs, models, plugin, socket, looks, step: float) -
     return _document(element)
 
 
-def vehicle_sdf(spec: VehicleSpec, model: VehicleModel) -> str:
+def vehicle_sdf(spec: VehicleSpec, model: Vehicle) -> str:
     """One vehicle at its start, as text."""
     return _document(_vehicle(spec, model))
 

@@ -1,0 +1,61 @@
+"""Servos and what turns without the air: rate limit and lag."""
+
+from .compiled import njit
+from .rotor import lag
+
+
+@njit
+def follow(place, target, rate, time_constant, dt):
+    """Where a servo is after dt: a first-order lag whose speed is limited.
+
+    Args:
+        place, target: [rad] or [m].
+        rate: Largest speed [rad/s] or [m/s].
+        time_constant: Of the lag [s].
+        dt: Duration [s].
+    """
+    way = target - place
+    if time_constant > 0.0:
+        way = lag(place, target, time_constant, time_constant, dt) - place
+    return place + min(rate * dt, max(-rate * dt, way))
+
+
+@njit
+def act(a, command, place, dt):
+    """One step of a servo or control surface; what moves, moves by the engine.
+
+    Args:
+        a: The actuator's record.
+        command: In its range.
+        place: Where it is [rad] or [m].
+        dt: Length of the step [s].
+
+    Returns:
+        As the plant's table of kinds.
+    """
+    target = a.zero_position_armed + a.input_scaling * command
+    target = min(a.joint_upper, max(a.joint_lower, target))
+    return (follow(place, target, a.rate, a.time_constant, dt), 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+
+
+@njit
+def turn(a, command, speed, time_constant_up, time_constant_down, dt):
+    """One step of something that turns, without any force: a wheel or a propeller in water.
+
+    Args:
+        a: The actuator's record.
+        command: In its range.
+        speed: [rad/s].
+        time_constant_up, time_constant_down: While speeding up and slowing down [s].
+        dt: Length of the step [s].
+
+    Returns:
+        As the plant's table of kinds.
+    """
+    target = 0.0
+    if command != 0.0:
+        target = a.zero_position_armed + a.input_scaling * command
+    target = min(a.max_rot_velocity, max(-a.max_rot_velocity, target))
+    speeding = abs(target) > abs(speed)
+    tau = time_constant_up if speeding else time_constant_down
+    return (lag(speed, target, tau, tau, dt), 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)

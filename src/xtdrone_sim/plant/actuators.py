@@ -1,0 +1,169 @@
+"""All actuators of a fleet, and the air around them, in one compiled kernel: commands to wrenches.
+
+What an actuator of each kind does stands in one table, `_act`: a kind's row calls its scalar
+function in xtdrone_dynamics.
+"""
+
+import math
+
+import numpy as np
+
+from xtdrone_core import FleetModel, FleetState
+from xtdrone_core.fleet_model import PROPELLER, ROTOR, SERVO, SURFACE, WHEEL
+from xtdrone_dynamics import aerodynamics, atmosphere, quaternion, rotor, servo
+from xtdrone_dynamics.compiled import njit
+from xtdrone_dynamics.constants import SEA_LEVEL_DENSITY
+
+
+class ActuatorStage:
+    """Actuators and aerodynamics of a fleet: lag, XTDrone (3)-(6) at every hub, named effects.
+
+    A rotor's mean speed over the step goes into H-force and rolling moment, the mean of its
+    square into thrust and drag moment, so that the impulse of a step is exact although the
+    engine gets one wrench per step.
+
+    Attributes:
+        wind: (N, 3) velocity of the air at each vehicle, world [m/s]; write to it in place.
+        density: (N,) density of the air at each vehicle [kg/m^3].
+        speed_share: (N,) share of maxRotVelocity that the rotors can reach; a weak battery's.
+        effectiveness: (N, A) share of its forces that a rotor still gives; 1 unless it is broken.
+        power: (N,) of all shafts in the last step [W].
+        wrench: (N, B, 6) of the last step on each body, force [N] then torque about the body's
+            origin [N m], world frame.
+        joint_targets: (N, J) where the engine shall move the joints in this step [rad] or [m].
+    """
+
+    def __init__(self, fleet: FleetModel, altitude: float = 0.0):
+        """All actuators at rest.
+
+        Args:
+            fleet: The vehicles.
+            altitude: Of the world's origin above mean sea level [m].
+        """
+        n = fleet.n
+        self.wind = np.zeros((n, 3))
+        self.density = np.full(n, SEA_LEVEL_DENSITY)
+        self.speed_share = np.ones(n)
+        self.effectiveness = np.ones(fleet.actuator.shape)
+        self.power = np.zeros(n)
+        self.wrench = np.zeros((*fleet.body.shape, 6))
+        self.joint_targets = np.zeros(fleet.joint.shape)
+        self._fleet = fleet
+        self._altitude = altitude
+        self._air = np.zeros((n, 3))
+        self._downwash = bool(fleet.effects["wake_radius"].any())
+
+    def step(self, commands: np.ndarray, state: FleetState, dt_us: int) -> np.ndarray:
+        """Advances the actuators by one step and gives what air and actuators do to the bodies.
+
+        Args:
+            commands: (N, A) in each actuator's range, limited to that; exactly 0 stops a rotor,
+                anything else starts at zero_position_armed.
+            state: The fleet at the start of the step; its `actuator` is advanced in place.
+            dt_us: Length of the step [us].
+
+        Returns:
+            `wrench`. `joint_targets` and `power` are those of this step, too.
+        """
+        fleet, air = self._fleet, self.wind
+        if self._downwash:
+            air = self._air
+            air[:] = self.wind
+            _add_downwash(fleet.vehicle, fleet.actuator, fleet.effects, self.effectiveness,
+                          state.pos, state.actuator, self.density, air)
+        _step(commands, fleet.vehicle, fleet.actuator, fleet.effects, self._altitude,
+              self.speed_share, self.effectiveness, state.body_pos, state.body_quat,
+              state.body_vel, state.body_ang_vel, air, self.density, dt_us * 1e-6,
+              state.actuator, self.wrench, self.joint_targets, self.power)
+        return self.wrench
+
+
+@njit
+def _add_downwash(vehicle, actuator, effects, effectiveness, pos, speed, density, air):
+    """Adds the wakes of vehicles above to the wind; a wake hangs straight down."""
+    for i in range(vehicle.shape[0]):
+        e = effects[i]
+        if e.wake_radius == 0.0:
+            continue
+        thrust = 0.0
+        for k in range(vehicle[i].rotors):
+            thrust += (effectiveness[i, k] * actuator[i, k].motor_constant * speed[i, k]
+                       * speed[i, k])
+        for j in range(vehicle.shape[0]):
+            aside = math.hypot(pos[i, 0] - pos[j, 0], pos[i, 1] - pos[j, 1])
+            air[j, 2] -= aerodynamics.downwash(thrust, e.disc_area, e.wake_radius, density[i],
+                                               pos[i, 2] - pos[j, 2], aside)
+
+
+@njit
+def _act(a, e, command, value, speed_share, ratio, height, vx, vy, vz, dt):
+    """The table of kinds: what an actuator does in one step.
+
+    Args:
+        a: Its record.
+        e: The record of its vehicle's effects.
+        command: In lower..upper.
+        value: Its speed or place at the start of the step.
+        speed_share: Share of the largest speed that the battery allows.
+        ratio: Share of its forces that it gives: density of the air, and damage.
+        height: Of its place above z = 0 [m].
+        vx, vy, vz: Velocity of its place relative to the air, frame of its body [m/s].
+        dt: Length of the step [s].
+
+    Returns:
+        (value at the end, force xyz [N] and moment xyz [N m] at its place, frame of its body,
+        shaft power [W]).
+    """
+    if a.kind == ROTOR:
+        return rotor.act(a, e, command, value, speed_share, ratio, height, vx, vy, vz, dt)
+    if a.kind == SERVO or a.kind == SURFACE:
+        return servo.act(a, command, value, dt)
+    if a.kind == WHEEL:
+        return servo.turn(a, command, value, a.time_constant, a.time_constant, dt)
+    if a.kind == PROPELLER:
+        return servo.turn(a, command, value, a.time_constant_up, a.time_constant_down, dt)
+    return value, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+
+
+@njit
+def _step(commands, vehicle, actuator, effects, altitude, speed_share, effectiveness, pos, quat,
+          vel, ang_vel, air, density, dt, value, wrench, joint_targets, power):
+    for i in range(vehicle.shape[0]):
+        e = effects[i]
+        if e.air_density:
+            density[i] = atmosphere.density(altitude + pos[i, 0, 2])
+        thickness = density[i] / SEA_LEVEL_DENSITY
+        power[i] = 0.0
+        for b in range(vehicle[i].bodies):
+            qx, qy, qz, qw = quat[i, b, 0], quat[i, b, 1], quat[i, b, 2], quat[i, b, 3]
+            ux, uy, uz = quaternion.rotate_inverse(
+                qx, qy, qz, qw, vel[i, b, 0] - air[i, 0], vel[i, b, 1] - air[i, 1],
+                vel[i, b, 2] - air[i, 2])
+            wx, wy, wz = ang_vel[i, b, 0], ang_vel[i, b, 1], ang_vel[i, b, 2]
+            fx = fy = fz = 0.0
+            if b == 0:
+                fx, fy, fz = aerodynamics.drag(e, density[i], ux, uy, uz)
+            mx = my = mz = 0.0
+            for j in range(vehicle[i].actuators):
+                a = actuator[i, j]
+                if a.body != b:
+                    continue
+                command = min(a.upper, max(a.lower, commands[i, j]))
+                rx, ry, rz = a.pos[0], a.pos[1], a.pos[2]
+                height = 0.0
+                if e.ground_radius > 0.0:
+                    height = pos[i, b, 2] + quaternion.rotate(qx, qy, qz, qw, rx, ry, rz)[2]
+                value[i, j], hx, hy, hz, bx, by, bz, shaft = _act(
+                    a, e, command, value[i, j], speed_share[i], thickness * effectiveness[i, j],
+                    height, ux + wy * rz - wz * ry, uy + wz * rx - wx * rz,
+                    uz + wx * ry - wy * rx, dt)
+                if a.kind == SERVO:
+                    joint_targets[i, a.joint] = value[i, j]
+                power[i] += shaft
+                fx, fy, fz = fx + hx, fy + hy, fz + hz
+                mx += bx + ry * hz - rz * hy
+                my += by + rz * hx - rx * hz
+                mz += bz + rx * hy - ry * hx
+            w = wrench[i, b]
+            w[0], w[1], w[2] = quaternion.rotate(qx, qy, qz, qw, fx, fy, fz)
+            w[3], w[4], w[5] = quaternion.rotate(qx, qy, qz, qw, mx, my, mz)

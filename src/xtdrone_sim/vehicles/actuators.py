@@ -1,0 +1,261 @@
+"""The actuators of a model, as PX4's sitl_gazebo plugins declare them.
+
+Each plugin gazebo_motor_model is a rotor, or with <xtdrone:in_water/> a boat's propeller. Each
+channel of gazebo_mavlink_interface whose joint no such plugin turns is an actuator, too: with
+joint_control_type position a control surface, where a plugin LiftDragPlugin names that joint,
+or else a servo, which moves the joint; with velocity a wheel.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from xtdrone_core.vehicle import Actuator, Propeller, Rotor, Servo, Surface, Wheel
+from xtdrone_dynamics import rotor
+from xtdrone_dynamics.constants import SEA_LEVEL_DENSITY
+
+from .links import Links, child_of, joint_axis, joint_limits
+from .sdf_tree import OWN, Scope, fail, name_of, number, plugin_name, refuse_unknown, text, vector
+
+_PROPELLER = ("diameter", "blades", "chord", "staticThrust", "staticMoment", "staticDrag",
+              "rootPitch", "twist", "liftSlope")  # of <xtdrone:propeller>
+_LIFT_PLUGINS = ("LiftDragPlugin", "gazebo_liftdrag_plugin")
+_LAG = 0.05  # of a servo whose channel says nothing [s]
+_RADIUS = 0.1  # of a wheel whose channel says nothing [m]
+_TRUE = ("1", "true")
+
+
+@dataclass(frozen=True)
+class Channel:
+    """One output of the autopilot, from a control channel of the MAVLink plugin."""
+
+    scope: Scope
+    element: object
+    number: int
+    name: str
+    scaling: float
+    zero: float
+    joint: str  # full name; empty where the channel names none
+    position: bool  # sets the joint's place instead of its speed
+
+
+def read_channels(scope: Scope) -> list[Channel]:
+    """All control channels of a model."""
+    found = []
+    for owner, plugin in scope.elements("plugin"):
+        if plugin_name(plugin) == "gazebo_mavlink_interface":
+            for element in plugin.iterfind("control_channels/channel"):
+                scaling = number(element, "input_scaling")
+                # PX4's plugin computes (command + offset) scaling + zero.
+                zero = (number(element, "zero_position_armed", 0.0)
+                        + number(element, "input_offset", 0.0) * scaling)
+                joint = element.findtext("joint_name", "").strip()
+                found.append(Channel(
+                    owner, element, int(number(element, "input_index")),
+                    element.get("name", ""), scaling, zero, owner.prefix + joint if joint else "",
+                    text(element, "joint_control_type", "velocity").startswith("position")))
+    return found
+
+
+def driven_joints(scope: Scope, channels) -> dict:
+    """Full names of the joints that servos move, to (scope, element) of each."""
+    surfaces, found = _lifts(scope), {}
+    for channel in channels:
+        if channel.position and channel.joint and channel.joint not in surfaces:
+            name = channel.joint.removeprefix(channel.scope.prefix)
+            joint = channel.scope.find("joint", name, channel.element)
+            if channel.joint in found:
+                fail(channel.element, f"two channels drive the joint '{channel.joint}'")
+            found[channel.joint] = channel.scope, joint
+    return found
+
+
+def read_actuators(scope: Scope, links: Links, channels) -> tuple[Actuator, ...]:
+    """Rotors by motorNumber, then all others by channel.
+
+    Raises:
+        SdfError: An actuator that makes no sense.
+    """
+    by_number = {channel.number: channel for channel in channels}
+    rotors: dict[int, Rotor] = {}
+    rest: list[Actuator] = []
+    turned = set()  # joints that motors turn
+    numbers = set()
+    for owner, plugin in scope.elements("plugin"):
+        if plugin_name(plugin) == "gazebo_motor_model":
+            index = int(number(plugin, "motorNumber"))
+            if index in numbers:
+                fail(plugin, f"two rotors have motorNumber {index}")
+            numbers.add(index)
+            turned.add(owner.prefix + text(plugin, "jointName"))
+            if plugin.find(OWN + "in_water") is not None:
+                rest.append(_propeller(owner, plugin, index, by_number.get(index), links))
+            else:
+                rotors[index] = _rotor(owner, plugin, index, by_number.get(index), links)
+    if sorted(rotors) != list(range(len(rotors))):
+        fail(scope.element, f"motorNumber of the rotors is {sorted(rotors)}: number them from 0 "
+                            "without gaps")
+    lifts = _lifts(scope)
+    for channel in channels:
+        if channel.joint and channel.joint not in turned and channel.number not in rotors:
+            if channel.joint in lifts:
+                rest.append(_surface(channel, *lifts[channel.joint], links))
+            elif channel.position:
+                rest.append(_servo(channel, links))
+            else:
+                rest.append(_wheel(channel, links))
+    ordered = [rotors[i] for i in range(len(rotors))]
+    return (*ordered, *sorted(rest, key=lambda found: found.channel))
+
+
+def _lifts(scope) -> dict:
+    """Full name of a control surface's joint to (scope, plugin) of its wing."""
+    return {owner.prefix + text(plugin, "control_joint_name"): (owner, plugin)
+            for owner, plugin in scope.elements("plugin")
+            if plugin_name(plugin) in _LIFT_PLUGINS
+            and plugin.find("control_joint_name") is not None}
+
+
+def _hub(scope, joint, links) -> tuple:
+    """Body, place and axis of a turning joint: (index, (3,) [m], (3,) unit vector)."""
+    frame = scope.pose(name_of(joint), joint)
+    body, placed = links.inside(child_of(scope, joint), frame)
+    return body, placed.pos, _unit(links.frames[body].inverse().direction(
+        joint_axis(scope, joint)))
+
+
+def _unit(vector) -> tuple:
+    vector = np.array(vector)
+    return tuple(map(float, vector / np.linalg.norm(vector)))
+
+
+def _motor(scope, plugin, index, channel, links) -> dict:
+    """What rotors and propellers have in common."""
+    joint = scope.find("joint", text(plugin, "jointName"), plugin)
+    body, pos, axis = _hub(scope, joint, links)
+    turning = text(plugin, "turningDirection")
+    if turning not in ("ccw", "cw"):
+        fail(plugin, f"turningDirection is '{turning}': give ccw or cw")
+    top = number(plugin, "maxRotVelocity")
+    both = text(plugin, "reversible", "0") in _TRUE
+    values = {
+        "name": name_of(joint), "channel": index, "body": body, "pos": pos, "axis": axis,
+        "lower": -1.0 if both else 0.0,
+        "direction": 1 if turning == "ccw" else -1, "max_rot_velocity": top,
+        "input_scaling": channel.scaling if channel else top,
+        "zero_position_armed": channel.zero if channel else 0.0,
+        "time_constant_up": number(plugin, "timeConstantUp"),
+        "time_constant_down": number(plugin, "timeConstantDown")}
+    for tag, value in (("maxRotVelocity", top), ("input_scaling", values["input_scaling"])):
+        if value <= 0.0:
+            fail(plugin, f"<{tag}> of a rotor is {value:g}: give a number above 0")
+    for tag, key in (("timeConstantUp", "time_constant_up"),
+                     ("timeConstantDown", "time_constant_down")):
+        if values[key] < 0.0:
+            fail(plugin, f"<{tag}> of a rotor is {values[key]:g}: give a number from 0")
+    return values
+
+
+def _rotor(scope, plugin, index, channel, links) -> Rotor:
+    thrust, moment, drag, rolling = _coefficients(plugin)
+    if thrust <= 0.0:
+        fail(plugin, f"<motorConstant> of a rotor is {thrust:g}: give a number above 0")
+    for tag, value in (("momentConstant", moment), ("rotorDragCoefficient", drag),
+                       ("rollingMomentCoefficient", rolling)):
+        if value < 0.0:
+            fail(plugin, f"<{tag}> of a rotor is {value:g}: give a number from 0")
+    values = _motor(scope, plugin, index, channel, links)
+    return Rotor(**values, motor_constant=thrust, moment_constant=moment,
+                 rotor_drag_coefficient=drag, rolling_moment_coefficient=rolling,
+                 bidirectional=values["lower"] < 0.0)
+
+
+def _propeller(scope, plugin, index, channel, links) -> Propeller:
+    values = _motor(scope, plugin, index, channel, links)
+    return Propeller(**{**values, "lower": -1.0},
+                     motor_constant=number(plugin, "motorConstant"),
+                     moment_constant=number(plugin, "momentConstant"))
+
+
+def _coefficients(plugin) -> tuple:
+    """C_T, C_M, C_D and C_R: the tags, or else from <xtdrone:propeller> by XTDrone (7)-(10)."""
+    tags = ("motorConstant", "momentConstant", "rotorDragCoefficient", "rollingMomentCoefficient")
+    blade = plugin.find(OWN + "propeller")
+    if blade is None:
+        return tuple(number(plugin, tag) for tag in tags)
+    refuse_unknown(blade, _PROPELLER)
+    values = {tag: number(blade, tag) for tag in _PROPELLER}
+    for tag, value in values.items():
+        if value <= 0.0 and tag not in ("rootPitch", "twist"):
+            fail(blade, f"<{tag}> of a propeller is {value:g}: give a number above 0")
+    diameter, blades, chord, thrust = (values[tag] for tag in _PROPELLER[:4])
+    computed = (rotor.thrust_constant(thrust, diameter, SEA_LEVEL_DENSITY),
+                rotor.moment_constant(values["staticMoment"], thrust, diameter),
+                rotor.drag_coefficient(values["staticDrag"], blades, chord, diameter,
+                                       SEA_LEVEL_DENSITY),
+                rotor.rolling_coefficient(values["rootPitch"], values["twist"], blades,
+                                          values["liftSlope"], chord, diameter,
+                                          SEA_LEVEL_DENSITY))
+    return tuple(number(plugin, tag, value) for tag, value in zip(tags, computed, strict=True))
+
+
+def _joint_of(channel):
+    name = channel.joint.removeprefix(channel.scope.prefix)
+    return channel.scope.find("joint", name, channel.element)
+
+
+def _common(channel) -> dict:
+    return {"name": channel.name or channel.joint, "channel": channel.number,
+            "input_scaling": channel.scaling, "zero_position_armed": channel.zero}
+
+
+def _moving(channel) -> dict:
+    """Limits and lag of what a channel moves."""
+    block = channel.element.find(OWN + "servo")
+    lag = _LAG
+    lower, upper, rate = joint_limits(_joint_of(channel))
+    if block is not None:
+        refuse_unknown(block, ("time_constant", "rate"))
+        lag, rate = number(block, "time_constant", _LAG), number(block, "rate", rate)
+        if lag < 0.0 or rate <= 0.0:
+            fail(block, f"time_constant {lag:g}, rate {rate:g}: give a number from 0, and one "
+                        "above 0")
+    return {"rate": rate, "time_constant": lag, "joint_lower": lower, "joint_upper": upper}
+
+
+def _servo(channel, links) -> Servo:
+    joint = links.joint_of(channel.joint)
+    return Servo(**_common(channel), **_moving(channel), joint=joint,
+                 body=links.joints[joint].body)
+
+
+def _surface(channel, scope, plugin, links) -> Surface:
+    link = scope.prefix + text(plugin, "link_name")
+    if link not in links.of_link:
+        fail(plugin, f"there is no link '{link}'")
+    own = scope.pose(text(plugin, "link_name"), plugin)
+    body, frame = links.inside(link, own)
+    joint = _joint_of(channel)
+    axis = _unit(links.frames[body].inverse().direction(joint_axis(channel.scope, joint)))
+    lift = number(plugin, "cl_delta", number(plugin, "control_joint_rad_to_cl", 0.0))
+    return Surface(
+        **_common(channel), **_moving(channel), body=body, axis=axis,
+        pos=frame.point(vector(plugin, "cp", (0.0, 0.0, 0.0))),
+        forward=frame.direction(vector(plugin, "forward", (1.0, 0.0, 0.0))),
+        upward=frame.direction(vector(plugin, "upward", (0.0, 0.0, 1.0))),
+        area=number(plugin, "area", 1.0), lift_per_rad=lift)
+
+
+def _wheel(channel, links) -> Wheel:
+    joint = _joint_of(channel)
+    body, pos, axis = _hub(channel.scope, joint, links)
+    block = channel.element.find(OWN + "wheel")
+    radius = _RADIUS
+    if block is not None:
+        refuse_unknown(block, ("radius",))
+        radius = number(block, "radius")
+        if radius <= 0.0:
+            fail(block, f"<radius> of a wheel is {radius:g}: give metres above 0")
+    _, _, top = joint_limits(joint)
+    return Wheel(**_common(channel), body=body, pos=pos, axis=axis, radius=radius,
+                 time_constant=_LAG, max_rot_velocity=top)

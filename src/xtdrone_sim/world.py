@@ -1,0 +1,140 @@
+"""Worlds from SDF files, as Gazebo 11 and PX4's sitl_gazebo plugins read them."""
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+from xtdrone_core import resources
+from xtdrone_dynamics.constants import GRAVITY, TROPOPAUSE
+from xtdrone_dynamics.magnetic_field import earth_field
+
+from .vehicles.pose import Pose
+from .vehicles.sdf_tree import (
+    Scope,
+    Shape,
+    fail,
+    name_of,
+    number,
+    numbers,
+    parse,
+    plugin_name,
+    shapes_of,
+    text,
+    to_dict,
+    vector,
+)
+
+
+@dataclass(frozen=True)
+class Light:
+    """A lamp of a world."""
+
+    kind: str  # directional, point or spot
+    pos: tuple[float, float, float]  # world [m]
+    direction: tuple[float, float, float]  # in which it shines, world
+    diffuse: tuple[float, float, float]  # RGB, 0..1
+    specular: tuple[float, float, float]  # RGB, 0..1
+    cast_shadows: bool
+
+
+@dataclass(frozen=True)
+class World:
+    """A world as its SDF file describes it. Everything in it stands still."""
+
+    name: str
+    sdf: Path
+    latitude: float  # of the origin [rad]
+    longitude: float  # of the origin [rad]
+    altitude: float  # of the origin above mean sea level [m]
+    gravity: float  # downwards [m/s^2]
+    magnetic_field: tuple[float, float, float]  # world ENU [T]
+    wind: dict  # tags of the wind plugin as text, and linear_velocity; empty in still air
+    shapes: tuple[Shape, ...]  # world frame
+    lights: tuple[Light, ...]
+    ambient: tuple[float, float, float]  # RGB, 0..1
+    background: tuple[float, float, float]  # RGB, 0..1
+
+
+def load_world(name_or_path: str) -> World:
+    """A world from worlds/ or from an SDF file.
+
+    Args:
+        name_or_path: A name from worlds/, or a path to an SDF file.
+
+    Returns:
+        The world. Its magnetic field is the file's <magnetic_field>, or else
+        that of the World Magnetic Model at its origin.
+
+    Raises:
+        ScenarioError: No such world.
+        SdfError: The file makes no sense; the message names file and line.
+    """
+    path = resources.world_sdf(name_or_path)
+    element = parse(path, "world")
+    scope = Scope(element, Pose())
+    place = element.find("spherical_coordinates")
+    lat, lon, alt = _origin(place) if place is not None else (0.0, 0.0, 0.0)
+    field = element.find("magnetic_field")
+    field = earth_field(lat, lon, alt) if field is None else numbers(field, 3)
+    scene = element.find("scene")
+    ambient = background = (0.4, 0.4, 0.4)
+    if scene is not None:
+        ambient, background = _colour(scene, "ambient", ambient), _colour(scene, "background",
+                                                                          background)
+    return World(name_of(element), path, lat, lon, alt, _gravity(element),
+                 tuple(map(float, field)), _wind(scope), tuple(shapes_of(scope)),
+                 tuple(_light(*found) for found in scope.lights()), ambient, background)
+
+
+def _origin(place) -> tuple:
+    lat, lon = number(place, "latitude_deg"), number(place, "longitude_deg")
+    alt = number(place, "elevation", 0.0)
+    if not (-90.0 <= lat <= 90.0 and -180.0 <= lon <= 180.0):
+        fail(place, f"latitude {lat:g}, longitude {lon:g} is not on the Earth: give -90 to 90 and "
+                    "-180 to 180 degrees")
+    if not -500.0 <= alt <= TROPOPAUSE:
+        fail(place, f"elevation {alt:g} m is outside the atmosphere's model: give -500 to "
+                    f"{TROPOPAUSE:g}")
+    if number(place, "heading_deg", 0.0) % 360.0 not in (0.0, 180.0):
+        fail(place, "heading_deg must be 0: the world frame is east, north, up")
+    return math.radians(lat), math.radians(lon), alt
+
+
+def _gravity(element) -> float:
+    child = element.find("gravity")
+    if child is None:
+        return GRAVITY
+    x, y, z = numbers(child, 3)
+    if x or y or z > 0.0:
+        fail(child, f"gravity is {x:g} {y:g} {z:g}: it must point down, as in 0 0 {-GRAVITY}")
+    return -z
+
+
+def _wind(scope) -> dict:
+    tags = {}
+    child = scope.element.find("wind/linear_velocity")
+    if child is not None:
+        numbers(child, 3)
+        tags["linear_velocity"] = child.text.strip()
+    for _, plugin in scope.elements("plugin"):
+        if plugin_name(plugin) == "gazebo_wind_plugin":
+            tags.update(to_dict(plugin))
+    return tags
+
+
+def _light(element, pose) -> Light:
+    kind = element.get("type", "")
+    if kind not in ("directional", "point", "spot"):
+        fail(element, f"light type is '{kind}': give directional, point or spot")
+    direction = pose.direction(vector(element, "direction", (0.0, 0.0, -1.0)))
+    return Light(kind, pose.pos, direction, _colour(element, "diffuse", (1.0, 1.0, 1.0)),
+                 _colour(element, "specular", (0.1, 0.1, 0.1)),
+                 text(element, "cast_shadows", "0") in ("1", "true"))
+
+
+def _colour(element, tag, default) -> tuple:
+    child = element.find(tag)
+    if child is None:
+        return default
+    count = len((child.text or "").split())
+    return numbers(child, count if count in (3, 4) else 4)[:3]
