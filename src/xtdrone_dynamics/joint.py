@@ -1,13 +1,17 @@
 """Where a body is that hangs on another one by a joint, and how it moves."""
 
 import math
+from typing import Any
 
 from .compiled import njit
 from .quaternion import multiply, rotate, rotate_inverse
+from .shapes import State
 
 
 @njit
-def moved(body, joint, place, speed, px, py, pz, qx, qy, qz, qw, vx, vy, vz, wx, wy, wz):
+def moved(body: Any, joint: Any, place: float, speed: float, px: float, py: float, pz: float,
+          qx: float, qy: float, qz: float, qw: float, vx: float, vy: float, vz: float,
+          wx: float, wy: float, wz: float) -> State:
     """Pose and velocity of a body from those of its parent.
 
     Args:

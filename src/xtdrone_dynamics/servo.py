@@ -1,11 +1,14 @@
 """Servos and what turns without the air: rate limit and lag."""
 
+from typing import Any
+
 from .compiled import njit
 from .rotor import lag
+from .shapes import Acted
 
 
 @njit
-def follow(place, target, rate, time_constant, dt):
+def follow(place: float, target: float, rate: float, time_constant: float, dt: float) -> float:
     """Where a servo is after dt: a first-order lag whose speed is limited.
 
     Args:
@@ -21,7 +24,7 @@ def follow(place, target, rate, time_constant, dt):
 
 
 @njit
-def act(a, command, place, dt):
+def act(a: Any, command: float, place: float, dt: float) -> Acted:
     """One step of a servo or control surface; what moves, moves by the engine.
 
     Args:
@@ -39,7 +42,8 @@ def act(a, command, place, dt):
 
 
 @njit
-def turn(a, command, speed, time_constant_up, time_constant_down, dt):
+def turn(a: Any, command: float, speed: float, time_constant_up: float,
+         time_constant_down: float, dt: float) -> Acted:
     """One step of something that turns, without any force: a wheel or a propeller in water.
 
     Args:
