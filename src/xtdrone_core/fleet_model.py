@@ -6,19 +6,21 @@ with the most bodies, joints and actuators; a padding record is zero.
 
 import dataclasses
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, get_type_hints
 
 import numpy as np
 
-from .vehicle import KINDS, Body, Pack, Rotor, Vehicle
+from .vehicle import KINDS, Actuator, Body, Matrix, Pack, Rotor, Vehicle
+
+Real = type[np.float64] | type[np.float32]
 
 NO_ACTUATOR = 0  # kind of a padding record
 ACTUATOR_KINDS = {kind: number for number, kind in enumerate(KINDS, start=1)}
 ROTOR, SERVO, SURFACE, WHEEL, PROPELLER = ACTUATOR_KINDS.values()
 
 
-def vehicle_dtype(real=np.float64) -> np.dtype:
+def vehicle_dtype(real: Real = np.float64) -> np.dtype:
     """Record of a whole vehicle, (N,)."""
     return np.dtype([
         ("bodies", "i8"), ("joints", "i8"), ("actuators", "i8"), ("rotors", "i8"),  # how many
@@ -27,7 +29,7 @@ def vehicle_dtype(real=np.float64) -> np.dtype:
     ], align=True)
 
 
-def body_dtype(real=np.float64) -> np.dtype:
+def body_dtype(real: Real = np.float64) -> np.dtype:
     """Record of a body, (N, B); see Body."""
     return np.dtype([
         ("parent", "i8"), ("joint", "i8"),  # places; -1 for the base
@@ -39,7 +41,7 @@ def body_dtype(real=np.float64) -> np.dtype:
     ], align=True)
 
 
-def joint_dtype(real=np.float64) -> np.dtype:
+def joint_dtype(real: Real = np.float64) -> np.dtype:
     """Record of a joint, (N, J); see Joint."""
     return np.dtype([
         ("body", "i8"),  # place of the body that it moves
@@ -51,7 +53,7 @@ def joint_dtype(real=np.float64) -> np.dtype:
     ], align=True)
 
 
-def actuator_dtype(real=np.float64) -> np.dtype:
+def actuator_dtype(real: Real = np.float64) -> np.dtype:
     """Record of an actuator of any kind, (N, A): the fields of all kinds, by their names."""
     fields: dict[str, tuple] = {"kind": ("i8",)}
     for kind in KINDS:
@@ -61,7 +63,7 @@ def actuator_dtype(real=np.float64) -> np.dtype:
     return np.dtype([(name, *form) for name, form in fields.items()], align=True)
 
 
-def effects_dtype(real=np.float64) -> np.dtype:
+def effects_dtype(real: Real = np.float64) -> np.dtype:
     """Record of a vehicle's aerodynamic effects, (N,); zeros switch an effect off."""
     return np.dtype([
         ("linear_drag", real, (3,)),  # along each body axis [N s/m]
@@ -75,7 +77,7 @@ def effects_dtype(real=np.float64) -> np.dtype:
     ], align=True)
 
 
-def battery_dtype(real=np.float64) -> np.dtype:
+def battery_dtype(real: Real = np.float64) -> np.dtype:
     """Record of a vehicle's battery, (N,), under the names of Pack; 0 cells without one."""
     return np.dtype([(entry.name, "i8" if entry.type is int else real)
                      for entry in dataclasses.fields(Pack)], align=True)
@@ -94,7 +96,7 @@ class FleetModel:
     battery: np.ndarray  # (N,) battery_dtype
 
     @classmethod
-    def of(cls, vehicles: Iterable[Vehicle], dtype=np.float64) -> "FleetModel":
+    def of(cls, vehicles: Iterable[Vehicle], dtype: Real = np.float64) -> "FleetModel":
         """The records of some vehicles.
 
         Args:
@@ -104,7 +106,7 @@ class FleetModel:
         vehicles = tuple(vehicles)
         n = len(vehicles)
 
-        def table(form, parts):
+        def table(form: Callable[..., np.dtype], parts: Callable[[Vehicle], tuple]) -> np.ndarray:
             width = max((len(parts(vehicle)) for vehicle in vehicles), default=0)
             return np.zeros((n, width), dtype=form(dtype))
 
@@ -154,51 +156,51 @@ class FleetModel:
         return self.actuator["kind"] == ROTOR
 
 
-def packed(matrix) -> tuple[float, ...]:
+def packed(matrix: Matrix) -> tuple[float, ...]:
     """A symmetric matrix (3, 3) as xx, yy, zz, xy, xz, yz."""
     return (matrix[0][0], matrix[1][1], matrix[2][2], matrix[0][1], matrix[0][2], matrix[1][2])
 
 
-def _numbers(kind) -> list[tuple[str, Any]]:
+def _numbers(kind: type[Actuator]) -> list[tuple[str, Any]]:
     """Names and types of the fields of an actuator's kind that go into records."""
     hints = get_type_hints(kind)
     return [(entry.name, hints[entry.name]) for entry in dataclasses.fields(kind)
             if hints[entry.name] is not str]
 
 
-def _scalar(hint, real) -> tuple:
+def _scalar(hint: Any, real: Real) -> tuple:
     if hint is bool:
         return ("?",)
     return ("i8",) if hint is int else (real,) if hint is float else (real, (3,))
 
 
-def _fill(record, part) -> None:
+def _fill(record: Any, part: Any) -> None:
     """Copies the fields of a part that its record has."""
     for entry in dataclasses.fields(part):
         if entry.name in record.dtype.names:
             record[entry.name] = getattr(part, entry.name)
 
 
-def _fill_vehicle(record, vehicle) -> None:
+def _fill_vehicle(record: Any, vehicle: Vehicle) -> None:
     record["mass"], record["inertia"] = vehicle.mass, vehicle.inertia
     for name in ("bodies", "joints", "actuators", "rotors"):
         record[name] = len(getattr(vehicle, name))
 
 
-def _fill_body(record, body: Body) -> None:
+def _fill_body(record: Any, body: Body) -> None:
     record["inertia"] = packed(body.inertia)
     for name in ("parent", "mass", "cog", "pos", "quat"):
         record[name] = getattr(body, name)
 
 
-def _power_constant(vehicle, rotor) -> float:
+def _power_constant(vehicle: Vehicle, rotor: Rotor) -> float:
     """Shaft power over speed^3 [W s^3]: the pack's, or what the drag moment (6) takes."""
     if vehicle.battery is not None and vehicle.battery.rotor_power_constant > 0.0:
         return vehicle.battery.rotor_power_constant
     return rotor.moment_constant * rotor.motor_constant
 
 
-def _fill_effects(record, vehicle) -> None:
+def _fill_effects(record: Any, vehicle: Vehicle) -> None:
     effects = vehicle.effects
     if "linear_drag" in effects:
         record["linear_drag"] = effects["linear_drag"]["coefficients"]

@@ -47,8 +47,9 @@ class FleetState:
         else:
             every = [np.zeros((n, bodies, width)) for _, width in shapes]
             every[1][..., 3] = 1.0
-        return cls(0, *base, np.zeros((n, 3)), np.zeros((n, actuators)), np.zeros((n, joints)),
-                   np.zeros((n, joints)), *every)
+        return cls(0, base[0], base[1], base[2], base[3], np.zeros((n, 3)),
+                   np.zeros((n, actuators)), np.zeros((n, joints)), np.zeros((n, joints)),
+                   every[0], every[1], every[2], every[3])
 
     def copy(self) -> "FleetState":
         """A deep copy, for whoever keeps a state beyond the step."""
