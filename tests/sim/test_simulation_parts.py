@@ -110,7 +110,7 @@ def test_each_part_can_be_built_alone():
     assert len(building.build_rendered(scenario, world, models, engine)) == 0
     batch = sensors.step(engine.state, 0)
     wrench = plant.step(0, autopilot.step(0, batch), engine.state, 4_000)
-    assert engine.step(wrench, 4_000).t_us == 4_000
+    assert engine.step(wrench, plant.actuators.joint_targets, 4_000).t_us == 4_000
     assert plant.actuators.wind.tolist() == [[3.0, 0.0, 0.0]] * 2
     autopilot.close()
     engine.close()

@@ -151,4 +151,5 @@ class MissionFlight(Flight):
 def hover_command(f):
     """The common rotor command at which thrust equals weight."""
     c, b, a = f.autopilot.status["thrust_poly"][0]
-    return (-b + math.sqrt(b * b - 4 * a * (c - f.simulation.fleet.mass[0] * 9.80665))) / (2 * a)
+    weight = f.simulation.fleet.vehicle["mass"][0] * 9.80665
+    return (-b + math.sqrt(b * b - 4 * a * (c - weight))) / (2 * a)
