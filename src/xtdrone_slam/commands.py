@@ -37,25 +37,25 @@ def register(subparsers) -> None:
 def _add_record(actions):
     from .flight.options import FlightOptions
 
-    usual = FlightOptions()
-    record = actions.add_parser("record", help="fly a trajectory with a stereo pair, and record it")
+    defaults = FlightOptions()
+    record = actions.add_parser("record", help="fly a trajectory and record a stereo dataset")
 
     def add(name, text, **kwargs):
-        default = getattr(usual, name)
+        default = getattr(defaults, name)
         record.add_argument(f"--{name}", default=default, type=type(default),
                             help=f"{text} ({default})", **kwargs)
 
     add("world", "a name from worlds/, or an SDF file")
-    add("trajectory", "reference, rounds (two of the hall, view ahead), a file (.csv with "
-        "t,x,y,z,yaw, or .tum), or the run folder of a flight that shall be flown again")
-    add("seed", "of every random number")
+    add("trajectory", "reference, rounds (two laps of the hall with the camera ahead), a file "
+        "(.csv with t,x,y,z,yaw, or .tum), or the run folder of a flight to repeat")
+    add("seed", "seed of all random numbers")
     add("light", "factor on every lamp and on the ambient light")
-    add("texture", "share of the surfaces that keep their picture, 0 to 1")
-    add("vehicle", "type, with a grey stereo pair")
-    add("gps", "preset of the receiver that the flight uses")
-    record.add_argument("--bag", action="store_true", help="write bags/flight.bag, too")
+    add("texture", "fraction of the surfaces that keep their texture, 0 to 1")
+    add("vehicle", "vehicle type, with a grey stereo pair")
+    add("gps", "preset of the GNSS receiver")
+    record.add_argument("--bag", action="store_true", help="write bags/flight.bag as well")
     record.add_argument("--name", default="slam",
-                        help="of the run folder, which gets the folder dataset")
+                        help="run folder; the dataset is written to its folder dataset (slam)")
     record.set_defaults(run=_record)
 
 
@@ -64,19 +64,19 @@ def _add_evaluate(actions):
 
     evaluate = actions.add_parser("evaluate", help="APE and RPE of a trajectory, by evo")
     evaluate.add_argument("estimate", metavar="EST.tum")
-    evaluate.add_argument("--reference", required=True, metavar="GT.tum", help="the truth")
+    evaluate.add_argument("--reference", required=True, metavar="GT.tum", help="true trajectory")
     _add_metrics(evaluate)
     evaluate.add_argument("--delta", type=float, default=DELTA_M, metavar="M",
-                          help=f"length of path of the RPE ({DELTA_M:g})")
+                          help=f"path length of the RPE ({DELTA_M:g})")
     evaluate.add_argument("--json", action="store_true", help="print JSON")
     evaluate.set_defaults(run=_evaluate)
 
 
 def _add_metrics(parser):
     parser.add_argument("--align", default="se3", choices=["se3", "sim3", "none", "origin"],
-                        help="of the estimate to the truth (se3)")
+                        help="alignment of the estimate to the truth (se3)")
     parser.add_argument("--max_diff", type=float, default=0.01,
-                        help="between stamps of poses that belong together [s] (0.01)")
+                        help="largest time difference of associated poses [s] (0.01)")
 
 
 def _system_names(**_):
@@ -86,108 +86,107 @@ def _system_names(**_):
 
 
 def _add_run(actions):
-    run = actions.add_parser("run", help="replay a dataset to a system, and evaluate it")
+    run = actions.add_parser("run", help="run a system on a dataset and evaluate it")
     add = run.add_argument
-    system = add("--system", required=True, help="a name (see --help of slam), or a folder with "
-                                                 "an adapter.yaml")
+    system = add("--system", required=True, help="a name (see xtdrone slam list), or a folder "
+                                                 "with an adapter.yaml")
     system.completer = _system_names
-    add("--dataset", required=True, metavar="FOLDER", help="folder that holds mav0")
-    add("--runs", type=int, default=5, help="how often (5)")
+    add("--dataset", required=True, metavar="FOLDER", help="folder with mav0")
+    add("--runs", type=int, default=5, help="number of runs (5)")
     add("--speed", type=float, default=1.0,
-        help="1 replays at the sensor's rate; with 0 each pair waits until the system has room, "
-             "so that none is dropped, but CPU and latency say little (1)")
+        help="playback rate, 1: the sensor's; 0: wait for the system at each pair, so that none "
+             "is dropped, but CPU and latency are not representative (1)")
     add("--bandwidth", type=float, default=0.0, metavar="MB/S",
-        help="of the way of the images; a pair that comes while one is on its way is lost (no "
-             "limit)")
-    add("--loss", type=float, default=0.0, metavar="SHARE", help="of the pairs that are lost (0)")
+        help="of the image link; a pair taken during a transmission is lost (unlimited)")
+    add("--loss", type=float, default=0.0, metavar="FRACTION", help="of pairs lost (0)")
     _add_metrics(run)
     add("--set", action="append", default=[], metavar="NAME=VALUE",
-        help="parameter of the system, as YAML; may be given several times")
+        help="parameter of the system, as YAML; may be repeated")
     add("--gui", action="store_true", help="open a window with trajectory, CPU, memory, features")
-    add("--name", help="of the run folder (slam_SYSTEM)")
+    add("--name", help="run folder (slam_SYSTEM)")
     run.set_defaults(run=_run)
 
 
 def _add_campaign(actions):
     campaign = actions.add_parser(
         "campaign", help="systems x worlds x seeds x parameters, from a YAML file",
-        description="Does all runs of a campaign and writes its report into runs/NAME. A campaign "
-                    "that was interrupted goes on where it was.")
+        description="Executes all runs of a campaign and writes its report to runs/NAME. An "
+                    "interrupted campaign resumes.")
     add = campaign.add_argument
     add("file", metavar="FILE.yaml")
-    add("--serial", action="store_true", help="one run after the other, without Ray")
-    add("--address", help="of a Ray cluster, whose machines see the same run folder (this machine)")
-    add("--cores", type=int, help="that a run claims (all of this machine: one run at a time)")
-    add("--retry", action="store_true", help="do runs again that do not count")
-    add("--report", metavar="FOLDER", help="write the report there, too")
+    add("--serial", action="store_true", help="run serially, without Ray")
+    add("--address", help="Ray cluster whose machines share the run folder (this machine)")
+    add("--cores", type=int, help="cores reserved by a run (all: one run at a time)")
+    add("--retry", action="store_true", help="repeat invalid runs")
+    add("--report", metavar="FOLDER", help="write a second copy of the report there")
     campaign.set_defaults(run=_campaign)
 
 
 def _add_compare(actions):
     compare = actions.add_parser(
-        "compare", help="one report of several benchmarks, side by side",
-        description="Flights with the same truth become one table.")
+        "compare", help="combine several benchmarks in one report",
+        description="Flights with the same truth are combined in one table.")
     compare.add_argument("folders", nargs="+", metavar="RUN",
                          help="run folders of slam run or campaign")
     _add_metrics(compare)
-    compare.add_argument("--name", default="slam_compare", help="of the run folder (slam_compare)")
+    compare.add_argument("--name", default="slam_compare", help="run folder (slam_compare)")
     compare.set_defaults(run=_compare)
 
 
 def _add_export(actions):
     export = actions.add_parser(
-        "export", help="a dataset for other tools, or a flown path as a trajectory",
+        "export", help="convert a dataset, or export a flown trajectory",
         description="Formats of a dataset: euroc (ASL folder), tum (RGB-D benchmark), kitti "
                     "(odometry benchmark, rectified), rosbag (ROS 1). Format of a run folder: csv, "
-                    "what was flown, for --trajectory of slam record.")
-    export.add_argument("source", metavar="FOLDER", help="that holds mav0, or a run folder")
+                    "the flown trajectory, for --trajectory of slam record.")
+    export.add_argument("source", metavar="FOLDER", help="folder with mav0, or a run folder")
     export.add_argument("--format", required=True,
                         choices=["euroc", "tum", "kitti", "rosbag", "csv"])
-    export.add_argument("--output", required=True, metavar="PATH", help="folder or file to make")
+    export.add_argument("--output", required=True, metavar="PATH", help="folder or file to write")
     export.set_defaults(run=_export)
 
 
 def _add_import(actions):
     bag = actions.add_parser(
-        "import", help="a bag that was recorded elsewhere, as a dataset",
-        description="Makes a dataset of a stereo pair and an IMU from a bag of ROS 1 or 2. An "
+        "import", help="convert a bag recorded elsewhere to a dataset",
+        description="Converts a ROS 1 or ROS 2 bag with a stereo pair and an IMU to a dataset. An "
                     "EuRoC folder needs no import: give it to slam run as --dataset.",
         epilog="example: xtdrone slam import V1_01_easy.bag --calibration camchain-imucam.yaml "
                "--imu imu.yaml --truth /vicon/firefly_sbx/firefly_sbx --output v101")
-    bag.add_argument("bag", help="file, or folder of ROS 2")
+    bag.add_argument("bag", help="ROS 1 bag file, or ROS 2 bag folder")
     bag.add_argument("--calibration", required=True, metavar="CAMCHAIN.yaml",
-                     help="Kalibr's camchain-imucam.yaml, which names the images' topics, too")
+                     help="Kalibr's camchain-imucam.yaml, which also names the image topics")
     bag.add_argument("--imu", required=True, metavar="IMU.yaml",
-                     help="Kalibr's imu.yaml, which names the IMU's topic, too")
+                     help="Kalibr's imu.yaml, which also names the IMU topic")
     bag.add_argument("--truth", required=True, metavar="TOPIC",
-                     help="of the IMU's true pose, or a TUM file")
-    bag.add_argument("--output", required=True, metavar="FOLDER", help="to make")
+                     help="topic of the true pose of the IMU, or a TUM file")
+    bag.add_argument("--output", required=True, metavar="FOLDER", help="folder to create")
     bag.set_defaults(run=_import)
 
 
 def _add_watch(actions):
-    watch = actions.add_parser("watch", help="a window on a run while it goes on, or a picture")
+    watch = actions.add_parser("watch", help="show a run in progress in a window or as a PNG")
     watch.add_argument("folder", metavar="RUN", help="run folder of slam run, campaign or a flight")
-    watch.add_argument("--png", metavar="FILE", help="draw once into a file; needs no display")
+    watch.add_argument("--png", metavar="FILE", help="draw once to a file; needs no display")
     watch.set_defaults(run=_watch)
 
 
 def _add_list(actions):
     listed = actions.add_parser(
-        "list", help="systems that can be run, and what each needs",
-        description="Systems that come with the workspace. Any folder with an adapter.yaml is one, "
-                    "too: give its path in place of a name.")
+        "list", help="list the systems, their inputs and parameters",
+        description="Systems in the workspace. Any folder with an adapter.yaml is a system as "
+                    "well: give its path instead of a name.")
     listed.set_defaults(run=_list)
 
 
 def _add_install(actions):
     install = actions.add_parser(
-        "install", help="make the environment of a system that needs one",
-        description="Installs a system under test into an environment of its own, below "
+        "install", help="create the environment of a system that needs one",
+        description="Installs a system into a virtual environment of its own, below "
                     "~/.cache/xtdrone/systems (XTDRONE_SYSTEMS).",
         epilog="example: xtdrone slam install orbslam3")
     install.add_argument("system", help="orbslam3, basalt, or a folder with an adapter.yaml")
-    install.add_argument("--again", action="store_true", help="even if it is installed already")
+    install.add_argument("--again", action="store_true", help="reinstall it if it is installed")
     install.set_defaults(run=_install)
 
 
@@ -214,7 +213,7 @@ def _install(args):
         print(f"'{adapter.name}' needs no environment of its own")
         return
     if environments.installed(adapter) and not args.again:
-        print(f"installed already: {environments.home(adapter)}; --again makes it anew")
+        print(f"installed already: {environments.home(adapter)}; --again reinstalls it")
         return
     with tqdm(total=2 + bool(adapter.install), bar_format="{desc} |{bar:20}| {elapsed}",
               file=sys.stderr) as bar:
@@ -267,8 +266,8 @@ def _run(args):
     from .benchmark import campaign
     from .datasets.dataset import Dataset
 
-    choice = campaign.choose(args.system, args.set)
-    Dataset(args.dataset)  # says what is wrong with it before there is a run folder
+    choice = campaign.parse_system(args.system, args.set)
+    Dataset(args.dataset)  # raises an error, if any, before the run folder is created
     plan = campaign.Campaign(
         choice.label, (choice,), tuple(campaign.parse(
             {"systems": [args.system], "datasets": [args.dataset], "bandwidth": args.bandwidth,
@@ -290,7 +289,7 @@ def _campaign(args):
 
 
 def execute(plan, folder, report_folder=None, gui=False, **options):
-    """Does a campaign's runs and writes its report; 1 where something could not be done."""
+    """Executes a campaign and writes its report; returns 1 if a flight or run failed to start."""
     import shlex
     import sys
 
@@ -321,8 +320,8 @@ def execute(plan, folder, report_folder=None, gui=False, **options):
     if failures:
         print(failures[-1], file=sys.stderr)
     command = shlex.join(["xtdrone", *sys.argv[1:]])
-    for place in filter(None, (folder, report_folder)):
-        text = report.save(place, f"SLAM benchmark {plan.name}", flights, command)
+    for target in filter(None, (folder, report_folder)):
+        text = report.save(target, f"SLAM benchmark {plan.name}", flights, command)
     print(text)
     print(f"run folder: {folder}")
     return 1 if failures else 0
@@ -355,7 +354,7 @@ def _export(args):
     from .flight import trajectories
 
     if args.format == "csv":
-        trajectories.write_csv(Path(args.output), trajectories.flown(Path(args.source)))
+        trajectories.write_csv(Path(args.output), trajectories.read_flown(Path(args.source)))
     else:
         dataset = Dataset(args.source)
         with tqdm(total=len(dataset), unit=" pairs", desc=args.format, file=sys.stderr) as bar:
@@ -398,7 +397,7 @@ def _record(args):
     return command.main([
         "fly", "xtdrone_slam.agents.trajectory:TrajectoryAgent",
         "--set", f"trajectory={options.trajectory}",
-        "--set", f"about={json.dumps(asdict(options))}", "--set", f"bag={json.dumps(args.bag)}",
+        "--set", f"metadata={json.dumps(asdict(options))}", "--set", f"bag={json.dumps(args.bag)}",
         "--vehicles", f"{options.vehicle}@{x:.4f},{y:.4f},0,{yaw:.4f}", "--world", world,
         "--seed", str(options.seed), "--gps", options.gps, "--name", args.name])
 
@@ -406,22 +405,24 @@ def _record(args):
 def _add_live(actions):
     from .flight.options import FlightOptions
 
-    usual = FlightOptions()
+    defaults = FlightOptions()
     parser = actions.add_parser(
-        "live", help="fly on the poses of a system, without GPS",
+        "live", help="fly on the poses of a system, without GNSS",
         description="A vehicle with a stereo pair flies a trajectory; the pose of the system is "
-        "all that the estimator knows of its place.",
+        "the estimator's only position source.",
         epilog="example: xtdrone slam live --system klt --trajectory rounds --name klt_live")
     add = parser.add_argument
     system = add("--system", default="orb", help="a name, or a folder with an adapter.yaml (orb)")
     system.completer = _system_names
-    add("--world", default=usual.world, help=f"a name from worlds/, or a file ({usual.world})")
-    add("--trajectory", default=usual.trajectory, help="as for record (reference)")
-    add("--vehicle", default=usual.vehicle, help=f"with a grey stereo pair ({usual.vehicle})")
-    add("--seed", type=int, default=usual.seed, help="of every random number (1)")
+    add("--world", default=defaults.world,
+        help=f"a name from worlds/, or an SDF file ({defaults.world})")
+    add("--trajectory", default=defaults.trajectory, help="as for record (reference)")
+    add("--vehicle", default=defaults.vehicle,
+        help=f"vehicle type, with a grey stereo pair ({defaults.vehicle})")
+    add("--seed", type=int, default=defaults.seed, help="seed of all random numbers (1)")
     add("--latency_ms", type=float, default=80.0, help="from exposure to estimator (80)")
-    add("--gps", action="store_true", help="leave GPS on beside vision")
-    add("--name", default="slam_live", help="of the run folder")
+    add("--gps", action="store_true", help="fuse GNSS in addition to vision")
+    add("--name", default="slam_live", help="run folder (slam_live)")
     parser.set_defaults(run=_live)
 
 

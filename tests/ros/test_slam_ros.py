@@ -25,7 +25,7 @@ def test_benchmark_launch_file(tmp_path):
     folder = tmp_path / "runs" / "slam_live"
     assert (folder / "report.html").exists(), said
     replayed, live = results.load(folder)
-    assert live.about["live"] and live.about["texture"] == 0.8
+    assert live.metadata["live"] and live.metadata["texture"] == 0.8
     (run,) = live.systems[0].runs
     assert run.outcome["reason"] == "", run.reason
     assert run.outcome["not_arrived"] > 0 and run.outcome["missing"] == 0
@@ -35,7 +35,7 @@ def test_benchmark_launch_file(tmp_path):
     for flight in (live, replayed):
         run = flight.systems[0].runs[0]  # a busy machine may drop live pairs; it then counts not
         assert run.evaluation.statistics["ape_translation"]["rmse"] < 0.05
-    assert replayed.systems[0].good
+    assert replayed.systems[0].valid
     assert len(Dataset(folder / "dataset").imu()) > 100
     events = [json.loads(line) for line in (folder / "events.jsonl").read_text().splitlines()]
     assert "landed" in [event["event"] for event in events]

@@ -28,7 +28,7 @@ def dataset(tmp_path):
 def run(dataset, tmp_path, what):
     adapter = adapters.load("ros_node", start=f"{sys.executable} {NODE} {what}",
                                   pose="/brightness/pose", patience=20.0)
-    return runner.run(adapter, dataset, tmp_path / "run", speed=0.0, hang_s=30.0)
+    return runner.run(adapter, dataset, tmp_path / "run", speed=0.0, timeout_s=30.0)
 
 
 @needs_ros

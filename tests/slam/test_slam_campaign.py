@@ -125,7 +125,7 @@ def test_interrupted_campaign_resumes_and_failures_do_not_stop_it(fake, long, tm
     (flight,) = results.load(tmp_path)
     good, bad = flight.systems
     assert [run.reason for run in good.runs] == ["", ""]
-    assert all("status 5" in run.reason for run in bad.runs) and not bad.good
+    assert all("status 5" in run.reason for run in bad.runs) and not bad.valid
     assert campaign.execute(one, tmp_path, serial=True)[0] == failures[0]
     # A parameter that the adapter has changed since makes the run another one.
     outcome = json.loads(first.read_text())
@@ -182,10 +182,10 @@ def test_report_of_a_campaign(benchmark, tmp_path):
     text = report.save(tmp_path, "A title & more", flights, "xtdrone slam ...")
     (flight,) = flights
     exact, wrong = flight.systems
-    assert len(exact.good) == len(wrong.good) == 2 and exact.identical
+    assert len(exact.valid) == len(wrong.valid) == 2 and exact.identical
     assert exact.statistics("ape_translation", "rmse").max() < 1e-6
     assert wrong.statistics("ape_translation", "rmse") == pytest.approx(0.1, rel=0.05)
-    assert "deterministic here: its 2 good runs gave the same" in text
+    assert "deterministic: 2 valid runs with identical estimates" in text
     for words in ("RPE rotation [deg]", "CPU, mean [% of a core]", "numpy", "cores",
                   "error = 0.1", "dataset: hall"):
         assert words in text
@@ -211,18 +211,18 @@ def test_run_with_many_dropped_or_lost_pairs_does_not_count(benchmark, tmp_path)
         path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
     (flight,) = results.load(tmp_path / "b")
     exact, wrong = flight.systems
-    assert len(exact.good) == 2 and not wrong.good
+    assert len(exact.valid) == 2 and not wrong.valid
     first, second = wrong.runs
     assert first.reason.startswith("1 of 16 pairs dropped, more than 1%")
     assert second.reason.startswith("tracking lost: 1 of 16 answers")
     text = tables.accuracy(flight).markdown()
-    assert "0 of 2" in text and "no good run" in text
+    assert "0 of 2" in text and "no valid run" in text
     assert any(row[:2] == ("fake_error0.1", 1) and float(row[2]) == pytest.approx(0.1, rel=0.05)
                and "dropped" in row[-1] for row in tables.runs(flight).rows)  # but it is shown
     many = {"frames": 1000, "not_arrived": 500, "missing": 0, "answers": 495, "reason": ""}
-    assert results.unfair({**many, "dropped": 5, "lost": 24}) == ""  # what the channel lost is fair
-    assert results.unfair({**many, "dropped": 6, "lost": 0})
-    assert results.unfair({**many, "dropped": 0, "lost": 25})
+    assert results.exclusion_reason({**many, "dropped": 5, "lost": 24}) == ""  # what the channel lost is fair
+    assert results.exclusion_reason({**many, "dropped": 6, "lost": 0})
+    assert results.exclusion_reason({**many, "dropped": 0, "lost": 25})
 
 
 def test_compare_puts_benchmarks_side_by_side(benchmark, tmp_path, monkeypatch, capsys):
@@ -236,9 +236,9 @@ def test_compare_puts_benchmarks_side_by_side(benchmark, tmp_path, monkeypatch, 
 
 
 def test_spread_and_escapes():
-    assert str(tables.Spread(1.0, 0.5, 2)) == "1.00 ± 0.50"
-    assert str(tables.Spread(1.0, None, 2)) == "1.00" and str(tables.Spread(np.nan, 1.0, 1)) == ""
-    table = tables.Table("t", "50 % & <more>", ("", "a_b"), (("x|y", tables.Spread(1, 2, 0)),))
+    assert str(tables.MeanStd(1.0, 0.5, 2)) == "1.00 ± 0.50"
+    assert str(tables.MeanStd(1.0, None, 2)) == "1.00" and str(tables.MeanStd(np.nan, 1.0, 1)) == ""
+    table = tables.Table("t", "50 % & <more>", ("", "a_b"), (("x|y", tables.MeanStd(1, 2, 0)),))
     assert r"x\|y" in table.markdown() and "&lt;more&gt;" in table.html()
     assert r"50 \% \& <more>" in table.latex() and r"1 $\pm$ 2" in table.latex()
     assert table.csv() == ',a_b,a_b std\nx|y,1.0,2.0\n'
@@ -265,9 +265,9 @@ def test_watch_follows_growing_files(tmp_path):
 
     place = tmp_path / "flight" / "klt" / "run_1"
     place.mkdir(parents=True)
-    assert newest(tmp_path) is None
+    assert latest_run(tmp_path) is None
     (place / "frames.csv").write_text("t_us,latency_s,lost,features\n1000000,0.02,0,7\n2000000,0")
-    assert newest(tmp_path) == place
+    assert latest_run(tmp_path) == place
     view = RunView(place)
     assert view.frames().tolist() == [[1.0, 20.0, 0.0, 7.0]]
     with open(place / "frames.csv", "a") as file:

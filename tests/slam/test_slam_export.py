@@ -187,7 +187,7 @@ def test_euroc_folder_is_read_by_basalt(data, tmp_path):
 
 @pytest.mark.parametrize("kind", FORMATS)
 def test_nothing_is_overwritten(data, tmp_path, kind):
-    with pytest.raises(SlamError, match="there already"):
+    with pytest.raises(SlamError, match="exists already"):
         export(data, kind, tmp_path)
 
 
@@ -210,7 +210,7 @@ def test_bag_comes_back_as_the_same_dataset(data, tmp_path, capsys):
                              str(tmp_path / "c")])
     assert np.allclose(Dataset(tmp_path / "c").truth(), data.truth())
     capsys.readouterr()
-    for truth, says in (("/none", "has no topic /none; it has /cam0"), ("/imu0", "may be one of")):
+    for truth, says in (("/none", "has no topic /none; it has /cam0"), ("/imu0", "must be one of")):
         assert command.main([*words, truth, "--output", str(tmp_path / truth[1:])]) == 1
         said = capsys.readouterr().err.splitlines()[-1]
         assert says in said and not (tmp_path / truth[1:]).exists()

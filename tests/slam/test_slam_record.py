@@ -55,7 +55,7 @@ def test_same_trajectory_from_csv_and_tum(tmp_path):
 
 @pytest.mark.parametrize("text, says", [
     ("t,x,y\n0,0,0\n", "t,x,y,z,yaw"), ("t,x,y,z,yaw\n0,0,0,1,0\n", "two rows"),
-    ("t,x,y,z,yaw\n0,0,0,1,0\n0,1,0,1,0\n", "rising"), ("t,x,y,z,yaw\n0,0,0,0,0\n1,0,0,1,0\n",
+    ("t,x,y,z,yaw\n0,0,0,1,0\n0,1,0,1,0\n", "increasing"), ("t,x,y,z,yaw\n0,0,0,0,0\n1,0,0,1,0\n",
                                                         "0.3 m"),
     ("t,x,y,z,yaw\n0,0,0,1,0\n1,a,0,1,0\n", "five numbers")])
 def test_bad_trajectory_file(tmp_path, text, says):
@@ -165,7 +165,7 @@ def test_flight_that_cannot_begin_says_one_line(tmp_path, monkeypatch, capsys):
     words = ["fly", "xtdrone_slam.agents.trajectory:TrajectoryAgent", "--vehicles", "iris@5,5"]
     assert command.main(words) == 1
     said = capsys.readouterr().err
-    assert "5.4 m beside" in said and "iris_stereo@0.00,3.00" in said
+    assert "5.4 m from the start" in said and "iris_stereo@0.00,3.00" in said
     assert len(said.splitlines()) == 1
 
 
@@ -180,7 +180,7 @@ def test_flown_path_becomes_a_trajectory(tmp_path):
     finally:
         simulation.close()
     again = trajectories.load(str(tmp_path))
-    trajectories.write_csv(tmp_path / "flown.csv", trajectories.flown(tmp_path))
+    trajectories.write_csv(tmp_path / "flown.csv", trajectories.read_flown(tmp_path))
     same = trajectories.load(str(tmp_path / "flown.csv"))
     times, state = read_truth(tmp_path / "truth.bin", 1)
     begin = times[np.flatnonzero(state[:, 0, 2] > 0.5)[0]]
@@ -193,5 +193,5 @@ def test_flown_path_becomes_a_trajectory(tmp_path):
 
 
 def test_folder_without_a_flight_is_no_trajectory(tmp_path):
-    with pytest.raises(SlamError, match="no run folder"):
+    with pytest.raises(SlamError, match="not the run folder"):
         trajectories.load(str(tmp_path))

@@ -45,7 +45,7 @@ def test_baseline_runs_as_a_process(dataset, tmp_path):
 @pytest.mark.parametrize("code, says", [
     (READ + "raise SystemExit(3)", "status 3"),
     (READ + "t > 200000 and sys.exit(4); " + POSE.format("0"), "status 4"),
-    (READ + POSE.format("float('nan')"), "a pose that is none"),
+    (READ + POSE.format("float('nan')"), "invalid pose"),
     (READ + "print(link.lost_line(t, 0), flush=True)", "never gave a pose"),
 ])
 def test_failure_of_a_system_is_an_outcome(dataset, tmp_path, code, says):
@@ -63,7 +63,7 @@ def test_failure_of_a_system_is_an_outcome(dataset, tmp_path, code, says):
 def test_system_that_hangs_is_ended(dataset, tmp_path, code, says):
     adapter = adapters.Adapter("bad", (sys.executable, "-c", code.replace("{", "{{").replace(
         "}", "}}")), "", True, {})
-    outcome = runner.run(adapter, dataset, tmp_path / "run", speed=0.0, hang_s=0.5)
+    outcome = runner.run(adapter, dataset, tmp_path / "run", speed=0.0, timeout_s=0.5)
     assert re.search(says, outcome.reason), outcome.reason
 
 

@@ -64,14 +64,14 @@ def test_readings_never_overtake_their_pair(dataset, tmp_path):
     code = _COUNT.replace("{", "{{").replace("}", "}}")
     adapter = adapters.Adapter("count", (sys.executable, "-c", code), "", True, {},
                                ("stereo", "imu"))
-    with runner.opened(adapter, dataset.folder, tmp_path) as session:
+    with runner.SystemRun(adapter, dataset.folder, tmp_path) as session:
         for index, (begin, t_us) in enumerate(((20_000, 80_000), (130_000, 160_000))):
             for ahead in range(begin, t_us + 50_000, 10_000):
                 session.imu(ahead, (0, 0, 0), (0, 0, 1e-6 * ahead))
-            session.offer(t_us, *dataset.pair(index), wait=True)
+            session.submit(t_us, *dataset.pair(index), wait=True)
         session.imu(150_000, (0, 0, 0), (0, 0, 0))  # too late: its pair has gone
         session.imu(230_000, (0, 0, 0), (0, 0, 0.23))
-        session.offer(240_000, *dataset.pair(2), wait=True)
+        session.submit(240_000, *dataset.pair(2), wait=True)
         session.finish()
     rows = np.loadtxt(tmp_path / "estimate.tum")
     assert rows[:, 1].tolist() == [7, 8, 5]
@@ -83,9 +83,9 @@ def test_no_pair_is_dropped_at_speed_zero(dataset, tmp_path):
         "assert all(t <= t_us for t in imu)", "import time; time.sleep(0.03)")
     adapter = adapters.Adapter("slow", (sys.executable, "-c", slow.replace("{", "{{").replace(
         "}", "}}")), "", True, {})
-    with runner.opened(adapter, dataset.folder, tmp_path) as session:
+    with runner.SystemRun(adapter, dataset.folder, tmp_path) as session:
         for index in range(15):
-            session.offer(80_000 * (index + 1), *dataset.pair(index % 4), wait=True)
+            session.submit(80_000 * (index + 1), *dataset.pair(index % 4), wait=True)
         session.finish()
     assert session.outcome.answers == 15 and session.outcome.dropped == 0
 
@@ -137,8 +137,8 @@ def test_environment_is_made_kept_and_completed(tmp_path, monkeypatch):
 def test_unreachable_package_index_is_told_in_one_line():
     said = ["Collecting a", "WARNING: Retrying ... NewConnectionError('...: refused')",
             "ERROR: Could not find a version", "ERROR: No matching distribution found for a"]
-    assert "cannot be reached" in environments._why(said)
-    assert environments._why(said[2:]) == said[-1] and environments._why([]) == "no message"
+    assert "cannot be reached" in environments._reason(said)
+    assert environments._reason(said[2:]) == said[-1] and environments._reason([]) == "no message"
 
 
 def test_list_and_install_tell_what_is_there(tmp_path, monkeypatch, capsys):

@@ -75,22 +75,22 @@ def fly(channel=None, lost=()):
         if taken % 80_000 == 0 and taken not in lost:
             run.image("right", taken, image)
             run.image("left", taken, image)
-    over = run.over.is_set()
+    landed = run.landed.is_set()
     run.close()
-    return writer, session, over
+    return writer, session, landed
 
 
 def test_live_flight_is_recorded_from_rise_to_landing_and_in_order():
-    writer, session, over = fly()
-    assert over and writer.closed
+    writer, session, landed = fly()
+    assert landed and writer.closed
     stamps = [t_us for _, t_us in writer.got("truth")]
     assert stamps[0] == 100_000 and stamps[-1] == 1_180_000
-    pairs = [t_us for _, t_us in session.got("offer")]
+    pairs = [t_us for _, t_us in session.got("submit")]
     assert pairs == [t_us for _, t_us in writer.got("images")] and session.missing == 0
     readings = [t_us for _, t_us in session.got("imu")]
     assert readings == sorted(readings) and len(readings) > 2 * len(pairs)
     told = set()  # all readings up to a pair's time stand before it
-    for name, t_us in session.got("imu", "offer"):
+    for name, t_us in session.got("imu", "submit"):
         if name == "imu":
             told.add(t_us)
         else:
@@ -99,15 +99,15 @@ def test_live_flight_is_recorded_from_rise_to_landing_and_in_order():
 
 def test_live_flight_counts_what_is_missing():
     _, session, _ = fly(lost=(480_000, 560_000))
-    assert session.missing == 2 and session.frames == len(session.got("offer")) + 2
+    assert session.missing == 2 and session.frames == len(session.got("submit")) + 2
     slow = Channel(bandwidth=32 / 100_000)  # 100 ms for two images of 16 bytes: every other pair
     writer, session, _ = fly(slow)
     assert session.not_arrived == pytest.approx(len(writer.got("images")) / 2, abs=1)
-    assert session.got("offer")[0][1] == writer.got("images")[0][1]
+    assert session.got("submit")[0][1] == writer.got("images")[0][1]
 
 
 def test_full_disk_does_not_stop_a_live_flight():
-    writer, session = Sink(), SimpleNamespace(mark=lambda *a, **k: marks.append(a[0]))
+    writer, session = Sink(), SimpleNamespace(fail=lambda *a, **k: marks.append(a[0]))
     marks = []
 
     def full(*values):

@@ -1,4 +1,4 @@
-"""The Agent that flies a reference trajectory in closed loop, and records it as a dataset."""
+"""The Agent that flies a reference trajectory and records the flight as a dataset."""
 
 from pathlib import Path
 
@@ -16,33 +16,33 @@ from ..errors import SlamError
 from ..flight import trajectories
 from ..flight.options import FlightOptions
 
-_HOLD_S = 1.0  # at rest before and after the trajectory [s]
-_NEAR = 0.5  # between the take-off and the trajectory's first place, horizontally [m]
+_HOLD_S = 1.0  # hover before and after the trajectory [s]
+_START_RADIUS = 0.5  # horizontally, between take-off and start of the trajectory [m]
 _IMU_TAGS = ("gyroscopeNoiseDensity", "gyroscopeRandomWalk", "accelerometerNoiseDensity",
              "accelerometerRandomWalk")
 
 
 class TrajectoryAgent(FlightAgent):
-    """Takes off, follows position and yaw of a trajectory by itself, and lands.
+    """Takes off, tracks position and yaw of a trajectory, and lands.
 
-    With a vehicle that has a stereo pair, images, IMU and the true state go to the
-    folder `dataset` of the run from the moment it is at its height until it comes down.
-    Events beside those of FlightAgent: `trajectory` (index: per cent flown).
+    If the vehicle has a stereo camera, images, IMU and the true state are recorded to the folder
+    `dataset` of the run, from the end of the climb to the start of the descent. In addition to the
+    events of FlightAgent: `trajectory` (index: per cent flown).
     """
 
-    def __init__(self, n: int = 1, trajectory: str = "reference", about: dict | None = None,
+    def __init__(self, n: int = 1, trajectory: str = "reference", metadata: dict | None = None,
                  bag: bool = False, on_event=None):
         """A flight.
 
         Args:
             n: Number of vehicles; must be 1.
             trajectory: See trajectories.load.
-            about: A FlightOptions as plain data; a whole flight leaves it as slam.json.
-            bag: Whether to write bags/flight.bag, too.
+            metadata: FlightOptions as plain data, written to slam.json when the flight completes.
+            bag: Whether to write bags/flight.bag as well.
             on_event: Called as on_event(t_us, name, **values).
 
         Raises:
-            SlamError: More than one vehicle, or a trajectory that makes no sense.
+            SlamError: More than one vehicle, or an invalid trajectory.
         """
         if n != 1:
             raise SlamError(f"{n} vehicles cannot fly one trajectory: give one")
@@ -50,23 +50,23 @@ class TrajectoryAgent(FlightAgent):
         first = self.trajectory.at(0.0)[0]
         super().__init__(1, float(first[2]), climb_speed=1.0, land_from=0.5, on_event=on_event)
         self._begin_us = None
-        self._told = 0
+        self._reported = 0  # per cent in the last event
         self._recorder = None
-        self._about, self._bag = about, bag
+        self._metadata, self._bag = metadata, bag
 
     def attach(self, simulation) -> None:
-        """Records from a simulation; called once, before the flight.
+        """Sets up the recording. Called once, before the flight.
 
         Raises:
-            SlamError: The vehicle has no stereo pair, no folder to write to, or does not stand
-                below the trajectory's first place.
+            SlamError: The vehicle has no stereo pair, the run has no folder, or the vehicle does
+                not stand below the start of the trajectory.
         """
         self._check_start(simulation.state.pos[0])
         self._recorder = _Recorder(simulation, self._bag)
         simulation.observers.append(self._recorder)
 
     def save(self):
-        """A recording goes to files that cannot be taken up again.
+        """Not supported: the files of a recording cannot be resumed.
 
         Raises:
             SlamError: Always.
@@ -82,21 +82,21 @@ class TrajectoryAgent(FlightAgent):
         raise SlamError("a flight that records a dataset cannot be reset: fly it anew")
 
     def begin(self, t_us, estimates):
-        """The trajectory begins a second from now; its first place must be above the start."""
+        """The trajectory begins in 1 s; its start must be above the take-off position."""
         self._check_start(self.pads[0])
         self._begin_us = t_us + round(_HOLD_S * 1e6)
         if self._recorder is not None:
             self._recorder.start()
 
     def fly(self, t_us, estimates, out):
-        """Place and yaw of the moment, with their rates, so that the vehicle does not lag."""
+        """Position and yaw set-points with their derivatives as feed-forward."""
         t = (t_us - self._begin_us) * 1e-6
         out.pos[0], out.vel[0], yaw, out.yaw_rate[0], out.acc[0] = self.trajectory.at(t)
         out.yaw[0] = yaw
-        share = int(100.0 * min(max(t / self.trajectory.duration, 0.0), 1.0))
-        if share >= self._told + 10:
-            self._told = share - share % 10
-            self.event(t_us, "trajectory", index=f"{self._told} %")
+        percent = int(100.0 * min(max(t / self.trajectory.duration, 0.0), 1.0))
+        if percent >= self._reported + 10:
+            self._reported = percent - percent % 10
+            self.event(t_us, "trajectory", index=f"{self._reported} %")
         over = t > self.trajectory.duration + _HOLD_S
         if over:
             self._yaw = np.array([yaw])
@@ -104,56 +104,58 @@ class TrajectoryAgent(FlightAgent):
                 self._recorder.stop()
         return over
 
-    def _check_start(self, place):
+    def _check_start(self, position):
         x, y, _ = self.trajectory.at(0.0)[0]
-        apart = np.hypot(place[0] - x, place[1] - y)
-        if apart > _NEAR:
-            raise SlamError(f"the vehicle stands {apart:.1f} m beside the trajectory's first "
-                            f"place: start it there, with --vehicles 'iris_stereo@{x:.2f},{y:.2f}'")
+        distance = np.hypot(position[0] - x, position[1] - y)
+        if distance > _START_RADIUS:
+            raise SlamError(f"the vehicle stands {distance:.1f} m from the start of the "
+                            f"trajectory: give --vehicles 'iris_stereo@{x:.2f},{y:.2f}'")
 
     def report(self, folder) -> None:
-        """Says how near the flight came to the trajectory; called after it.
+        """Prints the tracking error of the flight; called after it.
 
         Args:
-            folder: Run folder, whose summary.json gets the numbers.
+            folder: Run folder; the metrics are added to its summary.json.
         """
         if self._recorder is None or self._recorder.frames == 0 or self._begin_us is None:
             return
         table = self._recorder.truth()
         flown = table[:, 0] * 1e6 >= self._begin_us
-        errors, turns = [], []
+        errors, yaw_errors = [], []
         for t, x, y, z, *quat in table[flown][::10]:
             pos, _, yaw, *_ = self.trajectory.at(t - self._begin_us * 1e-6)
             axis = Rotation.from_quat(quat).as_matrix()[:, 0]
-            turn = np.arctan2(axis[1], axis[0]) - yaw
+            error = np.arctan2(axis[1], axis[0]) - yaw
             errors.append(np.linalg.norm(pos - (x, y, z)))
-            turns.append(np.degrees(abs((turn + np.pi) % (2 * np.pi) - np.pi)))
-        numbers = {"dataset_frames": self._recorder.frames,
+            yaw_errors.append(np.degrees(abs((error + np.pi) % (2 * np.pi) - np.pi)))
+        metrics = {"dataset_frames": self._recorder.frames,
                    "trajectory_length_m": round(float(np.linalg.norm(
                        np.diff(table[:, 1:4], axis=0), axis=1).sum()), 2),
                    "tracking_rms_m": round(float(np.sqrt(np.mean(np.square(errors)))), 3),
                    "tracking_max_m": round(float(np.max(errors)), 3),
-                   "yaw_rms_deg": round(float(np.sqrt(np.mean(np.square(turns)))), 2),
-                   "yaw_max_deg": round(float(np.max(turns)), 2)}
-        run_folder.update_summary(folder, **numbers)
-        if self.done and self._about:
-            FlightOptions(**self._about).save(folder)
-        for name, value in numbers.items():
+                   "yaw_rms_deg": round(float(np.sqrt(np.mean(np.square(yaw_errors)))), 2),
+                   "yaw_max_deg": round(float(np.max(yaw_errors)), 2)}
+        run_folder.update_summary(folder, **metrics)
+        if self.done and self._metadata:
+            FlightOptions(**self._metadata).save(folder)
+        for name, value in metrics.items():
             print(f"{name}: {value}")
 
 
 class _Recorder(Observer):
-    """Writes what a simulation's first stereo pair, IMU and engine say."""
+    """Records the first stereo pair, the IMU and the true state of a simulation."""
 
     wants_readings = True
 
     def __init__(self, simulation, bag):
-        pairs = [sensor for sensor in simulation.rendered_sensors() if sensor["kind"] == "stereo"]
-        if not pairs or simulation.folder is None:
+        cameras = [sensor for sensor in simulation.rendered_sensors()
+                   if sensor["kind"] == "stereo"]
+        if not cameras or simulation.folder is None:
             raise SlamError("nothing to record: fly a vehicle with a stereo pair, for example "
                             "--vehicle iris_stereo")
-        sensor = pairs[0]
-        calibration, self._imu_pos = calibrated(sensor, simulation.fleet.vehicles[0].sensors)
+        sensor = cameras[0]
+        calibration, self._imu_pos = stereo_calibration(
+            sensor, simulation.fleet.vehicles[0].sensors)
         folder = Path(simulation.folder)
         self._writer = DatasetWriter(folder / "dataset", calibration)
         self._bag = BagWriter(folder / "bags" / "flight.bag", calibration) if bag else None
@@ -161,7 +163,7 @@ class _Recorder(Observer):
         self._depth_key = next(((other["vehicle"], other["sensor"])
                                 for other in simulation.rendered_sensors()
                                 if other["kind"] == "depth" and _same_view(other, sensor)), None)
-        self._depths, self._pairs = {}, {}  # what waits for the other of its time, by time
+        self._depths, self._pairs = {}, {}  # waiting for the other of the same time, by time
         self._from_us = self._until_us = None
         self._simulation = simulation
 
@@ -171,15 +173,15 @@ class _Recorder(Observer):
         return self._writer.frames
 
     def start(self):
-        """Records from now on."""
+        """Starts recording."""
         self._from_us = self._simulation.t_us
 
     def stop(self):
-        """Takes nothing more but the images that are still on their way."""
+        """Stops recording; images of earlier times that arrive later are still taken."""
         self._until_us = self._simulation.t_us
 
     def close(self) -> None:
-        """Ends the files. May be called twice."""
+        """Closes the files. May be called twice."""
         self._writer.close()
         if self._bag is not None:
             self._bag.close()
@@ -202,8 +204,8 @@ class _Recorder(Observer):
             self._pairs[reading.t_us] = reading.data["left"], reading.data["right"]
         elif key == self._depth_key:
             self._depths[reading.t_us] = reading.data["depth"]
-        whole = set(self._pairs) & set(self._depths) if self._depth_key else set(self._pairs)
-        for t_us in sorted(whole):
+        complete = set(self._pairs) & set(self._depths) if self._depth_key else set(self._pairs)
+        for t_us in sorted(complete):
             if self._depth_key:
                 self._writer.depth(t_us, self._depths.pop(t_us))
             pair = self._pairs.pop(t_us)
@@ -215,26 +217,26 @@ class _Recorder(Observer):
         """IMU and truth."""
         if not self._recording(t_us):
             return
-        turn = Rotation.from_quat(state.quat[0])
-        pos = state.pos[0] + turn.apply(self._imu_pos)
-        vel = state.vel[0] + turn.apply(np.cross(state.ang_vel[0], self._imu_pos))
+        attitude = Rotation.from_quat(state.quat[0])
+        pos = state.pos[0] + attitude.apply(self._imu_pos)
+        vel = state.vel[0] + attitude.apply(np.cross(state.ang_vel[0], self._imu_pos))
         for file in filter(None, (self._writer, self._bag)):
             file.truth(t_us, pos, state.quat[0], vel)
             file.imu(t_us, sensors.gyro[0], sensors.accel[0])
 
 
-def calibrated(sensor: dict, blocks) -> tuple[Calibration, np.ndarray]:
-    """The calibration of a stereo pair and the place (3,) of the IMU from the centre of gravity.
+def stereo_calibration(sensor: dict, blocks) -> tuple[Calibration, np.ndarray]:
+    """The calibration of a stereo pair, and the IMU (3,) relative to the centre of gravity [m].
 
     Args:
-        sensor: The pair, as the simulation's request `sensors` describes it.
+        sensor: The pair, as described by the control request `sensors`.
         blocks: SensorBlocks of its vehicle.
 
     Raises:
-        SlamError: The pair is not grey, or the IMU's noise is unknown.
+        SlamError: The images are not mono8, or the SDF does not state the IMU's noise.
     """
     if any(len(shape) != 2 for _, _, shape in sensor["arrays"]):
-        raise SlamError(f"the pair '{sensor['sensor']}' is not grey: give format mono8")
+        raise SlamError(f"the images of '{sensor['sensor']}' are not grey: give format mono8")
     block = next((block for block in blocks if block.kind == "imu"), None)
     if block is None or not all(tag in block.parameters for tag in _IMU_TAGS):
         raise SlamError(f"the vehicle's IMU must state {', '.join(_IMU_TAGS)} in its SDF, for "
@@ -247,7 +249,7 @@ def calibrated(sensor: dict, blocks) -> tuple[Calibration, np.ndarray]:
 
 
 def _same_view(one, pair) -> bool:
-    """Whether a camera sees what the pair's left one sees, at the same times."""
+    """Whether a camera has the pose, intrinsics and frame times of the pair's left camera."""
     names = ("pos", "quat", "width", "height", "fx", "fy", "cx", "cy")
     return one["period_us"] == pair["period_us"] and all(
         np.allclose(one["parameters"][0][name], pair["parameters"][0][name], atol=1e-3)

@@ -1,4 +1,4 @@
-"""Adapters: what an adapter.yaml says of a system under test."""
+"""Adapters of systems under test, read from adapter.yaml."""
 
 import os
 from dataclasses import dataclass
@@ -15,45 +15,45 @@ from . import link
 
 @dataclass(frozen=True)
 class Adapter:
-    """How to start a system, from its adapter.yaml."""
+    """The contents of an adapter.yaml: how to install and start a system."""
 
     name: str
     command: tuple[str, ...]
     description: str
     deterministic: bool
-    parameters: dict  # name: value, given as --name value
+    parameters: dict  # name: value, passed as --name value
     inputs: tuple[str, ...] = ("stereo",)  # names of link.INPUTS
-    requirements: tuple[str, ...] = ()  # of its own environment, as pip takes them
-    install: tuple[str, ...] = ()  # command that completes that environment
-    folder: str = ""  # that holds the adapter.yaml
+    requirements: tuple[str, ...] = ()  # pip requirements of its own environment
+    install: tuple[str, ...] = ()  # command to run after pip
+    folder: str = ""  # of the adapter.yaml
 
-    def fill(self, command, **words) -> list[str]:
-        """A command with the words in braces filled in; `{adapter}` is the adapter's folder.
+    def fill(self, command, **placeholders) -> list[str]:
+        """Replaces the placeholders in a command; `{adapter}` is the adapter's folder.
 
         Raises:
-            SlamError: It names another word.
+            SlamError: The command has an unknown placeholder.
         """
-        words["adapter"] = self.folder
+        placeholders["adapter"] = self.folder
         try:
-            return [word.format(**words) for word in command]
+            return [word.format(**placeholders) for word in command]
         except (KeyError, IndexError, ValueError) as error:
-            raise SlamError(f"cannot fill in a command of '{self.name}' ({error!r}): braces may "
-                            f"name {', '.join(words)}, others are doubled") from error
+            raise SlamError(f"cannot expand a command of '{self.name}' ({error!r}): placeholders "
+                            f"are {', '.join(placeholders)}; double other braces") from error
 
 
 def names() -> list[str]:
-    """Systems that come with the workspace."""
+    """Names of the systems in the workspace."""
     folder = resources.files("xtdrone_slam") / "systems"
     return sorted(path.name for path in folder.iterdir()
                   if path.is_dir() and (path / "adapter.yaml").is_file())
 
 
-def locate(name: str, base: Path = Path()) -> str:
-    """A system's name as it is, or the absolute path of its folder.
+def resolve(name: str, base: Path = Path()) -> str:
+    """The name of a system in the workspace, or the absolute path of an adapter's folder.
 
     Args:
-        name: Of a system that comes with the workspace, or a folder with an adapter.yaml.
-        base: Folder from which a relative path counts.
+        name: A system's name, or a folder with an adapter.yaml.
+        base: Folder to which a relative path refers.
 
     Raises:
         SlamError: No such system.
@@ -68,22 +68,23 @@ def locate(name: str, base: Path = Path()) -> str:
 
 
 def load(name: str, /, **parameters) -> Adapter:
-    """A system by its name, or by the path of a folder with an adapter.yaml.
+    """Reads the adapter of a system.
 
     Args:
-        **parameters: Instead of those in the file.
+        name: A system's name, or a folder with an adapter.yaml.
+        **parameters: Override those in the file.
 
     Raises:
         SlamError: No such system or parameter.
     """
-    where = locate(name)
-    if os.sep not in where:
-        where = str(resources.files("xtdrone_slam") / "systems" / where)
-    path = Path(where) / "adapter.yaml"
+    folder = resolve(name)
+    if os.sep not in folder:
+        folder = str(resources.files("xtdrone_slam") / "systems" / folder)
+    path = Path(folder) / "adapter.yaml"
     try:
         values = yaml.safe_load(path.read_text())
         if not isinstance(values["command"], list):
-            raise TypeError("the command is no list")
+            raise TypeError("the command is not a list")
         known = dict(values.get("parameters") or {})
         adapter = Adapter(path.parent.name, tuple(map(str, values["command"])),
                           str(values.get("description", "")), bool(values.get("deterministic")),
@@ -92,9 +93,9 @@ def load(name: str, /, **parameters) -> Adapter:
                               ("inputs", ("stereo",)), ("requirements", ()), ("install", ()))),
                           str(path.parent))
     except (OSError, KeyError, TypeError, AttributeError, ValueError, yaml.YAMLError) as error:
-        said = str(error).splitlines()[0]
-        raise SlamError(f"cannot read '{path}': {type(error).__name__} {said}; it needs a "
-                        "command, as a list of words") from error
+        message = str(error).splitlines()[0]
+        raise SlamError(f"cannot read '{path}': {type(error).__name__} {message}; it needs a "
+                        "command, as a list of strings") from error
     for parameter in parameters:
         if parameter not in known:
             raise SlamError(unknown_name(f"parameter of '{adapter.name}'", parameter, known))
@@ -104,12 +105,12 @@ def load(name: str, /, **parameters) -> Adapter:
     return adapter
 
 
-def refuse_depth(adapter: Adapter) -> None:
-    """For who hands on no depth images.
+def reject_depth(adapter: Adapter) -> None:
+    """For callers that provide no depth images.
 
     Raises:
-        SlamError: The system needs them.
+        SlamError: The system needs depth images.
     """
     if "depth" in adapter.inputs:
-        raise SlamError(f"'{adapter.name}' needs depth, which comes from recordings only: xtdrone "
-                        "slam record --vehicle iris_stereo_depth, then xtdrone slam run")
+        raise SlamError(f"'{adapter.name}' needs depth images, which only recordings have: run "
+                        "xtdrone slam record --vehicle iris_stereo_depth, then xtdrone slam run")

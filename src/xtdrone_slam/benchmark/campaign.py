@@ -1,7 +1,7 @@
-"""Campaigns: systems x worlds x seeds x parameters, from a YAML file; an interrupted one resumes.
+"""Campaigns: systems x worlds x seeds x parameters from a YAML file; interrupted ones resume.
 
-Runs go through Ray, on this machine or on a cluster, or one after the other without it. A run
-claims all cores of its machine, unless told otherwise, so that none disturbs another's figures.
+Runs are scheduled by Ray on this machine or a cluster, or run serially without it. By default a run
+reserves all cores of its machine, so that runs do not disturb each other's measurements.
 """
 
 import contextlib
@@ -40,25 +40,25 @@ class SystemChoice:
 
     @property
     def label(self) -> str:
-        """Folder name, which tells the parameters apart."""
-        words = [Path(self.name).name, *(f"{key}{value}" for key, value in self.parameters.items())]
-        return re.sub(r"[^A-Za-z0-9._+-]", "-", "_".join(words))
+        """Folder name, with the parameters."""
+        parts = [Path(self.name).name, *(f"{key}{value}" for key, value in self.parameters.items())]
+        return re.sub(r"[^A-Za-z0-9._+-]", "-", "_".join(parts))
 
 
 @dataclass(frozen=True)
 class Conditions:
-    """A flight and how its images reach the system."""
+    """A flight and the image link to the system."""
 
     name: str  # folder name
-    options: FlightOptions | None  # to be recorded; None: there is a dataset
+    options: FlightOptions | None  # of a flight to record; None: a dataset is given
     dataset: Path | None
-    bandwidth: float  # [MB/s], 0: without limit
-    loss: float  # share of the pairs
+    bandwidth: float  # [MB/s], 0: unlimited
+    loss: float  # fraction of the pairs
 
 
 @dataclass(frozen=True)
 class Job:
-    """One run to do."""
+    """One run."""
 
     conditions: Conditions
     system: SystemChoice
@@ -67,7 +67,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Campaign:
-    """What a campaign's file says; all of it is checked when it is read."""
+    """The contents of a campaign file, checked at construction."""
 
     name: str
     systems: tuple[SystemChoice, ...]
@@ -75,14 +75,14 @@ class Campaign:
     runs: int = 5
     speed: float = 1.0  # seconds of the recording per second; see runner.run
     align: str = "se3"
-    max_diff: float = MAX_DIFF_S  # between stamps that belong together [s]
+    max_diff: float = MAX_DIFF_S  # largest time difference of associated poses [s]
 
     def __post_init__(self):
         if not isinstance(self.runs, int) or self.runs < 1:
             raise SlamError(f"{self.runs} runs are not allowed: give a whole number from 1")
         if not (isinstance(self.speed, (int, float)) and 0 <= self.speed < math.inf):
             raise SlamError(f"a speed of {self.speed} is not allowed: give a positive number, or 0 "
-                            "so that each pair waits for the system")
+                            "to wait for the system at each pair")
         if self.align not in ALIGNMENTS:
             raise SlamError(unknown_name("alignment", self.align, ALIGNMENTS))
         for system in self.systems:
@@ -91,35 +91,35 @@ class Campaign:
             Channel(one.bandwidth, one.loss)
 
     def jobs(self) -> list[Job]:
-        """All runs; first the first one of every system, so that a part is worth something."""
+        """All runs, the first of every system first, so that partial results are useful."""
         return [Job(conditions, system, number)
                 for number in range(1, self.runs + 1)
                 for conditions in self.conditions for system in self.systems]
 
 
-def choose(name: str, words) -> SystemChoice:
-    """A system with parameters as the command line gives them, each NAME=VALUE with YAML.
+def parse_system(name: str, assignments) -> SystemChoice:
+    """A system with parameters from the command line, each NAME=VALUE with a YAML value.
 
     Raises:
-        SlamError: A word that cannot be read.
+        SlamError: No such system, or an assignment that cannot be parsed.
     """
     parameters = {}
-    for word in words:
-        key, equals, value = word.partition("=")
+    for assignment in assignments:
+        key, equals, value = assignment.partition("=")
         try:
             parameters[key] = yaml.safe_load(value)
         except yaml.YAMLError:
             equals = ""
         if not (key and equals):
-            raise SlamError(f"cannot read the parameter '{word}': write NAME=VALUE")
-    return SystemChoice(adapters.locate(name), parameters)
+            raise SlamError(f"cannot read the parameter '{assignment}': write NAME=VALUE")
+    return SystemChoice(adapters.resolve(name), parameters)
 
 
 def load(path: Path) -> Campaign:
-    """Reads a campaign's file.
+    """Reads a campaign file.
 
     Raises:
-        SlamError: No such file, or one that makes no sense.
+        SlamError: The file is missing or invalid.
     """
     path = Path(path)
     try:
@@ -135,11 +135,11 @@ def parse(data: dict, name: str = "campaign", base: Path = Path()) -> Campaign:
 
     Args:
         data: As in the file; see docs/slam.md.
-        name: Where the data has none.
-        base: Folder from which relative paths of datasets and systems count.
+        name: Name to use if the data has none.
+        base: Folder to which relative paths of datasets and systems refer.
 
     Raises:
-        SlamError: A key or value that makes no sense.
+        SlamError: An unknown key or an invalid value.
     """
     plain = {"name", "runs", "speed", "align", "max_diff"}
     allowed = plain | set(_LISTS) | {"systems", "datasets", "bandwidth", "loss", "gps", "vehicle"}
@@ -161,23 +161,23 @@ def parse(data: dict, name: str = "campaign", base: Path = Path()) -> Campaign:
 
 def execute(campaign: Campaign, folder: Path, serial: bool = False, address: str | None = None,
             cores: int | None = None, retry: bool = False, progress=None) -> list[str]:
-    """Does all runs that are not finished yet.
+    """Executes all runs that are not finished yet.
 
     Args:
-        campaign: What to do.
-        folder: For everything; with address it must be the same on every machine.
-        serial: Without Ray.
+        campaign: The campaign.
+        folder: Run folder; with `address`, shared by all machines.
+        serial: Whether to run serially, without Ray.
         address: Of a Ray cluster; None: this machine.
-        cores: That a run claims; None: all of this machine.
-        retry: Whether to do runs again that have failed.
-        progress: Called as progress(pairs, total, text) as pairs are done.
+        cores: Cores reserved by a run; None: all of this machine.
+        retry: Whether to repeat invalid runs.
+        progress: Called as progress(pairs, total, text) while pairs are processed.
 
     Returns:
-        What has gone wrong, a line each: flights that could not be recorded and runs that could
-        not be started. Runs that are no good are no such lines; their outcomes say why.
+        Error messages of flights that could not be recorded and runs that could not be started.
+        Invalid runs are not among them; their outcomes give the reason.
 
     Raises:
-        SlamError: Ray is not there.
+        SlamError: Ray is not installed or not reachable.
     """
     folder = Path(folder).absolute()
     progress = progress or (lambda pairs, total, text: None)
@@ -190,39 +190,39 @@ def execute(campaign: Campaign, folder: Path, serial: bool = False, address: str
     jobs = [(job, ready[job.conditions.name]) for job in campaign.jobs()
             if job.conditions.name in ready and not _done(folder, job, campaign, retry)]
     total = sum(len(dataset) for _, dataset in jobs)
-    do = _in_turn if serial else _through_ray
-    failures += do(jobs, folder, campaign, lambda pairs, text: progress(pairs, total, text),
-                   **({} if serial else {"address": address, "cores": cores}))
+    run_all = _run_serially if serial else _run_by_ray
+    failures += run_all(jobs, folder, campaign, lambda pairs, text: progress(pairs, total, text),
+                        **({} if serial else {"address": address, "cores": cores}))
     return failures
 
 
-def work(job: Job, dataset: Path, folder: Path, speed: float, progress=None) -> str:
-    """Does one run; returns why it could not be done, or nothing."""
+def run_job(job: Job, dataset: Path, folder: Path, speed: float, progress=None) -> str:
+    """Executes one run; returns an error message if it could not be done, else an empty string."""
     adapter = adapters.load(job.system.name, **job.system.parameters)
-    place = results.place(folder, job.conditions.name, job.system.label, job.number)
+    path = results.run_path(folder, job.conditions.name, job.system.label, job.number)
     channel = Channel(job.conditions.bandwidth, job.conditions.loss, seed=job.number)
     try:
-        outcome = runner.run(adapter, Dataset(dataset), place, speed, progress=progress,
+        outcome = runner.run(adapter, Dataset(dataset), path, speed, progress=progress,
                              channel=channel)
     except SlamError as error:
         return f"{job.conditions.name}, {job.system.label}, run {job.number}: {error}"
-    if results.finished(place) is None:
+    if results.read_outcome(path) is None:
         return f"{job.conditions.name}, {job.system.label}, run {job.number}: {outcome.reason}"
     return ""
 
 
-def _in_turn(jobs, folder, campaign, progress):
+def _run_serially(jobs, folder, campaign, progress):
     failures = []
     for job, dataset in jobs:
         text = f"{job.system.label}, {job.conditions.name}, run {job.number}"
-        failures.append(work(job, dataset.folder, folder, campaign.speed,
-                             lambda text=text: progress(1, text)))
+        failures.append(run_job(job, dataset.folder, folder, campaign.speed,
+                                lambda text=text: progress(1, text)))
     return [line for line in failures if line]
 
 
-def _through_ray(jobs, folder, campaign, progress, address, cores):
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # it tells its makers otherwise
-    if address and _has_ray_token():  # which Ray looks for only where it chooses the address
+def _run_by_ray(jobs, folder, campaign, progress, address, cores):
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no usage reports to its vendor
+    if address and _has_ray_token():  # Ray looks for a token only if it chooses the address itself
         os.environ.setdefault("RAY_AUTH_MODE", "token")
     try:
         import ray
@@ -236,15 +236,15 @@ def _through_ray(jobs, folder, campaign, progress, address, cores):
     here = {"address": "local", "include_dashboard": False, "_node_ip_address": "127.0.0.1"}
     try:
         if address:
-            _knock(address)
-        with _no_stderr():  # on which its C++ part repeats what the exception says
+            _check_reachable(address)
+        with _no_stderr():  # to which Ray's C++ part repeats the exception
             ray.init(**({"address": address} if address else here), logging_level="error",
                      log_to_driver=False, runtime_env=paths)
     except (OSError, ValueError, RuntimeError, ray.exceptions.RayError) as error:
         raise SlamError(f"no Ray at '{address}': {str(error).splitlines()[0]}; start one with ray "
                         "start --head, and give both sides the same token (RAY_AUTH_TOKEN or "
                         "~/.ray/auth_token)") from error
-    remote = ray.remote(num_cpus=claim, max_retries=0)(work)
+    remote = ray.remote(num_cpus=claim, max_retries=0)(run_job)
     waiting = {remote.remote(job, dataset.folder.absolute(), folder, campaign.speed): (job, dataset)
                for job, dataset in jobs}
     failures = []
@@ -259,7 +259,7 @@ def _through_ray(jobs, folder, campaign, progress, address, cores):
                                 f"{str(error).splitlines()[0]}")
             progress(len(dataset), f"{job.system.label}, {job.conditions.name}, run {job.number}")
     except KeyboardInterrupt:
-        for reference in waiting:  # so that the systems end, too
+        for reference in waiting:  # so that the systems are stopped too
             ray.cancel(reference)
         ray.wait(list(waiting), num_returns=len(waiting), timeout=5.0)
         raise
@@ -268,8 +268,8 @@ def _through_ray(jobs, folder, campaign, progress, address, cores):
     return [line for line in failures if line]
 
 
-def _knock(address):
-    """Raises an OSError where nobody listens at HOST:PORT, long before Ray would."""
+def _check_reachable(address):
+    """Raises an OSError if nothing listens at HOST:PORT, long before Ray would time out."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if host and port.isdigit():
         socket.create_connection((host, int(port)), timeout=5.0).close()
@@ -277,7 +277,7 @@ def _knock(address):
 
 @contextlib.contextmanager
 def _no_stderr():
-    """Nothing goes to the standard error of this process meanwhile."""
+    """Discards the standard error of this process within the context."""
     kept = os.dup(2)
     with open(os.devnull, "w") as nowhere:
         os.dup2(nowhere.fileno(), 2)
@@ -294,29 +294,29 @@ def _has_ray_token():
 
 
 def _done(folder, job, campaign, retry):
-    """Whether a run is finished, with the parameters that it would have now."""
-    outcome = results.finished(results.place(folder, job.conditions.name, job.system.label,
+    """Whether a run is finished with the same parameters and speed."""
+    outcome = results.read_outcome(results.run_path(folder, job.conditions.name, job.system.label,
                                              job.number))
     adapter = adapters.load(job.system.name, **job.system.parameters)
     return (outcome is not None and outcome.get("parameters") == adapter.parameters
             and outcome.get("speed") == campaign.speed
-            and not (retry and (outcome["reason"] or results.unfair(outcome))))
+            and not (retry and (outcome["reason"] or results.exclusion_reason(outcome))))
 
 
 def _prepare(folder, conditions, campaign, progress) -> Dataset:
-    """The dataset of a flight, recorded if there is none yet, and its files beside the runs."""
+    """The dataset of a flight, recorded if necessary; writes its truth and metadata."""
     options = conditions.options
     path = conditions.dataset or _recording(folder, options)
     if path is None:
         progress(0, None, f"recording {options.label}")
         path = _record(folder, options)
     dataset = Dataset(path)
-    about = {**(options.about() if options else {"dataset": conditions.name}),
-             "bandwidth": conditions.bandwidth, "loss": conditions.loss,
-             "stereo_pairs": len(dataset),
-             "duration_s": round(float(dataset.times_us[-1] - dataset.times_us[0]) * 1e-6, 2),
-             "runs": campaign.runs, "speed": campaign.speed}
-    results.begin_flight(folder, conditions.name, dataset.truth(), about)
+    metadata = {**(options.metadata() if options else {"dataset": conditions.name}),
+                "bandwidth": conditions.bandwidth, "loss": conditions.loss,
+                "stereo_pairs": len(dataset),
+                "duration_s": round(float(dataset.times_us[-1] - dataset.times_us[0]) * 1e-6, 2),
+                "runs": campaign.runs, "speed": campaign.speed}
+    results.write_flight(folder, conditions.name, dataset.truth(), metadata)
     return dataset
 
 
@@ -325,7 +325,7 @@ def _flights(folder):
 
 
 def _recording(folder, options):
-    """The newest whole recording of a flight, or None."""
+    """The newest complete recording of a flight, or None."""
     for path in sorted(_flights(folder).glob(f"{options.label}*"), reverse=True):
         if (path / "dataset" / "groundtruth.kitti").exists() and options.matches(path):
             return path / "dataset"
@@ -338,7 +338,7 @@ def _record(folder, options):
     log = at / f"{options.label}.log"
     with open(log, "w") as file:
         status = subprocess.run(
-            [sys.executable, "-m", "xtdrone_core.command", "slam", "record", *options.words(),
+            [sys.executable, "-m", "xtdrone_core.command", "slam", "record", *options.arguments(),
              "--name", options.label],
             env={**os.environ, "XTDRONE_RUNS": str(at),
                  "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
@@ -347,20 +347,20 @@ def _record(folder, options):
     if status or found is None:
         lines = log.read_text(errors="replace").replace("\r", "\n").strip().splitlines()
         raise SlamError(f"the flight was not recorded (status {status}): "
-                        f"{lines[-1] if lines else 'it said nothing'}")
+                        f"{lines[-1] if lines else 'no output'}")
     return found
 
 
 def _choices(item, base):
-    """The systems of an entry: a name, or a name with lists of parameters."""
+    """The systems of an entry: a name, or a name with lists of parameter values."""
     if isinstance(item, str):
-        return [SystemChoice(adapters.locate(item, base))]
+        return [SystemChoice(adapters.resolve(item, base))]
     if not isinstance(item, dict) or set(item) - {"name", "parameters"} or "name" not in item:
         raise SlamError(f"cannot read the system {item!r}: write a name, or "
                         "{name: klt, parameters: {features: [200, 400]}}")
     parameters = item.get("parameters") or {}
     names = list(parameters)
-    return [SystemChoice(adapters.locate(str(item["name"]), base), dict(zip(names, values)))
+    return [SystemChoice(adapters.resolve(str(item["name"]), base), dict(zip(names, values)))
             for values in itertools.product(*(_list(parameters[name]) for name in names))]
 
 

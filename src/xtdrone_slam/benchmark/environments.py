@@ -1,4 +1,4 @@
-"""Environments of their own for systems whose packages shall not meet the workspace's."""
+"""Virtual environments for systems whose packages must not mix with the workspace's."""
 
 import os
 import shutil
@@ -9,21 +9,21 @@ from pathlib import Path
 from ..errors import SlamError
 from .adapters import Adapter
 
-_DONE = "installed"  # file in an environment that is whole, with what was asked of pip
+_MARKER = "installed"  # file in a complete environment, with its pip requirements
 _UNREACHABLE = ("NewConnectionError", "NameResolutionError", "ConnectTimeoutError", "ProxyError")
 
 
 def root() -> Path:
-    """Folder with an environment for each system; XTDRONE_SYSTEMS moves it."""
+    """Folder with one environment per system; set by XTDRONE_SYSTEMS."""
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(os.environ.get("XTDRONE_SYSTEMS") or Path(cache) / "xtdrone" / "systems")
 
 
 def installed(adapter: Adapter) -> bool:
-    """Whether a system can start: it needs no environment, or its own one is whole and as asked."""
+    """Whether a system can start: it needs no environment, or its environment is up to date."""
     try:
         return not adapter.requirements \
-            or (root() / adapter.name / _DONE).read_text() == _wish(adapter)
+            or (root() / adapter.name / _MARKER).read_text() == _requirements(adapter)
     except OSError:
         return False
 
@@ -32,34 +32,34 @@ def home(adapter: Adapter) -> Path:
     """Folder of a system's environment.
 
     Raises:
-        SlamError: It is not installed, not to its end, or with other packages.
+        SlamError: It is not installed, incomplete, or has other packages than required.
     """
     if not installed(adapter):
-        raise SlamError(f"the system '{adapter.name}' is not installed, or with other packages "
-                        f"than its adapter.yaml asks for: xtdrone slam install {adapter.name}")
+        raise SlamError(f"the system '{adapter.name}' is not installed, or its packages differ "
+                        f"from its adapter.yaml: run xtdrone slam install {adapter.name}")
     return root() / adapter.name
 
 
 def variables() -> dict:
-    """Environment variables under which `{python} -m xtdrone_slam...` finds this package."""
+    """Environment variables with which `{python} -m xtdrone_slam...` finds this package."""
     source = str(Path(__file__).parents[2])
     paths = [source, *filter(None, [os.environ.get("PYTHONPATH")])]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
 
 
 def install(adapter: Adapter, progress=None) -> Path:
-    """Makes a system's environment anew.
+    """Creates a system's environment, replacing an existing one.
 
     Args:
-        adapter: The system. After pip its `install` completes the environment; `{python}` in it is
-            this interpreter and `{home}` the environment's folder.
-        progress: Called with a step and a line of what it says; an empty one begins the step.
+        adapter: The system. Its `install` command runs after pip, with `{python}` this interpreter
+            and `{home}` the folder of the environment.
+        progress: Called with the step and a line of its output; with an empty line at its start.
 
     Returns:
-        Its folder.
+        The folder of the environment.
 
     Raises:
-        SlamError: It cannot be made; what was there before is there again.
+        SlamError: The installation failed; an existing environment has been restored.
     """
     folder = root() / adapter.name
     before = folder.with_name(f"{adapter.name}.before")
@@ -87,26 +87,26 @@ def _make(adapter, folder, progress):
             continue
         progress(step, "")
         own = {**os.environ, "PYTHONPATH": ""} if step == "packages" else variables()
-        said = []
+        output = []
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                               errors="replace", env=own) as process:
             for line in process.stdout:
-                said.append(line.strip())
-                progress(step, said[-1])
+                output.append(line.strip())
+                progress(step, output[-1])
         if process.returncode:
             raise SlamError(f"cannot install '{adapter.name}' into '{folder}', step {step}: "
-                            f"{_why(said)}")
-    (folder / _DONE).write_text(_wish(adapter))
+                            f"{_reason(output)}")
+    (folder / _MARKER).write_text(_requirements(adapter))
 
 
-def _why(said):
-    """One line of what a step that failed has said."""
-    if any(word in line for line in said for word in _UNREACHABLE):
+def _reason(output):
+    """The relevant line of a failed step's output."""
+    if any(word in line for line in output for word in _UNREACHABLE):
         return ("the package index cannot be reached: connect this machine to a network, or set "
-                "PIP_NO_INDEX=1 and PIP_FIND_LINKS=FOLDER with the wheels of another one")
-    lines = [line for line in said if line.startswith("ERROR")] or list(filter(None, said))
+                "PIP_NO_INDEX=1 and PIP_FIND_LINKS=FOLDER with downloaded wheels")
+    lines = [line for line in output if line.startswith("ERROR")] or list(filter(None, output))
     return lines[-1] if lines else "no message"
 
 
-def _wish(adapter):
+def _requirements(adapter):
     return "\n".join(adapter.requirements) + "\n"

@@ -1,22 +1,22 @@
-"""What passes between a run and the system under test: images and IMU in, poses out.
+"""The protocol between the benchmark and a system under test: images and IMU in, poses out.
 
-Standard input of the system: messages, each with a head of 16 bytes (little-endian): the kind, one
-letter; three unused bytes; the size of the payload, uint32; the time, int64 [us]. A system passes
-over kinds that it does not know. The end of the stream ends the run.
+Standard input of the system is a stream of messages. Each has a 16-byte header (little-endian):
+the type, one letter; three padding bytes; the payload size, uint32; the time, int64 [us]. A system
+ignores types that it does not know. The end of the stream ends the run.
 
-    P  stereo pair: the left and the right image, one byte per pixel, row by row
+    P  stereo pair: left and right image, one byte per pixel, row by row
     I  IMU reading: gyroscope x, y, z [rad/s], accelerometer x, y, z [m/s^2], body, float64 each
     D  depth image of the left camera [m], float32, row by row; precedes the pair of its time
 
-Pairs always come; what else comes is said by `inputs` in the adapter.yaml. Messages come in the
-order of their times: before a pair stand all IMU readings up to its time.
+Pairs are always sent, the other types if the adapter.yaml lists them as `inputs`. Messages are
+in the order of time: all IMU readings up to the time of a pair precede it.
 
-Standard output: one line per pair, `pose t_us x y z qx qy qz qw features`, body to a world of
-the system's own, or `lost t_us features`; other lines are the system's log. The lines may come
-late: a system may answer a pair after it has read the next ones.
+Standard output of the system has one line per pair, either `pose t_us x y z qx qy qz qw features`
+(body to the system's own world frame) or `lost t_us features`; other lines go to the log. The
+lines may be delayed: a system may answer a pair after it has read the next ones.
 
-This file imports nothing of the workspace, so that a system in an environment of its own can
-import it alone, from the end of its sys.path.
+This module imports nothing of the workspace, so that a system in an environment of its own can
+import it.
 """
 
 import math
@@ -33,47 +33,47 @@ INPUTS = {"stereo": PAIR, "imu": IMU, "depth": DEPTH}  # names in adapter.yaml
 
 @dataclass(frozen=True)
 class Answer:
-    """What a system said of one pair."""
+    """The answer of a system to one pair."""
 
     t_us: int
-    pose: tuple | None  # x, y, z [m], qx, qy, qz, qw; None: lost
+    pose: tuple | None  # x, y, z [m], qx, qy, qz, qw; None: tracking lost
     features: int
 
     @property
     def finite(self) -> bool:
-        """Whether the pose is one: finite numbers and a unit quaternion."""
+        """Whether the pose is valid: finite numbers and a unit quaternion."""
         return self.pose is None or (all(map(math.isfinite, self.pose))
                                      and abs(math.hypot(*self.pose[3:]) - 1.0) < 0.01)
 
 
 def pack(t_us: int, left: np.ndarray, right: np.ndarray) -> bytes:
-    """A pair, (H, W) uint8 each, as the system reads it."""
+    """The message of a stereo pair, (H, W) uint8 each."""
     return message(PAIR, t_us, left.tobytes() + right.tobytes())
 
 
 def pack_imu(t_us: int, gyro, accel) -> bytes:
-    """An IMU reading: (3,) [rad/s] and (3,) [m/s^2], body."""
+    """The message of an IMU reading: (3,) [rad/s] and (3,) [m/s^2], body."""
     return message(IMU, t_us, np.array([*gyro, *accel], dtype="<f8").tobytes())
 
 
 def pack_depth(t_us: int, depth: np.ndarray) -> bytes:
-    """A depth image (H, W) of the left camera [m]; it comes before the pair of the same time."""
+    """The message of a depth image (H, W) of the left camera [m]; precedes the pair of its time."""
     return message(DEPTH, t_us, np.asarray(depth, dtype="<f4").tobytes())
 
 
 def message(kind: bytes, t_us: int, payload: bytes) -> bytes:
-    """Any message: its head and its payload."""
+    """A message: header and payload."""
     return _HEAD.pack(kind, len(payload), t_us) + payload
 
 
 def messages(stream):
-    """All messages of a stream, as they come.
+    """Reads all messages of a stream.
 
     Args:
         stream: Binary file.
 
     Yields:
-        kind, t_us, payload as bytes; half a message at the end is left out.
+        kind, t_us, payload as bytes; an incomplete message at the end is ignored.
     """
     while True:
         head = stream.read(_HEAD.size)
@@ -87,14 +87,14 @@ def messages(stream):
 
 
 def frames(stream, shape):
-    """The pairs of a stream, as they come; other messages are passed over.
+    """Reads the stereo pairs of a stream and ignores other messages.
 
     Args:
         stream: Binary file.
         shape: (H, W) of an image.
 
     Yields:
-        t_us, left, right; a half pair at the end is left out.
+        t_us, left, right; an incomplete pair at the end is ignored.
     """
     for kind, t_us, payload in messages(stream):
         if kind == PAIR:
@@ -102,55 +102,56 @@ def frames(stream, shape):
 
 
 def images(payload: bytes, shape):
-    """(2, H, W) uint8, left and right image in the payload of a PAIR."""
+    """(2, H, W) uint8, left and right image, from the payload of a PAIR."""
     return np.frombuffer(payload, dtype=np.uint8).reshape(2, *shape)
 
 
 def reading(payload: bytes):
-    """Gyroscope (3,) [rad/s] and accelerometer (3,) [m/s^2] in the payload of an IMU."""
+    """Gyroscope (3,) [rad/s] and accelerometer (3,) [m/s^2], from the payload of an IMU."""
     return np.frombuffer(payload, dtype="<f8").reshape(2, 3)
 
 
 def depth(payload: bytes, shape):
-    """(H, W) float32 [m] in the payload of a DEPTH."""
+    """(H, W) float32 [m], from the payload of a DEPTH."""
     return np.frombuffer(payload, dtype="<f4").reshape(shape)
 
 
-def quaternion(turn: np.ndarray) -> np.ndarray:
-    """xyzw of a rotation matrix (3, 3), for systems without SciPy; by its largest component."""
-    trace = turn.trace()
-    k = int(np.argmax([*turn.diagonal(), trace]))
+def quaternion(matrix: np.ndarray) -> np.ndarray:
+    """xyzw of a rotation matrix (3, 3), for systems without SciPy."""
+    trace = matrix.trace()
+    k = int(np.argmax([*matrix.diagonal(), trace]))  # start from the largest component
     quat = np.zeros(4)
     if k == 3:
         quat[3] = 1.0 + trace
-        quat[:3] = turn[2, 1] - turn[1, 2], turn[0, 2] - turn[2, 0], turn[1, 0] - turn[0, 1]
+        quat[:3] = (matrix[2, 1] - matrix[1, 2], matrix[0, 2] - matrix[2, 0],
+                    matrix[1, 0] - matrix[0, 1])
     else:
         i, j = (k + 1) % 3, (k + 2) % 3
-        quat[k] = 1.0 + turn[k, k] - turn[i, i] - turn[j, j]
-        quat[[i, j]] = turn[i, k] + turn[k, i], turn[j, k] + turn[k, j]
-        quat[3] = turn[j, i] - turn[i, j]
+        quat[k] = 1.0 + matrix[k, k] - matrix[i, i] - matrix[j, j]
+        quat[[i, j]] = matrix[i, k] + matrix[k, i], matrix[j, k] + matrix[k, j]
+        quat[3] = matrix[j, i] - matrix[i, j]
     return quat / np.linalg.norm(quat)
 
 
 def answers():
-    """A file for the answers, on standard output; what else the process prints goes to its log."""
+    """A file for the answers on standard output; other output of the process goes to the log."""
     file = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     return file
 
 
 def pose_line(t_us: int, pos, quat, features: int) -> str:
-    """The answer for a pair whose pose is known."""
+    """The answer to a pair with a pose."""
     return f"pose {t_us} " + " ".join(f"{x:.9f}" for x in (*pos, *quat)) + f" {features}"
 
 
 def lost_line(t_us: int, features: int) -> str:
-    """The answer for a pair without a pose."""
+    """The answer to a pair without a pose."""
     return f"lost {t_us} {features}"
 
 
 def parse(line: str) -> Answer | None:
-    """The answer in a line of a system's output; None for a line of its log."""
+    """The answer in a line of a system's output; None for other lines."""
     words = line.split()
     try:
         if len(words) == 10 and words[0] == "pose":

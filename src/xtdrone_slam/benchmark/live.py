@@ -1,4 +1,4 @@
-"""A live flight as a system sees it: what comes over topics is recorded and handed on."""
+"""A live flight: messages from topics are recorded and passed on to the system under test."""
 
 import threading
 import time
@@ -12,72 +12,73 @@ from ..errors import SlamError
 from .channel import Channel
 from .session import Session
 
-ABOVE = 0.5  # of the ground: from here on, and down to here, a flight counts [m]
+MIN_HEIGHT = 0.5  # above the ground, between take-off and landing, at which a flight counts [m]
 
 
 class LiveRun:
-    """Puts pairs, IMU readings and truth into order; its methods may be called by any thread.
+    """Pairs the images and orders IMU readings and truth. Its methods are thread-safe.
 
     Attributes:
-        over: Set when the vehicle has come down again.
-        heard: Wall time of the last image or true pose, by time.monotonic() [s].
+        landed: Event, set when the vehicle has come down again.
+        last_message_s: Wall time of the last image or true pose, by time.monotonic() [s].
     """
 
     def __init__(self, writer: DatasetWriter, session: Session, channel: Channel, imu_pos,
                  period_us: int):
-        """Waits for the vehicle to rise.
+        """Waits for the vehicle to take off.
 
         Args:
-            writer: Gets everything.
-            session: Gets the pairs that the channel lets through, and the IMU.
-            channel: The way of the images.
-            imu_pos: (3,) from the centre of gravity, body [m].
-            period_us: Of the camera; what is missing in between is counted.
+            writer: Records all messages.
+            session: Gets the pairs that the channel delivers, and the IMU.
+            channel: The image link.
+            imu_pos: (3,) IMU relative to the centre of gravity, body [m].
+            period_us: Period of the camera, from which missing pairs are counted.
         """
         self._writer, self._session, self._channel = writer, session, channel
         self._imu_pos, self._period_us = np.array(imu_pos), period_us
         self._lock = threading.RLock()
         self._flying = False
-        self._waiting = {"left": {}, "right": {}}  # images whose other has not come, by time
-        self._on_the_way = deque()  # (arrival, t_us, left, right) that the channel delays
-        self._last_us = None  # of the last pair
-        self.over = threading.Event()
-        self.heard = time.monotonic()
+        self._unpaired = {"left": {}, "right": {}}  # images waiting for the other side, by time
+        self._in_transit = deque()  # (arrival, t_us, left, right, due) delayed by the channel
+        self._last_us = None  # time of the last pair
+        self.landed = threading.Event()
+        self.last_message_s = time.monotonic()
 
     def truth(self, t_us: int, pos, quat, vel, rate) -> None:
         """The true state: centre of gravity [m], xyzw, velocity (world) and rate (body) [rad/s]."""
         with self._lock:
-            self.heard = time.monotonic()
-            if not self._flying and not self.over.is_set() and pos[2] > ABOVE:
+            self.last_message_s = time.monotonic()
+            if not self._flying and not self.landed.is_set() and pos[2] > MIN_HEIGHT:
                 self._flying = True
-            elif self._flying and pos[2] < ABOVE:
+            elif self._flying and pos[2] < MIN_HEIGHT:
                 self._flying = False
-                self.over.set()
+                self.landed.set()
             self._deliver(t_us)
             if self._flying:
-                turn = Rotation.from_quat(quat)
-                self._write("truth", t_us, pos + turn.apply(self._imu_pos), quat,
-                            vel + turn.apply(np.cross(rate, self._imu_pos)))
+                attitude = Rotation.from_quat(quat)
+                self._write(self._writer.truth, t_us, pos + attitude.apply(self._imu_pos), quat,
+                            vel + attitude.apply(np.cross(rate, self._imu_pos)))
 
     def imu(self, t_us: int, gyro, accel) -> None:
         """A reading: (3,) [rad/s] and (3,) [m/s^2], body."""
         with self._lock:
             if self._flying:
                 self._session.imu(t_us, gyro, accel)
-                self._write("imu", t_us, gyro, accel)
+                self._write(self._writer.imu, t_us, gyro, accel)
 
     def image(self, side: str, t_us: int, pixels: np.ndarray) -> None:
         """An image (H, W) uint8 of the left or right camera."""
         with self._lock:
-            self.heard = time.monotonic()
+            self.last_message_s = time.monotonic()
             if not self._flying:
                 return
-            self._waiting[side][t_us] = pixels
-            for t_us in sorted(set(self._waiting["left"]) & set(self._waiting["right"])):
-                self._pair(t_us, self._waiting["left"].pop(t_us), self._waiting["right"].pop(t_us))
+            left, right = self._unpaired["left"], self._unpaired["right"]
+            self._unpaired[side][t_us] = pixels
+            for t_us in sorted(set(left) & set(right)):
+                self._pair(t_us, left.pop(t_us), right.pop(t_us))
 
     def close(self) -> None:
-        """Hands over what is still on its way, and ends the recording."""
+        """Delivers the pairs still in transit and ends the recording."""
         with self._lock:
             self._flying = False
             self._deliver(None)
@@ -95,18 +96,18 @@ class LiveRun:
         if arrival is None:
             session.not_arrived += 1
         else:
-            self._on_the_way.append((arrival, t_us, left, right, time.monotonic()))
+            self._in_transit.append((arrival, t_us, left, right, time.monotonic()))
             self._deliver(t_us)
-        self._write("images", t_us, left, right)
+        self._write(self._writer.images, t_us, left, right)
 
     def _deliver(self, now_us):
-        """Hands over what has arrived by now; None: everything."""
-        while self._on_the_way and (now_us is None or self._on_the_way[0][0] <= now_us):
-            _, t_us, left, right, due = self._on_the_way.popleft()
-            self._session.offer(t_us, left, right, due=due)
+        """Submits the pairs that have arrived by now_us; None: all."""
+        while self._in_transit and (now_us is None or self._in_transit[0][0] <= now_us):
+            _, t_us, left, right, due = self._in_transit.popleft()
+            self._session.submit(t_us, left, right, due=due)
 
-    def _write(self, what, *values):
+    def _write(self, method, *values):
         try:
-            getattr(self._writer, what)(*values)
-        except SlamError as error:  # the disk is full: the system goes on, the run is marked
-            self._session.mark(str(error), over=True)
+            method(*values)
+        except SlamError as error:  # for example a full disk: the run becomes invalid
+            self._session.fail(str(error), abort=True)

@@ -1,4 +1,4 @@
-"""What a measurement ran on: hardware, and versions of what takes part in it."""
+"""The machine of a measurement: hardware and software versions."""
 
 import os
 import platform
@@ -12,7 +12,7 @@ _PACKAGES = ("numpy", "opencv-python-headless", "gtsam", "evo", "mujoco", "ray")
 
 
 def describe() -> dict:
-    """Plain data for a report: cpu, cores, memory, system, versions by name."""
+    """Plain data for a report: cpu, cores, memory, system, versions of the packages."""
     versions = {"python": platform.python_version()}
     for name in _PACKAGES:
         try:
@@ -25,8 +25,8 @@ def describe() -> dict:
             "versions": versions}
 
 
-def load() -> float | None:
-    """Processes that wait for a core, mean of the last minute; None where nobody knows."""
+def load_average() -> float | None:
+    """The one-minute load average; None on Windows."""
     return round(os.getloadavg()[0], 2) if sys.platform != "win32" else None
 
 

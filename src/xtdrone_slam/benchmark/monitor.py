@@ -1,4 +1,4 @@
-"""CPU and memory of a whole process tree, ten times a second, as CSV."""
+"""CPU and memory of a process tree, sampled at 10 Hz and written as CSV."""
 
 import threading
 import time
@@ -24,22 +24,22 @@ class Usage:
 
 
 class Monitor:
-    """Watches a process and all its descendants from a thread of its own.
+    """Samples a process and all its descendants in a thread.
 
-    A process that starts and ends between two samples is not seen.
+    A process that starts and ends between two samples is missed.
 
     Attributes:
-        samples: The Usages so far.
-        failure: Why the file ends early; empty where it does not.
+        samples: The Usage samples so far.
+        failure: Why the file is incomplete; empty if it is complete.
     """
 
     def __init__(self, pid: int, path=None, period_s: float = PERIOD_S):
-        """Begins at once.
+        """Starts sampling.
 
         Args:
             pid: Root of the tree.
             path: CSV file to write, or None.
-            period_s: Between two samples [s].
+            period_s: Sampling period [s].
 
         Raises:
             SlamError: The file cannot be written.
@@ -48,7 +48,7 @@ class Monitor:
         self.failure = ""
         self._file = None if path is None else LineFile(path, _HEAD)
         self._period = period_s
-        self._known = {}  # Process: its CPU time when it was last seen [s]
+        self._known = {}  # Process: its CPU time at the last sample [s]
         self._begin = self._last = time.monotonic()
         self._end = threading.Event()
         try:
@@ -59,19 +59,13 @@ class Monitor:
         self._thread = threading.Thread(target=self._watch, name="monitor", daemon=True)
         self._thread.start()
 
-    @property
-    def cpu_seconds(self) -> float:
-        """CPU time that the tree has taken since the monitor began [s]."""
-        times = [0.0] + [sample.t_s for sample in self.samples]
-        return sum(0.01 * sample.cpu_percent * (sample.t_s - before)
-                   for before, sample in zip(times, self.samples))
 
     def now(self) -> float:
         """Time on the clock of the samples [s]."""
         return time.monotonic() - self._begin
 
     def mean_cpu(self, since_s: float = 0.0) -> float:
-        """CPU per cent over the time from since_s on, 0 before the first sample."""
+        """Mean CPU load from since_s on [per cent of a core]; 0 before the first sample."""
         times = [0.0] + [sample.t_s for sample in self.samples]
         spans = [(sample.cpu_percent, sample.t_s - before)
                  for before, sample in zip(times, self.samples) if before >= since_s]
@@ -92,7 +86,7 @@ class Monitor:
         return sum(sizes) / len(sizes) if sizes else 0.0
 
     def close(self) -> None:
-        """Takes a last sample and ends. May be called twice."""
+        """Takes a last sample and stops. May be called twice."""
         self._end.set()
         self._thread.join()
         if self._file is not None:
@@ -141,7 +135,7 @@ class Monitor:
                     raise
                 continue
             known[process] = times.user + times.system
-            # Whoever is new since the last sample has spent all its time since then.
+            # All CPU time of a process that is new was spent since the last sample.
             spent += known[process] - self._known.get(process, known[process] if first else 0.0)
         self._known = known
         return spent, memory

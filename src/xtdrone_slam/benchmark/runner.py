@@ -1,4 +1,4 @@
-"""Runs a system under test on a recorded dataset, replayed at the sensor's rate."""
+"""Runs a system under test on a recorded dataset, played back at the sensor's rate."""
 
 import contextlib
 import os
@@ -19,57 +19,57 @@ from ..errors import SlamError
 from . import environments, machine
 from .adapters import Adapter
 from .channel import Channel
-from .session import HANG_S, Session
+from .session import ANSWER_TIMEOUT_S, Session
 
-_READ_AHEAD = 8  # pairs that are decoded before their time
-_SHOWN = 3  # missing images that a reason names
+_READ_AHEAD = 8  # pairs decoded in advance
+_SHOWN = 3  # missing images that a message names
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one run left, beside estimate.tum, usage.csv, frames.csv and system.log."""
+    """The summary of one run; beside it are estimate.tum, usage.csv, frames.csv and system.log."""
 
     system: str
-    reason: str  # empty where the run is good, else why not
+    reason: str  # why the run is invalid; empty if it is valid
     frames: int  # pairs of the recording, or of the flight, until the run ended
     answers: int
-    dropped: int  # pairs that the system was too slow for
-    lost: int  # pairs whose pose it did not know
-    latency_ms: float | None  # mean from a pair's time to its answer
-    cpu_percent: float  # mean of the whole process tree from the first answer on; a core is 100
-    memory_mib: float  # peak of the whole process tree
+    dropped: int  # pairs dropped because the system was too slow
+    lost: int  # pairs answered without a pose
+    latency_ms: float | None  # mean from the due time of a pair to its answer
+    cpu_percent: float  # mean of the process tree from the first answer on; one core is 100
+    memory_mib: float  # peak of the process tree
     parameters: dict
-    latency_95_ms: float | None = None  # 95 % of the answers came within this
+    latency_95_ms: float | None = None  # 95th percentile
     cpu_max_percent: float = 0.0  # highest sample
     memory_mean_mib: float = 0.0
-    not_arrived: int = 0  # pairs that the channel lost
-    missing: int = 0  # pairs of the recording without an image that can be read
-    features: float | None = None  # mean of what the system tells
-    speed: float = 1.0  # seconds of the dataset per second; 0: as the system takes them
+    not_arrived: int = 0  # pairs lost by the channel
+    missing: int = 0  # pairs of the recording without a readable image
+    features: float | None = None  # mean number reported by the system
+    speed: float = 1.0  # playback rate, seconds of the dataset per second; 0: lossless
     description: str = ""
-    deterministic: bool = False  # says its adapter
-    packages: tuple[str, ...] = ()  # of its own environment
-    load_before: float | None = None  # processes that waited for a core as the run began
+    deterministic: bool = False  # as declared by the adapter
+    packages: tuple[str, ...] = ()  # of the system's own environment
+    load_before: float | None = None  # load average when the run began
     machine: dict = field(default_factory=dict)  # see machine.describe
 
 
 def start(adapter: Adapter, dataset: Path, folder: Path, log) -> subprocess.Popen:
-    """Starts a system, the leader of a process group of its own, with pipes for the link.
+    """Starts a system in a process group of its own, with pipes for the link.
 
     Args:
         adapter: The system.
-        dataset: Folder that holds mav0, for its calibration.
-        folder: Where the system may write.
+        dataset: Folder with mav0, for its calibration.
+        folder: Folder the system may write to.
         log: File for its standard error.
 
     Raises:
         SlamError: The system cannot be started, or its environment is missing.
     """
-    words = {"python": sys.executable, "dataset": str(Path(dataset).absolute()),
-             "folder": str(Path(folder).absolute())}
+    placeholders = {"python": sys.executable, "dataset": str(Path(dataset).absolute()),
+                    "folder": str(Path(folder).absolute())}
     if adapter.requirements:
-        words["home"] = str(environments.home(adapter))
-    command = adapter.fill(adapter.command, **words)
+        placeholders["home"] = str(environments.home(adapter))
+    command = adapter.fill(adapter.command, **placeholders)
     for name, value in adapter.parameters.items():
         command += [f"--{name}", str(value)]
     try:
@@ -80,42 +80,43 @@ def start(adapter: Adapter, dataset: Path, folder: Path, log) -> subprocess.Pope
 
 
 def run(adapter: Adapter, dataset: Dataset, folder: Path, speed: float = 1.0,
-        hang_s: float = HANG_S, progress=None, channel: Channel | None = None) -> Outcome:
-    """Replays a dataset to a system; its failure is an outcome, not an error.
+        timeout_s: float = ANSWER_TIMEOUT_S, progress=None,
+        channel: Channel | None = None) -> Outcome:
+    """Plays a dataset back to a system. A failure of the system is an outcome, not an error.
 
     Args:
         adapter: The system.
-        dataset: What it sees.
-        folder: For the files of the run; made.
-        speed: Seconds of the dataset per second; 1 is the sensor's rate. With 0 each pair waits
-            until the system has room for it, so that none is dropped.
-        hang_s: Without an answer for so long the system is ended [s].
+        dataset: The recording.
+        folder: For the files of the run; created.
+        speed: Playback rate, seconds of the dataset per second; 1 is the sensor's rate. With 0
+            each pair waits for space in the input queue, so none is dropped.
+        timeout_s: Wall time without an answer after which the system is killed [s].
         progress: Called after each pair.
-        channel: On which the images come; None: a free one.
+        channel: Image link to the system; None: no limit and no loss.
 
     Raises:
         SlamError: The folder cannot be written, or the system cannot be started.
     """
-    with opened(adapter, dataset.folder, folder, hang_s, speed) as session:
-        _Player(session, adapter, dataset, speed, channel or Channel()).play(progress)
+    with SystemRun(adapter, dataset.folder, folder, timeout_s, speed) as session:
+        _Playback(session, adapter, dataset, speed, channel or Channel()).play(progress)
     return session.outcome
 
 
-class opened:
-    """Context of a Session: starts the system, ends it, and writes outcome.json.
+class SystemRun:
+    """Context manager of a Session: starts the system, stops it, and writes outcome.json.
 
-    After it, `session.outcome` is the Outcome.
+    After the context, `session.outcome` is the Outcome.
     """
 
-    def __init__(self, adapter: Adapter, dataset: Path, folder: Path, hang_s: float = HANG_S,
-                 speed: float = 1.0):
-        """As for run(); dataset is the folder that holds mav0, for its calibration.
+    def __init__(self, adapter: Adapter, dataset: Path, folder: Path,
+                 timeout_s: float = ANSWER_TIMEOUT_S, speed: float = 1.0):
+        """Arguments as for run(); dataset is the folder with mav0, for its calibration.
 
         Raises:
             SlamError: The folder cannot be written, or the system cannot be started.
         """
         self._adapter, self._folder, self._speed = adapter, Path(folder), speed
-        self._load = machine.load()
+        self._load = machine.load_average()
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             self._log = open(self._folder / "system.log", "w")
@@ -124,7 +125,7 @@ class opened:
         process = None
         try:
             process = start(adapter, dataset, folder, self._log)
-            self._session = Session(process, self._folder, self._log, hang_s)
+            self._session = Session(process, self._folder, self._log, timeout_s)
         except BaseException:
             self._log.close()
             if process is not None:
@@ -141,13 +142,13 @@ class opened:
         try:
             self._log.close()
         except OSError as failure:
-            session.mark(f"cannot write '{self._log.name}': {failure.strerror}")
+            session.fail(f"cannot write '{self._log.name}': {failure.strerror}")
         if kind is None:
             session.outcome = self._outcome(session)
             try:
                 run_folder.write_json(self._folder / "outcome.json", asdict(session.outcome))
-            except OSError as failure:  # the run is lost to a campaign, but not the campaign
-                session.mark(f"cannot write '{self._folder}': {failure.strerror}")
+            except OSError as failure:  # this run is lost, but a campaign goes on
+                session.fail(f"cannot write '{self._folder}': {failure.strerror}")
                 session.outcome = replace(session.outcome, reason=session.reason)
         return False
 
@@ -169,8 +170,8 @@ class opened:
             load_before=self._load, machine=machine.describe())
 
 
-class _Player:
-    """Shows a dataset to a session, each pair at its time."""
+class _Playback:
+    """Submits the pairs of a dataset to a session, each at its time."""
 
     def __init__(self, session, adapter, dataset, speed, channel):
         self._session, self._dataset = session, dataset
@@ -181,29 +182,29 @@ class _Player:
                 session.imu(int(row[0]), row[1:4], row[4:])
 
     def play(self, progress) -> None:
-        """Until the last answer, or until the session has failed."""
-        coming, over = queue.Queue(_READ_AHEAD), threading.Event()
-        decoder = threading.Thread(target=self._decode, args=(coming, over), daemon=True)
+        """Runs until the last answer, or until the session has failed."""
+        decoded, stop = queue.Queue(_READ_AHEAD), threading.Event()
+        decoder = threading.Thread(target=self._decode, args=(decoded, stop), daemon=True)
         decoder.start()
         try:
-            self._play(coming, progress)
-        finally:  # Python must not end while OpenCV is at work in a thread: that aborts
-            over.set()
+            self._play(decoded, progress)
+        finally:  # Python aborts if it exits while a thread is inside OpenCV
+            stop.set()
             while decoder.is_alive():
                 with contextlib.suppress(queue.Empty):
-                    coming.get(timeout=0.05)
+                    decoded.get(timeout=0.05)
 
-    def _play(self, coming, progress):
+    def _play(self, decoded, progress):
         session, times = self._session, self._dataset.times_us
-        gone = []
+        unreadable = []
         begin = None
         for t_us in map(int, times):
-            images = coming.get()
+            images = decoded.get()
             session.frames += 1
             if progress is not None:
                 progress()
             if isinstance(images, SlamError):
-                gone.append(str(images))
+                unreadable.append(str(images))
                 session.missing += 1
                 continue
             arrival = self._channel.arrival(t_us, images[0].nbytes + images[1].nbytes)
@@ -215,23 +216,23 @@ class _Player:
                 due = begin + (t_us - times[0]) * 1e-6 / self._speed
                 ready = begin + (arrival - times[0]) * 1e-6 / self._speed
                 time.sleep(max(ready - time.monotonic(), 0.0))
-            session.offer(t_us, *images, due, wait=self._speed == 0)
-            if begin is None:  # the flight begins when the system sees
-                session.await_first()
+            session.submit(t_us, *images, due, wait=self._speed == 0)
+            if begin is None:  # playback starts once the system has loaded
+                session.wait_for_first_answer()
                 begin = time.monotonic() - (t_us - times[0]) * 1e-6 / (self._speed or 1.0)
             if session.failed():
                 return
-        if gone:
-            session.mark(f"{len(gone)} pairs of the recording are missing: "
-                         + "; ".join(gone[:_SHOWN]))
+        if unreadable:
+            session.fail(f"{len(unreadable)} pairs of the recording are missing: "
+                         + "; ".join(unreadable[:_SHOWN]))
         session.finish()
 
-    def _decode(self, coming, over):
+    def _decode(self, decoded, stop):
         for index in range(len(self._dataset)):
-            if over.is_set():
+            if stop.is_set():
                 return
             try:
                 depth = self._dataset.depth(index) if "depth" in self._inputs else None
-                coming.put((*self._dataset.pair(index), depth))
+                decoded.put((*self._dataset.pair(index), depth))
             except SlamError as error:
-                coming.put(error)
+                decoded.put(error)

@@ -1,7 +1,7 @@
-"""A window on a run while it goes on: trajectory against truth, CPU, memory and features.
+"""A window that shows a run in progress: trajectory against truth, CPU, memory and features.
 
-It reads the files of the run folder as they grow, so that it shows any run, live, replayed or on
-another machine, and costs the run nothing. Headless, the same window is drawn into a PNG.
+It reads the growing files of the run folder, so it works for live runs, playback and runs on
+another machine, and does not slow the run down. Without a display it is drawn into a PNG file.
 """
 
 import os
@@ -12,8 +12,8 @@ import numpy as np
 
 from ..errors import SlamError
 
-PERIOD_MS = 200  # between two looks [ms]
-_LEAST = 3  # poses that an alignment needs
+PERIOD_MS = 200  # between two updates [ms]
+_MIN_POSES = 3  # that an alignment needs
 _PENS = {"truth": "#888888", "estimate": "#1f77b4", "cpu": "#d62728", "memory": "#2ca02c",
          "features": "#9467bd"}
 
@@ -22,12 +22,12 @@ class Tail:
     """A growing table of numbers in a text file."""
 
     def __init__(self, path: Path, separator: str | None, width: int):
-        """separator: as of str.split; width: numbers in a row, others are passed over."""
+        """separator: as for str.split; width: columns, rows of another width are skipped."""
         self.path, self._separator, self._width = Path(path), separator, width
         self._read, self._rows = 0, []
 
     def table(self) -> np.ndarray:
-        """All whole rows so far, (R, width)."""
+        """All complete rows so far, (R, width)."""
         try:
             with open(self.path, "rb") as file:
                 file.seek(self._read)
@@ -39,7 +39,7 @@ class Tail:
         for line in whole.decode(errors="replace").splitlines():
             try:
                 row = [float(word) for word in line.split(self._separator)]
-            except ValueError:  # the head
+            except ValueError:  # the header line
                 continue
             if len(row) == self._width:
                 self._rows.append(row)
@@ -47,10 +47,10 @@ class Tail:
 
 
 class RunView:
-    """The numbers of one run so far."""
+    """The data of one run so far."""
 
     def __init__(self, folder: Path):
-        """folder: Of a run, with estimate.tum, usage.csv and frames.csv."""
+        """folder: of a run, with estimate.tum, usage.csv and frames.csv."""
         self.folder = Path(folder)
         self._estimate = Tail(self.folder / "estimate.tum", None, 8)
         self._usage = Tail(self.folder / "usage.csv", ",", 4)
@@ -67,11 +67,11 @@ class RunView:
         return self._usage.table()
 
     def frames(self) -> np.ndarray:
-        """(F, 4): time [s], latency [ms], lost or not, features."""
+        """(F, 4): time [s], latency [ms], 1 if tracking was lost, number of features."""
         return self._frames.table() * [1e-6, 1e3, 1.0, 1.0]
 
     def truth(self) -> np.ndarray:
-        """(T, 8), as formats has it; what is known of it so far."""
+        """True trajectory (T, 8) so far, columns as in a TUM file."""
         if self._truth is None:
             beside = self.folder.parent.parent / "groundtruth.tum"
             live = self.folder.parent.parent.parent / "dataset" / "groundtruth.tum"
@@ -79,28 +79,28 @@ class RunView:
         return self._truth.table()
 
     def paths(self) -> tuple[np.ndarray, np.ndarray]:
-        """Places of the truth (T, 3) and of the estimate (E, 3), aligned to it (SE3) so far."""
+        """Positions of the truth (T, 3) and of the estimate (E, 3), aligned to it by SE(3)."""
         truth, guess = self.truth(), self._estimate.table()
-        if len(truth) == 0 or len(guess) < _LEAST:
+        if len(truth) == 0 or len(guess) < _MIN_POSES:
             return truth[:, 1:4], guess[:, 1:4]
-        place = np.column_stack([np.interp(guess[:, 0], truth[:, 0], truth[:, axis])
-                                 for axis in (1, 2, 3)])
-        turn, shift = _aligned(guess[:, 1:4], place)
-        return truth[:, 1:4], guess[:, 1:4] @ turn.T + shift
+        targets = np.column_stack([np.interp(guess[:, 0], truth[:, 0], truth[:, axis])
+                                   for axis in (1, 2, 3)])
+        rotation, translation = _align(guess[:, 1:4], targets)
+        return truth[:, 1:4], guess[:, 1:4] @ rotation.T + translation
 
 
-def newest(folder: Path) -> Path | None:
-    """The run below a folder that was written to last; None before the first."""
+def latest_run(folder: Path) -> Path | None:
+    """The most recently written run below a folder, or None."""
     runs = [path.parent for path in Path(folder).glob("**/frames.csv")]
     return max(runs, key=lambda path: (path / "frames.csv").stat().st_mtime, default=None)
 
 
 def show(folder: Path, png: Path | None = None) -> None:
-    """Opens the window until it is closed, or draws it once.
+    """Shows the window until it is closed, or draws it once into a file.
 
     Args:
-        folder: Of a run, or one that has runs in it: the newest is shown.
-        png: File to write instead, without a display.
+        folder: Of a run, or one that contains runs: the latest is shown.
+        png: File to write instead; needs no display.
 
     Raises:
         SlamError: pyqtgraph is missing, there is no run yet to draw, or no display.
@@ -116,11 +116,11 @@ def show(folder: Path, png: Path | None = None) -> None:
     except ImportError as error:
         raise SlamError(f"the window needs pyqtgraph and PySide6-Essentials ({error}): pip "
                         "install 'xtdrone[view]'") from error
-    if png is not None and newest(folder) is None:
+    if png is not None and latest_run(folder) is None:
         raise SlamError(f"'{folder}' holds no run yet")
     application = pg.mkQApp("xtdrone slam")
     window = _window(pg, folder)
-    window.look()
+    window.update_plots()
     if png is not None:
         Path(png).parent.mkdir(parents=True, exist_ok=True)
         if not window.grab().save(str(png)):
@@ -128,7 +128,7 @@ def show(folder: Path, png: Path | None = None) -> None:
                             "that is there")
         return
     timer = QtCore.QTimer(interval=PERIOD_MS)
-    timer.timeout.connect(window.look)
+    timer.timeout.connect(window.update_plots)
     timer.start()
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     window.show()
@@ -164,13 +164,13 @@ def _window(pg, folder):
             plot.showGrid(x=True, y=True, alpha=0.3)
             return plot
 
-        def look(self):
-            """Reads what is new and draws it."""
-            place = newest(folder)
-            if place is None:
+        def update_plots(self):
+            """Reads the new data and redraws."""
+            path = latest_run(folder)
+            if path is None:
                 return
-            if self._run is None or self._run.folder != place:
-                self._run = RunView(place)
+            if self._run is None or self._run.folder != path:
+                self._run = RunView(path)
             run = self._run
             (truth, guess), usage, frames = run.paths(), run.usage(), run.frames()
             self._curves["truth"].setData(truth[:, 0], truth[:, 1])
@@ -179,17 +179,17 @@ def _window(pg, folder):
             self._curves["cpu"].setData(alive[:, 0], alive[:, 1])
             self._curves["memory"].setData(alive[:, 0], alive[:, 2])
             self._curves["features"].setData(frames[:, 0] - frames[:1, 0].sum(), frames[:, 3])
-            late = f"{frames[-25:, 1].mean():.0f} ms" if len(frames) else "none"
+            latency = f"{frames[-25:, 1].mean():.0f} ms" if len(frames) else "none"
             self._title.setText(f"{run.title}: {len(frames)} answers, {int(frames[:, 2].sum())} "
-                                f"without a pose, latency of the last 25: {late}")
+                                f"without a pose, latency of the last 25: {latency}")
 
     return Window()
 
 
-def _aligned(places, targets):
-    """Turn (3, 3) and shift (3,) that bring places (N, 3) nearest to targets (Umeyama 1991)."""
-    here, there = places.mean(axis=0), targets.mean(axis=0)
-    left, _, right = np.linalg.svd((targets - there).T @ (places - here))
+def _align(points, targets):
+    """Rotation (3, 3) and translation (3,) that fit points (N, 3) to targets (Umeyama 1991)."""
+    mean, target_mean = points.mean(axis=0), targets.mean(axis=0)
+    left, _, right = np.linalg.svd((targets - target_mean).T @ (points - mean))
     mirror = np.diag([1.0, 1.0, np.sign(np.linalg.det(left @ right))])
-    turn = left @ mirror @ right
-    return turn, there - turn @ here
+    rotation = left @ mirror @ right
+    return rotation, target_mean - rotation @ mean

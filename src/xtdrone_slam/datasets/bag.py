@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import SlamError
-from .calibration import Calibration
+from .calibration import Calibration, rectification
 
 _TYPES = {"image": "sensor_msgs/msg/Image", "info": "sensor_msgs/msg/CameraInfo",
           "imu": "sensor_msgs/msg/Imu", "pose": "geometry_msgs/msg/PoseStamped"}
@@ -18,16 +18,16 @@ _CHECKPOINT_NS = 1_000_000_000  # time of the recording between two indices
 class BagWriter:
     """Writes /cam0 and /cam1 (image_raw, camera_info), /imu0 and /groundtruth/pose.
 
-    An index follows each second of the recording, and the head of the file names the last whole
-    one, so that the bag opens after a kill at any moment, with all but the last second. Earlier
-    indices stay in between, where no reader looks: some kB each.
+    After each second of the recording an index is written, and the file header points to the last
+    complete one. If the process is killed, the bag can be read up to the last second. Superseded
+    indices remain in the file, where readers ignore them; each takes a few kB.
     """
 
     def __init__(self, path: Path, calibration: Calibration):
-        """Begins a bag.
+        """Creates a bag.
 
         Raises:
-            SlamError: It is there already or cannot be written, or rosbags is missing.
+            SlamError: The file exists or cannot be written, or rosbags is not installed.
         """
         try:
             from rosbags.rosbag1 import Writer, WriterError
@@ -57,7 +57,7 @@ class BagWriter:
         """Adds a pair, (H, W) uint8 each, with its camera_info.
 
         Raises:
-            SlamError: The disk is full, or gone.
+            SlamError: The file cannot be written, for example because the disk is full.
         """
         kind = self._store.types[_TYPES["image"]]
         for number, image in enumerate((left, right)):
@@ -73,7 +73,7 @@ class BagWriter:
         """Adds a reading: (3,) [rad/s] and (3,) [m/s^2], body.
 
         Raises:
-            SlamError: The disk is full, or gone.
+            SlamError: The file cannot be written, for example because the disk is full.
         """
         types, noise = self._store.types, self._noise
         vector = types["geometry_msgs/msg/Vector3"]
@@ -82,17 +82,17 @@ class BagWriter:
             return (np.eye(3) * density ** 2 * noise.rate).ravel()
 
         unknown = np.zeros(9)
-        unknown[0] = -1.0  # no orientation, as sensor_msgs/Imu says
+        unknown[0] = -1.0  # sensor_msgs/Imu: no orientation
         self._write(IMU, t_us, types[_TYPES["imu"]](
             self._header(t_us, _BODY), self._quaternion((0.0, 0.0, 0.0, 1.0)), unknown,
             vector(*map(float, gyro)), covariance(noise.gyroscope_noise_density),
             vector(*map(float, accel)), covariance(noise.accelerometer_noise_density)))
 
     def truth(self, t_us: int, pos, quat, vel=None) -> None:
-        """Adds the true pose of the body in the world [m], quaternion xyzw; vel is left out.
+        """Adds the true pose of the body in the world [m], quaternion xyzw; vel is not written.
 
         Raises:
-            SlamError: The disk is full, or gone.
+            SlamError: The file cannot be written, for example because the disk is full.
         """
         types = self._store.types
         pose = types["geometry_msgs/msg/Pose"](
@@ -100,7 +100,7 @@ class BagWriter:
         self._write(TRUTH, t_us, types[_TYPES["pose"]](self._header(t_us, "world"), pose))
 
     def close(self) -> None:
-        """Ends the bag. May be called twice."""
+        """Completes the bag. May be called twice."""
         if self._writer.bio is not None:
             try:
                 self._writer.close()
@@ -122,16 +122,16 @@ class BagWriter:
                 self._checkpoint()
         except OSError as error:
             self._writer.abort()
-            raise SlamError(f"cannot write '{self._path}': {error.strerror}; what was written "
-                            "before is in the bag") from error
+            raise SlamError(f"cannot write '{self._path}': {error.strerror}; the earlier "
+                            "messages are in the bag") from error
 
     def _checkpoint(self):
-        """Writes the index that close() would write, and goes on behind it."""
+        """Writes the index that close() would write, and continues after it."""
         writer = self._writer
         if writer.chunks[-1].data.tell():
             writer.write_chunk(writer.chunks[-1])
         file = writer.bio
-        writer.bio = _Open(file)
+        writer.bio = _KeepOpen(file)
         try:
             writer.close()
         finally:
@@ -150,13 +150,8 @@ class BagWriter:
 
     def _info(self, number, calibration):
         """CameraInfo, with the rectification of the pair."""
-        import cv2
-
-        left, right = calibration.left, calibration.right
-        camera, pose = (left, right)[number], calibration.right_from_left
-        rectified = cv2.stereoRectify(
-            left.matrix, np.array(left.distortion), right.matrix, np.array(right.distortion),
-            (left.width, left.height), pose[:3, :3], pose[:3, 3], alpha=0)
+        camera = (calibration.left, calibration.right)[number]
+        rectified = rectification(calibration)
         types = self._store.types
         return types[_TYPES["info"]](
             self._header(0, f"cam{number}"), camera.height, camera.width, "plumb_bob",
@@ -165,8 +160,8 @@ class BagWriter:
             types["sensor_msgs/msg/RegionOfInterest"](0, 0, 0, 0, False))
 
 
-class _Open:
-    """A file that close() leaves open."""
+class _KeepOpen:
+    """A file whose close() does nothing."""
 
     def __init__(self, file):
         self._file = file
@@ -175,4 +170,4 @@ class _Open:
         return getattr(self._file, name)
 
     def close(self):
-        """Not yet."""
+        """Does nothing."""

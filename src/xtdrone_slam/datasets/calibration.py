@@ -1,4 +1,4 @@
-"""Calibration of a stereo pair and an IMU, written as EuRoC, Kalibr and OpenCV have it.
+"""Calibration of a stereo pair and an IMU, in the formats of EuRoC, Kalibr and OpenCV.
 
 The body frame is the IMU's: x forward, y left, z up. A camera's optical frame has
 x right, y down, z forward.
@@ -19,7 +19,7 @@ _OPTICAL = np.array([[0.0, 0.0, 1.0], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]])
 
 @dataclass(frozen=True)
 class Camera:
-    """One camera: pinhole and radial-tangential distortion."""
+    """A pinhole camera with radial-tangential distortion."""
 
     width: int  # [pixels]
     height: int  # [pixels]
@@ -41,20 +41,21 @@ class Camera:
 
     @classmethod
     def from_simulation(cls, values: dict, rate: float, imu_pos) -> "Camera":
-        """From the plain parameters that a simulation tells of a camera.
+        """From the parameters of a simulated camera.
 
         Args:
-            values: Table II of XTDrone in snake case, pos from the centre of gravity and quat.
+            values: Table II of the XTDrone paper in snake case, with pos relative to the centre of
+                gravity and quat.
             rate: [Hz].
-            imu_pos: (3,) of the IMU from the centre of gravity, body [m].
+            imu_pos: (3,) IMU relative to the centre of gravity, body [m].
 
         Raises:
-            SlamError: The lens has what the formats here cannot say.
+            SlamError: The lens model cannot be expressed in these formats.
         """
         centre = tuple(values["distortion_center"])
         if values["k3"] or values["skew"] or centre != (values["cx"], values["cy"]):
-            raise SlamError("the camera has a skew, k3 or a distortion centre of its own, which "
-                            "EuRoC and Kalibr files cannot hold: give it k1, k2, p1, p2 only")
+            raise SlamError("the camera has skew, k3 or a separate distortion centre, which EuRoC "
+                            "and Kalibr files cannot express: use k1, k2, p1, p2 only")
         pose = np.eye(4)
         pose[:3, :3] = Rotation.from_quat(values["quat"]).as_matrix() @ _OPTICAL
         pose[:3, 3] = np.subtract(values["pos"], imu_pos)
@@ -66,7 +67,7 @@ class Camera:
 
 @dataclass(frozen=True)
 class Imu:
-    """Noise of the IMU, continuous: XTDrone's Table I."""
+    """Continuous-time noise of the IMU: Table I of the XTDrone paper."""
 
     rate: float  # [Hz]
     gyroscope_noise_density: float  # [rad/s/sqrt(Hz)]
@@ -77,7 +78,7 @@ class Imu:
 
 @dataclass(frozen=True)
 class Calibration:
-    """A stereo pair and the IMU that carries the body frame."""
+    """A stereo pair and the IMU, whose frame is the body frame."""
 
     left: Camera
     right: Camera
@@ -90,7 +91,7 @@ class Calibration:
 
 
 def pose_matrix(pos, quat) -> np.ndarray:
-    """(4, 4) of a place (3,) [m] and a quaternion (4,) xyzw."""
+    """(4, 4) from a position (3,) [m] and a quaternion (4,) xyzw."""
     pose = np.eye(4)
     pose[:3, :3], pose[:3, 3] = Rotation.from_quat(quat).as_matrix(), pos
     return pose
@@ -116,10 +117,10 @@ def write_euroc(folder: Path, calibration: Calibration) -> None:
 
 
 def read_euroc(folder: Path) -> Calibration:
-    """Reads what write_euroc has written, or a folder of the EuRoC data set itself.
+    """Reads a folder written by write_euroc, or of the EuRoC data set itself.
 
     Raises:
-        SlamError: A file is missing, or lacks a value.
+        SlamError: A file or a value is missing.
     """
     try:
         cameras = [_camera(_read(folder / f"cam{i}" / "sensor.yaml")) for i in range(2)]
@@ -150,11 +151,11 @@ def read_kalibr(chain: Path, imu: Path) -> tuple[Calibration, list[str]]:
     """Reads Kalibr's camchain-imucam.yaml and imu.yaml.
 
     Returns:
-        The calibration, with a camera rate of 0 as Kalibr does not tell it, and the topics of the
-        left image, the right image and the IMU.
+        The calibration, with a camera rate of 0 since Kalibr does not state it, and the topics of
+        the left image, the right image and the IMU.
 
     Raises:
-        SlamError: A file is missing, or lacks a value.
+        SlamError: A file or a value is missing.
     """
     try:
         pair, noise = _read(chain), _read(imu)
@@ -171,7 +172,7 @@ def read_kalibr(chain: Path, imu: Path) -> tuple[Calibration, list[str]]:
 
 
 def rectification(calibration: Calibration):
-    """What cv2.stereoRectify says of a pair: R1, R2, P1, P2, Q and more."""
+    """The result of cv2.stereoRectify: R1, R2, P1, P2, Q and the valid regions."""
     import cv2
 
     left, right = calibration.left, calibration.right
@@ -182,7 +183,7 @@ def rectification(calibration: Calibration):
 
 
 def write_opencv(path: Path, calibration: Calibration) -> None:
-    """Writes a file that OpenCV's FileStorage reads: both cameras, R, T, and the rectification."""
+    """Writes an OpenCV FileStorage file: both cameras, R, T, and the rectification."""
     import cv2
 
     left, right = calibration.left, calibration.right
@@ -201,7 +202,7 @@ def write_opencv(path: Path, calibration: Calibration) -> None:
 
 
 def _read(path):
-    """YAML; OpenCV's first line, which is not, is passed over."""
+    """YAML, without the directive line of OpenCV, which is not valid YAML."""
     text = Path(path).read_text()
     return yaml.safe_load(text.removeprefix("%YAML:1.0"))
 
@@ -213,7 +214,7 @@ def _imu(values, rate):
 def _camera(values):
     if values["camera_model"] != "pinhole" or values["distortion_model"] not in (
             "radial-tangential", "radtan"):
-        raise ValueError("the camera is no pinhole with radial-tangential distortion")
+        raise ValueError("the camera is not a pinhole with radial-tangential distortion")
     pose = np.array(values["T_BS"]["data"], dtype=float).reshape(4, 4)
     return Camera(*map(int, values["resolution"]), float(values["rate_hz"]),
                   tuple(map(float, values["intrinsics"])),

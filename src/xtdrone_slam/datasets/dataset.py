@@ -1,7 +1,8 @@
-"""Datasets in EuRoC's ASL layout: written as they come, readable after a kill, read lazily.
+"""Datasets in EuRoC's ASL layout, written incrementally and read lazily.
 
-mav0/cam0, cam1 (PNG images, left and right), imu0, state_groundtruth_estimate0; beside mav0
-the truth as TUM and KITTI files and the calibration for Kalibr and OpenCV.
+mav0 contains cam0, cam1 (PNG images, left and right), imu0 and state_groundtruth_estimate0. Next to
+mav0 are the truth as TUM and KITTI files and the calibration for Kalibr and OpenCV. A recording
+that was killed can be read up to the last complete row.
 """
 
 from pathlib import Path
@@ -22,19 +23,19 @@ _TRUTH = ("#timestamp, p_RS_R_x [m], p_RS_R_y [m], p_RS_R_z [m], q_RS_w [], q_RS
 
 
 class DatasetWriter:
-    """Writes one recording. A row of a table is written after the image that it names."""
+    """Writes one recording. The row of an image is written after the image file."""
 
     def __init__(self, folder: Path, calibration: Calibration):
-        """Makes the folders and the calibration files.
+        """Creates the folders and the calibration files.
 
         Raises:
-            SlamError: The folder has a dataset, or cannot be written.
+            SlamError: The folder contains a dataset, or cannot be written.
         """
         self.folder = Path(folder)
         self.frames = 0
         mav = self.folder / "mav0"
         if mav.exists():
-            raise SlamError(f"'{folder}' holds a dataset already: give another name")
+            raise SlamError(f"'{folder}' contains a dataset already: give another name")
         try:
             for camera in ("cam0", "cam1"):
                 (mav / camera / "data").mkdir(parents=True)
@@ -49,13 +50,13 @@ class DatasetWriter:
         truth = mav / "state_groundtruth_estimate0" / "data.csv"
         self._truth = formats.LineFile(truth, _TRUTH)
         self._tum = formats.LineFile(self.folder / "groundtruth.tum")
-        self._depth = None  # table of depth images, if there are any
+        self._depth = None  # table of depth images, from the first one on
 
     def images(self, t_us: int, left: np.ndarray, right: np.ndarray) -> None:
         """Adds a stereo pair, (H, W) uint8 each, exposed at t_us.
 
         Raises:
-            SlamError: The disk is full, or gone.
+            SlamError: A file cannot be written, for example because the disk is full.
         """
         import cv2
 
@@ -74,10 +75,10 @@ class DatasetWriter:
     def depth(self, t_us: int, depth: np.ndarray) -> None:
         """Adds the left camera's depth image (H, W) [m], as 16-bit PNG in millimetres.
 
-        It comes before the pair of its time. What is no finite number becomes 0, unknown.
+        Call it before images() of the same time. Values that are not finite become 0, unknown.
 
         Raises:
-            SlamError: The disk is full, or gone.
+            SlamError: A file cannot be written, for example because the disk is full.
         """
         import cv2
 
@@ -99,9 +100,9 @@ class DatasetWriter:
         self._imu.write(",".join([str(t_us * 1000), *(f"{x:.9g}" for x in (*gyro, *accel))]))
 
     def truth(self, t_us: int, pos, quat, vel) -> None:
-        """Adds the true state: place [m], quaternion xyzw, velocity [m/s], world.
+        """Adds the true state: position [m], quaternion xyzw, velocity [m/s], world.
 
-        The columns of the IMU's biases are 0: the simulation does not tell them.
+        The columns of the IMU biases are 0, since the simulation does not publish them.
         """
         x, y, z, w = quat
         numbers = [f"{value:.9f}" for value in (*pos, w, x, y, z, *vel)] + ["0"] * 6
@@ -109,7 +110,7 @@ class DatasetWriter:
         self._tum.write(formats.tum_line(t_us, pos, quat))
 
     def close(self) -> None:
-        """Ends the files, and writes the truth at the images' times for KITTI. Twice is fine."""
+        """Closes the files; writes the truth at the image times for KITTI. May be called twice."""
         for file in (*self._images, self._imu, self._truth, self._tum,
                      *filter(None, [self._depth])):
             file.close()
@@ -122,16 +123,16 @@ class Dataset:
     """A recording, or a sequence of the EuRoC data set.
 
     Attributes:
-        folder: The folder that holds mav0.
+        folder: The folder with mav0.
         times_us: (T,) int64 of the stereo pairs [us].
         calibration: A Calibration.
     """
 
     def __init__(self, folder: Path):
-        """Reads the tables, no image.
+        """Reads the tables, but no image.
 
         Raises:
-            SlamError: There is no such dataset.
+            SlamError: The folder contains no valid dataset.
         """
         self.folder = Path(folder)
         mav = self.folder / "mav0"
@@ -140,7 +141,7 @@ class Dataset:
                             if "," in line) for path in (mav / "cam0", mav / "cam1"))
         both = sorted(set(left) & set(right), key=int)
         if not both:
-            raise SlamError(f"'{folder}' holds no stereo pair")
+            raise SlamError(f"'{folder}' contains no stereo pair")
         self.times_us = np.array([int(key) // 1000 for key in both], dtype=np.int64)
         self._files = [(mav / "cam0" / "data" / left[key].strip(),
                         mav / "cam1" / "data" / right[key].strip()) for key in both]
@@ -161,7 +162,7 @@ class Dataset:
         for path in self._files[index]:
             image = cv2.imread(str(path), cv2.IMREAD_GRAYSCALE)
             if image is None:
-                raise SlamError(f"'{path}' is missing or no image")
+                raise SlamError(f"'{path}' is missing or not an image")
             images.append(image)
         return tuple(images)
 
@@ -171,21 +172,21 @@ class Dataset:
 
     @property
     def has_depth(self) -> bool:
-        """Whether depth images were recorded."""
+        """Whether the dataset has depth images."""
         return (self.folder / "mav0" / "depth0" / "data.csv").exists()
 
     def depth(self, index: int) -> np.ndarray:
-        """Depth image of the left camera with the pair, (H, W) float32 [m]; 0 where unknown.
+        """Depth image of the left camera at the time of a pair, (H, W) float32 [m]; 0: unknown.
 
         Raises:
-            SlamError: There is none: mav0/depth0/data holds no 16-bit PNG in millimetres.
+            SlamError: mav0/depth0/data has no 16-bit PNG in millimetres of that time.
         """
         import cv2
 
         path = self.folder / "mav0" / "depth0" / "data" / f"{self.times_us[index] * 1000}.png"
         image = cv2.imread(str(path), cv2.IMREAD_UNCHANGED)
         if image is None or image.dtype != np.uint16:
-            raise SlamError(f"'{path}' is missing or no depth image (16-bit PNG, millimetres)")
+            raise SlamError(f"'{path}' is missing or not a depth image (16-bit PNG, millimetres)")
         return image.astype(np.float32) * np.float32(1e-3)
 
     def imu(self) -> np.ndarray:
@@ -208,7 +209,7 @@ class Dataset:
         return table[np.clip(after, 0, len(table) - 1)]
 
     def truth(self) -> np.ndarray:
-        """The true trajectory (T, 8), as formats has it.
+        """The true trajectory (T, 8), columns as in a TUM file.
 
         Raises:
             SlamError: The dataset has none.
@@ -217,12 +218,12 @@ class Dataset:
         return np.column_stack([times * 1e-6, table[:, :3], table[:, 4:7], table[:, 3]])
 
     def _readings(self, sensor, width, what):
-        """Times (T,) int64 [us] and the numbers (T, width - 1) behind them, of a sensor's table."""
+        """Times (T,) int64 [us] and values (T, width - 1) of a sensor's table."""
         path = self.folder / "mav0" / sensor / "data.csv"
         rows = [line.split(",") for line in formats.read_rows(path)]
         try:
             times = np.array([int(row[0]) // 1000 for row in rows], dtype=np.int64)
-            table = np.array([[float(word) for word in row[1:width]] for row in rows])
+            table = np.array([[float(cell) for cell in row[1:width]] for row in rows])
             return times, table.reshape(-1, width - 1)
         except (ValueError, IndexError) as error:
-            raise SlamError(f"'{path}' holds no {what}: {error}") from error
+            raise SlamError(f"'{path}' contains no valid {what}: {error}") from error

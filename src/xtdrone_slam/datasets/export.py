@@ -1,4 +1,4 @@
-"""Datasets in the layouts of TUM RGB-D, KITTI odometry and EuRoC, and as rosbag."""
+"""Export of datasets to the layouts of TUM RGB-D, KITTI odometry and EuRoC, and to rosbag."""
 
 import shutil
 from pathlib import Path
@@ -17,22 +17,22 @@ def export(dataset: Dataset, kind: str, target: Path, progress=None) -> Path:
     """Writes a dataset in another layout.
 
     Args:
-        dataset: What to write.
+        dataset: The dataset.
         kind: One of FORMATS.
-        target: Folder to make, or the file to write for rosbag.
+        target: Folder to create, or the file for rosbag.
         progress: Called after each pair.
 
     Returns:
         The target.
 
     Raises:
-        SlamError: An unknown format, a target that is there, or a file that cannot be written.
+        SlamError: An unknown format, an existing target, or a file that cannot be written.
     """
     if kind not in FORMATS:
         raise SlamError(f"unknown format '{kind}': choose one of {', '.join(FORMATS)}")
     target = Path(target)
     if target.exists():
-        raise SlamError(f"'{target}' is there already: give another place")
+        raise SlamError(f"'{target}' exists already: give another path")
     try:
         FORMATS[kind](dataset, target, progress or (lambda: None))
     except OSError as error:
@@ -41,26 +41,26 @@ def export(dataset: Dataset, kind: str, target: Path, progress=None) -> Path:
 
 
 def _euroc(dataset, target, progress):
-    """mav0 alone: images, IMU, truth, sensor.yaml of each, and body.yaml."""
-    source, made = dataset.folder / "mav0", target / "mav0"
+    """Only mav0: images, IMU, truth, their sensor.yaml files, and body.yaml."""
+    source, copy = dataset.folder / "mav0", target / "mav0"
     for name in _EUROC:
         path = source / name
         if path.is_dir():
-            shutil.copytree(path, made / name)
+            shutil.copytree(path, copy / name)
         elif path.exists():
-            shutil.copy2(path, made / name)
+            shutil.copy2(path, copy / name)
     for _ in range(len(dataset)):
         progress()
 
 
 def _tum(dataset, target, progress):
-    """rgb/, rgb.txt, groundtruth.txt, accelerometer.txt; depth/ and depth.txt where recorded.
+    """rgb/, rgb.txt, groundtruth.txt, accelerometer.txt; depth/ and depth.txt if recorded.
 
-    The left camera's images; the truth is that of the left camera, as TUM's is of its own.
+    Images and truth are those of the left camera.
     """
     (target / "rgb").mkdir(parents=True)
     camera = dataset.calibration.left.pose
-    formats.write_tum(target / "groundtruth.txt", _moved(dataset.truth(), camera))
+    formats.write_tum(target / "groundtruth.txt", _with_offset(dataset.truth(), camera))
     lists = {"rgb": formats.LineFile(target / "rgb.txt", "# timestamp filename")}
     if dataset.has_depth:
         (target / "depth").mkdir()
@@ -74,16 +74,16 @@ def _tum(dataset, target, progress):
             lists["depth"].write(f"{stamp} depth/{stamp}.png")
         progress()
     readings = formats.LineFile(target / "accelerometer.txt", "# timestamp ax ay az")
-    turn = camera[:3, :3].T
+    camera_from_body = camera[:3, :3].T
     for row in dataset.imu():
-        x, y, z = turn @ row[4:7]
+        x, y, z = camera_from_body @ row[4:7]
         readings.write(f"{row[0] * 1e-6:.6f} {x:.6f} {y:.6f} {z:.6f}")
     for file in (*lists.values(), readings):
         file.close()
 
 
 def _write_depth(path, depth):
-    """TUM's depth images: 16 bits, 5000 to a metre."""
+    """TUM's depth images: 16 bits, 5000 per metre."""
     import cv2
 
     coded = np.clip(np.round(5000.0 * depth), 0, 65535).astype(np.uint16)
@@ -93,24 +93,25 @@ def _write_depth(path, depth):
 def _kitti(dataset, target, progress):
     """sequences/00 with rectified image_0 and image_1, calib.txt and times.txt; poses/00.txt.
 
-    The poses are those of the rectified left camera against its first one.
+    The poses are those of the rectified left camera relative to its first frame.
     """
     import cv2
 
     calibration = dataset.calibration
     left, right, pose = calibration.left, calibration.right, calibration.right_from_left
     size = left.width, left.height
-    turns = cv2.stereoRectify(left.matrix, np.array(left.distortion), right.matrix,
+    rectification = cv2.stereoRectify(left.matrix, np.array(left.distortion), right.matrix,
                               np.array(right.distortion), size, pose[:3, :3], pose[:3, 3],
                               flags=cv2.CALIB_ZERO_DISPARITY, alpha=0)
-    maps = [cv2.initUndistortRectifyMap(camera.matrix, np.array(camera.distortion), turns[i],
-                                        turns[2 + i], size, cv2.CV_32FC1)
+    maps = [cv2.initUndistortRectifyMap(camera.matrix, np.array(camera.distortion),
+                                        rectification[i], rectification[2 + i], size,
+                                        cv2.CV_32FC1)
             for i, camera in enumerate((left, right))]
     sequence = target / "sequences" / "00"
     for number in range(2):
         (sequence / f"image_{number}").mkdir(parents=True)
     (target / "poses").mkdir()
-    projections = [turns[2], turns[3]] * 2  # colour images have the grey ones' calibration
+    projections = [*rectification[2:4]] * 2  # colour cameras have the calibration of the grey ones
     (sequence / "calib.txt").write_text("".join(
         f"P{i}: " + " ".join(f"{x:.12e}" for x in matrix.ravel()) + "\n"
         for i, matrix in enumerate(projections)))
@@ -118,9 +119,9 @@ def _kitti(dataset, target, progress):
     (sequence / "times.txt").write_text("".join(
         f"{(t_us - first) * 1e-6:.6e}\n" for t_us in dataset.times_us))
     rectified = left.pose.copy()
-    rectified[:3, :3] = rectified[:3, :3] @ turns[0].T
+    rectified[:3, :3] = rectified[:3, :3] @ rectification[0].T
     formats.write_kitti(target / "poses" / "00.txt",
-                        _from_first(_moved(dataset.truth_at_images(), rectified)))
+                        _relative_to_first(_with_offset(dataset.truth_at_images(), rectified)))
     for index in range(len(dataset)):
         for number, image in enumerate(dataset.pair(index)):
             flat = cv2.remap(image, *maps[number], cv2.INTER_LINEAR)
@@ -130,7 +131,7 @@ def _kitti(dataset, target, progress):
 
 
 def _rosbag(dataset, target, progress):
-    """One bag with images, IMU and truth in the order of their times."""
+    """One bag with images, IMU and truth in the order of time."""
     bag = BagWriter(target, dataset.calibration)
     rows = [(int(row[0]), 0, row) for row in dataset.imu()]
     rows += [(round(row[0] * 1e6), 1, row) for row in dataset.truth()]
@@ -146,24 +147,24 @@ def _rosbag(dataset, target, progress):
     bag.close()
 
 
-def _moved(table, offset):
-    """Trajectory (T, 8) of a frame that sits in the body at offset (4, 4)."""
+def _with_offset(table, offset):
+    """Trajectory (T, 8) of a frame that is mounted on the body with offset (4, 4)."""
     from scipy.spatial.transform import Rotation
 
-    turn = Rotation.from_quat(table[:, 4:])
-    places = table[:, 1:4] + turn.apply(offset[:3, 3])
-    return np.column_stack([table[:, 0], places,
-                            (turn * Rotation.from_matrix(offset[:3, :3])).as_quat()])
+    rotation = Rotation.from_quat(table[:, 4:])
+    positions = table[:, 1:4] + rotation.apply(offset[:3, 3])
+    return np.column_stack([table[:, 0], positions,
+                            (rotation * Rotation.from_matrix(offset[:3, :3])).as_quat()])
 
 
-def _from_first(table):
-    """The trajectory as seen from its first pose."""
+def _relative_to_first(table):
+    """The trajectory relative to its first pose."""
     from scipy.spatial.transform import Rotation
 
-    turn = Rotation.from_quat(table[:, 4:])
-    back = turn[0].inv()
-    return np.column_stack([table[:, 0], back.apply(table[:, 1:4] - table[0, 1:4]),
-                            (back * turn).as_quat()])
+    rotation = Rotation.from_quat(table[:, 4:])
+    inverse = rotation[0].inv()
+    return np.column_stack([table[:, 0], inverse.apply(table[:, 1:4] - table[0, 1:4]),
+                            (inverse * rotation).as_quat()])
 
 
 FORMATS = {"euroc": _euroc, "tum": _tum, "kitti": _kitti, "rosbag": _rosbag}

@@ -1,6 +1,7 @@
-"""Trajectories as TUM and KITTI files, written line by line so that a kill loses none.
+"""Trajectories as TUM and KITTI files, flushed line by line.
 
-A trajectory in memory is a table (T, 8): time [s], place [m], quaternion xyzw, body to world.
+A trajectory in memory is a table (T, 8) with the columns of a TUM file: time [s], position [m],
+quaternion xyzw, body to world.
 """
 
 import math
@@ -11,15 +12,17 @@ from scipy.spatial.transform import Rotation
 
 from ..errors import SlamError
 
+_COLUMNS = "t x y z qx qy qz qw"
+
 
 class LineFile:
-    """A text file that the system has after every line."""
+    """A text file that is flushed after every line."""
 
     def __init__(self, path: Path, head: str = ""):
-        """Begins a new file, with a first line if one is given.
+        """Creates a file, with a header line if one is given.
 
         Raises:
-            SlamError: It cannot be written.
+            SlamError: The file cannot be written.
         """
         self.path = Path(path)
         try:
@@ -34,26 +37,26 @@ class LineFile:
         """Appends a line.
 
         Raises:
-            SlamError: The disk is full, or gone.
+            SlamError: The line cannot be written, for example because the disk is full.
         """
         try:
             self._file.write(line + "\n")
         except (OSError, ValueError) as error:
             self.close()
             raise SlamError(f"cannot write '{self.path}': "
-                            f"{getattr(error, 'strerror', 'an earlier line failed')}; all lines "
-                            "before this one are in the file") from error
+                            f"{getattr(error, 'strerror', 'an earlier line failed')}; the "
+                            "earlier lines are in the file") from error
 
     def close(self) -> None:
         """May be called twice."""
         try:
             self._file.close()
-        except OSError:  # the line that did not fit, of which write() has told
+        except OSError:  # of a line for which write() has raised an error
             pass
 
 
 def tum_line(t_us: int, pos, quat) -> str:
-    """One pose as a line of a TUM file: seconds, place [m], quaternion xyzw."""
+    """One pose as a line of a TUM file: time [s], position [m], quaternion xyzw."""
     return f"{t_us // 1_000_000}.{t_us % 1_000_000:06d} " + " ".join(
         f"{x:.9f}" for x in (*pos, *quat))
 
@@ -67,16 +70,28 @@ def write_tum(path: Path, table: np.ndarray) -> None:
 
 
 def read_tum(path: Path) -> np.ndarray:
-    """Reads a trajectory (T, 8); a half line at the end, left by a kill, is left out.
+    """Reads a trajectory (T, 8); an incomplete line at the end is ignored.
 
     Raises:
-        SlamError: No such file, or not one of that format.
+        SlamError: The file is missing or not in this format.
     """
-    return _read(path, 8, "t x y z qx qy qz qw")
+    rows = []
+    for number, line in enumerate(read_rows(path), 1):
+        try:
+            row = [float(word) for word in line.split()]
+        except ValueError:
+            row = []
+        if len(row) != 8 or not all(map(math.isfinite, row)):
+            raise SlamError(f"row {number} of '{path}' is '{line[:60]}': give {_COLUMNS} in each "
+                            "row")
+        rows.append(row)
+    if not rows:
+        raise SlamError(f"'{path}' contains no pose: give {_COLUMNS} in each row")
+    return np.array(rows)
 
 
 def write_kitti(path: Path, table: np.ndarray) -> None:
-    """Writes a trajectory (T, 8) as KITTI poses: 12 numbers of [R | t] a line, no times."""
+    """Writes a trajectory (T, 8) as KITTI poses: 12 numbers of [R | t] per line, no times."""
     matrices = np.concatenate([Rotation.from_quat(table[:, 4:]).as_matrix(),
                                table[:, 1:4, None]], axis=2).reshape(-1, 12)
     file = LineFile(path)
@@ -87,10 +102,10 @@ def write_kitti(path: Path, table: np.ndarray) -> None:
 
 
 def read_rows(path: Path) -> list[str]:
-    """Whole lines of a text file that are no comments.
+    """The complete lines of a text file, without comments.
 
     Raises:
-        SlamError: It cannot be read.
+        SlamError: The file cannot be read.
     """
     try:
         text = Path(path).read_text()
@@ -98,18 +113,3 @@ def read_rows(path: Path) -> list[str]:
         raise SlamError(f"cannot read '{path}': {error}") from error
     whole = text[:text.rfind("\n") + 1]
     return [line for line in map(str.strip, whole.splitlines()) if line and line[0] != "#"]
-
-
-def _read(path, width, what):
-    rows = []
-    for number, line in enumerate(read_rows(path), 1):
-        try:
-            row = [float(word) for word in line.split()]
-        except ValueError:
-            row = []
-        if len(row) != width or not all(map(math.isfinite, row)):
-            raise SlamError(f"row {number} of '{path}' is '{line[:60]}': give {what}, in each row")
-        rows.append(row)
-    if not rows:
-        raise SlamError(f"'{path}' holds no pose: give {what}, in each row")
-    return np.array(rows)

@@ -1,4 +1,4 @@
-"""A bag that was recorded elsewhere, with Kalibr's calibration, as a dataset."""
+"""Import of a bag recorded elsewhere, with a calibration by Kalibr, as a dataset."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +9,7 @@ from ..errors import SlamError
 from . import calibration as calibrations, formats
 from .dataset import DatasetWriter
 
-# Message type: attributes that lead to a place and to a quaternion.
+# Message type: attribute paths of position and quaternion.
 _POSES = {"geometry_msgs/msg/PoseStamped": ("pose.position", "pose.orientation"),
           "geometry_msgs/msg/PoseWithCovarianceStamped": ("pose.pose.position",
                                                           "pose.pose.orientation"),
@@ -19,21 +19,21 @@ _GREY = {"mono8": 1, "8UC1": 1, "bgr8": 3, "rgb8": 3}  # encodings and their cha
 
 
 def import_bag(bag: Path, chain: Path, imu: Path, truth: str, target: Path, progress=None) -> int:
-    """Writes a dataset from a bag of ROS 1 or 2.
+    """Writes a dataset from a bag of ROS 1 or ROS 2.
 
     Args:
-        bag: File, or folder of ROS 2.
-        chain, imu: Kalibr's camchain-imucam.yaml and imu.yaml, which name the topics, too.
+        bag: File, or the folder of a ROS 2 bag.
+        chain, imu: Kalibr's camchain-imucam.yaml and imu.yaml, which also name the topics.
         truth: Topic of the true pose of the IMU (PoseStamped, PoseWithCovarianceStamped,
             TransformStamped or Odometry), or a TUM file.
-        target: Folder to make.
+        target: Folder to create.
         progress: Called as progress(messages so far, all messages).
 
     Returns:
         Number of stereo pairs.
 
     Raises:
-        SlamError: A file or topic is missing, or cannot be understood.
+        SlamError: A file or topic is missing or has an unsupported type.
     """
     calibration, topics = calibrations.read_kalibr(chain, imu)
     try:
@@ -55,35 +55,35 @@ def import_bag(bag: Path, chain: Path, imu: Path, truth: str, target: Path, prog
                                 f"{', '.join(sorted(reader.topics))}")
             kind = None if from_file else reader.topics[truth].msgtype
             if kind not in (None, *_POSES):
-                raise SlamError(f"the topic {truth} is a {kind}: the truth may be one of "
+                raise SlamError(f"the topic {truth} has the type {kind}: the truth must be one of "
                                 f"{', '.join(_POSES)}, or a TUM file")
-            # Kalibr's files don't tell the rate of the cameras.
+            # Kalibr's files do not state the rate of the cameras.
             rate = round(reader.topics[topics[0]].msgcount / (1e-9 * reader.duration), 2)
             calibration = replace(calibration, left=replace(calibration.left, rate=rate),
                                   right=replace(calibration.right, rate=rate))
             writer = DatasetWriter(target, calibration)
-            taker = _Taker(writer, topics, poses)
+            converter = _Converter(writer, topics, poses)
             connections = [each for each in reader.connections if each.topic in topics]
             total = sum(each.msgcount for each in connections)
             for count, (connection, _, raw) in enumerate(reader.messages(connections), 1):
-                taker.take(connection, reader.deserialize(raw, connection.msgtype))
+                converter.add(connection, reader.deserialize(raw, connection.msgtype))
                 if progress is not None:
                     progress(count, total)
     except (AnyReaderError, ReaderError, ReaderError2, OSError) as error:
         raise SlamError(f"cannot read the bag '{bag}': {error}") from error
-    taker.finish()
+    converter.finish()
     return writer.frames
 
 
-class _Taker:
-    """Hands each message to a writer; images wait for the other one of their time."""
+class _Converter:
+    """Passes messages to a writer; an image waits for the other image of its time."""
 
     def __init__(self, writer, topics, poses):
         self._writer, self._topics = writer, topics
         self._poses = list(poses)
         self._sides = ({}, {})
 
-    def take(self, connection, message):
+    def add(self, connection, message):
         index = self._topics.index(connection.topic)
         t_us = message.header.stamp.sec * 1_000_000 + message.header.stamp.nanosec // 1000
         if index < 2:
@@ -94,13 +94,14 @@ class _Taker:
             self._writer.imu(t_us, _numbers(message.angular_velocity, "xyz"),
                              _numbers(message.linear_acceleration, "xyz"))
         else:
-            place, turn = (_inner(message, path) for path in _POSES[connection.msgtype])
-            self._poses.append([t_us * 1e-6, *_numbers(place, "xyz"), *_numbers(turn, "xyzw")])
+            position, quat = (_attribute(message, path) for path in _POSES[connection.msgtype])
+            self._poses.append([t_us * 1e-6, *_numbers(position, "xyz"),
+                                *_numbers(quat, "xyzw")])
 
     def finish(self):
-        """Writes the truth, with velocities from its places, and ends the dataset."""
+        """Writes the truth, with velocities by differentiation, and closes the dataset."""
         if self._writer.frames == 0 or len(self._poses) < 2:
-            raise SlamError(f"the bag gave {self._writer.frames} stereo pairs with equal stamps "
+            raise SlamError(f"the bag has {self._writer.frames} stereo pairs with equal stamps "
                             f"and {len(self._poses)} true poses: a dataset needs both")
         table = np.array(self._poses)
         table = table[np.unique(table[:, 0], return_index=True)[1]]
@@ -114,7 +115,7 @@ def _grey(message, topic):
     """(H, W) uint8."""
     channels = _GREY.get(message.encoding)
     if channels is None:
-        raise SlamError(f"images on {topic} are {message.encoding}: they may be "
+        raise SlamError(f"images on {topic} are {message.encoding}: supported are "
                         f"{', '.join(_GREY)}")
     rows = np.asarray(message.data, np.uint8).reshape(message.height, message.step)
     pixels = rows[:, :message.width * channels]
@@ -131,7 +132,7 @@ def _numbers(value, names):
     return [getattr(value, name) for name in names]
 
 
-def _inner(value, path):
+def _attribute(value, path):
     for name in path.split("."):
         value = getattr(value, name)
     return value

@@ -1,1 +1,1 @@
-"""Metrics of trajectories, and the report."""
+"""Trajectory metrics (APE, RPE) and the benchmark report."""

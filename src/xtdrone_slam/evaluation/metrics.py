@@ -1,6 +1,6 @@
 """Accuracy of an estimated trajectory: APE and RPE by evo, used as a library.
 
-The numbers are those of evo's own command line for the same files and options.
+The results equal those of evo's command line for the same files and options.
 """
 
 import copy
@@ -12,8 +12,8 @@ import numpy as np
 from ..errors import SlamError
 
 ALIGNMENTS = ("se3", "sim3", "none", "origin")
-MAX_DIFF_S = 0.01  # between the stamps of two poses that belong together [s], evo's default
-DELTA_M = 0.5  # length over which the paper takes the RPE [m]
+MAX_DIFF_S = 0.01  # largest time difference of associated poses [s], evo's default
+DELTA_M = 0.5  # path length of the RPE in the paper [m]
 METRICS = ("ape_translation", "ape_rotation", "rpe_translation", "rpe_rotation")
 UNITS = {"ape_translation": "m", "ape_rotation": "deg", "rpe_translation": "m",
          "rpe_rotation": "deg"}
@@ -21,15 +21,15 @@ UNITS = {"ape_translation": "m", "ape_rotation": "deg", "rpe_translation": "m",
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What an estimate is worth against a reference."""
+    """The comparison of an estimate with a reference."""
 
     alignment: str  # one of ALIGNMENTS
-    pairs: int  # poses that were associated
+    pairs: int  # number of associated poses
     statistics: dict  # metric: {rmse, mean, median, std, min, max, sse}, in UNITS
-    errors: dict  # metric: (E,) each error, in UNITS
-    times: dict  # metric: (E,) of each error, as the reference's stamps [s]
-    reference: np.ndarray  # (pairs, 4) time and place, associated [s, m]
-    estimate: np.ndarray  # (pairs, 4) time and place, associated and aligned [s, m]
+    errors: dict  # metric: (E,) single errors, in UNITS
+    times: dict  # metric: (E,) time stamps of the errors, those of the reference [s]
+    reference: np.ndarray  # (pairs, 4) time and position, associated [s, m]
+    estimate: np.ndarray  # (pairs, 4) time and position, associated and aligned [s, m]
 
 
 def evaluate(estimate: Path, reference: Path, alignment: str = "se3", delta_m: float = DELTA_M,
@@ -38,14 +38,14 @@ def evaluate(estimate: Path, reference: Path, alignment: str = "se3", delta_m: f
 
     Args:
         estimate, reference: TUM files.
-        alignment: Of the estimate to the reference: se3 or sim3 by Umeyama's method, origin by
-            the first pose, or none.
-        delta_m: Length of path over which relative errors are taken [m].
-        max_diff_s: Largest difference of the stamps of two poses that belong together [s].
+        alignment: Alignment of the estimate to the reference: se3 or sim3 (Umeyama), origin (first
+            pose), or none.
+        delta_m: Path length of the relative errors [m].
+        max_diff_s: Largest time difference of associated poses [s].
 
     Raises:
-        SlamError: A file is no trajectory, the two do not overlap or are too short, or an
-            argument makes no sense.
+        SlamError: A file is not a trajectory, the two do not overlap or are too short, or an
+            argument is out of range.
     """
     if alignment not in ALIGNMENTS:
         raise SlamError(f"unknown alignment '{alignment}': choose one of {', '.join(ALIGNMENTS)}")
@@ -86,8 +86,8 @@ def _evaluate(estimate, reference, alignment, delta_m, max_diff_s):
             times[name] = truth.timestamps[list(ends)]
     except (EvoException, OSError, ValueError) as error:
         raise SlamError(f"evo cannot compare '{estimate}' with '{reference}': {error}") from error
-    return Evaluation(alignment, truth.num_poses, statistics, errors, times, _places(truth),
-                      _places(guess))
+    return Evaluation(alignment, truth.num_poses, statistics, errors, times, _positions(truth),
+                      _positions(guess))
 
 
 def _aligned(guess, truth, alignment):
@@ -99,5 +99,5 @@ def _aligned(guess, truth, alignment):
     return guess
 
 
-def _places(trajectory):
+def _positions(trajectory):
     return np.column_stack([trajectory.timestamps, trajectory.positions_xyz])

@@ -1,4 +1,4 @@
-"""Figures of a report: the paper's figures 6 and 7, and what the systems took of the machine."""
+"""Plots of a report: figures 6 and 7 of the XTDrone paper, and resource usage."""
 
 from pathlib import Path
 
@@ -9,13 +9,13 @@ from .results import Flight
 
 _COLOURS = ("tab:blue", "tab:orange", "tab:green", "tab:red", "tab:purple", "tab:brown",
             "tab:pink", "tab:olive", "tab:cyan")
-_SMOOTH = 10  # samples of CPU that a point of the figure is the mean of
+_SMOOTH = 10  # CPU samples in the moving average
 _LABELS = {"rpe_translation": "RPE translation", "rpe_rotation": "RPE rotation"}
 
 
 def draw(flight: Flight, folder: Path) -> list[tuple[Path, str]]:
-    """All figures of a flight, PNG and PDF; returns each PNG with its caption."""
-    if not any(system.good for system in flight.systems):
+    """Draws all plots of a flight as PNG and PDF; returns the PNG paths with captions."""
+    if not any(system.valid for system in flight.systems):
         return []
     drawn = []
     for name, function, caption in (
@@ -29,7 +29,7 @@ def draw(flight: Flight, folder: Path) -> list[tuple[Path, str]]:
 
 
 def _trajectories(flight):
-    """The paths from above, their height, and how far they are from the truth."""
+    """Paths from above, height over time, and APE over time."""
     figure, (plan, height, error) = _figure([["plan", "height"], ["plan", "error"]], (13, 6))
     begin = flight.truth[0, 0]
     for run, label, style in _each(flight):
@@ -51,7 +51,7 @@ def _trajectories(flight):
 
 
 def _rpe(flight):
-    """Relative errors over time, and how fast the vehicle turned."""
+    """Relative errors and the true yaw rate over time."""
     figure, axes = _figure([[0], [1], [2]], (12, 8))
     begin = flight.truth[0, 0]
     for run, label, style in _each(flight):
@@ -61,7 +61,7 @@ def _rpe(flight):
     for axis, metric in zip(axes, ("rpe_rotation", "rpe_translation")):
         axis.set_ylabel(f"{_LABELS[metric]} [{UNITS[metric]}]\nper {DELTA_M:g} m")
         if any(system.statistics(metric, "max").max() > 0 for system in flight.systems
-               if system.good):
+               if system.valid):
             axis.set_yscale("log")
     times, rate = yaw_rate(flight.truth)
     axes[2].plot(times - begin, rate, "k", lw=1)
@@ -77,12 +77,12 @@ def _usage(flight):
     for run, label, style in _each(flight):
         usage = _table(run.folder / "usage.csv", 4)
         frames = _table(run.folder / "frames.csv", 4)
-        usage = usage[usage[:, 2] > 0]  # not the moment of its end
+        usage = usage[usage[:, 2] > 0]  # without the sample at the end of the process
         if len(usage) >= _SMOOTH:
             smooth = np.convolve(usage[:, 1], np.ones(_SMOOTH) / _SMOOTH, mode="valid")
             axes[0].plot(usage[_SMOOTH - 1:, 0], smooth, **style)
         axes[1].plot(usage[:, 0], usage[:, 2], label=label, **style)
-        if frames[:, 3].any():  # some systems do not tell them
+        if frames[:, 3].any():  # some systems report none
             axes[2].plot(frames[:, 0] * 1e-6 - flight.truth[0, 0], frames[:, 3], **style)
     axes[0].set_ylabel("CPU, mean of 1 s\n[% of a core]")
     axes[1].set(ylabel="memory [MiB]", xlabel="time since the system's start [s]")
@@ -103,22 +103,22 @@ def yaw_rate(truth: np.ndarray, step_s: float = 0.1):
 
 
 def _each(flight):
-    """Run, label and style: a system's first good run by a full line, the others faintly."""
+    """Run, label and style: the first valid run of a system is drawn bold, the others faint."""
     for colour, system in zip(_COLOURS * len(flight.systems), flight.systems):
-        for i, run in enumerate(system.good):
+        for i, run in enumerate(system.valid):
             yield run, None if i else system.label, {
                 "color": colour, "lw": 0.6 if i else 1.4, "alpha": 0.35 if i else 1.0,
                 "zorder": 2 if i else 3, "ms": 3}
 
 
 def _table(path, width):
-    """The whole rows of a CSV file with a head."""
+    """The complete rows of a CSV file with a header."""
     rows = [line.split(",") for line in Path(path).read_text().splitlines()[1:]]
     return np.array([list(map(float, row)) for row in rows if len(row) == width]).reshape(-1, width)
 
 
 def _figure(mosaic, size):
-    """A figure and its axes, as subplot_mosaic takes them and in the order of their names there."""
+    """A figure and its axes by subplot_mosaic, in the order of their names."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

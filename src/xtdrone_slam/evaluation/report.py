@@ -1,4 +1,4 @@
-"""The report of a benchmark: Markdown, one HTML page that opens offline, tables and figures."""
+"""The report of a benchmark: Markdown, a self-contained HTML page, tables and plots."""
 
 import base64
 import html
@@ -18,26 +18,26 @@ thead th { border-bottom: 2px solid #222 }
 img { max-width: 100% } figure { margin: 1em 0 } figcaption { font-weight: bold }
 """
 _NOTES = (
-    "Cells are mean ± standard deviation over the runs that count. A run does not count where it "
-    "failed, where more than {dropped:.0%} of the pairs that arrived were dropped, or where more "
-    "than {lost:.0%} of the answers had no pose; its figures stand in the table of every run only.",
-    "A core is 100 % CPU; CPU and memory are of the system's whole process tree, sampled at 10 Hz, "
-    "from its first answer to the end.",
-    "A system sees the images at the times at which the camera took them (at speed 0 as soon as it "
-    "has room); the renderer is off, unless the flight is live. A pair for which it has no room, "
-    "as four wait already, is dropped. Latency counts from the moment at which the pair was taken.",
-    "In the figures the first run that counts is a full line, the others are faint. APE, RPE and "
-    "alignment are evo's.")
+    "Cells are mean ± standard deviation over the valid runs. A run is invalid if it failed, if "
+    "more than {dropped:.0%} of the pairs that arrived were dropped, or if more than {lost:.0%} of "
+    "the answers had no pose; its results appear in the table of every run only.",
+    "One core is 100 % CPU. CPU and memory are those of the system's process tree, sampled at "
+    "10 Hz from the first answer to the end.",
+    "A system gets the images at the times of their exposure (at speed 0, as soon as its input "
+    "queue has space). The renderer is off unless the flight is live. A pair is dropped when four "
+    "are queued already. Latency counts from the time of exposure.",
+    "In the plots the first valid run is bold and the others are faint. APE, RPE and alignment are "
+    "computed by evo.")
 
 
 def save(folder: Path, title: str, flights: list[Flight], command: str = "") -> str:
     """Writes report.md, report.html, tables/ and plots/ into a folder; returns the Markdown.
 
     Args:
-        folder: Made where it is missing.
-        title: Of the report.
+        folder: Created if it is missing.
+        title: Title of the report.
         flights: See results.load.
-        command: That made it, for the page.
+        command: Command line that produced it, shown in the report.
 
     Raises:
         SlamError: The folder cannot be written.
@@ -49,7 +49,7 @@ def save(folder: Path, title: str, flights: list[Flight], command: str = "") -> 
     try:
         for flight in flights:
             parts += _flight(flight, folder)
-        parts += _surroundings(flights)
+        parts += _environment(flights)
         markdown = "\n".join(part.markdown() for part in parts)
         (folder / "report.md").write_text(markdown)
         body = "\n".join(part.html(folder) for part in parts)
@@ -63,7 +63,7 @@ def save(folder: Path, title: str, flights: list[Flight], command: str = "") -> 
 
 
 class _Part:
-    """A piece of the page: h1, h2, h3, p, code, item, table or image."""
+    """An element of the page: h1, h2, h3, p, code, item, table or image."""
 
     def __init__(self, kind, content, path=None):
         self._kind, self._content, self._path = kind, content, path
@@ -91,16 +91,17 @@ class _Part:
 
 def _flight(flight, folder):
     parts = [_Part("h2", flight.name)]
-    if flight.about:
+    if flight.metadata:
         parts.append(_Part("p", "; ".join(f"{key.replace('_', ' ')}: {value}" for key, value
-                                          in flight.about.items() if value not in ("", None))))
+                                          in flight.metadata.items() if value not in ("", None))))
     for table in (tables.accuracy(flight), tables.cost(flight)):
         _write(table, folder)
         parts.append(_Part("table", table))
     for system in flight.systems:
         outcome = system.runs[0].outcome
-        about = outcome.get("description") or "no description"
-        parts.append(_Part("item", f"{system.label}: {about}; {tables.determinism(system)}"))
+        description = outcome.get("description") or "no description"
+        parts.append(_Part("item",
+                           f"{system.label}: {description}; {tables.determinism(system)}"))
         parts += [_Part("item", f"{system.label}, run {run.number}: {run.reason}")
                   for run in system.runs if run.reason]
     parts.append(_Part("p", ""))
@@ -112,7 +113,7 @@ def _flight(flight, folder):
     return parts
 
 
-def _surroundings(flights):
+def _environment(flights):
     """Parameters and packages of the systems, machines and versions."""
     outcomes = [run.outcome for flight in flights for system in flight.systems
                 for run in system.runs]
@@ -129,10 +130,10 @@ def _surroundings(flights):
                                          tuple((name, *rest) for name, rest in systems.items())))]
     for machine in machines.values():
         versions = machine.get("versions", {})
-        words = [f"{machine.get('cpu', 'unknown')}, {machine.get('cores', '?')} cores, "
+        lines = [f"{machine.get('cpu', 'unknown')}, {machine.get('cores', '?')} cores, "
                  f"{machine.get('memory_gib', '?')} GiB, {machine.get('system', '')}",
                  ", ".join(f"{name} {version}" for name, version in versions.items())]
-        parts.append(_Part("p", "Machine: " + "; ".join(words)))
+        parts.append(_Part("p", "Machine: " + "; ".join(lines)))
     limits = {"dropped": MAX_DROPPED, "lost": MAX_LOST}
     return parts + [_Part("p", note.format(**limits)) for note in _NOTES]
 

@@ -1,8 +1,8 @@
-"""What runs have left in a folder, read back and evaluated.
+"""Results of benchmark runs, read from their folder and evaluated.
 
-    FOLDER/FLIGHT/flight.json            what was flown, and how the images came
+    FOLDER/FLIGHT/flight.json            options of the flight and the image link
     FOLDER/FLIGHT/groundtruth.tum
-    FOLDER/FLIGHT/SYSTEM/run_1/          estimate.tum, outcome.json and the rest of a run
+    FOLDER/FLIGHT/SYSTEM/run_1/          estimate.tum, outcome.json and the other files of a run
 """
 
 import hashlib
@@ -18,8 +18,8 @@ from ..datasets import formats
 from ..errors import SlamError
 from .metrics import MAX_DIFF_S, Evaluation, evaluate
 
-MAX_DROPPED = 0.01  # share of the pairs above which a run says more of the machine than the system
-MAX_LOST = 0.05  # share of the answers without a pose above which the rest is no fair measure
+MAX_DROPPED = 0.01  # fraction of dropped pairs above which the machine was too slow for a fair run
+MAX_LOST = 0.05  # fraction of answers without a pose above which the others are not representative
 _RUN = "run_"
 
 
@@ -29,57 +29,57 @@ class Run:
 
     number: int
     folder: Path
-    outcome: dict  # of a runner.Outcome
-    reason: str  # why it does not count, or empty
-    evaluation: Evaluation | None  # also of a run that does not count, where there is a trajectory
+    outcome: dict  # fields of runner.Outcome
+    reason: str  # why the run is invalid, or empty
+    evaluation: Evaluation | None  # also of an invalid run, if it has a trajectory
 
 
 @dataclass(frozen=True)
 class System:
-    """All runs of one system, with one set of parameters, on one flight."""
+    """All runs of one system with one set of parameters on one flight."""
 
     label: str
     runs: tuple[Run, ...]
 
     @property
-    def good(self) -> tuple[Run, ...]:
-        """Runs that count."""
+    def valid(self) -> tuple[Run, ...]:
+        """The valid runs, which count in the statistics."""
         return tuple(run for run in self.runs if not run.reason)
 
     @property
     def identical(self) -> bool:
-        """Whether all good runs, two or more, gave the same estimate to the last byte."""
+        """Whether there are two valid runs or more, all with the same estimate byte for byte."""
         sums = {hashlib.sha256((run.folder / "estimate.tum").read_bytes()).digest()
-                for run in self.good}
-        return len(self.good) > 1 and len(sums) == 1
+                for run in self.valid}
+        return len(self.valid) > 1 and len(sums) == 1
 
     def values(self, name: str) -> np.ndarray:
-        """A value of the outcomes of the good runs, NaN where it is unknown."""
+        """A field of the outcomes of the valid runs, NaN where it is unknown."""
         return np.array([np.nan if run.outcome.get(name) is None else run.outcome[name]
-                         for run in self.good], dtype=float)
+                         for run in self.valid], dtype=float)
 
     def statistics(self, metric: str, key: str) -> np.ndarray:
-        """A statistic of a metric of the good runs."""
-        return np.array([run.evaluation.statistics[metric][key] for run in self.good])
+        """A statistic of a metric of the valid runs."""
+        return np.array([run.evaluation.statistics[metric][key] for run in self.valid])
 
 
 @dataclass(frozen=True)
 class Flight:
-    """One recording, or one live flight, and all systems that have seen it."""
+    """One recording or live flight, and the systems that were run on it."""
 
     name: str
-    about: dict
-    truth: np.ndarray  # (T, 8), as formats has it
+    metadata: dict
+    truth: np.ndarray  # (T, 8), columns as in a TUM file
     systems: tuple[System, ...]
 
 
-def place(folder: Path, flight: str, system: str, number: int) -> Path:
+def run_path(folder: Path, flight: str, system: str, number: int) -> Path:
     """Folder of a run."""
     return Path(folder) / flight / system / f"{_RUN}{number}"
 
 
-def begin_flight(folder: Path, name: str, truth: np.ndarray, about: dict) -> None:
-    """Writes what belongs to a flight beside its runs.
+def write_flight(folder: Path, name: str, truth: np.ndarray, metadata: dict) -> None:
+    """Writes groundtruth.tum and flight.json of a flight.
 
     Raises:
         SlamError: It cannot be written.
@@ -87,29 +87,29 @@ def begin_flight(folder: Path, name: str, truth: np.ndarray, about: dict) -> Non
     at = Path(folder) / name
     formats.write_tum(at / "groundtruth.tum", truth)
     try:
-        run_folder.write_json(at / "flight.json", about)
+        run_folder.write_json(at / "flight.json", metadata)
     except OSError as error:
         raise SlamError(f"cannot write '{at}': {error.strerror}") from error
 
 
-def finished(folder: Path) -> dict | None:
-    """The outcome of a run's folder; None where the run has not come to its end."""
+def read_outcome(folder: Path) -> dict | None:
+    """The outcome in the folder of a run; None if the run is not finished."""
     try:
         return json.loads((Path(folder) / "outcome.json").read_text())
     except (OSError, ValueError):
         return None
 
 
-def unfair(outcome: dict) -> str:
-    """Why a run that came to its end does not count in the means; empty where it does.
+def exclusion_reason(outcome: dict) -> str:
+    """Why a finished run does not count in the statistics; empty if it counts.
 
-    Pairs that the channel lost are the flight's conditions, and no reason.
+    Pairs lost by the channel are part of the test conditions and do not exclude a run.
     """
     arrived = outcome["frames"] - outcome.get("not_arrived", 0) - outcome.get("missing", 0)
     dropped, lost, answers = (outcome[name] for name in ("dropped", "lost", "answers"))
     if dropped > MAX_DROPPED * arrived:
         return (f"{dropped} of {arrived} pairs dropped, more than {MAX_DROPPED:.0%}: the system "
-                "was too slow on this machine, or the machine busy (--speed below 1 gives it time)")
+                "was too slow on this machine, or the machine was busy (try --speed below 1)")
     if lost > MAX_LOST * answers:
         return (f"tracking lost: {lost} of {answers} answers without a pose, more than "
                 f"{MAX_LOST:.0%}")
@@ -124,23 +124,23 @@ def load(folder: Path, align: str = "se3", max_diff_s: float = MAX_DIFF_S) -> li
     """
     flights = []
     for path in sorted(Path(folder).glob("*/groundtruth.tum")):
-        systems = [System(place.name, runs) for place in sorted(path.parent.iterdir())
-                   if place.is_dir() and (runs := _runs(place, path, align, max_diff_s))]
+        systems = [System(child.name, runs) for child in sorted(path.parent.iterdir())
+                   if child.is_dir() and (runs := _runs(child, path, align, max_diff_s))]
         if systems:
-            flights.append(Flight(path.parent.name, _about(path.parent), formats.read_tum(path),
-                                  tuple(systems)))
+            flights.append(Flight(path.parent.name, _metadata(path.parent),
+                                  formats.read_tum(path), tuple(systems)))
     if not flights:
-        raise SlamError(f"'{folder}' holds no finished run: give a folder that xtdrone slam run "
-                        "or campaign has made")
+        raise SlamError(f"'{folder}' holds no finished run: give a run folder of xtdrone slam run "
+                        "or campaign")
     return flights
 
 
 def merge(benchmarks: list[tuple[str, list[Flight]]]) -> list[Flight]:
-    """The flights of several benchmarks, those with the same truth as one.
+    """Combines the flights of several benchmarks; those with the same truth become one.
 
     Args:
-        benchmarks: Name and flights of each. A system that two of them have on one flight gets
-            the benchmark's name behind its own.
+        benchmarks: Name and flights of each. If two benchmarks ran the same system on a flight, the
+            name of the benchmark is appended to the second.
     """
     merged = []
     for name, flights in benchmarks:
@@ -151,7 +151,7 @@ def merge(benchmarks: list[tuple[str, list[Flight]]]) -> list[Flight]:
             if same is None:
                 taken = {other.name for other in merged}
                 title = flight.name if flight.name not in taken else f"{flight.name} ({name})"
-                merged.append(Flight(title, flight.about, flight.truth, flight.systems))
+                merged.append(Flight(title, flight.metadata, flight.truth, flight.systems))
             else:
                 merged[same] = _joined(merged[same], flight, name)
     return merged
@@ -161,14 +161,14 @@ def _joined(first, second, name):
     taken = {system.label for system in first.systems}
     new = [System(f"{system.label} ({name})" if system.label in taken else system.label,
                   system.runs) for system in second.systems]
-    return Flight(first.name, first.about, first.truth, (*first.systems, *new))
+    return Flight(first.name, first.metadata, first.truth, (*first.systems, *new))
 
 
 def _channel(flight):
-    return flight.about.get("bandwidth", 0), flight.about.get("loss", 0)
+    return flight.metadata.get("bandwidth", 0), flight.metadata.get("loss", 0)
 
 
-def _about(folder):
+def _metadata(folder):
     try:
         return json.loads((folder / "flight.json").read_text())
     except (OSError, ValueError):
@@ -178,11 +178,11 @@ def _about(folder):
 def _runs(folder, truth, align, max_diff_s):
     found = []
     for path in folder.glob(f"{_RUN}*"):
-        outcome = finished(path)
+        outcome = read_outcome(path)
         number = path.name.removeprefix(_RUN)
         if outcome is None or not number.isdigit():
             continue
-        reason, evaluation = outcome["reason"] or unfair(outcome), None
+        reason, evaluation = outcome["reason"] or exclusion_reason(outcome), None
         try:
             evaluation = evaluate(path / "estimate.tum", truth, align, max_diff_s=max_diff_s)
         except SlamError as error:

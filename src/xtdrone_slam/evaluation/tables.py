@@ -25,11 +25,11 @@ _LATEX = {"\\": r"\textbackslash{}", "%": r"\%", "_": r"\_", "&": r"\&", "#": r"
 
 
 @dataclass(frozen=True)
-class Spread:
-    """Mean and standard deviation of some runs."""
+class MeanStd:
+    """Mean and standard deviation over runs."""
 
     mean: float
-    std: float | None  # None: all runs gave the same
+    std: float | None  # None: all runs are identical
     digits: int
 
     def __str__(self):
@@ -41,9 +41,9 @@ class Spread:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of text and Spreads below a row of heads."""
+    """Rows of text and MeanStd cells below a header row."""
 
-    name: str  # for a file
+    name: str  # file name without suffix
     caption: str
     heads: tuple[str, ...]
     rows: tuple[tuple, ...]
@@ -55,8 +55,8 @@ class Table:
                          for line in lines) + "\n"
 
     def csv(self) -> str:
-        """Mean and standard deviation in columns of their own; full precision."""
-        wide = [any(isinstance(row[i], Spread) for row in self.rows)
+        """Mean and standard deviation in separate columns, at full precision."""
+        wide = [any(isinstance(row[i], MeanStd) for row in self.rows)
                 for i in range(len(self.heads))]
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
@@ -67,7 +67,7 @@ class Table:
             for cell, two in zip(row, wide):
                 if not two:
                     cells.append(cell)
-                elif isinstance(cell, Spread) and not np.isnan(cell.mean):
+                elif isinstance(cell, MeanStd) and not np.isnan(cell.mean):
                     cells += [repr(float(cell.mean)), repr(float(cell.std or 0.0))]
                 else:
                     cells += ["", ""]
@@ -75,7 +75,7 @@ class Table:
         return text.getvalue()
 
     def latex(self) -> str:
-        """A table that needs no package."""
+        """A LaTeX table; needs no package."""
         columns = "l" + "r" * (len(self.heads) - 1)
         lines = [" & ".join(_escaped(cell) for cell in line) + r" \\"
                  for line in (self.heads, *self.rows)]
@@ -95,25 +95,25 @@ class Table:
 
 
 def accuracy(flight: Flight) -> Table:
-    """Table III of the XTDrone paper: RMSE of RPE and APE, a column for each system."""
+    """Table III of the XTDrone paper: RMSE of RPE and APE, one column per system."""
     systems = flight.systems
     rows = [(f"{_HEADS[metric]} [{UNITS[metric]}]",
-             *(_spread(system, system.statistics(metric, "rmse"), 4) for system in systems))
+             *(_mean_std(system, system.statistics(metric, "rmse"), 4) for system in systems))
             for metric in _PAPER]
-    rows.append(("runs that count",
-                 *(f"{len(system.good)} of {len(system.runs)}" for system in systems)))
+    rows.append(("valid runs",
+                 *(f"{len(system.valid)} of {len(system.runs)}" for system in systems)))
     return Table(f"{flight.name}_accuracy",
                  f"Accuracy on {flight.name}, {_alignment(flight)}: RMSE, RPE per {DELTA_M:g} m",
                  ("", *(system.label for system in systems)), tuple(rows))
 
 
 def cost(flight: Flight) -> Table:
-    """Table IV of the XTDrone paper: CPU and memory of the process tree, and more."""
+    """Table IV of the XTDrone paper: CPU and memory of the process tree, latency, drops."""
     rows = []
     for head, name, digits in _COSTS:
-        cells = [_spread(system, system.values(name), digits, measured=True)
+        cells = [_mean_std(system, system.values(name), digits, measured=True)
                  for system in flight.systems]
-        if any(isinstance(cell, Spread) and not np.isnan(cell.mean) for cell in cells):
+        if any(isinstance(cell, MeanStd) and not np.isnan(cell.mean) for cell in cells):
             rows.append((head, *cells))
     return Table(f"{flight.name}_cost", f"Cost on {flight.name}: CPU and memory of the whole "
                  "process tree", ("", *(system.label for system in flight.systems)), tuple(rows))
@@ -122,15 +122,15 @@ def cost(flight: Flight) -> Table:
 def statistics(flight: Flight) -> Table:
     """Every statistic of every metric."""
     rows = [(system.label, f"{_HEADS[metric]} [{UNITS[metric]}]",
-             *(_spread(system, system.statistics(metric, key), 4) for key in _STATISTICS))
-            for system in flight.systems if system.good for metric in METRICS]
+             *(_mean_std(system, system.statistics(metric, key), 4) for key in _STATISTICS))
+            for system in flight.systems if system.valid for metric in METRICS]
     return Table(f"{flight.name}_statistics", f"All statistics on {flight.name}, "
                  f"{_alignment(flight)} (sse in squared units)",
                  ("system", "metric", *_STATISTICS), tuple(rows))
 
 
 def runs(flight: Flight) -> Table:
-    """A row for each run, with figures also of those that do not count, and the reason."""
+    """One row per run, including invalid runs with the reason."""
     rows = []
     for system in flight.systems:
         for run in system.runs:
@@ -140,41 +140,41 @@ def runs(flight: Flight) -> Table:
                            for name in METRICS),
                          *(_plain(run.outcome.get(name)) for name in
                            ("cpu_percent", "memory_mib", "latency_ms", "dropped", "not_arrived",
-                            "lost", "load_before")), run.reason or "good"))
+                            "lost", "load_before")), run.reason or "valid"))
     return Table(f"{flight.name}_runs", f"Every run on {flight.name} (RMSE)",
                  ("system", "run", *(f"{_HEADS[name]} [{UNITS[name]}]" for name in METRICS),
                   "CPU [%]", "peak memory [MiB]", "latency [ms]", "dropped", "lost by the channel",
-                  "without a pose", "load before", "result"), tuple(rows))
+                  "without a pose", "load average before", "result"), tuple(rows))
 
 
 def determinism(system: System) -> str:
-    """What its runs show, in words."""
-    good = len(system.good)
-    claims = bool(system.runs and system.runs[0].outcome.get("deterministic"))
-    if good < 2:
-        return "one good run: no spread is known" if good else "no good run"
+    """One sentence on the repeatability of a system's runs."""
+    valid = len(system.valid)
+    declared = bool(system.runs and system.runs[0].outcome.get("deterministic"))
+    if valid < 2:
+        return "one valid run: no standard deviation" if valid else "no valid run"
     if system.identical:
-        return (f"deterministic here: its {good} good runs gave the same estimate to the last "
-                "digit, so that its accuracy has no spread")
+        return (f"deterministic: {valid} valid runs with identical estimates, so its accuracy has "
+                "no standard deviation")
     drops = int(system.values("dropped").sum())
-    if claims:
-        why = (f"{drops} pairs were dropped, as the machine was too slow" if drops
-               else "no pair was dropped, so that it is not what it calls itself")
-        return f"calls itself deterministic, but its {good} good runs differ: {why}"
-    return f"not deterministic: mean and standard deviation of {good} good runs"
+    if declared:
+        why = (f"{drops} pairs were dropped because the machine was too slow" if drops
+               else "no pair was dropped, so the adapter's declaration is wrong")
+        return f"declared deterministic, but {valid} valid runs differ: {why}"
+    return f"not deterministic: mean and standard deviation of {valid} valid runs"
 
 
-def _spread(system, values, digits, measured=False):
-    """A cell: without a spread where all runs are the same by nature."""
+def _mean_std(system, values, digits, measured=False):
+    """A cell; without a standard deviation for a single run or identical estimates."""
     if not len(values):
-        return "no good run"
-    alone = len(values) < 2 or (not measured and system.identical)
-    return Spread(float(np.mean(values)), None if alone else float(np.std(values)), digits)
+        return "no valid run"
+    single = len(values) < 2 or (not measured and system.identical)
+    return MeanStd(float(np.mean(values)), None if single else float(np.std(values)), digits)
 
 
 def _alignment(flight):
-    kinds = {run.evaluation.alignment for system in flight.systems for run in system.good}
-    return f"alignment {'/'.join(sorted(kinds))}" if kinds else "no good run"
+    kinds = {run.evaluation.alignment for system in flight.systems for run in system.valid}
+    return f"alignment {'/'.join(sorted(kinds))}" if kinds else "no valid run"
 
 
 def _plain(value):

@@ -1,4 +1,4 @@
-"""What a flight to be recorded depends on."""
+"""Options of a flight to be recorded."""
 
 import json
 import math
@@ -17,36 +17,37 @@ class FlightOptions:
     trajectory: str = "reference"  # see trajectories.load
     seed: int = 1
     light: float = 1.0  # factor on every lamp and the ambient light
-    texture: float = 1.0  # share of the surfaces that keep their picture
+    texture: float = 1.0  # fraction of the surfaces that keep their texture
     vehicle: str = "iris_stereo"  # type, with a grey stereo pair
-    gps: str = "rtk"  # preset of the receiver that the flight uses
+    gps: str = "rtk"  # preset of the GNSS receiver
 
     def __post_init__(self):
         if not (math.isfinite(self.light) and self.light >= 0):
-            raise SlamError(f"a light of {self.light} is not allowed: give a factor from 0")
+            raise SlamError(f"a light of {self.light} is not allowed: give a factor of 0 or more")
         if not 0 <= self.texture <= 1:
-            raise SlamError(f"a texture of {self.texture} is not allowed: give a share from 0 to 1")
+            raise SlamError(f"a texture of {self.texture} is not allowed: give a fraction from 0 "
+                            "to 1")
 
     @property
     def label(self) -> str:
-        """Short name for a folder: the world, and what is not as usual."""
-        usual = FlightOptions()
-        words = [Path(self.world).stem]
-        if self.trajectory != usual.trajectory:
-            words.append(Path(self.trajectory).stem)
-        words += [f"{name}{getattr(self, name):g}" for name in ("seed", "light", "texture")
-                  if getattr(self, name) != getattr(usual, name)]
-        words += [value for value in (self.vehicle, self.gps)
-                  if value not in (usual.vehicle, usual.gps)]
-        return re.sub(r"[^A-Za-z0-9._+-]", "-", "_".join(words))
+        """Short name for a folder: the world, and all options that are not at their default."""
+        default = FlightOptions()
+        parts = [Path(self.world).stem]
+        if self.trajectory != default.trajectory:
+            parts.append(Path(self.trajectory).stem)
+        parts += [f"{name}{getattr(self, name):g}" for name in ("seed", "light", "texture")
+                  if getattr(self, name) != getattr(default, name)]
+        parts += [value for value in (self.vehicle, self.gps)
+                  if value not in (default.vehicle, default.gps)]
+        return re.sub(r"[^A-Za-z0-9._+-]", "-", "_".join(parts))
 
-    def about(self) -> dict:
-        """For a report: files by their names alone."""
+    def metadata(self) -> dict:
+        """Plain data for a report, with file names instead of paths."""
         return {**asdict(self), "world": Path(self.world).name,
                 "trajectory": Path(self.trajectory).name}
 
-    def words(self) -> list[str]:
-        """As arguments of the command."""
+    def arguments(self) -> list[str]:
+        """The options as arguments of `xtdrone slam record`."""
         return [word for key, value in asdict(self).items() for word in (f"--{key}", str(value))]
 
     def save(self, folder: Path) -> None:
@@ -54,7 +55,7 @@ class FlightOptions:
         (Path(folder) / "slam.json").write_text(json.dumps(asdict(self), indent=2) + "\n")
 
     def matches(self, folder: Path) -> bool:
-        """Whether a run folder holds a flight of just these options."""
+        """Whether a run folder contains a flight with exactly these options."""
         try:
             return json.loads((Path(folder) / "slam.json").read_text()) == asdict(self)
         except (OSError, ValueError):

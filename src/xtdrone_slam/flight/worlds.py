@@ -1,4 +1,4 @@
-"""Worlds with other light and less texture, as SDF files that any engine loads."""
+"""Variants of worlds with changed light and less texture, as SDF files for any engine."""
 
 import math
 import zlib
@@ -11,7 +11,7 @@ from xtdrone_core import resources
 from ..errors import SlamError
 
 _COLOURS = ("ambient", "diffuse", "specular")
-_PLAIN = "0.7 0.7 0.68 1"  # of a surface that has lost its picture
+_PLAIN = "0.7 0.7 0.68 1"  # colour of a surface without texture
 
 
 def vary(world: str, light: float, texture: float, path: Path) -> Path:
@@ -19,22 +19,22 @@ def vary(world: str, light: float, texture: float, path: Path) -> Path:
 
     Args:
         world: A name from worlds/, or an SDF file.
-        light: Factor on every lamp and on the ambient light; 1 leaves them.
-        texture: Share of the surfaces that keep their picture or colour, 0 to 1; the others
-            become plain. Which ones follows from their names, and a lower share keeps a part of
-            what a higher one keeps.
+        light: Factor on every lamp and on the ambient light.
+        texture: Fraction of the surfaces that keep their texture or colour, 0 to 1; the others
+            become plain. The choice depends on their names, so that the surfaces kept at a lower
+            fraction are a subset of those kept at a higher one.
         path: File to write.
 
     Returns:
-        The path; nothing is written, and the world's own file is returned, where both are 1.
+        The path; if both factors are 1, nothing is written and the world's own file is returned.
 
     Raises:
-        SlamError: A number that makes no sense, or the file cannot be written.
+        SlamError: A value is out of range, or the file cannot be written.
     """
     if not (math.isfinite(light) and light >= 0):
-        raise SlamError(f"a light of {light} is not allowed: give a factor from 0")
+        raise SlamError(f"a light of {light} is not allowed: give a factor of 0 or more")
     if not 0 <= texture <= 1:
-        raise SlamError(f"a texture of {texture} is not allowed: give a share from 0 to 1")
+        raise SlamError(f"a texture of {texture} is not allowed: give a fraction from 0 to 1")
     source = resources.world_sdf(world)
     if light == texture == 1:
         return source
@@ -45,7 +45,7 @@ def vary(world: str, light: float, texture: float, path: Path) -> Path:
                 *shades, alpha = colour.text.split()
                 colour.text = " ".join([*(f"{light * float(x):.4g}" for x in shades), alpha])
     for visual in tree.iter("visual"):
-        if _draw(visual) >= texture:
+        if _hash(visual) >= texture:
             _make_plain(visual)
     try:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
@@ -55,8 +55,8 @@ def vary(world: str, light: float, texture: float, path: Path) -> Path:
     return Path(path)
 
 
-def _draw(visual) -> float:
-    """A number from 0 to 1 that belongs to this surface's place in the file."""
+def _hash(visual) -> float:
+    """A number from 0 to 1 that depends on the names of the visual and its parents only."""
     names = [element.get("name", "") for element in (visual, *visual.iterancestors())]
     return zlib.crc32("/".join(names).encode()) / 2 ** 32
 

@@ -1,5 +1,6 @@
-"""The process of a baseline on OpenCV: pairs from the link in, a line for each out."""
+"""The main program of the OpenCV baselines: stereo pairs from the link in, a pose line each out."""
 
+import argparse
 import sys
 from pathlib import Path
 
@@ -9,17 +10,24 @@ from xtdrone_slam.benchmark import link
 from xtdrone_slam.datasets import calibration
 
 
-def run(dataset: Path, make, afterwards=None) -> int:
-    """Runs until the images end; returns the exit status.
+def main(description: str, make, parameters: dict, afterwards=None) -> int:
+    """Parses the command line, then runs until the input ends; returns the exit status.
 
     Args:
-        dataset: Folder with mav0, for its calibration.
-        make: make(Calibration) gives an odometry, whose step(left, right) gives the pose (4, 4) of
-            the body or None, and the number of features.
-        afterwards: Called with the odometry once the answer to a pair has been told.
+        description: For --help.
+        make: make(Calibration, **parameters) returns an odometry, whose step(left, right) returns
+            the pose (4, 4) of the body, or None if it is lost, and the number of features.
+        parameters: Options of the command line with their default values; the type of a default
+            is that of the option.
+        afterwards: Called with the odometry after each answer has been written.
     """
-    stereo = calibration.read_euroc(dataset / "mav0")
-    odometry = make(stereo)
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("dataset", type=Path, help="folder with mav0, for its calibration")
+    for name, default in parameters.items():
+        parser.add_argument(f"--{name}", type=type(default), default=default)
+    options = vars(parser.parse_args())
+    stereo = calibration.read_euroc(options.pop("dataset") / "mav0")
+    odometry = make(stereo, **options)
     shape = stereo.left.height, stereo.left.width
     for t_us, left, right in link.frames(sys.stdin.buffer, shape):
         pose, features = odometry.step(left, right)

@@ -1,1 +1,1 @@
-"""Basalt VIO (stereo and IMU) from depthai's PyPI package, in an environment of its own."""
+"""Basalt VIO (stereo and IMU) from depthai's PyPI package, in its own environment."""

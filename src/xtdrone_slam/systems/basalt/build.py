@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def main() -> int:
-    """Compiles; the one argument is the environment's folder."""
+    """Compiles the library into the environment's folder, the only argument."""
     if shutil.which("g++") is None:
         print("g++ is missing: install it", file=sys.stderr)
         return 1

@@ -1,6 +1,6 @@
-// Basalt in depthai asks the camera device for its calibration. There is no device here, so this
-// library, preloaded, answers with the file named by DEPTHAI_CALIBRATION. Only the names of the
-// two functions matter; the class is declared just far enough to be returned in memory.
+// Basalt in depthai reads its calibration from the camera device. Without a device this preloaded
+// library returns the file named by DEPTHAI_CALIBRATION instead. Only the symbol names matter; the
+// class is declared just as far as it takes to return it in memory.
 #include <cstdlib>
 #include <filesystem>
 #include <optional>

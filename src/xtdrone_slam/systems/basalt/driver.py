@@ -1,5 +1,5 @@
-"""Runs Basalt behind the link. Run by its own environment's Python; of the workspace it imports
-the link only.
+"""Runs Basalt on the link's input. It is run by the Python of Basalt's own environment and
+imports only `link` from the workspace.
 """
 
 import json
@@ -10,22 +10,22 @@ import threading
 import time
 from datetime import timedelta
 
-# The preloaded library must find the functions of depthai's.
+# The preloaded library must find depthai's symbols.
 sys.setdlopenflags(sys.getdlopenflags() | os.RTLD_GLOBAL)
 
 import depthai as dai  # noqa: E402
 import numpy as np  # noqa: E402
 
-# Columns: the optical axes (x right, y down, z forward) in the camera frame of the poses that
-# come out (x forward, y left, z up).
+# Columns: the optical axes (x right, y down, z forward) in the camera frame of the output poses
+# (x forward, y left, z up).
 _OPTICAL = np.array([[0.0, 0.0, 1.0], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]])
-_PAIRS = 2  # that Basalt may have in work
-_BEGIN_US = 1_000_000  # before the first pair, over which the direction of gravity is a mean
+_MAX_PAIRS = 2  # in Basalt's queues at a time
+_GRAVITY_US = 1_000_000  # before the first pair, over which the accelerometer is averaged [us]
 _SOCKETS = dai.CameraBoardSocket.CAM_B, dai.CameraBoardSocket.CAM_C
 
 
 def write_calibration(path, cameras):
-    """Writes the file from which the preloaded library answers."""
+    """Writes the calibration file that the preloaded library returns."""
     handler = dai.CalibrationHandler()
     for socket, camera in zip(_SOCKETS, cameras):
         handler.setCameraIntrinsics(socket, camera["matrix"], camera["width"], camera["height"])
@@ -35,18 +35,18 @@ def write_calibration(path, cameras):
     for setter, sockets, pose in ((handler.setImuExtrinsics, _SOCKETS[:1], left),
                                   (handler.setCameraExtrinsics, _SOCKETS,
                                    right @ np.linalg.inv(left))):
-        place = (100.0 * pose[:3, 3]).tolist()  # [cm], as measured and as specified
-        setter(*sockets, pose[:3, :3].tolist(), place, place)
+        translation = (100.0 * pose[:3, 3]).tolist()  # [cm], both as measured and as specified
+        setter(*sockets, pose[:3, :3].tolist(), translation, translation)
     for socket, pose in zip(_SOCKETS, (left, right)):
-        told = np.array(handler.getImuToCameraExtrinsics(socket, True))
-        told[:3, 3] *= 0.01
-        if not np.allclose(told, pose, atol=1e-5):
-            sys.exit(f"depthai read the calibration back as {told.tolist()}")
+        read_back = np.array(handler.getImuToCameraExtrinsics(socket, True))
+        read_back[:3, 3] *= 0.01
+        if not np.allclose(read_back, pose, atol=1e-5):
+            sys.exit(f"depthai read the calibration back as {read_back.tolist()}")
     handler.eepromToJsonFile(path)
 
 
 def frame(image, number, t_us):
-    """An image as depthai has it."""
+    """An image as a depthai message."""
     message = dai.ImgFrame()
     message.setType(dai.ImgFrame.Type.GRAY8)
     message.setWidth(image.shape[1])
@@ -59,7 +59,7 @@ def frame(image, number, t_us):
 
 
 def packet(gyro, accel, t_us):
-    """An IMU reading as depthai has it."""
+    """An IMU reading as a depthai packet."""
     result = dai.IMUPacket()
     for report, vector in ((result.acceleroMeter, accel), (result.gyroscope, gyro)):
         report.x, report.y, report.z = (float(x) for x in vector)
@@ -70,19 +70,19 @@ def packet(gyro, accel, t_us):
 
 
 def send(imu, readings):
-    """Hands IMU readings (t_us, gyro, accel) on."""
+    """Sends IMU readings (t_us, gyro, accel) to Basalt."""
     message = dai.IMUData()
     message.packets = [packet(gyro, accel, t_us) for t_us, gyro, accel in readings]
     imu.send(message)
 
 
 def begin(imu, waiting, readings, t_us):
-    """Has the first pair answered.
+    """Sends readings until the first pair is answered.
 
-    Basalt makes itself ready when it gets the first pair, and loses all readings before that. It
-    takes the direction of gravity from the first reading after it, so that gets the mean.
+    Basalt initialises with the first pair and discards all earlier readings. It takes the direction
+    of gravity from the first reading after that pair, so this sends the mean of the recent ones.
     """
-    recent = [reading for reading in readings if reading[0] > t_us - _BEGIN_US] or readings
+    recent = [reading for reading in readings if reading[0] > t_us - _GRAVITY_US] or readings
     gyro, accel = (np.mean([reading[i] for reading in recent], axis=0) for i in (1, 2))
     while waiting.unfinished_tasks:
         t_us += 1
@@ -91,7 +91,7 @@ def begin(imu, waiting, readings, t_us):
 
 
 def answer(poses, waiting, room, camera_from_body, link, answers):
-    """Says the pose of each pair; they come in the order of the pairs."""
+    """Writes the pose of each pair; Basalt returns them in the order of the pairs."""
     while True:
         pose = np.array(poses.get().transform.matrix) @ camera_from_body
         t_us = waiting.get()
@@ -101,10 +101,10 @@ def answer(poses, waiting, room, camera_from_body, link, answers):
 
 
 def main():
-    """Until the images end."""
+    """Runs until the input ends."""
     with open(sys.argv[1]) as file:
         values = json.load(file)
-    sys.path.append(values["link"])  # the end: it hides no package of the environment
+    sys.path.append(values["link"])  # last, so that it shadows no package of the environment
     import link
 
     answers = link.answers()
@@ -121,8 +121,8 @@ def main():
     imu = vio.imu.createInputQueue()
     poses = vio.transform.createOutputQueue()
     waiting = queue.Queue()  # times of the pairs that have no pose yet
-    # depthai drops what finds a queue full, and poses do not say to which pair they belong.
-    room = threading.Semaphore(_PAIRS)
+    # depthai drops messages when a queue is full, and poses carry no time stamp of their pair.
+    room = threading.Semaphore(_MAX_PAIRS)
     camera_from_body = np.linalg.inv(values["cameras"][0]["pose"])
     camera_from_body[:3] = _OPTICAL @ camera_from_body[:3]
     pipeline.start()
@@ -136,7 +136,7 @@ def main():
             last = (t_us, *link.reading(payload))
             readings.append(last)
         elif kind == link.PAIR:
-            if not begun and not readings:  # it cannot begin without
+            if not begun and not readings:  # it cannot initialise without IMU readings
                 print(link.lost_line(t_us, 0), file=answers)
                 continue
             room.acquire()
@@ -147,11 +147,11 @@ def main():
                 begin(imu, waiting, readings, t_us)
                 begun = True
             else:
-                # Basalt waits for a reading after the pair: the last one again, a bit later.
+                # Basalt waits for a reading after the pair: repeat the last one, 1 us later.
                 send(imu, [*readings, (t_us + 1, *last[1:])])
             readings = []
     waiting.join()
-    os._exit(0)  # the pipeline's threads would wait for ever
+    os._exit(0)  # the pipeline's threads never end
 
 
 main()

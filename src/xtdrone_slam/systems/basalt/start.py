@@ -1,4 +1,4 @@
-"""Writes what Basalt has to know of a dataset's calibration, and becomes the driver."""
+"""Writes Basalt's configuration from a dataset's calibration, then executes the driver."""
 
 import argparse
 import json
@@ -9,14 +9,14 @@ from pathlib import Path
 from xtdrone_slam.benchmark import link
 from xtdrone_slam.datasets import calibration
 
-PARAMETERS = {"optical_flow_levels": "of the image pyramid, beside the image itself",
-              "optical_flow_detection_grid_size": "a corner in each square of it [pixels]",
+PARAMETERS = {"optical_flow_levels": "levels of the image pyramid above the image itself",
+              "optical_flow_detection_grid_size": "cell with one corner each [pixels]",
               "vio_max_kfs": "keyframes in the window", "vio_max_states": "frames in the window",
-              "vio_obs_std_dev": "of a corner's place [pixels]"}
+              "vio_obs_std_dev": "standard deviation of a corner's position [pixels]"}
 
 
 def values(stereo: calibration.Calibration) -> dict:
-    """Plain numbers for the driver; poses are those of the cameras in the body."""
+    """Plain data for the driver; poses are body_from_camera."""
     cameras = [{"width": camera.width, "height": camera.height, "matrix": camera.matrix.tolist(),
                 "distortion": list(camera.distortion), "pose": camera.pose.tolist()}
                for camera in (stereo.left, stereo.right)]
@@ -28,7 +28,7 @@ def values(stereo: calibration.Calibration) -> dict:
 
 
 def main() -> None:
-    """Never returns."""
+    """Replaces this process; never returns."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("dataset", type=Path, help="folder with mav0, for its calibration")
     parser.add_argument("folder", type=Path, help="for the driver's settings")

@@ -1,4 +1,4 @@
-"""Local bundle adjustment: the last keyframes' poses and their landmarks, by gtsam."""
+"""Local bundle adjustment of the latest keyframes and their landmarks, by GTSAM."""
 
 import gtsam
 import numpy as np
@@ -6,40 +6,42 @@ from gtsam.symbol_shorthand import L, X
 
 from .pose import HUBER, OUTLIER, residuals
 
-_EACH = 150  # landmarks of a keyframe that take part
+_PER_KEYFRAME = 150  # landmarks of a keyframe that take part
+_MIN_LANDMARKS = 20  # below which nothing is adjusted
+_MIN_SHARED = 15  # landmarks that a fixed keyframe shares with those that move
 _ITERATIONS = 6
 
 
 def adjust(world, camera, window: int, fixed: int = 4) -> None:
-    """Moves the last keyframes and the landmarks that they share to where they agree best.
+    """Optimises the poses of the latest keyframes and the landmarks that they share.
 
-    Minimises the robust reprojection error into both images. Keyframes before the window that see
-    the same landmarks take part, but stay where they are. Landmarks of one keyframe alone move
-    with it. What does not fit afterwards is taken out of the keyframes.
+    Minimises the robust reprojection error in both images. Older keyframes that observe the same
+    landmarks take part with fixed poses. Landmarks of a single keyframe move with it. Outliers are
+    removed from the keyframes afterwards.
 
     Args:
         world: The Map; changed.
         camera: A Pinhole.
-        window: Keyframes that move.
-        fixed: Keyframes that stay, those with the most landmarks in common.
+        window: Number of keyframes to optimise.
+        fixed: Number of fixed keyframes, those with the most landmarks in common.
     """
     moving = world.keyframes[-window:]
-    staying = _staying(world.keyframes[:-window], moving, fixed)
-    if not staying:  # the first keyframe holds the world in its place
-        staying, moving = moving[:1], moving[1:]
+    anchors = _anchors(world.keyframes[:-window], moving, fixed)
+    if not anchors:  # the first keyframe fixes the gauge
+        anchors, moving = moving[:1], moving[1:]
     if not moving:
         return
-    frames = staying + moving
+    frames = anchors + moving
     chosen = _landmarks(frames, moving)
-    if len(chosen) < 20:
+    if len(chosen) < _MIN_LANDMARKS:
         return
-    graph, values = _graph(world, camera, staying, frames, chosen)
+    graph, values = _graph(world, camera, anchors, frames, chosen)
     parameters = gtsam.LevenbergMarquardtParams()
     parameters.setMaxIterations(_ITERATIONS)
     result = gtsam.LevenbergMarquardtOptimizer(graph, values, parameters).optimize()
     free = np.ones(len(world.points), bool)
     free[chosen] = False
-    for number, frame in enumerate(frames[len(staying):], len(staying)):
+    for number, frame in enumerate(frames[len(anchors):], len(anchors)):
         world_from_camera = result.atPose3(X(number)).matrix()
         change = world_from_camera @ frame.camera_from_world
         frame.camera_from_world = np.linalg.inv(world_from_camera)
@@ -51,19 +53,20 @@ def adjust(world, camera, window: int, fixed: int = 4) -> None:
         _drop_outliers(world, camera, frame)
 
 
-def _staying(older, moving, most):
+def _anchors(older, moving, most):
     """The older keyframes that share the most landmarks with the moving ones."""
     known = np.unique(np.concatenate([frame.landmarks for frame in moving]))
     shared = [(int(np.isin(frame.landmarks, known, assume_unique=True).sum()), index)
               for index, frame in enumerate(older)]
     best = sorted(shared, reverse=True)[:most]
-    return [older[index] for count, index in sorted(best, key=lambda item: item[1]) if count > 15]
+    return [older[index] for count, index in sorted(best, key=lambda item: item[1])
+            if count > _MIN_SHARED]
 
 
 def _landmarks(frames, moving):
-    """Landmarks that two frames or more see: of each moving one those that are seen most often.
+    """Landmarks observed by two frames or more: of each moving frame those observed most often.
 
-    Each moving keyframe must have its share, or the newest would hang by a few landmarks.
+    They are chosen per moving keyframe, since otherwise the newest would be held by a few only.
     """
     numbers, counts = np.unique(np.concatenate([frame.landmarks for frame in frames]),
                                 return_counts=True)
@@ -71,11 +74,11 @@ def _landmarks(frames, moving):
     for frame in moving:
         count = counts[np.searchsorted(numbers, frame.landmarks)]
         order = np.argsort(-count, kind="stable")
-        chosen.append(frame.landmarks[order[count[order] >= 2][:_EACH]])
+        chosen.append(frame.landmarks[order[count[order] >= 2][:_PER_KEYFRAME]])
     return np.unique(np.concatenate(chosen))
 
 
-def _graph(world, camera, staying, frames, chosen):
+def _graph(world, camera, anchors, frames, chosen):
     graph, values = gtsam.NonlinearFactorGraph(), gtsam.Values()
     intrinsics = gtsam.Cal3_S2Stereo(camera.focal, camera.focal, 0.0, camera.cx, camera.cy,
                                      camera.baseline)
@@ -86,7 +89,7 @@ def _graph(world, camera, staying, frames, chosen):
     for number, frame in enumerate(frames):
         pose = gtsam.Pose3(np.linalg.inv(frame.camera_from_world))
         values.insert(X(number), pose)
-        if number < len(staying):
+        if number < len(anchors):
             graph.add(gtsam.NonlinearEqualityPose3(X(number), pose))
         rows = np.flatnonzero(np.isin(frame.landmarks, chosen, assume_unique=True))
         for landmark, (u, right, v), sigma in zip(frame.landmarks[rows], frame.seen[rows],

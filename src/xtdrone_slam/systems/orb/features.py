@@ -1,4 +1,4 @@
-"""ORB features of a rectified stereo pair, with the columns of their matches in the right image."""
+"""ORB features of a rectified stereo pair, matched between the left and the right image."""
 
 from dataclasses import dataclass
 
@@ -7,21 +7,21 @@ import numpy as np
 
 from xtdrone_slam.datasets.calibration import Calibration, rectification
 
-_CELL = 32  # features are spread over squares of this size [pixels]
-_ROW = 2.0  # between a feature and its match in the right image, at the finest scale [pixels]
-_NEAREST = 0.3  # point that stereo can see [m]
-_FARTHEST = 250.0  # in baselines; a match farther off gives no depth
-_HAMMING = 64  # largest distance of two descriptors of one point [bits]
-_RATIO = 0.8  # best to second best distance along a row, where bricks look alike
-_NEAR = 4.0  # between an ORB feature and where the flow finds it [pixels]
-_SCALE = 1.2  # between two levels of the pyramid
+_CELL = 32  # size of the grid cells over which features are distributed [pixels]
+_ROW = 2.0  # largest row difference of a stereo match at the finest level [pixels]
+_MIN_DEPTH = 0.3  # of a stereo match [m]
+_MAX_DEPTH = 250.0  # of a stereo match [baselines]
+_HAMMING = 64  # largest distance between descriptors of one point [bits]
+_RATIO = 0.8  # Lowe's ratio test along a row, where repetitive texture is ambiguous
+_FLOW_RADIUS = 4.0  # largest distance between an ORB feature and its optical flow result [pixels]
+_SCALE = 1.2  # between two pyramid levels
 _FLOW = {"winSize": (15, 15), "maxLevel": 1,
          "criteria": (cv2.TERM_CRITERIA_EPS | cv2.TERM_CRITERIA_COUNT, 20, 0.01)}
 
 
 @dataclass(frozen=True)
 class Pinhole:
-    """A rectified pair: both cameras have these intrinsics and look the same way."""
+    """A rectified pair: two parallel cameras with the same intrinsics."""
 
     focal: float  # [pixels]
     cx: float  # [pixels]
@@ -29,13 +29,13 @@ class Pinhole:
     baseline: float  # [m]
 
     def points(self, seen: np.ndarray) -> np.ndarray:
-        """Places (N, 3) [m] in the left optical frame of observations (N, 3) u, u right, v."""
+        """Points (N, 3) in the left optical frame [m] from observations (N, 3) u, u right, v."""
         depth = self.focal * self.baseline / (seen[:, 0] - seen[:, 1])
         return np.column_stack([(seen[:, 0] - self.cx) * depth / self.focal,
                                 (seen[:, 2] - self.cy) * depth / self.focal, depth])
 
     def project(self, points: np.ndarray) -> np.ndarray:
-        """Observations (N, 3) u, u right, v of points (N, 3) ahead of the camera."""
+        """Observations (N, 3) u, u right, v of points (N, 3) in front of the camera."""
         scale = self.focal / points[:, 2]
         u = points[:, 0] * scale + self.cx
         return np.column_stack([u, u - self.baseline * scale, points[:, 1] * scale + self.cy])
@@ -43,41 +43,42 @@ class Pinhole:
 
 @dataclass(frozen=True)
 class Features:
-    """What one pair shows."""
+    """The features of one pair."""
 
     seen: np.ndarray  # (N, 3) u, u right (NaN without a match), v [pixels]
-    sigma: np.ndarray  # (N,) of each coordinate, by the level of the pyramid [pixels]
+    sigma: np.ndarray  # (N,) standard deviation of a coordinate, by the pyramid level [pixels]
     descriptors: np.ndarray  # (N, 32) uint8
     images: tuple  # left and right, rectified, (H, W) uint8
 
     @property
-    def deep(self) -> np.ndarray:
-        """(N,) which features have a match in the right image."""
+    def has_depth(self) -> np.ndarray:
+        """(N,) bool, which features have a match in the right image."""
         return ~np.isnan(self.seen[:, 1])
 
 
 class Extractor:
-    """Rectifies pairs and finds their features."""
+    """Rectifies pairs and extracts their features."""
 
     def __init__(self, stereo: Calibration, features: int):
-        """For the cameras of a calibration and so many features an image."""
+        """For a calibrated pair and a number of features per image."""
         left, right = stereo.left, stereo.right
         size = left.width, left.height
         pose = stereo.right_from_left
         distortions = np.array(left.distortion), np.array(right.distortion)
-        turns = rectification(stereo)
-        new = turns[2][:, :3]
+        rectified = rectification(stereo)
+        new = rectified[2][:, :3]
         self.camera = Pinhole(new[0, 0], new[0, 2], new[1, 2],
                               float(np.linalg.norm(pose[:3, 3])))
         self.body_from_camera = left.pose.copy()
-        self.body_from_camera[:3, :3] = left.pose[:3, :3] @ turns[0].T
-        self._maps = [cv2.initUndistortRectifyMap(camera.matrix, distortion, turn, new, size,
+        self.body_from_camera[:3, :3] = left.pose[:3, :3] @ rectified[0].T
+        self._maps = [cv2.initUndistortRectifyMap(camera.matrix, distortion, rotation, new, size,
                                                   cv2.CV_16SC2)
-                      for camera, distortion, turn in zip((left, right), distortions, turns)]
+                      for camera, distortion, rotation in zip((left, right), distortions,
+                                                              rectified)]
         self._orb = cv2.ORB_create(4 * features, _SCALE, 8, fastThreshold=7)
         self._cells = -(-left.width // _CELL), -(-left.height // _CELL)
         self._each = max(1, round(2.0 * features / (self._cells[0] * self._cells[1])))
-        self._most = features
+        self._count = features
         self._matcher = cv2.BFMatcher(cv2.NORM_HAMMING)
 
     def __call__(self, left: np.ndarray, right: np.ndarray) -> Features:
@@ -91,14 +92,14 @@ class Extractor:
         return Features(seen, _SCALE ** levels, descriptors, tuple(images))
 
     def _find(self, image):
-        """Places (N, 2), levels (N,) and descriptors (N, 32), spread over the image."""
+        """Pixels (N, 2), levels (N,) and descriptors (N, 32), distributed over the image."""
         corners = sorted(self._orb.detect(image, None), key=lambda corner: -corner.response)
-        room = np.full(self._cells[0] * self._cells[1], self._each)
+        free = np.full(self._cells[0] * self._cells[1], self._each)
         kept = []
         for corner in corners:
             cell = int(corner.pt[1] // _CELL) * self._cells[0] + int(corner.pt[0] // _CELL)
-            if room[cell] and len(kept) < self._most:
-                room[cell] -= 1
+            if free[cell] and len(kept) < self._count:
+                free[cell] -= 1
                 kept.append(corner)
         kept, descriptors = self._orb.compute(image, kept)
         if descriptors is None:
@@ -107,40 +108,40 @@ class Extractor:
                 np.array([corner.octave for corner in kept], float), descriptors)
 
     def _match_right(self, images, seen, levels, descriptors, other):
-        """Fills the columns of seen for features that the right image shows too."""
+        """Fills in the u right coordinates of the features that match in the right image."""
         points, right_levels, right_descriptors = other
         disparity = seen[:, None, 0] - points[None, :, 0]
-        most = self.camera.focal * self.camera.baseline / _NEAREST
+        largest = self.camera.focal * self.camera.baseline / _MIN_DEPTH
         allowed = ((np.abs(seen[:, None, 2] - points[None, :, 1])
                     < _ROW * _SCALE ** levels[:, None])
-                   & (disparity > -1.0) & (disparity < most)
+                   & (disparity > -1.0) & (disparity < largest)
                    & (np.abs(levels[:, None] - right_levels[None]) <= 1.0))
         pairs = match(self._matcher, descriptors, right_descriptors, allowed, _RATIO)
         if len(pairs) == 0:
             return
-        self.look_right(images, seen, pairs[:, 0], points[pairs[:, 1]])
+        self.match_by_flow(images, seen, pairs[:, 0], points[pairs[:, 1]])
 
-    def look_right(self, images, seen, rows, guess) -> None:
-        """Fills the columns in the right image for some features, where they can be trusted."""
-        most = self.camera.focal * self.camera.baseline / _NEAREST
+    def match_by_flow(self, images, seen, rows, guess) -> None:
+        """Refines the u right coordinates of some features by optical flow; NaN if rejected."""
+        largest = self.camera.focal * self.camera.baseline / _MIN_DEPTH
         start = seen[rows][:, [0, 2]]
-        fine, good = follow(*images, start, guess)
-        disparity = start[:, 0] - fine[:, 0]
-        good &= ((np.abs(fine[:, 1] - start[:, 1]) < 1.0)
-                 & (disparity > self.camera.focal / _FARTHEST) & (disparity < most))
-        seen[rows, 1] = np.where(good, fine[:, 0], np.nan)
+        refined, good = follow(*images, start, guess)
+        disparity = start[:, 0] - refined[:, 0]
+        good &= ((np.abs(refined[:, 1] - start[:, 1]) < 1.0)
+                 & (disparity > self.camera.focal / _MAX_DEPTH) & (disparity < largest))
+        seen[rows, 1] = np.where(good, refined[:, 0], np.nan)
 
 
 def follow(one: np.ndarray, two: np.ndarray, start: np.ndarray, guess: np.ndarray):
-    """Where patches of an image are in another, by optical flow, to fractions of a pixel.
+    """Locates patches of one image in another by optical flow, to a fraction of a pixel.
 
     Args:
         one, two: (H, W) uint8.
-        start: (N, 2) in the first [pixels].
-        guess: (N, 2) in the second [pixels].
+        start: (N, 2) in the first image [pixels].
+        guess: (N, 2) initial values in the second image [pixels].
 
     Returns:
-        (N, 2) in the second [pixels], and which of them are near their guess (N,).
+        (N, 2) in the second image [pixels], and which of them are valid and near the guess (N,).
     """
     if len(start) == 0:
         return guess, np.zeros(0, bool)
@@ -148,8 +149,9 @@ def follow(one: np.ndarray, two: np.ndarray, start: np.ndarray, guess: np.ndarra
         one, two, np.array(start, np.float32, order="C").reshape(-1, 1, 2),
         np.array(guess, np.float32, order="C").reshape(-1, 1, 2),
         flags=cv2.OPTFLOW_USE_INITIAL_FLOW, **_FLOW)
-    fine = found[:, 0].astype(float)
-    return fine, (status.ravel() == 1) & (np.linalg.norm(fine - guess, axis=1) < _NEAR)
+    refined = found[:, 0].astype(float)
+    near = np.linalg.norm(refined - guess, axis=1) < _FLOW_RADIUS
+    return refined, (status.ravel() == 1) & near
 
 
 def match(matcher, one: np.ndarray, two: np.ndarray, allowed: np.ndarray,

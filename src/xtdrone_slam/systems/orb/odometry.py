@@ -1,13 +1,11 @@
-"""Stereo SLAM: ORB features are matched to a map of landmarks, the pose comes from PnP and robust
-Gauss-Newton, and every keyframe is followed by a bundle adjustment of the last ones.
+"""Stereo SLAM: ORB features are matched to a map of landmarks, the pose is estimated by PnP and
+robust Gauss-Newton, and each keyframe triggers a local bundle adjustment.
 
-A process of its own, which reads stereo pairs from standard input and writes poses to standard
-output as xtdrone_slam.benchmark.link says. No loop closure, no IMU.
+Runs as a process of its own: stereo pairs on standard input, poses on standard output, in the
+protocol of xtdrone_slam.benchmark.link. No loop closure, no IMU.
 """
 
-import argparse
 import sys
-from pathlib import Path
 
 import cv2
 import numpy as np
@@ -20,28 +18,29 @@ from .features import Extractor, follow, match
 from .landmarks import Keyframe, Map
 from .pose import refine
 
-_NARROW, _WIDE = 20.0, 120.0  # about the place where a landmark is expected [pixels]
-_RATIO = 0.9  # best to second best distance of descriptors
-_FINE = 0.5  # standard deviation of a feature that the flow has refined [pixels]
-_LEAST = 20  # landmarks that a pose needs
-_RECENT, _OTHERS = 4, 4  # keyframes whose landmarks are looked for
-_PATIENCE = 10  # pairs after which a keyframe follows anyway
-_FRESH = 80  # landmarks below which a keyframe follows at once
+_NARROW, _WIDE = 20.0, 120.0  # search radii around the projection of a landmark [pixels]
+_RATIO = 0.9  # Lowe's ratio test of descriptor distances
+_REFINED_SIGMA = 0.5  # standard deviation of a feature refined by optical flow [pixels]
+_MIN_LANDMARKS = 20  # that a pose needs
+_RECENT, _OTHERS = 4, 4  # latest, and nearest older keyframes whose landmarks are searched
+_MAX_INTERVAL = 10  # pairs between two keyframes
+_KEYFRAME_BELOW = 80  # tracked landmarks; a keyframe is made below this number in any case
 
 
 class Odometry:
-    """The pose of the body from one stereo pair after the other."""
+    """Stereo SLAM by ORB features; call step() for each pair, then map()."""
 
     def __init__(self, stereo: calibration.Calibration, features: int = 800, window: int = 6,
                  keep: float = 0.7):
-        """Begins at the identity.
+        """Starts at the identity.
 
         Args:
             stereo: Calibration of the pair.
-            features: Of an image.
-            window: Keyframes that a bundle adjustment moves.
-            keep: A keyframe follows when fewer than this share of its landmarks is seen.
+            features: Features per image.
+            window: Keyframes that the bundle adjustment optimises.
+            keep: A new keyframe is made when less than this fraction of the landmarks is tracked.
         """
+        cv2.setNumThreads(1)
         self._extract = Extractor(stereo, features)
         self._camera = self._extract.camera
         self._body_from_camera = self._extract.body_from_camera
@@ -49,103 +48,103 @@ class Odometry:
         self._matcher = cv2.BFMatcher(cv2.NORM_HAMMING)
         self._map = Map()
         self._pose = np.linalg.inv(self._body_from_camera)  # (4, 4) camera_from_world
-        self._motion = np.eye(4)  # of the pose, from pair to pair
+        self._motion = np.eye(4)  # from the last pair to this one, for prediction
         self._since = 0  # pairs since the last keyframe
-        self._best = 0  # landmarks that one of them saw
-        self._due = None  # features and matches of a keyframe that is to be made
+        self._best = 0  # most landmarks tracked since then
+        self._pending = None  # features and landmark numbers of a keyframe to be made
 
     def step(self, left: np.ndarray, right: np.ndarray):
-        """Takes a pair.
+        """Processes a pair.
 
         Args:
             left, right: (H, W) uint8.
 
         Returns:
-            (4, 4) body to world, and the number of landmarks seen; None and their number where
-            the pose is lost. The first pair gives the identity.
+            (4, 4) body to world, or None if tracking is lost; and the number of landmarks tracked.
+            The first pair gives the identity.
         """
         found = self._extract(left, right)
         if not self._map.keyframes:
-            self._due = found, np.full(len(found.seen), -1)
-            return np.eye(4), int(found.deep.sum())
+            self._pending = found, np.full(len(found.seen), -1)
+            return np.eye(4), int(found.has_depth.sum())
         numbers = self._track(found)
         count = int((numbers >= 0).sum())
-        if count < _LEAST:
-            # Nothing known is in view: go on from where the vehicle should be by now.
+        if count < _MIN_LANDMARKS:
+            # Tracking is lost: start a new part of the map at the predicted pose.
             self._pose = self._motion @ self._pose
-            self._due = found, np.full(len(found.seen), -1)
+            self._pending = found, np.full(len(found.seen), -1)
             return None, count
         self._since += 1
         self._best = max(self._best, count)
-        if count < max(self._keep * self._best, _FRESH) or self._since >= _PATIENCE:
-            self._due = found, numbers
+        if count < max(self._keep * self._best, _KEYFRAME_BELOW) or self._since >= _MAX_INTERVAL:
+            self._pending = found, numbers
         return _inverse(self._body_from_camera @ self._pose), count
 
     def map(self) -> None:
-        """What can wait until the pose is told: a keyframe and its adjustment, if one is due."""
-        if self._due is None:
+        """Makes a pending keyframe and adjusts the map; called after the pose has been answered."""
+        if self._pending is None:
             return
-        self._add_keyframe(*self._due)
-        self._due = None
+        self._add_keyframe(*self._pending)
+        self._pending = None
         if len(self._map.keyframes) > 1:
             adjust(self._map, self._camera, self._window)
             self._pose = self._map.keyframes[-1].camera_from_world
 
     def _track(self, found):
-        """Landmarks of the features (N,), -1 where there is none; finds the pose."""
+        """Estimates the pose; returns the landmark number of each feature (N,), -1 for none."""
         if len(found.seen) == 0:
             return np.zeros(0, int)
         last = self._pose
         for guess, radius in ((self._motion @ last, _NARROW), (self._motion @ last, _WIDE),
                               (last, np.inf)):
             numbers, pose = self._match(found, guess, radius)
-            if (numbers >= 0).sum() >= 2 * _LEAST:
+            if (numbers >= 0).sum() >= 2 * _MIN_LANDMARKS:
                 break
-        if (numbers >= 0).sum() >= _LEAST:
+        if (numbers >= 0).sum() >= _MIN_LANDMARKS:
             self._pose = pose
-            self._sharpen(found, numbers)
+            self._refine(found, numbers)
             self._motion = self._pose @ _inverse(last)
         return numbers
 
-    def _sharpen(self, found, numbers):
-        """Refines the matched features, and with them the pose.
+    def _refine(self, found, numbers):
+        """Refines the matched features to sub-pixel accuracy, and then the pose.
 
-        ORB's corners are whole pixels of a level of the pyramid. The patch of the last keyframe
-        that saw a landmark says where it is to fractions of a pixel.
+        ORB corners have integer coordinates at their pyramid level. Optical flow from the latest
+        keyframe that saw the landmark locates it to a fraction of a pixel.
         """
         left = numbers >= 0
-        fine = np.zeros(len(numbers), bool)
+        refined = np.zeros(len(numbers), bool)
         for frame in self._map.keyframes[-1:-1 - _RECENT:-1]:
             rows = np.flatnonzero(left & np.isin(numbers, frame.landmarks, assume_unique=False))
             start = frame.seen[np.searchsorted(frame.landmarks, numbers[rows])][:, [0, 2]]
-            places, good = follow(frame.image, found.images[0], start,
+            pixels, good = follow(frame.image, found.images[0], start,
                                   found.seen[rows][:, [0, 2]])
-            found.seen[rows[good, None], [0, 2]] = places[good]
-            fine[rows[good]] = True
+            found.seen[rows[good, None], [0, 2]] = pixels[good]
+            refined[rows[good]] = True
             left[rows] = False
-        rows = np.flatnonzero(fine & found.deep)
-        self._extract.look_right(found.images, found.seen, rows,
-                                 found.seen[rows][:, [1, 2]])
-        found.sigma[fine] = _FINE
+        rows = np.flatnonzero(refined & found.has_depth)
+        self._extract.match_by_flow(found.images, found.seen, rows,
+                                    found.seen[rows][:, [1, 2]])
+        found.sigma[refined] = _REFINED_SIGMA
         rows = np.flatnonzero(numbers >= 0)
         self._pose, good = refine(self._camera, self._pose, self._map.points[numbers[rows]],
                                   found.seen[rows], found.sigma[rows])
         numbers[rows[~good]] = -1
 
     def _match(self, found, guess, radius):
-        """Landmarks of the features near to where the guess expects them, and the pose."""
+        """Landmark numbers of the features within a radius of their projections, and the pose."""
         known = self._map.near(guess, _RECENT, _OTHERS)
         local = self._map.points[known] @ guess[:3, :3].T + guess[:3, 3]
         ahead = local[:, 2] > 0.2
         known, local = known[ahead], local[ahead]
         numbers = np.full(len(found.seen), -1)
-        if len(known) < _LEAST:
+        if len(known) < _MIN_LANDMARKS:
             return numbers, guess
         expected = self._camera.project(local)[:, [0, 2]]
-        apart = np.abs(found.seen[:, None, [0, 2]] - expected[None]).max(axis=2)
+        distance = np.abs(found.seen[:, None, [0, 2]] - expected[None]).max(axis=2)
         pairs = match(self._matcher, found.descriptors, self._map.descriptors[known],
-                      apart < radius, _RATIO)
-        if len(pairs) < _LEAST:
+                      distance < radius, _RATIO)
+        if len(pairs) < _MIN_LANDMARKS:
             return numbers, guess
         points = self._map.points[known[pairs[:, 1]]]
         seen, sigma = found.seen[pairs[:, 0]], found.sigma[pairs[:, 0]]
@@ -154,27 +153,27 @@ class Odometry:
         return numbers, pose
 
     def _solve(self, points, seen, sigma, guess):
-        """PnP with RANSAC, then Gauss-Newton on both images; (4, 4) and the inliers."""
+        """PnP with RANSAC, then Gauss-Newton on both images; (4, 4) pose and the inliers."""
         flat = np.column_stack([(seen[:, 0] - self._camera.cx) / self._camera.focal,
                                 (seen[:, 2] - self._camera.cy) / self._camera.focal])
         cv2.setRNGSeed(1)
-        fine, turn, shift, inliers = cv2.solvePnPRansac(
+        ok, rotation, translation, inliers = cv2.solvePnPRansac(
             points, flat, np.eye(3), None, flags=cv2.SOLVEPNP_SQPNP, iterationsCount=100,
             reprojectionError=3.0 / self._camera.focal, confidence=0.999)
         none = np.zeros(len(points), bool)
-        if not fine or inliers is None or len(inliers) < _LEAST:
+        if not ok or inliers is None or len(inliers) < _MIN_LANDMARKS:
             return guess, none
-        rough = np.eye(4)
-        rough[:3, :3], rough[:3, 3] = cv2.Rodrigues(turn)[0], shift.ravel()
-        return refine(self._camera, rough, points, seen, sigma)
+        initial = np.eye(4)
+        initial[:3, :3], initial[:3, 3] = cv2.Rodrigues(rotation)[0], translation.ravel()
+        return refine(self._camera, initial, points, seen, sigma)
 
     def _add_keyframe(self, found, numbers):
-        """Keeps the pair; features that are near and no landmark yet become one."""
-        fresh = np.flatnonzero((numbers < 0) & found.deep)
-        local = self._camera.points(found.seen[fresh])
+        """Adds a keyframe; unmatched features that have a depth become landmarks."""
+        new = np.flatnonzero((numbers < 0) & found.has_depth)
+        local = self._camera.points(found.seen[new])
         world = (local - self._pose[:3, 3]) @ self._pose[:3, :3]
         numbers = numbers.copy()
-        numbers[fresh] = self._map.add_points(world, found.descriptors[fresh])
+        numbers[new] = self._map.add_points(world, found.descriptors[new])
         rows = np.flatnonzero(numbers >= 0)
         order = rows[np.unique(numbers[rows], return_index=True)[1]]
         self._map.descriptors[numbers[order]] = found.descriptors[order]
@@ -186,25 +185,13 @@ class Odometry:
 
 
 def _inverse(pose):
-    """Of a rigid motion (4, 4)."""
+    """The inverse of a rigid transform (4, 4)."""
     result = np.eye(4)
     result[:3, :3] = pose[:3, :3].T
     result[:3, 3] = -pose[:3, :3].T @ pose[:3, 3]
     return result
 
 
-def main() -> int:
-    """Runs until the images end."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("dataset", type=Path, help="folder with mav0, for its calibration")
-    parser.add_argument("--features", type=int, default=800)
-    parser.add_argument("--window", type=int, default=6)
-    parser.add_argument("--keep", type=float, default=0.7)
-    args = parser.parse_args()
-    cv2.setNumThreads(1)
-    return baseline.run(args.dataset, lambda stereo: Odometry(stereo, args.features, args.window,
-                                                              args.keep), Odometry.map)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(baseline.main(__doc__, Odometry, {"features": 800, "window": 6, "keep": 0.7},
+                           afterwards=Odometry.map))

@@ -1,14 +1,14 @@
-"""The pose of a camera from points that it sees, by robust Gauss-Newton."""
+"""Camera pose from observed points by robust Gauss-Newton."""
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-HUBER = 2.45  # sqrt of the 95 % bound of chi squared with 2 degrees of freedom, about [sigmas]
-OUTLIER = 2.8  # sqrt of the 95 % bound with 3 degrees of freedom [sigmas]
+HUBER = 2.45  # sqrt of the 95 % quantile of chi squared with 2 degrees of freedom [sigmas]
+OUTLIER = 2.8  # sqrt of the 95 % quantile with 3 degrees of freedom [sigmas]
 
 
 def residuals(camera, camera_from_world, points, seen, sigma):
-    """What was seen minus what should be, in sigmas.
+    """Reprojection errors, observed minus predicted, in sigmas.
 
     Args:
         camera: A Pinhole.
@@ -18,7 +18,7 @@ def residuals(camera, camera_from_world, points, seen, sigma):
         sigma: (N,) [pixels].
 
     Returns:
-        (N, 3), 0 where nothing was seen; and the points in the camera's frame (N, 3).
+        (N, 3), 0 for missing coordinates; and the points in the camera frame (N, 3).
     """
     local = points @ camera_from_world[:3, :3].T + camera_from_world[:3, 3]
     ahead = local.copy()
@@ -28,10 +28,10 @@ def residuals(camera, camera_from_world, points, seen, sigma):
 
 
 def refine(camera, camera_from_world, points, seen, sigma, iterations: int = 8):
-    """The pose that explains the observations best, and which of them it explains.
+    """The pose that fits the observations best, and their inliers.
 
-    Gauss-Newton with Huber's weights on the reprojection into both images; the pose is updated
-    from the left by exp of (shift, turn).
+    Gauss-Newton with Huber weights on the reprojection errors in both images; the pose is updated
+    from the left by exp(translation, rotation).
 
     Returns:
         (4, 4) camera_from_world, and (N,) bool of the inliers.
@@ -61,16 +61,16 @@ def refine(camera, camera_from_world, points, seen, sigma, iterations: int = 8):
 
 
 def _jacobian(camera, local, seen, sigma):
-    """(N, 3, 6) of the projections by shift and turn of the pose, in sigmas."""
+    """(N, 3, 6) derivative of the projections by translation and rotation, in sigmas."""
     x, y, z = local.T
     zero = np.zeros_like(x)
     scale = camera.focal / z
-    by_place = np.stack([
+    by_point = np.stack([
         np.stack([scale, zero, -scale * x / z], axis=1),
         np.stack([scale, zero, -scale * (x - camera.baseline) / z], axis=1),
         np.stack([zero, scale, -scale * y / z], axis=1)], axis=1)
-    by_turn = np.stack([np.stack([zero, z, -y], axis=1), np.stack([-z, zero, x], axis=1),
-                        np.stack([y, -x, zero], axis=1)], axis=1)  # minus the cross product
-    result = np.concatenate([by_place, by_place @ by_turn], axis=2) / sigma[:, None, None]
+    skew = np.stack([np.stack([zero, z, -y], axis=1), np.stack([-z, zero, x], axis=1),
+                     np.stack([y, -x, zero], axis=1)], axis=1)  # minus the cross-product matrix
+    result = np.concatenate([by_point, by_point @ skew], axis=2) / sigma[:, None, None]
     result[np.isnan(seen[:, 1]), 1] = 0.0
     return result

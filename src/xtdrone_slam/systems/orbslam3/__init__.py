@@ -1,1 +1,1 @@
-"""ORB-SLAM3 (stereo) from PyPI, in an environment and a process of its own."""
+"""ORB-SLAM3 (stereo) from PyPI, in its own environment and process."""

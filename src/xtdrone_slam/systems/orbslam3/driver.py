@@ -1,5 +1,5 @@
-"""Runs ORB-SLAM3 behind the link. Run by its own environment's Python; of the workspace it
-imports the link only.
+"""Runs ORB-SLAM3 on the link's input. It is run by the Python of ORB-SLAM3's own environment and
+imports only `link` from the workspace.
 """
 
 import json
@@ -11,10 +11,10 @@ import orbslam3
 
 
 def main():
-    """Until the images end."""
+    """Runs until the input ends."""
     with open(sys.argv[1]) as file:
         values = json.load(file)
-    sys.path.append(values["link"])  # the end: it hides no package of the environment
+    sys.path.append(values["link"])  # last, so that it shadows no package of the environment
     import link
 
     answers = link.answers()
@@ -25,8 +25,8 @@ def main():
     body_from_camera = np.array(values["body_from_camera"])
     for t_us, left, right in link.frames(sys.stdin.buffer, tuple(values["shape"])):
         slam.process_image_stereo(left.copy(), right.copy(), t_us * 1e-6)
-        known = slam.get_tracking_state() == orbslam3.TrackingState.OK
-        camera_from_world = slam.get_frame_pose() if known else None
+        tracked = slam.get_tracking_state() == orbslam3.TrackingState.OK
+        camera_from_world = slam.get_frame_pose() if tracked else None
         features = slam.get_num_matched_features()
         if camera_from_world is None:
             print(link.lost_line(t_us, features), file=answers)
@@ -36,7 +36,7 @@ def main():
         quat = link.quaternion(pose[:3, :3])
         print(link.pose_line(t_us, pose[:3, 3], quat, features), file=answers)
     slam.shutdown()
-    # Its threads hang in the destructor at times.
+    # Its threads sometimes hang in the destructor.
     answers.flush()
     os._exit(0)
 

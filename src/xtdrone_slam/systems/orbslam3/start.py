@@ -1,4 +1,4 @@
-"""Writes ORB-SLAM3's settings from a dataset's calibration, and becomes the driver."""
+"""Writes ORB-SLAM3's settings from a dataset's calibration, then executes the driver."""
 
 import argparse
 import json
@@ -18,7 +18,9 @@ _VIEWER = {"KeyFrameSize": 0.05, "KeyFrameLineWidth": 1.0, "GraphLineWidth": 0.9
 
 
 def settings(stereo: calibration.Calibration, features: int, fast: int, loops: int) -> str:
-    """ORB-SLAM3's file of version 1.0 for a stereo pair; the rest is as in its EuRoC example."""
+    """ORB-SLAM3's settings file (version 1.0) for a stereo pair; other values as in its EuRoC
+    example.
+    """
     lines = ['%YAML:1.0', 'File.version: "1.0"', 'Camera.type: "PinHole"']
     for number, camera in ((1, stereo.left), (2, stereo.right)):
         values = zip(("fx", "fy", "cx", "cy", "k1", "k2", "p1", "p2"),
@@ -37,26 +39,26 @@ def settings(stereo: calibration.Calibration, features: int, fast: int, loops: i
 
 
 def body_from_rectified(stereo: calibration.Calibration) -> np.ndarray:
-    """(4, 4) of the left camera as ORB-SLAM3 sees it: it turns both cameras to be parallel."""
+    """(4, 4) of the rectified left camera, the frame whose pose ORB-SLAM3 returns."""
     left, right = stereo.left, stereo.right
     pose = stereo.right_from_left
-    turn = cv2.stereoRectify(left.matrix, np.array(left.distortion), right.matrix,
+    rotation = cv2.stereoRectify(left.matrix, np.array(left.distortion), right.matrix,
                              np.array(right.distortion), (left.width, left.height),
                              pose[:3, :3], pose[:3, 3])[0]
     result = left.pose.copy()
-    result[:3, :3] = result[:3, :3] @ turn.T
+    result[:3, :3] = result[:3, :3] @ rotation.T
     return result
 
 
 def main() -> None:
-    """Never returns."""
+    """Replaces this process; never returns."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("dataset", type=Path, help="folder with mav0, for its calibration")
     parser.add_argument("folder", type=Path, help="for the settings")
     parser.add_argument("home", type=Path, help="ORB-SLAM3's environment")
-    parser.add_argument("--features", type=int, default=1200, help="corners of an image")
-    parser.add_argument("--fast", type=int, default=20, help="threshold of its corner detector")
-    parser.add_argument("--loops", type=int, choices=[0, 1], default=0, help="1: closes loops")
+    parser.add_argument("--features", type=int, default=1200, help="features per image")
+    parser.add_argument("--fast", type=int, default=20, help="threshold of the FAST detector")
+    parser.add_argument("--loops", type=int, choices=[0, 1], default=0, help="1: loop closing")
     args = parser.parse_args()
     stereo = calibration.read_euroc(args.dataset / "mav0")
     (args.folder / "orbslam3.yaml").write_text(

@@ -1,8 +1,8 @@
-"""Trains the vocabulary that ORB-SLAM3 needs, as none comes with the package.
+"""Trains the bag-of-words vocabulary that ORB-SLAM3 needs; the package contains none.
 
-A tree of ORB descriptors in DBoW2's text format: a line `k L scoring weighting`, then for each
-node its parent, whether it is a leaf, 32 bytes and its weight, in the order of the nodes' numbers.
-The images are drawn: patches of random grain, polygons and letters, seeded.
+The vocabulary is a tree of ORB descriptors in DBoW2's text format: a line `k L scoring weighting`,
+then for each node, in the order of the node numbers, its parent, whether it is a leaf, 32 bytes
+and its weight. It is trained on seeded synthetic images: noise, polygons and letters.
 """
 
 import argparse
@@ -15,11 +15,11 @@ import numpy as np
 BRANCHES, LEVELS = 10, 4
 _IMAGES, _FEATURES = 80, 1500
 _SIZE = 752, 480
-_TF_IDF, _L1 = 0, 0  # DBoW2's numbers of its weighting and scoring
+_TF_IDF, _L1 = 0, 0  # DBoW2's enumerators of weighting and scoring
 
 
 def draw(rng) -> np.ndarray:
-    """An image (H, W) uint8 full of corners of many kinds."""
+    """A synthetic image (H, W) uint8 with many kinds of corners."""
     width, height = _SIZE
     image = np.full((height, width), 128.0, np.float32)
     for cells in (12, 40, 120, 376):
@@ -43,8 +43,8 @@ def train(images, branches: int = BRANCHES, levels: int = LEVELS):
         levels: Below the root.
 
     Returns:
-        Rows (parent, is leaf, (32,) uint8, weight), in the order of the nodes' numbers 1, 2, ...;
-        the weight of a leaf is ln(images / images that have it).
+        Rows (parent, is leaf, (32,) uint8, weight), in the order of the node numbers 1, 2, ...;
+        the weight of a leaf is ln(images / images that contain it).
     """
     cv2.setRNGSeed(1)
     orb = cv2.ORB_create(_FEATURES)
@@ -59,7 +59,7 @@ def train(images, branches: int = BRANCHES, levels: int = LEVELS):
             for part in _split(bits, members, branches):
                 centre = np.packbits(bits[part].mean(axis=0) > 0.5)
                 seen = len(np.unique(source[part]))
-                # A cluster that cannot be split further is a leaf above the last level.
+                # A cluster too small to split becomes a leaf above the last level.
                 leaf = depth == levels or len(part) <= branches
                 nodes.append((parent, int(leaf), centre, np.log(len(images) / seen)))
                 if not leaf:
@@ -69,7 +69,7 @@ def train(images, branches: int = BRANCHES, levels: int = LEVELS):
 
 
 def _split(bits, members, branches):
-    """The members in clusters near to each other, none of them empty."""
+    """The members in k-means clusters, without empty ones."""
     criteria = (cv2.TERM_CRITERIA_COUNT | cv2.TERM_CRITERIA_EPS, 8, 1.0)
     _, labels, _ = cv2.kmeans(bits[members], branches, None, criteria, 1, cv2.KMEANS_PP_CENTERS)
     parts = (members[labels.ravel() == label] for label in range(branches))
@@ -77,7 +77,7 @@ def _split(bits, members, branches):
 
 
 def write(path: Path, nodes, branches: int = BRANCHES, levels: int = LEVELS) -> None:
-    """Writes DBoW2's text format, without a last line feed, which would read as one more node."""
+    """Writes DBoW2's text format, without a final newline, which would be read as another node."""
     lines = [f"{branches} {levels} {_L1} {_TF_IDF}"]
     lines += [f"{parent} {leaf} {' '.join(map(str, centre))} {weight:.6f}"
               for parent, leaf, centre, weight in nodes]

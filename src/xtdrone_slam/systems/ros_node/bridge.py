@@ -1,7 +1,7 @@
-"""Puts a ROS node behind the link: pairs and IMU go to topics, its poses come back from one.
+"""Runs a ROS node as a system: publishes pairs and IMU on topics and reads its pose topic.
 
-Starts a ROS master on a free port of the loopback, and the node; both end with it. Images are
-mono8, the camera_info beside them is that of the unrectified camera.
+Starts a ROS master on a free loopback port, and the node; both end with this process. Images are
+mono8 and not rectified, with camera_info.
 """
 
 import argparse
@@ -26,53 +26,58 @@ POSES = {"geometry_msgs/PoseStamped": ("geometry_msgs.msg", "PoseStamped", "pose
          "geometry_msgs/PoseWithCovarianceStamped":
              ("geometry_msgs.msg", "PoseWithCovarianceStamped", "pose.pose"),
          "nav_msgs/Odometry": ("nav_msgs.msg", "Odometry", "pose.pose")}
-_START_S = 25.0  # wall time for the master, and for the node to subscribe [s]
-_POSE_S = 3.0  # for its pose to be announced; some nodes do that with the first one only [s]
-_NEAR_US = 1000  # between the stamps of a pair and of its pose
+_START_S = 25.0  # wall time for the master to start, and for the node to subscribe [s]
+_POSE_S = 3.0  # wait for the pose topic; some nodes advertise it with the first pose only [s]
+_STAMP_TOLERANCE_US = 1000  # between the stamps of a pair and of its pose [us]
 
 
 class Answers:
-    """Says what became of each pair, in the order of the pairs."""
+    """Writes one answer for each pair, in the order of the pairs."""
 
     def __init__(self, body_from_frame: np.ndarray, patience: float):
-        """For poses of a frame (4, 4) of the body; patience is in wall time [s]."""
+        """Arguments.
+
+        Args:
+            body_from_frame: (4, 4) of the frame whose pose the node publishes.
+            patience: Wall time after which a pair without a pose counts as lost [s].
+        """
         self._frame_from_body = np.linalg.inv(body_from_frame)
         self._patience = patience
         self._lock = threading.Lock()
-        self._waiting = []  # (t_us, wall time at which it was shown), in order
+        self._waiting = []  # (t_us, wall time of publishing), in order
 
-    def shown(self, t_us: int) -> None:
-        """A pair has gone to the node."""
+    def published(self, t_us: int) -> None:
+        """Call before a pair is published."""
         with self._lock:
             self._waiting.append((t_us, time.monotonic()))
 
     def pose(self, t_us: int, pos, quat) -> None:
-        """A pose has come; pairs before it get none any more."""
+        """Takes a pose; earlier pairs that have none are lost."""
         matrix = calibration.pose_matrix(pos, quat) @ self._frame_from_body
         with self._lock:
-            while self._waiting and self._waiting[0][0] < t_us - _NEAR_US:
-                self._say(link.lost_line(self._waiting.pop(0)[0], 0))
-            if self._waiting and abs(self._waiting[0][0] - t_us) <= _NEAR_US:
+            while self._waiting and self._waiting[0][0] < t_us - _STAMP_TOLERANCE_US:
+                self._write(link.lost_line(self._waiting.pop(0)[0], 0))
+            if self._waiting and abs(self._waiting[0][0] - t_us) <= _STAMP_TOLERANCE_US:
                 quat = Rotation.from_matrix(matrix[:3, :3]).as_quat()
-                self._say(link.pose_line(self._waiting.pop(0)[0], matrix[:3, 3], quat, 0))
+                self._write(link.pose_line(self._waiting.pop(0)[0], matrix[:3, 3], quat, 0))
 
     def give_up(self, patience: float | None = None) -> int:
-        """Pairs that have waited too long are lost; returns how many still wait."""
+        """Answers "lost" for pairs past their time-out; returns how many are still waiting."""
         limit = time.monotonic() - (self._patience if patience is None else patience)
         with self._lock:
             while self._waiting and self._waiting[0][1] <= limit:
-                self._say(link.lost_line(self._waiting.pop(0)[0], 0))
+                self._write(link.lost_line(self._waiting.pop(0)[0], 0))
             return len(self._waiting)
 
-    def _say(self, line):
+    def _write(self, line):
         print(line, flush=True)
 
 
 class Topics:
-    """Publishers of a node's inputs and the subscriber of its pose."""
+    """Publishers of the node's inputs and the subscriber to its pose."""
 
     def __init__(self, args, stereo: calibration.Calibration, answers: Answers):
-        """Joins the master named by the environment."""
+        """Registers with the master named by the environment."""
         import importlib
 
         import rospy
@@ -89,19 +94,19 @@ class Topics:
         self._imu = rospy.Publisher(args.imu, Imu, queue_size=1000)
         module, name, path = POSES[args.pose_type]
 
-        def take(message):
+        def on_pose(message):
             pose = message
-            for word in path.split("."):
-                pose = getattr(pose, word)
+            for name in path.split("."):
+                pose = getattr(pose, name)
             answers.pose(message.header.stamp.to_nsec() // 1000,
                          [getattr(pose.position, axis) for axis in "xyz"],
                          [getattr(pose.orientation, axis) for axis in "xyzw"])
 
         kind = getattr(importlib.import_module(module), name)
-        self.pose = rospy.Subscriber(args.pose, kind, take, queue_size=50)
+        self.pose = rospy.Subscriber(args.pose, kind, on_pose, queue_size=50)
 
-    def heard(self) -> bool:
-        """Whether the node hears both images, and whatever else it has asked the master for."""
+    def connected(self) -> bool:
+        """Whether the node is connected to both images and to all else it subscribes to."""
         import rosgraph
 
         wanted = {topic: len(nodes) for topic, nodes in
@@ -110,7 +115,7 @@ class Topics:
             publisher.get_num_connections() >= wanted.get(publisher.resolved_name, 0)
             for publisher in (*self._infos, self._imu))
 
-    def show(self, t_us: int, pair) -> None:
+    def publish(self, t_us: int, pair) -> None:
         """Publishes a pair (2, H, W) with its camera_info."""
         for publisher, info, values, pixels, frame in zip(
                 self.images, self._infos, self._info_messages, pair, ("cam0", "cam1")):
@@ -122,7 +127,7 @@ class Topics:
             publisher.publish(message)
 
     def imu(self, t_us: int, gyro, accel) -> None:
-        """Publishes a reading, whose attitude is unknown."""
+        """Publishes a reading, without an attitude."""
         message = self._imu_class()
         message.header.stamp, message.header.frame_id = self._stamp(t_us), "imu0"
         message.orientation.w = 1.0
@@ -137,7 +142,7 @@ class Topics:
 
 
 def _info(kind, camera, baseline):
-    """A CameraInfo; baseline is the right camera's place along x, in the left one, negated."""
+    """A CameraInfo; baseline is minus the x position of the right camera in the left one [m]."""
     fx, fy, cx, cy = camera.intrinsics
     return kind(height=camera.height, width=camera.width, distortion_model="plumb_bob",
                 D=[*camera.distortion, 0.0], K=camera.matrix.ravel().tolist(),
@@ -152,7 +157,7 @@ def _free_port():
 
 
 def _await(what, ready, child):
-    """Until ready(); ends the program where that takes too long or the child has ended."""
+    """Waits for ready(); exits on a time-out or when the child process has ended."""
     end = time.monotonic() + _START_S
     while not ready():
         if child.poll() is not None:
@@ -163,27 +168,27 @@ def _await(what, ready, child):
 
 
 def main() -> int:
-    """Until the images end."""
+    """Runs until the input ends."""
     parser = argparse.ArgumentParser(description=__doc__)
     add = parser.add_argument
     add("dataset", type=Path, help="folder with mav0, for its calibration")
-    add("folder", type=Path, help="where the node may write")
-    add("--start", required=True, help="command of the node, for example a roslaunch")
+    add("folder", type=Path, help="output folder of the node")
+    add("--start", required=True, help="command that starts the node, for example a roslaunch")
     add("--left", default="/cam0/image_raw")
     add("--right", default="/cam1/image_raw")
     add("--imu", default="/imu0")
-    add("--pose", default="/pose", help="topic of its pose, stamped with the pair's time")
+    add("--pose", default="/pose", help="topic of the pose, stamped with the time of the pair")
     add("--pose_type", default="geometry_msgs/PoseStamped", choices=sorted(POSES))
     add("--pose_of", default="body", choices=["body", "left"], help="frame whose pose that is")
-    add("--patience", type=float, default=1.0, help="until a pair counts as lost [s]")
+    add("--patience", type=float, default=1.0, help="time-out after which a pair is lost [s]")
     args = parser.parse_args()
-    words = shlex.split(args.start)
-    if not words or not math.isfinite(args.patience):
+    command = shlex.split(args.start)
+    if not command or not math.isfinite(args.patience):
         parser.error("give the node's command as --set start='rosrun PACKAGE NODE'")
-    places = {"{dataset}": args.dataset, "{folder}": args.folder,
-              "{launch}": resources.root() / "launch"}
-    for name, place in places.items():
-        words = [word.replace(name, str(place.absolute())) for word in words]
+    paths = {"{dataset}": args.dataset, "{folder}": args.folder,
+             "{launch}": resources.root() / "launch"}
+    for name, path in paths.items():
+        command = [word.replace(name, str(path.absolute())) for word in command]
     stereo = calibration.read_euroc(args.dataset / "mav0")
     port = _free_port()
     os.environ.update(ROS_MASTER_URI=f"http://127.0.0.1:{port}", ROS_IP="127.0.0.1")
@@ -196,12 +201,12 @@ def main() -> int:
         _await("the ROS master", rosgraph.is_master_online, children[0])
         answers = Answers(stereo.left.pose if args.pose_of == "left" else np.eye(4), args.patience)
         topics = Topics(args, stereo, answers)
-        children.append(subprocess.Popen(words, **quiet))
-        _await("the node's subscription to both images", topics.heard, children[1])
+        children.append(subprocess.Popen(command, **quiet))
+        _await("the node's subscription to both images", topics.connected, children[1])
         end = time.monotonic() + _POSE_S
         while not topics.pose.get_num_connections() and time.monotonic() < end:
             time.sleep(0.02)
-        _feed(topics, answers, (stereo.left.height, stereo.left.width))
+        _publish_input(topics, answers, (stereo.left.height, stereo.left.width))
     finally:
         for child in reversed(children):
             child.terminate()
@@ -210,12 +215,12 @@ def main() -> int:
     return 0
 
 
-def _feed(topics, answers, shape):
-    """Shows all messages of the link, and waits for the last answers."""
-    over = threading.Event()
+def _publish_input(topics, answers, shape):
+    """Publishes all messages of the link, and waits for the last answers."""
+    stop = threading.Event()
 
     def watch():
-        while not over.wait(0.05):
+        while not stop.wait(0.05):
             answers.give_up()
 
     watcher = threading.Thread(target=watch, daemon=True)
@@ -224,11 +229,11 @@ def _feed(topics, answers, shape):
         if kind == link.IMU:
             topics.imu(t_us, *link.reading(payload))
         elif kind == link.PAIR:
-            answers.shown(t_us)
-            topics.show(t_us, link.images(payload, shape))
+            answers.published(t_us)
+            topics.publish(t_us, link.images(payload, shape))
     while answers.give_up():
         time.sleep(0.02)
-    over.set()
+    stop.set()
     watcher.join()
 
 
@@ -236,4 +241,4 @@ if __name__ == "__main__":
     try:
         sys.exit(main())
     except FileNotFoundError as error:
-        sys.exit(f"cannot start '{error.filename}': it is not there")
+        sys.exit(f"cannot start '{error.filename}': no such file")

@@ -1,1 +1,1 @@
-"""VINS-Fusion as a ROS node, with its configuration from a dataset's calibration."""
+"""VINS-Fusion as a ROS node, configured from the calibration of the dataset."""

@@ -1,4 +1,4 @@
-"""Writes VINS-Fusion's configuration from a dataset's calibration, and becomes the bridge."""
+"""Writes VINS-Fusion's configuration from a dataset's calibration, then executes the bridge."""
 
 import os
 import sys
@@ -15,7 +15,7 @@ _FIXED = {"imu": 1, "num_of_cam": 2, "imu_topic": '"/imu0"', "image0_topic": '"/
 
 
 def write(folder: Path, stereo: calibration.Calibration) -> None:
-    """Writes vins_fusion.yaml, and beside it a file for each camera."""
+    """Writes vins_fusion.yaml and a file for each camera."""
     names = [f"vins_cam{number}.yaml" for number in range(2)]
     for name, camera in zip(names, (stereo.left, stereo.right)):
         k1, k2, p1, p2 = camera.distortion
@@ -27,7 +27,7 @@ def write(folder: Path, stereo: calibration.Calibration) -> None:
             f"   p2: {p2}", "projection_parameters:", f"   fx: {fx}", f"   fy: {fy}",
             f"   cx: {cx}", f"   cy: {cy}", ""]))
     imu = stereo.imu
-    rate = imu.rate ** 0.5  # it wants the deviation of one reading
+    rate = imu.rate ** 0.5  # it expects the standard deviation of one reading
     values = {**_FIXED, "image_width": stereo.left.width, "image_height": stereo.left.height,
               "cam0_calib": f'"{names[0]}"', "cam1_calib": f'"{names[1]}"',
               "output_path": f'"{folder}"', "pose_graph_save_path": f'"{folder}"',
@@ -43,7 +43,7 @@ def write(folder: Path, stereo: calibration.Calibration) -> None:
 
 
 def main() -> None:
-    """Never returns."""
+    """Replaces this process; never returns."""
     dataset, folder = map(Path, sys.argv[1:3])
     write(folder, calibration.read_euroc(dataset / "mav0"))
     os.execv(sys.executable, [sys.executable, "-m", "xtdrone_slam.systems.ros_node.bridge",
