@@ -220,7 +220,7 @@ def test_run_with_many_dropped_or_lost_pairs_does_not_count(benchmark, tmp_path)
     assert any(row[:2] == ("fake_error0.1", 1) and float(row[2]) == pytest.approx(0.1, rel=0.05)
                and "dropped" in row[-1] for row in tables.runs(flight).rows)  # but it is shown
     many = {"frames": 1000, "not_arrived": 500, "missing": 0, "answers": 495, "reason": ""}
-    assert results.exclusion_reason({**many, "dropped": 5, "lost": 24}) == ""  # what the channel lost is fair
+    assert results.exclusion_reason({**many, "dropped": 5, "lost": 24}) == ""  # lost by the channel
     assert results.exclusion_reason({**many, "dropped": 6, "lost": 0})
     assert results.exclusion_reason({**many, "dropped": 0, "lost": 25})
 
@@ -261,7 +261,7 @@ def test_watch_draws_a_run_without_a_display(benchmark, tmp_path):
 
 
 def test_watch_follows_growing_files(tmp_path):
-    from xtdrone_slam.benchmark.watch import RunView, Tail, newest
+    from xtdrone_slam.benchmark.watch import RunView, Tail, latest_run
 
     place = tmp_path / "flight" / "klt" / "run_1"
     place.mkdir(parents=True)
