@@ -207,8 +207,11 @@ class EmbeddedEngine(Viewer):
             self.model = scene.build(self._world, self.specs, self.models, set(self._payloads))
         except (ValueError, mujoco.FatalError) as error:
             raise EngineError(f"MuJoCo refuses the scene: {str(error).splitlines()[0]}") from error
-        # Without this MuJoCo starts again at the initial pose when a number overflows.
-        self.model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET
+        # MuJoCo starts again at the initial pose when a number overflows, and decides for the whole
+        # fleet at once whether its contact solver starts warm: one vehicle that touches down would
+        # change the last bits of the others.
+        self.model.opt.disableflags |= (mujoco.mjtDisableBit.mjDSBL_AUTORESET
+                                        | mujoco.mjtDisableBit.mjDSBL_WARMSTART)
         self.model.opt.enableflags |= mujoco.mjtEnableBit.mjENBL_SLEEP
         self.data = mujoco.MjData(self.model)
         self._dt_us = 0
