@@ -85,8 +85,11 @@ class SimpleSimulator:
     def state(self) -> FleetState:
         """The truth, for recorders."""
         self._quat[:, 2], self._quat[:, 3] = np.sin(self.yaw / 2), np.cos(self.yaw / 2)
-        return FleetState(self.t_us, self.pos, self._quat, self.vel, self._still, self.acc,
-                          np.zeros((self.n, 0)))
+        state = FleetState.zeros(self.n, 0)
+        state.t_us = self.t_us
+        state.pos[:], state.quat[:], state.vel[:], state.acc[:] = (
+            self.pos, self._quat, self.vel, self.acc)
+        return state
 
     def apply(self, set_points: SetPoints) -> None:
         """Takes an Agent's wishes, in force from the next step on."""

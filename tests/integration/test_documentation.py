@@ -1,0 +1,149 @@
+"""The manual is true: its site builds, its code runs, its commands and launch files exist.
+
+A fenced block with the language `sh` or `python` is run, those of one page one after the other in
+one shell and one folder. One that cannot be run here has a comment on the line before it,
+`<!-- not run: why -->`; its commands are still checked against what the programs take.
+"""
+
+import importlib.util
+import os
+import re
+import shlex
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from xtdrone_core import command
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+TIME_OUT_S = 300
+_BLOCK = re.compile(r"(?P<mark><!-- not run: [^>]+ -->\n)?^```(?P<language>sh|python)\n"
+                    r"(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Block:
+    """Code of a page."""
+
+    language: str
+    code: str
+    runs: bool
+
+
+def blocks(page):
+    return [Block(found["language"], found["code"], found["mark"] is None)
+            for found in _BLOCK.finditer(page.read_text())]
+
+
+def command_lines():
+    """Every line of every shell block, as words; continued lines are one."""
+    for page in PAGES:
+        for block in blocks(page):
+            if block.language == "sh":
+                for line in block.code.replace("\\\n", " ").splitlines():
+                    words = shlex.split(line, comments=True)
+                    while words and re.fullmatch(r"[A-Z_]+=.*", words[0]):
+                        words = words[1:]
+                    if words:
+                        yield pytest.param(words, id=f"{page.stem}: {' '.join(words)}"[:80])
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    """A folder like the checkout, whose models, worlds and runs can be added to."""
+    (tmp_path / "docs" / "images").mkdir(parents=True)
+    for name in ("docs/missions", "examples", "launch", "benchmarks", "scripts", "src", ".venv", ".setup"):
+        if (ROOT / name).exists():
+            (tmp_path / name).symlink_to(ROOT / name)
+    for name in ("models", "worlds"):
+        (tmp_path / name).mkdir()
+        for inside in (ROOT / name).iterdir():
+            (tmp_path / name / inside.name).symlink_to(inside)
+    return tmp_path
+
+
+def environment(folder):
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    return {**os.environ, "PATH": path, "XTDRONE_ROOT": str(folder), "MPLBACKEND": "Agg",
+            "XTDRONE_RUNS": str(folder / "runs")}
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if any(
+    block.runs and block.language == "sh" for block in blocks(page))], ids=lambda page: page.stem)
+def test_shell_blocks_run(page, workspace):
+    script = "set -eo pipefail\n" + "\n".join(
+        block.code for block in blocks(page) if block.runs and block.language == "sh")
+    done = subprocess.run(["bash", "-c", script], cwd=workspace, env=environment(workspace),
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, timeout=TIME_OUT_S)
+    assert done.returncode == 0, done.stdout[-3000:]
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if any(
+    block.runs and block.language == "python" for block in blocks(page))],
+    ids=lambda page: page.stem)
+def test_python_blocks_run(page, workspace):
+    code = "\n\n".join(block.code for block in blocks(page)
+                       if block.runs and block.language == "python")
+    done = subprocess.run([sys.executable, "-c", code], cwd=workspace, text=True,
+                          env=environment(workspace), stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=TIME_OUT_S)
+    assert done.returncode == 0, done.stdout[-3000:]
+
+
+@pytest.mark.parametrize("words", list(command_lines()))
+def test_commands_exist(words):
+    if words[0] == "xtdrone":
+        takes(words[1:])
+    elif words[0] == "roslaunch":
+        check_launch(ROOT / words[1], words[2:])
+    elif words[0] == "make":
+        assert re.search(rf"^[a-z -]*\b{words[1]}\b[a-z -]*:", (ROOT / "Makefile").read_text(),
+                         re.MULTILINE), f"no target {words[1]}"
+    elif words[0] in ("python", "bash", ".") and len(words) > 1 and "/" in words[1]:
+        assert (ROOT / words[1]).exists() or words[1].startswith(".setup/"), words[1]
+    elif words[0].startswith("scripts/"):
+        assert (ROOT / words[0]).is_file(), words[0]
+
+
+def takes(words):
+    """The command line takes these words; what a value must be is not checked here."""
+    known = [word for word in words if not word.startswith("$")]
+    try:
+        command.build_parser(known).parse_args(known)
+    except SystemExit as end:
+        assert end.code == 0, f"xtdrone does not take {' '.join(words)}"
+
+
+def arguments(file):
+    """What a launch file takes: its own arguments, and those of files that it hands all to."""
+    tree = ET.parse(file)
+    names = {tag.get("name") for tag in tree.iter("arg") if "value" not in tag.attrib}
+    for tag in tree.iter("include"):
+        if tag.get("pass_all_args") == "true":
+            names |= arguments(ROOT / "launch" / Path(tag.get("file")).name)
+    return names
+
+
+def check_launch(file, given):
+    names = arguments(file)
+    for word in given:
+        name, is_argument, _ = word.partition(":=")
+        assert is_argument and name in names, f"{file.name} has no argument {name}"
+
+
+@pytest.mark.skipif(importlib.util.find_spec("mkdocs") is None,
+                    reason="MkDocs is not installed here (it needs Python 3.11)")
+def test_site_builds_without_a_warning(tmp_path):
+    done = subprocess.run([sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir",
+                           str(tmp_path / "site")], cwd=ROOT, text=True, timeout=TIME_OUT_S,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          env={**os.environ, "NO_MKDOCS_2_WARNING": "1"})
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert (tmp_path / "site" / "index.html").is_file()
+    assert "read_truth" in (tmp_path / "site" / "api" / "core.html").read_text()
