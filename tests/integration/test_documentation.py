@@ -57,7 +57,8 @@ def command_lines():
 def workspace(tmp_path):
     """A folder like the checkout, whose models, worlds and runs can be added to."""
     (tmp_path / "docs" / "images").mkdir(parents=True)
-    for name in ("docs/missions", "examples", "launch", "benchmarks", "scripts", "src", ".venv", ".setup"):
+    for name in ("docs/missions", "examples", "launch", "benchmarks", "scripts", "src", ".venv",
+                 ".setup"):
         if (ROOT / name).exists():
             (tmp_path / name).symlink_to(ROOT / name)
     for name in ("models", "worlds"):
@@ -114,10 +115,12 @@ def test_commands_exist(words):
 def takes(words):
     """The command line takes these words; what a value must be is not checked here."""
     known = [word for word in words if not word.startswith("$")]
+    status = 0
     try:
         command.build_parser(known).parse_args(known)
     except SystemExit as end:
-        assert end.code == 0, f"xtdrone does not take {' '.join(words)}"
+        status = end.code
+    assert status == 0, f"xtdrone does not take {' '.join(words)}"
 
 
 def arguments(file):
