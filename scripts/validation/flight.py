@@ -22,7 +22,7 @@ from _report import Report
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "support"))
 
-from stack_flights import VELOCITY, MissionFlight, hover_command
+from stack_flights import VELOCITY, MissionFlight, each_step, hover_command
 from xtdrone_autopilot.mavlink.dialect import mavlink
 from xtdrone_autopilot.navigation.plan_file import load
 from xtdrone_core import Mode
@@ -47,7 +47,7 @@ class Recorded(MissionFlight):
         """One iris, ready to arm."""
         super().__init__(**scenario)
         self.rows = []
-        self.simulation.on_step = self._keep
+        each_step(self.simulation, self._keep)
         self.ready()
 
     def _keep(self, t_us, state, sensors):

@@ -9,8 +9,10 @@ import numpy as np
 
 from xtdrone_dynamics.constants import GRAVITY
 
+NEW_MODE = -1  # value of phase: the mode has not begun yet
+
 # Kinds of set-point that OFFBOARD can follow (offboard_kind).
-NO_SET_POINT, TRAJECTORY, ATTITUDE, RATES = range(4)
+NO_SET_POINT, TRAJECTORY, ATTITUDE, RATES, ACTUATORS = range(5)
 
 # Bits of events, raised by the compiled loops and dealt with by the commander.
 EVENT_TAKEOFF_DONE = 1
@@ -53,7 +55,7 @@ VEHICLE_STATUS = np.dtype([
     ("offboard_yaw_rate", "f8"),
     ("offboard_quat", "f8", (4,)),  # xyzw, body to world
     ("offboard_rates", "f8", (3,)),  # body [rad/s]
-    ("offboard_thrust", "f8"),  # 0..1
+    ("offboard_thrust", "f8"),  # along the body's z [N]
     # Sticks of MANUAL_CONTROL, -1..1.
     ("stick_t", "i8"),  # when they last came [us]
     ("stick_forward", "f8"),
@@ -83,7 +85,7 @@ VEHICLE_STATUS = np.dtype([
     ("smooth_acc", "f8", (3,)),
     ("on_way", "?"),  # it followed that way in the last step
     # Set-points of each loop, as reported.
-    ("sp_kind", "i1"),  # which loop the mode feeds: TRAJECTORY, ATTITUDE, RATES or none
+    ("sp_kind", "i1"),  # which loop the mode feeds: TRAJECTORY, ATTITUDE, RATES, ACTUATORS or none
     ("sp_pos", "f8", (3,)),
     ("sp_vel", "f8", (3,)),
     ("sp_acc", "f8", (3,)),
@@ -125,6 +127,13 @@ def new_status(n: int) -> np.ndarray:
     for name in ("offboard_t", "stick_t", "still_t", "gcs_t"):
         status[name] = -(1 << 62)
     return status
+
+
+def thrust_normalised(status: np.ndarray) -> np.ndarray:
+    """(N,) collective set-point of each vehicle as the common rotor command 0..1 that gives it."""
+    c, b, a = status["thrust_poly"].T
+    c = np.minimum(c - status["sp_thrust"], 0.0)
+    return np.minimum((-b + np.sqrt(b * b - 4 * a * c)) / (2 * a), 1.0)
 
 
 def rotor_thrust_max(fleet) -> np.ndarray:

@@ -1,6 +1,7 @@
-"""Flight modes, with PX4's numbers on MAVLink and MAVROS's names on ROS."""
+"""Flight modes: each is one row of MODES, from which all that is said of modes derives."""
 
-from enum import IntEnum
+from dataclasses import dataclass
+from enum import Flag, IntEnum, auto
 
 
 class Mode(IntEnum):
@@ -20,17 +21,53 @@ class Mode(IntEnum):
     FOLLOW_TARGET = 11
 
 
-# PX4's custom mode: main mode, sub mode (0 where there is none).
-PX4_MODE = {
-    Mode.MANUAL: (1, 0), Mode.ALTCTL: (2, 0), Mode.POSCTL: (3, 0), Mode.ACRO: (5, 0),
-    Mode.OFFBOARD: (6, 0), Mode.STABILIZED: (7, 0), Mode.TAKEOFF: (4, 2), Mode.LOITER: (4, 3),
-    Mode.MISSION: (4, 4), Mode.RTL: (4, 5), Mode.LAND: (4, 6), Mode.FOLLOW_TARGET: (4, 8),
+class Need(Flag):
+    """What a mode cannot be entered without."""
+
+    NOTHING = 0
+    STICKS = auto()  # MANUAL_CONTROL comes in
+    SET_POINTS = auto()  # an offboard controller streams set-points
+    MISSION = auto()  # there is one
+    POSITION = auto()  # a position estimate
+    POSITION_ON_GROUND = auto()  # a position estimate for take-off; none to go on in flight
+
+
+@dataclass(frozen=True)
+class ModeSpec:
+    """All about one mode that is not its flight itself."""
+
+    px4: tuple[int, int]  # PX4's main mode and sub mode, 0 where there is none
+    nav_state: int  # PX4's vehicle_status.nav_state
+    base_mode: int  # MAVLink's HEARTBEAT.base_mode of PX4, disarmed
+    needs: Need
+    by_position: bool = True  # flies by its position: losing that is a failsafe
+    arms: bool = True  # may be armed in
+    ends_on_ground: bool = False  # once disarmed the vehicle is in AUTO.LOITER
+    rc_exception: int = 0  # bit of COM_RCL_EXCEPT: losing the sticks is no failure in it
+
+
+_STICKS_ONLY = Need.STICKS | Need.POSITION_ON_GROUND
+MODES = {
+    Mode.MANUAL: ModeSpec((1, 0), 0, 0x41, Need.STICKS, by_position=False),
+    Mode.STABILIZED: ModeSpec((7, 0), 15, 0x51, _STICKS_ONLY, by_position=False),
+    Mode.ACRO: ModeSpec((5, 0), 10, 0x41, _STICKS_ONLY, by_position=False),
+    Mode.ALTCTL: ModeSpec((2, 0), 1, 0x51, _STICKS_ONLY, by_position=False),
+    Mode.POSCTL: ModeSpec((3, 0), 2, 0x51, Need.POSITION),
+    Mode.OFFBOARD: ModeSpec((6, 0), 14, 0x1D, Need.SET_POINTS | Need.POSITION, rc_exception=4),
+    Mode.TAKEOFF: ModeSpec((4, 2), 17, 0x1D, Need.POSITION, ends_on_ground=True, rc_exception=2),
+    Mode.LOITER: ModeSpec((4, 3), 4, 0x1D, Need.POSITION, rc_exception=2),
+    Mode.MISSION: ModeSpec((4, 4), 3, 0x1D, Need.MISSION | Need.POSITION, rc_exception=1),
+    Mode.RTL: ModeSpec((4, 5), 5, 0x1D, Need.POSITION, arms=False, ends_on_ground=True),
+    Mode.LAND: ModeSpec((4, 6), 18, 0x1D, Need.POSITION_ON_GROUND, arms=False,
+                        ends_on_ground=True),
+    Mode.FOLLOW_TARGET: ModeSpec((4, 8), 19, 0x1D, Need.POSITION),
 }
 
+PX4_MODE = {mode: spec.px4 for mode, spec in MODES.items()}
+
 # MAVROS's names, as set_mode takes them and State carries them.
-ROS_NAME = {
-    mode: (f"AUTO.{mode.name}" if PX4_MODE[mode][0] == 4 else mode.name) for mode in Mode
-}
+ROS_NAME = {mode: (f"AUTO.{mode.name}" if spec.px4[0] == 4 else mode.name)
+            for mode, spec in MODES.items()}
 
 FROM_PX4_MODE = {numbers: mode for mode, numbers in PX4_MODE.items()}
 FROM_ROS_NAME = {name: mode for mode, name in ROS_NAME.items()}
@@ -42,6 +79,6 @@ def custom_mode(mode: Mode) -> int:
     return main << 16 | sub << 24
 
 
-def from_custom_mode(number: int):
+def from_custom_mode(number: int) -> Mode | None:
     """The Mode of a HEARTBEAT.custom_mode, or None where we have no such mode."""
     return FROM_PX4_MODE.get((number >> 16 & 0xFF, number >> 24 & 0xFF))

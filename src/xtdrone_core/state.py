@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .snapshot import Memory
+
 
 @dataclass(slots=True)
 class FleetState:
@@ -93,7 +95,7 @@ SENSORS = np.dtype([
 ], align=True)
 
 
-class SensorBatch:
+class SensorBatch(Memory):
     """What the fleet's sensors say at one step; a flag (`*_new`) tells whose reading is new.
 
     Readings keep their last value until the next one. The IMU is new at every
@@ -105,7 +107,7 @@ class SensorBatch:
         gyro, accel and so on: views of the records' fields, (N,) or (N, 3).
     """
 
-    __slots__ = ("records", "t_us", *(SENSORS.names or ()))
+    MEMORY = ("records", "t_us")
 
     if TYPE_CHECKING:  # the views, whose names stand in SENSORS only
 
@@ -155,30 +157,68 @@ class Estimates:
 KEEP, DISARM, ARM = -1, 0, 1  # values of SetPoints.arm; KEEP also of SetPoints.mode
 
 
-@dataclass(slots=True)
-class SetPoints:
-    """What an Agent asks for. NaN means 'not controlled', as in PX4's trajectory set-point."""
+SET_POINT = np.dtype([
+    ("pos", "f8", (3,)),  # world [m]
+    ("vel", "f8", (3,)),  # world [m/s]
+    ("acc", "f8", (3,)),  # world [m/s^2]
+    ("yaw", "f8"),  # counter-clockwise from east [rad]
+    ("yaw_rate", "f8"),  # [rad/s]
+    ("quat", "f8", (4,)),  # attitude xyzw, body to world
+    ("rates", "f8", (3,)),  # body rates [rad/s]
+    ("force", "f8", (3,)),  # body force [N]; a conventional multirotor has thrust along z only
+    ("mode", "i1"),  # a Mode to change to, or KEEP
+    ("arm", "i1"),  # ARM, DISARM or KEEP
+], align=True)
 
-    pos: np.ndarray  # (N, 3) world [m]
-    vel: np.ndarray  # (N, 3) world [m/s]
-    acc: np.ndarray  # (N, 3) world [m/s^2]
-    yaw: np.ndarray  # (N,) counter-clockwise from east [rad]
-    yaw_rate: np.ndarray  # (N,) [rad/s]
-    mode: np.ndarray  # (N,) int8, a Mode to change to, or KEEP
-    arm: np.ndarray  # (N,) int8, ARM, DISARM or KEEP
+
+class SetPoints(Memory):
+    """What an Agent asks for, from position to actuator level; NaN means 'not controlled'.
+
+    The lowest level that is given is flown: actuators; attitude (with `yaw_rate`) and force;
+    body rates and force; or position, velocity, acceleration, yaw and yaw rate.
+
+    Attributes:
+        records: (N,) of SET_POINT.
+        actuators: (N, A) commands, 0..1 or -1..1 as PX4 has them; A may be 0 where none is given.
+        pos, vel and so on: views of the records' fields.
+    """
+
+    MEMORY = ("records", "actuators")
+
+    if TYPE_CHECKING:  # the views, whose names stand in SET_POINT only
+
+        def __getattr__(self, name: str) -> np.ndarray: ...
+
+    def __init__(self, records: np.ndarray, actuators: np.ndarray):
+        """Set-points over existing arrays, which it does not copy."""
+        self.records, self.actuators = records, actuators
+        for name in SET_POINT.names or ():
+            setattr(self, name, records[name])
 
     @classmethod
-    def empty(cls, n: int) -> "SetPoints":
-        """Asks for nothing: n vehicles go on as they are."""
-        def nan(*shape):
-            return np.full(shape, np.nan)
+    def empty(cls, n: int, actuators: int = 0) -> "SetPoints":
+        """Asks for nothing: n vehicles go on as they are.
 
-        return cls(nan(n, 3), nan(n, 3), nan(n, 3), nan(n), nan(n),
-                   np.full(n, KEEP, dtype=np.int8), np.full(n, KEEP, dtype=np.int8))
+        Args:
+            n: Number of vehicles.
+            actuators: Of each vehicle, A, for an Agent that commands them.
+        """
+        made = cls(np.zeros(n, dtype=SET_POINT), np.zeros((n, actuators)))
+        made.clear()
+        return made
 
     def clear(self) -> None:
         """Back to asking for nothing, in place."""
-        for name in ("pos", "vel", "acc", "yaw", "yaw_rate"):
-            getattr(self, name).fill(np.nan)
-        self.mode.fill(KEEP)
-        self.arm.fill(KEEP)
+        self.records[:] = _NOTHING
+        self.actuators.fill(np.nan)
+
+
+def _nothing() -> np.ndarray:
+    """A record that asks for nothing."""
+    record = np.zeros((), dtype=SET_POINT)
+    for name in SET_POINT.names or ():
+        record[name] = KEEP if SET_POINT[name].kind == "i" else np.nan
+    return record
+
+
+_NOTHING = _nothing()

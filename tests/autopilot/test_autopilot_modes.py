@@ -11,6 +11,7 @@ from stack_flights import (
     POSITION,
     VELOCITY,
     Flight,
+    each_step,
     hover_command,
 )
 from xtdrone_autopilot.mavlink.dialect import mavlink
@@ -142,8 +143,9 @@ def test_offboard_yaw_is_a_heading_from_north(flight):
 def h_force_damping(f):
     """Deceleration by XTDrone (4) for each m/s, with all rotors at hover speed [1/s]."""
     model = f.simulation.fleet
-    speed = model.zero_position_armed[0] + model.input_scaling[0] * hover_command(f)
-    return (model.rotor_drag_coefficient[0] * speed).sum() / model.mass[0]
+    a = model.actuator[0]
+    speed = a["zero_position_armed"] + a["input_scaling"] * hover_command(f)
+    return (a["rotor_drag_coefficient"] * speed).sum() / model.vehicle["mass"][0]
 
 
 def test_offboard_attitude_tilts_towards_north(flight):
@@ -248,7 +250,7 @@ def on_ground():
 def test_a_set_point_that_makes_no_sense_is_ignored_with_its_reason_said_once(
         on_ground, message, reason):
     on_ground.said.clear()
-    on_ground.autopilot._said_once.clear()
+    on_ground.autopilot.outbox.forget_said()
     for _ in range(3):
         on_ground.send(message)
     assert sum("Set-point ignored" in text and reason in text for text in on_ground.said) == 1
@@ -423,7 +425,7 @@ def test_the_heading_of_auto_modes_turns_no_faster_than_their_parameter(flight, 
     assert a.commander.set_mode(0, before, f.simulation.t_us).accepted
     f.run(3, ask)
     headings = [a.estimator.yaw(0)]
-    f.simulation.on_step = lambda *_: headings.append(a.status["sp_yaw"][0])
+    each_step(f.simulation, lambda *_: headings.append(a.status["sp_yaw"][0]))
     assert a.commander.set_mode(0, Mode.RTL, f.simulation.t_us).accepted
     f.run(3)
     turns = np.degrees(np.abs([math.remainder(x, math.tau) for x in np.diff(headings)])) / 0.004

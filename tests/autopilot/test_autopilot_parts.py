@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from pyulog import ULog
 
-from stack_flights import HEIGHT, Flight
+from stack_flights import HEIGHT, Flight, each_step
 from xtdrone_autopilot import interfaces as parts
 from xtdrone_autopilot.control.allocation import Mixer
 from xtdrone_autopilot.errors import AutopilotError
@@ -52,7 +52,7 @@ def test_the_documented_example_flies_a_square(examples):
             errors.append(np.abs(a.estimator.pos - state.pos).max())
             tilts.append(tilt_of(a.status["sp_quat"]).max())
 
-    simulation.on_step = look
+    each_step(simulation, look)
     simulation.run(until_us=70_000_000)
     assert type(simulation.autopilot.estimator).__name__ == "Complementary"
     reached = [values["reached"] for name, values in corners if name == "corner"]
@@ -292,7 +292,7 @@ def test_armed_in_offboard_on_the_ground_it_is_not_tilted():
     def look(t_us, state, sensors):
         tilts.append(np.where(a.status["armed"], tilt_of(a.status["sp_quat"]), 0.0).max())
 
-    simulation.on_step = look
+    each_step(simulation, look)
     simulation.run(until_us=6_000_000)
     simulation.close()
     assert 0.0 < max(tilts) < 5.0
@@ -327,9 +327,9 @@ def test_a_range_finder_and_a_pitot_tube_are_used_and_logged(tmp_path):
                                      params=str(params)), folder, agent=SquareAgent(1, side=12.0),
                             links=False)
     heights = []
-    simulation.on_step = lambda t_us, state, sensors: heights.append(
+    each_step(simulation, lambda t_us, state, sensors: heights.append(
         (simulation.autopilot.estimator.terrain[0], state.pos[0, 2])
-        if t_us % 200_000 == 0 else None)
+        if t_us % 200_000 == 0 else None))
     simulation.run(until_us=20_000_000)
     e = simulation.autopilot.estimator
     status = int(fleet_solution_status(e.records)[0])

@@ -7,7 +7,6 @@ import pytest
 
 from stack_flights import MissionFlight
 from xtdrone_autopilot.mavlink.dialect import mavlink
-from xtdrone_autopilot.mavlink.streams import Streams
 from xtdrone_autopilot.navigation.mission_items import FENCE
 from xtdrone_core import Mode
 
@@ -193,7 +192,7 @@ def test_actions_of_the_geofence(flight, action, mode):
 def test_sys_status_tells_of_the_geofence_and_of_sensors(flight):
     gps, fence = mavlink.MAV_SYS_STATUS_SENSOR_GPS, mavlink.MAV_SYS_STATUS_GEOFENCE
     f = flight()
-    streams = Streams(f.autopilot)
+    streams = f.autopilot.streams()
 
     def told():
         out, length = np.zeros((1, 600), dtype=np.uint8), np.zeros(1, dtype=np.int64)

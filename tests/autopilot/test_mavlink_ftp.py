@@ -30,8 +30,7 @@ class Client:
                               files=lambda i: sorted((folder / "ab"[i]).glob("*.ulg")))
         self.replies = []
         self.links = SimpleNamespace(reply=lambda link, message: self.replies.append(message))
-        self.server = FileServer(SimpleNamespace(
-            log=log, parameter_files=[folder / "a.params", folder / "b.params"]), self.links)
+        self.server = FileServer(log, [folder / "a.params", folder / "b.params"], self.links)
 
     def ask(self, opcode, data=b"", offset=0, size=None, vehicle=0, sender="me", session=0):
         """(ACK or NAK, data) of each message that answers."""

@@ -5,8 +5,10 @@ import math
 from hypothesis import given, settings, strategies as st
 
 from xtdrone_autopilot.mavlink.dialect import mavlink
+from xtdrone_autopilot.mavlink.handlers import declared
 from xtdrone_autopilot.mavlink.mission_protocol import MissionProtocol
 from xtdrone_autopilot.navigation.mission_items import CAPACITY, ItemError, check_all, check_item
+from xtdrone_autopilot.now import Now
 
 ODD = [0.0, 1.0, 3.0, -1.0, math.nan, math.inf, -math.inf, 1e30, 255.0]
 KINDS = [0, 1, 2, 255, 7]
@@ -63,28 +65,32 @@ messages = st.one_of(
 
 
 def protocol():
-    store, replies = Store(), []
+    store, replies, now = Store(), [], Now(None)
 
     def reply(link, message):
         message.pack(mavlink.MAVLink(None, 1, 1))  # it can be sent
         replies.append(message)
 
-    protocol = MissionProtocol(store, reply, lambda i, severity, text: None, lambda i: 0)
-    return protocol, store, replies
+    protocol = MissionProtocol(store, reply, lambda i, severity, text: None, lambda i: 0,
+                               now)
+    handlers = dict(declared(protocol, "receives"))
+    protocol.handle = lambda link, message: handlers[message.get_type()](link, message)
+    return protocol, store, replies, now
 
 
 @settings(max_examples=150)
 @given(st.lists(st.tuples(messages, st.sampled_from([255, 254]), st.integers(0, 3_000_000)),
                 max_size=25))
 def test_any_order_of_messages_leaves_only_whole_missions(sequence):
-    server, store, _ = protocol()
+    server, store, _, now = protocol()
     t_us, counted = 0, set()
     for message, system, pause in sequence:
         t_us += pause
         if message.get_type() == "MISSION_COUNT":
             counted.add((message.mission_type, message.count))
-        server.handle(Link, sent_by(message, system), t_us)
-        server.step(t_us)
+        now.t_us = t_us
+        server.handle(Link, sent_by(message, system))
+        server.step()
         for kind, items in store.stored.items():
             for seq, item in enumerate(items):
                 check_item(kind, seq, item)
@@ -98,37 +104,36 @@ def test_any_order_of_messages_leaves_only_whole_missions(sequence):
        st.integers(1, 6))
 def test_an_upload_through_a_bad_link_arrives_unchanged(fates, count):
     """Messages are lost, doubled or come early; the sender answers each request."""
-    server, store, replies = protocol()
+    server, store, replies, now = protocol()
     fates = iter([*fates, *["good"] * 100])
     items = [mavlink.MAVLink_mission_item_int_message(
         1, 1, k, 3, 16, 0, 1, 0, 0, 0, math.nan, 473977420 + k, 85455940, 5.0, 0)
         for k in range(count)]
-    server.handle(Link, sent_by(mavlink.MAVLink_mission_count_message(1, 1, count, 0), 255), 0)
-    t_us = 0
+    server.handle(Link, sent_by(mavlink.MAVLink_mission_count_message(1, 1, count, 0), 255))
     while replies[-1].get_type() != "MISSION_ACK":
         wanted = replies[-1].seq
         asked, fate = len(replies), next(fates)
         if fate == "ahead" and wanted + 1 < count:
-            server.handle(Link, sent_by(items[wanted + 1], 255), t_us)
+            server.handle(Link, sent_by(items[wanted + 1], 255))
         elif fate != "lost":
             for _ in range(2 if fate == "twice" else 1):
-                server.handle(Link, sent_by(items[wanted], 255), t_us)
+                server.handle(Link, sent_by(items[wanted], 255))
                 if replies[-1].get_type() == "MISSION_ACK":
                     break
         while len(replies) == asked:
-            t_us += 500_000
-            server.step(t_us)
+            now.t_us += 500_000
+            server.step()
     assert replies[-1].type == mavlink.MAV_MISSION_ACCEPTED
     assert [item.x for item in store.stored[0]] == [item.x for item in items]
 
 
 def test_another_sender_cannot_take_an_upload_over():
-    server, store, replies = protocol()
-    server.handle(Link, sent_by(mavlink.MAVLink_mission_count_message(1, 1, 2, 0), 255), 0)
-    server.handle(Link, sent_by(mavlink.MAVLink_mission_count_message(1, 1, 1, 0), 254), 0)
+    server, store, replies, _ = protocol()
+    server.handle(Link, sent_by(mavlink.MAVLink_mission_count_message(1, 1, 2, 0), 255))
+    server.handle(Link, sent_by(mavlink.MAVLink_mission_count_message(1, 1, 1, 0), 254))
     assert replies[-1].type == mavlink.MAV_MISSION_DENIED
     item = mavlink.MAVLink_mission_item_int_message(1, 1, 0, 3, 16, 0, 1, 0, 0, 0, 0, 1, 1, 5.0, 0)
-    server.handle(Link, sent_by(item, 254), 0)
+    server.handle(Link, sent_by(item, 254))
     assert replies[-1].type == mavlink.MAV_MISSION_ERROR and store.history == []
 
 

@@ -318,8 +318,8 @@ def test_lost_requests_are_repeated_and_then_given_up(flight):
     asked = len(f.links.replies)
     for _ in range(2):
         f.run(0.6)
-        f.messages.step(f.simulation.t_us)
+        f.messages.check()
     assert len(f.links.replies) == asked + 2 and f.links.replies[-1].seq == 0
     f.run(21)
-    f.messages.step(f.simulation.t_us)
+    f.messages.check()
     assert "Upload of mission given up: item 0 did not come" in f.said[-1]

@@ -12,7 +12,8 @@ from pymavlink.dialects.v20 import common as mavlink
 from mavsdk_pilot import Pilot, wait_for
 from own_ports import PORTS
 from processes import SimulationProcess
-from xtdrone_autopilot.mavlink.streams import GROUND_STATION_RATES
+from xtdrone_autopilot.mavlink.handlers import declarations
+from xtdrone_autopilot.mavlink.streams import Streams
 from xtdrone_core import Scenario
 from xtdrone_core.scenario import fleet
 from xtdrone_sim.simulation import Simulation
@@ -157,7 +158,8 @@ def command(link, number, *params):
 
 
 PX4_OFFBOARD = (1, 6, 0)
-QUICK = [name for name, rate in GROUND_STATION_RATES.items() if rate > 1]
+QUICK = [stream.name for stream in declarations(Streams, "streams")
+         if stream.rates.get("ground_station", 0) > 1]
 
 
 @pytest.mark.parametrize("number, params, result, reason", [

@@ -8,7 +8,6 @@ import pytest
 
 from physics import with_block
 from xtdrone_autopilot.mavlink.dialect import mavlink
-from xtdrone_autopilot.mavlink.streams import Streams
 from xtdrone_autopilot.parameters.store import ParameterStore
 from xtdrone_autopilot.safety.battery import Battery
 from xtdrone_core import FleetModel, FleetState, Pack, Scenario
@@ -183,7 +182,7 @@ def test_telemetry_reports_the_packs():
                                      changes="0: charge typhoon_h480_0 0.4"), links=False)
     try:
         simulation.run(until_us=400_000)
-        streams = Streams(simulation.autopilot)
+        streams = simulation.autopilot.streams()
         out, length = np.zeros((2, 600), dtype=np.uint8), np.zeros(2, dtype=np.int64)
         for name in ("SYS_STATUS", "BATTERY_STATUS"):
             streams.append(streams.index[name], simulation.t_us, np.ones(2, dtype=bool),

@@ -3,9 +3,9 @@
 import math
 
 from xtdrone_autopilot.mavlink.dialect import mavlink
-from xtdrone_autopilot.mavlink.messages import Messages
 from xtdrone_autopilot.navigation.mission_items import MISSION, Item
 from xtdrone_core import Mode, Scenario
+from xtdrone_core.contracts import Observer
 from xtdrone_core.scenario import fleet
 from xtdrone_dynamics.geodesy import to_geodetic
 from xtdrone_sim.simulation import Simulation
@@ -14,6 +14,16 @@ HEIGHT = 5.0  # of a take-off [m]
 NAN = math.nan
 REL = mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT_INT
 POSITION, VELOCITY, ACCELERATION = 0xDF8 & ~0x400, 0xFC7 & ~0x800, 0xC3F & ~0x800  # type masks
+
+
+class _Each(Observer):
+    def __init__(self, look):
+        self.on_step = look
+
+
+def each_step(simulation, look):
+    """Calls look(t_us, state, sensors) after each step."""
+    simulation.observers.append(_Each(look))
 
 
 class Link:
@@ -40,9 +50,9 @@ class Flight:
         self.simulation = Simulation(Scenario(fleet(vehicle, 1), speed=0.0, gps="rtk", **scenario),
                                      folder, links=False)
         self.autopilot = self.simulation.autopilot
-        self.autopilot._on_text = lambda i, severity, text: self.said.append(text)
+        self.autopilot.outbox.on_text = lambda i, severity, text: self.said.append(text)
         self.links = NoLinks()
-        self.messages = Messages(self.autopilot, self.links)
+        self.messages = self.autopilot.messages(self.links)
 
     def take_off(self):
         self.wait(lambda: self.autopilot.status["ready"][0], 5)

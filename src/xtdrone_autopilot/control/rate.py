@@ -6,7 +6,7 @@ of XTDrone (2).
 
 from xtdrone_dynamics.compiled import njit
 
-from ..vehicle_status import NO_SET_POINT
+from ..vehicle_status import ACTUATORS, NO_SET_POINT
 from .vector import clamp
 
 RATE_INTEGRAL_MAX = 6.0  # [rad/s^2]
@@ -43,13 +43,14 @@ def _control_one(v, q, rate, dt):
 def _control(status, parameters, estimates, dt):
     for i in range(status.shape[0]):
         v = status[i]
-        if v.armed and v.sp_kind != NO_SET_POINT:
+        if v.armed and v.sp_kind != NO_SET_POINT and v.sp_kind != ACTUATORS:
             _control_one(v, parameters[i], estimates[i].ang_vel, dt)
             continue
         for k in range(3):
             v.rate_integral[k] = 0.0
             v.sp_torque[k] = 0.0
-        v.sp_thrust = 0.0
+        if v.sp_kind != ACTUATORS or not v.armed:
+            v.sp_thrust = 0.0
 
 
 class RateControl:

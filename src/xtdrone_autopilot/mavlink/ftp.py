@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .dialect import mavlink
+from .handlers import receives
 from .links import MAX_PEERS
 
 _HEAD = struct.Struct("<HBBBBBxI")  # sequence, session, opcode, size, asked, burst end, offset
@@ -48,14 +49,22 @@ class _Session:
 class FileServer:
     """Answers FILE_TRANSFER_PROTOCOL on the links of a fleet."""
 
-    def __init__(self, autopilot, links):
-        """autopilot: the EmbeddedAutopilot; links: its Links."""
-        self._a = autopilot
-        self._links = links
+    def __init__(self, log, parameter_files, links):
+        """A server of a fleet's files.
+
+        Args:
+            log: Its FleetLog, or None.
+            parameter_files: One for each vehicle, where it saves its parameters, or None.
+            links: Its Links.
+        """
+        self._log, self._parameter_files, self._links = log, parameter_files, links
         self._sessions = {}  # (link kind, vehicle, address) -> _Session
 
+    @receives("FILE_TRANSFER_PROTOCOL")
     def handle(self, link, message) -> None:
-        """Answers one request."""
+        """Answers one request that names this vehicle."""
+        if message.target_system != link.vehicle + 1:
+            return
         payload = bytes(message.payload)
         sequence, session, opcode, size, _, _, offset = _HEAD.unpack_from(payload)
         key = link.kind, link.vehicle, link.sender
@@ -97,8 +106,8 @@ class FileServer:
 
     def _tree(self, i):
         """Folder name -> (file name -> path) of vehicle i."""
-        logs = [] if self._a.log is None else self._a.log.files(i)
-        saved = [] if self._a.parameter_files is None else [self._a.parameter_files[i]]
+        logs = [] if self._log is None else self._log.files(i)
+        saved = [] if self._parameter_files is None else [self._parameter_files[i]]
         return {folder: {path.name: path for path in paths
                          if path.is_file() and not path.is_symlink()}
                 for folder, paths in (("log", logs), ("params", saved))}
@@ -131,8 +140,8 @@ class FileServer:
     def _file(self, i, data):
         """The file of vehicle i that a path names; what was logged so far is in it."""
         names = self._names(data)
-        if len(names) == 2 and names[0] == "log" and self._a.log is not None:
-            self._a.log.flush(i)
+        if len(names) == 2 and names[0] == "log" and self._log is not None:
+            self._log.flush(i)
         path = self._tree(i).get(names[0], {}).get(names[1]) if len(names) == 2 else None
         if path is None:
             raise _Refused(_NOT_FOUND)

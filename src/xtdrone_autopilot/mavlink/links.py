@@ -17,7 +17,7 @@ from xtdrone_core.ports import Ports, advice
 
 from ..errors import AutopilotError
 from .dialect import mavlink
-from .streams import BRIDGE_RATES, BUFFER, GROUND_STATION_RATES, OFFBOARD_RATES, Streams
+from .streams import BUFFER, Streams
 
 TICK_US = 20_000  # streams go out at this period, so that datagrams are few [us]
 PEER_LOST_US = 30_000_000  # a learned peer that is silent for this long is forgotten [us]
@@ -31,7 +31,6 @@ class LinkKind:
     """One of PX4's links."""
 
     name: str
-    rates: dict
     always: bool  # streams without having heard a peer
 
     def local(self, ports: Ports, i: int) -> int:
@@ -45,9 +44,7 @@ class LinkKind:
                 "offboard": ports.offboard(i)}[self.name]
 
 
-KINDS = (LinkKind("ground_station", GROUND_STATION_RATES, True),
-         LinkKind("offboard", OFFBOARD_RATES, False),
-         LinkKind("bridge", BRIDGE_RATES, False))
+KINDS = (LinkKind("ground_station", True), LinkKind("offboard", False), LinkKind("bridge", False))
 
 
 @dataclass
@@ -122,7 +119,7 @@ class Links:
         link = Link(i, k, sock, ("127.0.0.1", kind.remote(self._ports, i)), kind.always)
         self._links[sock.fileno()] = self.by_kind[k][i] = link
         self._poll.register(sock, select.EPOLLIN)
-        self._interval[k, i] = self._streams.rates(kind.rates)
+        self._interval[k, i] = self._streams.rates(kind.name)
         self._active[k, i] = kind.always
 
     def close(self) -> None:
@@ -209,7 +206,7 @@ class Links:
         """Period of one stream of a link [us]; 0 = the link's default, negative = off."""
         k = self._streams.index[name]
         if interval == 0:
-            interval = int(self._streams.rates(KINDS[link.kind].rates)[k])
+            interval = int(self._streams.rates(KINDS[link.kind].name)[k])
         self._interval[link.kind, link.vehicle, k] = max(interval, 0)
 
     def get_interval(self, link: Link, name: str) -> int:

@@ -7,9 +7,11 @@ import numpy as np
 
 from xtdrone_dynamics.compiled import njit
 
+from ..outbox import WARNING, Outbox
 from .dialect import mavlink
+from .frames import frame_crc, layout
+from .handlers import receives
 from .links import Link
-from .streams import frame_crc, layout
 
 BLOCK = 90  # bytes of a log in one LOG_DATA
 FRAME = 12 + 7 + BLOCK  # of a whole LOG_DATA on the wire [bytes]
@@ -73,14 +75,11 @@ def _frame(data, offset, number, message_id, crc_extra, system, sequence, out):
 class LogDownload:
     """Serves the logs of a fleet to whoever asks on its links."""
 
-    def __init__(self, autopilot, links):
-        """autopilot: the EmbeddedAutopilot; links: its Links."""
-        self._a = autopilot
-        self._links = links
+    def __init__(self, log, outbox: Outbox, links):
+        """log: the fleet's FleetLog, or None; links: its Links."""
+        self._log, self._outbox, self._links = log, outbox, links
         self._transfers = {}  # (link kind, vehicle, address) -> _Transfer
         self._out = np.zeros(FRAMES_PER_DATAGRAM * FRAME, dtype=np.uint8)
-        self.handlers = {"LOG_REQUEST_LIST": self._list, "LOG_REQUEST_DATA": self._data,
-                         "LOG_ERASE": self._erase, "LOG_REQUEST_END": self._end}
 
     def step(self) -> None:
         """Sends the next pieces of what is being downloaded; call it every tick."""
@@ -95,11 +94,12 @@ class LogDownload:
             self._transfers[key] = self._transfers.pop(key)
 
     def _files(self, i):
-        return [] if self._a.log is None else self._a.log.files(i)
+        return [] if self._log is None else self._log.files(i)
 
+    @receives("LOG_REQUEST_LIST")
     def _list(self, link, message):
-        if self._a.log is not None:
-            self._a.log.flush(link.vehicle)
+        if self._log is not None:
+            self._log.flush(link.vehicle)
         files = self._files(link.vehicle)
         last = max(len(files) - 1, 0)
         if not files:
@@ -109,10 +109,11 @@ class LogDownload:
                 self._links.reply(link, mavlink.MAVLink_log_entry_message(
                     number, len(files), last, 0, files[number].stat().st_size))
 
+    @receives("LOG_REQUEST_DATA")
     def _data(self, link, message):
         files = self._files(link.vehicle)
         if message.id >= len(files):
-            self._a.say(link.vehicle, mavlink.MAV_SEVERITY_WARNING,
+            self._outbox.say(link.vehicle, WARNING,
                         f"there is no log {message.id}: this vehicle has {len(files)}")
             return
         path = files[message.id]
@@ -120,12 +121,14 @@ class LogDownload:
         self._transfers[self._key(link)] = _Transfer(
             link, link.sender or link.remote, message.id, path, message.ofs, end)
 
+    @receives("LOG_ERASE")
     def _erase(self, link, message):
-        if self._a.log is not None:
+        if self._log is not None:
             for key in [k for k in self._transfers if k[1] == link.vehicle]:
                 del self._transfers[key]
-            self._a.log.erase(link.vehicle)
+            self._log.erase(link.vehicle)
 
+    @receives("LOG_REQUEST_END")
     def _end(self, link, message):
         self._transfers.pop(self._key(link), None)
 

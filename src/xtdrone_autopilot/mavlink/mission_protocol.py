@@ -17,7 +17,9 @@ from ..navigation.mission_items import (
     check_item,
     of_message,
 )
+from ..now import Now
 from .dialect import mavlink
+from .handlers import receives
 
 RETRY_US = 500_000  # after which a missing item is asked for again [us]
 GIVE_UP_US = 20_000_000  # of silence, after which an upload is forgotten [us]
@@ -41,7 +43,7 @@ class _Upload:
 class MissionProtocol:
     """The vehicle's side of the mission protocol, for a fleet."""
 
-    def __init__(self, store, reply, say, current):
+    def __init__(self, store, reply, say, current, now: Now):
         """A protocol without a transfer under way.
 
         Args:
@@ -49,22 +51,15 @@ class MissionProtocol:
             reply: reply(link, message) sends to whoever sent the message being handled.
             say: say(i, severity, text) sends a STATUSTEXT.
             current: current(i) -> number of the item being flown.
+            now: Time.
         """
         self._store, self._reply, self._say, self._current = store, reply, say, current
+        self._now = now
         self._uploads = {}  # vehicle -> _Upload
-        self.handlers = {
-            "MISSION_COUNT": self._count, "MISSION_ITEM_INT": self._item,
-            "MISSION_ITEM": self._item, "MISSION_REQUEST_LIST": self._list,
-            "MISSION_REQUEST_INT": self._request, "MISSION_REQUEST": self._request,
-            "MISSION_ACK": self._ack, "MISSION_CLEAR_ALL": self._clear,
-        }
 
-    def handle(self, link, message, t_us: int) -> None:
-        """Deals with one message of the protocol, a key of `handlers`, meant for this vehicle."""
-        self.handlers[message.get_type()](link, message, t_us)
-
-    def step(self, t_us: int) -> None:
+    def step(self) -> None:
         """Asks again for items that did not come; call it now and then."""
+        t_us = self._now.t_us
         for i, upload in list(self._uploads.items()):
             if t_us - upload.heard_t > GIVE_UP_US:
                 del self._uploads[i]
@@ -72,7 +67,7 @@ class MissionProtocol:
                           f"Upload of {TYPE_NAME[upload.kind]} given up: item "
                           f"{len(upload.items)} did not come")
             elif t_us - upload.asked_t >= RETRY_US:
-                self._ask(upload, t_us)
+                self._ask(upload)
 
     def _partner(self, message):
         return message.get_srcSystem(), message.get_srcComponent()
@@ -85,13 +80,14 @@ class MissionProtocol:
         self._say(link.vehicle, mavlink.MAV_SEVERITY_WARNING, f"Upload refused: {error}")
         self._answer(link, message, error.result, kind)
 
-    def _ask(self, upload, t_us):
-        upload.asked_t = t_us
+    def _ask(self, upload):
+        upload.asked_t = self._now.t_us
         upload.link.sender = upload.address
         self._reply(upload.link, mavlink.MAVLink_mission_request_int_message(
             *upload.partner, len(upload.items), upload.kind))
 
-    def _count(self, link, message, t_us):
+    @receives("MISSION_COUNT")
+    def _count(self, link, message):
         i, kind = link.vehicle, message.mission_type
         running = self._uploads.get(i)
         if kind not in CAPACITY:
@@ -109,30 +105,31 @@ class MissionProtocol:
             self._answer(link, message, ACCEPTED, kind)
         else:
             upload = _Upload(link, getattr(link, "sender", None), self._partner(message), kind,
-                             message.count, [], t_us, t_us)
+                             message.count, [], self._now.t_us, self._now.t_us)
             self._uploads[i] = upload
-            self._ask(upload, t_us)
+            self._ask(upload)
 
-    def _item(self, link, message, t_us):
+    @receives("MISSION_ITEM_INT", "MISSION_ITEM")
+    def _item(self, link, message):
         i = link.vehicle
         upload = self._uploads.get(i)
         if upload is None or upload.partner != self._partner(message):
             self._answer(link, message, mavlink.MAV_MISSION_ERROR, message.mission_type)
             return
-        upload.heard_t = t_us
+        upload.heard_t = self._now.t_us
         if message.mission_type != upload.kind:
             self._answer(link, message, mavlink.MAV_MISSION_ERROR, message.mission_type)
             return
         if message.seq != len(upload.items):
             if message.seq > len(upload.items):  # one was lost: ask again, keep what we have
-                self._ask(upload, t_us)
+                self._ask(upload)
             return
         item = of_message(message)
         try:
             check_item(upload.kind, message.seq, item)
             upload.items.append(item)
             if len(upload.items) < upload.count:
-                self._ask(upload, t_us)
+                self._ask(upload)
                 return
             check_all(upload.kind, upload.items)
         except ItemError as error:
@@ -143,7 +140,8 @@ class MissionProtocol:
         self._store.replace(i, upload.kind, upload.items)
         self._answer(link, message, ACCEPTED, upload.kind)
 
-    def _list(self, link, message, t_us):
+    @receives("MISSION_REQUEST_LIST")
+    def _list(self, link, message):
         kind = message.mission_type
         if kind not in CAPACITY:
             self._answer(link, message, mavlink.MAV_MISSION_UNSUPPORTED, kind)
@@ -151,7 +149,8 @@ class MissionProtocol:
         self._reply(link, mavlink.MAVLink_mission_count_message(
             *self._partner(message), len(self._store.items(link.vehicle, kind)), kind))
 
-    def _request(self, link, message, t_us):
+    @receives("MISSION_REQUEST_INT", "MISSION_REQUEST")
+    def _request(self, link, message):
         kind, seq, i = message.mission_type, message.seq, link.vehicle
         items = self._store.items(i, kind) if kind in CAPACITY else []
         if seq >= len(items):
@@ -168,13 +167,15 @@ class MissionProtocol:
         self._reply(link, make(*self._partner(message), seq, item.frame, item.command, current,
                                item.autocontinue, *item.params, x, y, item.z, kind))
 
-    def _ack(self, link, message, t_us):
+    @receives("MISSION_ACK")
+    def _ack(self, link, message):
         upload = self._uploads.get(link.vehicle)
         if (upload is not None and upload.partner == self._partner(message)
                 and message.type != ACCEPTED):
             del self._uploads[link.vehicle]  # the sender cancelled; what was stored stays
 
-    def _clear(self, link, message, t_us):
+    @receives("MISSION_CLEAR_ALL")
+    def _clear(self, link, message):
         kind = message.mission_type
         if kind not in CAPACITY and kind != ALL:
             self._answer(link, message, mavlink.MAV_MISSION_UNSUPPORTED, kind)

@@ -11,137 +11,92 @@ from dataclasses import dataclass
 import numpy as np
 
 from xtdrone_core.frames import enu_ned, flu_frd, quat_enu_ned, yaw_enu_ned
-from xtdrone_core.modes import PX4_MODE, Mode
-from xtdrone_dynamics.compiled import njit
+from xtdrone_core.modes import MODES, Mode, custom_mode
 from xtdrone_dynamics.geodesy import to_geodetic_array
 from xtdrone_dynamics.quaternion import rotate_inverse_array, to_euler_array
 
 from ..estimation.flags import BARO_USED, GPS_USED, MAG_USED, POSITION_VALID
 from ..estimation.status import fleet_solution_status
+from ..interfaces import Estimator
+from ..navigation.mission import Missions
+from ..now import Now
+from ..parameters.store import ParameterStore
+from ..safety.battery import Battery
+from ..safety.failsafes import Failsafes
+from ..vehicle_status import thrust_normalised
 from .dialect import mavlink
+from .frames import GAUSS, append_frames, layout
+from .handlers import declared, streams
 
 BUFFER = 4096  # of one vehicle's datagram [bytes]; the default streams need at most 900
-GAUSS = 1e4  # per tesla
 
 _DIAGONAL = (0, 6, 11, 15, 18, 20)  # of a 6 x 6 matrix, in its upper triangle row by row
-_NUMPY_TYPE = {"float": "<f4", "double": "<f8", "char": "u1", "int8_t": "i1", "uint8_t": "u1",
-               "int16_t": "<i2", "uint16_t": "<u2", "int32_t": "<i4", "uint32_t": "<u4",
-               "int64_t": "<i8", "uint64_t": "<u8"}
-
-# PX4's rates to a ground station [Hz] (see docs), and those of the link of the ROS bridge.
-GROUND_STATION_RATES = {
-    "ATTITUDE": 50, "ATTITUDE_QUATERNION": 50, "ATTITUDE_TARGET": 50, "GLOBAL_POSITION_INT": 50,
-    "LOCAL_POSITION_NED": 50, "POSITION_TARGET_LOCAL_NED": 50, "SERVO_OUTPUT_RAW": 50,
-    "GPS_RAW_INT": 5, "VFR_HUD": 4, "HEARTBEAT": 1, "ALTITUDE": 1, "EXTENDED_SYS_STATE": 1,
-    "MISSION_CURRENT": 1, "SCALED_PRESSURE": 1, "SYS_STATUS": 1,
-    "POSITION_TARGET_GLOBAL_INT": 1, "BATTERY_STATUS": 0.5, "ESTIMATOR_STATUS": 0.5,
-    "HOME_POSITION": 0.5,
-}
-OFFBOARD_RATES = {
-    "ATTITUDE": 50, "ATTITUDE_QUATERNION": 50, "ATTITUDE_TARGET": 10, "GLOBAL_POSITION_INT": 50,
-    "LOCAL_POSITION_NED": 25, "POSITION_TARGET_LOCAL_NED": 10, "HIGHRES_IMU": 50,
-    "SERVO_OUTPUT_RAW": 10, "GPS_RAW_INT": 5, "VFR_HUD": 10, "HEARTBEAT": 1, "ALTITUDE": 10,
-    "EXTENDED_SYS_STATE": 5, "MISSION_CURRENT": 1, "SCALED_PRESSURE": 1, "SYS_STATUS": 5,
-    "POSITION_TARGET_GLOBAL_INT": 10, "BATTERY_STATUS": 0.5, "ESTIMATOR_STATUS": 5,
-    "HOME_POSITION": 1, "ODOMETRY": 30, "WIND_COV": 10, "DISTANCE_SENSOR": 10,
-}
-BRIDGE_RATES = {
-    "LOCAL_POSITION_NED": 50, "ATTITUDE_QUATERNION": 50, "HIGHRES_IMU": 50,
-    "GLOBAL_POSITION_INT": 10, "GPS_RAW_INT": 5, "POSITION_TARGET_LOCAL_NED": 5,
-    "HEARTBEAT": 1, "EXTENDED_SYS_STATE": 2, "SYS_STATUS": 1, "BATTERY_STATUS": 0.5,
-    "HOME_POSITION": 0.5, "ALTITUDE": 1, "VFR_HUD": 1, "MISSION_CURRENT": 1,
-    "ESTIMATOR_STATUS": 0.5,
-}
-ON_REQUEST = ("GPS_GLOBAL_ORIGIN", "AUTOPILOT_VERSION", "ATTITUDE", "ATTITUDE_TARGET",
-              "SERVO_OUTPUT_RAW", "SCALED_PRESSURE", "POSITION_TARGET_GLOBAL_INT")
-
 
 @dataclass(frozen=True)
-class Layout:
-    """How one message lies on the wire."""
+class Reported:
+    """What the streams report of a fleet."""
 
-    id: int
-    crc_extra: int
-    dtype: np.dtype
-
-
-def layout(name: str) -> Layout:
-    """The wire layout of a message of the common dialect."""
-    message = mavlink.mavlink_map[getattr(mavlink, f"MAVLINK_MSG_ID_{name}")]
-    kinds = dict(zip(message.fieldnames, message.fieldtypes))
-    sizes = dict(zip(message.ordered_fieldnames, message.array_lengths))
-    fields = [(field, _NUMPY_TYPE[kinds[field]]) + (((sizes[field],),) if sizes[field] else ())
-              for field in message.ordered_fieldnames]
-    return Layout(message.id, message.crc_extra, np.dtype(fields))
+    status: np.ndarray  # (N,) of VEHICLE_STATUS
+    parameters: ParameterStore
+    estimator: Estimator
+    battery: Battery
+    missions: Missions
+    failsafes: Failsafes
+    commands: np.ndarray  # (N, A) of the actuators
+    now: Now
+    origin: tuple  # latitude, longitude [rad] and height [m] of the world's origin
 
 
-@njit
-def frame_crc(buffer, start, end, extra):
-    """CRC-16/MCRF4XX of buffer[start:end] and one byte more."""
-    crc = 0xFFFF
-    for k in range(start, end + 1):
-        byte = buffer[k] if k < end else extra
-        x = (byte ^ (crc & 0xFF)) & 0xFF
-        x = (x ^ (x << 4)) & 0xFF
-        crc = ((crc >> 8) ^ (x << 8) ^ (x << 3) ^ (x >> 4)) & 0xFFFF
-    return crc
+def _has_position(s):
+    return s._estimator.flags & POSITION_VALID != 0
 
 
-@njit
-def append_frames(payload, message_id, crc_extra, chosen, sequence, out, length):
-    """Appends a frame to out[i] of each chosen vehicle, zeros at the payload's end left out."""
-    for i in range(payload.shape[0]):
-        if not chosen[i]:
-            continue
-        size = payload.shape[1]
-        while size > 1 and payload[i, size - 1] == 0:
-            size -= 1
-        at = length[i]
-        if at + size + 12 > out.shape[1]:
-            continue
-        row = out[i]
-        row[at] = 0xFD
-        row[at + 1] = size
-        row[at + 2] = 0
-        row[at + 3] = 0
-        row[at + 4] = sequence[i]
-        row[at + 5] = i + 1
-        row[at + 6] = 1
-        row[at + 7] = message_id & 0xFF
-        row[at + 8] = message_id >> 8 & 0xFF
-        row[at + 9] = message_id >> 16 & 0xFF
-        for k in range(size):
-            row[at + 10 + k] = payload[i, k]
-        crc = frame_crc(row, at + 1, at + 10 + size, crc_extra)
-        row[at + 10 + size] = crc & 0xFF
-        row[at + 11 + size] = crc >> 8
-        length[i] = at + 12 + size
-        sequence[i] = (sequence[i] + 1) & 0xFF
+def _has_home(s):
+    return s._status["home_set"]
+
+
+def _has_wind(s):
+    return np.isfinite(s._estimator.wind[:, 0])
+
+
+def _has_range(s):
+    distance = s._now.sensors.range_distance  # 0 where there is no such sensor
+    return np.isfinite(distance) & (distance > 0.0)
 
 
 class Streams:
-    """Fills and frames the telemetry messages of a fleet."""
+    """Fills and frames the telemetry messages of a fleet.
 
-    def __init__(self, autopilot):
-        """autopilot: the EmbeddedAutopilot whose status, estimator and sensors are reported."""
-        self._a = autopilot
-        names = dict.fromkeys([*GROUND_STATION_RATES, *OFFBOARD_RATES, *BRIDGE_RATES, *ON_REQUEST])
-        self.names = list(names)
+    A new message is one method that fills it, marked with its name, the links where it streams
+    by itself with their rates [Hz], and, where not every vehicle has it, who has. The rates to
+    a ground station are PX4's.
+    """
+
+    def __init__(self, reported: Reported):
+        """reported: what the messages tell of."""
+        r = reported
+        self._status, self._parameters, self._estimator = r.status, r.parameters, r.estimator
+        self._battery, self._missions, self._failsafes = r.battery, r.missions, r.failsafes
+        self._commands, self._now, self._origin = r.commands, r.now, r.origin
+        found = declared(self, "streams")
+        self.streams = [stream for stream, _ in found]
+        self.names = [stream.name for stream in self.streams]
         self.index = {name: k for k, name in enumerate(self.names)}
         self.ids = {layout(name).id: name for name in self.names}
-        n = len(autopilot.status)
+        n = len(self._status)
         self._layouts = [layout(name) for name in self.names]
         self._arrays = [np.zeros(n, dtype=item.dtype) for item in self._layouts]
         self._bytes = [a.view(np.uint8).reshape(n, -1) for a in self._arrays]
-        self._fill = [getattr(self, f"_{name.lower()}") for name in self.names]
+        self._fill = [fill for _, fill in found]
         self._filled_t = [-1] * len(self.names)
         self._shared_t = -1
 
-    def rates(self, table: dict) -> np.ndarray:
-        """Intervals of a rate table as (M,) int64 [us]; 0 = not streamed."""
+    def rates(self, link: str) -> np.ndarray:
+        """Intervals on a link, by its name, as (M,) int64 [us]; 0 = not streamed."""
         out = np.zeros(len(self.names), dtype=np.int64)
-        for name, hertz in table.items():
-            out[self.index[name]] = round(1e6 / hertz)
+        for k, stream in enumerate(self.streams):
+            if link in stream.rates:
+                out[k] = round(1e6 / stream.rates[link])
         return out
 
     def changed(self, name: str) -> None:
@@ -154,15 +109,8 @@ class Streams:
             self._share(t_us)
             self._fill[k](self._arrays[k], t_us)
             self._filled_t[k] = t_us
-        if self.names[k] in _NEEDS_POSITION:
-            chosen = chosen & (self._a.estimator.flags & POSITION_VALID != 0)
-        elif self.names[k] == "HOME_POSITION":
-            chosen = chosen & self._a.status["home_set"]
-        elif self.names[k] == "WIND_COV":
-            chosen = chosen & np.isfinite(self._a.estimator.wind[:, 0])
-        elif self.names[k] == "DISTANCE_SENSOR":
-            distance = self._a.sensors.range_distance  # 0 where there is no such sensor
-            chosen = chosen & np.isfinite(distance) & (distance > 0.0)
+        if self.streams[k].where is not None:
+            chosen = chosen & self.streams[k].where(self)
         item = self._layouts[k]
         append_frames(self._bytes[k], item.id, item.crc_extra, chosen, sequence, out, length)
 
@@ -171,52 +119,58 @@ class Streams:
         if self._shared_t == t_us:
             return
         self._shared_t = t_us
-        e = self._a.estimator
+        e = self._estimator
         self._ms = t_us // 1000
         self._ned = enu_ned(e.pos)
         self._ned_vel = enu_ned(e.vel)
         self._frd_rate = flu_frd(e.ang_vel)
         self._quat = quat_enu_ned(e.quat)
         self._euler = to_euler_array(self._quat)
-        self._geo = to_geodetic_array(e.pos, *self._a.origin)
+        self._geo = to_geodetic_array(e.pos, *self._origin)
         self._lat_lon = np.degrees(self._geo[:, :2]) * 1e7
-        self._home = enu_ned(self._a.status["home"])
+        self._home = enu_ned(self._status["home"])
 
+    @streams("HEARTBEAT", ground_station=1, offboard=1, bridge=1)
     def _heartbeat(self, m, t_us):
-        p = self._a.status
-        m["type"] = self._a.parameters.values["MAV_TYPE"]
+        p = self._status
+        m["type"] = self._parameters.values["MAV_TYPE"]
         m["autopilot"] = mavlink.MAV_AUTOPILOT_PX4
         m["custom_mode"] = _CUSTOM_MODE[p["mode"]]
         m["base_mode"] = _BASE_MODE[p["mode"]] | np.where(p["armed"], 128, 0).astype(np.uint8)
         m["system_status"] = np.where(p["home_set"], mavlink.MAV_STATE_STANDBY,
                                       mavlink.MAV_STATE_BOOT)
         m["system_status"][p["armed"]] = mavlink.MAV_STATE_ACTIVE
-        m["system_status"][self._a.failsafes.active()] = mavlink.MAV_STATE_CRITICAL
+        m["system_status"][self._failsafes.active()] = mavlink.MAV_STATE_CRITICAL
         m["mavlink_version"] = 3
 
+    @streams("ATTITUDE", ground_station=50, offboard=50)
     def _attitude(self, m, t_us):
         m["time_boot_ms"] = self._ms
         m["roll"], m["pitch"], m["yaw"] = self._euler.T
         m["rollspeed"], m["pitchspeed"], m["yawspeed"] = self._frd_rate.T
 
+    @streams("ATTITUDE_QUATERNION", ground_station=50, offboard=50, bridge=50)
     def _attitude_quaternion(self, m, t_us):
         m["time_boot_ms"] = self._ms
         m["q2"], m["q3"], m["q4"], m["q1"] = self._quat.T
         m["rollspeed"], m["pitchspeed"], m["yawspeed"] = self._frd_rate.T
 
+    @streams("ATTITUDE_TARGET", ground_station=50, offboard=10)
     def _attitude_target(self, m, t_us):
-        p = self._a.status
+        p = self._status
         m["time_boot_ms"] = self._ms
         m["q"] = quat_enu_ned(p["sp_quat"])[:, [3, 0, 1, 2]]
         rates = flu_frd(p["sp_rates"])
         m["body_roll_rate"], m["body_pitch_rate"], m["body_yaw_rate"] = rates.T
-        m["thrust"] = self._a.thrust_normalised()
+        m["thrust"] = thrust_normalised(self._status)
 
+    @streams("LOCAL_POSITION_NED", ground_station=50, offboard=25, bridge=50, where=_has_position)
     def _local_position_ned(self, m, t_us):
         m["time_boot_ms"] = self._ms
         m["x"], m["y"], m["z"] = self._ned.T
         m["vx"], m["vy"], m["vz"] = self._ned_vel.T
 
+    @streams("GLOBAL_POSITION_INT", ground_station=50, offboard=50, bridge=10, where=_has_position)
     def _global_position_int(self, m, t_us):
         m["time_boot_ms"] = self._ms
         m["lat"], m["lon"] = np.rint(self._lat_lon).astype(np.int32).T
@@ -225,8 +179,9 @@ class Streams:
         m["vx"], m["vy"], m["vz"] = np.clip(np.rint(self._ned_vel.T * 100), -32767, 32767)
         m["hdg"] = np.rint(np.degrees(self._euler[:, 2]) % 360.0 * 100) % 36000
 
+    @streams("POSITION_TARGET_LOCAL_NED", ground_station=50, offboard=10, bridge=5)
     def _position_target_local_ned(self, m, t_us):
-        p = self._a.status
+        p = self._status
         m["time_boot_ms"] = self._ms
         m["coordinate_frame"] = mavlink.MAV_FRAME_LOCAL_NED
         m["x"], m["y"], m["z"] = enu_ned(p["sp_pos"]).T
@@ -241,24 +196,27 @@ class Streams:
         m["type_mask"] |= np.where(np.isfinite(m["yaw"]), 0, 1024).astype(np.uint16)
         m["type_mask"] |= np.where(np.isfinite(m["yaw_rate"]), 0, 2048).astype(np.uint16)
 
+    @streams("POSITION_TARGET_GLOBAL_INT", ground_station=1, offboard=10)
     def _position_target_global_int(self, m, t_us):
-        p = self._a.status
+        p = self._status
         m["time_boot_ms"] = self._ms
         m["coordinate_frame"] = mavlink.MAV_FRAME_GLOBAL_INT
         given = np.isfinite(p["sp_pos"]).all(axis=1)
-        geo = to_geodetic_array(np.where(given[:, None], p["sp_pos"], 0.0), *self._a.origin)
+        geo = to_geodetic_array(np.where(given[:, None], p["sp_pos"], 0.0), *self._origin)
         m["lat_int"] = np.where(given, np.rint(np.degrees(geo[:, 0]) * 1e7), 0)
         m["lon_int"] = np.where(given, np.rint(np.degrees(geo[:, 1]) * 1e7), 0)
         m["alt"] = np.where(given, geo[:, 2], 0.0)
         m["type_mask"] = np.where(given, 0xFF8, 0xFFF)
 
+    @streams("SERVO_OUTPUT_RAW", ground_station=50, offboard=10)
     def _servo_output_raw(self, m, t_us):
         m["time_usec"] = t_us & 0xFFFFFFFF
-        for k in range(min(self._a.commands.shape[1], 8)):
-            m[f"servo{k + 1}_raw"] = 1000 + 1000 * self._a.commands[:, k]
+        for k in range(min(self._commands.shape[1], 8)):
+            m[f"servo{k + 1}_raw"] = 1000 + 1000 * self._commands[:, k]
 
+    @streams("GPS_RAW_INT", ground_station=5, offboard=5, bridge=5)
     def _gps_raw_int(self, m, t_us):
-        s = self._a.sensors
+        s = self._now.sensors
         m["time_usec"] = s.gps_t_us
         m["fix_type"] = s.gps_fix
         m["lat"] = np.rint(np.degrees(s.gps_lat) * 1e7)
@@ -272,8 +230,9 @@ class Streams:
         m["satellites_visible"] = s.gps_sats
         m["h_acc"], m["v_acc"] = s.gps_eph * 1e3, s.gps_epv * 1e3
 
+    @streams("HIGHRES_IMU", offboard=50, bridge=50)
     def _highres_imu(self, m, t_us):
-        s = self._a.sensors
+        s = self._now.sensors
         m["time_usec"] = t_us
         m["xacc"], m["yacc"], m["zacc"] = flu_frd(s.accel).T
         m["xgyro"], m["ygyro"], m["zgyro"] = flu_frd(s.gyro).T
@@ -283,20 +242,23 @@ class Streams:
         m["temperature"] = s.baro_temperature - 273.15
         m["fields_updated"] = 0x1FFF
 
+    @streams("SCALED_PRESSURE", ground_station=1, offboard=1)
     def _scaled_pressure(self, m, t_us):
-        s = self._a.sensors
+        s = self._now.sensors
         m["time_boot_ms"] = self._ms
         m["press_abs"] = s.baro_pressure * 1e-2
         m["temperature"] = (s.baro_temperature - 273.15) * 100
 
+    @streams("VFR_HUD", ground_station=4, offboard=10, bridge=1)
     def _vfr_hud(self, m, t_us):
-        p = self._a.status
+        p = self._status
         m["airspeed"] = m["groundspeed"] = np.hypot(self._ned_vel[:, 0], self._ned_vel[:, 1])
         m["heading"] = np.degrees(self._euler[:, 2]) % 360.0
-        m["throttle"] = np.where(p["armed"], 100 * self._a.thrust_normalised(), 0)
+        m["throttle"] = np.where(p["armed"], 100 * thrust_normalised(self._status), 0)
         m["alt"] = self._geo[:, 2]
         m["climb"] = -self._ned_vel[:, 2]
 
+    @streams("ALTITUDE", ground_station=1, offboard=10, bridge=1)
     def _altitude(self, m, t_us):
         m["time_usec"] = t_us
         m["altitude_monotonic"] = m["altitude_amsl"] = self._geo[:, 2]
@@ -304,8 +266,9 @@ class Streams:
         m["altitude_relative"] = self._home[:, 2] - self._ned[:, 2]
         m["altitude_terrain"] = m["bottom_clearance"] = np.nan
 
+    @streams("EXTENDED_SYS_STATE", ground_station=1, offboard=5, bridge=2)
     def _extended_sys_state(self, m, t_us):
-        p = self._a.status
+        p = self._status
         state = np.where(p["landed"], mavlink.MAV_LANDED_STATE_ON_GROUND,
                          mavlink.MAV_LANDED_STATE_IN_AIR)
         state = np.where(~p["landed"] & (p["mode"] == Mode.TAKEOFF),
@@ -314,33 +277,36 @@ class Streams:
                          mavlink.MAV_LANDED_STATE_LANDING, state)
         m["landed_state"] = state
 
+    @streams("MISSION_CURRENT", ground_station=1, offboard=1, bridge=1)
     def _mission_current(self, m, t_us):
-        missions = self._a.missions
+        missions = self._missions
         m["seq"] = missions.seq
         m["total"] = np.where(missions.total > 0, missions.total, 65535)
         m["mission_state"] = missions.state()
-        m["mission_mode"] = np.where(self._a.status["mode"] == Mode.MISSION, 1, 2)
+        m["mission_mode"] = np.where(self._status["mode"] == Mode.MISSION, 1, 2)
 
+    @streams("SYS_STATUS", ground_station=1, offboard=5, bridge=1)
     def _sys_status(self, m, t_us):
-        flags, failsafes = self._a.estimator.flags, self._a.failsafes
-        healthy = np.where(self._a.status["ready"], _SENSORS | _PREARM, _SENSORS)
+        flags, failsafes = self._estimator.flags, self._failsafes
+        healthy = np.where(self._status["ready"], _SENSORS | _PREARM, _SENSORS)
         for bit, used in _AIDS:
             healthy -= np.where(flags & used, 0, bit)
         there = np.where(failsafes.fenced, _SENSORS | _PREARM | _FENCE, _SENSORS | _PREARM)
         m["onboard_control_sensors_present"] = m["onboard_control_sensors_enabled"] = there
         m["onboard_control_sensors_health"] = healthy | np.where(failsafes.outside, 0, _FENCE)
         m["load"] = 250
-        battery = self._a.battery
+        battery = self._battery
         m["voltage_battery"] = battery.voltage * 1e3
         m["current_battery"] = battery.current * 1e2
         m["battery_remaining"] = np.rint(battery.level * 100)
 
+    @streams("BATTERY_STATUS", ground_station=0.5, offboard=0.5, bridge=0.5)
     def _battery_status(self, m, t_us):
-        battery = self._a.battery
+        battery = self._battery
         m["current_consumed"] = np.where(np.isfinite(battery.consumed), battery.consumed, -1)
         m["energy_consumed"] = -1
         m["temperature"] = 32767
-        cells = self._a.parameters.values["BAT1_N_CELLS"]
+        cells = self._parameters.values["BAT1_N_CELLS"]
         m["voltages"] = 65535
         for k in range(10):
             m["voltages"][:, k] = np.where(k < cells, battery.voltage / cells * 1e3, 65535)
@@ -349,8 +315,9 @@ class Streams:
         m["battery_remaining"] = np.rint(battery.level * 100)
         m["charge_state"] = mavlink.MAV_BATTERY_CHARGE_STATE_OK
 
+    @streams("ESTIMATOR_STATUS", ground_station=0.5, offboard=5, bridge=0.5)
     def _estimator_status(self, m, t_us):
-        e = self._a.estimator
+        e = self._estimator
         m["time_usec"] = t_us
         m["vel_ratio"], m["pos_horiz_ratio"] = e.test_ratio("vel"), e.test_ratio("pos")
         m["pos_vert_ratio"], m["mag_ratio"] = e.test_ratio("hgt"), e.test_ratio("mag")
@@ -359,8 +326,9 @@ class Streams:
         m["pos_vert_accuracy"] = e.pos_std[:, 2]
         m["flags"] = fleet_solution_status(e.records)
 
+    @streams("ODOMETRY", offboard=30, where=_has_position)
     def _odometry(self, m, t_us):
-        e = self._a.estimator
+        e = self._estimator
         m["time_usec"] = t_us
         m["frame_id"], m["child_frame_id"] = (mavlink.MAV_FRAME_LOCAL_NED,
                                               mavlink.MAV_FRAME_BODY_FRD)
@@ -374,40 +342,45 @@ class Streams:
         m["reset_counter"] = e.reset_count & 0xFF
         m["estimator_type"] = mavlink.MAV_ESTIMATOR_TYPE_AUTOPILOT
 
+    @streams("WIND_COV", offboard=10, where=_has_wind)
     def _wind_cov(self, m, t_us):
         m["time_usec"] = t_us
-        m["wind_x"], m["wind_y"] = self._a.estimator.wind[:, 1], self._a.estimator.wind[:, 0]
+        m["wind_x"], m["wind_y"] = self._estimator.wind[:, 1], self._estimator.wind[:, 0]
         for name in ("var_horiz", "var_vert", "horiz_accuracy", "vert_accuracy"):
             m[name] = np.nan
         m["wind_alt"] = self._geo[:, 2]
 
+    @streams("DISTANCE_SENSOR", offboard=10, where=_has_range)
     def _distance_sensor(self, m, t_us):
         m["time_boot_ms"] = self._ms
-        distance = self._a.sensors.range_distance
+        distance = self._now.sensors.range_distance
         m["current_distance"] = 100 * np.clip(np.nan_to_num(distance), 0, 655)
         m["max_distance"] = 0xFFFF
         m["type"] = mavlink.MAV_DISTANCE_SENSOR_LASER
         m["orientation"] = mavlink.MAV_SENSOR_ROTATION_PITCH_270  # downwards
         m["covariance"] = 255  # not known
 
+    @streams("HOME_POSITION", ground_station=0.5, offboard=1, bridge=0.5, where=_has_home)
     def _home_position(self, m, t_us):
-        geo = to_geodetic_array(self._a.status["home"], *self._a.origin)
+        geo = to_geodetic_array(self._status["home"], *self._origin)
         m["latitude"] = np.rint(np.degrees(geo[:, 0]) * 1e7)
         m["longitude"] = np.rint(np.degrees(geo[:, 1]) * 1e7)
         m["altitude"] = np.rint(geo[:, 2] * 1e3)
         m["x"], m["y"], m["z"] = self._home.T
-        half = 0.5 * yaw_enu_ned(self._a.status["home_yaw"])
+        half = 0.5 * yaw_enu_ned(self._status["home_yaw"])
         m["q"][:, 0], m["q"][:, 3] = np.cos(half), np.sin(half)
         m["approach_x"] = m["approach_y"] = m["approach_z"] = np.nan
         m["time_usec"] = t_us
 
+    @streams("GPS_GLOBAL_ORIGIN")
     def _gps_global_origin(self, m, t_us):
-        lat, lon, alt = self._a.origin
+        lat, lon, alt = self._origin
         m["latitude"] = round(math.degrees(lat) * 1e7)
         m["longitude"] = round(math.degrees(lon) * 1e7)
         m["altitude"] = round(alt * 1e3)
         m["time_usec"] = t_us
 
+    @streams("AUTOPILOT_VERSION")
     def _autopilot_version(self, m, t_us):
         m["capabilities"] = _CAPABILITIES
         m["flight_sw_version"] = 0x010F04FF  # 1.15.4, release: the PX4 that this stack follows
@@ -415,8 +388,6 @@ class Streams:
         m["vendor_id"], m["product_id"] = 0x26AC, 0x10
 
 
-# Not sent without a position.
-_NEEDS_POSITION = frozenset({"LOCAL_POSITION_NED", "GLOBAL_POSITION_INT", "ODOMETRY"})
 _SENSORS = (mavlink.MAV_SYS_STATUS_SENSOR_3D_GYRO | mavlink.MAV_SYS_STATUS_SENSOR_3D_ACCEL
             | mavlink.MAV_SYS_STATUS_SENSOR_3D_MAG
             | mavlink.MAV_SYS_STATUS_SENSOR_ABSOLUTE_PRESSURE
@@ -438,9 +409,5 @@ _CAPABILITIES = (mavlink.MAV_PROTOCOL_CAPABILITY_PARAM_FLOAT
                  | mavlink.MAV_PROTOCOL_CAPABILITY_SET_POSITION_TARGET_LOCAL_NED
                  | mavlink.MAV_PROTOCOL_CAPABILITY_SET_POSITION_TARGET_GLOBAL_INT
                  | mavlink.MAV_PROTOCOL_CAPABILITY_MAVLINK2)
-_CUSTOM_MODE = np.array([PX4_MODE[mode][0] << 16 | PX4_MODE[mode][1] << 24 for mode in Mode],
-                        dtype=np.uint32)
-# custom mode enabled, and manual input, stabilize, guided, auto as PX4 sets them.
-_BASE_MODE = np.array([{Mode.MANUAL: 0x41, Mode.ACRO: 0x41, Mode.STABILIZED: 0x51,
-                        Mode.ALTCTL: 0x51, Mode.POSCTL: 0x51}.get(mode, 0x1D) for mode in Mode],
-                      dtype=np.uint8)
+_CUSTOM_MODE = np.array([custom_mode(mode) for mode in Mode], dtype=np.uint32)
+_BASE_MODE = np.array([MODES[mode].base_mode for mode in Mode], dtype=np.uint8)

@@ -7,7 +7,12 @@ import numpy as np
 
 from xtdrone_core.modes import Mode
 
-from ..mavlink.dialect import mavlink
+from ..interfaces import Estimator
+from ..now import Now
+from ..outbox import WARNING, Outbox
+from ..parameters.store import ParameterStore
+from ..safety.flight_state import FlightState
+from .navigator import Navigator
 
 LOST_US = 3_000_000  # a target silent for so long is lost [us]
 _SLOW = 0.5  # below this speed the course of the target stays what it was [m/s]
@@ -27,28 +32,31 @@ class _Target:
 class FollowTarget:
     """Targets of a fleet, one for each vehicle."""
 
-    def __init__(self, autopilot, n: int):
-        """Nobody has a target."""
-        self._a = autopilot
-        self._targets = [_Target() for _ in range(n)]
+    def __init__(self, status, parameters: ParameterStore, estimator: Estimator,
+                 navigator: Navigator, flight: FlightState, now: Now, outbox: Outbox):
+        """Nobody has a target; arguments as of Missions."""
+        self._status, self._parameters, self._estimator = status, parameters, estimator
+        self._navigator, self._now, self._outbox = navigator, now, outbox
+        flight.on_enter[Mode.FOLLOW_TARGET] = self.begin
+        self._targets = [_Target() for _ in status]
 
     def why_not(self, i: int) -> str:
         """Why vehicle i cannot follow, or an empty text; in flight it may wait for its target."""
-        if self._a.status["landed"][i] and self._lost(i):
+        if self._status["landed"][i] and self._lost(i):
             return "there is no target: send FOLLOW_TARGET once a second or more"
         return ""
 
     def _lost(self, i):
-        return self._a.t_us - self._targets[i].t > LOST_US
+        return self._now.t_us - self._targets[i].t > LOST_US
 
     def heard(self, i: int, pos, vel) -> None:
         """The target of vehicle i is at pos (3,) [m] with vel (3,) [m/s], None = not known."""
-        target, now = self._targets[i], self._a.t_us
+        target, now = self._targets[i], self._now.t_us
         age = (now - target.t) * 1e-6
         fresh = now - target.t <= LOST_US
         if vel is None:
             vel = (pos - target.pos) / age if fresh and age > 0.02 else target.vel * fresh
-        smooth = self._a.parameters.get(i, "FLW_TGT_RS") if fresh else 0.0
+        smooth = self._parameters.get(i, "FLW_TGT_RS") if fresh else 0.0
         gain = age / (age + smooth) if age + smooth > 0 else 1.0
         target.vel = target.vel + gain * (vel - target.vel) if fresh else np.array(vel, float)
         target.pos, target.t = np.array(pos, float), now
@@ -58,8 +66,10 @@ class FollowTarget:
             self._aim(i)
 
     def begin(self, i: int) -> None:
-        """Vehicle i has changed to AUTO.FOLLOW_TARGET."""
-        self._a.begin_way(i)
+        """Vehicle i has changed to AUTO.FOLLOW_TARGET, or is armed in it."""
+        if not self._status["armed"][i]:
+            return
+        self._navigator.begin(i)
         if self._lost(i):
             self._wait(i, "Waiting for the target: send FOLLOW_TARGET")
         else:
@@ -67,29 +77,29 @@ class FollowTarget:
 
     def step(self) -> None:
         """Stops those whose target is lost until it is heard again; call it now and then."""
-        for i in np.flatnonzero(self._a.status["mode"] == Mode.FOLLOW_TARGET):
+        for i in np.flatnonzero(self._status["mode"] == Mode.FOLLOW_TARGET):
             if self._follows(i) and self._lost(i) and not self._targets[i].waits:
                 self._wait(i, f"Target not heard for {LOST_US * 1e-6:g} s: waiting for it")
 
     def _wait(self, i, text):
-        v = self._a.status[i]
-        v["target"] = self._a.estimator.pos[i] + _STOP_S * v["smooth_vel"]
+        v = self._status[i]
+        v["target"] = self._estimator.pos[i] + _STOP_S * v["smooth_vel"]
         v["centre"] = v["target"] + 1e3 * np.array([math.cos(v["target_yaw"]),
                                                     math.sin(v["target_yaw"]), 0.0])
         v["target_vel"] = 0.0
         self._targets[i].waits = True
-        self._a.say(i, mavlink.MAV_SEVERITY_WARNING, text)
+        self._outbox.say(i, WARNING, text)
 
     def _follows(self, i):
-        v = self._a.status[i]
+        v = self._status[i]
         return v["mode"] == Mode.FOLLOW_TARGET and v["armed"] and v["phase"] == 0
 
     def _aim(self, i):
-        v, target, get = self._a.status[i], self._targets[i], self._a.parameters.get
+        v, target, get = self._status[i], self._targets[i], self._parameters.get
         target.waits = False
         course = target.course
         if not math.isfinite(course):  # it has not moved yet: as if it went away from us
-            away = target.pos - self._a.estimator.pos[i]
+            away = target.pos - self._estimator.pos[i]
             course = math.atan2(away[1], away[0])
         side = course - math.radians(get(i, "FLW_TGT_FA"))
         base = target.pos[2] if get(i, "FLW_TGT_ALT_M") == 2 else v["home"][2]

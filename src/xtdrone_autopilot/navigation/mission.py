@@ -13,8 +13,13 @@ import numpy as np
 from xtdrone_core.frames import yaw_enu_ned
 from xtdrone_core.modes import Mode
 
+from ..interfaces import Estimator
 from ..mavlink.dialect import mavlink
+from ..now import Now
+from ..outbox import INFO, WARNING, Outbox
+from ..parameters.store import ParameterStore
 from ..safety.fence import Fence
+from ..safety.flight_state import FlightState
 from ..vehicle_status import TASK_CLIMB, TASK_GO, TASK_LAND, TASK_ORBIT
 from . import mission_items as items_of
 from .mission_items import (
@@ -37,9 +42,8 @@ from .mission_items import (
     TAKEOFF,
     WAYPOINT,
 )
-from .navigator import speed_to_stop
+from .navigator import Navigator, speed_to_stop
 
-INFO, WARNING = mavlink.MAV_SEVERITY_INFO, mavlink.MAV_SEVERITY_WARNING
 NO_MISSION, NOT_STARTED, ACTIVE, PAUSED, COMPLETE = range(1, 6)  # MISSION_STATE of MAVLink
 _NEVER = 1 << 62
 _FLY, _CLIMB, _APPROACH, _TOUCH_DOWN, _ENTER_CIRCLE, _CIRCLE = range(6)  # stages of an item
@@ -74,9 +78,25 @@ class Missions:
         fences: For each vehicle a Fence, or None.
     """
 
-    def __init__(self, autopilot, n: int):
-        """No mission, no geofence, no rally points for n vehicles."""
-        self._a = autopilot
+    def __init__(self, status, parameters: ParameterStore, estimator: Estimator,
+                 navigator: Navigator, flight: FlightState, now: Now, origin, outbox: Outbox):
+        """No mission, no geofence, no rally points.
+
+        Args:
+            status: (N,) of VEHICLE_STATUS.
+            parameters: Of the fleet.
+            estimator: Its state.
+            navigator: Flies the legs.
+            flight: Changes modes.
+            now: Time.
+            origin: Latitude, longitude [rad] and height [m] of the world's origin.
+            outbox: Takes what is said and reported.
+        """
+        self._status, self._parameters, self._estimator = status, parameters, estimator
+        self._navigator, self._flight = navigator, flight
+        self._now, self._origin, self._outbox = now, origin, outbox
+        flight.on_enter[Mode.MISSION] = self.begin
+        n = len(status)
         self._items = {MISSION: [[] for _ in range(n)], FENCE: [[] for _ in range(n)],
                        RALLY: [[] for _ in range(n)]}
         self._flown = [_Flown() for _ in range(n)]
@@ -98,7 +118,7 @@ class Missions:
         """Puts checked items in place of the old ones, in flight too."""
         self._items[kind][i] = list(items)
         if kind == FENCE:
-            self.fences[i] = Fence.of(items, self._a.origin) if items else None
+            self.fences[i] = Fence.of(items, self._origin) if items else None
         if kind != MISSION:
             return
         self._flown[i] = _Flown()
@@ -106,13 +126,13 @@ class Missions:
         self._wait(i, _NEVER)
         self.total[i] = len(items)
         self._set_seq(i, 0)
-        v = self._a.status[i]
+        v = self._status[i]
         if v["mode"] == Mode.MISSION:
             reason = self.why_not(i)
             if reason:
-                self._a.commander.enter(i, Mode.LOITER)
-                self._a.say(i, WARNING, f"Mission changed, loitering: {reason}")
-            elif v["armed"]:
+                self._flight.enter(i, Mode.LOITER)
+                self._outbox.say(i, WARNING, f"Mission changed, loitering: {reason}")
+            else:
                 self.begin(i)
 
     def load(self, i: int, items: dict) -> None:
@@ -133,7 +153,7 @@ class Missions:
         out = np.full(len(self._flown), NO_MISSION, dtype=np.uint8)
         for i in np.flatnonzero(self.total):
             f = self._flown[i]
-            flying = self._a.status["mode"][i] == Mode.MISSION and self._a.status["armed"][i]
+            flying = self._status["mode"][i] == Mode.MISSION and self._status["armed"][i]
             out[i] = (COMPLETE if self.finished[i] else ACTIVE if flying else
                       PAUSED if f.started else NOT_STARTED)
         return out
@@ -144,8 +164,8 @@ class Missions:
 
     def rally_points(self, i: int) -> np.ndarray:
         """(K, 3) safe places of vehicle i [m]."""
-        home = self._a.status["home"][i]
-        points = [item.place(self._a.origin, home) for item in self._items[RALLY][i]]
+        home = self._status["home"][i]
+        points = [item.place(self._origin, home) for item in self._items[RALLY][i]]
         return np.array(points).reshape(-1, 3)
 
     # What users ask for ------------------------------------------------------------------------
@@ -155,18 +175,18 @@ class Missions:
         items = self._items[MISSION][i]
         if not items:
             return "there is no mission: upload one first"
-        v = self._a.status[i]
+        v = self._status[i]
         fence = self.fences[i]
-        acts = fence is not None and self._a.parameters.get(i, "GF_ACTION") > 0
+        acts = fence is not None and self._parameters.get(i, "GF_ACTION") > 0
         first = True
         for seq, item in enumerate(items):
             if item.command not in PLACED or not item.has_place:
                 continue
-            place = item.place(self._a.origin, v["home"])
+            place = item.place(self._origin, v["home"])
             if acts and not fence.contains(place[0], place[1]):
                 return f"mission item {seq} lies outside the geofence"
             far = math.hypot(*(place - v["home"])[:2])
-            limit = self._a.parameters.get(i, "MIS_DIST_1WP")
+            limit = self._parameters.get(i, "MIS_DIST_1WP")
             if first and 0 <= limit < far:
                 return (f"mission item {seq} is {far:.0f} m from home, MIS_DIST_1WP allows "
                         f"{limit:g} m for the first waypoint")
@@ -188,14 +208,16 @@ class Missions:
         return ""
 
     def begin(self, i: int) -> None:
-        """Starts or resumes the mission of an armed vehicle that is in AUTO.MISSION."""
+        """Starts or resumes the mission of a vehicle that is in AUTO.MISSION, once it is armed."""
+        if not self._status["armed"][i]:
+            return
         f = self._flown[i]
         if self.finished[i]:
             f.index, f.jumps, f.speed = 0, {}, math.nan
             self.last_reached[i], self.finished[i] = -1, False
         f.started, f.stage = True, _FLY
         self._wait(i, _NEVER)
-        self._a.begin_way(i)
+        self._navigator.begin(i)
         self._go_on(i)
 
     # What the flight raises --------------------------------------------------------------------
@@ -229,7 +251,7 @@ class Missions:
             if item.command in (WAYPOINT, LOITER_TIME):
                 hold = item.params[0]
             if hold > 0:
-                self._wait(i, self._a.t_us + round(hold * 1e6))
+                self._wait(i, self._now.t_us + round(hold * 1e6))
                 return
             self._item_done(i)
         self._go_on(i)
@@ -241,7 +263,7 @@ class Missions:
             self._go_on(i)
 
     def _flies(self, i):
-        v = self._a.status[i]
+        v = self._status[i]
         return bool(v["mode"] == Mode.MISSION and v["armed"] and self.total[i])
 
     # Item by item ------------------------------------------------------------------------------
@@ -261,26 +283,26 @@ class Missions:
     def _begin_item(self, i, f, item):
         """Begins the current item; False where it was over at once."""
         command = item.command
-        down = command == LAND and self._a.status["landed"][i]
+        down = command == LAND and self._status["landed"][i]
         if command in PLACED and not down:
             self._fly(i, f, item)
             return True
         if command == RTL:
             self._item_done(i)
             self.finished[i] = f.index >= len(self._items[MISSION][i])
-            self._a.commander.enter(i, Mode.RTL)
+            self._flight.enter(i, Mode.RTL)
             return True
         if command in (DELAY, CONDITION_DELAY):
             if item.params[0] > 0:
-                self._wait(i, self._a.t_us + round(item.params[0] * 1e6))
+                self._wait(i, self._now.t_us + round(item.params[0] * 1e6))
                 return True
         elif command == DO_CHANGE_SPEED:
             self._change_speed(f, item.params[1])
         elif command == DO_SET_HOME:
             self._set_home(i, item)
         elif command in PAYLOAD:
-            self._a.say(i, INFO, f"Mission item {f.index} ({item.name}) passed by: this vehicle "
-                                 "has no such device")
+            self._outbox.say(i, INFO, f"Mission item {f.index} ({item.name}) passed by: this "
+                                      "vehicle has no such device")
         self._item_done(i)
         if command == DO_JUMP:
             self._jump(i, f, item)
@@ -300,28 +322,28 @@ class Missions:
             f.speed = math.nan
 
     def _set_home(self, i, item):
-        place = item.place(self._a.origin, self._a.status["home"][i])
+        place = item.place(self._origin, self._status["home"][i])
         if item.params[0] == 1 or not np.isfinite(place).all():
-            place = self._a.estimator.pos[i].copy()
-        self._a.status["home"][i] = place
+            place = self._estimator.pos[i].copy()
+        self._status["home"][i] = place
 
     def _item_done(self, i):
         f = self._flown[i]
-        self._a.broadcast(i, mavlink.MAVLink_mission_item_reached_message(f.index))
+        self._outbox.broadcast(i, mavlink.MAVLink_mission_item_reached_message(f.index))
         self.last_reached[i] = f.index
         f.index += 1
         f.stage = _FLY
 
     def _finish(self, i, text):
         self.finished[i] = True
-        self._a.commander.enter(i, Mode.LOITER)
-        self._a.say(i, INFO, text)
+        self._flight.enter(i, Mode.LOITER)
+        self._outbox.say(i, INFO, text)
 
     # Legs --------------------------------------------------------------------------------------
 
     def _fly(self, i, f, item):
-        v, pos = self._a.status[i], self._a.estimator.pos[i]
-        place = item.place(self._a.origin, v["home"])
+        v, pos = self._status[i], self._estimator.pos[i]
+        place = item.place(self._origin, v["home"])
         place = np.where(np.isfinite(place), place, v["target"])
         v["climb"] = v["accept_yaw"] = math.nan
         v["pass_speed"] = 0.0
@@ -330,7 +352,7 @@ class Missions:
         v["accept"] = self._accept(i, item)
         if item.command == TAKEOFF or (v["landed"] and item.command != LAND):
             f.stage = _CLIMB
-            self._climb(v, pos, item, place, self._a.parameters.get(i, "MIS_TAKEOFF_ALT"))
+            self._climb(v, pos, item, place, self._parameters.get(i, "MIS_TAKEOFF_ALT"))
         elif item.command == LAND:
             self._land(i, f, item, place)
         elif item.command == LOITER_TURNS:
@@ -341,7 +363,7 @@ class Missions:
     def _accept(self, i, item):
         if item.command == WAYPOINT and item.params[1] > 0:
             return _INSIDE * item.params[1]
-        return _INSIDE * self._a.parameters.get(i, "NAV_ACC_RAD")
+        return _INSIDE * self._parameters.get(i, "NAV_ACC_RAD")
 
     def _climb(self, v, pos, item, place, least):
         v["task"] = TASK_CLIMB
@@ -355,7 +377,7 @@ class Missions:
             v["target"][2] = pos[2] + least
 
     def _land(self, i, f, item, place):
-        v = self._a.status[i]
+        v = self._status[i]
         v["accept"] = min(v["accept"], 0.5)  # the touch-down shall be where the item says
         if f.stage == _FLY and item.has_place:
             f.stage = _APPROACH
@@ -366,10 +388,10 @@ class Missions:
         v["task"], v["watch"] = TASK_LAND, False
 
     def _circle(self, i, f, item, centre):
-        v, pos = self._a.status[i], self._a.estimator.pos[i]
+        v, pos = self._status[i], self._estimator.pos[i]
         radius = item.params[2]
         if not radius:
-            radius = self._a.parameters.get(i, "NAV_LOITER_RAD")
+            radius = self._parameters.get(i, "NAV_LOITER_RAD")
         if f.stage == _CIRCLE:
             v["task"] = TASK_ORBIT
             v["target"][2] = centre[2]
@@ -387,13 +409,13 @@ class Missions:
         v["target_yaw"] = math.atan2(-out[1], -out[0])
 
     def _leg(self, i, f, item, place):
-        v = self._a.status[i]
+        v = self._status[i]
         v["target"] = place
         self._look(v, item)
         if item.command != WAYPOINT:
             return
         if math.isfinite(item.params[3]):
-            v["accept_yaw"] = math.radians(self._a.parameters.get(i, "MIS_YAW_ERR"))
+            v["accept_yaw"] = math.radians(self._parameters.get(i, "MIS_YAW_ERR"))
         elif not item.params[0] > 0:
             v["pass_speed"] = self._pass_speed(i, f, place)
 
@@ -414,7 +436,7 @@ class Missions:
         following = self._next_place(i, f)
         if following is None:
             return 0.0
-        v, get = self._a.status[i], self._a.parameters.get
+        v, get = self._status[i], self._parameters.get
         come, go = (place - v["smooth_pos"])[:2], (following - place)[:2]
         lengths = np.hypot(*come), np.hypot(*go)
         if min(lengths) < 1e-3:
@@ -442,7 +464,7 @@ class Missions:
             elif item.command in PAYLOAD | {DO_CHANGE_SPEED, DO_SET_HOME, DO_LAND_START}:
                 k += 1
             elif item.command in PLACED and item.has_place and item.command != LOITER_TURNS:
-                return item.place(self._a.origin, self._a.status["home"][i])
+                return item.place(self._origin, self._status["home"][i])
             else:
                 return None
         return None
@@ -456,4 +478,4 @@ class Missions:
     def _set_seq(self, i, seq):
         if self.seq[i] != seq:
             self.seq[i] = seq
-            self._a.broadcast_stream(i, "MISSION_CURRENT")
+            self._outbox.stream_now(i, "MISSION_CURRENT")

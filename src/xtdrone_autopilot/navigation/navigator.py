@@ -8,13 +8,19 @@ a mode, and why not, is the commander's business.
 
 import math
 
+import numpy as np
+
 from xtdrone_core.modes import Mode
 from xtdrone_dynamics.compiled import njit
 from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_dynamics.quaternion import rotate
 
 from ..control.vector import clamp, limit_norm2, quat_from_axes, thrust_newtons, wrap_pi, yaw_of
+from ..interfaces import Estimator
+from ..now import Now
+from ..parameters.store import ParameterStore
 from ..vehicle_status import (
+    ACTUATORS,
     ATTITUDE,
     EVENT_DISARM_LANDED,
     EVENT_DISARM_PREFLIGHT,
@@ -24,6 +30,7 @@ from ..vehicle_status import (
     EVENT_TAKEN_OFF,
     EVENT_TAKEOFF_DONE,
     EVENT_TARGET_REACHED,
+    NEW_MODE,
     NO_SET_POINT,
     RATES,
     TASK_CLIMB,
@@ -395,7 +402,7 @@ def _thrust_by_stick(v):
 
 
 @njit
-def _offboard(v, yaw):
+def _offboard(v, actuators):
     v.sp_kind = v.offboard_kind
     if v.offboard_kind != TRAJECTORY:
         v.free_yaw = math.nan
@@ -410,11 +417,24 @@ def _offboard(v, yaw):
         for k in range(4):
             v.sp_quat[k] = v.offboard_quat[k]
         v.sp_yaw_rate = v.offboard_yaw_rate
-        v.sp_thrust = thrust_newtons(v, v.offboard_thrust) if v.offboard_thrust > 0.0 else 0.0
+        v.sp_thrust = v.offboard_thrust
     elif v.offboard_kind == RATES:
         for k in range(3):
             v.sp_rates[k] = v.offboard_rates[k]
-        v.sp_thrust = thrust_newtons(v, v.offboard_thrust) if v.offboard_thrust > 0.0 else 0.0
+        v.sp_thrust = v.offboard_thrust
+    elif v.offboard_kind == ACTUATORS:  # about what the commands lift, to tell take-off and landing
+        v.sp_thrust = _thrust_of(v, actuators)
+
+
+@njit
+def _thrust_of(v, actuators):
+    """Collective thrust [N] at the mean of the actuator commands (A,) that are given."""
+    total, count = 0.0, 0
+    for command in actuators:
+        if math.isfinite(command):
+            total += max(command, 0.0)
+            count += 1
+    return thrust_newtons(v, total / count) if total > 0.0 else 0.0
 
 
 @njit
@@ -501,9 +521,9 @@ def _limit_tilt(v, q, dt):
 
 
 @njit
-def _navigate_one(v, q, t_us, pos, vel, quat, dt):
+def _navigate_one(v, q, t_us, pos, vel, quat, actuators, dt):
     yaw = yaw_of(quat)
-    if v.phase == -1:  # a new mode; its heading turns on from the present one
+    if v.phase == NEW_MODE:  # a new mode; its heading turns on from the present one
         goes_on = v.on_way and not v.landed and math.isfinite(v.sp_yaw)
         heading = v.sp_yaw if goes_on else yaw
         _free(v)
@@ -515,7 +535,7 @@ def _navigate_one(v, q, t_us, pos, vel, quat, dt):
     if mode == OFFBOARD:
         if (t_us - v.offboard_t) * 1e-6 > q.COM_OF_LOSS_T:
             v.events |= EVENT_OFFBOARD_LOST
-        _offboard(v, yaw)
+        _offboard(v, actuators)
     elif mode == TAKEOFF:
         _takeoff(v, q, pos, dt)
     elif mode == LAND:
@@ -563,14 +583,14 @@ def _begin_mode(v, q, pos, vel, yaw):
 
 
 @njit
-def _navigate(status, parameters, t_us, estimates, sensors, dt):
+def _navigate(status, parameters, t_us, estimates, sensors, actuators, dt):
     """One pass over the fleet; returns the union of the events."""
     events = 0
     for i in range(status.shape[0]):
         v, e = status[i], estimates[i]
         _filter_acceleration(v, e.quat, sensors[i].accel, e.accel_bias, dt)
-        if v.armed or v.phase == -1:
-            _navigate_one(v, parameters[i], t_us, e.pos, e.vel, e.quat, dt)
+        if v.armed or v.phase == NEW_MODE:
+            _navigate_one(v, parameters[i], t_us, e.pos, e.vel, e.quat, actuators[i], dt)
         else:
             v.sp_kind = NO_SET_POINT
         _detect(v, parameters[i], t_us, e.pos, e.vel, e.ang_vel, dt)
@@ -595,6 +615,52 @@ def _filter_acceleration(v, quat, accel, bias, dt):
 class Navigator:
     """Modes of a fleet."""
 
-    def step(self, t_us: int, status, parameters, estimator, sensors, dt: float) -> int:
-        """Writes the set-points of every vehicle; returns the union of the EVENT_ bits raised."""
-        return _navigate(status, parameters, t_us, estimator.records, sensors.records, dt)
+    def __init__(self, status, parameters: ParameterStore, estimator: Estimator):
+        """status: (N,) of VEHICLE_STATUS, whose set-points it writes."""
+        self._status, self._parameters, self._estimator = status, parameters, estimator
+        self._resets = estimator.reset_count.copy()
+
+    def step(self, now: Now, actuators: np.ndarray, dt: float) -> int:
+        """Writes the set-points of every vehicle; returns the union of the EVENT_ bits raised.
+
+        Args:
+            now: Time and readings.
+            actuators: (N, A) commands of offboard set-points of that level.
+            dt: Length of the step [s].
+        """
+        return _navigate(self._status, self._parameters.values, now.t_us, self._estimator.records,
+                         now.sensors.records, actuators, dt)
+
+    def follow_resets(self) -> None:
+        """Where an estimate jumped, the way that the vehicle follows jumps along."""
+        e = self._estimator
+        jumped = np.flatnonzero(e.reset_count != self._resets)
+        if len(jumped):
+            self._status["smooth_pos"][jumped] += e.reset_pos[jumped]
+            self._resets[jumped] = e.reset_count[jumped]
+
+    def begin(self, i: int) -> None:
+        """Begins an AUTO mode at once, so that the target that it gets next is not forgotten."""
+        v, e = self._status[i], self._estimator
+        goes_on = v["on_way"] and not v["landed"]
+        if not goes_on:
+            v["smooth_pos"], v["smooth_vel"] = e.pos[i], e.vel[i]
+            v["smooth_acc"] = 0.0
+        if not (goes_on and math.isfinite(v["sp_yaw"])):
+            v["sp_yaw"] = e.yaw(i)
+        v["target_vel"] = 0.0
+        v["target"] = v["smooth_pos"]
+        v["target_yaw"] = e.yaw(i)
+        v["climb"] = v["accept_yaw"] = v["target_speed"] = np.nan
+        v["task"], v["watch"], v["pass_speed"] = TASK_GO, False, 0.0
+        v["phase"] = 0
+
+    def reposition(self, i: int, target, yaw: float, speed: float) -> None:
+        """A new place (3,) [m] to hold in AUTO.LOITER; NaN keeps what it has."""
+        v = self._status[i]
+        if v["phase"] == NEW_MODE:
+            self.begin(i)
+        v["target"] = np.where(np.isfinite(target), target, v["target"])
+        if np.isfinite(yaw):
+            v["target_yaw"] = yaw
+        v["target_speed"] = speed if np.isfinite(speed) and speed > 0 else np.nan

@@ -6,47 +6,50 @@ import numpy as np
 
 from ..errors import AutopilotError
 from ..estimation.flags import HEIGHT_BY_VISION
-from ..mavlink.dialect import mavlink
 from ..navigation import plan_file
+from ..navigation.mission import Missions
+from ..outbox import INFO
 from . import file as parameter_file
+from .store import ParameterStore
 
 
-def preload(autopilot, scenario, folder) -> None:
+def preload(store: ParameterStore, missions: Missions, scenario) -> list[tuple]:
     """Loads the scenario's parameters and missions.
 
     Args:
-        autopilot: The EmbeddedAutopilot.
-        scenario: With vehicles, params and mission.
-        folder: The run folder, or None; vehicles save their parameters in its params/.
+        store: Parameters of the fleet.
+        missions: Its missions.
+        scenario: With vehicles, params, mission and pose_source.
+
+    Returns:
+        What is to be said about it: (vehicle, severity, text) each.
 
     Raises:
         AutopilotError: A file that cannot be read or flown.
     """
     names = [vehicle.name for vehicle in scenario.vehicles]
-    if folder is not None:
-        autopilot.parameter_files = [folder / "params" / f"{name}.params" for name in names]
     if scenario.pose_source == "truth":  # as XTDrone has PX4: by vision alone
-        autopilot.parameters.values["EKF2_GPS_CTRL"] = 0
-        autopilot.parameters.values["EKF2_HGT_REF"] = HEIGHT_BY_VISION
-    if scenario.params:
-        _load_parameters(autopilot, Path(scenario.params), names)
+        store.values["EKF2_GPS_CTRL"] = 0
+        store.values["EKF2_HGT_REF"] = HEIGHT_BY_VISION
+    notes = _load_parameters(store, Path(scenario.params), names) if scenario.params else []
     if scenario.mission:
-        _load_missions(autopilot, scenario)
+        _load_missions(missions, scenario)
+    return notes
 
 
-def _load_parameters(autopilot, path, names):
+def _load_parameters(store, path, names):
     files = [path / f"{name}.params" if path.is_dir() else path for name in names]
+    notes = []
     for i, file in enumerate(files):
-        _, unknown, refused = parameter_file.load_into(autopilot.parameters, i,
-                                                       parameter_file.read(file))
+        _, unknown, refused = parameter_file.load_into(store, i, parameter_file.read(file))
         if refused:
             raise AutopilotError(f"'{file}': {refused[0]}")
         if unknown:
-            autopilot.say(i, mavlink.MAV_SEVERITY_INFO,
-                          f"{len(unknown)} parameters of {file.name} do not exist here")
+            notes.append((i, INFO, f"{len(unknown)} parameters of {file.name} do not exist here"))
+    return notes
 
 
-def _load_missions(autopilot, scenario):
+def _load_missions(missions, scenario):
     files = scenario.mission.split(",")
     if len(files) not in (1, scenario.n):
         raise AutopilotError(f"{len(files)} plans for {scenario.n} vehicles: give one for all, or "
@@ -57,4 +60,4 @@ def _load_missions(autopilot, scenario):
         items = plans[i % len(plans)].items
         if len(plans) == 1:
             items = plan_file.shifted(items, *(starts[i] - starts[0])[:2])
-        autopilot.missions.load(i, items)
+        missions.load(i, items)

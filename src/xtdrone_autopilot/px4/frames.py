@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..mavlink.dialect import mavlink
-from ..mavlink.streams import frame_crc, layout
+from ..mavlink.frames import frame_crc, layout
 
 _HEADER, _CHECKSUM, _SIGNATURE = 10, 2, 13  # lengths [bytes]
 _START = b"\xfd"

@@ -7,7 +7,7 @@ from xtdrone_core.state import FleetState, SensorBatch
 from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_dynamics.geodesy import to_geodetic_array
 
-from ..mavlink.streams import GAUSS, append_frames, layout
+from ..mavlink.frames import GAUSS, append_frames, layout
 
 # Bits of HIL_SENSOR.fields_updated. PX4 takes a barometer reading only with all three of its bits.
 IMU, MAGNETOMETER, BAROMETER = 0x3F, 0x1C0, 0x1A00

@@ -9,9 +9,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from xtdrone_core.modes import ROS_NAME, Mode
+from xtdrone_core.modes import MODES, ROS_NAME, Mode, Need
 
+from ..interfaces import Estimator
 from ..mavlink.dialect import mavlink
+from ..navigation.follow import FollowTarget
+from ..navigation.mission import Missions
+from ..navigation.navigator import Navigator
+from ..now import Now
+from ..outbox import CRITICAL, INFO, Outbox
+from ..parameters.store import ParameterStore
 from ..vehicle_status import (
     EVENT_DISARM_LANDED,
     EVENT_DISARM_PREFLIGHT,
@@ -21,151 +28,156 @@ from ..vehicle_status import (
     EVENT_TAKEN_OFF,
     EVENT_TAKEOFF_DONE,
     EVENT_TARGET_REACHED,
+    NEW_MODE,
     TASK_ORBIT,
 )
+from .battery import Battery
+from .failsafes import Failsafes
+from .flight_state import FlightState
 
 ACCEPTED = mavlink.MAV_RESULT_ACCEPTED
 REJECTED = mavlink.MAV_RESULT_TEMPORARILY_REJECTED
 DENIED = mavlink.MAV_RESULT_DENIED
-
-INFO, NOTICE, WARNING, CRITICAL = (mavlink.MAV_SEVERITY_INFO, mavlink.MAV_SEVERITY_NOTICE,
-                                   mavlink.MAV_SEVERITY_WARNING, mavlink.MAV_SEVERITY_CRITICAL)
-
-_STICK_MODES = frozenset({Mode.MANUAL, Mode.STABILIZED, Mode.ACRO, Mode.ALTCTL})
-_FREE_OF_POSITION = frozenset({Mode.MANUAL, Mode.STABILIZED, Mode.ACRO, Mode.ALTCTL})
+_THROTTLE_DOWN = -0.8  # of the throttle stick, -1..1: above it nothing is armed
 
 
 @dataclass(frozen=True)
 class Answer:
-    """Result of a wish: a MAV_RESULT, and the reason where it was refused."""
+    """Result of a request: a MAV_RESULT, and the reason where it was refused."""
 
     result: int
     reason: str = ""
 
     @property
     def accepted(self) -> bool:
-        """Whether the wish was granted."""
+        """Whether the request was granted."""
         return self.result == ACCEPTED
 
 
 class Commander:
     """Arming, modes and events of a fleet."""
 
-    def __init__(self, autopilot, say):
-        """say(i, severity, text) sends a STATUSTEXT from vehicle i."""
-        self._a = autopilot
-        self._say = say
+    def __init__(self, status, parameters: ParameterStore, estimator: Estimator, battery: Battery,
+                 failsafes: Failsafes, missions: Missions, follow: FollowTarget,
+                 navigator: Navigator, flight: FlightState, now: Now, origin, outbox: Outbox):
+        """The commander of a fleet.
+
+        Args:
+            status: (N,) of VEHICLE_STATUS.
+            parameters: Of the fleet.
+            estimator: Its state.
+            battery: Its batteries.
+            failsafes: What may keep it from arming.
+            missions: Told of what the flight reaches.
+            follow: Of AUTO.FOLLOW_TARGET, for its conditions.
+            navigator: Flies where a request says.
+            flight: Changes mode and arming.
+            now: Time.
+            origin: Latitude, longitude [rad] and height [m] of the world's origin.
+            outbox: Takes what is said.
+        """
+        self._status, self._parameters, self._estimator = status, parameters, estimator
+        self._battery, self._failsafes, self._missions = battery, failsafes, missions
+        self._navigator, self._flight = navigator, flight
+        self._now, self._origin, self._outbox = now, origin, outbox
+        self._conditions = {Mode.MISSION: missions.why_not, Mode.FOLLOW_TARGET: follow.why_not}
+        flight.on_enter[Mode.TAKEOFF] = self._begin_takeoff
+        flight.on_enter[Mode.RTL] = self._begin_return
 
     def checks(self, i: int) -> str:
         """The first reason why vehicle i may not arm, or an empty text."""
-        a = self._a
-        if not a.estimator.ready[i]:
-            return "the estimator is not ready: " + a.estimator.why_not_ready(i)
-        least = a.parameters.get(i, "COM_ARM_BAT_MIN")
-        if a.battery.level[i] < least:
-            return (f"battery at {a.battery.level[i]:.0%}, COM_ARM_BAT_MIN asks for "
-                    f"{least:.0%}: charge it")
-        return a.failsafes.why_not_arm(i)
+        if not self._estimator.ready[i]:
+            return self._estimator_reason(i)
+        least, level = self._parameters.get(i, "COM_ARM_BAT_MIN"), self._battery.level[i]
+        if level < least:
+            return f"battery at {level:.0%}, COM_ARM_BAT_MIN asks for {least:.0%}: charge it"
+        return self._failsafes.why_not_arm(i)
 
     def arm(self, i: int, t_us: int, force: bool = False) -> Answer:
         """Arms vehicle i, or says why not."""
-        v = self._a.status[i]
+        v = self._status[i]
         if v["armed"]:
             return Answer(ACCEPTED)
         mode = Mode(v["mode"])
-        reason = self.checks(i)
-        if not reason and mode in (Mode.RTL, Mode.LAND):
-            reason = (f"mode {ROS_NAME[mode]} is not for take-off: change to AUTO.TAKEOFF or "
-                      "OFFBOARD")
-        if not reason and mode == Mode.OFFBOARD and not self._has_offboard(i, t_us):
-            reason = self._offboard_reason(i)
-        if not reason and mode in _STICK_MODES and not self._has_sticks(i, t_us):
-            reason = f"no MANUAL_CONTROL, which mode {ROS_NAME[mode]} needs"
-        if not reason and mode in _STICK_MODES and v["stick_up"] > -0.8:
-            reason = "the throttle stick is not down"
-        if not reason and mode == Mode.MISSION:
-            reason = self._a.missions.why_not(i)
+        reason = self.checks(i) or self._why_not_in(i, mode, t_us)
         if reason and not force:
             return self._refuse(i, "Arming denied", reason)
         v["armed"] = True
         v["armed_t"] = v["landed_t"] = t_us
-        v["phase"] = -1
-        v["home"] = self._a.estimator.pos[i]
-        v["home_yaw"] = self._a.estimator.yaw(i)
+        v["phase"] = NEW_MODE
+        v["home"] = self._estimator.pos[i]
+        v["home_yaw"] = self._estimator.yaw(i)
         v["home_set"] = True
-        if mode == Mode.TAKEOFF:
-            self._set_takeoff_height(i, math.nan)
-        self._a.announce(i)
-        self._say(i, INFO, "Armed")
-        self._a.failsafes.armed(i)
-        if mode == Mode.MISSION:
-            self._a.missions.begin(i)
+        self._outbox.announce(i)
+        self._outbox.say(i, INFO, "Armed")
+        self._failsafes.armed(i)
+        if mode in self._flight.on_enter:
+            self._flight.on_enter[mode](i)
         return Answer(ACCEPTED)
+
+    def _why_not_in(self, i, mode, t_us):
+        """Why vehicle i may not arm in a mode, or an empty text."""
+        needs = MODES[mode].needs
+        if not MODES[mode].arms:
+            return (f"mode {ROS_NAME[mode]} is not for take-off: change to AUTO.TAKEOFF or "
+                    "OFFBOARD")
+        if Need.SET_POINTS in needs and not self._has_offboard(i, t_us):
+            return self._offboard_reason(i)
+        if Need.STICKS in needs and not self._has_sticks(i, t_us):
+            return f"no MANUAL_CONTROL, which mode {ROS_NAME[mode]} needs"
+        if Need.STICKS in needs and self._status["stick_up"][i] > _THROTTLE_DOWN:
+            return "the throttle stick is not down"
+        return self._conditions[mode](i) if mode in self._conditions else ""
 
     def disarm(self, i: int, force: bool = False, why: str = "") -> Answer:
         """Disarms vehicle i; in the air only by force."""
-        v = self._a.status[i]
-        if not v["armed"]:
-            return Answer(ACCEPTED)
-        if not v["landed"] and not force:
+        v = self._status[i]
+        if v["armed"] and not v["landed"] and not force:
             return self._refuse(i, "Disarming denied", "it is flying: land first, or force it")
-        v["armed"] = False
-        v["landed"] = True
-        v["failsafe"] = False
-        if v["mode"] in (Mode.LAND, Mode.RTL, Mode.TAKEOFF):
-            self.enter(i, Mode.LOITER)
-        self._a.failsafes.taken_over(i)
-        self._a.announce(i)
-        self._say(i, INFO, f"Disarmed {why}".rstrip())
+        self._flight.disarm(i, why)
         return Answer(ACCEPTED)
 
     def set_mode(self, i: int, mode: Mode, t_us: int) -> Answer:
         """Changes the mode of vehicle i, or says why not."""
-        v = self._a.status[i]
+        v = self._status[i]
         reason = self._why_not(i, mode, t_us)
         if reason:
             return self._refuse(i, f"Mode {ROS_NAME[mode]} refused", reason)
         v["failsafe"] = False
-        self._a.failsafes.taken_over(i)
+        self._failsafes.taken_over(i)
         if mode != v["mode"]:
-            if mode == Mode.TAKEOFF:
-                self._set_takeoff_height(i, math.nan)
-            self.enter(i, mode)
-            v["blind"] = mode == Mode.LAND and not self._a.estimator.ready[i]
+            self._flight.enter(i, mode)
+            v["blind"] = mode == Mode.LAND and not self._estimator.ready[i]
         return Answer(ACCEPTED)
 
     def _why_not(self, i, mode, t_us):
         """Why vehicle i may not change to a mode, or an empty text."""
-        v, estimator = self._a.status[i], self._a.estimator
-        if mode == Mode.MISSION and not self._a.missions.total[i]:
-            return self._a.missions.why_not(i)
-        if mode == Mode.OFFBOARD and not self._has_offboard(i, t_us):
+        needs = MODES[mode].needs
+        if Need.MISSION in needs and not self._missions.total[i]:
+            return self._missions.why_not(i)
+        if Need.SET_POINTS in needs and not self._has_offboard(i, t_us):
             return self._offboard_reason(i)
-        if mode in _STICK_MODES and not self._has_sticks(i, t_us):
+        if Need.STICKS in needs and not self._has_sticks(i, t_us):
             return "no MANUAL_CONTROL comes in"
-        needless = mode == Mode.MANUAL or (not v["landed"] and (
-            mode in _FREE_OF_POSITION or mode == Mode.LAND))
-        if not needless and not estimator.ready[i]:
-            return "the estimator is not ready: " + estimator.why_not_ready(i)
-        if mode == Mode.MISSION:
-            return self._a.missions.why_not(i)
-        if mode == Mode.FOLLOW_TARGET:
-            return self._a.follow.why_not(i)
-        return ""
+        placed = Need.POSITION in needs or (
+            Need.POSITION_ON_GROUND in needs and self._status["landed"][i])
+        if placed and not self._estimator.ready[i]:
+            return self._estimator_reason(i)
+        return self._conditions[mode](i) if mode in self._conditions else ""
 
     def take_off(self, i: int, altitude: float, t_us: int) -> Answer:
         """NAV_TAKEOFF: mode AUTO.TAKEOFF to a height above sea level [m], NaN = the parameter's."""
         answer = self.set_mode(i, Mode.TAKEOFF, t_us)
         if answer.accepted:
-            self._set_takeoff_height(i, altitude - self._a.origin[2])
-            self._a.status[i]["phase"] = -1
+            self._set_takeoff_height(i, altitude - self._origin[2])
+            self._status[i]["phase"] = NEW_MODE
         return answer
 
     def reposition(self, i: int, target, yaw: float, speed: float, t_us: int) -> Answer:
         """DO_REPOSITION: fly to a place (3,) [m] and hold it; NaN keeps a value."""
         answer = self.set_mode(i, Mode.LOITER, t_us)
         if answer.accepted:
-            self._a.reposition(i, target, yaw, speed)
+            self._navigator.reposition(i, target, yaw, speed)
         return answer
 
     def orbit(self, i: int, centre, radius: float, speed: float, t_us: int) -> Answer:
@@ -180,81 +192,78 @@ class Commander:
         """
         answer = self.set_mode(i, Mode.LOITER, t_us)
         if answer.accepted:
-            self._a.begin_way(i)
-            v = self._a.status[i]
+            self._navigator.begin(i)
+            v = self._status[i]
             centre = np.where(np.isfinite(centre), centre, v["target"])
             v["centre"] = centre
             v["target"][2] = centre[2]
             v["orbit_radius"] = (radius if math.isfinite(radius)
-                                 else self._a.parameters.get(i, "NAV_LOITER_RAD"))
+                                 else self._parameters.get(i, "NAV_LOITER_RAD"))
             v["orbit_left"] = math.inf
             v["target_speed"] = speed if speed > 0 else math.nan
             v["task"] = TASK_ORBIT
         return answer
 
-    def handle_events(self, t_us: int) -> None:
+    def handle_events(self) -> None:
         """Deals with the events that the compiled loops raised."""
-        status = self._a.status
+        status = self._status
         for i in status["events"].nonzero()[0]:
             events, status["events"][i] = int(status["events"][i]), 0
-            if events & EVENT_TAKEN_OFF:
-                self._say(i, INFO, "Takeoff detected")
-            if events & EVENT_TAKEOFF_DONE:
-                self.enter(i, Mode.LOITER)
-                status["phase"][i] = 0  # it goes on to the place that the take-off aimed at
-            if events & EVENT_LANDED:
-                self._say(i, INFO, "Landing detected")
-                self._a.missions.landed(i)
-            if events & EVENT_TARGET_REACHED:
-                self._a.missions.reached(i)
-            if events & EVENT_DISARM_LANDED:
-                self.disarm(i, why="by landing")
-            if events & EVENT_DISARM_PREFLIGHT:
-                self.disarm(i, why="by auto preflight disarming")
-            if events & EVENT_OFFBOARD_LOST:
-                self._a.failsafes.offboard_lost(i)
-            if events & EVENT_FAILSAFE_DELAY_OVER:
-                self._a.failsafes.delay_over(i)
+            for bit, deal in _EVENTS:
+                if events & bit:
+                    deal(self, i)
 
-    def enter(self, i: int, mode: Mode) -> None:
-        """Changes the mode of vehicle i without asking whether it may."""
-        v = self._a.status[i]
-        v["mode"] = mode
-        v["mode_t"] = self._a.t_us
-        v["phase"] = -1
-        v["blind"] = False
-        self._a.announce(i)
-        if mode == Mode.RTL:
-            v["rtl_place"] = self._nearest_safe_place(i)
-        if v["armed"] and mode == Mode.MISSION:
-            self._a.missions.begin(i)
-        elif v["armed"] and mode == Mode.FOLLOW_TARGET:
-            self._a.follow.begin(i)
+    def _takeoff_done(self, i):
+        self._flight.enter(i, Mode.LOITER)
+        self._status["phase"][i] = 0  # it goes on to the place that the take-off aimed at
 
-    def _nearest_safe_place(self, i):
-        """Home or the rally point nearest to vehicle i, (3,) [m]."""
-        places = np.vstack([self._a.status["home"][i], self._a.missions.rally_points(i)])
-        way = places[:, :2] - self._a.estimator.pos[i, :2]
-        return places[np.argmin((way * way).sum(axis=1))]
+    def _landed(self, i):
+        self._outbox.say(i, INFO, "Landing detected")
+        self._missions.landed(i)
+
+    def _begin_takeoff(self, i):
+        self._set_takeoff_height(i, math.nan)
+
+    def _begin_return(self, i):
+        """AUTO.RTL goes home, or to the rally point nearest to the vehicle."""
+        places = np.vstack([self._status["home"][i], self._missions.rally_points(i)])
+        way = places[:, :2] - self._estimator.pos[i, :2]
+        self._status["rtl_place"][i] = places[np.argmin((way * way).sum(axis=1))]
 
     def _set_takeoff_height(self, i, height):
         if not math.isfinite(height):
-            height = self._a.estimator.pos[i, 2] + self._a.parameters.get(i, "MIS_TAKEOFF_ALT")
-        self._a.status[i]["takeoff_height"] = height
+            height = self._estimator.pos[i, 2] + self._parameters.get(i, "MIS_TAKEOFF_ALT")
+        self._status[i]["takeoff_height"] = height
 
     def _has_offboard(self, i, t_us):
-        v = self._a.status[i]
+        v = self._status[i]
         age = (t_us - v["offboard_t"]) * 1e-6
-        return v["offboard_kind"] != 0 and age <= self._a.parameters.get(i, "COM_OF_LOSS_T")
+        return v["offboard_kind"] != 0 and age <= self._parameters.get(i, "COM_OF_LOSS_T")
 
     def _has_sticks(self, i, t_us):
-        age = (t_us - self._a.status[i]["stick_t"]) * 1e-6
-        return age <= self._a.parameters.get(i, "COM_RC_LOSS_T")
+        age = (t_us - self._status[i]["stick_t"]) * 1e-6
+        return age <= self._parameters.get(i, "COM_RC_LOSS_T")
+
+    def _estimator_reason(self, i):
+        return "the estimator is not ready: " + self._estimator.why_not_ready(i)
 
     def _offboard_reason(self, i):
-        seconds = self._a.parameters.get(i, "COM_OF_LOSS_T")
+        seconds = self._parameters.get(i, "COM_OF_LOSS_T")
         return f"no offboard set-point in the last {seconds:g} s: stream them at 2 Hz or more first"
 
     def _refuse(self, i, what, reason):
-        self._say(i, CRITICAL, f"{what}: {reason}")
+        self._outbox.say(i, CRITICAL, f"{what}: {reason}")
         return Answer(REJECTED, reason)
+
+
+# Event: what follows from it, in this order.
+_EVENTS = (
+    (EVENT_TAKEN_OFF, lambda c, i: c._outbox.say(i, INFO, "Takeoff detected")),
+    (EVENT_TAKEOFF_DONE, Commander._takeoff_done),
+    (EVENT_LANDED, Commander._landed),
+    (EVENT_TARGET_REACHED, lambda c, i: c._missions.reached(i)),
+    (EVENT_DISARM_LANDED, lambda c, i: c.disarm(i, why="by landing")),
+    (EVENT_DISARM_PREFLIGHT, lambda c, i: c.disarm(i, why="by auto preflight disarming")),
+    (EVENT_OFFBOARD_LOST, lambda c, i: c._failsafes.offboard_lost(i)),
+    (EVENT_FAILSAFE_DELAY_OVER, lambda c, i: c._failsafes.delay_over(i)),
+)

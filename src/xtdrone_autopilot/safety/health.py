@@ -13,49 +13,62 @@ from ..estimation.flags import (
     TESTS,
     VISION_USED,
 )
-from ..mavlink.links import KINDS
+from ..interfaces import Estimator
+from ..mavlink.links import KINDS, Links
+from ..now import Now
+from .battery import Battery
+from .commander import Commander
+from .failsafes import Failsafes
 
 _AIDS = {"GPS": GPS_USED, "vision": VISION_USED, "barometer": BARO_USED,
          "magnetometer": MAG_USED, "range finder": RANGE_USED, "airspeed": AIRSPEED_USED}
 
 
-def health(autopilot, links) -> list[dict]:
-    """Plain data about each vehicle.
+class Health:
+    """Reads what the parts of a flight stack know of each vehicle."""
 
-    Args:
-        autopilot: An EmbeddedAutopilot.
-        links: Its Links, None where it has none.
+    def __init__(self, status, estimator: Estimator, battery: Battery, failsafes: Failsafes,
+                 commander: Commander, now: Now):
+        """status: (N,) of VEHICLE_STATUS; the rest are its parts."""
+        self._status, self._estimator, self._battery = status, estimator, battery
+        self._failsafes, self._commander, self._now = failsafes, commander, now
 
-    Returns:
-        For each: mode, armed, landed, failsafe, failing (conditions of failsafes), answers
-        (condition: what would follow), not_ready (why it would not arm, in words),
-        aligned, located, aids (name: in use), test_ratios (name: ratio; above 1 is refused),
-        battery (0..1), voltage [V], set_points (count so far), set_point_age_s (None = never
-        any), links (name: {streams, peers, heard_s}).
-    """
-    return [_vehicle(autopilot, links, i) for i in range(len(autopilot.status))]
+    def report(self, links: Links | None) -> list[dict]:
+        """Plain data about each vehicle.
 
+        Args:
+            links: The fleet's, None where it has none.
 
-def _vehicle(a, links, i):
-    v, flags = a.status[i], int(a.estimator.flags[i])
-    ratios = a.estimator.test_ratios[i].tolist()
-    count = int(v["offboard_count"])
-    return {
-        "mode": ROS_NAME[Mode(int(v["mode"]))], "armed": bool(v["armed"]),
-        "landed": bool(v["landed"]),
-        "failsafe": bool(v["failsafe"] or a.failsafes.active()[i]),
-        "failing": a.failsafes.failing(i), "answers": a.failsafes.answers(i),
-        "not_ready": "" if v["armed"] else a.commander.checks(i),
-        "aligned": bool(flags & ALIGNED), "located": bool(flags & POSITION_VALID),
-        "aids": {name: bool(flags & bit) for name, bit in _AIDS.items()},
-        "test_ratios": {name: round(min(ratio, 1e6), 4)
-                        for name, ratio in zip(TESTS, ratios)},
-        "battery": round(float(a.battery.level[i]), 3),
-        "voltage": round(float(a.battery.voltage[i]), 2),
-        "set_points": count,
-        "set_point_age_s": (a.t_us - int(v["offboard_t"])) * 1e-6 if count else None,
-        "links": {} if links is None else _links(a.t_us, links, i),
-    }
+        Returns:
+            For each: mode, armed, landed, failsafe, failing (conditions of failsafes), answers
+            (condition: what would follow), not_ready (why it would not arm, in words),
+            aligned, located, aids (name: in use), test_ratios (name: ratio; above 1 is refused),
+            battery (0..1), voltage [V], set_points (count so far), set_point_age_s (None = never
+            any), links (name: {streams, peers, heard_s}).
+        """
+        return [{**self._vehicle(i), "links": {} if links is None
+                 else _links(self._now.t_us, links, i)} for i in range(len(self._status))]
+
+    def _vehicle(self, i):
+        v, flags = self._status[i], int(self._estimator.flags[i])
+        ratios = self._estimator.test_ratios[i].tolist()
+        count = int(v["offboard_count"])
+        return {
+            "mode": ROS_NAME[Mode(int(v["mode"]))], "armed": bool(v["armed"]),
+            "landed": bool(v["landed"]),
+            "failsafe": bool(v["failsafe"] or self._failsafes.active()[i]),
+            "failing": self._failsafes.failing(i), "answers": self._failsafes.answers(i),
+            "not_ready": "" if v["armed"] else self._commander.checks(i),
+            "aligned": bool(flags & ALIGNED), "located": bool(flags & POSITION_VALID),
+            "aids": {name: bool(flags & bit) for name, bit in _AIDS.items()},
+            "test_ratios": {name: round(min(ratio, 1e6), 4)
+                            for name, ratio in zip(TESTS, ratios)},
+            "battery": round(float(self._battery.level[i]), 3),
+            "voltage": round(float(self._battery.voltage[i]), 2),
+            "set_points": count,
+            "set_point_age_s": ((self._now.t_us - int(v["offboard_t"])) * 1e-6 if count
+                                else None),
+        }
 
 
 def _links(t_us, links, i):

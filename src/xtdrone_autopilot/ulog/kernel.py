@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from xtdrone_core.modes import Mode
+from xtdrone_core.modes import MODES, Mode
 from xtdrone_dynamics.atmosphere import density, height_of_pressure
 from xtdrone_dynamics.compiled import njit
 from xtdrone_dynamics.constants import AIR_GAS_CONSTANT
@@ -94,10 +94,7 @@ SNAPSHOT = np.dtype([(name, "f8", shape) if shape else (name, "f8") for name, sh
 ]])
 
 # PX4's vehicle_status.nav_state of each Mode.
-_NAV_STATE = np.array([{Mode.MANUAL: 0, Mode.STABILIZED: 15, Mode.ACRO: 10, Mode.ALTCTL: 1,
-                        Mode.POSCTL: 2, Mode.OFFBOARD: 14, Mode.TAKEOFF: 17, Mode.LOITER: 4,
-                        Mode.MISSION: 3, Mode.RTL: 5, Mode.LAND: 18,
-                        Mode.FOLLOW_TARGET: 19}[mode] for mode in Mode], dtype=np.int64)
+_NAV_STATE = np.array([MODES[mode].nav_state for mode in Mode], dtype=np.int64)
 
 # Bits of estimator_status.control_mode_flags.
 _CS_TILT, _CS_YAW, _CS_GPS, _CS_IN_AIR, _CS_WIND, _CS_BARO = 1, 2, 4, 1 << 7, 1 << 8, 1 << 9

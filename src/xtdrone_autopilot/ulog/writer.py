@@ -8,12 +8,18 @@ most the last simulated second missing.
 import contextlib
 import errno
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from ..errors import AutopilotError
+from ..interfaces import Estimator
+from ..navigation.mission import Missions
+from ..now import Now
+from ..outbox import WARNING, Outbox
 from ..parameters import store as parameters
+from ..safety.battery import Battery
 from . import format as ulog_format, kernel as ulog_kernel
 
 PROFILES = ("full", "fleet")
@@ -25,15 +31,30 @@ _INFO = {"sys_name": "XTDrone", "ver_hw": "XTDRONE_EMBEDDED", "ver_sw_release": 
          "ver_data_format": 2, "time_ref_utc": 0}
 
 
+@dataclass(frozen=True)
+class Logged:
+    """What a flight log is made of."""
+
+    status: np.ndarray  # (N,) of VEHICLE_STATUS
+    parameters: parameters.ParameterStore
+    estimator: Estimator
+    battery: Battery
+    missions: Missions
+    commands: np.ndarray  # (N, A) of the actuators
+    now: Now
+    origin: tuple  # latitude, longitude [rad] and height [m] of the world's origin
+    outbox: Outbox  # takes the warning that a file cannot be written
+
+
 class FleetLog:
     """Writes folder/<vehicle>/log001.ulg and so on for each vehicle of a flight stack."""
 
-    def __init__(self, autopilot, fleet, names, folder, profile: str):
+    def __init__(self, logged: Logged, motors: np.ndarray, names, folder, profile: str):
         """Begins a log for each vehicle.
 
         Args:
-            autopilot: The EmbeddedAutopilot whose flight is logged.
-            fleet: Its vehicles, a FleetModel.
+            logged: The flight stack's records.
+            motors: (N,) how many each vehicle has.
             names: Name of each vehicle: its folder.
             folder: Folder of all logs.
             profile: A name of PROFILES.
@@ -41,7 +62,8 @@ class FleetLog:
         Raises:
             AutopilotError: The folder cannot be written.
         """
-        self._a = autopilot
+        self._logged = logged
+        self._values = logged.parameters.values
         self._topics = [t for t in ulog_format.topics() if t.periods[profile]]
         self._names = list(names)
         self.folders = [Path(folder) / name for name in names]
@@ -63,8 +85,8 @@ class FleetLog:
         numbers = self._snapshots.view(np.float64).reshape(n, -1)
         forms = numbers, numbers.astype(np.float32), numbers.astype(np.int64)
         self._forms = *forms, *(form.view(np.uint8) for form in forms)
-        ulog_kernel.new_snapshots(self._snapshots, autopilot.origin, fleet.rotor_mask.sum(axis=1))
-        self._known = autopilot.parameters.values.copy()  # parameters as last logged
+        ulog_kernel.new_snapshots(self._snapshots, logged.origin, motors)
+        self._known = self._values.copy()  # parameters as last logged
         self._turn = {}  # phase of the second: vehicles whose files are written then
         for i in range(n):
             self._turn.setdefault(FLUSH_US * i // n // STEP_US * STEP_US, []).append(i)
@@ -100,7 +122,8 @@ class FleetLog:
                 os.close(file)
         except OSError as error:
             self._broken[i] = True  # a half message may be in the file: nothing may follow it
-            self._a.say(i, 4, f"the flight log ends here, it cannot be written: {error.strerror}")
+            self._logged.outbox.say(i, WARNING, "the flight log ends here, it cannot be written: "
+                                    f"{error.strerror}")
 
     def erase(self, i: int) -> None:
         """Deletes the logs of vehicle i and goes on with a new one."""
@@ -124,7 +147,7 @@ class FleetLog:
         """Makes the next file of vehicle i, its header complete before it has its name."""
         self._number[i] += 1
         path = self.folders[i] / f"log{self._number[i]:03d}.ulg"
-        values = [(p.name, p.type, self._a.parameters.get(i, p.name))
+        values = [(p.name, p.type, self._logged.parameters.get(i, p.name))
                   for p in parameters.table().values()]
         info = {**_INFO, "sys_uuid": self._names[i]}
         part = path.with_suffix(".part")
@@ -140,15 +163,15 @@ class FleetLog:
         self._state_key[i] = -1
 
     def _append(self, t_us):
-        a = self._a
+        r = self._logged
         ulog_kernel.append(
             t_us, self._due[t_us // self._grid % len(self._due)], self._tables, self._on_change,
             self._where, self._out, self._length, self._state_key, self._snapshots, self._forms,
-            a.origin, a.status, a.parameters.values, a.estimator.records, a.sensors.records,
-            a.battery.records, a.missions.records, a.commands)
+            r.origin, r.status, self._values, r.estimator.records, r.now.sensors.records,
+            r.battery.records, r.missions.records, r.commands)
 
     def _append_parameters(self):
-        values = self._a.parameters.values
+        values = self._values
         if np.array_equal(values.view(np.uint8), self._known.view(np.uint8)):
             return
         for p in parameters.table().values():

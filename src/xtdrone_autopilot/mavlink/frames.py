@@ -1,0 +1,77 @@
+"""MAVLink 2 frames of a whole fleet: the wire layout of messages, and their encoding."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from xtdrone_dynamics.compiled import njit
+
+from .dialect import mavlink
+
+GAUSS = 1e4  # per tesla
+_NUMPY_TYPE = {"float": "<f4", "double": "<f8", "char": "u1", "int8_t": "i1", "uint8_t": "u1",
+               "int16_t": "<i2", "uint16_t": "<u2", "int32_t": "<i4", "uint32_t": "<u4",
+               "int64_t": "<i8", "uint64_t": "<u8"}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How one message lies on the wire."""
+
+    id: int
+    crc_extra: int
+    dtype: np.dtype
+
+
+def layout(name: str) -> Layout:
+    """The wire layout of a message of the common dialect."""
+    message = mavlink.mavlink_map[getattr(mavlink, f"MAVLINK_MSG_ID_{name}")]
+    kinds = dict(zip(message.fieldnames, message.fieldtypes))
+    sizes = dict(zip(message.ordered_fieldnames, message.array_lengths))
+    fields = [(field, _NUMPY_TYPE[kinds[field]]) + (((sizes[field],),) if sizes[field] else ())
+              for field in message.ordered_fieldnames]
+    return Layout(message.id, message.crc_extra, np.dtype(fields))
+
+
+@njit
+def frame_crc(buffer, start, end, extra):
+    """CRC-16/MCRF4XX of buffer[start:end] and one byte more."""
+    crc = 0xFFFF
+    for k in range(start, end + 1):
+        byte = buffer[k] if k < end else extra
+        x = (byte ^ (crc & 0xFF)) & 0xFF
+        x = (x ^ (x << 4)) & 0xFF
+        crc = ((crc >> 8) ^ (x << 8) ^ (x << 3) ^ (x >> 4)) & 0xFFFF
+    return crc
+
+
+@njit
+def append_frames(payload, message_id, crc_extra, chosen, sequence, out, length):
+    """Appends a frame to out[i] of each chosen vehicle, zeros at the payload's end left out."""
+    for i in range(payload.shape[0]):
+        if not chosen[i]:
+            continue
+        size = payload.shape[1]
+        while size > 1 and payload[i, size - 1] == 0:
+            size -= 1
+        at = length[i]
+        if at + size + 12 > out.shape[1]:
+            continue
+        row = out[i]
+        row[at] = 0xFD
+        row[at + 1] = size
+        row[at + 2] = 0
+        row[at + 3] = 0
+        row[at + 4] = sequence[i]
+        row[at + 5] = i + 1
+        row[at + 6] = 1
+        row[at + 7] = message_id & 0xFF
+        row[at + 8] = message_id >> 8 & 0xFF
+        row[at + 9] = message_id >> 16 & 0xFF
+        for k in range(size):
+            row[at + 10 + k] = payload[i, k]
+        crc = frame_crc(row, at + 1, at + 10 + size, crc_extra)
+        row[at + 10 + size] = crc & 0xFF
+        row[at + 11 + size] = crc >> 8
+        length[i] = at + 12 + size
+        sequence[i] = (sequence[i] + 1) & 0xFF

@@ -1,0 +1,56 @@
+"""Declares what a method deals with: messages that come in, commands, streams that go out."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+
+def receives(*names: str) -> Callable:
+    """Marks a method as the handler of messages: method(link, message)."""
+    return _mark("receives", names)
+
+
+def obeys(*numbers: int) -> Callable:
+    """Marks a method as the handler of commands: method(link, params) -> Answer."""
+    return _mark("obeys", numbers)
+
+
+@dataclass(frozen=True)
+class Stream:
+    """How a message of the telemetry goes out."""
+
+    name: str
+    rates: dict = field(default_factory=dict)  # [Hz] on each link where it streams by itself
+    where: Callable | None = None  # of the Streams -> (N,) bool, the vehicles that have it
+
+
+def streams(name: str, ground_station: float = 0, offboard: float = 0, bridge: float = 0,
+            where: Callable | None = None) -> Callable:
+    """Marks a method as the one that fills a telemetry message: method(m, t_us).
+
+    Args:
+        name: The message of the common dialect.
+        ground_station, offboard, bridge: Rate on these links [Hz]; 0 = on request only.
+        where: Called with the Streams, gives (N,) bool: the vehicles that have it. None = all.
+    """
+    rates = {"ground_station": ground_station, "offboard": offboard, "bridge": bridge}
+    return _mark("streams", (Stream(name, {link: rate for link, rate in rates.items() if rate},
+                                    where),))
+
+
+def _mark(attribute, values):
+    def decorate(method):
+        setattr(method, attribute, values)
+        return method
+
+    return decorate
+
+
+def declared(part: object, attribute: str) -> list:
+    """(value, bound method) of everything of a part that is marked, in the order of the class."""
+    return [(value, getattr(part, name)) for kind in reversed(type(part).__mro__)
+            for name, method in vars(kind).items() for value in getattr(method, attribute, ())]
+
+
+def declarations(kind: type, attribute: str) -> list:
+    """The values of all marks in a class, in order."""
+    return [value for method in vars(kind).values() for value in getattr(method, attribute, ())]

@@ -1,0 +1,234 @@
+"""Set-points, sticks, poses and targets that come in by MAVLink.
+
+What a type mask does not ignore has to be finite and within reason. Units and frames
+become ours here.
+"""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from xtdrone_core.frames import enu_ned, flu_frd, quat_enu_ned, yaw_enu_ned
+from xtdrone_core.state import SetPoints
+from xtdrone_dynamics.geodesy import to_local_array
+from xtdrone_dynamics.quaternion import from_euler
+
+from ..control.vector import thrust_newtons
+from ..errors import AutopilotError
+from ..interfaces import Estimator
+from ..navigation.follow import FollowTarget
+from ..navigation.offboard import Offboard
+from ..now import Now
+from ..outbox import Outbox
+from ..safety.failures import STICKS, Failures
+from .commands import ABSOLUTE, FARTHEST, RELATIVE
+from .dialect import mavlink
+from .handlers import receives
+
+_FASTEST_TURN = 100.0  # no yaw or body rate is larger than this [rad, rad/s]
+_FORCE = 512  # bit of the type mask of position targets
+_THRUST_BODY, _THRUST_IGNORE, _ATTITUDE_IGNORE = 32, 64, 128  # and of attitude targets
+_NOTHING = "its type mask leaves nothing to follow"
+_HOVER = 0.5  # middle of the throttle stick of MANUAL_CONTROL
+
+
+class SetPointMessages:
+    """Takes what guides the vehicles of a fleet."""
+
+    def __init__(self, status, estimator: Estimator, offboard: Offboard, follow: FollowTarget,
+                 failures: Failures, take_pose: Callable, now: Now, origin, outbox: Outbox):
+        """The set-points of a fleet.
+
+        Args:
+            status: (N,) of VEHICLE_STATUS.
+            estimator: Its state.
+            offboard: Takes set-points.
+            follow: Takes targets.
+            failures: That a user injects.
+            take_pose: Called as take_pose(i, t_us, pos, quat) with each pose from outside.
+            now: Time.
+            origin: Latitude, longitude [rad] and height [m] of the world's origin.
+            outbox: Takes what is said.
+        """
+        self._status, self._estimator, self._offboard = status, estimator, offboard
+        self._follow, self._failures, self._take_pose = follow, failures, take_pose
+        self._now, self._origin, self._outbox = now, origin, outbox
+        self._nothing = SetPoints.empty(1).records[0]
+
+    def _obey(self, obey, link, message):
+        """Obeys one of the SET_ messages of OFFBOARD, or says once why not."""
+        try:
+            obey(link.vehicle, message)
+        except AutopilotError as error:
+            self._outbox.say_once(link.vehicle, f"Set-point ignored: {error}")
+
+    def _point(self):
+        """A set-point that asks for nothing."""
+        return self._nothing.copy()
+
+    def _trajectory(self, i, pos, vel, acc, yaw, yaw_rate):
+        """World ENU, NaN = not controlled."""
+        point = self._point()
+        point["pos"], point["vel"], point["acc"] = pos, vel, acc
+        point["yaw"], point["yaw_rate"] = yaw, yaw_rate
+        self._offboard.take(i, point)
+
+    @receives("SET_POSITION_TARGET_LOCAL_NED")
+    def _set_local(self, link, m):
+        self._obey(self._local_target, link, m)
+
+    def _local_target(self, i, m):
+        pos = _asked(m, ("x", "y", "z"), 0)
+        vel, acc, yaw, yaw_rate = _motion(m)
+        if not np.isfinite((pos, vel, acc)).any():
+            raise AutopilotError(_NOTHING)
+        here, heading = self._estimator.pos[i], self._estimator.yaw(i)
+        if m.coordinate_frame in (mavlink.MAV_FRAME_LOCAL_NED, mavlink.MAV_FRAME_LOCAL_OFFSET_NED):
+            pos, vel, acc = enu_ned(pos), enu_ned(vel), enu_ned(acc)
+            if m.coordinate_frame == mavlink.MAV_FRAME_LOCAL_OFFSET_NED:
+                pos = here + pos
+            yaw = yaw_enu_ned(yaw)
+        elif m.coordinate_frame in (mavlink.MAV_FRAME_BODY_NED, mavlink.MAV_FRAME_BODY_OFFSET_NED):
+            pos, vel, acc = (_turn(flu_frd(x), heading) for x in (pos, vel, acc))
+            pos = here + pos
+            yaw = heading - yaw
+        else:
+            raise AutopilotError(f"coordinate frame {m.coordinate_frame} is not supported, use 1 "
+                                 "(local), 7 (local offset), 8 or 9 (body)")
+        self._trajectory(i, pos, vel, acc, yaw, -yaw_rate)
+
+    @receives("SET_POSITION_TARGET_GLOBAL_INT")
+    def _set_global(self, link, m):
+        self._obey(self._global_target, link, m)
+
+    def _global_target(self, i, m):
+        if m.coordinate_frame not in ABSOLUTE + RELATIVE:
+            raise AutopilotError(f"coordinate frame {m.coordinate_frame} is not supported, use 0 "
+                                 "or 5 (height above sea), 3 or 6 (above home)")
+        lat, lon, alt = _asked(m, ("lat_int", "lon_int", "alt"), 0, (90e7, 180e7, FARTHEST))
+        vel, acc, yaw, yaw_rate = _motion(m)
+        pos = np.full(3, math.nan)
+        if math.isfinite(lat) and math.isfinite(lon):
+            geo = [[math.radians(lat * 1e-7), math.radians(lon * 1e-7), 0.0]]
+            pos[:2] = to_local_array(geo, *self._origin)[0, :2]
+        relative = m.coordinate_frame in RELATIVE
+        pos[2] = alt + (self._status["home"][i, 2] if relative else -self._origin[2])
+        if not np.isfinite((pos, vel, acc)).any():
+            raise AutopilotError(_NOTHING)
+        self._trajectory(i, pos, enu_ned(vel), enu_ned(acc), yaw_enu_ned(yaw), -yaw_rate)
+
+    @receives("SET_ATTITUDE_TARGET")
+    def _set_attitude(self, link, m):
+        self._obey(self._attitude_target, link, m)
+
+    def _attitude_target(self, i, m):
+        mask = m.type_mask
+        if mask & _THRUST_IGNORE or not abs(m.thrust) <= 1.0:
+            raise AutopilotError("an attitude or body rates need a thrust from 0 to 1, not ignored "
+                                 "by the type mask")
+        if mask & _THRUST_BODY:
+            raise AutopilotError("a thrust on three axes (type mask 32) is not supported: use "
+                                 "thrust")
+        point = self._point()
+        rates = flu_frd(_asked(m, ("body_roll_rate", "body_pitch_rate", "body_yaw_rate"), 0,
+                               _FASTEST_TURN))
+        if mask & _ATTITUDE_IGNORE:
+            if not np.isfinite(rates).any():
+                raise AutopilotError(_NOTHING)
+        else:
+            quat = np.array([m.q[1], m.q[2], m.q[3], m.q[0]])
+            norm = np.linalg.norm(quat)
+            if not abs(norm - 1.0) < 0.1:
+                raise AutopilotError("its quaternion does not have the length 1")
+            point["quat"] = quat_enu_ned(quat / norm)
+            point["yaw_rate"] = rates[2]
+        point["rates"] = rates
+        # One command for all rotors gives so much force.
+        point["force"][2] = thrust_newtons(self._status[i], m.thrust) if m.thrust > 0.0 else 0.0
+        self._offboard.take(i, point)
+
+    @receives("SET_ACTUATOR_CONTROL_TARGET")
+    def _set_actuators(self, link, m):
+        self._obey(self._actuator_target, link, m)
+
+    def _actuator_target(self, i, m):
+        if m.group_mlx not in (0, 1):
+            raise AutopilotError(f"actuator group {m.group_mlx} does not exist: 0 is the first "
+                                 "eight actuators, 1 the next eight")
+        if not all(abs(x) <= 1.0 for x in m.controls):
+            raise AutopilotError("actuator commands have to be from -1 to 1")
+        commands = np.full(16, math.nan)
+        before = self._offboard.actuators[i]
+        commands[:min(len(before), 16)] = before[:16]
+        commands[8 * m.group_mlx:8 * m.group_mlx + 8] = m.controls
+        self._offboard.take(i, self._point(), commands)
+
+    @receives("MANUAL_CONTROL")
+    def _manual_control(self, link, m):
+        if m.target != link.vehicle + 1 or self._failures.failed(link.vehicle, STICKS):
+            return
+        v = self._status[link.vehicle]
+        sticks = (m.x, m.y, m.r)
+        if any(abs(s) > 1000 for s in sticks) or not 0 <= m.z <= 1000:
+            return
+        v["stick_forward"], v["stick_right"], v["stick_clockwise"] = (s / 1000 for s in sticks)
+        v["stick_up"] = (m.z / 1000 - _HOVER) / _HOVER
+        v["stick_t"] = self._now.t_us
+
+    @receives("VISION_POSITION_ESTIMATE")
+    def _vision(self, link, m):
+        quat = from_euler(m.roll, m.pitch, m.yaw)
+        self._take_vision(link, m.usec, (m.x, m.y, m.z), quat)
+
+    @receives("ODOMETRY")
+    def _odometry(self, link, m):
+        if m.frame_id == mavlink.MAV_FRAME_LOCAL_NED:
+            self._take_vision(link, m.time_usec, (m.x, m.y, m.z),
+                              (m.q[1], m.q[2], m.q[3], m.q[0]))
+
+    def _take_vision(self, link, t_us, pos, quat):
+        pose = np.array([*pos, *quat])
+        if (np.abs(pose) <= FARTHEST).all() and abs(np.linalg.norm(pose[3:]) - 1.0) < 0.1:
+            self._take_pose(link.vehicle, t_us, enu_ned(pose[:3]), quat_enu_ned(pose[3:]))
+
+    @receives("FOLLOW_TARGET")
+    def _follow_target(self, link, m):
+        if not (abs(m.lat) <= 90e7 and abs(m.lon) <= 180e7 and abs(m.alt) <= FARTHEST):
+            return
+        geo = [[math.radians(m.lat * 1e-7), math.radians(m.lon * 1e-7), m.alt]]
+        told = m.est_capabilities & 2 and (np.abs(m.vel) <= FARTHEST).all()
+        vel = enu_ned(m.vel) if told else None
+        self._follow.heard(link.vehicle, to_local_array(geo, *self._origin)[0], vel)
+
+
+def _asked(m, names, first_bit, most=FARTHEST):
+    """Fields of a set-point, (n,), NaN where its type mask says ignore, from first_bit on.
+
+    Raises:
+        AutopilotError: One that counts is not finite, or beyond `most` (a number, or one each).
+    """
+    out = np.full(len(names), math.nan)
+    for k, (name, limit) in enumerate(zip(names, np.broadcast_to(most, len(names)))):
+        if m.type_mask >> first_bit + k & 1:
+            continue
+        out[k] = getattr(m, name)
+        if not abs(out[k]) <= limit:  # so that a NaN is refused too
+            raise AutopilotError(f"{name} has to be a number up to {limit:g}, or be ignored by the "
+                                 "type mask")
+    return out
+
+
+def _motion(m):
+    """Velocity (3,), acceleration (3,), yaw and yaw rate of a position target, as of _asked()."""
+    vel, acc = _asked(m, ("vx", "vy", "vz"), 3), _asked(m, ("afx", "afy", "afz"), 6)
+    if m.type_mask & _FORCE and np.isfinite(acc).any():
+        raise AutopilotError("forces (type mask 512) are not supported: give accelerations")
+    yaw, yaw_rate = _asked(m, ("yaw", "yaw_rate"), 10, _FASTEST_TURN)
+    return vel, acc, yaw, yaw_rate
+
+
+def _turn(vec, yaw):
+    """A vector (3,) of the heading frame in the world."""
+    c, s = math.cos(yaw), math.sin(yaw)
+    return np.array([c * vec[0] - s * vec[1], s * vec[0] + c * vec[1], vec[2]])

@@ -1,0 +1,150 @@
+"""Set-points of OFFBOARD: the one place where those of Agents and of MAVLink clients end."""
+
+import math
+
+import numpy as np
+
+from xtdrone_core.modes import Mode
+from xtdrone_core.state import ARM, DISARM, KEEP, SetPoints
+from xtdrone_dynamics.compiled import njit
+
+from ..errors import AutopilotError
+from ..now import Now
+from ..outbox import Outbox
+from ..safety.commander import Commander
+from ..vehicle_status import ACTUATORS, ATTITUDE, NO_SET_POINT, RATES, TRAJECTORY
+
+_TAKEN, _NO_THRUST, _SIDE_FORCE = range(3)  # answers of _take
+
+
+@njit
+def _any_finite(vector):
+    for x in vector:  # noqa: SIM110  (compiled code knows no generators)
+        if math.isfinite(x):
+            return True
+    return False
+
+
+@njit
+def _level(s, actuators):
+    """The kind of set-point that s, one record of SET_POINT, and actuators (A,) give."""
+    if _any_finite(actuators):
+        return ACTUATORS
+    if math.isfinite(s.quat[0]):
+        return ATTITUDE
+    if _any_finite(s.rates):
+        return RATES
+    if _any_finite(s.pos) or _any_finite(s.vel) or _any_finite(s.acc):
+        return TRAJECTORY
+    return NO_SET_POINT
+
+
+@njit
+def _take(v, s, actuators, kept, t_us):
+    """One vehicle's set-point into its status; kept (A,) holds its actuator commands."""
+    kind = _level(s, actuators)
+    if kind == NO_SET_POINT:
+        return _TAKEN
+    if kind == ACTUATORS:
+        for k in range(kept.shape[0]):
+            kept[k] = actuators[k]
+    elif kind == TRAJECTORY:
+        for k in range(3):
+            v.offboard_pos[k] = s.pos[k]
+            v.offboard_vel[k] = s.vel[k]
+            v.offboard_acc[k] = s.acc[k]
+        v.offboard_yaw = s.yaw
+        v.offboard_yaw_rate = s.yaw_rate
+    else:
+        if not math.isfinite(s.force[2]):
+            return _NO_THRUST
+        for k in range(2):
+            if math.isfinite(s.force[k]) and s.force[k] != 0.0:
+                return _SIDE_FORCE
+        for k in range(3):
+            v.offboard_rates[k] = s.rates[k] if math.isfinite(s.rates[k]) else 0.0
+        if kind == ATTITUDE:
+            for k in range(4):
+                v.offboard_quat[k] = s.quat[k]
+            v.offboard_yaw_rate = s.yaw_rate
+        v.offboard_thrust = max(s.force[2], 0.0)
+    v.offboard_kind = kind
+    v.offboard_t = t_us
+    v.offboard_count += 1
+    return _TAKEN
+
+
+@njit
+def _take_all(status, set_points, actuators, kept, t_us, answers):
+    """The set-points of a fleet; answers (N,) tells what was wrong. Returns whether anything."""
+    wrong = False
+    for i in range(status.shape[0]):
+        answers[i] = _take(status[i], set_points[i], actuators[i], kept[i], t_us)
+        wrong = wrong or answers[i] != _TAKEN
+    return wrong
+
+
+_WHY = {_NO_THRUST: "an attitude or body rates need a force along the body's z axis",
+        _SIDE_FORCE: "a force across the body's z axis cannot be flown: its rotors all push along "
+                     "z"}
+
+
+class Offboard:
+    """Takes set-points and requests of a fleet.
+
+    Attributes:
+        actuators: (N, A) commands that are flown where the set-point is of that level.
+    """
+
+    def __init__(self, status, commander: Commander, actuators: int, now: Now, outbox: Outbox):
+        """status: (N,) of VEHICLE_STATUS; actuators: how many each vehicle has at most."""
+        self._status, self._commander, self._now, self._outbox = status, commander, now, outbox
+        n = len(status)
+        self.actuators = np.full((n, actuators), np.nan)
+        self._no_actuators = np.full((n, actuators), np.nan)
+        self._answers = np.zeros(n, dtype=np.int64)
+
+    def apply(self, set_points: SetPoints) -> None:
+        """Takes a fleet's set-points, then its requests to change mode and to arm.
+
+        Raises:
+            AutopilotError: Commands for another number of actuators than the fleet has.
+        """
+        s, given = set_points, self._actuators_of(set_points)
+        if _take_all(self._status, s.records, given, self.actuators, self._now.t_us,
+                     self._answers):
+            for i in np.flatnonzero(self._answers):
+                self._outbox.say_once(int(i), f"Set-point ignored: {_WHY[self._answers[i]]}")
+        for i in np.flatnonzero(s.mode != KEEP):
+            self._commander.set_mode(int(i), Mode(s.mode[i]), self._now.t_us)
+        for i in np.flatnonzero(s.arm == ARM):
+            self._commander.arm(int(i), self._now.t_us)
+        for i in np.flatnonzero(s.arm == DISARM):
+            self._commander.disarm(int(i))
+
+    def take(self, i: int, set_point: np.void, actuators=None) -> None:
+        """Takes a set-point of vehicle i alone.
+
+        Args:
+            i: The vehicle.
+            set_point: A record of SET_POINT; its mode and arm are not looked at.
+            actuators: (K,) commands of its first actuators, or None.
+
+        Raises:
+            AutopilotError: It cannot be flown.
+        """
+        given = self._no_actuators[i]
+        if actuators is not None:
+            given = given.copy()
+            given[:len(actuators)] = actuators[:len(given)]
+        answer = _take(self._status[i], set_point, given, self.actuators[i], self._now.t_us)
+        if answer != _TAKEN:
+            raise AutopilotError(_WHY[answer])
+
+    def _actuators_of(self, set_points):
+        if set_points.actuators.shape[1] == 0:
+            return self._no_actuators
+        if set_points.actuators.shape != self.actuators.shape:
+            raise AutopilotError(f"actuator commands {set_points.actuators.shape} do not fit: give "
+                                 f"{self.actuators.shape}, a column for each actuator")
+        return set_points.actuators

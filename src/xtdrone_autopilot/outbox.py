@@ -1,0 +1,80 @@
+"""What vehicles say of their own accord: texts for users, events and changes for clients."""
+
+import numpy as np
+
+from .mavlink.dialect import mavlink
+from .now import Now
+
+INFO, NOTICE, WARNING, CRITICAL = (mavlink.MAV_SEVERITY_INFO, mavlink.MAV_SEVERITY_NOTICE,
+                                   mavlink.MAV_SEVERITY_WARNING, mavlink.MAV_SEVERITY_CRITICAL)
+TEXT_CHUNK = 50  # characters of one STATUSTEXT
+WARNINGS_PER_SECOND = 20  # of one vehicle; who provokes more does not flood links and logs
+
+
+class Outbox:
+    """Hands texts and messages of a fleet to whoever listens.
+
+    Attributes:
+        on_text: Called with (vehicle, severity, text), or None.
+        log: A FleetLog that keeps the texts, or None.
+        links: The Links that messages go out on, or None.
+    """
+
+    def __init__(self, n: int, now: Now, on_text=None):
+        """An outbox of n vehicles without log or links."""
+        self._now = now
+        self.on_text = on_text
+        self.log = None
+        self.links = None
+        self._text_id = 0
+        self._warnings = np.zeros((n, 2), dtype=np.int64)  # the second, and how many came in it
+        self._said_once = set()
+
+    def say(self, i: int, severity: int, text: str) -> None:
+        """Sends a STATUSTEXT from vehicle i, in chunks where it is long.
+
+        Warnings beyond WARNINGS_PER_SECOND are left out.
+        """
+        if severity == WARNING:
+            second = self._now.t_us // 1_000_000
+            count = self._warnings[i, 1] + 1 if self._warnings[i, 0] == second else 1
+            self._warnings[i] = second, count
+            if count > WARNINGS_PER_SECOND:
+                return
+        if self.on_text is not None:
+            self.on_text(i, severity, text)
+        if self.log is not None:
+            self.log.text(i, self._now.t_us, severity, text)
+        if self.links is None:
+            return
+        data = text.encode("ascii", "replace")
+        self._text_id = self._text_id % 65535 + 1
+        chunks = [data[k:k + TEXT_CHUNK] for k in range(0, len(data), TEXT_CHUNK)]
+        for k, chunk in enumerate(chunks):
+            self.links.broadcast(i, mavlink.MAVLink_statustext_message(
+                severity, chunk, self._text_id if len(chunks) > 1 else 0, k))
+
+    def say_once(self, i: int, text: str) -> None:
+        """A warning that is sent only the first time."""
+        if (i, text) not in self._said_once:
+            self._said_once.add((i, text))
+            self.say(i, WARNING, text)
+
+    def forget_said(self) -> None:
+        """Lets say_once() say again what it has said."""
+        self._said_once.clear()
+
+    def broadcast(self, i: int, message) -> None:
+        """Sends one message on every link of vehicle i that has a peer."""
+        if self.links is not None:
+            self.links.broadcast(i, message)
+
+    def stream_now(self, i: int, name: str) -> None:
+        """Sends one message of the streams at once, on every link of vehicle i that has a peer."""
+        if self.links is not None:
+            self.links.broadcast_stream(i, name, self._now.t_us)
+
+    def announce(self, i: int) -> None:
+        """Tells every client at the next tick that vehicle i changed its mode or arming."""
+        if self.links is not None:
+            self.links.hurry(i, "HEARTBEAT", self._now.t_us)

@@ -1,0 +1,369 @@
+"""What can fail in flight: each condition is one class, listed in CONDITIONS.
+
+A new failsafe is a new class here. It says when it holds, what is to be done then (by one of
+PX4's parameters) and in which words; failsafes.py does it, and `xtdrone doctor` tells of it.
+"""
+
+import math
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import ClassVar
+
+import numpy as np
+
+from xtdrone_core.modes import MODES, Mode
+from xtdrone_core.snapshot import Memory
+
+from ..estimation.flags import ALIGNED, GPS_USED, POSITION_VALID, VISION_USED
+from ..interfaces import Estimator
+from ..navigation.mission import Missions
+from ..navigation.navigator import way_to_stop
+from ..now import Now
+from ..parameters.store import ParameterStore
+from ..vehicle_status import TRAJECTORY
+from .battery import Battery
+
+PERIOD_US = 100_000  # of looking at the conditions [us]
+
+
+class Action(IntEnum):
+    """What a failsafe does, by gravity."""
+
+    NONE = 0
+    WARN = 1
+    HOLD = 2
+    RETURN = 3
+    LAND = 4
+    DESCEND = 5  # level, without a position
+    DISARM = 6
+    TERMINATE = 7
+
+
+_LINK_ACTION = {0: Action.NONE, 1: Action.HOLD, 2: Action.RETURN, 3: Action.LAND,
+                5: Action.TERMINATE, 6: Action.DISARM}  # of NAV_DLL_ACT, NAV_RCL_ACT
+_BY_POSITION = np.array([MODES[mode].by_position for mode in Mode])
+_RC_EXCEPTION = np.array([MODES[mode].rc_exception for mode in Mode])
+_NO_FLIGHT_TERMINATION = 121212  # value of CBRK_FLIGHTTERM
+
+
+@dataclass(frozen=True)
+class Watched:
+    """What conditions look at."""
+
+    status: np.ndarray  # (N,) of VEHICLE_STATUS
+    parameters: ParameterStore
+    estimator: Estimator
+    battery: Battery
+    missions: Missions
+    now: Now
+
+
+class Condition(Memory):
+    """One condition of a fleet.
+
+    Attributes:
+        holds: (N,) bool, now.
+    """
+
+    name = ""
+    parameter = ""  # of PX4, that decides on the action; "" = action() alone does
+    actions: ClassVar[dict] = {}  # its value -> Action; other values warn
+    waits = True  # a return or a landing comes after COM_FAIL_ACT_T
+    comes_back = ""  # what does when it ends during that wait, and the mode before with it
+    MEMORY = ("holds",)
+
+    def __init__(self, watched: Watched):
+        self._w = watched
+        self.holds = np.zeros(len(watched.status), dtype=bool)
+
+    def look(self, flying: np.ndarray, q: np.ndarray) -> np.ndarray:
+        """(N,) bool, whether it holds for vehicles that fly.
+
+        Args:
+            flying: (N,) bool.
+            q: (N,) records of the parameters.
+        """
+        raise NotImplementedError
+
+    def why(self, i: int) -> str:
+        """In words, for vehicle i where it holds."""
+        raise NotImplementedError
+
+    def action(self, i: int) -> Action:
+        """What is to be done about it on vehicle i."""
+        return self.actions.get(self.get(i, self.parameter), Action.WARN)
+
+    def mode_instead(self, i: int) -> Mode | None:
+        """A mode that vehicle i changes to in place of the action."""
+        return None
+
+    def no_arming(self) -> np.ndarray | bool:
+        """(N,) bool, it forbids arming."""
+        return False
+
+    def why_not_arm(self, i: int) -> str:
+        """Why vehicle i may not be armed, where no_arming() says so."""
+        return self.why(i)
+
+    def armed(self, i: int) -> None:
+        """Vehicle i has just been armed."""
+
+    def get(self, i: int, name: str) -> float:
+        """A parameter of vehicle i."""
+        return self._w.parameters.get(i, name)
+
+
+class DataLink(Condition):
+    """No ground station is heard."""
+
+    name, parameter, actions = "data_link", "NAV_DLL_ACT", _LINK_ACTION
+    comes_back = "ground station"
+    MEMORY = ("holds", "_silent")
+
+    def __init__(self, watched):
+        super().__init__(watched)
+        self._silent = np.zeros(len(self.holds), dtype=bool)
+
+    def look(self, flying, q):
+        silent = (self._w.now.t_us - self._w.status["gcs_t"]) * 1e-6 > q["COM_DL_LOSS_T"]
+        self._silent[:] = silent & (q["NAV_DLL_ACT"] > 0)
+        return flying & self._silent
+
+    def why(self, i):
+        return f"no ground station for {self.get(i, 'COM_DL_LOSS_T'):g} s"
+
+    def no_arming(self):
+        return self._silent
+
+    def why_not_arm(self, i):
+        return "no ground station is heard, and NAV_DLL_ACT asks for one"
+
+
+class Sticks(Condition):
+    """Manual control, that was there in this flight, is lost."""
+
+    name, parameter, actions = "sticks", "NAV_RCL_ACT", _LINK_ACTION
+    comes_back = "manual control"
+    MEMORY = ("holds", "_used")
+
+    def __init__(self, watched):
+        super().__init__(watched)
+        self._used = np.zeros(len(self.holds), dtype=bool)
+
+    def look(self, flying, q):
+        p = self._w.status
+        lost = (self._w.now.t_us - p["stick_t"]) * 1e-6 > q["COM_RC_LOSS_T"]
+        self._used |= ~lost
+        excepted = q["COM_RCL_EXCEPT"] & _RC_EXCEPTION[p["mode"]] != 0
+        return flying & lost & self._used & ~excepted
+
+    def why(self, i):
+        return "manual control lost"
+
+    def armed(self, i):
+        self._used[i] = sticks_held(self._w, i)
+
+
+class BatteryLow(Condition):
+    """The battery is below a threshold; a level that recovers is not trusted."""
+
+    name, threshold, word = "battery_low", "BAT_LOW_THR", "low"
+
+    def look(self, flying, q):
+        return flying & ((self._w.battery.level < q[self.threshold]) | self.holds)
+
+    def why(self, i):
+        return f"battery {self.word}, {self._w.battery.level[i]:.0%} left"
+
+    def action(self, i):
+        return Action.WARN
+
+
+class BatteryCritical(BatteryLow):
+    """And below the next one."""
+
+    name, threshold, word = "battery_critical", "BAT_CRIT_THR", "critical"
+    parameter = "COM_LOW_BAT_ACT"
+    actions = {0: Action.WARN, 2: Action.LAND, 3: Action.RETURN}
+    action = Condition.action
+
+
+class BatteryEmergency(BatteryLow):
+    """And about empty."""
+
+    name, threshold, word = "battery_emergency", "BAT_EMERGEN_THR", "at emergency level"
+    waits = False
+
+    def action(self, i):
+        return Action.LAND if self.get(i, "COM_LOW_BAT_ACT") in (2, 3) else Action.WARN
+
+
+class Geofence(Condition):
+    """It is outside the geofence, or would leave it before it could stop."""
+
+    name, parameter = "fence", "GF_ACTION"
+    actions = {0: Action.NONE, 1: Action.WARN, 2: Action.HOLD, 3: Action.RETURN,
+               4: Action.TERMINATE, 5: Action.LAND}
+    MEMORY = ("holds", "fenced", "outside")
+
+    def __init__(self, watched):
+        super().__init__(watched)
+        self.fenced = np.zeros(len(self.holds), dtype=bool)  # there is a geofence, and it acts
+        self.outside = np.zeros(len(self.holds), dtype=bool)  # of it
+
+    def look(self, flying, q):
+        w = self._w
+        pos = w.estimator.pos
+        if q["GF_PREDICT"].any():
+            pos = pos + q["GF_PREDICT"][:, None] * self._way_to_stop(q)
+        way = pos - w.status["home"]
+        far = (q["GF_MAX_HOR_DIST"] > 0) & (np.hypot(way[:, 0], way[:, 1]) > q["GF_MAX_HOR_DIST"])
+        high = (q["GF_MAX_VER_DIST"] > 0) & (way[:, 2] > q["GF_MAX_VER_DIST"])
+        outside = (far | high) & w.status["home_set"]
+        fenced = (q["GF_MAX_HOR_DIST"] > 0) | (q["GF_MAX_VER_DIST"] > 0)
+        for i, fence in enumerate(w.missions.fences):
+            fenced[i] |= fence is not None
+            if fence is not None and w.estimator.flags[i] & POSITION_VALID:
+                outside[i] |= not fence.contains(pos[i, 0], pos[i, 1])
+        self.outside[:] = outside & (q["GF_ACTION"] > 0)
+        self.fenced[:] = fenced & (q["GF_ACTION"] > 0)
+        return flying & self.outside
+
+    def _way_to_stop(self, q):
+        """(N, 3) from each vehicle to where it can come to rest [m]."""
+        vel = self._w.estimator.vel
+        speed = np.maximum(np.linalg.norm(vel, axis=1), 1e-6)
+        along = (self._w.status["acc_filtered"] * vel).sum(axis=1) / speed
+        out = vel * (2 * PERIOD_US * 1e-6)  # until the next look, and as much to spare
+        for i in np.flatnonzero(q["GF_PREDICT"]):
+            out[i] += vel[i] / speed[i] * way_to_stop(speed[i], along[i], q["MPC_ACC_HOR"][i],
+                                                      q["MPC_JERK_AUTO"][i])
+        return out
+
+    def why(self, i):
+        return f"geofence broken, {self._words(i)}"
+
+    def no_arming(self):
+        return self.outside
+
+    def why_not_arm(self, i):
+        return "it stands outside the geofence: " + self._words(i)
+
+    def _words(self, i):
+        way = self._w.estimator.pos[i] - self._w.status["home"][i]
+        for name, distance in (("GF_MAX_HOR_DIST", math.hypot(way[0], way[1])),
+                               ("GF_MAX_VER_DIST", way[2])):
+            limit = self.get(i, name)
+            if 0 < limit < distance:
+                return f"{distance:.0f} m from home, {name} allows {limit:g} m"
+        if self.get(i, "GF_PREDICT") and not self._w.status["landed"][i]:
+            return "it would leave the area before it could stop"
+        return "it has left the area"
+
+
+class PositionLost(Condition):
+    """No aid source tells the position any more, in a mode that flies by it."""
+
+    name, waits = "position", False
+
+    def look(self, flying, q):
+        e, p = self._w.estimator, self._w.status
+        aided = e.flags & (GPS_USED | VISION_USED) != 0
+        by_position = _BY_POSITION[p["mode"]]
+        by_position &= (p["mode"] != Mode.OFFBOARD) | (p["offboard_kind"] == TRAJECTORY)
+        vague = np.hypot(e.pos_std[:, 0], e.pos_std[:, 1]) > q["COM_POS_FS_EPH"]
+        vague &= q["COM_POS_FS_EPH"] >= 0
+        return flying & (~aided | vague) & by_position & (e.flags & POSITION_VALID != 0)
+
+    def why(self, i):
+        return "position lost: " + (self._w.estimator.why_not_ready(i) or "no aid")
+
+    def action(self, i):
+        return Action.DESCEND
+
+    def mode_instead(self, i):
+        by_sticks = self.get(i, "COM_POSCTL_NAVL") == 0 and sticks_held(self._w, i)
+        return Mode.ALTCTL if by_sticks else None
+
+
+class AttitudeFailure(Condition):
+    """It is tilted beyond FD_FAIL_R or FD_FAIL_P for long enough."""
+
+    name = "attitude"
+    MEMORY = ("holds", "_tilted_s")
+
+    def __init__(self, watched):
+        super().__init__(watched)
+        self._tilted_s = np.zeros((len(self.holds), 2))  # roll, pitch beyond the limit since [s]
+
+    def look(self, flying, q):
+        x, y, z, w = self._w.estimator.quat.T
+        roll = np.arctan2(2 * (w * x + y * z), 1 - 2 * (x * x + y * y))
+        pitch = np.arcsin(np.clip(2 * (w * y - z * x), -1.0, 1.0))
+        acro = self._w.status["mode"] == Mode.ACRO
+        failed = np.zeros(len(x), dtype=bool)
+        for k, (angle, name) in enumerate(((roll, "R"), (pitch, "P"))):
+            limit = q[f"FD_FAIL_{name}"]
+            beyond = (limit > 0) & (np.abs(np.degrees(angle)) > limit) & ~acro
+            self._tilted_s[:, k] = np.where(beyond, self._tilted_s[:, k] + PERIOD_US * 1e-6, 0.0)
+            failed |= self._tilted_s[:, k] >= q[f"FD_FAIL_{name}_TTRI"]
+        return flying & failed
+
+    def why(self, i):
+        return "attitude failure, tilted beyond FD_FAIL_R or FD_FAIL_P"
+
+    def action(self, i):
+        may = self.get(i, "CBRK_FLIGHTTERM") != _NO_FLIGHT_TERMINATION
+        return Action.TERMINATE if may else Action.WARN
+
+    def no_arming(self):
+        return self._tilted_s.any(axis=1)
+
+    def why_not_arm(self, i):
+        return "it is tilted beyond FD_FAIL_R or FD_FAIL_P: put it upright"
+
+
+class EstimatorFailure(Condition):
+    """The estimator has no attitude, or numbers that are none."""
+
+    name = "estimator"
+
+    def look(self, flying, q):
+        e = self._w.estimator
+        finite = np.isfinite(e.pos).all(axis=1) & np.isfinite(e.quat).all(axis=1)
+        return flying & ~(finite & (e.flags & ALIGNED != 0))
+
+    def why(self, i):
+        return "the estimator has failed"
+
+    def action(self, i):
+        return Action.TERMINATE
+
+
+class RotorFailure(Condition):
+    """The rotor monitor has found a rotor that gives no thrust."""
+
+    name, parameter, waits = "rotor", "COM_ACT_FAIL_ACT", False
+    actions = {0: Action.WARN, 1: Action.HOLD, 2: Action.LAND, 3: Action.RETURN,
+               4: Action.TERMINATE}
+    MEMORY = ("holds", "failed")
+
+    def __init__(self, watched):
+        super().__init__(watched)
+        self.failed = np.full(len(self.holds), -1, dtype=np.int16)  # its number, -1 = none
+
+    def look(self, flying, q):
+        return flying & (self.failed >= 0)
+
+    def why(self, i):
+        return f"rotor {self.failed[i] + 1} has failed"
+
+
+CONDITIONS = (DataLink, Sticks, BatteryLow, BatteryCritical, BatteryEmergency, Geofence,
+              PositionLost, AttitudeFailure, EstimatorFailure, RotorFailure)
+
+
+def sticks_held(watched: Watched, i: int) -> bool:
+    """Whether somebody holds the sticks of vehicle i."""
+    age = (watched.now.t_us - watched.status["stick_t"][i]) * 1e-6
+    return bool(age <= watched.parameters.get(i, "COM_RC_LOSS_T"))
