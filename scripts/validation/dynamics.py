@@ -514,14 +514,14 @@ def battery(report):
 def changes(report):
     """Flights in which the vehicle changes."""
     figure, (left, middle, right) = panels(3, 12.5)
-    _, rows = physics.hover("iris", 30.0, changes="10: payload iris_0 0.3 0.02,0,-0.1; "
+    _, rows = physics.hover("iris", 30.0, disturbances="10: payload iris_0 0.3 0.02,0,-0.1; "
                                                   "20: payload iris_0 0")
     left.plot(rows.t, rows.height)
     left.set(xlabel="t [s]", ylabel="height of the iris [m]", xlim=(8, 30), ylim=(4.2, 5.8))
     before = rows.height[(rows.t > 8) & (rows.t < 10)].mean()
     report.check("Height 9 s after 0.3 kg were hung on the iris, less that before",
                  abs(rows.height[(rows.t > 19) & (rows.t < 20)] - before).max(), 0.25, "m")
-    _, rows = physics.hover("typhoon_h480", 20.0, changes="9: rotor typhoon_h480_0 2 0",
+    _, rows = physics.hover("typhoon_h480", 20.0, disturbances="9: rotor typhoon_h480_0 2 0",
                             parameters={"CA_FAILURE_MODE": 1, "COM_ACT_FAIL_ACT": 2})
     report.check("Tilt of the hexarotor that loses a rotor and lands",
                  np.degrees(rows.tilt[rows.t > 9].max()), 20.0, "deg")
@@ -532,7 +532,7 @@ def changes(report):
     middle.plot(rows.t, rows.away, label="distance across [m]")
     middle.set(xlabel="t [s]", xlim=(8, 20))
     middle.legend()
-    _, rows = physics.hover("typhoon_h480", 16.0, changes=(
+    _, rows = physics.hover("typhoon_h480", 16.0, disturbances=(
         "9: charge typhoon_h480_0 0.01; 12: payload typhoon_h480_0 1.5"))
     right.plot(rows.t, rows.height, label="height [m]")
     right.plot(rows.t, np.degrees(rows.tilt), label="tilt [deg]")

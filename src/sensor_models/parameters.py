@@ -235,6 +235,12 @@ def presets() -> dict:
     return yaml.safe_load(_PRESETS.read_text())
 
 
+def descriptions() -> dict[str, str]:
+    """A line on each preset, for `xtdrone list`."""
+    return {name: kind + (f", {values['rate']:g} Hz" if "rate" in values else "")
+            for kind, known in presets().items() for name, values in known.items()}
+
+
 def preset_text(name: str) -> str:
     """A preset as presets.yaml has it: each value with its unit and where it comes from.
 

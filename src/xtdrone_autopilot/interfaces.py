@@ -197,9 +197,9 @@ def classes(**names) -> dict:
         XtdroneError: No such class, or one that cannot be that part.
     """
     found = {}
-    for part, table in registry.PARTS.items():
+    for part, group in registry.PARTS.items():
         name = names.get(part, "embedded")
-        found[part] = registry.load(part, name, table)
+        found[part] = group.load(name)
         lacking = _lacking(part, found[part])
         if lacking:
             raise AutopilotError(f"{part} '{name}' {lacking}: see xtdrone_autopilot.interfaces")

@@ -21,6 +21,7 @@ from collections.abc import Callable, Sequence
 from importlib import metadata
 from typing import Any, NoReturn
 
+from . import registry
 from .errors import XtdroneError, unknown_name
 
 GROUP = "xtdrone.commands"
@@ -110,7 +111,7 @@ def build_parser(argv: Sequence[str]) -> argparse.ArgumentParser:
     Raises:
         XtdroneError: There is no such subcommand, or a package that it needs is missing.
     """
-    commands = {entry.name: entry for entry in metadata.entry_points(group=GROUP)}
+    commands = dict(registry.entries(GROUP))
     parser = _Parser(prog="xtdrone", epilog=EXAMPLES,
                      description="Simulate, fly and measure a fleet of multirotors.")
     parser.add_argument("--version", action="version", version=f"xtdrone {_version()}")

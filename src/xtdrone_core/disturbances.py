@@ -34,8 +34,8 @@ class Change:
     rotor: int = -1  # index of the rotor that breaks
 
 
-def parse_changes(text: str, names: Collection[str]) -> tuple[Change, ...]:
-    """The changes of a list, in the order of their times.
+def parse_disturbances(text: str, names: Collection[str]) -> tuple[Change, ...]:
+    """The disturbances of a list, in the order of their times.
 
     Args:
         text: As the module says; empty for none.

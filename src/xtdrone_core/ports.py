@@ -16,7 +16,7 @@ import os
 import socket
 from dataclasses import dataclass, field
 
-from .errors import ScenarioError
+from .options import number, number_type
 
 MAX_VEHICLES = 250  # MAVLink system ids 251 to 255 are left to ground stations
 INSTANCES = 5
@@ -44,28 +44,15 @@ _RANGES = {
 }
 
 
-def check_instance(instance: int) -> int:
-    """The instance itself.
-
-    Raises:
-        ScenarioError: There is no such instance.
-    """
-    if isinstance(instance, bool) or not isinstance(instance, int) \
-            or not 0 <= instance < INSTANCES:
-        raise ScenarioError(f"instance {instance} is not allowed: give 0 to {INSTANCES - 1}")
-    return instance
-
-
 def default_instance() -> int:
     """XTDRONE_INSTANCE of the environment, else 0.
 
     Raises:
         ScenarioError: The variable holds something else.
     """
-    text = os.environ.get(VARIABLE, "") or "0"
-    if not text.isdecimal() or int(text) >= INSTANCES:
-        raise ScenarioError(f"{VARIABLE} is '{text}': give 0 to {INSTANCES - 1}")
-    return int(text)
+    instance: int = number(VARIABLE, os.environ.get(VARIABLE, "") or 0, 0, INSTANCES - 1,
+                           whole=True)
+    return instance
 
 
 @dataclass(frozen=True)
@@ -77,8 +64,9 @@ class Ports:
 
     instance: int = field(default_factory=default_instance)
 
-    def __post_init__(self):
-        check_instance(self.instance)
+    def __post_init__(self) -> None:
+        instance = number("instance", self.instance, 0, INSTANCES - 1, whole=True)
+        object.__setattr__(self, "instance", instance)
 
     @property
     def control(self) -> int:
@@ -178,13 +166,7 @@ def advice() -> str:
 
 def add_option(parser: argparse.ArgumentParser) -> None:
     """--instance of a program that speaks to a running simulation."""
-    parser.add_argument("--instance", type=_instance, default=default_instance(), metavar="I",
+    parser.add_argument("--instance", metavar="I", default=default_instance(),
+                        type=number_type("instance", 0, INSTANCES - 1, whole=True),
                         help=f"of the simulation, 0 to {INSTANCES - 1} "
                              f"({VARIABLE}, or else 0)")
-
-
-def _instance(text):
-    """An instance from a command line, for argparse."""
-    if not text.isdecimal() or int(text) >= INSTANCES:
-        raise argparse.ArgumentTypeError(f"'{text}' is no instance: give 0 to {INSTANCES - 1}")
-    return int(text)

@@ -1,54 +1,107 @@
-"""Which class stands behind a name of a scenario; `module:Class` names one of your own."""
+"""Which class stands behind a name of a scenario; `module:Class` names one of your own.
 
-import importlib
+Names are entry points. Ours stand in pyproject.toml; another package adds its own there:
+
+    [project.entry-points."xtdrone.engines"]
+    bullet = "my_package.engine:BulletEngine"
+
+In a checkout our names are read from its pyproject.toml, so that a new one needs no set-up.
+"""
+
+import functools
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 from .errors import ScenarioError, unknown_name
 
-ENGINES = {"embedded": "xtdrone_sim.engines.embedded:EmbeddedEngine",
-           "gazebo": "xtdrone_sim.engines.gazebo.engine:GazeboEngine"}
-AUTOPILOTS = {"embedded": "xtdrone_autopilot.autopilot:EmbeddedAutopilot",
-              "px4": "xtdrone_autopilot.px4.autopilot:Px4Autopilot"}
-AGENTS = {"square": "xtdrone_control.agents:SquareAgent",
-          "mission": "xtdrone_control.agents:MissionAgent",
-          "formation": "xtdrone_formation.agents:FormationAgent",
-          "formation_mission": "xtdrone_formation.agents:MissionFormation",
-          "formation_path": "xtdrone_formation.agents:PathFormation"}
-# Parts of the embedded flight stack that a scenario may replace.
-PARTS = {"estimator": {"embedded": "xtdrone_autopilot.estimation.ekf:Ekf"},
-         "position_control": {"embedded": "xtdrone_autopilot.control.position:PositionControl"},
-         "velocity_control": {"embedded": "xtdrone_autopilot.control.velocity:VelocityControl"},
-         "attitude_control": {"embedded": "xtdrone_autopilot.control.attitude:AttitudeControl"},
-         "rate_control": {"embedded": "xtdrone_autopilot.control.rate:RateControl"},
-         "mixer": {"embedded": "xtdrone_autopilot.control.allocation:Mixer"}}
+_OWN = "xtdrone"  # our distribution
+_CHECKOUT = Path(__file__).resolve().parents[2] / "pyproject.toml"
 
 
-def check(what: str, name: str, table: dict) -> None:
-    """Refuses a name that is neither in the table nor of the form module:Class.
+@dataclass(frozen=True)
+class Group:
+    """Classes of one kind, by name."""
 
-    Raises:
-        ScenarioError: Such a name.
-    """
-    if name not in table and ":" not in name:
-        raise ScenarioError(unknown_name(what, name, table,
-                                         "name a class of your own as module:Class"))
+    what: str  # kind of thing in messages, for example "engine"
+    entry_points: str  # the group's name in pyproject.toml
+
+    def table(self) -> Mapping[str, metadata.EntryPoint]:
+        """The entry points by name."""
+        return entries(self.entry_points)
+
+    def names(self) -> list[str]:
+        """All names, sorted."""
+        return sorted(self.table())
+
+    def check(self, name: str) -> None:
+        """Refuses a name that is neither registered nor of the form module:Class.
+
+        Raises:
+            ScenarioError: Such a name.
+        """
+        if ":" not in name and name not in self.table():
+            raise ScenarioError(unknown_name(self.what, name, self.table(),
+                                             "name a class of your own as module:Class"))
+
+    def load(self, name: str) -> Any:
+        """The class behind a name, or behind module:Class.
+
+        Raises:
+            ScenarioError: No such name, module or class.
+        """
+        self.check(name)
+        entry = self.table().get(name) or metadata.EntryPoint(name, name, self.entry_points)
+        try:
+            return entry.load()
+        except (ImportError, AttributeError, ValueError) as error:
+            raise ScenarioError(f"cannot load {self.what} '{name}': {error}; a class of your own "
+                                "is named module:Class, its folder on PYTHONPATH") from error
 
 
-def load(what: str, name: str, table: dict) -> Any:
-    """The class behind a name.
+    def descriptions(self) -> dict[str, str]:
+        """The first line of the docstring of each class, or why it cannot be loaded."""
+        found = {}
+        for name in self.names():
+            try:
+                text = inspect.getdoc(self.load(name)) or ""
+            except ScenarioError as error:
+                text = str(error.__cause__ or error)
+            found[name] = text.split("\n\n")[0].replace("\n", " ")
+        return found
 
-    Args:
-        what: Kind of thing for messages, for example "engine".
-        name: A key of the table, or `module:Class`.
-        table: ENGINES, AUTOPILOTS, AGENTS or one of PARTS.
 
-    Raises:
-        ScenarioError: No such name, module or class.
-    """
-    check(what, name, table)
-    module, _, attribute = table.get(name, name).partition(":")
+ENGINES = Group("engine", "xtdrone.engines")
+AUTOPILOTS = Group("autopilot", "xtdrone.autopilots")
+AGENTS = Group("agent", "xtdrone.agents")
+# Parts of the embedded flight stack that a scenario may replace, by the name of their option.
+PARTS = {part: Group(part, f"xtdrone.{part}") for part in (
+    "estimator", "position_control", "velocity_control", "attitude_control", "rate_control",
+    "mixer")}
+
+
+@functools.cache
+def entries(group: str) -> dict[str, metadata.EntryPoint]:
+    """The entry points of a group by name: other packages', then ours."""
+    found = {entry.name: entry for entry in metadata.entry_points(group=group)
+             if _checkout() is None or entry.dist is None or entry.dist.name != _OWN}
+    for name, value in (_checkout() or {}).get(group, {}).items():
+        found[name] = metadata.EntryPoint(name, value, group)
+    return found
+
+
+@functools.cache
+def _checkout() -> dict[str, dict[str, str]] | None:
+    """Our groups, from the checkout that this file lies in; None in an installed copy."""
     try:
-        return getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise ScenarioError(f"cannot load {what} '{name}': {error}; a class of your own is named "
-                            "module:Class, its folder on PYTHONPATH") from error
+        import tomllib
+    except ImportError:  # before Python 3.11: as they were when the set-up ran
+        return None
+    if not _CHECKOUT.is_file():
+        return None
+    project = tomllib.loads(_CHECKOUT.read_text()).get("project", {})
+    groups: dict[str, dict[str, str]] = project.get("entry-points", {})
+    return groups if project.get("name") == _OWN else None

@@ -8,21 +8,19 @@ it is made, so that nothing about it can fail in flight.
 import dataclasses
 import math
 import re
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from . import registry, resources, run_folder
-from .disturbances import parse_changes
+from .disturbances import parse_disturbances
 from .errors import ScenarioError, unknown_name
-from .ports import MAX_VEHICLES, check_instance, default_instance
+from .options import Option, checked, option, options_of
+from .ports import INSTANCES, MAX_VEHICLES, VARIABLE, default_instance
 
-BRIDGES = ("embedded", "mavros", "none")
-POSE_SOURCES = ("sensors", "truth")
-ORIGINS = ("shared", "own")
-LOGS = ("auto", "full", "fleet", "none")  # auto: full for one vehicle, fleet for more
-PX4_LOSSES = ("stop", "continue")
 MIN_SPACING = 0.6  # two vehicles may not start closer than this [m]
 GRID_SPACING = 3.0  # of vehicles without a pose of their own [m], as in XTDrone
 
@@ -37,63 +35,91 @@ class VehicleSpec:
     yaw: float = 0.0  # at start, counter-clockwise from east [rad]
 
 
+def _receivers() -> Iterable[str]:
+    from sensor_models.parameters import presets  # for completion only
+
+    return presets()["gps"]
+
+
+def _part(name: str) -> Any:
+    """A part of the embedded flight stack that may be replaced."""
+    return option("embedded", f"{name.replace('_', ' ')} of the embedded autopilot, or "
+                  "module:Class", names=registry.PARTS[name].names)
+
+
+# Short ways to give the vehicles, on command lines, in launch files and in YAML.
+FLEET = {
+    "vehicle": Option("type of every vehicle: a name from models/, or an SDF file",
+                      names=resources.vehicle_names, unset="iris"),
+    "n": Option("number of vehicles", least=1, most=MAX_VEHICLES, unset="1"),
+    "vehicles": Option("mixed fleet instead of vehicle and n: 'iris*4, typhoon_h480*2' or "
+                       "'iris@0,0,0; iris@3,0,0,1.57'", metavar="LIST", unset="as these two say"),
+}
+
+
 @dataclass(frozen=True)
 class Scenario:
     """Everything that a run depends on."""
 
     vehicles: tuple[VehicleSpec, ...]
-    world: str = "empty"
-    engine: str = "embedded"
-    autopilot: str = "embedded"
-    speed: float = 1.0  # simulated seconds per wall second; 0 = as fast as possible
-    seed: int = 1
-    gps: str = ""  # preset for every vehicle's GPS; empty = as the vehicle's SDF says
-    wind: str = ""  # instead of the world's wind, for example "5,0,0" or "mean=5,0,0 dryden=5"
-    changes: str = ""  # in flight, as "12: payload iris_0 0.3"; see xtdrone_core.disturbances
-    pose_source: str = "sensors"
-    origin: str = "shared"
-    mission: str = ""  # .plan file that every vehicle holds at the start, or one each, by commas
-    params: str = ""  # .params file for every vehicle, or a folder with one named after each
-    log: str = "auto"  # what the flight logs in the run folder hold
-    name: str = "run"
-    px4: str = ""  # build folder or binary of PX4, for autopilot px4
-    # Parts of the embedded flight stack: embedded, or module:Class of your own.
-    estimator: str = "embedded"
-    position_control: str = "embedded"
-    velocity_control: str = "embedded"
-    attitude_control: str = "embedded"
-    rate_control: str = "embedded"
-    mixer: str = "embedded"
-    px4_loss: str = "stop"  # when a PX4 is lost: stop the flight, or continue with the rest
-    gui: bool = False
-    instance: int = field(default_factory=default_instance)  # of those on this machine; see ports
+    world: str = option("empty", "a name from worlds/, or an SDF file", names=resources.world_names)
+    engine: str = option("embedded", "what moves the bodies, or module:Class",
+                         names=registry.ENGINES.names)
+    autopilot: str = option("embedded", "what flies them, or module:Class",
+                            names=registry.AUTOPILOTS.names)
+    speed: float = option(1.0, "simulated seconds per second; 0 = as fast as possible", least=0.0)
+    seed: int = option(1, "of every random number", least=0)
+    gps: str = option("", "preset of every GPS receiver, for example rtk or m8n",
+                      unset="as the vehicle's SDF says", names=_receivers)
+    wind: str = option("", "'E,N,U', or words mean=E,N,U gust= dryden= field=", metavar="TEXT",
+                       unit="m/s", unset="the world's")
+    disturbances: str = option("", "in flight: '12: payload iris_0 0.3; 20: rotor iris_0 2 0.0', "
+                               "also drain and charge", metavar="LIST", unset="none")
+    pose_source: str = option("sensors", "sensors, or truth as external vision",
+                              choices=("sensors", "truth"))
+    origin: str = option("shared", "one origin for all local positions, or each its own",
+                         choices=("shared", "own"))
+    mission: str = option("", "QGroundControl plan that every vehicle holds, shifted to its start; "
+                          "or one for each, parted by commas", metavar="FILE", unset="none")
+    params: str = option("", "QGroundControl parameters for every vehicle, or a folder with "
+                         "NAME.params", metavar="FILE", unset="PX4's defaults")
+    log: str = option("auto", "flight logs (ULog) in the run folder; auto is full for one vehicle, "
+                      "fleet for more", choices=("auto", "full", "fleet", "none"))
+    name: str = option("run", "of the run folder", metavar="NAME", launch="ros")
+    px4: str = option("", "build folder or binary of PX4, for autopilot px4", metavar="PATH",
+                      unset="PX4_BUILD, or PX4s that are started by hand",
+                      launch="$(optenv PX4_BUILD)")
+    px4_loss: str = option("stop", "when a PX4 is lost: stop, or continue with the rest",
+                           choices=("stop", "continue"))
+    estimator: str = _part("estimator")
+    position_control: str = _part("position_control")
+    velocity_control: str = _part("velocity_control")
+    attitude_control: str = _part("attitude_control")
+    rate_control: str = _part("rate_control")
+    mixer: str = _part("mixer")
+    gui: bool = option(False, "open the engine's viewer")
+    instance: int = option(default_factory=default_instance,
+                           help="shifts every port, so that fleets fly side by side",
+                           least=0, most=INSTANCES - 1, launch=f"$(optenv {VARIABLE} 0)")
 
-    def __post_init__(self):
-        registry.check("engine", self.engine, registry.ENGINES)
-        registry.check("autopilot", self.autopilot, registry.AUTOPILOTS)
-        for part, table in registry.PARTS.items():
+    def __post_init__(self) -> None:
+        for name, (field, declared) in options_of(Scenario).items():
+            value = checked(name, field.type, declared, getattr(self, name))
+            object.__setattr__(self, name, value)
+        registry.ENGINES.check(self.engine)
+        registry.AUTOPILOTS.check(self.autopilot)
+        for part, group in registry.PARTS.items():
             name = getattr(self, part)
-            registry.check(part, name, table)
+            group.check(name)
             if name != "embedded" and self.autopilot == "px4":
                 raise ScenarioError(f"{part} '{name}' cannot be flown by autopilot px4, which has "
                                     "its own: leave one of them out")
-        for what, given, allowed in (("pose_source", self.pose_source, POSE_SOURCES),
-                                     ("origin", self.origin, ORIGINS), ("log", self.log, LOGS),
-                                     ("px4_loss", self.px4_loss, PX4_LOSSES)):
-            if given not in allowed:
-                raise ScenarioError(unknown_name(what, given, allowed))
         run_folder.check_name(self.name)
-        check_instance(self.instance)
-        if not (math.isfinite(self.speed) and self.speed >= 0):
-            raise ScenarioError(f"speed {self.speed} is not allowed: give 1 for real time, another "
-                                "positive factor, or 0 for as fast as possible")
-        if self.seed < 0:
-            raise ScenarioError(f"seed {self.seed} is not allowed: give a whole number from 0")
         if not 1 <= len(self.vehicles) <= MAX_VEHICLES:
             raise ScenarioError(f"{len(self.vehicles)} vehicles are not allowed: give 1 to "
                                 f"{MAX_VEHICLES} (one MAVLink system id each)")
         self._check_vehicles()
-        parse_changes(self.changes, [vehicle.name for vehicle in self.vehicles])
+        parse_disturbances(self.disturbances, [vehicle.name for vehicle in self.vehicles])
         resources.world_sdf(self.world)
 
     def _check_vehicles(self):
@@ -136,7 +162,7 @@ class Scenario:
         """The scenario of plain data, as scenario.yaml holds it.
 
         `vehicles` may also be a text as parse_vehicles takes it; `vehicle` and
-        `n` do the same for a fleet of one type; `changes` may be a list of its entries.
+        `n` do the same for a fleet of one type; `disturbances` may be a list of its entries.
 
         Raises:
             ScenarioError: A key or value that makes no sense.
@@ -145,21 +171,18 @@ class Scenario:
             raise ScenarioError("a scenario is a mapping of names to values, for example "
                                 "'vehicles: iris*9'")
         data = dict(data)
-        fields = {f.name for f in dataclasses.fields(cls)}
-        for key in set(data) - fields - {"vehicle", "n"}:
-            raise ScenarioError(unknown_name("scenario key", key, fields | {"vehicle", "n"}))
+        known = {"vehicles", *FLEET, *options_of(cls)}
+        for key in set(data) - known:
+            raise ScenarioError(unknown_name("scenario key", key, known))
         vehicles = data.pop("vehicles", None) or ""
         kind, n = data.pop("vehicle", "iris"), data.pop("n", 1)
         if isinstance(vehicles, str):
             specs = parse_vehicles(vehicles) if vehicles else fleet(kind, n)
         else:
             specs = _specs_of(vehicles)
-        if isinstance(data.get("changes"), list):
-            data["changes"] = "; ".join(map(str, data["changes"]))
-        try:
-            return cls(vehicles=specs, **data)
-        except TypeError as error:
-            raise ScenarioError(f"a scenario value has the wrong type: {error}") from error
+        if isinstance(data.get("disturbances"), list):
+            data["disturbances"] = "; ".join(map(str, data["disturbances"]))
+        return cls(vehicles=specs, **data)
 
     @classmethod
     def load(cls, path) -> "Scenario":
@@ -192,10 +215,8 @@ def fleet(kind: str, n: int) -> tuple[VehicleSpec, ...]:
     Raises:
         ScenarioError: n outside 1 to 250.
     """
-    if not isinstance(n, int) or not 1 <= n <= MAX_VEHICLES:
-        raise ScenarioError(f"n = {n} is not allowed: give 1 to {MAX_VEHICLES} vehicles (one "
-                            "MAVLink system id each)")
-    return _placed([(kind, None, None)] * n)
+    count = checked("n", int, FLEET["n"], n)
+    return _placed([(kind, None, None)] * count)
 
 
 def parse_vehicles(text: str) -> tuple[VehicleSpec, ...]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from xtdrone_core import SetPoints
+from xtdrone_core import SetPoints, registry
 from xtdrone_core.errors import unknown_name
 
 from . import formations
@@ -306,11 +306,12 @@ class AccelerationConsensusFollower(ConsensusFollower):
         return own.slot_acc + self.parameters.damping * (wish - own.vel)
 
 
-SCHEMES = {
-    "centralised": CentralisedFollower,
-    "consensus": ConsensusFollower,
-    "consensus_acceleration": AccelerationConsensusFollower,
-}
+SCHEMES = registry.Group("scheme", "xtdrone.schemes")
+
+
+def descriptions() -> dict[str, str]:
+    """A line on each scheme, for `xtdrone list`."""
+    return SCHEMES.descriptions()
 
 
 def scheme(name: str, radio: Radio = Radio(),
@@ -327,13 +328,13 @@ def scheme(name: str, radio: Radio = Radio(),
     Raises:
         FormationError: No such scheme or topology.
     """
-    if name in SCHEMES:
-        follower = SCHEMES[name]
+    if name in SCHEMES.table():
+        follower = SCHEMES.load(name)
     elif ":" in name:
         follower = _own(name)
     else:
-        raise FormationError(unknown_name("scheme", name, SCHEMES, "name a Follower of your "
-                                          "own as module:Class"))
+        raise FormationError(unknown_name("scheme", name, SCHEMES.table(),
+                                          "name a Follower of your own as module:Class"))
     leader = follower.leader(radio)
     if topology:
         if topology not in TOPOLOGIES:

@@ -1,9 +1,7 @@
 """Subcommands of the simulation: sim, fly, control, warmup."""
 
-import argparse
 import contextlib
 import json
-import math
 import signal
 import sys
 
@@ -18,6 +16,7 @@ from xtdrone_core import (
 )
 from xtdrone_core.contracts import Attachable, Observer, Reporting
 from xtdrone_core.control_link import TICK_US
+from xtdrone_core.options import number, number_type
 
 SIM_EXAMPLES = """examples:
   xtdrone sim                                  one iris; QGroundControl finds it on UDP 14550
@@ -51,7 +50,8 @@ def register_sim(subparsers) -> None:
     parser = subparsers.add_parser("sim", help="simulate a fleet for MAVLink and ROS clients",
                                    epilog=SIM_EXAMPLES)
     scenario_options.add(parser)
-    parser.add_argument("--duration", type=_duration, metavar="SECONDS",
+    parser.add_argument("--duration", type=number_type("duration", 0.004, unit="s"),
+                        metavar="SECONDS",
                         help="end after this simulated time (never)")
     parser.add_argument("--await_bridge", action="store_true",
                         help="with --speed 0: begin when a bridge has connected")
@@ -59,24 +59,13 @@ def register_sim(subparsers) -> None:
     parser.set_defaults(run=_sim)
 
 
-def _duration(text):
-    """Simulated seconds, for argparse: at least a step."""
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = math.nan
-    if not 0.004 <= seconds < math.inf:
-        raise argparse.ArgumentTypeError(f"'{text}' is no duration: give simulated seconds, for "
-                                         "example 60")
-    return seconds
-
-
 def register_fly(subparsers) -> None:
     """`xtdrone fly`: an Agent flies the fleet inside the lockstep."""
     parser = subparsers.add_parser("fly", help="fly an Agent in process, without ROS",
                                    epilog=FLY_EXAMPLES)
-    agent = parser.add_argument("agent", help=f"{', '.join(registry.AGENTS)}, or module:Class")
-    agent.completer = lambda **_: list(registry.AGENTS)
+    agent = parser.add_argument(
+        "agent", help=f"{', '.join(registry.AGENTS.names())}, or module:Class")
+    agent.completer = lambda **_: registry.AGENTS.names()
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE",
                         help="argument of the Agent, as YAML; may be given several times")
     parser.add_argument("--links", action="store_true",
@@ -92,8 +81,9 @@ def register_control(subparsers) -> None:
     parser.add_argument("action", choices=["status", "pause", "resume", "step", "speed", "change",
                                            "stop"])
     parser.add_argument("value", nargs="*", help="factor, for speed; words, for change: payload, "
-                        "drain, rotor or charge, the vehicle's name, values as in --changes")
-    parser.add_argument("--n", type=int, default=1, help="number of steps (1)")
+                        "drain, rotor or charge, the vehicle's name, values as in --disturbances")
+    parser.add_argument("--n", type=number_type("n", 1, whole=True), default=1,
+                        help="number of steps (1)")
     parser.add_argument("--json", action="store_true", help="print the answer as JSON")
     ports.add_option(parser)
     parser.set_defaults(run=_control)
@@ -211,7 +201,7 @@ def _fly(args):
     with _ended_at_once():
         from .warm_up import ensure_warm
 
-        agent_class = registry.load("agent", args.agent, registry.AGENTS)
+        agent_class = registry.AGENTS.load(args.agent)
     ensure_warm()
     with _folder_of(scenario) as folder, _Signals() as signals:
         agent = _flown(args, scenario, agent_class, folder, signals)
@@ -317,13 +307,13 @@ class _Signals:
         self._simulation = None
 
     def __enter__(self):
-        self._before = {number: signal.signal(number, self._take)
-                        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+        self._before = {which: signal.signal(which, self._take)
+                        for which in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
         return self
 
     def __exit__(self, *_):
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
+        for which, handler in self._before.items():
+            signal.signal(which, handler)
 
     def stop(self, simulation):
         """Stops this simulation when a signal comes, or has come."""
@@ -405,12 +395,7 @@ def _control(args):
     values = {"step": {"n": args.n},
               "change": {"change": " ".join(args.value)}}.get(args.action, {})
     if args.action == "speed":
-        try:
-            values = {"speed": float(*args.value)} if args.value else {}
-        except (TypeError, ValueError):
-            values = {}
-        if not values:
-            raise XtdroneError("speed needs a factor: for example 'xtdrone control speed 2'")
+        values = {"speed": number("speed", " ".join(args.value) or "without a factor", 0.0)}
     client = ControlClient(args.instance)
     answer = client.request(args.action, **values)
     client.close()

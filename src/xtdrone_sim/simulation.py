@@ -284,7 +284,7 @@ class Simulation:
 
 def build_engine(scenario: Scenario, world: World, models) -> Engine:
     """The engine of a scenario, with every vehicle at its start."""
-    engine = registry.load("engine", scenario.engine, registry.ENGINES)
+    engine = registry.ENGINES.load(scenario.engine)
     return engine(world, scenario.vehicles, models, scenario.instance)
 
 
@@ -307,7 +307,7 @@ def build_rendered(scenario: Scenario, world: World, models, engine: Engine) -> 
 def build_autopilot(scenario: Scenario, fleet: FleetModel, world: World, folder, links: bool,
                     on_text) -> Autopilot:
     """The autopilot of a scenario's fleet."""
-    autopilot = registry.load("autopilot", scenario.autopilot, registry.AUTOPILOTS)
+    autopilot = registry.AUTOPILOTS.load(scenario.autopilot)
     return autopilot.for_scenario(scenario, fleet, _origin(world), world.magnetic_field, folder,
                                   links, on_text)
 

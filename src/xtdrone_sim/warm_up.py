@@ -31,7 +31,7 @@ def warm_up() -> None:
 
     from xtdrone_autopilot.mavlink.streams import BUFFER, Streams
 
-    agent = registry.load("agent", "square", registry.AGENTS)(1)
+    agent = registry.AGENTS.load("square")(1)
     scenario = Scenario((VehicleSpec("iris", "iris_0", (0.0, 0.0, 0.0)),), speed=0.0,
                         wind="mean=1,0,0 dryden=1")
     folder = Path(tempfile.mkdtemp(prefix="xtdrone-"))

@@ -3,11 +3,10 @@
 import os
 import subprocess
 import sys
-from importlib import metadata
 
 import pytest
 
-from xtdrone_core import XtdroneError, command
+from xtdrone_core import XtdroneError, command, registry
 
 
 class Entry:
@@ -42,7 +41,8 @@ def fails(error):
 def commands(monkeypatch):
     """commands(*entries) makes these the only subcommands."""
     def use(*entries):
-        monkeypatch.setattr(metadata, "entry_points", lambda group: list(entries))
+        monkeypatch.setattr(registry, "entries",
+                            lambda group: {entry.name: entry for entry in entries})
 
     return use
 
@@ -132,7 +132,7 @@ def test_a_reader_that_stops_is_no_error():
             "        return lambda s: s.add_parser('talk').set_defaults(\n"
             "            run=lambda a: [print('line ' * 99, flush=True)\n"
             "                           for _ in range(9999)] and 0)\n"
-            "command.metadata.entry_points = lambda group: [E()]\n"
+            "command.registry.entries = lambda group: {'talk': E()}\n"
             "sys.exit(command.main(['talk']))\n")
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, text=True)
@@ -144,10 +144,10 @@ def test_a_reader_that_stops_is_no_error():
 
 
 def test_every_installed_entry_point_loads():
-    entries = metadata.entry_points(group=command.GROUP)
-    assert {"sim", "fly", "control"} <= {entry.name for entry in entries}
-    for entry in entries:
-        assert callable(entry.load()), entry.name
+    entries = registry.entries(command.GROUP)
+    assert {"sim", "fly", "control"} <= set(entries)
+    for name, entry in entries.items():
+        assert callable(entry.load()), name
 
 
 @pytest.mark.parametrize("line, offered", [

@@ -3,20 +3,21 @@
 import pytest
 
 from xtdrone_core import Scenario, ScenarioError
-from xtdrone_core.disturbances import Change, parse_change, parse_changes
+from xtdrone_core.disturbances import Change, parse_change, parse_disturbances
 from xtdrone_core.scenario import fleet
 
 NAMES = ["iris_0", "iris_1"]
 
 
 def test_a_list_of_changes_is_read_and_sorted():
-    assert parse_changes("20: rotor iris_1 2 0.0; 12.5: payload iris_0 0.3 0,0,-0.1;", NAMES) == (
+    text = "20: rotor iris_1 2 0.0; 12.5: payload iris_0 0.3 0,0,-0.1;"
+    assert parse_disturbances(text, NAMES) == (
         Change(12_500_000, "payload", 0, 0.3, (0.0, 0.0, -0.1)),
         Change(20_000_000, "rotor", 1, 0.0, rotor=2))
-    assert parse_changes("", NAMES) == ()
+    assert parse_disturbances("", NAMES) == ()
     assert parse_change(" drain iris_1 0.02 ", NAMES, 8).value == 0.02
-    both = Scenario.from_dict({"n": 2, "changes": ["1: charge iris_0 0.5", "2: drain iris_1 1"]})
-    assert both.changes == "1: charge iris_0 0.5; 2: drain iris_1 1"
+    both = Scenario.from_dict({"n": 2, "disturbances": ["1: charge iris_0 0.5", "2: drain iris_1 1"]})
+    assert both.disturbances == "1: charge iris_0 0.5; 2: drain iris_1 1"
 
 
 @pytest.mark.parametrize("text, message", [
@@ -29,4 +30,4 @@ def test_a_list_of_changes_is_read_and_sorted():
     ("1:", "unknown change ''")])
 def test_bad_changes_are_refused(text, message):
     with pytest.raises(ScenarioError, match=message):
-        Scenario(fleet("iris", 2), changes=text)
+        Scenario(fleet("iris", 2), disturbances=text)

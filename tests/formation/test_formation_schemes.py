@@ -78,7 +78,7 @@ def test_a_thousand_reach_their_slots_in_three_formations():
         assert least >= 1.35
 
 
-@pytest.mark.parametrize("name", SCHEMES)
+@pytest.mark.parametrize("name", SCHEMES.names())
 def test_followers_keep_their_slots_behind_a_moving_leader(name):
     simulator = airborne(9)
     leader, follower = scheme(name)
@@ -95,7 +95,7 @@ def test_followers_keep_their_slots_behind_a_moving_leader(name):
     assert worst < {"consensus": 0.35, "consensus_acceleration": 0.6}.get(name, 0.2)
 
 
-@pytest.mark.parametrize("name", SCHEMES)
+@pytest.mark.parametrize("name", SCHEMES.names())
 def test_loss_and_delay_leave_a_bounded_error_and_no_collision(name):
     simulator = airborne(9)
     formation = Formation(9, *scheme(name, Radio(delay=0.2, loss=0.2)))
@@ -106,11 +106,11 @@ def test_loss_and_delay_leave_a_bounded_error_and_no_collision(name):
     assert 0.15 < formation.network.lost / formation.network.sent < 0.25
 
 
-@pytest.mark.parametrize("name", SCHEMES)
+@pytest.mark.parametrize("name", SCHEMES.names())
 def test_the_formation_holds_when_the_leader_falls_silent(name):
     simulator = airborne(9)
     leader = SteeredLeader()
-    leader.topology = SCHEMES[name].leader.topology
+    leader.topology = SCHEMES.load(name).leader.topology
     formation = Formation(9, leader, scheme(name)[1])
     formation.start(0, simulator.pos)
     fly(formation, simulator, "pyramid")

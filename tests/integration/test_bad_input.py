@@ -27,14 +27,19 @@ IRIS = "iris"
     (["--engine", "bullet"], "unknown engine 'bullet': choose one of embedded"),
     (["--autopilot", "ardupilot"], "unknown autopilot 'ardupilot': choose one of embedded"),
     (["--gps", "galileo"], "galileo"),
-    (["--n", "0"], "n = 0 is not allowed: give 1 to 250"),
-    (["--n", "251"], "n = 251 is not allowed: give 1 to 250"),
-    (["--speed", "-1"], "speed -1.0 is not allowed"),
+    (["--n", "0"], "n 0 is not allowed: give a whole number from 1 to 250"),
+    (["--n", "251"], "n 251 is not allowed: give a whole number from 1 to 250"),
+    (["--speed", "-1"], "speed -1 is not allowed: give a number from 0"),
     (["--vehicles", "iris@0,0; iris@0.1,0"], "'iris_0' and 'iris_1' start 0.10 m apart"),
     (["--vehicles", "iris*x"], "cannot read vehicle 'iris*x'"),
     (["--vehicles", "iris@1"], "cannot read the pose in 'iris@1'"),
     (["--name", "../x"], "is not a folder name"),
     (["--name", "latest"], "name 'latest' is taken"),
+    (["--seed", "1.5"], "seed 1.5 is not allowed: give a whole number from 0"),
+    (["--instance", "5"], "instance 5 is not allowed: give a whole number from 0 to 4"),
+    (["--instance", "x"], "instance x is not allowed: give a whole number from 0 to 4"),
+    (["--gui", "maybe"], "gui 'maybe' is not allowed: give true or false"),
+    (["--log", "ful"], "unknown log 'ful': choose one of auto, fleet, full, none; did you mean"),
     (["--vehicle", "ground_plane"], "ground_plane"),
     (["--scenario", "nowhere.yaml"], "cannot read scenario 'nowhere.yaml'"),
     (["--vehicle", "/nowhere/model.sdf"], "no vehicle file '/nowhere/model.sdf'"),
@@ -46,9 +51,9 @@ def test_one_line_for_what_makes_no_sense(runs, capsys, words, said):
 
 
 @pytest.mark.parametrize("words, said", [
-    (["--duration", "nan"], "'nan' is no duration: give simulated seconds"),
-    (["--duration", "-1"], "'-1' is no duration"), (["--duration", "soon"], "is no duration"),
-    (["--instance", "x"], "invalid int value: 'x'"), (["--gui", "maybe"], "is not true or false")])
+    (["--duration", "nan"], "duration nan is not allowed: give a number from 0.004 s"),
+    (["--duration", "-1"], "duration -1 is not allowed"),
+    (["--duration", "soon"], "duration soon is not allowed")])
 def test_one_line_for_an_option_that_makes_no_sense(runs, capsys, words, said):
     with pytest.raises(SystemExit) as end:
         main(["sim", *words])
@@ -62,7 +67,8 @@ def test_one_line_for_an_option_that_makes_no_sense(runs, capsys, words, said):
     ("vehicles: [{type: iris, name: '1a'}]", "is not a ROS name"),
     ("vehicels: iris", "did you mean 'vehicles'?"),
     ("vehicles: [{name: a}]", "has no type"),
-    ("speed: fast", "wrong type"),
+    ("speed: fast", "speed fast is not allowed: give a number from 0"),
+    ("seed: [1]", "seed [1] is not allowed"), ("world: 3", "world 3 is not allowed: give a text"),
     ("[", "is not YAML"),
     ("- 1", "a scenario is a mapping"),
 ])
@@ -167,7 +173,7 @@ def test_a_killed_simulation_leaves_a_readable_log(simulate):
 
 
 def test_a_flight_that_fails_tells_what_the_flight_stack_said(runs, capsys):
-    assert main(["fly", "square", "--gps", "rtk", "--changes", "3: rotor iris_0 0 0"]) == 1
+    assert main(["fly", "square", "--gps", "rtk", "--disturbances", "3: rotor iris_0 0 0"]) == 1
     error = capsys.readouterr().err.splitlines()[-1]
     assert "vehicle 0 is not" in error and "last warning: iris_0 at " in error
     assert error.endswith(f"; run folder: {(runs / 'latest').resolve()}")

@@ -179,7 +179,7 @@ def test_without_readings_the_battery_drains_as_px4s_simulation():
 def test_telemetry_reports_the_packs():
     """SYS_STATUS and BATTERY_STATUS of a vehicle with a pack, and of one without, as frames."""
     simulation = Simulation(Scenario(parse_vehicles("typhoon_h480, iris"), speed=0.0,
-                                     changes="0: charge typhoon_h480_0 0.4"), links=False)
+                                     disturbances="0: charge typhoon_h480_0 0.4"), links=False)
     try:
         simulation.run(until_us=400_000)
         streams = simulation.autopilot.streams()

@@ -14,8 +14,8 @@ from xtdrone_sim.errors import EngineError
 from xtdrone_sim.simulation import Simulation
 
 
-def fly(vehicle, changes, end_s=60.0, until_s=60.0, folder=None, wind="", **parameters):
-    return hover(vehicle, until_s, end_s, folder, parameters, changes=changes, wind=wind)
+def fly(vehicle, disturbances, end_s=60.0, until_s=60.0, folder=None, wind="", **parameters):
+    return hover(vehicle, until_s, end_s, folder, parameters, disturbances=disturbances, wind=wind)
 
 
 def between(rows, start, end):
@@ -119,7 +119,7 @@ def test_changes_by_the_control_socket():
 @pytest.mark.parametrize("text", ["1: rotor iris_0 4 0", "1: charge iris_0 0.5"])
 def test_what_a_vehicle_does_not_have_is_refused_before_the_flight(text):
     with pytest.raises(ScenarioError):
-        Simulation(Scenario(fleet("iris", 1), changes=text), links=False)
+        Simulation(Scenario(fleet("iris", 1), disturbances=text), links=False)
 
 
 def test_an_engine_without_payloads_says_so_before_the_flight(monkeypatch):
@@ -128,7 +128,7 @@ def test_an_engine_without_payloads_says_so_before_the_flight(monkeypatch):
 
     monkeypatch.setattr(EmbeddedEngine, "set_payload", refuse)
     with pytest.raises(EngineError, match="carries no payloads"):
-        Simulation(Scenario(fleet("iris", 1), changes="9: payload iris_0 1"), links=False)
+        Simulation(Scenario(fleet("iris", 1), disturbances="9: payload iris_0 1"), links=False)
     simulation = Simulation(Scenario(fleet("iris", 1)), links=False, control=True)
     with pytest.raises(ControlError, match="carries no payloads"):
         simulation.requests.handle("change", {"change": "payload iris_0 1"})

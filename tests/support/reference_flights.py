@@ -36,10 +36,10 @@ _SAMPLES = 20  # of each path
 FLIGHTS = {
     "iris": (25.0, "square", {"hold_s": 0.5}, {"vehicles": "iris", "log": "full"}),
     "typhoon_h480": (20.0, "square", {"hold_s": 0.5},
-                     {"vehicles": "typhoon_h480", "changes": "9: rotor typhoon_h480_0 1 0.6"}),
+                     {"vehicles": "typhoon_h480", "disturbances": "9: rotor typhoon_h480_0 1 0.6"}),
     "heavy_lifter": (20.0, "square", {"hold_s": 0.5},
                      {"vehicles": "heavy_lifter",
-                      "changes": "8: payload heavy_lifter_0 1.0 0.1,0,-0.2; 10: drain "
+                      "disturbances": "8: payload heavy_lifter_0 1.0 0.1,0,-0.2; 10: drain "
                                  "heavy_lifter_0 0.1; 12: charge heavy_lifter_0 0.5"}),
     "mixed": (12.0, "square", {}, {"vehicles": "iris*1, octorotor*1, crazyflie*1",
                                    "world": "outdoor", "pose_source": "truth"}),
@@ -74,7 +74,7 @@ def fly(name: str) -> dict:
     folder = run_folder.create(scenario.name)
     streams = Streams()
     simulation = Simulation(scenario, folder, links=False, observers=[streams])
-    simulation.agent = registry.load("agent", agent, registry.AGENTS)(
+    simulation.agent = registry.AGENTS.load(agent)(
         scenario.n, on_event=simulation.event, **arguments)
     try:
         simulation.run(until_us=round(seconds * 1e6))

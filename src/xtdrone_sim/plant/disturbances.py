@@ -1,7 +1,7 @@
 """Disturbances of a scenario where they meet the simulation: payload, tank, rotors, battery."""
 
 from xtdrone_core import FleetModel, Scenario, ScenarioError
-from xtdrone_core.disturbances import Change, parse_changes
+from xtdrone_core.disturbances import Change, parse_disturbances
 
 DRAIN_PERIOD_US = 20_000  # of telling the engine the mass of a draining tank [us]
 
@@ -28,7 +28,7 @@ class Disturbances:
         self._engine, self._actuators, self._battery = engine, actuators, battery
         self._payloads = {}  # vehicle: (mass [kg], place)
         self._drains = {}  # vehicle: rate [kg/s]
-        self._waiting = list(parse_changes(scenario.changes, self._names))
+        self._waiting = list(parse_disturbances(scenario.disturbances, self._names))
         for change in self._waiting:
             self._check(change)
 

@@ -1,5 +1,6 @@
 """Adapters of systems under test, read from adapter.yaml."""
 
+import importlib.util
 import os
 from dataclasses import dataclass
 from importlib import resources
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import yaml
 
+from xtdrone_core import registry
 from xtdrone_core.errors import unknown_name
 
 from ..errors import SlamError
@@ -41,11 +43,32 @@ class Adapter:
                             f"are {', '.join(placeholders)}; double other braces") from error
 
 
+def folders() -> dict[str, Path]:
+    """Folder of each system by its name: those in systems/, and those of other packages.
+
+    Another package adds one by an entry point of the group xtdrone.slam_systems: a name, and the
+    package in whose folder the adapter.yaml lies.
+    """
+    found = {}
+    for name, entry in registry.entries("xtdrone.slam_systems").items():
+        spec = importlib.util.find_spec(entry.value)
+        if spec is not None and spec.submodule_search_locations:
+            found[name] = Path(spec.submodule_search_locations[0])
+    own = Path(str(resources.files("xtdrone_slam") / "systems"))
+    found.update((path.name, path) for path in own.iterdir() if path.is_dir())
+    return {name: path for name, path in sorted(found.items())
+            if (path / "adapter.yaml").is_file()}
+
+
 def names() -> list[str]:
-    """Names of the systems in the workspace."""
-    folder = resources.files("xtdrone_slam") / "systems"
-    return sorted(path.name for path in folder.iterdir()
-                  if path.is_dir() and (path / "adapter.yaml").is_file())
+    """Systems that can be given by their name alone."""
+    return list(folders())
+
+
+def descriptions() -> dict[str, str]:
+    """A line on each system, for `xtdrone list`."""
+    return {name: yaml.safe_load((folder / "adapter.yaml").read_text()).get("description", "")
+            for name, folder in folders().items()}
 
 
 def resolve(name: str, base: Path = Path()) -> str:
@@ -79,7 +102,7 @@ def load(name: str, /, **parameters) -> Adapter:
     """
     folder = resolve(name)
     if os.sep not in folder:
-        folder = str(resources.files("xtdrone_slam") / "systems" / folder)
+        folder = str(folders()[folder])
     path = Path(folder) / "adapter.yaml"
     try:
         values = yaml.safe_load(path.read_text())

@@ -1,0 +1,134 @@
+"""Writes what is derived from the options of a scenario (src/xtdrone_core/scenario.py).
+
+    python scripts/make_options.py            docs/options.md, docs/scenario.schema.json and the
+                                              arguments of launch/simulation.launch
+    python scripts/make_options.py --check    says which of them are out of date; status 1 then
+"""
+
+import argparse
+import json
+import re
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+from xml.sax.saxutils import quoteattr
+
+from xtdrone_core import listing, scenario_options
+
+ROOT = Path(__file__).resolve().parents[1]
+LAUNCH = ROOT / "launch" / "simulation.launch"
+BEGIN = "  <!-- Options of a scenario: written by scripts/make_options.py. -->\n"
+END = "  <!-- End of the options. -->\n"
+FROM = ("scenario", "", "YAML file to begin with; the other arguments change it")
+INTRODUCTION = """# Options
+
+<!-- Written by scripts/make_options.py; declared in src/xtdrone_core/scenario.py. -->
+
+An option of a scenario has one name everywhere: `--NAME VALUE` for `xtdrone sim`, `fly` and
+`mission fly`, `NAME:=VALUE` for launch files, `NAME: VALUE` in a scenario's YAML
+(`--scenario FILE`, `scenario:=FILE`) and a field of `Scenario` in Python. What is left out or
+empty has the default. A launch file refuses an argument that it does not have. `xtdrone list` lists
+the names that exist, and `xtdrone schema` prints the schema of the YAML, which is also
+[scenario.schema.json](scenario.schema.json).
+
+## Of a scenario
+
+| option | meaning | allowed | default |
+|---|---|---|---|
+"""
+OWN = """
+## Of launch/{name}
+
+{words}
+
+| argument | meaning | default |
+|---|---|---|
+"""
+SHARED = "Beside the options of a scenario:"
+
+
+def launch_arguments() -> str:
+    """The <arg> lines of simulation.launch, and the command line made of them."""
+    rows = [FROM] + [
+        (name, option.launch, f"{scenario_options.meaning(option)} ({default})")
+        for name, (_, option, default) in scenario_options.declared().items()]
+    lines = [f"  <arg name={quoteattr(name)} default={quoteattr(default)}\n"
+             f"       doc={quoteattr(text)}/>\n" for name, default, text in rows]
+    words, line = [], ""
+    for name, *_ in rows:
+        word = f"--{name} '$(arg {name})'"
+        if len(line) + len(word) > 80:
+            words.append(line)
+            line = ""
+        line = f"{line} {word}".strip()
+    joined = "\n              ".join([*words, line])
+    return f'{"".join(lines)}  <arg name="scenario_options"\n       value="{joined}"/>\n'
+
+
+def launch_file() -> str:
+    """simulation.launch with its options as they are declared now."""
+    head, _, rest = LAUNCH.read_text().partition(BEGIN)
+    _, _, tail = rest.partition(END)
+    return head + BEGIN + launch_arguments() + END + tail
+
+
+def page() -> str:
+    """docs/options.md."""
+    text = INTRODUCTION
+    declared = scenario_options.declared()
+    for name, (kind, option, default) in declared.items():
+        meaning = option.help + (f" [{option.unit}]" if option.unit else "")
+        text += row(name, meaning, allowed(kind, option), default)
+    for path in sorted((ROOT / "launch").glob("*.launch")):
+        source = launch_file() if path == LAUNCH else path.read_text()
+        own = [arg for arg in ElementTree.fromstring(source).iter("arg")
+               if arg.get("doc") and (path != LAUNCH or arg.get("name") not in (
+                   "scenario", *declared))]
+        includes = "pass_all_args" in source and path != LAUNCH
+        if own:
+            words = SHARED if path == LAUNCH else (
+                "Beside all arguments of the file that it includes, with its own defaults:"
+                if includes else "It takes:")
+            text += OWN.format(name=path.name, words=words)
+            text += "".join(row(arg.get("name"), arg.get("doc"),
+                                arg.get("default", "must be given")) for arg in own)
+    return text
+
+
+def allowed(kind, option) -> str:
+    """What values an option takes, in words."""
+    if option.choices:
+        return ", ".join(option.choices)
+    if kind in (int, float):
+        what = "whole number" if kind is int else "number"
+        low = f" from {option.least:g}" if option.least > float("-inf") else ""
+        return what + low + (f" to {option.most:g}" if option.most < float("inf") else "")
+    return "true, false" if kind is bool else "text"
+
+
+def row(name, *cells) -> str:
+    """A row of a table."""
+    plain = (re.sub(r"\s+", " ", cell).replace("|", "\\|") for cell in cells)
+    return f"| {name} | " + " | ".join(f"`{cell}`" if cell.startswith("$(") else cell
+                                       for cell in plain) + " |\n"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="write nothing")
+    args = parser.parse_args()
+    files = {LAUNCH: launch_file(), ROOT / "docs" / "options.md": page(),
+             ROOT / "docs" / "scenario.schema.json": json.dumps(listing.schema(), indent=2) + "\n"}
+    stale = [path for path, text in files.items()
+             if not path.is_file() or path.read_text() != text]
+    for path in stale:
+        if args.check:
+            print(f"{path.relative_to(ROOT)} is out of date: run python scripts/make_options.py")
+        else:
+            path.write_text(files[path])
+            print(f"{path.relative_to(ROOT)} written")
+    return 1 if stale and args.check else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,136 @@
+"""Subcommands `xtdrone list` and `xtdrone schema`: what names there are, and what they mean."""
+
+import argparse
+import json
+import re
+from typing import Any
+from xml.etree import ElementTree
+
+from . import registry, resources, scenario_options
+from .errors import XtdroneError, unknown_name
+
+GROUP = "xtdrone.lists"
+LIST_EXAMPLES = """examples:
+  xtdrone list                                 everything that can be named
+  xtdrone list agents
+  xtdrone list options --json                  for programs
+"""
+SCHEMA_EXAMPLES = """examples:
+  xtdrone schema > scenario.schema.json        for editors, to check and complete a scenario's YAML
+"""
+
+
+def register_list(subparsers: Any) -> None:
+    """`xtdrone list`."""
+    parser = subparsers.add_parser("list", help="list what can be named: engines, agents, worlds",
+                                   epilog=LIST_EXAMPLES)
+    kind = parser.add_argument("kind", nargs="?", help=f"{', '.join(registry.entries(GROUP))}")
+    kind.completer = lambda **_: list(registry.entries(GROUP))
+    parser.add_argument("--json", action="store_true", help="as JSON")
+    parser.set_defaults(run=_list)
+
+
+def register_schema(subparsers: Any) -> None:
+    """`xtdrone schema`."""
+    parser = subparsers.add_parser("schema", help="print the JSON schema of a scenario's YAML",
+                                   epilog=SCHEMA_EXAMPLES)
+    parser.set_defaults(run=lambda args: print(json.dumps(schema(), indent=2)))
+
+
+def _list(args: argparse.Namespace) -> None:
+    known = registry.entries(GROUP)
+    if args.kind is not None and args.kind not in known:
+        raise XtdroneError(unknown_name("list", args.kind, known))
+    wanted = [args.kind] if args.kind else list(known)
+    found = {kind: _described(kind) for kind in wanted}
+    if args.json:
+        print(json.dumps(found[args.kind] if args.kind else found, indent=2))
+        return
+    for kind, names in found.items():
+        if not args.kind:
+            print(f"{kind}:")
+        width = max(map(len, names), default=0)
+        for name, text in names.items():
+            print(f"{'' if args.kind else '  '}{name:{width}}  {text}".rstrip())
+
+
+def _described(kind: str) -> dict[str, str]:
+    try:
+        names: dict[str, str] = registry.entries(GROUP)[kind].load()()
+    except ImportError as error:
+        return {"": f"not listed: {error}"}
+    return names
+
+
+# What is listed -------------------------------------------------------------------------------
+
+def engines() -> dict[str, str]:
+    """A line on each engine."""
+    return registry.ENGINES.descriptions()
+
+
+def autopilots() -> dict[str, str]:
+    """A line on each autopilot."""
+    return registry.AUTOPILOTS.descriptions()
+
+
+def agents() -> dict[str, str]:
+    """A line on each Agent."""
+    return registry.AGENTS.descriptions()
+
+
+def parts() -> dict[str, str]:
+    """A line on each class that a part of the embedded flight stack may be."""
+    return {f"{part} {name}": text for part, group in registry.PARTS.items()
+            for name, text in group.descriptions().items()}
+
+
+def worlds() -> dict[str, str]:
+    """A line on each world: the first comment of its file."""
+    found = {}
+    for name in resources.world_names():
+        comment = re.search(r"<!--\s*(.*?)\s*-->", resources.world_sdf(name).read_text(), re.S)
+        found[name] = " ".join(comment[1].split()) if comment else ""
+    return found
+
+
+def vehicles() -> dict[str, str]:
+    """A line on each vehicle: the description in its model.config."""
+    found = {}
+    for name in resources.vehicle_names():
+        config = resources.vehicle_sdf(name).with_name("model.config")
+        text = ElementTree.parse(config).findtext("description") if config.is_file() else ""
+        found[name] = " ".join((text or "").split())
+    return found
+
+
+def options() -> dict[str, str]:
+    """A line on each option of a scenario."""
+    return {name: f"{scenario_options.meaning(option)} ({default})"
+            for name, (_, option, default) in scenario_options.declared().items()}
+
+
+def schema() -> dict[str, Any]:
+    """JSON schema (draft 2020-12) of a scenario's YAML."""
+    words = {str: "string", int: "integer", float: "number", bool: "boolean"}
+    properties: dict[str, Any] = {}
+    for name, (kind, option, default) in scenario_options.declared().items():
+        rule: dict[str, Any] = {"type": words[kind],
+                                "description": f"{scenario_options.meaning(option)} ({default})"}
+        if option.choices:
+            rule["enum"] = list(option.choices)
+        for key, limit in (("minimum", option.least), ("maximum", option.most)):
+            if abs(limit) < float("inf"):
+                rule[key] = int(limit) if limit == int(limit) else limit
+        properties[name] = rule
+    texts = properties["disturbances"] | {"type": ["string", "array"],
+                                          "items": {"type": "string"}}
+    place = {"type": "array", "items": {"type": "number"}, "minItems": 3, "maxItems": 3}
+    vehicle = {"type": "object", "required": ["type"], "additionalProperties": False,
+               "properties": {"type": {"type": "string"}, "name": {"type": "string"},
+                              "pos": place, "yaw": {"type": "number"}}}
+    listed = {"description": properties["vehicles"]["description"],
+              "oneOf": [{"type": "string"}, {"type": "array", "items": vehicle, "minItems": 1}]}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "XTDrone scenario",
+            "type": "object", "additionalProperties": False,
+            "properties": {**properties, "vehicles": listed, "disturbances": texts}}

@@ -1,0 +1,96 @@
+"""Names of engines, autopilots, agents and parts: ours, and those of other packages."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from xtdrone_core import Scenario, ScenarioError, command, registry
+from xtdrone_core.scenario import fleet
+
+METADATA = "Metadata-Version: 2.1\nName: somebodys\nVersion: 1\n"
+ENTRY_POINTS = """[xtdrone.engines]
+ideal = somebodys:IdealEngine
+[xtdrone.lists]
+pets = somebodys:pets
+[xtdrone.slam_systems]
+theirs = somebodys
+"""
+MODULE = '''
+class IdealEngine:
+    """Moves nothing."""
+
+
+def pets():
+    return {"cat": "sleeps"}
+'''
+USE = """
+import json
+from xtdrone_core import Scenario, registry
+from xtdrone_core.scenario import fleet
+from xtdrone_slam.benchmark import adapters
+Scenario(fleet("iris", 1), engine="ideal")
+print(json.dumps([registry.ENGINES.names(), registry.ENGINES.load("ideal").__name__,
+                  registry.ENGINES.descriptions()["ideal"], adapters.names()]))
+"""
+
+
+@pytest.fixture
+def package(tmp_path):
+    """Another package, installed beside ours; gives the folder for PYTHONPATH."""
+    info = tmp_path / "somebodys-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(METADATA)
+    (info / "entry_points.txt").write_text(ENTRY_POINTS)
+    (tmp_path / "somebodys").mkdir()
+    (tmp_path / "somebodys" / "__init__.py").write_text(MODULE)
+    (tmp_path / "somebodys" / "adapter.yaml").write_text("command: [x]\ndescription: theirs\n")
+    return tmp_path
+
+
+def test_another_package_adds_an_engine_a_system_and_a_list(package, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(package), prepend=":")
+    done = subprocess.run([sys.executable, "-c", USE], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    names, kind, text, systems = json.loads(done.stdout)
+    assert names == ["embedded", "gazebo", "ideal"] and kind == "IdealEngine"
+    assert text == "Moves nothing." and "theirs" in systems and "klt" in systems
+    done = subprocess.run([sys.executable, "-m", "xtdrone_core.command", "list", "pets"],
+                          capture_output=True, text=True)
+    assert done.stdout == "cat  sleeps\n"
+
+
+@pytest.mark.parametrize("group", [registry.ENGINES, registry.AUTOPILOTS, registry.AGENTS,
+                                   *registry.PARTS.values()])
+def test_every_name_loads_and_has_a_line(group):
+    for name, text in group.descriptions().items():
+        assert isinstance(group.load(name), type) and text.endswith("."), name
+
+
+@pytest.mark.parametrize("name, said", [
+    ("bullet", "unknown engine 'bullet': choose one of embedded, gazebo, or name a class"),
+    ("embeded", "did you mean 'embedded'")])
+def test_an_unknown_name_is_refused(name, said):
+    with pytest.raises(ScenarioError, match=said):
+        Scenario(fleet("iris", 1), engine=name)
+
+
+def test_a_class_that_is_not_there_is_named():
+    with pytest.raises(ScenarioError, match="cannot load engine 'nowhere:Engine': No module"):
+        registry.ENGINES.load("nowhere:Engine")
+
+
+@pytest.mark.parametrize("kind, name", [
+    ("engines", "embedded"), ("autopilots", "px4"), ("agents", "square"),
+    ("parts", "mixer embedded"), ("schemes", "consensus"), ("systems", "klt"), ("presets", "m8n"),
+    ("worlds", "outdoor"), ("vehicles", "typhoon_h480"), ("options", "disturbances")])
+def test_list_has_a_line_for_each_name(kind, name, capsys):
+    assert command.main(["list", kind, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert name in found and all(found.values())
+
+
+def test_an_unknown_list_is_refused(capsys):
+    assert command.main(["list", "agnets"]) == 1
+    assert "did you mean 'agents'" in capsys.readouterr().err
