@@ -61,7 +61,6 @@ class Group:
             raise ScenarioError(f"cannot load {self.what} '{name}': {error}; a class of your own "
                                 "is named module:Class, its folder on PYTHONPATH") from error
 
-
     def descriptions(self) -> dict[str, str]:
         """The first line of the docstring of each class, or why it cannot be loaded."""
         found = {}

@@ -16,7 +16,8 @@ def test_a_list_of_changes_is_read_and_sorted():
         Change(20_000_000, "rotor", 1, 0.0, rotor=2))
     assert parse_disturbances("", NAMES) == ()
     assert parse_change(" drain iris_1 0.02 ", NAMES, 8).value == 0.02
-    both = Scenario.from_dict({"n": 2, "disturbances": ["1: charge iris_0 0.5", "2: drain iris_1 1"]})
+    both = Scenario.from_dict({"n": 2, "disturbances": ["1: charge iris_0 0.5",
+                                                        "2: drain iris_1 1"]})
     assert both.disturbances == "1: charge iris_0 0.5; 2: drain iris_1 1"
 
 
