@@ -87,7 +87,7 @@ def wrench(mean_speed: float, mean_square: float, direction: float, axis_x: floa
             -roll * pz - reaction * axis_z)
 
 
-@njit
+@njit(forceinline=True)
 def act(a: Any, e: Any, command: float, speed: float, speed_share: float, ratio: float,
         height: float, vx: float, vy: float, vz: float, dt: float) -> Acted:
     """One step of a rotor; XTDrone (3)-(6) and the effects that act at a hub.

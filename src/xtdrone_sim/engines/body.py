@@ -34,81 +34,95 @@ def with_payload(empty: Body, mass: float, pos) -> tuple[float, np.ndarray, np.n
     return total, centre, inertia
 
 
+MASS = np.dtype([
+    ("row", "i8"),  # where the body's wrench goes to; -1 for none
+    ("alone", "?"),  # the only body of its vehicle
+    ("arm", "f8", (3,)),  # centre of gravity in the frame of the body [m]
+    ("inertia", "f8", (6,)),  # about it, packed, frame of the body [kg m^2]
+    ("inverse", "f8", (6,)),
+], align=True)
+
+
 class Masses:
     """Masses of all bodies of a fleet, with what the vehicles carry.
 
     Attributes:
-        arm: (N, B, 3) centre of gravity in the frame of the body [m].
-        inertia, inverse: (N, B, 6) about it, packed, frame of the body.
+        records: (N, B) MASS.
     """
 
     def __init__(self, fleet: FleetModel):
-        """Without payloads."""
+        """Without payloads; rows count the bodies of all vehicles."""
         self._fleet = fleet
-        self.arm = fleet.body["cog"].copy()
-        self.inertia = fleet.body["inertia"].copy()
-        self.inverse = np.zeros_like(self.inertia)
-        for i, vehicle in enumerate(fleet.vehicles):
+        self.records = np.zeros(fleet.body.shape, dtype=MASS)
+        self.records["row"] = -1
+        self.records["arm"] = fleet.body["cog"]
+        self.records["inertia"] = fleet.body["inertia"]
+        count = 0
+        for records, vehicle in zip(self.records, fleet.vehicles, strict=True):
             inertia = np.array([body.inertia for body in vehicle.bodies])
-            self.inverse[i, :len(inertia)] = packed(np.linalg.inv(inertia))
+            used = len(inertia)
+            records["inverse"][:used] = packed(np.linalg.inv(inertia))
+            records["alone"] = used == 1
+            records["row"][:used] = np.arange(count, count + used)
+            count += used
 
     def load(self, i: int, mass: float, pos) -> tuple[float, np.ndarray, np.ndarray]:
         """Fixes a payload to the base of vehicle i; gives what with_payload() gives."""
         total, centre, inertia = with_payload(self._fleet.vehicles[i].bodies[0], mass, pos)
-        self.arm[i, 0] = centre
-        self.inertia[i, 0] = packed(inertia[None])[0]
-        self.inverse[i, 0] = packed(np.linalg.inv(inertia)[None])[0]
+        base = self.records[i, 0]
+        base["arm"] = centre
+        base["inertia"] = packed(inertia[None])[0]
+        base["inverse"] = packed(np.linalg.inv(inertia)[None])[0]
         return total, centre, inertia
 
 
 @njit
-def apply_wrench(vehicle, wrench, quat, rate, inertia, inverse, arm, dt, rows, applied):
+def apply_wrench(masses, wrench, quat, rate, dt, applied):
     """The wrench for a physics that takes the gyroscopic torque as constant through a step.
 
     Moves the torque to the centre of gravity. To a vehicle of one body it adds the difference to
     the gyroscopic torque's mean over the step, without which a tumbling body gains energy.
 
     Args:
-        vehicle: (N,) records.
+        masses: (N, B) MASS.
         wrench: (N, B, 6) force [N], then torque about the body's origin [N m], world.
         quat: (N, B, 4) xyzw, body to world.
         rate: (N, B, 3) angular velocity, body [rad/s].
-        inertia, inverse: (N, B, 6) about the centre of gravity, packed, body.
-        arm: (N, B, 3) centre of gravity, body [m].
         dt: Length of the step [s].
-        rows: (N, B) row of `applied` that belongs to each body.
         applied: (M, 6) takes force and torque about the centre of gravity, world.
     """
-    for i in range(vehicle.shape[0]):
-        for b in range(vehicle[i].bodies):
+    for i in range(masses.shape[0]):
+        for b in range(masses.shape[1]):
+            m = masses[i, b]
+            if m.row < 0:
+                continue
             qx, qy, qz, qw = quat[i, b, 0], quat[i, b, 1], quat[i, b, 2], quat[i, b, 3]
             wx, wy, wz = rate[i, b, 0], rate[i, b, 1], rate[i, b, 2]
-            w, out = wrench[i, b], applied[rows[i, b]]
-            fx, fy, fz = w[0], w[1], w[2]
-            px, py, pz = quaternion.rotate(qx, qy, qz, qw, arm[i, b, 0], arm[i, b, 1],
-                                           arm[i, b, 2])
-            mx = w[3] - (py * fz - pz * fy)
-            my = w[4] - (pz * fx - px * fz)
-            mz = w[5] - (px * fy - py * fx)
-            out[0], out[1], out[2], out[3], out[4], out[5] = fx, fy, fz, mx, my, mz
-            if vehicle[i].bodies > 1 or wx * wx + wy * wy + wz * wz < _SLOW:
+            fx, fy, fz = wrench[i, b, 0], wrench[i, b, 1], wrench[i, b, 2]
+            px, py, pz = quaternion.rotate(qx, qy, qz, qw, m.arm[0], m.arm[1], m.arm[2])
+            mx = wrench[i, b, 3] - (py * fz - pz * fy)
+            my = wrench[i, b, 4] - (pz * fx - px * fz)
+            mz = wrench[i, b, 5] - (px * fy - py * fx)
+            r = m.row
+            applied[r, 0], applied[r, 1], applied[r, 2] = fx, fy, fz
+            applied[r, 3], applied[r, 4], applied[r, 5] = mx, my, mz
+            if not m.alone or wx * wx + wy * wy + wz * wz < _SLOW:
                 continue
-            j, k = inertia[i, b], inverse[i, b]
             tx, ty, tz = quaternion.rotate_inverse(qx, qy, qz, qw, mx, my, mz)
-            gx, gy, gz = rigid_body.gyroscopic_torque(j, wx, wy, wz)
-            mx, my, mz = rigid_body.mean_gyroscopic_torque(j, k, wx, wy, wz, tx, ty, tz, dt)
+            gx, gy, gz = rigid_body.gyroscopic_torque(m.inertia, wx, wy, wz)
+            mx, my, mz = rigid_body.mean_gyroscopic_torque(m.inertia, m.inverse, wx, wy, wz, tx,
+                                                           ty, tz, dt)
             dx, dy, dz = quaternion.rotate(qx, qy, qz, qw, mx - gx, my - gy, mz - gz)
-            out[3] += dx
-            out[4] += dy
-            out[5] += dz
+            applied[r, 3] += dx
+            applied[r, 4] += dy
+            applied[r, 5] += dz
 
 
 def place_bodies(fleet: FleetModel, state: FleetState) -> None:
     """Writes the poses and velocities of all bodies from those of the bases and joints."""
-    if fleet.body.shape[1] > 1:
-        _place_bodies(fleet.vehicle, fleet.body, fleet.joint, state.pos, state.quat, state.vel,
-                      state.ang_vel, state.joint_pos, state.joint_vel, state.body_pos,
-                      state.body_quat, state.body_vel, state.body_ang_vel)
+    _place_bodies(fleet.vehicle, fleet.body, fleet.joint, state.pos, state.quat, state.vel,
+                  state.ang_vel, state.joint_pos, state.joint_vel, state.body_pos,
+                  state.body_quat, state.body_vel, state.body_ang_vel)
 
 
 @njit

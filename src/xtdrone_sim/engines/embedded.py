@@ -89,11 +89,10 @@ class EmbeddedEngine(Viewer):
             self._dt_us = dt_us
             self.model.opt.timestep = dt_us * 1e-6
             scene.stiffen(self.model)
-        state, masses = self.state, self._masses
-        apply_wrench(self._fleet.vehicle, wrench, state.body_quat, state.body_ang_vel,
-                     masses.inertia, masses.inverse, masses.arm, dt_us * 1e-6, self._rows,
-                     self.data.xfrc_applied)
-        if self.model.neq:
+        state = self.state
+        apply_wrench(self._masses.records, wrench, state.body_quat, state.body_ang_vel,
+                     dt_us * 1e-6, self._applied)
+        if self._jointed:
             self.model.eq_data[self._at.locks, 0] = joint_targets[self._at.moving]
         mujoco.mj_step(self.model, self.data)
         self.state.t_us += dt_us
@@ -216,7 +215,10 @@ class EmbeddedEngine(Viewer):
         self.data = mujoco.MjData(self.model)
         self._dt_us = 0
         self._at = scene.addresses(self.model, self.specs, self.models)
-        self._rows = self._at.body
+        self._masses.records["row"] = self._at.body
+        self._qpos, self._qvel = self.data.qpos, self.data.qvel
+        self._applied = self.data.xfrc_applied
+        self._jointed = len(self._at.locks) > 0
         for i in self._payloads:
             self._weigh(i)
         if self._payloads:
@@ -251,7 +253,7 @@ class EmbeddedEngine(Viewer):
         viewing = self._viewer is not None
         self.close()
         self._compile()
-        self.data.qpos[:], self.data.qvel[:] = qpos, qvel
+        self._qpos[:], self._qvel[:] = qpos, qvel
         mujoco.mj_forward(self.model, self.data)
         self._extract(0.0)
         self.state.acc[:] = acc
@@ -260,13 +262,15 @@ class EmbeddedEngine(Viewer):
 
     def _extract(self, rate):
         state, at = self.state, self._at
-        broken = _extract(self.data.qpos, self.data.qvel, at.qpos, at.qvel, at.joint_qpos,
-                          at.joint_qvel, rate, state.pos, state.quat, state.vel, state.ang_vel,
-                          state.acc, state.joint_pos, state.joint_vel)
+        broken = _extract(self._qpos, self._qvel, at.base, rate, state.pos, state.quat,
+                          state.vel, state.ang_vel, state.acc)
         if broken >= 0:
             raise EngineError(f"the state of '{self.specs[broken].name}' is not finite any more at "
                               f"{state.t_us * 1e-6:.3f} s: look for an absurd force or parameter")
-        place_bodies(self._fleet, state)
+        if self._jointed:
+            state.joint_pos[at.moving] = self._qpos[at.joint_qpos[at.moving]]
+            state.joint_vel[at.moving] = self._qvel[at.joint_qvel[at.moving]]
+            place_bodies(self._fleet, state)
 
     def _owner(self, geom) -> str:
         """Name of the vehicle or of the world's model that a geom belongs to."""
@@ -277,13 +281,12 @@ class EmbeddedEngine(Viewer):
 
 
 @njit
-def _extract(qpos, qvel, qpos_at, qvel_at, joint_qpos, joint_qvel, rate, pos, quat, vel, ang_vel,
-             acc, joint_pos, joint_vel):
+def _extract(qpos, qvel, base, rate, pos, quat, vel, ang_vel, acc):
     """Copies MuJoCo's state into the fleet's arrays; gives the first broken vehicle, or -1."""
     broken = -1
     for i in range(pos.shape[0]):
         total = 0.0
-        p, v = qpos_at[i], qvel_at[i]
+        p, v = base[i, 0], base[i, 1]
         for k in range(3):
             acc[i, k] = (qvel[v + k] - vel[i, k]) * rate
             pos[i, k] = qpos[p + k]
@@ -292,10 +295,6 @@ def _extract(qpos, qvel, qpos_at, qvel_at, joint_qpos, joint_qvel, rate, pos, qu
             quat[i, k] = qpos[p + 4 + k]
             total += pos[i, k] + vel[i, k] + ang_vel[i, k]
         quat[i, 3] = qpos[p + 3]
-        for k in range(joint_pos.shape[1]):
-            if joint_qpos[i, k] >= 0:
-                joint_pos[i, k], joint_vel[i, k] = qpos[joint_qpos[i, k]], qvel[joint_qvel[i, k]]
-                total += joint_pos[i, k] + joint_vel[i, k]
         if broken < 0 and not np.isfinite(total):
             broken = i
     return broken

@@ -41,8 +41,7 @@ class Addresses:
     """Where a fleet's state lies in MuJoCo's arrays."""
 
     body: np.ndarray  # (N, B) number of each body, -1 for none
-    qpos: np.ndarray  # (N,) first number of the base's pose
-    qvel: np.ndarray  # (N,) of its velocity
+    base: np.ndarray  # (N, 2) first number of the base's pose, and of its velocity
     joint_qpos: np.ndarray  # (N, J) of each joint, -1 for none
     joint_qvel: np.ndarray  # (N, J)
     locks: np.ndarray  # (M,) numbers of the equalities that move joints
@@ -110,10 +109,10 @@ def addresses(model: mujoco.MjModel, specs, models) -> Addresses:
     n = len(specs)
     body = np.full((n, max(len(vehicle.bodies) for vehicle in models)), -1)
     joints = np.full((2, n, max(len(vehicle.joints) for vehicle in models)), -1)
-    qpos, qvel, locks = np.zeros(n, dtype=int), np.zeros(n, dtype=int), []
+    base, locks = np.zeros((n, 2), dtype=int), []
     for i, (spec, vehicle) in enumerate(zip(specs, models, strict=True)):
         free = model.joint(spec.name)
-        qpos[i], qvel[i] = free.qposadr[0], free.dofadr[0]
+        base[i] = free.qposadr[0], free.dofadr[0]
         for k, part in enumerate(vehicle.bodies):
             body[i, k] = model.body(_body_name(spec, k, part)).id
         for k, joint in enumerate(vehicle.joints):
@@ -121,7 +120,7 @@ def addresses(model: mujoco.MjModel, specs, models) -> Addresses:
             found = model.joint(name)
             joints[:, i, k] = found.qposadr[0], found.dofadr[0]
             locks.append(model.equality(name).id)
-    return Addresses(body, qpos, qvel, *joints, np.array(locks, dtype=int), joints[0] >= 0)
+    return Addresses(body, base, *joints, np.array(locks, dtype=int), joints[0] >= 0)
 
 
 def _body_name(spec, k, body) -> str:

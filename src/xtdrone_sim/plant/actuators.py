@@ -95,7 +95,7 @@ def _add_downwash(vehicle, actuator, effects, effectiveness, pos, speed, density
                                                pos[i, 2] - pos[j, 2], aside)
 
 
-@njit
+@njit(forceinline=True)
 def _act(a, e, command, value, speed_share, ratio, height, vx, vy, vz, dt):
     """The table of kinds: what an actuator does in one step.
 
@@ -133,7 +133,8 @@ def _step(commands, vehicle, actuator, effects, altitude, speed_share, effective
         if e.air_density:
             density[i] = atmosphere.density(altitude + pos[i, 0, 2])
         thickness = density[i] / SEA_LEVEL_DENSITY
-        power[i] = 0.0
+        total, share = 0.0, speed_share[i]
+        n_actuators = vehicle[i].actuators
         for b in range(vehicle[i].bodies):
             qx, qy, qz, qw = quat[i, b, 0], quat[i, b, 1], quat[i, b, 2], quat[i, b, 3]
             ux, uy, uz = quaternion.rotate_inverse(
@@ -144,7 +145,7 @@ def _step(commands, vehicle, actuator, effects, altitude, speed_share, effective
             if b == 0:
                 fx, fy, fz = aerodynamics.drag(e, density[i], ux, uy, uz)
             mx = my = mz = 0.0
-            for j in range(vehicle[i].actuators):
+            for j in range(n_actuators):
                 a = actuator[i, j]
                 if a.body != b:
                     continue
@@ -154,12 +155,12 @@ def _step(commands, vehicle, actuator, effects, altitude, speed_share, effective
                 if e.ground_radius > 0.0:
                     height = pos[i, b, 2] + quaternion.rotate(qx, qy, qz, qw, rx, ry, rz)[2]
                 value[i, j], hx, hy, hz, bx, by, bz, shaft = _act(
-                    a, e, command, value[i, j], speed_share[i], thickness * effectiveness[i, j],
+                    a, e, command, value[i, j], share, thickness * effectiveness[i, j],
                     height, ux + wy * rz - wz * ry, uy + wz * rx - wx * rz,
                     uz + wx * ry - wy * rx, dt)
                 if a.kind == SERVO:
                     joint_targets[i, a.joint] = value[i, j]
-                power[i] += shaft
+                total += shaft
                 fx, fy, fz = fx + hx, fy + hy, fz + hz
                 mx += bx + ry * hz - rz * hy
                 my += by + rz * hx - rx * hz
@@ -167,3 +168,4 @@ def _step(commands, vehicle, actuator, effects, altitude, speed_share, effective
             w = wrench[i, b]
             w[0], w[1], w[2] = quaternion.rotate(qx, qy, qz, qw, fx, fy, fz)
             w[3], w[4], w[5] = quaternion.rotate(qx, qy, qz, qw, mx, my, mz)
+        power[i] = total

@@ -48,7 +48,7 @@ class RenderedScene:
         mujoco.mj_kinematics(self.model, self._data)
         mujoco.mj_camlight(self.model, self._data)
         self._at = scene.addresses(self.model, specs, models)
-        self._base = self._at.qpos[:, None] + np.arange(7)
+        self._base = self._at.base[:, :1] + np.arange(7)
         self._largest = largest
         self._gl = self._context = None
 

@@ -83,8 +83,7 @@ class GazeboEngine(RangeCaster, Renderer, Viewer):
         n, bodies = self._fleet.body.shape
         self.state = FleetState.zeros(n, self._fleet.actuator.shape[1],
                                       self._fleet.joint.shape[1], bodies)
-        self._rows = np.arange(n)[:, None]
-        self._applied = np.zeros((n, 6))
+        self._applied = np.zeros((self._masses.records["row"].max() + 1, 6))
         self._processes = []
         self._channel = self._looks = None
         plugin = self._setup / _PLUGIN
@@ -117,8 +116,8 @@ class GazeboEngine(RangeCaster, Renderer, Viewer):
             EngineError: gzserver is gone, or a vehicle's state is not finite any more.
         """
         dt, state, masses = dt_us * 1e-6, self.state, self._masses
-        apply_wrench(self._fleet.vehicle, wrench, state.body_quat, state.body_ang_vel,
-                     masses.inertia, masses.inverse, masses.arm, dt, self._rows, self._applied)
+        apply_wrench(masses.records, wrench, state.body_quat, state.body_ang_vel, dt,
+                     self._applied)
         self._take(self._channel.request(_STEP, _TIME.pack(dt) + self._applied.tobytes()), 1.0 / dt)
         state.t_us += dt_us
         return state
@@ -131,7 +130,7 @@ class GazeboEngine(RangeCaster, Renderer, Viewer):
     def set_payload(self, vehicle: int, mass: float, pos) -> None:
         """Fixes a point mass to a vehicle, in place of the one that it carried; see Engine."""
         total, centre, _ = self._masses.load(vehicle, float(mass), pos)
-        inertia = self._masses.inertia[vehicle, 0]
+        inertia = self._masses.records[vehicle, 0]["inertia"]
         self._channel.request(_PAYLOAD, _WEIGHT.pack(vehicle, total, *centre, *inertia))
 
     def cast(self, vehicle: int, pos, directions: np.ndarray, longest: float,
