@@ -10,6 +10,7 @@ from xtdrone_autopilot.control.attitude import AttitudeControl
 from xtdrone_autopilot.control.rate import RateControl
 from xtdrone_autopilot.control.vector import quat_from_axes, thrust_newtons, thrust_normalised
 from xtdrone_autopilot.errors import AutopilotError
+from xtdrone_autopilot.interfaces import Estimator
 from xtdrone_autopilot.navigation.navigator import speed_to_stop
 from xtdrone_autopilot.parameters.store import ParameterStore, table
 from xtdrone_autopilot.vehicle_status import ATTITUDE, RATES, describe_bodies, new_status
@@ -21,12 +22,9 @@ from xtdrone_sim.vehicles.sdf import load_vehicle
 VEHICLES = resources.vehicle_names()
 
 
-class Body:
-    """What the loops read of an estimator."""
-
-    def __init__(self, n=1):
-        self.pos, self.vel, self.ang_vel = np.zeros((3, n, 3))
-        self.quat = np.tile([0.0, 0.0, 0.0, 1.0], (n, 1))
+def at_rest(n=1):
+    """What the loops read of an estimator, level and at rest."""
+    return Estimator(n, (0.0, 0.0, 0.0), (0.0, 2e-5, -4e-5))
 
 
 class RateLoop:
@@ -69,7 +67,7 @@ def test_without_a_rotor_weight_and_tilt_come_before_yaw(name, rotor):
         status["sp_rates"] = roll, pitch, 0.0
         commands = np.zeros(fleet.rotor_mask.shape)
         for _ in range(50):
-            loop.step(status, parameters, Body(), 0.004, commands)
+            loop.step(status, parameters, at_rest(), 0.004, commands)
             status["rate_integral"] = 0.0
         gain = parameters["XT_ROLLRATE_P"][0], parameters["XT_PITCHRATE_P"][0]
         wanted = fleet.vehicle["inertia"][0] @ (gain[0] * roll, gain[1] * pitch, 0.0)
@@ -91,7 +89,7 @@ def test_mixer_gives_the_wrench_that_was_asked_for(name):
     rates = np.array([0.05, -0.03, 0.02])
     status["sp_rates"] = rates
     commands = np.zeros(fleet.rotor_mask.shape)
-    loop.step(status, parameters, Body(), 0.004, commands)
+    loop.step(status, parameters, at_rest(), 0.004, commands)
     wanted = fleet.vehicle["inertia"][0] @ (gains * rates)
     got = wrench_of(fleet, commands)
     np.testing.assert_allclose(got, [weight, *wanted], rtol=1e-9, atol=1e-9 * weight)
@@ -103,7 +101,7 @@ def test_mixer_gives_up_yaw_before_tilt_where_rotors_saturate(name):
     status["sp_thrust"] = status["thrust_max"]
     status["sp_rates"] = [1.0, 0.0, 30.0]
     commands = np.zeros(fleet.rotor_mask.shape)
-    loop.step(status, parameters, Body(), 0.004, commands)
+    loop.step(status, parameters, at_rest(), 0.004, commands)
     assert commands.min() >= 0.0 and commands.max() <= 1.0
     _force, roll, _pitch, yaw = wrench_of(fleet, commands)
     turning = parameters["XT_ROLLRATE_P"][0] * np.array([1.0, 0.0, 0.0])
@@ -117,10 +115,10 @@ def test_disarmed_rotors_stand_and_armed_ones_idle(name):
     fleet, loop, status, parameters = rate_loop(name)
     commands = np.ones(fleet.rotor_mask.shape)
     status["armed"] = False
-    loop.step(status, parameters, Body(), 0.004, commands)
+    loop.step(status, parameters, at_rest(), 0.004, commands)
     assert not commands.any()
     status["armed"], status["sp_kind"] = True, 0
-    loop.step(status, parameters, Body(), 0.004, commands)
+    loop.step(status, parameters, at_rest(), 0.004, commands)
     assert (commands[fleet.rotor_mask] > 0).all() and (commands < 0.05).all()
 
 
@@ -138,7 +136,7 @@ def test_attitude_loop_turns_towards_the_set_point(roll, pitch, yaw):
     """A body that turns at the rates asked for ends at the attitude asked for."""
     from xtdrone_dynamics.quaternion import integrate
 
-    status, body, loop = new_status(1), Body(), AttitudeControl(None)
+    status, body, loop = new_status(1), at_rest(), AttitudeControl(None)
     parameters = ParameterStore(1).values
     wanted = np.array(from_euler(roll, pitch, yaw))
     status["sp_kind"], status["sp_quat"] = ATTITUDE, wanted

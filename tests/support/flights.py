@@ -78,15 +78,22 @@ def states(flight, seconds):
     rate = np.zeros((len(t), 3))
     rate[1:] = (turn[:-1].inv() * turn[1:]).as_rotvec() / DT
     for k in range(len(t)):
-        yield FleetState(k * 4000, pos[k:k + 1], quat[k:k + 1], vel[k:k + 1], rate[k:k + 1],
-                         acc[k:k + 1], np.zeros((1, 4)))
+        yield _state(k * 4000, pos[k], quat[k], vel[k], rate[k], acc[k])
+
+
+def _state(t_us, pos, quat, vel, ang_vel, acc, n=1):
+    """n vehicles in one state."""
+    state = FleetState.zeros(n, 4)
+    state.t_us = t_us
+    state.pos[:], state.quat[:], state.vel[:] = pos, quat, vel
+    state.ang_vel[:], state.acc[:] = ang_vel, acc
+    return state
 
 
 def fleet_states(flight, seconds, n):
     """Yields the same for n vehicles that fly alike."""
     for one in states(flight, seconds):
-        yield FleetState(one.t_us, *(np.repeat(a, n, axis=0) for a in (
-            one.pos, one.quat, one.vel, one.ang_vel, one.acc, one.actuator)))
+        yield _state(one.t_us, one.pos, one.quat, one.vel, one.ang_vel, one.acc, n)
 
 
 def block(kind, pos=(0.0, 0.0, 0.0), quat=(0.0, 0.0, 0.0, 1.0), **tags):
