@@ -14,9 +14,10 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from sensor_models import NoiseParameters
-from sensor_models.parameters import PARAMETERS, presets
+from sensor_models import sensors
+from sensor_models.parameters import presets
 from sensor_models.streams import new_stream
-from sensor_models.suite import _CHANNEL, _reading
+from sensor_models.noise import CHANNEL, reading
 from xtdrone_core import SensorBlock
 from xtdrone_dynamics.compiled import njit
 
@@ -63,9 +64,9 @@ class Estimate:
 def quantities() -> list[Quantity]:
     """Every quantity of every preset that has white noise."""
     found = []
-    for kind, cls in PARAMETERS.items():
+    for kind, sensor in sensors().items():
         for preset in presets()[kind]:
-            parameters = cls.from_block(SensorBlock(kind, preset, (0, 0, 0), (0, 0, 0, 1),
+            parameters = sensor.parameters.from_block(SensorBlock(kind, preset, (0, 0, 0), (0, 0, 0, 1),
                                                     {"preset": preset}))
             for field in vars(parameters):
                 noise = getattr(parameters, field)
@@ -78,13 +79,13 @@ def quantities() -> list[Quantity]:
 @njit
 def _record(channel, stream, out):
     for k in range(out.shape[0]):
-        out[k] = _reading(channel, stream, 0.0)
+        out[k] = reading(channel, stream, 0.0)
 
 
 def stream(quantity: Quantity, dt: float, count: int, number: int) -> np.ndarray:
     """Readings dt [s] apart of a sensor that begins with its standing bias."""
     noise = quantity.noise
-    channels = np.zeros(1, dtype=_CHANNEL)
+    channels = np.zeros(1, dtype=CHANNEL)
     decay, drive = noise.bias_step(dt)
     words = new_stream(quantity.seed, number, 0)
     standing = noise.random_walk * math.sqrt(0.5 * noise.bias_correlation_time) \

@@ -1,0 +1,24 @@
+"""Where a sensor is and how it moves, for the models."""
+
+import numpy as np
+
+from xtdrone_dynamics.compiled import njit
+from xtdrone_dynamics.quaternion import rotate
+
+
+@njit
+def lever(quat: np.ndarray, ang_vel: np.ndarray,
+          arm: np.ndarray) -> tuple[float, float, float, float, float, float]:
+    """World position and velocity of a point of the body, relative to its centre of gravity."""
+    px, py, pz = rotate(quat[0], quat[1], quat[2], quat[3], arm[0], arm[1], arm[2])
+    vx, vy, vz = rotate(quat[0], quat[1], quat[2], quat[3],
+                        ang_vel[1] * arm[2] - ang_vel[2] * arm[1],
+                        ang_vel[2] * arm[0] - ang_vel[0] * arm[2],
+                        ang_vel[0] * arm[1] - ang_vel[1] * arm[0])
+    return px, py, pz, vx, vy, vz
+
+
+@njit
+def due(step: int, vehicle: np.void) -> bool:
+    """Whether a vehicle has the sensor, and a reading at this step."""
+    return vehicle.period > 0 and (step - vehicle.epoch) % vehicle.period == 0

@@ -1,0 +1,84 @@
+"""Range finder: one beam."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from xtdrone_core import SensorBlock
+from xtdrone_dynamics.compiled import njit
+from xtdrone_dynamics.quaternion import rotate
+
+from .geometry import due
+from .noise import NoiseParameters, reading, set_channels
+from .parameters import Tags, check_limits, noise_of, values_of
+from .sensor import STEP_US, Sensor, period_steps
+
+TAGS = Tags(kind="range", preset="sf11c",
+            sitl={"update_rate": ("rate", 1.0), "pubRate": ("rate", 1.0),
+                  "min_distance": ("minimum", 1.0), "max_distance": ("maximum", 1.0)})
+_RAY_TAGS = {"min": "minimum", "max": "maximum", "resolution": "resolution"}
+
+
+@dataclass(frozen=True)
+class RangeParameters:
+    """Range finder along the block's x axis: one beam."""
+
+    noise: NoiseParameters  # [m]
+    minimum: float  # shortest distance [m]
+    maximum: float  # longest distance [m]
+    resolution: float  # one bit [m]
+    rate: float  # [Hz]
+
+    @classmethod
+    def from_block(cls, block: SensorBlock) -> "RangeParameters":
+        """From an SDF block of kind range: our tags, sitl_gazebo's, or a <ray> of SDF.
+
+        Raises:
+            SensorError: A value that makes no sense.
+        """
+        ray = block.parameters.get("ray", {})
+        scope = ray.get("range", {}) if isinstance(ray, dict) else {}
+        tags = {**{_RAY_TAGS[tag]: value for tag, value in scope.items() if tag in _RAY_TAGS},
+                **{tag: value for tag, value in block.parameters.items() if tag != "ray"}}
+        values = values_of(SensorBlock(block.kind, block.name, block.pos, block.quat, tags), TAGS)
+        check_limits(block, values)
+        return cls(noise_of(values), values["minimum"], values["maximum"], values["resolution"],
+                   values["rate"])
+
+
+def _fill(vehicle: np.void, channels: np.ndarray, block: SensorBlock, p: RangeParameters,
+          rng: np.random.Generator) -> None:
+    steps = vehicle["period"] = period_steps(p.rate)
+    vehicle["pos"] = block.pos
+    vehicle["axis"] = rotate(*block.quat, 1.0, 0.0, 0.0)
+    vehicle["shortest"], vehicle["longest"] = p.minimum, p.maximum
+    set_channels(channels, p.noise, steps * STEP_US * 1e-6, p.resolution)
+
+
+@njit
+def sample(step: int, chosen: np.ndarray, memory: np.ndarray, channels: np.ndarray,
+           streams: np.ndarray, world: np.void, pos: np.ndarray, quat: np.ndarray,
+           vel: np.ndarray, ang_vel: np.ndarray, acc: np.ndarray, wind: np.ndarray,
+           distance: np.ndarray, readings: np.ndarray) -> None:
+    """The readings of a fleet; see Sensor."""
+    for i in range(memory.shape[0]):
+        if not chosen[i]:
+            continue
+        vehicle, out = memory[i], readings[i]
+        out.range_new = due(step, vehicle)
+        if out.range_new:
+            value = reading(channels[i, 0], streams[i], distance[i])
+            if distance[i] > vehicle.longest:
+                value = math.inf
+            elif distance[i] < vehicle.shortest:
+                value = -math.inf
+            out.range_distance = value
+
+
+SENSOR = Sensor(
+    tags=TAGS, parameters=RangeParameters, fill=_fill, sample=sample, channels=1, stream=5,
+    memory=[("pos", "f8", (3,)), ("axis", "f8", (3,)),  # of the beam, body [m]
+            ("shortest", "f8"), ("longest", "f8")],  # [m]
+    flag="range_new", casts=True, plugins=("gazebo_lidar_plugin", "gazebo_sonar_plugin"),
+    types=("sonar",))

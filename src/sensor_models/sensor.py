@@ -1,0 +1,156 @@
+"""What a kind of sensor declares; a new one is one module that holds a Sensor called SENSOR.
+
+The modules of this package and those of the entry-point group `xtdrone.sensors` are found by
+themselves: what the SDF reader looks for, the presets, the suite, the flight log and the
+telemetry all follow from the declaration.
+"""
+
+import functools
+import importlib
+import math
+import pkgutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib import metadata
+from typing import Any
+
+import numpy as np
+
+from .errors import SensorError
+from .parameters import Tags
+
+STEP_US = 4_000  # of engine and sensors [us]
+GROUP = "xtdrone.sensors"
+WORLD = np.dtype([("origin", "f8", (3,)),  # latitude, longitude [rad], height [m]
+                  ("field", "f8", (3,)),  # magnetic, ENU [T]
+                  ("gravity", "f8")])  # [m/s^2]
+_RATE_TOLERANCE = 0.01  # a period counts as a whole number of steps if it is this near to one
+_OWN_STREAMS = 10_000  # numbers of streams from here on follow from a kind's name
+
+
+@dataclass(frozen=True)
+class Topic:
+    """How readings go into the flight log or out by MAVLink.
+
+    Attributes:
+        name: Of the ULog topic, or of the MAVLink message.
+        rate: [Hz]
+        fields: Name of each field to its ULog type and a function of one vehicle's readings.
+            The type is not used for MAVLink, where the dialect knows it.
+    """
+
+    name: str
+    rate: float
+    fields: Mapping[str, tuple[str, Callable[[np.void], Any]]]
+
+
+@dataclass(frozen=True)
+class Sensor:
+    """One kind of sensor.
+
+    `fill(memory, channels, block, parameters, rng)` puts the parameters of one vehicle into its
+    row of memory and into its channels; it sets memory["period"]. rng is for what is drawn once.
+
+    `begin(readings, parameters)` writes what one vehicle's sensor reports from the start on.
+
+    `sample(step, chosen, memory, channels, streams, world, pos, quat, vel, ang_vel, acc, wind,
+    distance, readings)` is compiled. It measures for each vehicle i with chosen[i] and
+    geometry.due(step, memory[i]), and sets the flag of all chosen ones:
+
+    - memory (N,) of memory_dtype(), channels (N, C) of noise.CHANNEL, streams (N, 4) uint64
+    - world: a record of WORLD
+    - pos, quat, vel, ang_vel, acc as in FleetState; wind (N, 3) of the air, world [m/s]
+    - distance (N,) along the beam, where the sensor casts one [m]
+    - readings (N,): records of SensorBatch, or of the kind's own `readings`
+    """
+
+    tags: Tags  # how its block is read; names the kind
+    parameters: type  # a dataclass with from_block(block)
+    fill: Callable[..., None]
+    sample: Callable[..., None]
+    channels: int  # quantities with a noise of their own
+    memory: list[tuple] = field(default_factory=list)  # NumPy fields
+    readings: list[tuple] = field(default_factory=list)  # NumPy fields; [] = SensorBatch's
+    flag: str = ""  # field of the readings that says whether one is new; "" = each step
+    begin: Callable[..., None] | None = None
+    plugins: tuple[str, ...] = ()  # sitl_gazebo's plugins, without lib and .so
+    types: tuple[str, ...] = ()  # of SDF's <sensor>
+    stream: int = -1  # number of its random stream; -1: from its name
+    casts: bool = False  # needs the distance along a beam: memory has pos and axis
+    log: Topic | None = None
+    mavlink: Topic | None = None
+
+    @property
+    def kind(self) -> str:
+        """As the SDF's blocks have it."""
+        return self.tags.kind
+
+    def memory_dtype(self) -> np.dtype:
+        """A vehicle's record: period and epoch [steps], then the sensor's own.
+
+        A period of 0 says that the vehicle has no such sensor; the schedule counts from epoch.
+        """
+        return np.dtype([("period", "i8"), ("epoch", "i8"), *self.memory], align=True)
+
+    def stream_number(self) -> int:
+        """A number that no other kind has."""
+        return self.stream if self.stream >= 0 else _OWN_STREAMS + int.from_bytes(
+            self.kind.encode()[:4], "big")
+
+
+@functools.cache
+def sensors() -> dict[str, Sensor]:
+    """Every kind of sensor by name: this package's, then those of other packages.
+
+    Raises:
+        SensorError: A module that cannot be loaded, or two of one kind.
+    """
+    package = importlib.import_module(__package__)
+    found: dict[str, Sensor] = {}
+    for module in pkgutil.iter_modules(package.__path__):
+        declared = getattr(importlib.import_module(f"{__package__}.{module.name}"), "SENSOR", None)
+        if isinstance(declared, Sensor):
+            _add(found, declared)
+    for entry in metadata.entry_points(group=GROUP):
+        try:
+            _add(found, entry.load())
+        except (ImportError, AttributeError) as error:
+            raise SensorError(f"cannot load sensor '{entry.name}' ({entry.value}): {error}"
+                              ) from error
+    return found
+
+
+def register(sensor: Sensor) -> None:
+    """Adds a kind in this process, as an entry point would.
+
+    Raises:
+        SensorError: There is one of that kind.
+    """
+    _add(sensors(), sensor)
+
+
+def _add(found: dict[str, Sensor], sensor: Sensor) -> None:
+    if sensor.kind in found:
+        raise SensorError(f"there are two sensors of kind '{sensor.kind}': give one another name")
+    found[sensor.kind] = sensor
+
+
+def whole_steps(kind: str, name: str, rate: float) -> int:
+    """Steps between two readings of a sensor whose rate must be a whole number of them.
+
+    Raises:
+        SensorError: It is not.
+    """
+    steps = 1e6 / (rate * STEP_US) if rate > 0 else 0.0
+    whole = round(steps)
+    if whole < 1 or abs(steps - whole) > _RATE_TOLERANCE * whole:
+        near = sorted({1e6 / STEP_US / max(1, math.floor(steps) + k) for k in (0, 1)})
+        raise SensorError(f"rate {rate:g} Hz of {kind} '{name}' is not a whole number of {STEP_US} "
+                          "us steps: give " + " or ".join(f"{hertz:.5g}" for hertz in near) + " Hz")
+    return whole
+
+
+def period_steps(rate: float) -> int:
+    """Steps between two readings of a rate [Hz], the next whole number of them."""
+    steps = 1e6 / (rate * STEP_US)
+    return max(1, math.ceil(steps - _RATE_TOLERANCE * round(steps)))
