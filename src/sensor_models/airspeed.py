@@ -6,7 +6,7 @@ import numpy as np
 
 from xtdrone_core import SensorBlock
 from xtdrone_dynamics import atmosphere
-from xtdrone_dynamics.compiled import njit
+from xtdrone_dynamics.compiled import Record, njit
 from xtdrone_dynamics.quaternion import rotate, rotate_inverse
 
 from .geometry import due, lever
@@ -33,7 +33,7 @@ class AirspeedParameters:
         return cls(noise_of(values), values["range"], values["resolution"], values["rate"])
 
 
-def _fill(vehicle: np.void, channels: np.ndarray, block: SensorBlock, p: AirspeedParameters,
+def _fill(vehicle: Record, channels: np.ndarray, block: SensorBlock, p: AirspeedParameters,
           rng: np.random.Generator) -> None:
     steps = vehicle["period"] = period_steps(p.rate)
     vehicle["pos"] = block.pos
@@ -42,7 +42,7 @@ def _fill(vehicle: np.void, channels: np.ndarray, block: SensorBlock, p: Airspee
 
 
 @njit
-def _ram_pressure(vehicle: np.void, height: float, quat: np.ndarray, vel: np.ndarray,
+def _ram_pressure(vehicle: Record, height: float, quat: np.ndarray, vel: np.ndarray,
                   ang_vel: np.ndarray, wind: np.ndarray) -> float:
     """Dynamic pressure of the air that streams into the pitot; none comes in from behind [Pa]."""
     _, _, _, vx, vy, vz = lever(quat, ang_vel, vehicle.pos)
@@ -55,7 +55,7 @@ def _ram_pressure(vehicle: np.void, height: float, quat: np.ndarray, vel: np.nda
 
 @njit
 def sample(step: int, chosen: np.ndarray, memory: np.ndarray, channels: np.ndarray,
-           streams: np.ndarray, world: np.void, pos: np.ndarray, quat: np.ndarray,
+           streams: np.ndarray, world: Record, pos: np.ndarray, quat: np.ndarray,
            vel: np.ndarray, ang_vel: np.ndarray, acc: np.ndarray, wind: np.ndarray,
            distance: np.ndarray, readings: np.ndarray) -> None:
     """The readings of a fleet; see Sensor."""

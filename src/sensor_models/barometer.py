@@ -6,7 +6,7 @@ import numpy as np
 
 from xtdrone_core import SensorBlock
 from xtdrone_dynamics import atmosphere
-from xtdrone_dynamics.compiled import njit
+from xtdrone_dynamics.compiled import Record, njit
 
 from .geometry import due
 from .noise import NoiseParameters, reading, set_channels
@@ -37,7 +37,7 @@ class BarometerParameters:
                    values["resolution"], values["rate"])
 
 
-def _fill(vehicle: np.void, channels: np.ndarray, block: SensorBlock, p: BarometerParameters,
+def _fill(vehicle: Record, channels: np.ndarray, block: SensorBlock, p: BarometerParameters,
           rng: np.random.Generator) -> None:
     steps = vehicle["period"] = period_steps(p.rate)
     vehicle["drift"] = p.drift * STEP_US * 1e-6
@@ -46,7 +46,7 @@ def _fill(vehicle: np.void, channels: np.ndarray, block: SensorBlock, p: Baromet
 
 @njit
 def sample(step: int, chosen: np.ndarray, memory: np.ndarray, channels: np.ndarray,
-           streams: np.ndarray, world: np.void, pos: np.ndarray, quat: np.ndarray,
+           streams: np.ndarray, world: Record, pos: np.ndarray, quat: np.ndarray,
            vel: np.ndarray, ang_vel: np.ndarray, acc: np.ndarray, wind: np.ndarray,
            distance: np.ndarray, readings: np.ndarray) -> None:
     """The readings of a fleet; see Sensor."""

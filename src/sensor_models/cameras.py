@@ -18,8 +18,10 @@ from xtdrone_dynamics.quaternion import from_euler, multiply, rotate
 
 from .errors import SensorError
 from .parameters import preset, refuse_near_miss
-from .suite import STEP_US, whole_steps
+from .sensor import STEP_US, whole_steps
 
+TYPES = {"camera": "camera", "wideanglecamera": "camera", "multicamera": "camera",
+         "depth": "depth", "ray": "lidar", "gpu_ray": "lidar"}  # of SDF's <sensor>: kind
 RENDERED = ("camera", "depth", "lidar")  # kinds of SensorBlock that this module reads
 FORMATS = {"mono8": 1, "rgb8": 3}  # bytes per pixel
 _SDF_FORMATS = {"L8": "mono8", "L_INT8": "mono8", "R8G8B8": "rgb8", "RGB_INT8": "rgb8",

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from xtdrone_dynamics.compiled import njit
+from xtdrone_dynamics.compiled import Record, njit
 from xtdrone_dynamics.quaternion import rotate
 
 
@@ -19,6 +19,6 @@ def lever(quat: np.ndarray, ang_vel: np.ndarray,
 
 
 @njit
-def due(step: int, vehicle: np.void) -> bool:
+def due(step: int, vehicle: Record) -> bool:
     """Whether a vehicle has the sensor, and a reading at this step."""
     return vehicle.period > 0 and (step - vehicle.epoch) % vehicle.period == 0

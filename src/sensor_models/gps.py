@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from xtdrone_core import SensorBlock
-from xtdrone_dynamics.compiled import njit
+from xtdrone_dynamics.compiled import Record, njit
 from xtdrone_dynamics.geodesy import to_geodetic
 
 from .errors import SensorError
@@ -110,7 +110,7 @@ class GpsParameters:
                    values["dropout_rate"], values["dropout_duration"])
 
 
-def _fill(vehicle: np.void, channels: np.ndarray, block: SensorBlock, p: GpsParameters,
+def _fill(vehicle: Record, channels: np.ndarray, block: SensorBlock, p: GpsParameters,
           rng: np.random.Generator) -> None:
     steps = vehicle["period"] = period_steps(p.rate)
     latency = round(p.latency * 1e6 / STEP_US)
@@ -130,7 +130,7 @@ def _fill(vehicle: np.void, channels: np.ndarray, block: SensorBlock, p: GpsPara
     set_channels(channels[_SPEED + 2:], p.vertical_velocity, dt)
 
 
-def _begin(readings: np.void, p: GpsParameters) -> None:
+def _begin(readings: Record, p: GpsParameters) -> None:
     """What a receiver reports from the start on."""
     readings["gps_eph"], readings["gps_epv"] = p.eph, p.epv
     readings["gps_hdop"], readings["gps_vdop"] = p.hdop, p.vdop
@@ -138,7 +138,7 @@ def _begin(readings: np.void, p: GpsParameters) -> None:
 
 
 @njit
-def _take_fix(vehicle: np.void, channels: np.ndarray, stream: np.ndarray, fix: np.void, t_us: int,
+def _take_fix(vehicle: Record, channels: np.ndarray, stream: np.ndarray, fix: Record, t_us: int,
               origin: np.ndarray, pos: np.ndarray, quat: np.ndarray, vel: np.ndarray,
               ang_vel: np.ndarray) -> None:
     """Measures place and velocity now, to be told later; Pegasus (13)-(16)."""
@@ -161,7 +161,7 @@ def _take_fix(vehicle: np.void, channels: np.ndarray, stream: np.ndarray, fix: n
 
 @njit
 def sample(step: int, chosen: np.ndarray, memory: np.ndarray, channels: np.ndarray,
-           streams: np.ndarray, world: np.void, pos: np.ndarray, quat: np.ndarray,
+           streams: np.ndarray, world: Record, pos: np.ndarray, quat: np.ndarray,
            vel: np.ndarray, ang_vel: np.ndarray, acc: np.ndarray, wind: np.ndarray,
            distance: np.ndarray, readings: np.ndarray) -> None:
     """The readings of a fleet; see Sensor."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from xtdrone_core import SensorBlock
-from xtdrone_dynamics.compiled import njit
+from xtdrone_dynamics.compiled import Record, njit
 from xtdrone_dynamics.quaternion import rotate_inverse
 
 from .noise import NoiseParameters, reading, set_channels
@@ -51,7 +51,7 @@ class ImuParameters:
                      for name in ("misalignment", "scale_error")))
 
 
-def _fill(vehicle: np.void, channels: np.ndarray, block: SensorBlock, p: ImuParameters,
+def _fill(vehicle: Record, channels: np.ndarray, block: SensorBlock, p: ImuParameters,
           rng: np.random.Generator) -> None:
     vehicle["period"] = 1
     vehicle["pos"] = block.pos
@@ -68,7 +68,7 @@ def _fill(vehicle: np.void, channels: np.ndarray, block: SensorBlock, p: ImuPara
 
 
 @njit
-def specific_force(vehicle: np.void, quat: np.ndarray, ang_vel: np.ndarray, acc: np.ndarray,
+def specific_force(vehicle: Record, quat: np.ndarray, ang_vel: np.ndarray, acc: np.ndarray,
                    gravity: float) -> tuple[float, float, float]:
     """What an accelerometer without errors feels at its place, body frame; Pegasus (12)."""
     fx, fy, fz = rotate_inverse(quat[0], quat[1], quat[2], quat[3],
@@ -92,7 +92,7 @@ def specific_force(vehicle: np.void, quat: np.ndarray, ang_vel: np.ndarray, acc:
 
 @njit
 def sample(step: int, chosen: np.ndarray, memory: np.ndarray, channels: np.ndarray,
-           streams: np.ndarray, world: np.void, pos: np.ndarray, quat: np.ndarray,
+           streams: np.ndarray, world: Record, pos: np.ndarray, quat: np.ndarray,
            vel: np.ndarray, ang_vel: np.ndarray, acc: np.ndarray, wind: np.ndarray,
            distance: np.ndarray, readings: np.ndarray) -> None:
     """The readings of a fleet; see Sensor."""

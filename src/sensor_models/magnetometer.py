@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from xtdrone_core import SensorBlock
-from xtdrone_dynamics.compiled import njit
+from xtdrone_dynamics.compiled import Record, njit
 from xtdrone_dynamics.quaternion import rotate_inverse
 
 from .geometry import due
@@ -46,7 +46,7 @@ class MagnetometerParameters:
                    values.get("hard_iron", cls.hard_iron), values.get("soft_iron", cls.soft_iron))
 
 
-def _fill(vehicle: np.void, channels: np.ndarray, block: SensorBlock, p: MagnetometerParameters,
+def _fill(vehicle: Record, channels: np.ndarray, block: SensorBlock, p: MagnetometerParameters,
           rng: np.random.Generator) -> None:
     steps = vehicle["period"] = period_steps(p.rate)
     vehicle["hard_iron"] = p.hard_iron
@@ -56,7 +56,7 @@ def _fill(vehicle: np.void, channels: np.ndarray, block: SensorBlock, p: Magneto
 
 @njit
 def sample(step: int, chosen: np.ndarray, memory: np.ndarray, channels: np.ndarray,
-           streams: np.ndarray, world: np.void, pos: np.ndarray, quat: np.ndarray,
+           streams: np.ndarray, world: Record, pos: np.ndarray, quat: np.ndarray,
            vel: np.ndarray, ang_vel: np.ndarray, acc: np.ndarray, wind: np.ndarray,
            distance: np.ndarray, readings: np.ndarray) -> None:
     """The readings of a fleet; see Sensor."""

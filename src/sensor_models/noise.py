@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from xtdrone_dynamics.compiled import njit
+from xtdrone_dynamics.compiled import Record, njit
 
 from .errors import SensorError
 from .streams import next_normals
@@ -76,7 +76,7 @@ def turn_on(channels: np.ndarray, stream: np.ndarray) -> None:
 
 
 @njit
-def reading(channel: np.void, stream: np.ndarray, value: float) -> float:
+def reading(channel: Record, stream: np.ndarray, value: float) -> float:
     """A value with its errors, XTDrone (11)(12), cut to range and resolution."""
     walk, white = next_normals(stream)
     channel.bias = channel.decay * channel.bias + channel.drive * walk

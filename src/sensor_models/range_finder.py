@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from xtdrone_core import SensorBlock
-from xtdrone_dynamics.compiled import njit
+from xtdrone_dynamics.compiled import Record, njit
 from xtdrone_dynamics.quaternion import rotate
 
 from .geometry import due
@@ -47,7 +47,7 @@ class RangeParameters:
                    values["rate"])
 
 
-def _fill(vehicle: np.void, channels: np.ndarray, block: SensorBlock, p: RangeParameters,
+def _fill(vehicle: Record, channels: np.ndarray, block: SensorBlock, p: RangeParameters,
           rng: np.random.Generator) -> None:
     steps = vehicle["period"] = period_steps(p.rate)
     vehicle["pos"] = block.pos
@@ -58,7 +58,7 @@ def _fill(vehicle: np.void, channels: np.ndarray, block: SensorBlock, p: RangePa
 
 @njit
 def sample(step: int, chosen: np.ndarray, memory: np.ndarray, channels: np.ndarray,
-           streams: np.ndarray, world: np.void, pos: np.ndarray, quat: np.ndarray,
+           streams: np.ndarray, world: Record, pos: np.ndarray, quat: np.ndarray,
            vel: np.ndarray, ang_vel: np.ndarray, acc: np.ndarray, wind: np.ndarray,
            distance: np.ndarray, readings: np.ndarray) -> None:
     """The readings of a fleet; see Sensor."""

@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from xtdrone_dynamics.compiled import Record
+
 from .errors import SensorError
 from .parameters import Tags
 
@@ -41,7 +43,7 @@ class Topic:
 
     name: str
     rate: float
-    fields: Mapping[str, tuple[str, Callable[[np.void], Any]]]
+    fields: Mapping[str, tuple[str, Callable[[Record], Any]]]
 
 
 @dataclass(frozen=True)
@@ -117,7 +119,7 @@ def sensors() -> dict[str, Sensor]:
         except (ImportError, AttributeError) as error:
             raise SensorError(f"cannot load sensor '{entry.name}' ({entry.value}): {error}"
                               ) from error
-    return found
+    return dict(sorted(found.items(), key=lambda item: item[1].stream_number()))
 
 
 def register(sensor: Sensor) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from xtdrone_core import FleetState, SensorBatch, SensorBlock
 from xtdrone_core.snapshot import Memory
+from xtdrone_dynamics.compiled import Record
 from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_dynamics.quaternion import rotate
 
@@ -76,7 +77,7 @@ class SensorArray(Memory):
         super().load(snapshot)
         self._schedule()
 
-    def step(self, step: int, chosen: np.ndarray, world: np.void, state: FleetState,
+    def step(self, step: int, chosen: np.ndarray, world: Record, state: FleetState,
              wind: np.ndarray, cast: Cast) -> None:
         """Writes the readings that are new at this step, and the flags."""
         if (step - self._first) % self._grid:

@@ -104,10 +104,11 @@ class SensorBatch(Memory):
     Attributes:
         t_us: Simulated time [us].
         records: (N,) of SENSORS, what compiled kernels take.
+        extra: (N,) records of each further kind of sensor, by kind; see sensor_models.sensor.
         gyro, accel and so on: views of the records' fields, (N,) or (N, 3).
     """
 
-    MEMORY = ("records", "t_us")
+    MEMORY = ("records", "t_us", "extra")
 
     if TYPE_CHECKING:  # the views, whose names stand in SENSORS only
 
@@ -117,6 +118,7 @@ class SensorBatch(Memory):
         """A batch over existing records, which it does not copy."""
         self.t_us = t_us
         self.records = records
+        self.extra: dict[str, np.ndarray] = {}
         for name in SENSORS.names or ():
             setattr(self, name, records[name])
 

@@ -16,6 +16,8 @@ from typing import Any, TypeVar, overload
 
 import numba
 
+Record = Any  # a NumPy record in a kernel; Numba knows its fields
+
 _Kernel = TypeVar("_Kernel", bound=Callable[..., Any])
 
 _SRC = Path(__file__).resolve().parents[1]

@@ -13,11 +13,10 @@ import allantools
 import numpy as np
 from scipy.optimize import least_squares
 
-from sensor_models import NoiseParameters
-from sensor_models import sensors
+from sensor_models import NoiseParameters, sensors
+from sensor_models.noise import CHANNEL, reading
 from sensor_models.parameters import presets
 from sensor_models.streams import new_stream
-from sensor_models.noise import CHANNEL, reading
 from xtdrone_core import SensorBlock
 from xtdrone_dynamics.compiled import njit
 
@@ -66,8 +65,8 @@ def quantities() -> list[Quantity]:
     found = []
     for kind, sensor in sensors().items():
         for preset in presets()[kind]:
-            parameters = sensor.parameters.from_block(SensorBlock(kind, preset, (0, 0, 0), (0, 0, 0, 1),
-                                                    {"preset": preset}))
+            parameters = sensor.parameters.from_block(SensorBlock(
+                kind, preset, (0, 0, 0), (0, 0, 0, 1), {"preset": preset}))
             for field in vars(parameters):
                 noise = getattr(parameters, field)
                 if isinstance(noise, NoiseParameters):

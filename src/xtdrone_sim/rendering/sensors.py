@@ -14,8 +14,8 @@ import numpy as np
 
 from sensor_models.cameras import FORMATS, RENDERED, cameras_of, lidar_of, plugin_tags
 from sensor_models.lens import Lens, noisy_ranges
+from sensor_models.sensor import STEP_US
 from sensor_models.streams import new_stream
-from sensor_models.suite import STEP_US
 from xtdrone_core import FleetState, Reading
 from xtdrone_dynamics.quaternion import multiply, rotate, rotate_array
 

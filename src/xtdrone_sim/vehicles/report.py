@@ -6,7 +6,7 @@ from dataclasses import asdict
 import numpy as np
 
 from sensor_models.cameras import cameras_of, lidar_of
-from sensor_models.parameters import PARAMETERS
+from sensor_models.sensor import sensors
 from xtdrone_core import Vehicle
 from xtdrone_dynamics import battery
 from xtdrone_dynamics.constants import GRAVITY
@@ -97,8 +97,8 @@ def vehicle_sensors(model: Vehicle) -> list[dict]:
     """
     found = []
     for block in model.sensors:
-        if block.kind in PARAMETERS:
-            values = asdict(PARAMETERS[block.kind].from_block(block))
+        if block.kind in sensors():
+            values = asdict(sensors()[block.kind].parameters.from_block(block))
         elif block.kind == "lidar":
             values = _unplaced(lidar_of(block))
         else:

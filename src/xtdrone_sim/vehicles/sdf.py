@@ -3,6 +3,8 @@
 from dataclasses import replace
 from functools import lru_cache
 
+from sensor_models.cameras import TYPES
+from sensor_models.sensor import sensors
 from xtdrone_core import SensorBlock, Vehicle, resources
 
 from ..plant.battery import read_battery
@@ -11,18 +13,6 @@ from .effects import read_effects
 from .links import Links, read_links
 from .pose import Pose
 from .sdf_tree import Scope, name_of, parse, plugin_name, pose_of, shapes_of, to_dict
-
-_SENSOR_PLUGINS = {  # file name of sitl_gazebo's plugin, without lib and .so, to kind
-    "gazebo_imu_plugin": "imu", "gazebo_magnetometer_plugin": "magnetometer",
-    "gazebo_barometer_plugin": "barometer", "gazebo_gps_plugin": "gps",
-    "gazebo_airspeed_plugin": "airspeed", "gazebo_lidar_plugin": "range",
-    "gazebo_sonar_plugin": "range",
-}
-_SENSOR_TYPES = {  # type of a <sensor> to kind; plugins above win
-    "camera": "camera", "wideanglecamera": "camera", "multicamera": "camera", "depth": "depth",
-    "ray": "lidar", "gpu_ray": "lidar", "imu": "imu", "magnetometer": "magnetometer",
-    "altimeter": "barometer", "gps": "gps", "sonar": "range",
-}
 
 
 def load_vehicle(name_or_path: str) -> Vehicle:
@@ -67,7 +57,7 @@ def _shapes(scope, links: Links):
 def _sensors(scope, links: Links) -> tuple[SensorBlock, ...]:
     blocks = []
     for owner, plugin in scope.elements("plugin"):
-        kind = _SENSOR_PLUGINS.get(plugin_name(plugin))
+        kind = _kind_of_plugin(plugin)
         if kind:
             # PX4's plugins without a link of their own sit at the model's first link.
             link, pose = _named_link(owner, plugin)
@@ -102,12 +92,20 @@ def _slashed(scope, link) -> str:
 def _link_sensor(sensor) -> tuple:
     """Kind and tags of a <sensor>; None where it is of no use here."""
     for plugin in sensor.iterchildren("plugin"):
-        kind = _SENSOR_PLUGINS.get(plugin_name(plugin))
+        kind = _kind_of_plugin(plugin)
         if kind == "range":
             return kind, {**to_dict(sensor), **to_dict(plugin)}
         if kind:
             return kind, to_dict(plugin)
-    return _SENSOR_TYPES.get(sensor.get("type")), to_dict(sensor)
+    kind = sensor.get("type")
+    known = {name: found.kind for found in sensors().values() for name in found.types}
+    return {**TYPES, **known}.get(kind), to_dict(sensor)
+
+
+def _kind_of_plugin(plugin) -> str | None:
+    """The kind of sensor whose plugin this is."""
+    name = plugin_name(plugin)
+    return next((found.kind for found in sensors().values() if name in found.plugins), None)
 
 
 def _block(kind, name, links: Links, link, pose, tags) -> SensorBlock:

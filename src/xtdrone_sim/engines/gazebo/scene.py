@@ -10,8 +10,8 @@ import struct
 import numpy as np
 
 from sensor_models.cameras import cameras_of, lidar_of
-from sensor_models.parameters import RangeParameters
-from sensor_models.suite import STEP_US, period_steps
+from sensor_models.range_finder import RangeParameters
+from sensor_models.sensor import STEP_US, period_steps
 from xtdrone_core import FleetState
 
 from .channel import Channel
