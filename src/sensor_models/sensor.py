@@ -67,7 +67,7 @@ class Sensor:
     """
 
     tags: Tags  # how its block is read; names the kind
-    parameters: type  # a dataclass with from_block(block)
+    parameters: Any  # a dataclass with from_block(block)
     fill: Callable[..., None]
     sample: Callable[..., None]
     channels: int  # quantities with a noise of their own

@@ -95,7 +95,8 @@ class SensorArray(Memory):
     def _schedule(self) -> None:
         """At which steps some vehicle may have something to do: _first + k _grid."""
         fitted = self.memory[self.memory["period"] > 0]
-        late = fitted["latency"] if "latency" in fitted.dtype.names else np.zeros(1, dtype=int)
+        late = (fitted["latency"] if "latency" in (fitted.dtype.names or ())
+                else np.zeros(1, dtype=int))
         self._first = int(fitted["epoch"][0])
         self._grid = int(np.gcd.reduce(np.concatenate(
             [fitted["period"], late, fitted["epoch"] - self._first])))
@@ -123,9 +124,9 @@ class SensorSuite(Memory):
 
     MEMORY = ("_records", "_extra")
 
-    def __init__(self, fleet_blocks: Iterable[Sequence[SensorBlock]], origin, magnetic_field_enu,
-                 seed: int, gps_preset: str = "", gravity: float = GRAVITY,
-                 cast: Cast | None = None) -> None:
+    def __init__(self, fleet_blocks: Iterable[Sequence[SensorBlock]], origin: Sequence[float],
+                 magnetic_field_enu: Sequence[float] | np.ndarray, seed: int,
+                 gps_preset: str = "", gravity: float = GRAVITY, cast: Cast | None = None) -> None:
         """Builds the sensors of a fleet.
 
         Args:
