@@ -107,8 +107,8 @@ def stiffen(model: mujoco.MjModel) -> None:
 def addresses(model: mujoco.MjModel, specs, models) -> Addresses:
     """Where the vehicles of a scene that build() compiled are in it."""
     n = len(specs)
-    body = np.full((n, max(len(vehicle.bodies) for vehicle in models)), -1)
-    joints = np.full((2, n, max(len(vehicle.joints) for vehicle in models)), -1)
+    body = np.full((n, max((len(vehicle.bodies) for vehicle in models), default=1)), -1)
+    joints = np.full((2, n, max((len(vehicle.joints) for vehicle in models), default=0)), -1)
     base, locks = np.zeros((n, 2), dtype=int), []
     for i, (spec, vehicle) in enumerate(zip(specs, models, strict=True)):
         free = model.joint(spec.name)
