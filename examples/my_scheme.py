@@ -24,9 +24,9 @@ class Cohesive(Follower):
 
     leader = Talkative
 
-    def control(self, t_us, own, heard):
-        pos, vel = self.foreseen(heard)  # by now, from packets that are late or were lost
-        lead = heard.sender == 0  # one row for each follower, in their order
-        beside = heard.mean(pos - heard.slot) + own.slot - own.pos
+    def control(self, t_us, own, neighbours):
+        pos, vel = self.predict(neighbours)  # by now, from packets that are late or were lost
+        lead = neighbours.sender == 0  # one row for each follower, in their order
+        beside = neighbours.mean(pos - neighbours.slot) + own.slot - own.pos
         error = pos[lead] + own.slot - own.pos
         return vel[lead] + own.slot_vel + self.parameters.gain * (error + 0.5 * beside)

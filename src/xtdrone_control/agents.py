@@ -52,7 +52,7 @@ class SquareAgent(FlightAgent):
 
     def fly(self, t_us, estimates, out):
         """Sends the current corner; goes on to the next once all vehicles have held it."""
-        out.pos[:] = self.pads + self._corners[self._index] + [0.0, 0.0, self.height]
+        out.pos[:] = self.home + self._corners[self._index] + [0.0, 0.0, self.height]
         away = np.linalg.norm(estimates.pos - out.pos, axis=1).max() > _REACHED
         if away:
             self._inside_us = None

@@ -34,7 +34,7 @@ class FlightAgent(BaseAgent):
     It leads the fleet as one: reset() takes all vehicles, or none.
     """
 
-    MEMORY: tuple[str, ...] = ("done", "pads", "_phase", "_phase_us", "_next_us", "_asked_us",
+    MEMORY: tuple[str, ...] = ("done", "home", "_phase", "_phase_us", "_next_us", "_asked_us",
                                "_first_us", "_yaw", "_from", "_out")
 
     def __init__(self, n: int, height: float, climb_speed: float = 2.0, land_from: float = 2.0,
@@ -60,7 +60,7 @@ class FlightAgent(BaseAgent):
                                    "number")
         self.n, self.height = n, height
         self.done = False
-        self.pads = None  # (N, 3) where the vehicles stood when ready [m]
+        self.home = None  # (N, 3) positions of the vehicles on the ground when ready [m]
         self._climb_speed, self._land_from = climb_speed, land_from
         self._time_out_us = round(time_out * 1e6)
         self._on_event = on_event or (lambda t_us, name, **values: None)
@@ -135,7 +135,7 @@ class FlightAgent(BaseAgent):
         if self._first_us is None:
             self._first_us = t_us
         if estimates.ready.all():
-            self.pads = estimates.pos.copy()
+            self.home = estimates.pos.copy()
             x, y, z, w = estimates.quat.T
             self._yaw = np.arctan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z))
             self._enter("stream", t_us)
@@ -143,16 +143,16 @@ class FlightAgent(BaseAgent):
             self._late(t_us, ~estimates.ready, "ready to arm", "its arming checks fail")
 
     def _stream(self, t_us, estimates, out):
-        out.pos[:] = self.pads
+        out.pos[:] = self.home
         if t_us - self._first_us >= _STREAM_US:
             self._enter("arm", t_us)
 
     def _arm(self, t_us, estimates, out):
-        out.pos[:] = self.pads
+        out.pos[:] = self.home
         obedient = estimates.armed & (estimates.mode == Mode.OFFBOARD)
         if obedient.all():
             self.event(t_us, "armed")
-            self._from = self.pads.copy()
+            self._from = self.home.copy()
             self._enter("climb", t_us)
         elif t_us - self._asked_us >= _RETRY_US:
             out.mode[~obedient] = Mode.OFFBOARD
@@ -188,7 +188,7 @@ class FlightAgent(BaseAgent):
             self._enter("descend", t_us)
 
     def _descend(self, t_us, estimates, out):
-        change = np.minimum(self.pads[:, 2] + self._land_from - self._from[:, 2], 0.0)
+        change = np.minimum(self.home[:, 2] + self._land_from - self._from[:, 2], 0.0)
         if self._ramp(t_us, out, change) or not change.any():
             self.event(t_us, "land")
             self._enter("land", t_us)

@@ -1,13 +1,13 @@
-"""Formation flight: formations, assignment, schemes, agents, the simple simulator, analysis."""
+"""Formation flight: formations, slot assignment, schemes, Agents, a point-mass simulator."""
 
 from .assignment import Transition, assign, plan
 from .errors import FormationError
 from .formations import names, separation, slots
-from .network import Heard, Network, Radio
-from .schemes import Follower, FollowerParameters, Formation, Leader, Own, saturate, scheme
+from .network import NeighbourState, Network, Radio
+from .schemes import Follower, FollowerParameters, Formation, Leader, SelfState, saturate, scheme
 
 __all__ = [
-    "Follower", "FollowerParameters", "Formation", "FormationError", "Heard", "Leader", "Network",
-    "Own", "Radio", "Transition", "assign", "names", "plan", "saturate", "scheme", "separation",
-    "slots",
+    "Follower", "FollowerParameters", "Formation", "FormationError", "Leader", "NeighbourState",
+    "Network", "Radio", "SelfState", "Transition", "assign", "names", "plan", "saturate", "scheme",
+    "separation", "slots",
 ]

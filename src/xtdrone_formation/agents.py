@@ -1,4 +1,4 @@
-"""Formation flights from take-off to landing, as Agents: in process, or over topics."""
+"""Agents that fly formations from take-off to landing, in process or over topics."""
 
 import dataclasses
 import sys
@@ -16,36 +16,33 @@ from .settling import SETTLED_S, in_place
 
 DEFAULT_FORMATIONS = ("cube", "pyramid", "triangle")  # XTDrone, section V
 GROUND_CLEARANCE = 2.5  # of the lowest slot above the ground [m]
-_ASK_US = 1_000_000  # after which a mode that was not taken is asked for again [us]
-_BACK_S = 1.0  # how long the fleet is over its start grid before it comes down [s]
+_RETRY_US = 1_000_000  # after which a mode request that was not granted is repeated [us]
+_RETURN_HOLD_S = 1.0  # hover above the start grid before the descent [s]
 
 
 class FormationFlight(FlightAgent):
-    """Takes off, lets a list of formations be flown, leads back to the start grid and lands.
+    """Base class: takes off, flies a list of formations, returns to the start grid and lands.
 
-    Inherit and say how formations are commanded and flown. Events beside those
-    of FlightAgent: `settled` (formation) and `unsettled` (formation; the
-    time-out came first).
+    Subclasses define how formations are commanded and flown. In addition to the events of
+    FlightAgent: `settled` (formation) and `unsettled` (formation; it timed out).
     """
 
     def __init__(self, n: int, names=DEFAULT_FORMATIONS, hold_s: float = 8.0,
                  formation_s: float | None = None, time_out_s: float = 30.0, on_event=None,
                  **shape):
-        """All formations are worked out here, so that none fails in flight.
+        """Computes all formations, so that errors are found before the flight.
 
         Args:
             n: Number of vehicles, the leader included.
             names: Formations in order: names or CSV files.
-            hold_s: How long a formation is kept after it has settled [s].
-            formation_s: Time from one command to the next [s], settled or
-                not; None: by settling and hold_s.
-            time_out_s: How long after the end of a transition it may take to
-                settle [s].
+            hold_s: Time to hold a formation after it has settled [s].
+            formation_s: Fixed time from one command to the next [s]; None: by settling and hold_s.
+            time_out_s: Time to settle after the end of a transition [s].
             on_event: Called as on_event(t_us, name, **values).
             **shape: Fields of formations.Shape: spacing [m], scale, rotation [deg].
 
         Raises:
-            FormationError: A formation that does not exist or does not fit n.
+            FormationError: A formation is unknown or does not fit n vehicles.
         """
         names = (names,) if isinstance(names, str) else tuple(names)
         if not names:
@@ -60,19 +57,19 @@ class FormationFlight(FlightAgent):
         lowest = min(min(slots[:, 2].min() for slots in self.slots), 0.0)
         super().__init__(n, height=GROUND_CLEARANCE - lowest, on_event=on_event,
                          time_out=60.0 - 2.0 * lowest)
-        self._index = -1  # of the formation flown now; len(names) on the way back
+        self._index = -1  # of the current formation; len(names) during the return
         self._hold_us = round(hold_s * 1e6)
         self._fixed_us = None if formation_s is None else round(formation_s * 1e6)
         self._time_out = round(time_out_s * 1e6)
-        self._inside_us = None  # since when all are in their slots
+        self._inside_us = None  # since when all vehicles are in their slots
         self._settled = False
         self._command_us = self._arrival_us = 0
 
     def attach(self, simulation) -> None:
-        """Says before the take-off where the receivers are too coarse for the slots."""
+        """Warns before take-off if the GNSS receivers are too inaccurate for the slots."""
         sensors = simulation.sensors
         start = np.array([vehicle.pos for vehicle in simulation.scenario.vehicles])
-        warning = "" if simulation.scenario.pose_source == "truth" else settling.too_coarse(
+        warning = "" if simulation.scenario.pose_source == "truth" else settling.accuracy_warning(
             [*self.slots, start[1:] - start[0]], sensors.gps_eph.max(), sensors.gps_epv.max())
         if warning:
             print(f"formation: {warning}", file=sys.stderr, flush=True)
@@ -82,22 +79,22 @@ class FormationFlight(FlightAgent):
         raise NotImplementedError
 
     def go_back(self, t_us: int) -> None:
-        """Begins the way to the start grid."""
+        """Begins the return to the start grid."""
         raise NotImplementedError
 
     def errors(self, t_us: int, pos: np.ndarray) -> np.ndarray:
-        """Distance of each follower from its final slot [m]; inf while slots still move."""
+        """Distance of each follower from its final slot [m]; inf during a transition."""
         raise NotImplementedError
 
     def steer(self, t_us: int, estimates, out) -> None:
-        """Fills the set-points of one period."""
+        """Writes the set-points of one period to `out`."""
 
     def begin(self, t_us, estimates):
-        """The first formation follows at once."""
+        """Commands the first formation."""
         self._next(t_us)
 
     def fly(self, t_us, estimates, out):
-        """One period of the formation, and the next command when it is time."""
+        """Flies one period, and commands the next formation when it is due."""
         if self._finished(t_us, estimates.pos):
             if self._index == len(self.names):
                 self.leave(t_us)
@@ -108,7 +105,7 @@ class FormationFlight(FlightAgent):
         return False
 
     def leave(self, t_us: int) -> None:
-        """The formation flight is over; descent and landing follow."""
+        """Called at the end of the formation flight, before descent and landing."""
 
     def _next(self, t_us):
         self._index += 1
@@ -120,7 +117,7 @@ class FormationFlight(FlightAgent):
             self.go_back(t_us)
 
     def _finished(self, t_us, pos):
-        """Whether the time of the formation flown now is over."""
+        """Whether the current formation is finished."""
         errors = self.errors(t_us, pos)
         if not np.isfinite(errors).all():
             self._arrival_us = t_us
@@ -131,7 +128,7 @@ class FormationFlight(FlightAgent):
         inside = 0 if self._inside_us is None else t_us - self._inside_us
         overdue = t_us - self._arrival_us > self._time_out + self._hold_us
         if self._index == len(self.names):
-            return inside >= _BACK_S * 1e6 or overdue
+            return inside >= _RETURN_HOLD_S * 1e6 or overdue
         if not self._settled and inside >= SETTLED_S * 1e6:
             self._settled = True
             self.event(t_us, "settled", formation=self.names[self._index])
@@ -143,31 +140,30 @@ class FormationFlight(FlightAgent):
 
 
 class FormationAgent(FormationFlight):
-    """The whole flight in process, with a scheme of schemes.py.
+    """Flies leader and followers in process, by a scheme of schemes.py.
 
-    Events beside those of FormationFlight: `formation` (formation, its slots in
-    the followers' order, method, min_separation, duration_s), `return` (slots).
+    In addition to the events of FormationFlight: `formation` (formation, its slots in the
+    followers' order, method, min_separation, duration_s), `return` (slots).
     """
 
     def __init__(self, n: int, names=DEFAULT_FORMATIONS, scheme="centralised",
                  topology: str = "", speed: float = 3.0, speed_limit: float = 5.0, **options):
-        """All formations are worked out here, so that none fails in flight.
+        """Computes all formations, so that errors are found before the flight.
 
         Args:
             n: Number of vehicles, the leader included.
             names: Formations in order: names or CSV files.
-            scheme: A name as schemes.scheme() takes it, or a Leader and a
-                Follower.
-            topology: Who hears whom, as schemes.scheme() takes it.
+            scheme: Name for schemes.scheme(), or a Leader and a Follower. topology, speed_limit
+                and the radio options apply to a scheme given by name.
+            topology: Communication graph, see schemes.scheme().
             speed: Largest speed of a transition [m/s].
             speed_limit: Of the followers [m/s].
-            **options: Fields of network.Radio (delay, loss, range,
-                leader_lost), and what FormationFlight takes: hold_s,
-                formation_s, time_out_s, spacing, scale, rotation, on_event.
-                topology, speed_limit and radio are those of a scheme by name.
+            **options: Fields of network.Radio (delay, loss, range, leader_lost), and arguments of
+                FormationFlight: hold_s, formation_s, time_out_s, spacing, scale, rotation,
+                on_event.
 
         Raises:
-            FormationError: A formation or scheme that does not exist or fit.
+            FormationError: A formation or scheme is unknown or does not fit.
         """
         radio = Radio(**{field.name: options.pop(field.name)
                          for field in dataclasses.fields(Radio) if field.name in options})
@@ -176,40 +172,40 @@ class FormationAgent(FormationFlight):
         if isinstance(scheme, str):
             scheme = schemes.scheme(scheme, radio, FollowerParameters(speed_limit=speed_limit),
                                     topology)
-        scheme[0].edges(self.slots[0])  # an unknown topology is refused here, not in flight
+        scheme[0].edges(self.slots[0])  # raises an error if the topology is unknown
         self.formation = Formation(n, *scheme, speed=speed)
 
     def begin(self, t_us, estimates):
-        """The grid in which the fleet hangs is the first formation."""
-        self.formation.leader.go_to(self.pads[0] + [0.0, 0.0, self.height])
+        """Takes the hovering start grid as the first formation."""
+        self.formation.leader.go_to(self.home[0] + [0.0, 0.0, self.height])
         self.formation.start(t_us, estimates.pos)
         super().begin(t_us, estimates)
 
     def command(self, t_us, name, slots):
-        """Plans the transition, which then begins."""
-        way = self.formation.command(t_us, name, slots, GROUND_CLEARANCE - self.height)
-        self.event(t_us, "formation", **description(name, way))
+        """Plans and begins the transition."""
+        transition = self.formation.command(t_us, name, slots, GROUND_CLEARANCE - self.height)
+        self.event(t_us, "formation", **description(name, transition))
 
     def go_back(self, t_us):
-        """To any of the pads each, by the least distance."""
-        slots = (self.pads[1:] - self.pads[0]) * [1.0, 1.0, 0.0]
-        way = self.formation.command(t_us, "origin", slots, GROUND_CLEARANCE - self.height)
-        self.event(t_us, "return", slots=description("origin", way)["slots"])
+        """Returns each follower to one of the start positions, by least total distance."""
+        slots = (self.home[1:] - self.home[0]) * [1.0, 1.0, 0.0]
+        transition = self.formation.command(t_us, "origin", slots, GROUND_CLEARANCE - self.height)
+        self.event(t_us, "return", slots=description("origin", transition)["slots"])
 
     def errors(self, t_us, pos):
-        """By the vehicles' own estimates."""
+        """Slot errors by the estimated positions."""
         if t_us < self.formation.transition.end_us:
             return np.full(self.n - 1, np.inf)
         return self.formation.errors(t_us, pos)
 
     def steer(self, t_us, estimates, out):
-        """The scheme's set-points."""
-        wish = self.formation.step(t_us, estimates.pos, estimates.vel)
-        out.pos[:], out.vel[:], out.acc[:] = wish.pos, wish.vel, wish.acc
+        """Copies the set-points of the scheme."""
+        desired = self.formation.step(t_us, estimates.pos, estimates.vel)
+        out.pos[:], out.vel[:], out.acc[:] = desired.pos, desired.vel, desired.acc
 
     def report(self, folder) -> dict:
-        """Figures and plots of the flight, for its run folder; returns the figures."""
-        from . import analysis  # here, since it needs this module
+        """Writes metrics and plots to the run folder; returns the metrics."""
+        from . import analysis  # here: circular import
 
         network = self.formation.network
         run_folder.update_summary(folder, scheme=self._scheme, messages_sent=network.sent,
@@ -218,11 +214,11 @@ class FormationAgent(FormationFlight):
 
 
 class MissionFormation(FormationAgent):
-    """The leader flies the mission that a ground station gave it; its followers keep formation.
+    """The leader flies an uploaded mission and the followers keep formation.
 
-    Takes off and flies to the formation in OFFBOARD, then asks for the leader's AUTO.MISSION,
-    again and again until a mission is there. At its end the fleet lands where the leader is.
-    Events beside those of FormationAgent: `mission`, `mission_end`.
+    The fleet takes off and takes up the formation in OFFBOARD, then AUTO.MISSION is requested for
+    the leader until a mission is available. At its end the fleet lands where the leader is. In
+    addition to the events of FormationAgent: `mission`, `mission_end`.
     """
 
     def __init__(self, n: int, name: str = "V", speed_limit: float = 12.0, **options):
@@ -230,83 +226,83 @@ class MissionFormation(FormationAgent):
 
         Args:
             n: Number of vehicles, the leader included.
-            name: Of the formation.
-            speed_limit: Of the followers; above the mission's speed, to catch up [m/s].
-            **options: As FormationAgent takes them.
+            name: Name of the formation.
+            speed_limit: Of the followers; above the mission speed, so that they can catch up [m/s].
+            **options: Arguments of FormationAgent.
 
         Raises:
-            FormationError: A formation, scheme or number that makes no sense.
+            FormationError: An invalid formation, scheme or value.
         """
         super().__init__(n, (name,), speed_limit=speed_limit, **options)
-        self._stage = "before"  # asking, flying, back, over
-        self._mode_us = -_ASK_US
+        self._stage = "formation"  # then requesting, flying, returning, finished
+        self._mode_us = -_RETRY_US
 
     def fly(self, t_us, estimates, out):
-        """The mission between formation and return."""
+        """Flies the formation; between formation and return the leader is in AUTO.MISSION."""
         flying = estimates.mode[0] == Mode.MISSION
-        if self._stage == "asking" and flying:
+        if self._stage == "requesting" and flying:
             self._stage = "flying"
             self.event(t_us, "mission")
         elif self._stage == "flying" and not flying:
-            self._stage = "back"
+            self._stage = "returning"
             self.formation.leader.go_to(estimates.pos[0])
             self.event(t_us, "mission_end")
-        elif self._stage == "back" and estimates.mode[0] == Mode.OFFBOARD:
-            self._stage = "over"
-        over = super().fly(t_us, estimates, out)
+        elif self._stage == "returning" and estimates.mode[0] == Mode.OFFBOARD:
+            self._stage = "finished"
+        finished = super().fly(t_us, estimates, out)
         if self._stage == "flying":
             for values in (out.pos, out.vel, out.acc):
                 values[0] = np.nan
-        elif self._stage in ("asking", "back") and t_us - self._mode_us >= _ASK_US:
-            out.mode[0] = Mode.MISSION if self._stage == "asking" else Mode.OFFBOARD
+        elif self._stage in ("requesting", "returning") and t_us - self._mode_us >= _RETRY_US:
+            out.mode[0] = Mode.MISSION if self._stage == "requesting" else Mode.OFFBOARD
             self._mode_us = t_us
-        return over
+        return finished
 
     def _finished(self, t_us, pos):
         if self._index > 0:
             return super()._finished(t_us, pos)
-        if self._stage == "before" and super()._finished(t_us, pos):
-            self._stage = "asking"
-        return self._stage == "over"
+        if self._stage == "formation" and super()._finished(t_us, pos):
+            self._stage = "requesting"
+        return self._stage == "finished"
 
 
 class PathFormation(FormationAgent):
-    """The leader flies along places once the formation stands; its followers keep formation.
+    """The leader flies along waypoints once the formation has settled; the followers keep it.
 
-    At the last place the fleet lands. Events beside those of FormationAgent:
-    `mission` (the leader sets off), `mission_end`.
+    The fleet lands at the last waypoint. In addition to the events of FormationAgent: `mission`
+    (the leader starts), `mission_end`.
     """
 
-    def __init__(self, n: int, places, name: str = "V", path_speed: float = 3.0,
+    def __init__(self, n: int, waypoints, name: str = "V", path_speed: float = 3.0,
                  path_acceleration: float = 1.0, speed_limit: float = 8.0, **options):
         """A flight with one formation.
 
         Args:
             n: Number of vehicles, the leader included.
-            places: (K, 3) of the leader, world [m].
-            name: Of the formation.
+            waypoints: (K, 3) of the leader, world [m].
+            name: Name of the formation.
             path_speed: Of the leader [m/s].
             path_acceleration: Of the leader [m/s^2].
-            speed_limit: Of the followers; above path_speed, to catch up [m/s].
-            **options: As FormationAgent takes them; the communication of the scheme's leader is
-                kept.
+            speed_limit: Of the followers; above path_speed, so that they can catch up [m/s].
+            **options: Arguments of FormationAgent. The communication is that of the scheme's
+                leader.
 
         Raises:
-            FormationError: A formation, scheme, place or number that makes no sense.
+            FormationError: An invalid formation, scheme, waypoint or value.
         """
         super().__init__(n, (name,), speed_limit=speed_limit, **options)
         leader = self.formation.leader
-        self._path = schemes.PathLeader(places, path_speed, path_acceleration, leader.radio)
+        self._path = schemes.PathLeader(waypoints, path_speed, path_acceleration, leader.radio)
         self._path.edges, self._path.packet = leader.edges, leader.packet
         self.formation.leader = self._path
-        self._under_way = False
+        self._started = False
 
     def _finished(self, t_us, pos):
         if self._index > 0:
             return super()._finished(t_us, pos)
-        if not self._under_way and super()._finished(t_us, pos):
-            self._under_way = True
-            self._path.set_off()
+        if not self._started and super()._finished(t_us, pos):
+            self._started = True
+            self._path.start()
             self.event(t_us, "mission")
         if not self._path.arrived(t_us):
             return False
@@ -315,58 +311,58 @@ class PathFormation(FormationAgent):
 
 
 class Director(FormationFlight):
-    """Commands formations to a leader and followers that run elsewhere, and lands the fleet.
+    """Commands formations to leader and followers in other processes, takes off and lands.
 
-    It steers the vehicles on the way up and down only; between, whoever hears
-    its words does. Event beside those of FormationFlight: `return`.
+    It controls the vehicles only during climb and descent; between, the receivers of its commands
+    do. In addition to the events of FormationFlight: `return`.
     """
 
-    def __init__(self, n: int, names=DEFAULT_FORMATIONS, say=None, **options):
-        """A director without a pattern yet; see heard().
+    def __init__(self, n: int, names=DEFAULT_FORMATIONS, send_command=None, **options):
+        """A director without a pattern; see on_pattern().
 
         Args:
             n: Number of vehicles, the leader included.
             names: Formations in order.
-            say: Called with each word for the leader.
-            **options: As FormationFlight takes them.
+            send_command: Called with each command (a string) for the leader.
+            **options: Arguments of FormationFlight.
 
         Raises:
-            FormationError: A formation that does not exist or does not fit n.
+            FormationError: A formation is unknown or does not fit n vehicles.
         """
         super().__init__(n, names, **options)
-        self._say = say
+        self._send_command = send_command
         self._pattern = None
         self._moved_us = None  # when the pattern last changed
 
-    def heard(self, t_us: int, pattern: np.ndarray) -> None:
-        """The pattern (N - 1, 3) that the leader says now [m]."""
+    def on_pattern(self, t_us: int, pattern: np.ndarray) -> None:
+        """Takes the pattern (N - 1, 3) that the leader publishes [m]."""
         if self._pattern is None or not np.array_equal(pattern, self._pattern):
             self._pattern, self._moved_us = pattern.copy(), t_us
 
     def command(self, t_us, name, slots):
-        """Says the formation's name."""
-        self._say(name)
+        """Sends the name of the formation."""
+        self._send_command(name)
         self._moved_us = t_us
 
     def go_back(self, t_us):
-        """The leader remembers where everybody was at first."""
-        self._say("waiting")
+        """Commands the initial formation, which the leader has stored."""
+        self._send_command("waiting")
         self._moved_us = t_us
         self.event(t_us, "return")
 
     def leave(self, t_us):
-        """From here on the director steers."""
-        self._say("stop controlling")
+        """Releases the followers; from here on the director controls all vehicles."""
+        self._send_command("stop controlling")
 
     def errors(self, t_us, pos):
-        """By the vehicles' own estimates, as soon as the pattern has come to rest."""
+        """Slot errors by the estimated positions, once the pattern is at rest."""
         if self._pattern is None or t_us - self._moved_us < 500_000:
             return np.full(self.n - 1, np.inf)
         return np.linalg.norm(pos[1:] - pos[0] - self._pattern, axis=1)
 
 
-def description(name, way) -> dict:
-    """The values of the event `formation`: what its transition (a Transition) is."""
-    return {"formation": name, "slots": np.round(way.goal, 3).tolist(), "method": way.method,
-            "min_separation": round(way.min_separation, 3),
-            "duration_s": round(sum(way.durations), 3)}
+def description(name, transition) -> dict:
+    """The values of the event `formation` for a Transition."""
+    return {"formation": name, "slots": np.round(transition.goal, 3).tolist(),
+            "method": transition.method, "min_separation": round(transition.min_separation, 3),
+            "duration_s": round(sum(transition.durations), 3)}

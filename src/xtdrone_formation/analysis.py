@@ -1,12 +1,11 @@
-"""What a formation flight was worth: figures and plots of a run folder.
+"""Evaluation of a formation flight: metrics and plots of a run folder.
 
-A follower's slot error is the distance of its position from the leader's
-position plus its slot. A formation counts from its command to the next. It is
-settled from the first moment on from which it stays in place for 3 s: the root
-mean square over the followers within 0.35 m, and no follower further than
-0.7 m. Errors after settling are those from the end of these 3 s to the next
-command, so that the bound which settling sets is no part of them. Velocity
-tracking is the followers' velocity relative to the leader's, over the same time.
+The slot error of a follower is the distance from its position to the leader's position plus its
+slot. A formation is evaluated from its command to the next. It is settled from the first time at
+which it stays in place for 3 s: RMS over the followers at most 0.35 m, no follower beyond 0.7 m.
+Errors after settling are taken from the end of these 3 s to the next command, so that they are not
+limited by the settling criterion. The velocity error is that of the followers relative to the
+leader, over the same time.
 """
 
 import json
@@ -22,9 +21,9 @@ from .errors import FormationError
 from .settling import SETTLED_S, in_place
 from .viewing import recordings
 
-_NEXT = ("mission", "return", "land", "landed")  # end a formation, as another formation does
+_NEXT = ("mission", "return", "land", "landed")  # events that end a formation, as the next one does
 _LATE_S = 0.1  # by which a recording may begin after a command [s]
-_ON_GROUND = 0.3  # height over the start and speed below which a vehicle has landed [m, m/s]
+_ON_GROUND = 0.3  # height above the start and speed below which a vehicle has landed [m, m/s]
 
 
 @dataclass(frozen=True)
@@ -37,15 +36,15 @@ class Window:
     error: np.ndarray  # (K, N - 1) slot error of each follower [m]
     vel_error: np.ndarray  # (K, N - 1) speed of each follower relative to the leader [m/s]
     slots: np.ndarray  # (N - 1, 3) in the followers' order [m]
-    settled: int  # index into t_s from which on it is settled, or -1
+    settled: int  # index into t_s from which it is settled, or -1
 
     @property
     def settle_time(self):
-        """Seconds from the command until settled, or None."""
+        """Time from the command until settled [s], or None."""
         return None if self.settled < 0 else float(self.t_s[self.settled] - self.command_s)
 
     def summary(self) -> dict:
-        """The fields of summary.json; None where the formation never settled."""
+        """The fields of summary.json; None if the formation never settled."""
         if self.settled < 0:
             return {"name": self.name, "settle_time_s": None, "rms_slot_error_m": None,
                     "max_slot_error_m": None, "rms_velocity_error_m_s": None}
@@ -62,7 +61,7 @@ def _rms(values):
 
 @dataclass(frozen=True)
 class Flight:
-    """How a fleet moved in a run, and the formations in it."""
+    """The motion of a fleet in a run, and its formations."""
 
     folder: Path
     source: str  # of the motion, a key of recordings.SOURCES
@@ -70,18 +69,18 @@ class Flight:
     pos: np.ndarray  # (T, N, 3) world [m]
     vel: np.ndarray  # (T, N, 3) world [m/s]
     windows: tuple[Window, ...]
-    late: tuple[str, ...]  # formations left out: in place already when the recording begins
-    mission: dict  # of the leader: path_m, rms_slot_error_m, max_slot_error_m; empty without one
-    messages: dict  # messages_sent and messages_lost between the vehicles, where the run tells
+    late: tuple[str, ...]  # formations excluded: already in place when the recording begins
+    mission: dict  # of the leader: path_m, rms_slot_error_m, max_slot_error_m; or empty
+    messages: dict  # messages_sent and messages_lost between the vehicles, if known
 
     @property
     def title(self) -> str:
-        """The run's name, and where its motion is not the true one, its source."""
+        """The name of the run, and the source of its motion unless that is the truth."""
         name = self.folder.resolve().name
         return name if self.source == "truth" else f"{name} ({self.source})"
 
     def summary(self) -> dict:
-        """formations, min_separation_m (None for one vehicle), landed, and what else is known."""
+        """formations, min_separation_m (None for one vehicle), landed, and optional fields."""
         late = {"recorded_late": list(self.late)} if self.late else {}
         mission = {"mission": self.mission} if self.mission else {}
         return {"formations": [window.summary() for window in self.windows], **late, **mission,
@@ -94,10 +93,10 @@ def load(folder, source: str | None = None) -> Flight:
 
     Args:
         folder: The run folder.
-        source: Of the motion, as recordings.read() takes it.
+        source: Of the motion, see recordings.read().
 
     Raises:
-        FormationError: No formation flight in it.
+        FormationError: It contains no formation flight.
         XtdroneError: The recording cannot be read.
     """
     folder = Path(folder)
@@ -105,7 +104,7 @@ def load(folder, source: str | None = None) -> Flight:
     found = events(folder)
     marks = [event for event in found if event["event"] in ("formation", *_NEXT)]
     windows = tuple(_windows(motion, marks))
-    # A recording that begins after the command still tells when the followers come into place.
+    # If a recording begins after the command, the settling time is still known.
     late = [w.settled == 0 and w.t_s[0] > w.command_s + _LATE_S for w in windows]
     return Flight(folder, motion.source, motion.t_us * 1e-6, motion.pos, motion.vel,
                   tuple(w for w, is_late in zip(windows, late) if not is_late),
@@ -114,7 +113,7 @@ def load(folder, source: str | None = None) -> Flight:
 
 
 def _messages(folder, found):
-    """Counts of the summary (a flight in process), or of the formation node's last event."""
+    """Message counts from the summary (flight in process) or the formation node's last event."""
     path = folder / "summary.json"
     summary = json.loads(path.read_text()) if path.exists() else {}
     for values in (summary, *(event for event in reversed(found) if event["event"] == "released")):
@@ -124,7 +123,7 @@ def _messages(folder, found):
 
 
 def events(folder) -> list[dict]:
-    """The lines of events.jsonl in order of time; an incomplete last line is left out."""
+    """The lines of events.jsonl in the order of time; an incomplete last line is ignored."""
     path = Path(folder) / "events.jsonl"
     found = []
     for line in path.read_text().splitlines() if path.exists() else ():
@@ -148,7 +147,7 @@ def _windows(motion, marks):
         if len(slots) != pos.shape[1] - 1:
             raise FormationError(f"formation '{event['formation']}' of the event log has "
                                  f"{len(slots)} slots, the recording {pos.shape[1] - 1} followers: "
-                                 "the two are not of one run")
+                                 "they are not of the same run")
         error = _slot_errors(pos[inside], slots)
         relative = np.linalg.norm(vel[inside, 1:] - vel[inside, :1], axis=2)
         t_s = t_us[inside] * 1e-6
@@ -161,7 +160,7 @@ def _slot_errors(pos, slots):
 
 
 def _mission(motion, found):
-    """How far the leader's mission led, and the slot errors from its start to its end."""
+    """Length of the leader's mission, and the slot errors from its start to its end."""
     times = {event["event"]: event["t_us"] for event in found}
     if not {"formation", "mission", "mission_end"} <= times.keys():
         return {}
@@ -176,7 +175,7 @@ def _mission(motion, found):
 
 
 def _settled(t_s, inside):
-    """First index from which on the formation stays in place for the whole time, or -1."""
+    """First index from which the formation stays in place for SETTLED_S, or -1."""
     outside = np.flatnonzero(~inside)
     starts = np.concatenate([[0], outside + 1])
     ends = np.concatenate([outside, [len(t_s)]])
@@ -195,20 +194,20 @@ def least_separation(pos):
 
 
 def has_landed(pos, vel) -> bool:
-    """Whether every vehicle is, at the end of the log, at rest at the height of its start."""
+    """Whether every vehicle is at rest at its start height at the end of the log."""
     low = pos[-1, :, 2] - pos[0, :, 2] < _ON_GROUND
     still = np.linalg.norm(vel[-1], axis=1) < _ON_GROUND
     return bool((low & still).all())
 
 
 def report(folder, source: str | None = None) -> dict:
-    """Computes the fields of a run, writes them to summary.json, and draws its plots.
+    """Evaluates a run, writes the metrics to summary.json, and draws the plots.
 
-    From another source than the truth log, the fields become one field, for example
-    report_rosbag, and the plots have its name too: the true figures stay as they are.
+    Metrics from another source than the truth log are written to one field, for example
+    report_rosbag, and the plots get its name as suffix, so that those of the truth are kept.
 
     Returns:
-        The fields.
+        The metrics.
     """
     from .viewing import plots  # here, since matplotlib takes half a second
 

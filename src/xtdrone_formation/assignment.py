@@ -1,17 +1,16 @@
-"""Who flies to which slot, and on which path.
+"""Slot assignment and collision-free transitions between formations.
 
-Followers get slots by minimum total distance (linear_sum_assignment) and move
-together along straight lines, each a minimum-jerk motion of the same duration.
-The least separation on the way is computed before anything moves. Where it is
-too small, the next of these is tried:
+Slots are assigned by minimum total distance (linear_sum_assignment), and all followers move along
+straight lines with minimum-jerk motions of the same duration. The least separation during the
+transition is computed in advance. If it is too small, the following are tried in order:
 
-1. the assignment of least squared distance, which keeps all followers at least
-   1/sqrt(2) of their slots' spacing apart (Turpin, Michael and Kumar, CAPT),
-   without lines that pass near the leader, and without those that still meet;
-2. the whole fleet over the leader's head;
-3. side steps around the leader and each other;
-4. the whole fleet, spread out, away to one side of the leader, and back; stretching
-   a formation k times stretches every separation k times.
+1. the assignment of least squared distance, which keeps all followers at least 1/sqrt(2) of the
+   slot spacing apart (Turpin, Michael and Kumar, CAPT), excluding lines close to the leader and
+   lines that still conflict;
+2. lifting the whole fleet above the leader;
+3. lateral detours around the leader and each other;
+4. expanding the fleet, moving it away from the leader to one side, and back; scaling a formation by
+   k scales every separation by k.
 """
 
 import math
@@ -29,26 +28,26 @@ from .network import separation_pairs
 
 CLEARANCE = 1.4  # planned least separation between any two vehicles [m]
 MAX_CLIMB, MAX_SINK = 2.5, 1.3  # vertical speed of a transition, below PX4's 3 and 1.5 [m/s]
-_REPAIRS = 6  # times that lines which meet are given to others
+_REPAIRS = 6  # times that conflicting lines are reassigned
 _SPREADS = ((1.5, 1.5, 1.0), (1.5, 1.5, 1.5), (2.5, 2.5, 1.0), (2.5, 2.5, 2.5))
 _PEAK_SPEED = 1.875  # of a minimum-jerk motion, in distance / duration
 _PEAK_ACCELERATION = 10.0 / math.sqrt(3.0)  # of the same, in distance / duration^2
-_BUMP_ACCELERATION = 2.0 * math.pi ** 2  # of a side step, in size / duration^2, at the same pace
-_STEPS_ASIDE = 25  # rounds of looking for side steps
-_SAMPLES = 65  # points at which a motion with side steps is checked, as a chain of lines
-# Where the fleet may go to leave the leader: level, and up by 30 and 60 degrees.
+_BUMP_ACCELERATION = 2.0 * math.pi ** 2  # of a detour, in size / duration^2, at the same pace
+_DETOUR_ITERATIONS = 25  # of the search for detours
+_SAMPLES = 65  # points of the polyline at which a motion with detours is checked
+# Directions in which the fleet may move away from the leader: level, and up by 30 and 60 degrees.
 _SIDES = np.array([(math.cos(a) * math.cos(b), math.sin(a) * math.cos(b), math.sin(b))
                    for b in (0.0, math.pi / 6, math.pi / 3)
                    for a in 2 * math.pi * np.arange(12) / 12])
 
 
 def assign(current, slots, metric: str = "distance") -> np.ndarray:
-    """The slot of each follower with the least sum over the fleet.
+    """The assignment of followers to slots with the least total cost.
 
     Args:
-        current: (M, 3) where the followers are, from the leader [m].
-        slots: (M, 3) where the slots are, from the leader [m].
-        metric: "distance", or "squared" for the sum of squared distances.
+        current: (M, 3) followers relative to the leader [m].
+        slots: (M, 3) slots relative to the leader [m].
+        metric: "distance", or "squared" for squared distances.
 
     Returns:
         (M,) index into slots of each follower, a permutation.
@@ -59,14 +58,14 @@ def assign(current, slots, metric: str = "distance") -> np.ndarray:
 
 @dataclass(frozen=True)
 class Transition:
-    """The followers' offsets from the leader as functions of time."""
+    """The followers' offsets from the leader as a function of time."""
 
     start_us: int  # simulated time at which it begins [us]
-    waypoints: np.ndarray  # (W, M, 3) from the leader [m]
+    waypoints: np.ndarray  # (W, M, 3) relative to the leader [m]
     durations: tuple[float, ...]  # of the W - 1 legs [s]
-    side_steps: np.ndarray  # (W - 1, M, 3) largest departure from the straight leg [m]
+    detours: np.ndarray  # (W - 1, M, 3) largest deviation from the straight leg [m]
     order: np.ndarray  # (M,) slot of each follower
-    min_separation: float  # least separation on the way, the leader included [m]
+    min_separation: float  # least separation during the transition, the leader included [m]
     method: str = field(default="straight")
 
     @property
@@ -91,7 +90,7 @@ class Transition:
 
     def _leg(self, leg, t, duration):
         s, ds, dds = minimum_jerk(t / duration)
-        a, b, side = self.waypoints[leg], self.waypoints[leg + 1], self.side_steps[leg]
+        a, b, side = self.waypoints[leg], self.waypoints[leg + 1], self.detours[leg]
         line = b - a
         angle = math.pi * s
         bump, slope = math.sin(angle) ** 2, math.pi * math.sin(2 * angle)
@@ -103,7 +102,7 @@ class Transition:
 
 
 def hold(offsets, t_us: int = 0) -> Transition:
-    """A transition that stays where it is: (M, 3) offsets [m]."""
+    """A transition that holds the offsets (M, 3) [m]."""
     offsets = np.array(offsets, dtype=float).reshape(-1, 3)
     return Transition(int(t_us), offsets[None], (), np.zeros((0,) + offsets.shape),
                       np.arange(len(offsets)), separation(offsets), "hold")
@@ -111,52 +110,51 @@ def hold(offsets, t_us: int = 0) -> Transition:
 
 def plan(current, slots, t_us: int = 0, speed: float = 3.0, acceleration: float = 2.0,
          clearance: float = CLEARANCE, floor: float = -math.inf) -> Transition:
-    """A transition in which no two vehicles come closer than the clearance.
+    """Plans a transition in which no two vehicles come closer than the clearance.
 
-    Where the start or the goal is itself tighter than the clearance, the motion
-    is at least (almost) as wide as the tighter of the two.
+    If the start or the goal is itself closer than the clearance, the least separation is (almost)
+    that of the closer of the two.
 
     Args:
-        current: (M, 3) where the followers are, from the leader [m].
-        slots: (M, 3) where they shall be [m].
+        current: (M, 3) followers relative to the leader [m].
+        slots: (M, 3) slots of the goal [m].
         t_us: Simulated time of the start [us].
-        speed: Largest speed on the way, relative to the leader [m/s]. A vehicle
-            that could not keep up would leave the plan, so the vertical part
-            stays within PX4's limits as well.
-        acceleration: Largest acceleration on the way [m/s^2].
+        speed: Largest speed relative to the leader [m/s]. Since vehicles must be able to keep up,
+            the vertical speed also stays within PX4's limits.
+        acceleration: Largest acceleration [m/s^2].
         clearance: Least separation, the leader included [m].
-        floor: Lowest offset that is free of the ground, from the leader [m].
+        floor: Lowest offset clear of the ground, relative to the leader [m].
 
     Returns:
         The transition.
 
     Raises:
-        FormationError: The two do not match, or no such motion was found.
+        FormationError: The numbers of slots and followers differ, or no motion was found.
     """
     current = np.asarray(current, dtype=float).reshape(-1, 3)
     slots = np.asarray(slots, dtype=float).reshape(-1, 3)
     if current.shape != slots.shape:
         raise FormationError(f"{len(slots)} slots do not fit {len(current)} followers: give one "
                              "slot for each")
-    for what, value in (("speed", speed), ("acceleration", acceleration)):
+    for name, value in (("speed", speed), ("acceleration", acceleration)):
         if not value > 0:
-            raise FormationError(f"{what} {value} of a transition is not allowed: give a positive "
+            raise FormationError(f"{name} {value} of a transition is not allowed: give a positive "
                                  "number")
     need = min(clearance, 0.98 * separation(current), 0.98 * separation(slots))
     best = 0.0
-    for method, order, waypoints, sides in _candidates(current, slots, need, floor):
-        least = _least_separation(waypoints, sides)
+    for method, order, waypoints, detours in _candidates(current, slots, need, floor):
+        least = _least_separation(waypoints, detours)
         if least >= need - 1e-9:
             return Transition(int(t_us), waypoints,
-                              tuple(_durations(waypoints, sides, speed, acceleration)), sides,
+                              tuple(_durations(waypoints, detours, speed, acceleration)), detours,
                               order, least, method)
         best = max(best, least)
     raise FormationError(f"no transition keeps {need:.2f} m between vehicles (best {best:.2f} m): "
-                         "fly through another formation, or give wider ones")
+                         "fly another formation in between, or give a larger spacing")
 
 
 def _candidates(current, slots, need, floor):
-    """Motions in the order of preference: (method, order, waypoints, side steps)."""
+    """Motions in the order of preference: (method, order, waypoints, detours)."""
     none = np.zeros((1,) + current.shape)
     straight_order = assign(current, slots)
     yield "straight", straight_order, np.stack([current, slots[straight_order]]), none
@@ -165,18 +163,18 @@ def _candidates(current, slots, need, floor):
         order = linear_sum_assignment(cost)[1]
         goal = slots[order]
         yield "squared", order, np.stack([current, goal]), none
-        meeting = _meeting(current, goal, need)
-        cost[meeting, order[meeting]] *= 4.0
+        conflicts = _conflicts(current, goal, need)
+        cost[conflicts, order[conflicts]] *= 4.0
     yield _lifted(current, slots, need)
     for tried in (order, straight_order):
         goal = slots[tried]
-        sides = _side_steps(current, goal, need, floor)
-        yield "side steps", tried, np.stack([current, goal]), sides[None]
-    yield from _aside(current, slots, need, floor)
+        detours = _detours(current, goal, need, floor)
+        yield "detours", tried, np.stack([current, goal]), detours[None]
+    yield from _move_aside(current, slots, need, floor)
 
 
 def _lifted(current, slots, need):
-    """All followers rise over the leader, change places there, and sink."""
+    """All followers climb above the leader, exchange positions there, and descend."""
     order = assign(current, slots, "squared")
     goal = slots[order]
     up = [0.0, 0.0, need - min(current[:, 2].min(), goal[:, 2].min(), 0.0)]
@@ -184,11 +182,11 @@ def _lifted(current, slots, need):
             np.zeros((3,) + current.shape))
 
 
-def _aside(current, slots, need, floor):
-    """All followers spread out, leave the leader to a side that is free, change places, and back.
+def _move_aside(current, slots, need, floor):
+    """All followers expand, move away from the leader, exchange positions there, and return.
 
-    Beside the leader the fleet changes places by least squared distance, which is safe as soon as
-    it is spread by sqrt(2); to leave, it needs a way out without anybody in it.
+    Away from the leader an assignment by least squared distance is safe once the formation is
+    expanded by sqrt(2). The path away from the leader must be free of vehicles.
     """
     lowest = min(current[:, 2].min(), slots[:, 2].min(), floor)
     for spread in _SPREADS:
@@ -205,7 +203,7 @@ def _aside(current, slots, need, floor):
 
 
 def _cost_around_leader(current, slots, need):
-    """Squared distances (M, M), with lines that pass near the leader made very expensive."""
+    """Squared distances (M, M), with a large penalty for lines that pass near the leader."""
     cost = cdist(current, slots, "sqeuclidean") + 1e-3
     line = slots[None] - current[:, None]
     length2 = np.maximum(np.einsum("ijk,ijk->ij", line, line), 1e-12)
@@ -215,8 +213,8 @@ def _cost_around_leader(current, slots, need):
     return cost
 
 
-def _meeting(current, goal, need):
-    """Followers (indices) whose straight line comes too near to that of an earlier follower."""
+def _conflicts(current, goal, need):
+    """Followers (indices) that come too close to an earlier follower on straight lines."""
     found = []
     for i in range(len(current) - 1):
         start = current[i + 1:] - current[i]
@@ -226,57 +224,56 @@ def _meeting(current, goal, need):
 
 
 def _gaps(start, line):
-    """Least size of each vector (..., 3) that moves from start evenly along a line: (...)."""
+    """Least norm (...) of vectors (..., 3) that move uniformly from start along a line."""
     length2 = np.maximum(np.einsum("...k,...k", line, line), 1e-12)
     along = np.clip(-np.einsum("...k,...k", start, line) / length2, 0.0, 1.0)
     return np.linalg.norm(start + along[..., None] * line, axis=-1)
 
 
-def _side_steps(a, b, need, floor):
-    """Side steps (M, 3) that lead the motion from a to b clear of the leader and of each other.
+def _detours(a, b, need, floor):
+    """Detours (M, 3) that keep the motion from a to b clear of the leader and of each other.
 
-    Where two come too near, both step aside along the line that joins them
-    then; the leader does not. This is repeated, since it may bring others
-    together.
+    Where two vehicles come too close, both deviate along the line that joins them at that time; the
+    leader does not. This is iterated, since a detour may cause other conflicts.
     """
     a, b = (np.vstack([np.zeros((1, 3)), x]) for x in (a, b))
-    sides = np.zeros_like(a)
+    detours = np.zeros_like(a)
     samples = np.linspace(0.0, 1.0, _SAMPLES)
-    for _ in range(_STEPS_ASIDE):
+    for _ in range(_DETOUR_ITERATIONS):
         nearest = {}
         for s in samples:
-            place = a + s * (b - a) + math.sin(math.pi * s) ** 2 * sides
-            for i, j in separation_pairs(place, 1.02 * need):
-                gap = float(np.linalg.norm(place[i] - place[j]))
+            pos = a + s * (b - a) + math.sin(math.pi * s) ** 2 * detours
+            for i, j in separation_pairs(pos, 1.02 * need):
+                gap = float(np.linalg.norm(pos[i] - pos[j]))
                 if gap < nearest.get((i, j), (math.inf,))[0]:
-                    nearest[i, j] = gap, s, place[i] - place[j]
-        if not nearest or len(nearest) > 2 * len(a):  # clear, or past mending
+                    nearest[i, j] = gap, s, pos[i] - pos[j]
+        if not nearest or len(nearest) > 2 * len(a):  # no conflict, or too many
             break
-        for (i, j), (gap, s, apart) in nearest.items():
-            away = apart / gap if gap > 0.05 else _level_normal((b - a)[i] - (b - a)[j])
+        for (i, j), (gap, s, difference) in nearest.items():
+            away = difference / gap if gap > 0.05 else _level_normal((b - a)[i] - (b - a)[j])
             reach = (1.05 * need - gap) / max(math.sin(math.pi * s) ** 2, 0.2)
-            sides[i] += (0.5 if i else 0.0) * reach * away
-            sides[j] -= (0.5 if i else 1.0) * reach * away
-        below = np.minimum(a[:, 2], b[:, 2]) + sides[:, 2] < floor
-        sides[below, 2] = 0.0
-    return sides[1:]
+            detours[i] += (0.5 if i else 0.0) * reach * away
+            detours[j] -= (0.5 if i else 1.0) * reach * away
+        below = np.minimum(a[:, 2], b[:, 2]) + detours[:, 2] < floor
+        detours[below, 2] = 0.0
+    return detours[1:]
 
 
 def _level_normal(line):
-    """A unit vector across a line; level, so that it leads neither to the ground nor under one."""
+    """A horizontal unit vector normal to a line, so that no vehicle is sent below another."""
     level = np.array([-line[1], line[0], 0.0])
     size = np.linalg.norm(level)
     return level / size if size > 1e-6 else np.array([1.0, 0.0, 0.0])
 
 
-def _least_separation(waypoints, sides):
+def _least_separation(waypoints, detours):
     """Least distance between any two vehicles over all legs, the leader (at zero) included [m]."""
     return min(_leg_separation(a, b, side)
-               for a, b, side in zip(waypoints[:-1], waypoints[1:], sides))
+               for a, b, side in zip(waypoints[:-1], waypoints[1:], detours))
 
 
 def _leg_separation(a, b, side):
-    """The same for one leg; exact for straight lines, a chain of lines for those that bend."""
+    """The same for one leg; exact for straight lines, by a polyline for detours."""
     a, b, side = (np.vstack([np.zeros((1, 3)), x]) for x in (a, b, side))
     bends = np.any(side, axis=1)
     least = math.inf
@@ -297,9 +294,9 @@ def _leg_separation(a, b, side):
     return least
 
 
-def _durations(waypoints, sides, speed, acceleration):
-    """Seconds for each leg such that no vehicle exceeds a limit."""
-    for a, b, side in zip(waypoints[:-1], waypoints[1:], sides):
+def _durations(waypoints, detours, speed, acceleration):
+    """Durations of the legs such that no vehicle exceeds a limit [s]."""
+    for a, b, side in zip(waypoints[:-1], waypoints[1:], detours):
         bend = np.linalg.norm(side, axis=1)
         reach = np.linalg.norm(b - a, axis=1)
         longest = float((reach + math.pi * bend).max(initial=0.0))

@@ -1,4 +1,4 @@
-"""The command `xtdrone formation`: list, show, fly simply, report, compare, view."""
+"""The command `xtdrone formation`: list, show, fly, report, compare, view."""
 
 import argparse
 import sys
@@ -26,7 +26,7 @@ EXAMPLES = """examples:
 
 def register(subparsers) -> None:
     """Adds the subcommand to the `xtdrone` command."""
-    parser = subparsers.add_parser("formation", help="formations: show, fly simply, report",
+    parser = subparsers.add_parser("formation", help="show, fly and evaluate formations",
                                    description="Formations of any size.", epilog=EXAMPLES)
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
     _add_list(actions)
@@ -38,7 +38,7 @@ def register(subparsers) -> None:
 
 
 def _add_list(actions):
-    listing = actions.add_parser("list", help="names of the formations")
+    listing = actions.add_parser("list", help="list the formations")
     listing.add_argument("--n", type=int, help="only those that this number of vehicles can fly")
     listing.set_defaults(run=_list)
 
@@ -57,7 +57,7 @@ def _add_show(actions):
 def _add_fly(actions):
     fly = actions.add_parser("fly", help="fly formations in the simple 3D simulator")
     _add_flight(fly)
-    fly.add_argument("--name", default="simple", help="of the run folder")
+    fly.add_argument("--name", default="simple", help="run folder (simple)")
     fly.set_defaults(run=_fly)
 
 
@@ -72,7 +72,7 @@ def _add_flight(parser):
     add = parser.add_argument
     add("--n", type=int, default=9, help="number of vehicles, the leader included")
     add("--formations", default="cube,pyramid,triangle",
-        help="names or CSV files, parted by commas").completer = _formation_names
+        help="names or CSV files, separated by commas").completer = _formation_names
     options.add_shape(parser)
     options.add_scheme(parser)
     add("--noise", type=float, default=0.0, help="position error of vehicles [m]")
@@ -80,37 +80,37 @@ def _add_flight(parser):
 
 
 def _add_report(actions):
-    report = actions.add_parser("report", help="figures and plots of a run folder")
+    report = actions.add_parser("report", help="metrics and plots of a run folder")
     report.add_argument("folder", help="for example runs/latest")
     report.add_argument("--from", dest="source", choices=list(SOURCES),
-                        help="what tells where the vehicles were (the first that the run has)")
+                        help="source of the motion (the first that the run has)")
     report.set_defaults(run=_report)
 
 
 def _add_compare(actions):
-    compare = actions.add_parser("compare", help="two or more runs side by side")
+    compare = actions.add_parser("compare", help="compare two or more runs")
     compare.add_argument("folders", nargs="+", help="run folders")
     compare.add_argument("--from", dest="sources", metavar="SOURCES", type=_sources,
-                         default=[None], help="what tells where the vehicles were, one or more of "
-                         f"{', '.join(SOURCES)}, by commas (the first that a run has)")
+                         default=[None], help="sources of the motion, separated by commas: "
+                         f"{', '.join(SOURCES)} (the first that a run has)")
     compare.add_argument("--out", default="comparison.png", help="file to write")
     compare.set_defaults(run=_compare)
 
 
 def _add_view(actions):
     view = actions.add_parser("view", help="watch a run, or a flight in the simple simulator")
-    view.add_argument("folder", nargs="?", help="run folder to replay; none: fly, as the options "
-                      "say")
+    view.add_argument("folder", nargs="?", help="run folder to replay; without it, a flight in the "
+                      "simple simulator")
     _add_flight(view)
     view.add_argument("--speed", type=float, default=1.0, help="simulated seconds per second")
     view.add_argument("--follow", default="fleet", help="camera: fleet, leader or nobody")
-    view.add_argument("--at", type=float, help="begin at this simulated time [s]")
-    view.add_argument("--png", metavar="FILE", help="write one picture, without a screen, and end")
+    view.add_argument("--at", type=float, help="start at this simulated time [s]")
+    view.add_argument("--png", metavar="FILE", help="write one picture and exit; needs no display")
     view.set_defaults(run=_view)
 
 
 def _sources(text):
-    """The argument --from of compare."""
+    """Parses the argument --from of compare."""
     names = text.split(",")
     wrong = [name for name in names if name not in SOURCES]
     if wrong:
@@ -182,7 +182,7 @@ def print_report(fields) -> None:
                   f"{row['rms_slot_error_m']:.3f} m RMS, {row['max_slot_error_m']:.3f} m at most, "
                   f"velocity {row['rms_velocity_error_m_s']:.3f} m/s RMS")
     for name in fields.get("recorded_late", ()):
-        print(f"{name:12s} left out: in place when the recording begins")
+        print(f"{name:12s} excluded: in place when the recording begins")
     if "mission" in fields:
         row = fields["mission"]
         print(f"mission      {row['path_m']:.0f} m flown, slot error "

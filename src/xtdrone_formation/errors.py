@@ -1,4 +1,4 @@
-"""The error of this package."""
+"""The exception of this package."""
 
 from xtdrone_core import XtdroneError
 

@@ -1,8 +1,8 @@
-"""Formations: where the followers fly, as offsets from the leader.
+"""Formations: slots of the followers as offsets from the leader.
 
-Offsets are in world axes (x east, y north, z up) [m] and do not turn with the
-leader. The tables are XTDrone's own formations of 6, 9 and 18 vehicles; every
-other number of vehicles is served by a generator of the same name.
+Offsets are in world axes (x east, y north, z up) [m] and do not rotate with the leader. The tables
+are XTDrone's formations of 6, 9 and 18 vehicles; for other numbers there are generators of the same
+names.
 """
 
 import csv
@@ -19,14 +19,14 @@ from xtdrone_core.scenario import GRID_SPACING, grid as start_grid
 
 from .errors import FormationError
 
-MIN_SLOT_SEPARATION = 1.5  # two vehicles of a formation may not be closer than this [m]
-DEFAULT_SPACING = 2.0  # least distance in a generated formation [m], as in XTDrone's nine
+MIN_SLOT_SEPARATION = 1.5  # least distance between two vehicles of a formation [m]
+DEFAULT_SPACING = 2.0  # of a generated formation [m], as in XTDrone's formations of nine
 
-_WAITING = ("origin", "waiting")  # the start grid: XTDrone's names for 'no formation yet'
+_WAITING = ("origin", "waiting")  # XTDrone's names of the start grid
 
 
 def _columns(rows, columns):
-    """XTDrone's start grid: 3 m apart, a given number of columns, without the leader's place."""
+    """XTDrone's start grid with 3 m spacing and a number of columns, without the leader."""
     return [(GRID_SPACING * (i % columns), GRID_SPACING * (i // columns), 0.0)
             for i in range(1, rows * columns)]
 
@@ -67,14 +67,13 @@ XTDRONE = {
 
 
 def _balanced(points):
-    """Followers' points, outermost kinds first, opposite ones side by side.
+    """Sorts lattice points by descending rank, with opposite points next to each other.
 
     Args:
-        points: (M, 3) lattice points with a half-width each: rows of
-            (x, y, z, rank), a higher rank being filled first.
+        points: Rows (x, y, z, rank).
 
     Returns:
-        The (x, y, z) rows in the order in which followers fill them.
+        The (x, y, z) rows in the order in which followers occupy them.
     """
     def key(p):
         mirror = max(p[:2], (-p[0], -p[1]))  # the same for a point and the one across the axis
@@ -84,7 +83,7 @@ def _balanced(points):
 
 
 def _cube(m):
-    """Corners, then edges, faces and inside of a cubic lattice with the leader in its middle."""
+    """Corners, then edges, faces and interior of a cubic lattice with the leader at its centre."""
     half = 1
     while (2 * half + 1) ** 3 - 1 < m:
         half += 1
@@ -94,7 +93,7 @@ def _cube(m):
 
 
 def _pyramid(m):
-    """The leader on top of square layers; corners of all layers first, then rims, then insides."""
+    """The leader on top of square layers; corners of all layers first, then edges, then inside."""
     depth = 1
     while sum((2 * k + 1) ** 2 for k in range(1, depth + 1)) < m:
         depth += 1
@@ -116,7 +115,7 @@ def _triangle(m):
 
 
 def _letter_t(m):
-    """A bar ahead of the leader, and a stem below the bar's middle."""
+    """A bar ahead of the leader, and a stem below the middle of the bar."""
     bar = (m + 1) // 2
     bar -= 1 - bar % 2
     bar = max(bar, 3)
@@ -148,7 +147,7 @@ def _cuboid(m):
 
 
 def _sphere(m):
-    """Points spread evenly over a sphere (a Fibonacci spiral), the leader one of them, on top."""
+    """A Fibonacci lattice on a sphere, with the leader at the top."""
     n = m + 1
     k = np.arange(n)
     z = 1 - (2 * k + 1) / n
@@ -164,19 +163,19 @@ def _line(m):
 
 
 def _v(m):
-    """Two arms behind the leader, filled in turn."""
+    """Two arms behind the leader, filled alternately."""
     return [(-(k // 2 + 1), (k // 2 + 1) * (1 if k % 2 == 0 else -1), 0) for k in range(m)]
 
 
 def _circle(m):
-    """A level ring with the leader in its middle."""
+    """A horizontal ring with the leader at its centre."""
     radius = max(1.0, 0.5 / math.sin(math.pi / m)) if m > 1 else 1.0
     angle = 2 * math.pi * np.arange(m) / m
     return np.stack([radius * np.cos(angle), radius * np.sin(angle), 0 * angle], axis=1)
 
 
 def _grid(m):
-    """A level square lattice, filled outwards from the leader in its middle."""
+    """A horizontal square lattice, filled outwards from the leader at its centre."""
     half = 1
     while (2 * half + 1) ** 2 - 1 < m:
         half += 1
@@ -185,7 +184,7 @@ def _grid(m):
     return _balanced(points)[:m]
 
 
-# Generator, and the least number of vehicles at which the shape can be told.
+# Generator, and the least number of vehicles at which the shape is recognisable.
 _GENERATORS = {
     "cube": (_cube, 9), "pyramid": (_pyramid, 5), "triangle": (_triangle, 3), "T": (_letter_t, 5),
     "diamond": (_diamond, 6), "cuboid": (_cuboid, 12), "sphere": (_sphere, 5), "line": (_line, 2),
@@ -222,16 +221,16 @@ def slots(name: str, n: int, scale: float = 1.0, rotation: float = 0.0, spacing=
         scale: Factor on all offsets.
         rotation: About the up axis [rad], or (roll, pitch, yaw) [rad].
         spacing: Least distance between two vehicles [m]; the formation is
-            scaled to it. None leaves XTDrone's own size (6, 9, 18 vehicles),
-            the file's, or 2 m.
+            scaled to it. None: XTDrone's size (6, 9, 18 vehicles), the
+            file's, or 2 m.
         min_separation: Least distance that is accepted [m].
 
     Returns:
         (n - 1, 3) offsets, world axes [m].
 
     Raises:
-        FormationError: No such formation, n does not fit it, two slots are
-            the same or too close, or a parameter makes no sense.
+        FormationError: Unknown formation, a number of vehicles that does not
+            fit, slots that coincide or are too close, or an invalid value.
     """
     if not isinstance(n, (int, np.integer)) or n < 1:
         raise FormationError(f"n = {n} is not allowed: a formation has a leader and followers, "
@@ -246,7 +245,7 @@ def slots(name: str, n: int, scale: float = 1.0, rotation: float = 0.0, spacing=
         _check_distinct(name, offsets)
         if spacing is not None:
             offsets = offsets * (spacing / separation(offsets))
-    offsets = _turn(rotation).apply(offsets * scale) if n > 1 else offsets
+    offsets = _rotation(rotation).apply(offsets * scale) if n > 1 else offsets
     if separation(offsets) < min_separation - 1e-9:
         raise FormationError(f"formation '{name}' of {n} has vehicles {separation(offsets):.2f} m "
                              f"apart, less than {min_separation:g} m: give a larger scale or "
@@ -256,9 +255,9 @@ def slots(name: str, n: int, scale: float = 1.0, rotation: float = 0.0, spacing=
 
 @dataclass(frozen=True)
 class Shape:
-    """How large formations are flown, and how they are turned; fields as slots() takes them."""
+    """Size and rotation of formations; fields as the arguments of slots()."""
 
-    spacing: float | None = None  # least distance between two vehicles [m]; None: their own
+    spacing: float | None = None  # least distance between two vehicles [m]; None: the default
     scale: float = 1.0  # factor on all offsets
     rotation: float = 0.0  # about the up axis [deg]
 
@@ -272,7 +271,7 @@ class Shape:
 
 
 def _raw(name, n):
-    """(n - 1, 3) offsets and the least distance to scale them to (None: leave as they are)."""
+    """(n - 1, 3) offsets and the spacing to scale them to (None: do not scale)."""
     if name.endswith(".csv"):
         return read_csv(name, n), None
     table = XTDRONE.get(n, {})
@@ -291,11 +290,11 @@ def _raw(name, n):
 
 
 def read_csv(path, n: int) -> np.ndarray:
-    """Offsets of a CSV file: a row x, y, z [m] for each follower; a line of titles may lead.
+    """Reads offsets from a CSV file: a row x, y, z [m] per follower, with an optional header.
 
     Raises:
-        FormationError: No such file, a row that is not three numbers, or not
-            n - 1 rows.
+        FormationError: The file is missing, a row is not three numbers, or there are not n - 1
+            rows.
     """
     try:
         with open(Path(path).expanduser(), newline="") as file:
@@ -328,11 +327,11 @@ def _check_distinct(name, offsets):
     if len(pairs):
         i, j = sorted(pairs[np.lexsort(pairs.T[::-1])[0]])
         first = "the leader" if i == 0 else f"slot {i}"
-        raise FormationError(f"formation '{name}' has {first} and slot {j} at the same place: give "
-                             "each vehicle a place of its own")
+        raise FormationError(f"formation '{name}' has {first} and slot {j} at the same position: "
+                             "give each vehicle a position of its own")
 
 
-def _turn(rotation):
+def _rotation(rotation):
     angles = np.atleast_1d(np.asarray(rotation, dtype=float))
     if angles.shape not in ((1,), (3,)) or not np.isfinite(angles).all():
         raise FormationError(f"rotation {rotation} is not allowed: give a finite angle about the "

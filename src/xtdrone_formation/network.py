@@ -1,7 +1,7 @@
-"""The communication between the vehicles: who hears whom, how late, and how much is lost.
+"""Communication between the vehicles: topology, delay and packet loss.
 
-A vehicle sends one packet (a row of numbers) each period. A topology is a set
-of directed edges; each edge keeps the last packet that came through.
+A vehicle broadcasts one packet (a row of numbers) per period. A topology is a set of directed
+edges; each edge keeps the last packet received.
 """
 
 import math
@@ -16,26 +16,25 @@ from xtdrone_core.errors import unknown_name
 
 from .errors import FormationError
 
-PACKET = 12  # columns of a packet: position, velocity, slot, velocity of the slot
+PACKET = 12  # columns of a packet: position, velocity, slot, slot velocity
 
 TOPOLOGIES = ("star", "complete", "chain", "ring", "nearest")
 
 
 def topology(kind, offsets, neighbours: int = 3) -> np.ndarray:
-    """Who hears whom: edges (E, 2) of (receiver, sender), sorted; vehicle 0 is the leader.
+    """The communication graph: edges (E, 2) (receiver, sender), sorted; vehicle 0 is the leader.
 
     Args:
-        kind: "star" (all hear the leader), "complete", "chain" (each hears the
-            one before), "ring" (a chain whose last and first hear each other
-            as well), "nearest" (each hears the nearest of those that are
-            nearer to the leader, so that no information runs in a circle), or
-            an (N, N) matrix with 1 where the row's vehicle hears the column's.
+        kind: "star" (all hear the leader), "complete", "chain" (each hears its predecessor), "ring"
+            (a chain whose ends are connected too), "nearest" (each hears the nearest of those
+            closer to the leader, so that the graph has no cycles), or an adjacency matrix (N, N)
+            with 1 where the vehicle of the row hears that of the column.
         offsets: (N - 1, 3) slots of the followers [m].
-        neighbours: How many each vehicle hears under "nearest".
+        neighbours: Number of neighbours of each vehicle under "nearest".
 
     Raises:
-        FormationError: Unknown topology, a matrix of a wrong size, or a
-            follower that word of the leader never reaches.
+        FormationError: Unknown topology, a matrix of a wrong size, or a follower that is not
+            connected to the leader.
     """
     n = len(offsets) + 1
     if not isinstance(kind, str):
@@ -87,18 +86,18 @@ def _check_reached(edges, n):
         reached.update(front)
     missing = sorted(set(range(n)) - reached)
     if missing:
-        raise FormationError(f"word of the leader never reaches vehicle {missing[0]} in this "
-                             "topology: add an edge from a vehicle that hears of the leader")
+        raise FormationError(f"vehicle {missing[0]} is not connected to the leader in this "
+                             "topology: add an edge from a vehicle that is")
 
 
 @dataclass(frozen=True)
 class Radio:
-    """What the links between vehicles do to a packet."""
+    """Properties of the links between vehicles."""
 
-    delay: float = 0.0  # from sending to hearing [s]
+    delay: float = 0.0  # from sending to receiving [s]
     loss: float = 0.0  # probability that a packet is lost, 0 to 1
-    range: float = math.inf  # beyond which nothing is heard [m]
-    leader_lost: tuple = ()  # from and until when nobody hears the leader, simulated time [s]
+    range: float = math.inf  # of the radio [m]
+    leader_lost: tuple = ()  # start and end of an outage of the leader, simulated time [s]
     seed: int = 1  # of the losses
 
     def __post_init__(self):
@@ -112,71 +111,71 @@ class Radio:
         lost = self.leader_lost
         if np.shape(lost) not in ((0,), (2,)) or (len(lost) and not 0 <= lost[0] < lost[1]):
             raise FormationError(f"leader_lost {lost} is not allowed: give two times in seconds, "
-                                 "from and until when nobody hears the leader")
+                                 "start and end of the outage of the leader")
 
 
 @dataclass(slots=True)
-class Heard:
-    """The last packet on each edge, for the M followers that a Follower flies."""
+class NeighbourState:
+    """The last packet received on each edge by the M followers of a Follower."""
 
     to: np.ndarray  # (E,) row of the receiver, 0 to M - 1
     sender: np.ndarray  # (E,) vehicle that sent it, 0 is the leader
-    packets: np.ndarray  # (E, P) what it said
-    age: np.ndarray  # (E,) since it was sent [s]; inf where nothing was heard yet
+    packets: np.ndarray  # (E, P)
+    age: np.ndarray  # (E,) time since it was sent [s]; inf if nothing was received yet
     average: csr_matrix  # (M, E) mean over the edges of each receiver
 
     @property
     def pos(self) -> np.ndarray:
-        """(E, 3) position of the sender when it sent, world [m]."""
+        """(E, 3) position of the sender at the time of sending, world [m]."""
         return self.packets[:, 0:3]
 
     @property
     def vel(self) -> np.ndarray:
-        """(E, 3) velocity of the sender when it sent, world [m/s]."""
+        """(E, 3) velocity of the sender at the time of sending, world [m/s]."""
         return self.packets[:, 3:6]
 
     @property
     def slot(self) -> np.ndarray:
-        """(E, 3) the sender's slot, from the leader [m]."""
+        """(E, 3) slot of the sender, relative to the leader [m]."""
         return self.packets[:, 6:9]
 
     @property
     def slot_vel(self) -> np.ndarray:
-        """(E, 3) velocity of the sender's slot, relative to the leader [m/s]."""
+        """(E, 3) slot velocity of the sender, relative to the leader [m/s]."""
         return self.packets[:, 9:12]
 
     def mean(self, values: np.ndarray) -> np.ndarray:
-        """(M, K) mean of (E, K) values over what each receiver hears."""
+        """(M, K) mean of (E, K) values over the neighbours of each receiver."""
         return self.average @ values
 
 
 class Network:
-    """Carries packets along the edges of a topology."""
+    """Transmits packets along the edges of a topology."""
 
     def __init__(self, edges, n: int, radio: Radio = Radio()):
-        """Nothing has been heard yet.
+        """A network without packets.
 
         Args:
             edges: (E, 2) receiver and sender, sorted by receiver.
             n: Number of vehicles.
-            radio: What the links do.
+            radio: Properties of the links.
         """
         self.radio = radio
-        self.sent = 0  # packets offered to an edge so far
+        self.sent = 0  # packets sent over an edge so far
         self.lost = 0  # of these, lost or out of range
-        self.silent = np.zeros(n, dtype=np.bool_)  # vehicles that send no more
+        self.silent = np.zeros(n, dtype=np.bool_)  # vehicles that do not send
         self._rng = np.random.default_rng(radio.seed)
-        self._on_the_way = deque()
+        self._in_transit = deque()
         self._perfect = radio.loss == 0 and math.isinf(radio.range)
         self._n = n
-        self._views = {}  # receivers -> what does not change until the next rewiring
+        self._views = {}  # receivers -> indices, constant until the next change of topology
         self.edges = np.zeros((0, 2), dtype=int)
         self._packets = np.zeros((0, PACKET))
         self._sent_us = np.zeros(0, dtype=np.int64)
         self.rewire(edges)
 
     def rewire(self, edges) -> None:
-        """Changes the topology; what was heard on edges that stay is kept."""
+        """Changes the topology; edges that remain keep their last packet."""
         old = {tuple(edge): k for k, edge in enumerate(self.edges.tolist())}
         edges = np.asarray(edges, dtype=int).reshape(-1, 2)
         packets = np.zeros((len(edges), self._packets.shape[1]))
@@ -189,7 +188,7 @@ class Network:
         self._views.clear()
 
     def exchange(self, t_us: int, packets: np.ndarray) -> None:
-        """Sends one packet of each vehicle and delivers what has arrived by now.
+        """Sends one packet of each vehicle and delivers those that arrive by now.
 
         Args:
             t_us: Simulated time [us].
@@ -201,10 +200,10 @@ class Network:
         if self.radio.leader_lost:
             begin, end = self.radio.leader_lost
             silent[0] |= begin <= t_us * 1e-6 < end
-        self._on_the_way.append((t_us, packets.copy(), silent))
+        self._in_transit.append((t_us, packets.copy(), silent))
         arrived = t_us - round(self.radio.delay * 1e6)
-        while self._on_the_way and self._on_the_way[0][0] <= arrived:
-            self._deliver(*self._on_the_way.popleft())
+        while self._in_transit and self._in_transit[0][0] <= arrived:
+            self._deliver(*self._in_transit.popleft())
 
     def _deliver(self, sent_us, packets, silent):
         sender = self.edges[:, 1]
@@ -213,25 +212,25 @@ class Network:
             self._sent_us[:] = sent_us
             self.sent += len(sender)
             return
-        speaks = ~silent[sender]
-        through = speaks & (self._rng.random(len(sender)) >= self.radio.loss)
+        sends = ~silent[sender]
+        received = sends & (self._rng.random(len(sender)) >= self.radio.loss)
         if math.isfinite(self.radio.range):
             gap = packets[sender, :3] - packets[self.edges[:, 0], :3]
-            through &= np.einsum("ik,ik->i", gap, gap) <= self.radio.range ** 2
-        self._packets[through] = packets[sender[through]]
-        self._sent_us[through] = sent_us
-        self.sent += int(speaks.sum())
-        self.lost += int(speaks.sum() - through.sum())
+            received &= np.einsum("ik,ik->i", gap, gap) <= self.radio.range ** 2
+        self._packets[received] = packets[sender[received]]
+        self._sent_us[received] = sent_us
+        self.sent += int(sends.sum())
+        self.lost += int(sends.sum() - received.sum())
 
-    def heard(self, t_us: int, receivers) -> Heard:
-        """What the vehicles `receivers` (a sorted array of indices) have heard by now."""
+    def neighbours(self, t_us: int, receivers) -> NeighbourState:
+        """The last packets received by the vehicles `receivers` (a sorted array of indices)."""
         key = receivers.tobytes()
         if key not in self._views:
             self._views[key] = self._view(receivers)
         mine, to, sender, average = self._views[key]
         sent_us = self._sent_us[mine]
         age = np.where(sent_us < 0, np.inf, (t_us - sent_us) * 1e-6)
-        return Heard(to, sender, self._packets[mine], age, average)
+        return NeighbourState(to, sender, self._packets[mine], age, average)
 
     def _view(self, receivers):
         row = np.full(self._n, -1)
@@ -246,7 +245,7 @@ class Network:
 
 
 def separation_pairs(pos: np.ndarray, radius: float) -> np.ndarray:
-    """Pairs (K, 2) of vehicles nearer than a radius, sorted, so that sums are reproducible."""
+    """Pairs (K, 2) of vehicles closer than a radius, sorted so that sums are reproducible."""
     if len(pos) <= 150:
         square = np.einsum("ik,ik->i", pos, pos)
         gap2 = square[:, None] + square - 2.0 * (pos @ pos.T)

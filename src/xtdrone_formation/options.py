@@ -1,4 +1,4 @@
-"""Options that the command and the nodes share: shape of the formations, communication."""
+"""Options shared by the command and the nodes: shape of the formations, communication."""
 
 import argparse
 import math
@@ -11,13 +11,13 @@ def add_shape(parser) -> None:
     """Options of formations.Shape."""
     add = parser.add_argument
     add("--spacing", type=float, default=0.0,
-        help="least distance between two vehicles [m] (0: the formation's own)")
+        help="least distance between two vehicles [m] (0: the formation's default)")
     add("--scale", type=float, default=1.0, help="factor on all offsets (1)")
     add("--rotation", type=float, default=0.0, help="about the up axis [degrees] (0)")
 
 
 def shape_of(args) -> Shape:
-    """The Shape that they say."""
+    """The Shape from the options of add_shape()."""
     return Shape(args.spacing or None, args.scale, args.rotation)
 
 
@@ -27,18 +27,18 @@ def add_scheme(parser) -> None:
     add("--scheme", default="centralised",
         help="centralised, consensus, consensus_acceleration, or module:Class")
     add("--topology", default="", metavar="NAME",
-        help=f"who hears whom: {', '.join(TOPOLOGIES)} (as the scheme says)")
-    add("--delay", type=float, default=0.0, help="of the communication [s]")
-    add("--loss", type=float, default=0.0, help="part of the packets that is lost")
-    add("--range", type=float, default=math.inf, help="of the communication [m]")
+        help=f"communication graph: {', '.join(TOPOLOGIES)} (the scheme's)")
+    add("--delay", type=float, default=0.0, help="communication delay [s]")
+    add("--loss", type=float, default=0.0, help="packet loss, 0 to 1")
+    add("--range", type=float, default=math.inf, help="communication range [m]")
     add("--leader_lost", type=_times, default=(), metavar="FROM,TO",
-        help="simulated seconds between which nobody hears the leader")
+        help="outage of the leader's packets, simulated time [s]")
     add("--transition_speed", type=float, default=3.0,
-        help="largest speed between formations [m/s] (3)")
+        help="largest speed of a transition [m/s] (3)")
 
 
 def radio_of(args) -> Radio:
-    """The Radio that they say."""
+    """The Radio from the options of add_scheme()."""
     return Radio(args.delay, args.loss, args.range, args.leader_lost)
 
 

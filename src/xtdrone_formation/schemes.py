@@ -1,8 +1,8 @@
-"""Formation schemes: what leader and followers tell each other, and how they steer.
+"""Formation schemes: communication and control of leader and followers.
 
-An own scheme inherits from `Leader` and `Follower` and replaces some of their
-hooks; `Formation` runs it for a whole fleet at once. Vehicle 0 is the leader,
-vehicle i flies slot i - 1. Nothing here knows ROS or a simulator.
+A scheme of your own inherits from `Leader` and `Follower` and overrides some of their methods;
+`Formation` runs it for a whole fleet. Vehicle 0 is the leader, vehicle i flies slot i - 1. This
+module depends neither on ROS nor on a simulator.
 """
 
 import importlib
@@ -17,55 +17,55 @@ from xtdrone_core.errors import unknown_name
 from . import formations
 from .assignment import Transition, hold, plan
 from .errors import FormationError
-from .network import TOPOLOGIES, Heard, Network, Radio, separation_pairs, topology
+from .network import TOPOLOGIES, NeighbourState, Network, Radio, separation_pairs, topology
 
 PERIOD_US = 20_000  # of packets and set-points [us]
 _SHARPNESS = 8  # exponent of the smooth limit: 1 % below identity at 0.7 of the limit
-# Sense in which two vehicles pass each other. It lies along no direction in which vehicles
-# usually stand, since a pair that lies along it would get no sideways push.
+# Axis about which two vehicles pass each other. It is no direction in which formations usually
+# align vehicles, since two vehicles along the axis would get no sideways velocity.
 _PASSING_AXIS = np.array([0.36, 0.48, 0.8])
 
 
 def saturate(vectors: np.ndarray, limit: float) -> np.ndarray:
-    """Vectors (M, 3) of at most a given length; smooth, and the direction is kept.
+    """Limits the length of vectors (M, 3) smoothly and keeps their direction.
 
-    The length r becomes r / (1 + (r / limit)^8)^(1/8): nearly r up to 0.7 of
-    the limit, and never above it.
+    The length r becomes r / (1 + (r / limit)^8)^(1/8): nearly r up to 0.7 of the limit, and never
+    above it.
     """
     length = np.sqrt(np.einsum("ik,ik->i", vectors, vectors)) / limit
-    # Past 1e30 limits the power would overflow; the result is the limit either way.
+    # Clipped, since the power would overflow; the result is the limit anyway.
     factor = (1.0 + np.minimum(length, 1e30) ** _SHARPNESS) ** (-1.0 / _SHARPNESS)
     return vectors * factor[:, None]
 
 
 @dataclass(slots=True)
-class Own:
-    """What the M followers know of themselves."""
+class SelfState:
+    """The state of the M followers themselves."""
 
     pos: np.ndarray  # (M, 3) estimated, world [m]
     vel: np.ndarray  # (M, 3) estimated, world [m/s]
-    slot: np.ndarray  # (M, 3) where the slot is now, from the leader [m]
-    slot_vel: np.ndarray  # (M, 3) how it moves [m/s]
-    slot_acc: np.ndarray  # (M, 3) [m/s^2]
+    slot: np.ndarray  # (M, 3) current slot, relative to the leader [m]
+    slot_vel: np.ndarray  # (M, 3) its velocity [m/s]
+    slot_acc: np.ndarray  # (M, 3) its acceleration [m/s^2]
 
 
 class Leader:
-    """The leader, and the fleet's communication. Holds its place unless control() says else."""
+    """The leader and the fleet's communication. It holds its position unless control() differs."""
 
-    topology = "star"  # who hears whom, as network.topology takes it
-    neighbours = 3  # under the topology "nearest"
+    topology = "star"  # communication graph, see network.topology
+    neighbours = 3  # of the topology "nearest"
 
     def __init__(self, radio: Radio = Radio()):
-        """A leader whose fleet talks over links with this delay, loss and range."""
+        """A leader whose fleet communicates over links with this delay, loss and range."""
         self.radio = radio
-        self._place = None
+        self._position = None
 
     def edges(self, offsets: np.ndarray) -> np.ndarray:
-        """Communication: (E, 2) of (receiver, sender) for a formation's slots (N - 1, 3)."""
+        """Communication: (E, 2) edges (receiver, sender) for a formation's slots (N - 1, 3)."""
         return topology(self.topology, offsets, self.neighbours)
 
     def packet(self, t_us: int, pos: np.ndarray, vel: np.ndarray) -> np.ndarray:
-        """Communication: what the leader sends; its slot is zero by definition."""
+        """Communication: the leader's packet; its slot is zero by definition."""
         return np.concatenate([pos, vel, np.zeros(6)])
 
     def control(self, t_us: int, pos: np.ndarray, vel: np.ndarray):
@@ -73,112 +73,94 @@ class Leader:
 
         Args:
             t_us: Simulated time [us].
-            pos: (3,) where the leader believes to be, world [m].
-            vel: (3,) its velocity, world [m/s].
+            pos: (3,) estimated position, world [m].
+            vel: (3,) estimated velocity, world [m/s].
 
         Returns:
-            Position, velocity and acceleration, each (3,), NaN where not
-            controlled.
+            Position, velocity and acceleration, each (3,), NaN where not controlled.
         """
-        if self._place is None:
-            self._place = pos.copy()
-        return self._place, np.zeros(3), np.zeros(3)
+        if self._position is None:
+            self._position = pos.copy()
+        return self._position, np.zeros(3), np.zeros(3)
 
-    def go_to(self, place) -> None:
-        """Holds another place (3,), world [m]."""
-        self._place = np.array(place, dtype=float)
+    def go_to(self, position) -> None:
+        """Sets the position (3,) to hold, world [m]."""
+        self._position = np.array(position, dtype=float)
 
-
-class SteeredLeader(Leader):
-    """Flown by velocity commands, as from a keyboard; holds its place when they are zero."""
-
-    def __init__(self, radio: Radio = Radio()):
-        """A leader at rest."""
-        super().__init__(radio)
-        self.velocity = np.zeros(3)  # commanded, world [m/s]
-
-    def control(self, t_us, pos, vel):
-        """Velocity while one is commanded, else the place where the vehicle came to rest."""
-        if np.linalg.norm(self.velocity) > 0.02:
-            self._place = None
-            return np.full(3, math.nan), self.velocity, np.zeros(3)
-        if self._place is None and np.linalg.norm(vel) > 0.2:
-            return np.full(3, math.nan), np.zeros(3), np.zeros(3)
-        return super().control(t_us, pos, vel)
 
 
 class PathLeader(Leader):
-    """Flies along a list of places, each leg a smooth motion from rest to rest; see set_off()."""
+    """Flies along waypoints, each leg a smooth motion from rest to rest; see start()."""
 
-    def __init__(self, places, speed: float = 3.0, acceleration: float = 1.0,
+    def __init__(self, waypoints, speed: float = 3.0, acceleration: float = 1.0,
                  radio: Radio = Radio()):
-        """It holds its place until set_off() is called.
+        """It holds its position until start() is called.
 
         Args:
-            places: (K, 3) world [m].
+            waypoints: (K, 3) world [m].
             speed: Largest speed [m/s].
             acceleration: Largest acceleration [m/s^2].
-            radio: What the links do.
+            radio: Properties of the links.
 
         Raises:
-            FormationError: Places, a speed or an acceleration that make no sense.
+            FormationError: Invalid waypoints, speed or acceleration.
         """
         super().__init__(radio)
         try:
-            self._places = np.array(places, dtype=float).reshape(-1, 3)
+            self._waypoints = np.array(waypoints, dtype=float).reshape(-1, 3)
         except (TypeError, ValueError):
-            self._places = np.zeros((0, 3))
-        if not len(self._places) or not np.isfinite(self._places).all():
-            raise FormationError(f"places {places} of a leader's path are not allowed: give one or "
-                                 "more of [x, y, z] in metres")
+            self._waypoints = np.zeros((0, 3))
+        if not len(self._waypoints) or not np.isfinite(self._waypoints).all():
+            raise FormationError(f"waypoints {waypoints} of a leader's path are not allowed: give "
+                                 "one or more of [x, y, z] in metres")
         for what, value in (("speed", speed), ("acceleration", acceleration)):
             if not (math.isfinite(value) and value > 0):
                 raise FormationError(f"{what} {value} of a leader's path is not allowed: give a "
                                      "positive number")
         self._speed, self._acceleration = speed, acceleration
-        self._under_way = False
+        self._started = False
         self._leg = None
 
-    def set_off(self) -> None:
-        """The first leg begins at the next call of control()."""
-        self._under_way = True
+    def start(self) -> None:
+        """Begins the first leg at the next call of control()."""
+        self._started = True
 
     def arrived(self, t_us: int) -> bool:
-        """Whether the last place is reached."""
-        return self._leg is not None and len(self._places) == 1 and t_us >= self._leg.end_us
+        """Whether the last waypoint is reached."""
+        return self._leg is not None and len(self._waypoints) == 1 and t_us >= self._leg.end_us
 
     def control(self, t_us, pos, vel):
         """Position, velocity and acceleration of the motion along the path."""
-        if not self._under_way:
+        if not self._started:
             return super().control(t_us, pos, vel)
         if self._leg is None:
             self._leg = self._plan(pos[None], t_us)
-        while t_us >= self._leg.end_us and len(self._places) > 1:
-            self._places = self._places[1:]
+        while t_us >= self._leg.end_us and len(self._waypoints) > 1:
+            self._waypoints = self._waypoints[1:]
             self._leg = self._plan(self._leg.goal, self._leg.end_us)
         return tuple(value[0] for value in self._leg.at(t_us))
 
     def _plan(self, start, t_us):
-        return plan(start, self._places[:1], t_us, self._speed, self._acceleration)
+        return plan(start, self._waypoints[:1], t_us, self._speed, self._acceleration)
 
 
 
 @dataclass(frozen=True)
 class FollowerParameters:
-    """Numbers of the followers' laws."""
+    """Parameters of the followers' control laws."""
 
     gain: float = 1.0  # of the slot error [1/s]
     damping: float = 2.0  # of velocity differences, in acceleration laws [1/s]
     speed_limit: float = 5.0  # [m/s]
     acceleration_limit: float = 4.0  # in acceleration laws [m/s^2]
-    avoid_gain: float = 2.0  # speed of the push where two are avoid_distance apart [m/s]
-    avoid_radius: float = 1.4  # within which vehicles push each other away [m]
-    avoid_distance: float = 1.0  # at which nothing steers them closer any more [m]
-    look_ahead: float = 0.5  # over which the distance to another is foreseen [s]
-    silence: float = 0.5  # after which a sender counts as lost; it is taken to stop [s]
+    avoid_gain: float = 2.0  # repulsion velocity at avoid_distance [m/s]
+    avoid_radius: float = 1.4  # within which vehicles repel each other [m]
+    avoid_distance: float = 1.0  # at which no velocity towards each other remains [m]
+    look_ahead: float = 0.5  # prediction horizon of the distance to another vehicle [s]
+    packet_timeout: float = 0.5  # after which a sender is assumed to slow down and stop [s]
 
     def __post_init__(self):
-        for name in ("gain", "damping", "speed_limit", "acceleration_limit", "silence"):
+        for name in ("gain", "damping", "speed_limit", "acceleration_limit", "packet_timeout"):
             if not getattr(self, name) > 0:
                 raise FormationError(f"{name} {getattr(self, name)} of the followers is not "
                                      "allowed: give a positive number")
@@ -189,121 +171,119 @@ class FollowerParameters:
 
 
 class Follower:
-    """Any number of followers under one law. Inherit, and replace control()."""
+    """Any number of followers under one control law. Inherit and override control()."""
 
-    commands = "velocity"  # what control() returns: "velocity" or "acceleration"
-    leader = Leader  # class of the leader that goes with it
+    commands = "velocity"  # type of the output of control(): "velocity" or "acceleration"
+    leader = Leader  # class of the leader that belongs to it
 
     def __init__(self, parameters: FollowerParameters = FollowerParameters()):
         """Followers with these gains and limits."""
         self.parameters = parameters
 
-    def packet(self, t_us: int, own: Own) -> np.ndarray:
-        """Communication: what each follower sends, (M, 12)."""
+    def packet(self, t_us: int, own: SelfState) -> np.ndarray:
+        """Communication: the packets of the followers, (M, 12)."""
         return np.hstack([own.pos, own.vel, own.slot, own.slot_vel])
 
-    def control(self, t_us: int, own: Own, heard: Heard) -> np.ndarray:
+    def control(self, t_us: int, own: SelfState, neighbours: NeighbourState) -> np.ndarray:
         """Control: the velocity [m/s] or acceleration [m/s^2] of each follower, world, (M, 3)."""
         raise NotImplementedError
 
-    def foreseen(self, heard: Heard):
-        """Where each sender should be by now, and its velocity: (E, 3) [m], (E, 3) [m/s].
+    def predict(self, neighbours: NeighbourState):
+        """Extrapolates the senders to the current time: position (E, 3) [m], velocity [m/s].
 
-        A sender that fell silent is taken to slow down to rest within as long
-        again as the allowed silence, so that its hearers come to rest too.
+        A sender whose packets fail to arrive for packet_timeout is assumed to slow down to rest
+        within the same time, so that its receivers come to rest too.
         """
-        limit = self.parameters.silence
-        late = np.clip(heard.age - limit, 0.0, limit)
-        travel = np.minimum(heard.age, limit) + late - 0.5 * late * late / limit
+        limit = self.parameters.packet_timeout
+        late = np.clip(neighbours.age - limit, 0.0, limit)
+        travel = np.minimum(neighbours.age, limit) + late - 0.5 * late * late / limit
         fading = 1.0 - late / limit
-        return heard.pos + travel[:, None] * heard.vel, fading[:, None] * heard.vel
+        return neighbours.pos + travel[:, None] * neighbours.vel, fading[:, None] * neighbours.vel
 
-    def avoid(self, wish: np.ndarray, pos: np.ndarray, vel: np.ndarray):
-        """The wished velocities, changed so that nobody meets.
+    def avoid(self, desired: np.ndarray, pos: np.ndarray, vel: np.ndarray):
+        """Modifies the desired velocities to avoid collisions.
 
-        Continuous in all arguments. Two vehicles that come near give up what
-        steers them closer, push each other away, and turn around each other in
-        the same sense, which also leads them past each other head-on. The
-        leader gives way to nobody.
+        Continuous in all arguments. Two vehicles that come close lose the velocity towards each
+        other, repel each other, and circle each other in the same sense, so that they also pass
+        each other head-on. The leader does not avoid anybody.
 
         Args:
-            wish: (N, 3) wished velocity, leader first [m/s].
-            pos: (N, 3) where they are [m].
-            vel: (N, 3) how they move [m/s].
+            desired: (N, 3) desired velocity, leader first [m/s].
+            pos: (N, 3) position [m].
+            vel: (N, 3) velocity [m/s].
 
         Returns:
             (N, 3) velocity [m/s].
         """
         p = self.parameters
-        soon = pos + p.look_ahead * vel
-        i, j = _pairs_near(p.avoid_radius, pos, soon)
+        predicted = pos + p.look_ahead * vel
+        i, j = _pairs_near(p.avoid_radius, pos, predicted)
         if len(i) == 0:
-            return wish
-        gap, ahead = pos[i] - pos[j], soon[i] - soon[j]
+            return desired
+        gap, predicted_gap = pos[i] - pos[j], predicted[i] - predicted[j]
         now = np.einsum("ik,ik->i", gap, gap)
-        distance = np.sqrt(np.minimum(now, np.einsum("ik,ik->i", ahead, ahead)))
+        distance = np.sqrt(np.minimum(now, np.einsum("ik,ik->i", predicted_gap, predicted_gap)))
         away = gap / np.sqrt(np.maximum(now, 1e-12))[:, None]
         urgency = (p.avoid_radius - distance) / (p.avoid_radius - p.avoid_distance)
         push = p.avoid_gain * urgency[:, None] * (away + 0.5 * np.cross(_PASSING_AXIS, away))
-        change = np.zeros_like(wish)
-        for one, direction, sign in ((i, away, 1.0), (j, -away, -1.0)):
-            inward = np.minimum(np.einsum("ik,ik->i", wish[one], direction), 0.0)
-            give_up = (np.minimum(urgency, 1.0) * inward)[:, None] * direction
-            np.add.at(change, one, sign * push - give_up)
+        change = np.zeros_like(desired)
+        for vehicle, direction, sign in ((i, away, 1.0), (j, -away, -1.0)):
+            inward = np.minimum(np.einsum("ik,ik->i", desired[vehicle], direction), 0.0)
+            removed = (np.minimum(urgency, 1.0) * inward)[:, None] * direction
+            np.add.at(change, vehicle, sign * push - removed)
         change[0] = 0.0
-        return wish + change
+        return desired + change
 
 
-def _pairs_near(radius, *places):
-    """Pairs i < j of vehicles nearer than a radius in any of some places (N, 3), sorted."""
-    n = len(places[0])
+def _pairs_near(radius, *positions):
+    """Pairs i < j of vehicles closer than a radius in any of the positions (N, 3), sorted."""
+    n = len(positions[0])
     number = [pairs[:, 0] * n + pairs[:, 1]
-              for pairs in (separation_pairs(pos, radius) for pos in places)]
+              for pairs in (separation_pairs(pos, radius) for pos in positions)]
     return np.divmod(np.unique(np.concatenate(number)), n)
 
 
 class CentralisedFollower(Follower):
-    """The scheme of XTDrone, section V: each follower hears the leader and keeps its slot.
+    """The scheme of the XTDrone paper, section V: each follower hears the leader, keeps its slot.
 
-    velocity = leader's velocity + slot's velocity + gain (leader + slot - own position);
-    where a topology lets it hear others, their place less their slot stands for the leader.
+    velocity = leader velocity + slot velocity + gain (leader position + slot - own position). With
+    other topologies, the mean of the neighbours' positions minus their slots replaces the leader.
     """
 
-    def control(self, t_us, own, heard):
-        """Feed-forward of the velocity of those that it hears, and the slot error."""
-        pos, vel = self.foreseen(heard)
-        place = heard.mean(pos - heard.slot) + own.slot
-        return (heard.mean(vel - heard.slot_vel) + own.slot_vel
-                + self.parameters.gain * (place - own.pos))
+    def control(self, t_us, own, neighbours):
+        """Feed-forward of the neighbours' velocity, plus feedback of the slot error."""
+        pos, vel = self.predict(neighbours)
+        target = neighbours.mean(pos - neighbours.slot) + own.slot
+        return (neighbours.mean(vel - neighbours.slot_vel) + own.slot_vel
+                + self.parameters.gain * (target - own.pos))
 
 
 class ConsensusLeader(Leader):
-    """A leader that only its nearest followers hear."""
+    """A leader heard only by its nearest followers."""
 
     topology = "nearest"
 
 
 class ConsensusFollower(CentralisedFollower):
-    """Distributed consensus over the communication graph, by velocity.
+    """First-order consensus over the communication graph.
 
-    velocity = mean over those heard of (their velocity - their slot's velocity
-    + gain (their position - own position - difference of the slots)) + slot's
-    velocity: the consensus tracking law of Ren and Beard. With the leader as
-    the only one heard, the same law is the centralised scheme.
+    velocity = mean over the neighbours of (their velocity - their slot velocity + gain (their
+    position - own position - difference of the slots)) + slot velocity: the consensus tracking law
+    of Ren and Beard. With the leader as the only neighbour it is the centralised scheme.
     """
 
     leader = ConsensusLeader
 
 
 class AccelerationConsensusFollower(ConsensusFollower):
-    """The same by acceleration: second-order consensus on position and velocity."""
+    """Second-order consensus on position and velocity, with acceleration set-points."""
 
     commands = "acceleration"
 
-    def control(self, t_us, own, heard):
-        """Follows the mean of those that it hears, with damping."""
-        wish = super().control(t_us, own, heard)
-        return own.slot_acc + self.parameters.damping * (wish - own.vel)
+    def control(self, t_us, own, neighbours):
+        """Tracks the velocity of the first-order law, with damping."""
+        desired = super().control(t_us, own, neighbours)
+        return own.slot_acc + self.parameters.damping * (desired - own.vel)
 
 
 SCHEMES = registry.Group("scheme", "xtdrone.schemes")
@@ -320,10 +300,9 @@ def scheme(name: str, radio: Radio = Radio(),
 
     Args:
         name: One of SCHEMES, or module:Class of a Follower of your own.
-        radio: What the links between vehicles do.
-        parameters: Numbers of the followers' law.
-        topology: Who hears whom, as network.topology() takes it; empty: as
-            the scheme says.
+        radio: Properties of the links between vehicles.
+        parameters: Parameters of the followers' control law.
+        topology: Communication graph, see network.topology(); empty: the scheme's own.
 
     Raises:
         FormationError: No such scheme or topology.
@@ -331,7 +310,7 @@ def scheme(name: str, radio: Radio = Radio(),
     if name in SCHEMES.table():
         follower = SCHEMES.load(name)
     elif ":" in name:
-        follower = _own(name)
+        follower = _load(name)
     else:
         raise FormationError(unknown_name("scheme", name, SCHEMES.table(),
                                           "name a Follower of your own as module:Class"))
@@ -343,7 +322,7 @@ def scheme(name: str, radio: Radio = Radio(),
     return leader, follower(parameters)
 
 
-def _own(name):
+def _load(name):
     module, _, attribute = name.partition(":")
     try:
         follower = getattr(importlib.import_module(module), attribute)
@@ -357,16 +336,16 @@ def _own(name):
 
 
 class Formation:
-    """A leader, its followers and their network: set-points for the fleet, period by period."""
+    """Leader, followers and network of a fleet; step() computes the set-points of a period."""
 
     def __init__(self, n: int, leader: Leader, follower: Follower, speed: float = 3.0,
                  acceleration: float = 2.0):
-        """A fleet without a formation yet; start() or command() comes first.
+        """A fleet without a formation; call start() or command() first.
 
         Args:
             n: Number of vehicles, 2 or more.
-            leader: Flies vehicle 0 and defines the communication.
-            follower: Flies vehicles 1 to n - 1.
+            leader: Controls vehicle 0 and defines the communication.
+            follower: Controls vehicles 1 to n - 1.
             speed: Largest speed of a transition, relative to the leader [m/s].
             acceleration: Largest acceleration of a transition [m/s^2].
 
@@ -377,9 +356,9 @@ class Formation:
             raise FormationError(f"n = {n} is not allowed: a formation has a leader and followers, "
                                  "give 2 or more vehicles")
         if speed > 0.9 * follower.parameters.speed_limit:
-            raise FormationError(f"transition speed {speed} m/s leaves followers limited to "
-                                 f"{follower.parameters.speed_limit} m/s no reserve: give at most "
-                                 "0.9 of their speed limit")
+            raise FormationError(f"transition speed {speed} m/s leaves no margin to the followers' "
+                                 f"speed limit of {follower.parameters.speed_limit} m/s: give at "
+                                 "most 0.9 of it")
         self.n = n
         self.leader, self.follower = leader, follower
         self.transition: Transition = None
@@ -390,7 +369,7 @@ class Formation:
         self.network: Network = None
 
     def start(self, t_us: int, pos: np.ndarray) -> None:
-        """Takes the present places (N, 3) [m] as the first slots."""
+        """Takes the current positions (N, 3) [m] as the first formation."""
         self.transition = hold(pos[1:] - pos[0], t_us)
         self.network = Network(self.leader.edges(self.transition.goal), self.n, self.leader.radio)
 
@@ -401,13 +380,13 @@ class Formation:
             t_us: Simulated time [us].
             name: The formation's name.
             offsets: (N - 1, 3) its slots [m]; None: formations.slots(name, n).
-            floor: Lowest offset that is free of the ground, from the leader [m].
+            floor: Lowest offset clear of the ground, relative to the leader [m].
 
         Returns:
-            The transition; its `goal` has the followers' slots in their order.
+            The transition; its `goal` holds the slots in the followers' order.
 
         Raises:
-            FormationError: The formation or the way there cannot be flown.
+            FormationError: No safe transition to the formation was found.
         """
         if offsets is None:
             offsets = formations.slots(name, self.n)
@@ -418,50 +397,50 @@ class Formation:
         return self.transition
 
     def step(self, t_us: int, pos: np.ndarray, vel: np.ndarray) -> SetPoints:
-        """Packets out, packets in, set-points.
+        """Exchanges packets and computes set-points.
 
         Args:
-            t_us: Simulated time [us], one period after the last.
-            pos: (N, 3) where the vehicles believe to be, world [m].
-            vel: (N, 3) their velocity [m/s].
+            t_us: Simulated time [us], one period after the last call.
+            pos: (N, 3) estimated positions, world [m].
+            vel: (N, 3) estimated velocities, world [m/s].
 
         Returns:
             Set-points of all vehicles; overwritten by the next call.
         """
-        own = Own(pos[1:], vel[1:], *self.transition.at(t_us))
+        own = SelfState(pos[1:], vel[1:], *self.transition.at(t_us))
         leader_pos, leader_vel, leader_acc = self.leader.control(t_us, pos[0], vel[0])
         packets = np.vstack([self.leader.packet(t_us, pos[0], vel[0]),
                              self.follower.packet(t_us, own)])
         self.network.exchange(t_us, packets)
-        heard = self.network.heard(t_us, self._rows)
-        wish = self._wish(t_us, own, heard, leader_vel)
+        neighbours = self.network.neighbours(t_us, self._rows)
+        desired = self._control(t_us, own, neighbours, leader_vel)
         out = self._set_points
         out.pos[0], out.vel[0], out.acc[0] = leader_pos, leader_vel, leader_acc
         if self.follower.commands == "acceleration":
-            out.acc[1:] = self._accelerate(wish, pos, vel)
+            out.acc[1:] = self._accelerate(desired, pos, vel)
         else:
             limit = self.follower.parameters.speed_limit
-            out.vel[1:] = saturate(self.follower.avoid(wish, pos, vel)[1:], limit)
+            out.vel[1:] = saturate(self.follower.avoid(desired, pos, vel)[1:], limit)
             out.acc[1:] = own.slot_acc
         return out
 
-    def _wish(self, t_us, own, heard, leader_vel):
-        """What the law asks of each vehicle; zero before a follower has heard anything."""
-        wish = np.zeros((self.n, 3))
-        wish[0] = np.nan_to_num(leader_vel)
-        wish[1:] = self.follower.control(t_us, own, heard)
-        unheard = ~np.isfinite(heard.age)
-        if unheard.any():
-            wish[1 + heard.to[unheard]] = 0.0
-        return wish
+    def _control(self, t_us, own, neighbours, leader_vel):
+        """Output of the control law (N, 3); zero for a follower that has received nothing yet."""
+        desired = np.zeros((self.n, 3))
+        desired[0] = np.nan_to_num(leader_vel)
+        desired[1:] = self.follower.control(t_us, own, neighbours)
+        nothing = ~np.isfinite(neighbours.age)
+        if nothing.any():
+            desired[1 + neighbours.to[nothing]] = 0.0
+        return desired
 
-    def _accelerate(self, wish, pos, vel):
+    def _accelerate(self, desired, pos, vel):
         """Accelerations (M, 3) of an acceleration law, with avoidance and both limits."""
         p = self.follower.parameters
-        # Avoidance works on velocities: the one that the law would reach within its time constant.
-        aim = vel + wish / p.damping
-        aim[1:] = saturate(self.follower.avoid(aim, pos, vel)[1:], p.speed_limit)
-        return saturate(p.damping * (aim - vel)[1:], p.acceleration_limit)
+        # Avoidance modifies velocities: the one that the law would reach in its time constant.
+        target = vel + desired / p.damping
+        target[1:] = saturate(self.follower.avoid(target, pos, vel)[1:], p.speed_limit)
+        return saturate(p.damping * (target - vel)[1:], p.acceleration_limit)
 
     def errors(self, t_us: int, pos: np.ndarray) -> np.ndarray:
         """Distance of each follower from its final slot, (N - 1,) [m]."""

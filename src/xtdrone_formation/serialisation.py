@@ -1,7 +1,7 @@
-"""Reads the few fields of ROS messages that the formation needs from their bytes.
+"""Reads the fields of ROS messages that the formation needs from the serialised bytes.
 
-With a hundred vehicles at 50 Hz, building whole message objects would cost more
-than everything else in the node.
+With a hundred vehicles at 50 Hz, deserialising whole messages would cost more than everything else
+in the node.
 """
 
 import struct
@@ -12,7 +12,7 @@ _TWIST = struct.Struct("<6d")
 
 
 def _after_header(data):
-    """Offset behind a std_msgs/Header."""
+    """Offset of the data after a std_msgs/Header."""
     return 16 + struct.unpack_from("<I", data, 12)[0]
 
 

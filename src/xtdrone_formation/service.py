@@ -1,4 +1,4 @@
-"""Leaders that obey words, as /xtdrone/leader/cmd carries them, with or without followers."""
+"""Leaders that execute the commands of /xtdrone/leader/cmd, with or without followers."""
 
 import numpy as np
 
@@ -11,88 +11,89 @@ from .errors import FormationError
 from .network import Radio, topology
 from .schemes import Formation, scheme
 
-PERIOD_US = 40_000  # of set-points over topics [us]; XTDrone's communication sends 30 a second
-RELEASE = "stop controlling"  # XTDrone's word for giving the vehicles up
-_ASK_US = 1_000_000  # after which a vehicle that is not in OFFBOARD is asked again [us]
+PERIOD_US = 40_000  # of set-points over topics [us]; XTDrone's communication sends at 30 Hz
+RELEASE = "stop controlling"  # XTDrone's command to release the vehicles
+_RETRY_US = 1_000_000  # after which OFFBOARD is requested again [us]
 
 
-class Words:
-    """What the words for a leader mean, and which one is waiting to be obeyed."""
+class CommandQueue:
+    """Checks commands for a leader and keeps the latest until it is executed."""
 
     def __init__(self, n: int, shape: formations.Shape = formations.Shape()):
-        """Words for n vehicles."""
+        """An empty queue for a formation of n vehicles."""
         self.n = n
         self._shape = shape
-        self._word = None
+        self._pending = None
 
-    def take(self, word: str) -> bool:
-        """Takes a word; True where it is for the formation, not for the leader itself.
+    def push(self, command: str) -> bool:
+        """Takes a command; returns False if it is not a formation command.
 
         Raises:
             FormationError: A formation that n vehicles cannot fly.
         """
-        if word not in (RELEASE, *formations.names()) and not word.endswith(".csv"):
+        if command not in (RELEASE, *formations.names()) and not command.endswith(".csv"):
             return False
-        if word != RELEASE:
-            self.slots(word)
-        self._word = word
+        if command != RELEASE:
+            self.slots(command)
+        self._pending = command
         return True
 
-    def next(self):
-        """The word that came last and was not yet returned, or None."""
-        word, self._word = self._word, None
-        return word
+    def pop(self):
+        """The latest command that was not returned yet, or None."""
+        command, self._pending = self._pending, None
+        return command
 
-    def slots(self, word: str) -> np.ndarray:
+    def slots(self, name: str) -> np.ndarray:
         """(N - 1, 3) slots of a formation [m]."""
-        return self._shape.slots(word, self.n)
+        return self._shape.slots(name, self.n)
 
 
 class PatternLeader:
-    """A leader alone: turns words into a moving pattern for followers that run elsewhere."""
+    """A leader only: turns commands into a moving pattern for followers in other processes."""
 
     def __init__(self, n: int, shape: formations.Shape = formations.Shape(), speed: float = 3.0,
                  on_event=None):
-        """The pattern begins as XTDrone's 3 m grid.
+        """Starts with XTDrone's 3 m grid as the pattern.
 
         Args:
             n: Number of vehicles, the leader included.
-            shape: Size and turn of the formations.
+            shape: Size and rotation of the formations.
             speed: Largest speed of a transition [m/s].
             on_event: Called as on_event(t_us, name, **values).
 
         Raises:
             FormationError: Fewer than two vehicles.
         """
-        self.words = Words(n, shape)
-        self._way = hold(formations.slots("origin", n))
+        self.commands = CommandQueue(n, shape)
+        self._transition = hold(formations.slots("origin", n))
         if n < 2:
             raise FormationError(f"n = {n} is not allowed: a leader has followers, give 2 or more "
                                  "vehicles")
         self._speed = speed
         self._on_event = on_event or (lambda t_us, name, **values: None)
-        self.pattern = self._way.goal  # (N - 1, 3) [m]; None after release
-        self.edges = None  # (E, 2) who hears whom, from the first formation on
+        self.pattern = self._transition.goal  # (N - 1, 3) [m]; None after release
+        self.edges = None  # (E, 2) communication graph, from the first formation on
 
     def step(self, t_us: int) -> None:
-        """Moves the pattern on."""
-        word = self.words.next()
-        if word == RELEASE:
+        """Updates the pattern to a simulated time [us]."""
+        command = self.commands.pop()
+        if command == RELEASE:
             self.pattern = None
-        elif word is not None:
-            self.edges = topology("star", self._way.goal)
-            self._way = plan(self._way.at(t_us)[0], self.words.slots(word), t_us, self._speed)
-            self._on_event(t_us, "formation", **description(word, self._way))
-        if self.pattern is not None or word not in (None, RELEASE):
-            self.pattern = self._way.at(t_us)[0]
+        elif command is not None:
+            self.edges = topology("star", self._transition.goal)
+            self._transition = plan(self._transition.at(t_us)[0], self.commands.slots(command),
+                                    t_us, self._speed)
+            self._on_event(t_us, "formation", **description(command, self._transition))
+        if self.pattern is not None or command not in (None, RELEASE):
+            self.pattern = self._transition.at(t_us)[0]
 
 
 class FormationService:
-    """Silent until the first formation is named; then it steers the followers.
+    """Controls the followers from the first formation command on.
 
-    The leader is flown by others (keyboard, director, mission); its followers
-    use its estimated position and velocity. Events: `formation`, as
-    FormationAgent's, and `released` (messages_sent, messages_lost).
+    The leader is controlled by others (keyboard, director, mission); the followers use its
+    estimated position and velocity. Events: `formation`, as of FormationAgent, and `released`
+    (messages_sent, messages_lost).
     """
 
     def __init__(self, n: int, scheme_name: str = "centralised", radio: Radio = Radio(),
@@ -102,72 +103,72 @@ class FormationService:
 
         Args:
             n: Number of vehicles, the leader included.
-            scheme_name: As schemes.scheme() takes it.
-            radio: What the links between vehicles do.
-            shape: Size and turn of the formations.
+            scheme_name: See schemes.scheme().
+            radio: Properties of the links between vehicles.
+            shape: Size and rotation of the formations.
             speed: Largest speed of a transition [m/s].
-            topology: Who hears whom, as schemes.scheme() takes it.
+            topology: Communication graph, see schemes.scheme().
             on_event: Called as on_event(t_us, name, **values).
 
         Raises:
-            FormationError: Something of it cannot be flown.
+            FormationError: An invalid scheme, topology or value.
         """
         leader, follower = scheme(scheme_name, radio, topology=topology)
         self.n = n
-        self.words = Words(n, shape)
+        self.commands = CommandQueue(n, shape)
         if n > 1:
-            leader.edges(formations.slots("origin", n))  # an unknown topology is refused here
+            leader.edges(formations.slots("origin", n))  # raises an error on an unknown topology
         self.formation = Formation(n, leader, follower, speed=speed)
         self._on_event = on_event or (lambda t_us, name, **values: None)
-        self.pattern = None  # (N - 1, 3) slots at the last step [m]; None while it is silent
-        self._steering = False
+        self.pattern = None  # (N - 1, 3) slots at the last step [m]; None while inactive
+        self._active = False
         self._start = None  # (N - 1, 3) offsets at the first command [m]
         self._ground = None  # height of the lowest vehicle when first seen [m]
-        self._asked_us = -_ASK_US
+        self._requested_us = -_RETRY_US
 
     @property
     def edges(self) -> np.ndarray:
-        """(E, 2) who hears whom; None before the first formation."""
+        """(E, 2) communication graph; None before the first formation."""
         return self.formation.network.edges if self.formation.network else None
 
     def step(self, t_us: int, estimates) -> SetPoints:
-        """Set-points of the followers at t_us, or None while nothing is commanded."""
+        """Set-points of the followers at t_us, or None while inactive."""
         if self._ground is None:
             self._ground = float(estimates.pos[:, 2].min())
-        word = self.words.next()
-        if word == RELEASE:
+        command = self.commands.pop()
+        if command == RELEASE:
             self._release(t_us)
-        elif word is not None and (not self._steering or word != self.formation.name):
-            self._begin(t_us, estimates.pos, word)
-        if not self._steering:
+        elif command is not None and (not self._active or command != self.formation.name):
+            self._begin(t_us, estimates.pos, command)
+        if not self._active:
             self.pattern = None
             return None
         self.pattern = self.formation.transition.at(t_us)[0]
         out = self.formation.step(t_us, estimates.pos, estimates.vel)
         for values in (out.pos, out.vel, out.acc):
-            values[0] = np.nan  # the leader is flown by others
+            values[0] = np.nan  # the leader is controlled by others
         out.mode.fill(KEEP)
-        astray = estimates.armed & (estimates.mode != Mode.OFFBOARD)
-        astray[0] = False
-        if astray.any() and t_us - self._asked_us >= _ASK_US:
-            out.mode[astray] = Mode.OFFBOARD
-            self._asked_us = t_us
+        other_mode = estimates.armed & (estimates.mode != Mode.OFFBOARD)
+        other_mode[0] = False
+        if other_mode.any() and t_us - self._requested_us >= _RETRY_US:
+            out.mode[other_mode] = Mode.OFFBOARD
+            self._requested_us = t_us
         return out
 
     def _release(self, t_us):
-        if self._steering:
+        if self._active:
             network = self.formation.network
             self._on_event(t_us, "released", messages_sent=network.sent,
                            messages_lost=network.lost)
-        self._steering = False
+        self._active = False
 
-    def _begin(self, t_us, pos, word):
-        if not self._steering:
+    def _begin(self, t_us, pos, name):
+        if not self._active:
             self.formation.start(t_us, pos)
             if self._start is None:
                 self._start = self.formation.transition.goal
-        slots = self._start if word == "waiting" else self.words.slots(word)
+        slots = self._start if name == "waiting" else self.commands.slots(name)
         floor = min(self._ground + GROUND_CLEARANCE - float(pos[0, 2]), 0.0)
-        way = self.formation.command(t_us, word, slots, floor)
-        self._steering = True
-        self._on_event(t_us, "formation", **description(word, way))
+        transition = self.formation.command(t_us, name, slots, floor)
+        self._active = True
+        self._on_event(t_us, "formation", **description(name, transition))

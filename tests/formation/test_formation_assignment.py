@@ -41,12 +41,12 @@ def test_assignment_is_a_permutation_and_optimal(seed, m):
 def test_random_transitions_keep_their_separation_and_limits(seed, m):
     rng = np.random.default_rng(seed)
     start, goal = spread(rng, m), spread(rng, m)
-    way = plan(start, goal, 0, SPEED, ACCELERATION)
-    np.testing.assert_allclose(way.at(0)[0], start)
-    np.testing.assert_allclose(way.at(way.end_us)[0], goal[way.order])
-    for t_us in np.linspace(0, way.end_us, 120).astype(int):
-        pos, vel, acc = way.at(int(t_us))
-        assert separation(pos) >= min(way.min_separation, CLEARANCE) - 0.01
+    transition = plan(start, goal, 0, SPEED, ACCELERATION)
+    np.testing.assert_allclose(transition.at(0)[0], start)
+    np.testing.assert_allclose(transition.at(transition.end_us)[0], goal[transition.order])
+    for t_us in np.linspace(0, transition.end_us, 120).astype(int):
+        pos, vel, acc = transition.at(int(t_us))
+        assert separation(pos) >= min(transition.min_separation, CLEARANCE) - 0.01
         assert np.linalg.norm(vel, axis=1).max() <= SPEED * 1.001
         assert np.linalg.norm(acc, axis=1).max() <= ACCELERATION * 1.001
 
@@ -61,10 +61,11 @@ def test_transitions_between_formations_keep_their_separation(n):
 
 @pytest.mark.parametrize("end", [5.0, 101.5])
 def test_a_follower_is_led_around_the_leader(end):
-    """Also on a way so long that points of it lie metres apart where it is checked."""
-    way = plan([[-end + 1.5, 0, 0]], [[end, 0, 0]])
-    nearest = min(np.linalg.norm(way.at(int(t))[0]) for t in np.linspace(0, way.end_us, 4000))
-    assert CLEARANCE - 0.01 <= nearest == pytest.approx(way.min_separation, abs=0.01)
+    """Also on a transition so long that its sample points are metres apart."""
+    transition = plan([[-end + 1.5, 0, 0]], [[end, 0, 0]])
+    times = np.linspace(0, transition.end_us, 4000).astype(int)
+    nearest = min(np.linalg.norm(transition.at(int(t))[0]) for t in times)
+    assert CLEARANCE - 0.01 <= nearest == pytest.approx(transition.min_separation, abs=0.01)
 
 
 @pytest.mark.parametrize("axis", [0, 2])
@@ -73,25 +74,25 @@ def test_a_line_passes_through_the_leader(axis, m):
     """All on one line through the leader, level or upright, from one side of it to the other."""
     line = np.zeros((m, 3))
     line[:, axis] = 2.0 * np.arange(1, m + 1)
-    way = plan(line, -line, floor=-2.0 * m)
-    for t_us in np.linspace(0, way.end_us, 200).astype(int):
-        places = way.at(int(t_us))[0]
+    transition = plan(line, -line, floor=-2.0 * m)
+    for t_us in np.linspace(0, transition.end_us, 200).astype(int):
+        places = transition.at(int(t_us))[0]
         assert separation(places) >= CLEARANCE - 0.01
         assert places[:, 2].min() >= -2.0 * m - 1e-6
 
 
 def test_the_same_slots_after_a_turn_ask_for_no_motion():
     start = slots("cube", 9)
-    way = plan(start, slots("cube", 9, rotation=np.pi / 2))
-    np.testing.assert_allclose(way.goal, start, atol=1e-9)
+    transition = plan(start, slots("cube", 9, rotation=np.pi / 2))
+    np.testing.assert_allclose(transition.goal, start, atol=1e-9)
 
 
 def test_velocity_and_acceleration_are_the_derivatives():
-    way = plan([[-5, 0, 0], [-5, 2, 0]], [[5, 0, 0], [5, -2, 1]], 1000)
+    transition = plan([[-5, 0, 0], [-5, 2, 0]], [[5, 0, 0], [5, -2, 1]], 1000)
     step = 100
-    for t in np.linspace(2000, way.end_us - 2000, 50).astype(int):
-        before, now, after = (way.at(int(t) + k)[0] for k in (-step, 0, step))
-        _, vel, acc = way.at(int(t))
+    for t in np.linspace(2000, transition.end_us - 2000, 50).astype(int):
+        before, now, after = (transition.at(int(t) + k)[0] for k in (-step, 0, step))
+        _, vel, acc = transition.at(int(t))
         np.testing.assert_allclose((after - before) / (2e-6 * step), vel, atol=1e-5)
         np.testing.assert_allclose((after - 2 * now + before) / (1e-6 * step) ** 2, acc, atol=1e-3)
 
@@ -99,9 +100,9 @@ def test_velocity_and_acceleration_are_the_derivatives():
 def test_the_way_stays_above_the_floor():
     start, goal = slots("triangle", 18), slots("sphere", 18)
     floor = min(start[:, 2].min(), goal[:, 2].min())
-    way = plan(start, goal, floor=floor)
-    assert min(way.at(int(t))[0][:, 2].min()
-               for t in np.linspace(0, way.end_us, 100)) >= floor - 1e-6
+    transition = plan(start, goal, floor=floor)
+    assert min(transition.at(int(t))[0][:, 2].min()
+               for t in np.linspace(0, transition.end_us, 100)) >= floor - 1e-6
 
 
 @pytest.mark.parametrize("start, goal, words", [

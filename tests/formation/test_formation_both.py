@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from steered_leader import SteeredLeader
 from xtdrone_core import Scenario
 from xtdrone_core.command import main
 from xtdrone_core.scenario import fleet
 from xtdrone_formation import Radio, analysis, scheme
 from xtdrone_formation.agents import FormationAgent
-from xtdrone_formation.schemes import SteeredLeader
 from xtdrone_sim.simulation import Simulation
 
 ROOT = Path(__file__).resolve().parents[2]

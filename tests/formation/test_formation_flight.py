@@ -334,12 +334,12 @@ def fly_by_words(n, names, **options):
 
     simulator = SimpleSimulator(grid(n), noise=0.03)
     service = FormationService(n, on_event=on_event, **options)
-    director = Director(n, names, service.words.take, on_event=on_event)
+    director = Director(n, names, service.commands.push, on_event=on_event)
     errors = []
     while not director.done and simulator.t_us < 300e6:
         estimates = simulator.estimates()
         if service.pattern is not None:
-            director.heard(simulator.t_us, service.pattern.astype(np.float32))
+            director.on_pattern(simulator.t_us, service.pattern.astype(np.float32))
         out = director.step(simulator.t_us, estimates)
         wish = service.step(simulator.t_us, estimates)
         if wish is not None:
@@ -347,7 +347,7 @@ def fly_by_words(n, names, **options):
             for values, wished in ((out.pos, wish.pos), (out.vel, wish.vel), (out.acc, wish.acc)):
                 values[1:] = wished[1:]
             if np.isnan(out.pos[0]).all():  # the leader's communication holds its last place
-                out.pos[0] = director.pads[0] + [0.0, 0.0, director.height]
+                out.pos[0] = director.home[0] + [0.0, 0.0, director.height]
         simulator.apply(out)
         for _ in range(2):
             simulator.step()
@@ -367,23 +367,23 @@ def test_a_director_commands_by_words():
 
 def test_words_that_are_no_formation_are_for_the_leader():
     service = FormationService(9)
-    assert service.words.take("cube")
-    assert not service.words.take("AUTO.LAND")
+    assert service.commands.push("cube")
+    assert not service.commands.push("AUTO.LAND")
     with pytest.raises(FormationError, match="does not fit 9"):
-        service.words.take("cuboid")
-    assert service.words.next() == "cube"
-    assert service.words.next() is None
+        service.commands.push("cuboid")
+    assert service.commands.pop() == "cube"
+    assert service.commands.pop() is None
 
 
 def test_a_service_is_silent_until_a_formation_is_named_and_after_release():
     simulator = SimpleSimulator(grid(6))
     service = FormationService(6)
     assert service.step(0, simulator.estimates()) is None
-    service.words.take("T")
+    service.commands.push("T")
     out = service.step(40_000, simulator.estimates())
     assert np.isfinite(out.vel[1:]).all()
     assert np.isnan(out.vel[0]).all() and np.isnan(out.pos).all()
-    service.words.take("stop controlling")
+    service.commands.push("stop controlling")
     assert service.step(80_000, simulator.estimates()) is None
     assert service.pattern is None
 
@@ -391,7 +391,7 @@ def test_a_service_is_silent_until_a_formation_is_named_and_after_release():
 def test_a_leader_alone_moves_its_pattern_smoothly():
     leader = PatternLeader(9)
     np.testing.assert_array_equal(leader.pattern, grid(9)[1:])
-    leader.words.take("pyramid")
+    leader.commands.push("pyramid")
     before = leader.pattern
     for t_us in range(40_000, 12_000_000, 40_000):
         leader.step(t_us)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from steered_leader import SteeredLeader
 from xtdrone_core import Mode
 from xtdrone_formation import (
     Follower,
@@ -21,7 +22,7 @@ from xtdrone_formation import (
 )
 from xtdrone_formation.agents import FormationAgent
 from xtdrone_formation.network import TOPOLOGIES, topology
-from xtdrone_formation.schemes import SCHEMES, CentralisedFollower, PathLeader, SteeredLeader
+from xtdrone_formation.schemes import SCHEMES, CentralisedFollower, PathLeader
 from xtdrone_formation.simple.simulator import PERIOD_US, SimpleSimulator
 
 
@@ -49,8 +50,9 @@ def run(formation, simulator, seconds, look_every=1):
 
 def fly(formation, simulator, name, seconds=8.0, look_every=1):
     """Commands a formation and flies until `seconds` after its transition."""
-    way = formation.command(simulator.t_us, name)
-    return run(formation, simulator, (way.end_us - simulator.t_us) * 1e-6 + seconds, look_every)
+    transition = formation.command(simulator.t_us, name)
+    duration = (transition.end_us - simulator.t_us) * 1e-6
+    return run(formation, simulator, duration + seconds, look_every)
 
 
 @pytest.mark.parametrize("n, name", [(9, "centralised"), (18, "centralised"),
@@ -86,7 +88,7 @@ def test_followers_keep_their_slots_behind_a_moving_leader(name):
     moving.topology = type(leader).topology
     formation = Formation(9, moving, follower)
     formation.start(0, simulator.pos)
-    moving.set_off()
+    moving.start()
     fly(formation, simulator, "cube", 2.0)
     worst = 0.0
     for _ in range(200):
@@ -129,7 +131,7 @@ def test_the_formation_holds_when_the_leader_falls_silent(name):
 def test_two_that_must_change_places_get_past_each_other():
     """Without a planned way, head-on: avoidance alone has to lead them past each other."""
     class Swap(CentralisedFollower):
-        def control(self, t_us, own, heard):
+        def control(self, t_us, own, neighbours):
             return own.slot[::-1] + [0.0, 0.0, 40.0] - own.pos
 
     offsets = np.array([[5.0, 0.0, 0.0], [13.0, 0.0, 0.0]])
@@ -152,7 +154,7 @@ def crowd(rng, n, spacing, part):
     return places + [40.0, 0.0, 0.0]
 
 
-def crowded_ways():
+def crowded_cases():
     """Starts and goals: through one point, on one line, in a tight box."""
     angle = 2 * np.pi * np.arange(6) / 6
     ring = np.stack([5 * np.cos(angle), 5 * np.sin(angle), 0 * angle], axis=1)
@@ -166,13 +168,13 @@ def crowded_ways():
             "tight box": box}
 
 
-@pytest.mark.parametrize("way", crowded_ways())
-def test_no_deadlock_without_a_planned_way(way):
+@pytest.mark.parametrize("case", crowded_cases())
+def test_no_deadlock_without_a_planned_transition(case):
     """Each goes straight for its goal; avoidance alone leads everybody there."""
-    start, goal = crowded_ways()[way]
+    start, goal = crowded_cases()[case]
 
     class Straight(CentralisedFollower):
-        def control(self, t_us, own, heard):
+        def control(self, t_us, own, neighbours):
             return goal + [0.0, 0.0, 60.0] - own.pos
 
     simulator = airborne(len(start) + 1, start)
@@ -186,7 +188,7 @@ def test_no_deadlock_without_a_planned_way(way):
 @pytest.mark.parametrize("direction", [(1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 1, 0), (0.6, 0, 0.8)])
 def test_no_deadlock_against_one_that_stands_in_the_way(direction):
     class Through(CentralisedFollower):
-        def control(self, t_us, own, heard):
+        def control(self, t_us, own, neighbours):
             goal = own.slot + [0.0, 0.0, 40.0]
             goal[1] = goal[0] + 6.0 * np.array(direction)
             return goal - own.pos
@@ -237,8 +239,8 @@ def test_avoidance_is_continuous(place, step, seed):
 def test_an_own_scheme_takes_few_lines():
     """A follower that only looks at where its neighbours are."""
     class Lazy(Follower):
-        def control(self, t_us, own, heard):
-            return 2.0 * (heard.mean(heard.pos - heard.slot) + own.slot - own.pos)
+        def control(self, t_us, own, neighbours):
+            return 2.0 * (neighbours.mean(neighbours.pos - neighbours.slot) + own.slot - own.pos)
 
     class Ring(Leader):
         topology = "ring"
@@ -264,7 +266,7 @@ def test_nobody_hears_the_leader_for_a_while():
     ages = []
     for t_us in range(0, 120_000, 20_000):
         network.exchange(t_us, np.zeros((3, 12)))
-        ages.append(network.heard(t_us, np.array([1])).age.round(3).tolist())
+        ages.append(network.neighbours(t_us, np.array([1])).age.round(3).tolist())
     assert ages == [[0, 0], [0, 0], [0.02, 0], [0.04, 0], [0, 0], [0, 0]]
 
 
@@ -274,9 +276,9 @@ def test_packets_arrive_late_and_some_not_at_all():
         packets = np.zeros((2, 12))
         packets[0, 0] = k
         network.exchange(20_000 * k, packets)
-    heard = network.heard(200_000, np.array([1]))
-    assert heard.pos[0, 0] == 5
-    assert heard.age[0] == pytest.approx(0.1)
+    neighbours = network.neighbours(200_000, np.array([1]))
+    assert neighbours.pos[0, 0] == 5
+    assert neighbours.age[0] == pytest.approx(0.1)
 
 
 def test_nothing_is_heard_beyond_the_range():
@@ -284,8 +286,8 @@ def test_nothing_is_heard_beyond_the_range():
     packets = np.zeros((3, 12))
     packets[1, 0], packets[2, 0] = 9.0, 11.0
     network.exchange(0, packets)
-    heard = network.heard(0, np.array([1, 2]))
-    assert np.isfinite(heard.age).tolist() == [True, False]
+    neighbours = network.neighbours(0, np.array([1, 2]))
+    assert np.isfinite(neighbours.age).tolist() == [True, False]
     assert (network.sent, network.lost) == (2, 1)
 
 
@@ -305,7 +307,7 @@ class Astray(Leader):
 @pytest.mark.parametrize("make, words", [
     (lambda: topology("stars", slots("V", 5)), ["unknown topology 'stars'", "mean 'star'"]),
     (lambda: topology(np.zeros((3, 3)), slots("V", 5)), ["(3, 3)", "5 vehicles"]),
-    (lambda: topology(np.zeros((5, 5)), slots("V", 5)), ["never reaches vehicle 1"]),
+    (lambda: topology(np.zeros((5, 5)), slots("V", 5)), ["vehicle 1 is not connected"]),
     (lambda: Radio(loss=1.5), ["loss 1.5", "0 to 1"]),
     (lambda: Radio(delay=-1), ["delay -1"]),
     (lambda: Radio(range=0), ["range 0"]),
@@ -320,7 +322,7 @@ class Astray(Leader):
     (lambda: scheme("no_module:Law"), ["cannot load scheme 'no_module:Law'", "PYTHONPATH"]),
     (lambda: scheme("math:sqrt"), ["'math:sqrt' is not a Follower"]),
     (lambda: FormationAgent(9, ("cube",), (Astray(), CentralisedFollower())), ["'stra'", "'star'"]),
-    (lambda: PathLeader([[0, 0]]), ["places [[0, 0]]", "[x, y, z]"]),
+    (lambda: PathLeader([[0, 0]]), ["waypoints [[0, 0]]", "[x, y, z]"]),
     (lambda: PathLeader([[0, 0, 9]], speed=0), ["speed 0"]),
     (lambda: SimpleSimulator([[0, 0]]), ["(1, 2)"]),
 ])

@@ -71,7 +71,7 @@ class Hover(FlightAgent):
 
     def fly(self, t_us, estimates, out):
         """The place above the start."""
-        out.pos[:] = self.pads + (0.0, 0.0, HEIGHT)
+        out.pos[:] = self.home + (0.0, 0.0, HEIGHT)
         return t_us * 1e-6 >= self._end
 
 

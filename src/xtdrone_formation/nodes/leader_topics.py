@@ -1,4 +1,4 @@
-"""The leader's topics: words in, pose, pattern and topology out, steering passed on."""
+"""The leader's topics: commands in; pose, pattern and topology out; velocity commands passed on."""
 
 import numpy as np
 import rospy
@@ -31,15 +31,15 @@ class LeaderTopics:
             rospy.Subscriber(f"/xtdrone/leader/cmd_{kind}_flu", Twist, out.publish, queue_size=5)
 
     def _on_command(self, message):
-        word = message.data.strip()
+        command = message.data.strip()
         try:
-            if word and not self._leader.words.take(word):
-                self._fleet.say(0, word)
+            if command and not self._leader.commands.push(command):
+                self._fleet.send_command(0, command)
         except FormationError as error:
             rospy.logerr("%s", error)
 
     def publish(self, t_us: int, estimates) -> None:
-        """What the leader tells everybody each period."""
+        """Publishes the leader's pose, pattern and topology of one period."""
         message = PoseStamped()
         message.header.stamp = rospy.Time(t_us // 1_000_000, t_us % 1_000_000 * 1000)
         message.header.frame_id = "map"

@@ -1,4 +1,4 @@
-"""A fleet behind XTDrone's and MAVROS's topics: estimates in, set-points out."""
+"""A fleet over XTDrone's and MAVROS's topics: estimates in, set-points out."""
 
 import threading
 
@@ -6,24 +6,24 @@ import numpy as np
 import rospy
 from std_msgs.msg import String
 
-from xtdrone_control import ros_serialisation as ros_wire
+from xtdrone_control import ros_serialisation
 from xtdrone_control.nodes.ros_tools import Output
 from xtdrone_core import ARM, KEEP, ControlError, Estimates, Mode
 from xtdrone_core.control_link import ControlClient
 from xtdrone_core.modes import FROM_ROS_NAME, ROS_NAME
-from xtdrone_formation import serialisation as wire
+from xtdrone_formation import serialisation
 from xtdrone_formation.service import PERIOD_US
 
 _STANDBY = 3  # MAV_STATE from which on a vehicle can be armed
 _ON_GROUND = 1  # MAV_LANDED_STATE
-# XTDrone's velocity topics carry no acceleration. PX4 asks for gain * (velocity error) plus the
-# acceleration fed forward, so a velocity of acceleration / gain more asks for the same
+# XTDrone's velocity topics have no acceleration. PX4 commands gain * (velocity error) plus the
+# acceleration feed-forward, so adding acceleration / gain to the velocity is equivalent
 # (MPC_XY_VEL_P_ACC, MPC_Z_VEL_P_ACC) [1/s].
 _VELOCITY_GAIN = np.array([1.8, 1.8, 4.0])
 
 
 def end_simulation(client):
-    """Asks the simulation to stop, waits until it has, and returns its run folder (or None)."""
+    """Stops the simulation, waits for its end, and returns its run folder (or None)."""
     folder = client.request("status")["folder"]
     client.request("stop")
     try:
@@ -35,7 +35,7 @@ def end_simulation(client):
 
 
 class Listener:
-    """Keeps the bytes of the last message of one topic for each vehicle."""
+    """Keeps the last serialised message of one topic of each vehicle."""
 
     def __init__(self, names, topic, on_message=None):
         """topic is below V/mavros/; on_message(index, bytes) is called for each message."""
@@ -51,19 +51,19 @@ class Listener:
 
     @property
     def complete(self) -> bool:
-        """Whether every vehicle has been heard."""
+        """Whether a message of every vehicle has been received."""
         return None not in self.last
 
 
 class RosFleet:
-    """All vehicles of a fleet. wait() paces the caller by the vehicles' own time stamps."""
+    """All vehicles of a fleet. wait() paces the caller by the time stamps of the vehicles."""
 
     def __init__(self, names, info: bool = True):
         """Subscribes and advertises.
 
         Args:
             names: The vehicles' namespaces.
-            info: Whether landed states are listened to as well.
+            info: Whether to subscribe to landed states as well.
         """
         n = len(names)
         self.names, self.n = names, n
@@ -82,8 +82,8 @@ class RosFleet:
                                               ("accel", "geometry_msgs/Twist"))}
 
     def _on_odometry(self, i, data):
-        # The last vehicle's message of an instant closes it; the leader's does where it is late.
-        t_us = wire.stamp(data)
+        # A period ends with the message of the last vehicle, or, if that is late, with any other.
+        t_us = serialisation.stamp(data)
         if t_us >= self._due_us and (i == self.n - 1 or t_us - self._due_us > PERIOD_US):
             with self._tick:
                 self._t_us = t_us
@@ -100,45 +100,45 @@ class RosFleet:
             return self._t_us
 
     def estimates(self, t_us: int):
-        """Estimates of the fleet, or None before every vehicle has been heard."""
+        """Estimates of the fleet, or None before messages of all vehicles have been received."""
         if not (self._odometry.complete and self._state.complete):
             return None
-        table = np.array([sum(wire.odometry(data), ()) for data in self._odometry.last])
+        table = np.array([sum(serialisation.odometry(data), ()) for data in self._odometry.last])
         pos, quat, vel, rate = table[:, 0:3], table[:, 3:7], table[:, 7:10], table[:, 10:13]
         armed = np.zeros(self.n, dtype=np.bool_)
         ready, landed = armed.copy(), armed.copy()
         mode = np.zeros(self.n, dtype=np.int8)
         for i, data in enumerate(self._state.last):
-            connected, armed[i], word, status = wire.state(data)
+            connected, armed[i], name, status = serialisation.state(data)
             ready[i] = connected and status >= _STANDBY
-            mode[i] = FROM_ROS_NAME.get(word, Mode.MANUAL)
+            mode[i] = FROM_ROS_NAME.get(name, Mode.MANUAL)
         if self._extended is not None:
-            landed[:] = [data is not None and wire.landed_state(data) == _ON_GROUND
+            landed[:] = [data is not None and serialisation.landed_state(data) == _ON_GROUND
                          for data in self._extended.last]
         return Estimates(t_us, pos, quat, rotate(quat, vel), rate, armed, landed, mode, ready)
 
-    def say(self, i: int, word: str) -> None:
-        """A word to one vehicle's communication node."""
-        self._command[i].publish(word)
+    def send_command(self, i: int, command: str) -> None:
+        """Sends a command to one vehicle's communication node."""
+        self._command[i].publish(command)
 
     def send(self, set_points) -> None:
-        """Set-points and requests of the whole fleet; what is NaN is not sent."""
+        """Sends set-points and requests of the whole fleet; NaN is not sent."""
         for i in range(self.n):
             if set_points.mode[i] != KEEP:
-                self.say(i, ROS_NAME[Mode(set_points.mode[i])])
+                self.send_command(i, ROS_NAME[Mode(set_points.mode[i])])
             if set_points.arm[i] != KEEP:
-                self.say(i, "ARM" if set_points.arm[i] == ARM else "DISARM")
+                self.send_command(i, "ARM" if set_points.arm[i] == ARM else "DISARM")
         pos, vel, acc = (np.isfinite(values).all(axis=1)
                          for values in (set_points.pos, set_points.vel, set_points.acc))
         for i in np.flatnonzero(pos):
             half = 0.0 if np.isnan(set_points.yaw[i]) else 0.5 * set_points.yaw[i]
-            self._set_point["pose"][i].publish(ros_wire.pose(
+            self._set_point["pose"][i].publish(ros_serialisation.pose(
                 set_points.pos[i], (0.0, 0.0, np.sin(half), np.cos(half))))
         lead = set_points.vel + np.nan_to_num(set_points.acc) / _VELOCITY_GAIN
         for i in np.flatnonzero(vel & ~pos):
-            self._set_point["vel"][i].publish(ros_wire.twist(lead[i]))
+            self._set_point["vel"][i].publish(ros_serialisation.twist(lead[i]))
         for i in np.flatnonzero(acc & ~vel & ~pos):
-            self._set_point["accel"][i].publish(ros_wire.twist(set_points.acc[i]))
+            self._set_point["accel"][i].publish(ros_serialisation.twist(set_points.acc[i]))
 
 
 def rotate(quat, v):
@@ -149,7 +149,7 @@ def rotate(quat, v):
 
 
 class EventLog:
-    """Writes events into the running simulation's log, with its time; silent where it has none."""
+    """Writes events to the log of the running simulation, if it has one."""
 
     def __init__(self, instance: int | None):
         """instance: the simulation's, connected to at the first event; None for no log."""

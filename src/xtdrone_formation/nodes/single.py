@@ -1,10 +1,10 @@
-"""One leader, one follower, as XTDrone has them: Leader(type, id, n).loop(). Inherit to change.
+"""XTDrone's leader and follower classes for one vehicle: Leader(type, id, n).loop(). Subclass them.
 
     from xtdrone_formation.nodes.single import Follower
 
     class Mine(Follower):
-        def velocity(self, t_us, own, heard):
-            return heard.vel[0] + 0.5 * (heard.pos[0] + own.slot[0] - own.pos[0])
+        def velocity(self, t_us, own, neighbours):
+            return neighbours.vel[0] + 0.5 * (neighbours.pos[0] + own.slot[0] - own.pos[0])
 
     Mine("iris", 3, 9).loop()
 """
@@ -17,20 +17,20 @@ from std_msgs.msg import Float32MultiArray, Int32MultiArray
 
 from xtdrone_control.nodes import ros_tools
 from xtdrone_core import SetPoints
-from xtdrone_formation import serialisation as wire
+from xtdrone_formation import serialisation
 from xtdrone_formation.errors import FormationError
-from xtdrone_formation.network import PACKET, Heard
+from xtdrone_formation.network import PACKET, NeighbourState
 from xtdrone_formation.nodes import ros_fleet
 from xtdrone_formation.nodes.leader_topics import LeaderTopics
-from xtdrone_formation.schemes import CentralisedFollower, FollowerParameters, Own, saturate
+from xtdrone_formation.schemes import CentralisedFollower, FollowerParameters, SelfState, saturate
 from xtdrone_formation.service import PatternLeader
 
-_STILL_US = 150_000  # after which a pattern that does not change is at rest [us]
-_SILENT_US = 1_000_000  # after which a leader that says no pattern has released its followers [us]
+_STILL_US = 150_000  # without a change after which the pattern is at rest [us]
+_SILENT_US = 1_000_000  # without a pattern after which the leader has released its followers [us]
 
 
 class Leader:
-    """The leader: assigns slots, and says pose, pattern and topology."""
+    """The leader: assigns slots and publishes pose, pattern and topology."""
 
     def __init__(self, vehicle_type: str, leader_id: int, n: int, instance: int | None = None):
         """Vehicle `type_id` leads n vehicles, itself included.
@@ -48,10 +48,10 @@ class Leader:
         ros_tools.start("leader", disable_rostime=True)
         self.fleet = ros_fleet.RosFleet([f"{vehicle_type}_{leader_id}"], info=False)
         self._log = ros_fleet.EventLog(instance)
-        self.leader = PatternLeader(n, on_event=self._say)
+        self.leader = PatternLeader(n, on_event=self._on_event)
         self._topics = LeaderTopics(self.fleet, self.leader)
 
-    def _say(self, t_us, name, **values):
+    def _on_event(self, t_us, name, **values):
         rospy.loginfo("formation %s: %s, %.1f s", values["formation"], values["method"],
                       values["duration_s"])
         self._log(t_us, name, **values)
@@ -72,14 +72,14 @@ class Leader:
 
 
 class Follower:
-    """One follower: keeps its slot of /xtdrone/formation_pattern beside the leader."""
+    """One follower: keeps its slot of /xtdrone/formation_pattern relative to the leader."""
 
     def __init__(self, vehicle_type: str, vehicle_id: int, n: int,
                  parameters: FollowerParameters = FollowerParameters()):
         """Vehicle `type_id`, id 1 to n - 1, follows `type_0`.
 
         Raises:
-            FormationError: No ROS master, or an id that is no follower's.
+            FormationError: No ROS master, or an id that is not a follower's.
         """
         if not 1 <= vehicle_id < n:
             raise FormationError(f"follower {vehicle_id} of {n} vehicles is not allowed: 0 is the "
@@ -93,7 +93,7 @@ class Follower:
         self._leader = ros_fleet.Listener([f"{vehicle_type}_0"], "local_position/odom")
         self._pattern, self._pattern_us = None, 0
         self._now_us = 0
-        self._wanted = False  # whether a formation was named: the leader has said its topology
+        self._active = False  # whether a formation was commanded: the topology was published
         self._slot, self._slot_vel, self._slot_us = None, np.zeros(3), 0
         self._avoid = np.zeros(3)
         rospy.Subscriber("/xtdrone/formation_pattern", Float32MultiArray, self._on_pattern,
@@ -102,27 +102,27 @@ class Follower:
                          queue_size=5)
         rospy.Subscriber(f"/xtdrone/{name}/avoid_vel", Vector3, self._on_avoid, queue_size=5)
 
-    def velocity(self, t_us: int, own: Own, heard: Heard) -> np.ndarray:
-        """Control: the velocity (3,) that is wished, before avoidance and limit [m/s]."""
-        return self._law.control(t_us, own, heard)[0]
+    def velocity(self, t_us: int, own: SelfState, neighbours: NeighbourState) -> np.ndarray:
+        """Control: the desired velocity (3,) before avoidance and limit [m/s]."""
+        return self._law.control(t_us, own, neighbours)[0]
 
     def loop(self) -> None:
-        """Runs until ROS shuts down; silent before the first formation and after the last."""
+        """Runs until ROS shuts down; inactive before the first formation and after the last."""
         out = SetPoints.empty(1)
         while not rospy.is_shutdown():
             t_us = self.fleet.wait()
             estimates = None if t_us is None else self.fleet.estimates(t_us)
             self._now_us = t_us or self._now_us
-            if estimates is None or not self._wanted or not self._leader.complete:
+            if estimates is None or not self._active or not self._leader.complete:
                 continue
             if self._pattern is None or self._now_us - self._pattern_us > _SILENT_US:
                 continue
             self._follow_pattern(t_us)
-            own = Own(estimates.pos, estimates.vel, self._slot[None], self._slot_vel[None],
+            own = SelfState(estimates.pos, estimates.vel, self._slot[None], self._slot_vel[None],
                       np.zeros((1, 3)))
-            wish = (self.velocity(t_us, own, self._heard(t_us))
-                    + self.parameters.avoid_gain * self._avoid)
-            out.vel[:] = saturate(wish[None], self.parameters.speed_limit)
+            desired = (self.velocity(t_us, own, self._neighbours(t_us))
+                       + self.parameters.avoid_gain * self._avoid)
+            out.vel[:] = saturate(desired[None], self.parameters.speed_limit)
             self.fleet.send(out)
 
     def _on_pattern(self, message):
@@ -134,13 +134,13 @@ class Follower:
                                self.n)
 
     def _on_topology(self, message):
-        self._wanted = True
+        self._active = True
 
     def _on_avoid(self, message):
         self._avoid = np.array([message.x, message.y, message.z])
 
     def _follow_pattern(self, t_us):
-        """The slot, and its velocity from its changes; a jump counts as none."""
+        """Updates the slot and its velocity by differentiation; a jump counts as zero velocity."""
         slot = self._pattern[self.id - 1]
         if self._slot is None or np.array_equal(slot, self._slot):
             if t_us - self._slot_us > _STILL_US:
@@ -153,12 +153,12 @@ class Follower:
         self._slot_vel = np.zeros(3) if fast or still else velocity
         self._slot, self._slot_us = slot, t_us
 
-    def _heard(self, t_us):
-        """The leader's odometry as the one packet that was heard."""
-        pos, quat, vel, _ = wire.odometry(self._leader.last[0])
+    def _neighbours(self, t_us):
+        """The leader's odometry as the only packet."""
+        pos, quat, vel, _ = serialisation.odometry(self._leader.last[0])
         packet = np.zeros((1, PACKET))
         packet[0, 0:3] = pos
         packet[0, 3:6] = ros_fleet.rotate(np.array([quat]), np.array([vel]))[0]
-        age = max((t_us - wire.stamp(self._leader.last[0])) * 1e-6, 0.0)
+        age = max((t_us - serialisation.stamp(self._leader.last[0])) * 1e-6, 0.0)
         first = np.zeros(1, dtype=int)
-        return Heard(first, first, packet, np.array([age]), csr_matrix(np.ones((1, 1))))
+        return NeighbourState(first, first, packet, np.array([age]), csr_matrix(np.ones((1, 1))))

@@ -1,1 +1,1 @@
-"""The simple 3D simulator: point masses, thousands at once."""
+"""The simple 3D simulator of point masses, for thousands of vehicles."""

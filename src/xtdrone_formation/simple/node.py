@@ -1,7 +1,6 @@
-"""The simple simulator behind XTDrone's topics: commands of one vehicle, and what the log needs.
+"""The simple simulator behind XTDrone's topics: commands of the vehicles and control requests.
 
-No ROS here: nodes/simple_simulator gives the words and numbers that came in, and
-publishes what is true now.
+Independent of ROS: nodes/simple_simulator passes the received commands on and publishes the state.
 """
 
 import threading
@@ -12,96 +11,97 @@ from xtdrone_control.command_translator import LATE_US
 from xtdrone_core import ARM, DISARM, KEEP, ControlError, Mode, SetPoints
 from xtdrone_core.modes import FROM_ROS_NAME
 
-MIN_SPEED = 0.02  # a slower command means HOVER, as in XTDrone's communication [m/s]
+MIN_SPEED = 0.02  # a smaller command means HOVER, as in XTDrone's communication [m/s]
 
 
 class CommandTable:
-    """The commands in force of all vehicles. Its methods may be called from any thread."""
+    """The current commands of all vehicles. Its methods are thread-safe."""
 
     def __init__(self, simulator):
-        """Nothing is asked of the vehicles of a SimpleSimulator."""
+        """No commands for the vehicles of a SimpleSimulator."""
         self._simulator = simulator
-        self._wish = SetPoints.empty(simulator.n)
-        self._came_us = np.full(simulator.n, -1)  # the last of a stream; -1: none is in force
+        self._set_points = SetPoints.empty(simulator.n)
+        self._received_us = np.full(simulator.n, -1)  # last set-point of a stream; -1: no stream
         self._lock = threading.Lock()
 
-    def word(self, i: int, word: str) -> str:
-        """A word of /xtdrone/V/cmd to vehicle i; returns why it is refused, or nothing."""
+    def command(self, i: int, command: str) -> str:
+        """A command of /xtdrone/V/cmd to vehicle i; returns an error message, or an empty one."""
         with self._lock:
-            if word in ("ARM", "DISARM"):
-                self._wish.arm[i] = ARM if word == "ARM" else DISARM
-            elif word == "HOVER":
+            if command in ("ARM", "DISARM"):
+                self._set_points.arm[i] = ARM if command == "ARM" else DISARM
+            elif command == "HOVER":
                 self._hover(i)
-            elif word in FROM_ROS_NAME:
-                self._wish.mode[i] = FROM_ROS_NAME[word]
-            elif word not in ("", "stop controlling"):
-                return (f"unknown command '{word}': use ARM, DISARM, HOVER, or a mode such as "
+            elif command in FROM_ROS_NAME:
+                self._set_points.mode[i] = FROM_ROS_NAME[command]
+            elif command not in ("", "stop controlling"):
+                return (f"unknown command '{command}': use ARM, DISARM, HOVER, or a mode such as "
                         "OFFBOARD, AUTO.TAKEOFF, AUTO.LAND")
         return ""
 
     def pose(self, i: int, pos, yaw: float, body: bool) -> None:
-        """A place [m] and heading [rad], in the world or relative to the body."""
+        """A position [m] and yaw [rad], in the world or relative to the body."""
         with self._lock:
             self._clear(i)
             if body:
-                pos = self._simulator.pos[i] + self._turn(i, pos)
+                pos = self._simulator.pos[i] + self._to_world(i, pos)
                 yaw += self._simulator.yaw[i]
-            self._wish.pos[i], self._wish.yaw[i] = pos, yaw
+            self._set_points.pos[i], self._set_points.yaw[i] = pos, yaw
 
     def velocity(self, i: int, vel, yaw_rate: float, body: bool) -> None:
-        """A velocity [m/s] and a turn [rad/s]; nearly nothing means HOVER."""
+        """A velocity [m/s] and yaw rate [rad/s]; HOVER if both are about zero."""
         with self._lock:
             if max(map(abs, vel)) <= MIN_SPEED and abs(yaw_rate) <= 0.005:
                 self._hover(i)
                 return
             self._clear(i)
-            self._came_us[i] = self._simulator.t_us
-            self._wish.vel[i] = self._turn(i, vel) if body else vel
-            self._wish.yaw_rate[i] = yaw_rate
+            self._received_us[i] = self._simulator.t_us
+            self._set_points.vel[i] = self._to_world(i, vel) if body else vel
+            self._set_points.yaw_rate[i] = yaw_rate
 
     def acceleration(self, i: int, acc, body: bool) -> None:
         """An acceleration [m/s^2]."""
         with self._lock:
             self._clear(i)
-            self._came_us[i] = self._simulator.t_us
-            self._wish.acc[i] = self._turn(i, acc) if body else acc
+            self._received_us[i] = self._simulator.t_us
+            self._set_points.acc[i] = self._to_world(i, acc) if body else acc
 
     def apply(self) -> None:
         """Gives the commands to the simulator."""
         with self._lock:
-            self._simulator.apply(self._wish)
-            self._wish.mode.fill(KEEP)
-            self._wish.arm.fill(KEEP)
+            self._simulator.apply(self._set_points)
+            self._set_points.mode.fill(KEEP)
+            self._set_points.arm.fill(KEEP)
 
     @property
     def late(self) -> np.ndarray:
-        """Vehicles (indices) that fly by a stream of set-points whose next one is overdue."""
+        """Vehicles (indices) whose stream of set-points is overdue."""
         sim = self._simulator
-        return np.flatnonzero((self._came_us >= 0) & (sim.t_us - self._came_us >= LATE_US)
+        age_us = sim.t_us - self._received_us
+        return np.flatnonzero((self._received_us >= 0) & (age_us >= LATE_US)
                               & (sim.mode == Mode.OFFBOARD) & sim.armed)
 
     def end_streams(self) -> None:
-        """Nobody waits any more for the streams that are late."""
-        self._came_us[self.late] = -1
+        """Treats overdue streams as ended."""
+        self._received_us[self.late] = -1
 
     def _hover(self, i):
-        if np.isnan(self._wish.pos[i]).any():
+        if np.isnan(self._set_points.pos[i]).any():
             self._clear(i)
-            self._wish.pos[i] = self._simulator.pos[i]
+            self._set_points.pos[i] = self._simulator.pos[i]
 
     def _clear(self, i):
-        for values in (self._wish.pos, self._wish.vel, self._wish.acc):
+        out = self._set_points
+        for values in (out.pos, out.vel, out.acc, out.yaw, out.yaw_rate):
             values[i] = np.nan
-        self._wish.yaw[i] = self._wish.yaw_rate[i] = np.nan
-        self._came_us[i] = -1
+        self._received_us[i] = -1
 
-    def _turn(self, i, v):
+    def _to_world(self, i, v):
         c, s = np.cos(self._simulator.yaw[i]), np.sin(self._simulator.yaw[i])
         return np.array([c * v[0] - s * v[1], s * v[0] + c * v[1], v[2]])
 
 
 class Requests:
-    """What clients of the control socket may ask of the simple simulator."""
+    """The control requests of the simple simulator."""
 
     def __init__(self, simulator, names, folder, add_event):
         """add_event(t_us, name, values) writes an event."""
@@ -113,7 +113,7 @@ class Requests:
         """Answers one request.
 
         Raises:
-            ControlError: There is no such request.
+            ControlError: Unknown request.
         """
         t_us = self._simulator.t_us
         if op == "status":

@@ -1,4 +1,4 @@
-"""A formation flight in the simple simulator, with a run folder like the full one's."""
+"""A formation flight in the simple simulator, with a run folder like that of the full simulator."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -14,7 +14,7 @@ from ..network import Radio
 from ..schemes import scheme
 from .simulator import PERIOD_US, PointMass, SimpleSimulator, fly
 
-_RECORDS = 250  # vehicles up to which each step is recorded; of larger fleets every tenth is
+_RECORDS = 250  # vehicles up to which each step is recorded; for larger fleets every tenth
 
 
 def run(n: int = 9, names=DEFAULT_FORMATIONS, scheme_name: str = "centralised",
@@ -26,23 +26,23 @@ def run(n: int = 9, names=DEFAULT_FORMATIONS, scheme_name: str = "centralised",
     Args:
         n: Number of vehicles, the leader included.
         names: Formations in order.
-        scheme_name: As schemes.scheme() takes it.
-        radio: What the links between vehicles do.
-        seed: Of position errors.
+        scheme_name: See schemes.scheme().
+        radio: Properties of the links between vehicles.
+        seed: Of the position errors.
         noise: Standard deviation of each vehicle's position error, per axis [m].
-        name: Of the run folder.
-        shape: Size and turn of the formations.
+        name: Run folder.
+        shape: Size and rotation of the formations.
         speed: Largest speed of a transition [m/s].
-        topology: Who hears whom, as schemes.scheme() takes it.
-        clock: Function that gives the time in seconds, for the real-time factor;
-            None: the factor is left out, and the summary is the same each time.
+        topology: Communication graph, see schemes.scheme().
+        clock: Function that returns wall time in seconds, for the real-time factor; None: no
+            factor, so that the summary is reproducible.
         progress: Called as progress(t_us, event, values).
 
     Returns:
         The run folder and its summary.
 
     Raises:
-        FormationError: A formation, scheme or number that makes no sense.
+        FormationError: An invalid formation, scheme or value.
     """
     folder = None
 
@@ -67,7 +67,7 @@ def run(n: int = 9, names=DEFAULT_FORMATIONS, scheme_name: str = "centralised",
     done = fly(simulator, agent, until, record)
     wall = clock() - began if clock else 0.0
     if simulator.t_us % every:
-        writer.write(simulator.state())  # how it ended
+        writer.write(simulator.state())  # the final state
     writer.close()
     summary = {"n": n, "engine": "simple", "autopilot": "simple", "transport": "none",
                "seed": seed, "scheme": scheme_name, "noise_m": noise,

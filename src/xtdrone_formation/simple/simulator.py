@@ -1,9 +1,8 @@
-"""The simple 3D simulator: point masses of second order, thousands at once.
+"""The simple 3D simulator: second-order point masses, for thousands of vehicles.
 
-It takes the same set-points and gives the same estimates as an autopilot of the
-full simulator, so Agents and schemes fly in it unchanged. A vehicle follows its
-velocity set-point with one time constant, within limits of acceleration and
-speed; position set-points become velocities by a proportional law.
+It has the same set-points and estimates as an autopilot of the full simulator, so that Agents and
+schemes fly in it unchanged. A vehicle tracks its velocity set-point as a first-order lag within
+limits of acceleration and speed; position set-points become velocities by a proportional law.
 """
 
 import math
@@ -22,7 +21,7 @@ PERIOD_US = 20_000  # of a step [us]
 
 @dataclass(frozen=True)
 class PointMass:
-    """Numbers of the vehicle model; by default near those of the iris under the flight stack."""
+    """Parameters of the vehicle model; the defaults approximate the iris with its flight stack."""
 
     time_constant: float = 0.3  # of the velocity [s]
     position_gain: float = 0.95  # of position set-points [1/s]
@@ -40,50 +39,50 @@ class PointMass:
 
 
 class SimpleSimulator:
-    """A fleet of point masses on level ground."""
+    """A fleet of point masses above flat ground."""
 
-    def __init__(self, places, parameters: PointMass = PointMass(), noise: float = 0.0,
+    def __init__(self, start, parameters: PointMass = PointMass(), noise: float = 0.0,
                  seed: int = 1):
-        """The fleet stands at its places.
+        """The fleet stands at its start positions.
 
         Args:
-            places: (N, 3) at start, world [m].
+            start: (N, 3) start positions, world [m].
             parameters: The vehicle model.
             noise: Standard deviation of each vehicle's constant position error,
                 per axis [m].
             seed: Of these errors.
 
         Raises:
-            FormationError: Places that are no table of positions.
+            FormationError: The start positions are not a finite (N, 3) array.
         """
-        places = np.array(places, dtype=float)
-        if places.ndim != 2 or places.shape[1] != 3 or not np.isfinite(places).all():
-            raise FormationError(f"places of shape {places.shape} are not allowed: give a row x, "
-                                 "y, z [m] for each vehicle")
-        n = len(places)
+        start = np.array(start, dtype=float)
+        if start.ndim != 2 or start.shape[1] != 3 or not np.isfinite(start).all():
+            raise FormationError(f"start positions of shape {start.shape} are not allowed: give a "
+                                 "row x, y, z [m] for each vehicle")
+        n = len(start)
         self.n, self.t_us, self.parameters = n, 0, parameters
-        self.pos, self.vel, self.acc = places.copy(), np.zeros((n, 3)), np.zeros((n, 3))
+        self.pos, self.vel, self.acc = start.copy(), np.zeros((n, 3)), np.zeros((n, 3))
         self.armed = np.zeros(n, dtype=np.bool_)
         self.landed = np.ones(n, dtype=np.bool_)
         self.mode = np.full(n, Mode.LOITER, dtype=np.int8)
         self.yaw = np.zeros(n)
-        self._start = places.copy()
+        self._start = start.copy()
         self._ground = self._start[:, 2]
         self._error = noise * np.random.default_rng(seed).standard_normal((n, 3))
-        self._wish = SetPoints.empty(n)
-        self._hold = places.copy()  # of the modes that stay at a place
+        self._set_points = SetPoints.empty(n)
+        self._hold = start.copy()  # position of the modes that hold one
         self._ready = np.ones(n, dtype=np.bool_)
         self._quat = np.zeros((n, 4))
         self._still = np.zeros((n, 3))
 
     def estimates(self) -> Estimates:
-        """What the vehicles believe."""
+        """The estimates of the vehicles."""
         self._quat[:, 2], self._quat[:, 3] = np.sin(self.yaw / 2), np.cos(self.yaw / 2)
         return Estimates(self.t_us, self.pos + self._error, self._quat, self.vel, self._still,
                          self.armed, self.landed, self.mode, self._ready)
 
     def state(self) -> FleetState:
-        """The truth, for recorders."""
+        """The true state, for recorders."""
         self._quat[:, 2], self._quat[:, 3] = np.sin(self.yaw / 2), np.cos(self.yaw / 2)
         state = FleetState.zeros(self.n, 0)
         state.t_us = self.t_us
@@ -92,75 +91,77 @@ class SimpleSimulator:
         return state
 
     def apply(self, set_points: SetPoints) -> None:
-        """Takes an Agent's wishes, in force from the next step on."""
-        asked = set_points.mode != KEEP
-        if asked.any():
-            self._hold[asked] = self.pos[asked]
-            rising = asked & (set_points.mode == Mode.TAKEOFF)
-            self._hold[rising, 2] = self._ground[rising] + self.parameters.takeoff_height
-            back = asked & (set_points.mode == Mode.RTL)
-            self._hold[back, :2] = self._start[back, :2]
-            self.mode[asked] = set_points.mode[asked]
+        """Takes set-points and requests, effective from the next step on."""
+        changes = set_points.mode != KEEP
+        if changes.any():
+            self._hold[changes] = self.pos[changes]
+            takes_off = changes & (set_points.mode == Mode.TAKEOFF)
+            self._hold[takes_off, 2] = self._ground[takes_off] + self.parameters.takeoff_height
+            returns = changes & (set_points.mode == Mode.RTL)
+            self._hold[returns, :2] = self._start[returns, :2]
+            self.mode[changes] = set_points.mode[changes]
         self.armed |= set_points.arm == ARM
         self.armed &= ~((set_points.arm == DISARM) & self.landed)
-        wish = self._wish
-        wish.pos[:], wish.vel[:], wish.acc[:] = set_points.pos, set_points.vel, set_points.acc
-        turn = np.isfinite(set_points.yaw)
-        self.yaw[turn] = set_points.yaw[turn]
-        wish.yaw_rate[:] = set_points.yaw_rate
+        own = self._set_points
+        own.pos[:], own.vel[:], own.acc[:] = set_points.pos, set_points.vel, set_points.acc
+        controlled = np.isfinite(set_points.yaw)
+        self.yaw[controlled] = set_points.yaw[controlled]
+        own.yaw_rate[:] = set_points.yaw_rate
 
     def step(self) -> None:
         """Advances the fleet by 20 ms."""
         p, dt = self.parameters, PERIOD_US * 1e-6
-        wanted = saturate(self._acceleration(), p.max_acceleration)
-        vel = saturate(self.vel + dt * wanted, p.max_speed)
+        acceleration = saturate(self._acceleration(), p.max_acceleration)
+        vel = saturate(self.vel + dt * acceleration, p.max_speed)
         vel[~self.armed] = 0.0
         pos = self.pos + dt * vel
         low = pos[:, 2] <= self._ground
         pos[low, 2] = self._ground[low]
         home = (self.mode == Mode.RTL) & (np.linalg.norm((pos - self._hold)[:, :2], axis=1) < 0.3)
         self.mode[home] = Mode.LAND
-        turning = self.armed & (self.mode == Mode.OFFBOARD) & np.isfinite(self._wish.yaw_rate)
-        self.yaw[turning] += dt * self._wish.yaw_rate[turning]
-        sinking = self.mode == Mode.LAND
-        self.landed = low & (sinking | ~self.armed)
-        self.armed &= ~(self.landed & sinking)
+        rate = self._set_points.yaw_rate
+        turning = self.armed & (self.mode == Mode.OFFBOARD) & np.isfinite(rate)
+        self.yaw[turning] += dt * rate[turning]
+        landing = self.mode == Mode.LAND
+        self.landed = low & (landing | ~self.armed)
+        self.armed &= ~(self.landed & landing)
         vel[low & (vel[:, 2] < 0)] = 0.0
         self.acc = (vel - self.vel) / dt
         self.vel, self.pos = vel, pos
         self.t_us += PERIOD_US
 
     def _acceleration(self):
-        """What the flight controller of each vehicle asks for, (N, 3) [m/s^2]."""
-        p, wish = self.parameters, self._wish
+        """Acceleration set-points of the vehicles' controllers, (N, 3) [m/s^2]."""
+        p, set_points = self.parameters, self._set_points
         offboard = (self.mode == Mode.OFFBOARD)[:, None]
-        place = np.where(offboard, wish.pos, self._hold)
-        target = p.position_gain * (place - (self.pos + self._error))
+        position = np.where(offboard, set_points.pos, self._hold)
+        target = p.position_gain * (position - (self.pos + self._error))
         controlled = np.isfinite(target)
         target = np.where(controlled, target, 0.0)
-        target += np.where(offboard & np.isfinite(wish.vel), wish.vel, 0.0)
+        target += np.where(offboard & np.isfinite(set_points.vel), set_points.vel, 0.0)
         target[self.mode == Mode.LAND, 2] = -p.land_speed
-        acc = np.where(offboard & np.isfinite(wish.acc), wish.acc, 0.0)
-        # An axis with an acceleration alone is left to it; all others follow their velocity.
-        alone = offboard & ~controlled & ~np.isfinite(wish.vel) & np.isfinite(wish.acc)
-        return acc + np.where(alone, 0.0, (target - self.vel) / p.time_constant)
+        acc = np.where(offboard & np.isfinite(set_points.acc), set_points.acc, 0.0)
+        # An axis with only an acceleration set-point has no velocity feedback.
+        open_loop = (offboard & ~controlled & ~np.isfinite(set_points.vel)
+                     & np.isfinite(set_points.acc))
+        return acc + np.where(open_loop, 0.0, (target - self.vel) / p.time_constant)
 
     def separation(self) -> float:
-        """Least distance between two vehicles now [m]."""
+        """Current least distance between two vehicles [m]."""
         return formations.separation(self.pos[1:] - self.pos[0])
 
 
 def fly(simulator: SimpleSimulator, agent, until_s: float = 600.0, on_step=None) -> bool:
-    """Lets an Agent fly the fleet until it is done.
+    """Runs an Agent until it is done.
 
     Args:
         simulator: The fleet.
         agent: Any Agent.
-        until_s: Simulated time at which to give up [s].
+        until_s: Simulated time-out [s].
         on_step: Called with the simulator after each step.
 
     Returns:
-        Whether the agent got done.
+        Whether the agent is done.
     """
     while simulator.t_us < until_s * 1e6:
         simulator.apply(agent.step(simulator.t_us, simulator.estimates()))

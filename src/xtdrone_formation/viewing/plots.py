@@ -1,4 +1,4 @@
-"""Plots of formations and formation flights, drawn without a screen."""
+"""Plots of formations and formation flights; they need no display."""
 
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -11,9 +11,9 @@ from ..settling import FARTHEST, TOLERANCE
 _LEADER = "#d62728"
 _FOLLOWER = "#1f77b4"
 _SHADES = ("#2ca02c", "#9467bd", "#ff7f0e", "#8c564b", "#17becf", "#e377c2")
-_MOST_POINTS = 1500  # of a line; more cannot be seen
+_MAX_POINTS = 1500  # of a line; more are not visible
 _COLOURS = ("C0", "C1", "C2", "C4", "C5", "C6", "C7", "C8", "C9")  # without the leader's red
-_NAMED = 30  # vehicles up to which each line has a colour of its own
+_COLOURED = 30  # vehicles up to which each line has its own colour
 
 
 def _figure(width, height):
@@ -25,14 +25,14 @@ def _figure(width, height):
 def _save(figure, path):
     try:
         figure.savefig(path, dpi=110)
-    except (OSError, ValueError) as error:  # the latter: a kind of file that matplotlib lacks
+    except (OSError, ValueError) as error:  # ValueError: a format that matplotlib does not support
         reason = getattr(error, "strerror", None) or error
         raise FormationError(f"cannot write '{path}': {reason}; give a .png file in a folder that "
                              "can be written") from error
 
 
 def _logarithmic(axes):
-    """A y axis with the plain numbers 0.1, 0.2, 0.5, 1, ..."""
+    """A logarithmic y axis with the ticks 0.1, 0.2, 0.5, 1, ..."""
     axes.set_yscale("log")
     axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.yaxis.set_major_formatter("{x:g}")
@@ -56,12 +56,12 @@ def trajectories(flight, path) -> None:
     figure = _figure(13, 6)
     view = figure.add_subplot(1, 2, 1, projection="3d")
     top = figure.add_subplot(1, 2, 2)
-    step = max(1, len(flight.pos) // _MOST_POINTS)
+    step = max(1, len(flight.pos) // _MAX_POINTS)
     pos = flight.pos[::step]
     n = pos.shape[1]
-    alpha = 0.8 if n <= _NAMED else 0.25
+    alpha = 0.8 if n <= _COLOURED else 0.25
     for i in range(n - 1, -1, -1):
-        line = {"color": _LEADER if i == 0 else _COLOURS[i % 9] if n <= _NAMED else _FOLLOWER,
+        line = {"color": _LEADER if i == 0 else _COLOURS[i % 9] if n <= _COLOURED else _FOLLOWER,
                 "lw": 1.6 if i == 0 else 0.8, "alpha": 1.0 if i == 0 else alpha,
                 "label": "leader" if i == 0 else None}
         view.plot(*pos[:, i].T, **line)
@@ -69,7 +69,7 @@ def trajectories(flight, path) -> None:
     for k, window in enumerate(flight.windows):
         leader = flight.pos[np.searchsorted(flight.t_s, window.t_s[-1]), 0]
         slots = leader + window.slots
-        mark = {"s": 34 if n <= _NAMED else 8, "facecolors": "none", "linewidths": 1.4,
+        mark = {"s": 34 if n <= _COLOURED else 8, "facecolors": "none", "linewidths": 1.4,
                 "edgecolors": _SHADES[k % len(_SHADES)], "label": f"slots of {window.name}"}
         view.scatter(*slots.T, depthshade=False, **mark)
         top.scatter(slots[:, 0], slots[:, 1], **mark)
@@ -87,7 +87,7 @@ def formation_error(flight, path) -> None:
     axes = figure.add_subplot()
     for k, window in enumerate(flight.windows):
         colour = _SHADES[k % len(_SHADES)]
-        step = max(1, len(window.t_s) // _MOST_POINTS)
+        step = max(1, len(window.t_s) // _MAX_POINTS)
         axes.plot(window.t_s[::step], window.error[::step], color=colour, lw=0.6, alpha=0.4)
         axes.plot(window.t_s[::step], _rms(window.error[::step]), color=colour, lw=1.6,
                   label=_caption(window))
@@ -119,7 +119,7 @@ def formation(name, offsets, path) -> None:
     view = figure.add_subplot(1, 3, 1, projection="3d")
     points = np.vstack([np.zeros((1, 3)), offsets])
     colours = [_LEADER] + [_FOLLOWER] * len(offsets)
-    size = 60 if len(points) <= _NAMED else 12
+    size = 60 if len(points) <= _COLOURED else 12
     view.scatter(*points.T, c=colours, s=size, depthshade=False)
     _equal(view, points)
     view.set_zlabel("")  # the view from the south has it, and it would run into that one

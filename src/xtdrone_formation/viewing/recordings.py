@@ -1,8 +1,7 @@
-"""Where a fleet was during a run: its truth log, or what its rosbag or flight logs say.
+"""The motion of a fleet during a run, from its truth log, rosbag or ULogs.
 
-The truth log has true states. The other two have the vehicles' own estimates: the
-poses and velocities that the bridge published, and vehicle_local_position of the
-ULogs. Their samples are interpolated at the leader's times.
+The truth log has true states. The other two have estimates: poses and velocities published by the
+bridge, and vehicle_local_position of the ULogs. They are interpolated at the leader's time stamps.
 """
 
 import json
@@ -15,18 +14,18 @@ import numpy as np
 from xtdrone_core import Scenario
 from xtdrone_core.truth_log import read_truth
 
-from .. import serialisation as wire
+from .. import serialisation
 from ..errors import FormationError
 
 SOURCES = {"truth": "truth.bin", "rosbag": "bags/*.bag", "ulog": "ulog/*/*.ulg"}
 _POSE = re.compile(r"/([^/]+)/mavros/local_position/(pose|velocity_local)")
-_HOW = {"truth": "any run does", "rosbag": "a launch file does with record:=true",
-        "ulog": "the full simulator does, but with --log none"}
+_HOW = {"truth": "every run does", "rosbag": "launch files do with record:=true",
+        "ulog": "the full simulator does, unless with --log none"}
 
 
 @dataclass(frozen=True)
 class Motion:
-    """Places and velocities of a fleet over time, leader first."""
+    """Positions and velocities of a fleet over time, leader first."""
 
     source: str  # a key of SOURCES
     t_us: np.ndarray  # (T,) simulated time [us]
@@ -39,44 +38,44 @@ def read(folder, source: str | None = None) -> Motion:
 
     Args:
         folder: The run folder.
-        source: "truth", "rosbag" or "ulog"; None: the first of them that is there.
+        source: "truth", "rosbag" or "ulog"; None: the first of them that exists.
 
     Raises:
-        FormationError: No such folder or recording, or one that cannot be read.
+        FormationError: The folder or recording is missing or cannot be read.
     """
     folder = Path(folder)
     if not folder.is_dir():
         raise FormationError(f"no run folder '{folder}': give a folder below runs/, for example "
                              "runs/latest")
-    there = {name: sorted(folder.glob(pattern)) for name, pattern in SOURCES.items()}
+    available = {name: sorted(folder.glob(pattern)) for name, pattern in SOURCES.items()}
     if source is None:
-        source = next((name for name, files in there.items() if files), None)
+        source = next((name for name, files in available.items() if files), None)
         if source is None:
-            raise FormationError(f"'{folder}' has no recording of a flight: none of "
-                                 f"{', '.join(SOURCES.values())} is in it")
-    elif not there[source]:
+            raise FormationError(f"'{folder}' has no recording of a flight: it contains none of "
+                                 f"{', '.join(SOURCES.values())}")
+    elif not available[source]:
         raise FormationError(f"'{folder}' has no {source} ({SOURCES[source]}): give a run that "
                              f"recorded it; {_HOW[source]}")
-    return Motion(source, *_READERS[source](folder, there[source]))
+    return Motion(source, *_READERS[source](folder, available[source]))
 
 
 def _names(folder, found):
-    """The vehicles in the order of the scenario, else by the number behind their names."""
+    """The vehicles in the order of the scenario, else by the number at the end of their names."""
     path = folder / "scenario.yaml"
     if not path.exists():
         return sorted(found, key=lambda name: (int(re.search(r"\d*$", name)[0] or -1), name))
     names = [vehicle.name for vehicle in Scenario.load(path).vehicles]
     missing = [name for name in names if name not in found]
     if missing:
-        raise FormationError(f"the recording of '{folder}' lacks {', '.join(missing[:5])}, which "
-                             "its scenario.yaml names: give the folder of a whole run")
+        raise FormationError(f"the recording of '{folder}' lacks {', '.join(missing[:5])} of its "
+                             "scenario.yaml: give the folder of a complete run")
     return names
 
 
 def _truth(folder, files):
     path = folder / "summary.json"
     summary = json.loads(path.read_text()) if path.exists() else {}
-    # The simple simulator, which has no scenario, flies thousands.
+    # The simple simulator has no scenario.
     n = summary["n"] if "n" in summary else Scenario.load(folder / "scenario.yaml").n
     t_us, table = read_truth(files[0], n)
     return t_us, table[:, :, 0:3], table[:, :, 7:10]
@@ -85,24 +84,25 @@ def _truth(folder, files):
 def _rosbag(folder, files):
     from rosbags.rosbag1 import Reader, ReaderError
 
-    rows = {}  # vehicle -> {"pose" or "velocity_local": rows of time and place or velocity}
+    rows = {}  # vehicle -> {"pose" or "velocity_local": rows of time and position or velocity}
     for path in files:
         try:
             with Reader(path) as bag:
                 wanted = [c for c in bag.connections if _POSE.fullmatch(c.topic)]
                 for connection, _, data in bag.messages(wanted):
                     name, what = _POSE.fullmatch(connection.topic).groups()
-                    read_one = wire.pose_stamped if what == "pose" else wire.twist_stamped
+                    read_one = (serialisation.pose_stamped if what == "pose"
+                                else serialisation.twist_stamped)
                     rows.setdefault(name, {"pose": [], "velocity_local": []})[what].append(
-                        (wire.stamp(data), *read_one(data)[0]))
+                        (serialisation.stamp(data), *read_one(data)[0]))
         except (ReaderError, OSError) as error:
-            raise FormationError(f"cannot read '{path}': {error}; a recording that was cut short "
-                                 "is mended by rosbag reindex") from error
+            raise FormationError(f"cannot read '{path}': {error}; repair a truncated recording "
+                                 "by rosbag reindex") from error
     rows = {name: both for name, both in rows.items() if all(both.values())}
     if not rows:
         raise FormationError(f"'{files[0]}' has no poses: record mavros/local_position/pose and "
                              "velocity_local of each vehicle")
-    return _together([[np.array(rows[name][what]) for what in ("pose", "velocity_local")]
+    return _interpolate([[np.array(rows[name][what]) for what in ("pose", "velocity_local")]
                       for name in _names(folder, rows)])
 
 
@@ -121,12 +121,12 @@ def _ulog(folder, files):
         raise FormationError(f"the flight logs of '{folder}' have no vehicle_local_position: log "
                              "that topic")
     tables = {name: np.concatenate(parts) for name, parts in logs.items()}
-    return _together([(tables[name][:, [0, 1, 2, 3]], tables[name][:, [0, 4, 5, 6]])
+    return _interpolate([(tables[name][:, [0, 1, 2, 3]], tables[name][:, [0, 4, 5, 6]])
                       for name in _names(folder, tables)])
 
 
-def _together(fleet):
-    """Rows (t_us, x, y, z) of places and velocities of each vehicle, at the leader's times."""
+def _interpolate(fleet):
+    """Positions and velocities at the leader's times, from rows (t_us, x, y, z) per vehicle."""
     fleet = [[rows[np.unique(rows[:, 0], return_index=True)[1]] for rows in both]
              for both in fleet]
     begin = max(rows[0, 0] for both in fleet for rows in both)

@@ -1,4 +1,4 @@
-"""What the viewer shows: a recorded run, or the simple simulator while it flies."""
+"""Scenes of the viewer: a recorded run, or a flight in the simple simulator."""
 
 import json
 import math
@@ -17,11 +17,11 @@ from ..schemes import scheme
 from ..simple.simulator import PERIOD_US, PointMass, SimpleSimulator
 
 TRAIL_STEP_S = 0.1  # between two points of a trail [s]
-_MOST_STEPS = 50  # of the live simulator for one picture, so that the window stays alive
+_MAX_STEPS = 50  # of the live simulator per frame, so that the window stays responsive
 
 
 class Replay:
-    """A run folder of either simulator, at any time of the run."""
+    """A recorded run of either simulator."""
 
     live = False
 
@@ -29,7 +29,7 @@ class Replay:
         """Reads the truth log and the events.
 
         Raises:
-            XtdroneError: No run that recorded its truth.
+            XtdroneError: The folder has no truth log.
         """
         self._flight = analysis.load(folder)
         self.n = self._flight.pos.shape[1]
@@ -87,7 +87,7 @@ class Replay:
         self.seek(self.t_s + seconds)
 
     def seek(self, t_s: float) -> None:
-        """Goes to a time of the run [s]; times outside are taken to its ends."""
+        """Goes to a time of the run [s], limited to its start and end."""
         self.t_s = min(max(t_s, self.start_s), self.end_s)
 
     def _index(self, t_s):
@@ -101,24 +101,24 @@ class Replay:
 
 
 class LiveFlight:
-    """A formation flight in the simple simulator that goes on as it is watched."""
+    """A formation flight in the simple simulator that advances while it is shown."""
 
     live = True
 
     def __init__(self, n: int = 9, names=DEFAULT_FORMATIONS, scheme_name: str = "centralised",
                  radio: Radio = Radio(), noise: float = 0.0, seed: int = 1,
                  shape: Shape = Shape(), speed: float = 3.0, topology: str = ""):
-        """The fleet stands on the ground; options as simple_run.run() takes them.
+        """The fleet stands on the ground; arguments as of simple.run.run().
 
         Raises:
-            FormationError: A formation, scheme or number that makes no sense.
+            FormationError: An invalid formation, scheme or value.
         """
         self.n, self.name = n, f"simple simulator, {n} vehicles"
         flown = schemes.scheme(scheme_name, radio, topology=topology)
         self._agent = FormationAgent(n, names, flown, speed=speed, **asdict(shape))
         self._simulator = SimpleSimulator(grid(n), PointMass(), noise, seed)
         self._past = [self._simulator.pos.copy()]
-        self._behind_s = 0.0  # simulated time that was asked for and is not yet flown [s]
+        self._behind_s = 0.0  # simulated time that was requested but not flown yet [s]
 
     @property
     def t_s(self) -> float:
@@ -138,12 +138,12 @@ class LiveFlight:
     @property
     def formation(self) -> str:
         """Name of the formation that is commanded now; empty for none."""
-        return "" if self._way is None else self._agent.formation.name
+        return "" if self._transition is None else self._agent.formation.name
 
     @property
     def slots(self):
         """(N - 1, 3) places of the slots now, world [m]; None where no formation is commanded."""
-        return None if self._way is None else self.pos[0] + self._way.goal
+        return None if self._transition is None else self.pos[0] + self._transition.goal
 
     @property
     def edges(self) -> np.ndarray:
@@ -152,7 +152,7 @@ class LiveFlight:
         return np.zeros((0, 2), dtype=int) if network is None else network.edges
 
     @property
-    def _way(self):
+    def _transition(self):
         return None if self.done else self._agent.formation.transition
 
     def trail(self, points: int) -> np.ndarray:
@@ -161,9 +161,9 @@ class LiveFlight:
         return np.array([past[0]] * (points - len(past)) + past)
 
     def advance(self, seconds: float) -> None:
-        """Flies on by simulated time [s]; by less where this machine cannot follow."""
+        """Advances by simulated time [s]; by less if this machine is too slow."""
         self._behind_s += seconds
-        steps = min(math.floor(self._behind_s / (PERIOD_US * 1e-6) + 1e-9), _MOST_STEPS)
+        steps = min(math.floor(self._behind_s / (PERIOD_US * 1e-6) + 1e-9), _MAX_STEPS)
         self._behind_s = min(self._behind_s - steps * PERIOD_US * 1e-6, PERIOD_US * 1e-6)
         for _ in range(steps):
             if self.done:

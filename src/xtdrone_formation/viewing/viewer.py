@@ -1,7 +1,7 @@
-"""OpenGL viewer of formations, by pyqtgraph: a run folder, or the simple simulator live.
+"""OpenGL viewer of formations by pyqtgraph: a run folder, or a live flight in the simple simulator.
 
-Vehicles are points, the leader red; slots are green crosses. Where there is no display,
-a picture is drawn in an X server without a screen (Xvfb).
+Vehicles are points, the leader in red; slots are green crosses. Without a display, a picture is
+drawn by a virtual X server (Xvfb).
 """
 
 import os
@@ -23,28 +23,28 @@ except ImportError as error:
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 FOLLOW = ("fleet", "leader", "nobody")
-TICK_MS = 33  # between two pictures [ms]
-_MOST_S = 0.2  # wall time that one picture may stand for; a stalled window does not jump [s]
+TICK_MS = 33  # between two frames [ms]
+_MAX_FRAME_S = 0.2  # largest wall time between frames, so that a stalled window does not jump [s]
 _TRAIL, _TRAIL_OF_MANY, _MANY = 80, 25, 200  # points of a trail, and vehicles that are many
 _BACKGROUND = (18, 22, 30)
 _LEADER, _FOLLOWER = (1.0, 0.32, 0.28, 1.0), (0.42, 0.72, 1.0, 1.0)
 _SLOT, _EDGE = (0.45, 0.95, 0.55, 0.9), (1.0, 0.85, 0.35, 0.35)
-_CROSS = 0.35 * np.stack([-np.eye(3), np.eye(3)], axis=1)  # (3, 2, 3) strokes of a slot's mark [m]
+_CROSS = 0.35 * np.stack([-np.eye(3), np.eye(3)], axis=1)  # (3, 2, 3) lines of a slot's cross [m]
 
 
 class Viewer(QtWidgets.QWidget):
     """A window on a Replay or LiveFlight."""
 
     def __init__(self, scene, speed: float = 1.0, follow: str = "fleet"):
-        """Builds the window, paused; show() and play() begin.
+        """Builds the window, paused; call show() and play().
 
         Args:
             scene: A Replay or LiveFlight.
             speed: Simulated seconds per second.
-            follow: Whom the camera follows, one of FOLLOW.
+            follow: Target of the camera, one of FOLLOW.
 
         Raises:
-            FormationError: A speed or someone to follow that does not exist.
+            FormationError: An invalid speed or camera target.
         """
         super().__init__()
         self.scene, self.playing = scene, False
@@ -61,10 +61,10 @@ class Viewer(QtWidgets.QWidget):
         self._timer = QtCore.QTimer(self, interval=TICK_MS, timeout=self._on_timer)
         self.refresh()
 
-    # What buttons, and scripts, do ------------------------------------------------------------
+    # Actions of buttons and scripts -----------------------------------------------------------
 
     def play(self) -> None:
-        """Goes on; a replay that is at its end begins again."""
+        """Starts or continues; a replay at its end starts again."""
         if not self.scene.live and self.scene.done:
             self.scene.seek(self.scene.start_s)
         self.playing = True
@@ -73,7 +73,7 @@ class Viewer(QtWidgets.QWidget):
         self._timer.start()
 
     def pause(self) -> None:
-        """Stops the time; the camera can still be moved."""
+        """Pauses; the camera can still be moved."""
         self.playing = False
         self._play.setText("Play")
         self._timer.stop()
@@ -92,10 +92,10 @@ class Viewer(QtWidgets.QWidget):
             self._speed.setCurrentIndex(SPEEDS.index(speed))
 
     def set_follow(self, whom: str) -> None:
-        """Lets the camera follow "fleet", "leader" or "nobody".
+        """Sets the camera target: "fleet", "leader" or "nobody".
 
         Raises:
-            FormationError: Somebody else.
+            FormationError: Another target.
         """
         if whom not in FOLLOW:
             raise FormationError(f"the camera cannot follow '{whom}': choose one of "
@@ -109,7 +109,7 @@ class Viewer(QtWidgets.QWidget):
         self.refresh()
 
     def advance(self, seconds: float) -> None:
-        """Moves on by simulated time and draws [s]."""
+        """Advances by simulated time and draws [s]."""
         self.scene.advance(seconds)
         self.refresh()
         if self.scene.done and self.playing:
@@ -130,7 +130,7 @@ class Viewer(QtWidgets.QWidget):
     # Drawing ----------------------------------------------------------------------------------
 
     def refresh(self) -> None:
-        """Draws the scene as it is now."""
+        """Draws the current scene."""
         scene = self.scene
         pos, slots, edges = scene.pos, scene.slots, scene.edges
         self._vehicles.setData(pos=pos)
@@ -146,7 +146,7 @@ class Viewer(QtWidgets.QWidget):
             self._trails.setData(pos=pairs.reshape(-1, 3))
         self._trails.setVisible(self._show["trails"].isChecked())
         self._move_camera(pos)
-        self._tell(pos, slots)
+        self._update_label(pos, slots)
 
     def _make_view(self):
         n = self.scene.n
@@ -218,17 +218,17 @@ class Viewer(QtWidgets.QWidget):
             self.view.opts["center"] = pg.Vector(*middle)
         self.view.update()
 
-    def _tell(self, pos, slots):
-        words = [f"{self.scene.t_s:.2f} s"]
+    def _update_label(self, pos, slots):
+        parts = [f"{self.scene.t_s:.2f} s"]
         if slots is not None:
             error = np.linalg.norm(pos[1:] - slots, axis=1)
-            words += [self.scene.formation, f"slot error {error.max():.2f} m at most"]
-        self._label.setText("   ".join(words))
+            parts += [self.scene.formation, f"slot error {error.max():.2f} m at most"]
+        self._label.setText("   ".join(parts))
         if self._slider is not None and not self._slider.isSliderDown():
             self._slider.setValue(round(self.scene.t_s * 100))
 
     def _on_timer(self):
-        self.advance(min(self._clock.restart() * 1e-3, _MOST_S) * self.speed)
+        self.advance(min(self._clock.restart() * 1e-3, _MAX_FRAME_S) * self.speed)
 
     def _save(self):
         path, _ = QtWidgets.QFileDialog.getSaveFileName(self, "Screenshot", "formation.png",
@@ -238,13 +238,13 @@ class Viewer(QtWidgets.QWidget):
 
 
 def application():
-    """The Qt application. All windows share what they load into the graphics processor."""
+    """The Qt application. All windows share their OpenGL contexts."""
     QtCore.QCoreApplication.setAttribute(QtCore.Qt.ApplicationAttribute.AA_ShareOpenGLContexts)
     return pg.mkQApp("xtdrone formation view")
 
 
 def watch(scene, speed: float = 1.0, follow: str = "fleet") -> None:
-    """Opens the window, plays, and returns when it is closed.
+    """Opens the window, starts, and returns when it is closed.
 
     Raises:
         FormationError: There is no display.
@@ -261,10 +261,10 @@ def watch(scene, speed: float = 1.0, follow: str = "fleet") -> None:
 
 
 def picture(scene, path, follow: str = "fleet") -> None:
-    """Writes one picture of a scene as it is, with or without a display.
+    """Writes a picture of the current scene, with or without a display.
 
     Raises:
-        FormationError: No Xvfb where there is no display, or the file cannot be written.
+        FormationError: There is neither a display nor Xvfb, or the file cannot be written.
     """
     ensure_display()
     application()
@@ -275,9 +275,9 @@ def picture(scene, path, follow: str = "fleet") -> None:
 
 
 def ensure_display() -> None:
-    """Where there is no display, starts an X server without a screen.
+    """Starts a virtual X server if there is no display.
 
-    It ends by itself after this process, whose Qt would not survive its end.
+    The server ends by itself after this process, since Qt would not survive its end.
 
     Raises:
         FormationError: Xvfb is not installed, or does not start.

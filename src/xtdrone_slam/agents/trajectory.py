@@ -83,7 +83,7 @@ class TrajectoryAgent(FlightAgent):
 
     def begin(self, t_us, estimates):
         """The trajectory begins in 1 s; its start must be above the take-off position."""
-        self._check_start(self.pads[0])
+        self._check_start(self.home[0])
         self._begin_us = t_us + round(_HOLD_S * 1e6)
         if self._recorder is not None:
             self._recorder.start()
