@@ -230,11 +230,11 @@ def test_one_follower_astray_keeps_the_others_from_being_settled():
 
 @pytest.mark.parametrize("accuracy, least, words", [
     ((0.05, 0.08), 2.0, ()),
-    ((1.0, 1.5), 2.0, ("1.5 m in height", "2.9 m beside", "2.0 m apart may touch", "rtk",
+    ((1.0, 1.5), 2.0, ("1.5 m in height", "about 2.9 m", "2.0 m apart may collide", "rtk",
                        "spacing of 8 m")),
-    ((1.0, 1.5), 20.0, ("2.9 m beside", "rtk")),
+    ((1.0, 1.5), 20.0, ("about 2.9 m", "rtk")),
 ])
-def test_receivers_that_are_too_coarse_are_told_before_the_flight(capsys, accuracy, least, words):
+def test_inaccurate_receivers_are_warned_of_before_the_flight(capsys, accuracy, least, words):
     agent = FormationAgent(2, "line", spacing=least)
     sensors = SimpleNamespace(gps_eph=np.full(2, accuracy[0]), gps_epv=np.full(2, accuracy[1]))
     for pose_source, expected in (("sensors", words), ("truth", ())):
@@ -283,7 +283,7 @@ def test_recordings_of_each_vehicle_meet_at_the_leaders_times():
     """Vehicle 1 moves at 2 m/s and is sampled at other times, one of them twice."""
     leader = np.array([[t, 0.0, 0.0, 5.0] for t in (0, 10, 20, 30)], dtype=float)
     other = np.array([[t, 2.0 * t, 0.0, 5.0] for t in (5, 15, 15, 25)], dtype=float)
-    t_us, pos, vel = recordings._together([(leader, leader), (other, other)])
+    t_us, pos, vel = recordings._interpolate([(leader, leader), (other, other)])
     assert t_us.tolist() == [10, 20]
     assert pos[:, 1].tolist() == [[20.0, 0.0, 5.0], [40.0, 0.0, 5.0]]
     assert pos.shape == vel.shape == (2, 2, 3)

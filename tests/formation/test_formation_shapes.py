@@ -101,8 +101,8 @@ def test_what_is_refused_in_one_line(call, words):
     ("1,2\n", 2, ["row 1", "x,y,z"]),
     ("1,2,nan\n", 2, ["row 1"]),
     ("2,0,0\n4,0,0\n", 9, ["2 rows", "9 vehicles", "8 followers"]),
-    ("2,0,0\n2,0,0\n", 3, ["slot 1 and slot 2", "same place"]),
-    ("0,0,0\n2,0,0\n", 3, ["the leader and slot 1", "same place"]),
+    ("2,0,0\n2,0,0\n", 3, ["slot 1 and slot 2", "same position"]),
+    ("0,0,0\n2,0,0\n", 3, ["the leader and slot 1", "same position"]),
     ("1,0,0\n", 2, ["1.00 m apart"]),
 ])
 def test_wrong_files_are_refused_in_one_line(tmp_path, text, n, words):
