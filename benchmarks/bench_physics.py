@@ -66,7 +66,8 @@ def ours(model, commands, n, repeats=3):
     speed = model.rotors[0].input_scaling * commands[0] + model.rotors[0].zero_position_armed
     best = np.inf
     for _ in range(repeats):
-        state = engine.reset()
+        engine.reset()
+        state = engine.state
         state.actuator[:] = speed
         begin = time.perf_counter()
         for k in range(STEPS):

@@ -60,7 +60,8 @@ def physics(sizes):
         engine, rotors = EmbeddedEngine(world, specs, models), ActuatorStage(FleetModel.of(models))
         suite = SensorSuite([model.sensors] * n, (0.8, 0.1, 400.0), (1e-6, 2e-5, -4e-5), 1)
         commands = np.full((n, 4), throttle)
-        state = engine.reset()
+        engine.reset()
+        state = engine.state
         steps = max(25, 2000 // n)
         spent = dict.fromkeys(("engine", "rotors", "sensors"), math.inf)
         t_us = 0
@@ -95,7 +96,8 @@ def rendered():
         model = load_vehicle(vehicle)
         sensors = RenderedSensors(world, [VehicleSpec(vehicle, "v_0", (0.0, 0.0, 0.0))], [model], 1)
         engine = EmbeddedEngine(world, [VehicleSpec(vehicle, "v_0", (0.0, 0.0, 2.0))], [model])
-        state, times = engine.reset(), itertools.count(0)
+        engine.reset()
+        state, times = engine.state, itertools.count(0)
         about = sensors.describe()[0]
 
         def look():

@@ -55,7 +55,8 @@ def trajectory(engine_class, commands, seconds, pos=(0.0, 0.0, 50.0), world="emp
     engine = engine_class(load_world(world), (spec,), (model,))
     rotors = ActuatorStage(FleetModel.of((model,)))
     try:
-        state = engine.reset()
+        engine.reset()
+        state = engine.state
         found = []
         for k in range(round(seconds * 1e6 / STEP_US)):
             given = np.atleast_2d(commands(k * STEP_US * 1e-6))

@@ -65,7 +65,7 @@ class Lens:
         self._x = ((x - self.pinhole.left) * scale - 0.5).astype(np.float32)
         # OpenGL's images begin at the bottom.
         self._y = ((self.pinhole.bottom - y) * scale - 0.5).astype(np.float32)
-        self._stream = new_stream(seed, vehicle, sensor)
+        self.stream = new_stream(seed, vehicle, sensor)
 
     def image(self, raw: np.ndarray) -> np.ndarray:
         """The camera's image.
@@ -80,7 +80,7 @@ class Lens:
         out = np.empty((camera.height, camera.width, 1 if camera.format == "mono8" else 3),
                        dtype=np.uint8)
         _develop(raw, self._x, self._y, np.float32(255.0 * camera.noise_mean),
-                 np.float32(255.0 * camera.noise_stddev), _normal_table(), self._stream, out)
+                 np.float32(255.0 * camera.noise_stddev), _normal_table(), self.stream, out)
         return out[:, :, 0] if camera.format == "mono8" else out
 
     def depth(self, raw: np.ndarray) -> np.ndarray:
@@ -96,7 +96,7 @@ class Lens:
         camera = self.camera
         out = np.empty((camera.height, camera.width), dtype=np.float32)
         _measure(raw, self._x, self._y, camera.noise_mean, camera.noise_stddev, camera.near,
-                 camera.far, _normal_table(), self._stream, out)
+                 camera.far, _normal_table(), self.stream, out)
         return out
 
 

@@ -172,6 +172,11 @@ class SensorSuite(Memory):
         return self._arrays["gps"].memory["pos"].copy() if "gps" in self._arrays \
             else np.zeros((self.n, 3))
 
+    @property
+    def batch(self) -> SensorBatch:
+        """The last readings."""
+        return self._batch
+
     def step(self, state: FleetState, t_us: int, wind: np.ndarray | None = None,
              mask: np.ndarray | None = None) -> SensorBatch:
         """What the sensors say of a state.

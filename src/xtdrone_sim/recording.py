@@ -43,8 +43,12 @@ class Collisions(Memory, Observer):
     MEMORY = ("found", "_touching")
     period_us = TICK_US
 
-    def __init__(self, engine: Engine, on_collision):
-        """Asks an engine; on_collision(t_us, [name, name]) hears of each touch."""
+    def __init__(self, names, engine: Engine, on_collision):
+        """Asks an engine that moves vehicles of these names.
+
+        on_collision(t_us, [name, name]) hears of each touch.
+        """
+        self._names = list(names)
         self.found: list[tuple[int, str, str]] = []
         self._engine, self._on_collision = engine, on_collision
         self._touching: set[tuple[str, str]] = set()
@@ -59,7 +63,8 @@ class Collisions(Memory, Observer):
 
     def on_reset(self, t_us, mask):
         """Who was put back touches nobody any more; a touch at the start counts anew."""
-        self._touching = self._touching & set(self._engine.contacts())
+        moved = {name for name, there in zip(self._names, mask) if there}
+        self._touching = {pair for pair in self._touching if not moved & set(pair)}
 
     def reset(self, mask=None):
         """What was found stays found; see on_reset()."""

@@ -5,10 +5,13 @@ their wrench to the engine, and the new state back to the sensors. Nothing here 
 clock but the pacer.
 """
 
+import json
 import threading
 
+import numpy as np
+
 from sensor_models import SensorSuite
-from xtdrone_core import FleetModel, Scenario, ScenarioError, registry, run_folder
+from xtdrone_core import FleetModel, Scenario, ScenarioError, registry, run_folder, snapshot
 from xtdrone_core.contracts import (
     Agent,
     Autopilot,
@@ -21,6 +24,7 @@ from xtdrone_core.contracts import (
     required,
 )
 from xtdrone_core.control_link import TICK_US
+from xtdrone_core.errors import unknown_name
 
 from .control import ControlRequests
 from .pacer import Pacer
@@ -34,6 +38,7 @@ from .vehicles.sdf import load_vehicle
 from .world import World, load_world
 
 STEP_US = 4000  # PX4's lockstep period [us]
+_FREE = {"speed", "gui", "name", "instance"}  # may differ between a snapshot and its scenario
 
 
 class Simulation:
@@ -91,7 +96,8 @@ class Simulation:
     def _build(self, models, links):
         scenario, world = self.scenario, self.world
         self.engine: Engine = self._kept(build_engine(scenario, world, models))
-        self.console = self._kept(Console([spec.name for spec in scenario.vehicles], self.folder))
+        names = [spec.name for spec in scenario.vehicles]
+        self.console = self._kept(Console(names, self.folder))
         self.plant = Plant(scenario, self.fleet, world, self.engine)
         self.sensor_suite = build_sensors(scenario, world, models, self.engine)
         self.rendered = self._kept(build_rendered(scenario, world, models, self.engine))
@@ -99,7 +105,7 @@ class Simulation:
             scenario, self.fleet, world, self.folder, links, self._on_text))
         if self.folder is not None:
             self.observers.append(TruthRecorder(self.folder / "truth.bin", scenario.n))
-        self._collisions = Collisions(self.engine, self._on_collision)
+        self._collisions = Collisions(names, self.engine, self._on_collision)
         self.observers.append(self._collisions)
         if scenario.pose_source == "truth":
             self.observers.append(TruthPose(required(
@@ -199,6 +205,90 @@ class Simulation:
             if self._agent is not None and self._agent.done:
                 break
 
+    def reset(self, vehicles=None) -> None:
+        """Puts vehicles back to the start of the scenario, in the running flight.
+
+        They go on as fresh ones would: their logs count from here, random streams and sensor
+        schedules begin anew, the scenario's disturbances come again. The others fly on
+        unchanged. Agents ask at multiples of their period: for a flight like that of a fresh
+        simulation, reset at such a time.
+
+        Args:
+            vehicles: Indices, names, or a mask (N,) of bool; None for all.
+
+        Raises:
+            XtdroneError: No such vehicle, or engine, autopilot or Agent cannot do it.
+        """
+        mask = self._mask(vehicles)
+        if self._agent is not None:
+            self._agent.reset(mask)
+        self.autopilot.reset(mask)
+        self.engine.reset(mask)
+        self.plant.reset(mask, self.t_us)
+        self.rendered.reset(mask, self.t_us)
+        self.sensor_suite.reset(mask)
+        self._sense(mask)
+        for observer in self.observers:
+            observer.on_reset(self.t_us, mask)
+        names = [spec.name for spec, there in zip(self.scenario.vehicles, mask) if there]
+        self.event(self.t_us, "reset", vehicles=names)
+
+    def save(self, path) -> None:
+        """Writes all that the future of this flight depends on to one file.
+
+        Raises:
+            XtdroneError: It cannot be written; engine, autopilot or Agent cannot be saved.
+        """
+        parts = {name: part.save() for name, part in self._stateful().items()}
+        snapshot.write(path, {"t_us": self.t_us, **parts}, self.scenario.to_dict())
+        self.event(self.t_us, "save", path=str(path))
+
+    def load(self, path) -> None:
+        """Goes on from a file that save() wrote, bit for bit, also in another process.
+
+        Raises:
+            XtdroneError: It is no such file, or of another scenario.
+        """
+        saved, scenario = snapshot.read(path)
+        own = json.loads(json.dumps(self.scenario.to_dict()))  # as the file has it
+        _refuse_other(own, scenario, path)
+        for name, part in self._stateful().items():
+            if name not in saved:
+                raise snapshot.SnapshotError(f"'{path}' was saved without {name}: load it without "
+                                             "one")
+            part.load(saved[name])
+        self.t_us = saved["t_us"]
+        self.pacer.restart(self.t_us)
+        self._sensors = self.sensor_suite.batch
+        self._started = False
+        self.event(self.t_us, "load", path=str(path))
+
+    def _stateful(self) -> dict:
+        parts = {"engine": self.engine, "plant": self.plant, "sensors": self.sensor_suite,
+                 "rendered": self.rendered, "autopilot": self.autopilot,
+                 "collisions": self._collisions}
+        return parts if self._agent is None else {**parts, "agent": self._agent}
+
+    def _mask(self, vehicles):
+        n = self.scenario.n
+        if vehicles is None:
+            return np.ones(n, dtype=np.bool_)
+        given = np.asarray(vehicles)
+        if given.dtype == np.bool_ and given.shape == (n,):
+            return given.copy()
+        names = [spec.name for spec in self.scenario.vehicles]
+        mask = np.zeros(n, dtype=np.bool_)
+        for vehicle in np.atleast_1d(given).tolist():
+            if vehicle in names:
+                mask[names.index(vehicle)] = True
+            elif isinstance(vehicle, int) and 0 <= vehicle < n:
+                mask[vehicle] = True
+            else:
+                raise ScenarioError(unknown_name("vehicle", vehicle, names)
+                                    if isinstance(vehicle, str) else
+                                    f"vehicle {vehicle} is not there: give 0 to {n - 1}, or a name")
+        return mask
+
     def stop(self) -> None:
         """Ends run() at the next step; safe from signal handlers and other threads."""
         self._stop.set()
@@ -261,8 +351,9 @@ class Simulation:
         for observer in self.observers:
             observer.on_start(self.t_us, self.state, self._sensors)
 
-    def _sense(self):
-        batch = self.sensor_suite.step(self.engine.state, self.t_us, self.plant.actuators.wind)
+    def _sense(self, mask=None):
+        batch = self.sensor_suite.step(self.engine.state, self.t_us, self.plant.actuators.wind,
+                                       mask)
         batch.battery_voltage[:] = self.plant.battery.voltage
         batch.battery_current[:] = self.plant.battery.current
         self._sensors = batch
@@ -280,6 +371,15 @@ class Simulation:
 
     def _on_collision(self, t_us, pair):
         self.event(t_us, "collision", between=pair)
+
+
+def _refuse_other(own: dict, other: dict, path) -> None:
+    """Refuses a snapshot of another scenario; speed, window and name may differ."""
+    for key in sorted({*own, *other} - _FREE):
+        if own.get(key) != other.get(key):
+            raise snapshot.SnapshotError(
+                f"'{path}' was saved with {key} {other.get(key)!r}, this scenario has "
+                f"{own.get(key)!r}: load it into the same scenario")
 
 
 def build_engine(scenario: Scenario, world: World, models) -> Engine:

@@ -12,6 +12,7 @@ does not creep.
 
 import logging
 import os
+from collections.abc import Mapping
 
 import mujoco
 import numpy as np
@@ -19,6 +20,8 @@ import numpy as np
 from xtdrone_core import FleetModel, FleetState, Vehicle, VehicleSpec
 from xtdrone_core.contracts import Viewer
 from xtdrone_core.errors import unknown_name
+from xtdrone_core.snapshot import put
+from xtdrone_core.state import ARRAYS_OF_STATE
 from xtdrone_dynamics import quaternion
 from xtdrone_dynamics.compiled import njit
 
@@ -33,6 +36,9 @@ mujoco.set_mju_user_warning(logging.getLogger(__name__).warning)
 
 
 _FRAME_US = 20_000  # period of the viewer's frames [us]
+_STATE = mujoco.mjtState.mjSTATE_INTEGRATION  # what MuJoCo's next step depends on, but sleep
+_SLEEP = ("tree_asleep", "tree_awake", "body_awake", "body_awake_ind", "parent_awake_ind",
+          "dof_awake_ind", "nbody_awake", "nparent_awake", "nv_awake", "ntree_awake")
 
 
 class EmbeddedEngine(Viewer):
@@ -68,16 +74,93 @@ class EmbeddedEngine(Viewer):
         shape = self._fleet.actuator.shape[1], self._fleet.joint.shape[1]
         self.state = FleetState.zeros(len(self.specs), *shape, self._fleet.body.shape[1])
         self._compile()
-        self.reset()
-
-    def reset(self) -> FleetState:
-        """Every vehicle back to its pose of the scenario, at rest, at time 0."""
-        mujoco.mj_resetData(self.model, self.data)
         mujoco.mj_forward(self.model, self.data)
-        self.state.t_us = 0
-        self.state.actuator[:] = 0.0
         self._extract(0.0)
-        return self.state
+
+    def reset(self, mask: np.ndarray | None = None) -> None:
+        """These vehicles back to their poses of the scenario, at rest and awake; see Engine."""
+        rows = range(len(self.specs)) if mask is None else np.flatnonzero(mask).tolist()
+        loaded = [i for i in rows if i in self._payloads and self._payloads[i][0] > 0.0]
+        for i in loaded:
+            self._payloads[i] = 0.0, self._payloads[i][1]
+            self._weigh(i)
+        if loaded:
+            self._derive()
+        model, data, state = self.model, self.data, self.state
+        awake = data.tree_awake.astype(bool)
+        for i in rows:
+            tree = model.body_treeid[self._at.body[i, 0]]
+            awake[self._wake(tree)] = True
+            dofs = np.flatnonzero(model.dof_treeid == tree)
+            data.qvel[dofs] = data.qacc_warmstart[dofs] = 0.0
+            for joint in np.unique(model.dof_jntid[dofs]):
+                at = model.jnt_qposadr[joint]
+                wide = 7 if model.jnt_type[joint] == mujoco.mjtJoint.mjJNT_FREE else 1
+                data.qpos[at:at + wide] = model.qpos0[at:at + wide]
+            state.actuator[i] = 0.0
+        self._list_awake(awake)
+        acc = state.acc.copy()
+        self._extract(0.0)
+        state.acc[:] = acc
+        state.acc[rows] = 0.0
+
+    def save(self) -> dict:
+        """Bodies, what sleeps, payloads."""
+        vector = np.zeros(mujoco.mj_stateSize(self.model, _STATE))
+        mujoco.mj_getState(self.model, self.data, vector, _STATE)
+        return {"state": {"t_us": self.state.t_us,
+                          **{name: getattr(self.state, name).copy() for name in ARRAYS_OF_STATE}},
+                "mujoco": vector, "sleep": {name: np.array(getattr(self.data, name))
+                                            for name in _SLEEP},
+                "payloads": {i: (mass, np.array(pos)) for i, (mass, pos) in
+                             self._payloads.items()},
+                "asleep": None if self._asleep is None else self._asleep.copy(),
+                "asleep_pairs": set(self._asleep_pairs)}
+
+    def load(self, snapshot: Mapping) -> None:
+        """Goes on from what save() gave."""
+        self._payloads = dict(snapshot["payloads"])
+        viewing = self._viewer is not None
+        self.close()
+        self._compile()
+        model, data = self.model, self.data
+        if len(snapshot["mujoco"]) != mujoco.mj_stateSize(model, _STATE):
+            raise EngineError("the snapshot is of another scene: load it into its own scenario")
+        # What sleeps is computed once as if it were awake, so that it can be seen and touched.
+        mujoco.mj_setState(model, data, snapshot["mujoco"], _STATE)
+        model.opt.enableflags &= ~int(mujoco.mjtEnableBit.mjENBL_SLEEP)
+        mujoco.mj_forward(model, data)
+        model.opt.enableflags |= int(mujoco.mjtEnableBit.mjENBL_SLEEP)
+        mujoco.mj_setState(model, data, snapshot["mujoco"], _STATE)
+        for name, value in snapshot["sleep"].items():
+            if np.ndim(value):
+                getattr(data, name)[:] = value
+            else:
+                setattr(data, name, int(value))
+        self._asleep, self._asleep_pairs = snapshot["asleep"], set(snapshot["asleep_pairs"])
+        put(self.state, ("t_us", *ARRAYS_OF_STATE), snapshot["state"])
+        if viewing:
+            self.open_viewer()
+
+    def _wake(self, tree: int) -> list[int]:
+        """Wakes a tree, and all that fell asleep with it; gives their numbers."""
+        asleep, found = self.data.tree_asleep, [tree]
+        while asleep[found[-1]] >= 0 and asleep[found[-1]] not in found:
+            found.append(int(asleep[found[-1]]))
+        asleep[found] = self._fresh_sleep[found]
+        return found
+
+    def _list_awake(self, awake: np.ndarray) -> None:
+        """MuJoCo's lists of what is awake; awake (T,) bool by tree."""
+        model, data = self.model, self.data
+        state = np.where(model.body_treeid < 0, -1, awake[np.maximum(model.body_treeid, 0)])
+        data.tree_awake[:], data.body_awake[:] = awake, state
+        bodies, children = np.flatnonzero(state), np.flatnonzero(state[model.body_parentid])
+        dofs = np.flatnonzero(awake[model.dof_treeid])
+        data.body_awake_ind[:len(bodies)], data.nbody_awake = bodies, len(bodies)
+        data.parent_awake_ind[:len(children)], data.nparent_awake = children, len(children)
+        data.dof_awake_ind[:len(dofs)], data.nv_awake = dofs, len(dofs)
+        data.ntree_awake = int(awake.sum())
 
     def step(self, wrench: np.ndarray, joint_targets: np.ndarray, dt_us: int) -> FleetState:
         """Advances all bodies by one step; see Engine.
@@ -213,6 +296,7 @@ class EmbeddedEngine(Viewer):
                                         | mujoco.mjtDisableBit.mjDSBL_WARMSTART)
         self.model.opt.enableflags |= mujoco.mjtEnableBit.mjENBL_SLEEP
         self.data = mujoco.MjData(self.model)
+        self._fresh_sleep = self.data.tree_asleep.copy()
         self._dt_us = 0
         self._at = scene.addresses(self.model, self.specs, self.models)
         self._masses.records["row"] = self._at.body

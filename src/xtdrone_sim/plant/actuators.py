@@ -10,12 +10,13 @@ import numpy as np
 
 from xtdrone_core import FleetModel, FleetState
 from xtdrone_core.fleet_model import PROPELLER, ROTOR, SERVO, SURFACE, WHEEL
+from xtdrone_core.snapshot import Memory
 from xtdrone_dynamics import aerodynamics, atmosphere, quaternion, rotor, servo
 from xtdrone_dynamics.compiled import njit
 from xtdrone_dynamics.constants import SEA_LEVEL_DENSITY
 
 
-class ActuatorStage:
+class ActuatorStage(Memory):
     """Actuators and aerodynamics of a fleet: lag, XTDrone (3)-(6) at every hub, named effects.
 
     A rotor's mean speed over the step goes into H-force and rolling moment, the mean of its
@@ -32,6 +33,8 @@ class ActuatorStage:
             origin [N m], world frame.
         joint_targets: (N, J) where the engine shall move the joints in this step [rad] or [m].
     """
+
+    MEMORY = ("wind", "density", "speed_share", "effectiveness", "power", "joint_targets")
 
     def __init__(self, fleet: FleetModel, altitude: float = 0.0):
         """All actuators at rest.
@@ -52,6 +55,7 @@ class ActuatorStage:
         self._altitude = altitude
         self._air = np.zeros((n, 3))
         self._downwash = bool(fleet.effects["wake_radius"].any())
+        self.remember_start()
 
     def step(self, commands: np.ndarray, state: FleetState, dt_us: int) -> np.ndarray:
         """Advances the actuators by one step and gives what air and actuators do to the bodies.

@@ -19,6 +19,7 @@ several times that of real rotors, since their momentConstant is.
 import numpy as np
 
 from xtdrone_core import FleetModel, Pack
+from xtdrone_core.snapshot import Memory
 from xtdrone_dynamics import battery
 from xtdrone_dynamics.compiled import njit
 
@@ -52,7 +53,7 @@ def read_battery(block) -> Pack | None:
     return Pack(**{**values, "cells": int(values["cells"])})
 
 
-class BatteryStage:
+class BatteryStage(Memory):
     """The packs of a fleet, step by step.
 
     Attributes:
@@ -61,6 +62,8 @@ class BatteryStage:
         voltage: (N,) at the terminals [V], NaN without a pack.
         current: (N,) [A], NaN without a pack.
     """
+
+    MEMORY = ("charge", "voltage", "current")
 
     def __init__(self, fleet: FleetModel):
         """Packs as the vehicles' files give them, without a load."""
@@ -71,6 +74,7 @@ class BatteryStage:
         self.voltage, self.current = np.full((2, n), np.nan)
         self._records = fleet.battery
         self.step(np.zeros(n), 0, np.ones(n))
+        self.remember_start()
 
     def step(self, shaft_power: np.ndarray, dt_us: int, speed_share: np.ndarray) -> None:
         """Drains the packs for one step.

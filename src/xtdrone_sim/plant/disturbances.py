@@ -1,5 +1,9 @@
 """Disturbances of a scenario where they meet the simulation: payload, tank, rotors, battery."""
 
+import dataclasses
+
+import numpy as np
+
 from xtdrone_core import FleetModel, Scenario, ScenarioError
 from xtdrone_core.disturbances import Change, parse_disturbances
 
@@ -7,7 +11,10 @@ DRAIN_PERIOD_US = 20_000  # of telling the engine the mass of a draining tank [u
 
 
 class Disturbances:
-    """Brings the disturbances of a scenario into force when they are due."""
+    """Brings the disturbances of a scenario into force when they are due.
+
+    Their times count from the start of each vehicle, which is where it was reset.
+    """
 
     def __init__(self, scenario: Scenario, fleet: FleetModel, engine, actuators, battery):
         """The changes of a scenario.
@@ -28,19 +35,21 @@ class Disturbances:
         self._engine, self._actuators, self._battery = engine, actuators, battery
         self._payloads = {}  # vehicle: (mass [kg], place)
         self._drains = {}  # vehicle: rate [kg/s]
-        self._waiting = list(parse_disturbances(scenario.disturbances, self._names))
+        self._scenario = parse_disturbances(scenario.disturbances, self._names)
+        self._waiting = list(self._scenario)
+        self._epoch_us = [0] * len(self._names)
         for change in self._waiting:
             self._check(change)
 
     def due(self, t_us: int) -> bool:
         """Whether apply() has something to do."""
-        return bool((self._drains and t_us % DRAIN_PERIOD_US == 0)
+        return bool((self._drains and any(self._drains_now(i, t_us) for i in self._drains))
                     or (self._waiting and self._waiting[0].t_us <= t_us))
 
     def apply(self, t_us: int) -> list[Change]:
         """Brings into force what is due at t_us, and gives it back."""
-        if t_us % DRAIN_PERIOD_US == 0:
-            for vehicle in list(self._drains):
+        for vehicle in list(self._drains):
+            if self._drains_now(vehicle, t_us):
                 self._drain(vehicle)
         done = []
         while self._waiting and self._waiting[0].t_us <= t_us:
@@ -57,6 +66,36 @@ class Disturbances:
         """
         self._check(change)
         self._waiting = sorted([*self._waiting, change], key=lambda item: item.t_us)
+
+    def reset(self, mask: np.ndarray, t_us: int) -> None:
+        """These vehicles (mask (N,) bool) are as at their start, which is now.
+
+        Payloads are the engine's own to reset, rotors and batteries those of their stages.
+        """
+        self._waiting = [change for change in self._waiting if not mask[change.vehicle]]
+        for i in np.flatnonzero(mask).tolist():
+            self._epoch_us[i] = t_us
+            self._drains.pop(i, None)
+            if i in self._payloads:
+                self._payloads[i] = 0.0, self._payloads[i][1]
+            self._waiting += [dataclasses.replace(change, t_us=change.t_us + t_us)
+                              for change in self._scenario if change.vehicle == i]
+        self._waiting.sort(key=lambda change: change.t_us)
+
+    def save(self) -> dict:
+        """What is still to come, and what is under way."""
+        return {"waiting": [dataclasses.asdict(change) for change in self._waiting],
+                "payloads": dict(self._payloads), "drains": dict(self._drains),
+                "epoch_us": list(self._epoch_us)}
+
+    def load(self, snapshot) -> None:
+        """Goes on from what save() gave; what is in force is in engine, stages and batteries."""
+        self._waiting = [Change(**values) for values in snapshot["waiting"]]
+        self._payloads, self._drains = dict(snapshot["payloads"]), dict(snapshot["drains"])
+        self._epoch_us = list(snapshot["epoch_us"])
+
+    def _drains_now(self, i, t_us) -> bool:
+        return (t_us - self._epoch_us[i]) % DRAIN_PERIOD_US == 0
 
     def values(self, change: Change) -> dict:
         """A change as the values of an event."""

@@ -1,5 +1,7 @@
 """All that turns actuator commands into wrenches on bodies: actuators, air, batteries."""
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from xtdrone_core import FleetModel, FleetState, Scenario
@@ -38,6 +40,7 @@ class Plant:
         self.battery = BatteryStage(fleet)
         self.disturbances = Disturbances(scenario, fleet, engine, self.actuators, self.battery)
         self.wind = _wind_of(scenario, world)
+        self._winds = [] if self.wind is None else [self.wind]
 
     def disturb(self, t_us: int) -> list[dict]:
         """Brings into force what is due; gives it as the values of events."""
@@ -63,6 +66,26 @@ class Plant:
         wrench = self.actuators.step(commands, state, dt_us)
         self.battery.step(self.actuators.power, dt_us, self.actuators.speed_share)
         return wrench
+
+    def reset(self, mask: np.ndarray, t_us: int) -> None:
+        """These vehicles (mask (N,) bool) at rest and charged, from t_us on."""
+        for part in (self.actuators, self.battery, *self._winds):
+            part.reset(mask)
+        self.disturbances.reset(mask, t_us)
+
+    def save(self) -> dict:
+        """All that the next wrenches depend on."""
+        return {"actuators": self.actuators.save(), "battery": self.battery.save(),
+                "disturbances": self.disturbances.save(),
+                "winds": [wind.save() for wind in self._winds]}
+
+    def load(self, snapshot: Mapping) -> None:
+        """Goes on from what save() gave."""
+        self.actuators.load(snapshot["actuators"])
+        self.battery.load(snapshot["battery"])
+        self.disturbances.load(snapshot["disturbances"])
+        for wind, saved in zip(self._winds, snapshot["winds"], strict=True):
+            wind.load(saved)
 
 
 def _wind_of(scenario, world) -> Wind | None:

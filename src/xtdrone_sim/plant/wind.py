@@ -10,6 +10,7 @@ import numpy as np
 
 from sensor_models.streams import new_stream, next_normals
 from xtdrone_core.errors import unknown_name
+from xtdrone_core.snapshot import Memory
 from xtdrone_dynamics import wind as dryden
 from xtdrone_dynamics.compiled import njit
 
@@ -120,8 +121,13 @@ class WindParameters:
         return not (any(self.mean) or self.gusts or self.dryden or self.field)
 
 
-class Wind:
-    """The air's velocity at every vehicle of a fleet, step by step."""
+class Wind(Memory):
+    """The air's velocity at every vehicle of a fleet, step by step.
+
+    Gusts come by the clock of each vehicle, which begins anew where it is reset.
+    """
+
+    MEMORY = ("_streams", "_filters", "_epoch_us", "_next_us")
 
     def __init__(self, parameters: WindParameters, n: int, seed: int):
         """Starts the turbulence in its stationary state and reads the field.
@@ -142,6 +148,14 @@ class Wind:
         self._streams = np.array([new_stream(seed, i, _STREAM) for i in range(n)])
         self._filters = np.zeros((n, 5))
         _start(self._streams, self._filters)
+        self._epoch_us = np.zeros(n, dtype=np.int64)  # when each vehicle began
+        self._next_us = 0  # of the next step
+        self.remember_start()
+
+    def reset(self, mask=None) -> None:
+        """The turbulence of these vehicles begins anew."""
+        super().reset(mask)
+        self._epoch_us[slice(None) if mask is None else mask] = self._next_us
 
     def step(self, t_us: int, dt_us: int, pos: np.ndarray, vel: np.ndarray,
              out: np.ndarray) -> None:
@@ -154,7 +168,8 @@ class Wind:
             vel: (N, 3) of the vehicles, world [m/s].
             out: (N, 3) is overwritten: velocity of the air at each vehicle, world [m/s].
         """
-        _step(t_us * 1e-6, dt_us * 1e-6, self._mean, self._gusts, self._dryden, *self._axes,
+        self._next_us = t_us + dt_us
+        _step(t_us, self._epoch_us, dt_us * 1e-6, self._mean, self._gusts, self._dryden, *self._axes,
               self._field, pos, vel, self._streams, self._filters, out)
 
 
@@ -259,14 +274,14 @@ def _interpolate(xs, ys, zs, field, x, y, z, k):
 
 
 @njit
-def _step(t, dt, mean, gusts, wind_20ft, xs, ys, zs, field, pos, vel, streams, filters, out):
-    base_x, base_y, base_z = mean[0], mean[1], mean[2]
-    for g in range(gusts.shape[0]):
-        swell = dryden.gust(t, gusts[g, 0], gusts[g, 1])
-        base_x += swell * gusts[g, 2]
-        base_y += swell * gusts[g, 3]
-        base_z += swell * gusts[g, 4]
+def _step(t_us, epoch_us, dt, mean, gusts, wind_20ft, xs, ys, zs, field, pos, vel, streams, filters, out):
     for i in range(out.shape[0]):
+        base_x, base_y, base_z = mean[0], mean[1], mean[2]
+        for g in range(gusts.shape[0]):
+            swell = dryden.gust((t_us - epoch_us[i]) * 1e-6, gusts[g, 0], gusts[g, 1])
+            base_x += swell * gusts[g, 2]
+            base_y += swell * gusts[g, 3]
+            base_z += swell * gusts[g, 4]
         x, y, z = pos[i, 0], pos[i, 1], pos[i, 2]
         ux = base_x + _interpolate(xs, ys, zs, field, x, y, z, 0)
         uy = base_y + _interpolate(xs, ys, zs, field, x, y, z, 1)

@@ -181,12 +181,13 @@ class Beams:
         """
         self._scene = RenderedScene(world, specs, models, (1, 1))
         self._state_of = state_of
-        self._placed_us = -1
+        self._placed = None  # places of the bodies in the scene now
 
     def __call__(self, vehicle: int, point, direction) -> float:
         """Distance from a point along a direction to the first thing but the vehicle [m]."""
         state = self._state_of()
-        if state.t_us != self._placed_us:
+        places = state.pos, state.quat, state.joint_pos
+        if self._placed is None or not all(map(np.array_equal, places, self._placed)):
             self._scene.place(state)
-            self._placed_us = state.t_us
+            self._placed = [place.copy() for place in places]
         return float(self._scene.cast(vehicle, point, direction, FURTHEST)[0])

@@ -6,8 +6,9 @@ when, does not depend on how fast the machine is.
 """
 
 from collections import deque
-from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import asdict
+from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import asdict, fields
 from functools import partial
 
 import numpy as np
@@ -77,7 +78,7 @@ class RenderedSensors:
 
     def due(self, t_us: int) -> bool:
         """Whether some sensor takes a look at this time, or one arrives."""
-        return any(t_us % sensor.period_us == 0 for sensor in self._sensors) \
+        return any(sensor.due(t_us) for sensor in self._sensors) \
             or bool(self._waiting and self._waiting[0][0] <= t_us)
 
     def step(self, state: FleetState, t_us: int) -> list[Reading]:
@@ -93,7 +94,7 @@ class RenderedSensors:
         Raises:
             EngineError: Nothing here can render.
         """
-        due = [sensor for sensor in self._sensors if t_us % sensor.period_us == 0]
+        due = [sensor for sensor in self._sensors if sensor.due(t_us)]
         if due:
             seen = state.copy()
             self._thread.submit(self._scene.place, seen)
@@ -107,6 +108,43 @@ class RenderedSensors:
         while self._waiting and self._waiting[0][0] <= t_us:
             arrived.append(self._waiting.popleft()[2].result())
         return arrived
+
+    def reset(self, mask: np.ndarray, t_us: int) -> None:
+        """The sensors of these vehicles (mask (N,) bool) begin anew at t_us."""
+        kept = deque()
+        for item in self._waiting:
+            if mask[item[1][0]]:
+                wait([item[2]])  # else it would go on to draw from the sensor's new stream
+            else:
+                kept.append(item)
+        self._waiting = kept
+        for sensor in self._sensors:
+            if mask[sensor.index]:
+                sensor.restart(t_us)
+
+    def save(self) -> dict:
+        """Streams and schedules, and what has been seen and not arrived yet."""
+        waiting = []
+        for arrival_us, order, future in self._waiting:
+            reading = future.result()
+            waiting.append({"arrival_us": arrival_us, "order": order,
+                            "reading": {field.name: getattr(reading, field.name)
+                                        for field in fields(reading)}})
+        return {"sensors": [{"epoch_us": sensor.epoch_us,
+                             "streams": [stream.copy() for stream in sensor.streams()]}
+                            for sensor in self._sensors], "waiting": waiting}
+
+    def load(self, snapshot: Mapping) -> None:
+        """Goes on from what save() gave."""
+        for sensor, saved in zip(self._sensors, snapshot["sensors"], strict=True):
+            sensor.epoch_us = saved["epoch_us"]
+            for stream, words in zip(sensor.streams(), saved["streams"], strict=True):
+                stream[:] = words
+        self._waiting = deque()
+        for item in snapshot["waiting"]:
+            future = Future()
+            future.set_result(Reading(**item["reading"]))
+            self._waiting.append((item["arrival_us"], tuple(item["order"]), future))
 
     def close(self) -> None:
         """Ends the thread and frees the context. May be called twice."""
@@ -130,6 +168,20 @@ class _Sensor:
         self.period_us = round(1e6 / rate)
         self.latency_us = round(latency * 1e6 / STEP_US) * STEP_US
         self.order = index, order
+        self.epoch_us = 0  # when its schedule began
+
+    def due(self, t_us) -> bool:
+        """Whether it looks now."""
+        return (t_us - self.epoch_us) % self.period_us == 0
+
+    def restart(self, t_us):
+        """Its schedule and its noise begin anew."""
+        self.epoch_us = t_us
+        for stream, first in zip(self.streams(), self._first, strict=True):
+            stream[:] = first
+
+    def _remember_streams(self):
+        self._first = [stream.copy() for stream in self.streams()]
 
     def placed(self, state, part):
         """World pose of a part of the body that the sensor sits on."""
@@ -158,6 +210,10 @@ class _Camera(_Sensor):
         self.lenses = [Lens(camera, seed, index, stream + k)
                        for k, camera in enumerate(self.cameras)]
         self.samples = max(camera.anti_aliasing for camera in self.cameras)
+        self._remember_streams()
+
+    def streams(self):
+        return [lens.stream for lens in self.lenses]
 
     def look(self, scene, state, t_us) -> Reading:
         data = {}
@@ -201,6 +257,10 @@ class _Lidar(_Sensor):
             np.cos(elevation) * np.cos(azimuth), np.cos(elevation) * np.sin(azimuth),
             np.sin(elevation)), axis=-1).reshape(-1, 3)
         self._stream = new_stream(seed, index, stream)
+        self._remember_streams()
+
+    def streams(self):
+        return [self._stream]
 
     def look(self, scene, state, t_us) -> Reading:
         place, turn = self.placed(state, self.lidar)

@@ -100,14 +100,36 @@ class GazeboEngine(RangeCaster, Renderer, Viewer):
             self.close()
             raise
 
-    def reset(self) -> FleetState:
-        """Every vehicle back to its pose of the scenario, at rest, at time 0."""
+    def reset(self, mask: np.ndarray | None = None) -> None:
+        """Every vehicle back to its pose of the scenario, at rest.
+
+        Raises:
+            EngineError: The mask leaves vehicles out; gzserver is gone.
+        """
+        if mask is not None and not np.all(mask):
+            raise EngineError("Gazebo puts back all vehicles or none: reset all of them, or use "
+                              "engine:=embedded")
         poses = [start_pose(spec, model) for spec, model in zip(self.specs, self.models)]
         table = np.array([[*pose.pos, *pose.quat] for pose in poses])
         self._take(self._channel.request(_RESET, table.tobytes()), 0.0)
-        self.state.t_us = 0
         self.state.actuator[:] = 0.0
-        return self.state
+
+    def save(self) -> dict:
+        """As load().
+
+        Raises:
+            EngineError: Always.
+        """
+        raise EngineError("Gazebo does not tell all that its next step depends on: to save a "
+                          "flight, use engine:=embedded")
+
+    def load(self, snapshot) -> None:
+        """Contacts and solver of Gazebo cannot be set from outside.
+
+        Raises:
+            EngineError: Always.
+        """
+        raise EngineError("Gazebo cannot go on from a snapshot: use engine:=embedded")
 
     def step(self, wrench: np.ndarray, joint_targets: np.ndarray, dt_us: int) -> FleetState:
         """Advances all bodies by one step; see Engine.
