@@ -131,8 +131,18 @@ def new_status(n: int) -> np.ndarray:
 
 def thrust_normalised(status: np.ndarray) -> np.ndarray:
     """(N,) collective set-point of each vehicle as the common rotor command 0..1 that gives it."""
-    c, b, a = status["thrust_poly"].T
-    c = np.minimum(c - status["sp_thrust"], 0.0)
+    return command_of(status["thrust_poly"], status["sp_thrust"])
+
+
+def command_of(thrust_poly: np.ndarray, thrust: np.ndarray) -> np.ndarray:
+    """The common rotor command 0..1 at which all rotors together give a thrust.
+
+    Args:
+        thrust_poly: (N, 3) collective [N] as polynomial of that command.
+        thrust: (N,) [N].
+    """
+    c, b, a = thrust_poly.T
+    c = np.minimum(c - thrust, 0.0)
     return np.minimum((-b + np.sqrt(b * b - 4 * a * c)) / (2 * a), 1.0)
 
 

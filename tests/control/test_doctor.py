@@ -6,7 +6,7 @@ import pytest
 from pymavlink.dialects.v20 import common as mavlink
 
 from own_ports import PORTS
-from xtdrone_autopilot.safety.failsafes import CONDITIONS
+from xtdrone_autopilot.safety.conditions import CONDITIONS, DataLink, RotorFailure
 from xtdrone_control.doctor import fleet as doctor_fleet, machine as doctor
 from xtdrone_control.doctor.finding import FAULT, OK, WARNING, Finding
 from xtdrone_core import command
@@ -21,6 +21,11 @@ HEALTHY = {"mode": "OFFBOARD", "armed": True, "landed": False, "failsafe": False
 def of(check):
     """Findings by their subject."""
     return {finding.subject: finding for finding in check()}
+
+
+def failing(condition):
+    """As a flight stack tells it."""
+    return {condition.name: [condition.words, condition.advice]}
 
 
 def vehicle(told=None, earlier=None, seconds=2.0, heard=("PING",), paused=False):
@@ -40,8 +45,8 @@ def test_a_healthy_vehicle_has_no_warnings():
 @pytest.mark.parametrize("told, level, text, advice", [
     ({"failsafe": True}, WARNING, "a failsafe is in force", "changing the mode ends it"),
     ({"armed": False, "not_ready": "no GPS fix"}, WARNING, "would not arm: no GPS fix", ""),
-    ({"failing": ["data_link"]}, WARNING, "no ground station is heard", "NAV_DLL_ACT"),
-    ({"failing": ["rotor"]}, WARNING, "a rotor has failed", "CA_FAILURE_MODE"),
+    ({"failing": failing(DataLink)}, WARNING, "no ground station is heard", "NAV_DLL_ACT"),
+    ({"failing": failing(RotorFailure)}, WARNING, "a rotor has failed", "CA_FAILURE_MODE"),
     ({"aligned": False}, WARNING, "no attitude yet", "at rest"),
     ({"located": False}, WARNING, "no position", "GPS"),
     ({"aids": {"GPS": False, "vision": False}}, WARNING, "inertial sensors alone", "land"),
@@ -57,7 +62,8 @@ def test_what_is_wrong_with_a_vehicle_is_said_with_what_to_do(told, level, text,
 
 
 def test_every_condition_of_failsafes_is_explained():
-    assert set(doctor_fleet._FAILING) == set(CONDITIONS)
+    for condition in CONDITIONS:
+        assert condition.name and condition.words and condition.advice
 
 
 @pytest.mark.parametrize("age, armed, level", [(0.3, True, OK), (9.0, True, WARNING),

@@ -115,6 +115,22 @@ def test_what_px4_gets_is_what_the_recorded_simulator_sent():
     assert compared > 3000
 
 
+def test_px4_gets_the_pitot_tube_and_the_range_finder():
+    frames, batch, parser = SensorFrames(2, ORIGIN), SensorBatch.empty(2), mavlink.MAVLink(None)
+    batch.airspeed_new[1] = batch.range_new[1] = True
+    batch.airspeed_pressure[1], batch.range_distance[1] = 61.25, 3.456
+    without, data = frames.encode(4000, batch, None, np.ones(2, dtype=bool))
+    assert [m.get_type() for m in parser.parse_buffer(without)] == ["HIL_SENSOR"]
+    sensor, distance = parser.parse_buffer(data)
+    assert sensor.fields_updated & 0x400 and sensor.diff_pressure == pytest.approx(0.6125)
+    assert (distance.get_type(), distance.current_distance, distance.orientation) == (
+        "DISTANCE_SENSOR", 346, mavlink.MAV_SENSOR_ROTATION_PITCH_270)
+    batch.range_distance[1] = np.inf
+    _, data = frames.encode(8000, batch, None, np.ones(2, dtype=bool))
+    distance = parser.parse_buffer(data)[1]
+    assert distance.current_distance > distance.max_distance and distance.signal_quality == 1
+
+
 def test_rates_of_the_simulators_messages():
     """IMU 250 Hz, magnetometer 83 Hz, barometer 50 Hz, GPS 10 Hz, ground truth 125 Hz; noise."""
     world, model = load_world("empty"), load_vehicle("iris")

@@ -8,6 +8,7 @@ import pytest
 from pymavlink.dialects.v20 import common as mavlink
 
 from own_ports import PORTS
+from xtdrone_autopilot.errors import AutopilotError
 from xtdrone_autopilot.px4.telemetry import FleetTelemetry
 from xtdrone_core import ARM, Mode, SetPoints
 from xtdrone_core.modes import custom_mode
@@ -147,3 +148,37 @@ def test_health_says_what_a_px4_waits_for(pair):
     telemetry, *_ = pair
     assert [state["not_ready"] for state in telemetry.health()] == ["PX4 has not been heard"] * 2
     assert not telemetry.health()[0]["armed"] and telemetry.health()[0]["landed"]
+
+
+def test_attitude_rates_and_force_go_to_px4_as_an_attitude_target(pair):
+    telemetry, peers, texts = pair
+    telemetry._thrust_poly = np.array([[0.0, 10.0, 30.0]] * 2)  # 40 N at full command
+    wishes = SetPoints.empty(2)
+    wishes.quat[0] = 0.0, 0.0, 0.0, 1.0  # level, faces east
+    wishes.yaw_rate[0] = 0.3
+    wishes.force[0] = np.nan, np.nan, 12.5
+    wishes.rates[1] = 0.1, 0.2, 0.3
+    wishes.force[1] = 0.0, 0.0, 40.0
+    telemetry.apply(wishes)
+    m = peers[0].hear(OFFBOARD_LOCAL, "SET_ATTITUDE_TARGET")
+    assert (m.type_mask, m.target_system, m.thrust) == (0b11, 1, pytest.approx(0.5))
+    turn = math.sqrt(0.5)
+    assert np.abs(m.q) == pytest.approx([turn, 0.0, 0.0, turn], abs=1e-6) and m.q[0] * m.q[3] > 0
+    assert m.body_yaw_rate == pytest.approx(-0.3)
+    m = peers[1].hear(OFFBOARD_LOCAL, "SET_ATTITUDE_TARGET")
+    assert (m.type_mask, m.thrust) == (128, pytest.approx(1.0))
+    assert (m.body_roll_rate, m.body_pitch_rate, m.body_yaw_rate) == pytest.approx(
+        (0.1, -0.2, -0.3))
+    wishes.force[:] = np.nan
+    telemetry.apply(wishes)
+    telemetry.apply(wishes)
+    assert [i for i, text in texts if "need a force" in text] == [0, 1]
+
+
+def test_actuator_commands_are_refused_for_px4(pair):
+    telemetry, *_ = pair
+    wishes = SetPoints.empty(2, 4)
+    telemetry.apply(wishes)
+    wishes.actuators[0] = 0.5
+    with pytest.raises(AutopilotError, match="lockstep.*rates and force"):
+        telemetry.apply(wishes)

@@ -12,6 +12,7 @@ import numpy as np
 
 from xtdrone_core.frames import enu_ned, flu_frd, quat_enu_ned, yaw_enu_ned
 from xtdrone_core.modes import MODES, Mode, custom_mode
+from xtdrone_dynamics.atmosphere import density
 from xtdrone_dynamics.geodesy import to_geodetic_array
 from xtdrone_dynamics.quaternion import rotate_inverse_array, to_euler_array
 
@@ -222,7 +223,7 @@ class Streams:
         m["lat"] = np.rint(np.degrees(s.gps_lat) * 1e7)
         m["lon"] = np.rint(np.degrees(s.gps_lon) * 1e7)
         m["alt"] = m["alt_ellipsoid"] = np.rint(s.gps_alt * 1e3)
-        m["eph"], m["epv"] = 80, 100  # dilution of precision, times 100
+        m["eph"], m["epv"] = s.gps_hdop * 100, s.gps_vdop * 100
         speed = np.hypot(s.gps_vel[:, 0], s.gps_vel[:, 1])
         m["vel"] = np.minimum(speed * 100, 65535)
         course = np.degrees(np.arctan2(s.gps_vel[:, 0], s.gps_vel[:, 1])) % 360.0
@@ -252,7 +253,10 @@ class Streams:
     @streams("VFR_HUD", ground_station=4, offboard=10, bridge=1)
     def _vfr_hud(self, m, t_us):
         p = self._status
-        m["airspeed"] = m["groundspeed"] = np.hypot(self._ned_vel[:, 0], self._ned_vel[:, 1])
+        m["groundspeed"] = np.hypot(self._ned_vel[:, 0], self._ned_vel[:, 1])
+        # Calibrated, as PX4's; without a pitot tube PX4 says 0.
+        pressure = np.maximum(self._now.sensors.airspeed_pressure, 0.0)
+        m["airspeed"] = np.sqrt(2.0 * pressure / density(0.0))
         m["heading"] = np.degrees(self._euler[:, 2]) % 360.0
         m["throttle"] = np.where(p["armed"], 100 * thrust_normalised(self._status), 0)
         m["alt"] = self._geo[:, 2]

@@ -11,6 +11,7 @@ from xtdrone_core.ports import Ports
 from xtdrone_core.state import Estimates, SensorBatch, SetPoints
 
 from ..errors import AutopilotError
+from ..vehicle_status import describe_bodies, new_status
 from . import process as px4_process
 from .link import Peer, SimulatorLink
 from .sensors import SensorFrames
@@ -69,13 +70,15 @@ class Px4Autopilot(ExternalPose, Observer):
         self._announced = np.zeros(n, dtype=np.bool_)
         self._processes = []
         self._telemetry = None
+        bodies = new_status(n)
+        describe_bodies(bodies, fleet)
         self._link = None
         if installation is not None:
             _refuse_living(self._ports, n)
         self._link = SimulatorLink(n, self._lost, self._news, self._ports)
         try:
             self._telemetry = FleetTelemetry(n, origin, offsets, shared_origin, self._on_text,
-                                             self._ports)
+                                             self._ports, bodies["thrust_poly"])
             for i in range(n if installation is not None else 0):
                 self._processes.append(px4_process.Px4Process(
                     installation, i, self._names[i], fleet.vehicles[i], folder,

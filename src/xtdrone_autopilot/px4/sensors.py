@@ -1,4 +1,4 @@
-"""What PX4 hears from a simulator: HIL_SENSOR, HIL_GPS and HIL_STATE_QUATERNION of a fleet."""
+"""What PX4 hears from a simulator: HIL_SENSOR, HIL_GPS, DISTANCE_SENSOR, HIL_STATE_QUATERNION."""
 
 import numpy as np
 
@@ -7,13 +7,15 @@ from xtdrone_core.state import FleetState, SensorBatch
 from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_dynamics.geodesy import to_geodetic_array
 
+from ..mavlink.dialect import mavlink
 from ..mavlink.frames import GAUSS, append_frames, layout
 
 # Bits of HIL_SENSOR.fields_updated. PX4 takes a barometer reading only with all three of its bits.
 IMU, MAGNETOMETER, BAROMETER = 0x3F, 0x1C0, 0x1A00
+DIFFERENTIAL_PRESSURE = 0x400
 TRUTH_PERIOD_US = 8000  # of HIL_STATE_QUATERNION; PX4 asks for 5000, which is no whole step [us]
 _BUFFER = 512  # of one vehicle's messages in one step [bytes]
-_MAX_INT16 = 32767
+_MAX_INT16, _MAX_UINT16 = 32767, 65535
 
 
 class SensorFrames:
@@ -22,7 +24,7 @@ class SensorFrames:
     def __init__(self, n: int, origin):
         """n: number of vehicles; origin: latitude, longitude [rad] and height [m] of the world."""
         self._origin = tuple(origin)
-        self._layouts = {name: layout(name) for name in ("HIL_SENSOR", "HIL_GPS",
+        self._layouts = {name: layout(name) for name in ("HIL_SENSOR", "HIL_GPS", "DISTANCE_SENSOR",
                                                          "HIL_STATE_QUATERNION")}
         self._tables = {name: np.zeros(n, dtype=item.dtype) for name, item in
                         self._layouts.items()}
@@ -51,6 +53,10 @@ class SensorFrames:
         if fixes.any():
             self._gps(self._tables["HIL_GPS"], sensors)
             self._append("HIL_GPS", fixes)
+        ranges = chosen & sensors.range_new
+        if ranges.any():
+            self._range(self._tables["DISTANCE_SENSOR"], t_us, sensors)
+            self._append("DISTANCE_SENSOR", ranges)
         if truth is not None and t_us % TRUTH_PERIOD_US == 0:
             self._truth(self._tables["HIL_STATE_QUATERNION"], t_us, truth)
             self._append("HIL_STATE_QUATERNION", chosen)
@@ -68,9 +74,11 @@ class SensorFrames:
         m["xmag"], m["ymag"], m["zmag"] = flu_frd(s.mag).T * GAUSS
         m["abs_pressure"] = s.baro_pressure * 1e-2
         m["temperature"] = s.baro_temperature - 273.15
+        m["diff_pressure"] = s.airspeed_pressure * 1e-2
         m["pressure_alt"] = 44330.77 * (1.0 - (s.baro_pressure / 101325.0) ** 0.190263)
         m["fields_updated"] = (IMU + MAGNETOMETER * s.mag_new.astype(np.uint32)
-                               + BAROMETER * s.baro_new.astype(np.uint32))
+                               + BAROMETER * s.baro_new.astype(np.uint32)
+                               + DIFFERENTIAL_PRESSURE * s.airspeed_new.astype(np.uint32))
 
     def _gps(self, m, s):
         m["time_usec"] = s.gps_t_us
@@ -84,6 +92,16 @@ class SensorFrames:
         m["vel"] = np.minimum(np.hypot(north, east), 65535)
         m["cog"] = np.rint(np.degrees(np.arctan2(east, north)) % 360.0 * 100) % 36000
         m["satellites_visible"] = s.gps_sats
+
+    def _range(self, m, t_us, s):
+        m["time_boot_ms"] = t_us // 1000 & 0xFFFFFFFF
+        m["max_distance"] = _MAX_UINT16 - 1  # what is beyond, PX4 takes for no reading [cm]
+        m["current_distance"] = np.rint(np.clip(100 * s.range_distance, 0, _MAX_UINT16))
+        m["type"] = mavlink.MAV_DISTANCE_SENSOR_LASER
+        m["id"] = 0
+        m["orientation"] = mavlink.MAV_SENSOR_ROTATION_PITCH_270  # downwards
+        m["covariance"] = 255  # not known
+        m["signal_quality"] = np.where(np.isfinite(s.range_distance), 100, 1)  # 1 = invalid
 
     def _truth(self, m, t_us, state):
         m["time_usec"] = t_us

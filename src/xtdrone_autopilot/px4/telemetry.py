@@ -18,13 +18,16 @@ from xtdrone_core.modes import PX4_MODE, ROS_NAME, Mode, from_custom_mode
 from xtdrone_core.ports import Ports
 from xtdrone_core.state import ARM, DISARM, KEEP, Estimates, SetPoints
 
+from ..errors import AutopilotError
 from ..mavlink.dialect import mavlink
+from ..vehicle_status import command_of
 from .frames import FrameReader
 
 GREET_US = 1_000_000  # period of our heartbeat [us]
 _ORIGIN_TOLERANCE = 2e-7  # of latitude and longitude of the shared origin [deg]
 _BITS = {"pos": 0x7, "vel": 0x38, "acc": 0x1C0}
 _NO_YAW, _NO_YAW_RATE = 1024, 2048
+_NO_ATTITUDE = 128  # bit of the type mask of attitude targets
 _POSE_VARIANCE = 1e-4, 1e-4  # of a pose from outside [m^2], [rad^2]
 # Upper triangle of 6 by 6, row by row: x, y, z, roll, pitch, yaw; NaN says that it is unknown.
 _POSE_COVARIANCE = [_POSE_VARIANCE[row // 3] if row == column else 0.0
@@ -36,7 +39,7 @@ class FleetTelemetry:
     """Estimates of N vehicles from PX4's telemetry, and set-points to them."""
 
     def __init__(self, n: int, origin, offsets, shared_origin: bool, on_text,
-                 own: Ports | None = None):
+                 own: Ports | None = None, thrust_poly: np.ndarray | None = None):
         """Opens the socket; nothing is sent yet.
 
         Args:
@@ -46,7 +49,11 @@ class FleetTelemetry:
             shared_origin: Whether PX4 gets the world's origin for its local frame.
             on_text: Called with (vehicle, severity, text).
             own: Ports of the simulation; None = those of the environment's instance.
+            thrust_poly: (N, 3) collective thrust [N] as polynomial of the common rotor command, in
+                which PX4 counts it; None where no forces will be asked for.
         """
+        self._thrust_poly = thrust_poly
+        self._ignored = set()  # (vehicle, reason) of set-points, each told once
         self._origin = tuple(origin)
         self._shared = shared_origin
         self._offsets = np.zeros((n, 3)) if shared_origin else np.array(offsets, dtype=float)
@@ -104,14 +111,24 @@ class FleetTelemetry:
                          self._landed, self._mode, ready)
 
     def apply(self, set_points: SetPoints) -> None:
-        """Sends an Agent's set-points and wishes on the offboard links."""
+        """Sends an Agent's set-points and requests on the offboard links.
+
+        Raises:
+            AutopilotError: Actuator commands, which PX4 in lockstep does not take.
+        """
+        if np.isfinite(set_points.actuators).any():
+            raise AutopilotError("PX4 takes no actuator commands in lockstep (its "
+                                 "SET_ACTUATOR_CONTROL_TARGET is off then): command body rates and "
+                                 "force, or fly autopilot:=embedded")
         if not self.offboard:
             self._greeted += (self._ports.offboard_local,)
             self._greet_us = 0
         s = set_points
         given = {name: np.isfinite(getattr(s, name)) for name in _BITS}
         for i in range(len(self._heard)):
-            if any(given[name][i].any() for name in _BITS):
+            if np.isfinite(s.quat[i, 0]) or np.isfinite(s.rates[i]).any():
+                self._attitude_set_point(i, s)
+            elif any(given[name][i].any() for name in _BITS):
                 self._set_point(i, s, given)
             if s.mode[i] != KEEP:
                 main, sub = PX4_MODE[Mode(s.mode[i])]
@@ -200,6 +217,30 @@ class FleetTelemetry:
         self._send(i, mavlink.MAVLink_set_position_target_local_ned_message(
             self._t_us // 1000 & 0xFFFFFFFF, ports.system_id(i), mavlink.MAV_COMP_ID_AUTOPILOT1,
             mavlink.MAV_FRAME_LOCAL_NED, mask, *pos, *vel, *acc, yaw, yaw_rate), self._greeted[-1])
+
+    def _attitude_set_point(self, i, s):
+        """Attitude, or body rates, with the force as PX4's share of the largest thrust."""
+        why = ("an attitude or body rates need a force along the body's z axis"
+               if self._thrust_poly is None or not math.isfinite(s.force[i, 2]) else
+               "a force across the body's z axis cannot be flown"
+               if np.nan_to_num(s.force[i, :2]).any() else "")
+        if why:
+            if (i, why) not in self._ignored:
+                self._ignored.add((i, why))
+                self._on_text(i, mavlink.MAV_SEVERITY_WARNING, f"Set-point ignored: {why}")
+            return
+        by_attitude = bool(np.isfinite(s.quat[i, 0]))
+        rates = s.rates[i].copy()
+        if by_attitude and math.isfinite(s.yaw_rate[i]):
+            rates[2] = s.yaw_rate[i]
+        mask = _NO_ATTITUDE * (not by_attitude)
+        mask |= sum(1 << k for k in range(3) if not math.isfinite(rates[k]))
+        quat = quat_enu_ned(s.quat[i])[[3, 0, 1, 2]] if by_attitude else (1.0, 0.0, 0.0, 0.0)
+        thrust = command_of(self._thrust_poly[i:i + 1], np.maximum(s.force[i:i + 1, 2], 0.0))[0]
+        self._send(i, mavlink.MAVLink_set_attitude_target_message(
+            self._t_us // 1000 & 0xFFFFFFFF, ports.system_id(i), mavlink.MAV_COMP_ID_AUTOPILOT1,
+            mask, list(map(float, quat)), *map(float, flu_frd(np.nan_to_num(rates))),
+            float(thrust)), self._greeted[-1])
 
     # From PX4 ---------------------------------------------------------------------------------
 

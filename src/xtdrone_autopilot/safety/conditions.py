@@ -66,6 +66,8 @@ class Condition(Memory):
     """
 
     name = ""
+    words = ""  # what is wrong where it holds
+    advice = ""  # what its user can do
     parameter = ""  # of PX4, that decides on the action; "" = action() alone does
     actions: ClassVar[dict] = {}  # its value -> Action; other values warn
     waits = True  # a return or a landing comes after COM_FAIL_ACT_T
@@ -116,6 +118,7 @@ class Condition(Memory):
 class DataLink(Condition):
     """No ground station is heard."""
 
+    words, advice = "no ground station is heard", "start one, or set NAV_DLL_ACT to 0"
     name, parameter, actions = "data_link", "NAV_DLL_ACT", _LINK_ACTION
     comes_back = "ground station"
     MEMORY = ("holds", "_silent")
@@ -142,6 +145,7 @@ class DataLink(Condition):
 class Sticks(Condition):
     """Manual control, that was there in this flight, is lost."""
 
+    words, advice = "manual control is lost", "send MANUAL_CONTROL again, or choose an AUTO mode"
     name, parameter, actions = "sticks", "NAV_RCL_ACT", _LINK_ACTION
     comes_back = "manual control"
     MEMORY = ("holds", "_used")
@@ -167,6 +171,7 @@ class Sticks(Condition):
 class BatteryLow(Condition):
     """The battery is below a threshold; a level that recovers is not trusted."""
 
+    words, advice = "the battery is low", "go home"
     name, threshold, word = "battery_low", "BAT_LOW_THR", "low"
 
     def look(self, flying, q):
@@ -182,6 +187,7 @@ class BatteryLow(Condition):
 class BatteryCritical(BatteryLow):
     """And below the next one."""
 
+    words, advice = "the battery is critical", "land"
     name, threshold, word = "battery_critical", "BAT_CRIT_THR", "critical"
     parameter = "COM_LOW_BAT_ACT"
     actions = {0: Action.WARN, 2: Action.LAND, 3: Action.RETURN}
@@ -191,6 +197,7 @@ class BatteryCritical(BatteryLow):
 class BatteryEmergency(BatteryLow):
     """And about empty."""
 
+    words, advice = "the battery is at emergency level", "land at once"
     name, threshold, word = "battery_emergency", "BAT_EMERGEN_THR", "at emergency level"
     waits = False
 
@@ -201,6 +208,7 @@ class BatteryEmergency(BatteryLow):
 class Geofence(Condition):
     """It is outside the geofence, or would leave it before it could stop."""
 
+    words, advice = "it is outside the geofence", "fly it back inside, or change the fence"
     name, parameter = "fence", "GF_ACTION"
     actions = {0: Action.NONE, 1: Action.WARN, 2: Action.HOLD, 3: Action.RETURN,
                4: Action.TERMINATE, 5: Action.LAND}
@@ -264,6 +272,7 @@ class Geofence(Condition):
 class PositionLost(Condition):
     """No aid source tells the position any more, in a mode that flies by it."""
 
+    words, advice = "the position is lost", "bring GPS or vision back, or land by ALTCTL"
     name, waits = "position", False
 
     def look(self, flying, q):
@@ -289,6 +298,7 @@ class PositionLost(Condition):
 class AttitudeFailure(Condition):
     """It is tilted beyond FD_FAIL_R or FD_FAIL_P for long enough."""
 
+    words, advice = "it is tilted beyond FD_FAIL_R or FD_FAIL_P", "level it by the sticks"
     name = "attitude"
     MEMORY = ("holds", "_tilted_s")
 
@@ -326,6 +336,7 @@ class AttitudeFailure(Condition):
 class EstimatorFailure(Condition):
     """The estimator has no attitude, or numbers that are none."""
 
+    words, advice = "the estimator has failed", "look at 'xtdrone log plot' of this flight"
     name = "estimator"
 
     def look(self, flying, q):
@@ -343,6 +354,7 @@ class EstimatorFailure(Condition):
 class RotorFailure(Condition):
     """The rotor monitor has found a rotor that gives no thrust."""
 
+    words, advice = "a rotor has failed", "land; CA_FAILURE_MODE 1 flies on without it"
     name, parameter, waits = "rotor", "COM_ACT_FAIL_ACT", False
     actions = {0: Action.WARN, 1: Action.HOLD, 2: Action.LAND, 3: Action.RETURN,
                4: Action.TERMINATE}

@@ -95,9 +95,10 @@ class Failsafes:
         """(N,) bool, a failsafe has chosen what the vehicle does."""
         return self._level >= Action.HOLD
 
-    def failing(self, i: int) -> list[str]:
-        """Names of the conditions that hold for vehicle i now."""
-        return [name for name, condition in self._conditions.items() if condition.holds[i]]
+    def failing(self, i: int) -> dict:
+        """What holds for vehicle i now: condition -> what is wrong, and what its user can do."""
+        return {name: [condition.words, condition.advice]
+                for name, condition in self._conditions.items() if condition.holds[i]}
 
     def answers(self, i: int) -> dict:
         """What parameters of vehicle i say that follows: condition -> word."""

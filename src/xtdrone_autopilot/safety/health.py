@@ -40,7 +40,7 @@ class Health:
             links: The fleet's, None where it has none.
 
         Returns:
-            For each: mode, armed, landed, failsafe, failing (conditions of failsafes), answers
+            For each: mode, armed, landed, failsafe, failing (condition: words, advice), answers
             (condition: what would follow), not_ready (why it would not arm, in words),
             aligned, located, aids (name: in use), test_ratios (name: ratio; above 1 is refused),
             battery (0..1), voltage [V], set_points (count so far), set_point_age_s (None = never

@@ -16,19 +16,6 @@ SLOW_SET_POINTS = 2.0  # PX4 leaves OFFBOARD below this rate [Hz]
 HIGH_RATIO = 0.5  # of a test ratio: what comes next may be refused
 SYSTEM_ID = 254  # of this end: a ground station beside the user's own
 SILENT_S = 5.0  # a link that spoke before is silent after this simulated time [s]
-# Conditions of failsafes: what they are, and what to do.
-_FAILING = {
-    "data_link": ("no ground station is heard", "start one, or set NAV_DLL_ACT to 0"),
-    "sticks": ("manual control is lost", "send MANUAL_CONTROL again, or choose an AUTO mode"),
-    "battery_low": ("the battery is low", "go home"),
-    "battery_critical": ("the battery is critical", "land"),
-    "battery_emergency": ("the battery is at emergency level", "land at once"),
-    "fence": ("it is outside the geofence", "fly it back inside, or change the fence"),
-    "position": ("the position is lost", "bring GPS or vision back, or land by ALTCTL"),
-    "attitude": ("it is tilted beyond FD_FAIL_R or FD_FAIL_P", "level it by the sticks"),
-    "estimator": ("the estimator has failed", "look at 'xtdrone log plot' of this flight"),
-    "rotor": ("a rotor has failed", "land; CA_FAILURE_MODE 1 flies on without it"),
-}
 _RATIOS = {"velocity": "vel_ratio", "position": "pos_horiz_ratio", "height": "pos_vert_ratio",
            "magnetometer": "mag_ratio"}
 
@@ -126,8 +113,7 @@ def _vehicle(name, port, told, earlier, seconds, heard, paused):
 
 def _failsafes(name, told):
     """Conditions that hold, each with what to do; else what would follow them."""
-    for condition in told.get("failing", ()):
-        words, advice = _FAILING.get(condition, (condition, ""))
+    for words, advice in told.get("failing", {}).values():
         yield Finding(WARNING, name, words, advice)
     if not told.get("failing") and told.get("answers"):
         yield Finding(OK, name, "failsafes: " + ", ".join(
