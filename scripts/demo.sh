@@ -1,5 +1,5 @@
 #!/bin/bash
-# The demonstration flight: nine iris through ROS, as fast as the machine can.
+# The demonstration flight: nine iris through ROS, as fast as the machine can; ends with its figures.
 #
 #   scripts/demo.sh                     cube, pyramid and triangle with nine iris
 #   scripts/demo.sh speed:=1 gui:=true  at real time, with the engine's viewer
@@ -11,14 +11,26 @@ case "${1:-}" in
     -h | --help) sed -n '2,7s/^# \{0,1\}//p' "$0"; exit 0 ;;
 esac
 . scripts/env.sh
-if ! command -v roslaunch >/dev/null; then
-    echo "ROS is not installed here, so the demo flies without it: xtdrone fly" >&2
-    case "${1:-}" in
-        --square) exec xtdrone fly square --gps rtk ;;
-        *) exec xtdrone fly formation --n 9 --gps rtk ;;
-    esac
+flight=formation
+if [ "${1:-}" = --square ]; then flight=square; shift; fi
+runs="${XTDRONE_RUNS:-$PWD/runs}"
+mkdir -p "$runs"
+begun=$(mktemp)
+trap 'rm -f "$begun"' EXIT
+if command -v roslaunch >/dev/null; then
+    roslaunch "launch/$flight.launch" speed:=0 "$@"
+else
+    echo "ROS is not installed here, so the demo flies without it: xtdrone fly $flight" >&2
+    options=(--gps rtk)
+    if [ $flight = formation ]; then options+=(--n 9); fi
+    xtdrone fly $flight "${options[@]}"
 fi
-case "${1:-}" in
-    --square) shift; exec roslaunch launch/square.launch speed:=0 "$@" ;;
-    *) exec roslaunch launch/formation.launch speed:=0 "$@" ;;
-esac
+# roslaunch exits with 0 whatever becomes of its nodes: a flight that ended left its figures.
+ended=$(find "$runs" -mindepth 2 -maxdepth 2 -name summary.json -newer "$begun" -printf '%T@ %h\n' |
+    sort -n | tail -n 1 | cut -d ' ' -f 2-)
+if [ -z "$ended" ]; then
+    echo "the demo did not end its flight: see what its nodes said above" >&2
+    exit 1
+fi
+echo
+xtdrone formation table "$ended"

@@ -31,12 +31,12 @@ def check_name(name: str) -> None:
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
         raise ScenarioError(f"name '{name}' is not a folder name: use letters, digits, '.', '_' "
                             "and '-', the first one a letter or digit")
-    if name in map(_latest, range(INSTANCES)):
+    if name in map(latest, range(INSTANCES)):
         raise ScenarioError(f"name '{name}' is taken: runs/{name} points at the newest run")
 
 
-def _latest(instance: int) -> str:
-    """Name of the link to an instance's newest run."""
+def latest(instance: int) -> str:
+    """Name in runs/ of the link to an instance's newest run."""
     return f"latest-{instance}" if instance else "latest"
 
 
@@ -65,7 +65,7 @@ def create(name: str, instance: int = 0) -> Path:
         prepare(folder)
         link = base / f".latest-{os.getpid()}"
         link.symlink_to(folder.name)
-        link.replace(base / _latest(instance))
+        link.replace(base / latest(instance))
     except OSError as error:
         raise XtdroneError(f"cannot make a run folder in '{base}': {error.strerror}; set "
                            "XTDRONE_RUNS to a folder that can be written") from error
@@ -79,13 +79,14 @@ def discard_unflown(folder: Path) -> None:
     if any(path.stat().st_size for path in (*said, *folder.glob("truth.bin"))):
         return
     shutil.rmtree(folder)
-    for latest in (folder.parent / _latest(instance) for instance in range(INSTANCES)):
-        if latest.is_symlink() and os.readlink(latest) == folder.name:
-            latest.unlink()
+    for instance in range(INSTANCES):
+        link = folder.parent / latest(instance)
+        if link.is_symlink() and os.readlink(link) == folder.name:
+            link.unlink()
             others = [path for path in folder.parent.iterdir()
                       if path.is_dir() and not path.is_symlink()]
             if others:
-                latest.symlink_to(max(others, key=lambda path: path.stat().st_mtime).name)
+                link.symlink_to(max(others, key=lambda path: path.stat().st_mtime).name)
 
 
 def prepare(folder: Path) -> None:

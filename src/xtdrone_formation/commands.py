@@ -16,6 +16,7 @@ EXAMPLES = """examples:
   xtdrone formation fly --n 9 --topology ring --loss 0.2 --delay 0.2 --leader_lost 20,30
   xtdrone formation report runs/latest
   xtdrone formation report runs/latest --from ulog
+  xtdrone formation table runs/latest
   xtdrone formation compare runs/simple runs/simple-2
   xtdrone formation compare runs/latest --from truth,rosbag,ulog
   xtdrone formation view runs/latest
@@ -33,6 +34,7 @@ def register(subparsers) -> None:
     _add_show(actions)
     _add_fly(actions)
     _add_report(actions)
+    _add_table(actions)
     _add_compare(actions)
     _add_view(actions)
 
@@ -85,6 +87,12 @@ def _add_report(actions):
     report.add_argument("--from", dest="source", choices=list(SOURCES),
                         help="source of the motion (the first that the run has)")
     report.set_defaults(run=_report)
+
+
+def _add_table(actions):
+    table = actions.add_parser("table", help="figures of a run that has ended, as a table")
+    table.add_argument("folder", help="for example runs/latest")
+    table.set_defaults(run=_table)
 
 
 def _add_compare(actions):
@@ -170,6 +178,12 @@ def _report(args):
     from . import analysis
 
     print_report(analysis.report(args.folder, args.source))
+
+
+def _table(args):
+    from . import figures
+
+    print(figures.table(args.folder))
 
 
 def print_report(fields) -> None:

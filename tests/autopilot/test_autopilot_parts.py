@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from pyulog import ULog
 
+from own_ports import LATEST
 from stack_flights import HEIGHT, Flight, each_step
 from xtdrone_autopilot import interfaces as parts
 from xtdrone_autopilot.control.allocation import Mixer
@@ -65,7 +66,7 @@ def test_the_documented_example_flies_a_square(examples):
 def test_parts_are_named_on_the_command_line_and_kept_in_the_run_folder(runs, examples):
     assert main(["fly", "square", "--gps", "rtk", "--estimator", "my_estimator:Complementary",
                  "--mixer", "xtdrone_autopilot.control.allocation:Mixer", "--log", "full"]) == 0
-    scenario = Scenario.load((runs / "latest").resolve() / "scenario.yaml")
+    scenario = Scenario.load((runs / LATEST).resolve() / "scenario.yaml")
     assert scenario.estimator == "my_estimator:Complementary"
     assert scenario.mixer == "xtdrone_autopilot.control.allocation:Mixer"
 

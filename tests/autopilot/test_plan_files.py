@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from own_ports import LATEST
 from xtdrone_autopilot.errors import AutopilotError
 from xtdrone_autopilot.navigation import plan_file
 from xtdrone_autopilot.navigation.mission_items import DO_JUMP, FENCE, MISSION, RALLY
@@ -86,10 +87,10 @@ def test_mission_fly_shifts_one_plan_to_each_start(runs):
     assert main(["mission", "fly", str(PLANS / "square.plan"), "--n", "2", "--gps", "rtk",
                  "--log", "none"]) == 0
     events = [json.loads(line) for line in
-              (runs_root() / "latest" / "events.jsonl").read_text().splitlines()]
+              (runs_root() / LATEST / "events.jsonl").read_text().splitlines()]
     assert [event["event"] for event in events] == ["armed", "mission_over", "mission_over",
                                                     "landed"]
-    summary = json.loads((runs_root() / "latest" / "summary.json").read_text())
+    summary = json.loads((runs_root() / LATEST / "summary.json").read_text())
     assert summary["landed"] and summary["collisions"] == 0
 
 

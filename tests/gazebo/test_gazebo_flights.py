@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from own_ports import LATEST
 from physics import push
 from xtdrone_core import VehicleSpec, resources
 from xtdrone_core.command import main
@@ -190,7 +191,7 @@ def test_nothing_survives_a_simulation_that_is_killed():
 @pytest.mark.parametrize("n", [1, 4])
 def test_square_with_the_embedded_autopilot(runs, n):
     assert main(["fly", "square", "--engine", "gazebo", "--gps", "rtk", "--n", str(n)]) == 0
-    folder = (runs / "latest").resolve()
+    folder = (runs / LATEST).resolve()
     t_us, table = read_truth(folder / "truth.bin", n)
     lines = (folder / "events.jsonl").read_text().splitlines()
     corners = [event for event in map(json.loads, lines) if event["event"] == "corner"]

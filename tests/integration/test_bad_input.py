@@ -11,7 +11,7 @@ import sys
 
 import pytest
 
-from own_ports import PORTS
+from own_ports import LATEST, PORTS
 from processes import end_with_parent
 from waiting import LIMIT_S, until
 from xtdrone_core import command, run_folder
@@ -140,14 +140,14 @@ def test_a_signal_in_flight_ends_it_with_its_logs_readable(runs, number):
         [sys.executable, "-m", "xtdrone", "fly", "square", "--speed", "5"], text=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=end_with_parent,
         env={**os.environ, "XTDRONE_RUNS": str(runs)})
-    until(lambda: (runs / "latest" / "truth.bin").exists()
-          and (runs / "latest" / "truth.bin").stat().st_size, "the flight has begun", process)
+    until(lambda: (runs / LATEST / "truth.bin").exists()
+          and (runs / LATEST / "truth.bin").stat().st_size, "the flight has begun", process)
     process.send_signal(number)
     _, err = process.communicate(timeout=LIMIT_S)
     assert process.returncode == 130
     assert "Traceback" not in err
-    read_truth(runs / "latest" / "truth.bin", 1)
-    assert (runs / "latest" / "summary.json").exists()
+    read_truth(runs / LATEST / "truth.bin", 1)
+    assert (runs / LATEST / "summary.json").exists()
 
 
 @pytest.mark.parametrize("words", [
@@ -157,8 +157,8 @@ def test_an_error_before_the_flight_leaves_no_run_folder(runs, words):
     folder = run_folder.create("before")
     (folder / "truth.bin").write_bytes(b"flown")
     assert main(words) == 1
-    assert sorted(path.name for path in runs.iterdir()) == ["before", "latest"]
-    assert (runs / "latest").resolve() == folder.resolve()
+    assert sorted(path.name for path in runs.iterdir()) == ["before", LATEST]
+    assert (runs / LATEST).resolve() == folder.resolve()
 
 
 def test_a_killed_simulation_leaves_a_readable_log(simulate):

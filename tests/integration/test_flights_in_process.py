@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from own_ports import LATEST
 from xtdrone_core import Scenario, resources
 from xtdrone_core.command import main
 from xtdrone_core.truth_log import read_truth
@@ -17,7 +18,7 @@ CORNERS = np.array([(4, 0), (4, 4), (0, 4), (0, 0)], dtype=float)
 def fly(runs, *words):
     """Runs `xtdrone fly ...`; returns the run folder."""
     assert main(["fly", *words]) == 0
-    return (runs / "latest").resolve()
+    return (runs / LATEST).resolve()
 
 
 def events(folder):

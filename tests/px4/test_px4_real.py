@@ -12,7 +12,7 @@ import pytest
 from pymavlink.dialects.v20 import common as mavlink
 from pyulog import ULog
 
-from own_ports import PORTS
+from own_ports import LATEST, PORTS
 from xtdrone_autopilot.errors import AutopilotError
 from xtdrone_autopilot.px4 import process as px4_process
 from xtdrone_autopilot.px4.link import Peer
@@ -39,7 +39,7 @@ def test_offboard_square(runs, n, engine):
         pytest.skip("needs Gazebo 11: run scripts/setup_gazebo.sh")
     assert main(["fly", "square", "--autopilot", "px4", "--gps", "rtk", "--n", str(n),
                  "--engine", engine]) == 0
-    folder = (runs / "latest").resolve()
+    folder = (runs / LATEST).resolve()
     t_us, table = read_truth(folder / "truth.bin", n)
     events = [json.loads(line) for line in (folder / "events.jsonl").read_text().splitlines()]
     corners = [event for event in events if event["event"] == "corner"]

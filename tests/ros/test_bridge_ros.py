@@ -86,6 +86,19 @@ def test_the_launch_ends_with_the_simulation(launch):
     control.request("stop")
     control.close()
     await_end(launch, running)
+    said = running.communicate(timeout=LIMIT_S)[0]
+    assert running.returncode == 0
+    assert "REQUIRED" not in said and "Traceback" not in said, said
+
+
+@pytest.mark.parametrize("words, said", [
+    (["spede:=2"], "unknown argument of single_vehicle.launch 'spede'"),
+    (["vehicle:=irish"], "did you mean 'iris'?")])
+def test_what_makes_no_sense_ends_the_launch_with_one_line(launch, words, said):
+    running = launch(*words)
+    await_end(launch, running)
+    text = running.communicate(timeout=LIMIT_S)[0]
+    assert said in text and "Traceback" not in text
 
 
 @pytest.mark.parametrize("moment", ["nodes start", "simulation is there"])

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from own_ports import PORTS
+from own_ports import LATEST, PORTS
 from ros_fixtures import ROOT, Processes, environment, free_port, needs_ros, ros  # noqa: F401
 from waiting import LIMIT_S
 from xtdrone_formation import analysis
@@ -26,7 +26,7 @@ Mine("iris", int(sys.argv[1]), 3).loop()
 
 
 def summary_of(folder):
-    return json.loads((folder / "runs" / "latest" / "summary.json").read_text())
+    return json.loads((folder / "runs" / LATEST / "summary.json").read_text())
 
 
 def test_the_launch_file_flies_formations_and_reports(tmp_path):
@@ -35,6 +35,8 @@ def test_the_launch_file_flies_formations_and_reports(tmp_path):
     done = processes.run("roslaunch", "-p", port, ROOT / "launch" / "simple_formation.launch",
                          "n:=3", "formations:=line,V", "speed:=4", "hold:=1", "record:=true")
     assert "landed" in done.stdout and "run folder:" in done.stdout, done.stdout + done.stderr
+    assert done.returncode == 0
+    assert not {"REQUIRED", "Traceback"} & set((done.stdout + done.stderr).split())
     summary = summary_of(tmp_path)
     assert [row["name"] for row in summary["formations"]] == ["line", "V"]
     for row in summary["formations"]:
@@ -44,8 +46,8 @@ def test_the_launch_file_flies_formations_and_reports(tmp_path):
     assert summary["min_separation_m"] >= 1.0
     assert summary["messages_sent"] > 100 and summary["messages_lost"] == 0
     for name in ("trajectories.png", "formation_error.png"):
-        assert (tmp_path / "runs" / "latest" / name).exists()
-    from_bag = analysis.report(tmp_path / "runs" / "latest", "rosbag")
+        assert (tmp_path / "runs" / LATEST / name).exists()
+    from_bag = analysis.report(tmp_path / "runs" / LATEST, "rosbag")
     assert from_bag["min_separation_m"] == pytest.approx(summary["min_separation_m"], abs=0.02)
     for true, row in zip(summary["formations"], from_bag["formations"], strict=True):
         assert row["settle_time_s"] == pytest.approx(true["settle_time_s"], abs=0.06)

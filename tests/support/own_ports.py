@@ -1,5 +1,7 @@
-"""The ports of this test run: its instance is that of the process, one for each pytest worker."""
+"""The ports and the newest run of this test run: each pytest worker has an instance of its own."""
 
 from xtdrone_core.ports import Ports
+from xtdrone_core.run_folder import latest
 
 PORTS = Ports()
+LATEST = latest(PORTS.instance)

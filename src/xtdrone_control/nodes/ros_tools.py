@@ -18,6 +18,7 @@ from xtdrone_control.errors import ControlNodeError
 from xtdrone_core import ControlError, XtdroneError, parent
 from xtdrone_core.control_link import ControlClient
 
+_HELD = "/xtdrone/launch_held"  # parameter: somebody still works on the flight
 MASTER_S = 2.0  # between two looks whether the ROS master is still there [s, wall]
 
 
@@ -111,6 +112,33 @@ def start(name: str, **options) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, end)
     parent.watch(lambda: rospy.signal_shutdown("roslaunch has gone"))
+
+
+def hold_launch() -> None:
+    """The launch shall go on after the simulation's end, until this node calls end_launch()."""
+    rospy.set_param(_HELD, True)
+
+
+def end_launch() -> None:
+    """Ends the launch of this node in good order, as soon as nobody holds it.
+
+    Returns when roslaunch has ended this node, or at once where none started it.
+    """
+    if not parent.launched():
+        return
+    patience = Patience(parent.LINGER_S)
+    with contextlib.suppress(rospy.ROSInterruptException, OSError):
+        while rospy.get_param(_HELD, False) and patience.left() > 0:
+            patience.wait(0.1)
+        parent.end_launch()
+        while patience.left() > 0:
+            patience.wait(0.1)
+
+
+def release_launch() -> None:
+    """What the launch was held for is done: ends it."""
+    rospy.set_param(_HELD, False)
+    end_launch()
 
 
 class Patience:
