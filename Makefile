@@ -1,12 +1,15 @@
 # make demo and make test do all the set-up that they need, on a machine that never saw the project.
 SHELL := /bin/bash
-.PHONY: help setup demo check test docs validation bench soak slam-report
+# Test processes; each has ports of its own, of which there are enough for four.
+JOBS ?= $(shell n=$$(nproc); echo $$((n < 4 ? n : 4)))
+.PHONY: help setup demo check test test-fast docs validation bench soak slam-report
 
 help:
 	@echo "make setup        ROS, .venv, messages, kernels (scripts/setup.sh)"
 	@echo "make demo         the demonstration flight; ARGS=\"...\" passes options to it"
 	@echo "make check        ruff and mypy over the sources; seconds"
-	@echo "make test         every test; ARGS=\"tests/sim -x\" for pytest"
+	@echo "make test         every test, on JOBS cores; ARGS=\"tests/sim -x\" for pytest"
+	@echo "make test-fast    tests of each package that need no other program; under 2 minutes"
 	@echo "make docs         the documentation site, into runs/site"
 	@echo "make validation   long checks against closed forms and published results"
 	@echo "make bench        benchmarks, into runs/bench.json"
@@ -23,7 +26,11 @@ docs: setup
 	@. scripts/env.sh && mkdocs build --strict --site-dir runs/site
 
 test: setup
-	@. scripts/env.sh && python -m pytest -q $(ARGS)
+	@. scripts/env.sh && python -m pytest -q -n $(JOBS) --dist loadfile $(ARGS)
+
+test-fast: setup
+	@. scripts/env.sh && python -m pytest -q -n $(JOBS) --dist worksteal -m "not slow" \
+		$(addprefix --ignore=tests/,integration ros gazebo px4) $(ARGS)
 
 demo validation bench soak slam-report: setup
 	@. scripts/env.sh && scripts/$@.sh $(ARGS)

@@ -442,6 +442,7 @@ def test_landing_touches_down_softly_and_disarms(flight):
     assert ["Landing detected", "Disarmed by landing"] == f.said[-2:]
 
 
+@pytest.mark.slow
 def test_vision_carries_the_flight_in_place_of_truth_from_sensors(flight):
     """pose_source truth: the estimate follows the engine's pose more closely than GPS allows."""
     f = flight(pose_source="truth")

@@ -38,6 +38,7 @@ def tilt_of(quat):
     return np.degrees(np.arccos(np.clip(1 - 2 * (x * x + y * y), -1, 1)))
 
 
+@pytest.mark.slow
 def test_the_documented_example_flies_a_square(examples):
     names = {"estimator": "my_estimator:Complementary",
              "velocity_control": "my_velocity_control:Gentle"}
@@ -63,6 +64,7 @@ def test_the_documented_example_flies_a_square(examples):
     simulation.close()
 
 
+@pytest.mark.slow
 def test_parts_are_named_on_the_command_line_and_kept_in_the_run_folder(runs, examples):
     assert main(["fly", "square", "--gps", "rtk", "--estimator", "my_estimator:Complementary",
                  "--mixer", "xtdrone_autopilot.control.allocation:Mixer", "--log", "full"]) == 0

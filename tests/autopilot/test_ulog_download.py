@@ -83,6 +83,7 @@ def test_frames_carry_the_bytes(size):
     assert [m.ofs for m in messages] == [7000 + 90 * k for k in range(len(messages))]
 
 
+@pytest.mark.slow
 def test_pymavlink_lists_and_fetches_the_running_log(simulate):
     simulation = simulate("--n", 2, "--gps", "rtk", "--speed", 5)
     simulation.wait_until(5_000_000)
@@ -105,6 +106,7 @@ def test_pymavlink_lists_and_fetches_the_running_log(simulate):
     link.close()
 
 
+@pytest.mark.slow
 def test_erasing_begins_a_new_log(simulate):
     simulation = simulate("--gps", "rtk", "--speed", 5)
     link = client()
@@ -128,6 +130,7 @@ def test_a_simulation_without_logs_says_so(simulate):
     assert entry.num_logs == 0
 
 
+@pytest.mark.slow
 def test_mavsdk_downloads_a_log(simulate, tmp_path):
     from mavsdk import ComponentType, Configuration, Mavsdk
     from mavsdk.plugins.log_files import LogFiles, LogFilesResult

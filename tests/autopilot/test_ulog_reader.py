@@ -81,6 +81,7 @@ def test_modes_and_flight_time_of_px4_s_log():
     assert (begin, end) == (pytest.approx(6.0, abs=0.2), pytest.approx(31.1, abs=0.3))
 
 
+@pytest.mark.slow
 def test_command_plot_writes_beside_the_log(tmp_path, capsys):
     shutil.copy(PX4, tmp_path / "flight.ulg")
     assert command.main(["log", "plot", str(tmp_path / "flight.ulg")]) == 0
@@ -90,6 +91,7 @@ def test_command_plot_writes_beside_the_log(tmp_path, capsys):
     assert all((tmp_path / name).stat().st_size > 10_000 for name in names)
 
 
+@pytest.mark.slow
 def test_command_plot_writes_one_pdf(tmp_path):
     assert command.main(["log", "plot", "--format", "pdf", str(PX4), "--out", str(tmp_path)]) == 0
     assert (tmp_path / "px4_hover.pdf").read_bytes().count(b"/Type /Page ") == 6

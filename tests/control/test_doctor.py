@@ -171,6 +171,7 @@ def test_exit_status_and_json(monkeypatch, capsys):
     assert command.main(["doctor", "--instance", "4"]) == 0
 
 
+@pytest.mark.slow
 def test_a_running_fleet_is_examined(simulate):
     simulation = simulate("--n", 2, "--gps", "rtk", "--speed", 5)
     simulation.wait_until(6_000_000)

@@ -71,6 +71,7 @@ def test_what_cannot_be_steered_is_one_line(ros, options, said):  # noqa: F811
     assert said in done.stderr.splitlines()[-1] and "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 @needs_ros
 def test_a_second_node_of_a_name_leaves_the_first_alone(ros):  # noqa: F811
     ros.run("rosparam", "set", "/xtdrone/vehicles", "[iris_0]")

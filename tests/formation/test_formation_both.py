@@ -48,6 +48,7 @@ def separation(pos):
     return analysis.least_separation(pos[(pos[:, :, 2] > 1.0).all(axis=1)])
 
 
+@pytest.mark.slow
 def test_eighteen_hold_three_formations_in_the_full_simulator():
     """RMS slot error at most 0.25 m after settling; benchmarks/bench_formation.py flies more."""
     commands = []
@@ -105,6 +106,7 @@ def the_ulogs_tell_of_the_same_flight(folder):
                                                               abs=0.03)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["centralised", "consensus", "consensus_acceleration"])
 def test_loss_and_delay_leave_a_bounded_error_and_no_collision(name):
     """20 % of the packets lost, the rest 200 ms late."""
@@ -140,6 +142,7 @@ class LosesLeader(FormationAgent):
         super().steer(t_us, estimates, out)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["centralised", "consensus", "consensus_acceleration"])
 def test_the_formation_holds_while_the_leader_is_lost(name):
     events = []

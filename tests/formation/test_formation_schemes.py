@@ -55,6 +55,7 @@ def fly(formation, simulator, name, seconds=8.0, look_every=1):
     return run(formation, simulator, duration + seconds, look_every)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n, name", [(9, "centralised"), (18, "centralised"),
                                      (100, "centralised"), (9, "consensus"), (18, "consensus"),
                                      (9, "consensus_acceleration")])
@@ -68,6 +69,7 @@ def test_three_formations_reach_their_slots(n, name):
         assert least >= 1.35
 
 
+@pytest.mark.slow
 def test_a_thousand_reach_their_slots_in_three_formations():
     """From one into the next that is near, and fast, since 1000 vehicles take long."""
     simulator = airborne(1000, slots("sphere", 1000))

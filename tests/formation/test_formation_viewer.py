@@ -15,6 +15,7 @@ import pytest
 TESTS = Path(__file__).parents[1] / "support" / "viewer_in_own_process.py"
 
 
+@pytest.mark.slow
 def test_the_viewers_tests_pass_in_a_process_of_their_own():
     # Cameras of earlier tests have set PyOpenGL to EGL; Qt's windows use GLX.
     env = {name: value for name, value in os.environ.items() if name != "PYOPENGL_PLATFORM"}

@@ -66,6 +66,7 @@ def spin(model, seconds, command=0.7, charge=1.0):
     return rotors, packs, state, energy
 
 
+@pytest.mark.slow
 def test_shaft_power_is_the_drag_moment_times_the_speed():
     model = iris(dataclasses.replace(PACK, rotor_power_constant=0.0))
     rotors, packs, _state, _ = spin(model, 0.5, command=0.5)
@@ -176,6 +177,7 @@ def test_without_readings_the_battery_drains_as_px4s_simulation():
     np.testing.assert_allclose(stack.voltage[1], 4.05 * 4)
 
 
+@pytest.mark.slow
 def test_telemetry_reports_the_packs():
     """SYS_STATUS and BATTERY_STATUS of a vehicle with a pack, and of one without, as frames."""
     simulation = Simulation(Scenario(parse_vehicles("typhoon_h480, iris"), speed=0.0,

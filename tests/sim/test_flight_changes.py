@@ -22,6 +22,7 @@ def between(rows, start, end):
     return rows[(rows.t > start) & (rows.t <= end)]
 
 
+@pytest.mark.slow
 def test_iris_comes_back_to_its_height_under_a_payload():
     """To where it hung before: what its sensors are off by is no matter of the payload."""
     _, rows = fly("iris", "12: payload iris_0 0.3 0.02,0,-0.1", until_s=23.0)
@@ -88,6 +89,7 @@ def test_a_vehicle_that_loses_a_rotor_lands_under_control(vehicle, rotor, wind):
     assert touch > 100 and after.speed[touch - 5] < 1.2  # comes down slowly, in two seconds or more
 
 
+@pytest.mark.slow
 def test_changes_are_events_of_the_run(runs):
     (runs / "console").mkdir()
     fly("iris", "0.5: rotor iris_0 3 0.9; 0.2: payload iris_0 0.1 0,0,-0.1", until_s=1.0,

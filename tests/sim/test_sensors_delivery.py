@@ -152,6 +152,7 @@ for topic, kind in (("left/image_raw", Image), ("right/image_raw", Image),
 """
 
 
+@pytest.mark.slow
 @draws
 @needs_ros
 def test_node_publishes_a_stereo_pair(ros):  # noqa: F811
@@ -165,6 +166,7 @@ def test_node_publishes_a_stereo_pair(ros):  # noqa: F811
                                          "right/camera_info 752 480 0  0"]
 
 
+@pytest.mark.slow
 @needs_ros
 def test_node_without_a_simulation_says_so(ros):  # noqa: F811
     done = ros.run(ROOT / "src" / "xtdrone_sim" / "nodes" / "cameras", "--wait", "0.2")

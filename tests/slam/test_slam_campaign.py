@@ -103,6 +103,7 @@ def test_campaign_that_makes_no_sense(data, says):
         campaign.parse(data)
 
 
+@pytest.mark.slow
 def test_interrupted_campaign_resumes_and_failures_do_not_stop_it(fake, long, tmp_path):
     one = plan(fake, long, systems=[str(fake), {"name": str(fake), "parameters": {"end": 3}}],
                datasets=[str(long), "no/such/folder"])
@@ -157,6 +158,7 @@ def benchmark(fake, long, tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_ray_does_the_same(benchmark, fake, long, tmp_path):
     pytest.importorskip("ray")
     counted = []
@@ -177,6 +179,7 @@ def test_no_cluster_at_an_address_is_said_at_once(fake, long, tmp_path):
             campaign.execute(plan(fake, long), tmp_path, address=address)
 
 
+@pytest.mark.slow
 def test_report_of_a_campaign(benchmark, tmp_path):
     flights = results.load(benchmark)
     text = report.save(tmp_path, "A title & more", flights, "xtdrone slam ...")
@@ -284,6 +287,7 @@ def test_watch_follows_growing_files(tmp_path):
     assert Tail(tmp_path / "none", ",", 3).table().shape == (0, 3)
 
 
+@pytest.mark.slow
 def test_interrupt_leaves_no_process(fake, long, tmp_path):
     script = ("import sys; from xtdrone_core import command; sys.exit(command.main(['slam', 'run', "
               f"'--system', {str(fake)!r}, '--dataset', {str(long)!r}, '--speed', '0.05']))")

@@ -41,6 +41,7 @@ def proc_memory(pid):
     return pages * os.sysconf("SC_PAGE_SIZE") / 2 ** 20
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="there is no /proc")
 def test_tree_equals_proc_within_two_percent(tmp_path):
     load = subprocess.Popen([sys.executable, "-c", _LOAD], stdin=subprocess.PIPE,

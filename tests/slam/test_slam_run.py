@@ -56,6 +56,7 @@ def test_failure_of_a_system_is_an_outcome(dataset, tmp_path, code, says):
     assert (tmp_path / "run" / "outcome.json").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code, says", [
     ("import time; time.sleep(60)", "no answer for 1.5 s"),
     (READ + POSE.format("0") + "; sys.stdin.buffer.close(); import time; time.sleep(60)",
