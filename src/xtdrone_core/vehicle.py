@@ -27,6 +27,7 @@ class Body:
     cog: Vector = (0.0, 0.0, 0.0)  # centre of gravity in its frame [m]; 0 but for the base
     pos: Vector = (0.0, 0.0, 0.0)  # of its frame in the parent's, joint at zero [m]
     quat: Quaternion = (0.0, 0.0, 0.0, 1.0)  # xyzw, its frame to the parent's, joint at zero
+    links: tuple[str, ...] = ()  # full names of the links that it is made of
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from xtdrone_core import VehicleSpec, resources
 from xtdrone_sim.engines.gazebo import engine as gazebo_engine
 from xtdrone_sim.engines.gazebo.scene import scanners
 from xtdrone_sim.engines.gazebo.world import world_sdf
-from xtdrone_sim.engines.mujoco_scene import start_pose
 from xtdrone_sim.errors import EngineError
+from xtdrone_sim.vehicles.pose import start_pose
 from xtdrone_sim.vehicles.sdf import load_vehicle
 from xtdrone_sim.world import load_world
 
@@ -108,8 +108,9 @@ def test_scanners_of_the_fleet_for_gazebos_own_topics():
     kinds = "iris", "iris_2d_lidar", "iris_3d_lidar"
     specs = [VehicleSpec(kind, f"v_{i}", (0.0, 0.0, 0.0)) for i, kind in enumerate(kinds)]
     lines = scanners(specs, [load_vehicle(kind) for kind in kinds]).splitlines()
-    assert [line.split("\t")[:2] for line in lines] == [["v_1", "laser"], ["v_2", "velodyne"]]
-    numbers = [float(x) for x in lines[0].split("\t")[2].split()]
+    assert [line.split("\t")[:3] for line in lines] == [["v_1", "body", "laser"],
+                                                         ["v_2", "body", "velodyne"]]
+    numbers = [float(x) for x in lines[0].split("\t")[3].split()]
     assert len(numbers) == 16 and numbers[0] == 40_000
     assert numbers[8:] == pytest.approx([1081, -2.35619449, 2.35619449, 1, 0, 0, 0.1, 30])
 

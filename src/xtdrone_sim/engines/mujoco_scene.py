@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import mujoco
 import numpy as np
 
-from xtdrone_core import SensorBlock, Vehicle, VehicleSpec
+from xtdrone_core import SensorBlock
 from xtdrone_dynamics import quaternion
 
 from ..rendering import materials
-from ..vehicles.pose import Pose
+from ..vehicles.pose import Pose, start_pose
 from ..vehicles.sdf_tree import Shape
 from ..world import World
 
@@ -46,12 +46,6 @@ class Addresses:
     joint_qvel: np.ndarray  # (N, J)
     locks: np.ndarray  # (M,) numbers of the equalities that move joints
     moving: np.ndarray  # (N, J) bool, which joints these are, in their order
-
-
-def start_pose(spec: VehicleSpec, model: Vehicle) -> Pose:
-    """Where a vehicle's base is at the start, and how it is turned."""
-    origin = Pose(spec.pos, quaternion.from_euler(0.0, 0.0, spec.yaw))
-    return Pose(origin.point(model.cog), origin.quat)
 
 
 def build(world: World, specs, models, loaded=frozenset()) -> mujoco.MjModel:

@@ -63,12 +63,12 @@ def read_links(scope: Scope, driven: dict) -> Links:
     frames, bodies, joints = [base], [], []
     for k, (name, links) in enumerate(order):
         if len(order) == 1:  # the one merge of the whole, to the bit
-            bodies.append(Body(name_of(scope.links()[0][1]), -1, mass, inertia))
+            bodies.append(Body(links[0], -1, mass, inertia, links=tuple(links)))
             break
         own_mass, own_cog, own_inertia = _merged(scope.element, [masses[link] for link in links])
         if k == 0:
             centre = tuple(a - b for a, b in zip(own_cog, cog, strict=True))
-            bodies.append(Body(links[0], -1, own_mass, own_inertia, centre))
+            bodies.append(Body(links[0], -1, own_mass, own_inertia, centre, links=tuple(links)))
             continue
         owner, element = driven[name]
         child = child_of(owner, element)
@@ -79,7 +79,7 @@ def read_links(scope: Scope, driven: dict) -> Links:
         turn = to_matrix_array([frame.quat])[0]
         turned = turn.T @ np.array(own_inertia) @ turn
         bodies.append(Body(child, parent, own_mass, _rows(turned), (0.0, 0.0, 0.0), place.pos,
-                           place.quat))
+                           place.quat, tuple(links)))
         joints.append(_joint(name, owner, element, k, frame))
     return Links(tuple(bodies), tuple(joints), tuple(frames), of_link, mass, cog, inertia)
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import NamedTuple
 
-from xtdrone_core import SensorBlock, Vehicle
+from xtdrone_core import SensorBlock, Vehicle, VehicleSpec
 from xtdrone_core.vehicle import BASE
 from xtdrone_dynamics import quaternion
 
@@ -37,13 +37,24 @@ class Pose(NamedTuple):
         return quaternion.rotate(*self.quat, *map(float, vector))
 
 
-def sensors_at_zero(vehicle: Vehicle) -> list[SensorBlock]:
-    """A vehicle's sensors in the frame of its base, with all joints at zero."""
+def body_frames(vehicle: Vehicle) -> list[Pose]:
+    """The frame of each body in that of the base, with all joints at zero."""
     frames: list[Pose] = []
     for body in vehicle.bodies:
         own = Pose(body.pos, body.quat)
         frames.append(own if body.parent < 0 else frames[body.parent].to(own))
-    found = []
+    return frames
+
+
+def start_pose(spec: VehicleSpec, vehicle: Vehicle) -> Pose:
+    """Where a vehicle's base is at the start, and how it is turned."""
+    origin = Pose(spec.pos, quaternion.from_euler(0.0, 0.0, spec.yaw))
+    return Pose(origin.point(vehicle.cog), origin.quat)
+
+
+def sensors_at_zero(vehicle: Vehicle) -> list[SensorBlock]:
+    """A vehicle's sensors in the frame of its base, with all joints at zero."""
+    frames, found = body_frames(vehicle), []
     for block in vehicle.sensors:
         placed = Pose(block.pos, block.quat)
         if block.body != BASE:

@@ -3,7 +3,7 @@
 The wrench is constant through a step and ODE integrates semi-implicitly, as
 MuJoCo does in the embedded engine; both take the gyroscopic torque as constant
 through the step, and both engines add the same correction, so that they fly
-alike. Vehicles are one rigid body each; rotors, wind and sensors are ours.
+alike. Actuators, wind and sensors are ours.
 """
 
 import ctypes
@@ -29,12 +29,12 @@ from xtdrone_core.ports import gazebo_master
 
 from ...errors import EngineError
 from ...rendering.scene import FURTHEST
+from ...vehicles.pose import body_frames, start_pose
 from ...world import World
 from ..body import Masses, apply_wrench
-from ..mujoco_scene import start_pose
 from .channel import Channel
 from .scene import GazeboScene, scanners
-from .world import world_sdf
+from .world import joint_name, link_name, world_sdf
 
 _PLUGIN = "libxtdrone_lockstep.so"
 _CHATTER = re.compile(r"\[(Msg|Dbg)\]|\[Err\] \[OpenAL|Audio will be disabled|ALSA lib|AL lib|"
@@ -45,7 +45,7 @@ START_S = 60.0  # wall time that gzserver may take to start [s]
 _STOP_S = 3.0
 _TELL_S = 0.5  # wall time that the system may take to tell how a process has ended [s]
 # lockstep_world.cc has the same.
-_STEP, _RESET, _FLEET, _CONTACTS, _SPAWN, _DELETE, _PAYLOAD, _CAST, _SCANNERS = range(1, 10)
+_STEP, _RESET, _FLEET, _JOINTS, _CONTACTS, _PAYLOAD, _CAST, _SCANNERS = range(1, 9)
 _TIME = struct.Struct("<d")
 _WEIGHT = struct.Struct("<11d")
 _RAYS = struct.Struct("<5d")
@@ -83,7 +83,6 @@ class GazeboEngine(RangeCaster, Renderer, Viewer):
         n, bodies = self._fleet.body.shape
         self.state = FleetState.zeros(n, self._fleet.actuator.shape[1],
                                       self._fleet.joint.shape[1], bodies)
-        self._applied = np.zeros((self._masses.records["row"].max() + 1, 6))
         self._processes = []
         self._channel = self._looks = None
         plugin = self._setup / _PLUGIN
@@ -109,7 +108,9 @@ class GazeboEngine(RangeCaster, Renderer, Viewer):
         if mask is not None and not np.all(mask):
             raise EngineError("Gazebo puts back all vehicles or none: reset all of them, or use "
                               "engine:=embedded")
-        poses = [start_pose(spec, model) for spec, model in zip(self.specs, self.models)]
+        poses = [start_pose(spec, model).to(frame)
+                 for spec, model in zip(self.specs, self.models, strict=True)
+                 for frame in body_frames(model)]
         table = np.array([[*pose.pos, *pose.quat] for pose in poses])
         self._take(self._channel.request(_RESET, table.tobytes()), 0.0)
         self.state.actuator[:] = 0.0
@@ -140,7 +141,10 @@ class GazeboEngine(RangeCaster, Renderer, Viewer):
         dt, state, masses = dt_us * 1e-6, self.state, self._masses
         apply_wrench(masses.records, wrench, state.body_quat, state.body_ang_vel, dt,
                      self._applied)
-        self._take(self._channel.request(_STEP, _TIME.pack(dt) + self._applied.tobytes()), 1.0 / dt)
+        asked = _TIME.pack(dt) + self._applied.tobytes()
+        if self._jointed:
+            asked += joint_targets[self._moving].tobytes()
+        self._take(self._channel.request(_STEP, asked), 1.0 / dt)
         state.t_us += dt_us
         return state
 
@@ -153,7 +157,8 @@ class GazeboEngine(RangeCaster, Renderer, Viewer):
         """Fixes a point mass to a vehicle, in place of the one that it carried; see Engine."""
         total, centre, _ = self._masses.load(vehicle, float(mass), pos)
         inertia = self._masses.records[vehicle, 0]["inertia"]
-        self._channel.request(_PAYLOAD, _WEIGHT.pack(vehicle, total, *centre, *inertia))
+        row = self._masses.records[vehicle, 0]["row"]
+        self._channel.request(_PAYLOAD, _WEIGHT.pack(row, total, *centre, *inertia))
 
     def cast(self, vehicle: int, pos, directions: np.ndarray, longest: float,
              body: int = 0) -> np.ndarray:
@@ -172,7 +177,7 @@ class GazeboEngine(RangeCaster, Renderer, Viewer):
         Raises:
             EngineError: gzserver is gone.
         """
-        head = _RAYS.pack(vehicle, longest, *pos)
+        head = _RAYS.pack(self._masses.records[vehicle, 0]["row"], longest, *pos)
         return np.frombuffer(self._channel.request(_CAST, head + np.asarray(directions).tobytes()))
 
     def beam(self, vehicle: int, point, direction) -> float:
@@ -305,21 +310,44 @@ class GazeboEngine(RangeCaster, Renderer, Viewer):
     # The fleet --------------------------------------------------------------------------------
 
     def _name_fleet(self):
-        """Agrees with the plugin on the order of the vehicles, and lays out what depends on it."""
-        self._channel.ask(_FLEET, "".join(f"{spec.name}\n" for spec in self.specs))
+        """Agrees with the plugin on the order of all bodies and joints."""
+        pairs = list(zip(self.specs, self.models, strict=True))
+        self._channel.ask(_FLEET, "".join(
+            f"{spec.name}\t{link_name(k)}\n" for spec, model in pairs
+            for k in range(len(model.bodies))))
+        self._channel.ask(_JOINTS, "".join(
+            f"{spec.name}\t{joint_name(k)}\n" for spec, model in pairs
+            for k in range(len(model.joints))))
         self._channel.request(_SCANNERS, scanners(self.specs, self.models).encode())
+        rows = self._masses.records["row"]
+        self._used, self._base = rows >= 0, rows[:, 0]
+        self._applied = np.zeros((rows.max() + 1, 6))
+        count = self._fleet.vehicle["joints"]
+        self._moving = np.arange(self._fleet.joint.shape[1]) < count[:, None]
+        self._jointed = bool(self._moving.any())
 
     def _take(self, data, rate):
-        table = np.frombuffer(data).reshape(-1, _WIDTH)
-        state = self.state
-        if not np.isfinite(table).all():
-            broken = self.specs[int(np.flatnonzero(~np.isfinite(table).all(axis=1))[0])].name
-            raise EngineError(f"the state of '{broken}' is not finite any more at "
+        state, size = self.state, len(self._applied) * _WIDTH
+        numbers = np.frombuffer(data)
+        if not np.isfinite(numbers).all():
+            table = numbers[:size].reshape(-1, _WIDTH)[self._base]
+            wrong = np.flatnonzero(~np.isfinite(table).all(axis=1))
+            broken = f"'{self.specs[int(wrong[0])].name}'" if len(wrong) else "a joint"
+            raise EngineError(f"the state of {broken} is not finite any more at "
                               f"{state.t_us * 1e-6:.3f} s: look for an absurd force or parameter")
+        bodies = numbers[:size].reshape(-1, _WIDTH)
+        table = bodies[self._base] if self._jointed else bodies
         np.subtract(table[:, 7:10], state.vel, out=state.acc)
         state.acc *= rate
         state.pos[:], state.quat[:] = table[:, 0:3], table[:, 3:7]
         state.vel[:], state.ang_vel[:] = table[:, 7:10], table[:, 10:13]
+        if self._jointed:
+            state.joint_pos[self._moving], state.joint_vel[self._moving] = \
+                numbers[size:].reshape(-1, 2).T
+            state.body_pos[self._used] = bodies[:, 0:3]
+            state.body_quat[self._used] = bodies[:, 3:7]
+            state.body_vel[self._used] = bodies[:, 7:10]
+            state.body_ang_vel[self._used] = bodies[:, 10:13]
 
 
 def _listener(path):

@@ -15,6 +15,7 @@ from sensor_models.sensor import STEP_US, period_steps
 from xtdrone_core import FleetState
 
 from .channel import Channel
+from .world import link_name
 
 READY_S = 90.0  # wall time that Gazebo may take to load what it draws [s]
 _CAMERAS, _NAME, _DRAW = range(1, 4)  # looks.hh has the same
@@ -45,7 +46,8 @@ def scanners(specs, models) -> str:
                 continue
             period = period_steps(lidar.rate) * STEP_US
             numbers = period, *block.pos, *block.quat, *fan, lidar.minimum, lidar.maximum
-            lines.append(f"{spec.name}\t{block.name}\t{' '.join(map(str, numbers))}\n")
+            lines.append(f"{spec.name}\t{link_name(block.body)}\t{block.name}\t"
+                         f"{' '.join(map(str, numbers))}\n")
     return "".join(lines)
 
 
@@ -73,11 +75,18 @@ class GazeboScene:
         self._channel = channel
         self.cast = cast
         self._numbers = {key: i for i, key in enumerate(camera_keys(specs, models))}
-        lines = ["\t".join(spec.name for spec in specs)]
-        lines += [f"{vehicle}\t{sensor}\t{int(camera == 'right')}"
+        bodies = [f"{spec.name}::{link_name(k)}" if k else spec.name
+                  for spec, model in zip(specs, models, strict=True)
+                  for k in range(len(model.bodies))]
+        links = {(spec.name, block.name): link_name(block.body)
+                 for spec, model in zip(specs, models, strict=True) for block in model.sensors}
+        lines = ["\t".join(bodies)]
+        lines += [f"{vehicle}\t{links[vehicle, sensor]}\t{sensor}\t{int(camera == 'right')}"
                   for vehicle, sensor, camera in self._numbers]
         channel.ask(_CAMERAS, "\n".join(lines), READY_S)
-        self._poses = np.zeros((len(specs), 7))
+        most = max(len(model.bodies) for model in models)
+        self._used = np.array([[k < len(model.bodies) for k in range(most)] for model in models])
+        self._poses = np.zeros((len(bodies), 7))
 
     @property
     def renderer(self) -> str:
@@ -88,7 +97,8 @@ class GazeboScene:
 
     def place(self, state: FleetState) -> None:
         """As RenderedScene.place, for what is drawn; rays meet the bodies of the physics."""
-        self._poses[:, :3], self._poses[:, 3:] = state.pos, state.quat
+        self._poses[:, :3] = state.body_pos[self._used]
+        self._poses[:, 3:] = state.body_quat[self._used]
 
     def draw(self, pos, quat, pinhole, near: float, far: float, depth: bool = False, key: Key = ()):
         """As RenderedScene.draw, by the camera of that key."""

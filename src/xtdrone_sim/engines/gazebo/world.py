@@ -1,4 +1,4 @@
-"""The SDF that Gazebo 11 gets: our world, our vehicles as one body each, the lockstep plugin."""
+"""The SDF that Gazebo 11 gets: our world, our vehicles, the lockstep plugin."""
 
 import copy
 import math
@@ -7,18 +7,15 @@ from lxml import etree
 
 from sensor_models.cameras import cameras_of
 from sensor_models.lens import pinhole_of
-from xtdrone_core import Vehicle, VehicleSpec
 from xtdrone_dynamics import quaternion
 from xtdrone_dynamics.constants import GRAVITY
 
 from ...errors import EngineError
-from ...vehicles.pose import Pose
+from ...vehicles.pose import Pose, body_frames, start_pose
 from ...vehicles.sdf_tree import Scope, parse, pose_of, resolve_uri
 from ...world import World
-from ..mujoco_scene import start_pose
 
 _VERSION = "1.7"
-_LINK = "body"
 _DEPTH = 5e-4  # that a standing vehicle sinks into the ground [m]
 _FEET = 4  # points on which it stands
 
@@ -61,39 +58,83 @@ def world_sdf(world: World, specs, models, plugin, socket, looks, step: float) -
     return _document(element)
 
 
-def vehicle_sdf(spec: VehicleSpec, model: Vehicle) -> str:
-    """One vehicle at its start, as text."""
-    return _document(_vehicle(spec, model))
+def link_name(body: int) -> str:
+    """What the body of a vehicle is called in Gazebo."""
+    return "body" if body == 0 else f"body{body}"
 
 
-def _vehicle(spec, model):
-    """A model with one link, whose frame lies in the vehicle's centre of gravity."""
-    pose = start_pose(spec, model)
+def joint_name(joint: int) -> str:
+    """What the joint of a vehicle is called in Gazebo."""
+    return f"joint{joint}"
+
+
+def _vehicle(spec, vehicle):
+    """A model with a link for each body, whose frame is the body's."""
     out = etree.Element("model", name=spec.name)
-    _set(out, "pose", _six(pose))
-    link = etree.SubElement(out, "link", name=_LINK)
-    inertial = etree.SubElement(link, "inertial")
-    _set(inertial, "mass", repr(float(model.mass)))
-    inertia = etree.SubElement(inertial, "inertia")
-    for j, row in enumerate("xyz"):
-        for k in range(j, 3):
-            _set(inertia, f"i{row}{'xyz'[k]}", repr(float(model.inertia[j][k])))
-    to_cog = Pose(tuple(-c for c in model.cog))
-    for name, source, link_pose in Scope(parse(model.sdf, "model"), Pose()).links():
+    _set(out, "pose", _six(start_pose(spec, vehicle)))
+    if vehicle.joints:  # a new target would not wake it up
+        _set(out, "allow_auto_disable", 0)
+    frames = body_frames(vehicle)
+    links = [_link(k, body, frame) for k, (body, frame) in
+             enumerate(zip(vehicle.bodies, frames, strict=True))]
+    body_of = {name: k for k, body in enumerate(vehicle.bodies) for name in body.links}
+    for name, source, link_pose in Scope(parse(vehicle.sdf, "model"), Pose()).links():
+        body = body_of[name]
+        inward = Pose(vehicle.cog).to(frames[body]).inverse()
         for child in source.iterchildren("collision", "visual"):
-            shape = copy.deepcopy(child)
-            shape.set("name", f"{name}::{child.get('name')}".replace("::", "."))
-            for old in shape.findall("pose"):
-                shape.remove(old)
-            _set(shape, "pose", _six(to_cog.to(link_pose.to(pose_of(child)))))
-            for uri, there in zip(shape.iterfind(".//mesh/uri"), child.iterfind(".//mesh/uri")):
-                uri.text = f"file://{resolve_uri(there, there.text.strip())}"
-            if shape.tag == "collision":
-                _soften(shape, model.mass)
-            link.append(shape)
-    for block in model.sensors:
+            links[body].append(_shape(name, child, inward.to(link_pose), vehicle.mass))
+    for block in vehicle.sensors:
         if block.kind in ("camera", "depth"):
-            link.append(_camera(block))
+            links[block.body].append(_camera(block))
+    out.extend(links)
+    out.extend(_joint(k, vehicle) for k in range(len(vehicle.joints)))
+    return out
+
+
+def _link(k, body, frame):
+    link = etree.Element("link", name=link_name(k))
+    if k > 0:
+        _set(link, "pose", _six(frame))
+    inertial = etree.SubElement(link, "inertial")
+    if any(body.cog):
+        _set(inertial, "pose", _six(Pose(body.cog)))
+    _set(inertial, "mass", repr(float(body.mass)))
+    inertia = etree.SubElement(inertial, "inertia")
+    for i, row in enumerate("xyz"):
+        for j in range(i, 3):
+            _set(inertia, f"i{row}{'xyz'[j]}", repr(float(body.inertia[i][j])))
+    return link
+
+
+def _shape(link, child, link_pose, mass):
+    """A collision or visual of a link, at its place in the body's frame."""
+    shape = copy.deepcopy(child)
+    shape.set("name", f"{link}::{child.get('name')}".replace("::", "."))
+    for old in shape.findall("pose"):
+        shape.remove(old)
+    _set(shape, "pose", _six(link_pose.to(pose_of(child))))
+    for uri, there in zip(shape.iterfind(".//mesh/uri"), child.iterfind(".//mesh/uri"),
+                          strict=True):
+        uri.text = f"file://{resolve_uri(there, there.text.strip())}"
+    if shape.tag == "collision":
+        _soften(shape, mass)
+    return shape
+
+
+def _joint(k, vehicle):
+    """A joint without ends: those of its actuator are in the plant."""
+    joint = vehicle.joints[k]
+    out = etree.Element("joint", name=joint_name(k),
+                        type="prismatic" if joint.prismatic else "revolute")
+    _set(out, "pose", _six(Pose(joint.anchor)))
+    _set(out, "parent", link_name(vehicle.bodies[joint.body].parent))
+    _set(out, "child", link_name(joint.body))
+    axis = etree.SubElement(out, "axis")
+    _set(axis, "xyz", " ".join(map(repr, map(float, joint.axis))))
+    limit = etree.SubElement(axis, "limit")
+    _set(limit, "lower", -1e16)
+    _set(limit, "upper", 1e16)
+    _set(etree.SubElement(axis, "dynamics"), "damping", joint.damping)
     return out
 
 

@@ -59,14 +59,6 @@ class Channel {
   const std::vector<char> &Body() const { return body_; }
   std::string Text() const { return {body_.begin(), body_.end()}; }
 
-  // The operation of the next request, which stays unread.
-  std::uint32_t Peek() const {
-    std::uint32_t operation;
-    if (::recv(socket_, &operation, sizeof(operation), MSG_PEEK | MSG_WAITALL) != sizeof(operation))
-      throw Closed();
-    return operation;
-  }
-
   void Answer(const void *data, std::size_t size) {
     answer_.resize(sizeof(std::uint32_t) + size);
     const auto length = static_cast<std::uint32_t>(size);

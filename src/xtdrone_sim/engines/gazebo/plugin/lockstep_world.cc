@@ -3,19 +3,20 @@
 // It connects to the Unix socket that the world's SDF names and obeys it; see channel.hh for the
 // form of requests, and looks.hh for the other socket, for cameras.
 //
-//   STEP     double dt, then for each vehicle force xyz and torque xyz about its centre of gravity,
-//            world frame  ->  for each vehicle position xyz, quaternion xyzw and velocity xyz of
-//            its body's frame in the world, angular velocity xyz in the body frame (doubles)
-//   RESET    for each vehicle position xyz and quaternion xyzw  ->  as STEP; at rest, at time 0
-//   FLEET    names of the vehicles, a line each  ->  text: empty, or what is wrong
+//   STEP     double dt, then for each body force xyz and torque xyz about its centre of gravity,
+//            world frame, then for each joint its target [rad] or [m]  ->  for each body position
+//            xyz, quaternion xyzw and velocity xyz of its frame in the world, angular velocity xyz
+//            in its frame, then for each joint its place and speed (doubles)
+//   RESET    for each body position xyz and quaternion xyzw  ->  as STEP; at rest, at time 0
+//   FLEET    bodies of the vehicles, a line "vehicle<TAB>link" each  ->  text: empty, or what is
+//            wrong
+//   JOINTS   likewise the joints that have targets, a line "vehicle<TAB>joint" each
 //   CONTACTS ->  text: a line "name<TAB>name" for each pair of models that touch
-//   SPAWN    SDF of one model  ->  text: empty, or what is wrong, once the model is there
-//   DELETE   name of a model  ->  text, likewise, once it is gone
-//   PAYLOAD  number of a vehicle, its mass, centre of gravity xyz in the frame of its body, inertia
+//   PAYLOAD  number of a body, its mass, centre of gravity xyz in the frame of its body, inertia
 //            about it xx yy zz xy xz yz (doubles)  ->  nothing; the body's frame moves on as before
-//   CAST     number of a vehicle, longest distance, origin xyz, then direction xyz of each ray,
+//   CAST     number of a body, longest distance, origin xyz, then direction xyz of each ray,
 //            unit vectors in the world (doubles)  ->  distance along each ray to the first thing
-//            but the vehicle (doubles); inf where there is nothing
+//            but its vehicle (doubles); inf where there is nothing
 //   SCANNERS text, see Scans::Set in rays.hh  ->  nothing; for subscribers of Gazebo's own topics
 //
 // While steps follow each other closely they are done in Gazebo's own world loop, which costs no
@@ -27,7 +28,6 @@
 
 #include <atomic>
 #include <condition_variable>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -47,15 +47,13 @@
 
 namespace xtdrone {
 
-using Clock = std::chrono::steady_clock;
-
 enum Operation : std::uint32_t {
-  STEP = 1, RESET, FLEET, CONTACTS, SPAWN, DELETE, PAYLOAD, CAST, SCANNERS
+  STEP = 1, RESET, FLEET, JOINTS, CONTACTS, PAYLOAD, CAST, SCANNERS
 };
 
 constexpr int kQuietMs = 10;           // without a request for this long, the world is paused
-constexpr int kChangeSeconds = 10;     // that a model may take to appear or to go
-constexpr std::size_t kState = 13;     // numbers of one vehicle's state
+constexpr std::size_t kState = 13;     // numbers of one body's state
+constexpr double kStrong = 1e6;        // force of a driven joint [N] or [N m]: follows anything
 
 class LockstepWorld : public gazebo::WorldPlugin {
  public:
@@ -99,11 +97,11 @@ class LockstepWorld : public gazebo::WorldPlugin {
     const auto &body = channel_.Body();
     switch (operation) {
       case STEP: {
-        const std::size_t wanted = sizeof(double) * (1 + 6 * fleet_.size());
-        if (body.size() != wanted) throw Closed();
+        const std::size_t count = 6 * fleet_.size() + joints_.size();
+        if (body.size() != sizeof(double) * (1 + count)) throw Closed();
         double dt;
         std::memcpy(&dt, body.data(), sizeof(dt));
-        wrench_.resize(6 * fleet_.size());
+        wrench_.resize(count);
         std::memcpy(wrench_.data(), body.data() + sizeof(dt), body.size() - sizeof(dt));
         if (dt != world_->Physics()->GetMaxStepSize()) world_->Physics()->SetMaxStepSize(dt);
         due_ = true;
@@ -111,9 +109,8 @@ class LockstepWorld : public gazebo::WorldPlugin {
       }
       case RESET: Reset(body); break;
       case FLEET: channel_.Answer(Name(channel_.Text())); break;
+      case JOINTS: channel_.Answer(Drive(channel_.Text())); break;
       case CONTACTS: channel_.Answer(Contacts()); break;
-      case SPAWN: channel_.Answer(Spawn(channel_.Text())); break;
-      case DELETE: channel_.Answer(Delete(channel_.Text())); break;
       case PAYLOAD: SetMass(body); break;
       case CAST: Measure(body); break;
       case SCANNERS:
@@ -137,6 +134,13 @@ class LockstepWorld : public gazebo::WorldPlugin {
       fleet_[i]->AddForce({w[0], w[1], w[2]});
       fleet_[i]->AddTorque({w[3], w[4], w[5]});
     }
+    // ODE's joint motor gives the joint this speed by the end of the step, which ends at the target.
+    const double dt = world_->Physics()->GetMaxStepSize();
+    for (std::size_t i = 0; i < joints_.size(); ++i) {
+      const double target = wrench_[6 * fleet_.size() + i];
+      joints_[i]->SetParam("fmax", 0, kStrong);
+      joints_[i]->SetParam("vel", 0, (target - joints_[i]->Position(0)) / dt);
+    }
   }
 
   void Ended() {
@@ -149,7 +153,7 @@ class LockstepWorld : public gazebo::WorldPlugin {
       SendState();
       scans_->Publish();
       pollfd ready{channel_.Descriptor(), POLLIN, 0};
-      while (::poll(&ready, 1, kQuietMs) > 0 && !NeedsWorldLoop()) {
+      while (::poll(&ready, 1, kQuietMs) > 0) {
         if (Serve()) return;
       }
     } catch (const Closed &) {
@@ -162,12 +166,6 @@ class LockstepWorld : public gazebo::WorldPlugin {
       waiting_ = true;
     }
     changed_.notify_all();
-  }
-
-  // Whether the next request is about models that come and go, which Gazebo does in its own loop.
-  bool NeedsWorldLoop() const {
-    const auto operation = channel_.Peek();
-    return operation == SPAWN || operation == DELETE;
   }
 
   // Waits for requests while the world is paused.
@@ -200,7 +198,7 @@ class LockstepWorld : public gazebo::WorldPlugin {
   // What the requests do -----------------------------------------------------------------------
 
   void SendState() {
-    state_.resize(kState * fleet_.size());
+    state_.resize(kState * fleet_.size() + 2 * joints_.size());
     for (std::size_t i = 0; i < fleet_.size(); ++i) {
       double *s = &state_[kState * i];
       const auto &link = fleet_[i];
@@ -212,6 +210,11 @@ class LockstepWorld : public gazebo::WorldPlugin {
           pose.Pos().X(), pose.Pos().Y(), pose.Pos().Z(), pose.Rot().X(), pose.Rot().Y(),
           pose.Rot().Z(), pose.Rot().W(), vel.X(), vel.Y(), vel.Z(), rate.X(), rate.Y(), rate.Z()};
       std::memcpy(s, numbers, sizeof(numbers));
+    }
+    double *s = state_.data() + kState * fleet_.size();
+    for (const auto &joint : joints_) {
+      *s++ = joint->Position(0);
+      *s++ = joint->GetVelocity(0);
     }
     channel_.Answer(state_.data(), state_.size() * sizeof(double));
   }
@@ -268,14 +271,36 @@ class LockstepWorld : public gazebo::WorldPlugin {
 
   std::string Name(const std::string &text) {
     std::vector<gazebo::physics::LinkPtr> found;
+    const auto wrong = EachPair(text, [&](const auto &model, const std::string &name) {
+      const auto link = model->GetLink(name);
+      if (link) found.push_back(link);
+      return link != nullptr;
+    });
+    if (wrong.empty()) fleet_ = found;
+    return wrong;
+  }
+
+  std::string Drive(const std::string &text) {
+    std::vector<gazebo::physics::JointPtr> found;
+    const auto wrong = EachPair(text, [&](const auto &model, const std::string &name) {
+      const auto joint = model->GetJoint(name);
+      if (joint) found.push_back(joint);
+      return joint != nullptr;
+    });
+    if (wrong.empty()) joints_ = found;
+    return wrong;
+  }
+
+  // Goes through lines "model<TAB>part"; gives what Gazebo does not have, or nothing.
+  template <typename Take>
+  std::string EachPair(const std::string &text, const Take &take) const {
     std::istringstream lines(text);
-    for (std::string name; std::getline(lines, name);) {
-      const auto model = world_->ModelByName(name);
-      if (!model || model->GetLinks().size() != 1)
-        return "Gazebo has no model '" + name + "' of one link";
-      found.push_back(model->GetLinks().front());
+    for (std::string line; std::getline(lines, line);) {
+      const auto tab = line.find('\t');
+      const auto model = world_->ModelByName(line.substr(0, tab));
+      if (!model || tab == std::string::npos || !take(model, line.substr(tab + 1)))
+        return "Gazebo has no '" + line.substr(tab + 1) + "' in model '" + line.substr(0, tab) + "'";
     }
-    fleet_ = found;
     return "";
   }
 
@@ -286,6 +311,7 @@ class LockstepWorld : public gazebo::WorldPlugin {
       const auto *contact = manager->GetContacts()[i];
       std::string a = contact->collision1->GetModel()->GetName();
       std::string b = contact->collision2->GetModel()->GetName();
+      if (a == b) continue;
       if (b < a) std::swap(a, b);
       pairs.emplace(a, b);
     }
@@ -294,36 +320,10 @@ class LockstepWorld : public gazebo::WorldPlugin {
     return text;
   }
 
-  std::string Spawn(const std::string &text) {
-    sdf::SDF description;
-    description.SetFromString(text);
-    const auto model = description.Root()->GetElement("model");
-    const auto name = model->Get<std::string>("name");
-    if (world_->ModelByName(name)) return "there is a model '" + name + "' already";
-    world_->InsertModelString(text);
-    return Until([&] { return world_->ModelByName(name) != nullptr; })
-               ? "" : "the model '" + name + "' did not appear";
-  }
-
-  std::string Delete(const std::string &name) {
-    if (!world_->ModelByName(name)) return "there is no model '" + name + "'";
-    world_->RemoveModel(name);
-    return Until([&] { return world_->ModelByName(name) == nullptr; })
-               ? "" : "the model '" + name + "' did not go";
-  }
-
-  static bool Until(const std::function<bool()> &done) {
-    const auto end = Clock::now() + std::chrono::seconds(kChangeSeconds);
-    while (!done()) {
-      if (Clock::now() > end) return false;
-      gazebo::common::Time::MSleep(1);
-    }
-    return true;
-  }
-
   gazebo::physics::WorldPtr world_;
   gazebo::event::ConnectionPtr begin_, end_, pause_;
-  std::vector<gazebo::physics::LinkPtr> fleet_;
+  std::vector<gazebo::physics::LinkPtr> fleet_;    // all bodies of all vehicles
+  std::vector<gazebo::physics::JointPtr> joints_;  // that are driven
   Channel channel_;
   std::unique_ptr<Looks> looks_;
   std::unique_ptr<Scans> scans_;

@@ -15,7 +15,6 @@ namespace xtdrone {
 namespace {
 
 constexpr int kReadySeconds = 60;  // that Gazebo may take to load what it draws
-constexpr char kLink[] = "body";   // of every vehicle; gazebo_world.py names it so
 
 ignition::math::Pose3d PoseOf(const double *p) {
   return {{p[0], p[1], p[2]}, {p[6], p[3], p[4], p[5]}};
@@ -68,7 +67,7 @@ void Looks::Serve() {
         channel_.Answer(name);
       } else if (operation == DRAW) {
         Draw draw;
-        std::vector<double> poses(7 * vehicles_.size());
+        std::vector<double> poses(7 * bodies_.size());
         if (body.size() != sizeof(draw) + sizeof(double) * poses.size()) throw Closed();
         std::memcpy(&draw, body.data(), sizeof(draw));
         std::memcpy(poses.data(), body.data() + sizeof(draw), sizeof(double) * poses.size());
@@ -90,18 +89,19 @@ std::string Looks::Find(const std::string &text) {
   std::string line, word;
   std::getline(lines, line);
   std::istringstream first(line);
-  vehicles_.clear();
+  bodies_.clear();
   if (!cameras_.empty()) InRenderThread([&] { cameras_.clear(); });
-  while (std::getline(first, word, '\t')) vehicles_.push_back(word);
+  while (std::getline(first, word, '\t')) bodies_.push_back(word);
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(kReadySeconds);
   const auto *manager = gazebo::sensors::SensorManager::Instance();
   while (std::getline(lines, line)) {
     std::istringstream words(line);
-    std::string vehicle, sensor, camera;
+    std::string vehicle, link, sensor, camera;
     std::getline(words, vehicle, '\t');
+    std::getline(words, link, '\t');
     std::getline(words, sensor, '\t');
     std::getline(words, camera, '\t');
-    const auto scoped = world_->Name() + "::" + vehicle + "::" + kLink + "::" + sensor;
+    const auto scoped = world_->Name() + "::" + vehicle + "::" + link + "::" + sensor;
     if (gazebo::rendering::RenderEngine::Instance()->GetRenderPathType() ==
         gazebo::rendering::RenderEngine::NONE)
       return "it cannot draw on the display " + Display();
@@ -149,8 +149,8 @@ std::string Looks::NotReady() const {
 
 void Looks::Render(const Draw &draw, const std::vector<double> &poses) {
   const auto scene = gazebo::rendering::get_scene(world_->Name());
-  for (std::size_t i = 0; i < vehicles_.size(); ++i) {
-    if (const auto visual = scene->GetVisual(vehicles_[i]))
+  for (std::size_t i = 0; i < bodies_.size(); ++i) {
+    if (const auto visual = scene->GetVisual(bodies_[i]))
       visual->SetWorldPose(PoseOf(&poses[7 * i]));
   }
   const auto &camera = cameras_[draw.camera];

@@ -5,11 +5,12 @@
 // wakes that sensor, which does not disturb ours. Requests come over a socket of their own, see
 // channel.hh:
 //
-//   CAMERAS  text: a line of vehicles, then for each camera a line "vehicle<TAB>sensor<TAB>number
-//            of the camera in it"  ->  text: empty once all can be drawn, or what is wrong
+//   CAMERAS  text: a line of names of bodies in the picture, "vehicle" for its base and
+//            "vehicle::link" for others, then for each camera a line "vehicle<TAB>link<TAB>sensor
+//            <TAB>number of the camera in it"  ->  text: empty once all can be drawn, or what is
+//            wrong
 //   NAME     ->  text: what draws
-//   DRAW     a Draw (below), then for each vehicle position xyz and quaternion xyzw of its centre
-//            of gravity (doubles)  ->  the image, 3 bytes a pixel, the lowest row first; then, for
+//   DRAW     a Draw (below), then for each body position xyz and quaternion xyzw (doubles)  ->  the image, 3 bytes a pixel, the lowest row first; then, for
 //            a depth camera, float distances along the optical axis, likewise
 //
 // Drawing is done in Gazebo's main thread, which owns the OpenGL context, beside the physics.
@@ -56,7 +57,7 @@ class Looks {
 
   gazebo::physics::WorldPtr world_;
   Channel channel_;
-  std::vector<std::string> vehicles_;
+  std::vector<std::string> bodies_;
   std::vector<gazebo::rendering::CameraPtr> cameras_;
   std::vector<char> picture_;
   gazebo::event::ConnectionPtr render_;

@@ -87,15 +87,16 @@ void Scans::Set(const std::string &text) {
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
     std::istringstream words(line);
-    std::string vehicle, sensor;
+    std::string vehicle, link, sensor;
     std::getline(words, vehicle, '\t');
+    std::getline(words, link, '\t');
     std::getline(words, sensor, '\t');
     Scanner s;
     double x, y, z, qx, qy, qz, qw;
     words >> s.period >> x >> y >> z >> qx >> qy >> qz >> qw >> s.across.count >> s.across.from
         >> s.across.to >> s.up.count >> s.up.from >> s.up.to >> s.shortest >> s.longest;
     s.pose.Set({x, y, z}, {qw, qx, qy, qz});
-    s.link = world_->ModelByName(vehicle)->GetLinks().front();
+    s.link = world_->ModelByName(vehicle)->GetLink(link);
     s.publisher = node_->Advertise<gazebo::msgs::LaserScanStamped>(
         "~/" + vehicle + "/" + s.link->GetName() + "/" + sensor + "/scan", 5);
     scanners_.push_back(s);

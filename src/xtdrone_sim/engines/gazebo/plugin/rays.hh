@@ -22,14 +22,14 @@ namespace xtdrone {
 std::vector<double> Cast(gazebo::physics::WorldPtr world, const std::string &own, double longest,
                          const double *origin, const double *directions, std::size_t count);
 
-// Gazebo's topics of scans, ~/VEHICLE/body/SENSOR/scan, for those who subscribe to them: ideal
+// Gazebo's topics of scans, ~/VEHICLE/LINK/SENSOR/scan, for those who subscribe to them: ideal
 // ones, as are the images of Gazebo's cameras. A scan that nobody wants is not measured.
 class Scans {
  public:
   explicit Scans(gazebo::physics::WorldPtr world);
 
-  // The scanners of the fleet: a line "vehicle<TAB>sensor<TAB>numbers" for each, with period [us],
-  // position xyz and quaternion xyzw in the body, then number of rays, first and last angle [rad]
+  // The scanners of the fleet: a line "vehicle<TAB>link<TAB>sensor<TAB>numbers" for each, with period
+  // [us], position xyz and quaternion xyzw in the link, then number of rays, first and last angle [rad]
   // for the horizontal and likewise for the vertical, shortest and longest distance [m].
   void Set(const std::string &text);
 
