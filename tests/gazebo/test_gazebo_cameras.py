@@ -14,6 +14,7 @@ from sensor_models.cameras import cameras_of, lidar_of
 from sensor_models.lens import pinhole_of
 from xtdrone_control.agents import HoverAgent
 from xtdrone_core import FleetState, Scenario, VehicleSpec, resources
+from xtdrone_core.contracts import Observer
 from xtdrone_core.scenario import fleet
 from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_dynamics.quaternion import from_euler
@@ -145,10 +146,14 @@ def test_a_flights_range_finder_is_gazebos(tmp_path, monkeypatch):
     monkeypatch.setattr("xtdrone_sim.simulation.Beams", None)
     path = tmp_path / "iris_laser.sdf"
     path.write_text(LASER_VEHICLE)
-    simulation = Simulation(Scenario(fleet(str(path), 1), engine="gazebo", speed=0.0), links=False)
     found = []
-    simulation.on_step = lambda _t_us, state, sensors: found.append(
-        (sensors.range_new[0], sensors.range_distance[0]))
+
+    class Beam(Observer):
+        def on_step(self, t_us, state, sensors):
+            found.append((sensors.range_new[0], sensors.range_distance[0]))
+
+    simulation = Simulation(Scenario(fleet(str(path), 1), engine="gazebo", speed=0.0), links=False,
+                            observers=(Beam(),))
     try:
         simulation.run(until_us=400_000)
     finally:
@@ -197,9 +202,15 @@ def test_a_stereo_pair_at_25_hz_has_every_frame_in_flight(tmp_path):
     (folder / "model.sdf").write_text(text.replace("12.5", "25"))
     scenario = Scenario(fleet(str(folder / "model.sdf"), 1), engine="gazebo", speed=0.0,
                         world="outdoor", gps="rtk")
-    simulation = Simulation(scenario, agent=HoverAgent(1), links=False)
     found = []
-    simulation.on_reading = found.append
+
+    class Film(Observer):
+        wants_readings = True
+
+        def on_reading(self, reading):
+            found.append(reading)
+
+    simulation = Simulation(scenario, agent=HoverAgent(1), links=False, observers=(Film(),))
     try:
         assert simulation.rendered.renderer.startswith("gazebo: ")
         simulation.run(until_us=4_000_000)
