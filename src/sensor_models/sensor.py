@@ -9,13 +9,14 @@ import functools
 import importlib
 import math
 import pkgutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib import metadata
 from typing import Any
 
 import numpy as np
 
+from xtdrone_core.state import Topic
 from xtdrone_dynamics.compiled import Record
 
 from .errors import SensorError
@@ -28,22 +29,6 @@ WORLD = np.dtype([("origin", "f8", (3,)),  # latitude, longitude [rad], height [
                   ("gravity", "f8")])  # [m/s^2]
 _RATE_TOLERANCE = 0.01  # a period counts as a whole number of steps if it is this near to one
 _OWN_STREAMS = 10_000  # numbers of streams from here on follow from a kind's name
-
-
-@dataclass(frozen=True)
-class Topic:
-    """How readings go into the flight log or out by MAVLink.
-
-    Attributes:
-        name: Of the ULog topic, or of the MAVLink message.
-        rate: [Hz]
-        fields: Name of each field to its ULog type and a function of one vehicle's readings.
-            The type is not used for MAVLink, where the dialect knows it.
-    """
-
-    name: str
-    rate: float
-    fields: Mapping[str, tuple[str, Callable[[Record], Any]]]
 
 
 @dataclass(frozen=True)
@@ -79,8 +64,8 @@ class Sensor:
     types: tuple[str, ...] = ()  # of SDF's <sensor>
     stream: int = -1  # number of its random stream; -1: from its name
     casts: bool = False  # needs the distance along a beam: memory has pos and axis
-    log: Topic | None = None
-    mavlink: Topic | None = None
+    log: Topic | None = None  # of readings of its own, in the flight log
+    mavlink: Topic | None = None  # of readings of its own, to MAVLink's clients
 
     @property
     def kind(self) -> str:
@@ -120,15 +105,6 @@ def sensors() -> dict[str, Sensor]:
             raise SensorError(f"cannot load sensor '{entry.name}' ({entry.value}): {error}"
                               ) from error
     return dict(sorted(found.items(), key=lambda item: item[1].stream_number()))
-
-
-def register(sensor: Sensor) -> None:
-    """Adds a kind in this process, as an entry point would.
-
-    Raises:
-        SensorError: There is one of that kind.
-    """
-    _add(sensors(), sensor)
 
 
 def _add(found: dict[str, Sensor], sensor: Sensor) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from xtdrone_core import FleetState, SensorBatch, SensorBlock
 from xtdrone_core.snapshot import Memory
+from xtdrone_core.state import ExtraReadings
 from xtdrone_dynamics.compiled import Record
 from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_dynamics.quaternion import rotate
@@ -124,6 +125,8 @@ class SensorSuite(Memory):
 
     MEMORY = ("_records", "_extra")
 
+    batch: SensorBatch  # the readings, overwritten at each step
+
     def __init__(self, fleet_blocks: Iterable[Sequence[SensorBlock]], origin: Sequence[float],
                  magnetic_field_enu: Sequence[float] | np.ndarray, seed: int,
                  gps_preset: str = "", gravity: float = GRAVITY, cast: Cast | None = None) -> None:
@@ -149,9 +152,9 @@ class SensorSuite(Memory):
         presets = {"gps": gps_preset} if gps_preset else {}
         fleet = [_by_kind(blocks, presets) for blocks in fleet_blocks]
         self.n = len(fleet)
-        self._batch = SensorBatch.empty(self.n)
-        self._records = self._batch.records
-        self._extra = self._batch.extra
+        self.batch = SensorBatch.empty(self.n)
+        self._records = self.batch.records
+        self._extra: dict[str, np.ndarray] = {}
         self._step = 0
         self._all, self._still = np.ones(self.n, dtype=np.bool_), np.zeros((self.n, 3))
         self._arrays: dict[str, SensorArray] = {}
@@ -162,6 +165,9 @@ class SensorSuite(Memory):
                 if sensor.readings:
                     readings = self._extra[kind] = np.zeros(self.n, dtype=np.dtype(
                         sensor.readings, align=True))
+                    self.batch.extra[kind] = ExtraReadings(
+                        readings, np.array([block is not None for block in blocks]), sensor.log,
+                        sensor.mavlink)
                 self._arrays[kind] = SensorArray(sensor, blocks, seed, readings)
         self.remember_start()
         self._extra_start = {kind: records.copy() for kind, records in self._extra.items()}
@@ -171,11 +177,6 @@ class SensorSuite(Memory):
         """Antennas from the centres of gravity, (N, 3) body FLU [m]."""
         return self._arrays["gps"].memory["pos"].copy() if "gps" in self._arrays \
             else np.zeros((self.n, 3))
-
-    @property
-    def batch(self) -> SensorBatch:
-        """The last readings."""
-        return self._batch
 
     def step(self, state: FleetState, t_us: int, wind: np.ndarray | None = None,
              mask: np.ndarray | None = None) -> SensorBatch:
@@ -197,12 +198,12 @@ class SensorSuite(Memory):
         step, rest = divmod(t_us, STEP_US)
         if rest:
             raise SensorError(f"t_us = {t_us} is not allowed: sensors step every {STEP_US} us")
-        self._batch.t_us, self._step = t_us, step
+        self.batch.t_us, self._step = t_us, step
         chosen = self._all if mask is None else mask
         wind = self._still if wind is None else wind
         for array in self._arrays.values():
             array.step(step, chosen, self._world, state, wind, self._cast)
-        return self._batch
+        return self.batch
 
     def reset(self, mask: np.ndarray | None = None) -> None:
         """These vehicles' sensors and readings as at the start, their schedules from now on.
@@ -219,13 +220,13 @@ class SensorSuite(Memory):
 
     def save(self) -> dict[str, Any]:
         """As of Memory."""
-        return {**super().save(), "step": self._step, "t_us": self._batch.t_us,
+        return {**super().save(), "step": self._step, "t_us": self.batch.t_us,
                 "arrays": {kind: array.save() for kind, array in self._arrays.items()}}
 
     def load(self, snapshot: Mapping[str, Any]) -> None:
         """As of Memory."""
         super().load(snapshot)
-        self._step, self._batch.t_us = snapshot["step"], snapshot["t_us"]
+        self._step, self.batch.t_us = snapshot["step"], snapshot["t_us"]
         for kind, array in self._arrays.items():
             array.load(snapshot["arrays"][kind])
 

@@ -132,11 +132,15 @@ class EmbeddedAutopilot(ExternalPose, SettableParameters):
 
     @classmethod
     def for_scenario(cls, scenario, fleet: FleetModel, origin, magnetic_field, folder, links: bool,
-                     on_text) -> "EmbeddedAutopilot":
-        """The flight stack of a scenario's fleet; arguments as of the class, folder for logs."""
+                     on_text, sensors: SensorBatch) -> "EmbeddedAutopilot":
+        """The flight stack of a scenario's fleet.
+
+        Arguments as of the class; folder is for logs, sensors what the fleet carries.
+        """
         classes = interfaces.classes(**{part: getattr(scenario, part) for part in registry.PARTS})
         autopilot = cls(fleet, origin, magnetic_field, False, on_text, classes,
                         Ports(scenario.instance))
+        autopilot.now.sensors = sensors
         try:
             notes = preload(autopilot.parameters, autopilot.missions, scenario)
             names = [vehicle.name for vehicle in scenario.vehicles]

@@ -4,8 +4,9 @@ World frame ENU, body frame FLU, SI units, radians, quaternions xyzw (body to
 world). The vehicle is the leading axis everywhere, also for one vehicle.
 """
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -95,6 +96,27 @@ SENSORS = np.dtype([
 ], align=True)
 
 
+@dataclass(frozen=True)
+class Topic:
+    """How readings of a further kind of sensor go into the flight log or out by MAVLink."""
+
+    name: str  # of the ULog topic, or of the message of MAVLink's common dialect
+    rate: float  # [Hz]
+    # Name of each field: its ULog type (not used for MAVLink), and a function that gives its
+    # values (N,) or (N, k) from the records (N,) and the time [us].
+    fields: Mapping[str, tuple[str, Callable[[np.ndarray, int], Any]]]
+
+
+@dataclass(frozen=True)
+class ExtraReadings:
+    """What the sensors of a further kind say, and where it goes."""
+
+    records: np.ndarray  # (N,)
+    fitted: np.ndarray  # (N,) bool, the vehicles that have one
+    log: Topic | None = None
+    mavlink: Topic | None = None
+
+
 class SensorBatch(Memory):
     """What the fleet's sensors say at one step; a flag (`*_new`) tells whose reading is new.
 
@@ -104,11 +126,11 @@ class SensorBatch(Memory):
     Attributes:
         t_us: Simulated time [us].
         records: (N,) of SENSORS, what compiled kernels take.
-        extra: (N,) records of each further kind of sensor, by kind; see sensor_models.sensor.
+        extra: ExtraReadings of each further kind of sensor, by kind; see sensor_models.sensor.
         gyro, accel and so on: views of the records' fields, (N,) or (N, 3).
     """
 
-    MEMORY = ("records", "t_us", "extra")
+    MEMORY = ("records", "t_us")
 
     if TYPE_CHECKING:  # the views, whose names stand in SENSORS only
 
@@ -118,7 +140,7 @@ class SensorBatch(Memory):
         """A batch over existing records, which it does not copy."""
         self.t_us = t_us
         self.records = records
-        self.extra: dict[str, np.ndarray] = {}
+        self.extra: dict[str, ExtraReadings] = {}
         for name in SENSORS.names or ():
             setattr(self, name, records[name])
 

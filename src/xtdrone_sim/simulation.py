@@ -11,7 +11,15 @@ import threading
 import numpy as np
 
 from sensor_models import SensorSuite
-from xtdrone_core import FleetModel, Scenario, ScenarioError, registry, run_folder, snapshot
+from xtdrone_core import (
+    FleetModel,
+    Scenario,
+    ScenarioError,
+    SensorBatch,
+    registry,
+    run_folder,
+    snapshot,
+)
 from xtdrone_core.contracts import (
     Agent,
     Autopilot,
@@ -102,7 +110,8 @@ class Simulation:
         self.sensor_suite = build_sensors(scenario, world, models, self.engine)
         self.rendered = self._kept(build_rendered(scenario, world, models, self.engine))
         self.autopilot: Autopilot = self._kept(build_autopilot(
-            scenario, self.fleet, world, self.folder, links, self._on_text))
+            scenario, self.fleet, world, self.folder, links, self._on_text,
+            self.sensor_suite.batch))
         if self.folder is not None:
             self.observers.append(TruthRecorder(self.folder / "truth.bin", scenario.n))
         self._collisions = Collisions(names, self.engine, self._on_collision)
@@ -405,11 +414,11 @@ def build_rendered(scenario: Scenario, world: World, models, engine: Engine) -> 
 
 
 def build_autopilot(scenario: Scenario, fleet: FleetModel, world: World, folder, links: bool,
-                    on_text) -> Autopilot:
-    """The autopilot of a scenario's fleet."""
+                    on_text, sensors: SensorBatch) -> Autopilot:
+    """The autopilot of a scenario's fleet, which carries these sensors."""
     autopilot = registry.AUTOPILOTS.load(scenario.autopilot)
     return autopilot.for_scenario(scenario, fleet, _origin(world), world.magnetic_field, folder,
-                                  links, on_text)
+                                  links, on_text, sensors)
 
 
 def _origin(world):

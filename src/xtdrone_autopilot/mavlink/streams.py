@@ -7,6 +7,7 @@ vehicles that are due. Frames of one vehicle and link travel in one datagram.
 
 import math
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -27,7 +28,7 @@ from ..safety.failsafes import Failsafes
 from ..vehicle_status import thrust_normalised
 from .dialect import mavlink
 from .frames import GAUSS, append_frames, layout
-from .handlers import declared, streams
+from .handlers import Stream, declared, streams
 
 BUFFER = 4096  # of one vehicle's datagram [bytes]; the default streams need at most 900
 
@@ -46,6 +47,20 @@ class Reported:
     commands: np.ndarray  # (N, A) of the actuators
     now: Now
     origin: tuple  # latitude, longitude [rad] and height [m] of the world's origin
+
+
+def _extra_streams(sensors):
+    """Stream and filler of each further kind of sensor that has a message."""
+    for extra in sensors.extra.values():
+        if extra.mavlink is not None:
+            topic, fitted = extra.mavlink, extra.fitted
+            rates = dict.fromkeys(("ground_station", "offboard", "bridge"), topic.rate)
+            yield Stream(topic.name, rates, lambda _, fitted=fitted: fitted), partial(_fill, extra)
+
+
+def _fill(extra, m, t_us):
+    for name, (_, values) in extra.mavlink.fields.items():
+        m[name] = values(extra.records, t_us)
 
 
 def _has_position(s):
@@ -79,7 +94,7 @@ class Streams:
         self._status, self._parameters, self._estimator = r.status, r.parameters, r.estimator
         self._battery, self._missions, self._failsafes = r.battery, r.missions, r.failsafes
         self._commands, self._now, self._origin = r.commands, r.now, r.origin
-        found = declared(self, "streams")
+        found = [*declared(self, "streams"), *_extra_streams(self._now.sensors)]
         self.streams = [stream for stream, _ in found]
         self.names = [stream.name for stream in self.streams]
         self.index = {name: k for k, name in enumerate(self.names)}

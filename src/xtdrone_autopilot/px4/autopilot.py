@@ -89,7 +89,7 @@ class Px4Autopilot(ExternalPose, Observer):
 
     @classmethod
     def for_scenario(cls, scenario, fleet: FleetModel, origin, magnetic_field, folder, links: bool,
-                     on_text) -> "Px4Autopilot":
+                     on_text, sensors: SensorBatch) -> "Px4Autopilot":
         """The PX4s of a scenario: started from its `px4`, or else awaited."""
         return cls(fleet, [spec.name for spec in scenario.vehicles], origin,
                    [spec.pos for spec in scenario.vehicles], px4_process.find(scenario.px4),

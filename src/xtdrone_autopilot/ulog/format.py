@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from xtdrone_core.errors import unknown_name
+from xtdrone_core.state import ExtraReadings
 
 from ..errors import AutopilotError
 from .kernel import AS_DOUBLE, AS_SINGLE, AS_WHOLE, SNAPSHOT
@@ -23,6 +24,7 @@ PREFIX = 5  # bytes before a topic's fields: size, 'D', message id
 _STRUCT = {"bool": "?", "uint8_t": "B", "int8_t": "b", "uint16_t": "H", "int16_t": "h",
            "uint32_t": "I", "int32_t": "i", "uint64_t": "Q", "int64_t": "q", "float": "f",
            "double": "d"}
+_STEP_US = 4_000
 _SIZE = {kind: struct.calcsize("<" + code) for kind, code in _STRUCT.items()}
 
 
@@ -64,6 +66,37 @@ class Topic:
     periods: dict  # profile: period [us], 0 = not logged
     on_change: bool  # also logged when the vehicle's state changes
     where: int  # logged only where this number of the snapshot is not 0, -1 = always
+
+
+class ExtraTopic:
+    """The topic of a further kind of sensor; name and format as of Topic."""
+
+    def __init__(self, extra: ExtraReadings, number: int):
+        """extra: of the sensor, with a log; number: the topic's message id.
+
+        Raises:
+            AutopilotError: A field of no type of ULog.
+        """
+        self._extra, self._number = extra, number
+        self.name = extra.log.name
+        self.period_us = max(round(1e6 / (extra.log.rate * _STEP_US)), 1) * _STEP_US
+        kinds, columns = ["uint64_t timestamp"], [("timestamp", "<u8")]
+        for field, (kind, values) in extra.log.fields.items():
+            if kind not in _STRUCT:
+                raise AutopilotError(unknown_name(f"type of {self.name}.{field}", kind, _STRUCT))
+            width = np.shape(values(extra.records, 0))[1:]
+            kinds.append(f"{kind}[{width[0]}] {field}" if width else f"{kind} {field}")
+            columns.append((field, np.dtype(_STRUCT[kind]).newbyteorder("<"), width))
+        self.format = f"{self.name}:{';'.join(kinds)};"
+        self._rows = np.zeros(len(extra.records), dtype=columns)
+
+    def messages(self, t_us: int):
+        """(vehicle, data message) of each vehicle that has the sensor."""
+        self._rows["timestamp"] = t_us
+        for field, (_, values) in self._extra.log.fields.items():
+            self._rows[field] = values(self._extra.records, t_us)
+        for i in np.flatnonzero(self._extra.fitted).tolist():
+            yield i, message(DATA, struct.pack("<H", self._number) + self._rows[i].tobytes())
 
 
 def data_prefix(topic: Topic, number: int) -> bytes:

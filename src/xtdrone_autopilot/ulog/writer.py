@@ -65,6 +65,9 @@ class FleetLog:
         self._logged = logged
         self._values = logged.parameters.values
         self._topics = [t for t in ulog_format.topics() if t.periods[profile]]
+        extra = [extra for extra in logged.now.sensors.extra.values() if extra.log is not None]
+        self._extra = [ulog_format.ExtraTopic(each, len(self._topics) + k)
+                       for k, each in enumerate(extra)]
         self._names = list(names)
         self.folders = [Path(folder) / name for name in names]
         self._number = [0] * len(self.folders)
@@ -98,6 +101,10 @@ class FleetLog:
         """Logs what is due at the end of a step of the flight stack."""
         if t_us % self._grid == 0:
             self._append(t_us)
+        for topic in self._extra:
+            if t_us % topic.period_us == 0:
+                for i, data in topic.messages(t_us):
+                    self._append_bytes(i, data)
         if t_us % PARAMETERS_US == 0:
             self._append_parameters()
         for i in self._turn.get(t_us % FLUSH_US, ()):
@@ -153,7 +160,7 @@ class FleetLog:
         part = path.with_suffix(".part")
         try:
             self.folders[i].mkdir(parents=True, exist_ok=True)
-            part.write_bytes(ulog_format.header(self._topics, info, values))
+            part.write_bytes(ulog_format.header([*self._topics, *self._extra], info, values))
             os.replace(part, path)
         except OSError as error:
             raise AutopilotError(f"cannot write the flight log '{path}': {error.strerror}; set "
