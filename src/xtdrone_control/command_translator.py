@@ -1,4 +1,4 @@
-"""XTDrone's commands of a multirotor, translated to MAVROS set-points and requests, without ROS."""
+"""Translates XTDrone's commands to MAVROS set-points and service requests; needs no ROS."""
 
 import math
 from dataclasses import dataclass
@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from .errors import ControlNodeError
 
 STREAM_HZ = 30.0  # of set-points, simulated time
-# A stream of set-points is late after this; PX4 asks for 2 a second, and gives up after 1 s [us].
+# Time without a set-point after which a stream is late [us]; PX4 requires 2 Hz, times out at 1 s.
 LATE_US = 600_000
-STALL_S = 0.8  # how long a simulation waits for a stream that is late [s, wall]
-MIN_SPEED = 0.02  # a slower velocity on every axis means HOVER [m/s], and so for [m/s^2]
-MIN_YAW_RATE = 0.005  # and with it a slower turn [rad/s]
-REPEAT_US = 1_000_000  # the same word again within this time is a repetition [us]
+STALL_S = 0.8  # wall time that a simulation waits for a late stream [s]
+MIN_SPEED = 0.02  # a smaller value on every axis means HOVER [m/s, or m/s^2]
+MIN_YAW_RATE = 0.005  # together with a smaller yaw rate [rad/s]
+REPEAT_US = 1_000_000  # the same command within this time is a repetition [us]
 ENU, FLU, FLU_OFFSET = 1, 8, 9  # MAVLink's LOCAL_NED, BODY_NED, BODY_OFFSET_NED
 _POS, _VEL, _ACC, _YAW, _YAW_RATE = 0b111, 0b111000, 0b111000000, 1 << 10, 1 << 11
 ONLY_POSITION = _VEL | _ACC | _YAW_RATE  # type masks: what the set-point does not control
@@ -22,7 +22,7 @@ _ZERO = (0.0, 0.0, 0.0)
 
 @dataclass(frozen=True)
 class SetPoint:
-    """The numbers of a mavros_msgs/PositionTarget, ENU or FLU by its frame."""
+    """The fields of a mavros_msgs/PositionTarget, in ENU or FLU depending on the frame."""
 
     frame: int
     type_mask: int
@@ -35,33 +35,33 @@ class SetPoint:
 
 @dataclass(frozen=True)
 class Request:
-    """What MAVROS's services are to be asked: arm (True, False), or a mode by its name."""
+    """A request to MAVROS's services: arm (True, False), or a mode by name."""
 
     arm: bool | None = None
     mode: str = ""
 
 
 class CommandTranslator:
-    """One vehicle: remembers the set-point in force and what was asked last.
+    """The commands of one vehicle: holds the current set-point and the last command.
 
-    Methods that take a command return a Request where a service has to be
-    called, else None. `say` is called with each line for /xtdrone/V/info.
+    command() returns a Request if a service has to be called, else None. `report` is called with
+    each line for /xtdrone/V/info.
     """
 
-    def __init__(self, say=lambda text: None):
-        self._say = say
+    def __init__(self, report=lambda text: None):
+        self._report = report
         self._pos, self._yaw = None, 0.0
         self._mode = ""
-        self._set_point = None  # None = hold the place where the vehicle is
+        self._set_point = None  # None: hold the current position
         self._hovering = False
-        self._asked = False  # whether anything has been
-        self._last = ("", -REPEAT_US)  # word, when it last came
+        self._commanded = False  # whether any command has been received
+        self._last = ("", -REPEAT_US)  # last command, and its time
         self.mission = ""
 
-    # What the vehicle says ------------------------------------------------------------------
+    # State of the vehicle -------------------------------------------------------------------
 
     def set_pose(self, pos, yaw: float) -> None:
-        """Where the vehicle believes to be: ENU [m], yaw [rad]."""
+        """Sets the estimated position, ENU [m], and yaw [rad]."""
         self._pos, self._yaw = tuple(pos), yaw
 
     def set_mode(self, mode: str) -> None:
@@ -75,62 +75,62 @@ class CommandTranslator:
 
     # Commands -------------------------------------------------------------------------------
 
-    def command(self, word: str, t_us: int):
-        """A word of /xtdrone/V/cmd; repetitions of the last one are ignored.
+    def command(self, command: str, t_us: int):
+        """A command of /xtdrone/V/cmd; repetitions of the last one are ignored.
 
-        A script that publishes the same word at some rate must neither flood the vehicle nor
-        arm it again after a failsafe; a word that comes again after a second is meant anew.
+        A script that publishes the same command at some rate must neither flood the vehicle nor arm
+        it again after a failsafe. A command that is repeated after a second counts as a new one.
         """
-        word = word.strip()
-        if word in ("", "stop controlling"):  # XTDrone's way to say that nothing is asked
+        command = command.strip()
+        if command in ("", "stop controlling"):  # XTDrone: no command
             return None
-        last, when = self._last
-        self._last = (word, t_us)
-        if word == last and t_us - when < REPEAT_US:
+        last, last_us = self._last
+        self._last = (command, t_us)
+        if command == last and t_us - last_us < REPEAT_US:
             return None
-        self._asked = True
-        if word in ("ARM", "DISARM"):
-            return Request(arm=word == "ARM")
-        if word == "HOVER":
+        self._commanded = True
+        if command in ("ARM", "DISARM"):
+            return Request(arm=command == "ARM")
+        if command == "HOVER":
             self._hover()
-            self._say("HOVER: done")
+            self._report("HOVER: done")
             return None
-        if word[:-1] == "mission" and word[-1].isdigit():
-            self.mission = word
-            self._say(f"{word}: noted")
+        if command[:-1] == "mission" and command[-1].isdigit():
+            self.mission = command
+            self._report(f"{command}: noted")
             return None
-        if word in ("AUTO.LAND", "AUTO.RTL"):
-            self._hover()  # so that OFFBOARD after the next take-off does not go on from here
-        return Request(mode=word)
+        if command in ("AUTO.LAND", "AUTO.RTL"):
+            self._hover()  # so that OFFBOARD after the next take-off does not continue this motion
+        return Request(mode=command)
 
     def pose_flu(self, pos, yaw: float) -> None:
-        """A place and heading relative to the body [m, rad]."""
+        """A position and yaw relative to the body [m, rad]."""
         _check(*pos, yaw)
         self._move(SetPoint(FLU_OFFSET, ONLY_POSITION, pos=tuple(pos), yaw=yaw))
 
     def pose_enu(self, pos, yaw: float) -> None:
-        """A place and heading in the world [m, rad]."""
+        """A position and yaw in the world [m, rad]."""
         _check(*pos, yaw)
         self._move(SetPoint(ENU, ONLY_POSITION, pos=tuple(pos), yaw=yaw))
 
     def velocity(self, frame: int, vel, yaw_rate: float) -> None:
-        """A velocity [m/s] in frame ENU or FLU, and a turn [rad/s]; nearly nothing = HOVER."""
+        """A velocity [m/s] in frame ENU or FLU, and yaw rate [rad/s]; HOVER if both are 0."""
         if not self._is_hover(vel, yaw_rate):
             self._move(SetPoint(frame, ONLY_VELOCITY, vel=tuple(vel), yaw_rate=yaw_rate))
 
     def acceleration(self, frame: int, acc, yaw_rate: float) -> None:
-        """An acceleration [m/s^2] in frame ENU or FLU, and a turn; nearly nothing = HOVER."""
+        """An acceleration [m/s^2] in ENU or FLU, and yaw rate [rad/s]; HOVER if both are 0."""
         if not self._is_hover(acc, yaw_rate):
             self._move(SetPoint(frame, ONLY_ACCELERATION, acc=tuple(acc), yaw_rate=yaw_rate))
 
     def set_point(self):
-        """The SetPoint to send now, or None where there is nothing to send.
+        """The SetPoint to send now, or None.
 
-        Where nothing was asked it holds the place: outside OFFBOARD it follows the vehicle, so
-        that a change to OFFBOARD never starts with a jump. In an OFFBOARD that nobody asked for
-        here another node flies the vehicle, and nothing is sent.
+        Without a motion command it holds the position. Outside OFFBOARD it follows the vehicle, so
+        that a change to OFFBOARD never starts with a jump. If the vehicle is in OFFBOARD without a
+        command, another node controls it and nothing is sent.
         """
-        if self._mode == "OFFBOARD" and not self._asked:
+        if self._mode == "OFFBOARD" and not self._commanded:
             return None
         if self._set_point is None:
             if self._pos is None:
@@ -150,15 +150,15 @@ class CommandTranslator:
         return True
 
     def _hover(self):
-        self._asked = self._hovering = True
+        self._commanded = self._hovering = True
         self._set_point = None
 
     def _move(self, set_point):
-        self._asked, self._hovering = True, False
+        self._commanded, self._hovering = True, False
         self._set_point = set_point
 
 
 def _check(*numbers):
-    """Raises where a number is none: NaN would mean 'not controlled' to the autopilot."""
+    """Refuses values that are not finite: NaN would mean 'not controlled' to the autopilot."""
     if not all(map(math.isfinite, numbers)):
         raise ControlNodeError(f"set-point {numbers} is not finite: nothing is sent")

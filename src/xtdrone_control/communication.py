@@ -1,4 +1,4 @@
-"""XTDrone's communication classes, by the name that its users know; they need ROS.
+"""XTDrone's communication classes under their XTDrone name; they need ROS.
 
     from xtdrone_control.communication import Communication
     Communication("iris", 0).start()

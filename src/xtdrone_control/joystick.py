@@ -1,6 +1,6 @@
-"""Gamepad teleoperation without ROS: sticks and buttons in, MANUAL_CONTROL and words out.
+"""Gamepad teleoperation without ROS: axes and buttons in, MANUAL_CONTROL and commands out.
 
-nodes/joystick connects /joy, or a device of Linux, and the topics of one vehicle.
+nodes/joystick connects /joy, or a Linux joystick device, to the topics of one vehicle.
 """
 
 import struct
@@ -8,47 +8,47 @@ import struct
 from .errors import ControlNodeError
 
 AXES = (0, 1, 3, 4)  # of an Xbox pad: yaw, throttle (left stick), roll, pitch (right stick)
-WORDS = {0: "AUTO.TAKEOFF", 1: "AUTO.LAND", 2: "AUTO.RTL", 3: "POSCTL", 6: "DISARM", 7: "ARM"}
+COMMANDS = {0: "AUTO.TAKEOFF", 1: "AUTO.LAND", 2: "AUTO.RTL", 3: "POSCTL", 6: "DISARM", 7: "ARM"}
 _EVENT = struct.Struct("<IhBB")  # of <linux/joystick.h>: time [ms], value, kind, number
 _BUTTON, _AXIS = 1, 2
 _FULL = 32767.0
 
 
 class Pad:
-    """What the sticks say, and a word to the vehicle for each button that goes down."""
+    """The state of the axes; sends a command for each button that is pressed."""
 
-    def __init__(self, send, axes=AXES, words=None):
-        """Starts with nothing heard.
+    def __init__(self, send, axes=AXES, commands=None):
+        """A pad without input yet.
 
         Args:
-            send: Called with a word, for example "ARM".
+            send: Called with a command, for example "ARM".
             axes: Numbers of the axes for yaw, throttle, roll and pitch.
-            words: Word of each button's number; WORDS where None.
+            commands: Command of each button number; None: COMMANDS.
         """
         self._send = send
         self._numbers = axes
-        self._words = WORDS if words is None else words
+        self._commands = COMMANDS if commands is None else commands
         self._axes, self._buttons = {}, {}
 
     def update(self, axes, buttons) -> None:
-        """Takes sensor_msgs/Joy's arrays: axes -1 to 1, left and up positive; buttons 0 or 1.
+        """Takes the arrays of sensor_msgs/Joy: axes -1 to 1, left and up positive; buttons 0, 1.
 
         Raises:
-            ControlNodeError: The pad lacks an axis that is wanted.
+            ControlNodeError: The pad lacks a required axis.
         """
         if len(axes) <= max(self._numbers):
-            raise ControlNodeError(f"axis {max(self._numbers)} is wanted, but the pad has "
-                                   f"{len(axes)}: name others with --axes")
+            raise ControlNodeError(f"axis {max(self._numbers)} is required, but the pad has "
+                                   f"{len(axes)} axes: choose others with --axes")
         self._axes = dict(enumerate(axes))
         for number, down in enumerate(buttons):
             self._press(number, down)
 
     def feed(self, data: bytes) -> None:
-        """Takes events of a device of Linux, where left and up are negative."""
+        """Takes events of a Linux joystick device, where left and up are negative."""
         for _, value, kind, number in _EVENT.iter_unpack(data[:len(data) // 8 * 8]):
             if kind & _AXIS:
                 self._axes[number] = -value / _FULL
-            elif kind == _BUTTON:  # not with the bit that tells of the state at the start
+            elif kind == _BUTTON:  # without the bit of the initial state
                 self._press(number, value)
 
     def manual(self):
@@ -63,6 +63,6 @@ class Pad:
         return 1000.0 * pitch, -1000.0 * roll, 500.0 + 500.0 * throttle, -1000.0 * yaw
 
     def _press(self, number, down):
-        if down and not self._buttons.get(number) and number in self._words:
-            self._send(self._words[number])
+        if down and not self._buttons.get(number) and number in self._commands:
+            self._send(self._commands[number])
         self._buttons[number] = down

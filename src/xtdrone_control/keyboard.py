@@ -1,7 +1,7 @@
-"""Keyboard teleoperation without ROS and without a terminal: keys in, commands and a screen out.
+"""Keyboard teleoperation without ROS or a terminal: keys in, commands and screen lines out.
 
-Keys are those of XTDrone. nodes/keyboard connects a terminal and the topics of
-/xtdrone/...: one vehicle, all of them, or the leader of a formation.
+The keys are those of XTDrone. nodes/keyboard connects a terminal to the topics /xtdrone/... of one
+vehicle, all vehicles, or the leader of a formation.
 """
 
 import math
@@ -16,12 +16,12 @@ MAX_TURN = 3.0  # [rad/s]
 ALL, LEADER = "all", "leader"
 MOTION = {"w": (0, 1), "x": (0, -1), "a": (1, 1), "d": (1, -1), "i": (2, 1), ",": (2, -1),
           "j": (3, 1), "l": (3, -1)}  # key -> axis (forward, left, up, turn), direction
-WORDS = {"t": "ARM", "y": "DISARM", "v": "AUTO.TAKEOFF", "n": "AUTO.LAND", "b": "OFFBOARD",
-         "r": "AUTO.RTL"}
+COMMANDS = {"t": "ARM", "y": "DISARM", "v": "AUTO.TAKEOFF", "n": "AUTO.LAND", "b": "OFFBOARD",
+            "r": "AUTO.RTL"}
 HOVER_KEYS = ("s", "k")
 QUIT_KEYS = ("q", "\x03", "\x04")
 UNITS = {"velocity": "m/s", "acceleration": "m/s2"}
-FORMATIONS = {  # what the digits mean to a leader, as in XTDrone
+FORMATIONS = {  # by the digit keys for the leader, as in XTDrone
     6: ("origin", "T", "diamond", "triangle"), 9: ("origin", "cube", "pyramid", "triangle"),
     18: ("origin", "cuboid", "sphere", "diamond")}
 OTHER_FORMATIONS = ("origin", "cube", "pyramid", "triangle", "sphere", "circle", "line")
@@ -31,13 +31,13 @@ HELP = """\
  w/x forward, back     t/y arm, disarm      g    all vehicles, or the leader
  a/d left, right       v/n take off, land   tab  one vehicle, then the next
  i/, up, down          b   OFFBOARD         m    velocity or acceleration
- j/l turn left, right  r   return and land  q    quit; the steered ones hover
+ j/l yaw left, right   r   return and land  q    quit; controlled ones hover
  s/k stop and hover    0-9 {digits}"""
 
 
 @dataclass
 class VehicleState:
-    """What the screen shows of one vehicle."""
+    """The state of one vehicle as shown on the screen."""
 
     connected: bool = False
     armed: bool = False
@@ -47,10 +47,10 @@ class VehicleState:
 
 
 class Teleop:
-    """What the keys have asked so far.
+    """Turns keys into commands.
 
-    `send(who, word)` and `move(who, kind, linear, yaw_rate)` are called for what is to be
-    published; who is a vehicle's name or LEADER, kind is "velocity" or "acceleration".
+    `send(who, command)` and `move(who, kind, linear, yaw_rate)` are called to publish; who is the
+    name of a vehicle or LEADER, kind is "velocity" or "acceleration".
     """
 
     def __init__(self, names, send, move, formations=()):
@@ -60,10 +60,10 @@ class Teleop:
             ControlNodeError: There are no vehicles.
         """
         if not names:
-            raise ControlNodeError("there are no vehicles to steer")
+            raise ControlNodeError("there are no vehicles to control")
         self.names = list(names)
-        usual = FEW_FORMATIONS if len(names) < 9 else OTHER_FORMATIONS
-        self.formations = tuple(formations) or FORMATIONS.get(len(names), usual)
+        default = FEW_FORMATIONS if len(names) < 9 else OTHER_FORMATIONS
+        self.formations = tuple(formations) or FORMATIONS.get(len(names), default)
         self.who = ALL
         self.kind = "velocity"
         self.axes = [0.0] * 4  # forward, left, up [m/s or m/s^2], turn [rad/s]
@@ -73,22 +73,22 @@ class Teleop:
 
     @property
     def moving(self) -> bool:
-        """Whether a motion is asked for."""
+        """Whether a motion is commanded."""
         return any(self.axes)
 
     def key(self, key: str) -> None:
-        """Obeys one key; unknown ones do nothing."""
+        """Handles one key; unknown keys are ignored."""
         if key in MOTION:
             self._accelerate(*MOTION[key])
-        elif key in WORDS:
-            self._send(WORDS[key])
+        elif key in COMMANDS:
+            self._send(COMMANDS[key])
         elif key in HOVER_KEYS:
             self.hover()
         elif key == "g":
-            self._steer(ALL if self.who == LEADER else LEADER)
+            self._select(ALL if self.who == LEADER else LEADER)
         elif key == "\t":
             index = self.names.index(self.who) + 1 if self.who in self.names else 0
-            self._steer(self.names[index % len(self.names)])
+            self._select(self.names[index % len(self.names)])
         elif key == "m":
             self.hover()
             self.kind = "acceleration" if self.kind == "velocity" else "velocity"
@@ -98,22 +98,22 @@ class Teleop:
             self._digit(int(key))
 
     def repeat(self) -> None:
-        """Publishes the motion in force again; called at some rate."""
+        """Publishes the current motion again; called periodically."""
         if self.moving:
             self._publish()
 
     def hover(self) -> None:
-        """Stops whoever is steered.
+        """Stops the controlled vehicles.
 
-        No motion means HOVER. It goes the way of the motions before it: a word on another topic
-        might come before the last of them.
+        A zero motion means HOVER. It is sent on the topic of the motions, since a command on
+        another topic might arrive before the last motion.
         """
         self.axes = [0.0] * 4
         self.last = f"{self.who}: HOVER"
         self._publish()
 
     def quit(self) -> None:
-        """Ends, and leaves nobody moving."""
+        """Quits and stops the controlled vehicles."""
         if not self.done:
             self.done = True
             self.hover()
@@ -128,7 +128,7 @@ class Teleop:
         else:
             self.hover()
 
-    def _steer(self, who):
+    def _select(self, who):
         if self.moving:
             self.hover()
         self.who = who
@@ -142,28 +142,28 @@ class Teleop:
     def _targets(self):
         return self.names if self.who == ALL else [self.who]
 
-    def _send(self, word):
-        self.last = f"{self.who}: {word}"
+    def _send(self, command):
+        self.last = f"{self.who}: {command}"
         for who in self._targets():
-            self._send_to(who, word)
+            self._send_to(who, command)
 
     def _publish(self):
         for who in self._targets():
             self._move_to(who, self.kind, tuple(self.axes[:3]), self.axes[3])
 
     def screen(self, states, width: int = 100, height: int = 40) -> list[str]:
-        """Lines that fit a terminal.
+        """The screen as lines.
 
         Args:
             states: VehicleState of each vehicle, in the order of their names.
             width: Columns of the terminal.
-            height: Its lines.
+            height: Lines of the terminal.
         """
         digits = " ".join(f"{k} {name}" for k, name in enumerate(self.formations)) \
             if self.who == LEADER else "mission"
         forward, left, up, turn = self.axes
         lines = [*HELP.format(digits=digits).splitlines(), "",
-                 f" steering {self.who} by {self.kind}: forward {forward:+.1f} left {left:+.1f} "
+                 f" controlling {self.who} by {self.kind}: forward {forward:+.1f} left {left:+.1f} "
                  f"up {up:+.1f} {UNITS[self.kind]}, turn {turn:+.1f} rad/s",
                  f" last: {self.last}", ""]
         armed = sum(state.armed for state in states)
@@ -178,7 +178,7 @@ class Teleop:
         return [line[:width - 1] for line in lines[:height - 1]]
 
     def _shown(self, room):
-        """Which vehicles the screen has room for: the steered one among them."""
+        """Indices of the vehicles that fit on the screen, the controlled one among them."""
         first = self.names.index(self.who) - room // 2 if self.who in self.names else 0
         first = max(0, min(first, len(self.names) - room))
         return range(first, min(first + room, len(self.names)))

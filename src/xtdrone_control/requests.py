@@ -1,7 +1,7 @@
-"""What a vehicle is asked over MAVLink and answers to: commands, parameters, missions.
+"""MAVLink requests to a vehicle: commands, parameters, missions.
 
-Each function sends, waits for the answer and returns it. The waiting counts
-wall time, since a paused simulation answers nothing.
+Each method sends a request, waits for the answer and returns it. Time-outs are in wall time, since
+a paused simulation does not answer.
 """
 
 import queue
@@ -21,14 +21,14 @@ _INTEGERS = {mavlink.MAV_PARAM_TYPE_UINT8: "B", mavlink.MAV_PARAM_TYPE_INT8: "b"
 
 
 class Requests:
-    """Asks one vehicle of a fleet."""
+    """Requests to one vehicle of a fleet."""
 
     def __init__(self, link, i: int):
         """link: a FleetLink. i: the vehicle's index."""
         self._link = link
         self._i = i
         self._target = (i + 1, mavlink.MAV_COMP_ID_AUTOPILOT1)
-        self.params = {}  # name -> (value, MAV_PARAM_TYPE), as far as known
+        self.params = {}  # name -> (value, MAV_PARAM_TYPE), those read so far
         self.param_count = 0
 
     # Commands -------------------------------------------------------------------------------
@@ -45,7 +45,7 @@ class Requests:
 
     def command_int(self, frame, command, current, autocontinue, params, x, y, z,
                     timeout: float = TIMEOUT) -> int:
-        """Sends COMMAND_INT with four parameters and a place; returns as command_long."""
+        """Sends COMMAND_INT with four parameters and a position; returns as command_long."""
         return self._command(command, mavlink.MAVLink_command_int_message(
             *self._target, frame, command, current, autocontinue, *map(float, params), x, y,
             float(z)), timeout)
@@ -63,7 +63,7 @@ class Requests:
                     return ack.result
 
     def send_mode(self, base_mode: int, main: int, sub: int) -> None:
-        """Asks for a flight mode without waiting; HEARTBEAT tells whether it came about."""
+        """Requests a flight mode without waiting; HEARTBEAT shows the result."""
         self._link.send(self._i, mavlink.MAVLink_command_long_message(
             *self._target, mavlink.MAV_CMD_DO_SET_MODE, 0, base_mode, main, sub, 0, 0, 0, 0))
 
@@ -78,20 +78,20 @@ class Requests:
         """Writes a parameter from a mavros_msgs/ParamValue, in the parameter's own type.
 
         Returns:
-            The value that the vehicle then has, or None.
+            The new value on the vehicle, or None.
         """
         if name not in self.params and self.param_get(name) is None:
             return None
         kind = self.params[name][1]
         if kind in _INTEGERS:
-            value = _to_wire(integer if integer else round(real), kind)
+            value = _as_float_bytes(integer if integer else round(real), kind)
         else:
             value = real if real else float(integer)
         return self._param(name, mavlink.MAVLink_param_set_message(
             *self._target, name.encode(), value, kind))
 
     def param_pull(self) -> int:
-        """Reads every parameter; returns how many are known then."""
+        """Reads all parameters; returns their number."""
         with self._link.inbox(self._i, mavlink.MAVLINK_MSG_ID_PARAM_VALUE) as box:
             self._link.send(self._i, mavlink.MAVLink_param_request_list_message(*self._target))
             seen, count = set(), 1
@@ -130,10 +130,10 @@ class Requests:
     # Missions -------------------------------------------------------------------------------
 
     def mission_push(self, items) -> int:
-        """Sends a whole mission; items are dicts of MISSION_ITEM_INT's fields.
+        """Uploads a mission; items are dicts of the fields of MISSION_ITEM_INT.
 
         Returns:
-            How many the vehicle took: all of them, or 0.
+            Number of items accepted: all of them, or 0.
         """
         ids = (mavlink.MAVLINK_MSG_ID_MISSION_REQUEST, mavlink.MAVLINK_MSG_ID_MISSION_REQUEST_INT,
                mavlink.MAVLINK_MSG_ID_MISSION_ACK)
@@ -171,14 +171,14 @@ class Requests:
         return items
 
     def mission_clear(self) -> bool:
-        """Empties the mission; whether the vehicle agreed."""
+        """Clears the mission; returns whether the vehicle accepted."""
         with self._link.inbox(self._i, mavlink.MAVLINK_MSG_ID_MISSION_ACK) as box:
             self._link.send(self._i, mavlink.MAVLink_mission_clear_all_message(*self._target, 0))
             ack = _next(box, PART_TIMEOUT)
             return ack is not None and ack.type == mavlink.MAV_MISSION_ACCEPTED
 
     def mission_set_current(self, seq: int) -> bool:
-        """Makes an item the current one; whether the vehicle followed."""
+        """Sets the current item; returns whether the vehicle accepted."""
         with self._link.inbox(self._i, mavlink.MAVLINK_MSG_ID_MISSION_CURRENT) as box:
             self._link.send(self._i, mavlink.MAVLink_mission_set_current_message(
                 *self._target, seq))
@@ -190,21 +190,21 @@ class Requests:
 
 
 def heartbeat():
-    """What this end says once a second, and makes a vehicle's link stream."""
+    """The heartbeat of the bridge, sent once a second; it starts the streams of a link."""
     return mavlink.MAVLink_heartbeat_message(
         mavlink.MAV_TYPE_ONBOARD_CONTROLLER, mavlink.MAV_AUTOPILOT_INVALID, 0, 0,
         mavlink.MAV_STATE_ACTIVE, 3)
 
 
 def param_value(message):
-    """Value of a PARAM_VALUE, int or float; PX4 sends integers as their bytes."""
+    """Value of a PARAM_VALUE, int or float; PX4 encodes integers bytewise in the float field."""
     kind = _INTEGERS.get(message.param_type)
     if kind is None:
         return message.param_value
     return struct.unpack_from("<" + kind, struct.pack("<f", message.param_value))[0]
 
 
-def _to_wire(value: int, kind: int) -> float:
+def _as_float_bytes(value: int, kind: int) -> float:
     data = struct.pack("<" + _INTEGERS[kind], value).ljust(4, b"\0")
     return struct.unpack("<f", data)[0]
 

@@ -1,9 +1,8 @@
-"""ROS 1 messages as bytes, built without ROS.
+"""Serialisation of ROS 1 messages without ROS.
 
-Building a message object and letting rospy serialise it costs about ten times
-as much as packing its numbers, and the bridge sends thousands each second. All
-functions take world ENU, body FLU, SI units and quaternions xyzw; times are
-microseconds.
+Building a message object and serialising it by rospy takes about ten times as long as packing its
+numbers, and the bridge sends thousands per second. All functions take world ENU, body FLU, SI units
+and quaternions xyzw; times are in microseconds.
 """
 
 import socket
@@ -11,7 +10,7 @@ import struct
 from functools import lru_cache
 
 _ZERO6 = (0.0,) * 36
-_UNKNOWN3 = (-1.0,) + (0.0,) * 8  # how sensor_msgs/Imu says that something is not measured
+_UNKNOWN3 = (-1.0,) + (0.0,) * 8  # covariance in sensor_msgs/Imu of a quantity not measured
 _STAMP = struct.Struct("<III")
 _POSE = struct.Struct("<7d")
 _TWIST = struct.Struct("<6d")
@@ -42,7 +41,7 @@ def stamp(t_us: int) -> bytes:
 
 
 def fields(t_us: int, frame: str, layout: str, *values) -> bytes:
-    """A header, then plain numbers in struct's notation."""
+    """A header, followed by numbers in the notation of struct."""
     return header(t_us, frame) + struct.pack("<" + layout, *values)
 
 
@@ -78,7 +77,7 @@ def diagonal(a: float, b: float, c: float) -> tuple:
 
 
 def imu(t_us, frame, quat, quat_cov, rate, rate_cov, accel, accel_cov) -> bytes:
-    """sensor_msgs/Imu; quat None = this device measures no attitude."""
+    """sensor_msgs/Imu; quat is None for a device without an attitude."""
     if quat is None:
         quat, quat_cov = (0.0, 0.0, 0.0, 0.0), _UNKNOWN3
     return header(t_us, frame) + _IMU.pack(*quat, *quat_cov, *rate, *rate_cov, *accel, *accel_cov)
@@ -96,7 +95,7 @@ def nav_sat_fix(t_us, frame, status, lat, lon, alt, covariance, covariance_type)
 
 
 def battery_state(t_us, frame, voltage, current, percentage, cells, location) -> bytes:
-    """sensor_msgs/BatteryState of a discharging lithium-polymer pack; current < 0 = out of it."""
+    """sensor_msgs/BatteryState of a lithium-polymer pack; current < 0: discharging."""
     nan = float("nan")
     return b"".join((header(t_us, frame),
                      struct.pack("<7fBBBB", voltage, nan, current, nan, nan, nan, percentage,
@@ -112,9 +111,9 @@ def state(t_us, connected, armed, guided, manual_input, mode, system_status) -> 
                      struct.pack("<B", system_status)))
 
 
-def status_text(t_us, severity, words) -> bytes:
+def status_text(t_us, severity, message) -> bytes:
     """mavros_msgs/StatusText."""
-    return header(t_us, "") + struct.pack("<B", severity) + text(words)
+    return header(t_us, "") + struct.pack("<B", severity) + text(message)
 
 
 def time_reference(t_us, reference_us, source) -> bytes:
@@ -160,21 +159,21 @@ def transforms(t_us, parent, items) -> bytes:
 
 
 class Connection:
-    """A rospy publisher's connection that drops messages rather than wait for a slow reader.
+    """A rospy publisher's connection that drops messages instead of waiting for a slow subscriber.
 
-    rospy's own queue needs a thread for each connection, and without a queue one
-    stopped reader would stop the whole fleet.
+    rospy's own queue needs a thread for each connection, and without a queue one blocked subscriber
+    would block the whole fleet.
     """
 
     def __init__(self, connection):
         self._connection = connection
-        self._rest = b""  # of a message that went out in part
+        self._rest = b""  # of a partly sent message
 
     def __getattr__(self, name):
         return getattr(self._connection, name)
 
     def write_data(self, data: bytes) -> None:
-        """Sends one message, or nothing of it where the reader has not kept up."""
+        """Sends one message, or drops it if the subscriber has not kept up."""
         sock = self._connection.socket
         if sock is None or self._connection.done:
             return self._connection.write_data(data)  # which raises what rospy expects

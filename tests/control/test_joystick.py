@@ -56,7 +56,7 @@ def test_events_of_a_device(pad, words):
 
 
 def test_a_pad_without_enough_axes_is_named(pad):
-    with pytest.raises(ControlNodeError, match="axis 4 is wanted, but the pad has 2"):
+    with pytest.raises(ControlNodeError, match="axis 4 is required, but the pad has 2"):
         pad.update([0.0, 0.0], [])
 
 
@@ -76,7 +76,7 @@ def test_what_cannot_be_steered_is_one_line(ros, options, said):  # noqa: F811
 def test_a_second_node_of_a_name_leaves_the_first_alone(ros):  # noqa: F811
     ros.run("rosparam", "set", "/xtdrone/vehicles", "[iris_0]")
     first = ros.start(NODES / "joystick")
-    while "steering iris_0" not in first.stdout.readline():
+    while "controlling iris_0" not in first.stdout.readline():
         assert first.poll() is None
     second = ros.run(NODES / "joystick")
     assert second.returncode == 1

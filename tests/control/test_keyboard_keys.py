@@ -4,12 +4,12 @@ import pytest
 
 from xtdrone_control.errors import ControlNodeError
 from xtdrone_control.keyboard import (
+    COMMANDS,
     FORMATIONS,
     LEADER,
     MAX_SPEED,
     MAX_TURN,
     MOTION,
-    WORDS,
     Teleop,
     VehicleState,
 )
@@ -51,7 +51,7 @@ def press(teleop, keys):
         teleop.key(key)
 
 
-@pytest.mark.parametrize("key, word", WORDS.items())
+@pytest.mark.parametrize("key, word", COMMANDS.items())
 def test_words_go_to_everybody(teleop, log, key, word):
     teleop.key(key)
     assert log.words == [(name, word) for name in FLEET]
@@ -164,7 +164,7 @@ def test_screen_tells_the_state(teleop):
     states.append(VehicleState(info="lost"))
     press(teleop, "www")
     text = "\n".join(teleop.screen(states))
-    assert "steering all by velocity: forward +0.3" in text
+    assert "controlling all by velocity: forward +0.3" in text
     assert "9 vehicles, 8 connected, 8 armed" in text
     assert "OFFBOARD          1.00    2.00    3.00 m   OFFBOARD: done" in text
     assert "not connected   lost" in text

@@ -146,7 +146,7 @@ def test_without_a_master_a_node_says_so_in_one_line(node, tmp_path):
 
 
 @pytest.mark.parametrize("node, words", [
-    ("bridge", "no simulation answers"), ("communication", "nobody has set /xtdrone/vehicles"),
+    ("bridge", "no simulation answers"), ("communication", "/xtdrone/vehicles is not set"),
     ("record", "no simulation answers"),
 ])
 def test_without_a_simulation_a_node_says_so_in_one_line(ros, node, words):  # noqa: F811

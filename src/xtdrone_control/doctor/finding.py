@@ -1,4 +1,4 @@
-"""One line of what `xtdrone doctor` says."""
+"""One line of the report of `xtdrone doctor`."""
 
 from dataclasses import dataclass
 

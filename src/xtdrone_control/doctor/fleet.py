@@ -1,4 +1,4 @@
-"""The part of `xtdrone doctor` that looks at a running fleet."""
+"""The checks of `xtdrone doctor` on a running fleet."""
 
 import select
 import socket
@@ -11,17 +11,17 @@ from xtdrone_core.modes import ROS_NAME, from_custom_mode
 
 from .finding import FAULT, OK, WARNING, Finding
 
-CLOCK_TOLERANCE = 0.05  # of a simulation that keeps its speed
+CLOCK_TOLERANCE = 0.05  # of the simulation speed
 SLOW_SET_POINTS = 2.0  # PX4 leaves OFFBOARD below this rate [Hz]
-HIGH_RATIO = 0.5  # of a test ratio: what comes next may be refused
-SYSTEM_ID = 254  # of this end: a ground station beside the user's own
-SILENT_S = 5.0  # a link that spoke before is silent after this simulated time [s]
+HIGH_RATIO = 0.5  # test ratio that is reported as high
+SYSTEM_ID = 254  # of this program, as an additional ground station
+SILENT_S = 5.0  # simulated time without a message after which a link counts as silent [s]
 _RATIOS = {"velocity": "vel_ratio", "position": "pos_horiz_ratio", "height": "pos_vert_ratio",
            "magnetometer": "mag_ratio"}
 
 
 def findings(client, instance: int, listen_s: float):
-    """What there is to say about a simulation and each of its vehicles.
+    """Findings about a simulation and each of its vehicles.
 
     Args:
         client: A ControlClient.
@@ -52,12 +52,12 @@ def findings(client, instance: int, listen_s: float):
 
 
 def _speed(status, simulated_us, listen_s):
-    """Whether the simulation keeps the speed that was asked for."""
+    """Whether the simulation runs at the requested speed."""
     factor, wanted = simulated_us * 1e-6 / listen_s, status["speed"]
     text = f"{status['n']} vehicles at {factor:.2f} x real time"
     if wanted and factor < (1 - 3 * CLOCK_TOLERANCE) * wanted:
-        return Finding(WARNING, "simulation", f"{text}, {wanted:g} was asked for",
-                       "stop other programs, fly fewer vehicles, or ask for less with 'xtdrone "
+        return Finding(WARNING, "simulation", f"{text}, {wanted:g} was requested",
+                       "stop other programs, fly fewer vehicles, or reduce the speed with 'xtdrone "
                        "control speed'")
     return Finding(OK, "simulation", text)
 
@@ -80,7 +80,7 @@ def _listen(links, seconds):
                 break
             try:
                 data = sock.recv(65536)
-            except OSError:  # a vehicle's port is closed: its silence will be told
+            except OSError:  # a vehicle's port is closed: reported as no answer
                 continue
             for message in parser.parse_buffer(data) or ():
                 i = message.get_srcSystem() - 1
@@ -90,7 +90,7 @@ def _listen(links, seconds):
 
 
 def _vehicle(name, port, told, earlier, seconds, heard, paused):
-    """Findings about one vehicle: what it tells itself, else what its MAVLink streams say."""
+    """Findings about one vehicle, from its health report or else from its MAVLink streams."""
     yield from _link(name, port, heard, paused)
     if "test_ratios" not in told:  # real PX4, which says more over MAVLink
         told = _from_mavlink(heard)
@@ -112,7 +112,7 @@ def _vehicle(name, port, told, earlier, seconds, heard, paused):
 
 
 def _failsafes(name, told):
-    """Conditions that hold, each with what to do; else what would follow them."""
+    """Active failsafe conditions with advice; else the configured failsafe actions."""
     for words, advice in told.get("failing", {}).values():
         yield Finding(WARNING, name, words, advice)
     if not told.get("failing") and told.get("answers"):
@@ -122,16 +122,16 @@ def _failsafes(name, told):
 
 
 def _peers(name, told, earlier):
-    """Who speaks on each link, as it was before this program spoke itself."""
+    """The peers of each link, before this program sent messages itself."""
     heard = {kind.replace("_", " "): link["heard_s"]
              for kind, link in earlier.get("links", {}).items() if link["heard_s"] is not None}
     silent = [f"{kind} for {age:.0f} s" for kind, age in heard.items() if age > SILENT_S]
     speaks = [kind for kind, age in heard.items() if age <= SILENT_S]
     if silent and told["armed"]:
-        yield Finding(WARNING, name, f"nothing heard from {', '.join(silent)}",
-                      "see whether that program still runs, or take over by another link")
+        yield Finding(WARNING, name, f"nothing received from {', '.join(silent)}",
+                      "check that the program still runs, or take over by another link")
     if speaks:
-        yield Finding(OK, name, f"hears {', '.join(speaks)}")
+        yield Finding(OK, name, f"receives {', '.join(speaks)}")
 
 
 def _link(name, port, heard, paused):
@@ -144,7 +144,7 @@ def _link(name, port, heard, paused):
 
 
 def _from_mavlink(heard):
-    """The same as the vehicle tells on the control socket, as far as its streams say it."""
+    """The health report of a vehicle, as far as its MAVLink streams contain it."""
     beat, system, status = (heard.get(k) for k in ("HEARTBEAT", "SYS_STATUS", "ESTIMATOR_STATUS"))
     if beat is None:
         return None
@@ -214,6 +214,6 @@ def _set_points(name, told, earlier, seconds):
     offboard = told["mode"] == "OFFBOARD"
     if offboard and rate < SLOW_SET_POINTS:
         yield Finding(FAULT, name, f"OFFBOARD with {rate:.1f} set-points a second: the failsafe "
-                                   "is near", "send them at 20 Hz or more, whatever they say")
+                                   "is near", "send them at 20 Hz or more, even if unchanged")
     elif rate > 0:
         yield Finding(OK, name, f"{rate:.0f} set-points a second")

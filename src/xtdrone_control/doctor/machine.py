@@ -1,8 +1,7 @@
-"""`xtdrone doctor`: what this machine and a running fleet lack, and what to do about it.
+"""`xtdrone doctor`: checks of this machine and of a running fleet, with advice.
 
-Every finding is ok, a warning or a fault, in words, with what to do. The checks
-of the machine ask nothing of a running simulation; those of the fleet ask its
-control socket, and each vehicle over MAVLink, as one more ground station.
+Every finding is ok, a warning or a fault. The checks of the machine do not use a running
+simulation; those of the fleet use its control socket, and MAVLink as an additional ground station.
 """
 
 import inspect
@@ -28,8 +27,8 @@ from xtdrone_core.run_folder import runs_root
 from .finding import FAULT, OK, WARNING, Finding
 
 EXAMPLES = """examples:
-  xtdrone doctor                               this machine, and the fleet that runs on it, if any
-  xtdrone doctor --json                        the same for programs
+  xtdrone doctor                               check this machine and the running fleet, if any
+  xtdrone doctor --json                        the same as JSON
 """
 LISTEN_S = 2.5  # to each vehicle's answers and streams [s]
 
@@ -58,7 +57,7 @@ def _run(args):
 # The machine ----------------------------------------------------------------------------------
 
 def packages():
-    """Python, and the packages that pyproject.toml asks for."""
+    """Python, and the packages required by pyproject.toml."""
     version = ".".join(map(str, sys.version_info[:3]))
     if sys.version_info < (3, 10):  # noqa: UP036  (a checkout's src/ runs with any Python)
         yield Finding(FAULT, "Python", version, "install Python 3.10 or newer, and run "
@@ -94,10 +93,10 @@ def ros():
     path = os.environ.get("ROS_PACKAGE_PATH", "").split(":")
     ours = root() / "src"
     if not any(p and Path(p).resolve() in (ours.resolve(), ours.parent.resolve()) for p in path):
-        yield Finding(FAULT, "ROS_PACKAGE_PATH", "does not hold the workspace's src",
+        yield Finding(FAULT, "ROS_PACKAGE_PATH", "does not contain the workspace's src",
                       f"run '. {ours.parent}/scripts/env.sh' in this shell")
     else:
-        yield Finding(OK, "ROS_PACKAGE_PATH", "holds the workspace")
+        yield Finding(OK, "ROS_PACKAGE_PATH", "contains the workspace")
     try:
         from mavros_msgs.msg import State
 
@@ -109,19 +108,19 @@ def ros():
     has_mavros = rospack and subprocess.run([rospack, "find", "mavros"],
                                             capture_output=True).returncode == 0
     yield Finding(OK, "MAVROS", "installed" if has_mavros else
-                  "not installed; the workspace's own bridge takes its place")
+                  "not installed; the workspace's bridge replaces it")
 
 
 def programs():
-    """Gazebo and PX4, which the workspace can do without."""
+    """Gazebo and PX4, which are optional."""
     gazebo = root() / ".setup" / "gazebo11"
     if (gazebo / "libxtdrone_lockstep.so").exists():
         yield Finding(OK, "Gazebo", f"set up in {gazebo}")
     else:
-        yield Finding(OK, "Gazebo", "not set up; engine 'embedded' needs none")
+        yield Finding(OK, "Gazebo", "not set up; engine 'embedded' does not need it")
     px4 = os.environ.get("PX4_BUILD")
     if not px4:
-        yield Finding(OK, "PX4", "PX4_BUILD is not set; autopilot 'embedded' needs none")
+        yield Finding(OK, "PX4", "PX4_BUILD is not set; autopilot 'embedded' does not need it")
     elif any((Path(px4) / at).is_file() for at in ("", "bin/px4")):
         yield Finding(OK, "PX4", f"built in {px4}")
     else:
@@ -130,7 +129,7 @@ def programs():
 
 
 def display():
-    """A screen for viewers, and OpenGL without one for cameras."""
+    """A display for viewers, and off-screen OpenGL for cameras."""
     screen = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
     if screen:
         yield Finding(OK, "display", screen)
@@ -192,7 +191,7 @@ def _clock():
 
 
 def taken_ports():
-    """Who holds the ports that a simulation needs."""
+    """Programs that use the ports of a simulation."""
     import psutil
 
     tcp_ports, udp_ports = _named_ports()

@@ -1,1 +1,1 @@
-"""The ROS side: executables for roslaunch, and the classes that need rospy."""
+"""ROS executables for roslaunch, and the modules that import rospy."""

@@ -1,4 +1,4 @@
-"""XTDrone's communication node: /xtdrone/V/... to V/mavros/..., for one or all vehicles."""
+"""XTDrone's communication node for one or all vehicles: /xtdrone/V/... to V/mavros/..."""
 
 import struct
 import threading
@@ -10,7 +10,7 @@ from std_msgs.msg import String
 
 from mavros_msgs.msg import State, StatusText
 from mavros_msgs.srv import CommandBool, SetMode
-from xtdrone_control import ros_serialisation as wire
+from xtdrone_control import ros_serialisation as serialisation
 from xtdrone_control.command_translator import ENU, FLU, STREAM_HZ, CommandTranslator
 from xtdrone_control.errors import ControlNodeError
 from xtdrone_control.mavlink_convert import euler
@@ -18,11 +18,11 @@ from xtdrone_control.nodes import ros_tools
 from xtdrone_core.errors import unknown_name
 from xtdrone_core.modes import FROM_ROS_NAME
 
-CONFIRM_S = 5.0  # wall time for a mode to come about [s]
-CONFIRM_STATES = 3  # and messages of V/mavros/state, one a second of simulated time
-REASON_S = 1.0  # wall time in which the text that goes with a refusal arrives [s]
-LOOK_S = 0.01  # between two looks for it [s]
-WORDS = ("ARM", "DISARM", "HOVER", *FROM_ROS_NAME)
+CONFIRM_S = 5.0  # wall time for a mode to be confirmed [s]
+CONFIRM_STATES = 3  # and messages of V/mavros/state, one per second of simulated time
+REASON_S = 1.0  # wall time for the status text of a refusal to arrive [s]
+POLL_S = 0.01  # between two checks for it [s]
+COMMANDS = ("ARM", "DISARM", "HOVER", *FROM_ROS_NAME)
 WARNING = 4  # MAV_SEVERITY: this and below is a reason for a refusal
 
 
@@ -37,9 +37,9 @@ class Vehicle:
                                         "mavros_msgs/PositionTarget")
         self._arming = rospy.ServiceProxy(f"/{name}/mavros/cmd/arming", CommandBool)
         self._set_mode = rospy.ServiceProxy(f"/{name}/mavros/set_mode", SetMode)
-        self._translator = CommandTranslator(self._say)
+        self._translator = CommandTranslator(self._report)
         self._pose = None  # bytes of the last PoseStamped
-        self._mode, self._states = "", 0  # the last mode, and how many states have come
+        self._mode, self._states = "", 0  # the last mode, and the number of states received
         self._reason = ""  # the autopilot's last warning
         self._next_us = None
         self._lock = threading.Lock()
@@ -54,7 +54,7 @@ class Vehicle:
                      ros_tools.lazy_class)
         rospy.Subscriber(mavros + "state", State, self._on_state, queue_size=10)
         rospy.Subscriber(mavros + "statustext/recv", StatusText, self._on_text, queue_size=10)
-        rospy.Subscriber(f"/xtdrone/{self.name}/cmd", String, self._on_command)  # none is lost
+        rospy.Subscriber(f"/xtdrone/{self.name}/cmd", String, self._on_command)  # no limit
         self._listen(f"/xtdrone/{self.name}/cmd_pose_flu", pose, self._poser(do.pose_flu))
         self._listen(f"/xtdrone/{self.name}/cmd_pose_enu", pose, self._poser(do.pose_enu))
         for word, frame in (("flu", FLU), ("enu", ENU)):
@@ -71,23 +71,23 @@ class Vehicle:
         def handle(m):
             p, q = m.position, m.orientation
             quat = (q.x, q.y, q.z, q.w) if any((q.x, q.y, q.z, q.w)) else (0.0, 0.0, 0.0, 1.0)
-            self._obey(method, (p.x, p.y, p.z), euler(quat)[2])
+            self._execute(method, (p.x, p.y, p.z), euler(quat)[2])
 
         return handle
 
     def _mover(self, method, frame):
         def handle(m):
             v = m.linear
-            self._obey(method, frame, (v.x, v.y, v.z), m.angular.z)
+            self._execute(method, frame, (v.x, v.y, v.z), m.angular.z)
 
         return handle
 
-    def _obey(self, method, *values):
+    def _execute(self, method, *values):
         try:
             with self._lock:
                 method(*values)
         except ControlNodeError as error:
-            self._say(str(error))
+            self._report(str(error))
 
     def _on_pose(self, m):
         self._pose = m.data_bytes
@@ -105,11 +105,11 @@ class Vehicle:
         with self._lock:
             request = self._translator.command(m.data, round(rospy.get_time() * 1e6))
         if request is not None:
-            threading.Thread(target=self._ask, args=(m.data.strip(), request),
+            threading.Thread(target=self._request, args=(m.data.strip(), request),
                              daemon=True).start()
 
-    def _ask(self, word, request):
-        """Calls MAVROS's service and says on /xtdrone/V/info what came of it."""
+    def _request(self, command, request):
+        """Calls MAVROS's service and publishes the result on /xtdrone/V/info."""
         with self._requests:
             self._reason = ""
             try:
@@ -119,28 +119,28 @@ class Vehicle:
                     done = self._arming(request.arm).success
             except rospy.ServiceException as error:
                 done, self._reason = False, f"MAVROS does not answer ({error})"
-            left = REASON_S  # counted by the sleeps: a stall of the machine stops the text too
+            left = REASON_S  # counted in sleeps: a stall of the machine delays the text too
             while not (done or self._reason) and left > 0.0:
-                time.sleep(LOOK_S)
-                left -= LOOK_S
-            self._say(f"{word}: done" if done else
-                      f"{word} refused: {self._reason or 'the autopilot gave no reason'}")
+                time.sleep(POLL_S)
+                left -= POLL_S
+            self._report(f"{command}: done" if done else
+                         f"{command} refused: {self._reason or 'the autopilot gave no reason'}")
 
     def _change_mode(self, mode):
-        """Asks for a mode and waits until the vehicle's state shows it, or refuses it."""
+        """Requests a mode and waits until the vehicle's state shows it, or a time-out."""
         if not self._set_mode(0, mode).mode_sent:
-            self._reason = unknown_name("command", mode, WORDS)
+            self._reason = unknown_name("command", mode, COMMANDS)
             return False
         first, end = self._states, time.monotonic() + CONFIRM_S
         while self._mode != mode:
-            patience = 2 if self._reason else CONFIRM_STATES
-            if self._states - first >= patience or time.monotonic() > end or rospy.is_shutdown():
+            limit = 2 if self._reason else CONFIRM_STATES
+            if self._states - first >= limit or time.monotonic() > end or rospy.is_shutdown():
                 return False
             time.sleep(0.02)
         return True
 
     def tick(self, t_us: int) -> None:
-        """Sends the set-point where it is due at the simulated time t_us."""
+        """Sends the set-point if one is due at the simulated time t_us."""
         if self._next_us is None:
             self._next_us = t_us
         if t_us < self._next_us:
@@ -154,11 +154,11 @@ class Vehicle:
                 self._translator.set_pose((x, y, z), euler(quat)[2])
             target = self._translator.set_point()
         if target is not None and self._target.wanted():
-            self._target.publish(wire.position_target(
+            self._target.publish(serialisation.position_target(
                 t_us, "map", target.frame, target.type_mask, target.pos, target.vel, target.acc,
                 target.yaw, target.yaw_rate))
 
-    def _say(self, text):
+    def _report(self, text):
         rospy.loginfo("%s: %s", self.name, text)
         self._info.publish(text)
 

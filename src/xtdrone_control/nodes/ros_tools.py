@@ -1,4 +1,4 @@
-"""What the nodes share of rospy: publishers and subscribers of plain bytes, and their start."""
+"""Shared by the ROS nodes: publishers and subscribers of serialised messages, and start-up."""
 
 import contextlib
 import importlib
@@ -13,13 +13,13 @@ import warnings
 import rosgraph
 import rospy
 
-from xtdrone_control import ros_serialisation as wire
+from xtdrone_control import ros_serialisation as serialisation
 from xtdrone_control.errors import ControlNodeError
 from xtdrone_core import ControlError, XtdroneError, parent
 from xtdrone_core.control_link import ControlClient
 
-_HELD = "/xtdrone/launch_held"  # parameter: somebody still works on the flight
-MASTER_S = 2.0  # between two looks whether the ROS master is still there [s, wall]
+_HELD = "/xtdrone/launch_held"  # parameter: a node still needs the launch
+MASTER_S = 2.0  # between two checks of the ROS master [s, wall]
 
 
 def ros_class(kind: str, folder: str = "msg"):
@@ -29,7 +29,7 @@ def ros_class(kind: str, folder: str = "msg"):
 
 
 def bytes_class(kind: str):
-    """A message class that sends given bytes as they are, under the type's name and md5 sum."""
+    """A message class whose content is given as bytes, with the name and md5 sum of the type."""
     base = ros_class(kind)
     if base not in _BYTES:
         _BYTES[base] = type(base.__name__, (base,), {
@@ -40,7 +40,7 @@ def bytes_class(kind: str):
 
 
 def lazy_class(kind: str):
-    """A message class that keeps the bytes that came in, under the type's name and md5 sum."""
+    """A message class that is not deserialised, with the name and md5 sum of the type."""
     base = ros_class(kind)
 
     def keep(self, data):
@@ -54,16 +54,16 @@ _BYTES = {}
 
 
 class Output:
-    """A publisher of ready-made bytes; wanted() says whether somebody listens."""
+    """A publisher of serialised messages; wanted() returns whether there are subscribers."""
 
     def __init__(self, topic, kind, latched=False):
         self._class = bytes_class(kind)
-        with warnings.catch_warnings():  # rospy wants a queue; ours is in wire.Connection
+        with warnings.catch_warnings():  # rospy wants a queue; ours is in serialisation.Connection
             warnings.simplefilter("ignore")
             self._publisher = rospy.Publisher(topic, self._class, latch=latched)
         impl = self._publisher.impl
         add = impl.add_connection
-        impl.add_connection = lambda connection: add(wire.Connection(connection))
+        impl.add_connection = lambda connection: add(serialisation.Connection(connection))
         self.wanted = impl.has_connections
 
     def publish(self, data: bytes) -> None:
@@ -72,7 +72,7 @@ class Output:
 
 
 def require_master() -> None:
-    """Checks that there is a ROS master, for which rospy would wait for ever.
+    """Checks that there is a ROS master; rospy would wait for one forever.
 
     Raises:
         ControlNodeError: There is none.
@@ -83,10 +83,10 @@ def require_master() -> None:
 
 
 def require_alone(name: str) -> None:
-    """Checks that no node of this name runs: the master would end it when a second one begins.
+    """Checks that no node of this name is running: the master would stop it for a second one.
 
     Raises:
-        ControlNodeError: There is one, for example of another launch with the same master.
+        ControlNodeError: There is one, for example of another launch on the same master.
     """
     name = rosgraph.names.load_mappings(sys.argv).get("__name", name)
     name = rosgraph.names.ns_join(rosgraph.names.get_ros_namespace(), name)
@@ -99,10 +99,10 @@ def require_alone(name: str) -> None:
 
 
 def start(name: str, **options) -> None:
-    """rospy.init_node with these options, for a node that SIGINT and SIGTERM end at any moment.
+    """Calls rospy.init_node with these options and handles SIGINT and SIGTERM safely.
 
-    rospy's own handlers call the master from within what they interrupt: where that is a call to
-    the master as well, the node waits for itself for ever. Here a thread of its own does so.
+    rospy's own signal handlers call the master; if they interrupt another call to the master, the
+    node deadlocks. Here a separate thread makes that call.
     """
     def end(number, _):
         threading.Thread(target=rospy.signal_shutdown, args=(f"signal {number}",)).start()
@@ -115,14 +115,14 @@ def start(name: str, **options) -> None:
 
 
 def hold_launch() -> None:
-    """The launch shall go on after the simulation's end, until this node calls end_launch()."""
+    """Keeps the launch running after the simulation's end, until this node calls release_launch()."""
     rospy.set_param(_HELD, True)
 
 
 def end_launch() -> None:
-    """Ends the launch of this node in good order, as soon as nobody holds it.
+    """Ends the launch of this node cleanly, once no node holds it.
 
-    Returns when roslaunch has ended this node, or at once where none started it.
+    Returns when roslaunch has stopped this node, or at once without roslaunch.
     """
     if not parent.launched():
         return
@@ -136,21 +136,21 @@ def end_launch() -> None:
 
 
 def release_launch() -> None:
-    """What the launch was held for is done: ends it."""
+    """Releases hold_launch() and ends the launch."""
     rospy.set_param(_HELD, False)
     end_launch()
 
 
 class Patience:
-    """A wait that ends with ROS: roslaunch may start a node while it is ending already."""
+    """A wait with a time-out that ends with ROS, since roslaunch may start a node while ending."""
 
     def __init__(self, seconds: float = float("inf")):
-        """seconds: how long to wait at most [s, wall]."""
+        """seconds: time-out [s, wall]."""
         self._end = time.monotonic() + seconds
         self._look = 0.0
 
     def left(self) -> float:
-        """What is left of the time [s]."""
+        """Remaining time [s]."""
         return self._end - time.monotonic()
 
     def wait(self, seconds: float) -> None:
@@ -164,16 +164,16 @@ class Patience:
         if now >= self._look:
             self._look = now + MASTER_S
             if not rosgraph.is_master_online():
-                raise rospy.ROSInterruptException("the ROS master has gone")
+                raise rospy.ROSInterruptException("the ROS master has ended")
         if rospy.is_shutdown():
             raise rospy.ROSInterruptException("ROS is shutting down")
 
 
 def connect(instance: int, wait: float) -> ControlClient:
-    """The simulation's control socket, as soon as it is there.
+    """Connects to the control socket of the simulation, once it exists.
 
     Raises:
-        ControlError: It was not there within the time [s, wall].
+        ControlError: There was none within the time-out [s, wall].
     """
     patience = Patience(wait)
     while True:
@@ -186,10 +186,10 @@ def connect(instance: int, wait: float) -> ControlClient:
 
 
 def fleet(wait: float) -> list[str]:
-    """The vehicles' names, as soon as the bridge has said them.
+    """The names of the vehicles, once the bridge has published them.
 
     Raises:
-        ControlNodeError: It did not within the time [s, wall].
+        ControlNodeError: It did not within the time-out [s, wall].
     """
     patience = Patience(wait)
     while True:
@@ -199,13 +199,13 @@ def fleet(wait: float) -> list[str]:
             if names:
                 return names
         if patience.left() <= 0:
-            raise ControlNodeError("nobody has set /xtdrone/vehicles: start the simulation and "
-                                   "the bridge first, for example with roslaunch "
+            raise ControlNodeError("/xtdrone/vehicles is not set: start the simulation and the "
+                                   "bridge first, for example with roslaunch "
                                    "launch/formation.launch")
 
 
 def main(name: str, run) -> int:
-    """Calls run() and returns the exit status of a node: errors are one line each."""
+    """Calls run() and returns the exit status of the node; errors are printed as one line."""
     try:
         run()
     except KeyboardInterrupt:  # and rospy.ROSInterruptException, which is one
