@@ -31,7 +31,7 @@ HELP = """\
  w/x forward, back     t/y arm, disarm      g    all vehicles, or the leader
  a/d left, right       v/n take off, land   tab  one vehicle, then the next
  i/, up, down          b   OFFBOARD         m    velocity or acceleration
- j/l yaw left, right   r   return and land  q    quit; controlled ones hover
+ j/l yaw left, right   r   return and land  q    hover and quit
  s/k stop and hover    0-9 {digits}"""
 
 
