@@ -115,7 +115,7 @@ def start(name: str, **options) -> None:
 
 
 def hold_launch() -> None:
-    """Keeps the launch running after the simulation's end, until this node calls release_launch()."""
+    """Keeps the launch running after the simulation has ended, until release_launch()."""
     rospy.set_param(_HELD, True)
 
 
