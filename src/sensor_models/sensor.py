@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from xtdrone_core.state import Topic
-from xtdrone_dynamics.compiled import Record
 
 from .errors import SensorError
 from .parameters import Tags

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-import thermometer
 from pyulog import ULog
 
+import thermometer
 from sensor_models import sensors
 from xtdrone_autopilot.mavlink.dialect import mavlink
 from xtdrone_core import Scenario, resources, run_folder
