@@ -52,8 +52,9 @@ class EachVehicle(BaseAgent):
         for i, agent in enumerate(self.agents):
             own = {name: getattr(estimates, name)[i:i + 1] for name in fields}
             wish = agent.step(t_us, Estimates(estimates.t_us, **own))
-            for field in dataclasses.fields(wish):
-                getattr(self._out, field.name)[i] = getattr(wish, field.name)[0]
+            if wish.actuators.shape[1] != self._out.actuators.shape[1]:
+                self._out = SetPoints.empty(len(self.agents), wish.actuators.shape[1])
+            self._out.records[i], self._out.actuators[i] = wish.records[0], wish.actuators[0]
         return self._out
 
     def reset(self, mask: np.ndarray | None = None) -> None:

@@ -16,6 +16,7 @@ import os
 import socket
 from dataclasses import dataclass, field
 
+from .errors import ScenarioError
 from .options import number, number_type
 
 MAX_VEHICLES = 250  # MAVLink system ids 251 to 255 are left to ground stations
@@ -53,6 +54,18 @@ def default_instance() -> int:
     instance: int = number(VARIABLE, os.environ.get(VARIABLE, "") or 0, 0, INSTANCES - 1,
                            whole=True)
     return instance
+
+
+def check_links(n: int) -> None:
+    """Refuses MAVLink links for more vehicles than there are system ids.
+
+    Raises:
+        ScenarioError: n is too large.
+    """
+    if n > MAX_VEHICLES:
+        raise ScenarioError(f"{n} vehicles with MAVLink links are not allowed: give at most "
+                            f"{MAX_VEHICLES} (one system id each), or fly them by an Agent without "
+                            "links, as 'xtdrone fly' does")
 
 
 @dataclass(frozen=True)

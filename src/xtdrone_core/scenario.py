@@ -19,8 +19,9 @@ from . import registry, resources, run_folder
 from .disturbances import parse_disturbances
 from .errors import ScenarioError, unknown_name
 from .options import Option, checked, option, options_of
-from .ports import INSTANCES, MAX_VEHICLES, VARIABLE, default_instance
+from .ports import INSTANCES, VARIABLE, default_instance
 
+MAX_FLEET = 10_000  # vehicles of one scenario; MAVLink links allow fewer, see ports.MAX_VEHICLES
 MIN_SPACING = 0.6  # two vehicles may not start closer than this [m]
 GRID_SPACING = 3.0  # of vehicles without a pose of their own [m], as in XTDrone
 
@@ -51,7 +52,7 @@ def _part(name: str) -> Any:
 FLEET = {
     "vehicle": Option("type of every vehicle: a name from models/, or an SDF file",
                       names=resources.vehicle_names, unset="iris"),
-    "n": Option("number of vehicles", least=1, most=MAX_VEHICLES, unset="1"),
+    "n": Option("number of vehicles; with MAVLink links at most 250", least=1, most=MAX_FLEET, unset="1"),
     "vehicles": Option("mixed fleet instead of vehicle and n: 'iris*4, typhoon_h480*2' or "
                        "'iris@0,0,0; iris@3,0,0,1.57'", metavar="LIST", unset="as these two say"),
 }
@@ -59,7 +60,7 @@ FLEET = {
 
 @dataclass(frozen=True)
 class Scenario:
-    """Everything that a run depends on."""
+    """Everything that a run depends on. `vehicles` may be given as parse_vehicles() takes them."""
 
     vehicles: tuple[VehicleSpec, ...]
     world: str = option("empty", "a name from worlds/, or an SDF file", names=resources.world_names)
@@ -103,6 +104,8 @@ class Scenario:
                            least=0, most=INSTANCES - 1, launch=f"$(optenv {VARIABLE} 0)")
 
     def __post_init__(self) -> None:
+        if isinstance(self.vehicles, str):
+            object.__setattr__(self, "vehicles", parse_vehicles(self.vehicles))
         for name, (field, declared) in options_of(Scenario).items():
             value = checked(name, field.type, declared, getattr(self, name))
             object.__setattr__(self, name, value)
@@ -115,9 +118,9 @@ class Scenario:
                 raise ScenarioError(f"{part} '{name}' cannot be flown by autopilot px4, which has "
                                     "its own: leave one of them out")
         run_folder.check_name(self.name)
-        if not 1 <= len(self.vehicles) <= MAX_VEHICLES:
+        if not 1 <= len(self.vehicles) <= MAX_FLEET:
             raise ScenarioError(f"{len(self.vehicles)} vehicles are not allowed: give 1 to "
-                                f"{MAX_VEHICLES} (one MAVLink system id each)")
+                                f"{MAX_FLEET}")
         self._check_vehicles()
         parse_disturbances(self.disturbances, [vehicle.name for vehicle in self.vehicles])
         resources.world_sdf(self.world)
@@ -213,7 +216,7 @@ def fleet(kind: str, n: int) -> tuple[VehicleSpec, ...]:
     """n vehicles of one type on the grid, named type_0 to type_(n-1).
 
     Raises:
-        ScenarioError: n outside 1 to 250.
+        ScenarioError: n outside 1 to MAX_FLEET.
     """
     count = checked("n", int, FLEET["n"], n)
     return _placed([(kind, None, None)] * count)
@@ -237,9 +240,9 @@ def parse_vehicles(text: str) -> tuple[VehicleSpec, ...]:
             raise ScenarioError(f"cannot read vehicle '{entry.strip()}': write TYPE, TYPE*COUNT or "
                                 "TYPE@X,Y,Z,YAW, parted by ';'")
         kind, count, pose = match.groups()
-        if count is not None and not 1 <= int(count) <= MAX_VEHICLES:
+        if count is not None and not 1 <= int(count) <= MAX_FLEET:
             raise ScenarioError(f"count {count} in '{entry.strip()}' is not allowed: give 1 to "
-                                f"{MAX_VEHICLES}")
+                                f"{MAX_FLEET}")
         try:
             numbers = [float(x) for x in pose.split(",")] if pose else None
         except ValueError:

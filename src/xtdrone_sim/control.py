@@ -1,5 +1,6 @@
 """What a running simulation answers on its control socket."""
 
+import re
 import time
 from typing import TYPE_CHECKING
 
@@ -32,7 +33,8 @@ class ControlRequests:
         self._late = False  # the bridge has been, and was told of
         self._handlers = {
             "change": self._change, "event": self._event, "health": self._health,
-            "pause": self._pause, "resume": self._resume, "sensors": self._sensors,
+            "load": self._load, "pause": self._pause, "reset": self._reset,
+            "resume": self._resume, "save": self._save, "sensors": self._sensors,
             "speed": self._speed, "status": self._status, "step": self._step, "stop": self._stop}
         self.server = ControlServer(Ports(simulation.scenario.instance).control)
         self._publisher = None
@@ -149,6 +151,36 @@ class ControlRequests:
         except XtdroneError as error:
             raise ControlError(str(error)) from error
         return {"t_us": simulation.t_us}
+
+    def _reset(self, request):
+        vehicles = request.get("vehicles")
+        if vehicles is not None and not isinstance(vehicles, list):
+            raise ControlError('a reset names vehicles: {"op": "reset", "vehicles": ["iris_0"]}')
+        return self._done(self._simulation.reset, vehicles)
+
+    def _save(self, request):
+        return self._done(self._simulation.save, self._file(request))
+
+    def _load(self, request):
+        return self._done(self._simulation.load, self._file(request))
+
+    def _done(self, act, argument):
+        try:
+            act(argument)
+        except XtdroneError as error:
+            raise ControlError(str(error)) from error
+        return {"t_us": self._simulation.t_us}
+
+    def _file(self, request):
+        """Where snapshots of this run lie; nobody writes elsewhere through the socket."""
+        folder, name = self._simulation.folder, request.get("name", "snapshot")
+        if folder is None:
+            raise ControlError("this simulation has no run folder for snapshots: start it without "
+                               "--no-log")
+        if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", name):
+            raise ControlError(f"'{name}' is no name for a snapshot: use letters, digits, '_' and "
+                               "'-'")
+        return folder / f"{name}.snapshot"
 
     def _stop(self, request):
         self._simulation.stop()

@@ -228,7 +228,7 @@ class Simulation:
         Raises:
             XtdroneError: No such vehicle, or engine, autopilot or Agent cannot do it.
         """
-        mask = self._mask(vehicles)
+        mask = self.mask_of(vehicles)
         if self._agent is not None:
             self._agent.reset(mask)
         self.autopilot.reset(mask)
@@ -278,7 +278,12 @@ class Simulation:
                  "collisions": self._collisions}
         return parts if self._agent is None else {**parts, "agent": self._agent}
 
-    def _mask(self, vehicles):
+    def mask_of(self, vehicles) -> np.ndarray:
+        """(N,) bool of vehicles given by indices, names or such a mask; None for all.
+
+        Raises:
+            ScenarioError: No such vehicle.
+        """
         n = self.scenario.n
         if vehicles is None:
             return np.ones(n, dtype=np.bool_)

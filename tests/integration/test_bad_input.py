@@ -27,8 +27,8 @@ IRIS = "iris"
     (["--engine", "bullet"], "unknown engine 'bullet': choose one of embedded"),
     (["--autopilot", "ardupilot"], "unknown autopilot 'ardupilot': choose one of embedded"),
     (["--gps", "galileo"], "galileo"),
-    (["--n", "0"], "n 0 is not allowed: give a whole number from 1 to 250"),
-    (["--n", "251"], "n 251 is not allowed: give a whole number from 1 to 250"),
+    (["--n", "0"], "n 0 is not allowed: give a whole number from 1 to 10000"),
+    (["--n", "251"], "251 vehicles with MAVLink links are not allowed: give at most 250"),
     (["--speed", "-1"], "speed -1 is not allowed: give a number from 0"),
     (["--vehicles", "iris@0,0; iris@0.1,0"], "'iris_0' and 'iris_1' start 0.10 m apart"),
     (["--vehicles", "iris*x"], "cannot read vehicle 'iris*x'"),
@@ -97,7 +97,7 @@ def test_a_second_simulation_is_refused(simulate, runs, capsys):
 
 
 def test_ctrl_c_during_the_imports_is_silent():
-    code = "import time, xtdrone; print('up', flush=True); time.sleep(600)"
+    code = "import time, xtdrone.__main__; print('up', flush=True); time.sleep(600)"
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "up\n"
@@ -115,9 +115,9 @@ def test_ctrl_c_that_a_module_turns_into_an_error_is_silent(monkeypatch, capsys)
     before = signal.getsignal(signal.SIGINT)
     monkeypatch.setattr(command, "main", ends)
     try:
-        import xtdrone
+        import xtdrone.__main__
 
-        assert xtdrone.main() == 130
+        assert xtdrone.__main__.main() == 130
     finally:
         signal.signal(signal.SIGINT, before)
     assert capsys.readouterr().err == ""

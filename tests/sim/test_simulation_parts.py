@@ -128,3 +128,29 @@ def test_the_control_socket_answers_by_a_class_of_its_own():
             handle("fly", {})
     finally:
         simulation.close()
+
+
+def test_reset_save_and_load_by_the_control_socket(tmp_path, monkeypatch):
+    done = []
+    for name in ("reset", "save", "load"):
+        monkeypatch.setattr(Simulation, name,
+                            lambda self, value, name=name: done.append((name, value)))
+    for sub in ("console", "ulog"):
+        (tmp_path / sub).mkdir()
+    simulation = Simulation(Scenario(fleet("iris", 2), speed=0.0), tmp_path, links=False,
+                            control=True)
+    try:
+        handle = simulation.requests.handle
+        handle("reset", {"vehicles": ["iris_1"]})
+        handle("reset", {})
+        handle("save", {"name": "before"})
+        handle("load", {})
+        assert done == [("reset", ["iris_1"]), ("reset", None),
+                        ("save", tmp_path / "before.snapshot"),
+                        ("load", tmp_path / "snapshot.snapshot")]
+        with pytest.raises(ControlError, match="a reset names vehicles"):
+            handle("reset", {"vehicles": "iris_1"})
+        with pytest.raises(ControlError, match="no name for a snapshot"):
+            handle("save", {"name": "../elsewhere"})
+    finally:
+        simulation.close()

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from fastcrc.crc16 import mcrf4xx
 
-from xtdrone_core.ports import Ports, advice
+from xtdrone_core.ports import Ports, advice, check_links
 
 from ..errors import AutopilotError
 from .dialect import mavlink
@@ -77,8 +77,10 @@ class Links:
             ports: Of the simulation; None = those of the environment's instance.
 
         Raises:
+            ScenarioError: More vehicles than MAVLink has system ids for.
             AutopilotError: A port is in use.
         """
+        check_links(n)
         _allow_files(len(KINDS) * n + 256)
         self._ports = ports or Ports()
         self._streams = streams

@@ -7,7 +7,7 @@ import numpy as np
 
 from xtdrone_core import FleetModel, ports
 from xtdrone_core.contracts import ExternalPose, Observer
-from xtdrone_core.ports import Ports
+from xtdrone_core.ports import Ports, check_links
 from xtdrone_core.state import Estimates, SensorBatch, SetPoints
 
 from ..errors import AutopilotError
@@ -53,6 +53,7 @@ class Px4Autopilot(ExternalPose, Observer):
             AutopilotError: A port is in use, or PX4 cannot be started.
         """
         n = fleet.n
+        check_links(n)
         self._names = tuple(names)
         self._ports = own or Ports()
         self._loss = loss

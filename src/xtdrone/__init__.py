@@ -1,0 +1,61 @@
+"""What a script or a notebook imports; without ROS, and without state that is shared.
+
+    import xtdrone as xd
+
+    with xd.Simulation(xd.Scenario(vehicles="iris*9", world="outdoor")) as sim:
+        sim.arm()
+        sim.takeoff(3.0)
+        sim.run(5.0)
+        print(sim.state.pos)
+
+World frame ENU, body frame FLU, SI units, radians, quaternions xyzw. The vehicle leads every
+array, also for one vehicle.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # loaded where they are first used, so that the command starts at once
+    from xtdrone_core.agent import BaseAgent as Agent
+    from xtdrone_core.agent import EachVehicle as EachVehicle
+    from xtdrone_core.contracts import Observer as Observer
+    from xtdrone_core.errors import ScenarioError as ScenarioError
+    from xtdrone_core.errors import XtdroneError as XtdroneError
+    from xtdrone_core.modes import Mode as Mode
+    from xtdrone_core.scenario import Scenario as Scenario
+    from xtdrone_core.scenario import VehicleSpec as VehicleSpec
+    from xtdrone_core.state import Estimates as Estimates
+    from xtdrone_core.state import FleetState as FleetState
+    from xtdrone_core.state import SensorBatch as SensorBatch
+    from xtdrone_core.state import SetPoints as SetPoints
+    from xtdrone_core.vehicle import Vehicle as Vehicle
+
+    from .simulation import Simulation as Simulation
+    from .simulation import load_vehicle as load_vehicle
+
+_PLACES = {
+    "Agent": "xtdrone_core.agent:BaseAgent", "EachVehicle": "xtdrone_core.agent:EachVehicle",
+    "Estimates": "xtdrone_core.state:Estimates", "FleetState": "xtdrone_core.state:FleetState",
+    "Mode": "xtdrone_core.modes:Mode", "Observer": "xtdrone_core.contracts:Observer",
+    "Scenario": "xtdrone_core.scenario:Scenario",
+    "ScenarioError": "xtdrone_core.errors:ScenarioError",
+    "SensorBatch": "xtdrone_core.state:SensorBatch", "SetPoints": "xtdrone_core.state:SetPoints",
+    "Simulation": "xtdrone.simulation:Simulation", "Vehicle": "xtdrone_core.vehicle:Vehicle",
+    "VehicleSpec": "xtdrone_core.scenario:VehicleSpec",
+    "XtdroneError": "xtdrone_core.errors:XtdroneError",
+    "load_vehicle": "xtdrone.simulation:load_vehicle",
+}
+
+__all__ = sorted(_PLACES)  # noqa: PLE0605
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACES:
+        raise AttributeError(f"module 'xtdrone' has no attribute '{name}'")
+    module, _, attribute = _PLACES[name].partition(":")
+    found = globals()[name] = getattr(import_module(module), attribute)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_PLACES})

@@ -1,0 +1,306 @@
+"""A simulation for scripts and notebooks: commands by name, steps by the second."""
+
+import dataclasses
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from xtdrone_core import run_folder
+from xtdrone_core.contracts import Agent, Observer
+from xtdrone_core.control_link import TICK_US
+from xtdrone_core.errors import XtdroneError
+from xtdrone_core.scenario import Scenario
+from xtdrone_core.state import Estimates, FleetState, SensorBatch, SetPoints
+from xtdrone_core.vehicle import Vehicle
+from xtdrone_sim.simulation import Simulation as Lockstep
+from xtdrone_sim.vehicles.sdf import load_vehicle as _load_vehicle
+
+from .operator import Operator
+
+Vehicles = int | str | Iterable[int | str] | np.ndarray | None  # None: all
+_REQUESTS = ("mode", "arm")  # of SetPoints, which have commands of their own
+_SHOWN = 3  # vehicles whose reasons an error gives
+
+
+class Simulation:
+    """A scenario that flies when it is told to; use it in a `with` block.
+
+    Commands that wait let simulated time pass until they have come true. `vehicles` are indices,
+    names, or a mask (N,) of bool; None means all of them.
+    """
+
+    def __init__(self, scenario: Scenario, *, agent: Agent | None = None,
+                 observers: Iterable[Observer] = (), record: bool = False, links: bool = False,
+                 speed: float = 0.0) -> None:
+        """Builds everything; nothing moves yet.
+
+        Args:
+            scenario: What to simulate.
+            agent: Flies the fleet from inside, in place of the commands of this class.
+            observers: See each step.
+            record: Whether to leave a run folder (truth, flight logs) in runs/.
+            links: Whether to open the MAVLink ports, for a ground station to watch; they allow
+                250 vehicles.
+            speed: Simulated seconds per second; 0 = as fast as possible.
+
+        Raises:
+            XtdroneError: Something in the scenario cannot be built.
+        """
+        scenario = dataclasses.replace(scenario, speed=speed)
+        self.folder: Path | None = run_folder.create(scenario.name) if record else None
+        try:
+            self._flight = Lockstep(scenario, self.folder, agent, links=links,
+                                    observers=observers)
+        except BaseException:
+            if self.folder is not None:
+                run_folder.discard_unflown(self.folder)
+            raise
+        self._operator: Operator | None = None
+        if agent is None:
+            actuators = self._flight.fleet.actuator.shape[1]
+            self._flight.agent = self._operator = Operator(scenario.n, actuators)
+
+    def __enter__(self) -> "Simulation":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 trace: TracebackType | None) -> None:
+        self.close()
+
+    @property
+    def scenario(self) -> Scenario:
+        """What is simulated."""
+        return self._flight.scenario
+
+    @property
+    def n(self) -> int:
+        """Number of vehicles."""
+        return self.scenario.n
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the vehicles."""
+        return tuple(spec.name for spec in self.scenario.vehicles)
+
+    @property
+    def vehicles(self) -> tuple[Vehicle, ...]:
+        """What the vehicles are: bodies, actuators, sensors."""
+        return self._flight.fleet.vehicles
+
+    @property
+    def time(self) -> float:
+        """Simulated time [s]."""
+        return self._flight.t_us * 1e-6
+
+    @property
+    def state(self) -> FleetState:
+        """The true state now; overwritten by the next step, copy() keeps it."""
+        return self._flight.state
+
+    @property
+    def sensors(self) -> SensorBatch:
+        """The last readings; overwritten by the next step."""
+        return self._flight.sensors
+
+    @property
+    def estimates(self) -> Estimates:
+        """What the autopilots believe; overwritten by the next step."""
+        return self._flight.autopilot.estimates()
+
+    @property
+    def collisions(self) -> list[tuple[float, str, str]]:
+        """Time [s] and names of each touch so far, the ground left out."""
+        return [(t_us * 1e-6, one, other) for t_us, one, other in self._flight.collisions]
+
+    @property
+    def done(self) -> bool:
+        """Whether the Agent says that the flight is over."""
+        agent = self._flight.agent
+        return agent is not None and agent.done
+
+    def health(self) -> list[dict[str, Any]]:
+        """What each vehicle says about itself: mode, armed, not_ready (why not, or ""), more."""
+        return self._flight.autopilot.health()
+
+    # Time ---------------------------------------------------------------------------------------
+
+    def step(self, steps: int = 1) -> None:
+        """Single lockstep steps of 4 ms."""
+        for _ in range(steps):
+            self._flight.step()
+
+    def run(self, seconds: float | None = None) -> None:
+        """Lets simulated time pass, up to the end of the Agent's flight.
+
+        Args:
+            seconds: How long [s]; None until the Agent is done.
+
+        Raises:
+            XtdroneError: Without a time, and no Agent says when it is over.
+        """
+        if seconds is None and self._operator is not None:
+            raise XtdroneError("run() needs a time: give seconds, for example run(5.0)")
+        self._flight.run(None if seconds is None else
+                         self._flight.t_us + round(seconds * 1e6))
+
+    def run_until(self, condition: Callable[[], Any], what: str, time_out: float = 60.0) -> None:
+        """Lets time pass until condition() is true or, for an array, all of it.
+
+        Args:
+            condition: Asked every 20 ms.
+            what: What is waited for, for the error's text.
+            time_out: [s] of simulated time.
+
+        Raises:
+            XtdroneError: The time-out came first.
+        """
+        flight, end_us = self._flight, self._flight.t_us + round(time_out * 1e6)
+        while not np.all(condition()):
+            if flight.t_us >= end_us:
+                raise XtdroneError(f"not {what} after {time_out:g} s of simulated time"
+                                   f"{self._reasons()}")
+            flight.run(flight.t_us - flight.t_us % TICK_US + TICK_US)
+
+    # Commands -----------------------------------------------------------------------------------
+
+    def arm(self, vehicles: Vehicles = None, *, wait: bool = True, time_out: float = 60.0) -> None:
+        """Arms vehicles where they stand, in OFFBOARD.
+
+        Raises:
+            XtdroneError: They are not ready in time.
+        """
+        mask, operator = self._chosen(vehicles)
+        if wait:
+            self.run_until(lambda: self.estimates.ready[mask] | self.estimates.armed[mask],
+                           "ready to arm", time_out)
+        operator.hold(mask, self.estimates.pos)
+        if wait:
+            self.run_until(lambda: self.estimates.armed[mask], "armed", time_out)
+
+    def takeoff(self, height: float, vehicles: Vehicles = None, *, wait: bool = True,
+                time_out: float = 60.0) -> None:
+        """Takes armed vehicles to a height above where they stood [m].
+
+        Raises:
+            XtdroneError: One is not armed, or they are not there in time.
+        """
+        mask, operator = self._chosen(vehicles)
+        unarmed = np.flatnonzero(mask & np.isnan(operator.pads[:, 0]))
+        if len(unarmed):
+            raise XtdroneError(f"'{self.names[unarmed[0]]}' is not armed: call arm() first")
+        self._go(mask, operator, operator.pads + (0.0, 0.0, height), np.nan, wait, time_out)
+
+    def goto(self, pos: Any, vehicles: Vehicles = None, *, yaw: Any = np.nan, wait: bool = True,
+             time_out: float = 60.0) -> None:
+        """Flies to a place and stays there.
+
+        Args:
+            pos: (3,) or (M, 3) for the M vehicles, world [m].
+            vehicles: Which.
+            yaw: Counter-clockwise from east [rad], one or (M,); NaN as it is.
+            wait: Whether to let time pass until all are within 0.3 m.
+            time_out: For that [s].
+
+        Raises:
+            XtdroneError: They are not there in time.
+        """
+        mask, operator = self._chosen(vehicles)
+        target = np.full((self.n, 3), np.nan)
+        target[mask] = pos
+        self._go(mask, operator, target, yaw, wait, time_out)
+
+    def velocity(self, vel: Any, vehicles: Vehicles = None, *, yaw_rate: Any = np.nan) -> None:
+        """Flies with a velocity from now on; does not wait.
+
+        Args:
+            vel: (3,) or (M, 3), world [m/s].
+            vehicles: Which.
+            yaw_rate: Counter-clockwise [rad/s], one or (M,); NaN keeps the heading.
+        """
+        mask, operator = self._chosen(vehicles)
+        wish, rate = np.full((self.n, 3), np.nan), np.full(self.n, np.nan)
+        wish[mask], rate[mask] = vel, yaw_rate
+        operator.fly(mask, vel=wish, yaw_rate=rate)
+
+    def set_points(self, set_points: SetPoints, vehicles: Vehicles = None) -> None:
+        """Any set-points, in force from now on; does not wait. NaN is not controlled."""
+        mask, operator = self._chosen(vehicles)
+        names = [name for name in set_points.records.dtype.names or () if name not in _REQUESTS]
+        wish = {name: getattr(set_points, name) for name in names}
+        if set_points.actuators.shape[1]:
+            wish["actuators"] = set_points.actuators
+        operator.fly(mask, **wish)
+
+    def land(self, vehicles: Vehicles = None, *, wait: bool = True, time_out: float = 60.0) -> None:
+        """Lands vehicles where they are; they disarm on the ground.
+
+        Raises:
+            XtdroneError: They are not down in time.
+        """
+        mask, operator = self._chosen(vehicles)
+        operator.land(mask)
+        if wait:
+            self.run_until(lambda: ~self.estimates.armed[mask], "landed and disarmed", time_out)
+
+    # State --------------------------------------------------------------------------------------
+
+    def reset(self, vehicles: Vehicles = None) -> None:
+        """Puts vehicles back to their start, as fresh ones; the others fly on unchanged.
+
+        Raises:
+            XtdroneError: No such vehicle, or a part of the scenario cannot do it.
+        """
+        self._flight.reset(vehicles)
+
+    def save(self, path: str | Path) -> None:
+        """Writes the whole state to a file, from which the flight can go on bit for bit.
+
+        Raises:
+            XtdroneError: It cannot be written, or a part of the scenario cannot do it.
+        """
+        self._flight.save(path)
+
+    def load(self, path: str | Path) -> None:
+        """Goes on from a file that save() wrote in the same scenario.
+
+        Raises:
+            XtdroneError: It is no such file, or of another scenario.
+        """
+        self._flight.load(path)
+
+    def close(self) -> None:
+        """Ends the simulation. May be called twice."""
+        self._flight.close()
+
+    def _chosen(self, vehicles: Vehicles) -> tuple[np.ndarray, Operator]:
+        if self._operator is None:
+            raise XtdroneError("an Agent flies this simulation: leave it out to give commands")
+        return self._flight.mask_of(vehicles), self._operator
+
+    def _go(self, mask: np.ndarray, operator: Operator, target: np.ndarray, yaw: Any, wait: bool,
+            time_out: float) -> None:
+        heading = np.full(self.n, np.nan)
+        heading[mask] = yaw
+        operator.fly(mask, pos=target, yaw=heading)
+        if wait:
+            self.run_until(lambda: np.linalg.norm(self.estimates.pos - target, axis=1)[mask]
+                           < 0.3, "there", time_out)
+
+    def _reasons(self) -> str:
+        waiting = [f"{name}: {state['not_ready']}" for name, state in
+                   zip(self.names, self.health(), strict=True) if state["not_ready"]]
+        warning = self._flight.last_warning
+        words = [*waiting[:_SHOWN], *([f"last warning: {warning}"] if warning else [])]
+        return "".join(f"; {word}" for word in words)
+
+
+def load_vehicle(name: str) -> Vehicle:
+    """A vehicle by its name in models/, or from an SDF file.
+
+    Raises:
+        XtdroneError: There is none, or its file makes no sense.
+    """
+    return _load_vehicle(name)
