@@ -8,14 +8,18 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from xtdrone_autopilot.vehicle_status import TRAJECTORY
+from xtdrone_core.snapshot import Memory
 from xtdrone_dynamics.constants import GRAVITY
 
 
-class Gentle:
+class Gentle(Memory):
     """Velocity loop: a proportional-integral law that never tilts beyond 12 degrees."""
+
+    MEMORY = ("_integral",)  # for reset, save and load
 
     def __init__(self, fleet):
         self._integral = np.zeros((fleet.n, 3))
+        self.remember_start()
 
     def step(self, status, parameters, estimator, dt):
         p = status

@@ -5,9 +5,11 @@ import numpy as np
 from xtdrone_core import FleetModel, registry
 from xtdrone_core.contracts import ExternalPose, SettableParameters
 from xtdrone_core.ports import Ports
+from xtdrone_core.snapshot import Memory, put
 from xtdrone_core.state import Estimates, SensorBatch, SetPoints
 
 from . import interfaces
+from .errors import AutopilotError
 from .mavlink.commands import Commands
 from .mavlink.dialect import mavlink
 from .mavlink.ftp import FileServer
@@ -43,7 +45,7 @@ MAV_TYPE_OF_ROTORS = {3: mavlink.MAV_TYPE_TRICOPTER, 4: mavlink.MAV_TYPE_QUADROT
                       6: mavlink.MAV_TYPE_HEXAROTOR, 8: mavlink.MAV_TYPE_OCTOROTOR}
 
 
-class EmbeddedAutopilot(ExternalPose, SettableParameters):
+class EmbeddedAutopilot(Memory, ExternalPose, SettableParameters):
     """Estimator, control loops, modes and MAVLink links of N vehicles.
 
     Implements xtdrone_core.contracts.Autopilot. It sees sensor readings only. It builds the
@@ -57,6 +59,12 @@ class EmbeddedAutopilot(ExternalPose, SettableParameters):
         commands: (N, A) of the actuators, as of the last step.
         log: The FleetLog, or None.
     """
+
+    # In this order: time is reset first, for what begins anew with it.
+    MEMORY = ("now", "parameters", "status", "battery", "estimator", "position_control",
+              "velocity_control", "attitude_control", "rate_control", "mixer", "navigator",
+              "missions", "follow", "failsafes", "offboard", "failures", "outbox",
+              "_rotor_monitor", "commands", "log")
 
     def __init__(self, fleet: FleetModel, origin, magnetic_field, links: bool = True,
                  on_text=None, classes=None, ports: Ports | None = None):
@@ -76,7 +84,7 @@ class EmbeddedAutopilot(ExternalPose, SettableParameters):
         """
         n = fleet.n
         self.origin = tuple(origin)
-        self.now = Now(SensorBatch.empty(n))
+        self.now = Now(SensorBatch.empty(n), n=n)
         self.outbox = Outbox(n, self.now, on_text)
         self.parameters = ParameterStore(n)
         self.parameter_files = None  # one for each vehicle, where it saves its parameters
@@ -93,6 +101,7 @@ class EmbeddedAutopilot(ExternalPose, SettableParameters):
         self._rotor_numbers = np.arange(fleet.rotor_mask.shape[1])
         self.commands = np.zeros(fleet.rotor_mask.shape)
         self.log = None
+        self.remember_start()
         self._ports = ports
         self._links = self._messages = None
         if links:
@@ -152,6 +161,8 @@ class EmbeddedAutopilot(ExternalPose, SettableParameters):
                 if profile == "auto":
                     profile = "full" if fleet.n == 1 else "fleet"
                 autopilot._open_log(fleet, names, folder / "ulog", profile)
+            for part in (autopilot.parameters, autopilot.missions):
+                part.remember_start()
             if links:
                 autopilot._open_links()
             for note in notes:
@@ -197,8 +208,7 @@ class EmbeddedAutopilot(ExternalPose, SettableParameters):
 
     def step(self, t_us: int, sensors: SensorBatch) -> np.ndarray:
         """One lockstep step: readings at t_us in, actuator commands (N, A) out."""
-        dt = (t_us - self.now.t_us) * 1e-6
-        self.now.t_us, self.now.sensors = t_us, sensors
+        dt = self.now.advance(t_us, sensors)
         self.failures.spoil_sensors(sensors)
         self.estimator.landed[:] = self.status["landed"]
         self.estimator.step(sensors, self.parameters.values)
@@ -209,8 +219,9 @@ class EmbeddedAutopilot(ExternalPose, SettableParameters):
             self.commander.handle_events()
         self.missions.step(t_us)
         self._control(dt)
-        if t_us % PERIOD_US == 0:
-            self._look_at_checks()
+        due = self.now.due(PERIOD_US)
+        if due.any():
+            self._look_at_checks(due)
         if self.log is not None:
             self.log.step(t_us)
         if self._links is not None and t_us % TICK_US == 0:
@@ -251,6 +262,48 @@ class EmbeddedAutopilot(ExternalPose, SettableParameters):
         """Sets a parameter of vehicle i."""
         self.parameters.set(i, name, value)
 
+    def reset(self, mask: np.ndarray | None = None) -> None:
+        """These vehicles as at the start of the scenario: disarmed, with a new estimator and log.
+
+        Args:
+            mask: (N,) bool, the vehicles; None for all.
+
+        Raises:
+            AutopilotError: A part of one's own has no memory that can be reset.
+        """
+        self._refuse_without_memory()
+        super().reset(mask)
+        for i in np.arange(len(self.status)) if mask is None else np.flatnonzero(mask):
+            self.status["mode_t"][i] = self.now.epoch_us[i]
+            self.outbox.announce(int(i))
+
+    def save(self) -> dict:
+        """All that the future of the fleet depends on, as copies.
+
+        Raises:
+            AutopilotError: A part of one's own has no memory that can be saved.
+        """
+        self._refuse_without_memory()
+        return {name: value for name, value in super().save().items() if name != "log"} | (
+            {} if self.log is None else {"log": self.log.save()})
+
+    def load(self, snapshot) -> None:
+        """Goes on from what save() gave; links and clients begin anew."""
+        log = snapshot.get("log")
+        names = [name for name in self.MEMORY if name != "log"]
+        put(self, names, snapshot)
+        if self.log is not None and log is not None:
+            self.log.load(log)
+
+    def _refuse_without_memory(self):
+        for name in registry.PARTS:
+            part = getattr(self, name)
+            if not isinstance(part, Memory) or part.MEMORY is None:
+                raise AutopilotError(
+                    f"{name} '{type(part).__module__}:{type(part).__qualname__}' cannot be reset, "
+                    "saved or loaded: inherit from xtdrone_core.snapshot.Memory and name in MEMORY "
+                    "what it remembers")
+
     def interrupt(self) -> None:
         """Nothing here waits for a peer."""
 
@@ -280,18 +333,22 @@ class EmbeddedAutopilot(ExternalPose, SettableParameters):
         """Takes a rotor (from 0) of vehicle i out of the mixer until the vehicle is disarmed."""
         self.mixer.use_rotors(i, self._rotor_mask[i] & (self._rotor_numbers != rotor))
 
-    def _look_at_checks(self):
-        """What is looked at ten times a second: battery, failsafes, targets, arming checks."""
+    def _look_at_checks(self, due):
+        """What is looked at ten times a second: battery, failsafes, targets, arming checks.
+
+        Args:
+            due: (N,) bool, the vehicles meant.
+        """
         p, t_us, sensors = self.status, self.now.t_us, self.now.sensors
         self.battery.step(p["armed"], sensors.battery_voltage, sensors.battery_current,
-                          PERIOD_US * 1e-6)
+                          PERIOD_US * 1e-6, due)
         self.failures.empty_batteries(self.battery.level)
-        self.failsafes.step()
-        self.follow.step()
+        self.failsafes.step(None if due.all() else due)
+        self.follow.step(due)
         least = self.parameters.values["COM_ARM_BAT_MIN"]
-        p["ready"] = (self.estimator.ready & (self.battery.level >= least)
-                      & self.failsafes.may_arm())
-        first = p["ready"] & ~p["home_set"]
+        ready = self.estimator.ready & (self.battery.level >= least) & self.failsafes.may_arm()
+        p["ready"] = np.where(due, ready, p["ready"])
+        first = due & p["ready"] & ~p["home_set"]
         if first.any():
             p["home"][first] = self.estimator.pos[first]
             for i in np.flatnonzero(first):

@@ -10,6 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from xtdrone_core import FleetModel, SensorBatch, registry
+from xtdrone_core.snapshot import Memory
 from xtdrone_dynamics.quaternion import rotate, to_euler
 
 from .errors import AutopilotError
@@ -27,7 +28,7 @@ ESTIMATE = np.dtype([
 _MOUNTS = ("gps_pos", "range_pos", "range_axis", "airspeed_axis")
 
 
-class Estimator:
+class Estimator(Memory):
     """What the flight stack reads of an estimator; inherit and write step().
 
     Positions are relative to the world's origin, which all vehicles share. The
@@ -92,6 +93,14 @@ class Estimator:
         """
         raise NotImplementedError
 
+    def reset(self, mask: np.ndarray | None = None) -> None:
+        """These vehicles (mask (N,) bool, None for all) know nothing; their mounts stay.
+
+        An estimator that can be reset, saved and loaded names in MEMORY what it remembers:
+        `records`, and what it has beside them, which its own reset() clears as well.
+        """
+        self._clear(np.ones(self.n, dtype=bool) if mask is None else mask)
+
     def fuse_vision(self, i: int, t_us: int, pos, quat) -> None:
         """Takes a pose of vehicle i from outside, after the step that it follows.
 
@@ -155,6 +164,9 @@ class ControlLoop(Protocol):
     axes. NaN in sp_pos, sp_vel, sp_acc, sp_yaw and sp_yaw_rate means 'not
     controlled'. `ramp` (0..1) is the share of thrust that a take-off allows so far;
     integrators should rest while `landed`.
+
+    So that a flight can be reset, saved and loaded, a loop inherits from
+    xtdrone_core.snapshot.Memory and names what it remembers, rows (N, ...), in MEMORY.
     """
 
     def __init__(self, fleet: FleetModel):
@@ -173,7 +185,10 @@ class ControlLoop(Protocol):
 
 
 class Mixer(Protocol):
-    """Turns sp_thrust [N] and sp_torque [N m] of the vehicles into rotor commands."""
+    """Turns sp_thrust [N] and sp_torque [N m] of the vehicles into rotor commands.
+
+    To be reset, saved and loaded it inherits from Memory, as a ControlLoop.
+    """
 
     def __init__(self, fleet: FleetModel):
         """The mixer of a fleet, whose arrays hold geometry and coefficients of the rotors."""

@@ -1,13 +1,46 @@
 """The step of the flight stack that is under way: what its parts share beside the fleet."""
 
-from dataclasses import dataclass
+import numpy as np
 
+from xtdrone_core.snapshot import Memory
 from xtdrone_core.state import SensorBatch
 
+STEP_US = 4_000  # of the lockstep [us]
 
-@dataclass
-class Now:
-    """Time and readings of the present step."""
 
-    sensors: SensorBatch  # the readings
-    t_us: int = 0  # simulated time [us]
+class Now(Memory):
+    """Time and readings of the present step.
+
+    Attributes:
+        sensors: The readings.
+        t_us: Simulated time [us].
+        epoch_us: (N,) when each vehicle began, at the start or by a reset [us]. What is done
+            now and then counts from it, so that a vehicle that was reset goes on as a fresh one.
+    """
+
+    MEMORY = ("t_us", "epoch_us", "_begun")
+
+    def __init__(self, sensors: SensorBatch | None, t_us: int = 0, n: int = 0):
+        self.sensors = sensors
+        self.t_us = t_us
+        self.epoch_us = np.zeros(n, dtype=np.int64)
+        self._begun = False
+
+    def advance(self, t_us: int, sensors: SensorBatch) -> float:
+        """The next step; returns its length [s], 0 for the first."""
+        dt = (t_us - self.t_us) * 1e-6
+        self.t_us, self.sensors, self._begun = t_us, sensors, True
+        return dt
+
+    @property
+    def next_us(self) -> int:
+        """Time of the step to come [us]."""
+        return self.t_us + STEP_US if self._begun else self.t_us
+
+    def reset(self, mask: np.ndarray | None = None) -> None:
+        """These vehicles begin with the step to come."""
+        self.epoch_us[slice(None) if mask is None else mask] = self.next_us
+
+    def due(self, period_us: int) -> np.ndarray:
+        """(N,) bool, the vehicles for which a period is over now."""
+        return (self.t_us - self.epoch_us) % period_us == 0

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from xtdrone_core.snapshot import Memory
+
 from .mavlink.dialect import mavlink
 from .now import Now
 
@@ -11,7 +13,7 @@ TEXT_CHUNK = 50  # characters of one STATUSTEXT
 WARNINGS_PER_SECOND = 20  # of one vehicle; who provokes more does not flood links and logs
 
 
-class Outbox:
+class Outbox(Memory):
     """Hands texts and messages of a fleet to whoever listens.
 
     Attributes:
@@ -19,6 +21,8 @@ class Outbox:
         log: A FleetLog that keeps the texts, or None.
         links: The Links that messages go out on, or None.
     """
+
+    MEMORY = ("_warnings", "_said_once")
 
     def __init__(self, n: int, now: Now, on_text=None):
         """An outbox of n vehicles without log or links."""
@@ -29,6 +33,13 @@ class Outbox:
         self._text_id = 0
         self._warnings = np.zeros((n, 2), dtype=np.int64)  # the second, and how many came in it
         self._said_once = set()
+        self.remember_start()
+
+    def reset(self, mask: np.ndarray | None = None) -> None:
+        """These vehicles have said nothing."""
+        super().reset(mask)
+        gone = range(len(self._warnings)) if mask is None else np.flatnonzero(mask).tolist()
+        self._said_once = {(i, text) for i, text in self._said_once if i not in gone}
 
     def say(self, i: int, severity: int, text: str) -> None:
         """Sends a STATUSTEXT from vehicle i, in chunks where it is long.

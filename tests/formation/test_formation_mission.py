@@ -25,7 +25,7 @@ def flight():
     scenario = Scenario(fleet("iris", 9), speed=0.0, gps="rtk", log="none")
     simulation = Simulation(scenario, agent=agent, links=False)
     try:
-        simulation.autopilot.missions.load(0, plan_file.load(PLAN).items)
+        simulation.autopilot.missions.load_items(0, plan_file.load(PLAN).items)
         while not agent.done and simulation.t_us < 600e6:
             simulation.step()
             if simulation.t_us % 20_000 == 0:

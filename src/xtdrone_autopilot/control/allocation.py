@@ -9,6 +9,7 @@ import math
 import numpy as np
 
 from xtdrone_core import FleetModel
+from xtdrone_core.snapshot import Memory
 from xtdrone_dynamics.compiled import njit
 
 from ..vehicle_status import NO_SET_POINT, rotor_thrust_max
@@ -110,8 +111,10 @@ def _mix(status, actuator, mixer, gain, hessian, used, whole, t_max, n_rotors, t
                                    IDLE_COMMAND, 1.0)
 
 
-class Mixer:
+class Mixer(Memory):
     """Mixer of a fleet, a parts.Mixer."""
+
+    MEMORY = ("_mixer", "_gain", "_hessian", "_used", "_whole", "_thrust")
 
     def __init__(self, fleet: FleetModel):
         """All rotors are in use."""
@@ -127,6 +130,7 @@ class Mixer:
         self._t_max = rotor_thrust_max(fleet)
         self._n_rotors = fleet.n_rotors
         self._thrust = np.zeros((n, rotors))
+        self.remember_start()
 
     def use_rotors(self, i: int, used: np.ndarray) -> None:
         """Flies vehicle i with some of its rotors: used is (R,) bool."""

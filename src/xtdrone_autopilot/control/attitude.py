@@ -2,6 +2,7 @@
 
 import math
 
+from xtdrone_core.snapshot import Memory
 from xtdrone_dynamics.compiled import njit
 from xtdrone_dynamics.quaternion import multiply
 
@@ -52,8 +53,10 @@ def _control(status, parameters, estimates):
             _control_one(status[i], parameters[i], estimates[i].quat)
 
 
-class AttitudeControl:
+class AttitudeControl(Memory):
     """Attitude loop of a fleet, a parts.ControlLoop."""
+
+    MEMORY = ()
 
     def __init__(self, fleet):
         """fleet: a FleetModel; the loop needs nothing of it."""

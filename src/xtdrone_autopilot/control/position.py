@@ -2,6 +2,7 @@
 
 import math
 
+from xtdrone_core.snapshot import Memory
 from xtdrone_dynamics.compiled import njit
 
 from ..vehicle_status import TRAJECTORY
@@ -37,8 +38,10 @@ def _control(status, parameters, estimates):
             _control_one(status[i], parameters[i], estimates[i].pos)
 
 
-class PositionControl:
+class PositionControl(Memory):
     """Position loop of a fleet, a parts.ControlLoop."""
+
+    MEMORY = ()
 
     def __init__(self, fleet):
         """fleet: a FleetModel; the loop needs nothing of it."""

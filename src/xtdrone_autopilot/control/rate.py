@@ -4,6 +4,7 @@ Torque is the inertia times a PI law on the rate error, plus the gyroscopic term
 of XTDrone (2).
 """
 
+from xtdrone_core.snapshot import Memory
 from xtdrone_dynamics.compiled import njit
 
 from ..vehicle_status import ACTUATORS, NO_SET_POINT
@@ -53,8 +54,10 @@ def _control(status, parameters, estimates, dt):
             v.sp_thrust = 0.0
 
 
-class RateControl:
+class RateControl(Memory):
     """Rate loop of a fleet, a parts.ControlLoop."""
+
+    MEMORY = ()
 
     def __init__(self, fleet):
         """fleet: a FleetModel; the inertia is in the vehicles' records."""

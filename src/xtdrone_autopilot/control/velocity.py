@@ -6,6 +6,7 @@ direction and the yaw give the attitude.
 
 import math
 
+from xtdrone_core.snapshot import Memory
 from xtdrone_dynamics.compiled import njit
 from xtdrone_dynamics.constants import GRAVITY
 
@@ -108,8 +109,10 @@ def _control(status, parameters, estimates, dt):
             _control_one(status[i], parameters[i], estimates[i].vel, estimates[i].quat, dt)
 
 
-class VelocityControl:
+class VelocityControl(Memory):
     """Velocity loop of a fleet, a parts.ControlLoop."""
+
+    MEMORY = ()
 
     def __init__(self, fleet):
         """fleet: a FleetModel; mass and thrust are in the vehicles' records."""

@@ -130,6 +130,8 @@ class Ekf(Estimator):
     see the receiver's own slow error.
     """
 
+    MEMORY = ("records", "filters", "_history", "_cov", "_times", "_count", "_t_us")
+
     def __init__(self, n: int, origin, magnetic_field_enu, tuning: EkfParameters = None):
         """As of Estimator; tuning is by default ekf.yaml's."""
         self._tuning = (tuning or EkfParameters.load()).record()
@@ -196,5 +198,6 @@ class Ekf(Estimator):
     def _clear(self, mask):
         super()._clear(mask)
         self._cov[mask] = 0.0
+        begin = 0 if self._t_us is None else self._t_us + _STEP_US
         for i in np.flatnonzero(mask):
-            reset_filter(self.filters[i], self.field, self._t_us or 0)
+            reset_filter(self.filters[i], self.field, begin)

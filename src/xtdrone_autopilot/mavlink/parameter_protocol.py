@@ -60,7 +60,7 @@ class ParameterProtocol:
     def _storage(self, link, p):
         i, store, files = link.vehicle, self._parameters, self._files
         if p[0] == 2.0:
-            store.reset(i)
+            store.set_defaults(i)
             return Answer(ACCEPTED)
         if p[0] not in (0.0, 1.0):
             return Answer(DENIED, f"storage action {p[0]:g} is not supported: 0 loads, 1 saves, 2 "

@@ -1,11 +1,11 @@
 """AUTO.FOLLOW_TARGET: a place beside something that tells where it is by FOLLOW_TARGET."""
 
 import math
-from dataclasses import dataclass, field
 
 import numpy as np
 
 from xtdrone_core.modes import Mode
+from xtdrone_core.snapshot import Memory
 
 from ..interfaces import Estimator
 from ..now import Now
@@ -20,17 +20,19 @@ _STOP_S = 1.0  # a vehicle that waits stops where it would be after this time [s
 _NEVER = -(1 << 62)
 
 
-@dataclass
-class _Target:
-    pos: np.ndarray = field(default_factory=lambda: np.zeros(3))  # [m]
-    vel: np.ndarray = field(default_factory=lambda: np.zeros(3))  # [m/s]
-    t: int = _NEVER  # when it was last heard [us]
-    waits: bool = False  # the vehicle waits for it
-    course: float = math.nan  # counter-clockwise from east [rad]
+TARGET = np.dtype([
+    ("pos", "f8", (3,)),  # [m]
+    ("vel", "f8", (3,)),  # [m/s]
+    ("t", "i8"),  # when it was last heard [us]
+    ("waits", "?"),  # the vehicle waits for it
+    ("course", "f8"),  # counter-clockwise from east [rad]
+], align=True)
 
 
-class FollowTarget:
+class FollowTarget(Memory):
     """Targets of a fleet, one for each vehicle."""
+
+    MEMORY = ("_targets",)
 
     def __init__(self, status, parameters: ParameterStore, estimator: Estimator,
                  navigator: Navigator, flight: FlightState, now: Now, outbox: Outbox):
@@ -38,7 +40,9 @@ class FollowTarget:
         self._status, self._parameters, self._estimator = status, parameters, estimator
         self._navigator, self._now, self._outbox = navigator, now, outbox
         flight.on_enter[Mode.FOLLOW_TARGET] = self.begin
-        self._targets = [_Target() for _ in status]
+        self._targets = np.zeros(len(status), dtype=TARGET)
+        self._targets["t"], self._targets["course"] = _NEVER, math.nan
+        self.remember_start()
 
     def why_not(self, i: int) -> str:
         """Why vehicle i cannot follow, or an empty text; in flight it may wait for its target."""
@@ -47,21 +51,22 @@ class FollowTarget:
         return ""
 
     def _lost(self, i):
-        return self._now.t_us - self._targets[i].t > LOST_US
+        return self._now.t_us - self._targets["t"][i] > LOST_US
 
     def heard(self, i: int, pos, vel) -> None:
         """The target of vehicle i is at pos (3,) [m] with vel (3,) [m/s], None = not known."""
         target, now = self._targets[i], self._now.t_us
-        age = (now - target.t) * 1e-6
-        fresh = now - target.t <= LOST_US
+        age = (now - target["t"]) * 1e-6
+        fresh = now - target["t"] <= LOST_US
         if vel is None:
-            vel = (pos - target.pos) / age if fresh and age > 0.02 else target.vel * fresh
+            vel = (pos - target["pos"]) / age if fresh and age > 0.02 else target["vel"] * fresh
         smooth = self._parameters.get(i, "FLW_TGT_RS") if fresh else 0.0
         gain = age / (age + smooth) if age + smooth > 0 else 1.0
-        target.vel = target.vel + gain * (vel - target.vel) if fresh else np.array(vel, float)
-        target.pos, target.t = np.array(pos, float), now
-        if np.hypot(*target.vel[:2]) > _SLOW:
-            target.course = math.atan2(target.vel[1], target.vel[0])
+        before = target["vel"].copy()
+        target["vel"] = before + gain * (vel - before) if fresh else vel
+        target["pos"], target["t"] = pos, now
+        if np.hypot(*target["vel"][:2]) > _SLOW:
+            target["course"] = math.atan2(target["vel"][1], target["vel"][0])
         if self._follows(i):
             self._aim(i)
 
@@ -75,10 +80,14 @@ class FollowTarget:
         else:
             self._aim(i)
 
-    def step(self) -> None:
-        """Stops those whose target is lost until it is heard again; call it now and then."""
-        for i in np.flatnonzero(self._status["mode"] == Mode.FOLLOW_TARGET):
-            if self._follows(i) and self._lost(i) and not self._targets[i].waits:
+    def step(self, due: np.ndarray | bool = True) -> None:
+        """Stops those whose target is lost until it is heard again; call it now and then.
+
+        Args:
+            due: (N,) bool, the vehicles meant.
+        """
+        for i in np.flatnonzero((self._status["mode"] == Mode.FOLLOW_TARGET) & due):
+            if self._follows(i) and self._lost(i) and not self._targets["waits"][i]:
                 self._wait(i, f"Target not heard for {LOST_US * 1e-6:g} s: waiting for it")
 
     def _wait(self, i, text):
@@ -87,7 +96,7 @@ class FollowTarget:
         v["centre"] = v["target"] + 1e3 * np.array([math.cos(v["target_yaw"]),
                                                     math.sin(v["target_yaw"]), 0.0])
         v["target_vel"] = 0.0
-        self._targets[i].waits = True
+        self._targets["waits"][i] = True
         self._outbox.say(i, WARNING, text)
 
     def _follows(self, i):
@@ -96,18 +105,18 @@ class FollowTarget:
 
     def _aim(self, i):
         v, target, get = self._status[i], self._targets[i], self._parameters.get
-        target.waits = False
-        course = target.course
+        target["waits"] = False
+        course = target["course"]
         if not math.isfinite(course):  # it has not moved yet: as if it went away from us
-            away = target.pos - self._estimator.pos[i]
+            away = target["pos"] - self._estimator.pos[i]
             course = math.atan2(away[1], away[0])
         side = course - math.radians(get(i, "FLW_TGT_FA"))
-        base = target.pos[2] if get(i, "FLW_TGT_ALT_M") == 2 else v["home"][2]
+        base = target["pos"][2] if get(i, "FLW_TGT_ALT_M") == 2 else v["home"][2]
         distance = get(i, "FLW_TGT_DST")
-        v["centre"] = target.pos
-        v["target"] = (target.pos[0] + distance * math.cos(side),
-                       target.pos[1] + distance * math.sin(side), base + get(i, "FLW_TGT_HT"))
-        v["target_vel"] = target.vel
+        v["centre"] = target["pos"]
+        v["target"] = (target["pos"][0] + distance * math.cos(side),
+                       target["pos"][1] + distance * math.sin(side), base + get(i, "FLW_TGT_HT"))
+        v["target_vel"] = target["vel"]
         if get(i, "FLW_TGT_ALT_M") != 2:
             v["target_vel"][2] = 0.0
         v["target_speed"] = get(i, "FLW_TGT_MAX_VEL")

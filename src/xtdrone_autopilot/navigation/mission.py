@@ -5,6 +5,7 @@ then, and when a wait is over, does anything here run. So a hundred vehicles on
 missions cost little more than a hundred that hover.
 """
 
+import dataclasses
 import math
 from dataclasses import dataclass, field
 
@@ -12,6 +13,7 @@ import numpy as np
 
 from xtdrone_core.frames import yaw_enu_ned
 from xtdrone_core.modes import Mode
+from xtdrone_core.snapshot import Memory
 
 from ..interfaces import Estimator
 from ..mavlink.dialect import mavlink
@@ -70,13 +72,15 @@ class _Flown:
     jumps: dict = field(default_factory=dict)  # item number -> jumps made
 
 
-class Missions:
+class Missions(Memory):
     """Items of each vehicle, and the flight along them.
 
     Attributes:
         records: (N,) of MISSION_STATUS; its fields are attributes as well.
         fences: For each vehicle a Fence, or None.
     """
+
+    MEMORY = ("records", "_due", "_next_due")
 
     def __init__(self, status, parameters: ParameterStore, estimator: Estimator,
                  navigator: Navigator, flight: FlightState, now: Now, origin, outbox: Outbox):
@@ -107,6 +111,7 @@ class Missions:
         for name in MISSION_STATUS.names:
             setattr(self, name, self.records[name])
         self.last_reached[:] = -1
+        self.remember_start()
 
     # Storage ----------------------------------------------------------------------------------
 
@@ -118,7 +123,7 @@ class Missions:
         """Puts checked items in place of the old ones, in flight too."""
         self._items[kind][i] = list(items)
         if kind == FENCE:
-            self.fences[i] = Fence.of(items, self._origin) if items else None
+            self._make_fence(i)
         if kind != MISSION:
             return
         self._flown[i] = _Flown()
@@ -135,7 +140,7 @@ class Missions:
             else:
                 self.begin(i)
 
-    def load(self, i: int, items: dict) -> None:
+    def load_items(self, i: int, items: dict) -> None:
         """Items from a file, {kind: list}; kinds that are not given are emptied.
 
         Raises:
@@ -167,6 +172,45 @@ class Missions:
         home = self._status["home"][i]
         points = [item.place(self._origin, home) for item in self._items[RALLY][i]]
         return np.array(points).reshape(-1, 3)
+
+    # What it remembers -------------------------------------------------------------------------
+
+    def remember_start(self) -> None:
+        """Notes the items as they are now, for reset()."""
+        super().remember_start()
+        self._start_items = {kind: [list(one) for one in group]
+                             for kind, group in self._items.items()}
+
+    def reset(self, mask: np.ndarray | None = None) -> None:
+        """These vehicles have the items of remember_start(), and have flown none."""
+        super().reset(mask)
+        n = len(self._flown)
+        for i in range(n) if mask is None else np.flatnonzero(mask).tolist():
+            for kind, group in self._start_items.items():
+                self._items[kind][i] = list(group[i])
+            self._flown[i] = _Flown()
+            self._make_fence(i)
+        self._next_due = int(self._due.min())
+
+    def save(self) -> dict:
+        """As of Memory, with the items and how far each vehicle has come."""
+        items = [[kind, [[dataclasses.astuple(item) for item in one] for one in group]]
+                 for kind, group in self._items.items()]
+        flown = [dataclasses.astuple(one) for one in self._flown]
+        return {**super().save(), "items": items, "flown": flown}
+
+    def load(self, snapshot) -> None:
+        """Goes on from what save() gave."""
+        super().load(snapshot)
+        self._items = {kind: [[items_of.Item(*item) for item in one] for one in group]
+                       for kind, group in snapshot["items"]}
+        self._flown = [_Flown(*one[:-1], dict(one[-1])) for one in snapshot["flown"]]
+        for i in range(len(self._flown)):
+            self._make_fence(i)
+
+    def _make_fence(self, i):
+        items = self._items[FENCE][i]
+        self.fences[i] = Fence.of(items, self._origin) if items else None
 
     # What users ask for ------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ import math
 import numpy as np
 
 from xtdrone_core.modes import Mode
+from xtdrone_core.snapshot import Memory
 from xtdrone_dynamics.compiled import njit
 from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_dynamics.quaternion import rotate
@@ -583,12 +584,13 @@ def _begin_mode(v, q, pos, vel, yaw):
 
 
 @njit
-def _navigate(status, parameters, t_us, estimates, sensors, actuators, dt):
+def _navigate(status, parameters, t_us, epoch_us, estimates, sensors, actuators, dt):
     """One pass over the fleet; returns the union of the events."""
     events = 0
     for i in range(status.shape[0]):
         v, e = status[i], estimates[i]
-        _filter_acceleration(v, e.quat, sensors[i].accel, e.accel_bias, dt)
+        if t_us != epoch_us[i]:
+            _filter_acceleration(v, e.quat, sensors[i].accel, e.accel_bias, dt)
         if v.armed or v.phase == NEW_MODE:
             _navigate_one(v, parameters[i], t_us, e.pos, e.vel, e.quat, actuators[i], dt)
         else:
@@ -612,13 +614,16 @@ def _filter_acceleration(v, quat, accel, bias, dt):
     v.acc_filtered[2] += gain * (az - GRAVITY - v.acc_filtered[2])
 
 
-class Navigator:
+class Navigator(Memory):
     """Modes of a fleet."""
+
+    MEMORY = ("_resets",)
 
     def __init__(self, status, parameters: ParameterStore, estimator: Estimator):
         """status: (N,) of VEHICLE_STATUS, whose set-points it writes."""
         self._status, self._parameters, self._estimator = status, parameters, estimator
         self._resets = estimator.reset_count.copy()
+        self.remember_start()
 
     def step(self, now: Now, actuators: np.ndarray, dt: float) -> int:
         """Writes the set-points of every vehicle; returns the union of the EVENT_ bits raised.
@@ -628,8 +633,8 @@ class Navigator:
             actuators: (N, A) commands of offboard set-points of that level.
             dt: Length of the step [s].
         """
-        return _navigate(self._status, self._parameters.values, now.t_us, self._estimator.records,
-                         now.sensors.records, actuators, dt)
+        return _navigate(self._status, self._parameters.values, now.t_us, now.epoch_us,
+                         self._estimator.records, now.sensors.records, actuators, dt)
 
     def follow_resets(self) -> None:
         """Where an estimate jumped, the way that the vehicle follows jumps along."""

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from xtdrone_core.modes import Mode
+from xtdrone_core.snapshot import Memory
 from xtdrone_core.state import ARM, DISARM, KEEP, SetPoints
 from xtdrone_dynamics.compiled import njit
 
@@ -89,12 +90,14 @@ _WHY = {_NO_THRUST: "an attitude or body rates need a force along the body's z a
                      "z"}
 
 
-class Offboard:
+class Offboard(Memory):
     """Takes set-points and requests of a fleet.
 
     Attributes:
         actuators: (N, A) commands that are flown where the set-point is of that level.
     """
+
+    MEMORY = ("actuators",)
 
     def __init__(self, status, commander: Commander, actuators: int, now: Now, outbox: Outbox):
         """status: (N,) of VEHICLE_STATUS; actuators: how many each vehicle has at most."""
@@ -103,6 +106,7 @@ class Offboard:
         self.actuators = np.full((n, actuators), np.nan)
         self._no_actuators = np.full((n, actuators), np.nan)
         self._answers = np.zeros(n, dtype=np.int64)
+        self.remember_start()
 
     def apply(self, set_points: SetPoints) -> None:
         """Takes a fleet's set-points, then its requests to change mode and to arm.

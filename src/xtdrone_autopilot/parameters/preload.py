@@ -60,4 +60,4 @@ def _load_missions(missions, scenario):
         items = plans[i % len(plans)].items
         if len(plans) == 1:
             items = plan_file.shifted(items, *(starts[i] - starts[0])[:2])
-        missions.load(i, items)
+        missions.load_items(i, items)

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from xtdrone_core.errors import unknown_name
+from xtdrone_core.snapshot import Memory
 
 from ..errors import AutopilotError
 
@@ -54,8 +55,10 @@ _OF_THE_VEHICLE = frozenset({"MAV_SYS_ID", "MAV_TYPE", "BAT1_N_CELLS", "BAT1_CAP
                              "BAT1_R_INTERNAL"})
 
 
-class ParameterStore:
+class ParameterStore(Memory):
     """Parameters of a fleet: `values` is a record array (N,) with a field for each name."""
+
+    MEMORY = ("values",)
 
     def __init__(self, n: int):
         self.values = np.zeros(n, dtype=dtype())
@@ -88,8 +91,8 @@ class ParameterStore:
         self.values[name][i] = p.type(value)
         return self.get(i, name)
 
-    def reset(self, i: int) -> None:
-        """Back to the defaults; what the vehicle is (its id, type, battery) stays."""
+    def set_defaults(self, i: int) -> None:
+        """Vehicle i back to the defaults; what the vehicle is (its id, type, battery) stays."""
         for p in table().values():
             if p.name not in _OF_THE_VEHICLE:
                 self.values[p.name][i] = p.default

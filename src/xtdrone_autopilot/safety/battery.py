@@ -8,6 +8,8 @@ it drains linearly while armed.
 
 import numpy as np
 
+from xtdrone_core.snapshot import Memory
+
 _PULL = 0.03  # of the voltage's level on the level, of an empty battery [1/s]
 _SIMULATED_CURRENT = 10.0, 0.5  # armed, disarmed [A]
 
@@ -21,7 +23,7 @@ BATTERY = np.dtype([
 ], align=True)
 
 
-class Battery:
+class Battery(Memory):
     """Batteries of a fleet, as its flight stacks know them.
 
     Attributes:
@@ -33,6 +35,8 @@ class Battery:
         armed_s: (N,) time armed so far [s].
         measured: (N,) bool, there was a reading.
     """
+
+    MEMORY = ("records",)
 
     def __init__(self, fleet, parameters):
         """Takes cells, capacity and resistance of each vehicle's pack into its parameters."""
@@ -49,37 +53,46 @@ class Battery:
             setattr(self, name, self.records[name])
         self.level[:], self.consumed[:] = 1.0, np.nan
         self.step(np.zeros(n, dtype=bool), np.full(n, np.nan), np.full(n, np.nan), 0.0)
+        self.remember_start()
 
-    def step(self, armed: np.ndarray, voltage: np.ndarray, current: np.ndarray, dt: float) -> None:
+    def step(self, armed: np.ndarray, voltage: np.ndarray, current: np.ndarray, dt: float,
+             due: np.ndarray | slice = slice(None)) -> None:
         """dt [s] later.
 
         Args:
             armed: (N,) bool.
             voltage, current: (N,) readings [V], [A]; NaN where the vehicle has none.
             dt: Time since the last step [s].
+            due: (N,) bool, the vehicles meant.
         """
-        p = self._values
-        measured = np.isfinite(voltage)
-        self.armed_s += dt * armed
-        drained = np.maximum(1.0 - self.armed_s / p["SIM_BAT_DRAIN"], p["SIM_BAT_MIN_PCT"] / 100.0)
-        cell = p["BAT1_V_EMPTY"] + drained * (p["BAT1_V_CHARGED"] - p["BAT1_V_EMPTY"])
-        self.voltage[:] = np.where(measured, voltage, cell * p["BAT1_N_CELLS"])
-        self.current[:] = np.where(measured, current, np.where(armed, *_SIMULATED_CURRENT))
-        self.level[:] = np.where(measured, self._estimate(measured, dt), drained)
+        b = self.records[due]
+        _advance(b, self._values[due], armed[due], voltage[due], current[due], dt)
+        self.records[due] = b
 
-    def _estimate(self, measured, dt) -> np.ndarray:
-        """Levels from the readings, (N,)."""
-        p = self._values
-        cell = self.voltage / p["BAT1_N_CELLS"] + np.maximum(p["BAT1_R_INTERNAL"], 0) * self.current
-        by_voltage = np.clip((cell - p["BAT1_V_EMPTY"]) / (p["BAT1_V_CHARGED"] - p["BAT1_V_EMPTY"]),
-                             0.0, 1.0)
-        first = measured & ~self.measured
-        self.measured |= measured
-        self.consumed[first] = 0.0
-        used = self.current * dt / 3.6  # [mA h]
-        self.consumed += used
-        capacity = p["BAT1_CAPACITY"]
-        pull = np.minimum(_PULL * (1.0 - by_voltage) * dt, 1.0)
-        fused = (1.0 - pull) * self.level + pull * by_voltage - used / np.maximum(capacity, 1.0)
-        fused = np.clip(fused, 0.0, 1.0)
-        return np.where(first | (capacity <= 0.0), by_voltage, fused)
+
+def _advance(b, p, armed, voltage, current, dt):
+    """Writes records of BATTERY dt [s] later; p are the vehicles' parameters."""
+    measured = np.isfinite(voltage)
+    b["armed_s"] += dt * armed
+    drained = np.maximum(1.0 - b["armed_s"] / p["SIM_BAT_DRAIN"], p["SIM_BAT_MIN_PCT"] / 100.0)
+    cell = p["BAT1_V_EMPTY"] + drained * (p["BAT1_V_CHARGED"] - p["BAT1_V_EMPTY"])
+    b["voltage"] = np.where(measured, voltage, cell * p["BAT1_N_CELLS"])
+    b["current"] = np.where(measured, current, np.where(armed, *_SIMULATED_CURRENT))
+    b["level"] = np.where(measured, _estimate(b, p, measured, dt), drained)
+
+
+def _estimate(b, p, measured, dt) -> np.ndarray:
+    """Levels from the readings, (N,)."""
+    cell = b["voltage"] / p["BAT1_N_CELLS"] + np.maximum(p["BAT1_R_INTERNAL"], 0) * b["current"]
+    by_voltage = np.clip((cell - p["BAT1_V_EMPTY"]) / (p["BAT1_V_CHARGED"] - p["BAT1_V_EMPTY"]),
+                         0.0, 1.0)
+    first = measured & ~b["measured"]
+    b["measured"] |= measured
+    b["consumed"][first] = 0.0
+    used = b["current"] * dt / 3.6  # [mA h]
+    b["consumed"] += used
+    capacity = p["BAT1_CAPACITY"]
+    pull = np.minimum(_PULL * (1.0 - by_voltage) * dt, 1.0)
+    fused = (1.0 - pull) * b["level"] + pull * by_voltage - used / np.maximum(capacity, 1.0)
+    fused = np.clip(fused, 0.0, 1.0)
+    return np.where(first | (capacity <= 0.0), by_voltage, fused)

@@ -87,6 +87,16 @@ class Condition(Memory):
         """
         raise NotImplementedError
 
+    def look_at(self, due: np.ndarray | None, flying: np.ndarray, q: np.ndarray) -> np.ndarray:
+        """As look(), for the vehicles that are due (N,) bool; for the others what was."""
+        if due is None:
+            return self.look(flying, q)
+        before = {name: getattr(self, name).copy() for name in self.MEMORY}
+        now = np.where(due, self.look(flying, q), self.holds)
+        for name, array in before.items():
+            getattr(self, name)[~due] = array[~due]
+        return now
+
     def why(self, i: int) -> str:
         """In words, for vehicle i where it holds."""
         raise NotImplementedError

@@ -10,6 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from xtdrone_core.modes import ROS_NAME, Mode
+from xtdrone_core.snapshot import Memory
 
 from ..estimation.flags import GPS_USED, VISION_USED
 from ..outbox import CRITICAL, INFO, WARNING, Outbox
@@ -37,8 +38,10 @@ _OFFBOARD = "offboard"  # the condition that set-points have stopped, which the 
 _NO_ROTOR = -1
 
 
-class Failsafes:
+class Failsafes(Memory):
     """Conditions and actions of a fleet."""
+
+    MEMORY = ("_level", "_pending")
 
     def __init__(self, watched: Watched, flight: FlightState, outbox: Outbox,
                  fly_without: Callable[[int, int], None]):
@@ -61,6 +64,8 @@ class Failsafes:
         self._level = np.zeros(n, dtype=np.int8)  # Action in force
         self._pending = {}  # vehicle -> (condition, Action, mode before)
         flight.on_disarm.append(self.taken_over)
+        for part in (self, *self._conditions.values()):
+            part.remember_start()
 
     @property
     def fenced(self) -> np.ndarray:
@@ -105,12 +110,35 @@ class Failsafes:
         return {name: _WORDS[condition.action(i)] for name, condition in self._conditions.items()
                 if condition.parameter}
 
-    def step(self) -> None:
-        """Looks at every condition; call it each PERIOD_US."""
+    def save(self) -> dict:
+        """As of Memory, with the conditions."""
+        return {**super().save(), "conditions": {name: condition.save() for name, condition in
+                                                 self._conditions.items()}}
+
+    def load(self, snapshot) -> None:
+        """As of Memory, with the conditions."""
+        super().load(snapshot)
+        for name, condition in self._conditions.items():
+            condition.load(snapshot["conditions"][name])
+
+    def reset(self, mask: np.ndarray | None = None) -> None:
+        """Nothing has failed on these vehicles."""
+        super().reset(mask)
+        for i in np.arange(len(self._level)) if mask is None else np.flatnonzero(mask):
+            self._pending.pop(int(i), None)
+        for condition in self._conditions.values():
+            condition.reset(mask)
+
+    def step(self, due: np.ndarray | None = None) -> None:
+        """Looks at every condition; call it each PERIOD_US of a vehicle.
+
+        Args:
+            due: (N,) bool, the vehicles meant; None for all.
+        """
         q, flying = self._parameters.values, self._status["armed"] & ~self._status["landed"]
         begun, ended = [], []
         for condition in self._conditions.values():
-            now = condition.look(flying, q)
+            now = condition.look_at(due, flying, q)
             begun.append(now & ~condition.holds)
             ended.append(condition.holds & ~now)
             condition.holds[:] = now

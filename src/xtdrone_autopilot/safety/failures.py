@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 
+from xtdrone_core.snapshot import Memory
+
 from ..mavlink.dialect import mavlink
 
 OFF, OK = mavlink.FAILURE_TYPE_OFF, mavlink.FAILURE_TYPE_OK
@@ -19,16 +21,20 @@ UNITS = {GPS: "GPS", BARO: "barometer", MAG: "magnetometer", RANGE: "range finde
          STICKS: "manual control", DATA_LINK: "data link"}
 
 
-class Failures:
+class Failures(Memory):
     """What has failed on each vehicle of a fleet."""
+
+    MEMORY = ("_motor", "_off", "_any")
 
     def __init__(self, rotor_mask: np.ndarray):
         """Nothing has; rotor_mask is (N, R) bool."""
         self._rotors = rotor_mask
-        self._motor = np.zeros_like(rotor_mask)
-        self._unit = {unit: np.zeros(len(rotor_mask), dtype=bool) for unit in UNITS
-                      if unit != MOTOR}
+        self._motor = np.zeros_like(rotor_mask, dtype=bool)
+        units = [unit for unit in UNITS if unit != MOTOR]
+        self._off = np.zeros((len(rotor_mask), len(units)), dtype=bool)
+        self._unit = {unit: self._off[:, k] for k, unit in enumerate(units)}  # views
         self._any = False
+        self.remember_start()
 
     def inject(self, i: int, unit: float, kind: float, instance: float) -> str:
         """Turns a unit of vehicle i off, or on again.
@@ -55,7 +61,7 @@ class Failures:
                 return f"motor {instance:g} does not exist: give 1 to {count}, or 0 for all"
             which = slice(None) if instance == 0 else int(instance) - 1
             self._motor[i, which] = kind == OFF
-        self._any = self._motor.any() or any(row.any() for row in self._unit.values())
+        self._any = bool(self._motor.any() or self._off.any())
         return ""
 
     def failed(self, i: int, unit: int) -> bool:

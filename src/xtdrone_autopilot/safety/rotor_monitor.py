@@ -9,6 +9,7 @@ import math
 import numpy as np
 
 from xtdrone_core import FleetModel
+from xtdrone_core.snapshot import Memory
 from xtdrone_dynamics.compiled import njit
 
 from ..control.allocation import effectiveness
@@ -83,8 +84,10 @@ def _watch(vehicle, actuator, flying, enabled, commands, estimates, last_rate, m
             failed[i] = best
 
 
-class RotorMonitor:
+class RotorMonitor(Memory):
     """Watches the rotors of a fleet."""
+
+    MEMORY = ("_speed", "_last_rate", "_missing", "_blamed", "_since")
 
     def __init__(self, fleet: FleetModel):
         """All rotors turn."""
@@ -96,6 +99,7 @@ class RotorMonitor:
         self._last_rate, self._missing = np.zeros((n, 3)), np.zeros((n, 2))
         self._blamed = np.full(n, -1, dtype=np.int64)
         self._since = np.zeros(n)
+        self.remember_start()
 
     def step(self, flying, enabled, commands, estimates, dt: float, failed) -> None:
         """One step of dt [s].

@@ -287,13 +287,16 @@ def new_snapshots(snapshots, origin, n_motors):
 
 
 @njit
-def append(t_us, due, tables, on_change, where, out, length, state_key, snapshots, forms, origin,
-           status, parameters, estimates, sensors, batteries, missions, commands):
+def append(t_us, epoch_us, grid_us, cycle, tables, on_change, where, out, length, state_key,
+           snapshots, forms, origin, status, parameters, estimates, sensors, batteries, missions,
+           commands):
     """Appends the topics that are due to the buffer of each vehicle.
 
     Args:
         t_us: Simulated time [us].
-        due: (T,) bool, topics whose period is over.
+        epoch_us: (N,) when each vehicle began [us]; its topics count from there.
+        grid_us: Shortest time between two topics [us].
+        cycle: (C, T) bool, the topics that are due after each number of grid_us.
         tables: How the messages are put together:
             sizes: (T,) bytes of each topic's message.
             templates: (T, S) the message's bytes with all constants filled in.
@@ -317,6 +320,10 @@ def append(t_us, due, tables, on_change, where, out, length, state_key, snapshot
     sizes, templates, starts, runs, whole_columns = tables
     numbers, singles, wholes, doubles_bytes, singles_bytes, wholes_bytes = forms
     for i in range(status.shape[0]):
+        age = t_us - epoch_us[i]
+        if age % grid_us != 0:
+            continue
+        due = cycle[age // grid_us % cycle.shape[0]]
         s, v, e, r, mission = snapshots[i], status[i], estimates[i], sensors[i], missions[i]
         key = (np.int64(v.mode) | np.int64(v.armed) << 8 | np.int64(v.landed) << 9
                | np.int64(v.failsafe) << 10 | np.int64(v.ready) << 11
@@ -341,7 +348,7 @@ def append(t_us, due, tables, on_change, where, out, length, state_key, snapshot
         s.battery_voltage, s.battery_current = batteries[i].voltage, batteries[i].current
         s.battery_level, s.battery_cells = batteries[i].level, parameters[i].BAT1_N_CELLS
         _convert(numbers[i], whole_columns, singles[i], wholes[i])
-        for topic in range(due.shape[0]):
+        for topic in range(cycle.shape[1]):
             if not (due[topic] or (changed and on_change[topic])):
                 continue
             if where[topic] >= 0 and numbers[i, where[topic]] == 0.0:

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
+from xtdrone_core.snapshot import Memory
+
 from ..errors import AutopilotError
 from ..interfaces import Estimator
 from ..navigation.mission import Missions
@@ -46,8 +48,10 @@ class Logged:
     outbox: Outbox  # takes the warning that a file cannot be written
 
 
-class FleetLog:
+class FleetLog(Memory):
     """Writes folder/<vehicle>/log001.ulg and so on for each vehicle of a flight stack."""
+
+    MEMORY = ("_state_key", "_snapshots")
 
     def __init__(self, logged: Logged, motors: np.ndarray, names, folder, profile: str):
         """Begins a log for each vehicle.
@@ -93,13 +97,43 @@ class FleetLog:
         self._turn = {}  # phase of the second: vehicles whose files are written then
         for i in range(n):
             self._turn.setdefault(FLUSH_US * i // n // STEP_US * STEP_US, []).append(i)
+        self._phases = {0}  # of the vehicles' epochs in the grid
         self._broken = np.zeros(n, dtype=bool)
+        self.remember_start()
         for i in range(n):
             self._begin(i)
 
+    def reset(self, mask: np.ndarray | None = None) -> None:
+        """A new file for each of these vehicles, as of a fresh one."""
+        super().reset(mask)
+        self._find_phases()
+        for i in range(len(self.paths)) if mask is None else np.flatnonzero(mask).tolist():
+            self._begin_next(i)
+
+    def load(self, snapshot) -> None:
+        """Goes on, in new files, from what save() gave."""
+        super().load(snapshot)
+        self._find_phases()
+        self._known[:] = self._values
+        keys = self._state_key.copy()
+        for i in range(len(self.paths)):
+            self._begin_next(i)
+        self._state_key[:] = keys
+
+    def _find_phases(self):
+        self._phases = set((self._logged.now.epoch_us % self._grid).tolist())
+
+    def _begin_next(self, i):
+        """Closes the file of vehicle i, and begins another."""
+        self.flush(i)
+        self._length[i] = 0
+        self._broken[i] = False
+        self._known[i] = self._values[i]
+        self._begin(i)
+
     def step(self, t_us: int) -> None:
         """Logs what is due at the end of a step of the flight stack."""
-        if t_us % self._grid == 0:
+        if t_us % self._grid in self._phases:
             self._append(t_us)
         for topic in self._extra:
             if t_us % topic.period_us == 0:
@@ -172,8 +206,8 @@ class FleetLog:
     def _append(self, t_us):
         r = self._logged
         ulog_kernel.append(
-            t_us, self._due[t_us // self._grid % len(self._due)], self._tables, self._on_change,
-            self._where, self._out, self._length, self._state_key, self._snapshots, self._forms,
+            t_us, r.now.epoch_us, self._grid, self._due, self._tables, self._on_change, self._where,
+            self._out, self._length, self._state_key, self._snapshots, self._forms,
             r.origin, r.status, self._values, r.estimator.records, r.now.sensors.records,
             r.battery.records, r.missions.records, r.commands)
 
