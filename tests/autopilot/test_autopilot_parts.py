@@ -24,7 +24,7 @@ from xtdrone_core.scenario import fleet
 from xtdrone_sim.simulation import Simulation
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-EMBEDDED = {part: group.table()["embedded"] for part, group in registry.PARTS.items()}
+EMBEDDED = {part: group.table()["embedded"].value for part, group in registry.PARTS.items()}
 
 
 @pytest.fixture
