@@ -1,0 +1,77 @@
+"""Each example runs as a user runs it, and stays short."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ros_fixtures import needs_ros, ros  # noqa: F401
+from waiting import LIMIT_S
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+FILES = sorted(EXAMPLES.glob("*.py"))
+MOST_LINES = 60
+
+# File: what it prints; other examples need another program, or are classes that a command names.
+ALONE = {
+    "first_flight": "landed after",
+    "square": "corner 4",
+    "formation_of_nine": "no two were nearer",
+    "own_agent": "landed after",
+    "mission_from_plan": "landed",
+    "disturbances": "both",
+    "record_stereo": "pairs of 752 x 480 pixels",
+    "read_logs": "m RMS",
+}
+NAMED = {
+    "my_scheme": "formation fly --n 4 --formations line --scheme my_scheme:Cohesive",
+    "my_estimator": "fly square --gps rtk --estimator my_estimator:Complementary",
+    "my_velocity_control": "fly square --gps rtk --velocity_control my_velocity_control:Gentle",
+}
+WITH_OTHERS = {"mavsdk_square", "circle_node"}
+
+
+def run(folder, *words, **variables):
+    """What a Python program of these words prints."""
+    path = os.pathsep.join([str(EXAMPLES), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [sys.executable, *map(str, words)], cwd=folder, text=True, timeout=LIMIT_S,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        env={**os.environ, "PYTHONPATH": path, "XTDRONE_RUNS": str(folder / "runs"), **variables})
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+def test_every_example_is_run_here_and_is_short():
+    assert {file.stem for file in FILES} == {*ALONE, *NAMED, *WITH_OTHERS}
+    for file in FILES:
+        assert len(file.read_text().splitlines()) < MOST_LINES, file.name
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_example_flies(name, tmp_path):
+    if name == "record_stereo":
+        pytest.importorskip("cv2")
+    assert ALONE[name] in run(tmp_path, EXAMPLES / f"{name}.py")
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_example_is_named_on_the_command_line(name, tmp_path):
+    run(tmp_path, "-m", "xtdrone_core.command", *NAMED[name].split())
+
+
+def test_mavsdk_client_flies_a_running_simulation(simulate, tmp_path):
+    pytest.importorskip("mavsdk")
+    simulate("--gps", "rtk", "--speed", 3)
+    assert "landed" in run(tmp_path, EXAMPLES / "mavsdk_square.py")
+
+
+@needs_ros
+def test_ros_node_flies_a_circle(ros):  # noqa: F811
+    launch = ros.start("roslaunch", EXAMPLES.parent / "launch" / "single_vehicle.launch",
+                       "gps:=rtk", "speed:=0")
+    ros.await_vehicles(launch)
+    done = ros.run(sys.executable, EXAMPLES / "circle_node.py")
+    assert done.returncode == 0 and "landed" in done.stdout, done.stderr
