@@ -16,22 +16,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # loaded where they are first used, so that the command starts at once
-    from xtdrone_core.agent import BaseAgent as Agent
-    from xtdrone_core.agent import EachVehicle as EachVehicle
+    from xtdrone_core.agent import BaseAgent as Agent, EachVehicle as EachVehicle
     from xtdrone_core.contracts import Observer as Observer
-    from xtdrone_core.errors import ScenarioError as ScenarioError
-    from xtdrone_core.errors import XtdroneError as XtdroneError
+    from xtdrone_core.errors import ScenarioError as ScenarioError, XtdroneError as XtdroneError
     from xtdrone_core.modes import Mode as Mode
-    from xtdrone_core.scenario import Scenario as Scenario
-    from xtdrone_core.scenario import VehicleSpec as VehicleSpec
-    from xtdrone_core.state import Estimates as Estimates
-    from xtdrone_core.state import FleetState as FleetState
-    from xtdrone_core.state import SensorBatch as SensorBatch
-    from xtdrone_core.state import SetPoints as SetPoints
+    from xtdrone_core.scenario import Scenario as Scenario, VehicleSpec as VehicleSpec
+    from xtdrone_core.state import (
+        Estimates as Estimates,
+        FleetState as FleetState,
+        SensorBatch as SensorBatch,
+        SetPoints as SetPoints,
+    )
     from xtdrone_core.vehicle import Vehicle as Vehicle
 
-    from .simulation import Simulation as Simulation
-    from .simulation import load_vehicle as load_vehicle
+    from .simulation import Simulation as Simulation, load_vehicle as load_vehicle
 
 _PLACES = {
     "Agent": "xtdrone_core.agent:BaseAgent", "EachVehicle": "xtdrone_core.agent:EachVehicle",
@@ -46,7 +44,9 @@ _PLACES = {
     "load_vehicle": "xtdrone.simulation:load_vehicle",
 }
 
-__all__ = sorted(_PLACES)  # noqa: PLE0605
+__all__ = ["Agent", "EachVehicle", "Estimates", "FleetState", "Mode", "Observer", "Scenario",
+           "ScenarioError", "SensorBatch", "SetPoints", "Simulation", "Vehicle", "VehicleSpec",
+           "XtdroneError", "load_vehicle"]
 
 
 def __getattr__(name: str) -> Any:

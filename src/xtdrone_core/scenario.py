@@ -52,7 +52,8 @@ def _part(name: str) -> Any:
 FLEET = {
     "vehicle": Option("type of every vehicle: a name from models/, or an SDF file",
                       names=resources.vehicle_names, unset="iris"),
-    "n": Option("number of vehicles; with MAVLink links at most 250", least=1, most=MAX_FLEET, unset="1"),
+    "n": Option("number of vehicles; with MAVLink links at most 250", least=1,
+                most=MAX_FLEET, unset="1"),
     "vehicles": Option("mixed fleet instead of vehicle and n: 'iris*4, typhoon_h480*2' or "
                        "'iris@0,0,0; iris@3,0,0,1.57'", metavar="LIST", unset="as these two say"),
 }

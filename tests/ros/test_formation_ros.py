@@ -19,7 +19,8 @@ from xtdrone_formation.nodes.single import Follower
 
 class Mine(Follower):
     def velocity(self, t_us, own, neighbours):
-        return neighbours.vel[0] + own.slot_vel[0] + 1.5 * (neighbours.pos[0] + own.slot[0] - own.pos[0])
+        error = neighbours.pos[0] + own.slot[0] - own.pos[0]
+        return neighbours.vel[0] + own.slot_vel[0] + 1.5 * error
 
 Mine("iris", int(sys.argv[1]), 3).loop()
 """

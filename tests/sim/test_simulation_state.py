@@ -128,7 +128,8 @@ SCENARIOS = {
                           "wind": "mean=1,0,0 gust=0.8:0.7:0,2,0 dryden=3"},
     "disturbed": {"disturbances": "0.6: payload iris_0 0.2 0,0.02,-0.1; 0.7: drain iris_0 0.3; "
                              "0.8: rotor iris_1 1 0.9; 0.6: payload iris_1 0.1"},
-    "with a battery": {"vehicles": "heavy_lifter*2", "disturbances": "1: charge heavy_lifter_0 0.4"},
+    "with a battery": {"vehicles": "heavy_lifter*2",
+                       "disturbances": "1: charge heavy_lifter_0 0.4"},
     "cameras and a lidar": {"vehicles": "iris_stereo*1, iris_3d_lidar*1", "world": "indoor"},
 }
 

@@ -169,8 +169,8 @@ class Wind(Memory):
             out: (N, 3) is overwritten: velocity of the air at each vehicle, world [m/s].
         """
         self._next_us = t_us + dt_us
-        _step(t_us, self._epoch_us, dt_us * 1e-6, self._mean, self._gusts, self._dryden, *self._axes,
-              self._field, pos, vel, self._streams, self._filters, out)
+        _step(t_us, self._epoch_us, dt_us * 1e-6, self._mean, self._gusts, self._dryden,
+              *self._axes, self._field, pos, vel, self._streams, self._filters, out)
 
 
 def _number(text) -> float:
@@ -274,7 +274,8 @@ def _interpolate(xs, ys, zs, field, x, y, z, k):
 
 
 @njit
-def _step(t_us, epoch_us, dt, mean, gusts, wind_20ft, xs, ys, zs, field, pos, vel, streams, filters, out):
+def _step(t_us, epoch_us, dt, mean, gusts, wind_20ft, xs, ys, zs, field, pos, vel, streams,
+          filters, out):
     for i in range(out.shape[0]):
         base_x, base_y, base_z = mean[0], mean[1], mean[2]
         for g in range(gusts.shape[0]):
