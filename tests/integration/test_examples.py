@@ -24,6 +24,7 @@ ALONE = {
     "disturbances": "both",
     "record_stereo": "pairs of 752 x 480 pixels",
     "read_logs": "m RMS",
+    "reset_and_save": "the same to the bit: True",
 }
 NAMED = {
     "my_scheme": "formation fly --n 4 --formations line --scheme my_scheme:Cohesive",
