@@ -16,8 +16,15 @@ from processes import end_with_parent
 from waiting import LIMIT_S, until
 from xtdrone_core import command, run_folder
 from xtdrone_core.command import main
+from xtdrone_sim.warm_up import ensure_warm
 
 IRIS = "iris"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def warm():
+    """Kernels are compiled, which says a line of its own."""
+    ensure_warm()
 
 
 @pytest.mark.parametrize("words, said", [
