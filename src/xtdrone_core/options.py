@@ -1,7 +1,7 @@
 """What an option of a scenario declares about itself, and how its values are read and checked.
 
 An option is one field of Scenario, made by option(). Command line, launch arguments, YAML, JSON
-schema, tab completion and docs/options.md are derived from it; scripts/make_options.py writes
+schema, tab completion and docs/options.md are derived from it; scripts/make_tables.py writes
 those that are files.
 """
 

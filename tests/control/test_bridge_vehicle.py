@@ -8,9 +8,14 @@ import pytest
 from pymavlink.dialects.v20 import common as mavlink
 
 from ros_fixtures import needs_ros
-from xtdrone_control import bridge as bridge_module, ros_serialisation as wire
-from xtdrone_control.bridge import SERVICES, SUBSCRIPTIONS, TOPICS, Bridge
+from xtdrone_autopilot.mavlink.handlers import declarations
+from xtdrone_autopilot.mavlink.streams import Streams
+from xtdrone_control import inputs, ros_serialisation as ros, services
+from xtdrone_control.bridge import Bridge
+from xtdrone_control.inputs import SUBSCRIPTIONS
 from xtdrone_control.mavlink_link import FleetLink, frames
+from xtdrone_control.services import SERVICES
+from xtdrone_control.topics import TOPICS
 
 NOW = 3_000_000  # [us]
 
@@ -119,7 +124,7 @@ def test_a_stream_of_set_points_that_stalls_is_late_until_it_goes_on_or_is_given
     vehicle = bridge.vehicles[1]
 
     def stream():
-        vehicle.setpoint_velocity_unstamped(Fields(linear=Fields(x=1.0, y=0.0, z=0.0),
+        inputs.setpoint_velocity_unstamped(vehicle, Fields(linear=Fields(x=1.0, y=0.0, z=0.0),
                                                    angular=Fields(z=0.0)))
 
     bridge.tick(NOW + 2_000_000)
@@ -246,11 +251,11 @@ POSE = Fields(position=XYZ, orientation=EAST)
 STAMP = Fields(stamp=Fields(secs=2, nsecs=500_000_000))
 TWIST = Fields(linear=XYZ, angular=XYZ)
 INPUTS = [
-    ("setpoint_raw/local", wire.position_target(NOW, "map", 1, 2552, (1, 2, 3), (0, 0, 0),
+    ("setpoint_raw/local", ros.position_target(NOW, "map", 1, 2552, (1, 2, 3), (0, 0, 0),
                                                 (0, 0, 0), 0.0, 0.0),
      "SET_POSITION_TARGET_LOCAL_NED", dict(x=2.0, y=1.0, z=-3.0, type_mask=2552,
                                            yaw=math.pi / 2, coordinate_frame=1)),
-    ("setpoint_raw/local", wire.position_target(NOW, "", 8, 1479, (0, 0, 0), (1, 2, 3), (0, 0, 0),
+    ("setpoint_raw/local", ros.position_target(NOW, "", 8, 1479, (0, 0, 0), (1, 2, 3), (0, 0, 0),
                                                 0.0, 0.5),
      "SET_POSITION_TARGET_LOCAL_NED", dict(vx=1.0, vy=-2.0, vz=-3.0, yaw_rate=-0.5,
                                            coordinate_frame=8)),
@@ -292,9 +297,9 @@ INPUTS = [
 @pytest.mark.parametrize("topic, message, kind, expected", INPUTS)
 def test_inputs(fleet, topic, message, kind, expected):
     bridge, link, _ = fleet
-    method = {name: method for name, _, method in SUBSCRIPTIONS}[topic]
+    handle = {row.name: row.handle for row in SUBSCRIPTIONS}[topic]
     link.sent.clear()
-    getattr(bridge.vehicles[1], method)(message)
+    handle(bridge.vehicles[1], message)
     (i, sent), = link.sent
     assert (i, sent.get_type()) == (1, kind)
     for name, value in expected.items():
@@ -305,18 +310,30 @@ def test_inputs(fleet, topic, message, kind, expected):
 def test_thrust_goes_with_attitude_and_rates(fleet):
     bridge, link, _ = fleet
     vehicle = bridge.vehicles[0]
-    vehicle.setpoint_thrust(Fields(thrust=0.6))
-    vehicle.setpoint_attitude(Fields(pose=POSE))
-    vehicle.setpoint_rates(Fields(twist=TWIST))
+    inputs.setpoint_thrust(vehicle, Fields(thrust=0.6))
+    inputs.setpoint_attitude(vehicle, Fields(pose=POSE))
+    inputs.setpoint_rates(vehicle, Fields(twist=TWIST))
     attitude, rates = (m for _, m in link.of_kind("SET_ATTITUDE_TARGET"))
     assert attitude.thrust == rates.thrust == 0.6
     assert (attitude.type_mask, rates.type_mask) == (7, 128)
 
 
+def test_the_table_tells_the_rates_of_the_embedded_flight_stack():
+    rates = {stream.name: stream.rates.get("bridge", 0)
+             for stream in declarations(Streams, "streams")}
+    told = {row.message: row.rate for row in TOPICS if row.name != "mission/waypoints"}
+    assert told == {message: rates.get(message, 0) for message in told}
+
+
+def test_names_are_of_one_row_each():
+    for table in (TOPICS, SUBSCRIPTIONS, SERVICES):
+        assert len({row.name for row in table}) == len(table)
+
+
 def test_inputs_cover_the_table():
     tested = {topic for topic, *_ in INPUTS} | {
         "setpoint_attitude/thrust", "setpoint_attitude/attitude", "setpoint_attitude/cmd_vel"}
-    assert tested == {name for name, _, _ in SUBSCRIPTIONS}
+    assert tested == {row.name for row in SUBSCRIPTIONS}
 
 
 class Prepared:
@@ -358,8 +375,8 @@ def test_command_services(fleet, service, request_, command, params, result, suc
     bridge, _, _ = fleet
     vehicle = bridge.vehicles[0]
     vehicle.requests = Prepared(result)
-    method = {name: method for name, _, method in SERVICES}[service]
-    response = getattr(vehicle, method)(request_)
+    answer = {row.name: row.answer for row in SERVICES}[service]
+    response = answer(vehicle, request_)
     assert response[0] is success
     (name, sent, values, *_), = vehicle.requests.sent
     assert (name, sent) == ("command_long", command)
@@ -371,10 +388,11 @@ def test_modes_by_name_and_unknown_ones(fleet):
     link.feed(0, heartbeat(base=128 | 81))
     bridge.poll()
     link.sent.clear()
-    assert bridge.vehicles[0].set_mode(Fields(base_mode=0, custom_mode="AUTO.LAND")) == (True,)
+    vehicle = bridge.vehicles[0]
+    assert services.set_mode(vehicle, Fields(base_mode=0, custom_mode="AUTO.LAND")) == (True,)
     (_, sent), = link.sent
     assert (sent.command, sent.param1, sent.param2, sent.param3) == (176, 129, 4, 6)
-    assert bridge.vehicles[0].set_mode(Fields(base_mode=0, custom_mode="OFBOARD")) == (False,)
+    assert services.set_mode(vehicle, Fields(base_mode=0, custom_mode="OFBOARD")) == (False,)
     assert "did you mean 'OFFBOARD'" in host.lines[-1][2]
     assert len(link.sent) == 1
 
@@ -383,17 +401,17 @@ def test_parameter_services(fleet):
     bridge, _, host = fleet
     vehicle = bridge.vehicles[0]
     vehicle.requests = Prepared(5)
-    assert vehicle.param_get(Fields(param_id="A")) == (True, {"integer": 5, "real": 0.0})
+    assert services.param_get(vehicle, Fields(param_id="A")) == (True, {"integer": 5, "real": 0.0})
     vehicle.requests = Prepared(0.5)
-    done = vehicle.param_set(Fields(param_id="B", value=Fields(integer=0, real=0.5)))
+    done = services.param_set(vehicle, Fields(param_id="B", value=Fields(integer=0, real=0.5)))
     assert done == (True, {"integer": 0, "real": 0.5})
     vehicle.requests = Prepared(None)
-    assert vehicle.param_get(Fields(param_id="?"))[0] is False
-    assert vehicle.param_pull(Fields(force_pull=False)) == (True, 2)
+    assert services.param_get(vehicle, Fields(param_id="?"))[0] is False
+    assert services.param_pull(vehicle, Fields(force_pull=False)) == (True, 2)
     assert host.params["iris_0"] == {"A": 1, "B": 2.5}
     host.params["iris_0"] = {"A": 1, "B": 3.5, "UNKNOWN": 1}
     vehicle.requests = Prepared(3.5)
-    assert vehicle.param_push(Fields()) == (True, 1)
+    assert services.param_push(vehicle, Fields()) == (True, 1)
     assert vehicle.requests.sent == [("param_set", "B", 0, 3.5)]
 
 
@@ -405,27 +423,26 @@ def test_mission_services(fleet):
                                                       475000000, 85000000, 10.0)
              for k in range(2)]
     vehicle.requests = Prepared(items)
-    assert vehicle.mission_pull(None) == (True, 2)
+    assert services.mission_pull(vehicle, None) == (True, 2)
     link.feed(0, mavlink.MAVLink_mission_current_message(1))
     bridge.poll()
     mission = host.outputs["iris_0", "mission/waypoints"].last()
     assert mission.current_seq == 1
     assert [w.is_current for w in mission.waypoints] == [False, True]
     assert mission.waypoints[0].x_lat == pytest.approx(47.5)
-    assert vehicle.mission_push(Fields(start_index=3, waypoints=[])) == (False, 0)
+    assert services.mission_push(vehicle, Fields(start_index=3, waypoints=[])) == (False, 0)
 
 
 @needs_ros
-@pytest.mark.parametrize("name, kind, method", SERVICES)
-def test_services_answer_with_the_fields_of_their_type(name, kind, method):
-    package, cls = kind.split("/")
+@pytest.mark.parametrize("row", SERVICES, ids=lambda row: row.name)
+def test_services_answer_with_the_fields_of_their_type(row):
+    package, cls = row.type.split("/")
     response = getattr(importlib.import_module(f"{package}.srv"), cls)._response_class()
     assert len(response.__slots__) <= 2
-    assert hasattr(bridge_module.Vehicle, method)
 
 
 @needs_ros
-@pytest.mark.parametrize("kind", sorted({kind for _, kind, _ in TOPICS + SUBSCRIPTIONS}))
+@pytest.mark.parametrize("kind", sorted({row.type for row in TOPICS + SUBSCRIPTIONS}))
 def test_types_exist(kind):
     package, name = kind.split("/")
     assert getattr(importlib.import_module(f"{package}.msg"), name)

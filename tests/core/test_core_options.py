@@ -19,7 +19,7 @@ NAMES = {"scenario", *FLEET, *options_of(Scenario)}
 
 
 def test_what_is_written_from_the_options_is_up_to_date():
-    done = subprocess.run([sys.executable, ROOT / "scripts" / "make_options.py", "--check"],
+    done = subprocess.run([sys.executable, ROOT / "scripts" / "make_tables.py", "--check"],
                           capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
 

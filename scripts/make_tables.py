@@ -1,8 +1,10 @@
-"""Writes what is derived from the options of a scenario (src/xtdrone_core/scenario.py).
+"""Writes what is derived from tables in the sources.
 
-    python scripts/make_options.py            docs/options.md, docs/scenario.schema.json and the
-                                              arguments of launch/simulation.launch
-    python scripts/make_options.py --check    says which of them are out of date; status 1 then
+    python scripts/make_tables.py             docs/options.md, docs/scenario.schema.json and the
+                                              arguments of launch/simulation.launch, of the options
+                                              in src/xtdrone_core/scenario.py; docs/ros_topics.md of
+                                              topics.py, inputs.py, services.py of xtdrone_control
+    python scripts/make_tables.py --check     says which of them are out of date; status 1 then
 """
 
 import argparse
@@ -13,16 +15,19 @@ from pathlib import Path
 from xml.etree import ElementTree
 from xml.sax.saxutils import quoteattr
 
+from xtdrone_control.inputs import SUBSCRIPTIONS
+from xtdrone_control.services import SERVICES
+from xtdrone_control.topics import TOPICS
 from xtdrone_core import listing, scenario_options
 
 ROOT = Path(__file__).resolve().parents[1]
 LAUNCH = ROOT / "launch" / "simulation.launch"
-BEGIN = "  <!-- Options of a scenario: written by scripts/make_options.py. -->\n"
+BEGIN = "  <!-- Options of a scenario: written by scripts/make_tables.py. -->\n"
 END = "  <!-- End of the options. -->\n"
 FROM = ("scenario", "", "YAML file to begin with; the other arguments change it")
 INTRODUCTION = """# Options
 
-<!-- Written by scripts/make_options.py; declared in src/xtdrone_core/scenario.py. -->
+<!-- Written by scripts/make_tables.py; declared in src/xtdrone_core/scenario.py. -->
 
 An option of a scenario has one name everywhere: `--NAME VALUE` for `xtdrone sim`, `fly` and
 `mission fly`, `NAME:=VALUE` for launch files, `NAME: VALUE` in a scenario's YAML
@@ -43,6 +48,32 @@ OWN = """
 
 | argument | meaning | default |
 |---|---|---|
+"""
+TOPICS_INTRODUCTION = """# Topics and services of a vehicle
+
+<!-- Written by scripts/make_tables.py from the tables in src/xtdrone_control/. -->
+
+Names are below `/V/mavros/`, where V is the vehicle's name, for example `iris_0`; names, types and
+meanings are MAVROS 1's. A topic is built only where somebody listens.
+
+## Topics that the bridge publishes
+
+Rates are of simulated time, with the embedded flight stack.
+
+| topic | type | MAVLink message | rate |
+|---|---|---|---|
+"""
+INPUTS_INTRODUCTION = """
+## Topics that it takes
+
+| topic | type |
+|---|---|
+"""
+SERVICES_INTRODUCTION = """
+## Services
+
+| service | type |
+|---|---|
 """
 SHARED = "Beside the options of a scenario:"
 
@@ -95,6 +126,19 @@ def page() -> str:
     return text
 
 
+def topics_page() -> str:
+    """docs/ros_topics.md."""
+    text = TOPICS_INTRODUCTION
+    text += "".join(row(topic.name, topic.type, topic.message,
+                        f"{topic.rate:g} Hz" if topic.rate else
+                        "when it comes, latched" if topic.latched else "when it comes")
+                    for topic in TOPICS)
+    text += INPUTS_INTRODUCTION
+    text += "".join(row(entry.name, entry.type) for entry in SUBSCRIPTIONS)
+    text += SERVICES_INTRODUCTION
+    return text + "".join(row(entry.name, entry.type) for entry in SERVICES)
+
+
 def allowed(kind, option) -> str:
     """What values an option takes, in words."""
     if option.choices:
@@ -118,12 +162,13 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="write nothing")
     args = parser.parse_args()
     files = {LAUNCH: launch_file(), ROOT / "docs" / "options.md": page(),
+             ROOT / "docs" / "ros_topics.md": topics_page(),
              ROOT / "docs" / "scenario.schema.json": json.dumps(listing.schema(), indent=2) + "\n"}
     stale = [path for path, text in files.items()
              if not path.is_file() or path.read_text() != text]
     for path in stale:
         if args.check:
-            print(f"{path.relative_to(ROOT)} is out of date: run python scripts/make_options.py")
+            print(f"{path.relative_to(ROOT)} is out of date: run python scripts/make_tables.py")
         else:
             path.write_text(files[path])
             print(f"{path.relative_to(ROOT)} written")
