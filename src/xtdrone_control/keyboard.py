@@ -163,7 +163,7 @@ class Teleop:
             if self.who == LEADER else "mission"
         forward, left, up, turn = self.axes
         lines = [*HELP.format(digits=digits).splitlines(), "",
-                 f" controlling {self.who} by {self.kind}: forward {forward:+.1f} left {left:+.1f} "
+                 f" flying {self.who} by {self.kind}: forward {forward:+.1f} left {left:+.1f} "
                  f"up {up:+.1f} {UNITS[self.kind]}, turn {turn:+.1f} rad/s",
                  f" last: {self.last}", ""]
         armed = sum(state.armed for state in states)

@@ -164,7 +164,7 @@ def test_screen_tells_the_state(teleop):
     states.append(VehicleState(info="lost"))
     press(teleop, "www")
     text = "\n".join(teleop.screen(states))
-    assert "controlling all by velocity: forward +0.3" in text
+    assert "flying all by velocity: forward +0.3" in text
     assert "9 vehicles, 8 connected, 8 armed" in text
     assert "OFFBOARD          1.00    2.00    3.00 m   OFFBOARD: done" in text
     assert "not connected   lost" in text
