@@ -7,6 +7,7 @@ from xtdrone_core.contracts import ExternalPose, SettableParameters
 from xtdrone_core.ports import Ports
 from xtdrone_core.snapshot import Memory, put
 from xtdrone_core.state import Estimates, SensorBatch, SetPoints
+from xtdrone_dynamics.effectiveness import cannot_fly
 
 from . import interfaces
 from .errors import AutopilotError
@@ -132,9 +133,11 @@ class EmbeddedAutopilot(Memory, ExternalPose, SettableParameters):
                                    outbox)
         watched = Watched(status, parameters, estimator, self.battery, self.missions, now)
         self.failsafes = Failsafes(watched, self.flight, outbox, self.fly_without)
+        obstacles = cannot_fly(fleet)
+        self._flyable = np.array([not why for why in obstacles])
         self.commander = Commander(status, parameters, estimator, self.battery, self.failsafes,
                                    self.missions, self.follow, self.navigator, self.flight, now,
-                                   origin, outbox)
+                                   origin, outbox, obstacles)
         self.offboard = Offboard(status, self.commander, fleet.rotor_mask.shape[1], now, outbox)
         self.failures = Failures(fleet.rotor_mask)
         self._health = Health(status, estimator, self.battery, self.failsafes, self.commander, now)
@@ -346,7 +349,8 @@ class EmbeddedAutopilot(Memory, ExternalPose, SettableParameters):
         self.failsafes.step(None if due.all() else due)
         self.follow.step(due)
         least = self.parameters.values["COM_ARM_BAT_MIN"]
-        ready = self.estimator.ready & (self.battery.level >= least) & self.failsafes.may_arm()
+        ready = (self._flyable & self.estimator.ready & (self.battery.level >= least)
+                 & self.failsafes.may_arm())
         p["ready"] = np.where(due, ready, p["ready"])
         first = due & p["ready"] & ~p["home_set"]
         if first.any():

@@ -8,6 +8,7 @@ counter-clockwise from east.
 import numpy as np
 
 from xtdrone_dynamics.constants import GRAVITY
+from xtdrone_dynamics.effectiveness import effectiveness, largest_thrust, rank
 
 NEW_MODE = -1  # value of phase: the mode has not begun yet
 
@@ -55,6 +56,7 @@ VEHICLE_STATUS = np.dtype([
     ("offboard_yaw_rate", "f8"),
     ("offboard_quat", "f8", (4,)),  # xyzw, body to world
     ("offboard_rates", "f8", (3,)),  # body [rad/s]
+    ("offboard_side_force", "f8", (2,)),  # along the body's x and y [N]
     ("offboard_thrust", "f8"),  # along the body's z [N]
     # Sticks of MANUAL_CONTROL, -1..1.
     ("stick_t", "i8"),  # when they last came [us]
@@ -95,6 +97,7 @@ VEHICLE_STATUS = np.dtype([
     ("sp_rates", "f8", (3,)),
     ("sp_torque", "f8", (3,)),  # body [N m]
     ("sp_thrust", "f8"),  # collective along the body's z [N]
+    ("sp_side_force", "f8", (2,)),  # along the body's x and y [N]; 0 unless `fully_actuated`
     # Memory of the loops.
     ("vel_integral", "f8", (3,)),  # [m/s^2]
     ("free_yaw", "f8"),  # heading kept while no loop above gives one, NaN = none yet [rad]
@@ -105,6 +108,7 @@ VEHICLE_STATUS = np.dtype([
     # The body, from the SDF.
     ("mass", "f8"),  # [kg]
     ("inertia", "f8", (3, 3)),  # [kg m^2]
+    ("fully_actuated", "?"),  # force and torque are commanded in all six directions
     ("thrust_max", "f8"),  # all rotors at full command [N]
     ("thrust_poly", "f8", (3,)),  # collective [N] as polynomial of the common command 0..1
     ("drag", "f8"),  # deceleration for each m/s across the rotors, in hover [1/s]
@@ -146,23 +150,17 @@ def command_of(thrust_poly: np.ndarray, thrust: np.ndarray) -> np.ndarray:
     return np.minimum((-b + np.sqrt(b * b - 4 * a * c)) / (2 * a), 1.0)
 
 
-def rotor_thrust_max(fleet) -> np.ndarray:
-    """Largest thrust of each rotor of a FleetModel, (N, A) [N]; zero for other actuators."""
-    a = fleet.actuator
-    top = np.minimum(a["zero_position_armed"] + a["input_scaling"], a["max_rot_velocity"])
-    return np.where(fleet.rotor_mask, a["motor_constant"] * top ** 2, 0.0)
-
-
 def describe_bodies(status: np.ndarray, fleet) -> None:
     """Writes mass, inertia, thrust and drag of each body of a FleetModel into its record."""
     status["mass"] = fleet.vehicle["mass"]
     status["inertia"] = fleet.vehicle["inertia"]
-    status["thrust_max"] = rotor_thrust_max(fleet).sum(axis=1)
+    status["fully_actuated"] = [rank(matrix) == 6 for matrix in effectiveness(fleet)]
+    status["thrust_max"] = largest_thrust(fleet).sum(axis=1)
     # Collective = sum of C_T (scaling u + zero)^2, a polynomial in the common command u.
     a = fleet.actuator
     c = np.where(fleet.rotor_mask, a["motor_constant"], 0.0)
     s, z = a["input_scaling"], a["zero_position_armed"]
     status["thrust_poly"] = np.stack([c * z * z, 2 * c * s * z, c * s * s], -1).sum(axis=1)
     # H-force of XTDrone (4) at the speed that all rotors have in hover.
-    hover = np.sqrt(fleet.vehicle["mass"] * GRAVITY / c.sum(axis=1))
+    hover = np.sqrt(fleet.vehicle["mass"] * GRAVITY / np.maximum(c.sum(axis=1), 1e-12))
     status["drag"] = a["rotor_drag_coefficient"].sum(axis=1) * hover / fleet.vehicle["mass"]

@@ -131,8 +131,10 @@ def _show_vehicle(args):
         return
     sensors, effects = figures.pop("sensors"), figures.pop("effects")
     for key, value in figures.items():
+        if not value and isinstance(value, list):
+            continue
         print(f"{key}:")
-        matrix = isinstance(value, list) and isinstance(value[0], list)
+        matrix = isinstance(value, list) and isinstance(value[0], (list, str))
         for row in value if matrix else [value]:
             numbers = row if isinstance(row, list) else [row]
             print("   " + "".join(f" {x:>11}" if isinstance(x, str) else f" {x:11.5g}"
@@ -145,6 +147,8 @@ def _show_vehicle(args):
         print(f"    {sensor['kind']} '{sensor['name']}' at {place} m")
         for line in _lines(sensor["parameters"]):
             print(f"        {line}")
+    if not model.rotors:
+        return
     path = args.png or f"{model.type}_rotors.png"
     draw_layout(model, path)
     print(f"rotor layout: {path}")
@@ -187,6 +191,7 @@ def _sim(args):
     until = None if args.duration is None else round(args.duration * 1e6)
     with _folder_of(scenario, wanted=not args.no_log) as folder, _Signals() as signals:
         simulation = Simulation(scenario, folder, control=True)
+        _warn_of_what_cannot_fly(simulation)
         print(f"{scenario.n} vehicle{'s' * (scenario.n > 1)} in '{scenario.world}', engine "
               f"{scenario.engine}, autopilot {scenario.autopilot}; ground stations: UDP "
               f"{ports.Ports(scenario.instance).ground_station}; run folder: {folder}", flush=True)
@@ -220,6 +225,7 @@ def _flown(args, scenario, agent_class, folder, signals):
     from .simulation import Simulation
 
     simulation = Simulation(scenario, folder, links=args.links)
+    _warn_of_what_cannot_fly(simulation)
     bar = _Bar(args.agent, simulation)
     simulation.observers.append(bar)
     try:
@@ -232,6 +238,15 @@ def _flown(args, scenario, agent_class, folder, signals):
     except XtdroneError as error:
         raise type(error)("; ".join([str(error), *_reasons(simulation, str(error))])) from error
     return simulation.agent
+
+
+def _warn_of_what_cannot_fly(simulation):
+    """Before the start: which vehicles will not take off, and why."""
+    from xtdrone_dynamics.effectiveness import cannot_fly
+
+    for spec, why in zip(simulation.scenario.vehicles, cannot_fly(simulation.fleet), strict=True):
+        if why:
+            print(f"warning: {spec.name} cannot be flown: {why}", file=sys.stderr, flush=True)
 
 
 def _agent(agent_class, args, simulation, bar):

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from xtdrone_autopilot.control.allocation import Mixer, effectiveness
+from xtdrone_autopilot.control.allocation import Mixer
 from xtdrone_autopilot.control.attitude import AttitudeControl
 from xtdrone_autopilot.control.rate import RateControl
 from xtdrone_autopilot.control.vector import quat_from_axes, thrust_newtons, thrust_normalised
@@ -16,6 +16,7 @@ from xtdrone_autopilot.parameters.store import ParameterStore, table
 from xtdrone_autopilot.vehicle_status import ATTITUDE, RATES, describe_bodies, new_status
 from xtdrone_core import FleetModel, resources
 from xtdrone_dynamics.constants import GRAVITY
+from xtdrone_dynamics.effectiveness import effectiveness
 from xtdrone_dynamics.quaternion import from_euler, rotate
 from xtdrone_sim.vehicles.sdf import load_vehicle
 
@@ -52,7 +53,7 @@ def wrench_of(fleet, commands):
     """Collective force and torque of commands by XTDrone (3) and (6)."""
     speed = fleet.actuator["zero_position_armed"] + fleet.actuator["input_scaling"] * commands
     thrust = np.where(fleet.rotor_mask, fleet.actuator["motor_constant"] * speed ** 2, 0.0)
-    return effectiveness(fleet)[0] @ thrust[0]
+    return effectiveness(fleet)[0, 2:] @ thrust[0]
 
 
 @pytest.mark.parametrize("name, rotor", [("typhoon_h480", 0), ("typhoon_h480", 4),
@@ -75,7 +76,7 @@ def test_without_a_rotor_weight_and_tilt_come_before_yaw(name, rotor):
         speed = fleet.actuator["zero_position_armed"] + fleet.actuator["input_scaling"] * live
         constant = np.where(fleet.rotor_mask & used, fleet.actuator["motor_constant"], 0.0)
         thrust = constant * speed ** 2
-        got = effectiveness(fleet)[0] @ thrust[0]
+        got = effectiveness(fleet)[0, 2:] @ thrust[0]
         assert got[0] == pytest.approx(weight, rel=0.05)
         np.testing.assert_allclose(got[1:3], wanted[:2], atol=0.02 * weight * 0.2)
 

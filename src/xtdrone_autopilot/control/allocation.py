@@ -1,7 +1,8 @@
-"""Allocation of torque and collective thrust to rotor commands.
+"""Allocation of force and torque to rotor commands.
 
-The mixer is the pseudo-inverse of the rotor geometry of the SDF: thrusts, then
-speeds through XTDrone (3), then commands 0..1.
+The mixer is the pseudo-inverse of the effectiveness matrix in hover: thrusts, then speeds through
+XTDrone (3), then commands 0..1. A vehicle whose matrix has rank six is given all six rows; any
+other one collective and torques.
 """
 
 import math
@@ -11,8 +12,9 @@ import numpy as np
 from xtdrone_core import FleetModel
 from xtdrone_core.snapshot import Memory
 from xtdrone_dynamics.compiled import njit
+from xtdrone_dynamics.effectiveness import effectiveness, largest_thrust, rank
 
-from ..vehicle_status import NO_SET_POINT, rotor_thrust_max
+from ..vehicle_status import NO_SET_POINT
 from .vector import clamp
 
 YAW_THRUST_MARGIN = 0.15  # share of the rotor's range that yaw may take from the collective
@@ -24,30 +26,23 @@ WEIGHTS = np.array([1.0, 30.0, 30.0, 0.05])
 LEAST_WEIGHT = 1e-4
 
 
-def effectiveness(fleet: FleetModel) -> np.ndarray:
-    """Collective force and torques of each rotor per newton of its thrust.
-
-    Returns:
-        (N, 4, A): rows z force, then torque about x, y, z of the body [m]; zero
-        in the columns of other actuators. The moment is r x T plus XTDrone (6).
-    """
-    a = fleet.actuator
-    axis = a["axis"]
-    torque = np.cross(a["pos"], axis)
-    torque -= (a["direction"] * a["moment_constant"])[..., None] * axis
-    return np.concatenate([axis[..., 2:3], torque], axis=2).transpose(0, 2, 1).copy()
+@njit
+def _rest(v, row, share):
+    """A share of what yaw and, where it can, force along x and y ask of a rotor [N]."""
+    return share * row[5] * v.sp_torque[2] + share * (row[0] * v.sp_side_force[0]
+                                                      + row[1] * v.sp_side_force[1])
 
 
 @njit
 def _allocate_one(v, mixer, t_max, n_rotors, thrust):
-    """Thrust of each rotor [N]: tilt torque first, then collective, then yaw."""
+    """Thrust of each rotor [N]: tilt torque first, then collective, then yaw and side force."""
     lowest, highest, yaw_peak, smallest_max = 0.0, 0.0, 0.0, math.inf
     for r in range(n_rotors):
-        tilt = mixer[r, 1] * v.sp_torque[0] + mixer[r, 2] * v.sp_torque[1]
+        tilt = mixer[r, 3] * v.sp_torque[0] + mixer[r, 4] * v.sp_torque[1]
         thrust[r] = tilt
         lowest = min(lowest, tilt)
         highest = max(highest, tilt)
-        yaw_peak = max(yaw_peak, abs(mixer[r, 3] * v.sp_torque[2]))
+        yaw_peak = max(yaw_peak, abs(_rest(v, mixer[r], 1.0)))
         smallest_max = min(smallest_max, t_max[r])
     span = 1.0
     if highest - lowest > smallest_max:
@@ -57,14 +52,14 @@ def _allocate_one(v, mixer, t_max, n_rotors, thrust):
     # Yaw takes what room is left.
     share = 1.0
     for r in range(n_rotors):
-        thrust[r] = span * thrust[r] + clamp(mixer[r, 0] * v.sp_thrust, low, high)
-        yaw = mixer[r, 3] * v.sp_torque[2]
+        thrust[r] = span * thrust[r] + clamp(mixer[r, 2] * v.sp_thrust, low, high)
+        yaw = _rest(v, mixer[r], 1.0)
         if yaw > 1e-9:
             share = min(share, max(t_max[r] - thrust[r], 0.0) / yaw)
         elif yaw < -1e-9:
             share = min(share, max(thrust[r], 0.0) / -yaw)
     for r in range(n_rotors):
-        thrust[r] = clamp(thrust[r] + share * mixer[r, 3] * v.sp_torque[2], 0.0, t_max[r])
+        thrust[r] = clamp(thrust[r] + _rest(v, mixer[r], share), 0.0, t_max[r])
 
 
 @njit
@@ -119,27 +114,30 @@ class Mixer(Memory):
     def __init__(self, fleet: FleetModel):
         """All rotors are in use."""
         self._fleet = fleet
-        n, rotors = fleet.rotor_mask.shape
-        self._mixer, self._gain = np.zeros((2, n, rotors, 4))
-        self._hessian = np.zeros((n, rotors, rotors))
-        self._used = np.zeros((n, rotors), dtype=np.bool_)
+        n, width = fleet.actuator.shape
+        self._mixer, self._gain = np.zeros((n, width, 6)), np.zeros((n, width, 4))
+        self._hessian = np.zeros((n, width, width))
+        self._used = np.zeros((n, width), dtype=np.bool_)
         self._whole = np.ones(n, dtype=np.bool_)
         self._effectiveness = effectiveness(fleet)
         for i in range(fleet.n):
             self.use_rotors(i, fleet.rotor_mask[i])
-        self._t_max = rotor_thrust_max(fleet)
+        self._t_max = largest_thrust(fleet)
         self._n_rotors = fleet.n_rotors
-        self._thrust = np.zeros((n, rotors))
+        self._thrust = np.zeros((n, width))
         self.remember_start()
 
     def use_rotors(self, i: int, used: np.ndarray) -> None:
-        """Flies vehicle i with some of its rotors: used is (R,) bool."""
+        """Flies vehicle i with some of its rotors: used is (A,) bool."""
+        whole = self._effectiveness[i]
+        first = 0 if rank(whole[:, used]) == 6 else 2
         self._mixer[i] = 0.0
-        self._mixer[i, used] = np.linalg.pinv(self._effectiveness[i][:, used])
+        self._mixer[i, used, first:] = np.linalg.pinv(whole[first:, used])
         self._used[i] = used
         self._whole[i] = (used == self._fleet.rotor_mask[i]).all()
-        matrix = self._effectiveness[i]
-        size = np.sqrt((matrix ** 2).sum(axis=1) / self._fleet.rotor_mask[i].sum())
+        matrix = whole[2:]
+        count = max(self._fleet.vehicle["rotors"][i], 1)
+        size = np.sqrt((matrix ** 2).sum(axis=1) / count)
         weights = WEIGHTS / np.maximum(size, 1e-9) ** 2
         self._gain[i] = matrix.T * weights
         self._hessian[i] = (matrix.T * weights) @ matrix

@@ -419,10 +419,12 @@ def _offboard(v, actuators):
             v.sp_quat[k] = v.offboard_quat[k]
         v.sp_yaw_rate = v.offboard_yaw_rate
         v.sp_thrust = v.offboard_thrust
+        v.sp_side_force[0], v.sp_side_force[1] = v.offboard_side_force[0], v.offboard_side_force[1]
     elif v.offboard_kind == RATES:
         for k in range(3):
             v.sp_rates[k] = v.offboard_rates[k]
         v.sp_thrust = v.offboard_thrust
+        v.sp_side_force[0], v.sp_side_force[1] = v.offboard_side_force[0], v.offboard_side_force[1]
     elif v.offboard_kind == ACTUATORS:  # about what the commands lift, to tell take-off and landing
         v.sp_thrust = _thrust_of(v, actuators)
 
@@ -533,6 +535,7 @@ def _navigate_one(v, q, t_us, pos, vel, quat, actuators, dt):
     v.on_way = False
     mode = v.mode
     v.sp_kind = TRAJECTORY
+    v.sp_side_force[0] = v.sp_side_force[1] = 0.0
     if mode == OFFBOARD:
         if (t_us - v.offboard_t) * 1e-6 > q.COM_OF_LOSS_T:
             v.events |= EVENT_OFFBOARD_LOST

@@ -60,8 +60,10 @@ def _take(v, s, actuators, kept, t_us):
         if not math.isfinite(s.force[2]):
             return _NO_THRUST
         for k in range(2):
-            if math.isfinite(s.force[k]) and s.force[k] != 0.0:
+            if math.isfinite(s.force[k]) and s.force[k] != 0.0 and not v.fully_actuated:
                 return _SIDE_FORCE
+        for k in range(2):
+            v.offboard_side_force[k] = s.force[k] if math.isfinite(s.force[k]) else 0.0
         for k in range(3):
             v.offboard_rates[k] = s.rates[k] if math.isfinite(s.rates[k]) else 0.0
         if kind == ATTITUDE:

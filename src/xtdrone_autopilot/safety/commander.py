@@ -5,6 +5,7 @@ STATUSTEXT and with the acknowledgement.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -59,7 +60,8 @@ class Commander:
 
     def __init__(self, status, parameters: ParameterStore, estimator: Estimator, battery: Battery,
                  failsafes: Failsafes, missions: Missions, follow: FollowTarget,
-                 navigator: Navigator, flight: FlightState, now: Now, origin, outbox: Outbox):
+                 navigator: Navigator, flight: FlightState, now: Now, origin, outbox: Outbox,
+                 cannot_fly: Sequence[str] = ()):
         """The commander of a fleet.
 
         Args:
@@ -75,17 +77,21 @@ class Commander:
             now: Time.
             origin: Latitude, longitude [rad] and height [m] of the world's origin.
             outbox: Takes what is said.
+            cannot_fly: Why each vehicle cannot be flown at all, or an empty text.
         """
         self._status, self._parameters, self._estimator = status, parameters, estimator
         self._battery, self._failsafes, self._missions = battery, failsafes, missions
         self._navigator, self._flight = navigator, flight
         self._now, self._origin, self._outbox = now, origin, outbox
+        self._cannot_fly = cannot_fly or [""] * len(status)
         self._conditions = {Mode.MISSION: missions.why_not, Mode.FOLLOW_TARGET: follow.why_not}
         flight.on_enter[Mode.TAKEOFF] = self._begin_takeoff
         flight.on_enter[Mode.RTL] = self._begin_return
 
     def checks(self, i: int) -> str:
         """The first reason why vehicle i may not arm, or an empty text."""
+        if self._cannot_fly[i]:
+            return f"the vehicle cannot be flown: {self._cannot_fly[i]}"
         if not self._estimator.ready[i]:
             return self._estimator_reason(i)
         least, level = self._parameters.get(i, "COM_ARM_BAT_MIN"), self._battery.level[i]

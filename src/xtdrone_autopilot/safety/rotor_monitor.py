@@ -11,8 +11,7 @@ import numpy as np
 from xtdrone_core import FleetModel
 from xtdrone_core.snapshot import Memory
 from xtdrone_dynamics.compiled import njit
-
-from ..control.allocation import effectiveness
+from xtdrone_dynamics.effectiveness import effectiveness
 
 FILTER_S = 0.02  # time constant of both accelerations [s]
 FOUND_S = 0.08  # for so long must one rotor explain what is missing [s]
@@ -93,7 +92,7 @@ class RotorMonitor(Memory):
         """All rotors turn."""
         n, rotors = fleet.rotor_mask.shape
         self._fleet = fleet
-        self._torque = np.ascontiguousarray(effectiveness(fleet)[:, 1:])
+        self._torque = np.ascontiguousarray(effectiveness(fleet)[:, 3:])
         self._inverse = np.linalg.inv(fleet.vehicle["inertia"])
         self._speed = np.zeros((n, rotors))
         self._last_rate, self._missing = np.zeros((n, 3)), np.zeros((n, 2))

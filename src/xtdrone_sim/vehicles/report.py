@@ -7,28 +7,17 @@ import numpy as np
 
 from sensor_models.cameras import cameras_of, lidar_of
 from sensor_models.sensor import sensors
-from xtdrone_core import Vehicle
+from xtdrone_core import FleetModel, Vehicle
 from xtdrone_dynamics import battery
 from xtdrone_dynamics.constants import GRAVITY
-
-from ..errors import SdfError
-
-
-def allocation_matrix(model: Vehicle) -> np.ndarray:
-    """What one newton of each rotor's thrust does to the body.
-
-    Args:
-        model: The vehicle, R rotors.
-
-    Returns:
-        (4, R): force along body z [N/N], torque about body x, y and z [N m/N].
-    """
-    columns = []
-    for rotor in model.rotors:
-        axis = np.array(rotor.axis)
-        torque = np.cross(rotor.pos, axis) - rotor.direction * rotor.moment_constant * axis
-        columns.append([axis[2], *torque])
-    return np.array(columns).T
+from xtdrone_dynamics.effectiveness import (
+    ROWS,
+    cannot_fly,
+    commanded,
+    effectiveness,
+    largest_thrust,
+    rank,
+)
 
 
 def vehicle_figures(model: Vehicle) -> dict:
@@ -38,47 +27,88 @@ def vehicle_figures(model: Vehicle) -> dict:
         model: The vehicle.
 
     Returns:
-        Name (with its unit at the end) to number, list or matrix (nested lists):
-        type, mass_kg, cog_m, inertia_kg_m2, rotors, span_m (largest distance of
-        two hubs), max_thrust_n (sum), thrust_to_weight, hover_thrust_n,
-        hover_speed_rad_s and hover_command (each per rotor), time_constant_up_s,
-        time_constant_down_s, max_angular_acceleration_rad_s2 (roll, pitch, yaw,
-        out of the hover at constant thrust), allocation_matrix, effects; with a
-        battery also hover_shaft_power_w, hover_voltage_v and hover_current_a of
-        the pack at the start, and hover_time_min until it gives too little.
-
-    Raises:
-        SdfError: The rotors cannot hold the vehicle in a hover.
+        Name (with its unit at the end) to number, text, list or matrix (nested lists):
+        type, mass_kg, cog_m, inertia_kg_m2, bodies, joints and actuators (texts, a line each),
+        commands (what force and torque it can be given, of six), flies ("yes", or why the
+        flight stack cannot fly it), allocation_matrix (6 x A, see xtdrone_dynamics.effectiveness),
+        effects. With rotors also span_m (largest distance of two hubs), max_thrust_n (sum),
+        thrust_to_weight, time_constant_up_s, time_constant_down_s. If it can hover, also
+        hover_thrust_n, hover_speed_rad_s and hover_command (each per rotor) and
+        max_angular_acceleration_rad_s2 (roll, pitch, yaw, out of the hover at constant thrust);
+        with a battery hover_shaft_power_w, hover_voltage_v and hover_current_a of the pack at
+        the start, and hover_time_min until it gives too little.
     """
-    matrix = allocation_matrix(model)
-    inverse = np.linalg.pinv(matrix)
-    largest = np.array([r.motor_constant * r.max_rot_velocity**2 for r in model.rotors])
-    weight = model.mass * GRAVITY
-    hover = inverse @ (weight, 0.0, 0.0, 0.0)
-    held = matrix @ hover
-    if (hover <= 0.0).any() or (hover > largest).any() or abs(held - (weight, 0, 0, 0)).max() \
-            > 1e-6 * weight:
-        raise SdfError(f"{model.sdf}: the rotors of '{model.type}' cannot hold it in a hover: its "
-                       f"weight is {weight:.3g} N, their thrust at most {largest.sum():.3g} N; "
-                       "look at mass, motorConstant, maxRotVelocity and the rotors' places")
-    speed = np.sqrt(hover / [r.motor_constant for r in model.rotors])
-    command = [(s - r.zero_position_armed) / r.input_scaling for s, r in zip(speed, model.rotors)]
+    fleet = FleetModel.of([model])
+    matrix = effectiveness(fleet)[0]
+    can = commanded(matrix)
+    figures = {
+        "type": model.type, "mass_kg": model.mass, "cog_m": list(model.cog),
+        "inertia_kg_m2": [list(row) for row in model.inertia],
+        "bodies": [_body_line(body) for body in model.bodies],
+        "joints": [_joint_line(joint, model) for joint in model.joints],
+        "actuators": [_actuator_line(found, model) for found in model.actuators],
+        "rotors": len(model.rotors),
+        "commands": ", ".join(name for name, yes in zip(ROWS, can, strict=True) if yes)
+        or "nothing"}
+    hover = None
+    if model.rotors:
+        largest = largest_thrust(fleet)[0, :len(model.rotors)]
+        hover = _hover(matrix[:, :len(model.rotors)], largest, model.mass * GRAVITY)
+        figures |= _rotor_figures(model, largest)
+    figures["flies"] = cannot_fly(fleet)[0] or ("yes" if hover is not None else "not without "
+                                                "turning: the rotors' torques do not balance")
+    if hover is not None:
+        figures |= _hover_figures(model, matrix[2:, :len(model.rotors)], hover, largest)
+    return {**figures, "allocation_matrix": matrix.tolist(), "effects": model.effects}
+
+
+def _hover(matrix, largest, weight) -> np.ndarray | None:
+    """Thrust of each rotor (R,) [N] in a hover at rest, or None where there is none."""
+    wanted = np.array((weight, 0.0, 0.0, 0.0))
+    hover = np.linalg.pinv(matrix[2:]) @ wanted
+    if rank(matrix) == 6:
+        hover = np.linalg.pinv(matrix) @ (0.0, 0.0, *wanted)
+    fits = (hover > 0.0).all() and (hover <= largest).all()
+    return hover if fits and abs(matrix[2:] @ hover - wanted).max() <= 1e-6 * weight else None
+
+
+def _rotor_figures(model, largest) -> dict:
     hubs = np.array([rotor.pos for rotor in model.rotors])
     span = max(np.linalg.norm(a - b) for a in hubs for b in hubs)
+    return {"span_m": float(span), "max_thrust_n": float(largest.sum()),
+            "thrust_to_weight": float(largest.sum() / (model.mass * GRAVITY)),
+            "time_constant_up_s": [r.time_constant_up for r in model.rotors],
+            "time_constant_down_s": [r.time_constant_down for r in model.rotors]}
+
+
+def _hover_figures(model, matrix, hover, largest) -> dict:
+    speed = np.sqrt(hover / [r.motor_constant for r in model.rotors])
+    command = [(s - r.zero_position_armed) / r.input_scaling
+               for s, r in zip(speed, model.rotors, strict=True)]
+    inverse = np.linalg.pinv(matrix)
     turning = np.linalg.inv(model.inertia) @ np.diag(
         [_torque_reserve(inverse[:, k + 1], hover, largest) for k in range(3)])
-    return {
-        "type": model.type, "mass_kg": model.mass, "cog_m": list(model.cog),
-        "inertia_kg_m2": [list(row) for row in model.inertia], "rotors": len(model.rotors),
-        "span_m": float(span), "max_thrust_n": float(largest.sum()),
-        "thrust_to_weight": float(largest.sum() / weight), "hover_thrust_n": hover.tolist(),
-        "hover_speed_rad_s": speed.tolist(), "hover_command": [float(c) for c in command],
-        "time_constant_up_s": [r.time_constant_up for r in model.rotors],
-        "time_constant_down_s": [r.time_constant_down for r in model.rotors],
-        "max_angular_acceleration_rad_s2": np.diag(turning).tolist(),
-        "allocation_matrix": matrix.tolist(), "effects": model.effects,
-        **(_battery_figures(model, speed) if model.battery else {}),
-    }
+    return {"hover_thrust_n": hover.tolist(), "hover_speed_rad_s": speed.tolist(),
+            "hover_command": [float(c) for c in command],
+            "max_angular_acceleration_rad_s2": np.diag(turning).tolist(),
+            **(_battery_figures(model, speed) if model.battery else {})}
+
+
+def _body_line(body) -> str:
+    more = f" with {len(body.links) - 1} more links" if len(body.links) > 1 else ""
+    return f"{body.name}{more}, {body.mass:.4g} kg"
+
+
+def _joint_line(joint, model) -> str:
+    body = model.bodies[joint.body]
+    unit = "m" if joint.prismatic else "rad"
+    return (f"{joint.name} moves {body.name} on {model.bodies[body.parent].name}, "
+            f"{joint.lower:.4g} to {joint.upper:.4g} {unit}")
+
+
+def _actuator_line(found, model) -> str:
+    return (f"{found.kind} {found.name} on {model.bodies[found.body].name}, channel "
+            f"{found.channel}, command {found.lower:g} to {found.upper:g}")
 
 
 def vehicle_sensors(model: Vehicle) -> list[dict]:

@@ -1,0 +1,199 @@
+"""What a vehicle's actuators can do to it: the one allocation matrix of the project.
+
+Computed from the functions that fly, linearised at an operating point. Johansen and Fossen,
+"Control allocation - A survey" (2013), call it the effectiveness matrix.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from xtdrone_core import FleetModel
+from xtdrone_core.fleet_model import ROTOR, SERVO
+
+from . import joint, rotor
+from .compiled import njit
+from .constants import GRAVITY
+from .quaternion import rotate, rotate_inverse
+
+ROWS = ("force along x", "force along y", "vertical force", "roll torque", "pitch torque",
+        "yaw torque")
+_HOVER = slice(2, 6)  # rows that a conventional multirotor commands
+_SMALL = 1e-6  # share of the largest singular value, below which a direction is none
+
+
+def effectiveness(fleet: FleetModel, airspeed: Any = (0.0, 0.0, 0.0),
+                  joint_pos: np.ndarray | None = None,
+                  thrust: np.ndarray | None = None) -> np.ndarray:
+    """Force and torque on each vehicle per unit of what its actuators give.
+
+    A rotor's unit is a newton of thrust, a servo's the radian or metre of its joint. Other kinds
+    have columns of zeros until they have physics.
+
+    Args:
+        fleet: The vehicles.
+        airspeed: (3,) velocity relative to the air, frame of the base [m/s].
+        joint_pos: (N, J) [rad] or [m]; None for all joints at zero.
+        thrust: (N, A) that the rotors give at this point [N], for what a servo turns and for
+            the H-force in moving air; None for nothing.
+
+    Returns:
+        (N, 6, A): force [N] along the base's axes, then torque [N m] about the base's origin.
+    """
+    out = np.zeros((fleet.n, 6, fleet.actuator.shape[1]))
+    places = np.zeros(fleet.joint.shape) if joint_pos is None else np.asarray(joint_pos, float)
+    given = np.zeros(fleet.actuator.shape) if thrust is None else np.asarray(thrust, float)
+    poses = np.zeros((*fleet.body.shape, 7))
+    poses[..., 6] = 1.0
+    ux, uy, uz = map(float, airspeed)
+    _place(fleet.vehicle, fleet.body, fleet.joint, places, poses)
+    _fill(fleet.vehicle, fleet.body, fleet.joint, fleet.actuator, poses, given, ux, uy, uz, out)
+    return out
+
+
+def rank(matrix: np.ndarray) -> int:
+    """In how many of the six directions a vehicle can be pushed and turned, from its (6, A)."""
+    return int(np.linalg.matrix_rank(_scaled(matrix), tol=_tolerance(matrix)))
+
+
+def commanded(matrix: np.ndarray) -> np.ndarray:
+    """The rows that a vehicle can command each by itself, from its (6, A).
+
+    All six, where the rank is six. Else a vehicle is flown as a multirotor is, by vertical force
+    and torques, and the forces along x and y come as they come.
+
+    Returns:
+        (6,) bool.
+    """
+    found = np.ones(6, dtype=np.bool_)
+    if rank(matrix) < 6:
+        found[:2] = False
+        scaled = _scaled(matrix)[_HOVER]
+        reached = scaled @ np.linalg.pinv(scaled, rcond=_SMALL) if matrix.size else np.zeros((4, 4))
+        found[_HOVER] = abs(np.diag(reached) - 1.0) < 1e-3
+    return found
+
+
+def largest_thrust(fleet: FleetModel) -> np.ndarray:
+    """Largest thrust of each rotor, (N, A) [N]; zero for other actuators."""
+    a = fleet.actuator
+    top = np.minimum(a["zero_position_armed"] + a["input_scaling"], a["max_rot_velocity"])
+    return np.where(fleet.rotor_mask, a["motor_constant"] * top ** 2, 0.0)
+
+
+def cannot_fly(fleet: FleetModel) -> list[str]:
+    """Why each vehicle cannot be flown as a multirotor, in words; empty where it can."""
+    matrices, largest = effectiveness(fleet), largest_thrust(fleet)
+    return [_obstacle(matrix, most, float(weight)) for matrix, most, weight in
+            zip(matrices, largest, fleet.vehicle["mass"] * GRAVITY, strict=True)]
+
+
+def _obstacle(matrix: np.ndarray, largest: np.ndarray, weight: float) -> str:
+    can = commanded(matrix)
+    missing = [ROWS[k] for k in (2, 3, 4) if not can[k]]
+    if missing:
+        return f"no {', '.join(missing)}: rank {rank(matrix)} of 6"
+    lift = float(np.maximum(matrix[2], 0.0) @ largest)
+    if lift <= weight:
+        return f"its weight of {weight:.3g} N exceeds the thrust of its rotors, {lift:.3g} N"
+    return ""
+
+
+def _scaled(matrix: np.ndarray) -> np.ndarray:
+    """Torques per metre of the largest arm, so that they compare with forces."""
+    arm = abs(matrix[3:]).max() if matrix.size else 0.0
+    scaled = matrix.copy()
+    scaled[3:] /= arm or 1.0
+    return scaled
+
+
+def _tolerance(matrix: np.ndarray) -> float:
+    return _SMALL * float(np.linalg.norm(_scaled(matrix))) if matrix.size else 0.0
+
+
+@njit
+def _place(vehicle, body, joints, places, poses):  # type: ignore[no-untyped-def]
+    """Poses of all bodies in the frame of their base; that of the base is there."""
+    for i in range(vehicle.shape[0]):
+        for b in range(1, vehicle[i].bodies):
+            one = body[i, b]
+            p = poses[i, one.parent]
+            found = joint.moved(one, joints[i, one.joint], places[i, one.joint], 0.0, p[0], p[1],
+                                p[2], p[3], p[4], p[5], p[6], 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+            for k in range(7):
+                poses[i, b, k] = found[k]
+
+
+@njit
+def _fill(vehicle, body, joints, actuator, poses, thrust, ux, uy, uz, out):  # type: ignore[no-untyped-def]
+    for i in range(vehicle.shape[0]):
+        for j in range(vehicle[i].actuators):
+            a = actuator[i, j]
+            if a.kind == ROTOR:
+                _put(out, i, j, _push(a, poses[i, a.body], 1.0, thrust[i, j], ux, uy, uz))
+            elif a.kind == SERVO:
+                _turn(vehicle[i].rotors, body[i], joints[i, a.joint], actuator[i], poses[i],
+                      thrust[i], a.body, ux, uy, uz, i, j, out)
+
+
+@njit
+def _push(a, pose, share, thrust, ux, uy, uz):  # type: ignore[no-untyped-def]
+    """Derivative of a rotor's force and torque after its thrust, frame of the base."""
+    qx, qy, qz, qw = pose[3], pose[4], pose[5], pose[6]
+    vx, vy, vz = rotate_inverse(qx, qy, qz, qw, ux, uy, uz)
+    # d speed / d thrust at this thrust, by thrust = C_T speed^2.
+    speed = 0.0
+    if thrust > 0.0:
+        speed = 0.5 / np.sqrt(a.motor_constant * thrust)
+    fx, fy, fz, mx, my, mz = rotor.wrench(
+        speed * share, share, a.direction, a.axis[0], a.axis[1], a.axis[2], 1.0,
+        a.moment_constant, a.rotor_drag_coefficient, a.rolling_moment_coefficient, vx, vy, vz)
+    rx, ry, rz = rotate(qx, qy, qz, qw, a.pos[0], a.pos[1], a.pos[2])
+    rx, ry, rz = pose[0] + rx, pose[1] + ry, pose[2] + rz
+    fx, fy, fz = rotate(qx, qy, qz, qw, fx, fy, fz)
+    mx, my, mz = rotate(qx, qy, qz, qw, mx, my, mz)
+    return (fx, fy, fz, (ry * fz - rz * fy) + mx, (rz * fx - rx * fz) + my,
+            (rx * fy - ry * fx) + mz)
+
+
+@njit
+def _turn(rotors, body, one, actuator, poses, thrust, moved, ux, uy, uz, i, j, out):  # type: ignore[no-untyped-def]
+    """Derivative after a joint's place of what the rotors beyond it do.
+
+    A force F at p that turns about an axis n through c changes by n x F, its torque p x F + M by
+    (n x (p - c)) x F + p x (n x F) + n x M, which is n x (p x F + M) - (n x c) x F.
+    """
+    pose = poses[moved]
+    qx, qy, qz, qw = pose[3], pose[4], pose[5], pose[6]
+    nx, ny, nz = rotate(qx, qy, qz, qw, one.axis[0], one.axis[1], one.axis[2])
+    cx, cy, cz = rotate(qx, qy, qz, qw, one.anchor[0], one.anchor[1], one.anchor[2])
+    cx, cy, cz = pose[0] + cx, pose[1] + cy, pose[2] + cz
+    sx, sy, sz = ny * cz - nz * cy, nz * cx - nx * cz, nx * cy - ny * cx
+    for r in range(rotors):
+        b = actuator[r].body
+        while b != moved and b > 0:
+            b = body[b].parent
+        if b != moved or thrust[r] == 0.0:
+            continue
+        fx, fy, fz, mx, my, mz = _push(actuator[r], poses[actuator[r].body], thrust[r], thrust[r],
+                                       ux, uy, uz)
+        if one.prismatic:
+            _add(out, i, j, (0.0, 0.0, 0.0, ny * fz - nz * fy, nz * fx - nx * fz,
+                             nx * fy - ny * fx))
+        else:
+            _add(out, i, j, (ny * fz - nz * fy, nz * fx - nx * fz, nx * fy - ny * fx,
+                             ny * mz - nz * my - (sy * fz - sz * fy),
+                             nz * mx - nx * mz - (sz * fx - sx * fz),
+                             nx * my - ny * mx - (sx * fy - sy * fx)))
+
+
+@njit
+def _put(out, i, j, values):  # type: ignore[no-untyped-def]
+    for k in range(6):
+        out[i, k, j] = values[k]
+
+
+@njit
+def _add(out, i, j, values):  # type: ignore[no-untyped-def]
+    for k in range(6):
+        out[i, k, j] += values[k]
