@@ -1,0 +1,103 @@
+"""Vehicles that no multirotor is: they load, stand, fall or fly, and say what they cannot do."""
+
+import numpy as np
+import pytest
+
+import jointed
+from xtdrone_core import Scenario, SetPoints
+from xtdrone_core.agent import BaseAgent
+from xtdrone_core.command import main
+from xtdrone_core.modes import Mode
+from xtdrone_core.scenario import fleet
+from xtdrone_sim.simulation import Simulation
+
+SENSORS = "".join(
+    f'<plugin name="{name}" filename="libgazebo_{name}_plugin.so">'
+    "<linkName>base</linkName></plugin>"
+    for name in ("imu", "magnetometer", "barometer", "gps"))
+BRICK = jointed.link("base") + SENSORS
+CART = (BRICK + jointed.link("tyre", "0 0.2 -0.02 0 0 0", 0.1, (1e-4, 1e-4, 1e-4))
+        + jointed.joint("axle", "base", "tyre", "0 1 0", kind="continuous")
+        + jointed.channels(jointed.channel(0, "axle", 30.0, control="velocity")))
+
+
+def hexarotor(lean=0.35, thrust="2e-05"):
+    """Six rotors that lean to both sides in turn, about their arms."""
+    body = jointed.link("base", mass=1.5) + SENSORS
+    for k, angle in enumerate(np.radians(30 + 60 * np.arange(6))):
+        x, y = 0.3 * np.cos(angle), 0.3 * np.sin(angle)
+        side = 1 if k % 2 else -1
+        arm = jointed.rotor(k, "base", f"{x:.4f} {y:.4f} 0.05").replace(
+            " 0 0 0</pose>", f" {side * lean} 0 {angle:.5f}</pose>", 1)
+        turning = "ccw" if k % 2 else "cw"
+        body += arm.replace(">ccw<", f">{turning}<").replace("5.84e-06", thrust)
+    return body
+
+
+def simulation_of(folder, body, **options):
+    vehicle = jointed.write(folder, body)
+    return Simulation(Scenario(fleet(str(vehicle.sdf), 1), speed=0.0, **options), links=False)
+
+
+@pytest.mark.parametrize("body, why", [
+    (BRICK, "no vertical force, roll torque, pitch torque: rank 0 of 6"),
+    (CART, "no vertical force, roll torque, pitch torque: rank 0 of 6"),
+    (hexarotor(thrust="1e-06"), "its weight of 15 N exceeds the thrust of its rotors"),
+])
+def test_it_stands_is_not_armed_and_says_why(tmp_path, body, why):
+    simulation = simulation_of(tmp_path, body)
+    try:
+        simulation.run(until_us=3_000_000)
+        health, = simulation.autopilot.health()
+        assert why in health["not_ready"]
+        assert not simulation.autopilot.estimates().ready.any()
+        assert abs(simulation.state.vel).max() < 0.05 and simulation.state.pos[0, 2] < 0.3
+    finally:
+        simulation.close()
+
+
+def test_show_says_what_cannot_be_flown(tmp_path, capsys):
+    path = jointed.write(tmp_path, CART).sdf
+    assert main(["vehicle", "show", str(path)]) == 0
+    said = capsys.readouterr().out
+    assert "rank 0 of 6" in said and "wheel axle_channel on base" in said and "nothing" in said
+
+
+class Push(BaseAgent):
+    """Takes off, then pushes along x, level."""
+
+    MEMORY = ()
+
+    def __init__(self, simulation):
+        self.simulation, self.offboard = simulation, False
+
+    def step(self, t_us, estimates):
+        out = SetPoints.empty(1)
+        if not self.offboard and estimates.ready[0] and not estimates.armed[0]:
+            out.mode[0], out.arm[0] = Mode.TAKEOFF, 1
+        elif self.offboard or (estimates.armed[0] and estimates.pos[0, 2] > 2.0):
+            weight = 9.80665 * self.simulation.fleet.vehicle["mass"][0]
+            up = 2.0 * (2.5 - estimates.pos[0, 2]) - 2.0 * estimates.vel[0, 2]
+            out.quat[0] = 0.0, 0.0, 0.0, 1.0
+            out.force[0] = 1.5, 0.0, weight + up
+            out.mode[0] = Mode.OFFBOARD
+            self.offboard = True
+        return out
+
+
+def test_a_fully_actuated_hexarotor_flies_sideways_while_level(tmp_path):
+    simulation = simulation_of(tmp_path, hexarotor())
+    try:
+        assert simulation.autopilot.status["fully_actuated"].all()
+        simulation.agent = agent = Push(simulation)
+        while not agent.offboard and simulation.t_us < 30_000_000:
+            simulation.step()
+        begin = simulation.state.vel[0, 0]
+        simulation.run(until_us=simulation.t_us + 1_000_000)
+        assert agent.offboard
+        x, y, _, _ = simulation.state.quat[0]
+        gained = simulation.state.vel[0, 0] - begin
+        assert gained == pytest.approx(1.5 / simulation.fleet.vehicle["mass"][0], rel=0.15)
+        assert max(abs(x), abs(y)) < 0.02 and abs(simulation.state.vel[0, 1]) < 0.1
+    finally:
+        simulation.close()
