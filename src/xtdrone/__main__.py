@@ -12,7 +12,7 @@ def main() -> int:
 
     interrupted = []
 
-    def interrupt(number, _):
+    def interrupt(number: int, _: object) -> None:
         interrupted.append(number)
         raise KeyboardInterrupt
 

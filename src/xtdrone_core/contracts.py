@@ -22,8 +22,8 @@ from .state import Estimates, FleetState, Reading, SensorBatch, SetPoints
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from .fleet_model import FleetModel
     from .scenario import Scenario
-    from .vehicle import FleetModel
 
 Snapshot = Mapping[str, Any]  # numbers, texts, lists, arrays, and mappings of these
 Part = TypeVar("Part")
@@ -71,7 +71,7 @@ class Engine(Stateful, Protocol):
     def contacts(self) -> list[tuple[str, str]]:
         """Pairs of names (vehicles or models of the world) that touch now, sorted."""
 
-    def set_payload(self, vehicle: int, mass: float, pos) -> None:
+    def set_payload(self, vehicle: int, mass: float, pos: np.ndarray) -> None:
         """A point mass [kg] fixed to a vehicle at pos (3,), body [m]; in place of the last one.
 
         FleetState, sensors and wrenches go on to refer to the empty vehicle's centre of gravity.
@@ -85,7 +85,7 @@ class Engine(Stateful, Protocol):
 class Renderer(Protocol):
     """An engine that draws for cameras and measures for lidars itself."""
 
-    def scene(self, largest, samples: int):
+    def scene(self, largest: tuple[int, int], samples: int) -> Any:
         """What xtdrone_sim.rendering.sensors draws with, as rendering.scene.RenderedScene.
 
         Args:
@@ -141,7 +141,7 @@ class Autopilot(Stateful, Protocol):
 class ExternalPose(Protocol):
     """An autopilot that takes a pose from outside, from a vision system or the truth."""
 
-    def take_pose(self, i: int, t_us: int, pos, quat) -> None:
+    def take_pose(self, i: int, t_us: int, pos: np.ndarray, quat: np.ndarray) -> None:
         """A pose of vehicle i that something outside measured.
 
         Args:

@@ -13,17 +13,22 @@ import base64
 import json
 import select
 import socket
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 
 from . import ports
 from .errors import ControlError
+from .state import FleetState
+
+Handler = Callable[[str, dict[str, Any]], dict[str, Any] | None]
 
 TICK_US = 20_000  # period of ticks and of the barrier [us]
 _TRUTH_WIDTH = 13
 
 
-def pack_truth(state) -> str:
+def pack_truth(state: FleetState) -> str:
     """The truth field of a tick from a FleetState."""
     table = np.hstack([state.pos, state.quat, state.vel, state.ang_vel])
     return base64.b64encode(table.tobytes()).decode()
@@ -34,7 +39,7 @@ def unpack_truth(text: str) -> np.ndarray:
     return np.frombuffer(base64.b64decode(text)).reshape(-1, _TRUTH_WIDTH)
 
 
-def _readable(sockets, timeout):
+def _readable(sockets: Iterable[socket.socket], timeout: float) -> list[socket.socket]:
     """Those sockets that can be read within the time-out [s].
 
     Not by select(): a ROS node of a hundred vehicles has more than its 1024 descriptors.
@@ -49,7 +54,7 @@ def _readable(sockets, timeout):
 class ControlServer:
     """The simulation's end. Never blocks, except in barrier()."""
 
-    def __init__(self, port: int):
+    def __init__(self, port: int) -> None:
         """Listens on 127.0.0.1:port.
 
         Raises:
@@ -65,11 +70,11 @@ class ControlServer:
                                f"running; {ports.advice()}") from error
         self._listener.listen()
         self._listener.setblocking(False)
-        self._buffers = {}  # socket -> bytes received and not yet a line
-        self._subscribers = {}  # socket -> takes part in the barrier
-        self._done = {}  # socket -> last tick dealt with
+        self._buffers: dict[socket.socket, bytes] = {}  # bytes that are not yet a line
+        self._subscribers: dict[socket.socket, bool] = {}  # takes part in the barrier
+        self._done: dict[socket.socket, int] = {}  # last tick dealt with
 
-    def poll(self, handle, timeout: float = 0.0) -> None:
+    def poll(self, handle: Handler, timeout: float = 0.0) -> None:
         """Answers what clients asked; handle(op, request) returns a dict or raises ControlError.
 
         Args:
@@ -84,7 +89,7 @@ class ControlServer:
             else:
                 self._receive(sock, handle)
 
-    def tick(self, t_us: int, state) -> None:
+    def tick(self, t_us: int, state: FleetState) -> None:
         """Sends the clock and the truth to the subscribers."""
         if self._subscribers:
             line = {"tick": t_us, "truth": pack_truth(state)}
@@ -96,7 +101,7 @@ class ControlServer:
         """Whether some subscriber takes part in the barrier."""
         return any(self._subscribers.values())
 
-    def barrier(self, t_us: int, handle, timeout: float) -> bool:
+    def barrier(self, t_us: int, handle: Handler, timeout: float) -> bool:
         """Waits until every such subscriber has dealt with the tick t_us.
 
         Returns:
@@ -120,7 +125,7 @@ class ControlServer:
         self._buffers.clear()
         self._subscribers.clear()
 
-    def _receive(self, sock, handle):
+    def _receive(self, sock: socket.socket, handle: Handler) -> None:
         try:
             data = sock.recv(65536)
         except OSError:
@@ -133,7 +138,7 @@ class ControlServer:
             if sock in self._buffers:
                 self._answer(sock, line, handle)
 
-    def _answer(self, sock, line, handle):
+    def _answer(self, sock: socket.socket, line: bytes, handle: Handler) -> None:
         try:
             request = json.loads(line)
             op = request["op"]
@@ -142,7 +147,7 @@ class ControlServer:
                 return
             if op == "subscribe":
                 self._subscribers[sock] = bool(request.get("barrier", False))
-                answer = {}
+                answer: dict[str, Any] = {}
             else:
                 answer = handle(op, request) or {}
             self._send(sock, {"ok": True, **answer})
@@ -152,14 +157,14 @@ class ControlServer:
             self._send(sock, {"ok": False, "error": "a request is a line of JSON like "
                                                     '{"op": "status"}'})
 
-    def _send(self, sock, line):
+    def _send(self, sock: socket.socket, line: dict[str, Any]) -> None:
         try:
             sock.settimeout(1.0)  # a client that stopped reading must not stop the fleet
             sock.sendall(json.dumps(line).encode() + b"\n")
         except OSError:
             self._drop(sock)
 
-    def _drop(self, sock):
+    def _drop(self, sock: socket.socket) -> None:
         sock.close()
         for table in (self._buffers, self._subscribers, self._done):
             table.pop(sock, None)
@@ -168,7 +173,7 @@ class ControlServer:
 class ControlClient:
     """A user's end: the command line, the bridge, tests."""
 
-    def __init__(self, instance: int | None = None, timeout: float = 5.0):
+    def __init__(self, instance: int | None = None, timeout: float = 5.0) -> None:
         """Connects to a simulation on 127.0.0.1.
 
         Args:
@@ -186,13 +191,13 @@ class ControlClient:
                                "'xtdrone sim' or roslaunch") from error
         self._sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._buffer = b""
-        self._ticks = []
+        self._ticks: list[dict[str, Any]] = []
 
     def fileno(self) -> int:
         """For select() and epoll."""
         return self._sock.fileno()
 
-    def request(self, op: str, **values) -> dict:
+    def request(self, op: str, **values: Any) -> dict:
         """Asks and returns the answer; ticks that come in between are kept.
 
         Raises:
@@ -231,13 +236,13 @@ class ControlClient:
         """Closes the connection."""
         self._sock.close()
 
-    def _send(self, line):
+    def _send(self, line: dict[str, Any]) -> None:
         try:
             self._sock.sendall(json.dumps(line).encode() + b"\n")
         except OSError as error:
             raise ControlError("the simulation has ended") from error
 
-    def _line(self):
+    def _line(self) -> dict[str, Any]:
         while b"\n" not in self._buffer:
             try:
                 data = self._sock.recv(1 << 20)

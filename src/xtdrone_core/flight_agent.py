@@ -1,6 +1,8 @@
 """What every flying Agent has in common: wait, arm, climb, fly, come down, land."""
 
 import math
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,7 +17,7 @@ _STREAM_US = 1_000_000  # set-points before OFFBOARD, as PX4 demands [us]
 _PEAK_SPEED = 1.875  # of a minimum-jerk motion, in distance / duration
 
 
-def minimum_jerk(x: float):
+def minimum_jerk(x: float) -> tuple[float, float, float]:
     """s, ds/dx, d2s/dx2 of the smooth motion from 0 to 1 that starts and ends at rest."""
     x = min(max(x, 0.0), 1.0)
     return (x ** 3 * (10 - 15 * x + 6 * x * x), 30 * x * x * (1 - x) ** 2,
@@ -34,11 +36,12 @@ class FlightAgent(BaseAgent):
     It leads the fleet as one: reset() takes all vehicles, or none.
     """
 
-    MEMORY: tuple[str, ...] = ("done", "home", "_phase", "_phase_us", "_next_us", "_asked_us",
-                               "_first_us", "_yaw", "_from", "_out")
+    MEMORY: ClassVar[tuple[str, ...]] = (
+        "done", "home", "_phase", "_phase_us", "_next_us", "_asked_us", "_first_us", "_yaw",
+        "_from", "_out")
 
     def __init__(self, n: int, height: float, climb_speed: float = 2.0, land_from: float = 2.0,
-                 time_out: float = 60.0, on_event=None):
+                 time_out: float = 60.0, on_event: Callable[..., None] | None = None) -> None:
         """An agent on the ground.
 
         Args:
@@ -60,7 +63,7 @@ class FlightAgent(BaseAgent):
                                    "number")
         self.n, self.height = n, height
         self.done = False
-        self.home = None  # (N, 3) positions of the vehicles on the ground when ready [m]
+        self.home: Any = None  # (N, 3) positions of the vehicles on the ground when ready [m]
         self._climb_speed, self._land_from = climb_speed, land_from
         self._time_out_us = round(time_out * 1e6)
         self._on_event = on_event or (lambda t_us, name, **values: None)
@@ -68,12 +71,13 @@ class FlightAgent(BaseAgent):
         self._phases = {"wait": self._wait, "stream": self._stream, "arm": self._arm,
                         "climb": self._climb, "fly": self._fly, "descend": self._descend,
                         "land": self._land}
-        self._phase, self._phase_us = "wait", None
+        self._phase = "wait"
+        self._phase_us: Any = None  # when it began [us]
         self._next_us, self._asked_us = 0, -_RETRY_US
-        self._first_us = None  # when streaming began
-        self._yaw = None
-        self._from = None  # (N, 3) start of a climb or descent
-        self._fresh = None  # all that it remembers, as it was before the first step
+        self._first_us: Any = None  # when streaming began
+        self._yaw: Any = None  # (N,) [rad]
+        self._from: Any = None  # (N, 3) start of a climb or descent
+        self._fresh: dict[str, Any] | None = None  # its memory before the first step
 
     def begin(self, t_us: int, estimates: Estimates) -> None:
         """The fleet is at its height; called once, before fly()."""
@@ -82,7 +86,7 @@ class FlightAgent(BaseAgent):
         """Fills pos, vel and acc of `out` (all NaN on entry); True ends the flight."""
         raise NotImplementedError
 
-    def event(self, t_us: int, name: str, **values) -> None:
+    def event(self, t_us: int, name: str, **values: Any) -> None:
         """Tells the listener."""
         self._on_event(t_us, name, **values)
 
@@ -108,7 +112,7 @@ class FlightAgent(BaseAgent):
         self._phases[self._phase](t_us, estimates, out)
         return out
 
-    def reset(self, mask=None) -> None:
+    def reset(self, mask: np.ndarray | None = None) -> None:
         """Back to waiting on the ground.
 
         Raises:
@@ -120,17 +124,17 @@ class FlightAgent(BaseAgent):
         if self._fresh is not None:
             put(self, self.MEMORY, self._fresh)
 
-    def _enter(self, phase, t_us):
+    def _enter(self, phase: str, t_us: int) -> None:
         self._phase, self._phase_us = phase, t_us
         self._asked_us = t_us - _RETRY_US
 
-    def _late(self, t_us, vehicles, what, advice):
+    def _late(self, t_us: int, vehicles: np.ndarray, what: str, advice: str) -> None:
         if t_us - self._phase_us > self._time_out_us:
             which = ", ".join(map(str, np.flatnonzero(vehicles)[:5]))
             raise XtdroneError(f"vehicle {which} is not {what} after "
                                f"{self._time_out_us / 1e6:g} s of simulated time: {advice}")
 
-    def _wait(self, t_us, estimates, out):
+    def _wait(self, t_us: int, estimates: Estimates, out: SetPoints) -> None:
         out.pos[:] = estimates.pos  # counts as streaming, and moves nobody before arming
         if self._first_us is None:
             self._first_us = t_us
@@ -142,12 +146,12 @@ class FlightAgent(BaseAgent):
         else:
             self._late(t_us, ~estimates.ready, "ready to arm", "its arming checks fail")
 
-    def _stream(self, t_us, estimates, out):
+    def _stream(self, t_us: int, estimates: Estimates, out: SetPoints) -> None:
         out.pos[:] = self.home
         if t_us - self._first_us >= _STREAM_US:
             self._enter("arm", t_us)
 
-    def _arm(self, t_us, estimates, out):
+    def _arm(self, t_us: int, estimates: Estimates, out: SetPoints) -> None:
         out.pos[:] = self.home
         obedient = estimates.armed & (estimates.mode == Mode.OFFBOARD)
         if obedient.all():
@@ -160,7 +164,7 @@ class FlightAgent(BaseAgent):
             self._asked_us = t_us
         self._late(t_us, ~obedient, "armed in OFFBOARD", "see its messages in console/")
 
-    def _ramp(self, t_us, out, change):
+    def _ramp(self, t_us: int, out: SetPoints, change: np.ndarray) -> bool:
         """Set-points of a smooth vertical motion from self._from; True when it is over."""
         duration = max(_PEAK_SPEED * np.abs(change).max() / self._climb_speed, 1.0)
         x = (t_us - self._phase_us) * 1e-6 / duration
@@ -173,7 +177,7 @@ class FlightAgent(BaseAgent):
         out.acc[:, 2] = dds / duration ** 2 * change
         return x >= 1.0
 
-    def _climb(self, t_us, estimates, out):
+    def _climb(self, t_us: int, estimates: Estimates, out: SetPoints) -> None:
         over = self._ramp(t_us, out, np.full(self.n, self.height))
         low = np.linalg.norm(estimates.pos - out.pos, axis=1) > 0.5
         if over and not low.any():
@@ -182,18 +186,18 @@ class FlightAgent(BaseAgent):
             self._enter("fly", t_us)
         self._late(t_us, low, "at its height", "give a lower height, or a longer time_out")
 
-    def _fly(self, t_us, estimates, out):
+    def _fly(self, t_us: int, estimates: Estimates, out: SetPoints) -> None:
         if self.fly(t_us, estimates, out):
             self._from = estimates.pos.copy()
             self._enter("descend", t_us)
 
-    def _descend(self, t_us, estimates, out):
+    def _descend(self, t_us: int, estimates: Estimates, out: SetPoints) -> None:
         change = np.minimum(self.home[:, 2] + self._land_from - self._from[:, 2], 0.0)
         if self._ramp(t_us, out, change) or not change.any():
             self.event(t_us, "land")
             self._enter("land", t_us)
 
-    def _land(self, t_us, estimates, out):
+    def _land(self, t_us: int, estimates: Estimates, out: SetPoints) -> None:
         up = estimates.armed | ~estimates.landed
         if not up.any():
             self.done = True

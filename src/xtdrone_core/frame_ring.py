@@ -57,7 +57,7 @@ def size_of(arrays: list) -> int:
 class FrameWriter:
     """The simulation's end of one ring."""
 
-    def __init__(self, path: Path, arrays: list):
+    def __init__(self, path: Path, arrays: list) -> None:
         """Makes the file.
 
         Args:
@@ -119,7 +119,7 @@ class FrameReader:
         lost: Frames that were overwritten before they were read.
     """
 
-    def __init__(self, path, arrays: list):
+    def __init__(self, path: Path | str, arrays: list) -> None:
         """Opens a ring; frames that are in it already are not read.
 
         Args:
@@ -164,7 +164,7 @@ class FrameReader:
         self._last = newest
         return frames
 
-    def _copy(self, number):
+    def _copy(self, number: int) -> tuple[int, dict[str, np.ndarray]] | None:
         start = _HEADER + (number % self._slots) * self._slot
         head = np.frombuffer(self._memory, dtype="<u8", count=2, offset=start)
         if head[0] != number:

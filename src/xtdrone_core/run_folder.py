@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 from .errors import ScenarioError, XtdroneError
 from .ports import INSTANCES
@@ -95,14 +96,14 @@ def prepare(folder: Path) -> None:
         (Path(folder) / sub).mkdir()
 
 
-def write_json(path: Path, data) -> None:
+def write_json(path: Path, data: Any) -> None:
     """Writes JSON so that a reader sees the old file or the new one, never half of it."""
     part = Path(path).with_suffix(".part")
     part.write_text(json.dumps(data, indent=2, allow_nan=False) + "\n")
     part.replace(path)
 
 
-def update_summary(folder: Path, **values) -> dict:
+def update_summary(folder: Path, **values: Any) -> dict:
     """Adds values to a run's summary.json and returns the whole."""
     path = Path(folder) / "summary.json"
     summary = json.loads(path.read_text()) if path.exists() else {}
@@ -111,7 +112,7 @@ def update_summary(folder: Path, **values) -> dict:
     return summary
 
 
-def add_event(folder: Path, t_us: int, event: str, **values) -> None:
+def add_event(folder: Path, t_us: int, event: str, **values: Any) -> None:
     """Appends one line to events.jsonl: what was asked of the fleet, and when."""
     line = json.dumps({"t_us": int(t_us), "event": event, **values}, allow_nan=False)
     with open(Path(folder) / "events.jsonl", "a") as file:

@@ -8,7 +8,7 @@ it is made, so that nothing about it can fail in flight.
 import dataclasses
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -126,7 +126,7 @@ class Scenario:
         parse_disturbances(self.disturbances, [vehicle.name for vehicle in self.vehicles])
         resources.world_sdf(self.world)
 
-    def _check_vehicles(self):
+    def _check_vehicles(self) -> None:
         seen = set()
         for vehicle in self.vehicles:
             if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", vehicle.name):
@@ -189,7 +189,7 @@ class Scenario:
         return cls(vehicles=specs, **data)
 
     @classmethod
-    def load(cls, path) -> "Scenario":
+    def load(cls, path: Path | str) -> "Scenario":
         """Reads scenario.yaml.
 
         Raises:
@@ -258,18 +258,19 @@ def parse_vehicles(text: str) -> tuple[VehicleSpec, ...]:
     return _placed(entries)
 
 
-def _placed(entries) -> tuple[VehicleSpec, ...]:
+def _placed(entries: Sequence[tuple[str, Sequence[float] | None, float | None]],
+            ) -> tuple[VehicleSpec, ...]:
     """Specs of (type, pos or None, yaw or None); those without a pose go on the grid."""
     places = iter(grid(sum(pos is None for _, pos, _ in entries)))
     specs = []
     for i, (kind, pos, yaw) in enumerate(entries):
-        place = tuple(float(x) for x in (next(places) if pos is None else pos))
+        x, y, z = (float(x) for x in (next(places) if pos is None else pos))
         label = Path(kind).parent.name if "/" in kind else kind
-        specs.append(VehicleSpec(kind, f"{label}_{i}", place, yaw or 0.0))
+        specs.append(VehicleSpec(kind, f"{label}_{i}", (x, y, z), yaw or 0.0))
     return tuple(specs)
 
 
-def _specs_of(items) -> tuple[VehicleSpec, ...]:
+def _specs_of(items: Iterable) -> tuple[VehicleSpec, ...]:
     entries = []
     for item in items:
         if not isinstance(item, dict) or "type" not in item:

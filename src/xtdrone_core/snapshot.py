@@ -11,7 +11,7 @@ import io
 import json
 import zipfile
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -83,7 +83,7 @@ class Memory:
         return self.MEMORY
 
 
-def take(part: object, names) -> dict[str, Any]:
+def take(part: object, names: Iterable[str]) -> dict[str, Any]:
     """Copies of attributes of a part, as plain data.
 
     Raises:
@@ -92,7 +92,7 @@ def take(part: object, names) -> dict[str, Any]:
     return {name: _plain(getattr(part, name), name) for name in names}
 
 
-def put(part: object, names, snapshot: Mapping[str, Any]) -> None:
+def put(part: object, names: Iterable[str], snapshot: Mapping[str, Any]) -> None:
     """Gives attributes of a part the values that take() found.
 
     Arrays, lists, mappings, deques and data classes are overwritten in place.
@@ -108,7 +108,7 @@ def put(part: object, names, snapshot: Mapping[str, Any]) -> None:
         setattr(part, name, _restored(getattr(part, name), snapshot[name], name))
 
 
-def _plain(value, name):
+def _plain(value: Any, name: str) -> Any:
     """A copy in terms of what the file can hold."""
     if isinstance(value, Memory):
         return value.save()
@@ -132,7 +132,7 @@ def _plain(value, name):
     raise SnapshotError(f"'{name}' is a {type(value).__name__}, which a snapshot cannot hold")
 
 
-def _restored(current, saved, name):
+def _restored(current: Any, saved: Any, name: str) -> Any:
     """What an attribute is to be: itself with new contents where it can change, else a copy."""
     if saved is None:
         return None
@@ -166,7 +166,7 @@ def _restored(current, saved, name):
     return current
 
 
-def write(path, snapshot: Mapping[str, Any], scenario: Mapping[str, Any]) -> None:
+def write(path: Path | str, snapshot: Mapping[str, Any], scenario: Mapping[str, Any]) -> None:
     """Writes one file; an older one of that name is replaced when the new one is whole.
 
     Args:
@@ -195,7 +195,7 @@ def write(path, snapshot: Mapping[str, Any], scenario: Mapping[str, Any]) -> Non
                             "folder that can be written") from error
 
 
-def read(path) -> tuple[dict[str, Any], dict[str, Any]]:
+def read(path: Path | str) -> tuple[dict[str, Any], dict[str, Any]]:
     """The snapshot of a file, and its scenario as plain data for Scenario.from_dict().
 
     Raises:
@@ -219,7 +219,7 @@ def read(path) -> tuple[dict[str, Any], dict[str, Any]]:
                             "Simulation.save() wrote") from error
 
 
-def _encode(value, arrays):
+def _encode(value: Any, arrays: list[np.ndarray]) -> Any:
     """Plain data as JSON; what JSON does not know becomes {"kind": contents}."""
     if isinstance(value, (np.ndarray, np.generic)):
         arrays.append(np.asarray(value))
@@ -241,7 +241,7 @@ def _encode(value, arrays):
     raise SnapshotError(f"a {type(value).__name__} cannot be stored in a snapshot")
 
 
-def _decode(value, arrays):
+def _decode(value: Any, arrays: list[np.ndarray]) -> Any:
     if isinstance(value, list):
         return [_decode(item, arrays) for item in value]
     if not isinstance(value, dict):
