@@ -102,6 +102,8 @@ def test_commands_exist(words):
     if words[0] == "xtdrone":
         takes(words[1:])
     elif words[0] == "roslaunch":
+        if words[1] == "-p":  # port of the ROS master
+            words = words[2:]
         check_launch(ROOT / words[1], words[2:])
     elif words[0] == "make":
         assert re.search(rf"^[a-z -]*\b{words[1]}\b[a-z -]*:", (ROOT / "Makefile").read_text(),
