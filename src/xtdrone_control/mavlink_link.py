@@ -7,19 +7,17 @@ and wait in an inbox for what a vehicle answers.
 import contextlib
 import queue
 import socket
-import struct
 import threading
 
-from fastcrc.crc16 import mcrf4xx
 from pymavlink.dialects.v20 import common as mavlink
 
+from xtdrone_core.mavlink_frames import frames
 from xtdrone_core.ports import Ports, advice
 
 from .errors import ControlNodeError
 
 SYSTEM_ID = 240  # of this end
 COMPONENT_ID = mavlink.MAV_COMP_ID_ONBOARD_COMPUTER
-_HEAD = struct.Struct("<BBBBBBBHB")  # magic .. component id, message id low and high
 _BUFFER = 8 << 20  # asked of the kernel for what comes in within one tick [bytes]
 
 
@@ -35,30 +33,6 @@ def unpack(message_id: int, payload: bytes) -> tuple:
 
 
 _LAYOUTS = {}
-
-
-def frames(data: bytes):
-    """The valid MAVLink 2 frames of a datagram.
-
-    Yields:
-        (system id, message id, payload, whole frame).
-    """
-    at, end = 0, len(data)
-    while at + 12 <= end:
-        if data[at] != 0xFD:
-            at += 1
-            continue
-        _, size, incompatible, _, _, system, _, low, high = _HEAD.unpack_from(data, at)
-        body = at + 10 + size
-        after = body + 2 + (13 if incompatible & 1 else 0)
-        message = mavlink.mavlink_map.get(low | high << 16)
-        if after > end or message is None \
-                or mcrf4xx(data[at + 1:body] + bytes((message.crc_extra,))) \
-                != data[body] | data[body + 1] << 8:
-            at += 1 if message is not None else 12 + size
-            continue
-        yield system, message.id, data[at + 10:body], data[at:after]
-        at = after
 
 
 class FleetLink:
@@ -122,7 +96,9 @@ class FleetLink:
                     break
                 except OSError:  # an earlier datagram found nobody there
                     continue
-                for system, message_id, payload, frame in frames(data):
+                for found in frames(data):
+                    system, message_id, payload = found.system, found.message_id, found.payload
+                    frame = data[found.start:found.end]
                     if not 1 <= system <= self.n:
                         continue
                     boxes = self._inboxes.get((system - 1, message_id))

@@ -128,6 +128,7 @@ def test_vehicles_save_and_load_their_own_parameters(tmp_path):
         assert len(f.autopilot.missions.items(0, MISSION)) == 5
         assert storage(1) == mavlink.MAV_RESULT_DENIED and "no folder" in f.said[-1]
         f.autopilot.parameter_files = [tmp_path / "params" / "iris_0.params"]
+        f.messages = f.autopilot.messages(f.links)
         assert storage(1) == mavlink.MAV_RESULT_ACCEPTED
         assert storage(2) == mavlink.MAV_RESULT_ACCEPTED
         assert store.get(0, "MPC_XY_CRUISE") == 5.0

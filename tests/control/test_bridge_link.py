@@ -9,7 +9,7 @@ from pymavlink.dialects.v20 import common as mavlink
 from own_ports import PORTS
 from xtdrone_control import mavlink_link, requests
 from xtdrone_control.errors import ControlNodeError
-from xtdrone_control.mavlink_link import FleetLink, frames, unpack
+from xtdrone_control.mavlink_link import FleetLink
 from xtdrone_control.requests import Requests
 
 
@@ -19,33 +19,6 @@ def packed(message, system=1):
 
 HEARTBEAT = packed(mavlink.MAVLink_heartbeat_message(2, 12, 81, 393216, 4, 3), 2)
 POSITION = packed(mavlink.MAVLink_local_position_ned_message(5, 1.0, 2.0, 3.0, 0, 0, 0), 3)
-
-
-def test_several_frames_of_one_datagram():
-    found = list(frames(HEARTBEAT + POSITION + HEARTBEAT))
-    assert [(system, number) for system, number, _, _ in found] == [(2, 0), (3, 32), (2, 0)]
-    assert unpack(32, found[1][2]) == (5, 1.0, 2.0, 3.0, 0, 0, 0)  # trailing zeros were cut off
-    assert found[0][3] == HEARTBEAT
-
-
-@pytest.mark.parametrize("at", range(len(POSITION)))
-def test_any_broken_byte_costs_its_own_frame_only(at):
-    broken = bytearray(POSITION)
-    broken[at] ^= 0x55
-    found = [number for _, number, _, _ in frames(bytes(broken) + HEARTBEAT * 3)]
-    assert 32 not in found
-    assert found.count(0) >= 2  # a wrong length may swallow the frame that follows
-
-
-@pytest.mark.parametrize("junk", [b"", b"\xfd", b"\xfd" * 11, b"\xfd" * 300, bytes(range(256))])
-def test_junk_is_skipped(junk):
-    assert list(frames(junk)) == []
-    assert 0 in [number for _, number, _, _ in frames(junk + HEARTBEAT * 20)]
-
-
-def test_cut_frames():
-    for length in range(len(POSITION)):
-        assert list(frames(POSITION[:length])) == []
 
 
 @pytest.fixture

@@ -6,14 +6,19 @@ import signal
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from own_ports import PORTS
 from waiting import LIMIT_S
 from xtdrone_autopilot.errors import AutopilotError
 from xtdrone_autopilot.px4 import process as px4_process
+from xtdrone_autopilot.px4.autopilot import Px4Autopilot
+from xtdrone_autopilot.px4.link import Peer
+from xtdrone_core import FleetModel
 from xtdrone_sim.vehicles.sdf import load_vehicle
 
+ORIGIN = 0.8272, 0.1491, 488.0
 STAND_IN = """#!/bin/sh
 echo started "$@" $PX4_SIM_MODEL
 sleep 600 &
@@ -130,3 +135,30 @@ def test_one_that_cannot_start_is_refused(build, folder):
     with pytest.raises(AutopilotError, match="cannot start PX4"):
         px4_process.Px4Process(px4_process.find(str(build)), 0, "iris_0", load_vehicle("iris"),
                                folder)
+
+
+def test_a_reset_starts_it_anew_and_waits_for_it(build, folder):
+    fleet = FleetModel.of((load_vehicle("iris"),) * 2)
+    autopilot = Px4Autopilot(fleet, ["iris_0", "iris_1"], ORIGIN, np.zeros((2, 3)),
+                             px4_process.find(str(build)), folder, own=PORTS)
+    try:
+        before = autopilot.pids
+        autopilot.reset(np.array([False, True]))
+        assert autopilot.pids[0] == before[0] and autopilot.pids[1] != before[1]
+        assert await_end(before[1])
+        assert (folder / "px4/iris_1.2/start-up").is_dir()
+        assert autopilot.states.tolist() == [Peer.AWAITED] * 2
+        with pytest.raises(AutopilotError, match="cannot be saved"):
+            autopilot.save()
+    finally:
+        autopilot.close()
+
+
+def test_a_px4_of_somebody_else_is_not_reset():
+    fleet = FleetModel.of((load_vehicle("iris"),))
+    autopilot = Px4Autopilot(fleet, ["iris_0"], ORIGIN, np.zeros((1, 3)), own=PORTS)
+    try:
+        with pytest.raises(AutopilotError, match="started by somebody else"):
+            autopilot.reset()
+    finally:
+        autopilot.close()

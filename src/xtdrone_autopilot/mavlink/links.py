@@ -11,8 +11,8 @@ import socket
 from dataclasses import dataclass, field
 
 import numpy as np
-from fastcrc.crc16 import mcrf4xx
 
+from xtdrone_core.mavlink_frames import frames
 from xtdrone_core.ports import Ports, advice, check_links
 
 from ..errors import AutopilotError
@@ -145,9 +145,9 @@ class Links:
                 self._parse(link, data, address, t_us, handle)
 
     def _parse(self, link, data, address, t_us, handle):
-        for frame in valid_frames(data):
+        for frame in frames(data):
             try:
-                message = self._decoder.decode(bytearray(frame))
+                message = self._decoder.decode(bytearray(data[frame.start:frame.end]))
             except (mavlink.MAVError, ValueError):  # a signature or flag that we do not know
                 continue
             self._heard(link, address, t_us)
@@ -262,34 +262,6 @@ class Links:
                 link.socket.sendto(data, address)
             except OSError:  # nobody listens there, or its buffer is full: telemetry may be lost
                 pass
-
-
-def valid_frames(data: bytes):
-    """The whole frames of known messages in a datagram, MAVLink 1 or 2, whose checksum holds.
-
-    A datagram stands for itself: what is cut off in one does not swallow the
-    next. Behind a broken frame the search goes on at its second byte.
-    """
-    at, end = 0, len(data)
-    while at + 8 <= end:
-        if data[at] == 0xFD and at + 12 <= end:
-            number = data[at + 7] | data[at + 8] << 8 | data[at + 9] << 16
-            body = at + 10 + data[at + 1]
-            after = body + 2 + (13 if data[at + 2] & 1 else 0)
-        elif data[at] == 0xFE:
-            number = data[at + 5]
-            body = at + 6 + data[at + 1]
-            after = body + 2
-        else:
-            at += 1
-            continue
-        kind = mavlink.mavlink_map.get(number)
-        if kind is None or after > end or mcrf4xx(
-                data[at + 1:body] + bytes((kind.crc_extra,))) != data[body] | data[body + 1] << 8:
-            at += 1
-            continue
-        yield data[at:after]
-        at = after
 
 
 def _allow_files(wanted: int) -> None:

@@ -74,6 +74,8 @@ class Px4Autopilot(ExternalPose, Observer):
         bodies = new_status(n)
         describe_bodies(bodies, fleet)
         self._link = None
+        self._installation, self._folder, self._fleet = installation, folder, fleet
+        self._starts = np.zeros(n, dtype=np.int64)  # how often each PX4 was started by us
         if installation is not None:
             _refuse_living(self._ports, n)
         self._link = SimulatorLink(n, self._lost, self._news, self._ports)
@@ -81,12 +83,17 @@ class Px4Autopilot(ExternalPose, Observer):
             self._telemetry = FleetTelemetry(n, origin, offsets, shared_origin, self._on_text,
                                              self._ports, bodies["thrust_poly"])
             for i in range(n if installation is not None else 0):
-                self._processes.append(px4_process.Px4Process(
-                    installation, i, self._names[i], fleet.vehicles[i], folder,
-                    self._ports))
+                self._processes.append(self._start(i))
         except BaseException:
             self.close()
             raise
+
+    def _start(self, i):
+        """Starts the PX4 of vehicle i."""
+        self._starts[i] += 1
+        return px4_process.Px4Process(self._installation, i, self._names[i],
+                                      self._fleet.vehicles[i], self._folder, self._ports,
+                                      int(self._starts[i]))
 
     @classmethod
     def for_scenario(cls, scenario, fleet: FleetModel, origin, magnetic_field, folder, links: bool,
@@ -156,6 +163,47 @@ class Px4Autopilot(ExternalPose, Observer):
     def apply(self, set_points: SetPoints) -> None:
         """Sends an Agent's set-points to PX4 by MAVLink."""
         self._telemetry.apply(set_points)
+
+    def reset(self, mask: np.ndarray | None = None) -> None:
+        """Restarts the PX4s of these vehicles (mask (N,) bool, None for all).
+
+        The next step waits until they have connected. A PX4 begins with random numbers of its own,
+        so no two of its flights are equal to the bit.
+
+        Raises:
+            AutopilotError: They were not started by this simulation.
+        """
+        if not self._processes:
+            raise AutopilotError("these PX4s were started by somebody else, and PX4 can only be "
+                                 "reset by starting it anew: give px4:=FOLDER, and the simulation "
+                                 "starts them, or fly autopilot:=embedded")
+        chosen = np.flatnonzero(np.ones(len(self._names), dtype=bool) if mask is None else mask)
+        for i in chosen:
+            self._link.await_again(int(i))
+            self._processes[i].stop()
+            self._telemetry.begin_again(int(i))
+        for i in chosen:
+            self._processes[i] = self._start(int(i))
+        self.commands[chosen] = 0.0
+        self._begun = False
+
+    def save(self) -> dict:
+        """Not possible.
+
+        Raises:
+            AutopilotError: Always.
+        """
+        raise AutopilotError("the state of a real PX4 cannot be saved: it lies in its process; fly "
+                             "autopilot:=embedded to save flights")
+
+    def load(self, snapshot) -> None:
+        """Not possible.
+
+        Raises:
+            AutopilotError: Always.
+        """
+        raise AutopilotError("the state of a real PX4 cannot be loaded: it lies in its process; "
+                             "fly autopilot:=embedded to load flights")
 
     def close(self) -> None:
         """Ends every PX4 that we started, and all links. May be called twice."""

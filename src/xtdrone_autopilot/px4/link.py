@@ -146,6 +146,13 @@ class SimulatorLink:
         self._drop(i)
         self._on_loss(i, why)
 
+    def await_again(self, i: int) -> None:
+        """Lets a vehicle's PX4 go, and waits for the next one to connect."""
+        self._drop(i)
+        self._sent[i], self._answered[i] = 0, -1
+        self.state[i] = Peer.AWAITED
+        self._all_in_step = False
+
     def _align(self):
         """Looks after those that are not in step; the others do not wait for them for long."""
         waiting = (self.state == Peer.CONNECTED) & (self._answered < 0)

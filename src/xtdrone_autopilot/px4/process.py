@@ -73,7 +73,7 @@ class Px4Process:
     """One running instance, in a process group and a folder of its own."""
 
     def __init__(self, installation: Px4Installation, i: int, name: str, model: Vehicle,
-                 folder: Path | None, ports: Ports | None = None):
+                 folder: Path | None, ports: Ports | None = None, start: int = 1):
         """Starts PX4.
 
         Args:
@@ -83,6 +83,7 @@ class Px4Process:
             model: The vehicle; one that PX4 has no airframe for gets one from its SDF.
             folder: The run folder; None: logs go with the process.
             ports: Of the simulation; None = those of the environment's instance.
+            start: How often it has been started in this run; each has a folder of its own.
 
         Raises:
             AutopilotError: The system refuses to start it.
@@ -91,7 +92,7 @@ class Px4Process:
         ports = ports or Ports()
         if folder is None:
             self._temporary = Path(tempfile.mkdtemp(prefix="xtdrone-px4-"))
-        work = (self._temporary or folder / "px4") / name
+        work = (self._temporary or folder / "px4") / (name if start == 1 else f"{name}.{start}")
         work.mkdir(parents=True, exist_ok=True)
         if folder is not None:
             logs = folder / "ulog" / name

@@ -168,6 +168,14 @@ class FleetTelemetry:
                 "PX4 has not taken the world's origin" if not self._origin_set[i] else
                 "PX4's arming checks fail")
 
+    def begin_again(self, i: int) -> None:
+        """A vehicle whose PX4 is started anew: nothing is known of it."""
+        self._heard[i] = self._located[i] = self._checked[i] = self._armed[i] = False
+        self._origin_set[i] = not self._shared
+        self._landed[i], self._mode[i] = True, 0
+        self._pos[i] = self._vel[i] = self._ang_vel[i] = 0.0
+        self._quat[i] = 0.0, 0.0, 0.0, 1.0
+
     def forget(self, i: int) -> None:
         """A vehicle whose PX4 is lost: its last estimate stays, it is not armed any more."""
         self._armed[i] = self._checked[i] = False
