@@ -1,8 +1,13 @@
 """The embedded autopilot: a PX4-compatible flight stack for a whole fleet, in process."""
 
-import numpy as np
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
-from xtdrone_core import FleetModel, registry
+import numpy as np
+import numpy.typing as npt
+
+from xtdrone_core import FleetModel, Scenario, registry
 from xtdrone_core.contracts import ExternalPose, SettableParameters
 from xtdrone_core.ports import Ports
 from xtdrone_core.snapshot import Memory, put
@@ -67,8 +72,9 @@ class EmbeddedAutopilot(Memory, ExternalPose, SettableParameters):
               "missions", "follow", "failsafes", "offboard", "failures", "outbox",
               "_rotor_monitor", "commands", "log")
 
-    def __init__(self, fleet: FleetModel, origin, magnetic_field, links: bool = True,
-                 on_text=None, classes=None, ports: Ports | None = None):
+    def __init__(self, fleet: FleetModel, origin: Sequence[float], magnetic_field: npt.ArrayLike,
+                 links: bool = True, on_text: Callable[[int, int, str], None] | None = None,
+                 classes: dict | None = None, ports: Ports | None = None):
         """Starts the flight stack of a fleet.
 
         Args:
@@ -143,8 +149,10 @@ class EmbeddedAutopilot(Memory, ExternalPose, SettableParameters):
         self._health = Health(status, estimator, self.battery, self.failsafes, self.commander, now)
 
     @classmethod
-    def for_scenario(cls, scenario, fleet: FleetModel, origin, magnetic_field, folder, links: bool,
-                     on_text, sensors: SensorBatch) -> "EmbeddedAutopilot":
+    def for_scenario(cls, scenario: Scenario, fleet: FleetModel, origin: Sequence[float],
+                     magnetic_field: npt.ArrayLike, folder: Path | None, links: bool,
+                     on_text: Callable[[int, int, str], None] | None,
+                     sensors: SensorBatch) -> "EmbeddedAutopilot":
         """The flight stack of a scenario's fleet.
 
         Arguments as of the class; folder is for logs, sensors what the fleet carries.
@@ -192,7 +200,7 @@ class EmbeddedAutopilot(Memory, ExternalPose, SettableParameters):
                                 self.missions, self.failsafes, self.commands, self.now,
                                 self.origin))
 
-    def messages(self, links) -> Messages:
+    def messages(self, links: Any) -> Messages:
         """What deals with the messages that come in on links, and replies on them."""
         outbox, now = self.outbox, self.now
         parameters = ParameterProtocol(self.parameters, self.parameter_files, outbox, links)
@@ -290,7 +298,7 @@ class EmbeddedAutopilot(Memory, ExternalPose, SettableParameters):
         return {name: value for name, value in super().save().items() if name != "log"} | (
             {} if self.log is None else {"log": self.log.save()})
 
-    def load(self, snapshot) -> None:
+    def load(self, snapshot: Mapping[str, Any]) -> None:
         """Goes on from what save() gave; links and clients begin anew."""
         log = snapshot.get("log")
         names = [name for name in self.MEMORY if name != "log"]
@@ -317,7 +325,7 @@ class EmbeddedAutopilot(Memory, ExternalPose, SettableParameters):
         if self._links is not None:
             self._links.close()
 
-    def take_pose(self, i: int, t_us: int, pos, quat) -> None:
+    def take_pose(self, i: int, t_us: int, pos: npt.ArrayLike, quat: npt.ArrayLike) -> None:
         """A pose that something outside measured, with the simulated time at which it was true.
 
         Args:

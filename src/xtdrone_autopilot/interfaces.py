@@ -5,9 +5,11 @@ example. Every part serves the whole fleet. World ENU, body FLU, SI units,
 quaternions xyzw (body to world).
 """
 
-from typing import Protocol
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from xtdrone_core import FleetModel, SensorBatch, registry
 from xtdrone_core.snapshot import Memory
@@ -67,7 +69,7 @@ class Estimator(Memory):
         airspeed_axis: (N, 3) INPUT: unit vector of the pitot tube, body.
     """
 
-    def __init__(self, n: int, origin, magnetic_field_enu):
+    def __init__(self, n: int, origin: Sequence[float], magnetic_field_enu: npt.ArrayLike):
         """A fleet of n vehicles that know nothing yet.
 
         Args:
@@ -101,7 +103,7 @@ class Estimator(Memory):
         """
         self._clear(np.ones(self.n, dtype=bool) if mask is None else mask)
 
-    def fuse_vision(self, i: int, t_us: int, pos, quat) -> None:
+    def fuse_vision(self, i: int, t_us: int, pos: npt.ArrayLike, quat: npt.ArrayLike) -> None:
         """Takes a pose of vehicle i from outside, after the step that it follows.
 
         Args:
@@ -201,7 +203,7 @@ class Mixer(Protocol):
         """Writes commands (N, R) in 0..1: zero where not armed or padding, idle without a task."""
 
 
-def classes(**names) -> dict:
+def classes(**names: str) -> dict:
     """The class of each part of the flight stack.
 
     Args:
@@ -237,7 +239,7 @@ def _lacking(part, kind):
     return ""
 
 
-def build(part: str, kind: type, *args):
+def build(part: str, kind: type, *args: Any) -> Any:
     """Makes a part.
 
     Raises:

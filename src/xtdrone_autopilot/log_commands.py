@@ -1,6 +1,7 @@
 """Subcommand `xtdrone log`: pictures, contents and tables of flight logs."""
 
 from pathlib import Path
+from typing import Any
 
 from .errors import AutopilotError
 
@@ -13,7 +14,7 @@ EXAMPLES = """examples:
 """
 
 
-def register(subparsers) -> None:
+def register(subparsers: Any) -> None:
     """`xtdrone log`: look into flight logs (ULog), our own or PX4's."""
     parser = subparsers.add_parser("log", help="draw and read flight logs (ULog)",
                                    epilog=EXAMPLES)

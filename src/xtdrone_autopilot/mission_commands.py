@@ -1,6 +1,7 @@
 """Subcommands `xtdrone mission` and `xtdrone params`."""
 
 import time
+from typing import Any
 
 from xtdrone_core import ports
 
@@ -23,7 +24,7 @@ PARAMS_EXAMPLES = """examples:
 START_TIME_OUT_S = 60.0
 
 
-def register_mission(subparsers) -> None:
+def register_mission(subparsers: Any) -> None:
     """`xtdrone mission`: QGroundControl's plans."""
     parser = subparsers.add_parser("mission", help="check, fly, upload and download plans",
                                    epilog=MISSION_EXAMPLES)
@@ -45,7 +46,7 @@ def register_mission(subparsers) -> None:
     _scenario_options(fly)
 
 
-def register_params(subparsers) -> None:
+def register_params(subparsers: Any) -> None:
     """`xtdrone params`: parameters of vehicles of a running simulation."""
     parser = subparsers.add_parser("params", help="read, set, save and load parameters",
                                    epilog=PARAMS_EXAMPLES)

@@ -1,5 +1,8 @@
 """What vehicles say of their own accord: texts for users, events and changes for clients."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from xtdrone_core.snapshot import Memory
@@ -24,7 +27,7 @@ class Outbox(Memory):
 
     MEMORY = ("_warnings", "_said_once")
 
-    def __init__(self, n: int, now: Now, on_text=None):
+    def __init__(self, n: int, now: Now, on_text: Callable[[int, int, str], None] | None = None):
         """An outbox of n vehicles without log or links."""
         self._now = now
         self.on_text = on_text
@@ -75,7 +78,7 @@ class Outbox(Memory):
         """Lets say_once() say again what it has said."""
         self._said_once.clear()
 
-    def broadcast(self, i: int, message) -> None:
+    def broadcast(self, i: int, message: Any) -> None:
         """Sends one message on every link of vehicle i that has a peer."""
         if self.links is not None:
             self.links.broadcast(i, message)

@@ -7,6 +7,7 @@ counter-clockwise from east.
 
 import numpy as np
 
+from xtdrone_core import FleetModel
 from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_dynamics.effectiveness import effectiveness, largest_thrust, rank
 
@@ -150,7 +151,7 @@ def command_of(thrust_poly: np.ndarray, thrust: np.ndarray) -> np.ndarray:
     return np.minimum((-b + np.sqrt(b * b - 4 * a * c)) / (2 * a), 1.0)
 
 
-def describe_bodies(status: np.ndarray, fleet) -> None:
+def describe_bodies(status: np.ndarray, fleet: FleetModel) -> None:
     """Writes mass, inertia, thrust and drag of each body of a FleetModel into its record."""
     status["mass"] = fleet.vehicle["mass"]
     status["inertia"] = fleet.vehicle["inertia"]

@@ -1,10 +1,12 @@
 """Agents that fly each vehicle by itself: a square, a hover, an uploaded mission."""
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
-from xtdrone_core import ARM, KEEP, Mode, SetPoints
+from xtdrone_core import ARM, KEEP, Estimates, Mode, SetPoints
 from xtdrone_core.agent import BaseAgent
 from xtdrone_core.errors import XtdroneError
 from xtdrone_core.flight_agent import FlightAgent
@@ -25,7 +27,7 @@ class SquareAgent(FlightAgent):
     MEMORY = (*FlightAgent.MEMORY, "_index", "_asked_at", "_inside_us")
 
     def __init__(self, n: int = 1, side: float = 4.0, height: float = 3.0, hold_s: float = 2.0,
-                 time_out_s: float = 20.0, on_event=None):
+                 time_out_s: float = 20.0, on_event: Callable[..., None] | None = None):
         """A square flight.
 
         Args:
@@ -46,11 +48,11 @@ class SquareAgent(FlightAgent):
         self._time_out = round(time_out_s * 1e6)
         self._asked_at, self._inside_us = 0, None
 
-    def begin(self, t_us, estimates):
+    def begin(self, t_us: int, estimates: Estimates) -> None:
         """Starts the clock of the first corner."""
         self._asked_at = t_us
 
-    def fly(self, t_us, estimates, out):
+    def fly(self, t_us: int, estimates: Estimates, out: SetPoints) -> Any:
         """Sends the current corner; goes on to the next once all vehicles have held it."""
         out.pos[:] = self.home + self._corners[self._index] + [0.0, 0.0, self.height]
         away = np.linalg.norm(estimates.pos - out.pos, axis=1).max() > _REACHED
@@ -87,7 +89,7 @@ class HoverAgent(BaseAgent):
         """Position set-point relative to the start, world [m]."""
         return 0.0, 0.0, self._height
 
-    def step(self, t_us, estimates) -> SetPoints:
+    def step(self, t_us: int, estimates: Any) -> SetPoints:
         """Set-points of the fleet; none before every vehicle is ready to arm."""
         out = self._out
         out.mode.fill(KEEP)
@@ -114,7 +116,8 @@ class MissionAgent(BaseAgent):
     MEMORY = ("done", "_asked_us", "_begun", "_over", "_loitering_us", "_start_us")
     period_us = 100_000  # between two checks of a mission's state
 
-    def __init__(self, n: int = 1, time_out: float = 60.0, on_event=None):
+    def __init__(self, n: int = 1, time_out: float = 60.0,
+                 on_event: Callable[..., None] | None = None):
         """An agent for n vehicles.
 
         Args:
@@ -133,7 +136,7 @@ class MissionAgent(BaseAgent):
         self._start_us = None
         self.remember_start()
 
-    def step(self, t_us, estimates) -> SetPoints:
+    def step(self, t_us: int, estimates: Any) -> SetPoints:
         """Requests to arm and to change mode; no set-points.
 
         Raises:
@@ -160,7 +163,7 @@ class MissionAgent(BaseAgent):
             self._on_event(t_us, "landed")
         return out
 
-    def reset(self, mask=None) -> None:
+    def reset(self, mask: np.ndarray | None = None) -> None:
         """The missions of these vehicles have not begun."""
         super().reset(mask)
         self.done, self._start_us = False, None

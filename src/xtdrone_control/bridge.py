@@ -6,6 +6,9 @@ Messages go out as bytes (ros_serialisation) and only where somebody listens. Th
 come in may be any objects with the fields of their ROS types.
 """
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 from pymavlink.dialects.v20 import common as mavlink
 
 from xtdrone_core import modes
@@ -28,7 +31,7 @@ PX4_INTERVALS = {mavlink.MAVLINK_MSG_ID_LOCAL_POSITION_NED: 20_000, _ATTITUDE: 2
 class Bridge:
     """The fleet's topics and services. One thread calls poll() and tick()."""
 
-    def __init__(self, names, link, host, intervals=None):
+    def __init__(self, names: Sequence[str], link: Any, host: Any, intervals: Any = None):
         """Makes one Vehicle per name.
 
         Args:
@@ -92,7 +95,7 @@ class Vehicle:
         waypoints: Of the mission, as mavlink_convert.waypoint() gives them.
     """
 
-    def __init__(self, index, name, link, host, bridge, intervals):
+    def __init__(self, index: int, name: str, link: Any, host: Any, bridge: Any, intervals: Any):
         self.index = index
         self.name = name
         self.link = link
@@ -136,7 +139,7 @@ class Vehicle:
         """Nobody waits for the next set-point any more."""
         self._set_point_us = None
 
-    def send_set_point(self, message) -> None:
+    def send_set_point(self, message: Any) -> None:
         """Sends one of a stream of set-points."""
         self._set_point_us = self.now_us
         self.link.send(self.index, message)
@@ -161,24 +164,24 @@ class Vehicle:
         """The vehicle's own time of a message, unless its clock is another one than ours [us]."""
         return t_us if abs(t_us - self.now_us) < _NEAR_US else self.now_us
 
-    def read(self, convert_payload, payload):
+    def read(self, convert_payload: Callable[[bytes], Any], payload: bytes) -> Any:
         """convert_payload(payload), done once for all topics of one message."""
         known = self._read.get(convert_payload)
         if known is None or known[0] is not payload:
             known = self._read[convert_payload] = payload, convert_payload(payload)
         return known[1]
 
-    def decoded(self):
+    def decoded(self) -> Any:
         """The message that is dealt with, as pymavlink has it."""
         return self.link.decode(self._frame)
 
-    def attitude(self):
+    def attitude(self) -> Any:
         """The latest time [us], quaternion xyzw, body to world, and body rates [rad/s]."""
         if self.attitude_payload is None:
             return 0, (0.0, 0.0, 0.0, 1.0), (0.0, 0.0, 0.0)
         return self.read(convert.attitude, self.attitude_payload)
 
-    def acceleration(self):
+    def acceleration(self) -> Any:
         """What the accelerometer measured last, body [m/s^2]."""
         if self.imu_payload is None:
             return 0.0, 0.0, 0.0

@@ -1,7 +1,11 @@
 """Translates XTDrone's commands to MAVROS set-points and service requests; needs no ROS."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
+
+import numpy.typing as npt
 
 from .errors import ControlNodeError
 
@@ -48,7 +52,7 @@ class CommandTranslator:
     each line for /xtdrone/V/info.
     """
 
-    def __init__(self, report=lambda text: None):
+    def __init__(self, report: Callable[[str], None] = lambda text: None):
         self._report = report
         self._pos, self._yaw = None, 0.0
         self._mode = ""
@@ -60,7 +64,7 @@ class CommandTranslator:
 
     # State of the vehicle -------------------------------------------------------------------
 
-    def set_pose(self, pos, yaw: float) -> None:
+    def set_pose(self, pos: npt.ArrayLike, yaw: float) -> None:
         """Sets the estimated position, ENU [m], and yaw [rad]."""
         self._pos, self._yaw = tuple(pos), yaw
 
@@ -75,7 +79,7 @@ class CommandTranslator:
 
     # Commands -------------------------------------------------------------------------------
 
-    def command(self, command: str, t_us: int):
+    def command(self, command: str, t_us: int) -> Any:
         """A command of /xtdrone/V/cmd; repetitions of the last one are ignored.
 
         A script that publishes the same command at some rate must neither flood the vehicle nor arm
@@ -103,27 +107,27 @@ class CommandTranslator:
             self._hover()  # so that OFFBOARD after the next take-off does not continue this motion
         return Request(mode=command)
 
-    def pose_flu(self, pos, yaw: float) -> None:
+    def pose_flu(self, pos: npt.ArrayLike, yaw: float) -> None:
         """A position and yaw relative to the body [m, rad]."""
         _check(*pos, yaw)
         self._move(SetPoint(FLU_OFFSET, ONLY_POSITION, pos=tuple(pos), yaw=yaw))
 
-    def pose_enu(self, pos, yaw: float) -> None:
+    def pose_enu(self, pos: npt.ArrayLike, yaw: float) -> None:
         """A position and yaw in the world [m, rad]."""
         _check(*pos, yaw)
         self._move(SetPoint(ENU, ONLY_POSITION, pos=tuple(pos), yaw=yaw))
 
-    def velocity(self, frame: int, vel, yaw_rate: float) -> None:
+    def velocity(self, frame: int, vel: npt.ArrayLike, yaw_rate: float) -> None:
         """A velocity [m/s] in frame ENU or FLU, and yaw rate [rad/s]; HOVER if both are 0."""
         if not self._is_hover(vel, yaw_rate):
             self._move(SetPoint(frame, ONLY_VELOCITY, vel=tuple(vel), yaw_rate=yaw_rate))
 
-    def acceleration(self, frame: int, acc, yaw_rate: float) -> None:
+    def acceleration(self, frame: int, acc: npt.ArrayLike, yaw_rate: float) -> None:
         """An acceleration [m/s^2] in ENU or FLU, and yaw rate [rad/s]; HOVER if both are 0."""
         if not self._is_hover(acc, yaw_rate):
             self._move(SetPoint(frame, ONLY_ACCELERATION, acc=tuple(acc), yaw_rate=yaw_rate))
 
-    def set_point(self):
+    def set_point(self) -> Any:
         """The SetPoint to send now, or None.
 
         Without a motion command it holds the position. Outside OFFBOARD it follows the vehicle, so

@@ -5,6 +5,7 @@ To add one, write a function of a vehicle and a message, and its row in SUBSCRIP
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from pymavlink.dialects.v20 import common as mavlink
 
@@ -23,7 +24,7 @@ class Subscription:
     raw: bool = False  # the message comes as its bytes
 
 
-def setpoint_raw_local(v, data) -> None:
+def setpoint_raw_local(v: Any, data: bytes) -> None:
     """mavros_msgs/PositionTarget as bytes: this topic is the busiest of all."""
     t, frame, mask, x, y, z, vx, vy, vz, ax, ay, az, yaw, rate = \
         ros.parse_position_target(data)
@@ -31,23 +32,23 @@ def setpoint_raw_local(v, data) -> None:
         v.index, t, frame, mask, (x, y, z), (vx, vy, vz), (ax, ay, az), yaw, rate))
 
 
-def setpoint_raw_attitude(v, m) -> None:
+def setpoint_raw_attitude(v: Any, m: Any) -> None:
     _send_attitude(v, m.type_mask, _quat(m.orientation), _xyz(m.body_rate), m.thrust)
 
 
-def setpoint_raw_global(v, m) -> None:
+def setpoint_raw_global(v: Any, m: Any) -> None:
     v.send_set_point(convert.set_global_target(
         v.index, v.now_us, m.coordinate_frame, m.type_mask, m.latitude,
         m.longitude, m.altitude, _xyz(m.velocity), _xyz(m.acceleration_or_force), m.yaw,
         m.yaw_rate))
 
 
-def setpoint_position(v, m) -> None:
+def setpoint_position(v: Any, m: Any) -> None:
     _send_local(v, convert.POSITION_ONLY, pos=_xyz(m.pose.position),
                      yaw=convert.euler(_quat(m.pose.orientation))[2])
 
 
-def setpoint_position_global(v, m) -> None:
+def setpoint_position_global(v: Any, m: Any) -> None:
     place = m.pose.position
     v.send_set_point(convert.set_global_target(
         v.index, v.now_us, mavlink.MAV_FRAME_GLOBAL_INT, convert.POSITION_ONLY,
@@ -55,27 +56,27 @@ def setpoint_position_global(v, m) -> None:
         convert.euler(_quat(m.pose.orientation))[2], 0.0))
 
 
-def setpoint_velocity(v, m) -> None:
+def setpoint_velocity(v: Any, m: Any) -> None:
     setpoint_velocity_unstamped(v, m.twist)
 
 
-def setpoint_velocity_unstamped(v, m) -> None:
+def setpoint_velocity_unstamped(v: Any, m: Any) -> None:
     _send_local(v, convert.VELOCITY_ONLY, vel=_xyz(m.linear), yaw_rate=m.angular.z)
 
 
-def setpoint_accel(v, m) -> None:
+def setpoint_accel(v: Any, m: Any) -> None:
     _send_local(v, convert.ACCELERATION_ONLY, acc=_xyz(m.vector))
 
 
-def setpoint_thrust(v, m) -> None:
+def setpoint_thrust(v: Any, m: Any) -> None:
     v.thrust = m.thrust
 
 
-def setpoint_attitude(v, m) -> None:
+def setpoint_attitude(v: Any, m: Any) -> None:
     _send_attitude(v, 0b00000111, _quat(m.pose.orientation), _ZERO, v.thrust)
 
 
-def setpoint_rates(v, m) -> None:
+def setpoint_rates(v: Any, m: Any) -> None:
     _send_attitude(v, 0b10000000, (0.0, 0.0, 0.0, 1.0), _xyz(m.twist.angular), v.thrust)
 
 
@@ -91,11 +92,11 @@ def _send_attitude(v, mask, quat, rate, thrust):
         v.index, v.now_us, mask, quat, rate, thrust))
 
 
-def vision_pose(v, m) -> None:
+def vision_pose(v: Any, m: Any) -> None:
     _send_vision(v, m.header, m.pose, None)
 
 
-def vision_pose_cov(v, m) -> None:
+def vision_pose_cov(v: Any, m: Any) -> None:
     triangle = [m.pose.covariance[6 * row + column]
                 for row in range(6) for column in range(row, 6)]
     _send_vision(v, m.header, m.pose.pose, triangle)
@@ -107,29 +108,29 @@ def _send_vision(v, header, pose, covariance):
         t or v.now_us, _xyz(pose.position), _quat(pose.orientation), covariance))
 
 
-def manual_control(v, m) -> None:
+def manual_control(v: Any, m: Any) -> None:
     axes = (min(max(round(a), -1000), 1000) for a in (m.x, m.y, m.z, m.r))
     v.link.send(v.index, mavlink.MAVLink_manual_control_message(
         v.index + 1, *axes, m.buttons))
 
 
-def rc_override(v, m) -> None:
+def rc_override(v: Any, m: Any) -> None:
     v.link.send(v.index, mavlink.MAVLink_rc_channels_override_message(
         v.index + 1, 1, *m.channels))
 
 
-def send_status_text(v, m) -> None:
+def send_status_text(v: Any, m: Any) -> None:
     v.link.send(v.index, mavlink.MAVLink_statustext_message(
         m.severity, m.text.encode()[:50]))
 
 
-def set_gp_origin(v, m) -> None:
+def set_gp_origin(v: Any, m: Any) -> None:
     v.link.send(v.index, mavlink.MAVLink_set_gps_global_origin_message(
         v.index + 1, round(m.position.latitude * 1e7), round(m.position.longitude * 1e7),
         round((m.position.altitude - v.geoid) * 1e3)))
 
 
-def set_home_position(v, m) -> None:
+def set_home_position(v: Any, m: Any) -> None:
     v.link.send(v.index, mavlink.MAVLink_command_int_message(
         v.index + 1, 1, mavlink.MAV_FRAME_GLOBAL_INT, mavlink.MAV_CMD_DO_SET_HOME, 0, 0, 0,
         0, 0, 0, round(m.geo.latitude * 1e7), round(m.geo.longitude * 1e7),

@@ -4,6 +4,8 @@ nodes/joystick connects /joy, or a Linux joystick device, to the topics of one v
 """
 
 import struct
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from .errors import ControlNodeError
 
@@ -17,7 +19,7 @@ _FULL = 32767.0
 class Pad:
     """The state of the axes; sends a command for each button that is pressed."""
 
-    def __init__(self, send, axes=AXES, commands=None):
+    def __init__(self, send: Callable[..., Any], axes: Any = AXES, commands: Any = None):
         """A pad without input yet.
 
         Args:
@@ -30,7 +32,7 @@ class Pad:
         self._commands = COMMANDS if commands is None else commands
         self._axes, self._buttons = {}, {}
 
-    def update(self, axes, buttons) -> None:
+    def update(self, axes: Any, buttons: Sequence[int]) -> None:
         """Takes the arrays of sensor_msgs/Joy: axes -1 to 1, left and up positive; buttons 0, 1.
 
         Raises:
@@ -51,7 +53,7 @@ class Pad:
             elif kind == _BUTTON:  # without the bit of the initial state
                 self._press(number, value)
 
-    def manual(self):
+    def manual(self) -> tuple | None:
         """MANUAL_CONTROL's x (pitch), y (roll), z (throttle) and r (yaw); None before any input.
 
         -1000 to 1000, forward, right and turn right positive; the throttle 0 to 1000.

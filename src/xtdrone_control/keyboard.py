@@ -5,7 +5,9 @@ vehicle, all vehicles, or the leader of a formation.
 """
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from .errors import ControlNodeError
 
@@ -53,7 +55,8 @@ class Teleop:
     name of a vehicle or LEADER, kind is "velocity" or "acceleration".
     """
 
-    def __init__(self, names, send, move, formations=()):
+    def __init__(self, names: Sequence[str], send: Callable[..., Any], move: Callable[..., None],
+                 formations: Sequence[str] = ()):
         """Starts with all vehicles, at rest.
 
         Raises:
@@ -151,7 +154,7 @@ class Teleop:
         for who in self._targets():
             self._move_to(who, self.kind, tuple(self.axes[:3]), self.axes[3])
 
-    def screen(self, states, width: int = 100, height: int = 40) -> list[str]:
+    def screen(self, states: Any, width: int = 100, height: int = 40) -> list[str]:
         """The screen as lines.
 
         Args:

@@ -6,7 +6,9 @@ is its own inverse.
 """
 
 import math
+from typing import Any
 
+import numpy.typing as npt
 from pymavlink.dialects.v20 import common as mavlink
 
 from .mavlink_link import unpack
@@ -20,17 +22,17 @@ _HALF = math.sqrt(0.5)
 _UNKNOWN16 = 0xFFFF
 
 
-def enu_ned(v):
+def enu_ned(v: npt.ArrayLike) -> tuple:
     """A vector between ENU and NED."""
     return v[1], v[0], -v[2]
 
 
-def flu_frd(v):
+def flu_frd(v: npt.ArrayLike) -> tuple:
     """A vector between FLU and FRD."""
     return v[0], -v[1], -v[2]
 
 
-def quat_enu_ned(q):
+def quat_enu_ned(q: npt.ArrayLike) -> tuple:
     """An attitude xyzw between FLU-in-ENU and FRD-in-NED."""
     x, y, z, w = q
     return _HALF * (x + y), _HALF * (x - y), _HALF * (w - z), _HALF * (w + z)
@@ -41,7 +43,7 @@ def yaw_enu_ned(yaw: float) -> float:
     return (1.5 * math.pi - yaw) % (2.0 * math.pi) - math.pi
 
 
-def rotate(q, v):
+def rotate(q: npt.ArrayLike, v: npt.ArrayLike) -> tuple:
     """v turned by the attitude q xyzw: from the body to the world."""
     x, y, z, w = q
     a, b, c = v
@@ -50,12 +52,12 @@ def rotate(q, v):
             c + w * tz + x * ty - y * tx)
 
 
-def rotate_back(q, v):
+def rotate_back(q: npt.ArrayLike, v: npt.ArrayLike) -> Any:
     """v from the world to the body of attitude q."""
     return rotate((-q[0], -q[1], -q[2], q[3]), v)
 
 
-def euler(q):
+def euler(q: npt.ArrayLike) -> tuple:
     """Roll, pitch, yaw of an attitude xyzw [rad]."""
     x, y, z, w = q
     return (math.atan2(2 * (w * x + y * z), 1 - 2 * (x * x + y * y)),
@@ -66,19 +68,19 @@ def euler(q):
 # From MAVLink -------------------------------------------------------------------------------
 
 
-def attitude(payload):
+def attitude(payload: bytes) -> tuple:
     """ATTITUDE_QUATERNION as (t_us, quat, body rate)."""
     t, w, x, y, z, p, q, r = unpack(31, payload)[:8]
     return t * 1000, quat_enu_ned((x, y, z, w)), (p, -q, -r)
 
 
-def local_position(payload):
+def local_position(payload: bytes) -> tuple:
     """LOCAL_POSITION_NED as (t_us, pos, vel)."""
     t, x, y, z, vx, vy, vz = unpack(32, payload)
     return t * 1000, (y, x, -z), (vy, vx, -vz)
 
 
-def highres_imu(payload):
+def highres_imu(payload: bytes) -> tuple:
     """HIGHRES_IMU as (t_us, accel, gyro, mag [T], pressure [Pa], differential, kelvin less 273.15,
     fields_updated).
     """
@@ -88,7 +90,7 @@ def highres_imu(payload):
             static * 100.0, differential * 100.0, celsius, new)
 
 
-def global_position(payload):
+def global_position(payload: bytes) -> tuple:
     """GLOBAL_POSITION_INT as (t_us, lat, lon [deg], height above mean sea level, above home [m],
     vel, heading [deg] or NaN).
     """
@@ -98,7 +100,7 @@ def global_position(payload):
             math.nan if heading == _UNKNOWN16 else heading * 0.01)
 
 
-def gps_raw(payload):
+def gps_raw(payload: bytes) -> tuple:
     """GPS_RAW_INT as (t_us, fix type, lat, lon [deg], height above mean sea level [m], geoid
     above the ellipsoid [m], horizontal and vertical deviation [m] or None, dilutions, velocity
     east and north [m/s] or None, satellites).
@@ -115,7 +117,7 @@ def gps_raw(payload):
             None if _UNKNOWN16 in (eph, epv) else (eph * 0.01, epv * 0.01), velocity, satellites)
 
 
-def battery(payload):
+def battery(payload: bytes) -> tuple:
     """BATTERY_STATUS as (id, volts, amperes or NaN, 0..1 or NaN, volts of each cell)."""
     _, _, _, *voltages, current, number, _, _, remaining = unpack(147, payload)[:18]
     cells = [v * 1e-3 for v in voltages if v != _UNKNOWN16]
@@ -124,21 +126,21 @@ def battery(payload):
             math.nan if remaining < 0 else remaining * 0.01, cells)
 
 
-def home(payload):
+def home(payload: bytes) -> tuple:
     """HOME_POSITION as (lat, lon [deg], height above mean sea level [m], pos, quat, approach)."""
     lat, lon, alt, x, y, z, qw, qx, qy, qz, ax, ay, az, _ = unpack(242, payload)
     quat = quat_enu_ned((qx, qy, qz, qw)) if math.isfinite(qw) else (0.0, 0.0, 0.0, 1.0)
     return lat * 1e-7, lon * 1e-7, alt * 1e-3, (y, x, -z), quat, (ay, ax, -az)
 
 
-def position_target(payload):
+def position_target(payload: bytes) -> tuple:
     """POSITION_TARGET_LOCAL_NED as (t_us, frame, mask, pos, vel, acc, yaw, yaw rate)."""
     t, x, y, z, vx, vy, vz, ax, ay, az, yaw, rate, mask, frame = unpack(85, payload)
     return (t * 1000, frame, mask, (y, x, -z), (vy, vx, -vz), (ay, ax, -az), yaw_enu_ned(yaw),
             -rate)
 
 
-def attitude_target(payload):
+def attitude_target(payload: bytes) -> tuple:
     """ATTITUDE_TARGET as (t_us, mask, quat, body rate, thrust)."""
     t, w, x, y, z, p, q, r, thrust, mask = unpack(83, payload)
     return t * 1000, mask, quat_enu_ned((x, y, z, w)), (p, -q, -r), thrust
@@ -147,7 +149,8 @@ def attitude_target(payload):
 # To MAVLink ---------------------------------------------------------------------------------
 
 
-def set_position_target(i, t_us, frame, mask, pos, vel, acc, yaw, yaw_rate):
+def set_position_target(i: int, t_us: int, frame: int, mask: int, pos: npt.ArrayLike,
+                        vel: npt.ArrayLike, acc: npt.ArrayLike, yaw: float, yaw_rate: float) -> Any:
     """SET_POSITION_TARGET_LOCAL_NED for vehicle i, from ENU, or from FLU in the body's frames."""
     body = frame in BODY_FRAMES
     turn = flu_frd if body else enu_ned
@@ -156,14 +159,16 @@ def set_position_target(i, t_us, frame, mask, pos, vel, acc, yaw, yaw_rate):
         -yaw if body else yaw_enu_ned(yaw), -yaw_rate)
 
 
-def set_global_target(i, t_us, frame, mask, lat, lon, alt, vel, acc, yaw, yaw_rate):
+def set_global_target(i: int, t_us: int, frame: int, mask: int, lat: float, lon: float, alt: float,
+                      vel: npt.ArrayLike, acc: npt.ArrayLike, yaw: float, yaw_rate: float) -> Any:
     """SET_POSITION_TARGET_GLOBAL_INT for vehicle i; lat, lon in degrees, vectors in ENU."""
     return mavlink.MAVLink_set_position_target_global_int_message(
         t_us // 1000 & 0xFFFFFFFF, i + 1, 1, frame, mask, round(lat * 1e7), round(lon * 1e7), alt,
         *enu_ned(vel), *enu_ned(acc), yaw_enu_ned(yaw), -yaw_rate)
 
 
-def set_attitude_target(i, t_us, mask, quat, rate, thrust):
+def set_attitude_target(i: int, t_us: int, mask: int, quat: npt.ArrayLike, rate: npt.ArrayLike,
+                        thrust: float) -> Any:
     """SET_ATTITUDE_TARGET for vehicle i; thrust is held within 0..1, as MAVROS does."""
     x, y, z, w = quat_enu_ned(quat)
     return mavlink.MAVLink_set_attitude_target_message(
@@ -171,14 +176,15 @@ def set_attitude_target(i, t_us, mask, quat, rate, thrust):
         min(max(thrust, 0.0), 1.0))
 
 
-def vision_position(t_us, pos, quat, covariance=None):
+def vision_position(t_us: int, pos: npt.ArrayLike, quat: npt.ArrayLike,
+                    covariance: npt.ArrayLike | None = None) -> Any:
     """VISION_POSITION_ESTIMATE; covariance is the upper triangle (21), or None."""
     roll, pitch, yaw = euler(quat_enu_ned(quat))
     return mavlink.MAVLink_vision_position_estimate_message(
         t_us, *enu_ned(pos), roll, pitch, yaw, covariance or [math.nan] + [0.0] * 20)
 
 
-def mission_item(waypoint, current: bool):
+def mission_item(waypoint: Any, current: bool) -> dict:
     """Fields of a MISSION_ITEM_INT from a mavros_msgs/Waypoint (whose places MAVROS leaves as
     they are).
     """
@@ -192,7 +198,7 @@ def mission_item(waypoint, current: bool):
                 z=waypoint.z_alt)
 
 
-def waypoint(item):
+def waypoint(item: Any) -> tuple:
     """The numbers of a mavros_msgs/Waypoint from a MISSION_ITEM_INT."""
     scale = 1e-4 if item.frame in _LOCAL_FRAMES else 1e-7
     if item.frame == mavlink.MAV_FRAME_MISSION:

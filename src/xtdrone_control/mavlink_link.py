@@ -8,6 +8,8 @@ import contextlib
 import queue
 import socket
 import threading
+from collections.abc import Iterator
+from typing import Any
 
 from pymavlink.dialects.v20 import common as mavlink
 
@@ -82,7 +84,7 @@ class FleetLink:
         self._sockets.append(sock)
         return sock
 
-    def receive(self):
+    def receive(self) -> Iterator[Any]:
         """Everything that has come in; answers that somebody waits for go to their inboxes.
 
         Yields:
@@ -108,11 +110,11 @@ class FleetLink:
                             box.put(message)
                     yield system - 1, message_id, payload, frame
 
-    def decode(self, frame: bytes):
+    def decode(self, frame: bytes) -> Any:
         """A frame as a pymavlink message."""
         return self._decoder.decode(bytearray(frame))
 
-    def send(self, i: int, message) -> None:
+    def send(self, i: int, message: Any) -> None:
         """Sends a pymavlink message to vehicle i."""
         with self._lock:
             data = message.pack(self._encoder)
@@ -121,7 +123,7 @@ class FleetLink:
             self._of[i].sendto(data, self._addresses[i])
 
     @contextlib.contextmanager
-    def inbox(self, i: int, *message_ids: int):
+    def inbox(self, i: int, *message_ids: int) -> Iterator[Any]:
         """A queue of vehicle i's messages of some kinds, while the context lasts."""
         box = queue.SimpleQueue()
         keys = [(i, message_id) for message_id in message_ids]

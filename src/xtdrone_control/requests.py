@@ -7,6 +7,8 @@ a paused simulation does not answer.
 import queue
 import struct
 import time
+from collections.abc import Sequence
+from typing import Any
 
 from pymavlink.dialects.v20 import common as mavlink
 
@@ -23,7 +25,7 @@ _INTEGERS = {mavlink.MAV_PARAM_TYPE_UINT8: "B", mavlink.MAV_PARAM_TYPE_INT8: "b"
 class Requests:
     """Requests to one vehicle of a fleet."""
 
-    def __init__(self, link, i: int):
+    def __init__(self, link: Any, i: int):
         """link: a FleetLink. i: the vehicle's index."""
         self._link = link
         self._i = i
@@ -33,7 +35,7 @@ class Requests:
 
     # Commands -------------------------------------------------------------------------------
 
-    def command_long(self, command: int, params, confirmation: int = 0,
+    def command_long(self, command: int, params: Sequence[float], confirmation: int = 0,
                      timeout: float = TIMEOUT) -> int:
         """Sends COMMAND_LONG with seven parameters.
 
@@ -43,7 +45,8 @@ class Requests:
         return self._command(command, mavlink.MAVLink_command_long_message(
             *self._target, command, confirmation, *map(float, params)), timeout)
 
-    def command_int(self, frame, command, current, autocontinue, params, x, y, z,
+    def command_int(self, frame: int, command: int, current: int, autocontinue: int,
+                    params: Sequence[float], x: int, y: int, z: float,
                     timeout: float = TIMEOUT) -> int:
         """Sends COMMAND_INT with four parameters and a position; returns as command_long."""
         return self._command(command, mavlink.MAVLink_command_int_message(
@@ -69,12 +72,12 @@ class Requests:
 
     # Parameters -----------------------------------------------------------------------------
 
-    def param_get(self, name: str):
+    def param_get(self, name: str) -> Any:
         """Value of a parameter (int or float), or None where the vehicle does not have it."""
         request = mavlink.MAVLink_param_request_read_message(*self._target, name.encode(), -1)
         return self._param(name, request)
 
-    def param_set(self, name: str, integer: int, real: float):
+    def param_set(self, name: str, integer: int, real: float) -> Any:
         """Writes a parameter from a mavros_msgs/ParamValue, in the parameter's own type.
 
         Returns:
@@ -129,7 +132,7 @@ class Requests:
 
     # Missions -------------------------------------------------------------------------------
 
-    def mission_push(self, items) -> int:
+    def mission_push(self, items: Sequence[Any]) -> int:
         """Uploads a mission; items are dicts of the fields of MISSION_ITEM_INT.
 
         Returns:
@@ -150,7 +153,7 @@ class Requests:
                     self._link.send(self._i, mavlink.MAVLink_mission_item_int_message(
                         *self._target, seq=message.seq, **items[message.seq]))
 
-    def mission_pull(self):
+    def mission_pull(self) -> Any:
         """The vehicle's mission as MISSION_ITEM_INT messages, or None where it does not answer."""
         items = []
         with self._link.inbox(self._i, mavlink.MAVLINK_MSG_ID_MISSION_COUNT,
@@ -189,14 +192,14 @@ class Requests:
                     return message is not None
 
 
-def heartbeat():
+def heartbeat() -> Any:
     """The heartbeat of the bridge, sent once a second; it starts the streams of a link."""
     return mavlink.MAVLink_heartbeat_message(
         mavlink.MAV_TYPE_ONBOARD_CONTROLLER, mavlink.MAV_AUTOPILOT_INVALID, 0, 0,
         mavlink.MAV_STATE_ACTIVE, 3)
 
 
-def param_value(message):
+def param_value(message: Any) -> Any:
     """Value of a PARAM_VALUE, int or float; PX4 encodes integers bytewise in the float field."""
     kind = _INTEGERS.get(message.param_type)
     if kind is None:

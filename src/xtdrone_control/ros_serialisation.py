@@ -7,7 +7,12 @@ and quaternions xyzw; times are in microseconds.
 
 import socket
 import struct
+from collections.abc import Sequence
 from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 _ZERO6 = (0.0,) * 36
 _UNKNOWN3 = (-1.0,) + (0.0,) * 8  # covariance in sensor_msgs/Imu of a quantity not measured
@@ -40,32 +45,33 @@ def stamp(t_us: int) -> bytes:
     return struct.pack("<II", t_us // 1_000_000, t_us % 1_000_000 * 1000)
 
 
-def fields(t_us: int, frame: str, layout: str, *values) -> bytes:
+def fields(t_us: int, frame: str, layout: str, *values: Any) -> bytes:
     """A header, followed by numbers in the notation of struct."""
     return header(t_us, frame) + struct.pack("<" + layout, *values)
 
 
-def pose(pos, quat) -> bytes:
+def pose(pos: npt.ArrayLike, quat: npt.ArrayLike) -> bytes:
     """geometry_msgs/Pose."""
     return _POSE.pack(*pos, *quat)
 
 
-def twist(linear, angular=(0.0, 0.0, 0.0)) -> bytes:
+def twist(linear: npt.ArrayLike, angular: npt.ArrayLike = (0.0, 0.0, 0.0)) -> bytes:
     """geometry_msgs/Twist."""
     return _TWIST.pack(*linear, *angular)
 
 
-def pose_stamped(t_us, frame, pos, quat) -> bytes:
+def pose_stamped(t_us: int, frame: str, pos: npt.ArrayLike, quat: npt.ArrayLike) -> bytes:
     """geometry_msgs/PoseStamped."""
     return header(t_us, frame) + pose(pos, quat)
 
 
-def twist_stamped(t_us, frame, linear, angular) -> bytes:
+def twist_stamped(t_us: int, frame: str, linear: npt.ArrayLike, angular: npt.ArrayLike) -> bytes:
     """geometry_msgs/TwistStamped."""
     return header(t_us, frame) + twist(linear, angular)
 
 
-def odometry(t_us, frame, child, pos, quat, linear, angular) -> bytes:
+def odometry(t_us: int, frame: str, child: str, pos: npt.ArrayLike, quat: npt.ArrayLike,
+             linear: npt.ArrayLike, angular: npt.ArrayLike) -> bytes:
     """nav_msgs/Odometry with the twist in the child's axes and no covariance."""
     return b"".join((header(t_us, frame), text(child), _ODOMETRY_POSE.pack(*pos, *quat, *_ZERO6),
                      _ODOMETRY_TWIST.pack(*linear, *angular, *_ZERO6)))
@@ -76,25 +82,28 @@ def diagonal(a: float, b: float, c: float) -> tuple:
     return a, 0.0, 0.0, 0.0, b, 0.0, 0.0, 0.0, c
 
 
-def imu(t_us, frame, quat, quat_cov, rate, rate_cov, accel, accel_cov) -> bytes:
+def imu(t_us: int, frame: str, quat: npt.ArrayLike, quat_cov: npt.ArrayLike, rate: npt.ArrayLike,
+        rate_cov: npt.ArrayLike, accel: npt.ArrayLike, accel_cov: npt.ArrayLike) -> bytes:
     """sensor_msgs/Imu; quat is None for a device without an attitude."""
     if quat is None:
         quat, quat_cov = (0.0, 0.0, 0.0, 0.0), _UNKNOWN3
     return header(t_us, frame) + _IMU.pack(*quat, *quat_cov, *rate, *rate_cov, *accel, *accel_cov)
 
 
-def magnetic_field(t_us, frame, field, covariance) -> bytes:
+def magnetic_field(t_us: int, frame: str, field: npt.ArrayLike, covariance: npt.ArrayLike) -> bytes:
     """sensor_msgs/MagneticField [T]."""
     return header(t_us, frame) + _VECTOR3_COVARIANCE.pack(*field, *covariance)
 
 
-def nav_sat_fix(t_us, frame, status, lat, lon, alt, covariance, covariance_type) -> bytes:
+def nav_sat_fix(t_us: int, frame: str, status: np.ndarray, lat: float, lon: float, alt: float,
+                covariance: npt.ArrayLike, covariance_type: int) -> bytes:
     """sensor_msgs/NavSatFix of GPS; lat, lon in degrees, alt above the ellipsoid [m]."""
     return header(t_us, frame) + _NAV_SAT_FIX.pack(status, 1, lat, lon, alt, *covariance,
                                                    covariance_type)
 
 
-def battery_state(t_us, frame, voltage, current, percentage, cells, location) -> bytes:
+def battery_state(t_us: int, frame: str, voltage: float, current: npt.ArrayLike, percentage: float,
+                  cells: Any, location: str) -> bytes:
     """sensor_msgs/BatteryState of a lithium-polymer pack; current < 0: discharging."""
     nan = float("nan")
     return b"".join((header(t_us, frame),
@@ -104,30 +113,32 @@ def battery_state(t_us, frame, voltage, current, percentage, cells, location) ->
                      _UINT32.pack(0), text(location), text("")))
 
 
-def state(t_us, connected, armed, guided, manual_input, mode, system_status) -> bytes:
+def state(t_us: int, connected: bool, armed: bool, guided: bool, manual_input: bool, mode: str,
+          system_status: int) -> bytes:
     """mavros_msgs/State."""
     return b"".join((header(t_us, ""),
                      struct.pack("<4B", connected, armed, guided, manual_input), text(mode),
                      struct.pack("<B", system_status)))
 
 
-def status_text(t_us, severity, message) -> bytes:
+def status_text(t_us: int, severity: int, message: Any) -> bytes:
     """mavros_msgs/StatusText."""
     return header(t_us, "") + struct.pack("<B", severity) + text(message)
 
 
-def time_reference(t_us, reference_us, source) -> bytes:
+def time_reference(t_us: int, reference_us: int, source: str) -> bytes:
     """sensor_msgs/TimeReference."""
     return header(t_us, "") + stamp(reference_us) + text(source)
 
 
-def param(t_us, name, integer, real, index, count) -> bytes:
+def param(t_us: int, name: str, integer: int, real: float, index: int, count: int) -> bytes:
     """mavros_msgs/Param."""
     return header(t_us, "") + text(name) + struct.pack("<qdHH", integer, real, index, count)
 
 
-def position_target(t_us, frame, coordinate_frame, type_mask, pos, vel, acc, yaw,
-                    yaw_rate) -> bytes:
+def position_target(t_us: int, frame: str, coordinate_frame: int, type_mask: int,
+                    pos: npt.ArrayLike, vel: npt.ArrayLike, acc: npt.ArrayLike, yaw: float,
+                    yaw_rate: float) -> bytes:
     """mavros_msgs/PositionTarget."""
     return header(t_us, frame) + _POSITION_TARGET.pack(coordinate_frame, type_mask, *pos, *vel,
                                                        *acc, yaw, yaw_rate)
@@ -145,13 +156,13 @@ def parse_position_target(data: bytes) -> tuple:
             *_POSITION_TARGET.unpack_from(data, 16 + size))
 
 
-def waypoint_list(current, waypoints) -> bytes:
+def waypoint_list(current: npt.ArrayLike, waypoints: Any) -> bytes:
     """mavros_msgs/WaypointList from tuples of a Waypoint's fields."""
     return struct.pack("<HI", current, len(waypoints)) + b"".join(
         struct.pack("<BH2B4f3d", *waypoint) for waypoint in waypoints)
 
 
-def transforms(t_us, parent, items) -> bytes:
+def transforms(t_us: int, parent: str, items: Sequence[Any]) -> bytes:
     """tf2_msgs/TFMessage from (child, pos, quat)."""
     top = header(t_us, parent)
     return _UINT32.pack(len(items)) + b"".join(
@@ -165,7 +176,7 @@ class Connection:
     would block the whole fleet.
     """
 
-    def __init__(self, connection):
+    def __init__(self, connection: Any):
         self._connection = connection
         self._rest = b""  # of a partly sent message
 

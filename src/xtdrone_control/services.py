@@ -6,6 +6,7 @@ its row in SERVICES.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from pymavlink.dialects.v20 import common as mavlink
 
@@ -29,43 +30,43 @@ def _command(v, command, *params, confirmation=1):
     return result == mavlink.MAV_RESULT_ACCEPTED, result
 
 
-def arming(v, q):
+def arming(v: Any, q: Any) -> Any:
     return _command(v, mavlink.MAV_CMD_COMPONENT_ARM_DISARM, q.value, 0, 0, 0, 0, 0, 0)
 
 
-def command(v, q):
+def command(v: Any, q: Any) -> Any:
     return _command(v, q.command, q.param1, q.param2, q.param3, q.param4, q.param5,
                          q.param6, q.param7, confirmation=q.confirmation)
 
 
-def command_int(v, q):
+def command_int(v: Any, q: Any) -> tuple:
     result = v.requests.command_int(
         q.frame, q.command, q.current, q.autocontinue,
         (q.param1, q.param2, q.param3, q.param4), q.x, q.y, q.z)
     return (result == mavlink.MAV_RESULT_ACCEPTED,)
 
 
-def takeoff(v, q):
+def takeoff(v: Any, q: Any) -> Any:
     return _command(v, mavlink.MAV_CMD_NAV_TAKEOFF, q.min_pitch, 0, 0, q.yaw, q.latitude,
                          q.longitude, q.altitude)
 
 
-def land(v, q):
+def land(v: Any, q: Any) -> Any:
     return _command(v, mavlink.MAV_CMD_NAV_LAND, 0, 0, 0, q.yaw, q.latitude, q.longitude,
                          q.altitude)
 
 
-def set_home(v, q):
+def set_home(v: Any, q: Any) -> Any:
     return _command(v, mavlink.MAV_CMD_DO_SET_HOME, q.current_gps, 0, 0, q.yaw, q.latitude,
                          q.longitude, q.altitude)
 
 
-def vtol_transition(v, q):
+def vtol_transition(v: Any, q: Any) -> Any:
     return _command(v, mavlink.MAV_CMD_DO_VTOL_TRANSITION, q.state, 0, 0, 0, 0, 0, 0,
                          confirmation=0)
 
 
-def set_mode(v, q):
+def set_mode(v: Any, q: Any) -> tuple:
     """As MAVROS: True says that the request went out, State whether it was obeyed."""
     base, main, sub = q.base_mode, 0, 0
     if q.custom_mode:
@@ -80,35 +81,35 @@ def set_mode(v, q):
     return (True,)
 
 
-def set_stream_rate(v, q):
+def set_stream_rate(v: Any, q: Any) -> tuple:
     v.link.send(v.index, mavlink.MAVLink_request_data_stream_message(
         v.index + 1, 1, q.stream_id, q.message_rate, q.on_off))
     return ()
 
 
-def set_message_interval(v, q):
+def set_message_interval(v: Any, q: Any) -> Any:
     interval = -1 if q.message_rate < 0 else 0 if q.message_rate == 0 \
         else 1e6 / q.message_rate
     return _command(v, mavlink.MAV_CMD_SET_MESSAGE_INTERVAL, q.message_id, interval, 0, 0,
                          0, 0, 0)[:1]
 
 
-def request_home(v, q):
+def request_home(v: Any, q: Any) -> tuple:
     done, result = _command(v, mavlink.MAV_CMD_GET_HOME_POSITION, 0, 0, 0, 0, 0, 0, 0)
     return done, "" if done else f"MAV_RESULT {result}"
 
 
-def param_get(v, q):
+def param_get(v: Any, q: Any) -> tuple:
     value = v.requests.param_get(q.param_id)
     return value is not None, _param_value(value)
 
 
-def param_set(v, q):
+def param_set(v: Any, q: Any) -> tuple:
     value = v.requests.param_set(q.param_id, q.value.integer, q.value.real)
     return value is not None, _param_value(value)
 
 
-def param_pull(v, q):
+def param_pull(v: Any, q: Any) -> tuple:
     known = v.requests.params
     complete = known and len(known) >= v.requests.param_count
     count = len(known) if complete and not q.force_pull else v.requests.param_pull()
@@ -116,7 +117,7 @@ def param_pull(v, q):
     return count > 0, count
 
 
-def param_push(v, q):
+def param_push(v: Any, q: Any) -> tuple:
     changed = 0
     for name, value in v.host.load_params(v.name).items():
         if name in v.requests.params and v.requests.params[name][0] != value:
@@ -125,7 +126,7 @@ def param_push(v, q):
     return True, changed
 
 
-def mission_push(v, q):
+def mission_push(v: Any, q: Any) -> tuple:
     if q.start_index:
         v.host.log(v.name, mavlink.MAV_SEVERITY_WARNING,
                        "PX4 takes whole missions only: push with start_index 0")
@@ -137,7 +138,7 @@ def mission_push(v, q):
     return done == len(items), done
 
 
-def mission_pull(v, q):
+def mission_pull(v: Any, q: Any) -> tuple:
     items = v.requests.mission_pull()
     if items is None:
         return False, 0
@@ -146,7 +147,7 @@ def mission_pull(v, q):
     return True, len(items)
 
 
-def mission_clear(v, q):
+def mission_clear(v: Any, q: Any) -> tuple:
     done = v.requests.mission_clear()
     if done:
         v.waypoints = []
@@ -154,7 +155,7 @@ def mission_clear(v, q):
     return (done,)
 
 
-def mission_set_current(v, q):
+def mission_set_current(v: Any, q: Any) -> tuple:
     return (v.requests.mission_set_current(q.wp_seq),)
 
 

@@ -98,7 +98,7 @@ def _compass(v, payload):
     return _FLOAT64(v.read(convert.global_position, payload)[6])
 
 
-def fix_of(payload):
+def fix_of(payload: bytes) -> tuple:
     """Status, covariance and its type of a NavSatFix, from GPS_RAW_INT; and the geoid's height."""
     _, fix, _, _, _, geoid, accuracy, dilution, _, _ = convert.gps_raw(payload)
     covariance, kind = _NO_COV, 0

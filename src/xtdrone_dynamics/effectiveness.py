@@ -69,7 +69,9 @@ def commanded(matrix: np.ndarray) -> np.ndarray:
     if rank(matrix) < 6:
         found[:2] = False
         scaled = _scaled(matrix)[_HOVER]
-        reached = scaled @ np.linalg.pinv(scaled, rcond=_SMALL) if matrix.size else np.zeros((4, 4))
+        reached: np.ndarray = np.zeros((4, 4))
+        if matrix.size:
+            reached = scaled @ np.linalg.pinv(scaled, rcond=_SMALL)
         found[_HOVER] = abs(np.diag(reached) - 1.0) < 1e-3
     return found
 

@@ -2,10 +2,14 @@
 
 import dataclasses
 import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from xtdrone_core import Mode, run_folder
+from xtdrone_core import Estimates, Mode, SetPoints, run_folder
 from xtdrone_core.flight_agent import FlightAgent
 
 from . import formations, schemes, settling
@@ -27,9 +31,9 @@ class FormationFlight(FlightAgent):
     FlightAgent: `settled` (formation) and `unsettled` (formation; it timed out).
     """
 
-    def __init__(self, n: int, names=DEFAULT_FORMATIONS, hold_s: float = 8.0,
-                 formation_s: float | None = None, time_out_s: float = 30.0, on_event=None,
-                 **shape):
+    def __init__(self, n: int, names: Sequence[str] = DEFAULT_FORMATIONS, hold_s: float = 8.0,
+                 formation_s: float | None = None, time_out_s: float = 30.0,
+                 on_event: Callable[..., None] | None = None, **shape: Any):
         """Computes all formations, so that errors are found before the flight.
 
         Args:
@@ -65,7 +69,7 @@ class FormationFlight(FlightAgent):
         self._settled = False
         self._command_us = self._arrival_us = 0
 
-    def attach(self, simulation) -> None:
+    def attach(self, simulation: Any) -> None:
         """Warns before take-off if the GNSS receivers are too inaccurate for the slots."""
         sensors = simulation.sensors
         start = np.array([vehicle.pos for vehicle in simulation.scenario.vehicles])
@@ -86,14 +90,14 @@ class FormationFlight(FlightAgent):
         """Distance of each follower from its final slot [m]; inf during a transition."""
         raise NotImplementedError
 
-    def steer(self, t_us: int, estimates, out) -> None:
+    def steer(self, t_us: int, estimates: Estimates, out: SetPoints) -> None:
         """Writes the set-points of one period to `out`."""
 
-    def begin(self, t_us, estimates):
+    def begin(self, t_us: int, estimates: Estimates) -> None:
         """Commands the first formation."""
         self._next(t_us)
 
-    def fly(self, t_us, estimates, out):
+    def fly(self, t_us: int, estimates: Estimates, out: SetPoints) -> bool:
         """Flies one period, and commands the next formation when it is due."""
         if self._finished(t_us, estimates.pos):
             if self._index == len(self.names):
@@ -146,8 +150,9 @@ class FormationAgent(FormationFlight):
     followers' order, method, min_separation, duration_s), `return` (slots).
     """
 
-    def __init__(self, n: int, names=DEFAULT_FORMATIONS, scheme="centralised",
-                 topology: str = "", speed: float = 3.0, speed_limit: float = 5.0, **options):
+    def __init__(self, n: int, names: Sequence[str] = DEFAULT_FORMATIONS,
+                 scheme: Any = "centralised", topology: str = "", speed: float = 3.0,
+                 speed_limit: float = 5.0, **options: Any):
         """Computes all formations, so that errors are found before the flight.
 
         Args:
@@ -175,35 +180,35 @@ class FormationAgent(FormationFlight):
         scheme[0].edges(self.slots[0])  # raises an error if the topology is unknown
         self.formation = Formation(n, *scheme, speed=speed)
 
-    def begin(self, t_us, estimates):
+    def begin(self, t_us: int, estimates: Estimates) -> None:
         """Takes the hovering start grid as the first formation."""
         self.formation.leader.go_to(self.home[0] + [0.0, 0.0, self.height])
         self.formation.start(t_us, estimates.pos)
         super().begin(t_us, estimates)
 
-    def command(self, t_us, name, slots):
+    def command(self, t_us: int, name: str, slots: npt.ArrayLike) -> None:
         """Plans and begins the transition."""
         transition = self.formation.command(t_us, name, slots, GROUND_CLEARANCE - self.height)
         self.event(t_us, "formation", **description(name, transition))
 
-    def go_back(self, t_us):
+    def go_back(self, t_us: int) -> None:
         """Returns each follower to one of the start positions, by least total distance."""
         slots = (self.home[1:] - self.home[0]) * [1.0, 1.0, 0.0]
         transition = self.formation.command(t_us, "origin", slots, GROUND_CLEARANCE - self.height)
         self.event(t_us, "return", slots=description("origin", transition)["slots"])
 
-    def errors(self, t_us, pos):
+    def errors(self, t_us: int, pos: npt.ArrayLike) -> Any:
         """Slot errors by the estimated positions."""
         if t_us < self.formation.transition.end_us:
             return np.full(self.n - 1, np.inf)
         return self.formation.errors(t_us, pos)
 
-    def steer(self, t_us, estimates, out):
+    def steer(self, t_us: int, estimates: Estimates, out: SetPoints) -> None:
         """Copies the set-points of the scheme."""
         desired = self.formation.step(t_us, estimates.pos, estimates.vel)
         out.pos[:], out.vel[:], out.acc[:] = desired.pos, desired.vel, desired.acc
 
-    def report(self, folder) -> dict:
+    def report(self, folder: Path | str) -> dict:
         """Writes metrics and plots to the run folder; returns the metrics."""
         from . import analysis  # here: circular import
 
@@ -221,7 +226,7 @@ class MissionFormation(FormationAgent):
     addition to the events of FormationAgent: `mission`, `mission_end`.
     """
 
-    def __init__(self, n: int, name: str = "V", speed_limit: float = 12.0, **options):
+    def __init__(self, n: int, name: str = "V", speed_limit: float = 12.0, **options: Any):
         """A flight with one formation.
 
         Args:
@@ -237,7 +242,7 @@ class MissionFormation(FormationAgent):
         self._stage = "formation"  # then requesting, flying, returning, finished
         self._mode_us = -_RETRY_US
 
-    def fly(self, t_us, estimates, out):
+    def fly(self, t_us: int, estimates: Estimates, out: SetPoints) -> Any:
         """Flies the formation; between formation and return the leader is in AUTO.MISSION."""
         flying = estimates.mode[0] == Mode.MISSION
         if self._stage == "requesting" and flying:
@@ -273,8 +278,8 @@ class PathFormation(FormationAgent):
     (the leader starts), `mission_end`.
     """
 
-    def __init__(self, n: int, waypoints, name: str = "V", path_speed: float = 3.0,
-                 path_acceleration: float = 1.0, speed_limit: float = 8.0, **options):
+    def __init__(self, n: int, waypoints: Any, name: str = "V", path_speed: float = 3.0,
+                 path_acceleration: float = 1.0, speed_limit: float = 8.0, **options: Any):
         """A flight with one formation.
 
         Args:
@@ -317,7 +322,8 @@ class Director(FormationFlight):
     do. In addition to the events of FormationFlight: `return`.
     """
 
-    def __init__(self, n: int, names=DEFAULT_FORMATIONS, send_command=None, **options):
+    def __init__(self, n: int, names: Sequence[str] = DEFAULT_FORMATIONS,
+                 send_command: Callable[..., None] | None = None, **options: Any):
         """A director without a pattern; see on_pattern().
 
         Args:
@@ -339,29 +345,29 @@ class Director(FormationFlight):
         if self._pattern is None or not np.array_equal(pattern, self._pattern):
             self._pattern, self._moved_us = pattern.copy(), t_us
 
-    def command(self, t_us, name, slots):
+    def command(self, t_us: int, name: str, slots: npt.ArrayLike) -> None:
         """Sends the name of the formation."""
         self._send_command(name)
         self._moved_us = t_us
 
-    def go_back(self, t_us):
+    def go_back(self, t_us: int) -> None:
         """Commands the initial formation, which the leader has stored."""
         self._send_command("waiting")
         self._moved_us = t_us
         self.event(t_us, "return")
 
-    def leave(self, t_us):
+    def leave(self, t_us: int) -> None:
         """Releases the followers; from here on the director controls all vehicles."""
         self._send_command("stop controlling")
 
-    def errors(self, t_us, pos):
+    def errors(self, t_us: int, pos: npt.ArrayLike) -> np.ndarray:
         """Slot errors by the estimated positions, once the pattern is at rest."""
         if self._pattern is None or t_us - self._moved_us < 500_000:
             return np.full(self.n - 1, np.inf)
         return np.linalg.norm(pos[1:] - pos[0] - self._pattern, axis=1)
 
 
-def description(name, transition) -> dict:
+def description(name: str, transition: Any) -> dict:
     """The values of the event `formation` for a Transition."""
     return {"formation": name, "slots": np.round(transition.goal, 3).tolist(),
             "method": transition.method, "min_separation": round(transition.min_separation, 3),

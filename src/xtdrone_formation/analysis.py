@@ -11,8 +11,10 @@ leader, over the same time.
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy.spatial import cKDTree
 
 from xtdrone_core.run_folder import update_summary
@@ -39,7 +41,7 @@ class Window:
     settled: int  # index into t_s from which it is settled, or -1
 
     @property
-    def settle_time(self):
+    def settle_time(self) -> Any:
         """Time from the command until settled [s], or None."""
         return None if self.settled < 0 else float(self.t_s[self.settled] - self.command_s)
 
@@ -88,7 +90,7 @@ class Flight:
                 "landed": has_landed(self.pos, self.vel), **self.messages}
 
 
-def load(folder, source: str | None = None) -> Flight:
+def load(folder: Path | str, source: str | None = None) -> Flight:
     """Reads the motion and events.jsonl of a run folder.
 
     Args:
@@ -122,7 +124,7 @@ def _messages(folder, found):
     return {}
 
 
-def events(folder) -> list[dict]:
+def events(folder: Path | str) -> list[dict]:
     """The lines of events.jsonl in the order of time; an incomplete last line is ignored."""
     path = Path(folder) / "events.jsonl"
     found = []
@@ -185,7 +187,7 @@ def _settled(t_s, inside):
     return -1
 
 
-def least_separation(pos):
+def least_separation(pos: npt.ArrayLike) -> Any:
     """Least distance between any two vehicles in a log (T, N, 3) [m], or None for one vehicle."""
     if pos.shape[1] < 2:
         return None
@@ -193,14 +195,14 @@ def least_separation(pos):
     return round(float(least), 4)
 
 
-def has_landed(pos, vel) -> bool:
+def has_landed(pos: npt.ArrayLike, vel: npt.ArrayLike) -> bool:
     """Whether every vehicle is at rest at its start height at the end of the log."""
     low = pos[-1, :, 2] - pos[0, :, 2] < _ON_GROUND
     still = np.linalg.norm(vel[-1], axis=1) < _ON_GROUND
     return bool((low & still).all())
 
 
-def report(folder, source: str | None = None) -> dict:
+def report(folder: Path | str, source: str | None = None) -> dict:
     """Evaluates a run, writes the metrics to summary.json, and draws the plots.
 
     Metrics from another source than the truth log are written to one field, for example

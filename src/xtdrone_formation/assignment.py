@@ -15,8 +15,10 @@ transition is computed in advance. If it is too small, the following are tried i
 
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
@@ -41,7 +43,7 @@ _SIDES = np.array([(math.cos(a) * math.cos(b), math.sin(a) * math.cos(b), math.s
                    for a in 2 * math.pi * np.arange(12) / 12])
 
 
-def assign(current, slots, metric: str = "distance") -> np.ndarray:
+def assign(current: npt.ArrayLike, slots: npt.ArrayLike, metric: str = "distance") -> np.ndarray:
     """The assignment of followers to slots with the least total cost.
 
     Args:
@@ -78,7 +80,7 @@ class Transition:
         """Simulated time at which the last offset is reached [us]."""
         return self.start_us + math.ceil(sum(self.durations) * 1e6)
 
-    def at(self, t_us: int):
+    def at(self, t_us: int) -> Any:
         """Offsets (M, 3) [m], their velocity [m/s] and acceleration [m/s^2] at a time."""
         t = (t_us - self.start_us) * 1e-6
         for leg, duration in enumerate(self.durations):
@@ -101,15 +103,16 @@ class Transition:
         return pos, ds / duration * direction, acc
 
 
-def hold(offsets, t_us: int = 0) -> Transition:
+def hold(offsets: npt.ArrayLike, t_us: int = 0) -> Transition:
     """A transition that holds the offsets (M, 3) [m]."""
     offsets = np.array(offsets, dtype=float).reshape(-1, 3)
     return Transition(int(t_us), offsets[None], (), np.zeros((0,) + offsets.shape),
                       np.arange(len(offsets)), separation(offsets), "hold")
 
 
-def plan(current, slots, t_us: int = 0, speed: float = 3.0, acceleration: float = 2.0,
-         clearance: float = CLEARANCE, floor: float = -math.inf) -> Transition:
+def plan(current: npt.ArrayLike, slots: npt.ArrayLike, t_us: int = 0, speed: float = 3.0,
+         acceleration: float = 2.0, clearance: float = CLEARANCE,
+         floor: float = -math.inf) -> Transition:
     """Plans a transition in which no two vehicles come closer than the clearance.
 
     If the start or the goal is itself closer than the clearance, the least separation is (almost)

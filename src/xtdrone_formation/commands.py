@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from typing import Any
 
 from xtdrone_core.errors import unknown_name
 
@@ -25,7 +26,7 @@ EXAMPLES = """examples:
 """
 
 
-def register(subparsers) -> None:
+def register(subparsers: Any) -> None:
     """Adds the subcommand to the `xtdrone` command."""
     parser = subparsers.add_parser("formation", help="show, fly and evaluate formations",
                                    description="Formations of any size.", epilog=EXAMPLES)
@@ -168,7 +169,7 @@ def _flight(args):
             "seed": args.seed}
 
 
-def progress(t_us, event, values) -> None:
+def progress(t_us: int, event: str, values: Any) -> None:
     """Prints one line for an event of a flight."""
     what = f" {values['formation']}" if "formation" in values else ""
     print(f"{t_us * 1e-6:8.2f} s  {event}{what}", flush=True)
@@ -186,7 +187,7 @@ def _table(args):
     print(figures.table(args.folder))
 
 
-def print_report(fields) -> None:
+def print_report(fields: dict) -> None:
     """Prints the fields of a formation report, a line each."""
     for row in fields["formations"]:
         if row["settle_time_s"] is None:

@@ -12,7 +12,7 @@ _WHOLE = (("least separation", "min_separation_m", "m"), ("collisions", "collisi
           ("real-time factor", "real_time_factor", ""), ("all landed", "landed", ""))
 
 
-def table(folder) -> str:
+def table(folder: Path | str) -> str:
     """A row for each formation, then the figures of the whole flight and the run folder.
 
     Raises:

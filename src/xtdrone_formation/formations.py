@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 from scipy.spatial import cKDTree
 from scipy.spatial.transform import Rotation
 
@@ -198,7 +199,7 @@ def names(n: int | None = None) -> list[str]:
     return fitting + list(_WAITING)
 
 
-def separation(offsets) -> float:
+def separation(offsets: npt.ArrayLike) -> float:
     """Least distance between any two vehicles, the leader (at zero) included [m].
 
     Args:
@@ -210,8 +211,8 @@ def separation(offsets) -> float:
     return float(cKDTree(points).query(points, k=2)[0][:, 1].min())
 
 
-def slots(name: str, n: int, scale: float = 1.0, rotation: float = 0.0, spacing=None,
-          min_separation: float = MIN_SLOT_SEPARATION) -> np.ndarray:
+def slots(name: str, n: int, scale: float = 1.0, rotation: float = 0.0,
+          spacing: float | None = None, min_separation: float = MIN_SLOT_SEPARATION) -> np.ndarray:
     """The followers' offsets from the leader in a formation.
 
     Args:
@@ -289,7 +290,7 @@ def _raw(name, n):
     return np.array(generate(n - 1), dtype=float).reshape(-1, 3), DEFAULT_SPACING
 
 
-def read_csv(path, n: int) -> np.ndarray:
+def read_csv(path: Path | str, n: int) -> np.ndarray:
     """Reads offsets from a CSV file: a row x, y, z [m] per follower, with an optional header.
 
     Raises:

@@ -7,8 +7,10 @@ edges; each edge keeps the last packet received.
 import math
 from collections import deque
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy.sparse import csr_matrix
 from scipy.spatial import cKDTree
 
@@ -21,7 +23,7 @@ PACKET = 12  # columns of a packet: position, velocity, slot, slot velocity
 TOPOLOGIES = ("star", "complete", "chain", "ring", "nearest")
 
 
-def topology(kind, offsets, neighbours: int = 3) -> np.ndarray:
+def topology(kind: Any, offsets: npt.ArrayLike, neighbours: int = 3) -> np.ndarray:
     """The communication graph: edges (E, 2) (receiver, sender), sorted; vehicle 0 is the leader.
 
     Args:
@@ -152,7 +154,7 @@ class NeighbourState:
 class Network:
     """Transmits packets along the edges of a topology."""
 
-    def __init__(self, edges, n: int, radio: Radio = Radio()):
+    def __init__(self, edges: npt.ArrayLike, n: int, radio: Radio = Radio()):
         """A network without packets.
 
         Args:
@@ -174,7 +176,7 @@ class Network:
         self._sent_us = np.zeros(0, dtype=np.int64)
         self.rewire(edges)
 
-    def rewire(self, edges) -> None:
+    def rewire(self, edges: npt.ArrayLike) -> None:
         """Changes the topology; edges that remain keep their last packet."""
         old = {tuple(edge): k for k, edge in enumerate(self.edges.tolist())}
         edges = np.asarray(edges, dtype=int).reshape(-1, 2)
@@ -222,7 +224,7 @@ class Network:
         self.sent += int(sends.sum())
         self.lost += int(sends.sum() - received.sum())
 
-    def neighbours(self, t_us: int, receivers) -> NeighbourState:
+    def neighbours(self, t_us: int, receivers: Any) -> NeighbourState:
         """The last packets received by the vehicles `receivers` (a sorted array of indices)."""
         key = receivers.tobytes()
         if key not in self._views:

@@ -7,7 +7,7 @@ from .formations import Shape
 from .network import TOPOLOGIES, Radio
 
 
-def add_shape(parser) -> None:
+def add_shape(parser: argparse.ArgumentParser) -> None:
     """Options of formations.Shape."""
     add = parser.add_argument
     add("--spacing", type=float, default=0.0,
@@ -16,12 +16,12 @@ def add_shape(parser) -> None:
     add("--rotation", type=float, default=0.0, help="about the up axis [degrees] (0)")
 
 
-def shape_of(args) -> Shape:
+def shape_of(args: argparse.Namespace) -> Shape:
     """The Shape from the options of add_shape()."""
     return Shape(args.spacing or None, args.scale, args.rotation)
 
 
-def add_scheme(parser) -> None:
+def add_scheme(parser: argparse.ArgumentParser) -> None:
     """Options of schemes.scheme() and network.Radio."""
     add = parser.add_argument
     add("--scheme", default="centralised",
@@ -37,7 +37,7 @@ def add_scheme(parser) -> None:
         help="largest speed of a transition [m/s] (3)")
 
 
-def radio_of(args) -> Radio:
+def radio_of(args: argparse.Namespace) -> Radio:
     """The Radio from the options of add_scheme()."""
     return Radio(args.delay, args.loss, args.range, args.leader_lost)
 

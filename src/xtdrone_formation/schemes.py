@@ -8,8 +8,10 @@ module depends neither on ROS nor on a simulator.
 import importlib
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from xtdrone_core import SetPoints, registry
 from xtdrone_core.errors import unknown_name
@@ -68,7 +70,7 @@ class Leader:
         """Communication: the leader's packet; its slot is zero by definition."""
         return np.concatenate([pos, vel, np.zeros(6)])
 
-    def control(self, t_us: int, pos: np.ndarray, vel: np.ndarray):
+    def control(self, t_us: int, pos: np.ndarray, vel: np.ndarray) -> tuple:
         """Control: set-points of the leader.
 
         Args:
@@ -83,7 +85,7 @@ class Leader:
             self._position = pos.copy()
         return self._position, np.zeros(3), np.zeros(3)
 
-    def go_to(self, position) -> None:
+    def go_to(self, position: npt.ArrayLike) -> None:
         """Sets the position (3,) to hold, world [m]."""
         self._position = np.array(position, dtype=float)
 
@@ -92,7 +94,7 @@ class Leader:
 class PathLeader(Leader):
     """Flies along waypoints, each leg a smooth motion from rest to rest; see start()."""
 
-    def __init__(self, waypoints, speed: float = 3.0, acceleration: float = 1.0,
+    def __init__(self, waypoints: Any, speed: float = 3.0, acceleration: float = 1.0,
                  radio: Radio = Radio()):
         """It holds its position until start() is called.
 
@@ -129,7 +131,7 @@ class PathLeader(Leader):
         """Whether the last waypoint is reached."""
         return self._leg is not None and len(self._waypoints) == 1 and t_us >= self._leg.end_us
 
-    def control(self, t_us, pos, vel):
+    def control(self, t_us: int, pos: npt.ArrayLike, vel: npt.ArrayLike) -> Any:
         """Position, velocity and acceleration of the motion along the path."""
         if not self._started:
             return super().control(t_us, pos, vel)
@@ -188,7 +190,7 @@ class Follower:
         """Control: the velocity [m/s] or acceleration [m/s^2] of each follower, world, (M, 3)."""
         raise NotImplementedError
 
-    def predict(self, neighbours: NeighbourState):
+    def predict(self, neighbours: NeighbourState) -> tuple:
         """Extrapolates the senders to the current time: position (E, 3) [m], velocity [m/s].
 
         A sender whose packets fail to arrive for packet_timeout is assumed to slow down to rest
@@ -200,7 +202,7 @@ class Follower:
         fading = 1.0 - late / limit
         return neighbours.pos + travel[:, None] * neighbours.vel, fading[:, None] * neighbours.vel
 
-    def avoid(self, desired: np.ndarray, pos: np.ndarray, vel: np.ndarray):
+    def avoid(self, desired: np.ndarray, pos: np.ndarray, vel: np.ndarray) -> Any:
         """Modifies the desired velocities to avoid collisions.
 
         Continuous in all arguments. Two vehicles that come close lose the velocity towards each
@@ -250,7 +252,7 @@ class CentralisedFollower(Follower):
     other topologies, the mean of the neighbours' positions minus their slots replaces the leader.
     """
 
-    def control(self, t_us, own, neighbours):
+    def control(self, t_us: int, own: SelfState, neighbours: NeighbourState) -> Any:
         """Feed-forward of the neighbours' velocity, plus feedback of the slot error."""
         pos, vel = self.predict(neighbours)
         target = neighbours.mean(pos - neighbours.slot) + own.slot
@@ -280,7 +282,7 @@ class AccelerationConsensusFollower(ConsensusFollower):
 
     commands = "acceleration"
 
-    def control(self, t_us, own, neighbours):
+    def control(self, t_us: int, own: SelfState, neighbours: NeighbourState) -> Any:
         """Tracks the velocity of the first-order law, with damping."""
         desired = super().control(t_us, own, neighbours)
         return own.slot_acc + self.parameters.damping * (desired - own.vel)
@@ -294,8 +296,8 @@ def descriptions() -> dict[str, str]:
     return SCHEMES.descriptions()
 
 
-def scheme(name: str, radio: Radio = Radio(),
-           parameters: FollowerParameters = FollowerParameters(), topology: str = ""):
+def scheme(name: str, radio: Radio = Radio(), parameters: FollowerParameters = FollowerParameters(),
+           topology: str = "") -> tuple:
     """Leader and Follower objects of a scheme.
 
     Args:
@@ -373,7 +375,8 @@ class Formation:
         self.transition = hold(pos[1:] - pos[0], t_us)
         self.network = Network(self.leader.edges(self.transition.goal), self.n, self.leader.radio)
 
-    def command(self, t_us: int, name: str, offsets=None, floor: float = -math.inf) -> Transition:
+    def command(self, t_us: int, name: str, offsets: npt.ArrayLike | None = None,
+                floor: float = -math.inf) -> Transition:
         """Begins the transition to a formation.
 
         Args:

@@ -5,6 +5,7 @@ in the node.
 """
 
 import struct
+from typing import Any
 
 _ODOMETRY = struct.Struct("<7d288x6d")  # pose, its covariance left out, twist
 _POSE = struct.Struct("<7d")
@@ -22,7 +23,7 @@ def stamp(data: bytes) -> int:
     return seconds * 1_000_000 + nanoseconds // 1000
 
 
-def odometry(data: bytes):
+def odometry(data: bytes) -> tuple:
     """pos (3), quat (4) xyzw, vel (3) and ang_vel (3), both in the body frame, of an Odometry."""
     at = _after_header(data)
     at += 4 + struct.unpack_from("<I", data, at)[0]
@@ -30,29 +31,29 @@ def odometry(data: bytes):
     return values[0:3], values[3:7], values[7:10], values[10:13]
 
 
-def pose(data: bytes, at: int = 0):
+def pose(data: bytes, at: int = 0) -> tuple:
     """pos (3) and quat (4) xyzw of a Pose that begins at an offset."""
     values = _POSE.unpack_from(data, at)
     return values[:3], values[3:]
 
 
-def pose_stamped(data: bytes):
+def pose_stamped(data: bytes) -> Any:
     """pos (3) and quat (4) xyzw of a PoseStamped."""
     return pose(data, _after_header(data))
 
 
-def twist(data: bytes, at: int = 0):
+def twist(data: bytes, at: int = 0) -> tuple:
     """Linear (3) and angular (3) velocity of a Twist that begins at an offset."""
     values = _TWIST.unpack_from(data, at)
     return values[:3], values[3:]
 
 
-def twist_stamped(data: bytes):
+def twist_stamped(data: bytes) -> Any:
     """Linear (3) and angular (3) velocity of a TwistStamped."""
     return twist(data, _after_header(data))
 
 
-def state(data: bytes):
+def state(data: bytes) -> tuple:
     """connected, armed, mode (MAVROS's name) and system_status of a mavros_msgs/State."""
     at = _after_header(data)
     connected, armed, _, _, size = struct.unpack_from("<4BI", data, at)

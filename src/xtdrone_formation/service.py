@@ -1,5 +1,8 @@
 """Leaders that execute the commands of /xtdrone/leader/cmd, with or without followers."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from xtdrone_core import KEEP, Mode, SetPoints
@@ -38,7 +41,7 @@ class CommandQueue:
         self._pending = command
         return True
 
-    def pop(self):
+    def pop(self) -> Any:
         """The latest command that was not returned yet, or None."""
         command, self._pending = self._pending, None
         return command
@@ -52,7 +55,7 @@ class PatternLeader:
     """A leader only: turns commands into a moving pattern for followers in other processes."""
 
     def __init__(self, n: int, shape: formations.Shape = formations.Shape(), speed: float = 3.0,
-                 on_event=None):
+                 on_event: Callable[..., None] | None = None):
         """Starts with XTDrone's 3 m grid as the pattern.
 
         Args:
@@ -98,7 +101,7 @@ class FormationService:
 
     def __init__(self, n: int, scheme_name: str = "centralised", radio: Radio = Radio(),
                  shape: formations.Shape = formations.Shape(), speed: float = 3.0,
-                 topology: str = "", on_event=None):
+                 topology: str = "", on_event: Callable[..., None] | None = None):
         """A service for n vehicles.
 
         Args:
@@ -131,7 +134,7 @@ class FormationService:
         """(E, 2) communication graph; None before the first formation."""
         return self.formation.network.edges if self.formation.network else None
 
-    def step(self, t_us: int, estimates) -> SetPoints:
+    def step(self, t_us: int, estimates: Any) -> SetPoints:
         """Set-points of the followers at t_us, or None while inactive."""
         if self._ground is None:
             self._ground = float(estimates.pos[:, 2].min())

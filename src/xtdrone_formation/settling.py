@@ -1,6 +1,7 @@
 """The definition of a settled formation, in flight and in reports."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -18,7 +19,7 @@ def in_place(errors: np.ndarray) -> np.ndarray:
     return (rms <= TOLERANCE) & (np.max(errors, axis=-1) <= FARTHEST)
 
 
-def accuracy_warning(formations, horizontal: float, vertical: float) -> str:
+def accuracy_warning(formations: Sequence[str], horizontal: float, vertical: float) -> str:
     """A warning if GNSS receivers are too inaccurate for some formations, or an empty string.
 
     The relative position of two vehicles has sqrt(2) times the standard deviation of a receiver. A

@@ -4,6 +4,7 @@ import contextlib
 import json
 import signal
 import sys
+from typing import Any
 
 from xtdrone_core import (
     ScenarioError,
@@ -47,7 +48,7 @@ CONTROL_EXAMPLES = """examples:
 """
 
 
-def register_sim(subparsers) -> None:
+def register_sim(subparsers: Any) -> None:
     """`xtdrone sim`: a simulation that waits for clients."""
     parser = subparsers.add_parser("sim", help="simulate a fleet for MAVLink and ROS clients",
                                    epilog=SIM_EXAMPLES)
@@ -61,7 +62,7 @@ def register_sim(subparsers) -> None:
     parser.set_defaults(run=_sim)
 
 
-def register_fly(subparsers) -> None:
+def register_fly(subparsers: Any) -> None:
     """`xtdrone fly`: an Agent flies the fleet inside the lockstep."""
     parser = subparsers.add_parser("fly", help="fly an Agent in process, without ROS",
                                    epilog=FLY_EXAMPLES)
@@ -76,7 +77,7 @@ def register_fly(subparsers) -> None:
     parser.set_defaults(run=_fly)
 
 
-def register_control(subparsers) -> None:
+def register_control(subparsers: Any) -> None:
     """`xtdrone control`: steer a running simulation."""
     parser = subparsers.add_parser("control", help="pause, step or speed up a running simulation",
                                    epilog=CONTROL_EXAMPLES)
@@ -92,14 +93,14 @@ def register_control(subparsers) -> None:
     parser.set_defaults(run=_control)
 
 
-def register_warmup(subparsers) -> None:
+def register_warmup(subparsers: Any) -> None:
     """`xtdrone warmup`: compile every kernel, so that the next start is quick."""
     parser = subparsers.add_parser("warmup", help="compile the kernels once, so that starts are "
                                                   "quick", epilog="examples:\n  xtdrone warmup")
     parser.set_defaults(run=_warmup)
 
 
-def register_vehicle(subparsers) -> None:
+def register_vehicle(subparsers: Any) -> None:
     """`xtdrone vehicle`: what a vehicle's file amounts to."""
     parser = subparsers.add_parser("vehicle", help="list vehicles, show their derived figures",
                                    epilog=VEHICLE_EXAMPLES)

@@ -49,7 +49,7 @@ class ControlRequests:
             self.close()
             raise
 
-    def handle(self, op, request: dict) -> dict:
+    def handle(self, op: str, request: dict) -> dict:
         """The answer to one request.
 
         Raises:

@@ -10,7 +10,7 @@ from xtdrone_core.truth_log import read_truth
 MAX_LEGEND = 12  # vehicles; more of them get no legend
 
 
-def flight(folder) -> Path:
+def flight(folder: Path | str) -> Path:
     """plots/flight.png: top view, height, speed and tilt of every vehicle over time.
 
     Args:

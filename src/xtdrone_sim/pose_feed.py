@@ -1,5 +1,6 @@
 """The true pose as the measurement of a vision system, where pose_source is truth."""
 
+from xtdrone_core import FleetState, SensorBatch
 from xtdrone_core.contracts import ExternalPose, Observer
 
 PERIOD_US = 40_000  # of poses [us]
@@ -14,7 +15,7 @@ class TruthPose(Observer):
         """For an autopilot that takes poses."""
         self._autopilot = autopilot
 
-    def on_step(self, t_us, state, sensors):
+    def on_step(self, t_us: int, state: FleetState, sensors: SensorBatch) -> None:
         """One pose of each vehicle."""
         for i in range(len(state.pos)):
             self._autopilot.take_pose(i, t_us, state.pos[i], state.quat[i])

@@ -1,7 +1,11 @@
 """What a simulation leaves in its run folder while it flies: truth, collisions, console."""
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import numpy as np
+
+from xtdrone_core import FleetState, SensorBatch
 from xtdrone_core.contracts import Engine, Observer
 from xtdrone_core.control_link import TICK_US
 from xtdrone_core.snapshot import Memory
@@ -16,7 +20,7 @@ class TruthRecorder(Observer):
 
     period_us = TICK_US
 
-    def __init__(self, path, n: int):
+    def __init__(self, path: Path | str, n: int):
         """Begins a new file for n vehicles.
 
         Raises:
@@ -24,11 +28,11 @@ class TruthRecorder(Observer):
         """
         self._writer = TruthWriter(path, n)
 
-    def on_step(self, t_us, state, sensors):
+    def on_step(self, t_us: int, state: FleetState, sensors: SensorBatch) -> None:
         """One record."""
         self._writer.write(state)
 
-    def close(self):
+    def close(self) -> None:
         """Ends the file."""
         self._writer.close()
 
@@ -43,7 +47,7 @@ class Collisions(Memory, Observer):
     MEMORY = ("found", "_touching")
     period_us = TICK_US
 
-    def __init__(self, names, engine: Engine, on_collision):
+    def __init__(self, names: Sequence[str], engine: Engine, on_collision: Callable[..., None]):
         """Asks an engine that moves vehicles of these names.
 
         on_collision(t_us, [name, name]) hears of each touch.
@@ -53,7 +57,7 @@ class Collisions(Memory, Observer):
         self._engine, self._on_collision = engine, on_collision
         self._touching: set[tuple[str, str]] = set()
 
-    def on_step(self, t_us, state, sensors):
+    def on_step(self, t_us: int, state: FleetState, sensors: SensorBatch) -> None:
         """Compares with the last look."""
         touching = {pair for pair in self._engine.contacts() if _GROUND not in pair}
         for pair in touching - self._touching:
@@ -61,12 +65,12 @@ class Collisions(Memory, Observer):
             self._on_collision(t_us, list(pair))
         self._touching = touching
 
-    def on_reset(self, t_us, mask):
+    def on_reset(self, t_us: int, mask: np.ndarray) -> None:
         """Who was put back touches nobody any more; a touch at the start counts anew."""
         moved = {name for name, there in zip(self._names, mask) if there}
         self._touching = {pair for pair in self._touching if not moved & set(pair)}
 
-    def reset(self, mask=None):
+    def reset(self, mask: np.ndarray | None = None) -> None:
         """What was found stays found; see on_reset()."""
 
 
@@ -77,7 +81,7 @@ class Console:
         last_warning: The last one of a flight stack, in words; None before the first.
     """
 
-    def __init__(self, names, folder: Path | None):
+    def __init__(self, names: Sequence[str], folder: Path | None):
         """For vehicles of these names; writes into the run folder, None writes nothing.
 
         Raises:

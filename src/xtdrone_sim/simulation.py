@@ -7,6 +7,9 @@ clock but the pacer.
 
 import json
 import threading
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +19,7 @@ from xtdrone_core import (
     Scenario,
     ScenarioError,
     SensorBatch,
+    Vehicle,
     registry,
     run_folder,
     snapshot,
@@ -65,8 +69,9 @@ class Simulation:
 
     step_us = STEP_US
 
-    def __init__(self, scenario: Scenario, folder=None, agent: Agent | None = None,
-                 control: bool = False, links: bool = True, observers=()):
+    def __init__(self, scenario: Scenario, folder: Path | str | None = None,
+                 agent: Agent | None = None, control: bool = False, links: bool = True,
+                 observers: Iterable[Observer] = ()):
         """Builds everything; nothing moves before run() or step().
 
         Args:
@@ -140,12 +145,12 @@ class Simulation:
         self._agent = agent
 
     @property
-    def state(self):
+    def state(self) -> Any:
         """The true FleetState now; owned by the engine."""
         return self.engine.state
 
     @property
-    def sensors(self):
+    def sensors(self) -> Any:
         """The last SensorBatch, what the vehicles' sensors say; owned by the sensor suite."""
         return self._sensors
 
@@ -191,7 +196,7 @@ class Simulation:
         if self._films and self.rendered.due(t_us):
             self._look()
 
-    def run(self, until_us=None) -> None:
+    def run(self, until_us: int | None = None) -> None:
         """Steps until stop(), the agent is done, or the simulated time until_us.
 
         Paced by the scenario's speed. With speed 0 and a bridge on the control
@@ -214,7 +219,7 @@ class Simulation:
             if self._agent is not None and self._agent.done:
                 break
 
-    def reset(self, vehicles=None) -> None:
+    def reset(self, vehicles: Any = None) -> None:
         """Puts vehicles back to the start of the scenario, in the running flight.
 
         They go on as fresh ones would: their logs count from here, random streams and sensor
@@ -242,7 +247,7 @@ class Simulation:
         names = [spec.name for spec, there in zip(self.scenario.vehicles, mask) if there]
         self.event(self.t_us, "reset", vehicles=names)
 
-    def save(self, path) -> None:
+    def save(self, path: Path | str) -> None:
         """Writes all that the future of this flight depends on to one file.
 
         Raises:
@@ -252,7 +257,7 @@ class Simulation:
         snapshot.write(path, {"t_us": self.t_us, **parts}, self.scenario.to_dict())
         self.event(self.t_us, "save", path=str(path))
 
-    def load(self, path) -> None:
+    def load(self, path: Path | str) -> None:
         """Goes on from a file that save() wrote, bit for bit, also in another process.
 
         Raises:
@@ -278,7 +283,7 @@ class Simulation:
                  "collisions": self._collisions}
         return parts if self._agent is None else {**parts, "agent": self._agent}
 
-    def mask_of(self, vehicles) -> np.ndarray:
+    def mask_of(self, vehicles: Any) -> np.ndarray:
         """(N,) bool of vehicles given by indices, names or such a mask; None for all.
 
         Raises:
@@ -317,7 +322,7 @@ class Simulation:
         required(self.engine, Viewer, f"engine '{self.scenario.engine}' has no window",
                  "leave out gui").open_viewer()
 
-    def event(self, t_us: int, name: str, **values) -> None:
+    def event(self, t_us: int, name: str, **values: Any) -> None:
         """Writes an event of the flight to events.jsonl."""
         if self.folder is not None:
             run_folder.add_event(self.folder, t_us, name, **values)
@@ -396,13 +401,14 @@ def _refuse_other(own: dict, other: dict, path) -> None:
                 f"{own.get(key)!r}: load it into the same scenario")
 
 
-def build_engine(scenario: Scenario, world: World, models) -> Engine:
+def build_engine(scenario: Scenario, world: World, models: Sequence[Vehicle]) -> Engine:
     """The engine of a scenario, with every vehicle at its start."""
     engine = registry.ENGINES.load(scenario.engine)
     return engine(world, scenario.vehicles, models, scenario.instance)
 
 
-def build_sensors(scenario: Scenario, world: World, models, engine: Engine) -> SensorSuite:
+def build_sensors(scenario: Scenario, world: World, models: Sequence[Vehicle],
+                  engine: Engine) -> SensorSuite:
     """The sensors of a scenario's fleet; range finders measure in the engine where it can."""
     beams = None
     if any(block.kind == "range" for model in models for block in model.sensors):
@@ -412,14 +418,16 @@ def build_sensors(scenario: Scenario, world: World, models, engine: Engine) -> S
                        world.magnetic_field, scenario.seed, scenario.gps, world.gravity, beams)
 
 
-def build_rendered(scenario: Scenario, world: World, models, engine: Engine) -> RenderedSensors:
+def build_rendered(scenario: Scenario, world: World, models: Sequence[Vehicle],
+                   engine: Engine) -> RenderedSensors:
     """The cameras and lidars of a scenario's fleet, drawn by the engine where it can."""
     return RenderedSensors(world, scenario.vehicles, models, scenario.seed,
                            engine.scene if isinstance(engine, Renderer) else None)
 
 
-def build_autopilot(scenario: Scenario, fleet: FleetModel, world: World, folder, links: bool,
-                    on_text, sensors: SensorBatch) -> Autopilot:
+def build_autopilot(scenario: Scenario, fleet: FleetModel, world: World, folder: Path | None,
+                    links: bool, on_text: Callable[[int, int, str], None] | None,
+                    sensors: SensorBatch) -> Autopilot:
     """The autopilot of a scenario's fleet, which carries these sensors."""
     autopilot = registry.AUTOPILOTS.load(scenario.autopilot)
     return autopilot.for_scenario(scenario, fleet, _origin(world), world.magnetic_field, folder,

@@ -1,5 +1,8 @@
 """The command `xtdrone slam`: record datasets, run systems on them, evaluate, compare, export."""
 
+from pathlib import Path
+from typing import Any
+
 EXAMPLES = """examples:
   xtdrone slam record --world indoor --trajectory reference --name indoor
   xtdrone slam evaluate estimate.tum --reference runs/indoor/dataset/groundtruth.tum
@@ -16,7 +19,7 @@ EXAMPLES = """examples:
 """
 
 
-def register(subparsers) -> None:
+def register(subparsers: Any) -> None:
     """Adds the subcommand to the `xtdrone` command."""
     parser = subparsers.add_parser("slam", help="record datasets, run and evaluate visual SLAM",
                                    description="Benchmarks of visual SLAM.", epilog=EXAMPLES)
@@ -288,7 +291,8 @@ def _campaign(args):
                     cores=args.cores, retry=args.retry)
 
 
-def execute(plan, folder, report_folder=None, gui=False, **options):
+def execute(plan: Any, folder: Path | str, report_folder: Path | None = None, gui: bool = False,
+            **options: Any) -> Any:
     """Executes a campaign and writes its report; returns 1 if a flight or run failed to start."""
     import shlex
     import sys

@@ -6,6 +6,7 @@ other one collective and torques.
 """
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -143,7 +144,8 @@ class Mixer(Memory):
         self._hessian[i] = (matrix.T * weights) @ matrix
         self._hessian[i].flat[::matrix.shape[1] + 1] += LEAST_WEIGHT
 
-    def step(self, status, parameters, estimator, dt: float, commands: np.ndarray) -> None:
+    def step(self, status: np.ndarray, parameters: np.ndarray, estimator: Any, dt: float,
+             commands: np.ndarray) -> None:
         """Writes commands (N, A) in 0..1, zero where disarmed."""
         _mix(status, self._fleet.actuator, self._mixer, self._gain, self._hessian, self._used,
              self._whole, self._t_max, self._n_rotors, self._thrust, commands)

@@ -1,7 +1,11 @@
 """Attitude control: quaternion error to body rates, tilt before yaw as in PX4."""
 
 import math
+from typing import Any
 
+import numpy as np
+
+from xtdrone_core import FleetModel
 from xtdrone_core.snapshot import Memory
 from xtdrone_dynamics.compiled import njit
 from xtdrone_dynamics.quaternion import multiply
@@ -58,9 +62,9 @@ class AttitudeControl(Memory):
 
     MEMORY = ()
 
-    def __init__(self, fleet):
+    def __init__(self, fleet: FleetModel):
         """fleet: a FleetModel; the loop needs nothing of it."""
 
-    def step(self, status, parameters, estimator, dt: float) -> None:
+    def step(self, status: np.ndarray, parameters: np.ndarray, estimator: Any, dt: float) -> None:
         """One step for the vehicles whose sp_kind is TRAJECTORY or ATTITUDE."""
         _control(status, parameters, estimator.records)

@@ -1,7 +1,11 @@
 """Position control: position error and feed-forward to a limited velocity, as PX4's outer loop."""
 
 import math
+from typing import Any
 
+import numpy as np
+
+from xtdrone_core import FleetModel
 from xtdrone_core.snapshot import Memory
 from xtdrone_dynamics.compiled import njit
 
@@ -43,9 +47,9 @@ class PositionControl(Memory):
 
     MEMORY = ()
 
-    def __init__(self, fleet):
+    def __init__(self, fleet: FleetModel):
         """fleet: a FleetModel; the loop needs nothing of it."""
 
-    def step(self, status, parameters, estimator, dt: float) -> None:
+    def step(self, status: np.ndarray, parameters: np.ndarray, estimator: Any, dt: float) -> None:
         """One step for the vehicles whose sp_kind is TRAJECTORY."""
         _control(status, parameters, estimator.records)

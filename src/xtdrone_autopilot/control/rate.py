@@ -4,6 +4,11 @@ Torque is the inertia times a PI law on the rate error, plus the gyroscopic term
 of XTDrone (2).
 """
 
+from typing import Any
+
+import numpy as np
+
+from xtdrone_core import FleetModel
 from xtdrone_core.snapshot import Memory
 from xtdrone_dynamics.compiled import njit
 
@@ -59,9 +64,9 @@ class RateControl(Memory):
 
     MEMORY = ()
 
-    def __init__(self, fleet):
+    def __init__(self, fleet: FleetModel):
         """fleet: a FleetModel; the inertia is in the vehicles' records."""
 
-    def step(self, status, parameters, estimator, dt: float) -> None:
+    def step(self, status: np.ndarray, parameters: np.ndarray, estimator: Any, dt: float) -> None:
         """One step of dt [s]; without a task torque and thrust are none."""
         _control(status, parameters, estimator.records, dt)

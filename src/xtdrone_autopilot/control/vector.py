@@ -2,24 +2,26 @@
 
 import math
 
+import numpy as np
+
 from xtdrone_dynamics.compiled import njit
 from xtdrone_dynamics.quaternion import from_matrix
 
 
 @njit
-def clamp(x, low, high):
+def clamp(x: float, low: float, high: float) -> float:
     """x within low..high."""
     return min(max(x, low), high)
 
 
 @njit
-def wrap_pi(angle):
+def wrap_pi(angle: float) -> float:
     """An angle in -pi..pi [rad]."""
     return (angle + math.pi) % (2.0 * math.pi) - math.pi
 
 
 @njit
-def limit_norm2(x, y, limit):
+def limit_norm2(x: float, y: float, limit: float) -> tuple[float, float]:
     """The vector (x, y), shortened to a length of at most limit."""
     norm = math.sqrt(x * x + y * y)
     if norm <= limit:
@@ -28,14 +30,15 @@ def limit_norm2(x, y, limit):
 
 
 @njit
-def yaw_of(quat):
+def yaw_of(quat: np.ndarray) -> float:
     """Yaw of a quaternion xyzw, counter-clockwise from the world's x [rad]."""
     x, y, z, w = quat[0], quat[1], quat[2], quat[3]
     return math.atan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
 
 
 @njit
-def quat_from_axes(zx, zy, zz, yaw):
+def quat_from_axes(zx: float, zy: float, zz: float,
+                   yaw: float) -> tuple[float, float, float, float]:
     """The attitude (xyzw) whose body z is the unit vector (zx, zy, zz) and whose nose heads to yaw.
 
     The nose is normal to z and lies in the vertical plane of the heading. Where
@@ -52,13 +55,13 @@ def quat_from_axes(zx, zy, zz, yaw):
 
 
 @njit
-def thrust_newtons(v, command):
+def thrust_newtons(v: np.void, command: float) -> float:
     """Collective thrust of a pilot record at one command 0..1 for all rotors [N]."""
     return v.thrust_poly[0] + command * (v.thrust_poly[1] + command * v.thrust_poly[2])
 
 
 @njit
-def thrust_normalised(v, thrust):
+def thrust_normalised(v: np.void, thrust: float) -> float:
     """The command 0..1 at which all rotors together give a thrust [N]; 0 below idle."""
     c, b, a = v.thrust_poly[0] - thrust, v.thrust_poly[1], v.thrust_poly[2]
     if c >= 0.0:

@@ -5,7 +5,11 @@ direction and the yaw give the attitude.
 """
 
 import math
+from typing import Any
 
+import numpy as np
+
+from xtdrone_core import FleetModel
 from xtdrone_core.snapshot import Memory
 from xtdrone_dynamics.compiled import njit
 from xtdrone_dynamics.constants import GRAVITY
@@ -114,9 +118,9 @@ class VelocityControl(Memory):
 
     MEMORY = ()
 
-    def __init__(self, fleet):
+    def __init__(self, fleet: FleetModel):
         """fleet: a FleetModel; mass and thrust are in the vehicles' records."""
 
-    def step(self, status, parameters, estimator, dt: float) -> None:
+    def step(self, status: np.ndarray, parameters: np.ndarray, estimator: Any, dt: float) -> None:
         """One step of dt [s] for the vehicles whose sp_kind is TRAJECTORY."""
         _control(status, parameters, estimator.records, dt)

@@ -2,6 +2,8 @@
 
 import math
 
+import numpy as np
+
 from xtdrone_dynamics.atmosphere import density
 from xtdrone_dynamics.compiled import njit
 from xtdrone_dynamics.constants import GRAVITY
@@ -39,7 +41,7 @@ _LEAST_FALL = 0.7071  # of a beam's unit vector, downwards; flatter ones are not
 
 
 @njit
-def height_reference(tuning, params, f, t_us):
+def height_reference(tuning: np.void, params: np.void, f: np.void, t_us: int) -> int:
     """Which source gives the height: that of EKF2_HGT_REF while it is there, or GPS."""
     since = t_us - tuning.aid_time
     if params.EKF2_HGT_REF == HEIGHT_BY_BARO and params.EKF2_BARO_CTRL != 0 and f.baro_t > since:
@@ -53,7 +55,8 @@ def height_reference(tuning, params, f, t_us):
 
 
 @njit
-def fuse_field(tuning, f, e, cov, work, mag):
+def fuse_field(tuning: np.void, f: np.void, e: np.void, cov: np.ndarray, work: np.ndarray,
+               mag: np.ndarray) -> bool:
     """The magnetometer, three axes, in the body frame. Returns whether all passed their tests."""
     dx, h, gain = work[0], work[1], work[2]
     quat, earth = e.quat, f.earth_field
@@ -79,7 +82,8 @@ def fuse_field(tuning, f, e, cov, work, mag):
 
 
 @njit
-def fuse_baro(tuning, f, e, cov, work, height, is_reference):
+def fuse_baro(tuning: np.void, f: np.void, e: np.void, cov: np.ndarray, work: np.ndarray,
+              height: float, is_reference: bool) -> bool:
     """The barometer's height over the world's origin: position plus a slow offset.
 
     Where it is the reference of height, the offset is taken for known.
@@ -94,7 +98,9 @@ def fuse_baro(tuning, f, e, cov, work, height, is_reference):
 
 
 @njit
-def fuse_range(tuning, params, f, e, past, slots, delay, cov, work, distance, t_us):
+def fuse_range(tuning: np.void, params: np.void, f: np.void, e: np.void, past: np.ndarray,
+               slots: tuple[int, int, float], delay: float, cov: np.ndarray, work: np.ndarray,
+               distance: float, t_us: int) -> None:
     """A range finder's distance to the ground that was true `delay` [s] ago.
 
     It tells the height of the ground below; where EKF2_HGT_REF and EKF2_RNG_CTRL
@@ -145,7 +151,8 @@ def _range_aids(params, below, vel):
 
 
 @njit
-def predict_terrain(tuning, params, f, e, cov, dt):
+def predict_terrain(tuning: np.void, params: np.void, f: np.void, e: np.void, cov: np.ndarray,
+                    dt: float) -> None:
     """What the ground below may have done within a step, by how the vehicle flies over it."""
     if math.isnan(e.terrain):
         return
@@ -159,7 +166,9 @@ def predict_terrain(tuning, params, f, e, cov, dt):
 
 
 @njit
-def fuse_airspeed(tuning, params, f, e, past, slots, cov, work, pressure, air, t_us):
+def fuse_airspeed(tuning: np.void, params: np.void, f: np.void, e: np.void, past: np.ndarray,
+                  slots: tuple[int, int, float], cov: np.ndarray, work: np.ndarray, pressure: float,
+                  air: float, t_us: int) -> None:
     """True airspeed along the pitot tube, from its pressure [Pa] and the density of the air."""
     speed = math.sqrt(max(2.0 * pressure / air, 0.0))
     if speed < params.EKF2_ARSP_THR:
@@ -209,7 +218,7 @@ def _fuse_zero_velocity(tuning, f, e, cov, work, gyro, sigma, at_rest):
 
 
 @njit
-def vehicle_moving(tuning, ang_vel, force):
+def vehicle_moving(tuning: np.void, ang_vel: np.ndarray, force: np.ndarray) -> bool:
     """Whether rate and specific force are not those of rest."""
     rate = ang_vel[0] ** 2 + ang_vel[1] ** 2 + ang_vel[2] ** 2
     norm = math.sqrt(force[0] ** 2 + force[1] ** 2 + force[2] ** 2)
@@ -217,7 +226,8 @@ def vehicle_moving(tuning, ang_vel, force):
 
 
 @njit
-def zero_velocity_update(tuning, f, e, cov, work, gyro, t_us):
+def zero_velocity_update(tuning: np.void, f: np.void, e: np.void, cov: np.ndarray, work: np.ndarray,
+                         gyro: np.ndarray, t_us: int) -> bool:
     """Holds a landed vehicle, or one that has no position aid, still. Returns whether at rest."""
     at_rest = e.landed and t_us - f.moved_t > tuning.rest_time
     aided = max(f.gps_t, f.vision_t, f.airspeed_t) > t_us - tuning.aid_time

@@ -2,6 +2,8 @@
 
 import math
 
+import numpy as np
+
 from xtdrone_dynamics.compiled import njit
 from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_dynamics.quaternion import from_matrix, to_matrix
@@ -10,7 +12,8 @@ from .state import ACCEL_BIAS, ATT, BARO_OFFSET, EARTH, FIELD_BIAS, GYRO_BIAS, P
 
 
 @njit
-def collect(f, gyro, accel, mag, mag_new):
+def collect(f: np.void, gyro: np.ndarray, accel: np.ndarray, mag: np.ndarray,
+            mag_new: bool) -> None:
     """Adds one step's readings to the sums of the alignment."""
     f.samples += 1
     for k in range(3):
@@ -32,7 +35,7 @@ def _spread(total, square, count):
 
 
 @njit
-def align(tuning, f, e, field, t_us):
+def align(tuning: np.void, f: np.void, e: np.void, field: np.ndarray, t_us: int) -> bool:
     """Attitude and biases from the sums, if the vehicle was at rest.
 
     The z axis of the world is where the accelerometer points, its north is where
@@ -78,7 +81,7 @@ def align(tuning, f, e, field, t_us):
 
 
 @njit
-def start_covariance(tuning, quat, cov):
+def start_covariance(tuning: np.void, quat: np.ndarray, cov: np.ndarray) -> None:
     """Covariance after the alignment.
 
     Across the vertical, tilt error and accelerometer bias are two sides of one;

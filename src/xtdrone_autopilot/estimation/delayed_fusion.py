@@ -2,6 +2,8 @@
 
 import math
 
+import numpy as np
+
 from xtdrone_dynamics.compiled import njit
 from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_dynamics.quaternion import rotate, to_matrix
@@ -12,7 +14,7 @@ from .state import ACCEL_BIAS, ATT, BARO_OFFSET, FIRST_FIX, HISTORY, NEVER, POS,
 
 
 @njit
-def record(past, f, e):
+def record(past: np.void, f: np.void, e: np.void) -> None:
     """Keeps this step for measurements that will tell of it: past is one record of PAST."""
     quat, ang_vel, antenna = e.quat, e.ang_vel, e.gps_pos
     for k in range(4):
@@ -30,7 +32,7 @@ def record(past, f, e):
 
 
 @njit
-def find(times, count, usable, t_us):
+def find(times: np.ndarray, count: int, usable: int, t_us: int) -> tuple[int, int, float]:
     """The steps in the history around a time.
 
     Args:
@@ -55,7 +57,8 @@ def find(times, count, usable, t_us):
 
 
 @njit
-def delayed_position(f, past, slots, delay, k):
+def delayed_position(f: np.void, past: np.ndarray, slots: tuple[int, int, float], delay: float,
+                     k: int) -> float:
     """Axis k of where the vehicle was `delay` [s] ago, as is known now [m]."""
     older, newer, weight = slots
     then = (1.0 - weight) * past[older].dp[k] + weight * past[newer].dp[k]
@@ -63,8 +66,10 @@ def delayed_position(f, past, slots, delay, k):
 
 
 @njit
-def fuse_position(f, past, slots, delay, cov, work, measured, accuracy, gate, antenna, first, last,
-                  ratios, test, test_height):
+def fuse_position(f: np.void, past: np.ndarray, slots: tuple[int, int, float], delay: float,
+                  cov: np.ndarray, work: np.ndarray, measured: np.ndarray,
+                  accuracy: tuple[float, float], gate: float, antenna: bool, first: int, last: int,
+                  ratios: np.ndarray, test: int, test_height: int) -> bool:
     """A measured position that was true `delay` [s] ago.
 
     Args:
@@ -106,7 +111,9 @@ def fuse_position(f, past, slots, delay, cov, work, measured, accuracy, gate, an
 
 
 @njit
-def fuse_velocity(tuning, f, e, past, slots, delay, cov, work, gps_vel):
+def fuse_velocity(tuning: np.void, f: np.void, e: np.void, past: np.ndarray,
+                  slots: tuple[int, int, float], delay: float, cov: np.ndarray, work: np.ndarray,
+                  gps_vel: np.ndarray) -> bool:
     """A measured velocity of the antenna that was true `delay` [s] ago; as fuse_position."""
     older, newer, weight = slots
     dx, h, gain = work[0], work[1], work[2]
@@ -135,7 +142,9 @@ def fuse_velocity(tuning, f, e, past, slots, delay, cov, work, gps_vel):
 
 
 @njit
-def reset_to_fix(f, past, slots, delay, cov, measured, measured_vel, accuracy, vel_sigma, antenna):
+def reset_to_fix(f: np.void, past: np.ndarray, slots: tuple[int, int, float], delay: float,
+                 cov: np.ndarray, measured: np.ndarray, measured_vel: np.ndarray,
+                 accuracy: tuple[float, float], vel_sigma: float, antenna: bool) -> None:
     """Position and velocity straight from a fix: the first one, or after too many refusals.
 
     NaN in measured_vel leaves the velocity as it is.

@@ -1,10 +1,13 @@
 """The estimator of the embedded flight stack: attitude, velocity and position from sensors."""
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from xtdrone_core import SensorBatch
 from xtdrone_core.errors import unknown_name
@@ -82,7 +85,7 @@ class EkfParameters:
                                      "number")
 
     @classmethod
-    def load(cls, path=None, **changes) -> "EkfParameters":
+    def load(cls, path: Path | str | None = None, **changes: Any) -> "EkfParameters":
         """The values of a YAML file (by default ekf.yaml), some of them changed.
 
         Raises:
@@ -99,7 +102,7 @@ class EkfParameters:
             raise AutopilotError(f"'{path}' does not give {name}: add it")
         return cls(**values)
 
-    def record(self):
+    def record(self) -> Any:
         """The values as one record for compiled kernels; times in microseconds, align in steps."""
         values = dataclasses.asdict(self)
         values["align_steps"] = max(1, round(self.align_time * 1e6 / _STEP_US))
@@ -132,7 +135,8 @@ class Ekf(Estimator):
 
     MEMORY = ("records", "filters", "_history", "_cov", "_times", "_count", "_t_us")
 
-    def __init__(self, n: int, origin, magnetic_field_enu, tuning: EkfParameters = None):
+    def __init__(self, n: int, origin: Sequence[float], magnetic_field_enu: npt.ArrayLike,
+                 tuning: EkfParameters = None):
         """As of Estimator; tuning is by default ekf.yaml's."""
         self._tuning = (tuning or EkfParameters.load()).record()
         self._t_us = None
@@ -148,7 +152,7 @@ class Ekf(Estimator):
         super().__init__(n, origin, magnetic_field_enu)
         self._world = (*self.origin, self.field)
 
-    def step(self, sensors: SensorBatch, parameters=None) -> None:
+    def step(self, sensors: SensorBatch, parameters: np.ndarray | None = None) -> None:
         """Takes the readings of one step; overwrites the attributes in place."""
         if parameters is not None:
             self._parameters = parameters
@@ -159,8 +163,8 @@ class Ekf(Estimator):
                    self._times, self._count, sensors.records, self.records, self.filters,
                    self._history, self._cov, self._work)
 
-    def fuse_vision(self, i: int, t_us: int, pos, quat, pos_sigma: float | None = None,
-                    yaw_sigma: float | None = None) -> None:
+    def fuse_vision(self, i: int, t_us: int, pos: npt.ArrayLike, quat: npt.ArrayLike,
+                    pos_sigma: float | None = None, yaw_sigma: float | None = None) -> None:
         """Takes a pose that something outside measured; call it after the step that it follows.
 
         Args:

@@ -2,6 +2,8 @@
 
 import math
 
+import numpy as np
+
 from xtdrone_dynamics.compiled import njit
 from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_dynamics.quaternion import integrate, multiply, rotate, to_matrix
@@ -22,7 +24,8 @@ from .state import (
 
 
 @njit
-def predict_state(f, e, gyro, accel, dt):
+def predict_state(f: np.void, e: np.void, gyro: np.ndarray, accel: np.ndarray,
+                  dt: float) -> tuple[float, float, float]:
     """Carries the state over one step; returns the specific force in the world frame.
 
     As the engines do it (semi-implicit Euler): the rate and the velocity at the
@@ -45,7 +48,8 @@ def predict_state(f, e, gyro, accel, dt):
 
 
 @njit
-def predict_covariance(tuning, quat, force, cov, dt):
+def predict_covariance(tuning: np.void, quat: np.ndarray, force: np.ndarray, cov: np.ndarray,
+                       dt: float) -> None:
     """cov = F cov F' + Q over dt, F the error state's transition, by its few entries."""
     r00, r01, r02, r10, r11, r12, r20, r21, r22 = to_matrix(quat[0], quat[1], quat[2], quat[3])
     r00, r01, r02, r10, r11, r12, r20, r21, r22 = (
@@ -89,7 +93,7 @@ def predict_covariance(tuning, quat, force, cov, dt):
 
 
 @njit
-def add_noise(cov, first, count, variance, most):
+def add_noise(cov: np.ndarray, first: int, count: int, variance: float, most: float) -> None:
     """Adds a variance to some states whose own is below `most`."""
     for k in range(first, first + count):
         if cov[k, k] < most:
@@ -113,7 +117,8 @@ def _expect(cov, dx, h, gain, innovation, variance):
 
 
 @njit
-def fuse(cov, dx, h, gain, innovation, variance, gate):
+def fuse(cov: np.ndarray, dx: np.ndarray, h: np.ndarray, gain: np.ndarray, innovation: float,
+         variance: float, gate: float) -> float:
     """One scalar measurement, derivatives h, into covariance and pending correction dx.
 
     Args:
@@ -137,7 +142,8 @@ def fuse(cov, dx, h, gain, innovation, variance, gate):
 
 
 @njit
-def fuse_one(cov, dx, h, gain, innovation, variance, gate, state):
+def fuse_one(cov: np.ndarray, dx: np.ndarray, h: np.ndarray, gain: np.ndarray, innovation: float,
+             variance: float, gate: float, state: int) -> float:
     """As fuse, but only one state learns of it (Schmidt)."""
     innovation, variance = _expect(cov, dx, h, gain, innovation, variance)
     ratio = innovation * innovation / (gate * gate * variance)
@@ -153,7 +159,7 @@ def fuse_one(cov, dx, h, gain, innovation, variance, gate, state):
 
 
 @njit
-def inject(dx, f, e):
+def inject(dx: np.ndarray, f: np.void, e: np.void) -> None:
     """Moves the pending correction into the state: f a record of FILTER, e of ESTIMATE."""
     quat = e.quat
     d = integrate(0.0, 0.0, 0.0, 1.0, dx[ATT], dx[ATT + 1], dx[ATT + 2], 1.0)
@@ -176,7 +182,7 @@ def inject(dx, f, e):
 
 
 @njit
-def make_symmetric(cov):
+def make_symmetric(cov: np.ndarray) -> None:
     """Takes out what rounding did: asymmetry, and variances that are not positive."""
     for j in range(SIZE):
         if not cov[j, j] > 1e-24:
@@ -188,7 +194,7 @@ def make_symmetric(cov):
 
 
 @njit
-def reset_covariance(cov, first, count, variance):
+def reset_covariance(cov: np.ndarray, first: int, count: int, variance: float) -> None:
     """Some states become as uncertain as told, and unrelated to all others."""
     for j in range(first, first + count):
         for k in range(SIZE):

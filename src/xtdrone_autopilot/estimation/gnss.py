@@ -2,6 +2,8 @@
 
 import math
 
+import numpy as np
+
 from xtdrone_dynamics.compiled import njit
 
 from .aid_sources import height_reference
@@ -14,8 +16,10 @@ GPS_LOST_US = 1_000_000  # without a fix so long, GPS is lost [us]
 
 
 @njit
-def fuse_gps(tuning, params, f, e, past, slots, t_us, delay, cov, work, measured, gps_vel,
-             accuracy):
+def fuse_gps(tuning: np.void, params: np.void, f: np.void, e: np.void, past: np.ndarray,
+             slots: tuple[int, int, float], t_us: int, delay: float, cov: np.ndarray,
+             work: np.ndarray, measured: np.ndarray, gps_vel: np.ndarray,
+             accuracy: tuple[float, float]) -> None:
     """A GPS fix: measured (3,) world [m], gps_vel (3,) world [m/s]."""
     if slots[0] < 0 or not params.EKF2_GPS_CTRL & GPS_POSITION:
         return
@@ -78,7 +82,7 @@ def _forget_return(f):
 
 
 @njit
-def slew_to_gps(tuning, f, e, dt):
+def slew_to_gps(tuning: np.void, f: np.void, e: np.void, dt: float) -> None:
     """One step towards a GPS that came back; what was learnt in the old place moves along."""
     left = math.sqrt(f.slew[0] ** 2 + f.slew[1] ** 2 + f.slew[2] ** 2)
     if left == 0.0:

@@ -26,6 +26,8 @@ time constants, so that a fix makes no step in the set-points.
 
 import math
 
+import numpy as np
+
 from xtdrone_dynamics.atmosphere import density, height_of_pressure
 from xtdrone_dynamics.compiled import njit
 from xtdrone_dynamics.constants import AIR_GAS_CONSTANT
@@ -82,8 +84,10 @@ SYMMETRY_STEPS = 25  # after that many steps the covariance is made symmetric
 
 
 @njit
-def step_fleet(tuning, parameters, world, dt, t_us, times, count, sensors, estimates, filters,
-               history, covs, work):
+def step_fleet(tuning: np.void, parameters: np.ndarray, world: tuple, dt: float, t_us: int,
+               times: np.ndarray, count: int, sensors: np.ndarray, estimates: np.ndarray,
+               filters: np.ndarray, history: np.ndarray, covs: np.ndarray,
+               work: np.ndarray) -> None:
     """One step of the whole fleet.
 
     Args:

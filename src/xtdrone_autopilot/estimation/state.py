@@ -50,7 +50,7 @@ PAST = np.dtype([
 
 
 @njit
-def reset_filter(f, field, t_us):
+def reset_filter(f: np.void, field: np.ndarray, t_us: int) -> None:
     """A vehicle that knows nothing: f is one record of FILTER, field the Earth's (3,) [T]."""
     clear_alignment(f)
     for k in range(3):
@@ -85,7 +85,7 @@ def reset_filter(f, field, t_us):
 
 
 @njit
-def clear_alignment(f):
+def clear_alignment(f: np.void) -> None:
     """Forgets the sums of an alignment."""
     f.samples = 0
     f.field_samples = 0

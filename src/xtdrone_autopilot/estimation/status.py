@@ -23,7 +23,7 @@ POS_HORIZ, CONST_POS_MODE, GPS_GLITCH = 8 | 16 | 256 | 512, 128, 1024  # relativ
 
 
 @njit
-def solution_status(flags, ratios):
+def solution_status(flags: int, ratios: np.ndarray) -> int:
     """The bits of one vehicle.
 
     Args:
@@ -47,7 +47,7 @@ def solution_status(flags, ratios):
 
 
 @njit
-def fleet_solution_status(estimates):
+def fleet_solution_status(estimates: np.ndarray) -> np.ndarray:
     """The same of a fleet, (N,) uint16; estimates is (N,) of ESTIMATE."""
     out = np.zeros(estimates.shape[0], dtype=np.uint16)
     for i in range(estimates.shape[0]):

@@ -2,6 +2,8 @@
 
 import math
 
+import numpy as np
+
 from xtdrone_dynamics.compiled import njit
 from xtdrone_dynamics.quaternion import multiply
 
@@ -14,8 +16,9 @@ from .state import ATT, EV_HEIGHT, EV_POSITION, EV_YAW, NEVER
 
 
 @njit
-def fuse_vision(tuning, params, f, e, past, cov, work, times, count, t_us, measured_us, pose,
-                pos_sigma, yaw_sigma):
+def fuse_vision(tuning: np.void, params: np.void, f: np.void, e: np.void, past: np.ndarray,
+                cov: np.ndarray, work: np.ndarray, times: np.ndarray, count: int, t_us: int,
+                measured_us: int, pose: np.ndarray, pos_sigma: float, yaw_sigma: float) -> None:
     """A pose in the world frame from outside, true at measured_us.
 
     Args:

@@ -1,6 +1,8 @@
 """A small ground station: speaks MAVLink to a running simulation, for the command line."""
 
 import time
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from pymavlink import mavutil
@@ -50,7 +52,8 @@ class Client:
         """Tells the vehicle that a ground station is here."""
         self._link.mav.heartbeat_send(mavlink.MAV_TYPE_GCS, mavlink.MAV_AUTOPILOT_INVALID, 0, 0, 4)
 
-    def wait(self, kinds, seconds: float, condition=lambda message: True):
+    def wait(self, kinds: Any, seconds: float,
+             condition: Callable[[Any], bool] = lambda message: True) -> Any:
         """The next message of one of these kinds that meets a condition; None after the time."""
         kinds = [kinds] if isinstance(kinds, str) else list(kinds)
         end = time.monotonic() + seconds
@@ -71,7 +74,7 @@ class Client:
         else:
             self.texts.append(message.text)
 
-    def command(self, number: int, *params) -> tuple[int, str]:
+    def command(self, number: int, *params: float) -> tuple[int, str]:
         """Sends COMMAND_LONG; returns the MAV_RESULT and what the vehicle said with it.
 
         Raises:

@@ -4,6 +4,8 @@ A new command is one method here, marked with its number.
 """
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -42,9 +44,9 @@ _INSTEAD = {
 class Commands:
     """Obeys commands to a fleet, or says why not."""
 
-    def __init__(self, status, parameters: ParameterStore, estimator: Estimator,
-                 commander: Commander, missions: Missions, failures: Failures, now: Now, origin,
-                 outbox: Outbox, links, others=()):
+    def __init__(self, status: np.ndarray, parameters: ParameterStore, estimator: Estimator,
+                 commander: Commander, missions: Missions, failures: Failures, now: Now,
+                 origin: Sequence[float], outbox: Outbox, links: Any, others: Any = ()):
         """The commands of a fleet.
 
         Args:

@@ -34,7 +34,7 @@ def layout(name: str) -> Layout:
 
 
 @njit
-def frame_crc(buffer, start, end, extra):
+def frame_crc(buffer: np.ndarray, start: int, end: int, extra: int) -> int:
     """CRC-16/MCRF4XX of buffer[start:end] and one byte more."""
     crc = 0xFFFF
     for k in range(start, end + 1):
@@ -46,7 +46,8 @@ def frame_crc(buffer, start, end, extra):
 
 
 @njit
-def append_frames(payload, message_id, crc_extra, chosen, sequence, out, length):
+def append_frames(payload: np.ndarray, message_id: int, crc_extra: int, chosen: np.ndarray,
+                  sequence: np.ndarray, out: np.ndarray, length: np.ndarray) -> None:
     """Appends a frame to out[i] of each chosen vehicle, zeros at the payload's end left out."""
     for i in range(payload.shape[0]):
         if not chosen[i]:

@@ -11,8 +11,10 @@ disk, so there is no way out of the tree. https://mavlink.io/en/services/ftp.htm
 
 import struct
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from .dialect import mavlink
 from .handlers import receives
@@ -49,7 +51,7 @@ class _Session:
 class FileServer:
     """Answers FILE_TRANSFER_PROTOCOL on the links of a fleet."""
 
-    def __init__(self, log, parameter_files, links):
+    def __init__(self, log: Any, parameter_files: Sequence[Path] | None, links: Any):
         """A server of a fleet's files.
 
         Args:
@@ -61,7 +63,7 @@ class FileServer:
         self._sessions = {}  # (link kind, vehicle, address) -> _Session
 
     @receives("FILE_TRANSFER_PROTOCOL")
-    def handle(self, link, message) -> None:
+    def handle(self, link: Any, message: Any) -> None:
         """Answers one request that names this vehicle."""
         if message.target_system != link.vehicle + 1:
             return

@@ -8,7 +8,9 @@ link's local port becomes a peer, beside the link's usual remote port.
 import resource
 import select
 import socket
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -60,7 +62,7 @@ class Link:
     peers: dict = field(default_factory=dict)  # address -> when it last spoke [us]
     sender: tuple = None  # address of the message that is being handled
 
-    def addresses(self):
+    def addresses(self) -> list:
         """Where streams of this link go."""
         return [self.remote, *self.peers]
 
@@ -131,7 +133,7 @@ class Links:
         self._links.clear()
         self._poll.close()
 
-    def receive(self, t_us: int, handle) -> None:
+    def receive(self, t_us: int, handle: Callable[..., Any]) -> None:
         """Calls handle(link, message) for each valid message that has come in."""
         for number, _ in self._poll.poll(0):
             link = self._links[number]
@@ -173,11 +175,11 @@ class Links:
                 if t_us - heard > PEER_LOST_US:
                     del link.peers[address]
 
-    def reply(self, link: Link, message) -> None:
+    def reply(self, link: Link, message: Any) -> None:
         """Sends one message to whoever sent the one being handled."""
         self._send(link, self._pack(link, message), [link.sender or link.remote])
 
-    def broadcast(self, i: int, message) -> None:
+    def broadcast(self, i: int, message: Any) -> None:
         """Sends one message on every link of vehicle i that has a peer."""
         for links in self.by_kind:
             link = links[i]
@@ -219,7 +221,7 @@ class Links:
         """Makes one stream of vehicle i due on every link at the next tick."""
         self._due[:, i, self._streams.index[name]] = t_us
 
-    def message_name(self, number: float):
+    def message_name(self, number: float) -> Any:
         """Name of the stream with a message id, or None."""
         return self._streams.ids.get(number)
 
@@ -246,7 +248,7 @@ class Links:
         self._sequence[link.kind, link.vehicle] = (first + frames) % 256
         return first
 
-    def send_bytes(self, link: Link, data, address) -> None:
+    def send_bytes(self, link: Link, data: bytes, address: tuple[str, int]) -> None:
         """Sends whole frames to one address."""
         self._send(link, data, [address])
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -75,7 +76,7 @@ def _frame(data, offset, number, message_id, crc_extra, system, sequence, out):
 class LogDownload:
     """Serves the logs of a fleet to whoever asks on its links."""
 
-    def __init__(self, log, outbox: Outbox, links):
+    def __init__(self, log: Any, outbox: Outbox, links: Any):
         """log: the fleet's FleetLog, or None; links: its Links."""
         self._log, self._outbox, self._links = log, outbox, links
         self._transfers = {}  # (link kind, vehicle, address) -> _Transfer

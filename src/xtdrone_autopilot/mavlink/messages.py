@@ -5,6 +5,11 @@ set_points.py, parameter_protocol.py, mission_protocol.py, ftp.py and log_downlo
 message is one marked method in one of them.
 """
 
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
 from ..now import Now
 from ..safety.failures import DATA_LINK, Failures
 from .dialect import mavlink
@@ -14,7 +19,8 @@ from .handlers import declared, receives
 class Messages:
     """Hands the messages of a fleet to their handlers."""
 
-    def __init__(self, *parts, each_tick=(), each_check=()):
+    def __init__(self, *parts: Any, each_tick: Iterable[Callable[[int], None]] = (),
+                 each_check: Iterable[Callable[..., None]] = ()):
         """The messages of a fleet.
 
         Args:
@@ -31,7 +37,7 @@ class Messages:
         """Of the messages that have a handler."""
         return sorted(self._handlers)
 
-    def handle(self, link, message) -> None:
+    def handle(self, link: Any, message: Any) -> None:
         """Obeys one message that came in on a link, if it is meant for its vehicle."""
         if getattr(message, "target_system", 0) not in (0, link.vehicle + 1):
             return
@@ -55,7 +61,7 @@ class Messages:
 class Presence:
     """Heartbeats of ground stations, time synchronisation and pings."""
 
-    def __init__(self, status, failures: Failures, now: Now, links):
+    def __init__(self, status: np.ndarray, failures: Failures, now: Now, links: Any):
         """status: (N,) of VEHICLE_STATUS."""
         self._status, self._failures, self._now, self._links = status, failures, now, links
 

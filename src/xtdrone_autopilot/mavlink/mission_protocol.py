@@ -5,7 +5,11 @@ one, and replace the stored ones only when the last has come and all agree.
 Missions, geofences and rally points go the same way.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
+
+import numpy.typing as npt
 
 from ..navigation.mission_items import (
     ALL,
@@ -43,7 +47,8 @@ class _Upload:
 class MissionProtocol:
     """The vehicle's side of the mission protocol, for a fleet."""
 
-    def __init__(self, store, reply, say, current, now: Now):
+    def __init__(self, store: Any, reply: Callable[..., None], say: Callable[..., None],
+                 current: npt.ArrayLike, now: Now):
         """A protocol without a transfer under way.
 
         Args:

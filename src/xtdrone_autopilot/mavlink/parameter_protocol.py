@@ -1,5 +1,9 @@
 """Parameters by MAVLink: PARAM_ messages, and the command that stores them."""
 
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 
 from ..errors import AutopilotError
@@ -16,7 +20,8 @@ PER_TICK = 10  # of a list that a ground station asked for
 class ParameterProtocol:
     """The vehicle's side of the parameter protocol, for a fleet."""
 
-    def __init__(self, parameters: ParameterStore, files, outbox: Outbox, links):
+    def __init__(self, parameters: ParameterStore, files: Sequence[Path] | None, outbox: Outbox,
+                 links: Any):
         """files: one for each vehicle, where it saves its parameters, or None."""
         self._parameters, self._files = parameters, files
         self._outbox, self._links = outbox, links

@@ -5,7 +5,7 @@ become ours here.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -36,8 +36,9 @@ _HOVER = 0.5  # middle of the throttle stick of MANUAL_CONTROL
 class SetPointMessages:
     """Takes what guides the vehicles of a fleet."""
 
-    def __init__(self, status, estimator: Estimator, offboard: Offboard, follow: FollowTarget,
-                 failures: Failures, take_pose: Callable, now: Now, origin, outbox: Outbox):
+    def __init__(self, status: np.ndarray, estimator: Estimator, offboard: Offboard,
+                 follow: FollowTarget, failures: Failures, take_pose: Callable, now: Now,
+                 origin: Sequence[float], outbox: Outbox):
         """The set-points of a fleet.
 
         Args:

@@ -8,9 +8,11 @@ vehicles that are due. Frames of one vehicle and link travel in one datagram.
 import math
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
+from xtdrone_core import SetPoints
 from xtdrone_core.frames import enu_ned, flu_frd, quat_enu_ned, yaw_enu_ned
 from xtdrone_core.modes import MODES, Mode, custom_mode
 from xtdrone_dynamics.atmosphere import density
@@ -119,7 +121,8 @@ class Streams:
         """What a message reports has changed within this step."""
         self._filled_t[self.index[name]] = -1
 
-    def append(self, k: int, t_us: int, chosen, sequence, out, length) -> None:
+    def append(self, k: int, t_us: int, chosen: Any, sequence: np.ndarray, out: SetPoints,
+               length: np.ndarray) -> None:
         """Frames message k of the chosen vehicles behind what out (N, BUFFER) already holds."""
         if self._filled_t[k] != t_us:
             self._share(t_us)

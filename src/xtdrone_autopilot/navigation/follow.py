@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import numpy.typing as npt
 
 from xtdrone_core.modes import Mode
 from xtdrone_core.snapshot import Memory
@@ -34,7 +35,7 @@ class FollowTarget(Memory):
 
     MEMORY = ("_targets",)
 
-    def __init__(self, status, parameters: ParameterStore, estimator: Estimator,
+    def __init__(self, status: np.ndarray, parameters: ParameterStore, estimator: Estimator,
                  navigator: Navigator, flight: FlightState, now: Now, outbox: Outbox):
         """Nobody has a target; arguments as of Missions."""
         self._status, self._parameters, self._estimator = status, parameters, estimator
@@ -53,7 +54,7 @@ class FollowTarget(Memory):
     def _lost(self, i):
         return self._now.t_us - self._targets["t"][i] > LOST_US
 
-    def heard(self, i: int, pos, vel) -> None:
+    def heard(self, i: int, pos: npt.ArrayLike, vel: npt.ArrayLike) -> None:
         """The target of vehicle i is at pos (3,) [m] with vel (3,) [m/s], None = not known."""
         target, now = self._targets[i], self._now.t_us
         age = (now - target["t"]) * 1e-6

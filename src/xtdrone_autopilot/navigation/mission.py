@@ -7,7 +7,9 @@ missions cost little more than a hundred that hover.
 
 import dataclasses
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -82,8 +84,9 @@ class Missions(Memory):
 
     MEMORY = ("records", "_due", "_next_due")
 
-    def __init__(self, status, parameters: ParameterStore, estimator: Estimator,
-                 navigator: Navigator, flight: FlightState, now: Now, origin, outbox: Outbox):
+    def __init__(self, status: np.ndarray, parameters: ParameterStore, estimator: Estimator,
+                 navigator: Navigator, flight: FlightState, now: Now, origin: Sequence[float],
+                 outbox: Outbox):
         """No mission, no geofence, no rally points.
 
         Args:
@@ -199,7 +202,7 @@ class Missions(Memory):
         flown = [dataclasses.astuple(one) for one in self._flown]
         return {**super().save(), "items": items, "flown": flown}
 
-    def load(self, snapshot) -> None:
+    def load(self, snapshot: Mapping[str, Any]) -> None:
         """Goes on from what save() gave."""
         super().load(snapshot)
         self._items = {kind: [[items_of.Item(*item) for item in one] for one in group]

@@ -5,9 +5,12 @@ gives back what was uploaded, to the bit. Places become world ENU when used.
 """
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from xtdrone_dynamics.geodesy import to_local_array
 
@@ -72,7 +75,7 @@ class Item:
         """MAV_CMD name."""
         return command_name(self.command)
 
-    def place(self, origin, home) -> np.ndarray:
+    def place(self, origin: Sequence[float], home: npt.ArrayLike) -> np.ndarray:
         """(3,) world [m], NaN where it leaves an axis open.
 
         Args:
@@ -100,7 +103,7 @@ def from_degrees(item: Item, latitude: float, longitude: float) -> Item:
     return replace(item, x=x, y=y)
 
 
-def of_message(message) -> Item:
+def of_message(message: Any) -> Item:
     """The item of a MISSION_ITEM_INT or MISSION_ITEM."""
     params = (message.param1, message.param2, message.param3, message.param4)
     item = Item(message.command, message.frame, params, 0, 0, message.z, message.autocontinue)
@@ -194,7 +197,7 @@ def _check_parameters(item, where):
                         f"{where}: radius {p1:g} m is not allowed, give more than 0")
 
 
-def check_all(kind: int, items) -> None:
+def check_all(kind: int, items: Sequence[Any]) -> None:
     """Refuses a set of items that contradict each other; each was checked alone before.
 
     Raises:
@@ -210,7 +213,7 @@ def check_all(kind: int, items) -> None:
         list(polygons(items))
 
 
-def polygons(items):
+def polygons(items: Sequence[Any]) -> Iterator[Any]:
     """Yields (inclusion, items of its vertices) of each polygon of a geofence.
 
     Raises:

@@ -9,6 +9,7 @@ a mode, and why not, is the commander's business.
 import math
 
 import numpy as np
+import numpy.typing as npt
 
 from xtdrone_core.modes import Mode
 from xtdrone_core.snapshot import Memory
@@ -110,7 +111,7 @@ def _stop_ahead(v, q):
 
 
 @njit
-def way_to_stop(speed, gain, acc, jerk):
+def way_to_stop(speed: float, gain: float, acc: float, jerk: float) -> float:
     """Distance in which a motion comes to rest, with some to spare [m].
 
     Its acceleration first goes to nothing under the jerk, then it brakes.
@@ -128,14 +129,14 @@ def way_to_stop(speed, gain, acc, jerk):
 
 
 @njit
-def speed_to_stop(distance, acc, jerk):
+def speed_to_stop(distance: float, acc: float, jerk: float) -> float:
     """Largest speed from which a jerk-limited braking ends within a distance [m/s]."""
     b = 4.0 * acc * acc / jerk
     return 0.5 * (-b + math.sqrt(b * b + 8.0 * acc * distance))
 
 
 @njit
-def distance_to_slow(speed, acc, jerk):
+def distance_to_slow(speed: float, acc: float, jerk: float) -> float:
     """Distance of a jerk-limited braking from a speed to rest; inverse of speed_to_stop() [m]."""
     return speed * (speed + 4.0 * acc * acc / jerk) / (2.0 * acc)
 
@@ -622,7 +623,7 @@ class Navigator(Memory):
 
     MEMORY = ("_resets",)
 
-    def __init__(self, status, parameters: ParameterStore, estimator: Estimator):
+    def __init__(self, status: np.ndarray, parameters: ParameterStore, estimator: Estimator):
         """status: (N,) of VEHICLE_STATUS, whose set-points it writes."""
         self._status, self._parameters, self._estimator = status, parameters, estimator
         self._resets = estimator.reset_count.copy()
@@ -663,7 +664,7 @@ class Navigator(Memory):
         v["task"], v["watch"], v["pass_speed"] = TASK_GO, False, 0.0
         v["phase"] = 0
 
-    def reposition(self, i: int, target, yaw: float, speed: float) -> None:
+    def reposition(self, i: int, target: npt.ArrayLike, yaw: float, speed: float) -> None:
         """A new place (3,) [m] to hold in AUTO.LOITER; NaN keeps what it has."""
         v = self._status[i]
         if v["phase"] == NEW_MODE:

@@ -1,6 +1,7 @@
 """Set-points of OFFBOARD: the one place where those of Agents and of MAVLink clients end."""
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -101,7 +102,8 @@ class Offboard(Memory):
 
     MEMORY = ("actuators",)
 
-    def __init__(self, status, commander: Commander, actuators: int, now: Now, outbox: Outbox):
+    def __init__(self, status: np.ndarray, commander: Commander, actuators: int, now: Now,
+                 outbox: Outbox):
         """status: (N,) of VEHICLE_STATUS; actuators: how many each vehicle has at most."""
         self._status, self._commander, self._now, self._outbox = status, commander, now, outbox
         n = len(status)
@@ -128,7 +130,7 @@ class Offboard(Memory):
         for i in np.flatnonzero(s.arm == DISARM):
             self._commander.disarm(int(i))
 
-    def take(self, i: int, set_point: np.void, actuators=None) -> None:
+    def take(self, i: int, set_point: np.void, actuators: Any = None) -> None:
         """Takes a set-point of vehicle i alone.
 
         Args:

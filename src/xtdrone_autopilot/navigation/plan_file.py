@@ -48,7 +48,7 @@ class Plan:
     home: tuple = None  # planned: latitude, longitude [deg], height [m]; None = not given
 
 
-def load(path) -> Plan:
+def load(path: Path | str) -> Plan:
     """Reads and checks a .plan file.
 
     Raises:
@@ -149,7 +149,7 @@ def _rally(data):
     return [_placed(RALLY_POINT, (0.0,) * 4, *point) for point in data.get("points", ())]
 
 
-def save(path, plan: Plan) -> None:
+def save(path: Path | str, plan: Plan) -> None:
     """Writes a .plan file that QGroundControl opens.
 
     Raises:

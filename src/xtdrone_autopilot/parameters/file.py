@@ -5,6 +5,7 @@
 """
 
 from pathlib import Path
+from typing import Any
 
 from ..errors import AutopilotError
 from ..mavlink.dialect import mavlink
@@ -13,7 +14,7 @@ from .store import table
 _TYPE = {int: mavlink.MAV_PARAM_TYPE_INT32, float: mavlink.MAV_PARAM_TYPE_REAL32}
 
 
-def read(path) -> dict[str, float]:
+def read(path: Path | str) -> dict[str, float]:
     """Names and values of a file.
 
     Raises:
@@ -36,7 +37,7 @@ def read(path) -> dict[str, float]:
     return values
 
 
-def write(path, vehicle: int, values: dict) -> None:
+def write(path: Path | str, vehicle: int, values: dict) -> None:
     """Writes names and values of one vehicle (its system id) as QGroundControl does.
 
     Raises:
@@ -55,7 +56,7 @@ def write(path, vehicle: int, values: dict) -> None:
         raise AutopilotError(f"cannot write parameters '{path}': {error.strerror}") from error
 
 
-def load_into(store, i: int, values: dict) -> tuple[int, list[str], list[str]]:
+def load_into(store: Any, i: int, values: dict) -> tuple[int, list[str], list[str]]:
     """Sets parameters of vehicle i in a ParameterStore; the system id stays its own.
 
     Returns:

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import numpy as np
 
+from xtdrone_core import Scenario
+
 from ..errors import AutopilotError
 from ..estimation.flags import HEIGHT_BY_VISION
 from ..navigation import plan_file
@@ -13,7 +15,7 @@ from . import file as parameter_file
 from .store import ParameterStore
 
 
-def preload(store: ParameterStore, missions: Missions, scenario) -> list[tuple]:
+def preload(store: ParameterStore, missions: Missions, scenario: Scenario) -> list[tuple]:
     """Loads the scenario's parameters and missions.
 
     Args:

@@ -2,10 +2,14 @@
 
 import logging
 import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from xtdrone_core import FleetModel, ports
+from xtdrone_core import FleetModel, FleetState, Scenario, ports
 from xtdrone_core.contracts import ExternalPose, Observer
 from xtdrone_core.ports import Ports, check_links
 from xtdrone_core.state import Estimates, SensorBatch, SetPoints
@@ -32,9 +36,10 @@ class Px4Autopilot(ExternalPose, Observer):
     clients talk to it, not to us.
     """
 
-    def __init__(self, fleet: FleetModel, names, origin, offsets, installation=None, folder=None,
-                 loss: str = "stop", shared_origin: bool = True, on_text=None,
-                 own: Ports | None = None):
+    def __init__(self, fleet: FleetModel, names: Sequence[str], origin: Sequence[float],
+                 offsets: npt.ArrayLike, installation: Any = None, folder: Path | str | None = None,
+                 loss: str = "stop", shared_origin: bool = True,
+                 on_text: Callable[[int, int, str], None] | None = None, own: Ports | None = None):
         """Listens for the fleet's PX4s, and starts them where an installation is given.
 
         Args:
@@ -96,8 +101,10 @@ class Px4Autopilot(ExternalPose, Observer):
                                       int(self._starts[i]))
 
     @classmethod
-    def for_scenario(cls, scenario, fleet: FleetModel, origin, magnetic_field, folder, links: bool,
-                     on_text, sensors: SensorBatch) -> "Px4Autopilot":
+    def for_scenario(cls, scenario: Scenario, fleet: FleetModel, origin: Sequence[float],
+                     magnetic_field: npt.ArrayLike, folder: Path | None, links: bool,
+                     on_text: Callable[[int, int, str], None] | None,
+                     sensors: SensorBatch) -> "Px4Autopilot":
         """The PX4s of a scenario: started from its `px4`, or else awaited."""
         return cls(fleet, [spec.name for spec in scenario.vehicles], origin,
                    [spec.pos for spec in scenario.vehicles], px4_process.find(scenario.px4),
@@ -114,15 +121,15 @@ class Px4Autopilot(ExternalPose, Observer):
         """Process ids of the PX4s that we started."""
         return [process.pid for process in self._processes]
 
-    def on_start(self, t_us, state, sensors) -> None:
+    def on_start(self, t_us: int, state: FleetState, sensors: SensorBatch) -> None:
         """PX4's logs hold the truth, too."""
         self._truth = state
 
-    def on_step(self, t_us, state, sensors) -> None:
+    def on_step(self, t_us: int, state: FleetState, sensors: SensorBatch) -> None:
         """As on_start()."""
         self._truth = state
 
-    def take_pose(self, i: int, t_us: int, pos, quat) -> None:
+    def take_pose(self, i: int, t_us: int, pos: npt.ArrayLike, quat: npt.ArrayLike) -> None:
         """Sends a pose to PX4 as external vision, which it fuses where EKF2_EV_CTRL says so."""
         self._telemetry.send_pose(i, t_us, pos, quat)
 
@@ -196,7 +203,7 @@ class Px4Autopilot(ExternalPose, Observer):
         raise AutopilotError("the state of a real PX4 cannot be saved: it lies in its process; fly "
                              "autopilot:=embedded to save flights")
 
-    def load(self, snapshot) -> None:
+    def load(self, snapshot: Mapping[str, Any]) -> None:
         """Not possible.
 
         Raises:

@@ -1,5 +1,7 @@
 """What a PX4 sends, as records: only those messages that somebody wants."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from xtdrone_core.mavlink_frames import FrameStream
@@ -10,7 +12,7 @@ from ..mavlink.frames import layout
 class FrameReader:
     """Reads wanted messages from what a peer sends."""
 
-    def __init__(self, names):
+    def __init__(self, names: Sequence[str]):
         """names: of the messages of the common dialect that are wanted."""
         self._wanted = {layout(name).id: (name, layout(name).dtype) for name in names}
         self._stream = FrameStream()

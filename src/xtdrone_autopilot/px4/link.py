@@ -8,7 +8,9 @@ waits for it. The wall clock is read for time-outs only.
 import select
 import socket
 import time
+from collections.abc import Callable
 from enum import IntEnum
+from typing import Any
 
 import numpy as np
 
@@ -47,7 +49,8 @@ class SimulatorLink:
         armed: (N,) bool, as PX4 says on this link.
     """
 
-    def __init__(self, n: int, on_loss, on_news, own: Ports | None = None):
+    def __init__(self, n: int, on_loss: Callable[..., None], on_news: Callable[..., None],
+                 own: Ports | None = None):
         """Listens on 127.0.0.1:4560 + i, shifted by the instance.
 
         Args:
@@ -117,7 +120,7 @@ class SimulatorLink:
             elif number in self._vehicle_of:
                 self._receive(self._vehicle_of[number])
 
-    def exchange(self, t_us: int, frames) -> None:
+    def exchange(self, t_us: int, frames: Any) -> None:
         """One lockstep step: sends the readings, awaits the answers that are due.
 
         Args:

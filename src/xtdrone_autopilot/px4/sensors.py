@@ -1,5 +1,8 @@
 """What PX4 hears from a simulator: HIL_SENSOR, HIL_GPS, DISTANCE_SENSOR, HIL_STATE_QUATERNION."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from xtdrone_core.frames import enu_ned, flu_frd, quat_enu_ned
@@ -21,7 +24,7 @@ _MAX_INT16, _MAX_UINT16 = 32767, 65535
 class SensorFrames:
     """Fills and frames the messages of one step for all vehicles at once."""
 
-    def __init__(self, n: int, origin):
+    def __init__(self, n: int, origin: Sequence[float]):
         """n: number of vehicles; origin: latitude, longitude [rad] and height [m] of the world."""
         self._origin = tuple(origin)
         self._layouts = {name: layout(name) for name in ("HIL_SENSOR", "HIL_GPS", "DISTANCE_SENSOR",
@@ -34,7 +37,8 @@ class SensorFrames:
         self._out = np.zeros((n, _BUFFER), dtype=np.uint8)
         self._length = np.zeros(n, dtype=np.int64)
 
-    def encode(self, t_us: int, sensors: SensorBatch, truth: FleetState | None, chosen) -> list:
+    def encode(self, t_us: int, sensors: SensorBatch, truth: FleetState | None,
+               chosen: Any) -> list:
         """The bytes for each chosen vehicle at one step; HIL_SENSOR, PX4's clock, comes first.
 
         Args:

@@ -9,8 +9,10 @@ streams to us at full rate.
 
 import math
 import socket
+from collections.abc import Callable, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from xtdrone_core import ports
 from xtdrone_core.frames import enu_ned, flu_frd, quat_enu_ned, yaw_enu_ned
@@ -38,8 +40,9 @@ _UNKNOWN_COVARIANCE = [math.nan] * 21
 class FleetTelemetry:
     """Estimates of N vehicles from PX4's telemetry, and set-points to them."""
 
-    def __init__(self, n: int, origin, offsets, shared_origin: bool, on_text,
-                 own: Ports | None = None, thrust_poly: np.ndarray | None = None):
+    def __init__(self, n: int, origin: Sequence[float], offsets: npt.ArrayLike, shared_origin: bool,
+                 on_text: Callable[[int, int, str], None] | None, own: Ports | None = None,
+                 thrust_poly: np.ndarray | None = None):
         """Opens the socket; nothing is sent yet.
 
         Args:
@@ -137,7 +140,7 @@ class FleetTelemetry:
             if s.arm[i] in (ARM, DISARM):
                 self._command(i, mavlink.MAV_CMD_COMPONENT_ARM_DISARM, float(s.arm[i] == ARM))
 
-    def send_pose(self, i: int, t_us: int, pos, quat) -> None:
+    def send_pose(self, i: int, t_us: int, pos: npt.ArrayLike, quat: npt.ArrayLike) -> None:
         """External vision for vehicle i; PX4's local frame begins where its vehicle's does.
 
         Args:

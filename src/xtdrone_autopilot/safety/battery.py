@@ -6,8 +6,11 @@ result the more the lower it is. Without, it is what PX4's own simulation says:
 it drains linearly while armed.
 """
 
+from typing import Any
+
 import numpy as np
 
+from xtdrone_core import FleetModel
 from xtdrone_core.snapshot import Memory
 
 _PULL = 0.03  # of the voltage's level on the level, of an empty battery [1/s]
@@ -38,7 +41,7 @@ class Battery(Memory):
 
     MEMORY = ("records",)
 
-    def __init__(self, fleet, parameters):
+    def __init__(self, fleet: FleetModel, parameters: Any):
         """Takes cells, capacity and resistance of each vehicle's pack into its parameters."""
         n = fleet.n
         self._values = parameters.values

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from xtdrone_core.modes import MODES, ROS_NAME, Mode, Need
 
@@ -58,10 +59,10 @@ class Answer:
 class Commander:
     """Arming, modes and events of a fleet."""
 
-    def __init__(self, status, parameters: ParameterStore, estimator: Estimator, battery: Battery,
-                 failsafes: Failsafes, missions: Missions, follow: FollowTarget,
-                 navigator: Navigator, flight: FlightState, now: Now, origin, outbox: Outbox,
-                 cannot_fly: Sequence[str] = ()):
+    def __init__(self, status: np.ndarray, parameters: ParameterStore, estimator: Estimator,
+                 battery: Battery, failsafes: Failsafes, missions: Missions, follow: FollowTarget,
+                 navigator: Navigator, flight: FlightState, now: Now, origin: Sequence[float],
+                 outbox: Outbox, cannot_fly: Sequence[str] = ()):
         """The commander of a fleet.
 
         Args:
@@ -179,14 +180,16 @@ class Commander:
             self._status[i]["phase"] = NEW_MODE
         return answer
 
-    def reposition(self, i: int, target, yaw: float, speed: float, t_us: int) -> Answer:
+    def reposition(self, i: int, target: npt.ArrayLike, yaw: float, speed: float,
+                   t_us: int) -> Answer:
         """DO_REPOSITION: fly to a place (3,) [m] and hold it; NaN keeps a value."""
         answer = self.set_mode(i, Mode.LOITER, t_us)
         if answer.accepted:
             self._navigator.reposition(i, target, yaw, speed)
         return answer
 
-    def orbit(self, i: int, centre, radius: float, speed: float, t_us: int) -> Answer:
+    def orbit(self, i: int, centre: npt.ArrayLike, radius: float, speed: float,
+              t_us: int) -> Answer:
         """DO_ORBIT: AUTO.LOITER on a circle, nose to its centre.
 
         Args:

@@ -133,22 +133,22 @@ class DataLink(Condition):
     comes_back = "ground station"
     MEMORY = ("holds", "_silent")
 
-    def __init__(self, watched):
+    def __init__(self, watched: Watched):
         super().__init__(watched)
         self._silent = np.zeros(len(self.holds), dtype=bool)
 
-    def look(self, flying, q):
+    def look(self, flying: np.ndarray, q: np.ndarray) -> np.ndarray:
         silent = (self._w.now.t_us - self._w.status["gcs_t"]) * 1e-6 > q["COM_DL_LOSS_T"]
         self._silent[:] = silent & (q["NAV_DLL_ACT"] > 0)
         return flying & self._silent
 
-    def why(self, i):
+    def why(self, i: int) -> str:
         return f"no ground station for {self.get(i, 'COM_DL_LOSS_T'):g} s"
 
-    def no_arming(self):
+    def no_arming(self) -> np.ndarray:
         return self._silent
 
-    def why_not_arm(self, i):
+    def why_not_arm(self, i: int) -> str:
         return "no ground station is heard, and NAV_DLL_ACT asks for one"
 
 
@@ -160,21 +160,21 @@ class Sticks(Condition):
     comes_back = "manual control"
     MEMORY = ("holds", "_used")
 
-    def __init__(self, watched):
+    def __init__(self, watched: Watched):
         super().__init__(watched)
         self._used = np.zeros(len(self.holds), dtype=bool)
 
-    def look(self, flying, q):
+    def look(self, flying: np.ndarray, q: np.ndarray) -> np.ndarray:
         p = self._w.status
         lost = (self._w.now.t_us - p["stick_t"]) * 1e-6 > q["COM_RC_LOSS_T"]
         self._used |= ~lost
         excepted = q["COM_RCL_EXCEPT"] & _RC_EXCEPTION[p["mode"]] != 0
         return flying & lost & self._used & ~excepted
 
-    def why(self, i):
+    def why(self, i: int) -> str:
         return "manual control lost"
 
-    def armed(self, i):
+    def armed(self, i: int) -> None:
         self._used[i] = sticks_held(self._w, i)
 
 
@@ -184,13 +184,13 @@ class BatteryLow(Condition):
     words, advice = "the battery is low", "go home"
     name, threshold, word = "battery_low", "BAT_LOW_THR", "low"
 
-    def look(self, flying, q):
+    def look(self, flying: np.ndarray, q: np.ndarray) -> np.ndarray:
         return flying & ((self._w.battery.level < q[self.threshold]) | self.holds)
 
-    def why(self, i):
+    def why(self, i: int) -> str:
         return f"battery {self.word}, {self._w.battery.level[i]:.0%} left"
 
-    def action(self, i):
+    def action(self, i: int) -> Action:
         return Action.WARN
 
 
@@ -211,7 +211,7 @@ class BatteryEmergency(BatteryLow):
     name, threshold, word = "battery_emergency", "BAT_EMERGEN_THR", "at emergency level"
     waits = False
 
-    def action(self, i):
+    def action(self, i: int) -> Action:
         return Action.LAND if self.get(i, "COM_LOW_BAT_ACT") in (2, 3) else Action.WARN
 
 
@@ -224,12 +224,12 @@ class Geofence(Condition):
                4: Action.TERMINATE, 5: Action.LAND}
     MEMORY = ("holds", "fenced", "outside")
 
-    def __init__(self, watched):
+    def __init__(self, watched: Watched):
         super().__init__(watched)
         self.fenced = np.zeros(len(self.holds), dtype=bool)  # there is a geofence, and it acts
         self.outside = np.zeros(len(self.holds), dtype=bool)  # of it
 
-    def look(self, flying, q):
+    def look(self, flying: np.ndarray, q: np.ndarray) -> np.ndarray:
         w = self._w
         pos = w.estimator.pos
         if q["GF_PREDICT"].any():
@@ -258,13 +258,13 @@ class Geofence(Condition):
                                                       q["MPC_JERK_AUTO"][i])
         return out
 
-    def why(self, i):
+    def why(self, i: int) -> str:
         return f"geofence broken, {self._words(i)}"
 
-    def no_arming(self):
+    def no_arming(self) -> np.ndarray:
         return self.outside
 
-    def why_not_arm(self, i):
+    def why_not_arm(self, i: int) -> str:
         return "it stands outside the geofence: " + self._words(i)
 
     def _words(self, i):
@@ -285,7 +285,7 @@ class PositionLost(Condition):
     words, advice = "the position is lost", "bring GPS or vision back, or land by ALTCTL"
     name, waits = "position", False
 
-    def look(self, flying, q):
+    def look(self, flying: np.ndarray, q: np.ndarray) -> np.ndarray:
         e, p = self._w.estimator, self._w.status
         aided = e.flags & (GPS_USED | VISION_USED) != 0
         by_position = _BY_POSITION[p["mode"]]
@@ -294,13 +294,13 @@ class PositionLost(Condition):
         vague &= q["COM_POS_FS_EPH"] >= 0
         return flying & (~aided | vague) & by_position & (e.flags & POSITION_VALID != 0)
 
-    def why(self, i):
+    def why(self, i: int) -> str:
         return "position lost: " + (self._w.estimator.why_not_ready(i) or "no aid")
 
-    def action(self, i):
+    def action(self, i: int) -> Action:
         return Action.DESCEND
 
-    def mode_instead(self, i):
+    def mode_instead(self, i: int) -> Mode | None:
         by_sticks = self.get(i, "COM_POSCTL_NAVL") == 0 and sticks_held(self._w, i)
         return Mode.ALTCTL if by_sticks else None
 
@@ -312,11 +312,11 @@ class AttitudeFailure(Condition):
     name = "attitude"
     MEMORY = ("holds", "_tilted_s")
 
-    def __init__(self, watched):
+    def __init__(self, watched: Watched):
         super().__init__(watched)
         self._tilted_s = np.zeros((len(self.holds), 2))  # roll, pitch beyond the limit since [s]
 
-    def look(self, flying, q):
+    def look(self, flying: np.ndarray, q: np.ndarray) -> np.ndarray:
         x, y, z, w = self._w.estimator.quat.T
         roll = np.arctan2(2 * (w * x + y * z), 1 - 2 * (x * x + y * y))
         pitch = np.arcsin(np.clip(2 * (w * y - z * x), -1.0, 1.0))
@@ -329,17 +329,17 @@ class AttitudeFailure(Condition):
             failed |= self._tilted_s[:, k] >= q[f"FD_FAIL_{name}_TTRI"]
         return flying & failed
 
-    def why(self, i):
+    def why(self, i: int) -> str:
         return "attitude failure, tilted beyond FD_FAIL_R or FD_FAIL_P"
 
-    def action(self, i):
+    def action(self, i: int) -> Action:
         may = self.get(i, "CBRK_FLIGHTTERM") != _NO_FLIGHT_TERMINATION
         return Action.TERMINATE if may else Action.WARN
 
-    def no_arming(self):
+    def no_arming(self) -> np.ndarray:
         return self._tilted_s.any(axis=1)
 
-    def why_not_arm(self, i):
+    def why_not_arm(self, i: int) -> str:
         return "it is tilted beyond FD_FAIL_R or FD_FAIL_P: put it upright"
 
 
@@ -349,15 +349,15 @@ class EstimatorFailure(Condition):
     words, advice = "the estimator has failed", "look at 'xtdrone log plot' of this flight"
     name = "estimator"
 
-    def look(self, flying, q):
+    def look(self, flying: np.ndarray, q: np.ndarray) -> np.ndarray:
         e = self._w.estimator
         finite = np.isfinite(e.pos).all(axis=1) & np.isfinite(e.quat).all(axis=1)
         return flying & ~(finite & (e.flags & ALIGNED != 0))
 
-    def why(self, i):
+    def why(self, i: int) -> str:
         return "the estimator has failed"
 
-    def action(self, i):
+    def action(self, i: int) -> Action:
         return Action.TERMINATE
 
 
@@ -370,14 +370,14 @@ class RotorFailure(Condition):
                4: Action.TERMINATE}
     MEMORY = ("holds", "failed")
 
-    def __init__(self, watched):
+    def __init__(self, watched: Watched):
         super().__init__(watched)
         self.failed = np.full(len(self.holds), -1, dtype=np.int16)  # its number, -1 = none
 
-    def look(self, flying, q):
+    def look(self, flying: np.ndarray, q: np.ndarray) -> np.ndarray:
         return flying & (self.failed >= 0)
 
-    def why(self, i):
+    def why(self, i: int) -> str:
         return f"rotor {self.failed[i] + 1} has failed"
 
 

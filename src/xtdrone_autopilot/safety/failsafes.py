@@ -5,7 +5,8 @@ it begins. A graver action takes the place of a milder one, never the other way
 round, and a mode that a user chooses ends whatever was in force.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -115,7 +116,7 @@ class Failsafes(Memory):
         return {**super().save(), "conditions": {name: condition.save() for name, condition in
                                                  self._conditions.items()}}
 
-    def load(self, snapshot) -> None:
+    def load(self, snapshot: Mapping[str, Any]) -> None:
         """As of Memory, with the conditions."""
         super().load(snapshot)
         for name, condition in self._conditions.items():

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from xtdrone_core import SensorBatch
 from xtdrone_core.snapshot import Memory
 
 from ..mavlink.dialect import mavlink
@@ -68,7 +69,7 @@ class Failures(Memory):
         """Whether a unit of vehicle i is off."""
         return bool(self._unit[unit][i])
 
-    def spoil_sensors(self, sensors) -> None:
+    def spoil_sensors(self, sensors: SensorBatch) -> None:
         """Takes the readings of failed sensors out of a batch."""
         if not self._any:
             return

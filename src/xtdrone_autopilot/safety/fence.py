@@ -1,5 +1,8 @@
 """Geofences: polygons and circles that a vehicle has to stay inside of, or outside of."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from xtdrone_dynamics.compiled import njit
@@ -8,7 +11,7 @@ from ..navigation.mission_items import CIRCLE_EXCLUSION, CIRCLE_INCLUSION, polyg
 
 
 @njit
-def inside_polygon(vertices, x, y):
+def inside_polygon(vertices: np.ndarray, x: float, y: float) -> bool:
     """Whether (x, y) lies inside a polygon (K, 2), by counting the edges to its right."""
     inside = False
     last = vertices.shape[0] - 1
@@ -27,7 +30,7 @@ class Fence:
     any) and in none of the exclusions, as in PX4.
     """
 
-    def __init__(self, polygons=(), circles=()):
+    def __init__(self, polygons: Any = (), circles: Any = ()):
         """A fence.
 
         Args:
@@ -41,7 +44,7 @@ class Fence:
         self._has_inclusions = any(shape[0] for shape in self._polygons + self._circles)
 
     @classmethod
-    def of(cls, items, origin) -> "Fence":
+    def of(cls, items: Sequence[Any], origin: Sequence[float]) -> "Fence":
         """The fence of checked items; origin as everywhere [rad, rad, m]."""
         home = np.zeros(3)  # only heights count from it
         groups = [(inclusion, np.array([v.place(origin, home)[:2] for v in group]))

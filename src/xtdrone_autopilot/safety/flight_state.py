@@ -1,5 +1,7 @@
 """Mode and arming of a fleet: changes that nothing refuses, and who follows them."""
 
+import numpy as np
+
 from xtdrone_core.modes import Mode
 
 from ..now import Now
@@ -17,7 +19,7 @@ class FlightState:
         on_disarm: Called with each vehicle that is disarmed.
     """
 
-    def __init__(self, status, now: Now, outbox: Outbox):
+    def __init__(self, status: np.ndarray, now: Now, outbox: Outbox):
         """status: (N,) of VEHICLE_STATUS."""
         self._status, self._now, self._outbox = status, now, outbox
         self.on_enter = {}

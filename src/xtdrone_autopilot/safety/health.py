@@ -1,5 +1,7 @@
 """What each vehicle of a running fleet says about itself, for `xtdrone doctor`."""
 
+import numpy as np
+
 from xtdrone_core.modes import ROS_NAME, Mode
 
 from ..estimation.flags import (
@@ -27,8 +29,8 @@ _AIDS = {"GPS": GPS_USED, "vision": VISION_USED, "barometer": BARO_USED,
 class Health:
     """Reads what the parts of a flight stack know of each vehicle."""
 
-    def __init__(self, status, estimator: Estimator, battery: Battery, failsafes: Failsafes,
-                 commander: Commander, now: Now):
+    def __init__(self, status: np.ndarray, estimator: Estimator, battery: Battery,
+                 failsafes: Failsafes, commander: Commander, now: Now):
         """status: (N,) of VEHICLE_STATUS; the rest are its parts."""
         self._status, self._estimator, self._battery = status, estimator, battery
         self._failsafes, self._commander, self._now = failsafes, commander, now

@@ -5,6 +5,7 @@ give. What is missing is compared with what each rotor alone would take away.
 """
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -100,7 +101,8 @@ class RotorMonitor(Memory):
         self._since = np.zeros(n)
         self.remember_start()
 
-    def step(self, flying, enabled, commands, estimates, dt: float, failed) -> None:
+    def step(self, flying: np.ndarray, enabled: Any, commands: np.ndarray, estimates: Any,
+             dt: float, failed: Any) -> None:
         """One step of dt [s].
 
         Args:

@@ -6,8 +6,10 @@ https://docs.px4.io/main/en/dev_log/ulog_file_format.html
 import functools
 import re
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -33,7 +35,7 @@ def message(kind: int, payload: bytes) -> bytes:
     return struct.pack("<HB", len(payload), kind) + payload
 
 
-def information(key: str, value) -> bytes:
+def information(key: str, value: Any) -> bytes:
     """An information message: a text or an unsigned number."""
     if isinstance(value, str):
         name, data = f"char[{len(value)}] {key}", value.encode()
@@ -42,7 +44,7 @@ def information(key: str, value) -> bytes:
     return message(INFO, bytes([len(name)]) + name.encode() + data)
 
 
-def parameter(name: str, kind: type, value) -> bytes:
+def parameter(name: str, kind: type, value: Any) -> bytes:
     """A parameter's value: in the header the first one, later one that it was changed to."""
     name = f"{'int32_t' if kind is int else 'float'} {name}"
     data = struct.pack("<i", int(value)) if kind is int else struct.pack("<f", value)
@@ -90,7 +92,7 @@ class ExtraTopic:
         self.format = f"{self.name}:{';'.join(kinds)};"
         self._rows = np.zeros(len(extra.records), dtype=columns)
 
-    def messages(self, t_us: int):
+    def messages(self, t_us: int) -> Iterator[Any]:
         """(vehicle, data message) of each vehicle that has the sensor."""
         self._rows["timestamp"] = t_us
         for field, (_, values) in self._extra.log.fields.items():
@@ -169,7 +171,7 @@ def _add_runs(runs, kind, columns, at):
         at += size
 
 
-def header(chosen, info: dict, parameters) -> bytes:
+def header(chosen: Any, info: dict, parameters: Any) -> bytes:
     """Everything that comes before a log's first data.
 
     Args:
@@ -186,7 +188,7 @@ def header(chosen, info: dict, parameters) -> bytes:
     return b"".join(parts)
 
 
-def tables(chosen):
+def tables(chosen: Any) -> tuple:
     """The arrays that ulog_kernel.append takes for these topics.
 
     Returns:

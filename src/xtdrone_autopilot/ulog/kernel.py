@@ -272,7 +272,7 @@ def _convert(numbers, whole_columns, singles, wholes):
 
 
 @njit
-def new_snapshots(snapshots, origin, n_motors):
+def new_snapshots(snapshots: np.ndarray, origin: tuple, n_motors: int) -> None:
     """Fills in what never changes: snapshots (N,) of SNAPSHOT, n_motors (N,)."""
     lat0, lon0, alt0 = origin
     for i in range(snapshots.shape[0]):
@@ -287,9 +287,11 @@ def new_snapshots(snapshots, origin, n_motors):
 
 
 @njit
-def append(t_us, epoch_us, grid_us, cycle, tables, on_change, where, out, length, state_key,
-           snapshots, forms, origin, status, parameters, estimates, sensors, batteries, missions,
-           commands):
+def append(t_us: int, epoch_us: np.ndarray, grid_us: int, cycle: np.ndarray, tables: tuple,
+           on_change: np.ndarray, where: np.ndarray, out: np.ndarray, length: np.ndarray,
+           state_key: np.ndarray, snapshots: np.ndarray, forms: tuple, origin: tuple[float, ...],
+           status: np.ndarray, parameters: np.ndarray, estimates: np.ndarray, sensors: np.ndarray,
+           batteries: np.ndarray, missions: np.ndarray, commands: np.ndarray) -> None:
     """Appends the topics that are due to the buffer of each vehicle.
 
     Args:

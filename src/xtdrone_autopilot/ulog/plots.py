@@ -5,6 +5,7 @@ grow upwards.
 """
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -70,7 +71,7 @@ def _legend(row):
         row.legend(fontsize="small", loc="upper right", ncols=4)
 
 
-def position(log: FlightLog):
+def position(log: FlightLog) -> Any:
     """Tracking of position: set-point, estimate and, where logged, truth."""
     figure, rows = _axes(log, "position", 3, ("north [m]", "east [m]", "up [m]"))
     for row, axis, sign in zip(rows, "xyz", (1, 1, -1)):
@@ -81,7 +82,7 @@ def position(log: FlightLog):
     return figure
 
 
-def velocity(log: FlightLog):
+def velocity(log: FlightLog) -> Any:
     """Tracking of velocity, as in XTDrone Fig. 15, with the error's RMS in the air."""
     figure, rows = _axes(log, "velocity tracking", 3,
                          ("north [m/s]", "east [m/s]", "up [m/s]"))
@@ -127,7 +128,7 @@ def _angles(data, field):
     return {"t": data["t"], **dict(zip(("roll", "pitch", "yaw"), angles.T))}
 
 
-def attitude(log: FlightLog):
+def attitude(log: FlightLog) -> Any:
     """Roll, pitch and yaw: set-point, estimate and, where logged, truth."""
     figure, rows = _axes(log, "attitude", 3, ("roll [deg]", "pitch [deg]", "yaw [deg]"))
     for topic, field, style in (("vehicle_attitude_setpoint", "q_d", _WISHED),
@@ -140,7 +141,7 @@ def attitude(log: FlightLog):
     return figure
 
 
-def rates(log: FlightLog):
+def rates(log: FlightLog) -> Any:
     """Body rates: set-point and measurement."""
     figure, rows = _axes(log, "body rates (FRD)", 3,
                          ("roll [deg/s]", "pitch [deg/s]", "yaw [deg/s]"))
@@ -152,7 +153,7 @@ def rates(log: FlightLog):
     return figure
 
 
-def actuators(log: FlightLog):
+def actuators(log: FlightLog) -> Any:
     """Motor commands, collective thrust and the battery."""
     figure, rows = _axes(log, "actuators", 3,
                          ("motor command", "collective thrust", "battery [V]"))
@@ -167,7 +168,7 @@ def actuators(log: FlightLog):
     return figure
 
 
-def estimator(log: FlightLog):
+def estimator(log: FlightLog) -> Any:
     """Innovation test ratios, accuracy that the estimator claims, and what it uses."""
     figure, rows = _axes(log, "estimator", 3, ("innovation test ratio", "accuracy [m, m/s]", ""))
     status = log.topic("estimator_status")
@@ -209,7 +210,7 @@ FIGURES = {"position": position, "velocity": velocity, "attitude": attitude, "ra
            "actuators": actuators, "estimator": estimator}
 
 
-def draw(log: FlightLog, folder, kind: str = "png") -> list[Path]:
+def draw(log: FlightLog, folder: Path | str, kind: str = "png") -> list[Path]:
     """Draws the standard set.
 
     Args:

@@ -4,7 +4,9 @@ import contextlib
 import csv
 import io
 import re
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +25,7 @@ ARMED = 2  # vehicle_status.arming_state
 class FlightLog:
     """One ULog. Times are seconds since its first data."""
 
-    def __init__(self, path):
+    def __init__(self, path: Path | str):
         """Reads a file.
 
         Raises:
@@ -53,7 +55,7 @@ class FlightLog:
         """Length of the log [s]."""
         return max(0, self.ulog.last_timestamp - self._begin) * 1e-6
 
-    def topic(self, name: str):
+    def topic(self, name: str) -> dict | None:
         """The fields of a topic: name -> array, 't' being the time [s]; None where not logged."""
         data = self._topics.get(name)
         if data is None:
@@ -64,17 +66,17 @@ class FlightLog:
         """A time stamp of the log as time since its first data [s]."""
         return (t_us - self._begin) * 1e-6
 
-    def modes(self):
+    def modes(self) -> list:
         """(begin, end, name) of each stretch in one mode [s, s, -]."""
         return [(begin, end, NAV_STATES.get(int(state), f"mode {int(state)}"))
                 for begin, end, state in self._stretches("vehicle_status", "nav_state")]
 
-    def armed(self):
+    def armed(self) -> list:
         """(begin, end) of each stretch during which the vehicle was armed [s]."""
         return [(begin, end) for begin, end, state
                 in self._stretches("vehicle_status", "arming_state") if state == ARMED]
 
-    def flying(self):
+    def flying(self) -> Any:
         """(begin, end) of each stretch in the air [s]; while armed where no topic says so."""
         if self.topic("vehicle_land_detected") is None:
             return self.armed()
@@ -140,7 +142,7 @@ def _flight(log):
             f"{-path[:, 2].min():.1f} m above the origin"]
 
 
-def write_csv(log: FlightLog, folder: Path, topics=()) -> list[Path]:
+def write_csv(log: FlightLog, folder: Path, topics: Sequence[str] = ()) -> list[Path]:
     """One CSV file for each topic and instance, named as pyulog's own ulog2csv names them.
 
     Args:

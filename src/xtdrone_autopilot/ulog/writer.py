@@ -8,8 +8,10 @@ most the last simulated second missing.
 import contextlib
 import errno
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -53,7 +55,8 @@ class FleetLog(Memory):
 
     MEMORY = ("_state_key", "_snapshots")
 
-    def __init__(self, logged: Logged, motors: np.ndarray, names, folder, profile: str):
+    def __init__(self, logged: Logged, motors: np.ndarray, names: Sequence[str], folder: Path | str,
+                 profile: str):
         """Begins a log for each vehicle.
 
         Args:
@@ -110,7 +113,7 @@ class FleetLog(Memory):
         for i in range(len(self.paths)) if mask is None else np.flatnonzero(mask).tolist():
             self._begin_next(i)
 
-    def load(self, snapshot) -> None:
+    def load(self, snapshot: Mapping[str, Any]) -> None:
         """Goes on, in new files, from what save() gave."""
         super().load(snapshot)
         self._find_phases()

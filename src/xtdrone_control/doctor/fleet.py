@@ -3,6 +3,8 @@
 import select
 import socket
 import time
+from collections.abc import Iterator
+from typing import Any
 
 from pymavlink.dialects.v20 import common as mavlink
 
@@ -20,7 +22,7 @@ _RATIOS = {"velocity": "vel_ratio", "position": "pos_horiz_ratio", "height": "po
            "magnetometer": "mag_ratio"}
 
 
-def findings(client, instance: int, listen_s: float):
+def findings(client: Any, instance: int, listen_s: float) -> Iterator[Any]:
     """Findings about a simulation and each of its vehicles.
 
     Args:

@@ -14,9 +14,11 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 from xtdrone_core import ports
 from xtdrone_core.control_link import ControlClient
@@ -33,7 +35,7 @@ EXAMPLES = """examples:
 LISTEN_S = 2.5  # to each vehicle's answers and streams [s]
 
 
-def register(subparsers) -> None:
+def register(subparsers: Any) -> None:
     """`xtdrone doctor`."""
     parser = subparsers.add_parser("doctor", help="check this machine and a running fleet",
                                    epilog=EXAMPLES)
@@ -56,7 +58,7 @@ def _run(args):
 
 # The machine ----------------------------------------------------------------------------------
 
-def packages():
+def packages() -> Iterator[Any]:
     """Python, and the packages required by pyproject.toml."""
     version = ".".join(map(str, sys.version_info[:3]))
     if sys.version_info < (3, 10):  # noqa: UP036  (a checkout's src/ runs with any Python)
@@ -83,7 +85,7 @@ def packages():
         yield Finding(OK, "Python", f"{version} with all packages")
 
 
-def ros():
+def ros() -> Iterator[Any]:
     """roscore, roslaunch, the packages' path, and MAVROS's messages."""
     if shutil.which("roslaunch") is None:
         yield Finding(WARNING, "ROS", "roslaunch is not found: 'xtdrone' works without it, launch "
@@ -111,7 +113,7 @@ def ros():
                   "not installed; the workspace's bridge replaces it")
 
 
-def programs():
+def programs() -> Iterator[Any]:
     """Gazebo and PX4, which are optional."""
     gazebo = root() / ".setup" / "gazebo11"
     if (gazebo / "libxtdrone_lockstep.so").exists():
@@ -128,7 +130,7 @@ def programs():
                       "set it to PX4's build folder, or unset it")
 
 
-def display():
+def display() -> Iterator[Any]:
     """A display for viewers, and off-screen OpenGL for cameras."""
     screen = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
     if screen:
@@ -144,7 +146,7 @@ def display():
         yield Finding(WARNING, "OpenGL", f"no camera images: {error}")
 
 
-def system():
+def system() -> Iterator[Any]:
     """Limits, disk, clock and kernels."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = 3 * ports.MAX_VEHICLES + 256
@@ -190,7 +192,7 @@ def _clock():
     return Finding(OK, "clock", f"a pause of 1 ms takes {each * 1e3:.1f} ms")
 
 
-def taken_ports():
+def taken_ports() -> Iterator[Any]:
     """Programs that use the ports of a simulation."""
     import psutil
 
@@ -246,7 +248,7 @@ MACHINE = (packages, ros, programs, display, system, taken_ports)
 
 # The fleet ------------------------------------------------------------------------------------
 
-def fleet(instance: int, listen_s: float = LISTEN_S):
+def fleet(instance: int, listen_s: float = LISTEN_S) -> Iterator[Any]:
     """Findings about the simulation of an instance, if there is one."""
     from . import fleet as doctor_fleet
 

@@ -4,8 +4,12 @@ Independent of ROS: nodes/simple_simulator passes the received commands on and p
 """
 
 import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from xtdrone_control.command_translator import LATE_US
 from xtdrone_core import ARM, DISARM, KEEP, ControlError, Mode, SetPoints
@@ -17,7 +21,7 @@ MIN_SPEED = 0.02  # a smaller command means HOVER, as in XTDrone's communication
 class CommandTable:
     """The current commands of all vehicles. Its methods are thread-safe."""
 
-    def __init__(self, simulator):
+    def __init__(self, simulator: Any):
         """No commands for the vehicles of a SimpleSimulator."""
         self._simulator = simulator
         self._set_points = SetPoints.empty(simulator.n)
@@ -38,7 +42,7 @@ class CommandTable:
                         "OFFBOARD, AUTO.TAKEOFF, AUTO.LAND")
         return ""
 
-    def pose(self, i: int, pos, yaw: float, body: bool) -> None:
+    def pose(self, i: int, pos: npt.ArrayLike, yaw: float, body: bool) -> None:
         """A position [m] and yaw [rad], in the world or relative to the body."""
         with self._lock:
             self._clear(i)
@@ -47,7 +51,7 @@ class CommandTable:
                 yaw += self._simulator.yaw[i]
             self._set_points.pos[i], self._set_points.yaw[i] = pos, yaw
 
-    def velocity(self, i: int, vel, yaw_rate: float, body: bool) -> None:
+    def velocity(self, i: int, vel: npt.ArrayLike, yaw_rate: float, body: bool) -> None:
         """A velocity [m/s] and yaw rate [rad/s]; HOVER if both are about zero."""
         with self._lock:
             if max(map(abs, vel)) <= MIN_SPEED and abs(yaw_rate) <= 0.005:
@@ -58,7 +62,7 @@ class CommandTable:
             self._set_points.vel[i] = self._to_world(i, vel) if body else vel
             self._set_points.yaw_rate[i] = yaw_rate
 
-    def acceleration(self, i: int, acc, body: bool) -> None:
+    def acceleration(self, i: int, acc: npt.ArrayLike, body: bool) -> None:
         """An acceleration [m/s^2]."""
         with self._lock:
             self._clear(i)
@@ -103,7 +107,8 @@ class CommandTable:
 class Requests:
     """The control requests of the simple simulator."""
 
-    def __init__(self, simulator, names, folder, add_event):
+    def __init__(self, simulator: Any, names: Sequence[str], folder: Path | str,
+                 add_event: Callable[..., None]):
         """add_event(t_us, name, values) writes an event."""
         self._simulator, self._names, self._folder = simulator, names, folder
         self._add_event = add_event
@@ -131,7 +136,7 @@ class Requests:
         return {"t_us": t_us}
 
 
-def extended_state(simulator, i: int) -> int:
+def extended_state(simulator: Any, i: int) -> int:
     """MAV_LANDED_STATE of a vehicle: 1 on the ground, 2 in the air, 4 landing."""
     if simulator.landed[i]:
         return 1

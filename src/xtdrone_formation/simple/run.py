@@ -1,5 +1,6 @@
 """A formation flight in the simple simulator, with a run folder like that of the full simulator."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -17,10 +18,11 @@ from .simulator import PERIOD_US, PointMass, SimpleSimulator, fly
 _RECORDS = 250  # vehicles up to which each step is recorded; for larger fleets every tenth
 
 
-def run(n: int = 9, names=DEFAULT_FORMATIONS, scheme_name: str = "centralised",
+def run(n: int = 9, names: Sequence[str] = DEFAULT_FORMATIONS, scheme_name: str = "centralised",
         radio: Radio = Radio(), seed: int = 1, noise: float = 0.0, name: str = "simple",
-        shape: Shape = Shape(), speed: float = 3.0, topology: str = "", clock=None,
-        progress=None) -> tuple[Path, dict]:
+        shape: Shape = Shape(), speed: float = 3.0, topology: str = "",
+        clock: Callable[[], float] | None = None,
+        progress: Callable[..., None] | None = None) -> tuple[Path, dict]:
     """Flies a list of formations from take-off to landing, then writes report and plots.
 
     Args:

@@ -6,9 +6,12 @@ limits of acceleration and speed; position set-points become velocities by a pro
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from xtdrone_core import ARM, DISARM, KEEP, Estimates, FleetState, Mode, SetPoints
 
@@ -41,8 +44,8 @@ class PointMass:
 class SimpleSimulator:
     """A fleet of point masses above flat ground."""
 
-    def __init__(self, start, parameters: PointMass = PointMass(), noise: float = 0.0,
-                 seed: int = 1):
+    def __init__(self, start: npt.ArrayLike, parameters: PointMass = PointMass(),
+                 noise: float = 0.0, seed: int = 1):
         """The fleet stands at its start positions.
 
         Args:
@@ -151,7 +154,8 @@ class SimpleSimulator:
         return formations.separation(self.pos[1:] - self.pos[0])
 
 
-def fly(simulator: SimpleSimulator, agent, until_s: float = 600.0, on_step=None) -> bool:
+def fly(simulator: SimpleSimulator, agent: Any, until_s: float = 600.0,
+        on_step: Callable[[Any], None] | None = None) -> bool:
     """Runs an Agent until it is done.
 
     Args:

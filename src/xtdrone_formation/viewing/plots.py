@@ -1,6 +1,10 @@
 """Plots of formations and formation flights; they need no display."""
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
@@ -51,7 +55,7 @@ def _equal(axes, points):
     axes.set(xlabel="x east [m]", ylabel="y north [m]", zlabel="z up [m]")
 
 
-def trajectories(flight, path) -> None:
+def trajectories(flight: Any, path: Path | str) -> None:
     """Paths of all vehicles in 3-D and from above, with the slots of each settled formation."""
     figure = _figure(13, 6)
     view = figure.add_subplot(1, 2, 1, projection="3d")
@@ -81,7 +85,7 @@ def trajectories(flight, path) -> None:
     _save(figure, path)
 
 
-def formation_error(flight, path) -> None:
+def formation_error(flight: Any, path: Path | str) -> None:
     """Slot error of each follower over time, the tolerance, commands and settling."""
     figure = _figure(11, 5.4)
     axes = figure.add_subplot()
@@ -113,7 +117,7 @@ def _caption(window):
             f"{fields['rms_slot_error_m']:.3f} m RMS, {fields['max_slot_error_m']:.2f} m at most")
 
 
-def formation(name, offsets, path) -> None:
+def formation(name: str, offsets: npt.ArrayLike, path: Path | str) -> None:
     """A formation in 3-D, from above and from the south; the leader is the filled mark."""
     figure = _figure(15, 4.6)
     view = figure.add_subplot(1, 3, 1, projection="3d")
@@ -136,7 +140,7 @@ def formation(name, offsets, path) -> None:
     _save(figure, path)
 
 
-def comparison(flights, path) -> None:
+def comparison(flights: Any, path: Path | str) -> None:
     """Largest and RMS slot error of several flights, formation by formation, from the command."""
     names = []
     for flight in flights:

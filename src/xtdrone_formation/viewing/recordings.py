@@ -33,7 +33,7 @@ class Motion:
     vel: np.ndarray  # (T, N, 3) world [m/s]
 
 
-def read(folder, source: str | None = None) -> Motion:
+def read(folder: Path | str, source: str | None = None) -> Motion:
     """The motion of a run.
 
     Args:

@@ -2,7 +2,10 @@
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +28,7 @@ class Replay:
 
     live = False
 
-    def __init__(self, folder):
+    def __init__(self, folder: Path | str):
         """Reads the truth log and the events.
 
         Raises:
@@ -58,7 +61,7 @@ class Replay:
         return "" if window is None else self._flight.windows[window].name
 
     @property
-    def slots(self):
+    def slots(self) -> Any:
         """(N - 1, 3) places of the slots now, world [m]; None where no formation is commanded."""
         window = self._window()
         return None if window is None else self.pos[0] + self._flight.windows[window].slots
@@ -105,9 +108,9 @@ class LiveFlight:
 
     live = True
 
-    def __init__(self, n: int = 9, names=DEFAULT_FORMATIONS, scheme_name: str = "centralised",
-                 radio: Radio = Radio(), noise: float = 0.0, seed: int = 1,
-                 shape: Shape = Shape(), speed: float = 3.0, topology: str = ""):
+    def __init__(self, n: int = 9, names: Sequence[str] = DEFAULT_FORMATIONS,
+                 scheme_name: str = "centralised", radio: Radio = Radio(), noise: float = 0.0,
+                 seed: int = 1, shape: Shape = Shape(), speed: float = 3.0, topology: str = ""):
         """The fleet stands on the ground; arguments as of simple.run.run().
 
         Raises:
@@ -141,7 +144,7 @@ class LiveFlight:
         return "" if self._transition is None else self._agent.formation.name
 
     @property
-    def slots(self):
+    def slots(self) -> Any:
         """(N - 1, 3) places of the slots now, world [m]; None where no formation is commanded."""
         return None if self._transition is None else self.pos[0] + self._transition.goal
 

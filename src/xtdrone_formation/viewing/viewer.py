@@ -8,6 +8,8 @@ import os
 import shutil
 import signal
 import subprocess
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -35,7 +37,7 @@ _CROSS = 0.35 * np.stack([-np.eye(3), np.eye(3)], axis=1)  # (3, 2, 3) lines of 
 class Viewer(QtWidgets.QWidget):
     """A window on a Replay or LiveFlight."""
 
-    def __init__(self, scene, speed: float = 1.0, follow: str = "fleet"):
+    def __init__(self, scene: Any, speed: float = 1.0, follow: str = "fleet"):
         """Builds the window, paused; call show() and play().
 
         Args:
@@ -115,7 +117,7 @@ class Viewer(QtWidgets.QWidget):
         if self.scene.done and self.playing:
             self.pause()
 
-    def screenshot(self, path) -> None:
+    def screenshot(self, path: Path | str) -> None:
         """Writes the window as a PNG file.
 
         Raises:
@@ -237,13 +239,13 @@ class Viewer(QtWidgets.QWidget):
             self.screenshot(path)
 
 
-def application():
+def application() -> Any:
     """The Qt application. All windows share their OpenGL contexts."""
     QtCore.QCoreApplication.setAttribute(QtCore.Qt.ApplicationAttribute.AA_ShareOpenGLContexts)
     return pg.mkQApp("xtdrone formation view")
 
 
-def watch(scene, speed: float = 1.0, follow: str = "fleet") -> None:
+def watch(scene: Any, speed: float = 1.0, follow: str = "fleet") -> None:
     """Opens the window, starts, and returns when it is closed.
 
     Raises:
@@ -260,7 +262,7 @@ def watch(scene, speed: float = 1.0, follow: str = "fleet") -> None:
     pg.exec()
 
 
-def picture(scene, path, follow: str = "fleet") -> None:
+def picture(scene: Any, path: Path | str, follow: str = "fleet") -> None:
     """Writes a picture of the current scene, with or without a display.
 
     Raises:

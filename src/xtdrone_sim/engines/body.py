@@ -1,6 +1,7 @@
 """What every engine does alike: payloads, the wrench on each body, bodies that hang on others."""
 
 import numpy as np
+import numpy.typing as npt
 
 from xtdrone_core import Body, FleetModel, FleetState
 from xtdrone_dynamics import joint, quaternion, rigid_body
@@ -9,12 +10,13 @@ from xtdrone_dynamics.compiled import njit
 _SLOW = 1e-6  # below this rate squared nothing is added, so that a vehicle can sleep [rad^2/s^2]
 
 
-def packed(matrices) -> np.ndarray:
+def packed(matrices: np.ndarray) -> np.ndarray:
     """Symmetric matrices (N, 3, 3) as rows (N, 6) of xx, yy, zz, xy, xz, yz."""
     return np.ascontiguousarray(np.asarray(matrices)[:, (0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2)])
 
 
-def with_payload(empty: Body, mass: float, pos) -> tuple[float, np.ndarray, np.ndarray]:
+def with_payload(empty: Body, mass: float,
+                 pos: npt.ArrayLike) -> tuple[float, np.ndarray, np.ndarray]:
     """A body with a point mass fixed to it.
 
     Args:
@@ -66,7 +68,7 @@ class Masses:
             records["row"][:used] = np.arange(count, count + used)
             count += used
 
-    def load(self, i: int, mass: float, pos) -> tuple[float, np.ndarray, np.ndarray]:
+    def load(self, i: int, mass: float, pos: npt.ArrayLike) -> tuple[float, np.ndarray, np.ndarray]:
         """Fixes a payload to the base of vehicle i; gives what with_payload() gives."""
         total, centre, inertia = with_payload(self._fleet.vehicles[i].bodies[0], mass, pos)
         base = self.records[i, 0]
@@ -77,7 +79,8 @@ class Masses:
 
 
 @njit
-def apply_wrench(masses, wrench, quat, rate, dt, applied):
+def apply_wrench(masses: np.ndarray, wrench: np.ndarray, quat: np.ndarray, rate: np.ndarray,
+                 dt: float, applied: np.ndarray) -> None:
     """The wrench for a physics that takes the gyroscopic torque as constant through a step.
 
     Moves the torque to the centre of gravity. To a vehicle of one body it adds the difference to

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 
 import mujoco
 import numpy as np
+import numpy.typing as npt
 
 from xtdrone_core import FleetModel, FleetState, Vehicle, VehicleSpec
 from xtdrone_core.contracts import Viewer
@@ -215,7 +216,7 @@ class EmbeddedEngine(Viewer):
         self.model.opt.enableflags = flags
         return data
 
-    def set_payload(self, vehicle: int, mass: float, pos) -> None:
+    def set_payload(self, vehicle: int, mass: float, pos: npt.ArrayLike) -> None:
         """Fixes a point mass to a vehicle, in place of the one that it carried; see Engine."""
         known = vehicle in self._payloads
         self._payloads[vehicle] = float(mass), np.array(pos, dtype=float)

@@ -1,12 +1,14 @@
 """The MuJoCo model of a world with vehicles in it, built through MjSpec."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import mujoco
 import numpy as np
 
-from xtdrone_core import SensorBlock
+from xtdrone_core import SensorBlock, Vehicle, VehicleSpec
 from xtdrone_dynamics import quaternion
 
 from ..rendering import materials
@@ -48,7 +50,8 @@ class Addresses:
     moving: np.ndarray  # (N, J) bool, which joints these are, in their order
 
 
-def build(world: World, specs, models, loaded=frozenset()) -> mujoco.MjModel:
+def build(world: World, specs: Sequence[VehicleSpec], models: Sequence[Vehicle],
+          loaded: Any = frozenset()) -> mujoco.MjModel:
     """Compiles the scene.
 
     The base of each vehicle is a free body, whose frame lies in the vehicle's centre of
@@ -98,7 +101,8 @@ def stiffen(model: mujoco.MjModel) -> None:
     model.eq_solimp[:, :2] = _STIFF
 
 
-def addresses(model: mujoco.MjModel, specs, models) -> Addresses:
+def addresses(model: mujoco.MjModel, specs: Sequence[VehicleSpec],
+              models: Sequence[Vehicle]) -> Addresses:
     """Where the vehicles of a scene that build() compiled are in it."""
     n = len(specs)
     body = np.full((n, max((len(vehicle.bodies) for vehicle in models), default=1)), -1)

@@ -16,6 +16,8 @@ and, where wanted, <avionics_power> [W] (0), <charge> at start (1) and
 several times that of real rotors, since their momentConstant is.
 """
 
+from typing import Any
+
 import numpy as np
 
 from xtdrone_core import FleetModel, Pack
@@ -29,7 +31,7 @@ _NEEDED = ("cells", "capacity", "internal_resistance", "efficiency", "rated_volt
 _OPTIONAL = {"avionics_power": 0.0, "charge": 1.0, "rotor_power_constant": 0.0}
 
 
-def read_battery(block) -> Pack | None:
+def read_battery(block: Any) -> Pack | None:
     """The pack of a block <xtdrone:battery>; None for None.
 
     Raises:

@@ -1,10 +1,13 @@
 """Disturbances of a scenario where they meet the simulation: payload, tank, rotors, battery."""
 
 import dataclasses
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
 from xtdrone_core import FleetModel, Scenario, ScenarioError
+from xtdrone_core.contracts import Engine
 from xtdrone_core.disturbances import Change, parse_disturbances
 
 DRAIN_PERIOD_US = 20_000  # of telling the engine the mass of a draining tank [us]
@@ -16,7 +19,8 @@ class Disturbances:
     Their times count from the start of each vehicle, which is where it was reset.
     """
 
-    def __init__(self, scenario: Scenario, fleet: FleetModel, engine, actuators, battery):
+    def __init__(self, scenario: Scenario, fleet: FleetModel, engine: Engine, actuators: Any,
+                 battery: Any):
         """The changes of a scenario.
 
         Args:
@@ -88,7 +92,7 @@ class Disturbances:
                 "payloads": dict(self._payloads), "drains": dict(self._drains),
                 "epoch_us": list(self._epoch_us)}
 
-    def load(self, snapshot) -> None:
+    def load(self, snapshot: Mapping[str, Any]) -> None:
         """Goes on from what save() gave; what is in force is in engine, stages and batteries."""
         self._waiting = [Change(**values) for values in snapshot["waiting"]]
         self._payloads, self._drains = dict(snapshot["payloads"]), dict(snapshot["drains"])

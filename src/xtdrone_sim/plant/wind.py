@@ -152,7 +152,7 @@ class Wind(Memory):
         self._next_us = 0  # of the next step
         self.remember_start()
 
-    def reset(self, mask=None) -> None:
+    def reset(self, mask: np.ndarray | None = None) -> None:
         """The turbulence of these vehicles begins anew."""
         super().reset(mask)
         self._epoch_us[slice(None) if mask is None else mask] = self._next_us

@@ -5,6 +5,8 @@ cameraName, imageTopicName, topicName and so on, or else the sensor's name.
 Images carry the frame of their optical axis (x right, y down, z forward).
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 from xtdrone_dynamics.quaternion import from_matrix, multiply
@@ -14,7 +16,8 @@ _OPTICAL = from_matrix(0, 0, 1, -1, 0, 0, 0, -1, 0)  # optical frame to camera f
 _FLOAT32 = 7  # sensor_msgs/PointField
 
 
-def messages(sensor: dict, t_us: int, data: dict, wanted=lambda topic: True) -> list[Message]:
+def messages(sensor: dict, t_us: int, data: dict,
+             wanted: Callable[[str], bool] = lambda topic: True) -> list[Message]:
     """The messages of one reading.
 
     Args:

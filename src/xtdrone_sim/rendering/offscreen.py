@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from functools import lru_cache
+from typing import Any
 
 from ..errors import EngineError
 
@@ -33,7 +34,7 @@ def backend() -> str:
                       "libgl1-mesa-dri, or libosmesa6")
 
 
-def context_class():
+def context_class() -> Any:
     """The class of OpenGL contexts, GLContext(width, height), of the backend that works here.
 
     Raises:
@@ -49,7 +50,7 @@ def context_class():
     return GLContext
 
 
-def renderer(model, height: int, width: int):
+def renderer(model: Any, height: int, width: int) -> Any:
     """A mujoco.Renderer for a compiled model.
 
     Args:

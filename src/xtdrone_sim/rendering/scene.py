@@ -6,12 +6,15 @@ nothing else.
 """
 
 import math
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import mujoco
 import numpy as np
+import numpy.typing as npt
 
 from sensor_models.lens import Pinhole
-from xtdrone_core import FleetState
+from xtdrone_core import FleetState, Vehicle, VehicleSpec
 from xtdrone_dynamics.quaternion import to_matrix
 
 from ..engines import mujoco_scene as scene
@@ -32,7 +35,8 @@ class RenderedScene:
 
     in_step = False
 
-    def __init__(self, world, specs, models, largest: tuple[int, int], samples: int = 0):
+    def __init__(self, world: Any, specs: Sequence[VehicleSpec], models: Sequence[Vehicle],
+                 largest: tuple[int, int], samples: int = 0):
         """Compiles the scene; nothing is drawn before the first look.
 
         Args:
@@ -73,8 +77,8 @@ class RenderedScene:
         name = (GL.glGetString(GL.GL_RENDERER) or b"").decode()
         return f"{offscreen.backend()}: {name}"
 
-    def draw(self, pos, quat, pinhole: Pinhole, near: float, far: float, depth: bool = False,
-             key=()):
+    def draw(self, pos: npt.ArrayLike, quat: npt.ArrayLike, pinhole: Pinhole, near: float,
+             far: float, depth: bool = False, key: tuple = ()) -> Any:
         """What a pinhole camera sees.
 
         Args:
@@ -121,7 +125,7 @@ class RenderedScene:
         distances[nothing] = np.inf
         return colours, distances
 
-    def cast(self, vehicle: int, pos, directions: np.ndarray, longest: float,
+    def cast(self, vehicle: int, pos: npt.ArrayLike, directions: np.ndarray, longest: float,
              body: int = 0) -> np.ndarray:
         """Distances along rays to the first thing to collide with, but the sensor's own body.
 
@@ -172,7 +176,8 @@ class RenderedScene:
 class Beams:
     """Rays of range finders, cast in a scene of their own."""
 
-    def __init__(self, world, specs, models, state_of):
+    def __init__(self, world: Any, specs: Sequence[VehicleSpec], models: Sequence[Vehicle],
+                 state_of: Callable[[], FleetState]):
         """Compiles the scene.
 
         Args:

@@ -6,10 +6,11 @@ when, does not depend on how fast the machine is.
 """
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, fields
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from sensor_models.cameras import FORMATS, RENDERED, cameras_of, lidar_of, plugi
 from sensor_models.lens import Lens, noisy_ranges
 from sensor_models.sensor import STEP_US
 from sensor_models.streams import new_stream
-from xtdrone_core import FleetState, Reading
+from xtdrone_core import FleetState, Reading, Vehicle, VehicleSpec
 from xtdrone_dynamics.quaternion import multiply, rotate, rotate_array
 
 from .scene import RenderedScene
@@ -29,7 +30,8 @@ _FIRST_STREAM = 200  # numbers below belong to the sensors of sensor_models.suit
 class RenderedSensors:
     """All cameras, depth cameras and lidars of a fleet."""
 
-    def __init__(self, world, specs, models, seed: int, make_scene=None):
+    def __init__(self, world: Any, specs: Sequence[VehicleSpec], models: Sequence[Vehicle],
+                 seed: int, make_scene: Callable[..., Any] | None = None):
         """Reads the vehicles' SensorBlocks of these kinds; compiles a scene if there are any.
 
         Args:

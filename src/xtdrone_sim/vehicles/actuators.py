@@ -7,6 +7,7 @@ or else a servo, which moves the joint; with velocity a wheel.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -57,7 +58,7 @@ def read_channels(scope: Scope) -> list[Channel]:
     return found
 
 
-def driven_joints(scope: Scope, channels) -> dict:
+def driven_joints(scope: Scope, channels: Any) -> dict:
     """Full names of the joints that servos move, to (scope, element) of each."""
     surfaces, found = _lifts(scope), {}
     for channel in channels:
@@ -70,7 +71,7 @@ def driven_joints(scope: Scope, channels) -> dict:
     return found
 
 
-def read_actuators(scope: Scope, links: Links, channels) -> tuple[Actuator, ...]:
+def read_actuators(scope: Scope, links: Links, channels: Any) -> tuple[Actuator, ...]:
     """Rotors by motorNumber, then all others by channel.
 
     Raises:

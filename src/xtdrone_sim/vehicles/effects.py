@@ -10,6 +10,8 @@ Beside XTDrone (3)-(6), which are always there, a model may have
 with xmlns:xtdrone="urn:xtdrone" on its <sdf> element; Gazebo passes over it.
 """
 
+from typing import Any
+
 from .sdf_tree import fail, numbers, refuse_unknown, text
 
 EFFECTS = {  # name: {tag: number of values}; units in docs and in xtdrone_dynamics.aerodynamics
@@ -22,7 +24,7 @@ EFFECTS = {  # name: {tag: number of values}; units in docs and in xtdrone_dynam
 }
 
 
-def read_effects(block) -> dict:
+def read_effects(block: Any) -> dict:
     """The effects that a block <xtdrone:effects> names.
 
     Args:

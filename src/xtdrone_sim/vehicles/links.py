@@ -1,6 +1,7 @@
 """The links of a model as bodies: those that no actuator moves against each other are one."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -84,17 +85,17 @@ def read_links(scope: Scope, driven: dict) -> Links:
     return Links(tuple(bodies), tuple(joints), tuple(frames), of_link, mass, cog, inertia)
 
 
-def child_of(scope: Scope, joint) -> str:
+def child_of(scope: Scope, joint: Any) -> str:
     """Full name of the link that a joint moves."""
     return scope.prefix + text(joint, "child")
 
 
-def parent_of(scope: Scope, joint) -> str:
+def parent_of(scope: Scope, joint: Any) -> str:
     """Full name of the link that a joint hangs on."""
     return scope.prefix + text(joint, "parent")
 
 
-def joint_axis(scope: Scope, joint) -> np.ndarray:
+def joint_axis(scope: Scope, joint: Any) -> np.ndarray:
     """The direction of a joint's axis in the model frame, as long as the file has it."""
     xyz = joint.find("axis/xyz")
     if xyz is None:
@@ -107,7 +108,7 @@ def joint_axis(scope: Scope, joint) -> np.ndarray:
     return axis
 
 
-def joint_limits(joint) -> tuple[float, float, float]:
+def joint_limits(joint: Any) -> tuple[float, float, float]:
     """Lower and upper end of a joint, and its largest speed; NO_LIMIT where there is none."""
     limit = joint.find("axis/limit")
     if limit is None:

@@ -3,6 +3,8 @@
 from dataclasses import replace
 from typing import NamedTuple
 
+import numpy.typing as npt
+
 from xtdrone_core import SensorBlock, Vehicle, VehicleSpec
 from xtdrone_core.vehicle import BASE
 from xtdrone_dynamics import quaternion
@@ -15,7 +17,7 @@ class Pose(NamedTuple):
     quat: tuple = (0.0, 0.0, 0.0, 1.0)  # xyzw
 
     @classmethod
-    def of(cls, x, y, z, roll, pitch, yaw) -> "Pose":
+    def of(cls, x: float, y: float, z: float, roll: float, pitch: float, yaw: float) -> "Pose":
         """From SDF's six numbers [m, rad]."""
         return cls((x, y, z), quaternion.from_euler(roll, pitch, yaw))
 
@@ -28,11 +30,11 @@ class Pose(NamedTuple):
         back = Pose(quat=(-self.quat[0], -self.quat[1], -self.quat[2], self.quat[3]))
         return Pose(back.direction([-x for x in self.pos]), back.quat)
 
-    def point(self, pos) -> tuple:
+    def point(self, pos: npt.ArrayLike) -> tuple:
         """A point given in this frame, one frame further out."""
         return tuple(a + b for a, b in zip(self.pos, self.direction(pos)))
 
-    def direction(self, vector) -> tuple:
+    def direction(self, vector: npt.ArrayLike) -> tuple:
         """A vector given in this frame, one frame further out."""
         return quaternion.rotate(*self.quat, *map(float, vector))
 

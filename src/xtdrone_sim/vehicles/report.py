@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import asdict
+from pathlib import Path
 
 import numpy as np
 
@@ -176,7 +177,7 @@ def _torque_reserve(direction, hover, largest) -> float:
     return float((room[moving] / np.abs(direction[moving])).min()) if moving.any() else 0.0
 
 
-def draw_layout(model: Vehicle, path) -> None:
+def draw_layout(model: Vehicle, path: Path | str) -> None:
     """Draws the rotors from above, nose up, with numbers and turning directions.
 
     Args:

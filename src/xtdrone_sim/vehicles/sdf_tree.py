@@ -6,8 +6,10 @@ Reads SDF 1.4 to 1.7 as Gazebo 11 does, with nested models, includes and
 
 import math
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from lxml import etree
 
@@ -48,12 +50,12 @@ class Shape:
     body: int = 0  # of the vehicle, that it belongs to
 
 
-def fail(element, message: str):
+def fail(element: Any, message: str) -> None:
     """Raises SdfError about a place in a file."""
     raise SdfError(f"{element.base}:{element.sourceline}: {message}")
 
 
-def parse(path: Path, *what: str):
+def parse(path: Path, *what: str) -> Any:
     """The first element of some kinds in an SDF file.
 
     Args:
@@ -96,7 +98,7 @@ def _check_own(root):
                           f'xmlns:xtdrone="{OWN[1:-1]}" in <sdf>')
 
 
-def refuse_unknown(element, known) -> None:
+def refuse_unknown(element: Any, known: Iterable[str]) -> None:
     """Refuses children of an element that are not known, or stand there twice.
 
     Args:
@@ -118,7 +120,7 @@ def refuse_unknown(element, known) -> None:
         seen.add(child.tag)
 
 
-def text(element, tag: str, default: str | None = None) -> str:
+def text(element: Any, tag: str, default: str | None = None) -> str:
     """The text of a child; without a default the child must be there."""
     child = element.find(tag)
     if child is None or not (child.text or "").strip():
@@ -129,7 +131,7 @@ def text(element, tag: str, default: str | None = None) -> str:
     return child.text.strip()
 
 
-def numbers(element, count: int) -> tuple[float, ...]:
+def numbers(element: Any, count: int) -> tuple[float, ...]:
     """The finite numbers that an element's text lists."""
     words = (element.text or "").split()
     try:
@@ -142,7 +144,7 @@ def numbers(element, count: int) -> tuple[float, ...]:
     return values
 
 
-def number(element, tag: str, default: float | None = None) -> float:
+def number(element: Any, tag: str, default: float | None = None) -> float:
     """The number in a child; without a default the child must be there."""
     child = element.find(tag)
     if child is None and default is not None:
@@ -151,13 +153,13 @@ def number(element, tag: str, default: float | None = None) -> float:
     return numbers(child, 1)[0]
 
 
-def vector(element, tag: str, default: tuple) -> tuple[float, ...]:
+def vector(element: Any, tag: str, default: tuple) -> tuple[float, ...]:
     """As many numbers in a child as the default has."""
     child = element.find(tag)
     return default if child is None else numbers(child, len(default))
 
 
-def pose_of(element) -> Pose:
+def pose_of(element: Any) -> Pose:
     """The <pose> of an element in its own reference frame."""
     child = element.find("pose")
     if child is None or not (child.text or "").strip():
@@ -165,19 +167,19 @@ def pose_of(element) -> Pose:
     return Pose.of(*numbers(child, 6))
 
 
-def name_of(element) -> str:
+def name_of(element: Any) -> str:
     """The name attribute, which must be there."""
     if not element.get("name"):
         fail(element, f"<{element.tag}> has no name attribute")
     return element.get("name")
 
 
-def plugin_name(element) -> str:
+def plugin_name(element: Any) -> str:
     """The file name of a plugin without folder, lib and .so."""
     return element.get("filename", "").rpartition("/")[2].removeprefix("lib").removesuffix(".so")
 
 
-def to_dict(element) -> dict:
+def to_dict(element: Any) -> dict:
     """An element's tags as text, nested tags as dicts, repeated tags as lists."""
     out = {}
     for child in element:
@@ -190,7 +192,7 @@ def to_dict(element) -> dict:
     return out
 
 
-def resolve_uri(element, uri: str) -> Path:
+def resolve_uri(element: Any, uri: str) -> Path:
     """The file or folder that a URI of this element's file names.
 
     `model://NAME/...` is looked up in models/ and in GAZEBO_MODEL_PATH; other
@@ -219,7 +221,7 @@ def resolve_uri(element, uri: str) -> Path:
 class Scope:
     """A model with its frames: names of links, joints, frames and nested models to poses."""
 
-    def __init__(self, element, pose: Pose, prefix: str = "", depth: int = 0):
+    def __init__(self, element: Any, pose: Pose, prefix: str = "", depth: int = 0):
         """Reads the names in a model.
 
         Args:
@@ -259,7 +261,7 @@ class Scope:
         own = [(self, child) for child in self.element.iterchildren(tag)]
         return own + [found for nested in self._nested.values() for found in nested.elements(tag)]
 
-    def own(self, name: str):
+    def own(self, name: str) -> Any:
         """The vehicle's block <xtdrone:name>, of the model or of one nested in it; or None."""
         found = [element for _, element in self.elements(OWN + name)]
         if len(found) > 1:
@@ -271,7 +273,7 @@ class Scope:
         return self._lights + [found for nested in self._nested.values()
                                for found in nested.lights()]
 
-    def find(self, tag: str, name: str, asker):
+    def find(self, tag: str, name: str, asker: Any) -> Any:
         """The link or joint of a name, which must be there."""
         scope, last = self, name
         if "::" in name:
@@ -285,7 +287,7 @@ class Scope:
             fail(asker, f"there is no {tag} '{name}' in model '{name_of(self.element)}'")
         return element
 
-    def pose(self, name: str, asker) -> Pose:
+    def pose(self, name: str, asker: Any) -> Pose:
         """Where a frame lies in the root's frame.
 
         Raises:

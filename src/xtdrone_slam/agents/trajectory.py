@@ -1,11 +1,13 @@
 """The Agent that flies a reference trajectory and records the flight as a dataset."""
 
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from xtdrone_core import run_folder
+from xtdrone_core import Estimates, SensorBlock, SetPoints, run_folder
 from xtdrone_core.contracts import Observer
 from xtdrone_core.flight_agent import FlightAgent
 
@@ -31,7 +33,7 @@ class TrajectoryAgent(FlightAgent):
     """
 
     def __init__(self, n: int = 1, trajectory: str = "reference", metadata: dict | None = None,
-                 bag: bool = False, on_event=None):
+                 bag: bool = False, on_event: Callable[..., None] | None = None):
         """A flight.
 
         Args:
@@ -54,7 +56,7 @@ class TrajectoryAgent(FlightAgent):
         self._recorder = None
         self._metadata, self._bag = metadata, bag
 
-    def attach(self, simulation) -> None:
+    def attach(self, simulation: Any) -> None:
         """Sets up the recording. Called once, before the flight.
 
         Raises:
@@ -65,7 +67,7 @@ class TrajectoryAgent(FlightAgent):
         self._recorder = _Recorder(simulation, self._bag)
         simulation.observers.append(self._recorder)
 
-    def save(self):
+    def save(self) -> None:
         """Not supported: the files of a recording cannot be resumed.
 
         Raises:
@@ -73,7 +75,7 @@ class TrajectoryAgent(FlightAgent):
         """
         raise SlamError("a flight that records a dataset cannot be saved: fly it anew")
 
-    def reset(self, mask=None):
+    def reset(self, mask: np.ndarray | None = None) -> None:
         """As save().
 
         Raises:
@@ -81,14 +83,14 @@ class TrajectoryAgent(FlightAgent):
         """
         raise SlamError("a flight that records a dataset cannot be reset: fly it anew")
 
-    def begin(self, t_us, estimates):
+    def begin(self, t_us: int, estimates: Estimates) -> None:
         """The trajectory begins in 1 s; its start must be above the take-off position."""
         self._check_start(self.home[0])
         self._begin_us = t_us + round(_HOLD_S * 1e6)
         if self._recorder is not None:
             self._recorder.start()
 
-    def fly(self, t_us, estimates, out):
+    def fly(self, t_us: int, estimates: Estimates, out: SetPoints) -> Any:
         """Position and yaw set-points with their derivatives as feed-forward."""
         t = (t_us - self._begin_us) * 1e-6
         out.pos[0], out.vel[0], yaw, out.yaw_rate[0], out.acc[0] = self.trajectory.at(t)
@@ -111,7 +113,7 @@ class TrajectoryAgent(FlightAgent):
             raise SlamError(f"the vehicle stands {distance:.1f} m from the start of the "
                             f"trajectory: give --vehicles 'iris_stereo@{x:.2f},{y:.2f}'")
 
-    def report(self, folder) -> None:
+    def report(self, folder: Path | str) -> None:
         """Prints the tracking error of the flight; called after it.
 
         Args:
@@ -225,7 +227,8 @@ class _Recorder(Observer):
             file.imu(t_us, sensors.gyro[0], sensors.accel[0])
 
 
-def stereo_calibration(sensor: dict, blocks) -> tuple[Calibration, np.ndarray]:
+def stereo_calibration(sensor: dict,
+                       blocks: Iterable[SensorBlock]) -> tuple[Calibration, np.ndarray]:
     """The calibration of a stereo pair, and the IMU (3,) relative to the centre of gravity [m].
 
     Args:

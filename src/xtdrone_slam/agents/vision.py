@@ -2,9 +2,12 @@
 
 import atexit
 import queue
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy.spatial.transform import Rotation
 
 from xtdrone_core import run_folder
@@ -33,7 +36,8 @@ class VisionAgent(TrajectoryAgent):
     """
 
     def __init__(self, n: int = 1, trajectory: str = "reference", system: str = "orb",
-                 latency_ms: float = LATENCY_MS, gps_off: bool = True, on_event=None):
+                 latency_ms: float = LATENCY_MS, gps_off: bool = True,
+                 on_event: Callable[..., None] | None = None):
         """A flight.
 
         Args:
@@ -56,7 +60,7 @@ class VisionAgent(TrajectoryAgent):
         self._gps_off = gps_off
         self._vision = None
 
-    def attach(self, simulation) -> None:
+    def attach(self, simulation: Any) -> None:
         """Starts the system. Called once, before the flight.
 
         Raises:
@@ -73,7 +77,7 @@ class VisionAgent(TrajectoryAgent):
         self._vision = _Vision(simulation, self._adapter, self._latency_us, self.event)
         simulation.observers.append(self._vision)
 
-    def report(self, folder) -> None:
+    def report(self, folder: Path | str) -> None:
         """As TrajectoryAgent.report(), with the accuracy of the system's poses."""
         if self._vision is None:
             return
@@ -90,7 +94,7 @@ class Aligner:
     The transform is fixed by the first pose, at which the vehicle rests at a known position.
     """
 
-    def __init__(self, start, imu_pos):
+    def __init__(self, start: npt.ArrayLike, imu_pos: npt.ArrayLike):
         """Waits for the first pose.
 
         Args:

@@ -2,9 +2,11 @@
 
 import importlib.util
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -29,7 +31,7 @@ class Adapter:
     install: tuple[str, ...] = ()  # command to run after pip
     folder: str = ""  # of the adapter.yaml
 
-    def fill(self, command, **placeholders) -> list[str]:
+    def fill(self, command: Sequence[str], **placeholders: Any) -> list[str]:
         """Replaces the placeholders in a command; `{adapter}` is the adapter's folder.
 
         Raises:
@@ -90,7 +92,7 @@ def resolve(name: str, base: Path = Path()) -> str:
     return str(folder)
 
 
-def load(name: str, /, **parameters) -> Adapter:
+def load(name: str, /, **parameters: Any) -> Adapter:
     """Reads the adapter of a system.
 
     Args:

@@ -12,6 +12,7 @@ import re
 import socket
 import subprocess
 import sys
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -97,7 +98,7 @@ class Campaign:
                 for conditions in self.conditions for system in self.systems]
 
 
-def parse_system(name: str, assignments) -> SystemChoice:
+def parse_system(name: str, assignments: Iterable[str]) -> SystemChoice:
     """A system with parameters from the command line, each NAME=VALUE with a YAML value.
 
     Raises:
@@ -160,7 +161,8 @@ def parse(data: dict, name: str = "campaign", base: Path = Path()) -> Campaign:
 
 
 def execute(campaign: Campaign, folder: Path, serial: bool = False, address: str | None = None,
-            cores: int | None = None, retry: bool = False, progress=None) -> list[str]:
+            cores: int | None = None, retry: bool = False,
+            progress: Callable[..., None] | None = None) -> list[str]:
     """Executes all runs that are not finished yet.
 
     Args:
@@ -196,7 +198,8 @@ def execute(campaign: Campaign, folder: Path, serial: bool = False, address: str
     return failures
 
 
-def run_job(job: Job, dataset: Path, folder: Path, speed: float, progress=None) -> str:
+def run_job(job: Job, dataset: Path, folder: Path, speed: float,
+            progress: Callable[..., None] | None = None) -> str:
     """Executes one run; returns an error message if it could not be done, else an empty string."""
     adapter = adapters.load(job.system.name, **job.system.parameters)
     path = results.run_path(folder, job.conditions.name, job.system.label, job.number)

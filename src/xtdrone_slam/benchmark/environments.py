@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from ..errors import SlamError
@@ -47,7 +48,7 @@ def variables() -> dict:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
 
 
-def install(adapter: Adapter, progress=None) -> Path:
+def install(adapter: Adapter, progress: Callable[..., None] | None = None) -> Path:
     """Creates a system's environment, replacing an existing one.
 
     Args:

@@ -22,9 +22,12 @@ import it.
 import math
 import os
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any, BinaryIO
 
 import numpy as np
+import numpy.typing as npt
 
 _HEAD = struct.Struct("<c3xIq")
 PAIR, IMU, DEPTH = b"P", b"I", b"D"
@@ -51,7 +54,7 @@ def pack(t_us: int, left: np.ndarray, right: np.ndarray) -> bytes:
     return message(PAIR, t_us, left.tobytes() + right.tobytes())
 
 
-def pack_imu(t_us: int, gyro, accel) -> bytes:
+def pack_imu(t_us: int, gyro: npt.ArrayLike, accel: npt.ArrayLike) -> bytes:
     """The message of an IMU reading: (3,) [rad/s] and (3,) [m/s^2], body."""
     return message(IMU, t_us, np.array([*gyro, *accel], dtype="<f8").tobytes())
 
@@ -66,7 +69,7 @@ def message(kind: bytes, t_us: int, payload: bytes) -> bytes:
     return _HEAD.pack(kind, len(payload), t_us) + payload
 
 
-def messages(stream):
+def messages(stream: BinaryIO) -> Iterator[Any]:
     """Reads all messages of a stream.
 
     Args:
@@ -86,7 +89,7 @@ def messages(stream):
         yield kind, t_us, payload
 
 
-def frames(stream, shape):
+def frames(stream: BinaryIO, shape: tuple[int, int]) -> Iterator[Any]:
     """Reads the stereo pairs of a stream and ignores other messages.
 
     Args:
@@ -101,17 +104,17 @@ def frames(stream, shape):
             yield t_us, *images(payload, shape)
 
 
-def images(payload: bytes, shape):
+def images(payload: bytes, shape: tuple[int, int]) -> np.ndarray:
     """(2, H, W) uint8, left and right image, from the payload of a PAIR."""
     return np.frombuffer(payload, dtype=np.uint8).reshape(2, *shape)
 
 
-def reading(payload: bytes):
+def reading(payload: bytes) -> np.ndarray:
     """Gyroscope (3,) [rad/s] and accelerometer (3,) [m/s^2], from the payload of an IMU."""
     return np.frombuffer(payload, dtype="<f8").reshape(2, 3)
 
 
-def depth(payload: bytes, shape):
+def depth(payload: bytes, shape: tuple[int, int]) -> np.ndarray:
     """(H, W) float32 [m], from the payload of a DEPTH."""
     return np.frombuffer(payload, dtype="<f4").reshape(shape)
 
@@ -133,14 +136,14 @@ def quaternion(matrix: np.ndarray) -> np.ndarray:
     return quat / np.linalg.norm(quat)
 
 
-def answers():
+def answers() -> Any:
     """A file for the answers on standard output; other output of the process goes to the log."""
     file = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     return file
 
 
-def pose_line(t_us: int, pos, quat, features: int) -> str:
+def pose_line(t_us: int, pos: npt.ArrayLike, quat: npt.ArrayLike, features: int) -> str:
     """The answer to a pair with a pose."""
     return f"pose {t_us} " + " ".join(f"{x:.9f}" for x in (*pos, *quat)) + f" {features}"
 

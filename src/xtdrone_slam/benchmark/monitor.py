@@ -3,6 +3,7 @@
 import threading
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 import psutil
 
@@ -33,7 +34,7 @@ class Monitor:
         failure: Why the file is incomplete; empty if it is complete.
     """
 
-    def __init__(self, pid: int, path=None, period_s: float = PERIOD_S):
+    def __init__(self, pid: int, path: Path | str | None = None, period_s: float = PERIOD_S):
         """Starts sampling.
 
         Args:

@@ -7,8 +7,10 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -53,7 +55,7 @@ class Outcome:
     machine: dict = field(default_factory=dict)  # see machine.describe
 
 
-def start(adapter: Adapter, dataset: Path, folder: Path, log) -> subprocess.Popen:
+def start(adapter: Adapter, dataset: Path, folder: Path, log: Any) -> subprocess.Popen:
     """Starts a system in a process group of its own, with pipes for the link.
 
     Args:
@@ -80,7 +82,7 @@ def start(adapter: Adapter, dataset: Path, folder: Path, log) -> subprocess.Pope
 
 
 def run(adapter: Adapter, dataset: Dataset, folder: Path, speed: float = 1.0,
-        timeout_s: float = ANSWER_TIMEOUT_S, progress=None,
+        timeout_s: float = ANSWER_TIMEOUT_S, progress: Callable[..., None] | None = None,
         channel: Channel | None = None) -> Outcome:
     """Plays a dataset back to a system. A failure of the system is an outcome, not an error.
 

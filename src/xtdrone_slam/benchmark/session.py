@@ -8,6 +8,10 @@ import subprocess
 import threading
 import time
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from ..datasets import formats
 from ..errors import SlamError
@@ -37,7 +41,7 @@ class Session:
         on_answer: Called with each link.Answer in the reader thread, unless None.
     """
 
-    def __init__(self, process: subprocess.Popen, folder: Path, log,
+    def __init__(self, process: subprocess.Popen, folder: Path, log: Any,
                  timeout_s: float = ANSWER_TIMEOUT_S):
         """Takes over a process started by runner.start.
 
@@ -75,7 +79,7 @@ class Session:
         threading.Thread(target=self._write_input, daemon=True).start()
         self._reader.start()
 
-    def imu(self, t_us: int, gyro, accel) -> None:
+    def imu(self, t_us: int, gyro: npt.ArrayLike, accel: npt.ArrayLike) -> None:
         """Queues a reading (3,), (3,); it is sent ahead of the first pair of its time or later.
 
         Readings may arrive long before their pair, since images are delayed. A reading that is
@@ -84,8 +88,9 @@ class Session:
         if t_us > self._newest_us:
             self._readings.append((t_us, link.pack_imu(t_us, gyro, accel)))
 
-    def submit(self, t_us: int, left, right, depth=None, due: float | None = None,
-              wait: bool = False) -> None:
+    def submit(self, t_us: int, left: np.ndarray, right: np.ndarray,
+               depth: np.ndarray | None = None, due: float | None = None,
+               wait: bool = False) -> None:
         """Queues a pair. If the queue is full the pair is dropped; its IMU readings are kept.
 
         Args:

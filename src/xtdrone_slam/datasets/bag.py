@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from ..errors import SlamError
 from .calibration import Calibration, rectification
@@ -69,7 +70,7 @@ class BagWriter:
             info.header = self._header(t_us, f"cam{number}")
             self._write(f"/cam{number}/camera_info", t_us, info)
 
-    def imu(self, t_us: int, gyro, accel) -> None:
+    def imu(self, t_us: int, gyro: npt.ArrayLike, accel: npt.ArrayLike) -> None:
         """Adds a reading: (3,) [rad/s] and (3,) [m/s^2], body.
 
         Raises:
@@ -88,7 +89,8 @@ class BagWriter:
             vector(*map(float, gyro)), covariance(noise.gyroscope_noise_density),
             vector(*map(float, accel)), covariance(noise.accelerometer_noise_density)))
 
-    def truth(self, t_us: int, pos, quat, vel=None) -> None:
+    def truth(self, t_us: int, pos: npt.ArrayLike, quat: npt.ArrayLike,
+              vel: npt.ArrayLike | None = None) -> None:
         """Adds the true pose of the body in the world [m], quaternion xyzw; vel is not written.
 
         Raises:

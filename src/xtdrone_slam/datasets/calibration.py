@@ -6,8 +6,10 @@ x right, y down, z forward.
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import yaml
 from scipy.spatial.transform import Rotation
 
@@ -40,7 +42,7 @@ class Camera:
         return np.array(self.body_from_camera)
 
     @classmethod
-    def from_simulation(cls, values: dict, rate: float, imu_pos) -> "Camera":
+    def from_simulation(cls, values: dict, rate: float, imu_pos: npt.ArrayLike) -> "Camera":
         """From the parameters of a simulated camera.
 
         Args:
@@ -90,7 +92,7 @@ class Calibration:
         return np.linalg.inv(self.right.pose) @ self.left.pose
 
 
-def pose_matrix(pos, quat) -> np.ndarray:
+def pose_matrix(pos: npt.ArrayLike, quat: npt.ArrayLike) -> np.ndarray:
     """(4, 4) from a position (3,) [m] and a quaternion (4,) xyzw."""
     pose = np.eye(4)
     pose[:3, :3], pose[:3, 3] = Rotation.from_quat(quat).as_matrix(), pos
@@ -171,7 +173,7 @@ def read_kalibr(chain: Path, imu: Path) -> tuple[Calibration, list[str]]:
                         f"({error!r}): give Kalibr's camchain-imucam.yaml and imu.yaml") from error
 
 
-def rectification(calibration: Calibration):
+def rectification(calibration: Calibration) -> Any:
     """The result of cv2.stereoRectify: R1, R2, P1, P2, Q and the valid regions."""
     import cv2
 

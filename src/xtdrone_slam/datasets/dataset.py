@@ -8,6 +8,7 @@ that was killed can be read up to the last complete row.
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from ..errors import SlamError
 from . import calibration as calibrations, formats
@@ -95,11 +96,11 @@ class DatasetWriter:
             raise SlamError(f"cannot write '{path}': {error.strerror}") from error
         self._depth.write(f"{t_us * 1000},{name}")
 
-    def imu(self, t_us: int, gyro, accel) -> None:
+    def imu(self, t_us: int, gyro: npt.ArrayLike, accel: npt.ArrayLike) -> None:
         """Adds a reading: (3,) [rad/s] and (3,) [m/s^2], body."""
         self._imu.write(",".join([str(t_us * 1000), *(f"{x:.9g}" for x in (*gyro, *accel))]))
 
-    def truth(self, t_us: int, pos, quat, vel) -> None:
+    def truth(self, t_us: int, pos: npt.ArrayLike, quat: npt.ArrayLike, vel: npt.ArrayLike) -> None:
         """Adds the true state: position [m], quaternion xyzw, velocity [m/s], world.
 
         The columns of the IMU biases are 0, since the simulation does not publish them.

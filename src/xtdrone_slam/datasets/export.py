@@ -1,6 +1,7 @@
 """Export of datasets to the layouts of TUM RGB-D, KITTI odometry and EuRoC, and to rosbag."""
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,8 @@ from .dataset import Dataset
 _EUROC = ("cam0", "cam1", "imu0", "state_groundtruth_estimate0", "body.yaml")
 
 
-def export(dataset: Dataset, kind: str, target: Path, progress=None) -> Path:
+def export(dataset: Dataset, kind: str, target: Path,
+           progress: Callable[..., None] | None = None) -> Path:
     """Writes a dataset in another layout.
 
     Args:

@@ -8,6 +8,7 @@ import math
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 from scipy.spatial.transform import Rotation
 
 from ..errors import SlamError
@@ -55,7 +56,7 @@ class LineFile:
             pass
 
 
-def tum_line(t_us: int, pos, quat) -> str:
+def tum_line(t_us: int, pos: npt.ArrayLike, quat: npt.ArrayLike) -> str:
     """One pose as a line of a TUM file: time [s], position [m], quaternion xyzw."""
     return f"{t_us // 1_000_000}.{t_us % 1_000_000:06d} " + " ".join(
         f"{x:.9f}" for x in (*pos, *quat))

@@ -1,5 +1,6 @@
 """Import of a bag recorded elsewhere, with a calibration by Kalibr, as a dataset."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +19,8 @@ _POSES = {"geometry_msgs/msg/PoseStamped": ("pose.position", "pose.orientation")
 _GREY = {"mono8": 1, "8UC1": 1, "bgr8": 3, "rgb8": 3}  # encodings and their channels
 
 
-def import_bag(bag: Path, chain: Path, imu: Path, truth: str, target: Path, progress=None) -> int:
+def import_bag(bag: Path, chain: Path, imu: Path, truth: str, target: Path,
+               progress: Callable[..., None] | None = None) -> int:
     """Writes a dataset from a bag of ROS 1 or ROS 2.
 
     Args:

@@ -91,7 +91,7 @@ def _usage(flight):
     return figure
 
 
-def yaw_rate(truth: np.ndarray, step_s: float = 0.1):
+def yaw_rate(truth: np.ndarray, step_s: float = 0.1) -> tuple:
     """Times (M,) [s] and true yaw rate (M,) [deg/s] of a trajectory (T, 8)."""
     from scipy.spatial.transform import Rotation
 

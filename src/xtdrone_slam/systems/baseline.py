@@ -2,7 +2,9 @@
 
 import argparse
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from scipy.spatial.transform import Rotation
 
@@ -10,7 +12,8 @@ from xtdrone_slam.benchmark import link
 from xtdrone_slam.datasets import calibration
 
 
-def main(description: str, make, parameters: dict, afterwards=None) -> int:
+def main(description: str, make: Callable[..., Any], parameters: dict,
+         afterwards: Callable[..., Any] | None = None) -> int:
     """Parses the command line, then runs until the input ends; returns the exit status.
 
     Args:

@@ -1,6 +1,8 @@
 """One socket to the plugin in gzserver: we ask, it answers; see plugin/channel.hh."""
 
 import struct
+from collections.abc import Callable
+from typing import Any
 
 from ...errors import EngineError
 
@@ -12,7 +14,7 @@ _LENGTH = struct.Struct("<I")
 class Channel:
     """Requests to the plugin, one at a time."""
 
-    def __init__(self, sock, complaint):
+    def __init__(self, sock: Any, complaint: Callable[[], str]):
         """Takes a connected socket over.
 
         Args:

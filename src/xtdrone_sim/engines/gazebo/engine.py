@@ -18,10 +18,13 @@ import struct
 import subprocess
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import numpy as np
+import numpy.typing as npt
 
 from xtdrone_core import FleetModel, FleetState, Vehicle, VehicleSpec, resources
 from xtdrone_core.contracts import RangeCaster, Renderer, Viewer
@@ -124,7 +127,7 @@ class GazeboEngine(RangeCaster, Renderer, Viewer):
         raise EngineError("Gazebo does not tell all that its next step depends on: to save a "
                           "flight, use engine:=embedded")
 
-    def load(self, snapshot) -> None:
+    def load(self, snapshot: Mapping[str, Any]) -> None:
         """Contacts and solver of Gazebo cannot be set from outside.
 
         Raises:
@@ -153,14 +156,14 @@ class GazeboEngine(RangeCaster, Renderer, Viewer):
         lines = self._channel.request(_CONTACTS).decode().splitlines()
         return [tuple(line.split("\t")) for line in lines]
 
-    def set_payload(self, vehicle: int, mass: float, pos) -> None:
+    def set_payload(self, vehicle: int, mass: float, pos: npt.ArrayLike) -> None:
         """Fixes a point mass to a vehicle, in place of the one that it carried; see Engine."""
         total, centre, _ = self._masses.load(vehicle, float(mass), pos)
         inertia = self._masses.records[vehicle, 0]["inertia"]
         row = self._masses.records[vehicle, 0]["row"]
         self._channel.request(_PAYLOAD, _WEIGHT.pack(row, total, *centre, *inertia))
 
-    def cast(self, vehicle: int, pos, directions: np.ndarray, longest: float,
+    def cast(self, vehicle: int, pos: npt.ArrayLike, directions: np.ndarray, longest: float,
              body: int = 0) -> np.ndarray:
         """Distances along rays to the first thing to collide with, but the vehicle itself.
 
@@ -180,7 +183,7 @@ class GazeboEngine(RangeCaster, Renderer, Viewer):
         head = _RAYS.pack(self._masses.records[vehicle, 0]["row"], longest, *pos)
         return np.frombuffer(self._channel.request(_CAST, head + np.asarray(directions).tobytes()))
 
-    def beam(self, vehicle: int, point, direction) -> float:
+    def beam(self, vehicle: int, point: npt.ArrayLike, direction: npt.ArrayLike) -> float:
         """Distance from a point along a direction to the first thing but the vehicle [m]."""
         return float(self.cast(vehicle, point, direction, FURTHEST)[0])
 
@@ -193,7 +196,7 @@ class GazeboEngine(RangeCaster, Renderer, Viewer):
         raise EngineError("the gazebo engine has no camera of its own: use gui, or the vehicle's "
                           "camera sensors")
 
-    def scene(self, _largest, _samples) -> GazeboScene:
+    def scene(self, _largest: tuple[int, int], _samples: int) -> GazeboScene:
         """What cameras and lidars look at: Gazebo's own sensors, of the sizes in the SDF.
 
         Raises:

@@ -6,13 +6,16 @@ latency are those of sensor_models on every engine.
 """
 
 import struct
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from sensor_models.cameras import cameras_of, lidar_of
 from sensor_models.range_finder import RangeParameters
 from sensor_models.sensor import STEP_US, period_steps
-from xtdrone_core import FleetState
+from xtdrone_core import FleetState, Vehicle, VehicleSpec
 
 from .channel import Channel
 from .world import link_name
@@ -24,14 +27,14 @@ _DRAWING = struct.Struct("<Q13d")
 Key = tuple[str, str, str]  # names of vehicle, sensor, and camera in it (empty for the only one)
 
 
-def camera_keys(specs, models) -> list[Key]:
+def camera_keys(specs: Sequence[VehicleSpec], models: Sequence[Vehicle]) -> list[Key]:
     """All cameras of a fleet."""
     return [(spec.name, block.name, camera.name) for spec, model in zip(specs, models)
             for block in model.sensors if block.kind in ("camera", "depth")
             for camera in cameras_of(block)]
 
 
-def scanners(specs, models) -> str:
+def scanners(specs: Sequence[VehicleSpec], models: Sequence[Vehicle]) -> str:
     """The lidars and range finders of a fleet as the plugin wants them; see rays.hh."""
     lines = []
     for spec, model in zip(specs, models):
@@ -61,7 +64,8 @@ class GazeboScene:
 
     in_step = True
 
-    def __init__(self, channel: Channel, specs, models, cast):
+    def __init__(self, channel: Channel, specs: Sequence[VehicleSpec], models: Sequence[Vehicle],
+                 cast: Callable[..., np.ndarray]):
         """Waits until Gazebo has loaded everything that the sensors can see.
 
         Args:
@@ -100,7 +104,8 @@ class GazeboScene:
         self._poses[:, :3] = state.body_pos[self._used]
         self._poses[:, 3:] = state.body_quat[self._used]
 
-    def draw(self, pos, quat, pinhole, near: float, far: float, depth: bool = False, key: Key = ()):
+    def draw(self, pos: npt.ArrayLike, quat: npt.ArrayLike, pinhole: Any, near: float, far: float,
+             depth: bool = False, key: Key = ()) -> Any:
         """As RenderedScene.draw, by the camera of that key."""
         head = _DRAWING.pack(self._numbers[key], pinhole.left, pinhole.right, -pinhole.bottom,
                              -pinhole.top, near, far, *pos, *quat)

@@ -2,11 +2,15 @@
 
 import copy
 import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 from lxml import etree
 
 from sensor_models.cameras import cameras_of
 from sensor_models.lens import pinhole_of
+from xtdrone_core import Vehicle, VehicleSpec
 from xtdrone_dynamics import quaternion
 from xtdrone_dynamics.constants import GRAVITY
 
@@ -20,7 +24,8 @@ _DEPTH = 5e-4  # that a standing vehicle sinks into the ground [m]
 _FEET = 4  # points on which it stands
 
 
-def world_sdf(world: World, specs, models, plugin, socket, looks, step: float) -> str:
+def world_sdf(world: World, specs: Sequence[VehicleSpec], models: Sequence[Vehicle],
+              plugin: Path | str, socket: Path | str, looks: Any, step: float) -> str:
     """The whole world, as text.
 
     Plugins of the world's own file are left out: wind and sensors are ours.

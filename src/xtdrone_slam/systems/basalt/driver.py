@@ -9,6 +9,10 @@ import sys
 import threading
 import time
 from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy.typing as npt
 
 # The preloaded library must find depthai's symbols.
 sys.setdlopenflags(sys.getdlopenflags() | os.RTLD_GLOBAL)
@@ -24,7 +28,7 @@ _GRAVITY_US = 1_000_000  # before the first pair, over which the accelerometer i
 _SOCKETS = dai.CameraBoardSocket.CAM_B, dai.CameraBoardSocket.CAM_C
 
 
-def write_calibration(path, cameras):
+def write_calibration(path: Path | str, cameras: Any) -> None:
     """Writes the calibration file that the preloaded library returns."""
     handler = dai.CalibrationHandler()
     for socket, camera in zip(_SOCKETS, cameras):
@@ -45,7 +49,7 @@ def write_calibration(path, cameras):
     handler.eepromToJsonFile(path)
 
 
-def frame(image, number, t_us):
+def frame(image: np.ndarray, number: int, t_us: int) -> Any:
     """An image as a depthai message."""
     message = dai.ImgFrame()
     message.setType(dai.ImgFrame.Type.GRAY8)
@@ -58,7 +62,7 @@ def frame(image, number, t_us):
     return message
 
 
-def packet(gyro, accel, t_us):
+def packet(gyro: npt.ArrayLike, accel: npt.ArrayLike, t_us: int) -> Any:
     """An IMU reading as a depthai packet."""
     result = dai.IMUPacket()
     for report, vector in ((result.acceleroMeter, accel), (result.gyroscope, gyro)):
@@ -69,14 +73,14 @@ def packet(gyro, accel, t_us):
     return result
 
 
-def send(imu, readings):
+def send(imu: Any, readings: Any) -> None:
     """Sends IMU readings (t_us, gyro, accel) to Basalt."""
     message = dai.IMUData()
     message.packets = [packet(gyro, accel, t_us) for t_us, gyro, accel in readings]
     imu.send(message)
 
 
-def begin(imu, waiting, readings, t_us):
+def begin(imu: Any, waiting: dict, readings: Any, t_us: int) -> None:
     """Sends readings until the first pair is answered.
 
     Basalt initialises with the first pair and discards all earlier readings. It takes the direction
@@ -90,7 +94,8 @@ def begin(imu, waiting, readings, t_us):
         time.sleep(0.05)
 
 
-def answer(poses, waiting, room, camera_from_body, link, answers):
+def answer(poses: Any, waiting: dict, room: Any, camera_from_body: np.ndarray, link: Any,
+           answers: Any) -> None:
     """Writes the pose of each pair; Basalt returns them in the order of the pairs."""
     while True:
         pose = np.array(poses.get().transform.matrix) @ camera_from_body
@@ -100,7 +105,7 @@ def answer(poses, waiting, room, camera_from_body, link, answers):
         room.release()
 
 
-def main():
+def main() -> None:
     """Runs until the input ends."""
     with open(sys.argv[1]) as file:
         values = json.load(file)

@@ -49,7 +49,7 @@ class Odometry:
         self._keyframe = self._world_from_camera
         self._count = 0  # tracks at the keyframe
 
-    def step(self, left: np.ndarray, right: np.ndarray):
+    def step(self, left: np.ndarray, right: np.ndarray) -> tuple:
         """Processes a pair.
 
         Args:

@@ -1,5 +1,7 @@
 """Local bundle adjustment of the latest keyframes and their landmarks, by GTSAM."""
 
+from typing import Any
+
 import gtsam
 import numpy as np
 from gtsam.symbol_shorthand import L, X
@@ -12,7 +14,7 @@ _MIN_SHARED = 15  # landmarks that a fixed keyframe shares with those that move
 _ITERATIONS = 6
 
 
-def adjust(world, camera, window: int, fixed: int = 4) -> None:
+def adjust(world: Any, camera: Any, window: int, fixed: int = 4) -> None:
     """Optimises the poses of the latest keyframes and the landmarks that they share.
 
     Minimises the robust reprojection error in both images. Older keyframes that observe the same

@@ -1,6 +1,7 @@
 """ORB features of a rectified stereo pair, matched between the left and the right image."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import cv2
 import numpy as np
@@ -121,7 +122,8 @@ class Extractor:
             return
         self.match_by_flow(images, seen, pairs[:, 0], points[pairs[:, 1]])
 
-    def match_by_flow(self, images, seen, rows, guess) -> None:
+    def match_by_flow(self, images: Any, seen: np.ndarray, rows: np.ndarray,
+                      guess: np.ndarray) -> None:
         """Refines the u right coordinates of some features by optical flow; NaN if rejected."""
         largest = self.camera.focal * self.camera.baseline / _MIN_DEPTH
         start = seen[rows][:, [0, 2]]
@@ -132,7 +134,7 @@ class Extractor:
         seen[rows, 1] = np.where(good, refined[:, 0], np.nan)
 
 
-def follow(one: np.ndarray, two: np.ndarray, start: np.ndarray, guess: np.ndarray):
+def follow(one: np.ndarray, two: np.ndarray, start: np.ndarray, guess: np.ndarray) -> tuple:
     """Locates patches of one image in another by optical flow, to a fraction of a pixel.
 
     Args:
@@ -154,7 +156,7 @@ def follow(one: np.ndarray, two: np.ndarray, start: np.ndarray, guess: np.ndarra
     return refined, (status.ravel() == 1) & near
 
 
-def match(matcher, one: np.ndarray, two: np.ndarray, allowed: np.ndarray,
+def match(matcher: Any, one: np.ndarray, two: np.ndarray, allowed: np.ndarray,
           ratio: float) -> np.ndarray:
     """Mutual best matches (M, 2) of descriptors (N, 32) and (K, 32) among allowed (N, K) pairs."""
     nearest = matcher.knnMatch(one, two, 2, mask=allowed.astype(np.uint8))

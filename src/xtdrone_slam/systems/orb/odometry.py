@@ -53,7 +53,7 @@ class Odometry:
         self._best = 0  # most landmarks tracked since then
         self._pending = None  # features and landmark numbers of a keyframe to be made
 
-    def step(self, left: np.ndarray, right: np.ndarray):
+    def step(self, left: np.ndarray, right: np.ndarray) -> tuple:
         """Processes a pair.
 
         Args:

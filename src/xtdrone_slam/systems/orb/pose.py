@@ -1,5 +1,7 @@
 """Camera pose from observed points by robust Gauss-Newton."""
 
+from typing import Any
+
 import numpy as np
 from scipy.spatial.transform import Rotation
 
@@ -7,7 +9,8 @@ HUBER = 2.45  # sqrt of the 95 % quantile of chi squared with 2 degrees of freed
 OUTLIER = 2.8  # sqrt of the 95 % quantile with 3 degrees of freedom [sigmas]
 
 
-def residuals(camera, camera_from_world, points, seen, sigma):
+def residuals(camera: Any, camera_from_world: np.ndarray, points: np.ndarray, seen: np.ndarray,
+              sigma: float) -> tuple:
     """Reprojection errors, observed minus predicted, in sigmas.
 
     Args:
@@ -27,7 +30,8 @@ def residuals(camera, camera_from_world, points, seen, sigma):
     return np.where(np.isnan(error), 0.0, error), ahead
 
 
-def refine(camera, camera_from_world, points, seen, sigma, iterations: int = 8):
+def refine(camera: Any, camera_from_world: np.ndarray, points: np.ndarray, seen: np.ndarray,
+           sigma: float, iterations: int = 8) -> tuple:
     """The pose that fits the observations best, and their inliers.
 
     Gauss-Newton with Huber weights on the reprojection errors in both images; the pose is updated

@@ -10,7 +10,7 @@ import numpy as np
 import orbslam3
 
 
-def main():
+def main() -> None:
     """Runs until the input ends."""
     with open(sys.argv[1]) as file:
         values = json.load(file)

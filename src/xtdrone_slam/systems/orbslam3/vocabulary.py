@@ -8,6 +8,7 @@ and its weight. It is trained on seeded synthetic images: noise, polygons and le
 import argparse
 import sys
 from pathlib import Path
+from typing import Any
 
 import cv2
 import numpy as np
@@ -18,7 +19,7 @@ _SIZE = 752, 480
 _TF_IDF, _L1 = 0, 0  # DBoW2's enumerators of weighting and scoring
 
 
-def draw(rng) -> np.ndarray:
+def draw(rng: np.random.Generator) -> np.ndarray:
     """A synthetic image (H, W) uint8 with many kinds of corners."""
     width, height = _SIZE
     image = np.full((height, width), 128.0, np.float32)
@@ -34,7 +35,7 @@ def draw(rng) -> np.ndarray:
     return cv2.GaussianBlur(np.clip(image, 0, 255), (0, 0), 0.7).astype(np.uint8)
 
 
-def train(images, branches: int = BRANCHES, levels: int = LEVELS):
+def train(images: Any, branches: int = BRANCHES, levels: int = LEVELS) -> Any:
     """Clusters the descriptors of images into a tree.
 
     Args:
@@ -76,7 +77,7 @@ def _split(bits, members, branches):
     return [part for part in parts if len(part)]
 
 
-def write(path: Path, nodes, branches: int = BRANCHES, levels: int = LEVELS) -> None:
+def write(path: Path, nodes: Any, branches: int = BRANCHES, levels: int = LEVELS) -> None:
     """Writes DBoW2's text format, without a final newline, which would be read as another node."""
     lines = [f"{branches} {levels} {_L1} {_TF_IDF}"]
     lines += [f"{parent} {leaf} {' '.join(map(str, centre))} {weight:.6f}"

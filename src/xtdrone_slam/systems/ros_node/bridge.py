@@ -14,8 +14,10 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy.spatial.transform import Rotation
 
 from xtdrone_core import resources
@@ -51,7 +53,7 @@ class Answers:
         with self._lock:
             self._waiting.append((t_us, time.monotonic()))
 
-    def pose(self, t_us: int, pos, quat) -> None:
+    def pose(self, t_us: int, pos: npt.ArrayLike, quat: npt.ArrayLike) -> None:
         """Takes a pose; earlier pairs that have none are lost."""
         matrix = calibration.pose_matrix(pos, quat) @ self._frame_from_body
         with self._lock:
@@ -76,7 +78,7 @@ class Answers:
 class Topics:
     """Publishers of the node's inputs and the subscriber to its pose."""
 
-    def __init__(self, args, stereo: calibration.Calibration, answers: Answers):
+    def __init__(self, args: argparse.Namespace, stereo: calibration.Calibration, answers: Answers):
         """Registers with the master named by the environment."""
         import importlib
 
@@ -115,7 +117,7 @@ class Topics:
             publisher.get_num_connections() >= wanted.get(publisher.resolved_name, 0)
             for publisher in (*self._infos, self._imu))
 
-    def publish(self, t_us: int, pair) -> None:
+    def publish(self, t_us: int, pair: Any) -> None:
         """Publishes a pair (2, H, W) with its camera_info."""
         for publisher, info, values, pixels, frame in zip(
                 self.images, self._infos, self._info_messages, pair, ("cam0", "cam1")):
@@ -126,7 +128,7 @@ class Topics:
             info.publish(values)
             publisher.publish(message)
 
-    def imu(self, t_us: int, gyro, accel) -> None:
+    def imu(self, t_us: int, gyro: npt.ArrayLike, accel: npt.ArrayLike) -> None:
         """Publishes a reading, without an attitude."""
         message = self._imu_class()
         message.header.stamp, message.header.frame_id = self._stamp(t_us), "imu0"
