@@ -13,9 +13,10 @@ from xtdrone_autopilot.mavlink.streams import Streams
 from xtdrone_control import inputs, ros_serialisation as ros, services
 from xtdrone_control.bridge import Bridge
 from xtdrone_control.inputs import SUBSCRIPTIONS
-from xtdrone_control.mavlink_link import FleetLink, frames
+from xtdrone_control.mavlink_link import FleetLink
 from xtdrone_control.services import SERVICES
 from xtdrone_control.topics import TOPICS
+from xtdrone_core.mavlink_frames import frames
 
 NOW = 3_000_000  # [us]
 
@@ -68,8 +69,9 @@ class Link:
     def feed(self, i, *messages):
         encoder = mavlink.MAVLink(None, i + 1, 1)
         for message in messages:
-            _, number, payload, frame = next(frames(bytes(message.pack(encoder))))
-            self.incoming.append((i, number, payload, frame))
+            frame = bytes(message.pack(encoder))
+            found = next(frames(frame))
+            self.incoming.append((i, found.message_id, found.payload, frame))
 
     def receive(self):
         yield from self.incoming
