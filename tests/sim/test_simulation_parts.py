@@ -21,7 +21,8 @@ class Deaf:
         self._commands = np.zeros(fleet_model.rotor_mask.shape)
 
     @classmethod
-    def for_scenario(cls, scenario, fleet_model, origin, magnetic_field, folder, links, on_text):
+    def for_scenario(cls, scenario, fleet_model, origin, magnetic_field, folder, links, on_text,
+                     sensors):
         return cls(fleet_model)
 
     def step(self, t_us, sensors):
