@@ -230,9 +230,8 @@ class EmbeddedAutopilot(Memory, ExternalPose, SettableParameters):
             self.commander.handle_events()
         self.missions.step(t_us)
         self._control(dt)
-        due = self.now.due(PERIOD_US)
-        if due.any():
-            self._look_at_checks(due)
+        if self.now.any_due(PERIOD_US):
+            self._look_at_checks(self.now.due(PERIOD_US))
         if self.log is not None:
             self.log.step(t_us)
         if self._links is not None and t_us % TICK_US == 0:
@@ -247,8 +246,8 @@ class EmbeddedAutopilot(Memory, ExternalPose, SettableParameters):
                      self.rate_control):
             loop.step(p, values, self.estimator, dt)
         self.mixer.step(p, values, self.estimator, dt, self.commands)
-        direct = p["armed"] & (p["sp_kind"] == ACTUATORS)
-        if direct.any():
+        if self.offboard.by_actuators:
+            direct = p["armed"] & (p["sp_kind"] == ACTUATORS)
             self.commands[direct] = self.offboard.actuators[direct]
         self.commands[~np.isfinite(self.commands)] = 0.0  # of an estimate that has failed
         self._rotor_monitor.step(p["armed"] & ~p["landed"], values["FD_ACT_EN"], self.commands,

@@ -25,6 +25,7 @@ class Now(Memory):
         self.t_us = t_us
         self.epoch_us = np.zeros(n, dtype=np.int64)
         self._begun = False
+        self._phases = {}  # period -> its phases that the fleet's epochs have
 
     def advance(self, t_us: int, sensors: SensorBatch) -> float:
         """The next step; returns its length [s], 0 for the first."""
@@ -40,6 +41,18 @@ class Now(Memory):
     def reset(self, mask: np.ndarray | None = None) -> None:
         """These vehicles begin with the step to come."""
         self.epoch_us[slice(None) if mask is None else mask] = self.next_us
+        self._phases.clear()
+
+    def load(self, snapshot) -> None:
+        """Goes on from what save() gave."""
+        super().load(snapshot)
+        self._phases.clear()
+
+    def any_due(self, period_us: int) -> bool:
+        """Whether a period is over for some vehicle now."""
+        if period_us not in self._phases:
+            self._phases[period_us] = set((self.epoch_us % period_us).tolist())
+        return self.t_us % period_us in self._phases[period_us]
 
     def due(self, period_us: int) -> np.ndarray:
         """(N,) bool, the vehicles for which a period is over now."""

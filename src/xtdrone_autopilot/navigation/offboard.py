@@ -98,15 +98,17 @@ class Offboard(Memory):
 
     Attributes:
         actuators: (N, A) commands that are flown where the set-point is of that level.
+        by_actuators: Whether there has been one of that level.
     """
 
-    MEMORY = ("actuators",)
+    MEMORY = ("actuators", "by_actuators")
 
     def __init__(self, status: np.ndarray, commander: Commander, actuators: int, now: Now,
                  outbox: Outbox):
         """status: (N,) of VEHICLE_STATUS; actuators: how many each vehicle has at most."""
         self._status, self._commander, self._now, self._outbox = status, commander, now, outbox
         n = len(status)
+        self.by_actuators = False
         self.actuators = np.full((n, actuators), np.nan)
         self._no_actuators = np.full((n, actuators), np.nan)
         self._answers = np.zeros(n, dtype=np.int64)
@@ -145,6 +147,7 @@ class Offboard(Memory):
         if actuators is not None:
             given = given.copy()
             given[:len(actuators)] = actuators[:len(given)]
+            self.by_actuators = True
         answer = _take(self._status[i], set_point, given, self.actuators[i], self._now.t_us)
         if answer != _TAKEN:
             raise AutopilotError(_WHY[answer])
@@ -155,4 +158,5 @@ class Offboard(Memory):
         if set_points.actuators.shape != self.actuators.shape:
             raise AutopilotError(f"actuator commands {set_points.actuators.shape} do not fit: give "
                                  f"{self.actuators.shape}, a column for each actuator")
+        self.by_actuators = True
         return set_points.actuators

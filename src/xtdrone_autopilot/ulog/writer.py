@@ -100,7 +100,6 @@ class FleetLog(Memory):
         self._turn = {}  # phase of the second: vehicles whose files are written then
         for i in range(n):
             self._turn.setdefault(FLUSH_US * i // n // STEP_US * STEP_US, []).append(i)
-        self._phases = {0}  # of the vehicles' epochs in the grid
         self._broken = np.zeros(n, dtype=bool)
         self.remember_start()
         for i in range(n):
@@ -109,22 +108,17 @@ class FleetLog(Memory):
     def reset(self, mask: np.ndarray | None = None) -> None:
         """A new file for each of these vehicles, as of a fresh one."""
         super().reset(mask)
-        self._find_phases()
         for i in range(len(self.paths)) if mask is None else np.flatnonzero(mask).tolist():
             self._begin_next(i)
 
     def load(self, snapshot: Mapping[str, Any]) -> None:
         """Goes on, in new files, from what save() gave."""
         super().load(snapshot)
-        self._find_phases()
         self._known[:] = self._values
         keys = self._state_key.copy()
         for i in range(len(self.paths)):
             self._begin_next(i)
         self._state_key[:] = keys
-
-    def _find_phases(self):
-        self._phases = set((self._logged.now.epoch_us % self._grid).tolist())
 
     def _begin_next(self, i):
         """Closes the file of vehicle i, and begins another."""
@@ -136,7 +130,7 @@ class FleetLog(Memory):
 
     def step(self, t_us: int) -> None:
         """Logs what is due at the end of a step of the flight stack."""
-        if t_us % self._grid in self._phases:
+        if self._logged.now.any_due(self._grid):
             self._append(t_us)
         for topic in self._extra:
             if t_us % topic.period_us == 0:

@@ -1,0 +1,74 @@
+"""The tables of docs/mavlink.md, from what handlers, modes and failsafes declare.
+
+    python -m xtdrone_autopilot.mavlink.tables
+"""
+
+from xtdrone_core.modes import MODES, ROS_NAME, Need
+
+from ..safety.conditions import CONDITIONS
+from .commands import Commands
+from .dialect import mavlink
+from .ftp import FileServer
+from .handlers import declarations
+from .log_download import LogDownload
+from .messages import Presence
+from .mission_protocol import MissionProtocol
+from .parameter_protocol import ParameterProtocol
+from .set_points import SetPointMessages
+from .streams import Streams
+
+_RECEIVERS = {"commands": Commands, "set-points, sticks, poses": SetPointMessages,
+              "parameters": ParameterProtocol, "missions, geofences, rally points": MissionProtocol,
+              "files": FileServer, "logs": LogDownload, "presence, time": Presence}
+_LINKS = ("ground_station", "offboard", "bridge")
+
+
+def streams_table() -> str:
+    """What goes out: rate on each link where it streams by itself [Hz]."""
+    rows = ["| message | ground station [Hz] | offboard [Hz] | bridge [Hz] |", "|---|---|---|---|"]
+    for stream in sorted(declarations(Streams, "streams"), key=lambda stream: stream.name):
+        rates = [f"{stream.rates[link]:g}" if link in stream.rates else "–" for link in _LINKS]
+        rows.append(f"| {stream.name} | {' | '.join(rates)} |")
+    return "\n".join(rows)
+
+
+def received_table() -> str:
+    """What comes in."""
+    rows = ["| about | messages |", "|---|---|"]
+    for about, kind in _RECEIVERS.items():
+        rows.append(f"| {about} | {', '.join(sorted(declarations(kind, 'receives')))} |")
+    return "\n".join(rows)
+
+
+def commands_table() -> str:
+    """The commands of COMMAND_LONG and COMMAND_INT."""
+    numbers = [number for kind in _RECEIVERS.values() for number in declarations(kind, "obeys")]
+    names = sorted(mavlink.enums["MAV_CMD"][number].name.removeprefix("MAV_CMD_")
+                   for number in numbers)
+    return ", ".join(names) + "."
+
+
+_NEEDS = {Need.STICKS: "MANUAL_CONTROL", Need.SET_POINTS: "set-points at 2 Hz or more",
+          Need.MISSION: "a mission", Need.POSITION: "position",
+          Need.POSITION_ON_GROUND: "position, to take off"}
+
+
+def modes_table() -> str:
+    """The flight modes, by PX4's numbers."""
+    rows = ["| mode | main, sub mode | needs |", "|---|---|---|"]
+    for mode, spec in MODES.items():
+        needs = ", ".join(text for need, text in _NEEDS.items() if need in spec.needs)
+        rows.append(f"| {ROS_NAME[mode]} | {spec.px4[0]}, {spec.px4[1]} | {needs} |")
+    return "\n".join(rows)
+
+
+def failsafes_table() -> str:
+    """What can fail, what decides on the action, and what a user can do."""
+    rows = ["| failsafe | holds when | action by | what to do |", "|---|---|---|---|"]
+    rows += [f"| {c.name} | {c.words} | {c.parameter or '–'} | {c.advice} |" for c in CONDITIONS]
+    return "\n".join(rows)
+
+
+if __name__ == "__main__":
+    print("\n\n".join((streams_table(), received_table(), commands_table(), modes_table(),
+                       failsafes_table())))
