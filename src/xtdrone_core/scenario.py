@@ -107,7 +107,7 @@ class Scenario:
     def __post_init__(self) -> None:
         if isinstance(self.vehicles, str):
             object.__setattr__(self, "vehicles", parse_vehicles(self.vehicles))
-        for name, (field, declared) in options_of(Scenario).items():
+        for name, (field, declared) in options_of(type(self)).items():
             value = checked(name, field.type, declared, getattr(self, name))
             object.__setattr__(self, name, value)
         registry.ENGINES.check(self.engine)
