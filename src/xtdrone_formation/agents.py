@@ -31,6 +31,9 @@ class FormationFlight(FlightAgent):
     FlightAgent: `settled` (formation) and `unsettled` (formation; it timed out).
     """
 
+    MEMORY = (*FlightAgent.MEMORY, "_index", "_inside_us", "_settled", "_command_us",
+              "_arrival_us")
+
     def __init__(self, n: int, names: Sequence[str] = DEFAULT_FORMATIONS, hold_s: float = 8.0,
                  formation_s: float | None = None, time_out_s: float = 30.0,
                  on_event: Callable[..., None] | None = None, **shape: Any):
@@ -150,6 +153,8 @@ class FormationAgent(FormationFlight):
     followers' order, method, min_separation, duration_s), `return` (slots).
     """
 
+    MEMORY = (*FormationFlight.MEMORY, "formation")
+
     def __init__(self, n: int, names: Sequence[str] = DEFAULT_FORMATIONS,
                  scheme: Any = "centralised", topology: str = "", speed: float = 3.0,
                  speed_limit: float = 5.0, **options: Any):
@@ -226,6 +231,8 @@ class MissionFormation(FormationAgent):
     addition to the events of FormationAgent: `mission`, `mission_end`.
     """
 
+    MEMORY = (*FormationAgent.MEMORY, "_stage", "_mode_us")
+
     def __init__(self, n: int, name: str = "V", speed_limit: float = 12.0, **options: Any):
         """A flight with one formation.
 
@@ -277,6 +284,8 @@ class PathFormation(FormationAgent):
     The fleet lands at the last waypoint. In addition to the events of FormationAgent: `mission`
     (the leader starts), `mission_end`.
     """
+
+    MEMORY = (*FormationAgent.MEMORY, "_started")
 
     def __init__(self, n: int, waypoints: Any, name: str = "V", path_speed: float = 3.0,
                  path_acceleration: float = 1.0, speed_limit: float = 8.0, **options: Any):

@@ -14,7 +14,7 @@ transition is computed in advance. If it is too small, the following are tried i
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -101,6 +101,10 @@ class Transition:
         pos = a + s * line + bump * side
         acc = (dds * direction + ds * ds * curve * side) / duration ** 2
         return pos, ds / duration * direction, acc
+
+    def save(self) -> dict:
+        """Its fields, for a snapshot."""
+        return {entry.name: getattr(self, entry.name) for entry in fields(self)}
 
 
 def hold(offsets: npt.ArrayLike, t_us: int = 0) -> Transition:

@@ -6,6 +6,7 @@ edges; each edge keeps the last packet received.
 
 import math
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,7 @@ from scipy.sparse import csr_matrix
 from scipy.spatial import cKDTree
 
 from xtdrone_core.errors import unknown_name
+from xtdrone_core.snapshot import Memory
 
 from .errors import FormationError
 
@@ -151,8 +153,10 @@ class NeighbourState:
         return self.average @ values
 
 
-class Network:
+class Network(Memory):
     """Transmits packets along the edges of a topology."""
+
+    MEMORY = ("sent", "lost", "silent", "_rng")
 
     def __init__(self, edges: npt.ArrayLike, n: int, radio: Radio = Radio()):
         """A network without packets.
@@ -175,6 +179,19 @@ class Network:
         self._packets = np.zeros((0, PACKET))
         self._sent_us = np.zeros(0, dtype=np.int64)
         self.rewire(edges)
+
+    def save(self) -> dict:
+        """As of Memory, with the topology, the last packets and those in transit."""
+        return {**super().save(), "edges": self.edges.copy(), "packets": self._packets.copy(),
+                "sent_us": self._sent_us.copy(), "in_transit": list(self._in_transit)}
+
+    def load(self, snapshot: Mapping[str, Any]) -> None:
+        """As of Memory."""
+        super().load(snapshot)
+        self.edges, self._packets = snapshot["edges"].copy(), snapshot["packets"].copy()
+        self._sent_us = snapshot["sent_us"].copy()
+        self._in_transit = deque(tuple(packet) for packet in snapshot["in_transit"])
+        self._views.clear()
 
     def rewire(self, edges: npt.ArrayLike) -> None:
         """Changes the topology; edges that remain keep their last packet."""

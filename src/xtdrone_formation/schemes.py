@@ -7,6 +7,7 @@ module depends neither on ROS nor on a simulator.
 
 import importlib
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy.typing as npt
 
 from xtdrone_core import SetPoints, registry
 from xtdrone_core.errors import unknown_name
+from xtdrone_core.snapshot import Memory
 
 from . import formations
 from .assignment import Transition, hold, plan
@@ -51,8 +53,10 @@ class SelfState:
     slot_acc: np.ndarray  # (M, 3) its acceleration [m/s^2]
 
 
-class Leader:
+class Leader(Memory):
     """The leader and the fleet's communication. It holds its position unless control() differs."""
+
+    MEMORY = ("_position",)
 
     topology = "star"  # communication graph, see network.topology
     neighbours = 3  # of the topology "nearest"
@@ -123,6 +127,17 @@ class PathLeader(Leader):
         self._started = False
         self._leg = None
 
+    def save(self) -> dict:
+        """As of Memory, with what is left of the path."""
+        return {**super().save(), "waypoints": self._waypoints.copy(), "started": self._started,
+                "leg": None if self._leg is None else self._leg.save()}
+
+    def load(self, snapshot: Mapping[str, Any]) -> None:
+        """As of Memory."""
+        super().load(snapshot)
+        self._waypoints, self._started = snapshot["waypoints"].copy(), snapshot["started"]
+        self._leg = None if snapshot["leg"] is None else Transition(**snapshot["leg"])
+
     def start(self) -> None:
         """Begins the first leg at the next call of control()."""
         self._started = True
@@ -172,8 +187,10 @@ class FollowerParameters:
                                  "and smaller than the second")
 
 
-class Follower:
+class Follower(Memory):
     """Any number of followers under one control law. Inherit and override control()."""
+
+    MEMORY = ()  # a law with a memory of its own names it here
 
     commands = "velocity"  # type of the output of control(): "velocity" or "acceleration"
     leader = Leader  # class of the leader that belongs to it
@@ -337,8 +354,10 @@ def _load(name):
     return follower
 
 
-class Formation:
+class Formation(Memory):
     """Leader, followers and network of a fleet; step() computes the set-points of a period."""
+
+    MEMORY = ("name", "leader", "follower")
 
     def __init__(self, n: int, leader: Leader, follower: Follower, speed: float = 3.0,
                  acceleration: float = 2.0):
@@ -369,6 +388,22 @@ class Formation:
         self._rows = np.arange(1, n)
         self._set_points = SetPoints.empty(n)
         self.network: Network = None
+
+    def save(self) -> dict:
+        """As of Memory, with the transition and the network."""
+        return {**super().save(),
+                "transition": None if self.transition is None else self.transition.save(),
+                "network": None if self.network is None else self.network.save()}
+
+    def load(self, snapshot: Mapping[str, Any]) -> None:
+        """As of Memory."""
+        super().load(snapshot)
+        self.transition = self.network = None
+        if snapshot["transition"] is not None:
+            self.transition = Transition(**snapshot["transition"])
+        if snapshot["network"] is not None:
+            self.network = Network(snapshot["network"]["edges"], self.n, self.leader.radio)
+            self.network.load(snapshot["network"])
 
     def start(self, t_us: int, pos: np.ndarray) -> None:
         """Takes the current positions (N, 3) [m] as the first formation."""
