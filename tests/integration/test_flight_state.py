@@ -83,7 +83,7 @@ def _topics(data, from_us, for_us):
         chosen = (stamps >= from_us) & (stamps < from_us + for_us)
         for name, values in topic.data.items():
             values = values[chosen]
-            if "time" in name:  # 0 for none
+            if values.dtype == np.uint64 and "time" in name:  # 0 for none
                 values = np.where(values == 0, 0, values.astype(np.int64) - from_us)
             found[f"{topic.name}.{topic.multi_id}.{name}"] = values
     return found
