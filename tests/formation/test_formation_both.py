@@ -67,6 +67,7 @@ def test_eighteen_hold_three_formations_in_the_full_simulator():
         assert error.max() < 0.7
 
 
+@pytest.mark.slow
 def test_one_scheme_file_settles_alike_in_both_simulators(runs, examples, capsys):
     source = (ROOT / "examples" / "my_scheme.py").read_text()
     assert len(source.splitlines()) <= 35

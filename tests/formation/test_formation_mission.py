@@ -37,6 +37,7 @@ def flight():
     return events, *(np.array(values) for values in zip(*rows))
 
 
+@pytest.mark.slow
 def test_eight_followers_track_a_leader_on_a_mission(flight):
     events, t, pos, vel = flight
     under_way = (t >= events["mission"][0]) & (t <= events["mission_end"][0])

@@ -107,9 +107,9 @@ def test_each_part_can_be_built_alone():
     engine = building.build_engine(scenario, world, models)
     plant = Plant(scenario, model, world, engine)
     sensors = building.build_sensors(scenario, world, models, engine)
-    autopilot = building.build_autopilot(scenario, model, world, None, False, None)
-    assert len(building.build_rendered(scenario, world, models, engine)) == 0
     batch = sensors.step(engine.state, 0)
+    autopilot = building.build_autopilot(scenario, model, world, None, False, None, batch)
+    assert len(building.build_rendered(scenario, world, models, engine)) == 0
     wrench = plant.step(0, autopilot.step(0, batch), engine.state, 4_000)
     assert engine.step(wrench, plant.actuators.joint_targets, 4_000).t_us == 4_000
     assert plant.actuators.wind.tolist() == [[3.0, 0.0, 0.0]] * 2

@@ -135,6 +135,7 @@ SCENARIOS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SCENARIOS)
 @pytest.mark.parametrize("at_us", [1_000_000, 2_300_000])
 def test_a_vehicle_that_was_reset_flies_as_a_fresh_one(name, at_us):
@@ -159,6 +160,7 @@ def test_all_vehicles_can_be_reset_at_once_and_again():
     assert again.rows == plain.rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_a_flight_goes_on_from_a_file_bit_for_bit(tmp_path, name):
     s = scenario(**SCENARIOS[name])
