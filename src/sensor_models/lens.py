@@ -17,10 +17,9 @@ from statistics import NormalDist
 
 import numpy as np
 
-from xtdrone_core import SensorBlock
 from xtdrone_dynamics.compiled import njit
 
-from .cameras import FORMATS, CameraParameters, LidarParameters, cameras_of, lidar_of
+from .cameras import CameraParameters, LidarParameters
 from .errors import SensorError
 from .streams import new_stream
 
@@ -129,19 +128,6 @@ def noisy_ranges(true: np.ndarray, lidar: LidarParameters, stream: np.ndarray) -
     _range(true.reshape(-1), lidar.noise_mean, lidar.noise_stddev, lidar.resolution, lidar.minimum,
            lidar.maximum, _normal_table(), stream, out.reshape(-1))
     return out
-
-
-def compile_kernels() -> None:
-    """Runs every kernel once on next to nothing, so that the first image is not late."""
-    still = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 1.0)
-    for picture in FORMATS:
-        camera, = cameras_of(SensorBlock("camera", "", *still, {
-            "preset": "mt9v034", "width": 4, "height": 4, "format": picture, "cx": 1.5, "cy": 1.5}))
-        lens = Lens(camera, 0, 0, 0)
-        lens.image(np.zeros((4, 4, 3), dtype=np.uint8))
-        lens.depth(np.ones((4, 4), dtype=np.float32))
-    lidar = lidar_of(SensorBlock("lidar", "", *still, {"preset": "velodyne_vlp16"}))
-    noisy_ranges(np.ones((1, 1)), lidar, new_stream(0, 0, 0))
 
 
 def _centre(camera: CameraParameters) -> tuple[float, float]:

@@ -93,7 +93,7 @@ class FormationFlight(FlightAgent):
         """Distance of each follower from its final slot [m]; inf during a transition."""
         raise NotImplementedError
 
-    def steer(self, t_us: int, estimates: Estimates, out: SetPoints) -> None:
+    def control(self, t_us: int, estimates: Estimates, out: SetPoints) -> None:
         """Writes the set-points of one period to `out`."""
 
     def begin(self, t_us: int, estimates: Estimates) -> None:
@@ -108,7 +108,7 @@ class FormationFlight(FlightAgent):
                 out.pos[:], out.vel[:] = estimates.pos, 0.0
                 return True
             self._next(t_us)
-        self.steer(t_us, estimates, out)
+        self.control(t_us, estimates, out)
         return False
 
     def leave(self, t_us: int) -> None:
@@ -208,7 +208,7 @@ class FormationAgent(FormationFlight):
             return np.full(self.n - 1, np.inf)
         return self.formation.errors(t_us, pos)
 
-    def steer(self, t_us: int, estimates: Estimates, out: SetPoints) -> None:
+    def control(self, t_us: int, estimates: Estimates, out: SetPoints) -> None:
         """Copies the set-points of the scheme."""
         desired = self.formation.step(t_us, estimates.pos, estimates.vel)
         out.pos[:], out.vel[:], out.acc[:] = desired.pos, desired.vel, desired.acc

@@ -135,12 +135,12 @@ class LosesLeader(FormationAgent):
         steered.topology = type(leader).topology
         super().__init__(n, ("pyramid",), (steered, follower), formation_s=42.0, on_event=on_event)
 
-    def steer(self, t_us, estimates, out):
+    def control(self, t_us, estimates, out):
         t = (t_us - self._command_us) * 1e-6
         inside = self._index == 0
         self.formation.leader.velocity = np.array([2.0 * (inside and 10 <= t < 14), 0.0, 0.0])
         self.formation.network.silent[0] = inside and 13 <= t < 33
-        super().steer(t_us, estimates, out)
+        super().control(t_us, estimates, out)
 
 
 @pytest.mark.slow

@@ -158,13 +158,13 @@ def system() -> Iterator[Any]:
         yield Finding(OK, "open files", f"{soft} now, no limit" if hard == resource.RLIM_INFINITY
                       else f"{soft} now, up to {hard}")
     folder = runs_root()
-    place = next(p for p in (folder, *folder.parents) if p.exists())
-    free = shutil.disk_usage(place).free
-    if not os.access(place, os.W_OK):
-        yield Finding(FAULT, "run folders", f"'{place}' cannot be written",
+    existing = next(p for p in (folder, *folder.parents) if p.exists())
+    free = shutil.disk_usage(existing).free
+    if not os.access(existing, os.W_OK):
+        yield Finding(FAULT, "run folders", f"'{existing}' cannot be written",
                       "set XTDRONE_RUNS to a folder that can be written")
     elif free < 1 << 30:
-        yield Finding(WARNING, "run folders", f"{free / 1e6:.0f} MB are left on '{place}'",
+        yield Finding(WARNING, "run folders", f"{free / 1e6:.0f} MB are left on '{existing}'",
                       "remove old runs, or set XTDRONE_RUNS to another disk")
     else:
         yield Finding(OK, "run folders", f"{folder}, {free / 1e9:.0f} GB free")

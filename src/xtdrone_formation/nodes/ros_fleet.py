@@ -12,6 +12,7 @@ from xtdrone_core import ARM, KEEP, ControlError, Estimates, Mode
 from xtdrone_core.control_link import ControlClient
 from xtdrone_core.modes import FROM_ROS_NAME, ROS_NAME
 from xtdrone_formation import serialisation
+from xtdrone_formation.commands import progress
 from xtdrone_formation.service import PERIOD_US
 
 _STANDBY = 3  # MAV_STATE from which on a vehicle can be armed
@@ -148,15 +149,40 @@ def rotate(quat, v):
     return v + w * t + np.cross(u, t)
 
 
+def run_agent(fleet: RosFleet, agent, before_step=None) -> None:
+    """Runs an Agent on a fleet until it is done or ROS shuts down.
+
+    Args:
+        fleet: The fleet.
+        agent: Any Agent.
+        before_step: Called with the simulated time [us] before each step of the Agent.
+    """
+    while not rospy.is_shutdown() and not agent.done:
+        t_us = fleet.wait()
+        estimates = None if t_us is None else fleet.estimates(t_us)
+        if estimates is None:
+            continue
+        if before_step is not None:
+            before_step(t_us)
+        fleet.send(agent.step(t_us, estimates))
+
+
 class EventLog:
     """Writes events to the log of the running simulation, if it has one."""
 
-    def __init__(self, instance: int | None):
-        """instance: the simulation's, connected to at the first event; None for no log."""
+    def __init__(self, instance: int | None, echo: bool = False):
+        """A log, connected at the first event.
+
+        Args:
+            instance: Of the simulation; None: no log.
+            echo: Whether to print the events as well.
+        """
         self.client = None
-        self._instance = instance
+        self._instance, self._echo = instance, echo
 
     def __call__(self, t_us, name, **values):
+        if self._echo:
+            progress(t_us, name, values)
         if self._instance is None:
             return
         try:

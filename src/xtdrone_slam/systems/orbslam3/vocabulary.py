@@ -29,8 +29,8 @@ def draw(rng: np.random.Generator) -> np.ndarray:
     for _ in range(60):
         corners = rng.integers(0, _SIZE, 2) + rng.integers(-60, 60, (rng.integers(3, 7), 2))
         cv2.fillPoly(image, [corners.astype(np.int32)], float(rng.uniform(0, 255)))
-        place = tuple(int(x) for x in rng.integers(0, _SIZE, 2))
-        cv2.putText(image, chr(rng.integers(33, 127)), place, cv2.FONT_HERSHEY_SIMPLEX,
+        origin = tuple(int(x) for x in rng.integers(0, _SIZE, 2))
+        cv2.putText(image, chr(rng.integers(33, 127)), origin, cv2.FONT_HERSHEY_SIMPLEX,
                     float(rng.uniform(0.5, 2.5)), float(rng.uniform(0, 255)), 2)
     return cv2.GaussianBlur(np.clip(image, 0, 255), (0, 0), 0.7).astype(np.uint8)
 
