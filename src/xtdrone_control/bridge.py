@@ -49,7 +49,7 @@ class Bridge:
                          for i, name in enumerate(names)]
 
     def poll(self) -> None:
-        """Publishes everything that has come in."""
+        """Publishes everything received."""
         received = list(self._link.receive())
         for i, message_id, payload, _ in received:
             if message_id == _ATTITUDE:
@@ -60,7 +60,7 @@ class Bridge:
             self.vehicles[i].take(message_id, payload, frame)
 
     def tick(self, t_us: int) -> None:
-        """Simulated time has come to t_us: heartbeats, and what is lost is said to be lost."""
+        """Advances simulated time to t_us: sends heartbeats and reports lost vehicles."""
         self.now_us = t_us
         if t_us >= self._next_heartbeat:
             self._next_heartbeat = t_us + HEARTBEAT_US
@@ -70,11 +70,11 @@ class Bridge:
 
     @property
     def late(self) -> list:
-        """Vehicles in OFFBOARD whose stream of set-points is late."""
+        """Vehicles in OFFBOARD whose stream of set-points is overdue."""
         return [vehicle for vehicle in self.vehicles if vehicle.set_point_late]
 
     def greet(self) -> None:
-        """Sends a heartbeat to every vehicle, which makes its link stream."""
+        """Sends a heartbeat to every vehicle, which starts the streams of its link."""
         for vehicle in self.vehicles:
             self._link.send(vehicle.index, heartbeat())
 
@@ -131,12 +131,12 @@ class Vehicle:
 
     @property
     def set_point_late(self) -> bool:
-        """Whether it flies by a stream of set-points, and the next one is overdue."""
+        """Whether it is in OFFBOARD with a stream of set-points that is overdue."""
         last = self._set_point_us
         return self._offboard and last is not None and LATE_US <= self.now_us - last
 
     def end_stream(self) -> None:
-        """Nobody waits for the next set-point any more."""
+        """Treats the stream of set-points as ended."""
         self._set_point_us = None
 
     def send_set_point(self, message: Any) -> None:
@@ -147,7 +147,7 @@ class Vehicle:
     # From the vehicle -----------------------------------------------------------------------
 
     def take(self, message_id: int, payload: bytes, frame: bytes) -> None:
-        """Deals with a message: what it means to the bridge, then its topics."""
+        """Handles a message: the state of the bridge, then its topics."""
         handler = _HANDLERS.get(message_id)
         self._frame = frame
         if handler is not None:
@@ -161,7 +161,7 @@ class Vehicle:
             self._ask_for_streams()
 
     def stamp(self, t_us: int) -> int:
-        """The vehicle's own time of a message, unless its clock is another one than ours [us]."""
+        """The vehicle's time stamp of a message, or now if its clock differs [us]."""
         return t_us if abs(t_us - self.now_us) < _NEAR_US else self.now_us
 
     def read(self, convert_payload: Callable[[bytes], Any], payload: bytes) -> Any:
@@ -172,7 +172,7 @@ class Vehicle:
         return known[1]
 
     def decoded(self) -> Any:
-        """The message that is dealt with, as pymavlink has it."""
+        """The current message as a pymavlink message."""
         return self.link.decode(self._frame)
 
     def attitude(self) -> Any:
@@ -182,13 +182,13 @@ class Vehicle:
         return self.read(convert.attitude, self.attitude_payload)
 
     def acceleration(self) -> Any:
-        """What the accelerometer measured last, body [m/s^2]."""
+        """The last accelerometer reading, body [m/s^2]."""
         if self.imu_payload is None:
             return 0.0, 0.0, 0.0
         return self.read(convert.highres_imu, self.imu_payload)[1]
 
     def check_connection(self) -> None:
-        """Says that the vehicle is gone where it has been silent for long."""
+        """Publishes that the vehicle is disconnected if it has been silent for LOST_US."""
         if self._connected and self.now_us - self._heard_us > LOST_US:
             self._connected = False
             self.host.log(self.name, mavlink.MAV_SEVERITY_CRITICAL,
@@ -196,7 +196,7 @@ class Vehicle:
             self._publish_disconnected()
 
     def publish_waypoints(self) -> None:
-        """Says which mission it holds."""
+        """Publishes its mission."""
         self._out["mission/waypoints"].publish(self._waypoint_list())
 
     def _publish_disconnected(self):

@@ -1,4 +1,4 @@
-"""What the bridge takes: MAVROS's set-points and other inputs, a row each.
+"""Subscriptions of the bridge: MAVROS's set-points and other inputs, one row each.
 
 To add one, write a function of a vehicle and a message, and its row in SUBSCRIPTIONS.
 """
@@ -16,7 +16,7 @@ _ZERO = (0.0, 0.0, 0.0)
 
 @dataclass(frozen=True)
 class Subscription:
-    """One topic below V/mavros/ that the bridge listens to."""
+    """One topic below V/mavros/ to which the bridge subscribes."""
 
     name: str
     type: str
@@ -25,7 +25,7 @@ class Subscription:
 
 
 def setpoint_raw_local(v: Any, data: bytes) -> None:
-    """mavros_msgs/PositionTarget as bytes: this topic is the busiest of all."""
+    """mavros_msgs/PositionTarget as bytes, since this topic has the highest rate."""
     t, frame, mask, x, y, z, vx, vy, vz, ax, ay, az, yaw, rate = \
         ros.parse_position_target(data)
     v.send_set_point(convert.set_position_target(
@@ -49,10 +49,10 @@ def setpoint_position(v: Any, m: Any) -> None:
 
 
 def setpoint_position_global(v: Any, m: Any) -> None:
-    place = m.pose.position
+    position = m.pose.position
     v.send_set_point(convert.set_global_target(
         v.index, v.now_us, mavlink.MAV_FRAME_GLOBAL_INT, convert.POSITION_ONLY,
-        place.latitude, place.longitude, place.altitude - v.geoid, _ZERO, _ZERO,
+        position.latitude, position.longitude, position.altitude - v.geoid, _ZERO, _ZERO,
         convert.euler(_quat(m.pose.orientation))[2], 0.0))
 
 

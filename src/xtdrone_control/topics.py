@@ -1,4 +1,4 @@
-"""What the bridge says: MAVROS 1's topics of each vehicle, a row each.
+"""Topics published by the bridge: MAVROS 1's topics of each vehicle, one row each.
 
 To add one, write a function that builds its bytes (ros_serialisation) from a vehicle and the
 payload of a MAVLink message, and its row in TOPICS. Inputs and services are in inputs.py and

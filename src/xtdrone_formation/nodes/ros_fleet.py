@@ -1,6 +1,7 @@
 """A fleet over XTDrone's and MAVROS's topics: estimates in, set-points out."""
 
 import threading
+from collections.abc import Callable
 
 import numpy as np
 import rospy
@@ -9,6 +10,7 @@ from std_msgs.msg import String
 from xtdrone_control import ros_serialisation
 from xtdrone_control.nodes.ros_tools import Output
 from xtdrone_core import ARM, KEEP, ControlError, Estimates, Mode
+from xtdrone_core.contracts import Agent
 from xtdrone_core.control_link import ControlClient
 from xtdrone_core.modes import FROM_ROS_NAME, ROS_NAME
 from xtdrone_formation import serialisation
@@ -149,7 +151,8 @@ def rotate(quat, v):
     return v + w * t + np.cross(u, t)
 
 
-def run_agent(fleet: RosFleet, agent, before_step=None) -> None:
+def run_agent(fleet: RosFleet, agent: Agent,
+              before_step: Callable[[int], None] | None = None) -> None:
     """Runs an Agent on a fleet until it is done or ROS shuts down.
 
     Args:
