@@ -80,13 +80,13 @@ VEHICLE_STATUS = np.dtype([
     ("centre", "f8", (3,)),  # of an orbit, or what AUTO.FOLLOW_TARGET looks at [m]
     ("orbit_radius", "f8"),  # positive = clockwise seen from above [m]
     ("orbit_left", "f8"),  # angle still to fly, inf = no end [rad]
-    ("rtl_place", "f8", (3,)),  # where AUTO.RTL goes: home or a rally point [m]
+    ("rtl_destination", "f8", (3,)),  # where AUTO.RTL goes: home or a rally point [m]
     ("blind", "?"),  # AUTO.LAND without a position: level, descending
     ("climb", "f8"),  # vertical velocity instead of a height, NaN = none [m/s]
-    ("smooth_pos", "f8", (3,)),  # jerk-limited way to the target [m]
+    ("smooth_pos", "f8", (3,)),  # jerk-limited trajectory to the target [m]
     ("smooth_vel", "f8", (3,)),
     ("smooth_acc", "f8", (3,)),
-    ("on_way", "?"),  # it followed that way in the last step
+    ("on_trajectory", "?"),  # it followed that trajectory in the last step
     # Set-points of each loop, as reported.
     ("sp_kind", "i1"),  # which loop the mode feeds: TRAJECTORY, ATTITUDE, RATES, ACTUATORS or none
     ("sp_pos", "f8", (3,)),

@@ -1,7 +1,7 @@
 """What each mode asks of the control loops, and whether the vehicle stands or flies.
 
 One compiled pass over the fleet at each step: it turns the mode, the sticks or
-the offboard set-point into sp_* of the status record, follows jerk-limited ways
+the offboard set-point into sp_* of the status record, follows jerk-limited trajectories
 in AUTO modes, detects take-off and landing, and raises events. Who may change
 a mode, and why not, is the commander's business.
 """
@@ -51,7 +51,7 @@ STICK_DEADZONE = 0.1
 ACC_FILTER_S = 0.03  # time constant of the acceleration that damps the velocity loop [s]
 RAMP_S = 0.5  # rotors go from idle to hover thrust in this time at take-off [s]
 LAND_SPEED_STILL = 0.25  # slower than this it may have landed [m/s]
-LAND_DETECT_S = 0.8  # for this long without descent against a wish to descend [s]
+LAND_DETECT_S = 0.8  # for this long without descent though it should descend [s]
 TILT_LIMIT_RATE = 0.2  # at which the largest tilt grows after take-off, as PX4's [rad/s]
 TAKEN_OFF_HEIGHT = 0.15  # above where it stood, it flies [m]
 
@@ -77,8 +77,8 @@ def _free(v):
 
 @njit
 def _begin(v, pos, vel, yaw):
-    """Entry of a mode: the smooth way goes on, or starts at the present motion; target there."""
-    goes_on = v.on_way and not v.landed
+    """Entry of a mode: the smooth trajectory goes on, or starts at the present motion."""
+    goes_on = v.on_trajectory and not v.landed
     for k in range(3):
         if not goes_on:
             v.smooth_pos[k] = pos[k]
@@ -101,17 +101,18 @@ def _stop_ahead(v, q):
     vel, acc = v.smooth_vel, v.smooth_acc
     speed = math.sqrt(vel[0] * vel[0] + vel[1] * vel[1])
     if speed > 0.3:
-        along = way_to_stop(speed, (acc[0] * vel[0] + acc[1] * vel[1]) / speed, q.MPC_ACC_HOR,
+        along = stopping_distance(speed, (acc[0] * vel[0] + acc[1] * vel[1]) / speed, q.MPC_ACC_HOR,
                             q.MPC_JERK_AUTO) / speed
         v.target[0] += vel[0] * along
         v.target[1] += vel[1] * along
     if abs(vel[2]) > 0.3:
-        v.target[2] += math.copysign(way_to_stop(abs(vel[2]), acc[2] * math.copysign(1.0, vel[2]),
-                                                 q.MPC_ACC_HOR, q.MPC_JERK_AUTO), vel[2])
+        along = stopping_distance(abs(vel[2]), acc[2] * math.copysign(1.0, vel[2]), q.MPC_ACC_HOR,
+                                  q.MPC_JERK_AUTO)
+        v.target[2] += math.copysign(along, vel[2])
 
 
 @njit
-def way_to_stop(speed: float, gain: float, acc: float, jerk: float) -> float:
+def stopping_distance(speed: float, gain: float, acc: float, jerk: float) -> float:
     """Distance in which a motion comes to rest, with some to spare [m].
 
     Its acceleration first goes to nothing under the jerk, then it brakes.
@@ -143,7 +144,7 @@ def distance_to_slow(speed: float, acc: float, jerk: float) -> float:
 
 @njit
 def _advance(v, q, k_first, k_last, wx, wy, wz, acc, dt):
-    """One step of the smooth way: velocity wanted (wx, wy, wz) under acceleration and jerk.
+    """One step of the smooth trajectory to a velocity (wx, wy, wz), acceleration and jerk limited.
 
     The jerk of each axis is at most MPC_JERK_AUTO, as in PX4.
     """
@@ -166,7 +167,7 @@ def _advance(v, q, k_first, k_last, wx, wy, wz, acc, dt):
 
 @njit
 def _fly_to_target(v, q, pos, dt):
-    """Follows the smooth way to v.target, or to v.climb vertically where that is finite."""
+    """Follows the smooth trajectory to v.target, or to v.climb vertically where that is finite."""
     acc, jerk = q.MPC_ACC_HOR, q.MPC_JERK_AUTO
     dx, dy = v.target[0] - v.smooth_pos[0], v.target[1] - v.smooth_pos[1]
     distance = math.sqrt(dx * dx + dy * dy)
@@ -183,7 +184,7 @@ def _fly_to_target(v, q, pos, dt):
         wz = math.copysign(speed_to_stop(abs(dz), acc, jerk), dz)
         slow = v.mode == TAKEOFF or v.task == TASK_CLIMB
         wz = clamp(wz, -q.MPC_Z_VEL_MAX_DN, q.MPC_TKO_SPEED if slow else q.MPC_Z_VEL_MAX_UP)
-    _follow_way(v, q, pos, wx, wy, wz, acc, dt)
+    _follow_trajectory(v, q, pos, wx, wy, wz, acc, dt)
 
 
 @njit
@@ -194,11 +195,11 @@ def _cruise(v, q):
 
 
 @njit
-def _follow_way(v, q, pos, wx, wy, wz, acc, dt):
-    """One step of the smooth way at a velocity wanted, and of the heading to target_yaw."""
+def _follow_trajectory(v, q, pos, wx, wy, wz, acc, dt):
+    """One step of the smooth trajectory at a velocity, and of the heading to target_yaw."""
     _advance(v, q, 0, 3, wx, wy, wz, acc, dt)
-    v.on_way = True
-    # The way may not run away from a vehicle that cannot follow.
+    v.on_trajectory = True
+    # The trajectory may not run away from a vehicle that cannot follow.
     for k in range(3):
         v.smooth_pos[k] = clamp(v.smooth_pos[k], pos[k] - 3.0, pos[k] + 3.0)
     if math.isfinite(v.climb):
@@ -249,7 +250,8 @@ def _orbit(v, q, pos, dt):
     # Half the acceleration and the jerk are left for what the circle itself does not need.
     speed = min(_cruise(v, q), math.sqrt(0.5 * acc * radius),
                 (0.5 * jerk * radius * radius) ** (1.0 / 3.0))
-    along = before + turn * 0.25 * speed / radius  # the way answers after a quarter of a second
+    # A quarter of a second ahead, after which the trajectory answers.
+    along = before + turn * 0.25 * speed / radius
     inwards = clamp(radius - out, -1.0, 1.0)
     wx = -turn * math.sin(along) * speed + math.cos(along) * inwards
     wy = turn * math.cos(along) * speed + math.sin(along) * inwards
@@ -257,7 +259,7 @@ def _orbit(v, q, pos, dt):
     wz = clamp(math.copysign(speed_to_stop(abs(dz), acc, jerk), dz), -q.MPC_Z_VEL_MAX_DN,
                q.MPC_Z_VEL_MAX_UP)
     v.target_yaw = math.atan2(v.centre[1] - pos[1], v.centre[0] - pos[0])
-    _follow_way(v, q, pos, wx, wy, wz, acc, dt)
+    _follow_trajectory(v, q, pos, wx, wy, wz, acc, dt)
     after = math.atan2(v.smooth_pos[1] - v.centre[1], v.smooth_pos[0] - v.centre[0])
     v.orbit_left -= turn * wrap_pi(after - before)
     v.target[0] = v.smooth_pos[0]
@@ -319,20 +321,20 @@ def _return_height(q, distance):
 @njit
 def _return(v, q, pos, yaw, t_us, dt):
     """RTL: climb, fly home, come down, wait, land."""
-    dx, dy = v.rtl_place[0] - pos[0], v.rtl_place[1] - pos[1]
+    dx, dy = v.rtl_destination[0] - pos[0], v.rtl_destination[1] - pos[1]
     distance = math.sqrt(dx * dx + dy * dy)
     if v.phase == 0:
-        v.target[2] = max(pos[2], v.rtl_place[2] + _return_height(q, distance))
+        v.target[2] = max(pos[2], v.rtl_destination[2] + _return_height(q, distance))
         v.phase = 1
     if v.phase == 1 and abs(pos[2] - v.target[2]) < q.NAV_MC_ALT_RAD:
         v.phase = 2
-        v.target[0] = v.rtl_place[0]
-        v.target[1] = v.rtl_place[1]
+        v.target[0] = v.rtl_destination[0]
+        v.target[1] = v.rtl_destination[1]
         if distance > 1.0:
             v.target_yaw = math.atan2(dy, dx)
     if v.phase == 2 and distance < 0.5:
         v.phase = 3
-        v.target[2] = min(v.target[2], v.rtl_place[2] + q.RTL_DESCEND_ALT)
+        v.target[2] = min(v.target[2], v.rtl_destination[2] + q.RTL_DESCEND_ALT)
         v.target_yaw = v.home_yaw
     if v.phase == 3 and abs(pos[2] - v.target[2]) < q.NAV_MC_ALT_RAD:
         v.phase = 4
@@ -368,7 +370,7 @@ def _position_by_sticks(v, q, pos, vel, yaw, dt):
     else:
         _advance(v, q, 0, 2, 0.0, 0.0, 0.0, q.MPC_ACC_HOR, dt)
     _height_by_stick(v, q, pos, wz, dt)
-    v.on_way = True
+    v.on_trajectory = True
 
 
 @njit
@@ -528,12 +530,12 @@ def _limit_tilt(v, q, dt):
 def _navigate_one(v, q, t_us, pos, vel, quat, actuators, dt):
     yaw = yaw_of(quat)
     if v.phase == NEW_MODE:  # a new mode; its heading turns on from the present one
-        goes_on = v.on_way and not v.landed and math.isfinite(v.sp_yaw)
+        goes_on = v.on_trajectory and not v.landed and math.isfinite(v.sp_yaw)
         heading = v.sp_yaw if goes_on else yaw
         _free(v)
         v.sp_yaw = heading
         _begin_mode(v, q, pos, vel, yaw)
-    v.on_way = False
+    v.on_trajectory = False
     mode = v.mode
     v.sp_kind = TRAJECTORY
     v.sp_side_force[0] = v.sp_side_force[1] = 0.0
@@ -641,7 +643,7 @@ class Navigator(Memory):
                          self._estimator.records, now.sensors.records, actuators, dt)
 
     def follow_resets(self) -> None:
-        """Where an estimate jumped, the way that the vehicle follows jumps along."""
+        """Where an estimate was reset, the trajectory that the vehicle follows is shifted along."""
         e = self._estimator
         jumped = np.flatnonzero(e.reset_count != self._resets)
         if len(jumped):
@@ -651,7 +653,7 @@ class Navigator(Memory):
     def begin(self, i: int) -> None:
         """Begins an AUTO mode at once, so that the target that it gets next is not forgotten."""
         v, e = self._status[i], self._estimator
-        goes_on = v["on_way"] and not v["landed"]
+        goes_on = v["on_trajectory"] and not v["landed"]
         if not goes_on:
             v["smooth_pos"], v["smooth_vel"] = e.pos[i], e.vel[i]
             v["smooth_acc"] = 0.0

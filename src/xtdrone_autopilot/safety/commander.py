@@ -237,7 +237,7 @@ class Commander:
         """AUTO.RTL goes home, or to the rally point nearest to the vehicle."""
         places = np.vstack([self._status["home"][i], self._missions.rally_points(i)])
         way = places[:, :2] - self._estimator.pos[i, :2]
-        self._status["rtl_place"][i] = places[np.argmin((way * way).sum(axis=1))]
+        self._status["rtl_destination"][i] = places[np.argmin((way * way).sum(axis=1))]
 
     def _set_takeoff_height(self, i, height):
         if not math.isfinite(height):

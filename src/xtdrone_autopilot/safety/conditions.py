@@ -17,7 +17,7 @@ from xtdrone_core.snapshot import Memory
 from ..estimation.flags import ALIGNED, GPS_USED, POSITION_VALID, VISION_USED
 from ..interfaces import Estimator
 from ..navigation.mission import Missions
-from ..navigation.navigator import way_to_stop
+from ..navigation.navigator import stopping_distance
 from ..now import Now
 from ..parameters.store import ParameterStore
 from ..vehicle_status import TRAJECTORY
@@ -233,7 +233,7 @@ class Geofence(Condition):
         w = self._w
         pos = w.estimator.pos
         if q["GF_PREDICT"].any():
-            pos = pos + q["GF_PREDICT"][:, None] * self._way_to_stop(q)
+            pos = pos + q["GF_PREDICT"][:, None] * self._stopping_distance(q)
         way = pos - w.status["home"]
         far = (q["GF_MAX_HOR_DIST"] > 0) & (np.hypot(way[:, 0], way[:, 1]) > q["GF_MAX_HOR_DIST"])
         high = (q["GF_MAX_VER_DIST"] > 0) & (way[:, 2] > q["GF_MAX_VER_DIST"])
@@ -247,14 +247,14 @@ class Geofence(Condition):
         self.fenced[:] = fenced & (q["GF_ACTION"] > 0)
         return flying & self.outside
 
-    def _way_to_stop(self, q):
+    def _stopping_distance(self, q):
         """(N, 3) from each vehicle to where it can come to rest [m]."""
         vel = self._w.estimator.vel
         speed = np.maximum(np.linalg.norm(vel, axis=1), 1e-6)
         along = (self._w.status["acc_filtered"] * vel).sum(axis=1) / speed
         out = vel * (2 * PERIOD_US * 1e-6)  # until the next look, and as much to spare
         for i in np.flatnonzero(q["GF_PREDICT"]):
-            out[i] += vel[i] / speed[i] * way_to_stop(speed[i], along[i], q["MPC_ACC_HOR"][i],
+            out[i] += vel[i] / speed[i] * stopping_distance(speed[i], along[i], q["MPC_ACC_HOR"][i],
                                                       q["MPC_JERK_AUTO"][i])
         return out
 

@@ -66,9 +66,9 @@ SNAPSHOT = np.dtype([(name, "f8", shape) if shape else (name, "f8") for name, sh
     ("vel_rejected", ()), ("pos_rejected", ()), ("hgt_rejected", ()),
     ("control_flags", ()), ("innovation_flags", ()), ("solution_flags", ()),
     ("gyro_bias", (3,)), ("accel_bias", (3,)), ("mag_bias", (3,)),  # gauss
-    # Set-points: what was wished for, and what each loop makes of it.
-    ("wish_pos", (3,)), ("wish_vel", (3,)), ("wish_acc", (3,)), ("wish_yaw", ()),
-    ("wish_yaw_rate", ()),
+    # Set-points: what was asked for, and what each loop makes of it.
+    ("target_pos", (3,)), ("target_vel", (3,)), ("target_acc", (3,)), ("target_yaw", ()),
+    ("target_yaw_rate", ()),
     ("sp_x", ()), ("sp_y", ()), ("sp_z", ()), ("sp_vx", ()), ("sp_vy", ()), ("sp_vz", ()),
     ("sp_acc", (3,)), ("sp_yaw", ()), ("sp_yaw_rate", ()), ("sp_thrust_world", (3,)),
     ("sp_quat", (4,)), ("sp_roll", ()), ("sp_pitch", ()), ("sp_heading", ()),
@@ -199,11 +199,11 @@ def _health(s, e, height_ref):
 @njit
 def _set_points(s, v):
     offboard = v.mode == Mode.OFFBOARD
-    _ned(v.offboard_pos if offboard else v.sp_pos, s.wish_pos)
-    _ned(v.offboard_vel if offboard else v.smooth_vel, s.wish_vel)
-    _ned(v.offboard_acc if offboard else v.smooth_acc, s.wish_acc)
-    s.wish_yaw = _heading(v.offboard_yaw if offboard else v.sp_yaw)
-    s.wish_yaw_rate = -(v.offboard_yaw_rate if offboard else v.sp_yaw_rate)
+    _ned(v.offboard_pos if offboard else v.sp_pos, s.target_pos)
+    _ned(v.offboard_vel if offboard else v.smooth_vel, s.target_vel)
+    _ned(v.offboard_acc if offboard else v.smooth_acc, s.target_acc)
+    s.target_yaw = _heading(v.offboard_yaw if offboard else v.sp_yaw)
+    s.target_yaw_rate = -(v.offboard_yaw_rate if offboard else v.sp_yaw_rate)
     s.sp_x, s.sp_y, s.sp_z = v.sp_pos[1], v.sp_pos[0], -v.sp_pos[2]
     s.sp_vx, s.sp_vy, s.sp_vz = v.sp_vel[1], v.sp_vel[0], -v.sp_vel[2]
     _ned(v.sp_acc, s.sp_acc)

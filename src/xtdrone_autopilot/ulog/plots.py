@@ -16,7 +16,7 @@ from xtdrone_dynamics.quaternion import to_euler_array
 from ..errors import AutopilotError
 from .reader import FlightLog
 
-_WISHED = {"color": "#d62728", "lw": 1.4, "label": "set-point"}
+_WANTED = {"color": "#d62728", "lw": 1.4, "label": "set-point"}
 _ESTIMATED = {"color": "#1f77b4", "lw": 1.0, "label": "estimate"}
 _TRUE = {"color": "black", "lw": 0.8, "ls": ":", "label": "truth"}
 _MODES = ("#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#b07aa1", "#9c755f", "#76b7b2", "#edc948")
@@ -75,7 +75,7 @@ def position(log: FlightLog) -> Any:
     """Tracking of position: set-point, estimate and, where logged, truth."""
     figure, rows = _axes(log, "position", 3, ("north [m]", "east [m]", "up [m]"))
     for row, axis, sign in zip(rows, "xyz", (1, 1, -1)):
-        _draw(row, log.topic("vehicle_local_position_setpoint"), axis, _WISHED, sign)
+        _draw(row, log.topic("vehicle_local_position_setpoint"), axis, _WANTED, sign)
         _draw(row, log.topic("vehicle_local_position"), axis, _ESTIMATED, sign)
         _draw(row, log.topic("vehicle_local_position_groundtruth"), axis, _TRUE, sign)
     _legend(rows[0])
@@ -86,13 +86,13 @@ def velocity(log: FlightLog) -> Any:
     """Tracking of velocity, as in XTDrone Fig. 15, with the error's RMS in the air."""
     figure, rows = _axes(log, "velocity tracking", 3,
                          ("north [m/s]", "east [m/s]", "up [m/s]"))
-    wished, flown = log.topic("vehicle_local_position_setpoint"), log.topic(
+    wanted, flown = log.topic("vehicle_local_position_setpoint"), log.topic(
         "vehicle_local_position")
     for row, axis, sign in zip(rows, ("vx", "vy", "vz"), (1, 1, -1)):
-        _draw(row, wished, axis, _WISHED, sign)
+        _draw(row, wanted, axis, _WANTED, sign)
         _draw(row, flown, axis, _ESTIMATED, sign)
         _draw(row, log.topic("vehicle_local_position_groundtruth"), axis, _TRUE, sign)
-        error = _tracking_error(log, wished, flown, axis)
+        error = _tracking_error(log, wanted, flown, axis)
         if error is not None:
             row.text(0.01, 0.04, f"RMS error in the air: {error:.3f} m/s",
                      transform=row.transAxes, fontsize="small",
@@ -101,20 +101,20 @@ def velocity(log: FlightLog) -> Any:
     return figure
 
 
-def _tracking_error(log, wished, flown, field):
+def _tracking_error(log, wanted, flown, field):
     """RMS of set-point less value in the air; None where there is nothing to compare."""
-    if wished is None or flown is None:
+    if wanted is None or flown is None:
         return None
-    given = np.isfinite(wished[field])
+    given = np.isfinite(wanted[field])
     if not given.any():
         return None
     flying = np.zeros(len(flown["t"]), dtype=bool)
     for begin, end in log.flying():
         flying |= (flown["t"] >= begin) & (flown["t"] <= end)
-    flying &= (flown["t"] >= wished["t"][given][0]) & (flown["t"] <= wished["t"][given][-1])
+    flying &= (flown["t"] >= wanted["t"][given][0]) & (flown["t"] <= wanted["t"][given][-1])
     if not flying.any():
         return None
-    target = np.interp(flown["t"][flying], wished["t"][given], wished[field][given])
+    target = np.interp(flown["t"][flying], wanted["t"][given], wanted[field][given])
     return float(np.sqrt(np.nanmean((target - flown[field][flying]) ** 2)))
 
 
@@ -131,7 +131,7 @@ def _angles(data, field):
 def attitude(log: FlightLog) -> Any:
     """Roll, pitch and yaw: set-point, estimate and, where logged, truth."""
     figure, rows = _axes(log, "attitude", 3, ("roll [deg]", "pitch [deg]", "yaw [deg]"))
-    for topic, field, style in (("vehicle_attitude_setpoint", "q_d", _WISHED),
+    for topic, field, style in (("vehicle_attitude_setpoint", "q_d", _WANTED),
                                 ("vehicle_attitude", "q", _ESTIMATED),
                                 ("vehicle_attitude_groundtruth", "q", _TRUE)):
         angles = _angles(log.topic(topic), field)
@@ -148,7 +148,7 @@ def rates(log: FlightLog) -> Any:
     measured = {**_ESTIMATED, "label": "measured", "lw": 0.8}
     for k, (row, name) in enumerate(zip(rows, ("roll", "pitch", "yaw"))):
         _draw(row, log.topic("vehicle_angular_velocity"), f"xyz[{k}]", measured, np.degrees(1.0))
-        _draw(row, log.topic("vehicle_rates_setpoint"), name, _WISHED, np.degrees(1.0))
+        _draw(row, log.topic("vehicle_rates_setpoint"), name, _WANTED, np.degrees(1.0))
     _legend(rows[0])
     return figure
 
@@ -160,7 +160,7 @@ def actuators(log: FlightLog) -> Any:
     motors = log.topic("actuator_motors")
     for k in range(12):
         _draw(rows[0], motors, f"control[{k}]", {"lw": 0.8, "label": f"{k + 1}"})
-    _draw(rows[1], log.topic("vehicle_rates_setpoint"), "thrust_body[2]", _WISHED, -1.0)
+    _draw(rows[1], log.topic("vehicle_rates_setpoint"), "thrust_body[2]", _WANTED, -1.0)
     _draw(rows[2], log.topic("battery_status"), "voltage_v", {"color": "#2ca02c"})
     for row in rows[:2]:
         row.set_ylim(-0.05, 1.05)
