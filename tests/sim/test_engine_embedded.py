@@ -160,7 +160,6 @@ def test_two_runs_and_a_reset_run_are_equal_bit_for_bit():
 
 
 @pytest.mark.parametrize("act, message", [
-    (lambda e: e.render(0, "front"), "unknown camera 'front'"),
     (lambda e: run(e, 1, np.full((1, 6), np.nan)), "'iris_0' is not finite"),
 ])
 def test_what_cannot_be_done_is_said(act, message):
@@ -173,16 +172,3 @@ def test_window_needs_a_display(monkeypatch):
     monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
     with pytest.raises(EngineError, match="gui needs a display"):
         engine().open_viewer()
-
-
-def test_a_picture_shows_the_vehicle_before_the_world():
-    found = engine(VehicleSpec("iris", "v", (0.0, 0.0, 0.0)), VehicleSpec("iris", "w", (0, 9, 0)))
-    try:
-        image = found.render(0)
-    except EngineError as error:
-        pytest.skip(str(error))
-    assert image.shape == (480, 640, 3) and image.dtype == np.uint8
-    orange = (image[..., 0] > 150) & (image[..., 1] < 110) & (image[..., 2] < 60)
-    assert orange.sum() > 100
-    found.close()
-    found.close()

@@ -111,3 +111,15 @@ def test_mixed_fleet_is_padded():
     wrench = settled(ActuatorStage(FleetModel.of([three, iris])), np.full((2, 4), 0.5), state)
     assert wrench[0, 2] == pytest.approx(0.75 * wrench[1, 2])
     assert state.actuator[0, 3] == 0.0
+
+
+def test_records_of_float32_give_the_same_wrench():
+    """Where a batch takes the same records: within what float32 can tell."""
+    wrenches = []
+    for real in (np.float64, np.float32):
+        fleet = FleetModel.of([load_vehicle("typhoon_h480"), load_vehicle("iris")], real)
+        assert fleet.actuator["motor_constant"].dtype == real == fleet.battery["capacity"].dtype
+        state = FleetState.zeros(2, 6)
+        state.vel[:], state.ang_vel[:] = (4.0, -2.0, 1.0), (0.3, 0.2, -0.5)
+        wrenches.append(settled(ActuatorStage(fleet), np.full((2, 6), 0.6), state))
+    np.testing.assert_allclose(*wrenches, rtol=1e-5, atol=1e-5)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from xtdrone_core import FleetModel, FleetState, Scenario, ports
 from xtdrone_core.contracts import ExternalPose, Observer
+from xtdrone_core.fleet_model import NO_ACTUATOR
 from xtdrone_core.ports import Ports, check_links
 from xtdrone_core.state import Estimates, SensorBatch, SetPoints
 
@@ -21,6 +22,7 @@ from .link import Peer, SimulatorLink
 from .sensors import SensorFrames
 from .telemetry import FleetTelemetry
 
+CONTROLS = 16  # of HIL_ACTUATOR_CONTROLS
 NAME_S = 1.8  # wall time after which a PX4 that has not connected is named [s]
 CONNECT_S = 30.0  # wall time that the start of a fleet may take once the first is there [s]
 TELEMETRY_US = 20_000  # period of reading PX4's telemetry [us]
@@ -63,12 +65,12 @@ class Px4Autopilot(ExternalPose, Observer):
         self._ports = own or Ports()
         self._loss = loss
         self._on_text = on_text or (lambda vehicle, severity, text: None)
-        self._count = fleet.n_rotors
-        self._mask = fleet.rotor_mask
-        self._width = min(fleet.rotor_mask.shape[1], 16)
-        if fleet.rotor_mask.shape[1] > 16:
-            raise AutopilotError(f"{fleet.rotor_mask.shape[1]} rotors are too many: PX4 drives 16")
-        self.commands = np.zeros(fleet.rotor_mask.shape)
+        self._mask = fleet.actuator["kind"] != NO_ACTUATOR
+        self._channels = np.where(self._mask, fleet.actuator["channel"], 0)
+        if self._channels.max(initial=0) >= CONTROLS or self._channels.min(initial=0) < 0:
+            raise AutopilotError(f"PX4 drives the channels 0 to {CONTROLS - 1}: number the "
+                                 "vehicle's rotors and control channels so")
+        self.commands = np.zeros(fleet.actuator.shape)
         self._frames = SensorFrames(n, origin)
         self._truth = None  # FleetState
         self._interrupted = False
@@ -159,7 +161,7 @@ class Px4Autopilot(ExternalPose, Observer):
                 link.listen(0.0)
             self._look_after_processes()
             self._telemetry.step(t_us)
-        self.commands[:, :self._width] = link.controls[:, :self._width]
+        self.commands[:] = np.take_along_axis(link.controls, self._channels, axis=1)
         self.commands *= self._mask
         return self.commands
 

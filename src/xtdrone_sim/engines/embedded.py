@@ -20,14 +20,12 @@ import numpy.typing as npt
 
 from xtdrone_core import FleetModel, FleetState, Vehicle, VehicleSpec
 from xtdrone_core.contracts import Viewer
-from xtdrone_core.errors import unknown_name
 from xtdrone_core.snapshot import put
 from xtdrone_core.state import ARRAYS_OF_STATE
 from xtdrone_dynamics import quaternion
 from xtdrone_dynamics.compiled import njit
 
 from ..errors import EngineError
-from ..rendering import offscreen
 from ..world import World
 from . import mujoco_scene as scene
 from .body import Masses, apply_wrench, place_bodies
@@ -69,7 +67,6 @@ class EmbeddedEngine(Viewer):
         self.specs, self.models = tuple(specs), tuple(models)
         self._fleet = FleetModel.of(self.models)
         self._masses = Masses(self._fleet)
-        self._renderers = {}
         self._viewer = None
         self._payloads = {}  # of a vehicle: (mass [kg], place in the frame of its base [m])
         shape = self._fleet.actuator.shape[1], self._fleet.joint.shape[1]
@@ -226,36 +223,6 @@ class EmbeddedEngine(Viewer):
         else:
             self._recompile()
 
-    def render(self, vehicle: int, camera: str = scene.CHASE) -> np.ndarray:
-        """An image of one vehicle's camera.
-
-        Args:
-            vehicle: Index in the fleet.
-            camera: Name of a camera sensor of the vehicle, or "chase" for a view from behind.
-
-        Returns:
-            (H, W, 3) uint8, or (H, W) float32 depth [m] for a depth camera.
-
-        Raises:
-            EngineError: No such camera, or nothing here can render.
-        """
-        views = {block.name: scene.camera_view(block) for block in self.models[vehicle].sensors
-                 if block.kind in ("camera", "depth")}
-        views[scene.CHASE] = scene.CameraView(640, 480, 45.0, False)
-        if camera not in views:
-            raise EngineError(unknown_name("camera", camera, views))
-        view = views[camera]
-        size = view.height, view.width
-        if size not in self._renderers:
-            self._renderers[size] = offscreen.renderer(self.model, *size)
-        renderer = self._renderers[size]
-        if view.depth:
-            renderer.enable_depth_rendering()
-        else:
-            renderer.disable_depth_rendering()
-        renderer.update_scene(self.data, f"{self.specs[vehicle].name}/{camera}")
-        return renderer.render()
-
     def open_viewer(self) -> None:
         """Opens MuJoCo's window on the running simulation; closing the window does not stop it.
 
@@ -277,13 +244,10 @@ class EmbeddedEngine(Viewer):
             camera.azimuth, camera.elevation = 110.0, -14.0
 
     def close(self) -> None:
-        """Frees the window and the off-screen contexts. May be called twice."""
+        """Closes the window. May be called twice."""
         if self._viewer is not None:
             self._viewer.close()
             self._viewer = None
-        for renderer in self._renderers.values():
-            renderer.close()
-        self._renderers.clear()
 
     def _compile(self):
         try:

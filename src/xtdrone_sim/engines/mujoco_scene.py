@@ -16,7 +16,7 @@ from ..vehicles.pose import Pose, start_pose
 from ..vehicles.sdf_tree import Shape
 from ..world import World
 
-CHASE = "chase"  # name of a camera behind each vehicle
+CHASE = "chase"  # name of a camera behind each vehicle, for the window
 _VISUAL_GROUP = 1
 _COLLISION_GROUP = 3  # not drawn
 _TIMESTEP = 0.004  # until the first step says otherwise [s]
@@ -26,16 +26,6 @@ _SPAN = 0.5  # for the camera behind a vehicle without rotors [m]
 _KINDS = {"box": mujoco.mjtGeom.mjGEOM_BOX, "sphere": mujoco.mjtGeom.mjGEOM_SPHERE,
           "cylinder": mujoco.mjtGeom.mjGEOM_CYLINDER, "plane": mujoco.mjtGeom.mjGEOM_PLANE,
           "mesh": mujoco.mjtGeom.mjGEOM_MESH}
-
-
-@dataclass(frozen=True)
-class CameraView:
-    """Size of the images of one camera block."""
-
-    width: int  # [pixels]
-    height: int  # [pixels]
-    fovy: float  # vertical field of view [deg]
-    depth: bool  # gives metres instead of colours
 
 
 @dataclass(frozen=True)
@@ -159,17 +149,6 @@ def _add_bodies(scene, spec, vehicle, pose, loaded) -> list:
     return added
 
 
-def camera_view(block: SensorBlock) -> CameraView:
-    """Size and field of view of a camera or depth block."""
-    camera = block.parameters.get("camera", {})
-    camera = camera[0] if isinstance(camera, list) else camera
-    image = camera.get("image", {})
-    width, height = int(image.get("width", 320)), int(image.get("height", 240))
-    hfov = float(camera.get("horizontal_fov", 1.047))
-    fovy = 2.0 * math.atan(math.tan(0.5 * hfov) * height / width)
-    return CameraView(width, height, math.degrees(fovy), block.kind == "depth")
-
-
 def _options(scene, world):
     option = scene.option
     option.timestep = _TIMESTEP
@@ -284,11 +263,21 @@ def _add_cameras(bodies, name, model):
         if block.kind in ("camera", "depth"):
             pose = Pose(block.pos, block.quat).to(Pose(quat=_CAMERA_AXES))
             bodies[block.body].add_camera(name=f"{name}/{block.name}", pos=pose.pos,
-                                          quat=_wxyz(pose.quat), fovy=camera_view(block).fovy)
+                                          quat=_wxyz(pose.quat), fovy=_fovy(block))
     down = Pose(quat=quaternion.from_euler(0.0, 0.3, 0.0)).to(Pose(quat=_CAMERA_AXES))
     span = max((math.dist((0.0, 0.0, 0.0), rotor.pos) for rotor in model.rotors), default=_SPAN)
     bodies[0].add_camera(name=f"{name}/{CHASE}", pos=(-7.0 * span, 0.0, 2.8 * span),
                          quat=_wxyz(down.quat), mode=mujoco.mjtCamLight.mjCAMLIGHT_TRACK)
+
+
+def _fovy(block: SensorBlock) -> float:
+    """Vertical field of view of a camera or depth block [deg]."""
+    camera = block.parameters.get("camera", {})
+    camera = camera[0] if isinstance(camera, list) else camera
+    image = camera.get("image", {})
+    width, height = int(image.get("width", 320)), int(image.get("height", 240))
+    hfov = float(camera.get("horizontal_fov", 1.047))
+    return math.degrees(2.0 * math.atan(math.tan(0.5 * hfov) * height / width))
 
 
 def _wxyz(quat):

@@ -48,21 +48,3 @@ def context_class() -> Any:
     else:
         from mujoco.osmesa import GLContext
     return GLContext
-
-
-def renderer(model: Any, height: int, width: int) -> Any:
-    """A mujoco.Renderer for a compiled model.
-
-    Args:
-        model: The MjModel.
-        height, width: Of the image [pixels].
-
-    Raises:
-        EngineError: Nothing here can render.
-    """
-    context = context_class()
-    import mujoco
-    from mujoco.rendering.classic import gl_context
-
-    gl_context.GLContext = context
-    return mujoco.Renderer(model, height, width, max_geom=20_000)

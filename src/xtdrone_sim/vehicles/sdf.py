@@ -35,9 +35,19 @@ def load_vehicle(name_or_path: str) -> Vehicle:
     return _load(path, path.stat().st_mtime_ns)
 
 
+def scope_of(vehicle: Vehicle) -> Scope:
+    """The model that a vehicle was read from, as it is in its file, for engines that read SDF."""
+    return _read(vehicle.sdf, vehicle.sdf.stat().st_mtime_ns)
+
+
 @lru_cache(maxsize=64)
-def _load(path, _mtime) -> Vehicle:
-    scope = Scope(parse(path, "model"), Pose())
+def _read(path, _mtime) -> Scope:
+    return Scope(parse(path, "model"), Pose())
+
+
+@lru_cache(maxsize=64)
+def _load(path, mtime) -> Vehicle:
+    scope = _read(path, mtime)
     channels = read_channels(scope)
     links = read_links(scope, driven_joints(scope, channels))
     return Vehicle(

@@ -187,15 +187,6 @@ class GazeboEngine(RangeCaster, Renderer, Viewer):
         """Distance from a point along a direction to the first thing but the vehicle [m]."""
         return float(self.cast(vehicle, point, direction, FURTHEST)[0])
 
-    def render(self, vehicle: int, camera: str) -> np.ndarray:
-        """Images come from the vehicles' camera sensors only, through scene().
-
-        Raises:
-            EngineError: Always.
-        """
-        raise EngineError("the gazebo engine has no camera of its own: use gui, or the vehicle's "
-                          "camera sensors")
-
     def scene(self, _largest: tuple[int, int], _samples: int) -> GazeboScene:
         """What cameras and lidars look at: Gazebo's own sensors, of the sizes in the SDF.
 

@@ -16,7 +16,8 @@ from xtdrone_dynamics.constants import GRAVITY
 
 from ...errors import EngineError
 from ...vehicles.pose import Pose, body_frames, start_pose
-from ...vehicles.sdf_tree import Scope, parse, pose_of, resolve_uri
+from ...vehicles.sdf import scope_of
+from ...vehicles.sdf_tree import parse, pose_of, resolve_uri
 from ...world import World
 
 _VERSION = "1.7"
@@ -83,7 +84,7 @@ def _vehicle(spec, vehicle):
     links = [_link(k, body, frame) for k, (body, frame) in
              enumerate(zip(vehicle.bodies, frames, strict=True))]
     body_of = {name: k for k, body in enumerate(vehicle.bodies) for name in body.links}
-    for name, source, link_pose in Scope(parse(vehicle.sdf, "model"), Pose()).links():
+    for name, source, link_pose in scope_of(vehicle).links():
         body = body_of[name]
         inward = Pose(vehicle.cog).to(frames[body]).inverse()
         for child in source.iterchildren("collision", "visual"):
