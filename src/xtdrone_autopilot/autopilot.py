@@ -15,6 +15,7 @@ from xtdrone_core.state import Estimates, SensorBatch, SetPoints
 from xtdrone_dynamics.effectiveness import cannot_fly
 
 from . import interfaces
+from .control.output import finish
 from .errors import AutopilotError
 from .mavlink.commands import Commands
 from .mavlink.dialect import mavlink
@@ -43,7 +44,7 @@ from .safety.flight_state import FlightState
 from .safety.health import Health
 from .safety.rotor_monitor import RotorMonitor
 from .ulog.writer import FleetLog, Logged
-from .vehicle_status import ACTUATORS, describe_bodies, new_status
+from .vehicle_status import describe_bodies, new_status
 
 VISION_MAX_AGE_US = 240_000  # of a pose; the estimator looks back no further [us]
 _FORGET_PEERS_US = 10_000_000  # period of forgetting silent peers [us]
@@ -107,6 +108,7 @@ class EmbeddedAutopilot(Memory, ExternalPose, SettableParameters):
         self._rotor_mask = fleet.rotor_mask
         self._rotor_numbers = np.arange(fleet.rotor_mask.shape[1])
         self.commands = np.zeros(fleet.rotor_mask.shape)
+        self._flying = np.zeros(fleet.n, dtype=np.bool_)  # in the air with the actuators on
         self.log = None
         self.remember_start()
         self._ports = ports
@@ -246,11 +248,8 @@ class EmbeddedAutopilot(Memory, ExternalPose, SettableParameters):
                      self.rate_control):
             loop.step(p, values, self.estimator, dt)
         self.mixer.step(p, values, self.estimator, dt, self.commands)
-        if self.offboard.by_actuators:
-            direct = p["armed"] & (p["sp_kind"] == ACTUATORS)
-            self.commands[direct] = self.offboard.actuators[direct]
-        self.commands[~np.isfinite(self.commands)] = 0.0  # of an estimate that has failed
-        self._rotor_monitor.step(p["armed"] & ~p["landed"], values["FD_ACT_EN"], self.commands,
+        finish(p, self.offboard.actuators, self.commands, self._flying)
+        self._rotor_monitor.step(self._flying, values["FD_ACT_EN"], self.commands,
                                  self.estimator.records, dt, self.failsafes.failed_rotor)
         self.failures.stop_motors(self.commands)
 

@@ -645,8 +645,9 @@ class Navigator(Memory):
     def follow_resets(self) -> None:
         """Where an estimate was reset, the trajectory that the vehicle follows is shifted along."""
         e = self._estimator
-        jumped = np.flatnonzero(e.reset_count != self._resets)
-        if len(jumped):
+        changed = e.reset_count != self._resets
+        if changed.any():
+            jumped = np.flatnonzero(changed)
             self._status["smooth_pos"][jumped] += e.reset_pos[jumped]
             self._resets[jumped] = e.reset_count[jumped]
 

@@ -1,0 +1,30 @@
+"""The last word on actuator commands: those given directly, and none that is not a number."""
+
+import math
+
+import numpy as np
+
+from xtdrone_dynamics.compiled import njit
+
+from ..vehicle_status import ACTUATORS
+
+
+@njit
+def finish(status: np.ndarray, direct: np.ndarray, commands: np.ndarray,
+           flying: np.ndarray) -> None:
+    """Puts set-points of actuator level in force, and stops what a failed estimate asks for.
+
+    Args:
+        status: (N,) of VEHICLE_STATUS.
+        direct: (N, A) commands of set-points of actuator level.
+        commands: (N, A) of the mixer, overwritten in place.
+        flying: (N,) bool, OUTPUT: in the air with the actuators on.
+    """
+    for i in range(commands.shape[0]):
+        flying[i] = status[i].armed and not status[i].landed
+        given = status[i].armed and status[i].sp_kind == ACTUATORS
+        for k in range(commands.shape[1]):
+            if given:
+                commands[i, k] = direct[i, k]
+            if not math.isfinite(commands[i, k]):
+                commands[i, k] = 0.0
