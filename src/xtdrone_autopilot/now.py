@@ -1,5 +1,8 @@
 """The step of the flight stack that is under way: what its parts share beside the fleet."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from xtdrone_core.snapshot import Memory
@@ -43,7 +46,7 @@ class Now(Memory):
         self.epoch_us[slice(None) if mask is None else mask] = self.next_us
         self._phases.clear()
 
-    def load(self, snapshot) -> None:
+    def load(self, snapshot: Mapping[str, Any]) -> None:
         """Goes on from what save() gave."""
         super().load(snapshot)
         self._phases.clear()
