@@ -53,10 +53,11 @@ def joint_dtype(real: Real = np.float64) -> np.dtype:
     ], align=True)
 
 
-def actuator_dtype(real: Real = np.float64) -> np.dtype:
+def actuator_dtype(real: Real = np.float64,
+                   kinds: tuple[type[Actuator], ...] = KINDS) -> np.dtype:
     """Record of an actuator of any kind, (N, A): the fields of all kinds, by their names."""
     fields: dict[str, tuple] = {"kind": ("i8",)}
-    for kind in KINDS:
+    for kind in kinds:
         for name, hint in _numbers(kind):
             fields.setdefault(name, _scalar(hint, real))
     fields["power_constant"] = (real,)  # shaft power / speed^3 of a rotor [W s^3]
@@ -94,6 +95,7 @@ class FleetModel:
     actuator: np.ndarray  # (N, A) actuator_dtype
     effects: np.ndarray  # (N,) effects_dtype
     battery: np.ndarray  # (N,) battery_dtype
+    kinds: tuple[type[Actuator], ...] = KINDS  # of actuators, those of the vehicles' own last
 
     @classmethod
     def of(cls, vehicles: Iterable[Vehicle], dtype: Real = np.float64) -> "FleetModel":
@@ -105,6 +107,8 @@ class FleetModel:
         """
         vehicles = tuple(vehicles)
         n = len(vehicles)
+        own = {type(driven) for vehicle in vehicles for driven in vehicle.actuators} - {*KINDS}
+        kinds = (*KINDS, *sorted(own, key=lambda kind: (kind.__module__, kind.__qualname__)))
 
         def table(form: Callable[..., np.dtype], parts: Callable[[Vehicle], tuple]) -> np.ndarray:
             width = max((len(parts(vehicle)) for vehicle in vehicles), default=0)
@@ -112,7 +116,8 @@ class FleetModel:
 
         body = table(body_dtype, lambda vehicle: vehicle.bodies)
         joint = table(joint_dtype, lambda vehicle: vehicle.joints)
-        actuator = table(actuator_dtype, lambda vehicle: vehicle.actuators)
+        actuator = table(lambda real: actuator_dtype(real, kinds),
+                         lambda vehicle: vehicle.actuators)
         whole, effects, battery = (np.zeros(n, dtype=form(dtype)) for form in
                                    (vehicle_dtype, effects_dtype, battery_dtype))
         body["parent"] = body["joint"] = -1
@@ -132,13 +137,13 @@ class FleetModel:
                 body[i, link.body]["joint"] = k
             for k, driven in enumerate(vehicle.actuators):
                 _fill(actuator[i, k], driven)
-                actuator[i, k]["kind"] = ACTUATOR_KINDS[type(driven)]
+                actuator[i, k]["kind"] = 1 + kinds.index(type(driven))
                 if isinstance(driven, Rotor):
                     actuator[i, k]["power_constant"] = _power_constant(vehicle, driven)
             _fill_effects(effects[i], vehicle)
             if vehicle.battery is not None:
                 _fill(battery[i], vehicle.battery)
-        return cls(vehicles, whole, body, joint, actuator, effects, battery)
+        return cls(vehicles, whole, body, joint, actuator, effects, battery, kinds)
 
     @property
     def n(self) -> int:

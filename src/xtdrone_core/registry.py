@@ -76,6 +76,7 @@ class Group:
 ENGINES = Group("engine", "xtdrone.engines")
 AUTOPILOTS = Group("autopilot", "xtdrone.autopilots")
 AGENTS = Group("agent", "xtdrone.agents")
+ACTUATORS = Group("actuator", "xtdrone.actuators")
 # Parts of the embedded flight stack that a scenario may replace, by the name of their option.
 PARTS = {part: Group(part, f"xtdrone.{part}") for part in (
     "estimator", "position_control", "velocity_control", "attitude_control", "rate_control",

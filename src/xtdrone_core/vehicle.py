@@ -5,6 +5,7 @@ vehicle with all joints at zero; FleetState.pos is that point. The frame of any 
 in that body's own centre of gravity, with the axes of the link that its joint moves.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -48,11 +49,15 @@ class Joint:
 class Actuator:
     """What all actuators have. Each kind adds its own fields, all of them numbers.
 
+    A kind of one's own has `act`, too: a compiled function, as the table of kinds in
+    xtdrone_sim.plant.actuators calls it. An SDF file names it by module:Class.
+
     A command in lower..upper sets where the actuator goes to: zero_position_armed +
     input_scaling * command. The names are those of sitl_gazebo's control channels.
     """
 
     kind: ClassVar[str]
+    act: ClassVar[Callable[..., tuple[float, ...]] | None] = None
     name: str
     channel: int = -1  # PX4's number for its command
     body: int = BASE  # that it acts on
@@ -140,7 +145,7 @@ class Propeller(Actuator):
     max_rot_velocity: float  # [rad/s]
 
 
-# In records a kind is its place here, from 1.
+# In records a kind is its place here, from 1; others follow, see FleetModel.kinds.
 KINDS: tuple[type[Actuator], ...] = (Rotor, Servo, Surface, Wheel, Propeller)
 
 

@@ -20,7 +20,7 @@ from xtdrone_control import bridge, ros_serialisation, topics
 from xtdrone_core import Mode, Scenario, scenario_options
 from xtdrone_core.command import main
 from xtdrone_core.options import option
-from xtdrone_core.scenario import fleet
+from xtdrone_core.scenario import fleet, parse_vehicles
 from xtdrone_sim.engines.embedded import EmbeddedEngine
 from xtdrone_sim.simulation import Simulation
 
@@ -43,6 +43,31 @@ def test_a_vehicle_is_a_folder(tmp_path, monkeypatch, capsys):
     mass = simulation.fleet.vehicle["mass"][0]
     simulation.close()
     assert mass > 1.7
+
+
+JET = """<channel name="jet"><input_index>4</input_index><input_offset>0</input_offset>
+<input_scaling>6</input_scaling><zero_position_disarmed>0</zero_position_disarmed>
+<zero_position_armed>0</zero_position_armed>
+<xtdrone:actuator xmlns:xtdrone="urn:xtdrone" kind="jet:Jet"><link>base_link</link>
+<pos>0 0 0</pos><axis>0 0 1</axis></xtdrone:actuator></channel></control_channels>"""
+
+
+def test_a_kind_of_actuator_is_a_class_and_an_element_of_the_vehicle(tmp_path):
+    text = (ROOT / "models" / "iris" / "model.sdf").read_text()
+    path = tmp_path / "jet_iris.sdf"
+    path.write_text(text.replace("</control_channels>", JET))
+    simulation = Simulation(Scenario(parse_vehicles(f"{path}@0,0,5; iris@3,0,5")), links=False)
+    plant, state = simulation.plant.actuators, simulation.state
+    vehicle = simulation.fleet.vehicles[0]
+    commands = np.zeros(simulation.fleet.actuator.shape)
+    commands[:, 4] = 0.5
+    wrench = plant.step(commands, state, 4_000)
+    simulation.close()
+    assert [actuator.kind for actuator in vehicle.actuators] == ["rotor"] * 4 + ["jet"]
+    assert wrench[:, 0, 2].tolist() == [3.0, 0.0]
+    assert plant.power[0] == 150.0
+    # At the place that the file says, and so with a torque about the centre of gravity.
+    assert np.allclose(wrench[0, 0, 3:], np.cross(vehicle.actuators[4].pos, (0.0, 0.0, 3.0)))
 
 
 class Slow(EmbeddedEngine):

@@ -1,16 +1,19 @@
 """All actuators of a fleet, and the air around them, in one compiled kernel: commands to wrenches.
 
 What an actuator of each kind does stands in one table, `_act`: a kind's row calls its scalar
-function in xtdrone_dynamics.
+function in xtdrone_dynamics. A kind of a user's own brings its function, `act`.
 """
 
 import math
+import types
 
+import numba
 import numpy as np
 
 from xtdrone_core import FleetModel, FleetState
 from xtdrone_core.fleet_model import PROPELLER, ROTOR, SERVO, SURFACE, WHEEL
 from xtdrone_core.snapshot import Memory
+from xtdrone_core.vehicle import KINDS
 from xtdrone_dynamics import aerodynamics, atmosphere, quaternion, rotor, servo
 from xtdrone_dynamics.compiled import njit
 from xtdrone_dynamics.constants import SEA_LEVEL_DENSITY
@@ -54,6 +57,7 @@ class ActuatorStage(Memory):
         self._fleet = fleet
         self._altitude = altitude
         self._air = np.zeros((n, 3))
+        self._step = _step if fleet.kinds == KINDS else _step_with(fleet.kinds[len(KINDS):])
         self._downwash = bool(fleet.effects["wake_radius"].any())
         self.remember_start()
 
@@ -75,10 +79,10 @@ class ActuatorStage(Memory):
             air[:] = self.wind
             _add_downwash(fleet.vehicle, fleet.actuator, fleet.effects, self.effectiveness,
                           state.pos, state.actuator, self.density, air)
-        _step(commands, fleet.vehicle, fleet.actuator, fleet.effects, self._altitude,
-              self.speed_share, self.effectiveness, state.body_pos, state.body_quat,
-              state.body_vel, state.body_ang_vel, air, self.density, dt_us * 1e-6,
-              state.actuator, self.wrench, self.joint_targets, self.power)
+        self._step(commands, fleet.vehicle, fleet.actuator, fleet.effects, self._altitude,
+                   self.speed_share, self.effectiveness, state.body_pos, state.body_quat,
+                   state.body_vel, state.body_ang_vel, air, self.density, dt_us * 1e-6,
+                   state.actuator, self.wrench, self.joint_targets, self.power)
         return self.wrench
 
 
@@ -173,3 +177,24 @@ def _step(commands, vehicle, actuator, effects, altitude, speed_share, effective
             w[0], w[1], w[2] = quaternion.rotate(qx, qy, qz, qw, fx, fy, fz)
             w[3], w[4], w[5] = quaternion.rotate(qx, qy, qz, qw, mx, my, mz)
         power[i] = total
+
+
+def _step_with(kinds):
+    """_step, compiled here and now with a table of kinds that has these, too."""
+    act = _act
+    for number, kind in enumerate(kinds, len(KINDS) + 1):
+        act = _extended(act, number, kind.act)
+    plain = _step.py_func
+    extended = types.FunctionType(plain.__code__, {**plain.__globals__, "_act": act})
+    return numba.njit(error_model="numpy")(extended)
+
+
+def _extended(act, number, own):
+    """A table of kinds with one more."""
+    @numba.njit(error_model="numpy")
+    def either(a, e, command, value, speed_share, ratio, height, vx, vy, vz, dt):
+        if a.kind == number:
+            return own(a, e, command, value, speed_share, ratio, height, vx, vy, vz, dt)
+        return act(a, e, command, value, speed_share, ratio, height, vx, vy, vz, dt)
+
+    return either

@@ -3,15 +3,18 @@
 Each plugin gazebo_motor_model is a rotor, or with <xtdrone:in_water/> a boat's propeller. Each
 channel of gazebo_mavlink_interface whose joint no such plugin turns is an actuator, too: with
 joint_control_type position a control surface, where a plugin LiftDragPlugin names that joint,
-or else a servo, which moves the joint; with velocity a wheel.
+or else a servo, which moves the joint; with velocity a wheel. A channel with
+<xtdrone:actuator kind="module:Class"> is an actuator of that kind, a user's own: <link> and
+<pos> [m] say where it is, and the other elements have the names of its fields.
 """
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import Any, get_type_hints
 
 import numpy as np
 
-from xtdrone_core.vehicle import Actuator, Propeller, Rotor, Servo, Surface, Wheel
+from xtdrone_core import registry
+from xtdrone_core.vehicle import Actuator, Propeller, Rotor, Servo, Surface, Vector, Wheel
 from xtdrone_dynamics import rotor
 from xtdrone_dynamics.constants import SEA_LEVEL_DENSITY
 
@@ -62,7 +65,8 @@ def driven_joints(scope: Scope, channels: Any) -> dict:
     """Full names of the joints that servos move, to (scope, element) of each."""
     surfaces, found = _lifts(scope), {}
     for channel in channels:
-        if channel.position and channel.joint and channel.joint not in surfaces:
+        if channel.position and channel.joint and channel.joint not in surfaces \
+                and channel.element.find(OWN + "actuator") is None:
             name = channel.joint.removeprefix(channel.scope.prefix)
             joint = channel.scope.find("joint", name, channel.element)
             if channel.joint in found:
@@ -98,7 +102,9 @@ def read_actuators(scope: Scope, links: Links, channels: Any) -> tuple[Actuator,
                             "without gaps")
     lifts = _lifts(scope)
     for channel in channels:
-        if channel.joint and channel.joint not in turned and channel.number not in rotors:
+        if channel.element.find(OWN + "actuator") is not None:
+            rest.append(_own(channel, links))
+        elif channel.joint and channel.joint not in turned and channel.number not in rotors:
             if channel.joint in lifts:
                 rest.append(_surface(channel, *lifts[channel.joint], links))
             elif channel.position:
@@ -245,6 +251,36 @@ def _surface(channel, scope, plugin, links) -> Surface:
         forward=frame.direction(vector(plugin, "forward", (1.0, 0.0, 0.0))),
         upward=frame.direction(vector(plugin, "upward", (0.0, 0.0, 1.0))),
         area=number(plugin, "area", 1.0), lift_per_rad=lift)
+
+
+def _own(channel, links) -> Actuator:
+    """An actuator of a user's own kind."""
+    block = channel.element.find(OWN + "actuator")
+    kind = registry.ACTUATORS.load(block.get("kind", ""))
+    if not (isinstance(kind, type) and issubclass(kind, Actuator) and kind.act is not None):
+        fail(block, f"'{block.get('kind')}' is no kind of actuator: give a class that inherits "
+                    "from xtdrone_core.vehicle.Actuator and has act()")
+    common, hints = _common(channel), get_type_hints(kind)
+    given = {entry.name: hints[entry.name] for entry in fields(kind)
+             if entry.name not in (*common, "body")}
+    refuse_unknown(block, ("link", *given))
+    link = channel.scope.prefix + text(block, "link")
+    if link not in links.of_link:
+        fail(block, f"there is no link '{link}'")
+    body, frame = links.inside(link, channel.scope.pose(text(block, "link"), block))
+    values = {}
+    for name, hint in given.items():
+        if block.find(name) is not None:
+            values[name] = vector(block, name, (0.0, 0.0, 0.0)) if hint == Vector else \
+                hint(number(block, name))
+    if "pos" in values:
+        values["pos"] = frame.point(values["pos"])
+    if "axis" in values:
+        values["axis"] = _unit(frame.direction(values["axis"]))
+    try:
+        return kind(**common, body=body, **values)
+    except TypeError as error:
+        fail(block, f"an actuator of kind '{block.get('kind')}' lacks something: {error}")
 
 
 def _wheel(channel, links) -> Wheel:

@@ -22,7 +22,8 @@ from .pose import Pose
 MESH_SUFFIXES = (".obj", ".stl")  # what MuJoCo reads
 OWN = "{urn:xtdrone}"  # namespace of the elements that only this workspace reads
 _OWN_PLACES = {"effects": "model", "battery": "model", "propeller": "plugin",
-               "in_water": "plugin", "servo": "channel", "wheel": "channel"}  # name: parent
+               "in_water": "plugin", "servo": "channel", "wheel": "channel",
+               "actuator": "channel"}  # name: parent
 _MAX_NESTING = 16
 
 _SCRIPT_COLOURS = {  # Gazebo's own material scripts that are one plain colour
