@@ -1,5 +1,7 @@
 """The simulator link against a scripted PX4 that follows a recorded one, and its faults."""
 
+import os
+
 import numpy as np
 import pytest
 from pymavlink.dialects.v20 import common as mavlink
@@ -9,12 +11,13 @@ from px4_peer import RECORDINGS, ScriptedPx4, script
 from px4_recording import fill, steps
 from sensor_models import SensorSuite
 from xtdrone_autopilot.errors import AutopilotError
-from xtdrone_autopilot.px4 import autopilot as px4, link as px4_link
+from xtdrone_autopilot.px4 import autopilot as px4, link as px4_link, process as px4_process
 from xtdrone_autopilot.px4.frames import FrameReader
 from xtdrone_autopilot.px4.link import Peer
 from xtdrone_autopilot.px4.sensors import SensorFrames
 from xtdrone_core import FleetModel, FleetState, Scenario, ScenarioError, SensorBatch
 from xtdrone_core.scenario import fleet
+from xtdrone_sim.simulation import build_autopilot
 from xtdrone_sim.vehicles.sdf import load_vehicle
 from xtdrone_sim.world import load_world
 
@@ -37,7 +40,7 @@ def in_flight(recorded):
 
 @pytest.fixture
 def autopilot(monkeypatch):
-    """autopilot(n, loss, answer_s, connect_s) makes a Px4Autopilot for scripted peers.
+    """autopilot(n, loss, answer_s, connect_s, **more) makes a Px4Autopilot for scripted peers.
 
     Time-outs that must come are short, others so long that a busy machine does not reach them.
     """
@@ -46,13 +49,14 @@ def autopilot(monkeypatch):
     monkeypatch.setattr(px4, "NAME_S", 0.1)
     made = []
 
-    def make(n=1, loss="stop", answer_s=30.0, connect_s=30.0):
+    def make(n=1, loss="stop", answer_s=30.0, connect_s=30.0, **more):
         monkeypatch.setattr(px4_link, "ANSWER_S", answer_s)
         monkeypatch.setattr(px4, "CONNECT_S", connect_s)
         texts = []
         made.append(px4.Px4Autopilot(
             FleetModel.of([load_vehicle("iris")] * n), [f"iris_{i}" for i in range(n)], ORIGIN,
-            np.zeros((n, 3)), loss=loss, on_text=lambda i, severity, text: texts.append((i, text))))
+            np.zeros((n, 3)), loss=loss, on_text=lambda i, severity, text: texts.append((i, text)),
+            **more))
         return made[-1], texts
 
     yield make
@@ -247,6 +251,45 @@ def test_one_that_answers_again_is_taken_back(autopilot, in_flight):
         fly(found, 100, 1, begin)
         begin += 100
     assert "answers again" in said(texts, 0)
+
+
+def test_a_reset_starts_a_new_px4_and_leaves_the_others(autopilot, in_flight, build, folder):
+    """The processes only sleep; scripted peers connect in their place."""
+    found, texts = autopilot(2, installation=px4_process.find(str(build)), folder=folder)
+    peers = [ScriptedPx4(i, in_flight) for i in range(2)]
+    for peer in peers:
+        peer.start()
+    fly(found, 300, 2)
+    assert (found.states == Peer.LOCKSTEP).all() and found.commands.all()
+    old, answered = found.pids, len(peers[1].heard)
+    found.reset(np.array([True, False]))
+    assert found.states.tolist() == [Peer.AWAITED, Peer.LOCKSTEP]
+    assert found.pids[0] != old[0] and found.pids[1] == old[1]
+    with pytest.raises(ProcessLookupError):
+        os.kill(old[0], 0)
+    peers[0].join(5.0)
+    assert not peers[0].is_alive()
+    ScriptedPx4(0, in_flight).start()
+    assert not found.states[0] and len(peers[1].heard) == answered
+    fly(found, 300, 2, 300)
+    assert (found.states == Peer.LOCKSTEP).all() and found.commands.all()
+    assert not said(texts, 0) + said(texts, 1)
+    found.reset()
+    assert found.states.tolist() == [Peer.AWAITED] * 2
+
+
+def test_what_real_px4_cannot_do_is_refused(autopilot, monkeypatch, tmp_path):
+    monkeypatch.delenv("PX4_BUILD", raising=False)
+    found, _ = autopilot(1)
+    with pytest.raises(AutopilotError, match="started by somebody else.*px4:=FOLDER"):
+        found.reset()
+    for refused in (found.save, lambda: found.load({})):
+        with pytest.raises(AutopilotError, match="cannot be (saved|loaded).*embedded"):
+            refused()
+    for option, words in (("mission", "upload it"), ("params", "PX4_BUILD")):
+        scenario = Scenario(fleet("iris", 1), autopilot="px4", **{option: str(tmp_path)})
+        with pytest.raises(AutopilotError, match=f"{option} cannot be given.*{words}"):
+            build_autopilot(scenario, None, load_world("empty"), None, True, None, None)
 
 
 def test_a_taken_port_is_named(autopilot):

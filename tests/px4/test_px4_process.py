@@ -20,33 +20,6 @@ from xtdrone_core.ports import Ports
 from xtdrone_sim.vehicles.sdf import load_vehicle
 
 ORIGIN = 0.8272, 0.1491, 488.0
-STAND_IN = """#!/bin/sh
-echo started "$@" $PX4_SIM_MODEL
-sleep 600 &
-[ -p "$STARTED" ] && echo $! > "$STARTED"
-wait
-"""
-
-
-@pytest.fixture
-def build(tmp_path):
-    """A build folder whose px4 is the stand-in."""
-    for place in ("bin", "etc/init.d-posix/airframes"):
-        (tmp_path / "build" / place).mkdir(parents=True)
-    (tmp_path / "build/etc/init.d-posix/rcS").write_text("")
-    (tmp_path / "build/etc/init.d-posix/airframes/10016_none_iris").write_text("")
-    binary = tmp_path / "build/bin/px4"
-    binary.write_text(STAND_IN)
-    binary.chmod(0o755)
-    return tmp_path / "build"
-
-
-@pytest.fixture
-def folder(tmp_path):
-    """A run folder."""
-    for sub in ("console", "ulog"):
-        (tmp_path / "run" / sub).mkdir(parents=True)
-    return tmp_path / "run"
 
 
 def await_end(pid):
@@ -109,6 +82,21 @@ def test_a_vehicle_that_px4_does_not_know_gets_an_airframe(build, folder):
     assert not list(build.rglob("*none_typhoon*"))
 
 
+def test_parameters_and_a_second_start(build, folder):
+    given = {"EKF2_GPS_CTRL": 0, "MPC_XY_CRUISE": 4.25, "BITS": 2147483647.0, "MAV_SYS_ID": 9}
+    for start, place in ((1, "iris_0"), (2, "iris_0.2")):
+        process = px4_process.Px4Process(px4_process.find(str(build)), 0, "iris_0",
+                                         load_vehicle("iris"), folder, start=start,
+                                         parameters=given)
+        process.stop()
+        airframe = folder / "px4" / place / "start-up/init.d-posix/airframes/10016_none_iris"
+        assert [line for line in airframe.read_text().splitlines() if "param set " in line] == [
+            "param set EKF2_GPS_CTRL 0", "param set MPC_XY_CRUISE 4.25",
+            "param set BITS 2147483647"]
+        assert (build / "etc/init.d-posix/airframes/10016_none_iris").read_text() == ""
+        assert (folder / "px4" / place / "log").resolve() == (folder / "ulog/iris_0").resolve()
+
+
 def test_nothing_survives_a_simulation_that_is_killed(build, folder):
     code = ("import sys; from pathlib import Path; from xtdrone_autopilot.px4 import process as p;"
             "from xtdrone_sim.vehicles.sdf import load_vehicle;"
@@ -136,33 +124,6 @@ def test_one_that_cannot_start_is_refused(build, folder):
     with pytest.raises(AutopilotError, match="cannot start PX4"):
         px4_process.Px4Process(px4_process.find(str(build)), 0, "iris_0", load_vehicle("iris"),
                                folder)
-
-
-def test_a_reset_starts_it_anew_and_waits_for_it(build, folder):
-    fleet = FleetModel.of((load_vehicle("iris"),) * 2)
-    autopilot = Px4Autopilot(fleet, ["iris_0", "iris_1"], ORIGIN, np.zeros((2, 3)),
-                             px4_process.find(str(build)), folder, own=PORTS)
-    try:
-        before = autopilot.pids
-        autopilot.reset(np.array([False, True]))
-        assert autopilot.pids[0] == before[0] and autopilot.pids[1] != before[1]
-        assert await_end(before[1])
-        assert (folder / "px4/iris_1.2/start-up").is_dir()
-        assert autopilot.states.tolist() == [Peer.AWAITED] * 2
-        with pytest.raises(AutopilotError, match="cannot be saved"):
-            autopilot.save()
-    finally:
-        autopilot.close()
-
-
-def test_a_px4_of_somebody_else_is_not_reset():
-    fleet = FleetModel.of((load_vehicle("iris"),))
-    autopilot = Px4Autopilot(fleet, ["iris_0"], ORIGIN, np.zeros((1, 3)), own=PORTS)
-    try:
-        with pytest.raises(AutopilotError, match="started by somebody else"):
-            autopilot.reset()
-    finally:
-        autopilot.close()
 
 
 LINKS = """udp_offboard_port_remote=$((14540+px4_instance))

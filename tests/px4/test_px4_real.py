@@ -1,6 +1,7 @@
 """Flights of real PX4 instances; skipped where PX4_BUILD does not name one."""
 
 import json
+import math
 import os
 import signal
 import time
@@ -12,12 +13,14 @@ import pytest
 from pymavlink.dialects.v20 import common as mavlink
 from pyulog import ULog
 
+from low_level_agent import PLACE, TURN, LowLevelAgent
 from own_ports import LATEST, PORTS
 from xtdrone_autopilot.errors import AutopilotError
 from xtdrone_autopilot.px4 import process as px4_process
 from xtdrone_autopilot.px4.link import Peer
 from xtdrone_control.agents import SquareAgent
-from xtdrone_core import Scenario, resources
+from xtdrone_core import Scenario, resources, run_folder
+from xtdrone_core.agent import EachVehicle
 from xtdrone_core.command import main
 from xtdrone_core.scenario import fleet
 from xtdrone_core.truth_log import read_truth
@@ -27,6 +30,16 @@ from xtdrone_sim.vehicles.sdf import load_vehicle
 pytestmark = [pytest.mark.px4, pytest.mark.skipif(
     not os.environ.get("PX4_BUILD"),
     reason="needs real PX4: set PX4_BUILD to its build folder (see docs/px4.md)")]
+OUTFITTED = """<sdf version="1.7"><model name="iris_outfitted">
+<include><uri>model://iris</uri></include>
+<link name="laser"><pose>0 0 0.05 0 1.5707963 0</pose>
+  <inertial><mass>0.01</mass><inertia><ixx>1e-5</ixx><iyy>1e-5</iyy><izz>1e-5</izz></inertia>
+  </inertial>
+  <sensor name="laser" type="ray"><plugin name="laser" filename="libgazebo_lidar_plugin.so">
+    <min_distance>0.02</min_distance><max_distance>35.0</max_distance></plugin></sensor></link>
+<joint name="laser_joint" type="fixed"><parent>iris::base_link</parent><child>laser</child></joint>
+<plugin name="airspeed" filename="libgazebo_airspeed_plugin.so"><linkName>laser</linkName></plugin>
+</model></sdf>"""
 SIDE = np.array([(0, 0), (4, 0), (4, 4), (0, 4)], dtype=float)
 
 
@@ -161,6 +174,101 @@ def test_one_that_is_killed_in_flight_is_named_and_the_other_flies_on(runs):
         assert "'iris_1' was ended by SIGKILL" in (runs / "console/autopilot.log").read_text()
     finally:
         simulation.close()
+
+
+def flown(folder, agent, vehicle="iris", n=1, at=None, **options):
+    """Flies an Agent; calls at(simulation) after each step. The simulation is closed then."""
+    run_folder.prepare(folder)
+    options = {"gps": "rtk", **options}
+    simulation = Simulation(Scenario(fleet(vehicle, n), autopilot="px4", speed=0.0, **options),
+                            folder, agent=agent)
+    try:
+        while not agent.done and simulation.t_us < 120_000_000:
+            simulation.step()
+            if at is not None:
+                at(simulation)
+        assert agent.done
+    finally:
+        simulation.close()
+
+
+def logs(folder, name="iris_0"):
+    """ULogs of a vehicle, in their order."""
+    return [ULog(str(path)) for path in sorted((folder / "ulog" / name).rglob("*.ulg"))]
+
+
+@pytest.mark.parametrize("level", ["attitude", "rates"])
+def test_a_leg_by_attitude_or_body_rates_with_force(runs, level):
+    """2.2 m with a turn: the place within 0.3 m and the heading within 5 degrees, as estimated."""
+    errors, turns = [], []
+    agent = LowLevelAgent(level, load_vehicle("iris").mass)
+
+    def look(simulation):
+        if agent.phase == "fly":
+            e = simulation.autopilot.estimates()
+            errors.append(e.pos[0] - agent.home[0] - PLACE - (0, 0, agent.height))
+            x, y, z, w = e.quat[0]
+            turns.append(math.atan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z)))
+
+    flown(runs, agent, at=look)
+    assert np.abs(errors[-500:]).max() < 0.3  # 2 s; gravity and bias are not integrated away
+    assert np.abs(np.array(turns[-500:]) - turns[0] - TURN).max() < math.radians(5.0)
+
+
+def test_it_flies_by_the_true_pose_alone(runs):
+    """Without GPS, all places as given: the height is not that above the sea."""
+    apart = []
+
+    def look(simulation):
+        estimates = simulation.autopilot.estimates()
+        if estimates.ready[0] and simulation.t_us % 100_000 == 0:
+            apart.append(np.abs(estimates.pos - simulation.state.pos).max())
+
+    flown(runs, SquareAgent(1), pose_source="truth", at=look)
+    assert max(apart) < 0.3
+    log, = logs(runs)
+    flags = log.get_dataset("estimator_status_flags").data
+    assert flags["cs_ev_pos"][-1] and flags["cs_ev_hgt"][-1] and not flags["cs_gps"].any()
+
+
+def test_it_uses_the_range_finder_and_logs_the_pitot_tube(runs):
+    sdf = runs / "outfitted.sdf"
+    sdf.write_text(OUTFITTED)
+    params = runs / "own.params"
+    params.write_text("1\t1\tEKF2_RNG_CTRL\t2\t6\n1\t1\tMAV_SYS_ID\t9\t6\n")
+    flown(runs, SquareAgent(1, side=8.0), str(sdf), params=str(params), wind="-4,2,0")
+    log, = logs(runs, "iris_outfitted_0")
+    has = log.initial_parameters
+    assert has["EKF2_RNG_CTRL"] == 2 and has["MAV_SYS_ID"] == 1  # not 9
+    ranges = log.get_dataset("distance_sensor").data
+    assert ranges["current_distance"][ranges["signal_quality"] > 0].max() == pytest.approx(
+        3.0, abs=0.7)
+    place = log.get_dataset("vehicle_local_position").data
+    assert place["dist_bottom_valid"].all() and place["dist_bottom"].max() > 2.3
+    assert log.get_dataset("estimator_status_flags").data["cs_rng_hgt"].any()
+    pressure = log.get_dataset("differential_pressure").data["differential_pressure_pa"]
+    assert np.isfinite(pressure).all() and np.ptp(pressure) > 1.0
+
+
+def test_a_reset_vehicle_boots_and_flies_again(runs):
+    """Its PX4 is a new one with a log of its own; the other one goes on."""
+    begun = []
+
+    def reset(simulation):
+        if simulation.t_us == 15_000_000:
+            assert simulation.autopilot.estimates().armed.all()
+            pids = simulation.autopilot.pids
+            simulation.reset([0])
+            assert np.allclose(simulation.state.pos[0, :2], 0.0, atol=1e-6)
+            assert [old == new for old, new in zip(pids, simulation.autopilot.pids)] == [
+                False, True]
+            begun.append(simulation.t_us)
+
+    agent = EachVehicle(2, lambda: SquareAgent(1))
+    flown(runs, agent, n=2, at=reset)
+    assert begun and len(logs(runs)) == 2 and len(logs(runs, "iris_1")) == 1
+    second = logs(runs)[1].get_dataset("vehicle_local_position_groundtruth").data
+    assert second["timestamp"][0] > 15_000_000 and second["z"].min() < -2.5
 
 
 def window_speed(control):

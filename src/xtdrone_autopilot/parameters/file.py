@@ -14,6 +14,12 @@ from .store import table
 _TYPE = {int: mavlink.MAV_PARAM_TYPE_INT32, float: mavlink.MAV_PARAM_TYPE_REAL32}
 
 
+def of_vehicle(path: Path | str, name: str) -> Path:
+    """The file of a vehicle, where a scenario gives one for all or a folder with NAME.params."""
+    path = Path(path)
+    return path / f"{name}.params" if path.is_dir() else path
+
+
 def read(path: Path | str) -> dict[str, float]:
     """Names and values of a file.
 

@@ -1,7 +1,5 @@
 """What a scenario puts into the flight stacks before they start: parameters and missions."""
 
-from pathlib import Path
-
 import numpy as np
 
 from xtdrone_core import Scenario
@@ -33,14 +31,14 @@ def preload(store: ParameterStore, missions: Missions, scenario: Scenario) -> li
     if scenario.pose_source == "truth":  # as XTDrone has PX4: by vision alone
         store.values["EKF2_GPS_CTRL"] = 0
         store.values["EKF2_HGT_REF"] = HEIGHT_BY_VISION
-    notes = _load_parameters(store, Path(scenario.params), names) if scenario.params else []
+    notes = _load_parameters(store, scenario.params, names) if scenario.params else []
     if scenario.mission:
         _load_missions(missions, scenario)
     return notes
 
 
 def _load_parameters(store, path, names):
-    files = [path / f"{name}.params" if path.is_dir() else path for name in names]
+    files = [parameter_file.of_vehicle(path, name) for name in names]
     notes = []
     for i, file in enumerate(files):
         _, unknown, refused = parameter_file.load_into(store, i, parameter_file.read(file))

@@ -16,6 +16,8 @@ from xtdrone_core.ports import Ports, check_links
 from xtdrone_core.state import Estimates, SensorBatch, SetPoints
 
 from ..errors import AutopilotError
+from ..estimation.flags import HEIGHT_BY_VISION
+from ..parameters import file as parameter_file
 from ..vehicle_status import describe_bodies, new_status
 from . import process as px4_process
 from .link import Peer, SimulatorLink
@@ -41,7 +43,8 @@ class Px4Autopilot(ExternalPose, Observer):
     def __init__(self, fleet: FleetModel, names: Sequence[str], origin: Sequence[float],
                  offsets: npt.ArrayLike, installation: Any = None, folder: Path | str | None = None,
                  loss: str = "stop", shared_origin: bool = True,
-                 on_text: Callable[[int, int, str], None] | None = None, own: Ports | None = None):
+                 on_text: Callable[[int, int, str], None] | None = None, own: Ports | None = None,
+                 parameters: Sequence[Mapping[str, float]] | None = None):
         """Listens for the fleet's PX4s, and starts them where an installation is given.
 
         Args:
@@ -55,6 +58,8 @@ class Px4Autopilot(ExternalPose, Observer):
             shared_origin: Whether every local frame begins at the world's origin.
             on_text: Called with (vehicle, severity, text).
             own: Ports of the simulation; None = those of the environment's instance.
+            parameters: What each PX4 that we start has from then on, a mapping for each vehicle;
+                None leaves PX4's own.
 
         Raises:
             AutopilotError: A port is in use, or PX4 cannot be started.
@@ -82,6 +87,7 @@ class Px4Autopilot(ExternalPose, Observer):
         describe_bodies(bodies, fleet)
         self._link = None
         self._installation, self._folder, self._fleet = installation, folder, fleet
+        self._parameters = parameters or [{}] * n
         self._starts = np.zeros(n, dtype=np.int64)  # how often each PX4 was started by us
         if installation is not None:
             _refuse_living(self._ports, n)
@@ -100,7 +106,7 @@ class Px4Autopilot(ExternalPose, Observer):
         self._starts[i] += 1
         return px4_process.Px4Process(self._installation, i, self._names[i],
                                       self._fleet.vehicles[i], self._folder, self._ports,
-                                      int(self._starts[i]))
+                                      int(self._starts[i]), self._parameters[i])
 
     @classmethod
     def for_scenario(cls, scenario: Scenario, fleet: FleetModel, origin: Sequence[float],
@@ -108,10 +114,17 @@ class Px4Autopilot(ExternalPose, Observer):
                      on_text: Callable[[int, int, str], None] | None,
                      sensors: SensorBatch) -> "Px4Autopilot":
         """The PX4s of a scenario: started from its `px4`, or else awaited."""
+        installation = px4_process.find(scenario.px4)
+        if scenario.mission:
+            raise AutopilotError("mission cannot be given to real PX4: leave it out, and upload it "
+                                 "by a ground station or 'xtdrone mission upload'")
+        if scenario.params and installation is None:
+            raise AutopilotError("params cannot be given to PX4s that somebody else starts: name a "
+                                 "build of PX4 (--px4 or PX4_BUILD), or set them yourself")
         return cls(fleet, [spec.name for spec in scenario.vehicles], origin,
-                   [spec.pos for spec in scenario.vehicles], px4_process.find(scenario.px4),
+                   [spec.pos for spec in scenario.vehicles], installation,
                    folder, scenario.px4_loss, scenario.origin == "shared", on_text,
-                   Ports(scenario.instance))
+                   Ports(scenario.instance), _parameters_of(scenario))
 
     @property
     def states(self) -> np.ndarray:
@@ -188,9 +201,12 @@ class Px4Autopilot(ExternalPose, Observer):
                                  "starts them, or fly autopilot:=embedded")
         chosen = np.flatnonzero(np.ones(len(self._names), dtype=bool) if mask is None else mask)
         for i in chosen:
-            self._link.await_again(int(i))
+            self._processes[i].stop(wait=False)
+        for i in chosen:
             self._processes[i].stop()
+            self._link.await_again(int(i))
             self._telemetry.begin_again(int(i))
+            self._announced[i] = False
         for i in chosen:
             self._processes[i] = self._start(int(i))
         self.commands[chosen] = 0.0
@@ -276,6 +292,19 @@ class Px4Autopilot(ExternalPose, Observer):
             self._telemetry.forget(i)
         if self._loss == "stop":
             raise AutopilotError(f"{text}; px4_loss:=continue flies the rest of the fleet on")
+
+
+def _parameters_of(scenario: Scenario) -> list[dict[str, float]]:
+    """What each PX4 of a scenario has from its start on."""
+    found = []
+    for spec in scenario.vehicles:
+        values: dict[str, float] = {}
+        if scenario.pose_source == "truth":  # by vision alone, as the embedded stack has it
+            values = {"EKF2_GPS_CTRL": 0, "EKF2_HGT_REF": HEIGHT_BY_VISION}
+        if scenario.params:
+            values |= parameter_file.read(parameter_file.of_vehicle(scenario.params, spec.name))
+        found.append(values)
+    return found
 
 
 def _refuse_living(own: Ports, n: int) -> None:

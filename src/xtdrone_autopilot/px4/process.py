@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +26,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 _AIRFRAME = 22000  # number of the airframe that is written for a vehicle PX4 does not know
 _KNOWN = {"iris": "none_iris"}  # PX4's own airframes of our vehicles, without a simulator's plugins
 _MAV_TYPES = {3: 15, 4: 2, 6: 13, 8: 14}  # number of rotors to MAV_TYPE
+_FIXED = {"MAV_SYS_ID", "MAV_TYPE", "SYS_AUTOSTART", "SYS_AUTOCONFIG"}  # follow from the fleet
 # Simulated accelerometers come uncalibrated: their turn-on bias, 0.2 m/s^2 (1 sigma), exceeds what
 # PX4 lets a vehicle arm with, 3/4 of this limit [m/s^2], on every third vehicle.
 _AFTER_AIRFRAME = "param set-default EKF2_ABL_LIM 0.8\n"
@@ -73,7 +75,8 @@ class Px4Process:
     """One running instance, in a process group and a folder of its own."""
 
     def __init__(self, installation: Px4Installation, i: int, name: str, model: Vehicle,
-                 folder: Path | None, ports: Ports | None = None, start: int = 1):
+                 folder: Path | None, ports: Ports | None = None, start: int = 1,
+                 parameters: Mapping[str, float] | None = None):
         """Starts PX4.
 
         Args:
@@ -84,6 +87,7 @@ class Px4Process:
             folder: The run folder; None: logs go with the process.
             ports: Of the simulation; None = those of the environment's instance.
             start: How often it has been started in this run; each has a folder of its own.
+            parameters: Of PX4, which it has from its start on.
 
         Raises:
             AutopilotError: The system refuses to start it.
@@ -100,7 +104,7 @@ class Px4Process:
             (work / "log").symlink_to(logs.absolute())
         etc = work / "start-up"
         shutil.copytree(installation.etc, etc, copy_function=os.symlink)
-        airframe = _write_airframe(etc / "init.d-posix" / "airframes", model)
+        airframe = _write_airframe(etc / "init.d-posix" / "airframes", model, parameters or {})
         if ports.instance:
             _shift(etc / "init.d-posix", ports, i)
         self.console = (folder / "console" if folder is not None else work) / f"{name}.log"
@@ -170,15 +174,25 @@ def _confine(parent):
     resource.setrlimit(resource.RLIMIT_RTPRIO, (0, 0))
 
 
-def _write_airframe(folder, model) -> str:
+def _write_airframe(folder, model, parameters) -> str:
     """Adds what PX4 shall know of a vehicle to its airframes; gives the airframe's name."""
     airframe = _KNOWN.get(model.type)
     if airframe is None:
         airframe = f"none_{model.type}"
         (folder / f"{_AIRFRAME}_{airframe}").write_text(airframe_of(model))
     script, = folder.glob(f"[0-9]*_{airframe}")
+    lines = [f"param set {name} {_number(value)}" for name, value in parameters.items()
+             if name not in _FIXED]
+    text = script.read_text()
+    script.unlink()  # may be a link to PX4's own
+    script.write_text("\n".join([text, *lines, ""]))
     (folder / f"{script.name}.post").write_text(_AFTER_AIRFRAME)
     return airframe
+
+
+def _number(value: float) -> str:
+    """As PX4's shell reads it: an integer without a point."""
+    return f"{value:.0f}" if float(value).is_integer() else f"{value:.9g}"
 
 
 def _shift(scripts, ports, i) -> None:

@@ -26,7 +26,9 @@ from ..vehicle_status import command_of
 from .frames import FrameReader
 
 GREET_US = 1_000_000  # period of our heartbeat [us]
+ORIGIN_US = 500_000  # from sending the shared origin to the first pose from outside [us]
 _ORIGIN_TOLERANCE = 2e-7  # of latitude and longitude of the shared origin [deg]
+_NEVER = 1 << 62  # [us]
 _BITS = {"pos": 0x7, "vel": 0x38, "acc": 0x1C0}
 _NO_YAW, _NO_YAW_RATE = 1024, 2048
 _NO_ATTITUDE = 128  # bit of the type mask of attitude targets
@@ -81,6 +83,7 @@ class FleetTelemetry:
         self._located = np.zeros(n, dtype=np.bool_)
         self._checked = np.zeros(n, dtype=np.bool_)
         self._origin_set = np.full(n, not shared_origin)
+        self._origin_sent_us = np.full(n, _NEVER if shared_origin else -_NEVER)
         self._pos = np.zeros((n, 3))
         self._quat = np.tile((0.0, 0.0, 0.0, 1.0), (n, 1))
         self._vel = np.zeros((n, 3))
@@ -117,12 +120,13 @@ class FleetTelemetry:
         """Sends an Agent's set-points and requests on the offboard links.
 
         Raises:
-            AutopilotError: Actuator commands, which PX4 in lockstep does not take.
+            AutopilotError: Actuator commands, which PX4 does not take in flight.
         """
         if np.isfinite(set_points.actuators).any():
-            raise AutopilotError("PX4 takes no actuator commands in lockstep (its "
-                                 "SET_ACTUATOR_CONTROL_TARGET is off then): command body rates and "
-                                 "force, or fly autopilot:=embedded")
+            raise AutopilotError("real PX4 takes no actuator commands by MAVLink (it knows "
+                                 "SET_ACTUATOR_CONTROL_TARGET no more since 1.14, and before not "
+                                 "in lockstep): command body rates and force, or fly "
+                                 "autopilot:=embedded")
         if not self.offboard:
             self._greeted += (self._ports.offboard_local,)
             self._greet_us = 0
@@ -143,12 +147,17 @@ class FleetTelemetry:
     def send_pose(self, i: int, t_us: int, pos: npt.ArrayLike, quat: npt.ArrayLike) -> None:
         """External vision for vehicle i; PX4's local frame begins where its vehicle's does.
 
+        None is sent before PX4 has got the shared origin: whatever height PX4 has without GPS when
+        the origin comes, it shifts by the height of the origin.
+
         Args:
             i: The vehicle.
             t_us: Simulated time of the pose [us], which is PX4's own time.
             pos: (3,) centre of gravity, world [m].
             quat: (4,) xyzw, body to world.
         """
+        if t_us < self._origin_sent_us[i] + ORIGIN_US:
+            return
         x, y, z = map(float, enu_ned(np.asarray(pos) - self._offsets[i]))
         qx, qy, qz, qw = map(float, quat_enu_ned(quat))
         nothing = [math.nan] * 3
@@ -171,17 +180,21 @@ class FleetTelemetry:
                 "PX4 has not taken the world's origin" if not self._origin_set[i] else
                 "PX4's arming checks fail")
 
-    def begin_again(self, i: int) -> None:
-        """A vehicle whose PX4 is started anew: nothing is known of it."""
-        self._heard[i] = self._located[i] = self._checked[i] = self._armed[i] = False
-        self._origin_set[i] = not self._shared
-        self._landed[i], self._mode[i] = True, 0
-        self._pos[i] = self._vel[i] = self._ang_vel[i] = 0.0
-        self._quat[i] = 0.0, 0.0, 0.0, 1.0
-
     def forget(self, i: int) -> None:
         """A vehicle whose PX4 is lost: its last estimate stays, it is not armed any more."""
         self._armed[i] = self._checked[i] = False
+
+    def begin_again(self, i: int) -> None:
+        """Nothing is known of a vehicle, whose PX4 has ended and is started anew."""
+        self._receive()  # the last words of the old one
+        self._readers.clear()
+        self._greet_us = 0
+        self._heard[i] = self._located[i] = self._checked[i] = self._armed[i] = False
+        self._origin_set[i] = not self._shared
+        self._origin_sent_us[i] = _NEVER if self._shared else -_NEVER
+        self._landed[i], self._mode[i] = True, 0
+        self._pos[i] = self._vel[i] = self._ang_vel[i] = 0.0
+        self._quat[i] = 0.0, 0.0, 0.0, 1.0
 
     # To PX4 -----------------------------------------------------------------------------------
 
@@ -210,6 +223,7 @@ class FleetTelemetry:
                 self._command(i, mavlink.MAV_CMD_SET_MESSAGE_INTERVAL,
                               getattr(mavlink, f"MAVLINK_MSG_ID_{name}"), 20_000)
         if self._shared and self._located[i] and not self._origin_set[i]:
+            self._origin_sent_us[i] = min(self._origin_sent_us[i], self._t_us)
             lat, lon, alt = self._origin
             self._send(i, mavlink.MAVLink_set_gps_global_origin_message(
                 ports.system_id(i), round(math.degrees(lat) * 1e7), round(math.degrees(lon) * 1e7),
