@@ -6,20 +6,14 @@ import signal
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 
 from own_ports import PORTS
 from waiting import LIMIT_S
 from xtdrone_autopilot.errors import AutopilotError
 from xtdrone_autopilot.px4 import process as px4_process
-from xtdrone_autopilot.px4.autopilot import Px4Autopilot
-from xtdrone_autopilot.px4.link import Peer
-from xtdrone_core import FleetModel
 from xtdrone_core.ports import Ports
 from xtdrone_sim.vehicles.sdf import load_vehicle
-
-ORIGIN = 0.8272, 0.1491, 488.0
 
 
 def await_end(pid):

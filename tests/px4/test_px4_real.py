@@ -237,7 +237,7 @@ def test_it_uses_the_range_finder_and_logs_the_pitot_tube(runs):
     params = runs / "own.params"
     params.write_text("1\t1\tEKF2_RNG_CTRL\t2\t6\n1\t1\tMAV_SYS_ID\t9\t6\n")
     flown(runs, SquareAgent(1, side=8.0), str(sdf), params=str(params), wind="-4,2,0")
-    log, = logs(runs, "iris_outfitted_0")
+    log, = logs(runs, "outfitted_0")
     has = log.initial_parameters
     assert has["EKF2_RNG_CTRL"] == 2 and has["MAV_SYS_ID"] == 1  # not 9
     ranges = log.get_dataset("distance_sensor").data
