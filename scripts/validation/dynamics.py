@@ -40,7 +40,7 @@ from xtdrone_sim.vehicles.sdf import load_vehicle  # noqa: E402
 
 HEAD = ("Made by `scripts/validation.sh dynamics`; the same checks, shorter, are in "
         "`tests/dynamics/`, `tests/sim/test_engine_*.py`, `tests/sim/test_battery.py` and "
-        "`tests/sim/test_flight_changes.py`.")
+        "`tests/sim/test_flight_disturbances.py`.")
 VEHICLES = ("iris", "typhoon_h480", "octorotor", "crazyflie", "heavy_lifter")
 RATE = np.array((3.0, 2.0, 6.0))  # of tumbling bodies, body frame [rad/s]
 

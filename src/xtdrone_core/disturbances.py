@@ -1,4 +1,4 @@
-"""Changes to a vehicle in flight: payload, draining tank, broken rotor, battery's charge.
+"""Disturbances of a vehicle in flight: payload, draining tank, broken rotor, battery's charge.
 
 A list is a text whose entries are parted by ';'. An entry is a simulated time
 [s], a colon, what changes, the vehicle's name, and values:
@@ -23,8 +23,8 @@ _FORMS = {"payload": "payload NAME MASS [X,Y,Z]", "drain": "drain NAME RATE",
 
 
 @dataclass(frozen=True)
-class Change:
-    """One change of one vehicle."""
+class Disturbance:
+    """One disturbance of one vehicle."""
 
     t_us: int  # simulated time from which it is in force [us]
     kind: str  # payload, drain, rotor or charge
@@ -34,7 +34,7 @@ class Change:
     rotor: int = -1  # index of the rotor that breaks
 
 
-def parse_disturbances(text: str, names: Collection[str]) -> tuple[Change, ...]:
+def parse_disturbances(text: str, names: Collection[str]) -> tuple[Disturbance, ...]:
     """The disturbances of a list, in the order of their times.
 
     Args:
@@ -44,17 +44,18 @@ def parse_disturbances(text: str, names: Collection[str]) -> tuple[Change, ...]:
     Raises:
         ScenarioError: An entry that cannot be read.
     """
-    changes = []
+    found: list[Disturbance] = []
     for entry in filter(None, map(str.strip, text.split(";"))):
         when, colon, rest = entry.partition(":")
         t = _number(when, entry) if colon else math.nan
         if not 0.0 <= t < 1e9:
-            raise ScenarioError(f"change '{entry}' has no time: write for example '12: {entry}'")
-        changes.append(parse_change(rest, names, round(t * 1e6)))
-    return tuple(sorted(changes, key=lambda change: change.t_us))
+            raise ScenarioError(f"disturbance '{entry}' has no time: write for example "
+                                f"'12: {entry}'")
+        found.append(parse_disturbance(rest, names, round(t * 1e6)))
+    return tuple(sorted(found, key=lambda each: each.t_us))
 
 
-def parse_change(text: str, names: Collection[str], t_us: int) -> Change:
+def parse_disturbance(text: str, names: Collection[str], t_us: int) -> Disturbance:
     """One entry without its time.
 
     Args:
@@ -68,10 +69,10 @@ def parse_change(text: str, names: Collection[str], t_us: int) -> Change:
     words = text.split()
     kind = words[0] if words else ""
     if kind not in _FORMS:
-        raise ScenarioError(unknown_name("change", kind, _FORMS))
+        raise ScenarioError(unknown_name("disturbance", kind, _FORMS))
     wanted = {"rotor": (4,), "payload": (3, 4)}.get(kind, (3,))
     if len(words) not in wanted:
-        raise ScenarioError(f"cannot read change '{text.strip()}': write {_FORMS[kind]}")
+        raise ScenarioError(f"cannot read disturbance '{text.strip()}': write {_FORMS[kind]}")
     if words[1] not in names:
         raise ScenarioError(unknown_name("vehicle", words[1], names))
     vehicle, rotor = list(names).index(words[1]), -1
@@ -79,18 +80,19 @@ def parse_change(text: str, names: Collection[str], t_us: int) -> Change:
     value = _number(words[3] if kind == "rotor" else words[2], text)
     if kind == "rotor":
         if not words[2].isdigit():
-            raise ScenarioError(f"rotor '{words[2]}' of change '{text.strip()}' is not a number: "
-                                "rotors count from 0")
+            raise ScenarioError(f"rotor '{words[2]}' of disturbance '{text.strip()}' is not a "
+                                "number: rotors count from 0")
         rotor = int(words[2])
     elif len(words) == 4:
         pos = tuple(_number(x, text) for x in words[3].split(","))
         if len(pos) != 3:
-            raise ScenarioError(f"place '{words[3]}' of change '{text.strip()}' is not X,Y,Z [m]")
+            raise ScenarioError(f"place '{words[3]}' of disturbance '{text.strip()}' is not "
+                                "X,Y,Z [m]")
     top = 1.0 if kind in ("rotor", "charge") else math.inf
     if not 0.0 <= value <= top:
-        raise ScenarioError(f"change '{text.strip()}' has the value {value:g}: give a number from "
-                            f"0{' to 1' if top == 1.0 else ''}")
-    return Change(t_us, kind, vehicle, value, (pos[0], pos[1], pos[2]), rotor)
+        raise ScenarioError(f"disturbance '{text.strip()}' has the value {value:g}: give a number "
+                            f"from 0{' to 1' if top == 1.0 else ''}")
+    return Disturbance(t_us, kind, vehicle, value, (pos[0], pos[1], pos[2]), rotor)
 
 
 def _number(word: str, entry: str) -> float:
@@ -99,5 +101,5 @@ def _number(word: str, entry: str) -> float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise ScenarioError(f"'{word.strip()}' in change '{entry.strip()}' is not a number")
+        raise ScenarioError(f"'{word.strip()}' in disturbance '{entry.strip()}' is not a number")
     return value

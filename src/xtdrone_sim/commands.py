@@ -42,7 +42,7 @@ CONTROL_EXAMPLES = """examples:
   xtdrone control pause
   xtdrone control step --n 5                   five steps of 4 ms, then pause
   xtdrone control speed 2
-  xtdrone control change rotor iris_0 2 0.5    rotor 2 gives half its thrust from now on
+  xtdrone control disturb rotor iris_0 2 0.5   rotor 2 gives half its thrust from now on
   xtdrone control reset iris_2                 back to its start, while the others fly on
   xtdrone control save before                  into the run folder; 'load before' goes back there
 """
@@ -81,9 +81,9 @@ def register_control(subparsers: Any) -> None:
     """`xtdrone control`: steer a running simulation."""
     parser = subparsers.add_parser("control", help="pause, step or speed up a running simulation",
                                    epilog=CONTROL_EXAMPLES)
-    parser.add_argument("action", choices=["status", "pause", "resume", "step", "speed", "change",
+    parser.add_argument("action", choices=["status", "pause", "resume", "step", "speed", "disturb",
                                            "reset", "save", "load", "stop"])
-    parser.add_argument("value", nargs="*", help="factor, for speed; words, for change: payload, "
+    parser.add_argument("value", nargs="*", help="factor, for speed; words, for disturb: payload, "
                         "drain, rotor or charge, the vehicle's name, values as in --disturbances; "
                         "vehicles, for reset (all); a name, for save and load (snapshot)")
     parser.add_argument("--n", type=number_type("n", 1, whole=True), default=1,
@@ -412,7 +412,7 @@ def _control(args):
     from xtdrone_core.control_link import ControlClient
 
     values = {"step": {"n": args.n},
-              "change": {"change": " ".join(args.value)},
+              "disturb": {"disturbance": " ".join(args.value)},
               "reset": {"vehicles": args.value or None}}.get(args.action, {})
     if args.action in ("save", "load") and args.value:
         values = {"name": " ".join(args.value)}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from xtdrone_core import ControlError, XtdroneError
 from xtdrone_core.control_link import ControlServer
-from xtdrone_core.disturbances import parse_change
+from xtdrone_core.disturbances import parse_disturbance
 from xtdrone_core.ports import Ports
 
 from .rendering.frame_publisher import FramePublisher
@@ -32,7 +32,7 @@ class ControlRequests:
         self._simulation = simulation
         self._late = False  # the bridge has been, and was told of
         self._handlers = {
-            "change": self._change, "event": self._event, "health": self._health,
+            "disturb": self._disturb, "event": self._event, "health": self._health,
             "load": self._load, "pause": self._pause, "reset": self._reset,
             "resume": self._resume, "save": self._save, "sensors": self._sensors,
             "speed": self._speed, "status": self._status, "step": self._step, "stop": self._stop}
@@ -140,14 +140,15 @@ class ControlRequests:
         self._simulation.event(self._simulation.t_us, name, **values)
         return {"t_us": self._simulation.t_us}
 
-    def _change(self, request):
-        text = request.get("change")
+    def _disturb(self, request):
+        text = request.get("disturbance")
         if not isinstance(text, str):
-            raise ControlError('a change is a text: {"op": "change", "change": "rotor iris_0 2 0"}')
+            raise ControlError('a disturbance is a text: {"op": "disturb", "disturbance": '
+                               '"rotor iris_0 2 0"}')
         simulation = self._simulation
         try:
             names = [spec.name for spec in simulation.scenario.vehicles]
-            simulation.plant.disturbances.add(parse_change(text, names, simulation.t_us))
+            simulation.plant.disturbances.add(parse_disturbance(text, names, simulation.t_us))
         except XtdroneError as error:
             raise ControlError(str(error)) from error
         return {"t_us": simulation.t_us}

@@ -179,7 +179,7 @@ class Simulation:
             self._start()
         t_us, state = self.t_us, self.engine.state
         for values in self.plant.disturb(t_us):
-            self.event(t_us, "change", **values)
+            self.event(t_us, "disturbance", **values)
         commands = self.autopilot.step(t_us, self._sensors)
         agent = self._agent
         if agent is not None and t_us % agent.period_us == 0:

@@ -8,7 +8,7 @@ import numpy as np
 
 from xtdrone_core import FleetModel, Scenario, ScenarioError
 from xtdrone_core.contracts import Engine
-from xtdrone_core.disturbances import Change, parse_disturbances
+from xtdrone_core.disturbances import Disturbance, parse_disturbances
 
 DRAIN_PERIOD_US = 20_000  # of telling the engine the mass of a draining tank [us]
 
@@ -21,10 +21,10 @@ class Disturbances:
 
     def __init__(self, scenario: Scenario, fleet: FleetModel, engine: Engine, actuators: Any,
                  battery: Any):
-        """The changes of a scenario.
+        """The disturbances of a scenario.
 
         Args:
-            scenario: Its changes are applied one after the other.
+            scenario: Its disturbances are applied one after the other.
             fleet: The vehicles.
             engine: Carries payloads.
             actuators: The fleet's ActuatorStage.
@@ -42,15 +42,15 @@ class Disturbances:
         self._scenario = parse_disturbances(scenario.disturbances, self._names)
         self._waiting = list(self._scenario)
         self._epoch_us = [0] * len(self._names)
-        for change in self._waiting:
-            self._check(change)
+        for disturbance in self._waiting:
+            self._check(disturbance)
 
     def due(self, t_us: int) -> bool:
         """Whether apply() has something to do."""
         return bool((self._drains and any(self._drains_now(i, t_us) for i in self._drains))
                     or (self._waiting and self._waiting[0].t_us <= t_us))
 
-    def apply(self, t_us: int) -> list[Change]:
+    def apply(self, t_us: int) -> list[Disturbance]:
         """Brings into force what is due at t_us, and gives it back."""
         for vehicle in list(self._drains):
             if self._drains_now(vehicle, t_us):
@@ -61,76 +61,76 @@ class Disturbances:
             self._apply(done[-1])
         return done
 
-    def add(self, change: Change) -> None:
-        """Another change, in force from its time on, or at once if that is past.
+    def add(self, disturbance: Disturbance) -> None:
+        """Another disturbance, in force from its time on, or at once if that is past.
 
         Raises:
             ScenarioError: A rotor or battery that the vehicle does not have.
             EngineError: Payloads are not for this engine.
         """
-        self._check(change)
-        self._waiting = sorted([*self._waiting, change], key=lambda item: item.t_us)
+        self._check(disturbance)
+        self._waiting = sorted([*self._waiting, disturbance], key=lambda item: item.t_us)
 
     def reset(self, mask: np.ndarray, t_us: int) -> None:
         """These vehicles (mask (N,) bool) are as at their start, which is now.
 
         Payloads are the engine's own to reset, rotors and batteries those of their stages.
         """
-        self._waiting = [change for change in self._waiting if not mask[change.vehicle]]
+        self._waiting = [each for each in self._waiting if not mask[each.vehicle]]
         for i in np.flatnonzero(mask).tolist():
             self._epoch_us[i] = t_us
             self._drains.pop(i, None)
             if i in self._payloads:
                 self._payloads[i] = 0.0, self._payloads[i][1]
-            self._waiting += [dataclasses.replace(change, t_us=change.t_us + t_us)
-                              for change in self._scenario if change.vehicle == i]
-        self._waiting.sort(key=lambda change: change.t_us)
+            self._waiting += [dataclasses.replace(disturbance, t_us=disturbance.t_us + t_us)
+                              for disturbance in self._scenario if disturbance.vehicle == i]
+        self._waiting.sort(key=lambda disturbance: disturbance.t_us)
 
     def save(self) -> dict:
         """What is still to come, and what is under way."""
-        return {"waiting": [dataclasses.asdict(change) for change in self._waiting],
+        return {"waiting": [dataclasses.asdict(disturbance) for disturbance in self._waiting],
                 "payloads": dict(self._payloads), "drains": dict(self._drains),
                 "epoch_us": list(self._epoch_us)}
 
     def load(self, snapshot: Mapping[str, Any]) -> None:
         """Goes on from what save() gave; what is in force is in engine, stages and batteries."""
-        self._waiting = [Change(**values) for values in snapshot["waiting"]]
+        self._waiting = [Disturbance(**values) for values in snapshot["waiting"]]
         self._payloads, self._drains = dict(snapshot["payloads"]), dict(snapshot["drains"])
         self._epoch_us = list(snapshot["epoch_us"])
 
     def _drains_now(self, i, t_us) -> bool:
         return (t_us - self._epoch_us[i]) % DRAIN_PERIOD_US == 0
 
-    def values(self, change: Change) -> dict:
-        """A change as the values of an event."""
-        extra = {"rotor": {"rotor": change.rotor},
-                 "payload": {"pos": list(change.pos)}}.get(change.kind, {})
-        return {"kind": change.kind, "vehicle": self._names[change.vehicle], **extra,
-                "value": change.value}
+    def values(self, disturbance: Disturbance) -> dict:
+        """A disturbance as the values of an event."""
+        extra = {"rotor": {"rotor": disturbance.rotor},
+                 "payload": {"pos": list(disturbance.pos)}}.get(disturbance.kind, {})
+        return {"kind": disturbance.kind, "vehicle": self._names[disturbance.vehicle], **extra,
+                "value": disturbance.value}
 
-    def _check(self, change):
-        name = self._names[change.vehicle]
-        if change.rotor >= self._counts[change.vehicle]:
-            count = self._counts[change.vehicle]
-            raise ScenarioError(f"'{name}' has no rotor {change.rotor}: "
+    def _check(self, disturbance):
+        name = self._names[disturbance.vehicle]
+        if disturbance.rotor >= self._counts[disturbance.vehicle]:
+            count = self._counts[disturbance.vehicle]
+            raise ScenarioError(f"'{name}' has no rotor {disturbance.rotor}: "
                                 + (f"give 0 to {count - 1}" if count else "it has none"))
-        if change.kind == "charge" and not self._battery.fitted[change.vehicle]:
+        if disturbance.kind == "charge" and not self._battery.fitted[disturbance.vehicle]:
             raise ScenarioError(f"'{name}' carries no battery: give its SDF file a block "
                                 "<xtdrone:battery>")
-        if change.kind == "payload" and change.vehicle not in self._payloads:
+        if disturbance.kind == "payload" and disturbance.vehicle not in self._payloads:
             # Now, so that an engine that cannot do it says so before the flight.
-            self._load(change.vehicle, 0.0, change.pos)
+            self._load(disturbance.vehicle, 0.0, disturbance.pos)
 
-    def _apply(self, change):
-        i = change.vehicle
-        if change.kind == "payload":
-            self._load(i, change.value, change.pos)
-        elif change.kind == "drain":
-            self._drains[i] = change.value
-        elif change.kind == "rotor":
-            self._actuators.effectiveness[i, change.rotor] = change.value
+    def _apply(self, disturbance):
+        i = disturbance.vehicle
+        if disturbance.kind == "payload":
+            self._load(i, disturbance.value, disturbance.pos)
+        elif disturbance.kind == "drain":
+            self._drains[i] = disturbance.value
+        elif disturbance.kind == "rotor":
+            self._actuators.effectiveness[i, disturbance.rotor] = disturbance.value
         else:
-            self._battery.charge[i] = change.value
+            self._battery.charge[i] = disturbance.value
 
     def _drain(self, i):
         mass, pos = self._payloads.get(i, (0.0, (0.0, 0.0, 0.0)))

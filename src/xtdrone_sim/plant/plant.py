@@ -46,7 +46,7 @@ class Plant:
         """Brings into force what is due; gives it as the values of events."""
         if not self.disturbances.due(t_us):
             return []
-        return [self.disturbances.values(change) for change in self.disturbances.apply(t_us)]
+        return [self.disturbances.values(each) for each in self.disturbances.apply(t_us)]
 
     def step(self, t_us: int, commands: np.ndarray, state: FleetState, dt_us: int) -> np.ndarray:
         """The wrench of one step on each body.

@@ -96,7 +96,7 @@ def test_changes_are_events_of_the_run(runs):
         folder=runs)
     lines = [json.loads(line) for line in (runs / "events.jsonl").read_text().splitlines()]
     assert [(e["t_us"], e["kind"], e["vehicle"], e["value"]) for e in lines
-            if e["event"] == "change"] == [(200_000, "payload", "iris_0", 0.1),
+            if e["event"] == "disturbance"] == [(200_000, "payload", "iris_0", 0.1),
                                            (500_000, "rotor", "iris_0", 0.9)]
 
 
@@ -104,16 +104,16 @@ def test_changes_by_the_control_socket():
     simulation = Simulation(Scenario(fleet("iris", 1), speed=0.0), links=False, control=True)
     try:
         handle = simulation.requests.handle
-        handle("change", {"change": "rotor iris_0 1 0.5"})
+        handle("disturb", {"disturbance": "rotor iris_0 1 0.5"})
         simulation.step()
         assert simulation.plant.actuators.effectiveness[0, 1] == 0.5
         for text, message in (("rotor iris_0 4 0.5", "no rotor 4: give 0 to 3"),
                               ("charge iris_0 0.5", "carries no battery"),
                               ("rotor iris_9 1 0.5", "unknown vehicle 'iris_9'")):
             with pytest.raises(ControlError, match=message):
-                handle("change", {"change": text})
-        with pytest.raises(ControlError, match="a change is a text"):
-            handle("change", {})
+                handle("disturb", {"disturbance": text})
+        with pytest.raises(ControlError, match="a disturbance is a text"):
+            handle("disturb", {})
     finally:
         simulation.close()
 
@@ -133,5 +133,5 @@ def test_an_engine_without_payloads_says_so_before_the_flight(monkeypatch):
         Simulation(Scenario(fleet("iris", 1), disturbances="9: payload iris_0 1"), links=False)
     simulation = Simulation(Scenario(fleet("iris", 1)), links=False, control=True)
     with pytest.raises(ControlError, match="carries no payloads"):
-        simulation.requests.handle("change", {"change": "payload iris_0 1"})
+        simulation.requests.handle("disturb", {"disturbance": "payload iris_0 1"})
     simulation.close()
