@@ -179,8 +179,7 @@ class EmbeddedEngine(Viewer):
         self.state.t_us += dt_us
         self._extract(1e6 / dt_us)
         if self._viewer is not None and self.state.t_us % _FRAME_US == 0:
-            if self._viewer.is_running():
-                self._viewer.sync()
+            self._show()
         return self.state
 
     def contacts(self) -> list[tuple[str, str]]:
@@ -233,8 +232,11 @@ class EmbeddedEngine(Viewer):
             raise EngineError("gui needs a display: set DISPLAY, or run without gui")
         import mujoco.viewer
 
-        self._viewer = mujoco.viewer.launch_passive(self.model, self.data, show_left_ui=False,
+        shown = scene.build(self._world, self.specs, self.models, set(self._payloads))
+        self._shown = shown, mujoco.MjData(shown)
+        self._viewer = mujoco.viewer.launch_passive(*self._shown, show_left_ui=False,
                                                     show_right_ui=False)
+        self._show()
         # The whole fleet in view, a little from above and from the south.
         low, high = self.state.pos.min(axis=0), self.state.pos.max(axis=0)
         with self._viewer.lock():
@@ -242,6 +244,15 @@ class EmbeddedEngine(Viewer):
             camera.lookat[:] = (low + high) / 2 + (0.0, 0.0, 1.5)
             camera.distance = 5.0 + 0.9 * np.linalg.norm(high - low)
             camera.azimuth, camera.elevation = 110.0, -14.0
+
+    def _show(self):
+        """Brings the window up to date; its scene has what is only to be seen, too."""
+        if self._viewer.is_running():
+            model, data = self._shown
+            data.qpos[:] = self.data.qpos
+            mujoco.mj_kinematics(model, data)
+            mujoco.mj_camlight(model, data)
+            self._viewer.sync()
 
     def close(self) -> None:
         """Closes the window. May be called twice."""
@@ -251,7 +262,8 @@ class EmbeddedEngine(Viewer):
 
     def _compile(self):
         try:
-            self.model = scene.build(self._world, self.specs, self.models, set(self._payloads))
+            self.model = scene.build(self._world, self.specs, self.models, set(self._payloads),
+                                     seen=False)
         except (ValueError, mujoco.FatalError) as error:
             raise EngineError(f"MuJoCo refuses the scene: {str(error).splitlines()[0]}") from error
         # MuJoCo starts again at the initial pose when a number overflows, and decides for the whole

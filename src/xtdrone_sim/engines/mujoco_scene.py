@@ -41,7 +41,7 @@ class Addresses:
 
 
 def build(world: World, specs: Sequence[VehicleSpec], models: Sequence[Vehicle],
-          loaded: Any = frozenset()) -> mujoco.MjModel:
+          loaded: Any = frozenset(), seen: bool = True) -> mujoco.MjModel:
     """Compiles the scene.
 
     The base of each vehicle is a free body, whose frame lies in the vehicle's centre of
@@ -56,6 +56,7 @@ def build(world: World, specs: Sequence[VehicleSpec], models: Sequence[Vehicle],
         specs: The VehicleSpecs.
         models: Their Vehicles.
         loaded: Indices of the vehicles whose mass and centre of gravity may change.
+        seen: With what is only to be seen: visuals, cameras, lights. Each costs time in a step.
 
     Returns:
         The compiled model.
@@ -66,11 +67,14 @@ def build(world: World, specs: Sequence[VehicleSpec], models: Sequence[Vehicle],
     for i, (spec, model) in enumerate(zip(specs, models)):
         bodies = _add_bodies(scene, spec, model, start_pose(spec, model), i in loaded)
         for shape in model.shapes:
-            _add_shape(scene, bodies[shape.body], f"{spec.name}/{shape.name}", shape, assets)
-        _add_cameras(bodies, spec.name, model)
+            if seen or shape.collides:
+                _add_shape(scene, bodies[shape.body], f"{spec.name}/{shape.name}", shape, assets)
+        if seen:
+            _add_cameras(bodies, spec.name, model)
     for shape in world.shapes:
-        _add_shape(scene, scene.worldbody, shape.name, shape, assets)
-    for light in world.lights:
+        if seen or shape.collides:
+            _add_shape(scene, scene.worldbody, shape.name, shape, assets)
+    for light in world.lights if seen else ():
         scene.worldbody.add_light(
             type={"directional": mujoco.mjtLightType.mjLIGHT_DIRECTIONAL,
                   "point": mujoco.mjtLightType.mjLIGHT_POINT,
