@@ -63,7 +63,9 @@ class SensorArray(Memory):
             if sensor.begin is not None:
                 sensor.begin(readings[i], p)
         self._distance = np.zeros(n)
-        self._flagged = False  # some flag may be set
+        self._sample = sensor.sample
+        self._flags = readings[sensor.flag] if sensor.flag else None
+        self._flagged = False  # some of the flags may be set
         self.remember_start()
         self._schedule()
 
@@ -83,13 +85,13 @@ class SensorArray(Memory):
         """Writes the readings that are new at this step, and the flags."""
         if (step - self._first) % self._grid:
             if self._flagged:
-                self.readings[self.sensor.flag] = False
+                self._flags.fill(False)
                 self._flagged = False
             return
-        self._flagged = bool(self.sensor.flag)
+        self._flagged = self._flags is not None
         if self.sensor.casts:
             self._measure(step, chosen, state, cast)
-        self.sensor.sample(step, chosen, self.memory, self._channels, self._streams, world,
+        self._sample(step, chosen, self.memory, self._channels, self._streams, world,
                            state.pos, state.quat, state.vel, state.ang_vel, state.acc, wind,
                            self._distance, self.readings)
 

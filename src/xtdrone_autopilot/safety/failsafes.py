@@ -140,13 +140,15 @@ class Failsafes(Memory):
         begun, ended = [], []
         for condition in self._conditions.values():
             now = condition.look_at(due, flying, q)
-            begun.append(now & ~condition.holds)
-            ended.append(condition.holds & ~now)
-            condition.holds[:] = now
-        for changed, follow in ((ended, self._ended), (begun, self._begun)):
-            for condition, vehicles in zip(self._conditions.values(), changed):
-                for i in np.flatnonzero(vehicles):
-                    follow(int(i), condition)
+            changed = now != condition.holds
+            if changed.any():
+                begun += [(int(i), condition) for i in np.flatnonzero(changed & now)]
+                ended += [(int(i), condition) for i in np.flatnonzero(changed & ~now)]
+                condition.holds[:] = now
+        for i, condition in ended:
+            self._ended(i, condition)
+        for i, condition in begun:
+            self._begun(i, condition)
 
     def armed(self, i: int) -> None:
         """Vehicle i has just been armed."""

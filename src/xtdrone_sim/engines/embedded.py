@@ -40,6 +40,9 @@ _SLEEP = ("tree_asleep", "tree_awake", "body_awake", "body_awake_ind", "parent_a
           "dof_awake_ind", "nbody_awake", "nparent_awake", "nv_awake", "ntree_awake")
 
 
+_NOBODY = np.zeros(0, dtype=bool)
+
+
 class EmbeddedEngine(Viewer):
     """Moves and renders a fleet by MuJoCo; implements xtdrone_core.contracts.Engine.
 
@@ -185,7 +188,9 @@ class EmbeddedEngine(Viewer):
     def contacts(self) -> list[tuple[str, str]]:
         """Pairs of names (vehicles or models of the world) that touch now, sorted."""
         pairs = self._touching(self.data)
-        asleep = self.data.body_awake[self._at.body[:, 0]] == 0
+        asleep = _NOBODY
+        if self.data.ntree_awake < len(self._fresh_sleep):
+            asleep = self.data.body_awake[self._at.body[:, 0]] == 0
         if asleep.any():
             # MuJoCo forgets the contacts of what sleeps. They stay as they are until somebody
             # falls asleep or wakes up; then they are looked up on a copy that does not sleep.
@@ -197,9 +202,9 @@ class EmbeddedEngine(Viewer):
 
     def _touching(self, data) -> set:
         """Pairs of indices into _owners, smaller name first."""
-        contact = data.contact
-        if not len(contact):
+        if data.ncon == 0:
             return set()
+        contact = data.contact
         owners = np.sort(self._owner_of[contact.geom[contact.dist <= 0.0]], axis=1)
         return {(a, b) for a, b in owners.tolist() if a != b}
 
