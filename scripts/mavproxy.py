@@ -140,11 +140,11 @@ def check_way(folder, items) -> None:
     _, rows = read_truth(folder / "truth.bin", 1)
     pos = rows[:, 0, :3]
     for k, item in enumerate(items):
-        place = item.place(origin, np.zeros(3))
+        position = item.position(origin, np.zeros(3))
         if item.command == LAND:
-            miss, most = np.hypot(*(pos[-1] - place)[:2]), TOUCH_DOWN
+            miss, most = np.hypot(*(pos[-1] - position)[:2]), TOUCH_DOWN
         else:
-            miss, most = np.linalg.norm(pos - place, axis=1).min(), RADIUS
+            miss, most = np.linalg.norm(pos - position, axis=1).min(), RADIUS
         if miss > most:
             raise Failed(f"item {k} was missed by {miss:.2f} m")
     step("every waypoint passed")

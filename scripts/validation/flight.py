@@ -2,8 +2,8 @@
 
     python scripts/validation/flight.py
 
-Every flight is one iris with its sensors, asked by MAVLink messages; the figures
-compare the true motion with what was asked.
+Every flight is one iris with its sensors, commanded by MAVLink messages; the
+figures compare the true motion with the set-point.
 """
 
 import math
@@ -30,8 +30,8 @@ from xtdrone_core.frames import enu_ned, quat_enu_ned
 from xtdrone_dynamics.quaternion import to_euler
 
 HEAD = """Made by `scripts/validation.sh flight`. One iris, RTK GPS, every sensor with its noise; \
-the flight stack is asked by MAVLink messages and has PX4's default parameters unless a section \
-says otherwise. All errors are of the true motion against what was asked, the estimator's own \
+the flight stack is commanded by MAVLink messages and has PX4's default parameters unless a section\
+ says otherwise. All errors are of the true motion against the set-point, the estimator's own \
 error included."""
 LOCAL = mavlink.MAV_FRAME_LOCAL_NED
 ROW = np.dtype([("t", "f8"), ("pos", "f8", 3), ("vel", "f8", 3), ("rate", "f8", 3),
@@ -85,8 +85,8 @@ class Recorded(MissionFlight):
         found["t"] -= start * 1e-6
         return found
 
-    def place(self, pos, vel=None, acc=None, yaw=0.0):
-        """Asks for a place, world ENU [m], with feed-forward where given; yaw from east."""
+    def position(self, pos, vel=None, acc=None, yaw=0.0):
+        """Sends a position set-point, ENU [m], with feed-forward where given; yaw from east."""
         mask = 0x800 | (0 if vel is not None else 0x38) | (0 if acc is not None else 0x1C0)
         vel, acc = (np.zeros(3) if x is None else x for x in (vel, acc))
         names = ("x", "y", "z", "vx", "vy", "vz", "afx", "afy", "afz")
@@ -109,8 +109,8 @@ def close(flight):
 
 def turn_of(quats):
     """(K - 1,) how fast attitudes (K, 4), one a step, turn [deg/s]."""
-    asked = Rotation.from_quat(quats)
-    return np.degrees((asked[:-1].inv() * asked[1:]).magnitude()) / 0.004
+    attitudes = Rotation.from_quat(quats)
+    return np.degrees((attitudes[:-1].inv() * attitudes[1:]).magnitude()) / 0.004
 
 
 def response(t, y, start, end):
@@ -131,7 +131,7 @@ def rotation_steps(report):
         wanted = math.radians(rate)
         rates = [wanted if j == k else 1e-6 for j in range(3)]
         found = flight.offboard_for(seconds, lambda t: flight.attitude(rates=rates))
-        flight.offboard_for(6, lambda t: flight.place((0.0, 0.0, 30.0)))
+        flight.offboard_for(6, lambda t: flight.position((0.0, 0.0, 30.0)))
         y = np.degrees(found["rate"][:, k])
         rise, over, rest = response(found["t"], y, y[0], rate)
         axes[0, k].plot(found["t"], y)
@@ -146,7 +146,7 @@ def rotation_steps(report):
                                                             ("yaw", 45, 4, 1.5))):
         angles = {name: math.radians(angle)}
         found = flight.offboard_for(seconds, lambda t: flight.attitude(**angles))
-        flight.offboard_for(6, lambda t: flight.place((0.0, 0.0, 30.0)))
+        flight.offboard_for(6, lambda t: flight.position((0.0, 0.0, 30.0)))
         y = np.degrees(found["euler"][:, k])
         rise, over, rest = response(found["t"], y, y[0], angle)
         axes[1, k].plot(found["t"], y)
@@ -172,7 +172,7 @@ def motion_steps(report):
         found = flight.offboard_for(6, lambda t: flight.target(LOCAL, VELOCITY & ~0x400, vx=ned[0],
                                                                vy=ned[1], vz=ned[2],
                                                                yaw=math.pi / 2))
-        flight.offboard_for(12, lambda t: flight.place((0.0, 0.0, 10.0)))
+        flight.offboard_for(12, lambda t: flight.position((0.0, 0.0, 10.0)))
         y = found["vel"][:, axis]
         rise, over, rest = response(found["t"], y, 0.0, wanted)
         axes[0, k].plot(found["t"], y)
@@ -183,16 +183,16 @@ def motion_steps(report):
         report.check(f"Velocity, {name}: error in the end", rest, 0.1, "m/s")
     for k, (name, axis, wanted, rise_bound) in enumerate((("horizontal", 0, 5.0, 4.0),
                                                           ("vertical", 2, 2.0, 3.0))):
-        place = np.array([0.0, 0.0, 10.0])
+        position = np.array([0.0, 0.0, 10.0])
         start = flight.table(-250)["pos"][:, axis].mean()
-        place[axis] += wanted
-        found = flight.offboard_for(12, lambda t: flight.place(place))
-        flight.offboard_for(12, lambda t: flight.place((0.0, 0.0, 10.0)))
+        position[axis] += wanted
+        found = flight.offboard_for(12, lambda t: flight.position(position))
+        flight.offboard_for(12, lambda t: flight.position((0.0, 0.0, 10.0)))
         y = found["pos"][:, axis] - start
         rise, over, rest = response(found["t"], y, 0.0, wanted)
         axes[1, k].plot(found["t"], y)
         axes[1, k].axhline(wanted, color="k", ls=":", lw=1)
-        axes[1, k].set(xlabel="t [s]", ylabel=f"{name} way [m]")
+        axes[1, k].set(xlabel="t [s]", ylabel=f"{name} displacement [m]")
         report.check(f"Position, {name} step of {wanted:g} m: rise time", rise, rise_bound, "s")
         report.check(f"Position, {name}: overshoot", 100 * over, 10, "%")
         report.check(f"Position, {name}: error in the end", rest, 0.15, "m")
@@ -205,14 +205,14 @@ def hover_in_wind(report):
     """A minute of hover in turbulence."""
     flight = Recorded(wind="mean=5,0,0 dryden=5").climb(10.0)
     flight.run(5)
-    found = flight.offboard_for(60, lambda t: flight.place((0.0, 0.0, 10.0)))
+    found = flight.offboard_for(60, lambda t: flight.position((0.0, 0.0, 10.0)))
     close(flight)
     away = found["pos"] - (0.0, 0.0, 10.0)
     tilt = np.degrees(np.hypot(found["euler"][:, 0], found["euler"][:, 1]))
     turn = turn_of(found["sp_quat"])
     figure, axes = plt.subplots(1, 4, figsize=(15, 3.6))
     axes[0].plot(found["t"], away, label=("east", "north", "up"))
-    axes[0].set(xlabel="t [s]", ylabel="from its place [m]")
+    axes[0].set(xlabel="t [s]", ylabel="from its set-point [m]")
     axes[0].legend()
     axes[1].plot(away[:, 0], away[:, 1], lw=0.7)
     axes[1].set(xlabel="east [m]", ylabel="north [m]", aspect="equal")
@@ -278,13 +278,13 @@ def eight(t, length=8.0, period=16.0):
 
 
 def figure_of_eight(report):
-    """Tracking of a smooth way with feed-forward, and without."""
+    """Tracking of a smooth trajectory with feed-forward, and without."""
     flight = Recorded().climb(10.0)
     figure, axes = plt.subplots(1, 3, figsize=(12.5, 3.8))
     for name, given, bounds in (("with feed-forward", 3, (0.25, 0.5)),
                                 ("position only", 1, (6.0, 8.0))):
-        found = flight.offboard_for(40, lambda t: flight.place(*eight(t)[:given]))
-        flight.offboard_for(10, lambda t: flight.place((0.0, 0.0, 10.0)))
+        found = flight.offboard_for(40, lambda t: flight.position(*eight(t)[:given]))
+        flight.offboard_for(10, lambda t: flight.position((0.0, 0.0, 10.0)))
         wanted = np.array([eight(t)[0] for t in found["t"]])
         away = np.linalg.norm(found["pos"] - wanted, axis=1)
         later = found["t"] > 8.0
@@ -295,14 +295,14 @@ def figure_of_eight(report):
         axes[0].plot(*found["pos"][later][:, :2].T, label=name)
         axes[1].plot(found["t"], away, label=name)
         axes[2].plot(found["t"], np.linalg.norm(found["vel"], axis=1), label=name)
-    axes[0].plot(*wanted[:, :2].T, "k:", lw=1, label="asked")
+    axes[0].plot(*wanted[:, :2].T, "k:", lw=1, label="set-point")
     axes[0].set(xlabel="east [m]", ylabel="north [m]", aspect="equal")
-    axes[1].set(xlabel="t [s]", ylabel="distance from the place asked [m]")
+    axes[1].set(xlabel="t [s]", ylabel="distance from the set-point [m]")
     axes[2].set(xlabel="t [s]", ylabel="speed [m/s]")
     axes[0].legend(fontsize=7)
     close(flight)
     report.section("Figure of eight", "16 m by 8 m in 16 s, up to 4.4 m/s, as set-points at 50 Hz: "
-                   "with velocity and acceleration as feed-forward, and as places alone, which "
+                   "with velocity and acceleration as feed-forward, and as positions alone, which "
                    "PX4's cascade follows with a lag of 1 / MPC_XY_P.", figure)
 
 
@@ -310,7 +310,7 @@ def vision_of(flight, rng):
     """A function that sends the true pose of VISION_DELAY_US ago, with noise."""
     poses = deque()
 
-    def look():
+    def measure():
         state, t_us = flight.simulation.state, flight.simulation.t_us
         poses.append((t_us, state.pos[0].copy(), state.quat[0].copy()))
         if poses[0][0] > t_us - VISION_DELAY_US:
@@ -322,14 +322,14 @@ def vision_of(flight, rng):
         flight.send(mavlink.MAVLink_vision_position_estimate_message(
             then, *enu_ned(pos + rng.normal(0, VISION_POS, 3)), roll, pitch, yaw))
 
-    return look
+    return measure
 
 
 def gps_loss(report):
     """Half a minute without GPS, on vision."""
     flight = Recorded().climb(10.0)
     rng = np.random.default_rng(5)
-    look, count = vision_of(flight, rng), [0]
+    measure, count = vision_of(flight, rng), [0]
     lost, back, end = 20.0, 50.0, 70.0
 
     def gps(kind):
@@ -344,8 +344,8 @@ def gps_loss(report):
         if count[0] == round(back * 50):
             gps(mavlink.FAILURE_TYPE_OK)
         if count[0] % 2:  # 25 Hz
-            look()
-        flight.place(*eight(t))
+            measure()
+        flight.position(*eight(t))
 
     found = flight.offboard_for(end, ask)
     mode = flight.mode
@@ -357,7 +357,7 @@ def gps_loss(report):
     turn = turn_of(found["sp_quat"])
     figure, axes = plt.subplots(1, 3, figsize=(12.5, 3.6))
     axes[0].plot(found["t"], error, label="error of the estimate")
-    axes[0].plot(found["t"], away, label="distance from the place asked")
+    axes[0].plot(found["t"], away, label="distance from the set-point")
     axes[0].set(xlabel="t [s]", ylabel="[m]")
     axes[0].legend(fontsize=7)
     axes[1].plot(found["t"][1:], 100 * jump)
@@ -372,7 +372,7 @@ def gps_loss(report):
     report.check("GPS loss: still in OFFBOARD in the end (0 = yes)", float(mode != Mode.OFFBOARD),
                  0.0)
     report.check("GPS loss: largest error of the estimate on vision", error[gone].max(), 0.4, "m")
-    report.check("GPS loss: largest distance from the place asked on vision", away[gone].max(),
+    report.check("GPS loss: largest distance from the set-point on vision", away[gone].max(),
                  0.6, "m")
     report.check("GPS loss: the same after GPS came back", away[again].max(), 0.6, "m")
     report.check("GPS loss: largest jump of the estimate in one step", jump[found["t"][1:] > 8]
@@ -388,22 +388,22 @@ def gps_loss(report):
 
 
 def mission(report):
-    """Twenty waypoints, and the way to them."""
+    """Twenty waypoints, and the trajectory between them."""
     flight = Recorded()
     items = load(Path(__file__).resolve().parents[2] / "docs/missions/twenty.plan").items[0]
     flight.upload(items)
     origin = flight.autopilot.origin
-    places = {k: item.place(origin, np.zeros(3)) for k, item in enumerate(items)
+    positions = {k: item.position(origin, np.zeros(3)) for k, item in enumerate(items)
               if item.command == 16}
-    nearest, seqs = dict.fromkeys(places, math.inf), []
+    nearest, seqs = dict.fromkeys(positions, math.inf), []
     since = len(flight.rows)
 
     def watch():
         k = flight.seq()
         seqs.append(k)
         if k in nearest and flight.mode == Mode.MISSION:
-            place = places[k] + (0, 0, flight.autopilot.status["home"][0, 2])
-            nearest[k] = min(nearest[k], np.linalg.norm(flight.pos - place))
+            position = positions[k] + (0, 0, flight.autopilot.status["home"][0, 2])
+            nearest[k] = min(nearest[k], np.linalg.norm(flight.pos - position))
 
     flight.start()
     for _ in range(200):
@@ -420,13 +420,13 @@ def mission(report):
                  f"{len(nearest)}", sum(d > radius for d in nearest.values()), 0)
     report.check("Mission: largest distance of a waypoint when it was passed",
                  max(nearest.values()), radius, "m")
-    report.check("Mission: jerk of the way, largest on an axis, over MPC_JERK_AUTO",
+    report.check("Mission: jerk of the trajectory, largest on an axis, over MPC_JERK_AUTO",
                  abs(jerk[flying]).max() / limit, 1.001)
     report.check("Mission: still armed in the end (0 = no)", float(found["pos"][-1, 2] > 0.5), 0.0)
     figure, axes = plt.subplots(1, 3, figsize=(12.5, 3.8))
     axes[0].plot(*found["pos"][:, :2].T)
-    for _k, place in places.items():
-        axes[0].add_patch(plt.Circle(place[:2], radius, fill=False, lw=0.5))
+    for _k, position in positions.items():
+        axes[0].add_patch(plt.Circle(position[:2], radius, fill=False, lw=0.5))
     axes[0].set(xlabel="east [m]", ylabel="north [m]", aspect="equal")
     t = found["t"] - found["t"][0]
     axes[1].plot(t, np.linalg.norm(found["vel"], axis=1), label="speed [m/s]")
@@ -434,20 +434,20 @@ def mission(report):
     axes[1].set(xlabel="t [s]")
     axes[1].legend()
     axes[2].plot(t[1:], np.where(flying[:, None], jerk, np.nan), lw=0.6)
-    axes[2].set(xlabel="t [s]", ylabel="jerk of the way by axis [m/s³]")
+    axes[2].set(xlabel="t [s]", ylabel="jerk of the trajectory by axis [m/s³]")
     report.section("Mission of 20 waypoints", "docs/missions/twenty.plan, from take-off to "
-                   "landing; the circles are the acceptance radius. The way that AUTO modes "
+                   "landing; the circles are the acceptance radius. The trajectory that AUTO modes "
                    "follow is limited in jerk (right) on each axis, as in PX4.", figure)
 
 
-def main(words) -> int:
+def main(names) -> int:
     """Flies what is named, or everything; writes the page if it is everything."""
     parts = {part.__name__: part for part in (rotation_steps, motion_steps, hover_in_wind, cruise,
                                               figure_of_eight, gps_loss, mission)}
     report = Report("flight", HEAD)
-    for name in words or parts:
+    for name in names or parts:
         parts[name](report)
-    return report.write() if not words else int(bool(report.broken))
+    return report.write() if not names else int(bool(report.broken))
 
 
 if __name__ == "__main__":

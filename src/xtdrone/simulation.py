@@ -188,10 +188,10 @@ class Simulation:
             XtdroneError: One is not armed, or they are not there in time.
         """
         mask, operator = self._chosen(vehicles)
-        unarmed = np.flatnonzero(mask & np.isnan(operator.pads[:, 0]))
+        unarmed = np.flatnonzero(mask & np.isnan(operator.launch_pos[:, 0]))
         if len(unarmed):
             raise XtdroneError(f"'{self.names[unarmed[0]]}' is not armed: call arm() first")
-        self._go(mask, operator, operator.pads + (0.0, 0.0, height), np.nan, wait, time_out)
+        self._go(mask, operator, operator.launch_pos + (0.0, 0.0, height), np.nan, wait, time_out)
 
     def goto(self, pos: Any, vehicles: Vehicles = None, *, yaw: Any = np.nan, wait: bool = True,
              time_out: float = 60.0) -> None:
@@ -221,18 +221,18 @@ class Simulation:
             yaw_rate: Counter-clockwise [rad/s], one or (M,); NaN keeps the heading.
         """
         mask, operator = self._chosen(vehicles)
-        wish, rate = np.full((self.n, 3), np.nan), np.full(self.n, np.nan)
-        wish[mask], rate[mask] = vel, yaw_rate
-        operator.fly(mask, vel=wish, yaw_rate=rate)
+        velocity, rate = np.full((self.n, 3), np.nan), np.full(self.n, np.nan)
+        velocity[mask], rate[mask] = vel, yaw_rate
+        operator.fly(mask, vel=velocity, yaw_rate=rate)
 
     def set_points(self, set_points: SetPoints, vehicles: Vehicles = None) -> None:
         """Any set-points, in force from now on; does not wait. NaN is not controlled."""
         mask, operator = self._chosen(vehicles)
         names = [name for name in set_points.records.dtype.names or () if name not in _REQUESTS]
-        wish = {name: getattr(set_points, name) for name in names}
+        requested = {name: getattr(set_points, name) for name in names}
         if set_points.actuators.shape[1]:
-            wish["actuators"] = set_points.actuators
-        operator.fly(mask, **wish)
+            requested["actuators"] = set_points.actuators
+        operator.fly(mask, **requested)
 
     def land(self, vehicles: Vehicles = None, *, wait: bool = True, time_out: float = 60.0) -> None:
         """Lands vehicles where they are; they disarm on the ground.

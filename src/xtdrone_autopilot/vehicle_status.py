@@ -1,7 +1,7 @@
-"""The flight stack's memory of each vehicle: one record array over the fleet.
+"""State of the flight stack: one record per vehicle.
 
-Compiled loops read and write it, the MAVLink side fills in what users ask for
-and reports from it. Frames as everywhere: world ENU, body FLU, yaw
+Compiled loops read and write it; the MAVLink side writes commands and set-points
+into it and reports from it. Frames as everywhere: world ENU, body FLU, yaw
 counter-clockwise from east.
 """
 
@@ -11,7 +11,7 @@ from xtdrone_core import FleetModel
 from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_dynamics.effectiveness import effectiveness, largest_thrust, rank
 
-NEW_MODE = -1  # value of phase: the mode has not begun yet
+NEW_MODE = -1  # value of mode_stage: the mode has not begun yet
 
 # Kinds of set-point that OFFBOARD can follow (offboard_kind).
 NO_SET_POINT, TRAJECTORY, ATTITUDE, RATES, ACTUATORS = range(5)
@@ -26,8 +26,8 @@ EVENT_OFFBOARD_LOST = 32
 EVENT_FAILSAFE_DELAY_OVER = 64
 EVENT_TARGET_REACHED = 128
 
-# What AUTO.MISSION and AUTO.LOITER do (task).
-TASK_GO, TASK_CLIMB, TASK_ORBIT, TASK_LAND = range(4)
+# What AUTO.MISSION and AUTO.LOITER do at their target (target_type).
+TARGET_POSITION, TARGET_TAKEOFF, TARGET_ORBIT, TARGET_LAND = range(4)
 
 VEHICLE_STATUS = np.dtype([
     # What the vehicle is doing.
@@ -36,20 +36,20 @@ VEHICLE_STATUS = np.dtype([
     ("landed", "?"),
     ("ready", "?"),  # arming checks pass
     ("failsafe", "?"),  # a failsafe chose the mode
-    ("phase", "i1"),  # step inside the mode, 0 at its entry
+    ("mode_stage", "i1"),  # step within the mode, 0 at its entry
     ("armed_t", "i8"),  # when it was armed [us]
     ("mode_t", "i8"),  # when the mode began [us]
     ("landed_t", "i8"),  # since when landed or flying [us]
-    ("still_t", "i8"),  # since when it looks landed [us]
+    ("still_t", "i8"),  # since when the landing criteria hold [us]
     ("events", "i4"),  # EVENT_ bits
     # Home.
     ("home", "f8", (3,)),  # [m]
     ("home_yaw", "f8"),  # [rad]
     ("home_set", "?"),
-    # What an offboard controller asks for; NaN = not controlled.
+    # Set-point of an offboard controller; NaN = not controlled.
     ("offboard_kind", "i1"),
-    ("offboard_t", "i8"),  # when it last asked [us]
-    ("offboard_count", "i8"),  # how often it asked
+    ("offboard_t", "i8"),  # time of the last set-point [us]
+    ("offboard_count", "i8"),  # number of set-points so far
     ("offboard_pos", "f8", (3,)),
     ("offboard_vel", "f8", (3,)),
     ("offboard_acc", "f8", (3,)),
@@ -66,22 +66,22 @@ VEHICLE_STATUS = np.dtype([
     ("stick_up", "f8"),
     ("stick_clockwise", "f8"),
     ("gcs_t", "i8"),  # when a ground station's heartbeat last came [us]
-    # Where an AUTO mode goes.
+    # Target of an AUTO mode.
     ("target", "f8", (3,)),  # [m]
     ("target_yaw", "f8"),  # [rad]
     ("target_speed", "f8"),  # horizontal [m/s]; NaN = MPC_XY_CRUISE
     ("takeoff_height", "f8"),  # of AUTO.TAKEOFF, world z [m]
-    ("task", "i1"),  # a TASK_
+    ("target_type", "i1"),  # a TARGET_
     ("watch", "?"),  # raise EVENT_TARGET_REACHED when the target is reached
     ("accept", "f8"),  # horizontal distance at which it counts as reached [m]
     ("accept_yaw", "f8"),  # and heading error, NaN = any [rad]
     ("pass_speed", "f8"),  # that may be left at the target, 0 = stop there [m/s]
     ("target_vel", "f8", (3,)),  # the target moves [m/s]
-    ("centre", "f8", (3,)),  # of an orbit, or what AUTO.FOLLOW_TARGET looks at [m]
+    ("centre", "f8", (3,)),  # of an orbit, or the point that AUTO.FOLLOW_TARGET faces [m]
     ("orbit_radius", "f8"),  # positive = clockwise seen from above [m]
     ("orbit_left", "f8"),  # angle still to fly, inf = no end [rad]
     ("rtl_destination", "f8", (3,)),  # where AUTO.RTL goes: home or a rally point [m]
-    ("blind", "?"),  # AUTO.LAND without a position: level, descending
+    ("descend", "?"),  # AUTO.LAND without a position: level descent, PX4's DESCEND
     ("climb", "f8"),  # vertical velocity instead of a height, NaN = none [m/s]
     ("smooth_pos", "f8", (3,)),  # jerk-limited trajectory to the target [m]
     ("smooth_vel", "f8", (3,)),
@@ -99,7 +99,7 @@ VEHICLE_STATUS = np.dtype([
     ("sp_torque", "f8", (3,)),  # body [N m]
     ("sp_thrust", "f8"),  # collective along the body's z [N]
     ("sp_side_force", "f8", (2,)),  # along the body's x and y [N]; 0 unless `fully_actuated`
-    # Memory of the loops.
+    # Internal state of the control loops.
     ("vel_integral", "f8", (3,)),  # [m/s^2]
     ("free_yaw", "f8"),  # heading kept while no loop above gives one, NaN = none yet [rad]
     ("rate_integral", "f8", (3,)),  # [rad/s^2]

@@ -1,14 +1,14 @@
-"""The seams of the workspace, complete: whoever implements one needs nothing else to be used.
+"""Interfaces between engine, autopilot, Agents and observers.
 
-Nothing reaches around a seam: no hasattr, no private attribute of a neighbour. What not every
-implementation can do is a protocol of its own (Renderer, RangeCaster, Viewer, ExternalPose,
-SettableParameters; Attachable and Reporting of an Agent).
-An implementation says that it has one by inheriting from it; whoever needs it asks at
-construction, through required(), and the user hears of it before the flight.
+A class that implements one of these protocols needs nothing else. Callers use the protocol only:
+no hasattr, no private attributes. Optional features are protocols of their own (Renderer,
+RangeCaster, Viewer, ExternalPose, SettableParameters; Attachable and Reporting of an Agent).
+An implementation inherits from those that it supports; callers check with required() at
+construction, so that a missing feature is reported before the flight.
 
-`mask` is (N,) bool, the vehicles meant; None means all of them. save() gives a Snapshot:
-plain data and NumPy arrays by name, which snapshot.write() stores without pickle. load() of the
-same scenario takes it back, and the flight goes on bit for bit.
+`mask` is (N,) bool and selects vehicles; None selects all. save() returns a Snapshot: plain data
+and NumPy arrays by name, which snapshot.write() stores without pickle. load() restores it in
+the same scenario, and the flight continues bit for bit.
 """
 
 from collections.abc import Mapping
@@ -25,28 +25,28 @@ if TYPE_CHECKING:
     from .fleet_model import FleetModel
     from .scenario import Scenario
 
-Snapshot = Mapping[str, Any]  # numbers, texts, lists, arrays, and mappings of these
+Snapshot = Mapping[str, Any]  # numbers, strings, lists, arrays, and mappings of these
 Part = TypeVar("Part")
 
 
 class Stateful(Protocol):
-    """What every part with a memory can do."""
+    """A part with internal state."""
 
     def reset(self, mask: np.ndarray | None = None) -> None:
-        """These vehicles back to the start of the scenario; the others are not touched by a bit.
+        """Resets the selected vehicles to the start of the scenario; the others are left unchanged.
 
-        A vehicle that was reset goes on as a fresh one would, its random streams included.
+        A reset vehicle continues exactly as a new one would, including its random streams.
         """
 
     def save(self) -> Snapshot:
-        """All that the future depends on, as copies."""
+        """Returns copies of the complete internal state."""
 
     def load(self, snapshot: Snapshot) -> None:
-        """Goes on from what save() gave."""
+        """Restores a state returned by save()."""
 
 
 class Engine(Stateful, Protocol):
-    """Moves bodies and finds contacts. Actuators, wind and sensors are not its business."""
+    """Moves bodies and detects contacts; actuators, wind and sensors are simulated elsewhere."""
 
     state: FleetState
 
@@ -57,7 +57,7 @@ class Engine(Stateful, Protocol):
             wrench: (N, B, 6) on each body of each vehicle, force [N] then torque about the
                 body's origin [N m], both in the world frame; gravity is the engine's own.
                 Body 0 is the base, whose origin is FleetState.pos.
-            joint_targets: (N, J) where each driven joint is to be [rad] or [m].
+            joint_targets: (N, J) target position of each driven joint [rad] or [m].
             dt_us: Length of the step [us].
 
         Returns:
@@ -69,12 +69,12 @@ class Engine(Stateful, Protocol):
         """
 
     def contacts(self) -> list[tuple[str, str]]:
-        """Pairs of names (vehicles or models of the world) that touch now, sorted."""
+        """Sorted pairs of names (vehicles or models of the world) that are in contact."""
 
     def set_payload(self, vehicle: int, mass: float, pos: np.ndarray) -> None:
-        """A point mass [kg] fixed to a vehicle at pos (3,), body [m]; in place of the last one.
+        """Attaches a point mass [kg] to a vehicle at pos (3,), body [m]; replaces the last one.
 
-        FleetState, sensors and wrenches go on to refer to the empty vehicle's centre of gravity.
+        FleetState, sensors and wrenches still refer to the empty vehicle's centre of gravity.
         """
 
     def close(self) -> None:
@@ -83,10 +83,10 @@ class Engine(Stateful, Protocol):
 
 @runtime_checkable
 class Renderer(Protocol):
-    """An engine that draws for cameras and measures for lidars itself."""
+    """An engine with its own cameras and lidars."""
 
     def scene(self, largest: tuple[int, int], samples: int) -> Any:
-        """What xtdrone_sim.rendering.sensors draws with, as rendering.scene.RenderedScene.
+        """A scene with the interface of xtdrone_sim.rendering.scene.RenderedScene.
 
         Args:
             largest: Width and height of the largest image [pixels].
@@ -96,7 +96,7 @@ class Renderer(Protocol):
 
 @runtime_checkable
 class RangeCaster(Protocol):
-    """An engine that measures for range finders itself."""
+    """An engine with its own range finders."""
 
     def beam(self, vehicle: int, point: np.ndarray, direction: np.ndarray) -> float:
         """Distance [m] from a point (3,) of the world along a direction (3,) to the first surface
@@ -109,29 +109,29 @@ class Viewer(Protocol):
     """An engine with a window."""
 
     def open_viewer(self) -> None:
-        """Opens it."""
+        """Opens the window."""
 
 
 class Autopilot(Stateful, Protocol):
-    """Turns sensor readings into actuator commands, and speaks MAVLink to the outside."""
+    """Turns sensor readings into actuator commands, and communicates by MAVLink."""
 
     def step(self, t_us: int, sensors: SensorBatch) -> np.ndarray:
         """One lockstep step: readings at t_us in, actuator commands (N, A) out.
 
-        Commands are 0..1, or -1..1 for actuators that go both ways, as PX4 has them.
+        Commands are 0..1, or -1..1 for bidirectional actuators, as in PX4.
         """
 
     def estimates(self) -> Estimates:
         """The fleet's state as the autopilot estimates it."""
 
     def apply(self, set_points: SetPoints) -> None:
-        """Takes an Agent's set-points and requests, in force from the next step on."""
+        """Applies an Agent's set-points and requests from the next step on."""
 
     def health(self) -> list[dict]:
-        """A mapping for each vehicle: mode, armed, not_ready (why not, or ""), and more."""
+        """A mapping for each vehicle: mode, armed, not_ready (the reason, or ""), and more."""
 
     def interrupt(self) -> None:
-        """Ends waiting for a peer; safe in signal handlers."""
+        """Stops waiting for a peer; safe to call in signal handlers."""
 
     def close(self) -> None:
         """Closes links and logs. May be called twice."""
@@ -139,14 +139,14 @@ class Autopilot(Stateful, Protocol):
 
 @runtime_checkable
 class ExternalPose(Protocol):
-    """An autopilot that takes a pose from outside, from a vision system or the truth."""
+    """An autopilot that fuses an external pose, from a vision system or ground truth."""
 
     def take_pose(self, i: int, t_us: int, pos: np.ndarray, quat: np.ndarray) -> None:
-        """A pose of vehicle i that something outside measured.
+        """Takes an externally measured pose of vehicle i.
 
         Args:
             i: The vehicle.
-            t_us: Simulated time at which it was true [us].
+            t_us: Simulated time of the measurement [us].
             pos: (3,) centre of gravity, world [m].
             quat: (4,) xyzw, body to world.
         """
@@ -161,13 +161,13 @@ class SettableParameters(Protocol):
 
 
 class Observer:
-    """Sees each step of a simulation and changes nothing of it. Inherit; replace what you need.
+    """Is called at each step of a simulation and changes nothing. Inherit and override.
 
     Observers are called in the order of Simulation.observers.
     """
 
     period_us = 0  # between two calls of on_step() [us]; 0 for every step
-    wants_readings = False  # cameras and lidars look only while some observer wants it
+    wants_readings = False  # cameras and lidars are sampled only while an observer sets this
 
     def on_start(self, t_us: int, state: FleetState, sensors: SensorBatch) -> None:
         """Called before the first step after construction, and after a load()."""
@@ -182,7 +182,7 @@ class Observer:
         """Called with each image or scan when it arrives."""
 
     def on_reset(self, t_us: int, mask: np.ndarray) -> None:
-        """Called when vehicles (mask (N,) bool) have been put back to their start."""
+        """Called when vehicles (mask (N,) bool) have been reset."""
 
     def close(self) -> None:
         """The simulation has ended. May be called twice."""
@@ -190,17 +190,17 @@ class Observer:
 
 @runtime_checkable
 class Agent(Stateful, Protocol):
-    """Decides where to go, inside the lockstep."""
+    """A controller inside the lockstep: estimates in, set-points out."""
 
     period_us: int  # between two calls of step() [us]
-    done: bool  # the flight may end
+    done: bool  # the flight is complete
 
     def step(self, t_us: int, estimates: Estimates) -> SetPoints:
-        """Set-points for the whole fleet from what its autopilots estimate."""
+        """Returns set-points for the whole fleet from the autopilots' estimates."""
 
 
 class Flight(Protocol):
-    """What an Agent that is Attachable may know of the simulation that it flies in."""
+    """What an Attachable Agent may access of its simulation."""
 
     scenario: "Scenario"
     folder: "Path | None"  # of the run
@@ -223,7 +223,7 @@ class Flight(Protocol):
 
 @runtime_checkable
 class Attachable(Protocol):
-    """An Agent that needs more than estimates: it records, or shows images to a program."""
+    """An Agent that needs more than estimates, for recording or for camera images."""
 
     def attach(self, flight: Flight) -> None:
         """Called once, before the flight.
@@ -235,23 +235,23 @@ class Attachable(Protocol):
 
 @runtime_checkable
 class Reporting(Protocol):
-    """An Agent that has something to say after its flight."""
+    """An Agent with results after its flight."""
 
     def report(self, folder: "Path") -> object:
-        """Adds figures and plots to the run folder, and prints what its user wants to know."""
+        """Writes results and plots to the run folder, and prints a summary."""
 
 
 def required(part: object, protocol: type[Part], what: str, instead: str) -> Part:
-    """The part itself, where it has the protocol.
+    """Returns the part if it implements the protocol.
 
     Args:
         part: An engine or autopilot.
         protocol: Renderer, RangeCaster, Viewer, ExternalPose or SettableParameters.
-        what: The part and what it cannot do, for example "autopilot 'px4' takes no pose".
+        what: The part and the missing feature, for example "autopilot 'px4' takes no pose".
         instead: What the user can do.
 
     Raises:
-        ScenarioError: It does not have it.
+        ScenarioError: It does not implement it.
     """
     if not isinstance(part, protocol):
         raise ScenarioError(f"{what}: {instead}")

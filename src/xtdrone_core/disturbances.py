@@ -1,15 +1,15 @@
 """Disturbances of a vehicle in flight: payload, draining tank, broken rotor, battery's charge.
 
-A list is a text whose entries are parted by ';'. An entry is a simulated time
-[s], a colon, what changes, the vehicle's name, and values:
+A list is a string with entries separated by ';'. An entry is a simulated time [s], a colon,
+the kind of disturbance, the vehicle's name, and values:
 
-    12: payload iris_0 0.3            a mass [kg] hangs on the vehicle from now on; 0 takes it off
-    12: payload iris_0 0.3 0,0,-0.1   the same, at a place from the centre of gravity, body [m]
+    12: payload iris_0 0.3            attaches a mass [kg] to the vehicle; 0 removes it
+    12: payload iris_0 0.3 0,0,-0.1   the same, offset from the centre of gravity, body [m]
     15: drain iris_0 0.02             the payload loses this much [kg/s] until it is gone
-    20: rotor iris_0 2 0.0            rotor 2 keeps this share of its forces, 0 to 1
+    20: rotor iris_0 2 0.0            rotor 2 gives this share of its forces, 0 to 1
     25: charge iris_0 0.1             state of charge of the battery, 0 to 1
 
-The flight stack is not told of any of them.
+The flight stack is not informed of any of them.
 """
 
 import math
@@ -26,7 +26,7 @@ _FORMS = {"payload": "payload NAME MASS [X,Y,Z]", "drain": "drain NAME RATE",
 class Disturbance:
     """One disturbance of one vehicle."""
 
-    t_us: int  # simulated time from which it is in force [us]
+    t_us: int  # simulated time at which it takes effect [us]
     kind: str  # payload, drain, rotor or charge
     vehicle: int  # its index
     value: float  # mass [kg], rate [kg/s], share of the forces, state of charge
@@ -38,11 +38,11 @@ def parse_disturbances(text: str, names: Collection[str]) -> tuple[Disturbance, 
     """The disturbances of a list, in the order of their times.
 
     Args:
-        text: As the module says; empty for none.
+        text: Entries as above; empty for none.
         names: Names of the vehicles, in the order of the fleet.
 
     Raises:
-        ScenarioError: An entry that cannot be read.
+        ScenarioError: An entry cannot be parsed.
     """
     found: list[Disturbance] = []
     for entry in filter(None, map(str.strip, text.split(";"))):
@@ -61,32 +61,32 @@ def parse_disturbance(text: str, names: Collection[str], t_us: int) -> Disturban
     Args:
         text: For example `rotor iris_0 2 0.5`.
         names: Names of the vehicles, in the order of the fleet.
-        t_us: When it comes into force [us].
+        t_us: When it takes effect [us].
 
     Raises:
-        ScenarioError: It cannot be read.
+        ScenarioError: It cannot be parsed.
     """
-    words = text.split()
-    kind = words[0] if words else ""
+    fields = text.split()
+    kind = fields[0] if fields else ""
     if kind not in _FORMS:
         raise ScenarioError(unknown_name("disturbance", kind, _FORMS))
     wanted = {"rotor": (4,), "payload": (3, 4)}.get(kind, (3,))
-    if len(words) not in wanted:
+    if len(fields) not in wanted:
         raise ScenarioError(f"cannot read disturbance '{text.strip()}': write {_FORMS[kind]}")
-    if words[1] not in names:
-        raise ScenarioError(unknown_name("vehicle", words[1], names))
-    vehicle, rotor = list(names).index(words[1]), -1
+    if fields[1] not in names:
+        raise ScenarioError(unknown_name("vehicle", fields[1], names))
+    vehicle, rotor = list(names).index(fields[1]), -1
     pos: tuple[float, ...] = (0.0, 0.0, 0.0)
-    value = _number(words[3] if kind == "rotor" else words[2], text)
+    value = _number(fields[3] if kind == "rotor" else fields[2], text)
     if kind == "rotor":
-        if not words[2].isdigit():
-            raise ScenarioError(f"rotor '{words[2]}' of disturbance '{text.strip()}' is not a "
+        if not fields[2].isdigit():
+            raise ScenarioError(f"rotor '{fields[2]}' of disturbance '{text.strip()}' is not a "
                                 "number: rotors count from 0")
-        rotor = int(words[2])
-    elif len(words) == 4:
-        pos = tuple(_number(x, text) for x in words[3].split(","))
+        rotor = int(fields[2])
+    elif len(fields) == 4:
+        pos = tuple(_number(x, text) for x in fields[3].split(","))
         if len(pos) != 3:
-            raise ScenarioError(f"place '{words[3]}' of disturbance '{text.strip()}' is not "
+            raise ScenarioError(f"offset '{fields[3]}' of disturbance '{text.strip()}' is not "
                                 "X,Y,Z [m]")
     top = 1.0 if kind in ("rotor", "charge") else math.inf
     if not 0.0 <= value <= top:

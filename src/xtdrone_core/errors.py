@@ -1,7 +1,7 @@
-"""The root of every error that the workspace raises on purpose.
+"""Base class of all errors that the workspace raises on purpose.
 
-A message says what was given, what is allowed, and what to do. Each package
-has a subclass of its own; the command line and the nodes print the message as
+A message names the given value, the allowed values and the remedy. Each package
+has its own subclass; the command line and the nodes print the message as
 one line and exit with status 1, so a user never sees a traceback for it.
 """
 
@@ -10,11 +10,11 @@ from collections.abc import Iterable
 
 
 class XtdroneError(Exception):
-    """Root of all errors that a user can cause and mend."""
+    """Base class of all errors that a user can cause and fix."""
 
 
 class ScenarioError(XtdroneError):
-    """A scenario, launch argument or option that makes no sense."""
+    """An invalid scenario, launch argument or option."""
 
 
 class ControlError(XtdroneError):
@@ -28,7 +28,7 @@ def unknown_name(what: str, given: object, allowed: Iterable[str], also: str = "
         what: Kind of thing, for example "vehicle".
         given: The name that was given.
         allowed: Iterable of the names that exist.
-        also: What is allowed beside the names.
+        also: What else is allowed.
 
     Returns:
         The message.

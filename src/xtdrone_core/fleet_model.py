@@ -1,4 +1,4 @@
-"""A fleet as record arrays: the one thing that plant, allocation, flight stack and engines take.
+"""A fleet as record arrays, the input of plant, allocation, flight stack and engines.
 
 Records of float64 or float32; kernels load their fields by name. Fleets are padded to the vehicle
 with the most bodies, joints and actuators; a padding record is zero.
@@ -32,7 +32,7 @@ def vehicle_dtype(real: Real = np.float64) -> np.dtype:
 def body_dtype(real: Real = np.float64) -> np.dtype:
     """Record of a body, (N, B); see Body."""
     return np.dtype([
-        ("parent", "i8"), ("joint", "i8"),  # places; -1 for the base
+        ("parent", "i8"), ("joint", "i8"),  # indices; -1 for the base
         ("mass", real),  # [kg]
         ("inertia", real, (6,)),  # xx, yy, zz, xy, xz, yz about its centre of gravity [kg m^2]
         ("cog", real, (3,)),  # in its frame [m]
@@ -44,7 +44,7 @@ def body_dtype(real: Real = np.float64) -> np.dtype:
 def joint_dtype(real: Real = np.float64) -> np.dtype:
     """Record of a joint, (N, J); see Joint."""
     return np.dtype([
-        ("body", "i8"),  # place of the body that it moves
+        ("body", "i8"),  # index of the body that it moves
         ("prismatic", "?"),
         ("axis", real, (3,)),  # frame of the body
         ("anchor", real, (3,)),  # frame of the body [m]

@@ -1,4 +1,4 @@
-"""What every flying Agent has in common: wait, arm, climb, fly, come down, land."""
+"""Base class of flying Agents: wait until ready, arm, climb, fly, descend, land."""
 
 import math
 from collections.abc import Callable
@@ -12,8 +12,8 @@ from .modes import Mode
 from .snapshot import SnapshotError, put, take
 from .state import ARM, KEEP, Estimates, SetPoints
 
-_RETRY_US = 500_000  # after which a mode or arming that was not taken is asked for again [us]
-_STREAM_US = 1_000_000  # set-points before OFFBOARD, as PX4 demands [us]
+_RETRY_US = 500_000  # until a mode or arming request that was not granted is repeated [us]
+_STREAM_US = 1_000_000  # of set-points before OFFBOARD, as PX4 requires [us]
 _PEAK_SPEED = 1.875  # of a minimum-jerk motion, in distance / duration
 
 
@@ -25,19 +25,19 @@ def minimum_jerk(x: float) -> tuple[float, float, float]:
 
 
 class FlightAgent(BaseAgent):
-    """An Agent that takes a whole fleet up in OFFBOARD and lands it again.
+    """An Agent that takes off the whole fleet in OFFBOARD, flies it and lands it.
 
-    Inherit and write begin(), which is called once at the height, and fly(),
-    which fills the set-points each 20 ms until it returns True.
+    Inherit and implement begin(), which is called once at the take-off height, and fly(),
+    which sets the set-points every 20 ms until it returns True.
 
-    on_event(t_us, name, **values) hears of: armed, airborne, land, landed,
-    and what the inheriting class adds.
+    on_event(t_us, name, **values) is called for armed, airborne, land, landed, and the
+    events of the derived class.
 
-    It leads the fleet as one: reset() takes all vehicles, or none.
+    All vehicles share one sequence, so reset() takes all of them or none.
     """
 
     MEMORY: ClassVar[tuple[str, ...]] = (
-        "done", "home", "_phase", "_phase_us", "_next_us", "_asked_us", "_first_us", "_yaw",
+        "done", "home", "_phase", "_phase_us", "_next_us", "_requested_us", "_first_us", "_yaw",
         "_from", "_out")
 
     def __init__(self, n: int, height: float, climb_speed: float = 2.0, land_from: float = 2.0,
@@ -46,15 +46,14 @@ class FlightAgent(BaseAgent):
 
         Args:
             n: Number of vehicles.
-            height: To climb to, above each vehicle's start [m].
-            climb_speed: Largest speed up and down [m/s].
-            land_from: Height above the start down to which OFFBOARD leads
-                before the landing mode takes over [m].
-            time_out: For being ready, and for landing [s].
-            on_event: Called with what happens; None: nobody listens.
+            height: Take-off height above each vehicle's start [m].
+            climb_speed: Largest vertical speed [m/s].
+            land_from: Height above the start at which AUTO.LAND takes over from OFFBOARD [m].
+            time_out: Of each phase: getting ready, arming, climbing and landing [s].
+            on_event: Called at each event, or None.
 
         Raises:
-            XtdroneError: A number that makes no sense.
+            XtdroneError: A number is not positive and finite.
         """
         for what, value in (("height", height), ("climb_speed", climb_speed),
                             ("time_out", time_out)):
@@ -73,30 +72,30 @@ class FlightAgent(BaseAgent):
                         "land": self._land}
         self._phase = "wait"
         self._phase_us: Any = None  # when it began [us]
-        self._next_us, self._asked_us = 0, -_RETRY_US
+        self._next_us, self._requested_us = 0, -_RETRY_US
         self._first_us: Any = None  # when streaming began
         self._yaw: Any = None  # (N,) [rad]
         self._from: Any = None  # (N, 3) start of a climb or descent
-        self._fresh: dict[str, Any] | None = None  # its memory before the first step
+        self._fresh: dict[str, Any] | None = None  # its state before the first step
 
     def begin(self, t_us: int, estimates: Estimates) -> None:
-        """The fleet is at its height; called once, before fly()."""
+        """Called once at the take-off height, before fly()."""
 
     def fly(self, t_us: int, estimates: Estimates, out: SetPoints) -> bool:
-        """Fills pos, vel and acc of `out` (all NaN on entry); True ends the flight."""
+        """Sets pos, vel and acc of `out` (all NaN on entry); returns True to end the flight."""
         raise NotImplementedError
 
     def event(self, t_us: int, name: str, **values: Any) -> None:
-        """Tells the listener."""
+        """Reports an event through on_event()."""
         self._on_event(t_us, name, **values)
 
     def step(self, t_us: int, estimates: Estimates) -> SetPoints:
-        """Set-points of the fleet; between two periods those of the last one, without requests.
+        """Returns the fleet's set-points; between two periods the last ones, without requests.
 
         Raises:
-            XtdroneError: The fleet does not get ready, armed or down in time.
+            XtdroneError: The fleet is not ready, armed, at its height or landed in time.
         """
-        if self._fresh is None:  # by now every inheriting class is whole
+        if self._fresh is None:  # all derived constructors have run
             self._fresh = take(self, self.MEMORY)
         out = self._out
         if t_us < self._next_us or self.done:
@@ -113,20 +112,20 @@ class FlightAgent(BaseAgent):
         return out
 
     def reset(self, mask: np.ndarray | None = None) -> None:
-        """Back to waiting on the ground.
+        """Starts again, waiting on the ground.
 
         Raises:
-            SnapshotError: The mask leaves vehicles out.
+            SnapshotError: The mask does not select all vehicles.
         """
         if mask is not None and not np.all(mask):
-            raise SnapshotError(f"{type(self).__name__} leads the fleet as one: reset all "
-                                "vehicles, or fly them by an Agent each (EachVehicle)")
+            raise SnapshotError(f"{type(self).__name__} flies the fleet as a whole: reset all "
+                                "vehicles, or give each its own Agent (EachVehicle)")
         if self._fresh is not None:
             put(self, self.MEMORY, self._fresh)
 
     def _enter(self, phase: str, t_us: int) -> None:
         self._phase, self._phase_us = phase, t_us
-        self._asked_us = t_us - _RETRY_US
+        self._requested_us = t_us - _RETRY_US
 
     def _late(self, t_us: int, vehicles: np.ndarray, what: str, advice: str) -> None:
         if t_us - self._phase_us > self._time_out_us:
@@ -135,7 +134,7 @@ class FlightAgent(BaseAgent):
                                f"{self._time_out_us / 1e6:g} s of simulated time: {advice}")
 
     def _wait(self, t_us: int, estimates: Estimates, out: SetPoints) -> None:
-        out.pos[:] = estimates.pos  # counts as streaming, and moves nobody before arming
+        out.pos[:] = estimates.pos  # PX4 needs a stream of set-points before OFFBOARD
         if self._first_us is None:
             self._first_us = t_us
         if estimates.ready.all():
@@ -153,19 +152,19 @@ class FlightAgent(BaseAgent):
 
     def _arm(self, t_us: int, estimates: Estimates, out: SetPoints) -> None:
         out.pos[:] = self.home
-        obedient = estimates.armed & (estimates.mode == Mode.OFFBOARD)
-        if obedient.all():
+        granted = estimates.armed & (estimates.mode == Mode.OFFBOARD)
+        if granted.all():
             self.event(t_us, "armed")
             self._from = self.home.copy()
             self._enter("climb", t_us)
-        elif t_us - self._asked_us >= _RETRY_US:
-            out.mode[~obedient] = Mode.OFFBOARD
-            out.arm[~obedient] = ARM
-            self._asked_us = t_us
-        self._late(t_us, ~obedient, "armed in OFFBOARD", "see its messages in console/")
+        elif t_us - self._requested_us >= _RETRY_US:
+            out.mode[~granted] = Mode.OFFBOARD
+            out.arm[~granted] = ARM
+            self._requested_us = t_us
+        self._late(t_us, ~granted, "armed in OFFBOARD", "see its messages in console/")
 
     def _ramp(self, t_us: int, out: SetPoints, change: np.ndarray) -> bool:
-        """Set-points of a smooth vertical motion from self._from; True when it is over."""
+        """Set-points of a minimum-jerk vertical motion from self._from; True at its end."""
         duration = max(_PEAK_SPEED * np.abs(change).max() / self._climb_speed, 1.0)
         x = (t_us - self._phase_us) * 1e-6 / duration
         s, ds, dds = minimum_jerk(x)
@@ -205,9 +204,9 @@ class FlightAgent(BaseAgent):
             return
         flying = up & (estimates.mode != Mode.LAND)
         if flying.any():
-            # A set-point keeps OFFBOARD alive until the landing mode is taken.
+            # Set-points keep OFFBOARD active until the landing mode is granted.
             out.pos[flying] = estimates.pos[flying]
-            if t_us - self._asked_us >= _RETRY_US:
+            if t_us - self._requested_us >= _RETRY_US:
                 out.mode[flying] = Mode.LAND
-                self._asked_us = t_us
+                self._requested_us = t_us
         self._late(t_us, up, "landed and disarmed", "see its messages in console/")

@@ -1,9 +1,9 @@
 """Images and scans from a simulation to other processes: rings of frames in shared memory.
 
 One file per sensor, in /dev/shm where the system has it. The writer overwrites
-the oldest of a few slots and never waits; a reader sees by a frame's number
-whether it was overwritten meanwhile. The simulation's control socket says where
-the rings are (request "sensors").
+the oldest of a few slots and never waits; a reader detects by the frame number
+whether a frame was overwritten while it was read. The control socket lists the rings
+(request "sensors").
 """
 
 import mmap
@@ -22,7 +22,7 @@ _MAGIC = 0x58544452_464D0001
 
 
 def folder() -> Path:
-    """Where rings lie."""
+    """The folder of the rings."""
     shared = Path("/dev/shm")
     return shared if os.access(shared, os.W_OK) else Path(tempfile.gettempdir())
 
@@ -42,7 +42,7 @@ def sweep() -> None:
         except ProcessLookupError:
             path.unlink(missing_ok=True)
         except PermissionError:
-            pass  # somebody else's, and alive
+            pass  # another user's process, still running
 
 
 def size_of(arrays: list) -> int:
@@ -96,13 +96,13 @@ class FrameWriter:
         number = int(self._head[3]) + 1
         start = _HEADER + (number % SLOTS) * self._slot
         head = np.frombuffer(self._memory, dtype="<u8", count=2, offset=start)
-        head[0] = 0  # nobody may trust this slot now
-        place = start + _HEADER
+        head[0] = 0  # marks this slot as invalid while it is written
+        position = start + _HEADER
         for name, dtype, shape in self._arrays:
             array = np.ascontiguousarray(data[name], dtype=dtype).reshape(shape)
-            view = np.frombuffer(self._memory, dtype=dtype, count=array.size, offset=place)
+            view = np.frombuffer(self._memory, dtype=dtype, count=array.size, offset=position)
             view[:] = array.reshape(-1)
-            place += array.nbytes
+            position += array.nbytes
         head[1] = t_us
         head[0] = number
         self._head[3] = number
@@ -123,7 +123,7 @@ class FrameReader:
         """Opens a ring; frames that are in it already are not read.
 
         Args:
-            path: As the simulation says it.
+            path: From the control socket.
             arrays: (name, dtype, shape) of each array of a frame.
 
         Raises:
@@ -139,7 +139,7 @@ class FrameReader:
         self._arrays = [(name, dtype, tuple(shape)) for name, dtype, shape in arrays]
         wanted = _HEADER + -(-size_of(self._arrays) // _HEADER) * _HEADER
         if self._head[0] != _MAGIC or self._head[2] != wanted:
-            raise ControlError(f"'{path}' holds other images than the simulation said: use the "
+            raise ControlError(f"'{path}' has another layout than announced: use the "
                                "same version on both sides")
         self._slots, self._slot = int(self._head[1]), int(self._head[2])
         self._last = int(self._head[3])
@@ -169,10 +169,10 @@ class FrameReader:
         head = np.frombuffer(self._memory, dtype="<u8", count=2, offset=start)
         if head[0] != number:
             return None
-        t_us, place, data = int(head[1]), start + _HEADER, {}
+        t_us, position, data = int(head[1]), start + _HEADER, {}
         for name, dtype, shape in self._arrays:
             count = int(np.prod(shape))
-            view = np.frombuffer(self._memory, dtype=dtype, count=count, offset=place)
+            view = np.frombuffer(self._memory, dtype=dtype, count=count, offset=position)
             data[name] = view.reshape(shape).copy()
-            place += view.nbytes
+            position += view.nbytes
         return (t_us, data) if head[0] == number else None

@@ -1,4 +1,4 @@
-"""Refuses launch arguments that no launch file has, which roslaunch passes over without a word."""
+"""Rejects launch arguments that the launch file does not declare; roslaunch ignores them."""
 
 import os
 from pathlib import Path
@@ -8,29 +8,29 @@ from .errors import ScenarioError, unknown_name
 
 
 def check() -> None:
-    """Looks at the command line of the roslaunch that started this process, if one did.
+    """Checks the command line of the roslaunch that started this process, if any.
 
     Raises:
         ScenarioError: It gives an argument that its launch file does not have.
     """
-    place = Path(f"/proc/{os.getppid()}")
+    process = Path(f"/proc/{os.getppid()}")
     try:
-        words = (place / "cmdline").read_bytes().decode(errors="replace").split("\0")
-        folder = (place / "cwd").resolve()
+        arguments = (process / "cmdline").read_bytes().decode(errors="replace").split("\0")
+        folder = (process / "cwd").resolve()
     except OSError:  # it has ended, or the system has no /proc
         return
-    if any(Path(word).name == "roslaunch" for word in words[:2]):
-        check_words(words, folder)
+    if any(Path(argument).name == "roslaunch" for argument in arguments[:2]):
+        check_arguments(arguments, folder)
 
 
-def check_words(words: list[str], folder: Path) -> None:
-    """The same for the words of a command line and the folder in which it was given.
+def check_arguments(arguments: list[str], folder: Path) -> None:
+    """Checks a command line, given in a folder.
 
     Raises:
         ScenarioError: As check().
     """
-    given = [word.partition(":=")[0] for word in words if ":=" in word]
-    files = [folder / word for word in words if word.endswith((".launch", ".xml"))]
+    given = [argument.partition(":=")[0] for argument in arguments if ":=" in argument]
+    files = [folder / argument for argument in arguments if argument.endswith((".launch", ".xml"))]
     known: set[str] = set()
     for file in files:
         found = settable(file)

@@ -1,4 +1,4 @@
-"""Subcommands `xtdrone list` and `xtdrone schema`: what names there are, and what they mean."""
+"""Subcommands `xtdrone list` and `xtdrone schema`: all registered names and their descriptions."""
 
 import argparse
 import json
@@ -11,7 +11,7 @@ from .errors import XtdroneError, unknown_name
 
 GROUP = "xtdrone.lists"
 LIST_EXAMPLES = """examples:
-  xtdrone list                                 everything that can be named
+  xtdrone list                                 all registered names
   xtdrone list agents
   xtdrone list options --json                  for programs
 """
@@ -22,7 +22,7 @@ SCHEMA_EXAMPLES = """examples:
 
 def register_list(subparsers: Any) -> None:
     """`xtdrone list`."""
-    parser = subparsers.add_parser("list", help="list what can be named: engines, agents, worlds",
+    parser = subparsers.add_parser("list", help="list registered names: engines, agents, worlds",
                                    epilog=LIST_EXAMPLES)
     kind = parser.add_argument("kind", nargs="?", help=f"{', '.join(registry.entries(GROUP))}")
     kind.completer = lambda **_: list(registry.entries(GROUP))
@@ -112,10 +112,10 @@ def options() -> dict[str, str]:
 
 def schema() -> dict[str, Any]:
     """JSON schema (draft 2020-12) of a scenario's YAML."""
-    words = {str: "string", int: "integer", float: "number", bool: "boolean"}
+    types = {str: "string", int: "integer", float: "number", bool: "boolean"}
     properties: dict[str, Any] = {}
     for name, (kind, option, default) in scenario_options.declared().items():
-        rule: dict[str, Any] = {"type": words[kind],
+        rule: dict[str, Any] = {"type": types[kind],
                                 "description": f"{scenario_options.meaning(option)} ({default})"}
         if option.choices:
             rule["enum"] = list(option.choices)
@@ -123,14 +123,14 @@ def schema() -> dict[str, Any]:
             if abs(limit) < float("inf"):
                 rule[key] = int(limit) if limit == int(limit) else limit
         properties[name] = rule
-    texts = properties["disturbances"] | {"type": ["string", "array"],
+    disturbances = properties["disturbances"] | {"type": ["string", "array"],
                                           "items": {"type": "string"}}
-    place = {"type": "array", "items": {"type": "number"}, "minItems": 3, "maxItems": 3}
+    position = {"type": "array", "items": {"type": "number"}, "minItems": 3, "maxItems": 3}
     vehicle = {"type": "object", "required": ["type"], "additionalProperties": False,
                "properties": {"type": {"type": "string"}, "name": {"type": "string"},
-                              "pos": place, "yaw": {"type": "number"}}}
+                              "pos": position, "yaw": {"type": "number"}}}
     listed = {"description": properties["vehicles"]["description"],
               "oneOf": [{"type": "string"}, {"type": "array", "items": vehicle, "minItems": 1}]}
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "XTDrone scenario",
             "type": "object", "additionalProperties": False,
-            "properties": {**properties, "vehicles": listed, "disturbances": texts}}
+            "properties": {**properties, "vehicles": listed, "disturbances": disturbances}}

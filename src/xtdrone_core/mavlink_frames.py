@@ -22,16 +22,16 @@ class Frame(NamedTuple):
 
 
 def find_frame(data: bytes, at: int, more_may_come: bool = False) -> tuple[Frame | None, int]:
-    """The first frame at or behind a place; the search goes on at the next byte of a broken one.
+    """The first valid frame at or after an offset; after a broken frame it tries the next byte.
 
     Args:
-        data: MAVLink 1 or 2, and whatever else.
-        at: Where to begin.
+        data: MAVLink 1 or 2, with any other bytes between frames.
+        at: Offset at which to begin.
         more_may_come: Whether data is a piece of a stream: then the search stops where a frame
             may have its end in the next piece.
 
     Returns:
-        The frame, or None, and where to go on.
+        The frame, or None, and the offset at which to continue.
     """
     end = len(data)
     while at < end:
@@ -65,7 +65,7 @@ def find_frame(data: bytes, at: int, more_may_come: bool = False) -> tuple[Frame
 
 
 def frames(data: bytes) -> Iterator[Frame]:
-    """The frames of a datagram, which stands for itself: what is cut off in it is lost."""
+    """The frames of a datagram; a truncated frame at its end is dropped."""
     found, at = find_frame(data, 0)
     while found is not None:
         yield found
@@ -73,7 +73,7 @@ def frames(data: bytes) -> Iterator[Frame]:
 
 
 class FrameStream:
-    """Frames of a stream that comes piece by piece.
+    """Frames of a byte stream that arrives in pieces.
 
     Attributes:
         garbage: Bytes so far that belong to no frame.

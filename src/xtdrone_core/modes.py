@@ -1,11 +1,11 @@
-"""Flight modes: each is one row of MODES, from which all that is said of modes derives."""
+"""Flight modes. Each is one row of MODES, from which all tables of modes are derived."""
 
 from dataclasses import dataclass
 from enum import Flag, IntEnum, auto
 
 
 class Mode(IntEnum):
-    """Flight modes of the stack; the values are ours and index compiled tables."""
+    """Flight modes of the stack; the values are internal and index compiled tables."""
 
     MANUAL = 0
     STABILIZED = 1
@@ -22,7 +22,7 @@ class Mode(IntEnum):
 
 
 class Need(Flag):
-    """What a mode cannot be entered without."""
+    """Preconditions of a mode."""
 
     NOTHING = 0
     STICKS = auto()  # MANUAL_CONTROL comes in
@@ -34,7 +34,7 @@ class Need(Flag):
 
 @dataclass(frozen=True)
 class ModeSpec:
-    """All about one mode that is not its flight itself."""
+    """Properties of one mode, except its control law."""
 
     px4: tuple[int, int]  # PX4's main mode and sub mode, 0 where there is none
     nav_state: int  # PX4's vehicle_status.nav_state
@@ -80,5 +80,5 @@ def custom_mode(mode: Mode) -> int:
 
 
 def from_custom_mode(number: int) -> Mode | None:
-    """The Mode of a HEARTBEAT.custom_mode, or None where we have no such mode."""
+    """The Mode of a HEARTBEAT.custom_mode, or None if the stack has no such mode."""
     return FROM_PX4_MODE.get((number >> 16 & 0xFF, number >> 24 & 0xFF))

@@ -1,4 +1,4 @@
-"""What an option of a scenario declares about itself, and how its values are read and checked.
+"""Declaration of scenario options, and parsing and validation of their values.
 
 An option is one field of Scenario, made by option(). Command line, launch arguments, YAML, JSON
 schema, tab completion and docs/options.md are derived from it; scripts/make_tables.py writes
@@ -20,14 +20,14 @@ _TRUE, _FALSE = ("true", "1"), ("false", "0")
 
 @dataclass(frozen=True)
 class Option:
-    """Everything about one option but its name, type and default."""
+    """Properties of one option, except its name, type and default."""
 
     help: str  # one line; for numbers without their range, which is added
     unit: str = ""
-    metavar: str = ""  # for the command line, where the name alone says too little
-    unset: str = ""  # what holds where it is empty, in words
+    metavar: str = ""  # for the command line, where the name is not clear enough
+    unset: str = ""  # what an empty value means
     choices: tuple[str, ...] = ()  # all that is allowed
-    names: Callable[[], Iterable[str]] | None = None  # offered by tab completion, others may do
+    names: Callable[[], Iterable[str]] | None = None  # for tab completion; others may be valid
     least: float = -math.inf
     most: float = math.inf
     launch: str = ""  # default in launch files; empty = as the scenario says
@@ -69,7 +69,7 @@ def checked(name: str, kind: Any, declared: Option, value: Any) -> Any:
         name: Of the option.
         kind: str, float, int or bool.
         declared: What it allows.
-        value: In that type, or as a text from a command line.
+        value: In that type, or as a string from a command line.
 
     Raises:
         ScenarioError: It cannot be read, or is not allowed.
@@ -79,7 +79,7 @@ def checked(name: str, kind: Any, declared: Option, value: Any) -> Any:
     if kind is bool:
         return _truth(name, value)
     if not isinstance(value, str):
-        raise ScenarioError(f"{name} {value!r} is not allowed: give a text")
+        raise ScenarioError(f"{name} {value!r} is not allowed: give a string")
     if declared.choices and value not in declared.choices:
         raise ScenarioError(unknown_name(name, value, declared.choices))
     return value
@@ -87,7 +87,7 @@ def checked(name: str, kind: Any, declared: Option, value: Any) -> Any:
 
 def number(what: str, value: Any, least: float = -math.inf, most: float = math.inf,
            whole: bool = False, unit: str = "") -> Any:
-    """A number within its range, from a number or a text.
+    """A number within its range, from a number or a string.
 
     Args:
         what: Its name, for messages.

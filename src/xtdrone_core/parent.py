@@ -1,4 +1,4 @@
-"""Nodes and the roslaunch that started them: they end with it, and can end it in good order."""
+"""Nodes and the roslaunch that started them: they end with it, and can shut it down cleanly."""
 
 import contextlib
 import os
@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 
-PERIOD_S = 1.0  # between two looks [s, wall]
+PERIOD_S = 1.0  # of the check [s, wall time]
 FAILED_S = 0.5  # wall time in which roslaunch sees that a required node has failed [s]
 LINGER_S = 300.0  # wall time that a node waits for its roslaunch to end it [s]
 
@@ -21,28 +21,28 @@ def launched() -> bool:
 
 
 def watch(end: Callable[[], object]) -> None:
-    """Calls end(), in a thread of its own, once the roslaunch of this process has gone.
+    """Calls end(), in a separate thread, once the roslaunch of this process has ended.
 
-    Does nothing in a process that roslaunch did not start: its parent may be a shell that somebody
-    closes while the node is meant to go on.
+    Does nothing in a process that roslaunch did not start: its parent may be a shell that
+    is closed while the node should keep running.
     """
     if not launched():
         return
     parent = os.getppid()
 
-    def look() -> None:
+    def poll() -> None:
         while os.getppid() == parent:
             time.sleep(PERIOD_S)
         end()
 
-    threading.Thread(target=look, daemon=True).start()
+    threading.Thread(target=poll, daemon=True).start()
 
 
 def end_launch() -> None:
     """Ends the roslaunch that started this process, as Ctrl-C does.
 
-    By the end of a required node roslaunch ends as well, but reports a failure in red. Where a
-    node has failed, this report comes first.
+    When a required node exits, roslaunch exits as well, but reports a failure in red. If a
+    node has failed, that report comes first.
     """
     if launched():
         time.sleep(FAILED_S)
@@ -50,19 +50,19 @@ def end_launch() -> None:
 
 
 class Signals:
-    """Knows whether a signal has come to this process, whoever handles it."""
+    """Records whether this process has received a signal, whatever its handler."""
 
     def __init__(self) -> None:
-        """From now on; in the main thread."""
+        """Starts recording; call it in the main thread."""
         self._reader, writer = socket.socketpair()
         writer.setblocking(False)
         self._writer = writer  # kept: its number is used as long as the process lives
         signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
 
     def linger(self) -> None:
-        """Waits until a signal comes, or returns at once where one has come.
+        """Waits for a signal; returns at once if one has been received.
 
-        For a node that is done before its roslaunch; does nothing without one.
+        For a node that is done before its roslaunch; without roslaunch it does nothing.
         """
         if launched():
             with contextlib.suppress(KeyboardInterrupt):

@@ -1,8 +1,8 @@
-"""Every port of a simulation, from the number of its instance: PX4's numbers, and what follows.
+"""All ports of a simulation as a function of its instance; instance 0 has PX4's numbers.
 
 Vehicle i (0 to 249) of each fleet has system id i + 1. PX4 itself sends the offboard links of all
 vehicles past the tenth to port 14549, where the system id tells them apart; that is kept. The ROS
-bridge has a link of its own, so that 14540 + i stays free for MAVSDK and 14550 for a ground station
+bridge has its own link, so that 14540 + i stays free for MAVSDK and 14550 for a ground station
 while ROS runs. All bridge links go to one port, since there is one bridge for the fleet.
 
 Instance I adds 3000 * I to each of them, so that several fleets fly on one machine; PX4 does the

@@ -1,11 +1,11 @@
-"""Which class stands behind a name of a scenario; `module:Class` names one of your own.
+"""Registered classes by name; `module:Class` names an unregistered class.
 
-Names are entry points. Ours stand in pyproject.toml; another package adds its own there:
+Names are entry points. Those of the workspace are in pyproject.toml; another package adds its own:
 
     [project.entry-points."xtdrone.engines"]
     bullet = "my_package.engine:BulletEngine"
 
-In a checkout our names are read from its pyproject.toml, so that a new one needs no set-up.
+In a checkout they are read from its pyproject.toml, so that a new name needs no reinstallation.
 """
 
 import functools
@@ -38,17 +38,17 @@ class Group:
         return sorted(self.table())
 
     def check(self, name: str) -> None:
-        """Refuses a name that is neither registered nor of the form module:Class.
+        """Rejects a name that is neither registered nor of the form module:Class.
 
         Raises:
-            ScenarioError: Such a name.
+            ScenarioError: The name is neither.
         """
         if ":" not in name and name not in self.table():
             raise ScenarioError(unknown_name(self.what, name, self.table(),
                                              "name a class of your own as module:Class"))
 
     def load(self, name: str) -> Any:
-        """The class behind a name, or behind module:Class.
+        """Loads the class of a name or of module:Class.
 
         Raises:
             ScenarioError: No such name, module or class.
@@ -85,7 +85,7 @@ PARTS = {part: Group(part, f"xtdrone.{part}") for part in (
 
 @functools.cache
 def entries(group: str) -> dict[str, metadata.EntryPoint]:
-    """The entry points of a group by name: other packages', then ours."""
+    """The entry points of a group by name: other packages', then the workspace's."""
     found = {entry.name: entry for entry in metadata.entry_points(group=group)
              if _checkout() is None or entry.dist is None or entry.dist.name != _OWN}
     for name, value in (_checkout() or {}).get(group, {}).items():
@@ -95,7 +95,7 @@ def entries(group: str) -> dict[str, metadata.EntryPoint]:
 
 @functools.cache
 def _checkout() -> dict[str, dict[str, str]] | None:
-    """Our groups, from the checkout that this file lies in; None in an installed copy."""
+    """The workspace's groups, from the checkout of this file; None in an installed copy."""
     try:
         import tomllib
     except ImportError:  # before Python 3.11: as they were when the set-up ran

@@ -1,8 +1,8 @@
-"""Snapshots: the state of a simulation as plain data, and as one file without pickle.
+"""Snapshots: the complete state of a simulation as plain data, stored in a file without pickle.
 
-A part with a memory inherits from Memory and names its attributes; snapshots of parts
-nest as mappings. The file is a zip archive: snapshot.json holds the format's version, the
-scenario and the tree, arrays/<k>.npy the arrays that the tree names by number.
+A part with internal state inherits from Memory and lists its attributes; snapshots of parts nest
+as mappings. The file is a zip archive: snapshot.json holds the format version, the scenario and
+the tree; arrays/<k>.npy holds the arrays, which the tree refers to by number.
 """
 
 import copy
@@ -30,40 +30,40 @@ class SnapshotError(XtdroneError):
 
 
 class Memory:
-    """A part whose whole memory is the attributes that MEMORY names.
+    """A part whose internal state is the attributes listed in MEMORY.
 
-    They may be numbers, texts, arrays, lists, mappings, sets, deques, random generators, data
-    classes of these, None, and other parts with save() and load() that inherit from Memory.
-    Arrays keep their place in memory through load() and reset(), so views of them stay views.
+    They may be numbers, strings, arrays, lists, mappings, sets, deques, random generators, data
+    classes of these, None, and other parts that inherit from Memory. load() and reset() overwrite
+    arrays in place, so views of them stay valid.
 
     A class with per-vehicle arrays calls remember_start() at the end of its constructor;
-    reset() then gives these rows back the values that they had there. A class with more
-    than arrays and parts to reset extends reset(). A class that leaves MEMORY out is refused
-    when somebody saves, loads or resets it.
+    reset() then restores these values for the selected rows. A class that has to reset more
+    than arrays and parts extends reset(). A class without MEMORY raises SnapshotError when it
+    is saved, loaded or reset.
     """
 
     MEMORY: ClassVar[tuple[str, ...] | None] = None
     _remembered: dict[str, np.ndarray] | None = None
 
     def save(self) -> dict[str, Any]:
-        """All that the future of this part depends on, as copies."""
+        """Returns copies of the attributes in MEMORY."""
         return take(self, self._memory())
 
     def load(self, snapshot: Mapping[str, Any]) -> None:
-        """Goes on from what save() gave.
+        """Restores a state returned by save().
 
         Raises:
-            SnapshotError: It is of another scenario.
+            SnapshotError: It belongs to another scenario.
         """
         put(self, self._memory(), snapshot)
 
     def remember_start(self) -> None:
-        """Notes the arrays as they are now, for reset()."""
+        """Stores copies of the arrays for reset()."""
         self._remembered = {name: getattr(self, name).copy() for name in self._memory()
                        if isinstance(getattr(self, name), np.ndarray)}
 
     def reset(self, mask: np.ndarray | None = None) -> None:
-        """The rows of these vehicles as remember_start() found them, and parts likewise.
+        """Restores the rows of these vehicles as of remember_start(), and resets parts likewise.
 
         Args:
             mask: (N,) bool; None for all.
@@ -78,22 +78,22 @@ class Memory:
 
     def _memory(self) -> tuple[str, ...]:
         if self.MEMORY is None:
-            raise SnapshotError(f"{type(self).__name__} does not say what it remembers: name its "
+            raise SnapshotError(f"{type(self).__name__} cannot be saved, loaded or reset: list its "
                                 "attributes in MEMORY")
         return self.MEMORY
 
 
 def take(part: object, names: Iterable[str]) -> dict[str, Any]:
-    """Copies of attributes of a part, as plain data.
+    """Copies attributes of a part into plain data.
 
     Raises:
-        SnapshotError: A value is of no kind that can be stored.
+        SnapshotError: A value has a type that cannot be stored.
     """
     return {name: _plain(getattr(part, name), name) for name in names}
 
 
 def put(part: object, names: Iterable[str], snapshot: Mapping[str, Any]) -> None:
-    """Gives attributes of a part the values that take() found.
+    """Sets attributes of a part to the values that take() returned.
 
     Arrays, lists, mappings, deques and data classes are overwritten in place.
 
@@ -109,7 +109,7 @@ def put(part: object, names: Iterable[str], snapshot: Mapping[str, Any]) -> None
 
 
 def _plain(value: Any, name: str) -> Any:
-    """A copy in terms of what the file can hold."""
+    """A copy as types that the file can hold."""
     if isinstance(value, Memory):
         return value.save()
     if isinstance(value, (np.ndarray, np.generic)):
@@ -133,7 +133,7 @@ def _plain(value: Any, name: str) -> Any:
 
 
 def _restored(current: Any, saved: Any, name: str) -> Any:
-    """What an attribute is to be: itself with new contents where it can change, else a copy."""
+    """The restored value: mutable attributes are overwritten in place, others are copied."""
     if saved is None:
         return None
     if isinstance(current, Memory):
@@ -143,7 +143,7 @@ def _restored(current: Any, saved: Any, name: str) -> Any:
         if saved.shape != current.shape or saved.dtype != current.dtype:
             raise SnapshotError(
                 f"'{name}' of the snapshot is {saved.dtype} {saved.shape}, here it is "
-                f"{current.dtype} {current.shape}: load it into the scenario that it was saved of")
+                f"{current.dtype} {current.shape}: load it into the scenario of the snapshot")
         current[...] = saved
     elif isinstance(current, np.random.Generator):
         current.bit_generator.state = copy.deepcopy(saved)
@@ -155,7 +155,7 @@ def _restored(current: Any, saved: Any, name: str) -> Any:
     elif isinstance(current, list) and any(isinstance(item, Memory) for item in current):
         if len(current) != len(saved):
             raise SnapshotError(f"'{name}' of the snapshot has {len(saved)} parts, here it has "
-                                f"{len(current)}: load it into the scenario that it was saved of")
+                                f"{len(current)}: load it into the scenario of the snapshot")
         for item, contents in zip(current, saved):
             item.load(contents)
     elif isinstance(current, (list, deque)):

@@ -1,4 +1,4 @@
-"""Where a body is that hangs on another one by a joint, and how it moves."""
+"""Kinematics of a body that a joint connects to its parent."""
 
 import math
 from typing import Any
@@ -9,14 +9,14 @@ from .shapes import State
 
 
 @njit
-def moved(body: Any, joint: Any, place: float, speed: float, px: float, py: float, pz: float,
+def moved(body: Any, joint: Any, position: float, speed: float, px: float, py: float, pz: float,
           qx: float, qy: float, qz: float, qw: float, vx: float, vy: float, vz: float,
           wx: float, wy: float, wz: float) -> State:
     """Pose and velocity of a body from those of its parent.
 
     Args:
         body, joint: The body's record and that of its joint; see xtdrone_core.fleet_model.
-        place, speed: Of the joint [rad], [rad/s], or [m], [m/s].
+        position, speed: Of the joint [rad], [rad/s], or [m], [m/s].
         px, py, pz: Origin of the parent, world [m].
         qx, qy, qz, qw: Parent to world.
         vx, vy, vz: Velocity of the parent's origin, world [m/s].
@@ -31,14 +31,14 @@ def moved(body: Any, joint: Any, place: float, speed: float, px: float, py: floa
                               body.quat[3])
     ox, oy, oz = rotate(qx, qy, qz, qw, body.pos[0], body.pos[1], body.pos[2])
     if joint.prismatic:
-        sx, sy, sz = rotate(bx, by, bz, bw, place * ax, place * ay, place * az)
+        sx, sy, sz = rotate(bx, by, bz, bw, position * ax, position * ay, position * az)
         ox, oy, oz = ox + sx, oy + sy, oz + sz
         nx, ny, nz = rotate(bx, by, bz, bw, speed * ax, speed * ay, speed * az)
         tx = ty = tz = 0.0
     else:
         # From the axis, which stays where it is, to the origin, which turns about it.
         sx, sy, sz = rotate(bx, by, bz, bw, cx, cy, cz)
-        half = 0.5 * place
+        half = 0.5 * position
         sine = math.sin(half)
         bx, by, bz, bw = multiply(bx, by, bz, bw, sine * ax, sine * ay, sine * az, math.cos(half))
         rx, ry, rz = rotate(bx, by, bz, bw, -cx, -cy, -cz)

@@ -27,7 +27,7 @@ def earth_field(lat: float, lon: float, alt: float, year: float = DEFAULT_YEAR) 
     from pygeomag import GeoMag  # here, since kernels need the rest of the package without it
 
     if not (abs(lat) <= 0.5 * math.pi and math.isfinite(lon) and math.isfinite(alt)):
-        raise DynamicsError(f"no place at latitude {math.degrees(lat):.6g} deg, longitude "
+        raise DynamicsError(f"no position at latitude {math.degrees(lat):.6g} deg, longitude "
                             f"{math.degrees(lon):.6g} deg: give latitude -90 to 90")
     if not 2010.0 <= year <= 2030.0:
         raise DynamicsError(f"year {year} has no magnetic model: give 2010 to 2030")

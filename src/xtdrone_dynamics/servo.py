@@ -1,4 +1,4 @@
-"""Servos and what turns without the air: rate limit and lag."""
+"""Servos, wheels and marine propellers: rate limit and lag."""
 
 from typing import Any
 
@@ -8,29 +8,29 @@ from .shapes import Acted
 
 
 @njit
-def follow(place: float, target: float, rate: float, time_constant: float, dt: float) -> float:
+def follow(position: float, target: float, rate: float, time_constant: float, dt: float) -> float:
     """Where a servo is after dt: a first-order lag whose speed is limited.
 
     Args:
-        place, target: [rad] or [m].
+        position, target: [rad] or [m].
         rate: Largest speed [rad/s] or [m/s].
         time_constant: Of the lag [s].
         dt: Duration [s].
     """
-    way = target - place
+    error = target - position
     if time_constant > 0.0:
-        way = lag(place, target, time_constant, time_constant, dt) - place
-    return place + min(rate * dt, max(-rate * dt, way))
+        error = lag(position, target, time_constant, time_constant, dt) - position
+    return position + min(rate * dt, max(-rate * dt, error))
 
 
 @njit
-def act(a: Any, command: float, place: float, dt: float) -> Acted:
-    """One step of a servo or control surface; what moves, moves by the engine.
+def act(a: Any, command: float, position: float, dt: float) -> Acted:
+    """One step of a servo or control surface; the engine moves the body.
 
     Args:
         a: The actuator's record.
         command: In its range.
-        place: Where it is [rad] or [m].
+        position: Of the joint or surface [rad] or [m].
         dt: Length of the step [s].
 
     Returns:
@@ -38,13 +38,14 @@ def act(a: Any, command: float, place: float, dt: float) -> Acted:
     """
     target = a.zero_position_armed + a.input_scaling * command
     target = min(a.joint_upper, max(a.joint_lower, target))
-    return (follow(place, target, a.rate, a.time_constant, dt), 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    position = follow(position, target, a.rate, a.time_constant, dt)
+    return (position, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 @njit
 def turn(a: Any, command: float, speed: float, time_constant_up: float,
          time_constant_down: float, dt: float) -> Acted:
-    """One step of something that turns, without any force: a wheel or a propeller in water.
+    """One step of a wheel or of a propeller in water, without any force.
 
     Args:
         a: The actuator's record.

@@ -106,9 +106,9 @@ def test_a_condition_stands_alone(stack, kind):
     condition = kind(stack.watched)
     flying = np.ones(N, dtype=bool)
     stack.estimator.flags[:] = 1
-    holds = condition.look(flying, stack.parameters.values)
+    holds = condition.check(flying, stack.parameters.values)
     assert holds.shape == (N,) and isinstance(condition.action(0), Action)
-    assert condition.why(0) and condition.words and condition.advice
+    assert condition.why(0) and condition.text and condition.advice
 
 
 def test_a_failsafe_acts_once_when_its_condition_begins(stack):

@@ -295,7 +295,7 @@ def test_places_of_commands_are_above_home_or_sea_as_their_frame_says(flight):
     (mavlink.MAV_CMD_DO_CHANGE_ALTITUDE, (5, 1), 2, "frame 1 is not allowed"),
     (mavlink.MAV_CMD_NAV_TAKEOFF, (0, 0, 0, 0, 0, 0, 3e30), 2, "height 3e+30 m is not allowed"),
     (mavlink.MAV_CMD_DO_SET_HOME, (0, 0, 0, 0, 47, 8, 3e30), 2, "home needs latitude"),
-    (mavlink.MAV_CMD_DO_REPOSITION, (0, 0, 0, 0, 47, 8, 3e30), 2, "no place at latitude 47"),
+    (mavlink.MAV_CMD_DO_REPOSITION, (0, 0, 0, 0, 47, 8, 3e30), 2, "no position at latitude 47"),
     (mavlink.MAV_CMD_RUN_PREARM_CHECKS, (1,), 0, "Ready to arm"),
 ])
 def test_commands_are_answered_in_words(on_ground, command, params, result, reason):

@@ -33,7 +33,8 @@ def test_data_link_loss_holds_then_returns(flight):
     f = flight()
     f.set(NAV_DLL_ACT=2, COM_DL_LOSS_T=5, RTL_RETURN_ALT=6.0, RTL_DESCEND_ALT=5.0)
     f.run(0.5)
-    assert "no ground station is heard" in f.autopilot.commander.arm(0, f.simulation.t_us).reason
+    refusal = f.autopilot.commander.arm(0, f.simulation.t_us)
+    assert "the ground station link is lost" in refusal.reason
     heartbeat(f)
     f.run(0.2)
     f.take_off()
@@ -234,7 +235,7 @@ def test_gps_loss_descends_level_and_lands(flight):
     f.take_off()
     lose_gps(f)
     f.run(8)
-    assert f.mode == Mode.LAND and f.autopilot.status["blind"][0]
+    assert f.mode == Mode.LAND and f.autopilot.status["descend"][0]
     assert says(f, "position lost", "descend without position")
     f.wait(lambda: not f.armed, 30)
     assert says(f, "Landing detected") and f.pos[2] < 0.3

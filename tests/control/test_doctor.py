@@ -13,7 +13,7 @@ from xtdrone_core import command
 from xtdrone_core.ports import INSTANCES
 
 HEALTHY = {"mode": "OFFBOARD", "armed": True, "landed": False, "failsafe": False, "not_ready": "",
-           "aligned": True, "located": True, "aids": {"GPS": True, "barometer": True},
+           "aligned": True, "located": True, "aid_sources": {"GPS": True, "barometer": True},
            "test_ratios": {"vel": 0.1, "pos": 0.02}, "battery": 0.8, "voltage": 15.9,
            "set_points": 100, "links": {}}
 
@@ -25,7 +25,7 @@ def of(check):
 
 def failing(condition):
     """As a flight stack tells it."""
-    return {condition.name: [condition.words, condition.advice]}
+    return {condition.name: [condition.text, condition.advice]}
 
 
 def vehicle(told=None, earlier=None, seconds=2.0, heard=("PING",), paused=False):
@@ -45,11 +45,11 @@ def test_a_healthy_vehicle_has_no_warnings():
 @pytest.mark.parametrize("told, level, text, advice", [
     ({"failsafe": True}, WARNING, "a failsafe is in force", "changing the mode ends it"),
     ({"armed": False, "not_ready": "no GPS fix"}, WARNING, "would not arm: no GPS fix", ""),
-    ({"failing": failing(DataLink)}, WARNING, "no ground station is heard", "NAV_DLL_ACT"),
+    ({"failing": failing(DataLink)}, WARNING, "the ground station link is lost", "NAV_DLL_ACT"),
     ({"failing": failing(RotorFailure)}, WARNING, "a rotor has failed", "CA_FAILURE_MODE"),
     ({"aligned": False}, WARNING, "no attitude yet", "at rest"),
     ({"located": False}, WARNING, "no position", "GPS"),
-    ({"aids": {"GPS": False, "vision": False}}, WARNING, "inertial sensors alone", "land"),
+    ({"aid_sources": {"GPS": False, "vision": False}}, WARNING, "inertial sensors alone", "land"),
     ({"test_ratios": {"mag": 3.0}}, WARNING, r"refuses mag (test ratio 3.0)", "log plot"),
     ({"battery": 0.12}, WARNING, "battery 12%", "land soon"),
     ({"battery": 0.05}, FAULT, "battery 5%", "land at once"),
@@ -63,7 +63,7 @@ def test_what_is_wrong_with_a_vehicle_is_said_with_what_to_do(told, level, text,
 
 def test_every_condition_of_failsafes_is_explained():
     for condition in CONDITIONS:
-        assert condition.name and condition.words and condition.advice
+        assert condition.name and condition.text and condition.advice
 
 
 @pytest.mark.parametrize("age, armed, level", [(0.3, True, OK), (9.0, True, WARNING),

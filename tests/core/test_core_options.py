@@ -92,7 +92,7 @@ def test_a_wrong_number_is_one_line(value, whole, said):
 ])
 def test_an_unknown_launch_argument_is_refused(words, said):
     with pytest.raises(ScenarioError, match=said):
-        launch_arguments.check_words(words, LAUNCH)
+        launch_arguments.check_arguments(words, LAUNCH)
 
 
 @pytest.mark.parametrize("words", [
@@ -101,4 +101,4 @@ def test_an_unknown_launch_argument_is_refused(words, said):
     ["roslaunch", "somebodys.launch", "own:=1"], ["roslaunch", "package", "name", "own:=1"],
 ])
 def test_known_launch_arguments_and_other_files_are_left_alone(words):
-    launch_arguments.check_words(words, LAUNCH)
+    launch_arguments.check_arguments(words, LAUNCH)

@@ -103,14 +103,14 @@ def test_an_option_is_a_field(monkeypatch):
 class Crowd(Condition):
     """Someone stands below the vehicle, once it is higher than 4 m."""
 
-    name, words, advice = "crowd", "somebody stands below", "wait until they are gone"
+    name, text, advice = "crowd", "somebody stands below", "wait until they are gone"
     waits = False
 
-    def look(self, flying, q):
+    def check(self, flying, q):
         return flying & (self._w.estimator.pos[:, 2] > 4.0)
 
     def why(self, i):
-        return self.words
+        return self.text
 
     def action(self, i):
         return Action.LAND

@@ -75,7 +75,7 @@ def test_one_line_for_an_option_that_makes_no_sense(runs, capsys, words, said):
     ("vehicels: iris", "did you mean 'vehicles'?"),
     ("vehicles: [{name: a}]", "has no type"),
     ("speed: fast", "speed fast is not allowed: give a number from 0"),
-    ("seed: [1]", "seed [1] is not allowed"), ("world: 3", "world 3 is not allowed: give a text"),
+    ("seed: [1]", "seed [1] is not allowed"), ("world: 3", "world 3 is not allowed: give a string"),
     ("[", "is not YAML"),
     ("- 1", "a scenario is a mapping"),
 ])

@@ -26,7 +26,7 @@ from .handlers import declared, obeys, receives
 
 UNSUPPORTED = mavlink.MAV_RESULT_UNSUPPORTED
 FORCE = 21196  # param2 of arm and disarm commands: no checks
-FARTHEST = 1e6  # no place or set-point is larger than this [m, m/s, m/s^2]
+FARTHEST = 1e6  # no position or set-point is larger than this [m, m/s, m/s^2]
 ABSOLUTE = (mavlink.MAV_FRAME_GLOBAL, mavlink.MAV_FRAME_GLOBAL_INT)
 RELATIVE = (mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT, mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT_INT)
 # What to do instead of a command that is not supported.
@@ -149,7 +149,7 @@ class Commands:
 
     @obeys(mavlink.MAV_CMD_DO_REPOSITION)
     def _do_reposition(self, link, p):
-        target = self._place(p)
+        target = self._position(p)
         if target is None:
             return _no_place(p)
         yaw = yaw_enu_ned(p[3]) if math.isfinite(p[3]) else math.nan
@@ -172,19 +172,19 @@ class Commands:
                     f"Not ready to arm: {reason}" if reason else "Ready to arm")
         return Answer(ACCEPTED)
 
-    def _place(self, p):
+    def _position(self, p):
         """(3,) world [m] of param5 to param7, NaN where they leave it open; None off the Earth."""
-        place = np.full(3, math.nan)
+        position = np.full(3, math.nan)
         if abs(p[6]) > FARTHEST:
             return None
         if math.isfinite(p[4]) and math.isfinite(p[5]):
             if not (abs(p[4]) <= 90.0 and abs(p[5]) <= 180.0):
                 return None
             geo = [[math.radians(p[4]), math.radians(p[5]), 0.0]]
-            place[:2] = to_local_array(geo, *self._origin)[0, :2]
+            position[:2] = to_local_array(geo, *self._origin)[0, :2]
         if math.isfinite(p[6]):
-            place[2] = p[6] - self._origin[2]
-        return place
+            position[2] = p[6] - self._origin[2]
+        return position
 
     @obeys(mavlink.MAV_CMD_DO_CHANGE_SPEED)
     def _do_change_speed(self, link, p):
@@ -199,11 +199,11 @@ class Commands:
         if p[0] == 1.0:
             v["home"] = self._estimator.pos[link.vehicle]
         else:
-            place = self._place(p)
-            if place is None or not np.isfinite(place).all():
+            position = self._position(p)
+            if position is None or not np.isfinite(position).all():
                 return Answer(DENIED, "home needs latitude, longitude and height, or param1 = 1 "
-                                      "for the present place")
-            v["home"] = place
+                                      "for the present position")
+            v["home"] = position
         v["home_set"] = True
         return Answer(ACCEPTED)
 
@@ -292,12 +292,12 @@ class Commands:
 
     @obeys(mavlink.MAV_CMD_DO_ORBIT)
     def _do_orbit(self, link, p):
-        place = self._place(p)
-        if place is None:
+        position = self._position(p)
+        if position is None:
             return _no_place(p)
         if math.isfinite(p[0]) and not 0.5 <= abs(p[0]) <= 1000:
             return Answer(DENIED, f"radius {p[0]:g} m is not allowed: give 0.5 to 1000")
-        return self._commander.orbit(link.vehicle, place, p[0], p[1], self._now.t_us)
+        return self._commander.orbit(link.vehicle, position, p[0], p[1], self._now.t_us)
 
     @obeys(mavlink.MAV_CMD_INJECT_FAILURE)
     def _inject_failure(self, link, p):
@@ -315,4 +315,4 @@ class Commands:
 
 
 def _no_place(p):
-    return Answer(DENIED, f"no place at latitude {p[4]:g}, longitude {p[5]:g}, height {p[6]:g}")
+    return Answer(DENIED, f"no position at latitude {p[4]:g}, longitude {p[5]:g}, height {p[6]:g}")

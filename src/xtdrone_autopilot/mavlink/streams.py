@@ -311,7 +311,7 @@ class Streams:
     def _sys_status(self, m, t_us):
         flags, failsafes = self._estimator.flags, self._failsafes
         healthy = np.where(self._status["ready"], _SENSORS | _PREARM, _SENSORS)
-        for bit, used in _AIDS:
+        for bit, used in _AID_SOURCES:
             healthy -= np.where(flags & used, 0, bit)
         there = np.where(failsafes.fenced, _SENSORS | _PREARM | _FENCE, _SENSORS | _PREARM)
         m["onboard_control_sensors_present"] = m["onboard_control_sensors_enabled"] = there
@@ -414,7 +414,7 @@ _SENSORS = (mavlink.MAV_SYS_STATUS_SENSOR_3D_GYRO | mavlink.MAV_SYS_STATUS_SENSO
             | mavlink.MAV_SYS_STATUS_SENSOR_3D_MAG
             | mavlink.MAV_SYS_STATUS_SENSOR_ABSOLUTE_PRESSURE
             | mavlink.MAV_SYS_STATUS_SENSOR_GPS | mavlink.MAV_SYS_STATUS_SENSOR_BATTERY)
-_AIDS = ((mavlink.MAV_SYS_STATUS_SENSOR_GPS, GPS_USED),
+_AID_SOURCES = ((mavlink.MAV_SYS_STATUS_SENSOR_GPS, GPS_USED),
          (mavlink.MAV_SYS_STATUS_SENSOR_3D_MAG, MAG_USED),
          (mavlink.MAV_SYS_STATUS_SENSOR_ABSOLUTE_PRESSURE, BARO_USED))
 _PREARM, _FENCE = mavlink.MAV_SYS_STATUS_PREARM_CHECK, mavlink.MAV_SYS_STATUS_GEOFENCE

@@ -65,7 +65,7 @@ def modes_table() -> str:
 def failsafes_table() -> str:
     """What can fail, what decides on the action, and what a user can do."""
     rows = ["| failsafe | holds when | action by | what to do |", "|---|---|---|---|"]
-    rows += [f"| {c.name} | {c.words} | {c.parameter or '–'} | {c.advice} |" for c in CONDITIONS]
+    rows += [f"| {c.name} | {c.text} | {c.parameter or '–'} | {c.advice} |" for c in CONDITIONS]
     return "\n".join(rows)
 
 

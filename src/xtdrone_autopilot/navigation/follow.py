@@ -102,7 +102,7 @@ class FollowTarget(Memory):
 
     def _follows(self, i):
         v = self._status[i]
-        return v["mode"] == Mode.FOLLOW_TARGET and v["armed"] and v["phase"] == 0
+        return v["mode"] == Mode.FOLLOW_TARGET and v["armed"] and v["mode_stage"] == 0
 
     def _aim(self, i):
         v, target, get = self._status[i], self._targets[i], self._parameters.get

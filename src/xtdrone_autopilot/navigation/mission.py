@@ -24,7 +24,7 @@ from ..outbox import INFO, WARNING, Outbox
 from ..parameters.store import ParameterStore
 from ..safety.fence import Fence
 from ..safety.flight_state import FlightState
-from ..vehicle_status import TASK_CLIMB, TASK_GO, TASK_LAND, TASK_ORBIT
+from ..vehicle_status import TARGET_LAND, TARGET_ORBIT, TARGET_POSITION, TARGET_TAKEOFF
 from . import mission_items as items_of
 from .mission_items import (
     CONDITION_DELAY,
@@ -171,9 +171,9 @@ class Missions(Memory):
         return self._flown[i].index
 
     def rally_points(self, i: int) -> np.ndarray:
-        """(K, 3) safe places of vehicle i [m]."""
+        """(K, 3) rally points of vehicle i [m]."""
         home = self._status["home"][i]
-        points = [item.place(self._origin, home) for item in self._items[RALLY][i]]
+        points = [item.position(self._origin, home) for item in self._items[RALLY][i]]
         return np.array(points).reshape(-1, 3)
 
     # What it remembers -------------------------------------------------------------------------
@@ -229,10 +229,10 @@ class Missions(Memory):
         for seq, item in enumerate(items):
             if item.command not in PLACED or not item.has_place:
                 continue
-            place = item.place(self._origin, v["home"])
-            if acts and not fence.contains(place[0], place[1]):
+            position = item.position(self._origin, v["home"])
+            if acts and not fence.contains(position[0], position[1]):
                 return f"mission item {seq} lies outside the geofence"
-            far = math.hypot(*(place - v["home"])[:2])
+            far = math.hypot(*(position - v["home"])[:2])
             limit = self._parameters.get(i, "MIS_DIST_1WP")
             if first and 0 <= limit < far:
                 return (f"mission item {seq} is {far:.0f} m from home, MIS_DIST_1WP allows "
@@ -369,10 +369,10 @@ class Missions(Memory):
             f.speed = math.nan
 
     def _set_home(self, i, item):
-        place = item.place(self._origin, self._status["home"][i])
-        if item.params[0] == 1 or not np.isfinite(place).all():
-            place = self._estimator.pos[i].copy()
-        self._status["home"][i] = place
+        position = item.position(self._origin, self._status["home"][i])
+        if item.params[0] == 1 or not np.isfinite(position).all():
+            position = self._estimator.pos[i].copy()
+        self._status["home"][i] = position
 
     def _item_done(self, i):
         f = self._flown[i]
@@ -390,49 +390,49 @@ class Missions(Memory):
 
     def _fly(self, i, f, item):
         v, pos = self._status[i], self._estimator.pos[i]
-        place = item.place(self._origin, v["home"])
-        place = np.where(np.isfinite(place), place, v["target"])
+        position = item.position(self._origin, v["home"])
+        position = np.where(np.isfinite(position), position, v["target"])
         v["climb"] = v["accept_yaw"] = math.nan
         v["pass_speed"] = 0.0
         v["target_speed"] = f.speed
-        v["task"], v["watch"] = TASK_GO, True
+        v["target_type"], v["watch"] = TARGET_POSITION, True
         v["accept"] = self._accept(i, item)
         if item.command == TAKEOFF or (v["landed"] and item.command != LAND):
             f.stage = _CLIMB
-            self._climb(v, pos, item, place, self._parameters.get(i, "MIS_TAKEOFF_ALT"))
+            self._climb(v, pos, item, position, self._parameters.get(i, "MIS_TAKEOFF_ALT"))
         elif item.command == LAND:
-            self._land(i, f, item, place)
+            self._land(i, f, item, position)
         elif item.command == LOITER_TURNS:
-            self._circle(i, f, item, place)
+            self._circle(i, f, item, position)
         else:
-            self._leg(i, f, item, place)
+            self._leg(i, f, item, position)
 
     def _accept(self, i, item):
         if item.command == WAYPOINT and item.params[1] > 0:
             return _INSIDE * item.params[1]
         return _INSIDE * self._parameters.get(i, "NAV_ACC_RAD")
 
-    def _climb(self, v, pos, item, place, least):
-        v["task"] = TASK_CLIMB
+    def _climb(self, v, pos, item, position, least):
+        v["target_type"] = TARGET_TAKEOFF
         if v["landed"]:
             v["smooth_vel"] = 0.0
             v["target"][:2] = pos[:2]
         if item.command == TAKEOFF:
             self._look(v, item)
-            v["target"][2] = place[2] if v["landed"] else max(place[2], pos[2])
+            v["target"][2] = position[2] if v["landed"] else max(position[2], pos[2])
         else:
             v["target"][2] = pos[2] + least
 
-    def _land(self, i, f, item, place):
+    def _land(self, i, f, item, position):
         v = self._status[i]
         v["accept"] = min(v["accept"], 0.5)  # the touch-down shall be where the item says
         if f.stage == _FLY and item.has_place:
             f.stage = _APPROACH
-            v["target"][:2] = place[:2]
+            v["target"][:2] = position[:2]
             self._look(v, item)
             return
         f.stage = _TOUCH_DOWN
-        v["task"], v["watch"] = TASK_LAND, False
+        v["target_type"], v["watch"] = TARGET_LAND, False
 
     def _circle(self, i, f, item, centre):
         v, pos = self._status[i], self._estimator.pos[i]
@@ -440,7 +440,7 @@ class Missions(Memory):
         if not radius:
             radius = self._parameters.get(i, "NAV_LOITER_RAD")
         if f.stage == _CIRCLE:
-            v["task"] = TASK_ORBIT
+            v["target_type"] = TARGET_ORBIT
             v["target"][2] = centre[2]
             turns = item.params[0]
             v["orbit_left"] = 2 * math.pi * (turns if math.isfinite(turns) else 1.0)
@@ -455,16 +455,16 @@ class Missions(Memory):
         v["target"][2] = centre[2]
         v["target_yaw"] = math.atan2(-out[1], -out[0])
 
-    def _leg(self, i, f, item, place):
+    def _leg(self, i, f, item, position):
         v = self._status[i]
-        v["target"] = place
+        v["target"] = position
         self._look(v, item)
         if item.command != WAYPOINT:
             return
         if math.isfinite(item.params[3]):
             v["accept_yaw"] = math.radians(self._parameters.get(i, "MIS_YAW_ERR"))
         elif not item.params[0] > 0:
-            v["pass_speed"] = self._pass_speed(i, f, place)
+            v["pass_speed"] = self._pass_speed(i, f, position)
 
     def _look(self, v, item):
         """The nose to where the item says, or along the leg."""
@@ -475,7 +475,7 @@ class Missions(Memory):
         if np.hypot(*leg) > 1.0:
             v["target_yaw"] = math.atan2(leg[1], leg[0])
 
-    def _pass_speed(self, i, f, place):
+    def _pass_speed(self, i, f, position):
         """Speed that may be left when a waypoint is passed on the way to the next one.
 
         The corner is cut inside the acceptance radius, at the acceleration of AUTO modes.
@@ -484,7 +484,7 @@ class Missions(Memory):
         if following is None:
             return 0.0
         v, get = self._status[i], self._parameters.get
-        come, go = (place - v["smooth_pos"])[:2], (following - place)[:2]
+        come, go = (position - v["smooth_pos"])[:2], (following - position)[:2]
         lengths = np.hypot(*come), np.hypot(*go)
         if min(lengths) < 1e-3:
             return 0.0
@@ -511,7 +511,7 @@ class Missions(Memory):
             elif item.command in PAYLOAD | {DO_CHANGE_SPEED, DO_SET_HOME, DO_LAND_START}:
                 k += 1
             elif item.command in PLACED and item.has_place and item.command != LOITER_TURNS:
-                return item.place(self._origin, self._status["home"][i])
+                return item.position(self._origin, self._status["home"][i])
             else:
                 return None
         return None

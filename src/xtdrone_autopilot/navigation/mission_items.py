@@ -75,7 +75,7 @@ class Item:
         """MAV_CMD name."""
         return command_name(self.command)
 
-    def place(self, origin: Sequence[float], home: npt.ArrayLike) -> np.ndarray:
+    def position(self, origin: Sequence[float], home: npt.ArrayLike) -> np.ndarray:
         """(3,) world [m], NaN where it leaves an axis open.
 
         Args:
@@ -163,7 +163,7 @@ def _check_place(kind, item, where):
             raise ItemError(mavlink.MAV_MISSION_INVALID_PARAM6_Y,
                             f"{where}: longitude {item.y * 1e-7:g} is not on Earth")
     elif item.command not in _PLACE_OPTIONAL:
-        raise ItemError(mavlink.MAV_MISSION_INVALID_PARAM5_X, f"{where}: it has no place")
+        raise ItemError(mavlink.MAV_MISSION_INVALID_PARAM5_X, f"{where}: it has no position")
     if math.isinf(item.z) or (math.isnan(item.z) and item.command not in (LAND, RETURN_POINT)
                               and kind == MISSION) or abs(item.z) > 1e5:
         raise ItemError(mavlink.MAV_MISSION_INVALID_PARAM7, f"{where}: height {item.z:g} m is not "

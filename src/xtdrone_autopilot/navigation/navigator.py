@@ -35,10 +35,10 @@ from ..vehicle_status import (
     NEW_MODE,
     NO_SET_POINT,
     RATES,
-    TASK_CLIMB,
-    TASK_GO,
-    TASK_LAND,
-    TASK_ORBIT,
+    TARGET_LAND,
+    TARGET_ORBIT,
+    TARGET_POSITION,
+    TARGET_TAKEOFF,
     TRAJECTORY,
 )
 
@@ -90,7 +90,7 @@ def _begin(v, pos, vel, yaw):
     v.free_yaw = math.nan
     v.target_speed = math.nan
     v.climb = math.nan
-    v.task = TASK_GO
+    v.target_type = TARGET_POSITION
     v.watch = False
     v.pass_speed = 0.0
 
@@ -182,7 +182,7 @@ def _fly_to_target(v, q, pos, dt):
     else:
         dz = v.target[2] - v.smooth_pos[2]
         wz = math.copysign(speed_to_stop(abs(dz), acc, jerk), dz)
-        slow = v.mode == TAKEOFF or v.task == TASK_CLIMB
+        slow = v.mode == TAKEOFF or v.target_type == TARGET_TAKEOFF
         wz = clamp(wz, -q.MPC_Z_VEL_MAX_DN, q.MPC_TKO_SPEED if slow else q.MPC_Z_VEL_MAX_UP)
     _follow_trajectory(v, q, pos, wx, wy, wz, acc, dt)
 
@@ -227,7 +227,7 @@ def _takeoff(v, q, pos, dt):
 
 @njit
 def _land(v, q, pos, dt):
-    if v.blind:
+    if v.descend:
         _free(v)
         v.sp_acc[0] = 0.0
         v.sp_acc[1] = 0.0
@@ -272,9 +272,9 @@ def _orbit(v, q, pos, dt):
 @njit
 def _task(v, q, pos, yaw, dt):
     """AUTO.MISSION and AUTO.LOITER: what the vehicle's task says."""
-    if v.task == TASK_LAND:
+    if v.target_type == TARGET_LAND:
         _land(v, q, pos, dt)
-    elif v.task == TASK_ORBIT:
+    elif v.target_type == TARGET_ORBIT:
         _orbit(v, q, pos, dt)
     else:
         _fly_to_target(v, q, pos, dt)
@@ -289,7 +289,7 @@ def _reached(v, q, pos, yaw):
         return False
     if math.isfinite(v.accept_yaw) and abs(wrap_pi(yaw - v.target_yaw)) > v.accept_yaw:
         return False
-    if v.task == TASK_CLIMB:
+    if v.target_type == TARGET_TAKEOFF:
         return True
     dx, dy = v.target[0] - pos[0], v.target[1] - pos[1]
     return dx * dx + dy * dy <= v.accept * v.accept
@@ -323,25 +323,25 @@ def _return(v, q, pos, yaw, t_us, dt):
     """RTL: climb, fly home, come down, wait, land."""
     dx, dy = v.rtl_destination[0] - pos[0], v.rtl_destination[1] - pos[1]
     distance = math.sqrt(dx * dx + dy * dy)
-    if v.phase == 0:
+    if v.mode_stage == 0:
         v.target[2] = max(pos[2], v.rtl_destination[2] + _return_height(q, distance))
-        v.phase = 1
-    if v.phase == 1 and abs(pos[2] - v.target[2]) < q.NAV_MC_ALT_RAD:
-        v.phase = 2
+        v.mode_stage = 1
+    if v.mode_stage == 1 and abs(pos[2] - v.target[2]) < q.NAV_MC_ALT_RAD:
+        v.mode_stage = 2
         v.target[0] = v.rtl_destination[0]
         v.target[1] = v.rtl_destination[1]
         if distance > 1.0:
             v.target_yaw = math.atan2(dy, dx)
-    if v.phase == 2 and distance < 0.5:
-        v.phase = 3
+    if v.mode_stage == 2 and distance < 0.5:
+        v.mode_stage = 3
         v.target[2] = min(v.target[2], v.rtl_destination[2] + q.RTL_DESCEND_ALT)
         v.target_yaw = v.home_yaw
-    if v.phase == 3 and abs(pos[2] - v.target[2]) < q.NAV_MC_ALT_RAD:
-        v.phase = 4
+    if v.mode_stage == 3 and abs(pos[2] - v.target[2]) < q.NAV_MC_ALT_RAD:
+        v.mode_stage = 4
         v.mode_t = t_us
-    if v.phase == 4 and q.RTL_LAND_DELAY >= 0.0 and t_us - v.mode_t >= q.RTL_LAND_DELAY * 1e6:
-        v.phase = 5
-    if v.phase == 5:
+    if v.mode_stage == 4 and q.RTL_LAND_DELAY >= 0.0 and t_us - v.mode_t >= q.RTL_LAND_DELAY * 1e6:
+        v.mode_stage = 5
+    if v.mode_stage == 5:
         _land(v, q, pos, dt)
     else:
         _fly_to_target(v, q, pos, dt)
@@ -503,7 +503,7 @@ def _detect(v, q, t_us, pos, vel, rate, dt):
         return
     turning = abs(rate[0]) + abs(rate[1]) + abs(rate[2]) > 0.5
     speed = math.sqrt(vel[0] * vel[0] + vel[1] * vel[1] + vel[2] * vel[2])
-    if v.blind and v.mode == LAND:
+    if v.descend and v.mode == LAND:
         speed = abs(vel[2])
     if not _wants_down(v, vel) or speed > LAND_SPEED_STILL or turning:
         v.still_t = t_us
@@ -529,7 +529,7 @@ def _limit_tilt(v, q, dt):
 @njit
 def _navigate_one(v, q, t_us, pos, vel, quat, actuators, dt):
     yaw = yaw_of(quat)
-    if v.phase == NEW_MODE:  # a new mode; its heading turns on from the present one
+    if v.mode_stage == NEW_MODE:  # a new mode; its heading turns on from the present one
         goes_on = v.on_trajectory and not v.landed and math.isfinite(v.sp_yaw)
         heading = v.sp_yaw if goes_on else yaw
         _free(v)
@@ -586,7 +586,7 @@ def _begin_mode(v, q, pos, vel, yaw):
         _stop_ahead(v, q)
     if v.mode == TAKEOFF:
         v.target[2] = v.takeoff_height
-    v.phase = 0
+    v.mode_stage = 0
 
 
 @njit
@@ -597,7 +597,7 @@ def _navigate(status, parameters, t_us, epoch_us, estimates, sensors, actuators,
         v, e = status[i], estimates[i]
         if t_us != epoch_us[i]:
             _filter_acceleration(v, e.quat, sensors[i].accel, e.accel_bias, dt)
-        if v.armed or v.phase == NEW_MODE:
+        if v.armed or v.mode_stage == NEW_MODE:
             _navigate_one(v, parameters[i], t_us, e.pos, e.vel, e.quat, actuators[i], dt)
         else:
             v.sp_kind = NO_SET_POINT
@@ -664,13 +664,13 @@ class Navigator(Memory):
         v["target"] = v["smooth_pos"]
         v["target_yaw"] = e.yaw(i)
         v["climb"] = v["accept_yaw"] = v["target_speed"] = np.nan
-        v["task"], v["watch"], v["pass_speed"] = TASK_GO, False, 0.0
-        v["phase"] = 0
+        v["target_type"], v["watch"], v["pass_speed"] = TARGET_POSITION, False, 0.0
+        v["mode_stage"] = 0
 
     def reposition(self, i: int, target: npt.ArrayLike, yaw: float, speed: float) -> None:
         """A new place (3,) [m] to hold in AUTO.LOITER; NaN keeps what it has."""
         v = self._status[i]
-        if v["phase"] == NEW_MODE:
+        if v["mode_stage"] == NEW_MODE:
             self.begin(i)
         v["target"] = np.where(np.isfinite(target), target, v["target"])
         if np.isfinite(yaw):

@@ -216,7 +216,7 @@ def _fence_entries(items):
 
 
 def shifted(items: dict, east: float, north: float) -> dict:
-    """The same items, every place moved by east and north [m]."""
+    """The same items, every position moved by east and north [m]."""
     def moved(item):
         if item.frame not in _GEOGRAPHIC or not item.has_place:
             return item
@@ -233,22 +233,23 @@ def describe(plan: Plan) -> list[str]:
     geo = plan.home or _first_place(plan)
     origin = math.radians(geo[0]), math.radians(geo[1]), geo[2]
     at_home = np.zeros(3)
-    places = [(seq, item.place(origin, at_home)) for seq, item in enumerate(mission)
+    positions = [(seq, item.position(origin, at_home)) for seq, item in enumerate(mission)
               if item.command in PLACED and item.has_place]
-    lines = [f"mission: {len(mission)} items, {len(places)} of them places"]
-    if places:
-        way = np.array([at_home] + [place for _, place in places])
-        way[:, 2] = np.where(np.isfinite(way[:, 2]), way[:, 2], 0.0)
-        legs = np.linalg.norm(np.diff(way, axis=0), axis=1)
-        lines.append(f"way: {legs.sum():.0f} m, farthest {np.hypot(*way[:, :2].T).max():.0f} m "
-                     f"from home, highest {way[:, 2].max():.0f} m")
+    lines = [f"mission: {len(mission)} items, {len(positions)} of them with a position"]
+    if positions:
+        path = np.array([at_home] + [position for _, position in positions])
+        path[:, 2] = np.where(np.isfinite(path[:, 2]), path[:, 2], 0.0)
+        legs = np.linalg.norm(np.diff(path, axis=0), axis=1)
+        lines.append(f"path: {legs.sum():.0f} m, farthest {np.hypot(*path[:, :2].T).max():.0f} m "
+                     f"from home, highest {path[:, 2].max():.0f} m")
     circles = sum(i.command in (CIRCLE_INCLUSION, CIRCLE_EXCLUSION) for i in plan.items[FENCE])
     lines.append(f"geofence: {len(list(polygons(plan.items[FENCE])))} polygons, {circles} circles; "
                  f"rally points: {len(plan.items[RALLY])}")
     if plan.items[FENCE]:
         fence = Fence.of(plan.items[FENCE], origin)
         lines += [f"WARNING: item {seq} lies outside the geofence; the vehicle will refuse to "
-                  "start" for seq, place in places if not fence.contains(place[0], place[1])]
+                  "start" for seq, position in positions
+                  if not fence.contains(position[0], position[1])]
     if not mission:
         lines.append("WARNING: there is no mission in it")
     elif mission[-1].command not in (LAND, RTL):

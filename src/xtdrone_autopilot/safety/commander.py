@@ -1,6 +1,6 @@
 """Who may arm, disarm and change modes, why not, and what follows from an event.
 
-Every refusal carries a reason in words that a user can act on; it goes out as
+Every rejection carries a reason that a user can act on; it goes out as
 STATUSTEXT and with the acknowledgement.
 """
 
@@ -31,7 +31,7 @@ from ..vehicle_status import (
     EVENT_TAKEOFF_DONE,
     EVENT_TARGET_REACHED,
     NEW_MODE,
-    TASK_ORBIT,
+    TARGET_ORBIT,
 )
 from .battery import Battery
 from .failsafes import Failsafes
@@ -111,7 +111,7 @@ class Commander:
             return self._refuse(i, "Arming denied", reason)
         v["armed"] = True
         v["armed_t"] = v["landed_t"] = t_us
-        v["phase"] = NEW_MODE
+        v["mode_stage"] = NEW_MODE
         v["home"] = self._estimator.pos[i]
         v["home_yaw"] = self._estimator.yaw(i)
         v["home_set"] = True
@@ -154,7 +154,7 @@ class Commander:
         self._failsafes.taken_over(i)
         if mode != v["mode"]:
             self._flight.enter(i, mode)
-            v["blind"] = mode == Mode.LAND and not self._estimator.ready[i]
+            v["descend"] = mode == Mode.LAND and not self._estimator.ready[i]
         return Answer(ACCEPTED)
 
     def _why_not(self, i, mode, t_us):
@@ -166,9 +166,9 @@ class Commander:
             return self._offboard_reason(i)
         if Need.STICKS in needs and not self._has_sticks(i, t_us):
             return "no MANUAL_CONTROL comes in"
-        placed = Need.POSITION in needs or (
+        needs_position = Need.POSITION in needs or (
             Need.POSITION_ON_GROUND in needs and self._status["landed"][i])
-        if placed and not self._estimator.ready[i]:
+        if needs_position and not self._estimator.ready[i]:
             return self._estimator_reason(i)
         return self._conditions[mode](i) if mode in self._conditions else ""
 
@@ -177,12 +177,12 @@ class Commander:
         answer = self.set_mode(i, Mode.TAKEOFF, t_us)
         if answer.accepted:
             self._set_takeoff_height(i, altitude - self._origin[2])
-            self._status[i]["phase"] = NEW_MODE
+            self._status[i]["mode_stage"] = NEW_MODE
         return answer
 
     def reposition(self, i: int, target: npt.ArrayLike, yaw: float, speed: float,
                    t_us: int) -> Answer:
-        """DO_REPOSITION: fly to a place (3,) [m] and hold it; NaN keeps a value."""
+        """DO_REPOSITION: fly to a position (3,) [m] and hold it; NaN keeps a value."""
         answer = self.set_mode(i, Mode.LOITER, t_us)
         if answer.accepted:
             self._navigator.reposition(i, target, yaw, speed)
@@ -194,7 +194,7 @@ class Commander:
 
         Args:
             i: The vehicle.
-            centre: (3,) [m]; NaN keeps the present place or height.
+            centre: (3,) [m]; NaN keeps the present position or height.
             radius: Positive = clockwise seen from above [m]; NaN = NAV_LOITER_RAD.
             speed: [m/s]; NaN = MPC_XY_CRUISE.
             t_us: Now [us].
@@ -210,7 +210,7 @@ class Commander:
                                  else self._parameters.get(i, "NAV_LOITER_RAD"))
             v["orbit_left"] = math.inf
             v["target_speed"] = speed if speed > 0 else math.nan
-            v["task"] = TASK_ORBIT
+            v["target_type"] = TARGET_ORBIT
         return answer
 
     def handle_events(self) -> None:
@@ -224,7 +224,7 @@ class Commander:
 
     def _takeoff_done(self, i):
         self._flight.enter(i, Mode.LOITER)
-        self._status["phase"][i] = 0  # it goes on to the place that the take-off aimed at
+        self._status["mode_stage"][i] = 0  # it continues to the take-off target
 
     def _landed(self, i):
         self._outbox.say(i, INFO, "Landing detected")
@@ -235,9 +235,9 @@ class Commander:
 
     def _begin_return(self, i):
         """AUTO.RTL goes home, or to the rally point nearest to the vehicle."""
-        places = np.vstack([self._status["home"][i], self._missions.rally_points(i)])
-        way = places[:, :2] - self._estimator.pos[i, :2]
-        self._status["rtl_destination"][i] = places[np.argmin((way * way).sum(axis=1))]
+        positions = np.vstack([self._status["home"][i], self._missions.rally_points(i)])
+        offset = positions[:, :2] - self._estimator.pos[i, :2]
+        self._status["rtl_destination"][i] = positions[np.argmin((offset * offset).sum(axis=1))]
 
     def _set_takeoff_height(self, i, height):
         if not math.isfinite(height):

@@ -1,7 +1,7 @@
 """What can fail in flight: each condition is one class, listed in CONDITIONS.
 
 A new failsafe is a new class here. It says when it holds, what is to be done then (by one of
-PX4's parameters) and in which words; failsafes.py does it, and `xtdrone doctor` tells of it.
+PX4's parameters) and with which message; failsafes.py does it, and `xtdrone doctor` reports it.
 """
 
 import math
@@ -66,7 +66,7 @@ class Condition(Memory):
     """
 
     name = ""
-    words = ""  # what is wrong where it holds
+    text = ""  # what is wrong where it holds
     advice = ""  # what its user can do
     parameter = ""  # of PX4, that decides on the action; "" = action() alone does
     actions: ClassVar[dict] = {}  # its value -> Action; other values warn
@@ -78,7 +78,7 @@ class Condition(Memory):
         self._w = watched
         self.holds = np.zeros(len(watched.status), dtype=bool)
 
-    def look(self, flying: np.ndarray, q: np.ndarray) -> np.ndarray:
+    def check(self, flying: np.ndarray, q: np.ndarray) -> np.ndarray:
         """(N,) bool, whether it holds for vehicles that fly.
 
         Args:
@@ -90,15 +90,15 @@ class Condition(Memory):
     def look_at(self, due: np.ndarray | None, flying: np.ndarray, q: np.ndarray) -> np.ndarray:
         """As look(), for the vehicles that are due (N,) bool; for the others what was."""
         if due is None:
-            return self.look(flying, q)
+            return self.check(flying, q)
         before = {name: getattr(self, name).copy() for name in self.MEMORY}
-        now = np.where(due, self.look(flying, q), self.holds)
+        now = np.where(due, self.check(flying, q), self.holds)
         for name, array in before.items():
             getattr(self, name)[~due] = array[~due]
         return now
 
     def why(self, i: int) -> str:
-        """In words, for vehicle i where it holds."""
+        """The reason for vehicle i, where it holds."""
         raise NotImplementedError
 
     def action(self, i: int) -> Action:
@@ -128,7 +128,7 @@ class Condition(Memory):
 class DataLink(Condition):
     """No ground station is heard."""
 
-    words, advice = "no ground station is heard", "start one, or set NAV_DLL_ACT to 0"
+    text, advice = "the ground station link is lost", "start one, or set NAV_DLL_ACT to 0"
     name, parameter, actions = "data_link", "NAV_DLL_ACT", _LINK_ACTION
     comes_back = "ground station"
     MEMORY = ("holds", "_silent")
@@ -137,7 +137,7 @@ class DataLink(Condition):
         super().__init__(watched)
         self._silent = np.zeros(len(self.holds), dtype=bool)
 
-    def look(self, flying: np.ndarray, q: np.ndarray) -> np.ndarray:
+    def check(self, flying: np.ndarray, q: np.ndarray) -> np.ndarray:
         silent = (self._w.now.t_us - self._w.status["gcs_t"]) * 1e-6 > q["COM_DL_LOSS_T"]
         self._silent[:] = silent & (q["NAV_DLL_ACT"] > 0)
         return flying & self._silent
@@ -149,13 +149,13 @@ class DataLink(Condition):
         return self._silent
 
     def why_not_arm(self, i: int) -> str:
-        return "no ground station is heard, and NAV_DLL_ACT asks for one"
+        return "the ground station link is lost, and NAV_DLL_ACT requires one"
 
 
 class Sticks(Condition):
     """Manual control, that was there in this flight, is lost."""
 
-    words, advice = "manual control is lost", "send MANUAL_CONTROL again, or choose an AUTO mode"
+    text, advice = "manual control is lost", "send MANUAL_CONTROL again, or choose an AUTO mode"
     name, parameter, actions = "sticks", "NAV_RCL_ACT", _LINK_ACTION
     comes_back = "manual control"
     MEMORY = ("holds", "_used")
@@ -164,7 +164,7 @@ class Sticks(Condition):
         super().__init__(watched)
         self._used = np.zeros(len(self.holds), dtype=bool)
 
-    def look(self, flying: np.ndarray, q: np.ndarray) -> np.ndarray:
+    def check(self, flying: np.ndarray, q: np.ndarray) -> np.ndarray:
         p = self._w.status
         lost = (self._w.now.t_us - p["stick_t"]) * 1e-6 > q["COM_RC_LOSS_T"]
         self._used |= ~lost
@@ -181,10 +181,10 @@ class Sticks(Condition):
 class BatteryLow(Condition):
     """The battery is below a threshold; a level that recovers is not trusted."""
 
-    words, advice = "the battery is low", "go home"
+    text, advice = "the battery is low", "go home"
     name, threshold, word = "battery_low", "BAT_LOW_THR", "low"
 
-    def look(self, flying: np.ndarray, q: np.ndarray) -> np.ndarray:
+    def check(self, flying: np.ndarray, q: np.ndarray) -> np.ndarray:
         return flying & ((self._w.battery.level < q[self.threshold]) | self.holds)
 
     def why(self, i: int) -> str:
@@ -197,7 +197,7 @@ class BatteryLow(Condition):
 class BatteryCritical(BatteryLow):
     """And below the next one."""
 
-    words, advice = "the battery is critical", "land"
+    text, advice = "the battery is critical", "land"
     name, threshold, word = "battery_critical", "BAT_CRIT_THR", "critical"
     parameter = "COM_LOW_BAT_ACT"
     actions = {0: Action.WARN, 2: Action.LAND, 3: Action.RETURN}
@@ -207,7 +207,7 @@ class BatteryCritical(BatteryLow):
 class BatteryEmergency(BatteryLow):
     """And about empty."""
 
-    words, advice = "the battery is at emergency level", "land at once"
+    text, advice = "the battery is at emergency level", "land at once"
     name, threshold, word = "battery_emergency", "BAT_EMERGEN_THR", "at emergency level"
     waits = False
 
@@ -218,7 +218,7 @@ class BatteryEmergency(BatteryLow):
 class Geofence(Condition):
     """It is outside the geofence, or would leave it before it could stop."""
 
-    words, advice = "it is outside the geofence", "fly it back inside, or change the fence"
+    text, advice = "it is outside the geofence", "fly it back inside, or change the fence"
     name, parameter = "fence", "GF_ACTION"
     actions = {0: Action.NONE, 1: Action.WARN, 2: Action.HOLD, 3: Action.RETURN,
                4: Action.TERMINATE, 5: Action.LAND}
@@ -229,14 +229,15 @@ class Geofence(Condition):
         self.fenced = np.zeros(len(self.holds), dtype=bool)  # there is a geofence, and it acts
         self.outside = np.zeros(len(self.holds), dtype=bool)  # of it
 
-    def look(self, flying: np.ndarray, q: np.ndarray) -> np.ndarray:
+    def check(self, flying: np.ndarray, q: np.ndarray) -> np.ndarray:
         w = self._w
         pos = w.estimator.pos
         if q["GF_PREDICT"].any():
             pos = pos + q["GF_PREDICT"][:, None] * self._stopping_distance(q)
-        way = pos - w.status["home"]
-        far = (q["GF_MAX_HOR_DIST"] > 0) & (np.hypot(way[:, 0], way[:, 1]) > q["GF_MAX_HOR_DIST"])
-        high = (q["GF_MAX_VER_DIST"] > 0) & (way[:, 2] > q["GF_MAX_VER_DIST"])
+        offset = pos - w.status["home"]
+        distance = np.hypot(offset[:, 0], offset[:, 1])
+        far = (q["GF_MAX_HOR_DIST"] > 0) & (distance > q["GF_MAX_HOR_DIST"])
+        high = (q["GF_MAX_VER_DIST"] > 0) & (offset[:, 2] > q["GF_MAX_VER_DIST"])
         outside = (far | high) & w.status["home_set"]
         fenced = (q["GF_MAX_HOR_DIST"] > 0) | (q["GF_MAX_VER_DIST"] > 0)
         for i, fence in enumerate(w.missions.fences):
@@ -259,18 +260,18 @@ class Geofence(Condition):
         return out
 
     def why(self, i: int) -> str:
-        return f"geofence broken, {self._words(i)}"
+        return f"geofence broken, {self._text(i)}"
 
     def no_arming(self) -> np.ndarray:
         return self.outside
 
     def why_not_arm(self, i: int) -> str:
-        return "it stands outside the geofence: " + self._words(i)
+        return "it is outside the geofence: " + self._text(i)
 
-    def _words(self, i):
-        way = self._w.estimator.pos[i] - self._w.status["home"][i]
-        for name, distance in (("GF_MAX_HOR_DIST", math.hypot(way[0], way[1])),
-                               ("GF_MAX_VER_DIST", way[2])):
+    def _text(self, i):
+        offset = self._w.estimator.pos[i] - self._w.status["home"][i]
+        for name, distance in (("GF_MAX_HOR_DIST", math.hypot(offset[0], offset[1])),
+                               ("GF_MAX_VER_DIST", offset[2])):
             limit = self.get(i, name)
             if 0 < limit < distance:
                 return f"{distance:.0f} m from home, {name} allows {limit:g} m"
@@ -280,12 +281,12 @@ class Geofence(Condition):
 
 
 class PositionLost(Condition):
-    """No aid source tells the position any more, in a mode that flies by it."""
+    """No aid source gives the position any more, in a mode that needs it."""
 
-    words, advice = "the position is lost", "bring GPS or vision back, or land by ALTCTL"
+    text, advice = "the position is lost", "bring GPS or vision back, or land by ALTCTL"
     name, waits = "position", False
 
-    def look(self, flying: np.ndarray, q: np.ndarray) -> np.ndarray:
+    def check(self, flying: np.ndarray, q: np.ndarray) -> np.ndarray:
         e, p = self._w.estimator, self._w.status
         aided = e.flags & (GPS_USED | VISION_USED) != 0
         by_position = _BY_POSITION[p["mode"]]
@@ -308,7 +309,7 @@ class PositionLost(Condition):
 class AttitudeFailure(Condition):
     """It is tilted beyond FD_FAIL_R or FD_FAIL_P for long enough."""
 
-    words, advice = "it is tilted beyond FD_FAIL_R or FD_FAIL_P", "level it by the sticks"
+    text, advice = "it is tilted beyond FD_FAIL_R or FD_FAIL_P", "level it by the sticks"
     name = "attitude"
     MEMORY = ("holds", "_tilted_s")
 
@@ -316,7 +317,7 @@ class AttitudeFailure(Condition):
         super().__init__(watched)
         self._tilted_s = np.zeros((len(self.holds), 2))  # roll, pitch beyond the limit since [s]
 
-    def look(self, flying: np.ndarray, q: np.ndarray) -> np.ndarray:
+    def check(self, flying: np.ndarray, q: np.ndarray) -> np.ndarray:
         x, y, z, w = self._w.estimator.quat.T
         roll = np.arctan2(2 * (w * x + y * z), 1 - 2 * (x * x + y * y))
         pitch = np.arcsin(np.clip(2 * (w * y - z * x), -1.0, 1.0))
@@ -346,10 +347,10 @@ class AttitudeFailure(Condition):
 class EstimatorFailure(Condition):
     """The estimator has no attitude, or numbers that are none."""
 
-    words, advice = "the estimator has failed", "look at 'xtdrone log plot' of this flight"
+    text, advice = "the estimator has failed", "look at 'xtdrone log plot' of this flight"
     name = "estimator"
 
-    def look(self, flying: np.ndarray, q: np.ndarray) -> np.ndarray:
+    def check(self, flying: np.ndarray, q: np.ndarray) -> np.ndarray:
         e = self._w.estimator
         finite = np.isfinite(e.pos).all(axis=1) & np.isfinite(e.quat).all(axis=1)
         return flying & ~(finite & (e.flags & ALIGNED != 0))
@@ -364,7 +365,7 @@ class EstimatorFailure(Condition):
 class RotorFailure(Condition):
     """The rotor monitor has found a rotor that gives no thrust."""
 
-    words, advice = "a rotor has failed", "land; CA_FAILURE_MODE 1 flies on without it"
+    text, advice = "a rotor has failed", "land; CA_FAILURE_MODE 1 flies on without it"
     name, parameter, waits = "rotor", "COM_ACT_FAIL_ACT", False
     actions = {0: Action.WARN, 1: Action.HOLD, 2: Action.LAND, 3: Action.RETURN,
                4: Action.TERMINATE}
@@ -374,7 +375,7 @@ class RotorFailure(Condition):
         super().__init__(watched)
         self.failed = np.full(len(self.holds), -1, dtype=np.int16)  # its number, -1 = none
 
-    def look(self, flying: np.ndarray, q: np.ndarray) -> np.ndarray:
+    def check(self, flying: np.ndarray, q: np.ndarray) -> np.ndarray:
         return flying & (self.failed >= 0)
 
     def why(self, i: int) -> str:

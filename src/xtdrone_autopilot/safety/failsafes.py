@@ -103,7 +103,7 @@ class Failsafes(Memory):
 
     def failing(self, i: int) -> dict:
         """What holds for vehicle i now: condition -> what is wrong, and what its user can do."""
-        return {name: [condition.words, condition.advice]
+        return {name: [condition.text, condition.advice]
                 for name, condition in self._conditions.items() if condition.holds[i]}
 
     def answers(self, i: int) -> dict:
@@ -230,7 +230,7 @@ class Failsafes(Memory):
         aided = self._watched.estimator.flags[i] & (GPS_USED | VISION_USED)
         if action == Action.DESCEND or not aided:
             self._flight.enter(i, Mode.LAND)
-            self._status["blind"][i] = True
+            self._status["descend"][i] = True
             return
         self._flight.enter(i, _MODE[action])
         self._outbox.say(i, CRITICAL, f"Failsafe: mode {ROS_NAME[_MODE[action]]}")

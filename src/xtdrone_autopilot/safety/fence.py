@@ -24,10 +24,10 @@ def inside_polygon(vertices: np.ndarray, x: float, y: float) -> bool:
 
 
 class Fence:
-    """Shapes of one geofence in the world's plane.
+    """Polygons and circles of one geofence, in the horizontal plane.
 
-    A place is allowed where it lies in one of the inclusions (if there are
-    any) and in none of the exclusions, as in PX4.
+    A position is allowed if it is inside an inclusion (if there are any) and
+    outside all exclusions, as in PX4.
     """
 
     def __init__(self, polygons: Any = (), circles: Any = ()):
@@ -46,15 +46,16 @@ class Fence:
     @classmethod
     def of(cls, items: Sequence[Any], origin: Sequence[float]) -> "Fence":
         """The fence of checked items; origin as everywhere [rad, rad, m]."""
-        home = np.zeros(3)  # only heights count from it
-        groups = [(inclusion, np.array([v.place(origin, home)[:2] for v in group]))
+        home = np.zeros(3)  # only heights are relative to it
+        groups = [(inclusion, np.array([v.position(origin, home)[:2] for v in group]))
                   for inclusion, group in polygons(items)]
-        circles = [(item.command == CIRCLE_INCLUSION, item.place(origin, home)[:2], item.params[0])
+        circles = [(item.command == CIRCLE_INCLUSION, item.position(origin, home)[:2],
+                    item.params[0])
                    for item in items if item.command in (CIRCLE_INCLUSION, CIRCLE_EXCLUSION)]
         return cls(groups, circles)
 
     def contains(self, x: float, y: float) -> bool:
-        """Whether the place (x, y) [m] is allowed."""
+        """Whether the position (x, y) [m] is allowed."""
         included = not self._has_inclusions
         for inclusion, vertices in self._polygons:
             if inside_polygon(vertices, x, y):

@@ -30,8 +30,8 @@ class FlightState:
         v = self._status[i]
         v["mode"] = mode
         v["mode_t"] = self._now.t_us
-        v["phase"] = NEW_MODE
-        v["blind"] = False
+        v["mode_stage"] = NEW_MODE
+        v["descend"] = False
         self._outbox.announce(i)
         if mode in self.on_enter:
             self.on_enter[mode](i)

@@ -1,4 +1,4 @@
-"""What each vehicle of a running fleet says about itself, for `xtdrone doctor`."""
+"""Health of each vehicle of a running fleet, for `xtdrone doctor`."""
 
 import numpy as np
 
@@ -22,12 +22,12 @@ from .battery import Battery
 from .commander import Commander
 from .failsafes import Failsafes
 
-_AIDS = {"GPS": GPS_USED, "vision": VISION_USED, "barometer": BARO_USED,
-         "magnetometer": MAG_USED, "range finder": RANGE_USED, "airspeed": AIRSPEED_USED}
+_AID_SOURCES = {"GPS": GPS_USED, "vision": VISION_USED, "barometer": BARO_USED,
+                "magnetometer": MAG_USED, "range finder": RANGE_USED, "airspeed": AIRSPEED_USED}
 
 
 class Health:
-    """Reads what the parts of a flight stack know of each vehicle."""
+    """Collects the health of each vehicle from the parts of a flight stack."""
 
     def __init__(self, status: np.ndarray, estimator: Estimator, battery: Battery,
                  failsafes: Failsafes, commander: Commander, now: Now):
@@ -42,11 +42,11 @@ class Health:
             links: The fleet's, None where it has none.
 
         Returns:
-            For each: mode, armed, landed, failsafe, failing (condition: words, advice), answers
-            (condition: what would follow), not_ready (why it would not arm, in words),
-            aligned, located, aids (name: in use), test_ratios (name: ratio; above 1 is refused),
-            battery (0..1), voltage [V], set_points (count so far), set_point_age_s (None = never
-            any), links (name: {streams, peers, heard_s}).
+            For each: mode, armed, landed, failsafe, failing (condition: text, advice), answers
+            (condition: action that would follow), not_ready (why it would not arm),
+            aligned, located, aid_sources (name: in use), test_ratios (name: ratio; above 1 is
+            rejected), battery (0..1), voltage [V], set_points (count so far), set_point_age_s
+            (None = none so far), links (name: {streams, peers, heard_s}).
         """
         return [{**self._vehicle(i), "links": {} if links is None
                  else _links(self._now.t_us, links, i)} for i in range(len(self._status))]
@@ -62,7 +62,7 @@ class Health:
             "failing": self._failsafes.failing(i), "answers": self._failsafes.answers(i),
             "not_ready": "" if v["armed"] else self._commander.checks(i),
             "aligned": bool(flags & ALIGNED), "located": bool(flags & POSITION_VALID),
-            "aids": {name: bool(flags & bit) for name, bit in _AIDS.items()},
+            "aid_sources": {name: bool(flags & bit) for name, bit in _AID_SOURCES.items()},
             "test_ratios": {name: round(min(ratio, 1e6), 4)
                             for name, ratio in zip(TESTS, ratios)},
             "battery": round(float(self._battery.level[i]), 3),

@@ -42,10 +42,10 @@ def findings(client: Any, instance: int, listen_s: float) -> Iterator[Any]:
     if not status["paused"]:
         yield _speed(status, after["t_us"] - before["t_us"], listen_s)
     seconds = (after["t_us"] - before["t_us"]) * 1e-6
-    told = after["health"] or [{} for _ in names]
+    health = after["health"] or [{} for _ in names]
     for i, name in enumerate(names):
         earlier = before["health"][i] if before["health"] else {}
-        found = list(_vehicle(name, links[i], told[i], earlier, seconds, heard[i],
+        found = list(_vehicle(name, links[i], health[i], earlier, seconds, heard[i],
                               status["paused"]))
         if all(finding.level == OK for finding in found):
             words = "; ".join(finding.text for finding in found)
@@ -91,45 +91,45 @@ def _listen(links, seconds):
     return heard
 
 
-def _vehicle(name, port, told, earlier, seconds, heard, paused):
+def _vehicle(name, port, health, earlier, seconds, heard, paused):
     """Findings about one vehicle, from its health report or else from its MAVLink streams."""
     yield from _link(name, port, heard, paused)
-    if "test_ratios" not in told:  # real PX4, which says more over MAVLink
-        told = _from_mavlink(heard)
-    if not told:
+    if "test_ratios" not in health:  # real PX4, whose health comes over MAVLink
+        health = _from_mavlink(heard)
+    if not health:
         return
-    state = "armed" if told["armed"] else "disarmed"
-    yield Finding(WARNING if told["failsafe"] else OK, name,
-                  f"{told['mode']}, {state}" + (", a failsafe is in force" if told["failsafe"]
+    state = "armed" if health["armed"] else "disarmed"
+    yield Finding(WARNING if health["failsafe"] else OK, name,
+                  f"{health['mode']}, {state}" + (", a failsafe is in force" if health["failsafe"]
                                                 else ""),
                   "see its messages in the ground station or in console/autopilot.log; changing "
-                  "the mode ends it" if told["failsafe"] else "")
-    if told["not_ready"]:
-        yield Finding(WARNING, name, f"would not arm: {told['not_ready']}")
-    yield from _failsafes(name, told)
-    yield from _estimator(name, told)
-    yield from _battery(name, told)
-    yield from _peers(name, told, earlier)
-    yield from _set_points(name, told, earlier, seconds)
+                  "the mode ends it" if health["failsafe"] else "")
+    if health["not_ready"]:
+        yield Finding(WARNING, name, f"would not arm: {health['not_ready']}")
+    yield from _failsafes(name, health)
+    yield from _estimator(name, health)
+    yield from _battery(name, health)
+    yield from _peers(name, health, earlier)
+    yield from _set_points(name, health, earlier, seconds)
 
 
-def _failsafes(name, told):
+def _failsafes(name, health):
     """Active failsafe conditions with advice; else the configured failsafe actions."""
-    for words, advice in told.get("failing", {}).values():
+    for words, advice in health.get("failing", {}).values():
         yield Finding(WARNING, name, words, advice)
-    if not told.get("failing") and told.get("answers"):
+    if not health.get("failing") and health.get("answers"):
         yield Finding(OK, name, "failsafes: " + ", ".join(
             f"{condition.replace('_', ' ')} {word}" for condition, word in
-            told["answers"].items()))
+            health["answers"].items()))
 
 
-def _peers(name, told, earlier):
+def _peers(name, health, earlier):
     """The peers of each link, before this program sent messages itself."""
     heard = {kind.replace("_", " "): link["heard_s"]
              for kind, link in earlier.get("links", {}).items() if link["heard_s"] is not None}
     silent = [f"{kind} for {age:.0f} s" for kind, age in heard.items() if age > SILENT_S]
     speaks = [kind for kind, age in heard.items() if age <= SILENT_S]
-    if silent and told["armed"]:
+    if silent and health["armed"]:
         yield Finding(WARNING, name, f"nothing received from {', '.join(silent)}",
                       "check that the program still runs, or take over by another link")
     if speaks:
@@ -156,35 +156,35 @@ def _from_mavlink(heard):
     not_ready = system is not None and not armed \
         and system.onboard_control_sensors_enabled & prearm \
         and not system.onboard_control_sensors_health & prearm
-    told = {"mode": ROS_NAME[mode] if mode is not None else f"mode {beat.custom_mode:#x}",
+    health = {"mode": ROS_NAME[mode] if mode is not None else f"mode {beat.custom_mode:#x}",
             "armed": armed, "failsafe": beat.system_status == mavlink.MAV_STATE_CRITICAL,
             "not_ready": "its arming checks fail; QGroundControl shows which" if not_ready else "",
-            "battery": None, "test_ratios": {}, "aligned": True, "located": True, "aids": {}}
+            "battery": None, "test_ratios": {}, "aligned": True, "located": True, "aid_sources": {}}
     if system is not None and system.battery_remaining >= 0:
-        told["battery"] = system.battery_remaining / 100
-        told["voltage"] = system.voltage_battery / 1000
+        health["battery"] = system.battery_remaining / 100
+        health["voltage"] = system.voltage_battery / 1000
     if status is not None:
-        told["test_ratios"] = {word: getattr(status, field) for word, field in _RATIOS.items()}
-        told["aligned"] = bool(status.flags & mavlink.ESTIMATOR_ATTITUDE)
-        told["located"] = bool(status.flags & (mavlink.ESTIMATOR_POS_HORIZ_ABS
+        health["test_ratios"] = {word: getattr(status, field) for word, field in _RATIOS.items()}
+        health["aligned"] = bool(status.flags & mavlink.ESTIMATOR_ATTITUDE)
+        health["located"] = bool(status.flags & (mavlink.ESTIMATOR_POS_HORIZ_ABS
                                                | mavlink.ESTIMATOR_POS_HORIZ_REL))
-    return told
+    return health
 
 
-def _estimator(name, told):
-    aids = [aid for aid, used in told["aids"].items() if used]
-    if not told["aligned"]:
+def _estimator(name, health):
+    in_use = [source for source, used in health["aid_sources"].items() if used]
+    if not health["aligned"]:
         yield Finding(WARNING, name, "the estimator has no attitude yet",
                       "leave the vehicle at rest for a second")
         return
-    if not told["located"]:
+    if not health["located"]:
         yield Finding(WARNING, name, "the estimator has no position",
                       "it needs GPS, or poses on vision_pose")
-    elif told["aids"] and not {"GPS", "vision"} & set(aids):
+    elif health["aid_sources"] and not {"GPS", "vision"} & set(in_use):
         yield Finding(WARNING, name, "the estimator flies on inertial sensors alone",
                       "bring GPS or vision back, or land")
-    refused = {aid: ratio for aid, ratio in told["test_ratios"].items() if ratio > 1.0}
-    high = {aid: ratio for aid, ratio in told["test_ratios"].items() if HIGH_RATIO < ratio <= 1.0}
+    refused = {aid: ratio for aid, ratio in health["test_ratios"].items() if ratio > 1.0}
+    high = {aid: ratio for aid, ratio in health["test_ratios"].items() if HIGH_RATIO < ratio <= 1.0}
     if refused:
         words = ", ".join(f"{aid} (test ratio {ratio:.1f})" for aid, ratio in refused.items())
         yield Finding(WARNING, name, f"the estimator refuses {words}",
@@ -193,27 +193,27 @@ def _estimator(name, told):
         words = ", ".join(f"{aid} {ratio:.2f}" for aid, ratio in high.items())
         yield Finding(OK, name, f"test ratios below 1, the highest: {words}")
     else:
-        yield Finding(OK, name, f"estimator uses {', '.join(aids) or 'its sensors'}")
+        yield Finding(OK, name, f"estimator uses {', '.join(in_use) or 'its sensors'}")
 
 
-def _battery(name, told):
-    if told["battery"] is None:
+def _battery(name, health):
+    if health["battery"] is None:
         return
-    text = f"battery {told['battery']:.0%}, {told['voltage']:.1f} V"
-    if told["battery"] < 0.07:
+    text = f"battery {health['battery']:.0%}, {health['voltage']:.1f} V"
+    if health["battery"] < 0.07:
         yield Finding(FAULT, name, text, "land at once")
-    elif told["battery"] < 0.15:
+    elif health["battery"] < 0.15:
         yield Finding(WARNING, name, text, "land soon")
     else:
         yield Finding(OK, name, text)
 
 
-def _set_points(name, told, earlier, seconds):
+def _set_points(name, health, earlier, seconds):
     """The rate at which an offboard controller sends, in simulated time."""
-    if "set_points" not in told or not earlier or seconds <= 0:
+    if "set_points" not in health or not earlier or seconds <= 0:
         return
-    rate = (told["set_points"] - earlier["set_points"]) / seconds
-    offboard = told["mode"] == "OFFBOARD"
+    rate = (health["set_points"] - earlier["set_points"]) / seconds
+    offboard = health["mode"] == "OFFBOARD"
     if offboard and rate < SLOW_SET_POINTS:
         yield Finding(FAULT, name, f"OFFBOARD with {rate:.1f} set-points a second: the failsafe "
                                    "is near", "send them at 20 Hz or more, even if unchanged")
