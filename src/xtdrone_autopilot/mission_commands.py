@@ -4,6 +4,7 @@ import time
 from typing import Any
 
 from xtdrone_core import ports
+from xtdrone_core.errors import XtdroneError
 
 from .errors import AutopilotError
 
@@ -119,7 +120,7 @@ def _upload(args):
     client = _client(args)
     try:
         for kind, items in plan.items.items():
-            client.upload(kind, items)
+            client.upload_items(kind, items)
             print(f"{TYPE_NAME[kind]}: {len(items)} items")
         if args.start:
             _start(client)
@@ -148,7 +149,7 @@ def _download(args):
 
     client = _client(args)
     try:
-        plan = Plan({kind: client.download(kind) for kind in CAPACITY})
+        plan = Plan({kind: client.download_items(kind) for kind in CAPACITY})
     finally:
         client.close()
     save(args.file, plan)
@@ -189,7 +190,7 @@ def _set(args):
     p = _parameter(args.name)
     client = _client(args)
     try:
-        value = client.set_parameter(args.name, args.value, p.type is int)
+        value = client.change_parameter(args.name, args.value, p.type is int)
     finally:
         client.close()
     print(f"{args.name} = {value:g} {p.unit}".rstrip())
@@ -218,8 +219,8 @@ def _load(args):
     try:
         for name in names:
             try:
-                client.set_parameter(name, wanted[name], table()[name].type is int)
-            except AutopilotError as error:
+                client.change_parameter(name, wanted[name], table()[name].type is int)
+            except XtdroneError as error:
                 refused.append(str(error))
     finally:
         client.close()

@@ -8,9 +8,10 @@ services.py.
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from xtdrone_core.mavlink_client import param_value
+
 from . import mavlink_convert as convert, ros_serialisation as ros
 from .mavlink_link import unpack
-from .requests import param_value
 
 MAP, BODY = "map", "base_link"  # MAVROS's frames, the same for every vehicle
 # MAVROS's standard deviations of imu/*, for whoever reads its covariances.

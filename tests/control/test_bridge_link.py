@@ -7,7 +7,7 @@ import pytest
 from pymavlink.dialects.v20 import common as mavlink
 
 from own_ports import PORTS
-from xtdrone_control import mavlink_link, requests
+from xtdrone_control import mavlink_link
 from xtdrone_control.errors import ControlNodeError
 from xtdrone_control.mavlink_link import FleetLink
 from xtdrone_control.requests import Requests
@@ -62,9 +62,8 @@ class Answering(threading.Thread):
 
 
 @pytest.fixture
-def ask(link_ports, monkeypatch):
+def ask(link_ports):
     """ask(answers) gives the Requests of a link to a vehicle that answers so."""
-    monkeypatch.setattr(requests, "PART_TIMEOUT", 20.0)  # longer than a busy machine stalls
     sock, bridge = link_ports
     link = FleetLink(1)
     stop, vehicles = threading.Event(), []
@@ -76,11 +75,11 @@ def ask(link_ports, monkeypatch):
     reader = threading.Thread(target=receive, daemon=True)
     reader.start()
 
-    def start(answers):
+    def start(answers, part_wait_s=20.0, **waits):  # longer than a busy machine stalls
         vehicle = Answering(sock, bridge, answers)
         vehicles.append(vehicle)
         vehicle.start()
-        return Requests(link, 0), vehicle
+        return Requests(link, 0, part_wait_s=part_wait_s, **waits), vehicle
 
     yield start
     stop.set()
@@ -109,11 +108,11 @@ def test_command_waits_for_its_own_acknowledgement(ask, result):
 
 
 def test_command_without_an_answer_fails(ask):
-    asked, _ = ask(lambda m: ())
-    assert asked.command_long(400, (1,) + (0,) * 6, timeout=0.05) == mavlink.MAV_RESULT_FAILED
+    asked, _ = ask(lambda m: (), ack_wait_s=0.05)
+    assert asked.command_long(400, (1,) + (0,) * 6) == mavlink.MAV_RESULT_FAILED
 
 
-def test_parameters_of_both_types(ask, monkeypatch):
+def test_parameters_of_both_types(ask):
     store = {"MPC_XY_VEL_MAX": [12.0, mavlink.MAV_PARAM_TYPE_REAL32],
              "COM_OBL_ACT": [5, mavlink.MAV_PARAM_TYPE_INT32],
              "NEGATIVE": [-3, mavlink.MAV_PARAM_TYPE_INT32]}
@@ -148,7 +147,7 @@ def test_parameters_of_both_types(ask, monkeypatch):
     assert asked.param_set("MPC_XY_VEL_MAX", 0, 8.5) == 8.5
     assert asked.param_set("COM_OBL_ACT", 4, 0.0) == 4
     assert asked.param_set("NEGATIVE", -7, 0.0) == -7
-    monkeypatch.setattr(requests, "PART_TIMEOUT", 0.2)  # it waits for the one that is lost
+    asked, _ = ask(answers, part_wait_s=0.2)  # it waits for the one that is lost
     assert asked.param_pull() == 3
     assert asked.params["NEGATIVE"][0] == -7
     assert isinstance(asked.params["COM_OBL_ACT"][0], int)

@@ -1,11 +1,13 @@
 """One vehicle flown in the lockstep by MAVLink messages, without a socket."""
 
+import contextlib
 import math
 
 from xtdrone_autopilot.mavlink.dialect import mavlink
-from xtdrone_autopilot.navigation.mission_items import MISSION, Item
+from xtdrone_autopilot.navigation.mission_items import MISSION, Item, fields_of
 from xtdrone_core import Mode, Scenario
 from xtdrone_core.contracts import Observer
+from xtdrone_core.mavlink_client import MavlinkClient, Refused
 from xtdrone_core.scenario import fleet
 from xtdrone_dynamics.geodesy import to_geodetic
 from xtdrone_sim.simulation import Simulation
@@ -40,6 +42,25 @@ class NoLinks:
 
     def reply(self, link, message):
         self.replies.append(message)
+
+
+class InProcess:
+    """A client's way to the vehicle of a flight: what it is sent is answered before that returns.
+    """
+
+    system = Link.sender
+
+    def __init__(self, flight):
+        self.send, self._replies = flight.send, flight.links.replies
+
+    @contextlib.contextmanager
+    def listen(self, *kinds):
+        self._replies.clear()
+        yield self._next
+
+    def _next(self, seconds):
+        assert self._replies, "no answer, and none will come"
+        return self._replies.pop(0)
 
 
 class Flight:
@@ -122,17 +143,11 @@ class MissionFlight(Flight):
 
     def upload(self, items, kind=MISSION):
         """The whole protocol; returns the result of the acknowledgement."""
-        self.links.replies.clear()
-        self.send(mavlink.MAVLink_mission_count_message(1, 1, len(items), kind))
-        while True:
-            reply = self.links.replies.pop(0)
-            if reply.get_type() == "MISSION_ACK":
-                return reply.type
-            assert reply.get_type() == "MISSION_REQUEST_INT" and reply.mission_type == kind
-            one = items[reply.seq]
-            self.send(mavlink.MAVLink_mission_item_int_message(
-                1, 1, reply.seq, one.frame, one.command, 0, 1, *one.params, one.x, one.y, one.z,
-                kind))
+        try:
+            MavlinkClient(1, InProcess(self)).upload([fields_of(one) for one in items], kind)
+        except Refused as error:
+            return error.result
+        return mavlink.MAV_MISSION_ACCEPTED
 
     def ready(self):
         self.wait(lambda: self.autopilot.status["ready"][0], 5)

@@ -117,6 +117,13 @@ def of_message(message: Any) -> Item:
     return replace(item, x=x, y=y)
 
 
+def fields_of(item: Item) -> dict[str, Any]:
+    """The fields of a MISSION_ITEM_INT, without whose, which and of what kind it is."""
+    params = dict(zip(("param1", "param2", "param3", "param4"), item.params))
+    return {"frame": item.frame, "command": item.command, "current": 0,
+            "autocontinue": item.autocontinue, **params, "x": item.x, "y": item.y, "z": item.z}
+
+
 class ItemError(AutopilotError):
     """An item that is refused, with the MAV_MISSION_RESULT that says so."""
 
