@@ -1,4 +1,4 @@
-"""What a script or a notebook imports; without ROS, and without state that is shared.
+"""Python interface for scripts and notebooks; without ROS and without global state.
 
     import xtdrone as xd
 

@@ -21,14 +21,14 @@ from xtdrone_sim.vehicles.sdf import load_vehicle as _load_vehicle
 from .operator import Operator
 
 Vehicles = int | str | Iterable[int | str] | np.ndarray | None  # None: all
-_REQUESTS = ("mode", "arm")  # of SetPoints, which have commands of their own
-_SHOWN = 3  # vehicles whose reasons an error gives
+_REQUESTS = ("mode", "arm")  # fields of SetPoints that have their own commands
+_SHOWN = 3  # largest number of vehicles with a reason in an error message
 
 
 class Simulation:
-    """A scenario that flies when it is told to; use it in a `with` block.
+    """A scenario that is flown by commands; use it in a `with` block.
 
-    Commands that wait let simulated time pass until they have come true. `vehicles` are indices,
+    Commands that wait advance simulated time until they are complete. `vehicles` are indices,
     names, or a mask (N,) of bool; None means all of them.
     """
 
@@ -107,7 +107,7 @@ class Simulation:
 
     @property
     def estimates(self) -> Estimates:
-        """What the autopilots believe; overwritten by the next step."""
+        """The autopilots' estimates; overwritten by the next step."""
         return self._flight.autopilot.estimates()
 
     @property
@@ -117,12 +117,12 @@ class Simulation:
 
     @property
     def done(self) -> bool:
-        """Whether the Agent says that the flight is over."""
+        """Whether the Agent has completed the flight."""
         agent = self._flight.agent
         return agent is not None and agent.done
 
     def health(self) -> list[dict[str, Any]]:
-        """What each vehicle says about itself: mode, armed, not_ready (why not, or ""), more."""
+        """Health of each vehicle: mode, armed, not_ready (the reason, or ""), and more."""
         return self._flight.autopilot.health()
 
     # Time ---------------------------------------------------------------------------------------
@@ -133,13 +133,13 @@ class Simulation:
             self._flight.step()
 
     def run(self, seconds: float | None = None) -> None:
-        """Lets simulated time pass, up to the end of the Agent's flight.
+        """Advances simulated time, at most to the end of the Agent's flight.
 
         Args:
             seconds: How long [s]; None until the Agent is done.
 
         Raises:
-            XtdroneError: Without a time, and no Agent says when it is over.
+            XtdroneError: No time is given and there is no Agent to end the flight.
         """
         if seconds is None and self._operator is not None:
             raise XtdroneError("run() needs a time: give seconds, for example run(5.0)")
@@ -147,11 +147,11 @@ class Simulation:
                          self._flight.t_us + round(seconds * 1e6))
 
     def run_until(self, condition: Callable[[], Any], what: str, time_out: float = 60.0) -> None:
-        """Lets time pass until condition() is true or, for an array, all of it.
+        """Advances time until condition() is true; of an array all elements must be.
 
         Args:
-            condition: Asked every 20 ms.
-            what: What is waited for, for the error's text.
+            condition: Evaluated every 20 ms.
+            what: Description for the error message.
             time_out: [s] of simulated time.
 
         Raises:
@@ -167,10 +167,10 @@ class Simulation:
     # Commands -----------------------------------------------------------------------------------
 
     def arm(self, vehicles: Vehicles = None, *, wait: bool = True, time_out: float = 60.0) -> None:
-        """Arms vehicles where they stand, in OFFBOARD.
+        """Arms vehicles on the ground, in OFFBOARD.
 
         Raises:
-            XtdroneError: They are not ready in time.
+            XtdroneError: They are not armed in time.
         """
         mask, operator = self._chosen(vehicles)
         if wait:
@@ -182,7 +182,7 @@ class Simulation:
 
     def takeoff(self, height: float, vehicles: Vehicles = None, *, wait: bool = True,
                 time_out: float = 60.0) -> None:
-        """Takes armed vehicles to a height above where they stood [m].
+        """Takes off to a height above the launch position [m].
 
         Raises:
             XtdroneError: One is not armed, or they are not there in time.
@@ -195,13 +195,13 @@ class Simulation:
 
     def goto(self, pos: Any, vehicles: Vehicles = None, *, yaw: Any = np.nan, wait: bool = True,
              time_out: float = 60.0) -> None:
-        """Flies to a place and stays there.
+        """Flies to a position and holds it.
 
         Args:
             pos: (3,) or (M, 3) for the M vehicles, world [m].
             vehicles: Which.
             yaw: Counter-clockwise from east [rad], one or (M,); NaN as it is.
-            wait: Whether to let time pass until all are within 0.3 m.
+            wait: Whether to wait until all are within 0.3 m.
             time_out: For that [s].
 
         Raises:
@@ -213,7 +213,7 @@ class Simulation:
         self._go(mask, operator, target, yaw, wait, time_out)
 
     def velocity(self, vel: Any, vehicles: Vehicles = None, *, yaw_rate: Any = np.nan) -> None:
-        """Flies with a velocity from now on; does not wait.
+        """Flies at a constant velocity until the next command; does not wait.
 
         Args:
             vel: (3,) or (M, 3), world [m/s].
@@ -226,7 +226,7 @@ class Simulation:
         operator.fly(mask, vel=velocity, yaw_rate=rate)
 
     def set_points(self, set_points: SetPoints, vehicles: Vehicles = None) -> None:
-        """Any set-points, in force from now on; does not wait. NaN is not controlled."""
+        """Flies these set-points until the next command; does not wait. NaN is not controlled."""
         mask, operator = self._chosen(vehicles)
         names = [name for name in set_points.records.dtype.names or () if name not in _REQUESTS]
         requested = {name: getattr(set_points, name) for name in names}
@@ -248,7 +248,7 @@ class Simulation:
     # State --------------------------------------------------------------------------------------
 
     def reset(self, vehicles: Vehicles = None) -> None:
-        """Puts vehicles back to their start, as fresh ones; the others fly on unchanged.
+        """Resets vehicles to their initial state; the others fly on unchanged.
 
         Raises:
             XtdroneError: No such vehicle, or a part of the scenario cannot do it.
@@ -256,7 +256,7 @@ class Simulation:
         self._flight.reset(vehicles)
 
     def save(self, path: str | Path) -> None:
-        """Writes the whole state to a file, from which the flight can go on bit for bit.
+        """Writes the complete state to a file, from which the flight continues bit for bit.
 
         Raises:
             XtdroneError: It cannot be written, or a part of the scenario cannot do it.
@@ -264,10 +264,10 @@ class Simulation:
         self._flight.save(path)
 
     def load(self, path: str | Path) -> None:
-        """Goes on from a file that save() wrote in the same scenario.
+        """Restores a file written by save() in the same scenario.
 
         Raises:
-            XtdroneError: It is no such file, or of another scenario.
+            XtdroneError: It is not a snapshot, or belongs to another scenario.
         """
         self._flight.load(path)
 
@@ -293,14 +293,14 @@ class Simulation:
         waiting = [f"{name}: {state['not_ready']}" for name, state in
                    zip(self.names, self.health(), strict=True) if state["not_ready"]]
         warning = self._flight.last_warning
-        words = [*waiting[:_SHOWN], *([f"last warning: {warning}"] if warning else [])]
-        return "".join(f"; {word}" for word in words)
+        reasons = [*waiting[:_SHOWN], *([f"last warning: {warning}"] if warning else [])]
+        return "".join(f"; {reason}" for reason in reasons)
 
 
 def load_vehicle(name: str) -> Vehicle:
     """A vehicle by its name in models/, or from an SDF file.
 
     Raises:
-        XtdroneError: There is none, or its file makes no sense.
+        XtdroneError: There is none, or its file is invalid.
     """
     return _load_vehicle(name)

@@ -233,7 +233,7 @@ class EmbeddedAutopilot(Memory, ExternalPose, SettableParameters):
         self.missions.step(t_us)
         self._control(dt)
         if self.now.any_due(PERIOD_US):
-            self._look_at_checks(self.now.due(PERIOD_US))
+            self._update_checks(self.now.due(PERIOD_US))
         if self.log is not None:
             self.log.step(t_us)
         if self._links is not None and t_us % TICK_US == 0:
@@ -342,8 +342,8 @@ class EmbeddedAutopilot(Memory, ExternalPose, SettableParameters):
         """Takes a rotor (from 0) of vehicle i out of the mixer until the vehicle is disarmed."""
         self.mixer.use_rotors(i, self._rotor_mask[i] & (self._rotor_numbers != rotor))
 
-    def _look_at_checks(self, due):
-        """What is looked at ten times a second: battery, failsafes, targets, arming checks.
+    def _update_checks(self, due):
+        """Updates at 10 Hz: battery, failsafes, targets, arming checks.
 
         Args:
             due: (N,) bool, the vehicles meant.

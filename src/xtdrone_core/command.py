@@ -1,5 +1,5 @@
 # PYTHON_ARGCOMPLETE_OK
-"""The `xtdrone` command. Rooms add subcommands through the entry-point group xtdrone.commands.
+"""The `xtdrone` command. Packages add subcommands through the entry-point group xtdrone.commands.
 
 An entry point NAME = "module:register" gives the subcommand NAME. register(subparsers) adds its
 parser and says what to run; run(args) returns an exit status or None for 0:
@@ -81,26 +81,26 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command line and returns its exit status.
 
     Args:
-        argv: Words after the command's name; sys.argv's where None.
+        argv: Arguments after the command's name; None for those of sys.argv.
 
     Returns:
         0, or what the subcommand returned; 1 after an XtdroneError; 130 after Ctrl-C.
     """
-    words = sys.argv[1:] if argv is None else list(argv)
+    arguments = sys.argv[1:] if argv is None else list(argv)
     try:
-        parser = build_parser(words)
+        parser = build_parser(arguments)
         if "_ARGCOMPLETE" in os.environ:
             import argcomplete
 
             argcomplete.autocomplete(parser)
-        args = parser.parse_args(words)
+        args = parser.parse_args(arguments)
         return args.run(args) or 0
     except XtdroneError as error:
         print(f"xtdrone: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130
-    except BrokenPipeError:  # whoever read our output has had enough
+    except BrokenPipeError:  # the reader of the output has closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
 

@@ -5,7 +5,7 @@ answer {"ok": true, ...} or {"ok": false, "error": TEXT}. After `subscribe` it
 also gets a line {"tick": T_US, "truth": BASE64} at every 20 ms of simulated
 time; truth is (N, 13) float64: position, quaternion xyzw, velocity (world) and
 angular velocity (body). A subscriber with barrier: true sends {"op": "done",
-"t_us": T_US} when it has dealt with a tick (this has no answer), and an unpaced
+"t_us": T_US} when it has processed a tick (this has no answer), and an unpaced
 simulation waits for that.
 """
 
@@ -72,10 +72,10 @@ class ControlServer:
         self._listener.setblocking(False)
         self._buffers: dict[socket.socket, bytes] = {}  # bytes that are not yet a line
         self._subscribers: dict[socket.socket, bool] = {}  # takes part in the barrier
-        self._done: dict[socket.socket, int] = {}  # last tick dealt with
+        self._done: dict[socket.socket, int] = {}  # last tick processed
 
     def poll(self, handle: Handler, timeout: float = 0.0) -> None:
-        """Answers what clients asked; handle(op, request) returns a dict or raises ControlError.
+        """Answers clients' requests; handle(op, request) returns a dict or raises ControlError.
 
         Args:
             handle: Called for each request but subscribe and done.
@@ -102,7 +102,7 @@ class ControlServer:
         return any(self._subscribers.values())
 
     def barrier(self, t_us: int, handle: Handler, timeout: float) -> bool:
-        """Waits until every such subscriber has dealt with the tick t_us.
+        """Waits until every such subscriber has processed the tick t_us.
 
         Returns:
             False where the time-out [s] came first.
@@ -159,7 +159,7 @@ class ControlServer:
 
     def _send(self, sock: socket.socket, line: dict[str, Any]) -> None:
         try:
-            sock.settimeout(1.0)  # a client that stopped reading must not stop the fleet
+            sock.settimeout(1.0)  # a client that does not read must not block the simulation
             sock.sendall(json.dumps(line).encode() + b"\n")
         except OSError:
             self._drop(sock)
@@ -171,7 +171,7 @@ class ControlServer:
 
 
 class ControlClient:
-    """A user's end: the command line, the bridge, tests."""
+    """The client's end, for the command line, the bridge and tests."""
 
     def __init__(self, instance: int | None = None, timeout: float = 5.0) -> None:
         """Connects to a simulation on 127.0.0.1.

@@ -1,4 +1,4 @@
-"""Where models/, worlds/ and launch/ lie: the checkout, or an installed copy."""
+"""Locates models/, worlds/ and launch/ in the checkout or in an installed copy."""
 
 import os
 import sys
@@ -11,7 +11,7 @@ from .errors import ScenarioError, unknown_name
 def root() -> Path:
     """The folder that holds models/, worlds/ and launch/.
 
-    XTDRONE_ROOT wins; then the checkout that this file lies in; then
+    Searched in this order: XTDRONE_ROOT; the checkout of this file;
     share/xtdrone of the Python environment (after `pip install`).
 
     Raises:

@@ -1,8 +1,8 @@
-"""runs/<name>/: what a run leaves behind.
+"""Run folders, runs/<name>/: configuration, logs and results of a run.
 
 scenario.yaml, summary.json, truth.bin, events.jsonl, bags/, ulog/<vehicle>/,
-console/, plots/. A folder is never overwritten: a second run of a name gets a
-number behind it. runs/latest points at the newest, of instance I > 0 runs/latest-I.
+console/, plots/. A folder is never overwritten: a second run with the same name gets a
+numeric suffix. runs/latest links to the newest run; for instance I > 0 it is runs/latest-I.
 """
 
 import json
@@ -24,7 +24,7 @@ def runs_root() -> Path:
 
 
 def check_name(name: str) -> None:
-    """Refuses what cannot name a run folder.
+    """Rejects names that cannot be a run folder's.
 
     Raises:
         ScenarioError: Such a name.
@@ -74,10 +74,10 @@ def create(name: str, instance: int = 0) -> Path:
 
 
 def discard_unflown(folder: Path) -> None:
-    """Removes a run folder again if no time has passed in it and no program has said anything."""
+    """Removes a run folder if no time was simulated in it and no program wrote to its console."""
     folder = Path(folder)
-    said = [path for path in (folder / "console").glob("*") if path.name != "autopilot.log"]
-    if any(path.stat().st_size for path in (*said, *folder.glob("truth.bin"))):
+    logs = [path for path in (folder / "console").glob("*") if path.name != "autopilot.log"]
+    if any(path.stat().st_size for path in (*logs, *folder.glob("truth.bin"))):
         return
     shutil.rmtree(folder)
     for instance in range(INSTANCES):
@@ -97,7 +97,7 @@ def prepare(folder: Path) -> None:
 
 
 def write_json(path: Path, data: Any) -> None:
-    """Writes JSON so that a reader sees the old file or the new one, never half of it."""
+    """Writes JSON atomically: a reader sees either the old file or the new one."""
     part = Path(path).with_suffix(".part")
     part.write_text(json.dumps(data, indent=2, allow_nan=False) + "\n")
     part.replace(path)
@@ -113,7 +113,7 @@ def update_summary(folder: Path, **values: Any) -> dict:
 
 
 def add_event(folder: Path, t_us: int, event: str, **values: Any) -> None:
-    """Appends one line to events.jsonl: what was asked of the fleet, and when."""
+    """Appends one line to events.jsonl: an event of the flight with its time."""
     line = json.dumps({"t_us": int(t_us), "event": event, **values}, allow_nan=False)
     with open(Path(folder) / "events.jsonl", "a") as file:
         file.write(line + "\n")

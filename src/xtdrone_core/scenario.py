@@ -1,8 +1,8 @@
 """A scenario: which vehicles, where, in which world, on which engine and autopilot.
 
 One frozen object, made from command-line options, launch arguments or a YAML
-file, and stored as scenario.yaml in each run folder. All of it is checked when
-it is made, so that nothing about it can fail in flight.
+file, and stored as scenario.yaml in each run folder. It is validated
+completely at construction, so that no error is left for the flight.
 """
 
 import dataclasses
@@ -48,7 +48,7 @@ def _part(name: str) -> Any:
                   "module:Class", names=registry.PARTS[name].names)
 
 
-# Short ways to give the vehicles, on command lines, in launch files and in YAML.
+# Short forms of `vehicles`, on command lines, in launch files and in YAML.
 FLEET = {
     "vehicle": Option("type of every vehicle: a name from models/, or an SDF file",
                       names=resources.vehicle_names, unset="iris"),
@@ -73,7 +73,7 @@ class Scenario:
     seed: int = option(1, "of every random number", least=0)
     gps: str = option("", "preset of every GPS receiver, for example rtk or m8n",
                       unset="as the vehicle's SDF says", names=_receivers)
-    wind: str = option("", "'E,N,U', or words mean=E,N,U gust= dryden= field=", metavar="TEXT",
+    wind: str = option("", "'E,N,U', or fields mean=E,N,U gust= dryden= field=", metavar="TEXT",
                        unit="m/s", unset="the world's")
     disturbances: str = option("", "in flight: '12: payload iris_0 0.3; 20: rotor iris_0 2 0.0', "
                                "also drain and charge", metavar="LIST", unset="none")
@@ -82,7 +82,7 @@ class Scenario:
     origin: str = option("shared", "one origin for all local positions, or each its own",
                          choices=("shared", "own"))
     mission: str = option("", "QGroundControl plan that every vehicle holds, shifted to its start; "
-                          "or one for each, parted by commas", metavar="FILE", unset="none")
+                          "or one for each, separated by commas", metavar="FILE", unset="none")
     params: str = option("", "QGroundControl parameters for every vehicle, or a folder with "
                          "NAME.params", metavar="FILE", unset="PX4's defaults")
     log: str = option("auto", "flight logs (ULog) in the run folder; auto is full for one vehicle, "
@@ -165,11 +165,11 @@ class Scenario:
     def from_dict(cls, data: dict) -> "Scenario":
         """The scenario of plain data, as scenario.yaml holds it.
 
-        `vehicles` may also be a text as parse_vehicles takes it; `vehicle` and
+        `vehicles` may also be a string as parse_vehicles takes it; `vehicle` and
         `n` do the same for a fleet of one type; `disturbances` may be a list of its entries.
 
         Raises:
-            ScenarioError: A key or value that makes no sense.
+            ScenarioError: An invalid key or value.
         """
         if not isinstance(data, dict):
             raise ScenarioError("a scenario is a mapping of names to values, for example "
@@ -207,7 +207,7 @@ class Scenario:
 
 
 def grid(n: int, spacing: float = GRID_SPACING) -> np.ndarray:
-    """n places on a square grid at the ground, row by row from the origin: (n, 3) [m]."""
+    """n positions on a square grid on the ground, row by row from the origin: (n, 3) [m]."""
     side = max(1, math.ceil(math.sqrt(n)))
     index = np.arange(n)
     return np.stack([index % side * spacing, index // side * spacing, 0.0 * index], axis=1)
@@ -226,7 +226,7 @@ def fleet(kind: str, n: int) -> tuple[VehicleSpec, ...]:
 def parse_vehicles(text: str) -> tuple[VehicleSpec, ...]:
     """The vehicles of a list like `iris*4, typhoon_h480*2` or `iris@0,0,0; iris@3,0,0,1.57`.
 
-    Entries are parted by ';' (or by ',' where no entry has a pose). An entry is
+    Entries are separated by ';' (or by ',' where no entry has a pose). An entry is
     a type, then `*COUNT` or `@X,Y[,Z[,YAW]]` [m, m, m, rad]. A type is a name
     from models/. Names are type_index, counted over the whole list, so that the
     index is also the MAVLink instance.
@@ -239,7 +239,7 @@ def parse_vehicles(text: str) -> tuple[VehicleSpec, ...]:
         match = re.fullmatch(r"\s*([^*@\s]+)\s*(?:\*\s*(\d+)|@([-+.eE\d\s,]+))?\s*", entry)
         if not match:
             raise ScenarioError(f"cannot read vehicle '{entry.strip()}': write TYPE, TYPE*COUNT or "
-                                "TYPE@X,Y,Z,YAW, parted by ';'")
+                                "TYPE@X,Y,Z,YAW, separated by ';'")
         kind, count, pose = match.groups()
         if count is not None and not 1 <= int(count) <= MAX_FLEET:
             raise ScenarioError(f"count {count} in '{entry.strip()}' is not allowed: give 1 to "
@@ -261,10 +261,10 @@ def parse_vehicles(text: str) -> tuple[VehicleSpec, ...]:
 def _placed(entries: Sequence[tuple[str, Sequence[float] | None, float | None]],
             ) -> tuple[VehicleSpec, ...]:
     """Specs of (type, pos or None, yaw or None); those without a pose go on the grid."""
-    places = iter(grid(sum(pos is None for _, pos, _ in entries)))
+    positions = iter(grid(sum(pos is None for _, pos, _ in entries)))
     specs = []
     for i, (kind, pos, yaw) in enumerate(entries):
-        x, y, z = (float(x) for x in (next(places) if pos is None else pos))
+        x, y, z = (float(x) for x in (next(positions) if pos is None else pos))
         label = Path(kind).parent.name if "/" in kind else kind
         specs.append(VehicleSpec(kind, f"{label}_{i}", (x, y, z), yaw or 0.0))
     return tuple(specs)

@@ -10,7 +10,7 @@ from .scenario import FLEET, Scenario, fleet, parse_vehicles
 
 
 def declared() -> dict[str, tuple[type, Option, str]]:
-    """Type, Option and default, in words, of each option of a scenario, by name."""
+    """Type, Option and default, as a description, of each option of a scenario, by name."""
     table: dict[str, tuple[type, Option, str]] = {
         name: (int if name == "n" else str, option, option.unset) for name, option in FLEET.items()}
     for name, (field, option) in options_of(Scenario).items():
@@ -27,7 +27,7 @@ def meaning(option: Option) -> str:
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Adds the options to an argparse parser; their values stay texts until scenario_of()."""
+    """Adds the options to an argparse parser; their values remain strings until scenario_of()."""
     group = parser.add_argument_group("scenario")
     group.add_argument("--scenario", metavar="FILE",
                        help="YAML file to begin with; the other options change it")
@@ -50,7 +50,7 @@ def scenario_of(args: argparse.Namespace, **defaults: Any) -> Scenario:
         **defaults: Values instead of the scenario's own defaults.
 
     Raises:
-        ScenarioError: Options that make no sense.
+        ScenarioError: Invalid options.
     """
     given = {name: value for name, value in vars(args).items()
              if name in declared() and value not in (None, "")}
@@ -77,7 +77,7 @@ def _completer(offered: Iterable[str] | Callable[[], Iterable[str]]) -> Callable
     def complete(**_: Any) -> list[str]:
         try:
             return list(offered() if callable(offered) else offered)
-        except XtdroneError:  # completion must stay silent
+        except XtdroneError:  # tab completion must not print anything
             return []
 
     return complete

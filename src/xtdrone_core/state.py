@@ -1,4 +1,4 @@
-"""The arrays that pass between engine, sensors, autopilot and agents.
+"""The arrays exchanged between engine, sensors, autopilot and Agents.
 
 World frame ENU, body frame FLU, SI units, radians, quaternions xyzw (body to
 world). The vehicle is the leading axis everywhere, also for one vehicle.
@@ -15,7 +15,7 @@ from .snapshot import Memory
 
 @dataclass(slots=True)
 class FleetState:
-    """True state of the fleet, as the engine knows it.
+    """True state of the fleet, from the engine.
 
     A fleet of one-body vehicles has B = 1; its body arrays are views of the first four.
     """
@@ -26,7 +26,7 @@ class FleetState:
     vel: np.ndarray  # (N, 3) of that point, world [m/s]
     ang_vel: np.ndarray  # (N, 3) body frame [rad/s]
     acc: np.ndarray  # (N, 3) mean acceleration over the last step, world [m/s^2]
-    actuator: np.ndarray  # (N, A) speed of rotors and wheels [rad/s], place of others [rad], [m]
+    actuator: np.ndarray  # (N, A) speed of rotors and wheels [rad/s], position of others [rad], [m]
     joint_pos: np.ndarray  # (N, J) [rad] or [m]
     joint_vel: np.ndarray  # (N, J) [rad/s] or [m/s]
     body_pos: np.ndarray  # (N, B, 3) origin of each body, world [m]
@@ -55,7 +55,7 @@ class FleetState:
                    every[0], every[1], every[2], every[3])
 
     def copy(self) -> "FleetState":
-        """A deep copy, for whoever keeps a state beyond the step."""
+        """A deep copy, to keep a state beyond the step."""
         n, bodies = self.body_pos.shape[:2]
         found = FleetState.zeros(n, self.actuator.shape[1], self.joint_pos.shape[1], bodies)
         found.t_us = self.t_us
@@ -98,7 +98,7 @@ SENSORS = np.dtype([
 
 @dataclass(frozen=True)
 class Topic:
-    """How readings of a further kind of sensor go into the flight log or out by MAVLink."""
+    """How readings of an additional kind of sensor are logged (ULog) or sent (MAVLink)."""
 
     name: str  # of the ULog topic, or of the message of MAVLink's common dialect
     rate: float  # [Hz]
@@ -109,7 +109,7 @@ class Topic:
 
 @dataclass(frozen=True)
 class ExtraReadings:
-    """What the sensors of a further kind say, and where it goes."""
+    """Readings of an additional kind of sensor, and their topics."""
 
     records: np.ndarray  # (N,)
     fitted: np.ndarray  # (N,) bool, the vehicles that have one
@@ -118,7 +118,7 @@ class ExtraReadings:
 
 
 class SensorBatch(Memory):
-    """What the fleet's sensors say at one step; a flag (`*_new`) tells whose reading is new.
+    """Sensor readings of the fleet at one step; a flag (`*_new`) marks new ones.
 
     Readings keep their last value until the next one. The IMU is new at every
     step. An estimator sees this and nothing else.
@@ -132,7 +132,7 @@ class SensorBatch(Memory):
 
     MEMORY = ("records", "t_us")
 
-    if TYPE_CHECKING:  # the views, whose names stand in SENSORS only
+    if TYPE_CHECKING:  # the views are named by SENSORS
 
         def __getattr__(self, name: str) -> np.ndarray: ...
 
@@ -154,18 +154,18 @@ class SensorBatch(Memory):
 
 @dataclass(frozen=True)
 class Reading:
-    """What one camera or lidar said."""
+    """One image or scan of a camera or lidar."""
 
     kind: str  # camera, stereo, depth or lidar
     vehicle: str  # name
     sensor: str  # name
-    t_us: int  # simulated time at which it was true [us]
+    t_us: int  # simulated time of the measurement [us]
     data: dict  # array by name: image | left, right | image, depth [m] | ranges [m]
 
 
 @dataclass(slots=True)
 class Estimates:
-    """What the autopilot believes and is doing; all that an Agent may see."""
+    """The autopilot's state estimate and status; the only input of an Agent."""
 
     t_us: int  # simulated time [us]
     pos: np.ndarray  # (N, 3) world, from the world's origin [m]
@@ -196,7 +196,7 @@ SET_POINT = np.dtype([
 
 
 class SetPoints(Memory):
-    """What an Agent asks for, from position to actuator level; NaN means 'not controlled'.
+    """Set-points of an Agent, from position to actuator level; NaN means 'not controlled'.
 
     The lowest level that is given is flown: actuators; attitude (with `yaw_rate`) and force;
     body rates and force; or position, velocity, acceleration, yaw and yaw rate.
@@ -209,7 +209,7 @@ class SetPoints(Memory):
 
     MEMORY = ("records", "actuators")
 
-    if TYPE_CHECKING:  # the views, whose names stand in SET_POINT only
+    if TYPE_CHECKING:  # the views are named by SET_POINT
 
         def __getattr__(self, name: str) -> np.ndarray: ...
 
@@ -221,7 +221,7 @@ class SetPoints(Memory):
 
     @classmethod
     def empty(cls, n: int, actuators: int = 0) -> "SetPoints":
-        """Asks for nothing: n vehicles go on as they are.
+        """Set-points that control nothing: n vehicles continue as they are.
 
         Args:
             n: Number of vehicles.
@@ -232,17 +232,17 @@ class SetPoints(Memory):
         return made
 
     def clear(self) -> None:
-        """Back to asking for nothing, in place."""
-        self.records[:] = _NOTHING
+        """Sets everything to 'not controlled', in place."""
+        self.records[:] = _UNCONTROLLED
         self.actuators.fill(np.nan)
 
 
-def _nothing() -> np.ndarray:
-    """A record that asks for nothing."""
+def _uncontrolled() -> np.ndarray:
+    """A record without set-points or requests."""
     record = np.zeros((), dtype=SET_POINT)
     for name in SET_POINT.names or ():
         record[name] = KEEP if SET_POINT[name].kind == "i" else np.nan
     return record
 
 
-_NOTHING = _nothing()
+_UNCONTROLLED = _uncontrolled()

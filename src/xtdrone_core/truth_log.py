@@ -13,7 +13,7 @@ from .errors import XtdroneError
 from .state import FleetState
 
 WIDTH = 13  # numbers per vehicle
-_FLUSH_US = 1_000_000  # simulated time after which records are handed to the system [us]
+_FLUSH_US = 1_000_000  # simulated time between flushes [us]
 
 
 def _record(n: int) -> np.dtype:
@@ -56,7 +56,7 @@ class TruthWriter:
 
 
 def read_truth(path: Path | str, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """All whole records of a file; a half record at its end is left out.
+    """All whole records of a file; an incomplete record at its end is dropped.
 
     Args:
         path: The file.

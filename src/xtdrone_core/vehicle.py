@@ -1,4 +1,4 @@
-"""A vehicle as its SDF file describes it: bodies, joints, actuators, sensors.
+"""Description of a vehicle from its SDF file: bodies, joints, actuators, sensors.
 
 Body 0 is the base. Its frame has the model's axes and lies in the centre of gravity of the whole
 vehicle with all joints at zero; FleetState.pos is that point. The frame of any other body lies
@@ -22,7 +22,7 @@ class Body:
     """One rigid body: all links that no actuator moves against each other."""
 
     name: str  # of its first link
-    parent: int  # index of the body that its joint hangs on; -1 for the base
+    parent: int  # index of the body that its joint is attached to; -1 for the base
     mass: float  # [kg]
     inertia: Matrix  # about its own centre of gravity, axes of its frame [kg m^2]
     cog: Vector = (0.0, 0.0, 0.0)  # centre of gravity in its frame [m]; 0 but for the base
@@ -33,7 +33,7 @@ class Body:
 
 @dataclass(frozen=True)
 class Joint:
-    """A joint that an actuator moves. All others are held at zero and are no joints here."""
+    """A joint that an actuator moves. All others are fixed at zero and not listed."""
 
     name: str
     body: int  # that it moves against the body's parent
@@ -49,10 +49,10 @@ class Joint:
 class Actuator:
     """What all actuators have. Each kind adds its own fields, all of them numbers.
 
-    A kind of one's own has `act`, too: a compiled function, as the table of kinds in
+    A user-defined kind also has `act`: a compiled function, as the table of kinds in
     xtdrone_sim.plant.actuators calls it. An SDF file names it by module:Class.
 
-    A command in lower..upper sets where the actuator goes to: zero_position_armed +
+    A command in lower..upper sets the target of the actuator: zero_position_armed +
     input_scaling * command. The names are those of sitl_gazebo's control channels.
     """
 
@@ -100,7 +100,7 @@ class Servo(Actuator):
 
 @dataclass(frozen=True, kw_only=True)
 class Surface(Actuator):
-    """A control surface. Its deflection moves no body: what it does is what the air does to it."""
+    """A control surface. Its deflection moves no body; it only has aerodynamic effects."""
 
     kind = "surface"
     lower: float = -1.0
@@ -145,7 +145,7 @@ class Propeller(Actuator):
     max_rot_velocity: float  # [rad/s]
 
 
-# In records a kind is its place here, from 1; others follow, see FleetModel.kinds.
+# In records a kind is its index here, from 1; others follow, see FleetModel.kinds.
 KINDS: tuple[type[Actuator], ...] = (Rotor, Servo, Surface, Wheel, Propeller)
 
 
@@ -158,7 +158,7 @@ class SensorBlock:
     pos: Vector  # in the frame of its body; the base's lies in the centre of gravity [m]
     quat: Quaternion  # xyzw, sensor to body
     parameters: dict[str, Any]  # tags of the plugin or sensor element, as text or nested dict
-    body: int = BASE  # that it sits on
+    body: int = BASE  # that it is mounted on
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What a running simulation answers on its control socket."""
+"""Request handlers of a simulation's control socket."""
 
 import re
 import time
@@ -30,7 +30,7 @@ class ControlRequests:
             ControlError: The port is taken, or there is no room for images.
         """
         self._simulation = simulation
-        self._late = False  # the bridge has been, and was told of
+        self._late = False  # a late bridge has been reported
         self._handlers = {
             "disturb": self._disturb, "event": self._event, "health": self._health,
             "load": self._load, "pause": self._pause, "reset": self._reset,
@@ -53,7 +53,7 @@ class ControlRequests:
         """The answer to one request.
 
         Raises:
-            ControlError: It cannot be granted.
+            ControlError: It is invalid.
         """
         handler = self._handlers.get(op) if isinstance(op, str) else None
         if handler is None:
@@ -62,7 +62,7 @@ class ControlRequests:
         return handler(request)
 
     def tick(self) -> None:
-        """Every 20 ms: tells the clock, answers, and lets an unpaced bridge keep up."""
+        """Every 20 ms: publishes the clock, answers requests, waits for the bridge if unpaced."""
         simulation, server = self._simulation, self.server
         server.tick(simulation.t_us, simulation.state)
         server.poll(self.handle)
@@ -71,7 +71,7 @@ class ControlRequests:
             if not in_time and not self._late:
                 self._late = True
                 simulation.say(f"the bridge was {BARRIER_S:g} s late at "
-                               f"{simulation.t_us * 1e-6:.2f} s; going on without it")
+                               f"{simulation.t_us * 1e-6:.2f} s; continuing without it")
 
     def idle(self) -> None:
         """Answers while the simulation is paused."""
@@ -80,12 +80,13 @@ class ControlRequests:
         self._simulation.pacer.held(time.monotonic() - begin, self._simulation.t_us)
 
     def await_bridge(self) -> None:
-        """Waits until a bridge is on the socket, so that no flight is over before."""
+        """Waits for the bridge to connect, so that it does not miss the start of the flight."""
         end = time.monotonic() + AWAIT_BRIDGE_S
         while not self.server.has_barrier and not self._simulation.stopping:
             self.server.poll(self.handle, PAUSE_POLL_S)
             if time.monotonic() > end:
-                self._simulation.say(f"no bridge within {AWAIT_BRIDGE_S:g} s; going on without it")
+                self._simulation.say(f"no bridge within {AWAIT_BRIDGE_S:g} s; "
+                                     "continuing without it")
                 return
 
     def close(self) -> None:
@@ -143,7 +144,7 @@ class ControlRequests:
     def _disturb(self, request):
         text = request.get("disturbance")
         if not isinstance(text, str):
-            raise ControlError('a disturbance is a text: {"op": "disturb", "disturbance": '
+            raise ControlError('a disturbance is a string: {"op": "disturb", "disturbance": '
                                '"rotor iris_0 2 0"}')
         simulation = self._simulation
         try:
@@ -173,7 +174,7 @@ class ControlRequests:
         return {"t_us": self._simulation.t_us}
 
     def _file(self, request):
-        """Where snapshots of this run lie; nobody writes elsewhere through the socket."""
+        """Path of a snapshot in the run folder; clients cannot write elsewhere."""
         folder, name = self._simulation.folder, request.get("name", "snapshot")
         if folder is None:
             raise ControlError("this simulation has no run folder for snapshots: start it without "

@@ -4,12 +4,12 @@ from xtdrone_core import XtdroneError
 
 
 class SdfError(XtdroneError):
-    """An SDF file that cannot be read, or that makes no sense; the message names file and line."""
+    """An SDF file that cannot be read, or that is invalid; the message names file and line."""
 
 
 class EngineError(XtdroneError):
-    """An engine that cannot do what it was asked to."""
+    """An engine that fails, or lacks a feature that was requested."""
 
 
 class WindError(XtdroneError):
-    """A wind that makes no sense."""
+    """An invalid wind."""

@@ -1,18 +1,18 @@
-"""The one reader of the wall clock: speed, pause and single steps of a simulation."""
+"""Pacing against the wall clock: speed, pause and single steps of a simulation."""
 
 import time
 
-MAX_LAG_S = 0.1  # behind real time by more than this, the pacer gives the rest up [s]
+MAX_LAG_S = 0.1  # a larger delay behind real time is not caught up [s]
 
 
 class Pacer:
-    """Holds simulated time to a factor of wall time, and holds it still on demand."""
+    """Keeps simulated time at a multiple of wall time, and pauses it on request."""
 
     def __init__(self, speed: float):
         """speed: simulated seconds per wall second, 0 = as fast as possible."""
         self._speed = speed
         self._paused = False
-        self._steps_left = 0  # to take although paused
+        self._steps_left = 0  # single steps to take while paused
         self.restart(0)
 
     @property
@@ -22,12 +22,12 @@ class Pacer:
 
     @property
     def paused(self) -> bool:
-        """Whether somebody has asked for a pause."""
+        """Whether a pause was requested."""
         return self._paused
 
     @property
     def holds(self) -> bool:
-        """Whether no step may be taken now."""
+        """Whether the simulation must not step now."""
         return self._paused and self._steps_left == 0
 
     def restart(self, t_us: int) -> None:
@@ -41,7 +41,7 @@ class Pacer:
         self._speed, self._base, self._base_us = speed, time.monotonic(), t_us
 
     def pause(self, steps: int = 0) -> None:
-        """Holds still, after so many steps."""
+        """Pauses after this number of steps."""
         self._paused, self._steps_left = True, steps
 
     def resume(self) -> None:
@@ -49,7 +49,7 @@ class Pacer:
         self._paused = False
 
     def stepped(self) -> None:
-        """Told after each step."""
+        """Called after each step."""
         if self._steps_left:
             self._steps_left -= 1
 
@@ -64,7 +64,7 @@ class Pacer:
             self.set_speed(self._speed, t_us)
 
     def held(self, seconds: float, t_us: int) -> None:
-        """Tells the pacer of a pause so long, which counts as no time."""
+        """Excludes a pause of this length from wall time."""
         self._paused_s += seconds
         self.set_speed(self._speed, t_us)
 

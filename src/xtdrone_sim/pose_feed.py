@@ -7,7 +7,7 @@ PERIOD_US = 40_000  # of poses [us]
 
 
 class TruthPose(Observer):
-    """Tells every autopilot where its vehicle truly is."""
+    """Feeds every autopilot the true pose of its vehicle."""
 
     period_us = PERIOD_US
 

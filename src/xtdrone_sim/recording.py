@@ -1,4 +1,4 @@
-"""What a simulation leaves in its run folder while it flies: truth, collisions, console."""
+"""Recorders of a simulation: truth log, collisions, console."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -38,7 +38,7 @@ class TruthRecorder(Observer):
 
 
 class Collisions(Memory, Observer):
-    """Notes who touches whom, the ground left out.
+    """Records contacts between vehicles and objects, except the ground.
 
     Attributes:
         found: (t_us, name, name), each once per touch.
@@ -50,7 +50,7 @@ class Collisions(Memory, Observer):
     def __init__(self, names: Sequence[str], engine: Engine, on_collision: Callable[..., None]):
         """Asks an engine that moves vehicles of these names.
 
-        on_collision(t_us, [name, name]) hears of each touch.
+        on_collision(t_us, [name, name]) is called at each new contact.
         """
         self._names = list(names)
         self.found: list[tuple[int, str, str]] = []
@@ -58,7 +58,7 @@ class Collisions(Memory, Observer):
         self._touching: set[tuple[str, str]] = set()
 
     def on_step(self, t_us: int, state: FleetState, sensors: SensorBatch) -> None:
-        """Compares with the last look."""
+        """Compares with the previous contacts."""
         touching = {pair for pair in self._engine.contacts() if _GROUND not in pair}
         for pair in touching - self._touching:
             self.found.append((t_us, *pair))
@@ -66,19 +66,19 @@ class Collisions(Memory, Observer):
         self._touching = touching
 
     def on_reset(self, t_us: int, mask: np.ndarray) -> None:
-        """Who was put back touches nobody any more; a touch at the start counts anew."""
+        """Forgets current contacts of the reset vehicles."""
         moved = {name for name, there in zip(self._names, mask) if there}
         self._touching = {pair for pair in self._touching if not moved & set(pair)}
 
     def reset(self, mask: np.ndarray | None = None) -> None:
-        """What was found stays found; see on_reset()."""
+        """Keeps the list of collisions; see on_reset()."""
 
 
 class Console:
-    """console/autopilot.log: what simulation and flight stacks say.
+    """console/autopilot.log: messages of the simulation and of the flight stacks.
 
     Attributes:
-        last_warning: The last one of a flight stack, in words; None before the first.
+        last_warning: Text of the last warning of a flight stack; None before the first.
     """
 
     def __init__(self, names: Sequence[str], folder: Path | None):

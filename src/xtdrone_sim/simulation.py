@@ -62,8 +62,8 @@ class Simulation:
         t_us: Simulated time [us].
         world, fleet: The World and the FleetModel.
         engine, plant, sensor_suite, rendered, autopilot: The parts of the lockstep.
-        observers: Who sees each step; append more, see contracts.Observer.
-        pacer: Holds simulated to wall time.
+        observers: Called at each step; append more, see contracts.Observer.
+        pacer: Keeps simulated time at a multiple of wall time.
         requests: The control socket, or None.
     """
 
@@ -77,7 +77,7 @@ class Simulation:
         Args:
             scenario: What to simulate.
             folder: Run folder for logs; None writes nothing.
-            agent: An Agent that flies the fleet from inside, or None.
+            agent: An Agent that flies the fleet in process, or None.
             control: Whether to open the control socket, on the port of the scenario's instance.
             links: Whether the autopilot opens its MAVLink ports.
             observers: Observers from the start; they are closed with the simulation.
@@ -133,15 +133,15 @@ class Simulation:
 
     @property
     def agent(self) -> Agent | None:
-        """Who flies the fleet from inside."""
+        """The Agent that flies the fleet in process."""
         return self._agent
 
     @agent.setter
     def agent(self, agent: Agent | None) -> None:
         if agent is not None and not isinstance(agent, Agent):
-            raise ScenarioError(f"{type(agent).__name__} is no Agent: it needs period_us, done, "
-                                "step(), reset(), save() and load(); inherit from "
-                                "xtdrone_core.agent.BaseAgent for what it does not care about")
+            raise ScenarioError(f"{type(agent).__name__} is not an Agent: it needs period_us, "
+                                "done, step(), reset(), save() and load(); inherit from "
+                                "xtdrone_core.agent.BaseAgent for defaults")
         self._agent = agent
 
     @property
@@ -151,17 +151,17 @@ class Simulation:
 
     @property
     def sensors(self) -> Any:
-        """The last SensorBatch, what the vehicles' sensors say; owned by the sensor suite."""
+        """The last SensorBatch; owned by the sensor suite."""
         return self._sensors
 
     @property
     def collisions(self) -> list[tuple[int, str, str]]:
-        """(t_us, name, name) of each touch so far, the ground left out."""
+        """(t_us, name, name) of each collision so far, except with the ground."""
         return self._collisions.found
 
     @property
     def last_warning(self) -> str | None:
-        """What a flight stack warned of last, in words."""
+        """Text of the last warning of a flight stack."""
         return self.console.last_warning
 
     @property
@@ -194,7 +194,7 @@ class Simulation:
             if period == 0 or t_us % period == 0:
                 observer.on_step(t_us, state, self._sensors)
         if self._films and self.rendered.due(t_us):
-            self._look()
+            self._sample_rendered()
 
     def run(self, until_us: int | None = None) -> None:
         """Steps until stop(), the agent is done, or the simulated time until_us.
@@ -220,12 +220,12 @@ class Simulation:
                 break
 
     def reset(self, vehicles: Any = None) -> None:
-        """Puts vehicles back to the start of the scenario, in the running flight.
+        """Resets vehicles to the start of the scenario while the others fly on.
 
-        They go on as fresh ones would: their logs count from here, random streams and sensor
-        schedules begin anew, the scenario's disturbances come again. The others fly on
-        unchanged. Agents ask at multiples of their period: for a flight like that of a fresh
-        simulation, reset at such a time.
+        They continue exactly as new ones would: their logs restart, and so do random streams,
+        sensor schedules and the scenario's disturbances. The others are not affected. Agents
+        are called at multiples of their period; to reproduce the flight of a new simulation,
+        reset at such a time.
 
         Args:
             vehicles: Indices, names, or a mask (N,) of bool; None for all.
@@ -248,7 +248,7 @@ class Simulation:
         self.event(self.t_us, "reset", vehicles=names)
 
     def save(self, path: Path | str) -> None:
-        """Writes all that the future of this flight depends on to one file.
+        """Writes the complete state of the simulation to one file.
 
         Raises:
             XtdroneError: It cannot be written; engine, autopilot or Agent cannot be saved.
@@ -258,10 +258,10 @@ class Simulation:
         self.event(self.t_us, "save", path=str(path))
 
     def load(self, path: Path | str) -> None:
-        """Goes on from a file that save() wrote, bit for bit, also in another process.
+        """Restores a file of save(); the flight continues bit for bit, also in a new process.
 
         Raises:
-            XtdroneError: It is no such file, or of another scenario.
+            XtdroneError: It is not a snapshot, or belongs to another scenario.
         """
         saved, scenario = snapshot.read(path)
         own = json.loads(json.dumps(self.scenario.to_dict()))  # as the file has it
@@ -336,7 +336,7 @@ class Simulation:
         return self.pacer.factor(self.t_us)
 
     def summary(self) -> dict:
-        """The fields of summary.json that the simulation knows."""
+        """The simulation's fields of summary.json."""
         s = self.scenario
         estimates = self.autopilot.estimates()
         return {"n": s.n, "engine": s.engine, "autopilot": s.autopilot,
@@ -354,7 +354,7 @@ class Simulation:
         self._close_parts()
 
     def _kept(self, part):
-        """A part that is closed in the end, the later built the earlier."""
+        """Registers a part to be closed at the end, in reverse order of construction."""
         self._closers.insert(0, part)
         return part
 
@@ -364,7 +364,7 @@ class Simulation:
         self._closers.clear()
 
     def _start(self):
-        """Before the first step: observers see where it begins."""
+        """Before the first step: passes the initial state to the observers."""
         self._started = True
         self._films = len(self.rendered) > 0
         for observer in self.observers:
@@ -377,8 +377,8 @@ class Simulation:
         batch.battery_current[:] = self.plant.battery.current
         self._sensors = batch
 
-    def _look(self):
-        """Cameras and lidars: looks are taken, and those that arrive are handed on."""
+    def _sample_rendered(self):
+        """Samples the cameras and lidars that are due and delivers finished readings."""
         if not any(observer.wants_readings for observer in self.observers):
             return
         for reading in self.rendered.step(self.engine.state, self.t_us):
@@ -393,7 +393,7 @@ class Simulation:
 
 
 def _refuse_other(own: dict, other: dict, path) -> None:
-    """Refuses a snapshot of another scenario; speed, window and name may differ."""
+    """Rejects a snapshot of another scenario; speed, window and name may differ."""
     for key in sorted({*own, *other} - _FREE):
         if own.get(key) != other.get(key):
             raise snapshot.SnapshotError(
@@ -409,7 +409,7 @@ def build_engine(scenario: Scenario, world: World, models: Sequence[Vehicle]) ->
 
 def build_sensors(scenario: Scenario, world: World, models: Sequence[Vehicle],
                   engine: Engine) -> SensorSuite:
-    """The sensors of a scenario's fleet; range finders measure in the engine where it can."""
+    """The sensors of a scenario's fleet; range finders use the engine's rays if it has them."""
     beams = None
     if any(block.kind == "range" for model in models for block in model.sensors):
         beams = engine.beam if isinstance(engine, RangeCaster) else Beams(
@@ -420,7 +420,7 @@ def build_sensors(scenario: Scenario, world: World, models: Sequence[Vehicle],
 
 def build_rendered(scenario: Scenario, world: World, models: Sequence[Vehicle],
                    engine: Engine) -> RenderedSensors:
-    """The cameras and lidars of a scenario's fleet, drawn by the engine where it can."""
+    """The cameras and lidars of a scenario's fleet, rendered by the engine if it can."""
     return RenderedSensors(world, scenario.vehicles, models, scenario.seed,
                            engine.scene if isinstance(engine, Renderer) else None)
 

@@ -1,4 +1,4 @@
-"""Compiles every kernel before the first flight, so that a start takes no time afterwards."""
+"""Compiles every kernel before the first flight, so that later starts are quick."""
 
 import shutil
 import sys
@@ -14,12 +14,12 @@ FLIGHT_US = 4_000_000  # simulated: until the vehicle is in the air [us]
 
 
 def is_warm() -> bool:
-    """Whether the kernels of these very sources are in the cache."""
+    """Whether the kernels of the current sources are in the cache."""
     return _marker().exists()
 
 
 def ensure_warm() -> None:
-    """Compiles what is not in the cache, and says so, since it takes a while."""
+    """Compiles kernels that are not in the cache, with a message, since it takes a while."""
     if not is_warm():
         print("compiling the kernels; once, about half a minute ...", file=sys.stderr, flush=True)
         warm_up()

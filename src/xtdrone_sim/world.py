@@ -27,7 +27,7 @@ from .vehicles.sdf_tree import (
 
 @dataclass(frozen=True)
 class Light:
-    """A lamp of a world."""
+    """A light of a world."""
 
     kind: str  # directional, point or spot
     pos: tuple[float, float, float]  # world [m]
@@ -39,7 +39,7 @@ class Light:
 
 @dataclass(frozen=True)
 class World:
-    """A world as its SDF file describes it. Everything in it stands still."""
+    """Description of a world from its SDF file. All its models are static."""
 
     name: str
     sdf: Path
@@ -67,13 +67,13 @@ def load_world(name_or_path: str) -> World:
 
     Raises:
         ScenarioError: No such world.
-        SdfError: The file makes no sense; the message names file and line.
+        SdfError: The file is invalid; the message names file and line.
     """
     path = resources.world_sdf(name_or_path)
     element = parse(path, "world")
     scope = Scope(element, Pose())
-    place = element.find("spherical_coordinates")
-    lat, lon, alt = _origin(place) if place is not None else (0.0, 0.0, 0.0)
+    coordinates = element.find("spherical_coordinates")
+    lat, lon, alt = _origin(coordinates) if coordinates is not None else (0.0, 0.0, 0.0)
     field = element.find("magnetic_field")
     field = earth_field(lat, lon, alt) if field is None else numbers(field, 3)
     scene = element.find("scene")
@@ -86,17 +86,17 @@ def load_world(name_or_path: str) -> World:
                  tuple(_light(*found) for found in scope.lights()), ambient, background)
 
 
-def _origin(place) -> tuple:
-    lat, lon = number(place, "latitude_deg"), number(place, "longitude_deg")
-    alt = number(place, "elevation", 0.0)
+def _origin(coordinates) -> tuple:
+    lat, lon = number(coordinates, "latitude_deg"), number(coordinates, "longitude_deg")
+    alt = number(coordinates, "elevation", 0.0)
     if not (-90.0 <= lat <= 90.0 and -180.0 <= lon <= 180.0):
-        fail(place, f"latitude {lat:g}, longitude {lon:g} is not on the Earth: give -90 to 90 and "
-                    "-180 to 180 degrees")
+        fail(coordinates, f"latitude {lat:g}, longitude {lon:g} is not on the Earth: give -90 to "
+                          "90 and -180 to 180 degrees")
     if not -500.0 <= alt <= TROPOPAUSE:
-        fail(place, f"elevation {alt:g} m is outside the atmosphere's model: give -500 to "
-                    f"{TROPOPAUSE:g}")
-    if number(place, "heading_deg", 0.0) % 360.0 not in (0.0, 180.0):
-        fail(place, "heading_deg must be 0: the world frame is east, north, up")
+        fail(coordinates, f"elevation {alt:g} m is outside the atmosphere's model: give -500 to "
+                          f"{TROPOPAUSE:g}")
+    if number(coordinates, "heading_deg", 0.0) % 360.0 not in (0.0, 180.0):
+        fail(coordinates, "heading_deg must be 0: the world frame is east, north, up")
     return math.radians(lat), math.radians(lon), alt
 
 

@@ -139,7 +139,7 @@ def test_the_pack_comes_from_the_vehicles_file(tmp_path):
     (GOOD.replace("<cells>4", "<cells>2.5"), "a whole number from 1 to 16"),
     (GOOD.replace("0.8", "1.2"), "above 0, up to 1"),
     (GOOD.replace("<capacity>2", "<capacity>0"), "a number above 0"),
-    (GOOD + "<cells>5</cells>", "<cells> stands twice"),
+    (GOOD + "<cells>5</cells>", "<cells> appears twice"),
     (GOOD + "<charge>70</charge>", "a number from 0 to 1"),
 ])
 def test_bad_packs_say_where(tmp_path, block, message):

@@ -140,13 +140,13 @@ WAKE = ("<downwash><rotor_radius>0.1</rotor_radius></downwash>"
     (effects("<quadratic_drag><areas>1 1 1</areas><cd>1</cd></quadratic_drag>"),
      "<quadratic_drag> 'cd': choose one of areas"),
     (effects("<ground_effect><rotor_radius>0</rotor_radius></ground_effect>"), "above 0"),
-    (effects("<air_density/><air_density/>"), "<air_density> stands twice"),
+    (effects("<air_density/><air_density/>"), "<air_density> appears twice"),
     (effects("<air_density>0</air_density>"), "leave it out to switch it off"),
     (effects(WAKE.replace("0 0 1", "1 1 0")), "downwash is felt through drag along z"),
     (effects("<air_density/>") * 2, "a second <xtdrone:effects>"),
     ("<xtdrone:efects/>", "did you mean 'effects'"),
     ("<effects/>", "write <xtdrone:effects>"),
-    ("<xtdrone:propeller/>", "stands in <model>: put it into <plugin>"),
+    ("<xtdrone:propeller/>", "is in <model>: put it into <plugin>"),
 ])
 def test_bad_effects_say_where(tmp_path, block, message):
     path = with_block(tmp_path, block)
@@ -299,7 +299,7 @@ def test_bad_wind_is_refused(text, message):
     ({"windVelocityMaen": "3"}, "did you mean <windVelocityMean>"),
     ({"drydenWind20ft": "-3"}, "from 0"), ({"windGustDuration": "-3"}, "from 0"),
     ({"windDirectionMean": "0 0 0"}, "length 0"), ({"windVelocityMean": "nan"}, "not a number"),
-    ({"windVelocityMean": ["1", "2"]}, "stands twice")])
+    ({"windVelocityMean": ["1", "2"]}, "appears twice")])
 def test_bad_wind_of_a_world_is_refused(tmp_path, tags, message):
     with pytest.raises(WindError, match=message):
         WindParameters.of_world(tags, tmp_path)

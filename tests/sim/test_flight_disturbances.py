@@ -112,7 +112,7 @@ def test_changes_by_the_control_socket():
                               ("rotor iris_9 1 0.5", "unknown vehicle 'iris_9'")):
             with pytest.raises(ControlError, match=message):
                 handle("disturb", {"disturbance": text})
-        with pytest.raises(ControlError, match="a disturbance is a text"):
+        with pytest.raises(ControlError, match="a disturbance is a string"):
             handle("disturb", {})
     finally:
         simulation.close()

@@ -49,7 +49,7 @@ def test_an_incomplete_agent_is_refused_at_construction():
         def step(self, t_us, estimates):
             return SetPoints.empty(1)
 
-    with pytest.raises(ScenarioError, match="Half is no Agent: it needs period_us"):
+    with pytest.raises(ScenarioError, match="Half is not an Agent: it needs period_us"):
         Simulation(Scenario(fleet("iris", 1)), agent=Half(), links=False)
     assert isinstance(HoverAgent(1), Agent)
 

@@ -1,4 +1,4 @@
-"""QGroundControl's .params files: one parameter per line, parted by tabs.
+"""QGroundControl's .params files: one parameter per line, separated by tabs.
 
     # vehicle, component, name, value, MAVLink type (6 = int32, 9 = float)
     1   1   MPC_XY_CRUISE   5.000000000000000000    9
@@ -39,7 +39,7 @@ def read(path: Path | str) -> dict[str, float]:
             values[words[2]] = float(words[3])
         except (IndexError, ValueError) as error:
             raise AutopilotError(f"line {number} of '{path}' is no parameter: write vehicle, "
-                                 "component, name, value and type, parted by tabs") from error
+                                 "component, name, value and type, separated by tabs") from error
     return values
 
 

@@ -87,8 +87,8 @@ class Condition(Memory):
         """
         raise NotImplementedError
 
-    def look_at(self, due: np.ndarray | None, flying: np.ndarray, q: np.ndarray) -> np.ndarray:
-        """As look(), for the vehicles that are due (N,) bool; for the others what was."""
+    def check_due(self, due: np.ndarray | None, flying: np.ndarray, q: np.ndarray) -> np.ndarray:
+        """As check(), for the vehicles that are due (N,) bool; for the others what was."""
         if due is None:
             return self.check(flying, q)
         before = {name: getattr(self, name).copy() for name in self.MEMORY}

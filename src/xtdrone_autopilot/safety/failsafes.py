@@ -139,7 +139,7 @@ class Failsafes(Memory):
         q, flying = self._parameters.values, self._status["armed"] & ~self._status["landed"]
         begun, ended = [], []
         for condition in self._conditions.values():
-            now = condition.look_at(due, flying, q)
+            now = condition.check_due(due, flying, q)
             changed = now != condition.holds
             if changed.any():
                 begun += [(int(i), condition) for i in np.flatnonzero(changed & now)]

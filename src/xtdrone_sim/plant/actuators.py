@@ -1,7 +1,7 @@
 """All actuators of a fleet, and the air around them, in one compiled kernel: commands to wrenches.
 
-What an actuator of each kind does stands in one table, `_act`: a kind's row calls its scalar
-function in xtdrone_dynamics. A kind of a user's own brings its function, `act`.
+Each kind of actuator is one row of a table, `_act`, which calls the kind's scalar function in
+xtdrone_dynamics. A user-defined kind brings its own function, `act`.
 """
 
 import math
@@ -30,11 +30,11 @@ class ActuatorStage(Memory):
         wind: (N, 3) velocity of the air at each vehicle, world [m/s]; write to it in place.
         density: (N,) density of the air at each vehicle [kg/m^3].
         speed_share: (N,) share of maxRotVelocity that the rotors can reach; a weak battery's.
-        effectiveness: (N, A) share of its forces that a rotor still gives; 1 unless it is broken.
+        effectiveness: (N, A) share of its forces that a rotor gives; 1 unless damaged.
         power: (N,) of all shafts in the last step [W].
         wrench: (N, B, 6) of the last step on each body, force [N] then torque about the body's
             origin [N m], world frame.
-        joint_targets: (N, J) where the engine shall move the joints in this step [rad] or [m].
+        joint_targets: (N, J) targets of the joints in this step [rad] or [m].
     """
 
     MEMORY = ("wind", "density", "speed_share", "effectiveness", "power", "joint_targets")
@@ -62,7 +62,7 @@ class ActuatorStage(Memory):
         self.remember_start()
 
     def step(self, commands: np.ndarray, state: FleetState, dt_us: int) -> np.ndarray:
-        """Advances the actuators by one step and gives what air and actuators do to the bodies.
+        """Advances the actuators by one step; returns the wrenches of air and actuators.
 
         Args:
             commands: (N, A) in each actuator's range, limited to that; exactly 0 stops a rotor,
@@ -88,7 +88,7 @@ class ActuatorStage(Memory):
 
 @njit
 def _add_downwash(vehicle, actuator, effects, effectiveness, pos, speed, density, air):
-    """Adds the wakes of vehicles above to the wind; a wake hangs straight down."""
+    """Adds the wakes of vehicles above to the wind; a wake points straight down."""
     for i in range(vehicle.shape[0]):
         e = effects[i]
         if e.wake_radius == 0.0:
@@ -111,15 +111,15 @@ def _act(a, e, command, value, speed_share, ratio, height, vx, vy, vz, dt):
         a: Its record.
         e: The record of its vehicle's effects.
         command: In lower..upper.
-        value: Its speed or place at the start of the step.
+        value: Its speed or position at the start of the step.
         speed_share: Share of the largest speed that the battery allows.
         ratio: Share of its forces that it gives: density of the air, and damage.
-        height: Of its place above z = 0 [m].
-        vx, vy, vz: Velocity of its place relative to the air, frame of its body [m/s].
+        height: Of the actuator above z = 0 [m].
+        vx, vy, vz: Velocity of the actuator relative to the air, frame of its body [m/s].
         dt: Length of the step [s].
 
     Returns:
-        (value at the end, force xyz [N] and moment xyz [N m] at its place, frame of its body,
+        (value at the end, force xyz [N] and moment xyz [N m] at the actuator, frame of its body,
         shaft power [W]).
     """
     if a.kind == ROTOR:

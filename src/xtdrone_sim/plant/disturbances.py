@@ -1,4 +1,4 @@
-"""Disturbances of a scenario where they meet the simulation: payload, tank, rotors, battery."""
+"""Applies a scenario's disturbances to payload, tank, rotors and battery of the vehicles."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -10,13 +10,13 @@ from xtdrone_core import FleetModel, Scenario, ScenarioError
 from xtdrone_core.contracts import Engine
 from xtdrone_core.disturbances import Disturbance, parse_disturbances
 
-DRAIN_PERIOD_US = 20_000  # of telling the engine the mass of a draining tank [us]
+DRAIN_PERIOD_US = 20_000  # of updating the mass of a draining tank [us]
 
 
 class Disturbances:
-    """Brings the disturbances of a scenario into force when they are due.
+    """Applies the disturbances of a scenario when they are due.
 
-    Their times count from the start of each vehicle, which is where it was reset.
+    Their times count from the start or the last reset of each vehicle.
     """
 
     def __init__(self, scenario: Scenario, fleet: FleetModel, engine: Engine, actuators: Any,
@@ -32,12 +32,12 @@ class Disturbances:
 
         Raises:
             ScenarioError: A rotor or battery that a vehicle does not have.
-            EngineError: Payloads are not for this engine.
+            EngineError: This engine has no payloads.
         """
         self._names = [spec.name for spec in scenario.vehicles]
         self._counts = fleet.n_rotors.tolist()
         self._engine, self._actuators, self._battery = engine, actuators, battery
-        self._payloads = {}  # vehicle: (mass [kg], place)
+        self._payloads = {}  # vehicle: (mass [kg], position)
         self._drains = {}  # vehicle: rate [kg/s]
         self._scenario = parse_disturbances(scenario.disturbances, self._names)
         self._waiting = list(self._scenario)
@@ -51,7 +51,7 @@ class Disturbances:
                     or (self._waiting and self._waiting[0].t_us <= t_us))
 
     def apply(self, t_us: int) -> list[Disturbance]:
-        """Brings into force what is due at t_us, and gives it back."""
+        """Applies the disturbances due at t_us and returns them."""
         for vehicle in list(self._drains):
             if self._drains_now(vehicle, t_us):
                 self._drain(vehicle)
@@ -62,11 +62,11 @@ class Disturbances:
         return done
 
     def add(self, disturbance: Disturbance) -> None:
-        """Another disturbance, in force from its time on, or at once if that is past.
+        """Adds a disturbance, applied at its time, or at once if that is past.
 
         Raises:
             ScenarioError: A rotor or battery that the vehicle does not have.
-            EngineError: Payloads are not for this engine.
+            EngineError: This engine has no payloads.
         """
         self._check(disturbance)
         self._waiting = sorted([*self._waiting, disturbance], key=lambda item: item.t_us)
@@ -87,13 +87,13 @@ class Disturbances:
         self._waiting.sort(key=lambda disturbance: disturbance.t_us)
 
     def save(self) -> dict:
-        """What is still to come, and what is under way."""
+        """Returns the pending and the running disturbances."""
         return {"waiting": [dataclasses.asdict(disturbance) for disturbance in self._waiting],
                 "payloads": dict(self._payloads), "drains": dict(self._drains),
                 "epoch_us": list(self._epoch_us)}
 
     def load(self, snapshot: Mapping[str, Any]) -> None:
-        """Goes on from what save() gave; what is in force is in engine, stages and batteries."""
+        """Restores a state of save(); engine and stages restore applied disturbances."""
         self._waiting = [Disturbance(**values) for values in snapshot["waiting"]]
         self._payloads, self._drains = dict(snapshot["payloads"]), dict(snapshot["drains"])
         self._epoch_us = list(snapshot["epoch_us"])

@@ -1,4 +1,4 @@
-"""All that turns actuator commands into wrenches on bodies: actuators, air, batteries."""
+"""From actuator commands to wrenches on bodies: actuators, aerodynamics, batteries."""
 
 from collections.abc import Mapping
 
@@ -15,7 +15,7 @@ from .wind import Wind, WindParameters
 
 
 class Plant:
-    """The physics of a fleet beside its bodies, step by step.
+    """The physics of a fleet except rigid-body dynamics.
 
     Attributes:
         actuators: The fleet's ActuatorStage.
@@ -34,7 +34,7 @@ class Plant:
             engine: Carries payloads.
 
         Raises:
-            XtdroneError: A wind or a disturbance that makes no sense here.
+            XtdroneError: An invalid wind or disturbance.
         """
         self.actuators = ActuatorStage(fleet, world.altitude)
         self.battery = BatteryStage(fleet)
@@ -43,7 +43,7 @@ class Plant:
         self._winds = [] if self.wind is None else [self.wind]
 
     def disturb(self, t_us: int) -> list[dict]:
-        """Brings into force what is due; gives it as the values of events."""
+        """Applies the disturbances that are due; returns the values of their events."""
         if not self.disturbances.due(t_us):
             return []
         return [self.disturbances.values(each) for each in self.disturbances.apply(t_us)]
@@ -58,8 +58,8 @@ class Plant:
             dt_us: Length of the step [us].
 
         Returns:
-            (N, B, 6) as ActuatorStage.wrench; overwritten by the next step. Where the joints
-            are to go stands in actuators.joint_targets.
+            (N, B, 6) as ActuatorStage.wrench; overwritten by the next step. The targets
+            of the joints are in actuators.joint_targets.
         """
         if self.wind is not None:
             self.wind.step(t_us, dt_us, state.pos, state.vel, self.actuators.wind)
@@ -74,13 +74,13 @@ class Plant:
         self.disturbances.reset(mask, t_us)
 
     def save(self) -> dict:
-        """All that the next wrenches depend on."""
+        """Returns copies of the complete internal state."""
         return {"actuators": self.actuators.save(), "battery": self.battery.save(),
                 "disturbances": self.disturbances.save(),
                 "winds": [wind.save() for wind in self._winds]}
 
     def load(self, snapshot: Mapping) -> None:
-        """Goes on from what save() gave."""
+        """Restores a state returned by save()."""
         self.actuators.load(snapshot["actuators"])
         self.battery.load(snapshot["battery"])
         self.disturbances.load(snapshot["disturbances"])

@@ -51,7 +51,7 @@ class WindParameters:
         """From a launch argument.
 
         Args:
-            text: `E,N,U` for a constant wind, or words parted by blanks:
+            text: `E,N,U` for a constant wind, or fields separated by blanks:
                 `mean=E,N,U`, `gust=START:DURATION:E,N,U` (any number of them),
                 `dryden=SPEED_AT_20_FT`, `field=FILE.npz`. Empty is still air.
 
@@ -98,7 +98,7 @@ class WindParameters:
         """
         for tag, value in tags.items():
             if not isinstance(value, str):
-                raise WindError(f"<{tag}> of the wind stands twice or holds elements: give it once")
+                raise WindError(f"<{tag}> of the wind appears twice or has children: give it once")
             if tag.endswith("Variance") and _number(value) != 0.0:
                 raise WindError(f"<{tag}> of the wind is not supported: give drydenWind20ft for "
                                 "turbulence")

@@ -1,1 +1,1 @@
-"""Cameras and lidars, drawn beside the simulation."""
+"""Rendering of cameras and lidars."""

@@ -1,4 +1,4 @@
-"""Hands the readings of rendered sensors to other processes, through rings in shared memory."""
+"""Publishes readings of rendered sensors to other processes, through rings in shared memory."""
 
 import os
 import re
@@ -10,20 +10,20 @@ from .sensors import RenderedSensors
 
 
 class FramePublisher(Observer):
-    """One ring per sensor; other processes learn of them by the control socket's `sensors`.
+    """One ring per sensor; other processes find them by the control socket's request `sensors`.
 
-    Nothing is drawn before the first of them asks: a flight that nobody films costs nothing more.
+    Nothing is rendered before the first such request: unused cameras cost nothing.
     """
 
     def __init__(self, sensors: RenderedSensors, instance: int = 0):
-        """Makes the rings, and removes those that dead simulations left behind.
+        """Creates the rings, and removes those of simulations that have crashed.
 
         Args:
-            sensors: Whose readings are handed on.
+            sensors: The sensors to publish.
             instance: Of the simulation: a process may hold several.
 
         Raises:
-            ControlError: There is no room for them.
+            ControlError: There is no space in shared memory.
         """
         frame_ring.sweep()
         self._rings, self._descriptions = {}, []
@@ -39,12 +39,12 @@ class FramePublisher(Observer):
             raise
 
     def publish(self) -> list[dict]:
-        """Publishes from now on; gives what RenderedSensors.describe says, and each ring's path."""
+        """Starts publishing; returns RenderedSensors.describe() with the path of each ring."""
         self.wants_readings = True
         return self._descriptions
 
     def on_reading(self, reading: Reading) -> None:
-        """Puts a reading into its sensor's ring."""
+        """Writes a reading to its sensor's ring."""
         if self.wants_readings:
             self._rings[reading.vehicle, reading.sensor].write(reading.t_us, reading.data)
 

@@ -21,10 +21,10 @@ def messages(sensor: dict, t_us: int, data: dict,
     """The messages of one reading.
 
     Args:
-        sensor: Its description, as the control socket's `sensors` says it.
+        sensor: Its description, from the control socket's request `sensors`.
         t_us: The reading's stamp.
         data: Array by name.
-        wanted: Whether anybody listens to a topic; what nobody wants is not built.
+        wanted: Whether a topic has subscribers; other messages are not built.
 
     Returns:
         Messages in the order in which they are to be sent.

@@ -1,4 +1,4 @@
-"""Off-screen rendering by MuJoCo on whatever the machine has: EGL, else OSMesa."""
+"""Off-screen rendering by MuJoCo with EGL, or else OSMesa."""
 
 import os
 import subprocess
@@ -16,7 +16,7 @@ _PROBE = "import mujoco; mujoco.GLContext(16, 16).make_current()"
 def backend() -> str:
     """The first of BACKENDS that gives a context here; MUJOCO_GL wins if it names one of them.
 
-    Tried in a process of its own, since a failed try leaves PyOpenGL unusable.
+    Tried in a separate process, since a failed attempt leaves PyOpenGL unusable.
 
     Raises:
         EngineError: None works.
@@ -41,7 +41,7 @@ def context_class() -> Any:
         EngineError: Nothing here can render.
     """
     name = backend()
-    # MuJoCo picks its backend at import from the environment, long before anyone asks for images.
+    # MuJoCo picks its backend at import from the environment, long before the first image.
     os.environ["PYOPENGL_PLATFORM"] = name
     if name == "egl":
         from mujoco.egl import GLContext

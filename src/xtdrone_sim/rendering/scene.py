@@ -1,8 +1,7 @@
-"""A scene of its own for cameras and lidars: MuJoCo draws it and casts rays in it.
+"""A separate MuJoCo scene for cameras and lidars: rendering and ray casting.
 
-Compiled apart from the engine's, so that no look at the world can touch the
-flight, and so that it serves any engine: it gets the poses of the vehicles and
-nothing else.
+It is compiled separately from the engine's model, so that rendering cannot affect the
+flight, and so that it serves any engine: its only input is the poses of the vehicles.
 """
 
 import math
@@ -30,14 +29,14 @@ class RenderedScene:
     """Draws and measures a world with vehicles. All calls must come from one thread.
 
     Attributes:
-        in_step: Whether the next step of the engine has to wait until lidars have looked.
+        in_step: Whether the next step of the engine has to wait for the lidars.
     """
 
     in_step = False
 
     def __init__(self, world: Any, specs: Sequence[VehicleSpec], models: Sequence[Vehicle],
                  largest: tuple[int, int], samples: int = 0):
-        """Compiles the scene; nothing is drawn before the first look.
+        """Compiles the scene; nothing is rendered before the first sample.
 
         Args:
             world: The World.
@@ -70,7 +69,7 @@ class RenderedScene:
 
     @property
     def renderer(self) -> str:
-        """What draws, for example "egl: llvmpipe". Opens the context."""
+        """The renderer, for example "egl: llvmpipe". Opens the context."""
         self._open()
         from OpenGL import GL
 
@@ -79,7 +78,7 @@ class RenderedScene:
 
     def draw(self, pos: npt.ArrayLike, quat: npt.ArrayLike, pinhole: Pinhole, near: float,
              far: float, depth: bool = False, key: tuple = ()) -> Any:
-        """What a pinhole camera sees.
+        """Renders the image of a pinhole camera.
 
         Args:
             pos: (3,) of the camera, world [m].
@@ -130,7 +129,7 @@ class RenderedScene:
         """Distances along rays to the first thing to collide with, but the sensor's own body.
 
         Args:
-            vehicle: Whose rays they are.
+            vehicle: The vehicle that carries the sensor.
             pos: (3,) from where, world [m].
             directions: (M, 3) unit vectors, world; (3,) for one.
             longest: Nothing further away matters [m].
@@ -174,7 +173,7 @@ class RenderedScene:
 
 
 class Beams:
-    """Rays of range finders, cast in a scene of their own."""
+    """Rays of range finders, cast in a separate scene."""
 
     def __init__(self, world: Any, specs: Sequence[VehicleSpec], models: Sequence[Vehicle],
                  state_of: Callable[[], FleetState]):
@@ -186,13 +185,13 @@ class Beams:
         """
         self._scene = RenderedScene(world, specs, models, (1, 1))
         self._state_of = state_of
-        self._placed = None  # places of the bodies in the scene now
+        self._placed = None  # poses of the bodies in the scene
 
     def __call__(self, vehicle: int, point, direction) -> float:
         """Distance from a point along a direction to the first thing but the vehicle [m]."""
         state = self._state_of()
-        places = state.pos, state.quat, state.joint_pos
-        if self._placed is None or not all(map(np.array_equal, places, self._placed)):
+        poses = state.pos, state.quat, state.joint_pos
+        if self._placed is None or not all(map(np.array_equal, poses, self._placed)):
             self._scene.place(state)
-            self._placed = [place.copy() for place in places]
+            self._placed = [pose.copy() for pose in poses]
         return float(self._scene.cast(vehicle, point, direction, FURTHEST)[0])

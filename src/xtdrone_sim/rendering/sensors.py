@@ -1,8 +1,8 @@
-"""Cameras and lidars of a fleet, rendered beside the simulation.
+"""Rendered cameras and lidars of a fleet.
 
-A look is taken at a whole step and arrives `latency` later, so that drawing it
-can go on in a thread of its own while the flight continues: what arrives, and
-when, does not depend on how fast the machine is.
+A sample is taken at a whole step and delivered `latency` later, so that it can be rendered
+in a separate thread while the flight continues: what is delivered, and when, does not
+depend on the speed of the machine.
 """
 
 from collections import deque
@@ -42,7 +42,7 @@ class RenderedSensors:
                 what draws and measures; None for a RenderedScene.
 
         Raises:
-            SensorError: Parameters that make no sense.
+            SensorError: Invalid parameters.
             EngineError: The scene cannot be made.
         """
         self._sensors = []
@@ -79,12 +79,12 @@ class RenderedSensors:
         return [sensor.description() for sensor in self._sensors]
 
     def due(self, t_us: int) -> bool:
-        """Whether some sensor takes a look at this time, or one arrives."""
+        """Whether a sensor samples at this time, or a reading is delivered."""
         return any(sensor.due(t_us) for sensor in self._sensors) \
             or bool(self._waiting and self._waiting[0][0] <= t_us)
 
     def step(self, state: FleetState, t_us: int) -> list[Reading]:
-        """Takes the looks that are due, and gives those that arrive now.
+        """Samples the sensors that are due, and returns the readings delivered now.
 
         Args:
             state: The fleet at t_us.
@@ -101,7 +101,7 @@ class RenderedSensors:
             seen = state.copy()
             self._thread.submit(self._scene.place, seen)
             for sensor in due:
-                future = self._thread.submit(sensor.look, self._scene, seen, t_us)
+                future = self._thread.submit(sensor.sample, self._scene, seen, t_us)
                 if self._scene.in_step and sensor.kind == "lidar":
                     wait([future])
                 self._waiting.append((t_us + sensor.latency_us, sensor.order, future))
@@ -112,7 +112,7 @@ class RenderedSensors:
         return arrived
 
     def reset(self, mask: np.ndarray, t_us: int) -> None:
-        """The sensors of these vehicles (mask (N,) bool) begin anew at t_us."""
+        """The sensors of these vehicles (mask (N,) bool) restart at t_us."""
         kept = deque()
         for item in self._waiting:
             if mask[item[1][0]]:
@@ -125,7 +125,7 @@ class RenderedSensors:
                 sensor.restart(t_us)
 
     def save(self) -> dict:
-        """Streams and schedules, and what has been seen and not arrived yet."""
+        """Returns random streams, schedules, and readings not delivered yet."""
         waiting = []
         for arrival_us, order, future in self._waiting:
             reading = future.result()
@@ -137,11 +137,11 @@ class RenderedSensors:
                             for sensor in self._sensors], "waiting": waiting}
 
     def load(self, snapshot: Mapping) -> None:
-        """Goes on from what save() gave."""
+        """Restores a state returned by save()."""
         for sensor, saved in zip(self._sensors, snapshot["sensors"], strict=True):
             sensor.epoch_us = saved["epoch_us"]
-            for stream, words in zip(sensor.streams(), saved["streams"], strict=True):
-                stream[:] = words
+            for stream, state in zip(sensor.streams(), saved["streams"], strict=True):
+                stream[:] = state
         self._waiting = deque()
         for item in snapshot["waiting"]:
             future = Future()
@@ -163,7 +163,7 @@ class RenderedSensors:
 
 
 class _Sensor:
-    """What all rendered sensors share."""
+    """Base class of rendered sensors."""
 
     def __init__(self, index, vehicle, block, rate, latency, order):
         self.index, self.vehicle, self.block = index, vehicle, block
@@ -173,11 +173,11 @@ class _Sensor:
         self.epoch_us = 0  # when its schedule began
 
     def due(self, t_us) -> bool:
-        """Whether it looks now."""
+        """Whether it samples now."""
         return (t_us - self.epoch_us) % self.period_us == 0
 
     def restart(self, t_us):
-        """Its schedule and its noise begin anew."""
+        """Restarts its schedule and its noise."""
         self.epoch_us = t_us
         for stream, first in zip(self.streams(), self._first, strict=True):
             stream[:] = first
@@ -217,7 +217,7 @@ class _Camera(_Sensor):
     def streams(self):
         return [lens.stream for lens in self.lenses]
 
-    def look(self, scene, state, t_us) -> Reading:
+    def sample(self, scene, state, t_us) -> Reading:
         data = {}
         for camera, lens in zip(self.cameras, self.lenses):
             place = self.placed(state, camera)
@@ -264,7 +264,7 @@ class _Lidar(_Sensor):
     def streams(self):
         return [self._stream]
 
-    def look(self, scene, state, t_us) -> Reading:
+    def sample(self, scene, state, t_us) -> Reading:
         place, turn = self.placed(state, self.lidar)
         rays = rotate_array(np.broadcast_to(turn, (len(self._rays), 4)), self._rays)
         true = scene.cast(self.index, place, rays, self.lidar.maximum, self.block.body)

@@ -4,8 +4,8 @@ Each plugin gazebo_motor_model is a rotor, or with <xtdrone:in_water/> a boat's 
 channel of gazebo_mavlink_interface whose joint no such plugin turns is an actuator, too: with
 joint_control_type position a control surface, where a plugin LiftDragPlugin names that joint,
 or else a servo, which moves the joint; with velocity a wheel. A channel with
-<xtdrone:actuator kind="module:Class"> is an actuator of that kind, a user's own: <link> and
-<pos> [m] say where it is, and the other elements have the names of its fields.
+<xtdrone:actuator kind="module:Class"> is an actuator of that user-defined kind: <link> and
+<pos> [m] give its position, and the other elements have the names of its fields.
 """
 
 from dataclasses import dataclass, fields
@@ -24,8 +24,8 @@ from .sdf_tree import OWN, Scope, fail, name_of, number, plugin_name, refuse_unk
 _PROPELLER = ("diameter", "blades", "chord", "staticThrust", "staticMoment", "staticDrag",
               "rootPitch", "twist", "liftSlope")  # of <xtdrone:propeller>
 _LIFT_PLUGINS = ("LiftDragPlugin", "gazebo_liftdrag_plugin")
-_LAG = 0.05  # of a servo whose channel says nothing [s]
-_RADIUS = 0.1  # of a wheel whose channel says nothing [m]
+_LAG = 0.05  # default of a servo [s]
+_RADIUS = 0.1  # default of a wheel [m]
 _TRUE = ("1", "true")
 
 
@@ -40,7 +40,7 @@ class Channel:
     scaling: float
     zero: float
     joint: str  # full name; empty where the channel names none
-    position: bool  # sets the joint's place instead of its speed
+    position: bool  # position control of the joint instead of velocity
 
 
 def read_channels(scope: Scope) -> list[Channel]:
@@ -79,7 +79,7 @@ def read_actuators(scope: Scope, links: Links, channels: Any) -> tuple[Actuator,
     """Rotors by motorNumber, then all others by channel.
 
     Raises:
-        SdfError: An actuator that makes no sense.
+        SdfError: An invalid actuator.
     """
     by_number = {channel.number: channel for channel in channels}
     rotors: dict[int, Rotor] = {}
@@ -124,7 +124,7 @@ def _lifts(scope) -> dict:
 
 
 def _hub(scope, joint, links) -> tuple:
-    """Body, place and axis of a turning joint: (index, (3,) [m], (3,) unit vector)."""
+    """Body, position and axis of a revolute joint: (index, (3,) [m], (3,) unit vector)."""
     frame = scope.pose(name_of(joint), joint)
     body, placed = links.inside(child_of(scope, joint), frame)
     return body, placed.pos, _unit(links.frames[body].inverse().direction(
@@ -137,7 +137,7 @@ def _unit(vector) -> tuple:
 
 
 def _motor(scope, plugin, index, channel, links) -> dict:
-    """What rotors and propellers have in common."""
+    """Common parameters of rotors and propellers."""
     joint = scope.find("joint", text(plugin, "jointName"), plugin)
     body, pos, axis = _hub(scope, joint, links)
     turning = text(plugin, "turningDirection")
@@ -217,7 +217,7 @@ def _common(channel) -> dict:
 
 
 def _moving(channel) -> dict:
-    """Limits and lag of what a channel moves."""
+    """Limits and lag of a channel's joint."""
     block = channel.element.find(OWN + "servo")
     lag = _LAG
     lower, upper, rate = joint_limits(_joint_of(channel))
@@ -254,11 +254,11 @@ def _surface(channel, scope, plugin, links) -> Surface:
 
 
 def _own(channel, links) -> Actuator:
-    """An actuator of a user's own kind."""
+    """An actuator of a user-defined kind."""
     block = channel.element.find(OWN + "actuator")
     kind = registry.ACTUATORS.load(block.get("kind", ""))
     if not (isinstance(kind, type) and issubclass(kind, Actuator) and kind.act is not None):
-        fail(block, f"'{block.get('kind')}' is no kind of actuator: give a class that inherits "
+        fail(block, f"'{block.get('kind')}' is not a kind of actuator: give a class that inherits "
                     "from xtdrone_core.vehicle.Actuator and has act()")
     common, hints = _common(channel), get_type_hints(kind)
     given = {entry.name: hints[entry.name] for entry in fields(kind)
@@ -280,7 +280,7 @@ def _own(channel, links) -> Actuator:
     try:
         return kind(**common, body=body, **values)
     except TypeError as error:
-        fail(block, f"an actuator of kind '{block.get('kind')}' lacks something: {error}")
+        fail(block, f"an actuator of kind '{block.get('kind')}' is incomplete: {error}")
 
 
 def _wheel(channel, links) -> Wheel:

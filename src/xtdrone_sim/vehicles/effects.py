@@ -7,7 +7,7 @@ Beside XTDrone (3)-(6), which are always there, a model may have
       <ground_effect><rotor_radius>0.128</rotor_radius></ground_effect>
     </xtdrone:effects>
 
-with xmlns:xtdrone="urn:xtdrone" on its <sdf> element; Gazebo passes over it.
+with xmlns:xtdrone="urn:xtdrone" on its <sdf> element; Gazebo ignores it.
 """
 
 from typing import Any
@@ -34,7 +34,7 @@ def read_effects(block: Any) -> dict:
         Name to {tag: tuple of numbers}.
 
     Raises:
-        SdfError: Unknown effect, or values that make no sense.
+        SdfError: Unknown effect, or invalid values.
     """
     if block is None:
         return {}

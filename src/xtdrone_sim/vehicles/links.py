@@ -17,7 +17,7 @@ NO_LIMIT = 1e16  # SDF's own for joints without an end
 
 @dataclass(frozen=True)
 class Links:
-    """What the bodies of a vehicle are made of.
+    """Bodies and joints of a vehicle, with the links that they consist of.
 
     Attributes:
         bodies, joints: As in Vehicle; one joint for each body but the base, in their order.
@@ -52,7 +52,7 @@ def read_links(scope: Scope, driven: dict) -> Links:
         driven: Full names of the joints that an actuator moves, to (scope, element) of each.
 
     Raises:
-        SdfError: Masses or joints that make no sense.
+        SdfError: Invalid masses or joints.
     """
     masses = _masses(scope)
     mass, cog, inertia = _merged(scope.element, list(masses.values()))
@@ -91,12 +91,12 @@ def child_of(scope: Scope, joint: Any) -> str:
 
 
 def parent_of(scope: Scope, joint: Any) -> str:
-    """Full name of the link that a joint hangs on."""
+    """Full name of the parent link of a joint."""
     return scope.prefix + text(joint, "parent")
 
 
 def joint_axis(scope: Scope, joint: Any) -> np.ndarray:
-    """The direction of a joint's axis in the model frame, as long as the file has it."""
+    """The direction of a joint's axis in the model frame, not normalised."""
     xyz = joint.find("axis/xyz")
     if xyz is None:
         fail(joint, f"joint '{name_of(joint)}' has no <axis> with <xyz>")
@@ -214,7 +214,7 @@ def _parents_first(groups, driven) -> list:
         ready = [(name, links) for name, links in waiting if parent_of(*driven[name]) in known]
         if not ready:
             _, joint = driven[waiting[0][0]]
-            fail(joint, f"joint '{waiting[0][0]}' does not hang on the vehicle's base")
+            fail(joint, f"joint '{waiting[0][0]}' is not connected to the vehicle's base")
         for name, links in ready:
             order.append((name, links))
             known.update(links)

@@ -1,4 +1,4 @@
-"""Poses: a place and an attitude, chained as SDF chains its frames."""
+"""Poses (position and attitude) and their composition, as in SDF."""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from xtdrone_dynamics import quaternion
 
 
 class Pose(NamedTuple):
-    """Where a frame lies in another one."""
+    """Pose of a frame in another frame."""
 
     pos: tuple = (0.0, 0.0, 0.0)  # [m]
     quat: tuple = (0.0, 0.0, 0.0, 1.0)  # xyzw
@@ -49,7 +49,7 @@ def body_frames(vehicle: Vehicle) -> list[Pose]:
 
 
 def start_pose(spec: VehicleSpec, vehicle: Vehicle) -> Pose:
-    """Where a vehicle's base is at the start, and how it is turned."""
+    """Initial pose of a vehicle's base."""
     origin = Pose(spec.pos, quaternion.from_euler(0.0, 0.0, spec.yaw))
     return Pose(origin.point(vehicle.cog), origin.quat)
 

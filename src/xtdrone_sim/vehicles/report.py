@@ -28,8 +28,8 @@ def vehicle_figures(model: Vehicle) -> dict:
         model: The vehicle.
 
     Returns:
-        Name (with its unit at the end) to number, text, list or matrix (nested lists):
-        type, mass_kg, cog_m, inertia_kg_m2, bodies, joints and actuators (texts, a line each),
+        Name (with its unit at the end) to number, string, list or matrix (nested lists):
+        type, mass_kg, cog_m, inertia_kg_m2, bodies, joints and actuators (strings, one line each),
         commands (what force and torque it can be given, of six), flies ("yes", or why the
         flight stack cannot fly it), allocation_matrix (6 x A, see xtdrone_dynamics.effectiveness),
         effects. With rotors also span_m (largest distance of two hubs), max_thrust_n (sum),
@@ -113,7 +113,7 @@ def _actuator_line(found, model) -> str:
 
 
 def vehicle_sensors(model: Vehicle) -> list[dict]:
-    """A vehicle's sensors with the values that are in force, whatever gave them.
+    """A vehicle's sensors with their effective parameters, from file, preset or default.
 
     Args:
         model: The vehicle.
@@ -124,7 +124,7 @@ def vehicle_sensors(model: Vehicle) -> list[dict]:
         pair of cameras.
 
     Raises:
-        SensorError: Values that make no sense.
+        SensorError: Invalid values.
     """
     found = []
     for block in model.sensors:
@@ -182,7 +182,7 @@ def draw_layout(model: Vehicle, path: Path | str) -> None:
 
     Args:
         model: The vehicle.
-        path: Of the picture; its suffix says the format.
+        path: Of the picture; its suffix selects the format.
     """
     import matplotlib
 

@@ -19,7 +19,7 @@ def load_vehicle(name_or_path: str) -> Vehicle:
     """A vehicle from models/ or from an SDF file.
 
     Links that no actuator moves against each other count as one rigid body: PX4's plugins turn
-    the rotors for the eye only, and moving parts that no channel drives are held in their place.
+    the rotors for display only, and joints that no channel drives are fixed.
 
     Args:
         name_or_path: A name from models/, or a path to an SDF file.
@@ -29,7 +29,7 @@ def load_vehicle(name_or_path: str) -> Vehicle:
 
     Raises:
         ScenarioError: No such vehicle.
-        SdfError: The file makes no sense; the message names file and line.
+        SdfError: The file is invalid; the message names file and line.
     """
     path = resources.vehicle_sdf(name_or_path)
     return _load(path, path.stat().st_mtime_ns)

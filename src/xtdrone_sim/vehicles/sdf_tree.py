@@ -52,7 +52,7 @@ class Shape:
 
 
 def fail(element: Any, message: str) -> None:
-    """Raises SdfError about a place in a file."""
+    """Raises SdfError with file and line of an element."""
     raise SdfError(f"{element.base}:{element.sourceline}: {message}")
 
 
@@ -83,7 +83,7 @@ def parse(path: Path, *what: str) -> Any:
 
 
 def _check_own(root):
-    """Refuses elements of ours that nothing would read: misspelt, or in a wrong place."""
+    """Rejects elements of the xtdrone namespace that would be ignored: misspelt or misplaced."""
     for element in root.iter("*"):
         name = etree.QName(element).localname
         parent = element.getparent()
@@ -91,19 +91,19 @@ def _check_own(root):
             if name not in _OWN_PLACES:
                 fail(element, unknown_name("element of xtdrone", name, _OWN_PLACES))
             if parent.tag != _OWN_PLACES[name]:
-                fail(element, f"<xtdrone:{name}> stands in <{parent.tag}>: put it into "
+                fail(element, f"<xtdrone:{name}> is in <{parent.tag}>: put it into "
                               f"<{_OWN_PLACES[name]}>")
         elif element.prefix == "xtdrone" or (parent is not None
                                              and _OWN_PLACES.get(element.tag) == parent.tag):
-            fail(element, f"<{name}> is not in our namespace: write <xtdrone:{name}>, with "
+            fail(element, f"<{name}> is not in the xtdrone namespace: write <xtdrone:{name}>, with "
                           f'xmlns:xtdrone="{OWN[1:-1]}" in <sdf>')
 
 
 def refuse_unknown(element: Any, known: Iterable[str]) -> None:
-    """Refuses children of an element that are not known, or stand there twice.
+    """Refuses children of an element that are not known, or appear twice.
 
     Args:
-        element: One of ours.
+        element: In the xtdrone namespace.
         known: Names of its children.
     """
     what = element.tag.replace(OWN, "xtdrone:")
@@ -117,7 +117,7 @@ def refuse_unknown(element: Any, known: Iterable[str]) -> None:
             fail(child, unknown_name(f"element of <{what}>", str(child.tag), known)
                  if known else f"<{what}> holds nothing: take <{child.tag}> out")
         if child.tag in seen:
-            fail(child, f"<{child.tag}> stands twice in <{what}>")
+            fail(child, f"<{child.tag}> appears twice in <{what}>")
         seen.add(child.tag)
 
 
@@ -134,14 +134,14 @@ def text(element: Any, tag: str, default: str | None = None) -> str:
 
 def numbers(element: Any, count: int) -> tuple[float, ...]:
     """The finite numbers that an element's text lists."""
-    words = (element.text or "").split()
+    tokens = (element.text or "").split()
     try:
-        values = tuple(map(float, words))
+        values = tuple(map(float, tokens))
     except ValueError:
         values = ()
     if len(values) != count or not all(map(math.isfinite, values)):
         what = "a number" if count == 1 else f"{count} numbers"
-        fail(element, f"<{element.tag}> is '{' '.join(words)}': give {what}")
+        fail(element, f"<{element.tag}> is '{' '.join(tokens)}': give {what}")
     return values
 
 
