@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A ROS node of one's own: takes off in OFFBOARD, flies a circle, lands.
+"""A user's ROS node: takes off in OFFBOARD, flies a circle, lands.
 
     roslaunch launch/single_vehicle.launch gps:=rtk         # in one terminal
     python examples/circle_node.py                          # in another
@@ -26,17 +26,17 @@ def main():
         state = message
 
     rospy.Subscriber(V + "state", State, on_state)
-    places = rospy.Publisher(V + "setpoint_position/local", PoseStamped, queue_size=1)
+    set_points = rospy.Publisher(V + "setpoint_position/local", PoseStamped, queue_size=1)
     rospy.wait_for_service(V + "set_mode")
     arm = rospy.ServiceProxy(V + "cmd/arming", CommandBool)
     set_mode = rospy.ServiceProxy(V + "set_mode", SetMode)
-    rate = rospy.Rate(20)  # of simulated time; OFFBOARD wants at least 2 Hz
+    rate = rospy.Rate(20)  # of simulated time; OFFBOARD needs at least 2 Hz
 
     def go(x, y):
-        place = PoseStamped()
-        place.header.stamp, place.pose.orientation.w = rospy.Time.now(), 1.0
-        place.pose.position.x, place.pose.position.y, place.pose.position.z = x, y, HEIGHT
-        places.publish(place)
+        pose = PoseStamped()
+        pose.header.stamp, pose.pose.orientation.w = rospy.Time.now(), 1.0
+        pose.pose.position.x, pose.pose.position.y, pose.pose.position.z = x, y, HEIGHT
+        set_points.publish(pose)
         rate.sleep()
 
     while not (state.armed and state.mode == "OFFBOARD"):  # refused until the estimate has settled

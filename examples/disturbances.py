@@ -1,4 +1,4 @@
-"""How far wind, a payload and a drained tank push a hovering hexarotor from its place.
+"""How far wind, a payload and a drained tank displace a hovering hexarotor.
 
     python examples/disturbances.py
 """
@@ -8,12 +8,12 @@ import numpy as np
 import xtdrone as xd
 
 WIND = "mean=4,1,0 gust=20:3:0,4,0 dryden=5"  # steady, one gust at 20 s, turbulence [m/s]
-DISTURBANCES = ("25: payload typhoon_h480_0 0.4 0,0,-0.15; "  # [kg] at a place below it [m]
+DISTURBANCES = ("25: payload typhoon_h480_0 0.4 0,0,-0.15; "  # [kg] at an offset below it [m]
                 "30: drain typhoon_h480_0 0.05")  # [kg/s]
 
 
 def hover(**options):
-    """The distances from the place of the hover, every 0.1 s from 15 s to 40 s [m]."""
+    """Distances from the hover position, every 0.1 s from 15 s to 40 s [m]."""
     scenario = xd.Scenario(vehicles="typhoon_h480", gps="rtk", seed=1, **options)
     with xd.Simulation(scenario) as sim:
         sim.arm()

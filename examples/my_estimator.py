@@ -1,4 +1,4 @@
-"""An estimator of one's own, for the whole fleet at once.
+"""A user-defined estimator for the whole fleet.
 
     PYTHONPATH=examples xtdrone fly square --gps rtk --estimator my_estimator:Complementary
 """
@@ -37,10 +37,10 @@ class Complementary(Estimator):
         mend = np.zeros((self.n, 3))  # about the world's axes
         for i in np.flatnonzero(s.gps_new):
             east, north = to_local(s.gps_lat[i], s.gps_lon[i], *self.origin[:2])
-            place, error = (east, north, s.gps_alt[i] - self.origin[2]), s.gps_vel[i] - self.vel[i]
+            fix, error = (east, north, s.gps_alt[i] - self.origin[2]), s.gps_vel[i] - self.vel[i]
             mend[i] = 0.05 * np.cross(force[i], error) / GRAVITY
             self.vel[i] += error * (0.3 if self._fixes[i] else 1.0)
-            self.pos[i] += (place - self.pos[i]) * (0.1 if self._fixes[i] else 1.0)
+            self.pos[i] += (fix - self.pos[i]) * (0.1 if self._fixes[i] else 1.0)
             self._fixes[i] += 1
         field = turn.apply(s.mag)
         off = np.arctan2(self.field[1], self.field[0]) - np.arctan2(field[:, 1], field[:, 0])

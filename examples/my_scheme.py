@@ -1,4 +1,4 @@
-"""A formation scheme of your own: each vehicle hears the leader and its two nearest neighbours.
+"""A formation scheme of your own: each vehicle receives the leader and its two nearest neighbours.
 
     PYTHONPATH=examples xtdrone formation fly --n 9 --scheme my_scheme:Cohesive
     PYTHONPATH=examples xtdrone fly formation --n 9 --gps rtk --set scheme=my_scheme:Cohesive
@@ -9,7 +9,7 @@ import numpy as np
 from xtdrone_formation import Follower, Leader
 
 
-class Talkative(Leader):
+class Beacon(Leader):
     """Communication: the graph, here from the distances between the slots."""
 
     def edges(self, offsets):
@@ -22,7 +22,7 @@ class Talkative(Leader):
 class Cohesive(Follower):
     """Control: keeps the slot relative to the leader and, with less gain, to the neighbours."""
 
-    leader = Talkative
+    leader = Beacon
 
     def control(self, t_us, own, neighbours):
         pos, vel = self.predict(neighbours)  # extrapolated to now from delayed packets

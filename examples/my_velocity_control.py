@@ -1,4 +1,4 @@
-"""A velocity loop of one's own, for the whole fleet at once.
+"""A user-defined velocity controller for the whole fleet.
 
     PYTHONPATH=examples xtdrone fly square --gps rtk \
         --velocity_control my_velocity_control:Gentle

@@ -1,4 +1,4 @@
-"""An Agent of one's own: every vehicle climbs on a helix over its start, and lands.
+"""A user-defined Agent: every vehicle climbs on a helix over its start, and lands.
 
     python examples/own_agent.py
     PYTHONPATH=examples xtdrone fly own_agent:Helix --n 3 --gps rtk

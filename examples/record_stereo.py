@@ -24,6 +24,6 @@ if command.main(["slam", "record", "--trajectory", str(path), "--world", "indoor
 dataset = Dataset(run_folder.runs_root() / "latest" / "dataset")
 left, right = dataset.pair(0)
 truth = dataset.truth()
-way = np.linalg.norm(np.diff(truth[:, 1:4], axis=0), axis=1).sum()
-print(f"{len(dataset)} pairs of {left.shape[1]} x {left.shape[0]} pixels over {way:.2f} m, "
+length = np.linalg.norm(np.diff(truth[:, 1:4], axis=0), axis=1).sum()
+print(f"{len(dataset)} pairs of {left.shape[1]} x {left.shape[0]} pixels over {length:.2f} m, "
       f"in {dataset.folder}")

@@ -1,4 +1,4 @@
-"""Puts one vehicle of a fleet back to its start, and goes on from a saved state.
+"""Resets one vehicle of a fleet, and continues from a saved state.
 
     python examples/reset_and_save.py
 """

@@ -1,4 +1,4 @@
-"""One vehicle flies a square of 4 m by an Agent of the workspace, which tells of each corner.
+"""One vehicle flies a square of 4 m by an Agent of the workspace, which reports each corner.
 
     python examples/square.py            the same as: xtdrone fly square --gps rtk
 """
@@ -12,7 +12,7 @@ errors = []
 
 
 def tell(t_us, event, **values):
-    """Prints what the Agent says, and measures how far the vehicle is from each corner."""
+    """Prints the Agent's events, and measures the position error at each corner."""
     if event == "corner":
         errors.append(np.linalg.norm(sim.state.pos - values["place"], axis=1).max())
         print(f"{t_us * 1e-6:6.2f} s  corner {values['index']}, {errors[-1]:.2f} m away")

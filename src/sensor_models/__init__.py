@@ -1,4 +1,4 @@
-"""Sensors: their parameters, and what they say of a true state."""
+"""Sensor models: parameters, and readings of a true state."""
 
 from .airspeed import AirspeedParameters
 from .barometer import BarometerParameters

@@ -165,11 +165,11 @@ class LidarParameters:
 def cameras_of(block: SensorBlock) -> tuple[CameraParameters, ...]:
     """The cameras of a block of kind camera or depth: one, or a stereo pair.
 
-    Tags are SDF's and those of Gazebo's ROS plugins; any name of Table II may also
-    stand directly in <sensor>, in <camera> or in <plugin>, where it wins.
+    Tags are SDF's and those of Gazebo's ROS plugins; names of Table II may also
+    be given in <sensor>, <camera> or <plugin>, where they take precedence.
 
     Raises:
-        SensorError: A value that makes no sense, or more than two cameras.
+        SensorError: An invalid value, or more than two cameras.
     """
     tags = block.parameters
     cameras = tags.get("camera", {})
@@ -191,7 +191,7 @@ def lidar_of(block: SensorBlock) -> LidarParameters:
     """The scanner of a block of kind lidar: SDF's <ray> or <lidar>, or a preset.
 
     Raises:
-        SensorError: A value that makes no sense.
+        SensorError: An invalid value.
     """
     ray = block.parameters.get("ray", block.parameters.get("lidar", {}))
     fields = _fields_of(LidarParameters)
@@ -262,7 +262,7 @@ def _camera(block: SensorBlock, rate: float, name: str, camera: dict) -> CameraP
 
 
 def _placed(block: SensorBlock, camera: dict) -> tuple:
-    """Place and attitude of a <camera> with a <pose> of its own in its sensor."""
+    """Position and attitude of a <camera> with a <pose> of its own in its sensor."""
     if not camera.get("pose"):
         return block.pos, block.quat
     x, y, z, roll, pitch, yaw = _numbers(block, "pose", camera["pose"], 6)
@@ -312,10 +312,10 @@ def _fields_of(cls: type) -> set:
 
 def _refuse_misspelt(block: SensorBlock, tags: dict, paths: Collection[tuple[str, ...]],
                      more: Iterable[str] = ()) -> None:
-    """Refuses tags that are like a known one of the same place.
+    """Rejects tags that resemble a known one of the same element.
 
     Args:
-        block: Whose tags they are.
+        block: The block of the tags.
         tags: Nested dict of them.
         paths: Known ones, from here on.
         more: Further ones that are known here.

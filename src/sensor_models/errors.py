@@ -4,4 +4,4 @@ from xtdrone_core import XtdroneError
 
 
 class SensorError(XtdroneError):
-    """A sensor's parameters, preset or rate that make no sense."""
+    """A sensor's parameters, preset or rate that are invalid."""

@@ -1,4 +1,4 @@
-"""Where a sensor is and how it moves, for the models."""
+"""Position and velocity of a sensor, for the models."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Satellite receiver: fixes that arrive late, accuracy as it is reported, losses of the fix."""
+"""GNSS receiver: delayed fixes, reported accuracy, loss of fix."""
 
 import math
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from .streams import next_uniform
 
 _SITL_STEP = 0.004  # step of sitl_gazebo's GPS plugin, that its densities depend on [s]
 _SITL_CORRELATION = 60.0  # decay of its bias, in steps
-_PENDING = 8  # fixes that may be on their way
+_PENDING = 8  # largest number of fixes in the delay line
 _PLACE, _SPEED = 0, 3  # channels
 
 _SITL_TAGS = {  # our name and the plugin's default; None where there is no value to take
@@ -68,7 +68,7 @@ TAGS = Tags(
 
 @dataclass(frozen=True)
 class GpsParameters:
-    """Satellite receiver. Its fix arrives `latency` after the time at which it was true."""
+    """GNSS receiver. Its fix arrives `latency` after the time at which it was true."""
 
     horizontal: NoiseParameters  # position, each axis [m]
     vertical: NoiseParameters  # [m]
@@ -93,7 +93,7 @@ class GpsParameters:
         another hdop or vdop has errors and reported accuracy larger by the ratio.
 
         Raises:
-            SensorError: Unknown preset, or a value that makes no sense.
+            SensorError: Unknown preset, or a invalid value.
         """
         values = values_of(block, TAGS)
         usual = preset_of(block, TAGS)
@@ -131,7 +131,7 @@ def _fill(vehicle: Record, channels: np.ndarray, block: SensorBlock, p: GpsParam
 
 
 def _begin(readings: Record, p: GpsParameters) -> None:
-    """What a receiver reports from the start on."""
+    """The initial report of a receiver."""
     readings["gps_eph"], readings["gps_epv"] = p.eph, p.epv
     readings["gps_hdop"], readings["gps_vdop"] = p.hdop, p.vdop
     readings["gps_fix"], readings["gps_sats"] = p.fix, p.satellites
@@ -141,7 +141,7 @@ def _begin(readings: Record, p: GpsParameters) -> None:
 def _take_fix(vehicle: Record, channels: np.ndarray, stream: np.ndarray, fix: Record, t_us: int,
               origin: np.ndarray, pos: np.ndarray, quat: np.ndarray, vel: np.ndarray,
               ang_vel: np.ndarray) -> None:
-    """Measures place and velocity now, to be told later; Pegasus (13)-(16)."""
+    """Measures position and velocity now, to be reported later; Pegasus (13)-(16)."""
     px, py, pz, vx, vy, vz = lever(quat, ang_vel, vehicle.pos)
     east = reading(channels[_PLACE], stream, pos[0] + px)
     north = reading(channels[_PLACE + 1], stream, pos[1] + py)

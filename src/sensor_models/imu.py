@@ -42,7 +42,7 @@ class ImuParameters:
 
     @classmethod
     def from_block(cls, block: SensorBlock) -> "ImuParameters":
-        """From an SDF block of kind imu. Raises SensorError for a value that makes no sense."""
+        """From an SDF block of kind imu. Raises SensorError for a invalid value."""
         values = values_of(block, TAGS)
         return cls(noise_of(values, "gyroscope_"), noise_of(values, "accelerometer_"),
                    values["gyroscope_range"], values["gyroscope_resolution"],
@@ -70,7 +70,7 @@ def _fill(vehicle: Record, channels: np.ndarray, block: SensorBlock, p: ImuParam
 @njit
 def specific_force(vehicle: Record, quat: np.ndarray, ang_vel: np.ndarray, acc: np.ndarray,
                    gravity: float) -> tuple[float, float, float]:
-    """What an accelerometer without errors feels at its place, body frame; Pegasus (12)."""
+    """Specific force at an ideal accelerometer's position, body frame; Pegasus (12)."""
     fx, fy, fz = rotate_inverse(quat[0], quat[1], quat[2], quat[3],
                                 acc[0], acc[1], acc[2] + gravity)
     rx, ry, rz = vehicle.pos

@@ -1,4 +1,4 @@
-"""What a real camera makes of a pinhole image: intrinsics, distortion, format and noise.
+"""Camera model, applied to a pinhole image: intrinsics, distortion, format and noise.
 
 Lens distortion is Brown-Conrady's, as OpenCV has it, about the distortion centre c
 in normalised coordinates: with (x, y) = (X/Z, Y/Z) - c and r2 = x^2 + y^2,
@@ -7,7 +7,7 @@ in normalised coordinates: with (x, y) = (X/Z, Y/Z) - c and r2 = x^2 + y^2,
     y_d = y (1 + k1 r2 + k2 r2^2 + k3 r2^3) + p1 (r2 + 2 y^2) + 2 p2 x y
 
 and the pixel is K ((x_d, y_d) + c). A pinhole image that covers every pixel is
-rendered, and each pixel looks up its place there.
+rendered, and each pixel is sampled from it.
 """
 
 import math
@@ -41,24 +41,24 @@ class Pinhole:
 
 
 class Lens:
-    """One camera's way from a pinhole image to what it delivers.
+    """One camera: from a pinhole image to the delivered image.
 
     Attributes:
         pinhole: The image to render.
     """
 
     def __init__(self, camera: CameraParameters, seed: int, vehicle: int, sensor: int) -> None:
-        """Finds each pixel's place in the pinhole image.
+        """Computes each pixel's coordinates in the pinhole image.
 
         Args:
             camera: Its parameters.
             seed, vehicle, sensor: Name the stream of its noise.
 
         Raises:
-            SensorError: The distortion folds the image, or looks too far aside.
+            SensorError: The distortion folds the image, or its field of view is too wide.
         """
         self.camera = camera
-        x, y = _places(camera)
+        x, y = _coordinates(camera)
         self.pinhole = _pinhole(camera, x, y)
         scale = self.pinhole.width / (self.pinhole.right - self.pinhole.left)
         self._x = ((x - self.pinhole.left) * scale - 0.5).astype(np.float32)
@@ -101,11 +101,11 @@ class Lens:
 
 def pinhole_of(camera: CameraParameters) -> Pinhole:
     """The image to render for a camera; errors as for Lens."""
-    return _pinhole(camera, *_places(camera))
+    return _pinhole(camera, *_coordinates(camera))
 
 
 def project(camera: CameraParameters, points: np.ndarray) -> np.ndarray:
-    """Pixels at which a camera sees points.
+    """Projects points to pixels.
 
     Args:
         camera: Its parameters.
@@ -138,8 +138,8 @@ def _centre(camera: CameraParameters) -> tuple[float, float]:
 
 
 @lru_cache(maxsize=4)
-def _places(camera: CameraParameters) -> tuple[np.ndarray, np.ndarray]:
-    """Each pixel's place at unit distance, x and y, (H, W) each."""
+def _coordinates(camera: CameraParameters) -> tuple[np.ndarray, np.ndarray]:
+    """Each pixel's coordinates at unit distance, x and y, (H, W) each."""
     x, y = np.empty((camera.height, camera.width)), np.empty((camera.height, camera.width))
     if not _rays(camera.fx, camera.fy, camera.cx, camera.cy, camera.skew,
                  *_centre(camera), *camera.distortion, x, y):
@@ -183,7 +183,7 @@ def _distort(x: float, y: float, k1: float, k2: float, p1: float, p2: float,
 @njit
 def _straighten(xd: float, yd: float, k1: float, k2: float, p1: float, p2: float,
                 k3: float) -> tuple[float, float]:
-    """The place that the lens bends to (xd, yd), by Newton's method; nan where there is none."""
+    """The undistorted coordinates of (xd, yd), by Newton's method; nan where there are none."""
     x, y = xd, yd
     for _ in range(_NEWTON_STEPS):
         bx, by = _distort(x, y, k1, k2, p1, p2, k3)
@@ -207,7 +207,7 @@ def _straighten(xd: float, yd: float, k1: float, k2: float, p1: float, p2: float
 @njit
 def _rays(fx: float, fy: float, cx: float, cy: float, skew: float, ox: float, oy: float, k1: float,
           k2: float, p1: float, p2: float, k3: float, x: np.ndarray, y: np.ndarray) -> bool:
-    """The normalised place of each pixel; False where some pixel has none."""
+    """The normalised coordinates of each pixel; False if a pixel has none."""
     for v in range(x.shape[0]):
         for u in range(x.shape[1]):
             yd = (v - cy) / fy

@@ -31,15 +31,15 @@ class MagnetometerParameters:
     range: float  # largest reading on either side [T]
     resolution: float  # one bit [T]
     rate: float  # [Hz]
-    hard_iron: tuple = (0.0, 0.0, 0.0)  # field of the vehicle's own magnets, body FLU [T]
-    soft_iron: tuple = _IDENTITY  # (3, 3) by rows: what its iron makes of the field, body FLU
+    hard_iron: tuple = (0.0, 0.0, 0.0)  # hard-iron field, body FLU [T]
+    soft_iron: tuple = _IDENTITY  # (3, 3) by rows: soft-iron matrix, body FLU
 
     @classmethod
     def from_block(cls, block: SensorBlock) -> "MagnetometerParameters":
         """From an SDF block of kind magnetometer; sitl_gazebo's tags are in gauss.
 
         Raises:
-            SensorError: A value that makes no sense.
+            SensorError: A invalid value.
         """
         values = values_of(block, TAGS)
         return cls(noise_of(values), values["range"], values["resolution"], values["rate"],

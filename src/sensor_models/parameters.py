@@ -27,7 +27,7 @@ _PRESETS = Path(__file__).parent / "presets.yaml"
 
 @dataclass(frozen=True)
 class Tags:
-    """What the block of a kind of sensor may hold beside the names of its presets."""
+    """Allowed elements of a sensor's block, besides the parameters of its presets."""
 
     kind: str  # of the block
     preset: str  # that a block without <preset> has
@@ -41,7 +41,7 @@ class Tags:
     presets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # beside presets.yaml
 
     def known_names(self) -> frozenset[str]:
-        """Every name that a block of this kind may set."""
+        """All names that a block of this kind may set."""
         names = {name for values in self.all_presets().values() for name in values}
         return frozenset(names | {*self.names} | {prefix + name for prefix in self.prefixes
                                                   for name in _TABLE_I})
@@ -66,7 +66,7 @@ def descriptions() -> dict[str, str]:
 
 
 def preset_text(name: str) -> str:
-    """A preset as presets.yaml has it: each value with its unit and where it comes from.
+    """A preset's text in presets.yaml: each value with its unit and source.
 
     Raises:
         SensorError: No such preset.
@@ -105,10 +105,10 @@ def preset_of(block: SensorBlock, tags: Tags) -> dict:
 
 
 def values_of(block: SensorBlock, tags: Tags) -> dict:
-    """A block's values in SI units under our names: its preset's, overridden by its tags.
+    """A block's values in SI units by parameter name: its preset's, overridden by its tags.
 
     Raises:
-        SensorError: A value that makes no sense, or a tag that looks misspelt.
+        SensorError: A invalid value, or a tag that looks misspelt.
     """
     values = preset_of(block, tags)
     known = tags.known_names()
@@ -148,7 +148,7 @@ def noise_of(values: Mapping[str, float], prefix: str = "", scale: float = 1.0) 
 
 
 def check_limits(block: SensorBlock, values: Mapping[str, float]) -> None:
-    """Refuses a range that is none.
+    """Rejects an empty range.
 
     Raises:
         SensorError: minimum is not below maximum.
@@ -174,10 +174,10 @@ def number_of(block: SensorBlock, tag: str, value: Any) -> float:
 
 
 def refuse_near_miss(block: SensorBlock, tag: str, known: Iterable[str], likeness: float) -> None:
-    """A misspelt tag must not pass as one of SDF's many that say nothing to us.
+    """Rejects misspelt tags, which would otherwise be ignored like SDF's other tags.
 
     Raises:
-        SensorError: One of the known tags is that like it (0 to 1).
+        SensorError: It resembles one of the known tags (0 to 1).
     """
     near = difflib.get_close_matches(tag, known, n=1, cutoff=likeness)
     if near:
@@ -186,7 +186,7 @@ def refuse_near_miss(block: SensorBlock, tag: str, known: Iterable[str], likenes
 
 
 def _check_signs(block: SensorBlock, values: Mapping[str, Any], tags: Tags) -> None:
-    """Refuses what is negative, or 0 where nothing is divided by 0."""
+    """Rejects negative values, and 0 for divisors."""
     for name, value in values.items():
         above = name in _ABOVE_ZERO or name.endswith(("bias_correlation_time", "_range"))
         if name not in tags.signed and name not in tags.lists and (
@@ -196,8 +196,8 @@ def _check_signs(block: SensorBlock, values: Mapping[str, Any], tags: Tags) -> N
 
 
 def _numbers(block: SensorBlock, tag: str, value: Any, count: int) -> tuple[float, ...]:
-    words = str(value).split()
-    if len(words) != count:
+    tokens = str(value).split()
+    if len(tokens) != count:
         raise SensorError(f"<{tag}> of {block.kind} '{block.name}' is '{value}': give {count} "
                           "numbers")
-    return tuple(number_of(block, tag, word) for word in words)
+    return tuple(number_of(block, tag, token) for token in tokens)

@@ -32,10 +32,10 @@ class RangeParameters:
 
     @classmethod
     def from_block(cls, block: SensorBlock) -> "RangeParameters":
-        """From an SDF block of kind range: our tags, sitl_gazebo's, or a <ray> of SDF.
+        """From an SDF block of kind range: the workspace's tags, sitl_gazebo's, or a <ray> of SDF.
 
         Raises:
-            SensorError: A value that makes no sense.
+            SensorError: A invalid value.
         """
         ray = block.parameters.get("ray", {})
         scope = ray.get("range", {}) if isinstance(ray, dict) else {}

@@ -1,8 +1,8 @@
-"""What a kind of sensor declares; a new one is one module that holds a Sensor called SENSOR.
+"""Declaration of a kind of sensor; a new one is a module with a Sensor called SENSOR.
 
-The modules of this package and those of the entry-point group `xtdrone.sensors` are found by
-themselves: what the SDF reader looks for, the presets, the suite, the flight log and the
-telemetry all follow from the declaration.
+The modules of this package and those of the entry-point group `xtdrone.sensors` are found
+automatically. The SDF reader, the presets, the suite, the flight log and the telemetry all
+follow from the declaration.
 """
 
 import functools
@@ -68,18 +68,18 @@ class Sensor:
 
     @property
     def kind(self) -> str:
-        """As the SDF's blocks have it."""
+        """The kind of its SDF blocks."""
         return self.tags.kind
 
     def memory_dtype(self) -> np.dtype:
         """A vehicle's record: period and epoch [steps], then the sensor's own.
 
-        A period of 0 says that the vehicle has no such sensor; the schedule counts from epoch.
+        A period of 0 means that the vehicle has no such sensor; the schedule counts from epoch.
         """
         return np.dtype([("period", "i8"), ("epoch", "i8"), *self.memory], align=True)
 
     def stream_number(self) -> int:
-        """A number that no other kind has."""
+        """A number unique to this kind."""
         return self.stream if self.stream >= 0 else _OWN_STREAMS + int.from_bytes(
             self.kind.encode()[:4], "big")
 

@@ -20,7 +20,7 @@ def new_stream(seed: int, vehicle: int, sensor: int) -> np.ndarray:
 
     Args:
         seed: The scenario's.
-        vehicle: Number that stays with the vehicle all its life.
+        vehicle: Number that is constant for the vehicle.
         sensor: Number of the sensor on the vehicle.
     """
     sequence = np.random.SeedSequence(seed, spawn_key=(vehicle, sensor))

@@ -115,14 +115,14 @@ class SensorArray(Memory):
 
 
 class SensorSuite(Memory):
-    """IMU, magnetometer, barometer, GPS and whatever else each vehicle carries.
+    """IMU, magnetometer, barometer, GPS and the other sensors of each vehicle.
 
     Readings are those of SensorBatch; kinds that it does not know are in its `extra`. A sensor
     whose period is no whole number of steps has its readings at the next step, as PX4's plugins
     in lockstep: 100 Hz becomes 83.3 Hz.
 
-    Errors are XTDrone (11)(12) on each axis. What a vehicle's sensors say depends
-    on the seed and on how many vehicles came before it, not on the fleet's size.
+    Errors are XTDrone (11)(12) on each axis. The readings of a vehicle depend
+    on the seed and on its index, not on the fleet's size.
     """
 
     MEMORY = ("_records", "_extra")
@@ -135,7 +135,7 @@ class SensorSuite(Memory):
         """Builds the sensors of a fleet.
 
         Args:
-            fleet_blocks: Per vehicle, its SensorBlocks. Cameras and the like are not ours.
+            fleet_blocks: Per vehicle, its SensorBlocks. Cameras and lidars are ignored.
             origin: The world's latitude, longitude [rad] and height [m].
             magnetic_field_enu: (3,) field over the world [T].
             seed: The scenario's.
@@ -146,7 +146,7 @@ class SensorSuite(Memory):
                 not the vehicle's own, or inf. None: the plane z = 0.
 
         Raises:
-            SensorError: Parameters, a preset or a rate that make no sense.
+            SensorError: Invalid parameters, preset or rate.
         """
         self._world = np.array([(tuple(origin), tuple(magnetic_field_enu), gravity)],
                                dtype=WORLD)[0]
@@ -182,7 +182,7 @@ class SensorSuite(Memory):
 
     def step(self, state: FleetState, t_us: int, wind: np.ndarray | None = None,
              mask: np.ndarray | None = None) -> SensorBatch:
-        """What the sensors say of a state.
+        """Measures a state.
 
         Args:
             state: The true state at t_us.

@@ -1,4 +1,4 @@
-"""What the air does beyond XTDrone (3)-(6): drag of the body, ground effect, inflow, downwash."""
+"""Aerodynamic effects beyond XTDrone (3)-(6): drag of the body, ground effect, inflow, downwash."""
 
 import math
 from typing import Any
@@ -100,18 +100,18 @@ def inflow_thrust(lift: float, damping: float, speed: float, across_squared: flo
 @njit
 def downwash(thrust: float, disc_area: float, radius: float, density: float, below: float,
              aside: float) -> float:
-    """Speed of the air that a hovering multirotor blows down on a place below it.
+    """Speed of the air that a hovering multirotor induces at a point below it.
 
     The wake of momentum theory, twice the induced velocity, is taken as a round
     turbulent jet: its core ends six diameters down, then the speed on the axis
-    falls with distance while the jet widens by a tenth of the way.
+    falls with distance while the jet widens by a tenth of it.
 
     Args:
         thrust: Of all rotors [N].
         disc_area: Of all rotors [m^2].
         radius: Of the wake at its start: of the whole vehicle [m].
         density: Of the air [kg/m^3].
-        below: How far the place lies below the rotors [m].
+        below: Distance of the point below the rotors [m].
         aside: Its horizontal distance from the axis [m].
 
     Returns:

@@ -1,9 +1,9 @@
 """The compiler of every kernel in the workspace: Numba with a cache that is never stale.
 
-Numba's own cache looks at the file of the compiled function only, not at what
-that imports: functions that it calls, constants that it freezes. So the cache
-folder of a file is named by a hash of the file and of all our files that it
-imports, directly or not. A change recompiles what it can affect and nothing else.
+Numba's cache only depends on the file of the compiled function, not on its imports:
+functions that it calls, constants that it freezes. So the cache folder of a file is
+named by a hash of the file and of all files in src/ that it imports, directly or not.
+A change recompiles what it can affect and nothing else.
 """
 
 import functools
@@ -25,7 +25,7 @@ _IMPORT = re.compile(rb"^\s*from\s+([.\w]+)\s+import\s+(\([^)]*\)|[^\n]*)", re.M
 
 
 def cache_root() -> Path:
-    """Where compiled kernels lie; XDG_CACHE_HOME moves it."""
+    """The folder of compiled kernels, below XDG_CACHE_HOME."""
     base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     return Path(base) / "xtdrone" / "kernels"
 

@@ -1,4 +1,4 @@
-"""Constants of nature, each in this one place."""
+"""Physical constants."""
 
 GRAVITY = 9.80665  # standard gravity [m/s^2]
 EARTH_RADIUS = 6_371_000.0  # of the sphere that PX4 and Pegasus project on [m]

@@ -1,7 +1,7 @@
 """Local ENU coordinates to latitude and longitude and back; Pegasus (14)-(16).
 
 The azimuthal equidistant projection on a sphere, as PX4 has it, so that both
-agree about where a vehicle is. Written with differences and atan2 in place of
+agree on a vehicle's position. Written with differences and atan2 in place of
 asin and acos: exact to the micrometre anywhere, also at poles and date line.
 Heights pass through: the local z axis follows the Earth's curvature.
 """
@@ -27,7 +27,7 @@ def to_local(lat: float, lon: float, lat0: float, lon0: float) -> tuple[float, f
     """East and north of the origin; Pegasus (14)-(16) solved for x and y.
 
     Args:
-        lat, lon: A place [rad].
+        lat, lon: A position [rad].
         lat0, lon0: The origin [rad].
 
     Returns:
@@ -46,10 +46,10 @@ def to_local(lat: float, lon: float, lat0: float, lon0: float) -> tuple[float, f
 
 @njit
 def to_geodetic(east: float, north: float, lat0: float, lon0: float) -> tuple[float, float]:
-    """Latitude and longitude of a local place; Pegasus (14)-(16).
+    """Latitude and longitude of a local position; Pegasus (14)-(16).
 
     Args:
-        east, north: The place [m].
+        east, north: The position [m].
         lat0, lon0: The origin [rad].
 
     Returns:
@@ -60,7 +60,7 @@ def to_geodetic(east: float, north: float, lat0: float, lon0: float) -> tuple[fl
         return lat0, wrap_longitude(lon0)
     sine, cosine = math.sin(distance / EARTH_RADIUS), math.cos(distance / EARTH_RADIUS)
     to_east, to_north = sine * east / distance, sine * north / distance
-    # The place as a vector: towards the pole, outwards at lon0, and east at lon0.
+    # The position as a vector: towards the pole, outwards at lon0, and east at lon0.
     pole = cosine * math.sin(lat0) + to_north * math.cos(lat0)
     outwards = cosine * math.cos(lat0) - to_north * math.sin(lat0)
     return (math.atan2(pole, math.hypot(outwards, to_east)),
@@ -84,7 +84,7 @@ def _to_geodetic_rows(pos: np.ndarray, lat0: float, lon0: float, alt0: float,
 
 
 def to_local_array(geodetic: npt.ArrayLike, lat0: float, lon0: float, alt0: float) -> np.ndarray:
-    """Positions in the world frame of places on the Earth.
+    """World-frame positions of geodetic coordinates.
 
     Args:
         geodetic: (N, 3) latitude, longitude, height [rad, rad, m].

@@ -10,7 +10,7 @@ DEFAULT_YEAR = 2026.0  # a fixed date, so that equal scenarios see equal fields
 
 
 def earth_field(lat: float, lon: float, alt: float, year: float = DEFAULT_YEAR) -> np.ndarray:
-    """The field at a place; vectors change so little over a world that one place is enough.
+    """The field at one position; it changes little enough over a world that one is sufficient.
 
     Args:
         lat: Geodetic latitude [rad].
@@ -22,7 +22,7 @@ def earth_field(lat: float, lon: float, alt: float, year: float = DEFAULT_YEAR) 
         (3,) field vector in ENU [T].
 
     Raises:
-        DynamicsError: No coefficients for that date, or no such place.
+        DynamicsError: No coefficients for that date, or the position is not on the Earth.
     """
     from pygeomag import GeoMag  # here, since kernels need the rest of the package without it
 

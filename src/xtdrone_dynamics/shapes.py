@@ -4,5 +4,5 @@ Vector = tuple[float, float, float]  # x, y, z
 Quaternion = tuple[float, float, float, float]  # x, y, z, w
 Symmetric = tuple[float, float, float, float, float, float]  # xx, yy, zz, xy, xz, yz
 State = tuple[float, ...]  # 13 numbers of a rigid body, see rigid_body
-# What an actuator did in a step: its value, force xyz and moment xyz at its place, shaft power.
+# Result of an actuator's step: value, force xyz and moment xyz at the actuator, shaft power.
 Acted = tuple[float, float, float, float, float, float, float, float]

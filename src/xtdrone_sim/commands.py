@@ -28,15 +28,15 @@ FLY_EXAMPLES = """examples:
   xtdrone fly square                           one iris, a 4 m square
   xtdrone fly formation --n 9                  leader and eight followers
   xtdrone fly formation --n 9 --set names=[cube]
-  xtdrone fly my_module:MyAgent --n 3          an Agent of your own
+  xtdrone fly my_module:MyAgent --n 3          a user-defined Agent
 """
 VEHICLE_EXAMPLES = """examples:
   xtdrone vehicle list
   xtdrone vehicle show typhoon_h480
-  xtdrone vehicle presets                      sensors as sold, by kind
+  xtdrone vehicle presets                      presets of sensors, by kind
   xtdrone vehicle presets bmi088               its values, units and data sheet
 """
-_SHOWN = 3  # vehicles whose reasons an error gives
+_SHOWN = 3  # largest number of vehicles with a reason in an error message
 CONTROL_EXAMPLES = """examples:
   xtdrone control status --json                for programs
   xtdrone control pause
@@ -78,14 +78,14 @@ def register_fly(subparsers: Any) -> None:
 
 
 def register_control(subparsers: Any) -> None:
-    """`xtdrone control`: steer a running simulation."""
+    """`xtdrone control`: control a running simulation."""
     parser = subparsers.add_parser("control", help="pause, step or speed up a running simulation",
                                    epilog=CONTROL_EXAMPLES)
     parser.add_argument("action", choices=["status", "pause", "resume", "step", "speed", "disturb",
                                            "reset", "save", "load", "stop"])
-    parser.add_argument("value", nargs="*", help="factor, for speed; words, for disturb: payload, "
-                        "drain, rotor or charge, the vehicle's name, values as in --disturbances; "
-                        "vehicles, for reset (all); a name, for save and load (snapshot)")
+    parser.add_argument("value", nargs="*", help="speed: factor; disturb: payload, drain, rotor or "
+                        "charge, the vehicle's name, values as in --disturbances; reset: vehicles "
+                        "(all); save, load: a name (snapshot)")
     parser.add_argument("--n", type=number_type("n", 1, whole=True), default=1,
                         help="number of steps (1)")
     parser.add_argument("--json", action="store_true", help="print the answer as JSON")
@@ -101,7 +101,7 @@ def register_warmup(subparsers: Any) -> None:
 
 
 def register_vehicle(subparsers: Any) -> None:
-    """`xtdrone vehicle`: what a vehicle's file amounts to."""
+    """`xtdrone vehicle`: derived figures of a vehicle."""
     parser = subparsers.add_parser("vehicle", help="list vehicles, show their derived figures",
                                    epilog=VEHICLE_EXAMPLES)
     actions = parser.add_subparsers(metavar="ACTION", required=True)
@@ -112,8 +112,8 @@ def register_vehicle(subparsers: Any) -> None:
     show.add_argument("--png", metavar="FILE", help="draw the rotor layout (NAME_rotors.png)")
     show.add_argument("--json", action="store_true", help="print figures as JSON, draw nothing")
     show.set_defaults(run=_show_vehicle)
-    known = actions.add_parser("presets", help="sensors as sold, for <preset> in a vehicle's file")
-    known.add_argument("preset", nargs="?", help="show this one's values with unit and origin")
+    known = actions.add_parser("presets", help="sensor presets, for <preset> in a vehicle's file")
+    known.add_argument("preset", nargs="?", help="show its values with unit and source")
     known.set_defaults(run=_presets)
 
 
@@ -140,12 +140,12 @@ def _show_vehicle(args):
             numbers = row if isinstance(row, list) else [row]
             print("   " + "".join(f" {x:>11}" if isinstance(x, str) else f" {x:11.5g}"
                                   for x in numbers))
-    print("effects:" + "".join(f"\n    {name} {_words(tags)}" for name, tags in effects.items())
+    print("effects:" + "".join(f"\n    {name} {_listed(tags)}" for name, tags in effects.items())
           if effects else "effects: none")
     print("sensors:")
     for sensor in sensors:
-        place = " ".join(f"{x:.4g}" for x in sensor["pos_m"])
-        print(f"    {sensor['kind']} '{sensor['name']}' at {place} m")
+        position = " ".join(f"{x:.4g}" for x in sensor["pos_m"])
+        print(f"    {sensor['kind']} '{sensor['name']}' at {position} m")
         for line in _lines(sensor["parameters"]):
             print(f"        {line}")
     if not model.rotors:
@@ -156,14 +156,14 @@ def _show_vehicle(args):
 
 
 def _lines(parameters) -> list[str]:
-    """A line for each quantity or camera of a sensor, and one for what is left."""
+    """A line for each quantity or camera of a sensor, and one for the rest."""
     parts = {name: value for name, value in parameters.items() if isinstance(value, dict)}
     rest = {name: value for name, value in parameters.items() if name not in parts}
-    lines = [f"{name}: {_words(value)}" for name, value in parts.items()]
-    return [*lines, _words(rest)] if rest else lines
+    lines = [f"{name}: {_listed(value)}" for name, value in parts.items()]
+    return [*lines, _listed(rest)] if rest else lines
 
 
-def _words(values) -> str:
+def _listed(values) -> str:
     """Names and values on one line."""
     def word(x):
         return x if isinstance(x, str) else f"{x:.4g}"
@@ -242,7 +242,7 @@ def _flown(args, scenario, agent_class, folder, signals):
 
 
 def _warn_of_what_cannot_fly(simulation):
-    """Before the start: which vehicles will not take off, and why."""
+    """Warns before the start of vehicles that cannot fly, with the reason."""
     from xtdrone_dynamics.effectiveness import cannot_fly
 
     for spec, why in zip(simulation.scenario.vehicles, cannot_fly(simulation.fleet), strict=True):
@@ -254,7 +254,7 @@ def _agent(agent_class, args, simulation, bar):
     """A new Agent for a simulation, whose events go to the run folder and to the bar.
 
     Raises:
-        ScenarioError: It does not take the arguments that the user gave.
+        ScenarioError: It does not accept the given arguments.
     """
     def on_event(t_us, name, **values):
         simulation.event(t_us, name, **values)
@@ -263,14 +263,14 @@ def _agent(agent_class, args, simulation, bar):
     try:
         agent = agent_class(simulation.scenario.n, on_event=on_event, **_arguments(args.set))
     except TypeError as error:
-        raise ScenarioError(f"agent '{args.agent}' does not take that: {error}") from error
+        raise ScenarioError(f"agent '{args.agent}' does not accept that: {error}") from error
     if isinstance(agent, Attachable):
         agent.attach(simulation)
     return agent
 
 
 def _reasons(simulation, error) -> list[str]:
-    """What the flight stack said last, why vehicles are not ready to arm, where the logs are."""
+    """The last warning, why vehicles are not ready to arm, and the path of the logs."""
     warning = simulation.last_warning
     said = [] if warning is None or warning.split(": ", 1)[1] in error else [
         f"last warning: {warning}"]
@@ -310,7 +310,7 @@ def _run(simulation, signals, until_us=None, await_bridge=False):
 
 @contextlib.contextmanager
 def _ended_at_once():
-    """Around imports: C modules turn a KeyboardInterrupt into errors of their own."""
+    """Around imports: some C modules turn a KeyboardInterrupt into other errors."""
     before = signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         yield
@@ -319,7 +319,7 @@ def _ended_at_once():
 
 
 class _Signals:
-    """Signals that end a simulation in good order, also while it is being built."""
+    """Signals that shut a simulation down cleanly, also during construction."""
 
     def __init__(self):
         self.came = False
@@ -350,7 +350,7 @@ class _Signals:
 
 @contextlib.contextmanager
 def _folder_of(scenario, wanted=True):
-    """A new run folder, or None; it goes again where an error comes before the flight."""
+    """A new run folder, or None; it is removed after an error before the flight."""
     import yaml
 
     if not wanted:
@@ -365,23 +365,23 @@ def _folder_of(scenario, wanted=True):
         raise
 
 
-def _arguments(words):
+def _arguments(pairs):
     import yaml
 
     arguments = {}
-    for word in words:
-        name, equals, value = word.partition("=")
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
         if not equals or not name.isidentifier():
-            raise ScenarioError(f"cannot read --set '{word}': write NAME=VALUE")
+            raise ScenarioError(f"cannot read --set '{pair}': write NAME=VALUE")
         try:
             arguments[name] = yaml.safe_load(value)
         except yaml.YAMLError as error:
-            raise ScenarioError(f"the value of --set '{word}' is not YAML") from error
+            raise ScenarioError(f"the value of --set '{pair}' is not YAML") from error
     return arguments
 
 
 class _Bar(Observer):
-    """Progress of a flight whose length nobody knows: simulated time, factor, last event."""
+    """Progress of a flight of unknown length: simulated time, factor, last event."""
 
     period_us = 1_000_000
 

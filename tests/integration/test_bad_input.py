@@ -197,7 +197,7 @@ def test_one_line_for_an_unknown_agent(runs, capsys, agent, said):
 
 @pytest.mark.parametrize("words, said", [
     (["square", "--set", "side"], "write NAME=VALUE"),
-    (["square", "--set", "colour=red"], "does not take that"),
+    (["square", "--set", "colour=red"], "does not accept that"),
     (["square", "--set", "height=-3"], "give a positive number")])
 def test_one_line_for_a_wrong_argument_of_an_agent(runs, capsys, words, said):
     assert main(["fly", *words]) == 1
