@@ -59,7 +59,7 @@ def test_node_that_does_not_start_is_told(dataset, tmp_path, ros):
 def test_pair_that_has_waited_long_enough_is_lost(capsys):
     patient, hasty = Answers(np.eye(4), 60.0), Answers(np.eye(4), 0.0)
     for answers in (patient, hasty):
-        answers.shown(10_000)
+        answers.published(10_000)
     assert (patient.give_up(), hasty.give_up()) == (1, 0)
     assert capsys.readouterr().out == "lost 10000 0\n"
 
@@ -69,8 +69,8 @@ def test_poses_of_the_left_camera_become_those_of_the_body(capsys):
     frame[:3, :3] = [[0, 0, 1], [-1, 0, 0], [0, -1, 0]]
     frame[:3, 3] = 0.15, 0.06, 0.02
     answers = Answers(frame, 9.0)
-    answers.shown(10_000)
-    answers.shown(90_000)
+    answers.published(10_000)
+    answers.published(90_000)
     answers.pose(90_400, frame[:3, 3], [-0.5, 0.5, -0.5, 0.5])
     lost, pose = capsys.readouterr().out.splitlines()
     assert lost == "lost 10000 0"
