@@ -177,8 +177,9 @@ def test_a_late_one_is_named_and_may_join(autopilot, recorded, caplog):
     ScriptedPx4(0, recorded).start()
     fly(found, 100, 2)
     assert found.states[0] == Peer.LOCKSTEP and found.states[1] == Peer.AWAITED
-    assert f"waiting for its PX4 on TCP {PORTS.simulator(1)}" in said(texts, 1) and not said(texts, 0)
-    assert f"iris_1: waiting for its PX4 on TCP {PORTS.simulator(1)}" in caplog.text  # also in the terminal
+    waiting = f"waiting for its PX4 on TCP {PORTS.simulator(1)}"
+    assert waiting in said(texts, 1) and not said(texts, 0)
+    assert f"iris_1: {waiting}" in caplog.text  # also in the terminal
     ScriptedPx4(1, recorded).start()
     begin = 100
     while found.states[1] != Peer.LOCKSTEP and begin < 50_000:

@@ -120,15 +120,6 @@ def test_one_that_cannot_start_is_refused(build, folder):
                                folder)
 
 
-LINKS = """udp_offboard_port_remote=$((14540+px4_instance))
-[ "$px4_instance" -gt 9 ] && udp_offboard_port_remote=14549 # shared past ten
-udp_gcs_port_local=$((18570+px4_instance))
-mavlink start -x -u $udp_gcs_port_local -r 4000000 -f
-mavlink stream -r 50 -s ATTITUDE -u $udp_gcs_port_local
-mavlink start -x -u $udp_offboard_port_local -r 4000000 -o $udp_offboard_port_remote
-"""
-
-
 def started(build, folder, ports):
     process = px4_process.Px4Process(px4_process.find(str(build)), 2, "iris_2",
                                      load_vehicle("iris"), folder, ports)
@@ -138,7 +129,7 @@ def started(build, folder, ports):
 
 
 def test_another_instance_keeps_system_ids_and_sends_to_its_own_clients(build, folder):
-    (build / "etc/init.d-posix/px4-rc.mavlink").write_text(LINKS)
+    links = (build / "etc/init.d-posix/px4-rc.mavlink").read_text()
     (build / "etc/init.d-posix/px4-rc.params").write_text("# of the user\n")
     scripts = started(build, folder, Ports(2))
     assert scripts["px4-rc.params"].splitlines() == ["# of the user", "", "param set MAV_SYS_ID 3"]
@@ -146,16 +137,16 @@ def test_another_instance_keeps_system_ids_and_sends_to_its_own_clients(build, f
     assert lines[0] == "udp_offboard_port_remote=$((14540+px4_instance))"
     assert lines[1] == "udp_offboard_port_remote=20542"
     assert lines[3] == "mavlink start -x -u $udp_gcs_port_local -o 20550 -r 4000000 -f"
-    assert lines[4:] == LINKS.splitlines()[4:]
-    assert (build / "etc/init.d-posix/px4-rc.mavlink").read_text() == LINKS  # PX4's own
+    assert lines[4:] == links.splitlines()[4:]
+    assert (build / "etc/init.d-posix/px4-rc.mavlink").read_text() == links  # PX4's own
 
 
 def test_instance_0_takes_px4s_scripts_as_they_are(build, folder):
-    (build / "etc/init.d-posix/px4-rc.mavlink").write_text(LINKS)
-    (build / "etc/init.d-posix/px4-rc.params").write_text("")
-    assert started(build, folder, Ports(0)) == {"px4-rc.params": "", "px4-rc.mavlink": LINKS}
+    links = (build / "etc/init.d-posix/px4-rc.mavlink").read_text()
+    assert started(build, folder, Ports(0)) == {"px4-rc.params": "", "px4-rc.mavlink": links}
 
 
 def test_an_unknown_px4_cannot_be_shifted(build, folder):
+    (build / "etc/init.d-posix/px4-rc.mavlink").write_text("")
     with pytest.raises(AutopilotError, match="cannot be shifted to instance 1: use instance 0"):
         started(build, folder, Ports(1))
