@@ -63,7 +63,7 @@ def sample(step: int, chosen: np.ndarray, memory: np.ndarray, channels: np.ndarr
         if not chosen[i]:
             continue
         vehicle, out = memory[i], readings[i]
-        out.airspeed_new = due(step, vehicle)
+        out.airspeed_new = due(step, vehicle.period, vehicle.epoch)
         if out.airspeed_new:
             out.airspeed_pressure = reading(channels[i, 0], streams[i], _ram_pressure(
                 vehicle, world.origin[2] + pos[i, 2], quat[i], vel[i], ang_vel[i], wind[i]))

@@ -54,7 +54,7 @@ def sample(step: int, chosen: np.ndarray, memory: np.ndarray, channels: np.ndarr
         if not chosen[i]:
             continue
         vehicle, out = memory[i], readings[i]
-        out.baro_new = due(step, vehicle)
+        out.baro_new = due(step, vehicle.period, vehicle.epoch)
         if out.baro_new:
             height = world.origin[2] + pos[i, 2]
             pressure = atmosphere.pressure(height) + vehicle.drift * (step - vehicle.epoch)

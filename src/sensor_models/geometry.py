@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from xtdrone_dynamics.compiled import Record, njit
+from xtdrone_dynamics.compiled import njit
 from xtdrone_dynamics.quaternion import rotate
 
 
@@ -19,6 +19,10 @@ def lever(quat: np.ndarray, ang_vel: np.ndarray,
 
 
 @njit
-def due(step: int, vehicle: Record) -> bool:
-    """Whether a vehicle has the sensor, and a reading at this step."""
-    return vehicle.period > 0 and (step - vehicle.epoch) % vehicle.period == 0
+def due(step: int, period: int, epoch: int) -> bool:
+    """Whether a vehicle has the sensor (period > 0), and a reading at this step.
+
+    It takes numbers and not the record of memory, whose type each kind of sensor extends in its
+    own way: Numba would convert one kind's record to another's, and warn.
+    """
+    return period > 0 and (step - epoch) % period == 0

@@ -173,7 +173,7 @@ def sample(step: int, chosen: np.ndarray, memory: np.ndarray, channels: np.ndarr
         if vehicle.period == 0:
             continue
         age = step - vehicle.epoch
-        if due(step, vehicle):
+        if due(step, vehicle.period, vehicle.epoch):
             _take_fix(vehicle, channels[i], streams[i],
                       vehicle.pending[age // vehicle.period % _PENDING], step * STEP_US,
                       world.origin, pos[i], quat[i], vel[i], ang_vel[i])

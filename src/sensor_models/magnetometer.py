@@ -65,7 +65,7 @@ def sample(step: int, chosen: np.ndarray, memory: np.ndarray, channels: np.ndarr
         if not chosen[i]:
             continue
         vehicle, q, out = memory[i], quat[i], readings[i]
-        out.mag_new = due(step, vehicle)
+        out.mag_new = due(step, vehicle.period, vehicle.epoch)
         if out.mag_new:
             body = rotate_inverse(q[0], q[1], q[2], q[3], field[0], field[1], field[2])
             m = vehicle.soft_iron

@@ -66,7 +66,7 @@ def sample(step: int, chosen: np.ndarray, memory: np.ndarray, channels: np.ndarr
         if not chosen[i]:
             continue
         vehicle, out = memory[i], readings[i]
-        out.range_new = due(step, vehicle)
+        out.range_new = due(step, vehicle.period, vehicle.epoch)
         if out.range_new:
             value = reading(channels[i, 0], streams[i], distance[i])
             if distance[i] > vehicle.longest:

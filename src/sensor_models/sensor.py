@@ -41,7 +41,7 @@ class Sensor:
 
     `sample(step, chosen, memory, channels, streams, world, pos, quat, vel, ang_vel, acc, wind,
     distance, readings)` is compiled. It measures for each vehicle i with chosen[i] and
-    geometry.due(step, memory[i]), and sets the flag of all chosen ones:
+    geometry.due(step, its period, its epoch), and sets the flag of all chosen ones:
 
     - memory (N,) of memory_dtype(), channels (N, C) of noise.CHANNEL, streams (N, 4) uint64
     - world: a record of WORLD

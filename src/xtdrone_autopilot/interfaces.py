@@ -36,7 +36,8 @@ class Estimator(Memory):
     Positions are relative to the world's origin, which all vehicles share. The
     arrays lead with the vehicle and are overwritten in place at every step. Those
     marked INPUT are written by the flight stack. Leave what your estimator does
-    not know as it is made here.
+    not know as it is made here. So that a flight can be reset, saved and loaded, MEMORY names
+    "records" and what else the estimator remembers; without it, these are refused.
 
     Attributes:
         records: (N,) of ESTIMATE, what compiled kernels take; the others are views of its fields.

@@ -39,7 +39,7 @@ def sample(step, chosen, memory, channels, streams, world, pos, quat, vel, ang_v
     """The readings of a fleet; see Sensor."""
     for i in range(memory.shape[0]):
         if chosen[i]:
-            readings[i].new = due(step, memory[i])
+            readings[i].new = due(step, memory[i].period, memory[i].epoch)
             if readings[i].new:
                 true = atmosphere.temperature(world.origin[2] + pos[i, 2])
                 readings[i].temperature = reading(channels[i, 0], streams[i], true)
