@@ -23,6 +23,7 @@ import results
 
 from xtdrone_control.agents import HoverAgent
 from xtdrone_core import Scenario, run_folder
+from xtdrone_core.ports import MAX_VEHICLES as MAX_LINKED
 from xtdrone_core.scenario import fleet
 from xtdrone_sim.simulation import Simulation
 
@@ -113,7 +114,8 @@ def measure(n: int, seconds: float, telemetry: str, log: str = "fleet") -> dict:
 def main():
     """Measures each size, prints a table and updates runs/bench.json."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--n", type=int, nargs="+", default=[1, 10, 50, 100, 200])
+    parser.add_argument("--n", type=int, nargs="+", default=[1, 10, 50, 100, 200, 1000],
+                        help="vehicles; more than 250 without telemetry only")
     parser.add_argument("--seconds", type=float, default=10.0, help="simulated, per size (10)")
     parser.add_argument("--telemetry", choices=["full", "none"], nargs="+",
                         default=["full", "none"])
@@ -123,6 +125,8 @@ def main():
     rows, shares_of_wall = [], []
     for telemetry in args.telemetry:
         for n in args.n:
+            if n > MAX_LINKED and telemetry == "full":
+                continue
             m = measure(n, args.seconds, telemetry, args.log)
             station = m["ground_station"]
             shares = ", ".join(f"{part} {share:.0%}" for part, share in
