@@ -84,7 +84,7 @@ class SensorArray(Memory):
              wind: np.ndarray, cast: Cast) -> None:
         """Writes the readings that are new at this step, and the flags."""
         if (step - self._first) % self._grid:
-            if self._flagged:
+            if self._flagged and self._flags is not None:
                 self._flags.fill(False)
                 self._flagged = False
             return

@@ -46,7 +46,7 @@ from .safety.rotor_monitor import RotorMonitor
 from .ulog.writer import FleetLog, Logged
 from .vehicle_status import describe_bodies, new_status
 
-VISION_MAX_AGE_US = 240_000  # of a pose; the estimator looks back no further [us]
+VISION_MAX_AGE_US = 240_000  # largest age of a pose: the length of the estimator's history [us]
 _FORGET_PEERS_US = 10_000_000  # period of forgetting silent peers [us]
 MAV_TYPE_OF_ROTORS = {3: mavlink.MAV_TYPE_TRICOPTER, 4: mavlink.MAV_TYPE_QUADROTOR,
                       6: mavlink.MAV_TYPE_HEXAROTOR, 8: mavlink.MAV_TYPE_OCTOROTOR}
@@ -67,7 +67,7 @@ class EmbeddedAutopilot(Memory, ExternalPose, SettableParameters):
         log: The FleetLog, or None.
     """
 
-    # In this order: time is reset first, for what begins anew with it.
+    # In this order: time first, since the others' schedules depend on it.
     MEMORY = ("now", "parameters", "status", "battery", "estimator", "position_control",
               "velocity_control", "attitude_control", "rate_control", "mixer", "navigator",
               "missions", "follow", "failsafes", "offboard", "failures", "outbox",
@@ -203,7 +203,7 @@ class EmbeddedAutopilot(Memory, ExternalPose, SettableParameters):
                                 self.origin))
 
     def messages(self, links: Any) -> Messages:
-        """What deals with the messages that come in on links, and replies on them."""
+        """The handlers of messages received on links."""
         outbox, now = self.outbox, self.now
         parameters = ParameterProtocol(self.parameters, self.parameter_files, outbox, links)
         missions = MissionProtocol(self.missions, links.reply, outbox.say, self.missions.current,
@@ -254,7 +254,7 @@ class EmbeddedAutopilot(Memory, ExternalPose, SettableParameters):
         self.failures.stop_motors(self.commands)
 
     def estimates(self) -> Estimates:
-        """What the autopilot believes now; the arrays are its own, not copies."""
+        """The current estimates; the arrays are the autopilot's own, not copies."""
         e, p = self.estimator, self.status
         return Estimates(self.now.t_us, e.pos, e.quat, e.vel, e.ang_vel, p["armed"], p["landed"],
                          p["mode"], p["ready"])
@@ -264,7 +264,7 @@ class EmbeddedAutopilot(Memory, ExternalPose, SettableParameters):
         self.offboard.apply(set_points)
 
     def health(self) -> list[dict]:
-        """What each vehicle says about itself, as plain data; see safety/health.py."""
+        """Health of each vehicle, as plain data; see safety/health.py."""
         return self._health.report(self._links)
 
     def set_parameter(self, i: int, name: str, value: float) -> None:
@@ -272,13 +272,13 @@ class EmbeddedAutopilot(Memory, ExternalPose, SettableParameters):
         self.parameters.set(i, name, value)
 
     def reset(self, mask: np.ndarray | None = None) -> None:
-        """These vehicles as at the start of the scenario: disarmed, with a new estimator and log.
+        """Resets vehicles to the start of the scenario: disarmed, with a new estimator and log.
 
         Args:
             mask: (N,) bool, the vehicles; None for all.
 
         Raises:
-            AutopilotError: A part of one's own has no memory that can be reset.
+            AutopilotError: A user-defined part cannot be reset.
         """
         self._refuse_without_memory()
         super().reset(mask)
@@ -287,17 +287,17 @@ class EmbeddedAutopilot(Memory, ExternalPose, SettableParameters):
             self.outbox.announce(int(i))
 
     def save(self) -> dict:
-        """All that the future of the fleet depends on, as copies.
+        """Returns copies of the complete internal state.
 
         Raises:
-            AutopilotError: A part of one's own has no memory that can be saved.
+            AutopilotError: A user-defined part cannot be saved.
         """
         self._refuse_without_memory()
         return {name: value for name, value in super().save().items() if name != "log"} | (
             {} if self.log is None else {"log": self.log.save()})
 
     def load(self, snapshot: Mapping[str, Any]) -> None:
-        """Goes on from what save() gave; links and clients begin anew."""
+        """Restores a state of save(); links and clients start again."""
         log = snapshot.get("log")
         names = [name for name in self.MEMORY if name != "log"]
         put(self, names, snapshot)
@@ -310,11 +310,11 @@ class EmbeddedAutopilot(Memory, ExternalPose, SettableParameters):
             if not isinstance(part, Memory) or part.MEMORY is None:
                 raise AutopilotError(
                     f"{name} '{type(part).__module__}:{type(part).__qualname__}' cannot be reset, "
-                    "saved or loaded: inherit from xtdrone_core.snapshot.Memory and name in MEMORY "
-                    "what it remembers")
+                    "saved or loaded: inherit from xtdrone_core.snapshot.Memory and list its state "
+                    "variables in MEMORY")
 
     def interrupt(self) -> None:
-        """Nothing here waits for a peer."""
+        """Does nothing: this autopilot never waits for a peer."""
 
     def close(self) -> None:
         """Closes the MAVLink links and the flight logs."""
@@ -324,7 +324,7 @@ class EmbeddedAutopilot(Memory, ExternalPose, SettableParameters):
             self._links.close()
 
     def take_pose(self, i: int, t_us: int, pos: npt.ArrayLike, quat: npt.ArrayLike) -> None:
-        """A pose that something outside measured, with the simulated time at which it was true.
+        """Takes an externally measured pose, with the simulated time of the measurement.
 
         Args:
             i: The vehicle.

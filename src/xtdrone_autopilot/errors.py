@@ -4,4 +4,4 @@ from xtdrone_core.errors import XtdroneError
 
 
 class AutopilotError(XtdroneError):
-    """A parameter, link or flight-stack option that makes no sense."""
+    """A parameter, link or flight-stack option that is invalid."""

@@ -1,4 +1,4 @@
-"""The parts of the flight stack that a scenario may replace by classes of one's own.
+"""Interfaces of the replaceable parts of the flight stack.
 
 A scenario names each part as `module:Class`; docs/autopilot.md has a worked
 example. Every part serves the whole fleet. World ENU, body FLU, SI units,
@@ -31,13 +31,14 @@ _MOUNTS = ("gps_pos", "range_pos", "range_axis", "airspeed_axis")
 
 
 class Estimator(Memory):
-    """What the flight stack reads of an estimator; inherit and write step().
+    """Base class of estimators; inherit and implement step().
 
     Positions are relative to the world's origin, which all vehicles share. The
     arrays lead with the vehicle and are overwritten in place at every step. Those
-    marked INPUT are written by the flight stack. Leave what your estimator does
-    not know as it is made here. So that a flight can be reset, saved and loaded, MEMORY names
-    "records" and what else the estimator remembers; without it, these are refused.
+    marked INPUT are written by the flight stack. Leave attributes that
+    your estimator does not provide at their initial values. To support reset, save and
+    load, list "records" and the other state variables in MEMORY; without it, these raise
+    an error.
 
     Attributes:
         records: (N,) of ESTIMATE, what compiled kernels take; the others are views of its fields.
@@ -53,17 +54,17 @@ class Estimator(Memory):
         ready: (N,) bool, good enough to arm and fly on.
         flags: (N,) int64, bits of estimation.flags: ALIGNED (attitude is known), POSITION_VALID
             (position is known), GPS_USED, VISION_USED, BARO_USED, MAG_USED, RANGE_USED,
-            AIRSPEED_USED (aid sources that passed lately), AT_REST. Failsafes look at them: no
+            AIRSPEED_USED (aid sources in use), AT_REST. Failsafes depend on them: no
             GPS_USED and no VISION_USED in flight counts as position lost, no ALIGNED as a failed
             estimator.
-        test_ratios: (N, 8) innovations over their gates, squared; above 1 the reading was left
-            out. Columns as in TESTS.
+        test_ratios: (N, 8) innovations over their gates, squared; above 1 the reading was
+            rejected. Columns as in TESTS.
         pos_std: (N, 3) standard deviation of pos [m].
         vel_std: (N, 3) [m/s].
         att_std: (N, 3) of rotations about the world's axes [rad].
         reset_count: (N,) int64, how often pos jumped after the first fix.
         reset_pos: (N, 3) by how much it jumped last [m].
-        landed: (N,) bool, INPUT: the vehicle stands on the ground.
+        landed: (N,) bool, INPUT: the vehicle is on the ground.
         gps_pos: (N, 3) INPUT: GPS antenna from the centre of gravity, body [m].
         range_pos: (N, 3) INPUT: range finder from the centre of gravity, body [m].
         range_axis: (N, 3) INPUT: unit vector of its beam, body.
@@ -71,7 +72,7 @@ class Estimator(Memory):
     """
 
     def __init__(self, n: int, origin: Sequence[float], magnetic_field_enu: npt.ArrayLike):
-        """A fleet of n vehicles that know nothing yet.
+        """The estimator of n vehicles, not initialised yet.
 
         Args:
             n: Number of vehicles.
@@ -90,17 +91,17 @@ class Estimator(Memory):
         """Takes the readings of one step of 4 ms; overwrites the attributes in place.
 
         Args:
-            sensors: The readings; its *_new flags tell which are fresh.
+            sensors: The readings; its *_new flags mark new ones.
             parameters: (N,) records of the flight stack's parameters, a field for each name of
                 parameters.csv; None = their defaults.
         """
         raise NotImplementedError
 
     def reset(self, mask: np.ndarray | None = None) -> None:
-        """These vehicles (mask (N,) bool, None for all) know nothing; their mounts stay.
+        """Resets vehicles (mask (N,) bool, None for all); their sensor mounts are kept.
 
-        An estimator that can be reset, saved and loaded names in MEMORY what it remembers:
-        `records`, and what it has beside them, which its own reset() clears as well.
+        An estimator that can be reset, saved and loaded lists its state variables in
+        MEMORY: `records`, and its own ones, which its reset() clears as well.
         """
         self._clear(np.ones(self.n, dtype=bool) if mask is None else mask)
 
@@ -115,11 +116,11 @@ class Estimator(Memory):
         """
 
     def why_not_ready(self, i: int) -> str:
-        """What vehicle i waits for, in words for its user; empty where it is ready."""
+        """Why vehicle i is not ready, for its user; empty where it is ready."""
         return "" if self.ready[i] else "it has not settled yet"
 
     def mount(self, fleet: FleetModel) -> None:
-        """Takes the places of sensors from the vehicles' files."""
+        """Reads the mounting positions of sensors from the vehicles' files."""
         for i, vehicle in enumerate(fleet.vehicles):
             for block in vehicle.sensors:
                 if block.kind in ("gps", "range"):
@@ -132,16 +133,16 @@ class Estimator(Memory):
         """Number of vehicles."""
         return len(self.pos)
 
-    def test_ratio(self, aid: str) -> np.ndarray:
-        """The test ratios of one aid of TESTS for the fleet: (N,)."""
-        return self.test_ratios[:, TESTS.index(aid)]
+    def test_ratio(self, source: str) -> np.ndarray:
+        """The test ratios of one aid source of TESTS for the fleet: (N,)."""
+        return self.test_ratios[:, TESTS.index(source)]
 
     def yaw(self, i: int) -> float:
         """Heading of vehicle i, counter-clockwise from east [rad]."""
         return to_euler(*self.quat[i])[2]
 
     def _clear(self, mask):
-        """These vehicles know nothing; where their sensors are stays."""
+        """Clears the estimates of these vehicles; sensor mounts are kept."""
         mounts = {name: self.records[name][mask] for name in _MOUNTS} if self._mounted else {
             "range_axis": (0.0, 0.0, -1.0), "airspeed_axis": (1.0, 0.0, 0.0)}
         self.records[mask] = np.zeros((), dtype=ESTIMATE)
@@ -153,7 +154,7 @@ class Estimator(Memory):
 
 
 class ControlLoop(Protocol):
-    """One loop of the cascade. It reads and writes sp_* of the vehicles' records (see pilot.py).
+    """One loop of the cascade. It reads and writes sp_* of the records (see vehicle_status.py).
 
     | part             | acts where sp_kind is | reads                             | writes       |
     |------------------|-----------------------|-----------------------------------|--------------|
@@ -165,15 +166,15 @@ class ControlLoop(Protocol):
 
     sp_thrust [N] is along the body's z axis, sp_torque [N m] about the body's
     axes. NaN in sp_pos, sp_vel, sp_acc, sp_yaw and sp_yaw_rate means 'not
-    controlled'. `ramp` (0..1) is the share of thrust that a take-off allows so far;
+    controlled'. `ramp` (0..1) is the share of thrust allowed during take-off;
     integrators should rest while `landed`.
 
     So that a flight can be reset, saved and loaded, a loop inherits from
-    xtdrone_core.snapshot.Memory and names what it remembers, rows (N, ...), in MEMORY.
+    xtdrone_core.snapshot.Memory and lists its state variables, rows (N, ...), in MEMORY.
     """
 
     def __init__(self, fleet: FleetModel):
-        """The loop of a fleet. Mass, inertia and thrust also stand in the vehicles' records."""
+        """The loop of a fleet. Mass, inertia and thrust are also in the vehicles' records."""
 
     def step(self, status: np.ndarray, parameters: np.ndarray, estimator: Estimator,
              dt: float) -> None:
@@ -182,7 +183,7 @@ class ControlLoop(Protocol):
         Args:
             status: (N,) records of vehicle_status.VEHICLE_STATUS; status["sp_pos"] is (N, 3).
             parameters: (N,) records of the flight stack's parameters.
-            estimator: What is believed of the fleet's motion.
+            estimator: The fleet's estimated state.
             dt: Length of the step [s].
         """
 
@@ -201,14 +202,14 @@ class Mixer(Protocol):
 
     def step(self, status: np.ndarray, parameters: np.ndarray, estimator: Estimator, dt: float,
              commands: np.ndarray) -> None:
-        """Writes commands (N, R) in 0..1: zero where not armed or padding, idle without a task."""
+        """Writes commands (N, R) in 0..1: 0 if disarmed or padding, idle without a set-point."""
 
 
 def classes(**names: str) -> dict:
     """The class of each part of the flight stack.
 
     Args:
-        **names: For parts of registry.PARTS, a name that the registry knows or `module:Class`;
+        **names: For parts of registry.PARTS, a registered name or `module:Class`;
             parts left out are embedded.
 
     Raises:
@@ -225,7 +226,7 @@ def classes(**names: str) -> dict:
 
 
 def _lacking(part, kind):
-    """What keeps a class from being a part, in words, or an empty text."""
+    """The reason why a class cannot be a part, or an empty string."""
     if not isinstance(kind, type):
         return "is not a class"
     if part == "estimator":

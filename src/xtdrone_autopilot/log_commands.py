@@ -15,13 +15,13 @@ EXAMPLES = """examples:
 
 
 def register(subparsers: Any) -> None:
-    """`xtdrone log`: look into flight logs (ULog), our own or PX4's."""
+    """`xtdrone log`: show and plot flight logs (ULog), the workspace's or PX4's."""
     parser = subparsers.add_parser("log", help="draw and read flight logs (ULog)",
                                    epilog=EXAMPLES)
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
-    plot = actions.add_parser("plot", help="draw the standard pictures beside the log")
+    plot = actions.add_parser("plot", help="draw the standard plots next to the log")
     plot.add_argument("--format", choices=["png", "pdf"], default="png", help="(png)")
-    info = actions.add_parser("info", help="say what a log holds")
+    info = actions.add_parser("info", help="summarise a log")
     table = actions.add_parser("csv", help="write a table for each topic")
     table.add_argument("--topic", action="append", default=[], metavar="NAME",
                        help="only this one; may be given several times")
@@ -29,16 +29,16 @@ def register(subparsers: Any) -> None:
         action.add_argument("file", nargs="+", help="a .ulg file, or a folder of them")
         action.set_defaults(run=run)
     for action in (plot, table):
-        action.add_argument("--out", metavar="FOLDER", help="where to write (beside the log)")
+        action.add_argument("--out", metavar="FOLDER", help="output folder (that of the log)")
 
 
-def _files(words):
-    """The logs that were named, folders searched through."""
-    for word in words:
-        path = Path(word)
+def _files(names):
+    """The given logs, and those in the given folders."""
+    for name in names:
+        path = Path(name)
         found = sorted(path.resolve().rglob("*.ulg")) if path.is_dir() else [path]
         if not found:
-            raise AutopilotError(f"no .ulg file in '{word}': give a log, or the folder of a run")
+            raise AutopilotError(f"no .ulg file in '{name}': give a log, or the folder of a run")
         yield from found
 
 

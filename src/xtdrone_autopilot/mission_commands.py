@@ -30,7 +30,7 @@ def register_mission(subparsers: Any) -> None:
     parser = subparsers.add_parser("mission", help="check, fly, upload and download plans",
                                    epilog=MISSION_EXAMPLES)
     actions = parser.add_subparsers(metavar="ACTION", required=True)
-    check = actions.add_parser("check", help="say what a plan amounts to, and what is wrong")
+    check = actions.add_parser("check", help="summarise and check a plan")
     check.set_defaults(run=_check)
     fly = actions.add_parser("fly", help="simulate it in process until all have landed; takes the "
                                          "options of 'xtdrone fly' as well")
@@ -55,7 +55,7 @@ def register_params(subparsers: Any) -> None:
     for name, run, text in (("list", _list, "all of them"), ("get", _get, "one value"),
                             ("set", _set, "change one value"),
                             ("save", _save, "write all into QGroundControl's file format"),
-                            ("load", _load, "set what such a file says")):
+                            ("load", _load, "apply a parameter file")):
         action = actions.add_parser(name, help=text)
         if name in ("get", "set"):
             action.add_argument("name").completer = _parameter_names
@@ -129,7 +129,7 @@ def _upload(args):
 
 
 def _start(client):
-    """Starts the mission; a vehicle that is not ready yet is asked again."""
+    """Starts the mission; the request is repeated for vehicles that are not ready yet."""
     from .mavlink.dialect import mavlink
 
     end = time.monotonic() + START_TIME_OUT_S

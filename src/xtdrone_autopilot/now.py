@@ -1,4 +1,4 @@
-"""The step of the flight stack that is under way: what its parts share beside the fleet."""
+"""Time and readings of the current step, shared by the parts of the flight stack."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +12,7 @@ STEP_US = 4_000  # of the lockstep [us]
 
 
 class Now(Memory):
-    """Time and readings of the present step.
+    """Time and readings of the current step.
 
     Attributes:
         sensors: The readings.
@@ -38,16 +38,16 @@ class Now(Memory):
 
     @property
     def next_us(self) -> int:
-        """Time of the step to come [us]."""
+        """Time of the next step [us]."""
         return self.t_us + STEP_US if self._begun else self.t_us
 
     def reset(self, mask: np.ndarray | None = None) -> None:
-        """These vehicles begin with the step to come."""
+        """These vehicles start with the next step."""
         self.epoch_us[slice(None) if mask is None else mask] = self.next_us
         self._phases.clear()
 
     def load(self, snapshot: Mapping[str, Any]) -> None:
-        """Goes on from what save() gave."""
+        """Restores a state returned by save()."""
         super().load(snapshot)
         self._phases.clear()
 

@@ -1,4 +1,4 @@
-"""What vehicles say of their own accord: texts for users, events and changes for clients."""
+"""Unsolicited output of vehicles: STATUSTEXTs for users, events and mode changes for clients."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,15 +13,15 @@ from .now import Now
 INFO, NOTICE, WARNING, CRITICAL = (mavlink.MAV_SEVERITY_INFO, mavlink.MAV_SEVERITY_NOTICE,
                                    mavlink.MAV_SEVERITY_WARNING, mavlink.MAV_SEVERITY_CRITICAL)
 TEXT_CHUNK = 50  # characters of one STATUSTEXT
-WARNINGS_PER_SECOND = 20  # of one vehicle; who provokes more does not flood links and logs
+WARNINGS_PER_SECOND = 20  # of one vehicle; limits the load of links and logs
 
 
 class Outbox(Memory):
-    """Hands texts and messages of a fleet to whoever listens.
+    """Sends STATUSTEXTs and messages of a fleet to log, links and callback.
 
     Attributes:
         on_text: Called with (vehicle, severity, text), or None.
-        log: A FleetLog that keeps the texts, or None.
+        log: A FleetLog that records the texts, or None.
         links: The Links that messages go out on, or None.
     """
 
@@ -39,13 +39,13 @@ class Outbox(Memory):
         self.remember_start()
 
     def reset(self, mask: np.ndarray | None = None) -> None:
-        """These vehicles have said nothing."""
+        """Clears the history of messages of these vehicles."""
         super().reset(mask)
         gone = range(len(self._warnings)) if mask is None else np.flatnonzero(mask).tolist()
         self._said_once = {(i, text) for i, text in self._said_once if i not in gone}
 
     def say(self, i: int, severity: int, text: str) -> None:
-        """Sends a STATUSTEXT from vehicle i, in chunks where it is long.
+        """Sends a STATUSTEXT from vehicle i, in chunks if it is long.
 
         Warnings beyond WARNINGS_PER_SECOND are left out.
         """
@@ -75,7 +75,7 @@ class Outbox(Memory):
             self.say(i, WARNING, text)
 
     def forget_said(self) -> None:
-        """Lets say_once() say again what it has said."""
+        """Lets say_once() send its warnings again."""
         self._said_once.clear()
 
     def broadcast(self, i: int, message: Any) -> None:
@@ -89,6 +89,6 @@ class Outbox(Memory):
             self.links.broadcast_stream(i, name, self._now.t_us)
 
     def announce(self, i: int) -> None:
-        """Tells every client at the next tick that vehicle i changed its mode or arming."""
+        """Announces a change of mode or arming of vehicle i to every client at the next tick."""
         if self.links is not None:
             self.links.hurry(i, "HEARTBEAT", self._now.t_us)

@@ -29,7 +29,7 @@ LEAST_WEIGHT = 1e-4
 
 @njit
 def _rest(v, row, share):
-    """A share of what yaw and, where it can, force along x and y ask of a rotor [N]."""
+    """A rotor's share of the thrust for yaw and, if fully actuated, for force along x and y [N]."""
     return share * row[5] * v.sp_torque[2] + share * (row[0] * v.sp_side_force[0]
                                                       + row[1] * v.sp_side_force[1])
 

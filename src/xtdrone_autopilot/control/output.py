@@ -1,4 +1,4 @@
-"""The last word on actuator commands: those given directly, and none that is not a number."""
+"""Final actuator commands: direct set-points of actuator level, and no NaN."""
 
 import math
 
@@ -12,7 +12,7 @@ from ..vehicle_status import ACTUATORS
 @njit
 def finish(status: np.ndarray, direct: np.ndarray, commands: np.ndarray,
            flying: np.ndarray) -> None:
-    """Puts set-points of actuator level in force, and stops what a failed estimate asks for.
+    """Applies set-points of actuator level, and stops actuators whose command is not finite.
 
     Args:
         status: (N,) of VEHICLE_STATUS.

@@ -86,7 +86,7 @@ def fuse_baro(tuning: np.void, f: np.void, e: np.void, cov: np.ndarray, work: np
               height: float, is_reference: bool) -> bool:
     """The barometer's height over the world's origin: position plus a slow offset.
 
-    Where it is the reference of height, the offset is taken for known.
+    If it is the height reference, the offset is taken as known.
     """
     dx, h, gain = work[0], work[1], work[2]
     h[:] = 0.0
@@ -101,10 +101,10 @@ def fuse_baro(tuning: np.void, f: np.void, e: np.void, cov: np.ndarray, work: np
 def fuse_range(tuning: np.void, params: np.void, f: np.void, e: np.void, past: np.ndarray,
                slots: tuple[int, int, float], delay: float, cov: np.ndarray, work: np.ndarray,
                distance: float, t_us: int) -> None:
-    """A range finder's distance to the ground that was true `delay` [s] ago.
+    """A range finder's distance to the ground, measured `delay` [s] ago.
 
-    It tells the height of the ground below; where EKF2_HGT_REF and EKF2_RNG_CTRL
-    say so, also that of the vehicle.
+    It measures the terrain height; depending on EKF2_HGT_REF and EKF2_RNG_CTRL also
+    the height of the vehicle.
     """
     dx, h, gain, newer = work[0], work[1], work[2], past[slots[1]].quat
     axis, mount = e.range_axis, e.range_pos
@@ -118,7 +118,7 @@ def fuse_range(tuning: np.void, params: np.void, f: np.void, e: np.void, past: n
     height = delayed_position(f, past, slots, delay, 2)
     if math.isnan(e.terrain) or t_us - f.range_t > tuning.reset_time:
         e.terrain = height - below
-        for k in range(SIZE):  # it knows of the ground what it knows of its own height
+        for k in range(SIZE):  # the terrain is as uncertain as the vehicle's own height
             cov[TERRAIN, k] = cov[POS + 2, k]
             cov[k, TERRAIN] = cov[POS + 2, k]
         cov[TERRAIN, TERRAIN] = cov[POS + 2, POS + 2] + variance
@@ -143,7 +143,7 @@ def fuse_range(tuning: np.void, params: np.void, f: np.void, e: np.void, past: n
 
 @njit
 def _range_aids(params, below, vel):
-    """Whether a range finder helps with the height, beside its reference."""
+    """Whether a range finder aids the height, in addition to its reference."""
     if params.EKF2_RNG_CTRL == RANGE_IF_LOW_AND_SLOW:
         slow = math.hypot(vel[0], vel[1]) < params.EKF2_RNG_A_VMAX
         return below < params.EKF2_RNG_A_HMAX and slow
@@ -153,11 +153,11 @@ def _range_aids(params, below, vel):
 @njit
 def predict_terrain(tuning: np.void, params: np.void, f: np.void, e: np.void, cov: np.ndarray,
                     dt: float) -> None:
-    """What the ground below may have done within a step, by how the vehicle flies over it."""
+    """Process noise of the terrain height in a step, from the horizontal speed."""
     if math.isnan(e.terrain):
         return
     vel = f.vel
-    spread = tuning.flat_ground_walk ** 2 * dt
+    spread = tuning.terrain_noise ** 2 * dt
     if not _range_aids(params, f.pos[2] - e.terrain, vel):
         slope = params.EKF2_TERR_GRAD
         spread = (params.EKF2_TERR_NOISE ** 2
@@ -219,7 +219,7 @@ def _fuse_zero_velocity(tuning, f, e, cov, work, gyro, sigma, at_rest):
 
 @njit
 def vehicle_moving(tuning: np.void, ang_vel: np.ndarray, force: np.ndarray) -> bool:
-    """Whether rate and specific force are not those of rest."""
+    """Whether rate and specific force indicate motion."""
     rate = ang_vel[0] ** 2 + ang_vel[1] ** 2 + ang_vel[2] ** 2
     norm = math.sqrt(force[0] ** 2 + force[1] ** 2 + force[2] ** 2)
     return rate > tuning.rest_rate ** 2 or abs(norm - GRAVITY) > tuning.rest_force
@@ -228,7 +228,7 @@ def vehicle_moving(tuning: np.void, ang_vel: np.ndarray, force: np.ndarray) -> b
 @njit
 def zero_velocity_update(tuning: np.void, f: np.void, e: np.void, cov: np.ndarray, work: np.ndarray,
                          gyro: np.ndarray, t_us: int) -> bool:
-    """Holds a landed vehicle, or one that has no position aid, still. Returns whether at rest."""
+    """Zero-velocity update, landed or without a position source. Returns whether at rest."""
     at_rest = e.landed and t_us - f.moved_t > tuning.rest_time
     aided = max(f.gps_t, f.vision_t, f.airspeed_t) > t_us - tuning.aid_time
     if t_us - f.zero_velocity_t >= _ZERO_VELOCITY_US and (at_rest or not aided):

@@ -1,4 +1,4 @@
-"""The estimator's start: attitude and biases of a vehicle at rest, and how well they are known."""
+"""Initial alignment: attitude and biases of a vehicle at rest, and their covariance."""
 
 import math
 
@@ -84,8 +84,8 @@ def align(tuning: np.void, f: np.void, e: np.void, field: np.ndarray, t_us: int)
 def start_covariance(tuning: np.void, quat: np.ndarray, cov: np.ndarray) -> None:
     """Covariance after the alignment.
 
-    Across the vertical, tilt error and accelerometer bias are two sides of one;
-    along it, the bias is known.
+    Horizontally, tilt error and accelerometer bias are fully correlated; vertically the
+    bias is known.
     """
     cov[:, :] = 0.0
     r = to_matrix(quat[0], quat[1], quat[2], quat[3])

@@ -1,4 +1,4 @@
-"""The estimator of the embedded flight stack: attitude, velocity and position from sensors."""
+"""The estimator of the embedded flight stack: an error-state EKF in PX4's roles."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from .kernel import step_fleet
 from .state import FILTER, HISTORY, PAST, SIZE, reset_filter
 from .vision import fuse_vision
 
-_STEP_US = 4_000  # taken for the step before the first one [us]
+_STEP_US = 4_000  # assumed length of the step before the first [us]
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class EkfParameters:
     earth_field_walk: float  # [T/sqrt(s)]
     field_bias_walk: float  # [T/sqrt(s)]
     rest_gyro_bias_sigma: float  # of the gyro bias after an alignment at rest [rad/s]
-    gyro_bias_sigma: float  # the gyro bias is never less known than this [rad/s]
+    gyro_bias_sigma: float  # upper limit of the gyro bias' deviation [rad/s]
     rest_accel_bias_sigma: float  # of the accelerometer bias along gravity after it [m/s^2]
     accel_bias_sigma: float  # of the accelerometer bias across gravity at start [m/s^2]
     earth_field_sigma: float  # of the model of the Earth's field [T]
@@ -64,15 +64,15 @@ class EkfParameters:
     rest_time: float  # a landed vehicle that felt no motion so long is at rest [s]
     zero_velocity_noise: float  # a vehicle at rest does not move, to this deviation [m/s]
     zero_rate_noise: float  # and does not turn [rad/s]
-    no_aid_noise: float  # without position aid velocities stay about this size [m/s]
-    aid_time: float  # an aid not accepted for so long counts as lost [s]
-    reset_time: float  # aids refused for so long are believed all the same [s]
-    mag_reset_time: float  # magnetometer refused for so long: its bias is learnt anew [s]
-    field_bias_reset_sigma: float  # how unknown it is then [T]
-    return_speed: float  # at which the position moves to a GPS that comes back [m/s]
-    vision_offset_time: float  # in which the place of vision's origin is learnt [s]
-    flat_ground_walk: float  # of the ground's height, where range aids the height [m/sqrt(s)]
-    wind_sigma: float  # of the wind, as long as nothing tells of it [m/s]
+    no_aid_noise: float  # velocity deviation assumed without a position source [m/s]
+    aid_time: float  # a source not accepted for this long is lost [s]
+    reset_time: float  # the state is reset to a source rejected for this long [s]
+    mag_reset_time: float  # magnetometer rejected for this long: its bias is reset [s]
+    field_bias_reset_sigma: float  # standard deviation of the bias after that reset [T]
+    return_speed: float  # at which the position moves to a GPS that returns [m/s]
+    vision_offset_time: float  # time constant of the estimate of vision's origin [s]
+    terrain_noise: float  # terrain process noise, where range aids the height [m/sqrt(s)]
+    wind_sigma: float  # of the wind, as long as it is not measured [m/s]
     ready_fixes: int  # accepted fixes before the estimate counts as ready
     ready_yaw: float  # ready: heading better known than this [rad]
     ready_vel: float  # ready: velocity better known than this [m/s]
@@ -89,9 +89,9 @@ class EkfParameters:
         """The values of a YAML file (by default ekf.yaml), some of them changed.
 
         Raises:
-            AutopilotError: An unknown name, or a value that makes no sense.
+            AutopilotError: An unknown name, or an invalid value.
         """
-        import yaml  # here, so that parameters of one's own need no YAML
+        import yaml  # here, so that explicit parameters need no YAML
 
         path = Path(path) if path else Path(__file__).with_name("ekf.yaml")
         values = {**yaml.safe_load(path.read_text()), **changes}
@@ -117,10 +117,10 @@ class EkfParameters:
 class Ekf(Estimator):
     """Error-state Kalman filter of each vehicle of a fleet; it sees sensors only.
 
-    The height reference is GPS height unless EKF2_HGT_REF says else, with the
-    barometer's slow offset estimated. Measurements count at their own time. A range
-    finder tells the ground's height and, near it, helps with the vehicle's; a pitot
-    tube tells the wind. Each vehicle aligns itself in its first half second at rest,
+    The height reference is GPS height unless EKF2_HGT_REF selects another, with the
+    barometer's slow offset estimated. Measurements are fused at their own time. A range
+    finder measures terrain height and, near the ground, aids the vehicle's height; a pitot
+    tube measures the wind. Each vehicle is aligned in its first half second at rest,
     and is ready some fixes later.
 
     Attributes beside those of Estimator:
@@ -165,7 +165,7 @@ class Ekf(Estimator):
 
     def fuse_vision(self, i: int, t_us: int, pos: npt.ArrayLike, quat: npt.ArrayLike,
                     pos_sigma: float | None = None, yaw_sigma: float | None = None) -> None:
-        """Takes a pose that something outside measured; call it after the step that it follows.
+        """Fuses an externally measured pose; call it after the step that it follows.
 
         Args:
             i: The vehicle.
@@ -185,7 +185,7 @@ class Ekf(Estimator):
                     float(params["EKF2_EVA_NOISE"] if yaw_sigma is None else yaw_sigma))
 
     def why_not_ready(self, i: int) -> str:
-        """What vehicle i waits for, in words; empty where it is ready."""
+        """Why vehicle i is not ready; empty where it is ready."""
         if self.ready[i]:
             return ""
         flags = self.flags[i]
@@ -194,7 +194,7 @@ class Ekf(Estimator):
         if not flags & POSITION_VALID:
             return "it has no position yet: no GPS fix that is good enough"
         if not flags & (GPS_USED | VISION_USED):
-            return "its position aid is lost, or disagrees with the inertial sensors"
+            return "its position source is lost, or inconsistent with the inertial sensors"
         if self.att_std[i, 2] >= self._tuning["ready_yaw"]:
             return "its heading is not known well enough"
         return "position and velocity are still settling"

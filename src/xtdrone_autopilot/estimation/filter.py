@@ -195,7 +195,7 @@ def make_symmetric(cov: np.ndarray) -> None:
 
 @njit
 def reset_covariance(cov: np.ndarray, first: int, count: int, variance: float) -> None:
-    """Some states become as uncertain as told, and unrelated to all others."""
+    """Resets the variances of some states and their correlation with all others."""
     for j in range(first, first + count):
         for k in range(SIZE):
             cov[j, k] = 0.0

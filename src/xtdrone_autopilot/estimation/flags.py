@@ -1,4 +1,4 @@
-"""Names of what every estimator tells the flight stack; kernels freeze them."""
+"""Status flags and test ratios of estimators; compile-time constants of kernels."""
 
 # Bits of Estimator.flags.
 (ALIGNED, POSITION_VALID, GPS_USED, VISION_USED, BARO_USED, MAG_USED, AT_REST, RANGE_USED,
@@ -7,7 +7,7 @@
 # Values of EKF2_HGT_REF.
 HEIGHT_BY_BARO, HEIGHT_BY_GPS, HEIGHT_BY_RANGE, HEIGHT_BY_VISION = range(4)
 
-# Columns of Estimator.test_ratios, and their places.
+# Columns of Estimator.test_ratios, and their indices.
 TESTS = ("vel", "pos", "hgt", "baro", "mag", "vision", "range", "airspeed")
 (TEST_VEL, TEST_POS, TEST_HGT, TEST_BARO, TEST_MAG, TEST_VISION, TEST_RANGE,
  TEST_AIRSPEED) = range(len(TESTS))

@@ -1,4 +1,4 @@
-"""GNSS fixes in the estimator: fused, refused, and returned to where GPS comes back."""
+"""Fusion of GNSS fixes: innovation gates, loss of GPS, and its return."""
 
 import math
 
@@ -59,7 +59,7 @@ def fuse_gps(tuning: np.void, params: np.void, f: np.void, e: np.void, past: np.
 
 @njit
 def _return(tuning, f, past, slots, delay, cov, measured, accuracy, t_us, last):
-    """Fixes of a GPS that was lost: their mean tells how far the position has to move to it."""
+    """Fixes of a returning GPS: the mean innovation is the offset that the position has to move."""
     f.return_fixes += 1
     for k in range(last):
         f.return_sum[k] += (measured[k] - past[slots[0]].antenna_pos[k]
@@ -83,7 +83,7 @@ def _forget_return(f):
 
 @njit
 def slew_to_gps(tuning: np.void, f: np.void, e: np.void, dt: float) -> None:
-    """One step towards a GPS that came back; what was learnt in the old place moves along."""
+    """One step towards a returned GPS; the origins estimated meanwhile move along."""
     left = math.sqrt(f.slew[0] ** 2 + f.slew[1] ** 2 + f.slew[2] ** 2)
     if left == 0.0:
         return

@@ -10,18 +10,18 @@ R the attitude (body to world) and f_w = R (accel - bias) the specific force:
     d velocity / dt = attitude x f_w - R accelerometer bias
     d position / dt = velocity
 
-A measurement tells of the past. It is compared with the present state taken
-back by the inertial increments since then (they are kept in a history), so
-corrections made in between count, and its derivatives are taken back along with
-it; the correction is applied to the present state.
+Measurements are delayed. A measurement is compared with the present state propagated
+back by the inertial increments since then (kept in a history), so that corrections
+made in between count, and its Jacobian is propagated back as well; the correction is
+applied to the present state.
 
-GPS is the reference of position. While it is used, the place of an external
-vision's origin is learnt, so that vision carries on without a step where GPS is
-lost; where GPS comes back, the estimate moves over to it at a limited speed.
+GPS is the reference of position. While it is used, the origin of external vision is
+estimated, so that vision takes over without a step when GPS is lost; when GPS
+returns, the estimate moves to it at a limited speed.
 
-What the flight stack gets is not the filter's position and velocity but PX4's
-output predictor: it follows the IMU at once and the filter's corrections with
-time constants, so that a fix makes no step in the set-points.
+The flight stack does not use the filter's position and velocity but those of an output
+predictor as in PX4: it follows the IMU without delay and the filter's corrections with
+time constants, so that a fix causes no step in the set-points.
 """
 
 import math
@@ -157,7 +157,7 @@ def _step_one(tuning, params, world, dt, t_us, times, count, s, e, f, past, cov,
     if s.mag_new:
         if fuse_field(tuning, f, e, cov, work, s.mag):
             f.mag_t = t_us
-        elif t_us - f.mag_t > tuning.mag_reset_time:  # the bias is not what it was
+        elif t_us - f.mag_t > tuning.mag_reset_time:  # the bias has changed
             reset_covariance(cov, FIELD_BIAS, 3, tuning.field_bias_reset_sigma ** 2)
             f.mag_t = t_us
     if f.position_t != NEVER:
@@ -200,7 +200,7 @@ def _take_fix(tuning, params, world, t_us, times, count, s, e, f, past, cov, wor
 
 @njit
 def _take_baro(tuning, params, world, t_us, s, e, f, cov, work):
-    """The barometer's pressure; after a long silence its offset is learnt anew."""
+    """The barometer's pressure; after a long gap its offset is reset."""
     height = height_of_pressure(s.baro_pressure) - world[2]
     if t_us - f.baro_t > tuning.reset_time:
         f.baro_offset = height - f.pos[2]

@@ -1,4 +1,4 @@
-"""What the estimator keeps of each vehicle: layout of the error state, record and history."""
+"""State of the estimator per vehicle: layout of the error state, record and history."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ TERRAIN, WIND = 22, 23
 SIZE = 25
 
 EV_POSITION, EV_HEIGHT, EV_YAW = 1, 2, 8  # bits of EKF2_EV_CTRL
-HISTORY = 64  # steps that a measurement may be late: 252 ms at 250 Hz
+HISTORY = 64  # largest delay of a measurement in steps: 252 ms at 250 Hz
 NEVER = -(1 << 60)  # [us]
 NO_RESET, FIRST_FIX, POSITION_RESET = range(3)  # values of FILTER's output_reset
 
@@ -30,16 +30,16 @@ FILTER = np.dtype([
     # When each aid source last passed its test, and when velocity was last held at zero [us].
     ("gps_t", "i8"), ("vision_t", "i8"), ("baro_t", "i8"), ("mag_t", "i8"),
     ("zero_velocity_t", "i8"),
-    ("moved_t", "i8"),  # when the IMU last felt motion [us]
+    ("moved_t", "i8"),  # when the IMU last detected motion [us]
     ("aligned_steps", "i8"),  # since the alignment, the history holds that many at most
     ("fixes", "i8"),  # accepted since the last reset
     ("ref_eph", "f8"), ("ref_epv", "f8"),  # accuracy of the position's reference [m]
     ("range_t", "i8"), ("airspeed_t", "i8"),  # when they last passed their tests [us]
     ("vision_offset", "f8", (3,)),  # of vision's origin from the world's [m]
     ("gps_heard_t", "i8"), ("gps_lost", "?"),  # the last fix [us]; GPS was silent before it
-    ("return_fixes", "i8"), ("return_sum", "f8", (3,)),  # of a GPS that comes back, innovations
-    ("slew", "f8", (3,)),  # that position has still to move, to a GPS that came back [m]
-    ("output_reset", "i1"),  # what the output predictor has still to follow at once
+    ("return_fixes", "i8"), ("return_sum", "f8", (3,)),  # of a GPS that returns, innovations
+    ("slew", "f8", (3,)),  # that position has still to move, to a GPS that returned [m]
+    ("output_reset", "i1"),  # reset that the output predictor has still to apply
 ], align=True)
 
 PAST = np.dtype([
@@ -51,7 +51,7 @@ PAST = np.dtype([
 
 @njit
 def reset_filter(f: np.void, field: np.ndarray, t_us: int) -> None:
-    """A vehicle that knows nothing: f is one record of FILTER, field the Earth's (3,) [T]."""
+    """Clears a filter: f is one record of FILTER, field the Earth's (3,) [T]."""
     clear_alignment(f)
     for k in range(3):
         f.pos[k] = 0.0
@@ -86,7 +86,7 @@ def reset_filter(f: np.void, field: np.ndarray, t_us: int) -> None:
 
 @njit
 def clear_alignment(f: np.void) -> None:
-    """Forgets the sums of an alignment."""
+    """Clears the sums of an alignment."""
     f.samples = 0
     f.field_samples = 0
     f.accel_square = 0.0

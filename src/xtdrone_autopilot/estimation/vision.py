@@ -1,4 +1,4 @@
-"""External vision in the estimator: poses whose origin is learnt while GPS is there."""
+"""Fusion of external vision: poses whose origin is estimated while GPS is available."""
 
 import math
 
@@ -19,7 +19,7 @@ from .state import ATT, EV_HEIGHT, EV_POSITION, EV_YAW, NEVER
 def fuse_vision(tuning: np.void, params: np.void, f: np.void, e: np.void, past: np.ndarray,
                 cov: np.ndarray, work: np.ndarray, times: np.ndarray, count: int, t_us: int,
                 measured_us: int, pose: np.ndarray, pos_sigma: float, yaw_sigma: float) -> None:
-    """A pose in the world frame from outside, true at measured_us.
+    """Fuses an external pose in the world frame, measured at measured_us.
 
     Args:
         tuning: A record of EkfParameters.
@@ -31,7 +31,7 @@ def fuse_vision(tuning: np.void, params: np.void, f: np.void, e: np.void, past: 
         work: Rows of scratch; the first is the pending correction.
         times, count: As of find.
         t_us: Now [us].
-        measured_us: When the pose was true [us].
+        measured_us: Time of the measurement [us].
         pose: (7,) position of the centre of gravity [m], quaternion xyzw body to world.
         pos_sigma: Standard deviation of each axis [m].
         yaw_sigma: Of the heading [rad].
@@ -45,7 +45,7 @@ def fuse_vision(tuning: np.void, params: np.void, f: np.void, e: np.void, past: 
     if f.position_t == NEVER or t_us - max(f.gps_t, f.vision_t) > tuning.reset_time:
         for k in range(3):
             f.vision_offset[k] = 0.0
-        work[4, :] = math.nan  # a pose says nothing of the velocity
+        work[4, :] = math.nan  # a pose does not measure velocity
         reset_to_fix(f, past, slots, delay, cov, pose, work[4], accuracy, 0.0, False)
         f.position_t = t_us
         f.vision_t = t_us

@@ -42,7 +42,7 @@ _INSTEAD = {
 
 
 class Commands:
-    """Obeys commands to a fleet, or says why not."""
+    """Executes MAVLink commands to a fleet, or rejects them with a reason."""
 
     def __init__(self, status: np.ndarray, parameters: ParameterStore, estimator: Estimator,
                  commander: Commander, missions: Missions, failures: Failures, now: Now,
@@ -58,7 +58,7 @@ class Commands:
             failures: That a user injects.
             now: Time.
             origin: Latitude, longitude [rad] and height [m] of the world's origin.
-            outbox: Takes what is said.
+            outbox: Sends STATUSTEXTs.
             links: Replies go out on them; they know the streams.
             others: Objects whose methods obey further commands.
         """

@@ -16,7 +16,7 @@ _NUMPY_TYPE = {"float": "<f4", "double": "<f8", "char": "u1", "int8_t": "i1", "u
 
 @dataclass(frozen=True)
 class Layout:
-    """How one message lies on the wire."""
+    """Wire layout of one message."""
 
     id: int
     crc_extra: int

@@ -6,7 +6,7 @@ What a client sees is a small tree of names, made anew for each request:
     /params/NAME.params       the parameters that it saved
 
 A path is looked up among those names and never put together into a path of the
-disk, so there is no way out of the tree. https://mavlink.io/en/services/ftp.html
+disk, so a client cannot leave the tree. https://mavlink.io/en/services/ftp.html
 """
 
 import struct
@@ -20,10 +20,10 @@ from .dialect import mavlink
 from .handlers import receives
 from .links import MAX_PEERS
 
-_HEAD = struct.Struct("<HBBBBBxI")  # sequence, session, opcode, size, asked, burst end, offset
+_HEAD = struct.Struct("<HBBBBBxI")  # sequence, session, opcode, size, request, burst end, offset
 _PAYLOAD = 251
 ROOM = _PAYLOAD - _HEAD.size  # bytes of data in one message
-BURST = 20  # messages that answer one burst request; the client then asks for more
+BURST = 20  # messages that answer one burst request; the client then requests more
 _SESSIONS = 16 * MAX_PEERS  # of all vehicles together
 
 _NONE, _TERMINATE, _RESET, _LIST, _OPEN, _READ, _CRC, _BURST = 0, 1, 2, 3, 4, 5, 14, 15
@@ -33,7 +33,7 @@ _FAIL, _BAD_SIZE, _NO_SESSION, _END, _UNKNOWN, _PROTECTED, _NOT_FOUND = 1, 3, 4,
 
 
 class _Refused(Exception):
-    """An error that the client is told by its number."""
+    """An error, reported to the client by its number."""
 
     def __init__(self, error: int):
         super().__init__(error)
@@ -150,7 +150,7 @@ class FileServer:
         return path
 
     def _open(self, key, data):
-        """Opens a file in the place of the one that the client had; returns its size."""
+        """Opens a file and closes the client's previous one; returns its size."""
         path = self._file(key[1], data)
         self._sessions.pop(key, None)
         if len(self._sessions) >= _SESSIONS:

@@ -33,7 +33,7 @@ class LinkKind:
     """One of PX4's links."""
 
     name: str
-    always: bool  # streams without having heard a peer
+    always: bool  # streams before it has received anything from a peer
 
     def local(self, ports: Ports, i: int) -> int:
         """UDP port of vehicle i's end."""
@@ -142,7 +142,7 @@ class Links:
                     data, address = link.socket.recvfrom(MAX_DATAGRAM)
                 except BlockingIOError:
                     break
-                except OSError:  # an earlier datagram was refused by its receiver
+                except OSError:  # an earlier datagram was rejected: its receiver's port is closed
                     continue
                 self._parse(link, data, address, t_us, handle)
 
@@ -150,7 +150,7 @@ class Links:
         for frame in frames(data):
             try:
                 message = self._decoder.decode(bytearray(data[frame.start:frame.end]))
-            except (mavlink.MAVError, ValueError):  # a signature or flag that we do not know
+            except (mavlink.MAVError, ValueError):  # an unknown signature or flag
                 continue
             self._heard(link, address, t_us)
             link.sender = address
@@ -176,7 +176,7 @@ class Links:
                     del link.peers[address]
 
     def reply(self, link: Link, message: Any) -> None:
-        """Sends one message to whoever sent the one being handled."""
+        """Sends one message to the sender of the message being handled."""
         self._send(link, self._pack(link, message), [link.sender or link.remote])
 
     def broadcast(self, i: int, message: Any) -> None:
@@ -262,7 +262,7 @@ class Links:
         for address in addresses:
             try:
                 link.socket.sendto(data, address)
-            except OSError:  # nobody listens there, or its buffer is full: telemetry may be lost
+            except OSError:  # no receiver, or its buffer is full: telemetry may be lost
                 pass
 
 

@@ -44,9 +44,9 @@ def _frame(data, offset, number, message_id, crc_extra, system, sequence, out):
     while begin < data.shape[0] or frames == 0:
         count = min(BLOCK, data.shape[0] - begin)
         body = at + 10
-        place = offset + begin
+        position = offset + begin
         for k in range(4):
-            out[body + k] = place >> (8 * k) & 0xFF
+            out[body + k] = position >> (8 * k) & 0xFF
         out[body + 4] = number & 0xFF
         out[body + 5] = number >> 8 & 0xFF
         out[body + 6] = count
@@ -74,7 +74,7 @@ def _frame(data, offset, number, message_id, crc_extra, system, sequence, out):
 
 
 class LogDownload:
-    """Serves the logs of a fleet to whoever asks on its links."""
+    """Serves the logs of a fleet to clients on its links."""
 
     def __init__(self, log: Any, outbox: Outbox, links: Any):
         """log: the fleet's FleetLog, or None; links: its Links."""
@@ -146,7 +146,7 @@ class LogDownload:
                 with open(transfer.path, "rb") as file:
                     file.seek(transfer.offset)
                     data = file.read(size)
-            except OSError:  # erased from outside: an empty piece tells the client
+            except OSError:  # erased from outside: an empty chunk signals it to the client
                 transfer.end = transfer.offset
         link = transfer.link
         sequence = self._links.take_sequence(link, max(1, -(-len(data) // BLOCK)))

@@ -1,6 +1,6 @@
 """What comes in by MAVLink: each message goes to the method that is marked with its name.
 
-A message is obeyed only if it is for this vehicle. The handlers lie in commands.py,
+Only messages addressed to this vehicle are handled. The handlers are in commands.py,
 set_points.py, parameter_protocol.py, mission_protocol.py, ftp.py and log_download.py; a new
 message is one marked method in one of them.
 """
@@ -53,7 +53,7 @@ class Messages:
             go_on()
 
     def check(self) -> None:
-        """Repeats what was lost; call it ten times a second."""
+        """Repeats lost requests; call it at 10 Hz."""
         for repeat in self._each_check:
             repeat()
 

@@ -25,14 +25,14 @@ from ..now import Now
 from .dialect import mavlink
 from .handlers import receives
 
-RETRY_US = 500_000  # after which a missing item is asked for again [us]
+RETRY_US = 500_000  # until a missing item is requested again [us]
 GIVE_UP_US = 20_000_000  # of silence, after which an upload is forgotten [us]
 ACCEPTED = mavlink.MAV_MISSION_ACCEPTED
 
 
 @dataclass
 class _Upload:
-    """One upload under way."""
+    """One upload in progress."""
 
     link: object
     address: object  # of the sender, for repeated requests
@@ -41,7 +41,7 @@ class _Upload:
     count: int
     items: list
     heard_t: int  # when the sender last spoke [us]
-    asked_t: int  # when an item was last asked for [us]
+    requested_t: int  # time of the last item request [us]
 
 
 class MissionProtocol:
@@ -49,11 +49,11 @@ class MissionProtocol:
 
     def __init__(self, store: Any, reply: Callable[..., None], say: Callable[..., None],
                  current: npt.ArrayLike, now: Now):
-        """A protocol without a transfer under way.
+        """A protocol without a transfer in progress.
 
         Args:
             store: Has items(i, kind) -> list and replace(i, kind, items).
-            reply: reply(link, message) sends to whoever sent the message being handled.
+            reply: reply(link, message) sends to the sender of the message being handled.
             say: say(i, severity, text) sends a STATUSTEXT.
             current: current(i) -> number of the item being flown.
             now: Time.
@@ -71,7 +71,7 @@ class MissionProtocol:
                 self._say(i, mavlink.MAV_SEVERITY_WARNING,
                           f"Upload of {TYPE_NAME[upload.kind]} given up: item "
                           f"{len(upload.items)} did not come")
-            elif t_us - upload.asked_t >= RETRY_US:
+            elif t_us - upload.requested_t >= RETRY_US:
                 self._ask(upload)
 
     def _partner(self, message):
@@ -86,7 +86,7 @@ class MissionProtocol:
         self._answer(link, message, error.result, kind)
 
     def _ask(self, upload):
-        upload.asked_t = self._now.t_us
+        upload.requested_t = self._now.t_us
         upload.link.sender = upload.address
         self._reply(upload.link, mavlink.MAVLink_mission_request_int_message(
             *upload.partner, len(upload.items), upload.kind))
@@ -99,7 +99,7 @@ class MissionProtocol:
             self._answer(link, message, mavlink.MAV_MISSION_UNSUPPORTED, kind)
         elif running is not None and running.partner != self._partner(message):
             self._refuse(link, message, kind, ItemError(
-                mavlink.MAV_MISSION_DENIED, "another upload is under way, try again"))
+                mavlink.MAV_MISSION_DENIED, "another upload is in progress, try again"))
         elif message.count > CAPACITY[kind]:
             self._refuse(link, message, kind, ItemError(
                 mavlink.MAV_MISSION_NO_SPACE,
@@ -126,7 +126,7 @@ class MissionProtocol:
             self._answer(link, message, mavlink.MAV_MISSION_ERROR, message.mission_type)
             return
         if message.seq != len(upload.items):
-            if message.seq > len(upload.items):  # one was lost: ask again, keep what we have
+            if message.seq > len(upload.items):  # one was lost: request it again, keep the others
                 self._ask(upload)
             return
         item = of_message(message)
@@ -177,7 +177,7 @@ class MissionProtocol:
         upload = self._uploads.get(link.vehicle)
         if (upload is not None and upload.partner == self._partner(message)
                 and message.type != ACCEPTED):
-            del self._uploads[link.vehicle]  # the sender cancelled; what was stored stays
+            del self._uploads[link.vehicle]  # the sender cancelled; the stored items are kept
 
     @receives("MISSION_CLEAR_ALL")
     def _clear(self, link, message):

@@ -14,7 +14,7 @@ from ..safety.commander import ACCEPTED, DENIED, Answer
 from .dialect import mavlink
 from .handlers import obeys, receives
 
-PER_TICK = 10  # of a list that a ground station asked for
+PER_TICK = 10  # parameters of a requested list
 
 
 class ParameterProtocol:
@@ -28,7 +28,7 @@ class ParameterProtocol:
         self._queue = []  # (link, name) still to be sent
 
     def step(self) -> None:
-        """Sends the next parameters of lists that were asked for; call it every tick."""
+        """Sends the next parameters of requested lists; call it every tick."""
         for _ in range(min(PER_TICK, len(self._queue))):
             self._send(*self._queue.pop(0))
 

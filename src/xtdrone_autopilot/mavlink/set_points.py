@@ -50,7 +50,7 @@ class SetPointMessages:
             take_pose: Called as take_pose(i, t_us, pos, quat) with each pose from outside.
             now: Time.
             origin: Latitude, longitude [rad] and height [m] of the world's origin.
-            outbox: Takes what is said.
+            outbox: Sends STATUSTEXTs.
         """
         self._status, self._estimator, self._offboard = status, estimator, offboard
         self._follow, self._failures, self._take_pose = follow, failures, take_pose
@@ -58,14 +58,14 @@ class SetPointMessages:
         self._nothing = SetPoints.empty(1).records[0]
 
     def _obey(self, obey, link, message):
-        """Obeys one of the SET_ messages of OFFBOARD, or says once why not."""
+        """Handles one of the SET_ messages of OFFBOARD, or rejects it with one warning."""
         try:
             obey(link.vehicle, message)
         except AutopilotError as error:
             self._outbox.say_once(link.vehicle, f"Set-point ignored: {error}")
 
     def _point(self):
-        """A set-point that asks for nothing."""
+        """A set-point that controls nothing."""
         return self._nothing.copy()
 
     def _trajectory(self, i, pos, vel, acc, yaw, yaw_rate):
@@ -80,7 +80,7 @@ class SetPointMessages:
         self._obey(self._local_target, link, m)
 
     def _local_target(self, i, m):
-        pos = _asked(m, ("x", "y", "z"), 0)
+        pos = _given(m, ("x", "y", "z"), 0)
         vel, acc, yaw, yaw_rate = _motion(m)
         if not np.isfinite((pos, vel, acc)).any():
             raise AutopilotError(_NOTHING)
@@ -107,7 +107,7 @@ class SetPointMessages:
         if m.coordinate_frame not in ABSOLUTE + RELATIVE:
             raise AutopilotError(f"coordinate frame {m.coordinate_frame} is not supported, use 0 "
                                  "or 5 (height above sea), 3 or 6 (above home)")
-        lat, lon, alt = _asked(m, ("lat_int", "lon_int", "alt"), 0, (90e7, 180e7, FARTHEST))
+        lat, lon, alt = _given(m, ("lat_int", "lon_int", "alt"), 0, (90e7, 180e7, FARTHEST))
         vel, acc, yaw, yaw_rate = _motion(m)
         pos = np.full(3, math.nan)
         if math.isfinite(lat) and math.isfinite(lon):
@@ -132,7 +132,7 @@ class SetPointMessages:
             raise AutopilotError("a thrust on three axes (type mask 32) is not supported: use "
                                  "thrust")
         point = self._point()
-        rates = flu_frd(_asked(m, ("body_roll_rate", "body_pitch_rate", "body_yaw_rate"), 0,
+        rates = flu_frd(_given(m, ("body_roll_rate", "body_pitch_rate", "body_yaw_rate"), 0,
                                _FASTEST_TURN))
         if mask & _ATTITUDE_IGNORE:
             if not np.isfinite(rates).any():
@@ -198,12 +198,12 @@ class SetPointMessages:
         if not (abs(m.lat) <= 90e7 and abs(m.lon) <= 180e7 and abs(m.alt) <= FARTHEST):
             return
         geo = [[math.radians(m.lat * 1e-7), math.radians(m.lon * 1e-7), m.alt]]
-        told = m.est_capabilities & 2 and (np.abs(m.vel) <= FARTHEST).all()
-        vel = enu_ned(m.vel) if told else None
+        known = m.est_capabilities & 2 and (np.abs(m.vel) <= FARTHEST).all()
+        vel = enu_ned(m.vel) if known else None
         self._follow.heard(link.vehicle, to_local_array(geo, *self._origin)[0], vel)
 
 
-def _asked(m, names, first_bit, most=FARTHEST):
+def _given(m, names, first_bit, most=FARTHEST):
     """Fields of a set-point, (n,), NaN where its type mask says ignore, from first_bit on.
 
     Raises:
@@ -214,18 +214,18 @@ def _asked(m, names, first_bit, most=FARTHEST):
         if m.type_mask >> first_bit + k & 1:
             continue
         out[k] = getattr(m, name)
-        if not abs(out[k]) <= limit:  # so that a NaN is refused too
+        if not abs(out[k]) <= limit:  # so that NaN is rejected as well
             raise AutopilotError(f"{name} has to be a number up to {limit:g}, or be ignored by the "
                                  "type mask")
     return out
 
 
 def _motion(m):
-    """Velocity (3,), acceleration (3,), yaw and yaw rate of a position target, as of _asked()."""
-    vel, acc = _asked(m, ("vx", "vy", "vz"), 3), _asked(m, ("afx", "afy", "afz"), 6)
+    """Velocity (3,), acceleration (3,), yaw and yaw rate of a position target, as of _given()."""
+    vel, acc = _given(m, ("vx", "vy", "vz"), 3), _given(m, ("afx", "afy", "afz"), 6)
     if m.type_mask & _FORCE and np.isfinite(acc).any():
         raise AutopilotError("forces (type mask 512) are not supported: give accelerations")
-    yaw, yaw_rate = _asked(m, ("yaw", "yaw_rate"), 10, _FASTEST_TURN)
+    yaw, yaw_rate = _given(m, ("yaw", "yaw_rate"), 10, _FASTEST_TURN)
     return vel, acc, yaw, yaw_rate
 
 

@@ -91,7 +91,7 @@ class Streams:
     """
 
     def __init__(self, reported: Reported):
-        """reported: what the messages tell of."""
+        """reported: the source of the messages' values."""
         r = reported
         self._status, self._parameters, self._estimator = r.status, r.parameters, r.estimator
         self._battery, self._missions, self._failsafes = r.battery, r.missions, r.failsafes

@@ -50,7 +50,7 @@ def dtype() -> np.dtype:
                      for p in table().values()], align=True)
 
 
-# What the vehicle's own file says; its defaults are not the table's.
+# From the vehicle's own file; its defaults differ from the table's.
 _OF_THE_VEHICLE = frozenset({"MAV_SYS_ID", "MAV_TYPE", "BAT1_N_CELLS", "BAT1_CAPACITY",
                              "BAT1_R_INTERNAL"})
 
@@ -92,7 +92,7 @@ class ParameterStore(Memory):
         return self.get(i, name)
 
     def set_defaults(self, i: int) -> None:
-        """Vehicle i back to the defaults; what the vehicle is (its id, type, battery) stays."""
+        """Resets vehicle i to the defaults, except its id, type and battery."""
         for p in table().values():
             if p.name not in _OF_THE_VEHICLE:
                 self.values[p.name][i] = p.default
