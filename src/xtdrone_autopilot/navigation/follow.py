@@ -1,4 +1,4 @@
-"""AUTO.FOLLOW_TARGET: a place beside something that tells where it is by FOLLOW_TARGET."""
+"""AUTO.FOLLOW_TARGET: keeps a position relative to a target that sends FOLLOW_TARGET."""
 
 import math
 
@@ -24,7 +24,7 @@ _NEVER = -(1 << 62)
 TARGET = np.dtype([
     ("pos", "f8", (3,)),  # [m]
     ("vel", "f8", (3,)),  # [m/s]
-    ("t", "i8"),  # when it was last heard [us]
+    ("t", "i8"),  # when it was last received [us]
     ("waits", "?"),  # the vehicle waits for it
     ("course", "f8"),  # counter-clockwise from east [rad]
 ], align=True)
@@ -37,7 +37,7 @@ class FollowTarget(Memory):
 
     def __init__(self, status: np.ndarray, parameters: ParameterStore, estimator: Estimator,
                  navigator: Navigator, flight: FlightState, now: Now, outbox: Outbox):
-        """Nobody has a target; arguments as of Missions."""
+        """No vehicle has a target; arguments as of Missions."""
         self._status, self._parameters, self._estimator = status, parameters, estimator
         self._navigator, self._now, self._outbox = navigator, now, outbox
         flight.on_enter[Mode.FOLLOW_TARGET] = self.begin
@@ -46,7 +46,7 @@ class FollowTarget(Memory):
         self.remember_start()
 
     def why_not(self, i: int) -> str:
-        """Why vehicle i cannot follow, or an empty text; in flight it may wait for its target."""
+        """Why vehicle i cannot follow, or an empty string; in flight it may wait for its target."""
         if self._status["landed"][i] and self._lost(i):
             return "there is no target: send FOLLOW_TARGET once a second or more"
         return ""
@@ -82,7 +82,7 @@ class FollowTarget(Memory):
             self._aim(i)
 
     def step(self, due: np.ndarray | bool = True) -> None:
-        """Stops those whose target is lost until it is heard again; call it now and then.
+        """Stops those whose target is lost until it is received again; call it periodically.
 
         Args:
             due: (N,) bool, the vehicles meant.

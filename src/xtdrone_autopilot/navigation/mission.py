@@ -65,7 +65,7 @@ MISSION_STATUS = np.dtype([
 
 @dataclass
 class _Flown:
-    """How far one vehicle has come in its mission."""
+    """Progress of one vehicle in its mission."""
 
     index: int = 0
     stage: int = _FLY
@@ -97,7 +97,7 @@ class Missions(Memory):
             flight: Changes modes.
             now: Time.
             origin: Latitude, longitude [rad] and height [m] of the world's origin.
-            outbox: Takes what is said and reported.
+            outbox: Sends STATUSTEXTs and progress messages.
         """
         self._status, self._parameters, self._estimator = status, parameters, estimator
         self._navigator, self._flight = navigator, flight
@@ -179,7 +179,7 @@ class Missions(Memory):
     # What it remembers -------------------------------------------------------------------------
 
     def remember_start(self) -> None:
-        """Notes the items as they are now, for reset()."""
+        """Stores the present items for reset()."""
         super().remember_start()
         self._start_items = {kind: [list(one) for one in group]
                              for kind, group in self._items.items()}
@@ -196,14 +196,14 @@ class Missions(Memory):
         self._next_due = int(self._due.min())
 
     def save(self) -> dict:
-        """As of Memory, with the items and how far each vehicle has come."""
+        """As of Memory, with the items and the progress of each vehicle."""
         items = [[kind, [[dataclasses.astuple(item) for item in one] for one in group]]
                  for kind, group in self._items.items()]
         flown = [dataclasses.astuple(one) for one in self._flown]
         return {**super().save(), "items": items, "flown": flown}
 
     def load(self, snapshot: Mapping[str, Any]) -> None:
-        """Goes on from what save() gave."""
+        """Restores a state returned by save()."""
         super().load(snapshot)
         self._items = {kind: [[items_of.Item(*item) for item in one] for one in group]
                        for kind, group in snapshot["items"]}
@@ -218,7 +218,7 @@ class Missions(Memory):
     # What users ask for ------------------------------------------------------------------------
 
     def why_not(self, i: int) -> str:
-        """Why the mission of vehicle i cannot be flown, or an empty text."""
+        """Why the mission of vehicle i cannot be flown, or an empty string."""
         items = self._items[MISSION][i]
         if not items:
             return "there is no mission: upload one first"
@@ -241,7 +241,7 @@ class Missions(Memory):
         return ""
 
     def set_current(self, i: int, seq: int) -> str:
-        """Goes on at another item; returns why not, or an empty text."""
+        """Continues at another item; returns the reason of a rejection, or an empty string."""
         count = len(self._items[MISSION][i])
         if not 0 <= seq < count:
             allowed = f"give 0 to {count - 1}" if count else "there is no mission"
@@ -280,7 +280,7 @@ class Missions(Memory):
                 self._go_on(i)
 
     def reached(self, i: int) -> None:
-        """The navigator says that the target of vehicle i is reached."""
+        """The navigator has reached the target of vehicle i."""
         if not self._flies(i):
             return
         f = self._flown[i]
@@ -316,7 +316,7 @@ class Missions(Memory):
     # Item by item ------------------------------------------------------------------------------
 
     def _go_on(self, i):
-        """Does what takes no time, and begins what does."""
+        """Executes immediate items, and begins the next one that takes time."""
         f, items = self._flown[i], self._items[MISSION][i]
         for _ in range(len(items) + 1):
             if f.index >= len(items):
@@ -467,7 +467,7 @@ class Missions(Memory):
             v["pass_speed"] = self._pass_speed(i, f, position)
 
     def _look(self, v, item):
-        """The nose to where the item says, or along the leg."""
+        """Sets the heading to the item's, or along the leg."""
         if math.isfinite(item.params[3]) and item.command in _HEADED:
             v["target_yaw"] = yaw_enu_ned(math.radians(item.params[3]))
             return
@@ -476,7 +476,7 @@ class Missions(Memory):
             v["target_yaw"] = math.atan2(leg[1], leg[0])
 
     def _pass_speed(self, i, f, position):
-        """Speed that may be left when a waypoint is passed on the way to the next one.
+        """Speed that may be left when a waypoint is passed without a stop.
 
         The corner is cut inside the acceptance radius, at the acceleration of AUTO modes.
         """
@@ -496,7 +496,7 @@ class Missions(Memory):
         return min(cruise, corner, speed_to_stop(lengths[1], acc, jerk))
 
     def _next_place(self, i, f):
-        """Where the item after the current one goes, if nothing stops before it."""
+        """Position of the item after the current one, unless the vehicle stops before it."""
         items = self._items[MISSION][i]
         k, jumps = f.index + 1, dict(f.jumps)
         for _ in range(len(items)):

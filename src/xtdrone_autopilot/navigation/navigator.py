@@ -1,9 +1,9 @@
-"""What each mode asks of the control loops, and whether the vehicle stands or flies.
+"""Set-points of each flight mode, and take-off and landing detection.
 
 One compiled pass over the fleet at each step: it turns the mode, the sticks or
 the offboard set-point into sp_* of the status record, follows jerk-limited trajectories
-in AUTO modes, detects take-off and landing, and raises events. Who may change
-a mode, and why not, is the commander's business.
+in AUTO modes, detects take-off and landing, and raises events. The commander
+decides on mode changes.
 """
 
 import math
@@ -271,7 +271,7 @@ def _orbit(v, q, pos, dt):
 
 @njit
 def _task(v, q, pos, yaw, dt):
-    """AUTO.MISSION and AUTO.LOITER: what the vehicle's task says."""
+    """AUTO.MISSION and AUTO.LOITER: flies to or around the target, by its type."""
     if v.target_type == TARGET_LAND:
         _land(v, q, pos, dt)
     elif v.target_type == TARGET_ORBIT:
@@ -297,7 +297,7 @@ def _reached(v, q, pos, yaw):
 
 @njit
 def _follow(v, q, pos, dt):
-    """AUTO.FOLLOW_TARGET: keeps a place beside something that moves, and looks at it."""
+    """AUTO.FOLLOW_TARGET: keeps a position relative to a moving target, and faces it."""
     for k in range(3):
         v.target[k] += v.target_vel[k] * dt
         v.centre[k] += v.target_vel[k] * dt
@@ -307,7 +307,7 @@ def _follow(v, q, pos, dt):
 
 @njit
 def _return_height(q, distance):
-    """Least height above the place of return on the way back, by PX4's cone over it [m]."""
+    """Minimum return height above the destination, by PX4's return cone [m]."""
     if q.RTL_CONE_ANG <= 0:
         return q.RTL_RETURN_ALT
     if distance <= q.NAV_ACC_RAD:
@@ -355,7 +355,7 @@ def _sticks_yaw(v, q):
 
 @njit
 def _position_by_sticks(v, q, pos, vel, yaw, dt):
-    """POSCTL: sticks are velocities in the heading frame; centred, it holds its place."""
+    """POSCTL: sticks are velocities in the heading frame; centred, it holds its position."""
     forward, right, up = _stick(v.stick_forward), _stick(v.stick_right), _stick(v.stick_up)
     _sticks_yaw(v, q)
     fast = q.MPC_VEL_MANUAL
@@ -445,7 +445,7 @@ def _thrust_of(v, actuators):
 
 @njit
 def _wants_up(v, pos):
-    """Whether the set-points of an armed vehicle on the ground ask it to leave."""
+    """Whether the set-points of an armed vehicle on the ground demand a take-off."""
     if v.sp_kind == TRAJECTORY:
         if math.isfinite(v.sp_vel[2]) and v.sp_vel[2] > 0.05:
             return True
@@ -459,7 +459,7 @@ def _wants_up(v, pos):
 
 @njit
 def _wants_down(v, vel):
-    """Whether the set-points ask a flying vehicle to descend, or give it no thrust to fly."""
+    """Whether the set-points demand a descent, or too little thrust to fly."""
     if v.sp_kind == TRAJECTORY:
         if not (math.isfinite(v.sp_pos[2]) or math.isfinite(v.sp_vel[2])):
             return False
@@ -612,7 +612,7 @@ def _filter_acceleration(v, quat, accel, bias, dt):
     """World acceleration from the accelerometer, low-passed, for the velocity loop's damping."""
     ax, ay, az = rotate(quat[0], quat[1], quat[2], quat[3],
                         accel[0] - bias[0], accel[1] - bias[1], accel[2] - bias[2])
-    if not math.isfinite(ax + ay + az):  # an estimator that has no attitude yet
+    if not math.isfinite(ax + ay + az):  # the estimator has no attitude yet
         return
     gain = dt / (ACC_FILTER_S + dt)
     v.acc_filtered[0] += gain * (ax - v.acc_filtered[0])
@@ -652,7 +652,7 @@ class Navigator(Memory):
             self._resets[jumped] = e.reset_count[jumped]
 
     def begin(self, i: int) -> None:
-        """Begins an AUTO mode at once, so that the target that it gets next is not forgotten."""
+        """Enters an AUTO mode at once, so that the target set next is not overwritten."""
         v, e = self._status[i], self._estimator
         goes_on = v["on_trajectory"] and not v["landed"]
         if not goes_on:
@@ -668,7 +668,7 @@ class Navigator(Memory):
         v["mode_stage"] = 0
 
     def reposition(self, i: int, target: npt.ArrayLike, yaw: float, speed: float) -> None:
-        """A new place (3,) [m] to hold in AUTO.LOITER; NaN keeps what it has."""
+        """A new position (3,) [m] to hold in AUTO.LOITER; NaN keeps the present one."""
         v = self._status[i]
         if v["mode_stage"] == NEW_MODE:
             self.begin(i)

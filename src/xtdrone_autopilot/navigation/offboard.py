@@ -1,4 +1,4 @@
-"""Set-points of OFFBOARD: the one place where those of Agents and of MAVLink clients end."""
+"""Set-points of OFFBOARD, from Agents and from MAVLink clients."""
 
 import math
 from typing import Any
@@ -80,7 +80,7 @@ def _take(v, s, actuators, kept, t_us):
 
 @njit
 def _take_all(status, set_points, actuators, kept, t_us, answers):
-    """The set-points of a fleet; answers (N,) tells what was wrong. Returns whether anything."""
+    """The set-points of a fleet; answers (N,) holds error codes. Returns whether any is set."""
     wrong = False
     for i in range(status.shape[0]):
         answers[i] = _take(status[i], set_points[i], actuators[i], kept[i], t_us)
@@ -137,7 +137,7 @@ class Offboard(Memory):
 
         Args:
             i: The vehicle.
-            set_point: A record of SET_POINT; its mode and arm are not looked at.
+            set_point: A record of SET_POINT; its mode and arm are ignored.
             actuators: (K,) commands of its first actuators, or None.
 
         Raises:

@@ -27,7 +27,7 @@ BATTERY = np.dtype([
 
 
 class Battery(Memory):
-    """Batteries of a fleet, as its flight stacks know them.
+    """Battery state of a fleet, as estimated by its flight stacks.
 
     Attributes:
         records: (N,) of BATTERY; the others are views of its fields.

@@ -1,4 +1,4 @@
-"""Who may arm, disarm and change modes, why not, and what follows from an event.
+"""Arming, mode changes and their preconditions, and reactions to events.
 
 Every rejection carries a reason that a user can act on; it goes out as
 STATUSTEXT and with the acknowledgement.
@@ -45,7 +45,7 @@ _THROTTLE_DOWN = -0.8  # of the throttle stick, -1..1: above it nothing is armed
 
 @dataclass(frozen=True)
 class Answer:
-    """Result of a request: a MAV_RESULT, and the reason where it was refused."""
+    """Result of a request: a MAV_RESULT, and the reason if it was rejected."""
 
     result: int
     reason: str = ""
@@ -70,15 +70,15 @@ class Commander:
             parameters: Of the fleet.
             estimator: Its state.
             battery: Its batteries.
-            failsafes: What may keep it from arming.
-            missions: Told of what the flight reaches.
+            failsafes: Those that may prevent arming.
+            missions: Notified of reached targets.
             follow: Of AUTO.FOLLOW_TARGET, for its conditions.
-            navigator: Flies where a request says.
+            navigator: Flies to requested targets.
             flight: Changes mode and arming.
             now: Time.
             origin: Latitude, longitude [rad] and height [m] of the world's origin.
-            outbox: Takes what is said.
-            cannot_fly: Why each vehicle cannot be flown at all, or an empty text.
+            outbox: Sends STATUSTEXTs.
+            cannot_fly: Why each vehicle cannot be flown at all, or an empty string.
         """
         self._status, self._parameters, self._estimator = status, parameters, estimator
         self._battery, self._failsafes, self._missions = battery, failsafes, missions
@@ -90,7 +90,7 @@ class Commander:
         flight.on_enter[Mode.RTL] = self._begin_return
 
     def checks(self, i: int) -> str:
-        """The first reason why vehicle i may not arm, or an empty text."""
+        """The first reason why vehicle i may not arm, or an empty string."""
         if self._cannot_fly[i]:
             return f"the vehicle cannot be flown: {self._cannot_fly[i]}"
         if not self._estimator.ready[i]:
@@ -101,7 +101,7 @@ class Commander:
         return self._failsafes.why_not_arm(i)
 
     def arm(self, i: int, t_us: int, force: bool = False) -> Answer:
-        """Arms vehicle i, or says why not."""
+        """Arms vehicle i, or rejects it with a reason."""
         v = self._status[i]
         if v["armed"]:
             return Answer(ACCEPTED)
@@ -123,7 +123,7 @@ class Commander:
         return Answer(ACCEPTED)
 
     def _why_not_in(self, i, mode, t_us):
-        """Why vehicle i may not arm in a mode, or an empty text."""
+        """Why vehicle i may not arm in a mode, or an empty string."""
         needs = MODES[mode].needs
         if not MODES[mode].arms:
             return (f"mode {ROS_NAME[mode]} is not for take-off: change to AUTO.TAKEOFF or "
@@ -145,7 +145,7 @@ class Commander:
         return Answer(ACCEPTED)
 
     def set_mode(self, i: int, mode: Mode, t_us: int) -> Answer:
-        """Changes the mode of vehicle i, or says why not."""
+        """Changes the mode of vehicle i, or rejects it with a reason."""
         v = self._status[i]
         reason = self._why_not(i, mode, t_us)
         if reason:
@@ -158,7 +158,7 @@ class Commander:
         return Answer(ACCEPTED)
 
     def _why_not(self, i, mode, t_us):
-        """Why vehicle i may not change to a mode, or an empty text."""
+        """Why vehicle i may not change to a mode, or an empty string."""
         needs = MODES[mode].needs
         if Need.MISSION in needs and not self._missions.total[i]:
             return self._missions.why_not(i)
@@ -214,7 +214,7 @@ class Commander:
         return answer
 
     def handle_events(self) -> None:
-        """Deals with the events that the compiled loops raised."""
+        """Handles the events raised by the compiled loops."""
         status = self._status
         for i in status["events"].nonzero()[0]:
             events, status["events"][i] = int(status["events"][i]), 0

@@ -1,7 +1,7 @@
-"""What can fail in flight: each condition is one class, listed in CONDITIONS.
+"""Failsafe conditions: each is one class, listed in CONDITIONS.
 
-A new failsafe is a new class here. It says when it holds, what is to be done then (by one of
-PX4's parameters) and with which message; failsafes.py does it, and `xtdrone doctor` reports it.
+A new failsafe is a new class here. It defines when it holds, the action (by one of PX4's
+parameters) and the message; failsafes.py does it, and `xtdrone doctor` reports it.
 """
 
 import math
@@ -23,11 +23,11 @@ from ..parameters.store import ParameterStore
 from ..vehicle_status import TRAJECTORY
 from .battery import Battery
 
-PERIOD_US = 100_000  # of looking at the conditions [us]
+PERIOD_US = 100_000  # of checking the conditions [us]
 
 
 class Action(IntEnum):
-    """What a failsafe does, by gravity."""
+    """Actions of failsafes, by severity."""
 
     NONE = 0
     WARN = 1
@@ -48,7 +48,7 @@ _NO_FLIGHT_TERMINATION = 121212  # value of CBRK_FLIGHTTERM
 
 @dataclass(frozen=True)
 class Watched:
-    """What conditions look at."""
+    """The inputs of conditions."""
 
     status: np.ndarray  # (N,) of VEHICLE_STATUS
     parameters: ParameterStore
@@ -88,7 +88,7 @@ class Condition(Memory):
         raise NotImplementedError
 
     def check_due(self, due: np.ndarray | None, flying: np.ndarray, q: np.ndarray) -> np.ndarray:
-        """As check(), for the vehicles that are due (N,) bool; for the others what was."""
+        """As check(), for the vehicles that are due (N,) bool; the others keep their state."""
         if due is None:
             return self.check(flying, q)
         before = {name: getattr(self, name).copy() for name in self.MEMORY}
@@ -102,7 +102,7 @@ class Condition(Memory):
         raise NotImplementedError
 
     def action(self, i: int) -> Action:
-        """What is to be done about it on vehicle i."""
+        """The action for vehicle i."""
         return self.actions.get(self.get(i, self.parameter), Action.WARN)
 
     def mode_instead(self, i: int) -> Mode | None:
@@ -114,7 +114,7 @@ class Condition(Memory):
         return False
 
     def why_not_arm(self, i: int) -> str:
-        """Why vehicle i may not be armed, where no_arming() says so."""
+        """Why vehicle i may not be armed, if no_arming() holds."""
         return self.why(i)
 
     def armed(self, i: int) -> None:
@@ -126,7 +126,7 @@ class Condition(Memory):
 
 
 class DataLink(Condition):
-    """No ground station is heard."""
+    """The ground station link is lost."""
 
     text, advice = "the ground station link is lost", "start one, or set NAV_DLL_ACT to 0"
     name, parameter, actions = "data_link", "NAV_DLL_ACT", _LINK_ACTION
@@ -153,7 +153,7 @@ class DataLink(Condition):
 
 
 class Sticks(Condition):
-    """Manual control, that was there in this flight, is lost."""
+    """Manual control was received in this flight and is lost."""
 
     text, advice = "manual control is lost", "send MANUAL_CONTROL again, or choose an AUTO mode"
     name, parameter, actions = "sticks", "NAV_RCL_ACT", _LINK_ACTION
@@ -179,7 +179,7 @@ class Sticks(Condition):
 
 
 class BatteryLow(Condition):
-    """The battery is below a threshold; a level that recovers is not trusted."""
+    """The battery is below a threshold; a level that recovers is ignored."""
 
     text, advice = "the battery is low", "go home"
     name, threshold, word = "battery_low", "BAT_LOW_THR", "low"
@@ -195,7 +195,7 @@ class BatteryLow(Condition):
 
 
 class BatteryCritical(BatteryLow):
-    """And below the next one."""
+    """The battery is below the next threshold."""
 
     text, advice = "the battery is critical", "land"
     name, threshold, word = "battery_critical", "BAT_CRIT_THR", "critical"
@@ -205,7 +205,7 @@ class BatteryCritical(BatteryLow):
 
 
 class BatteryEmergency(BatteryLow):
-    """And about empty."""
+    """The battery is almost empty."""
 
     text, advice = "the battery is at emergency level", "land at once"
     name, threshold, word = "battery_emergency", "BAT_EMERGEN_THR", "at emergency level"
@@ -253,7 +253,7 @@ class Geofence(Condition):
         vel = self._w.estimator.vel
         speed = np.maximum(np.linalg.norm(vel, axis=1), 1e-6)
         along = (self._w.status["acc_filtered"] * vel).sum(axis=1) / speed
-        out = vel * (2 * PERIOD_US * 1e-6)  # until the next look, and as much to spare
+        out = vel * (2 * PERIOD_US * 1e-6)  # until the next check, and as much margin
         for i in np.flatnonzero(q["GF_PREDICT"]):
             out[i] += vel[i] / speed[i] * stopping_distance(speed[i], along[i], q["MPC_ACC_HOR"][i],
                                                       q["MPC_JERK_AUTO"][i])
@@ -345,7 +345,7 @@ class AttitudeFailure(Condition):
 
 
 class EstimatorFailure(Condition):
-    """The estimator has no attitude, or numbers that are none."""
+    """The estimator has no attitude, or NaN."""
 
     text, advice = "the estimator has failed", "look at 'xtdrone log plot' of this flight"
     name = "estimator"
@@ -387,6 +387,6 @@ CONDITIONS = (DataLink, Sticks, BatteryLow, BatteryCritical, BatteryEmergency, G
 
 
 def sticks_held(watched: Watched, i: int) -> bool:
-    """Whether somebody holds the sticks of vehicle i."""
+    """Whether vehicle i receives manual control."""
     age = (watched.now.t_us - watched.status["stick_t"][i]) * 1e-6
     return bool(age <= watched.parameters.get(i, "COM_RC_LOSS_T"))

@@ -1,8 +1,8 @@
-"""What the flight stack does by itself when something fails, as PX4's parameters say.
+"""Failsafe actions, selected by PX4's parameters.
 
-Conditions of the whole fleet are looked at ten times a second; each acts when
-it begins. A graver action takes the place of a milder one, never the other way
-round, and a mode that a user chooses ends whatever was in force.
+Conditions of the whole fleet are checked at 10 Hz; each triggers its action when it
+begins. An action is only replaced by a more severe one, and a mode that a user selects
+ends all failsafe actions.
 """
 
 from collections.abc import Callable, Mapping
@@ -49,9 +49,9 @@ class Failsafes(Memory):
         """Nothing has failed yet.
 
         Args:
-            watched: What the conditions look at.
+            watched: The inputs of the conditions.
             flight: Changes mode and arming.
-            outbox: Takes what is said.
+            outbox: Sends STATUSTEXTs.
             fly_without: Called as fly_without(vehicle, rotor) to take a rotor out of the mixer,
                 -1 for none.
         """
@@ -84,14 +84,14 @@ class Failsafes(Memory):
         return self._rotor.failed
 
     def why_not_arm(self, i: int) -> str:
-        """Why vehicle i may not arm as far as failsafes go, or an empty text."""
+        """Why vehicle i may not arm as far as failsafes go, or an empty string."""
         for condition in self._conditions.values():
             if np.broadcast_to(condition.no_arming(), len(self._level))[i]:
                 return condition.why_not_arm(i)
         return ""
 
     def may_arm(self) -> np.ndarray:
-        """(N,) bool, why_not_arm() has nothing to say."""
+        """(N,) bool, why_not_arm() is empty."""
         may = np.ones(len(self._level), dtype=bool)
         for condition in self._conditions.values():
             may &= ~np.asarray(condition.no_arming())
@@ -102,12 +102,12 @@ class Failsafes(Memory):
         return self._level >= Action.HOLD
 
     def failing(self, i: int) -> dict:
-        """What holds for vehicle i now: condition -> what is wrong, and what its user can do."""
+        """Conditions of vehicle i that hold now: name -> text and advice for its user."""
         return {name: [condition.text, condition.advice]
                 for name, condition in self._conditions.items() if condition.holds[i]}
 
     def answers(self, i: int) -> dict:
-        """What parameters of vehicle i say that follows: condition -> word."""
+        """Configured actions of vehicle i: condition -> action."""
         return {name: _WORDS[condition.action(i)] for name, condition in self._conditions.items()
                 if condition.parameter}
 
@@ -131,7 +131,7 @@ class Failsafes(Memory):
             condition.reset(mask)
 
     def step(self, due: np.ndarray | None = None) -> None:
-        """Looks at every condition; call it each PERIOD_US of a vehicle.
+        """Checks every condition; call it each PERIOD_US of a vehicle.
 
         Args:
             due: (N,) bool, the vehicles meant; None for all.
@@ -203,7 +203,7 @@ class Failsafes(Memory):
         if action == Action.NONE:
             return
         under_way = action != Action.HOLD and v["mode"] == _MODE.get(action)
-        # Who is landing already does not climb to return, as in PX4.
+        # A vehicle that is landing already does not climb to return, as in PX4.
         under_way |= action == Action.RETURN and v["mode"] == Mode.LAND
         if action == Action.WARN or action <= self._level[i] or under_way:
             self._outbox.say(i, CRITICAL if action > Action.WARN else WARNING, f"Warning: {why}")
@@ -243,7 +243,7 @@ class Failsafes(Memory):
             self._outbox.say(i, CRITICAL, f"Failsafe: mode {ROS_NAME[mode]}")
             self._flight.enter(i, mode)
             return
-        action = action or Action.RETURN  # PX4's last resort where nobody holds the sticks
+        action = action or Action.RETURN  # PX4's last resort without manual control
         self._level[i] = action
         self._perform(i, action)
 

@@ -23,7 +23,7 @@ UNITS = {GPS: "GPS", BARO: "barometer", MAG: "magnetometer", RANGE: "range finde
 
 
 class Failures(Memory):
-    """What has failed on each vehicle of a fleet."""
+    """Injected failures of a fleet."""
 
     MEMORY = ("_motor", "_off", "_any")
 
@@ -47,7 +47,7 @@ class Failures(Memory):
             instance: Number of the motor from 1, 0 = all of them.
 
         Returns:
-            Why not, or an empty text.
+            The reason of a rejection, or an empty string.
         """
         if unit not in UNITS:
             return f"failure unit {unit:g} cannot fail here: " + ", ".join(
@@ -81,11 +81,11 @@ class Failures(Memory):
         sensors.airspeed_new[self._unit[AIRSPEED]] = False
 
     def empty_batteries(self, level: np.ndarray) -> None:
-        """Sets the level (N,) of failed batteries to nothing."""
+        """Sets the level (N,) of failed batteries to zero."""
         if self._any:
             level[self._unit[BATTERY]] = 0.0
 
     def stop_motors(self, commands: np.ndarray) -> None:
-        """Sets the commands (N, R) of failed motors to nothing."""
+        """Sets the commands (N, R) of failed motors to zero."""
         if self._any:
             commands[self._motor] = 0.0

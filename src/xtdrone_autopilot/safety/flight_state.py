@@ -1,4 +1,4 @@
-"""Mode and arming of a fleet: changes that nothing refuses, and who follows them."""
+"""Mode and arming state of a fleet: unconditional changes, with callbacks."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ _ENDS_ON_GROUND = frozenset({Mode.LAND, Mode.RTL, Mode.TAKEOFF})  # they end wit
 
 
 class FlightState:
-    """Changes mode and arming; whether a user may is the Commander's business.
+    """Changes mode and arming; the Commander checks whether they are allowed.
 
     Attributes:
         on_enter: Mode -> called with the vehicle that enters it.

@@ -1,7 +1,7 @@
-"""Finds a rotor that gives no thrust, from what was commanded and how the body turned.
+"""Detects a rotor without thrust, from commands and angular acceleration.
 
-A model of the rotors says which angular acceleration the commands should
-give. What is missing is compared with what each rotor alone would take away.
+A model of the rotors predicts the angular acceleration of the commands. The residual
+is compared with the loss of each single rotor.
 """
 
 import math
@@ -90,7 +90,7 @@ class RotorMonitor(Memory):
     MEMORY = ("_speed", "_last_rate", "_missing", "_blamed", "_since")
 
     def __init__(self, fleet: FleetModel):
-        """All rotors turn."""
+        """No rotor has failed."""
         n, rotors = fleet.rotor_mask.shape
         self._fleet = fleet
         self._torque = np.ascontiguousarray(effectiveness(fleet)[:, 3:])
