@@ -1,9 +1,15 @@
 """Vehicles that no multirotor is: they load, stand, fall or fly, and say what they cannot do."""
 
+import struct
+
 import numpy as np
 import pytest
+from fastcrc.crc16 import mcrf4xx
+from pymavlink.dialects.v20 import common as mavlink
 
 import jointed
+from stack_flights import Flight
+from xtdrone_autopilot.control.vector import thrust_normalised
 from xtdrone_core import Scenario, SetPoints
 from xtdrone_core.agent import BaseAgent
 from xtdrone_core.command import main
@@ -101,3 +107,49 @@ def test_a_fully_actuated_hexarotor_flies_sideways_while_level(tmp_path):
         assert max(abs(x), abs(y)) < 0.02 and abs(simulation.state.vel[0, 1]) < 0.1
     finally:
         simulation.close()
+
+
+def level_with_thrust(v, force):
+    """SET_ATTITUDE_TARGET: level, nose east, thrust_body for a force [N], body FLU."""
+    half = np.sqrt(0.5)
+    message = mavlink.MAVLink_set_attitude_target_message(0, 1, 1, 0x20 | 0x07, (half, 0, 0, half),
+                                                          0, 0, 0, 0)
+    frame = message.pack(mavlink.MAVLink(None, 255, 190))
+    length = np.linalg.norm(force)
+    thrust = thrust_normalised(v, length) / length * np.multiply(force, (1, -1, -1))
+    payload = frame[10:-2].ljust(39, b"\0") + struct.pack("<3f", *thrust)
+    body = bytes((len(payload),)) + bytes(frame[2:10]) + payload
+    crc = mcrf4xx(body + bytes((message.crc_extra,)))
+    return mavlink.MAVLink(None).decode(bytearray(b"\xfd" + body + struct.pack("<H", crc)))
+
+
+def test_a_thrust_of_three_axes_moves_a_hexarotor_sideways_while_level(tmp_path):
+    f = Flight(str(jointed.write(tmp_path, hexarotor()).sdf)).take_off()
+    try:
+        v, estimator = f.autopilot.status[0], f.autopilot.estimator
+        begin = f.vel[0]
+
+        def push():
+            up = np.clip(-2.0 * estimator.vel[0, 2], -1.0, 1.0)
+            f.send(level_with_thrust(v, (1.5, 0.0, 9.80665 * v["mass"] + up)))
+
+        push()
+        f.offboard()
+        f.run(1.0, push, 250)
+        x, y, _, _ = f.simulation.state.quat[0]
+        assert f.vel[0] - begin == pytest.approx(1.5 / v["mass"], rel=0.15)
+        assert max(abs(x), abs(y)) < 0.02 and abs(f.vel[1]) < 0.2  # 0.4 degrees of tilt
+    finally:
+        f.simulation.close()
+
+
+def test_a_thrust_across_its_rotors_is_refused_by_a_conventional_multirotor():
+    f = Flight()
+    try:
+        v = f.autopilot.status[0]
+        f.send(level_with_thrust(v, (1.0, 0.0, 15.0)))
+        assert v["offboard_count"] == 0 and "across the body's z axis" in f.said[-1]
+        f.send(level_with_thrust(v, (0.0, 0.0, 15.0)))
+        assert v["offboard_thrust"] == pytest.approx(15.0, rel=1e-5)
+    finally:
+        f.simulation.close()

@@ -5,6 +5,7 @@ become ours here.
 """
 
 import math
+import struct
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -29,6 +30,7 @@ from .handlers import receives
 _FASTEST_TURN = 100.0  # no yaw or body rate is larger than this [rad, rad/s]
 _FORCE = 512  # bit of the type mask of position targets
 _THRUST_BODY, _THRUST_IGNORE, _ATTITUDE_IGNORE = 32, 64, 128  # and of attitude targets
+_HEADER = 10  # bytes of a MAVLink 2 frame before its payload
 _NOTHING = "its type mask leaves nothing to follow"
 _HOVER = 0.5  # middle of the throttle stick of MANUAL_CONTROL
 
@@ -125,12 +127,7 @@ class SetPointMessages:
 
     def _attitude_target(self, i, m):
         mask = m.type_mask
-        if mask & _THRUST_IGNORE or not abs(m.thrust) <= 1.0:
-            raise AutopilotError("an attitude or body rates need a thrust from 0 to 1, not ignored "
-                                 "by the type mask")
-        if mask & _THRUST_BODY:
-            raise AutopilotError("a thrust on three axes (type mask 32) is not supported: use "
-                                 "thrust")
+        force = self._force(i, m)
         point = self._point()
         rates = flu_frd(_given(m, ("body_roll_rate", "body_pitch_rate", "body_yaw_rate"), 0,
                                _FASTEST_TURN))
@@ -145,9 +142,22 @@ class SetPointMessages:
             point["quat"] = quat_enu_ned(quat / norm)
             point["yaw_rate"] = rates[2]
         point["rates"] = rates
-        # One command for all rotors gives so much force.
-        point["force"][2] = thrust_newtons(self._status[i], m.thrust) if m.thrust > 0.0 else 0.0
+        point["force"] = force
         self._offboard.take(i, point)
+
+    def _force(self, i, m):
+        """Body force (3,) of an attitude target [N]: what all rotors give at one command."""
+        if m.type_mask & _THRUST_BODY:
+            thrust = flu_frd(_thrust_body(m))
+            size = np.linalg.norm(thrust)
+            if not size <= 1.0:
+                raise AutopilotError("thrust_body has to be three numbers, together from 0 to 1")
+            return thrust / size * thrust_newtons(self._status[i], size) if size else np.zeros(3)
+        if m.type_mask & _THRUST_IGNORE or not abs(m.thrust) <= 1.0:
+            raise AutopilotError("an attitude or body rates need a thrust from 0 to 1, not ignored "
+                                 "by the type mask")
+        up = thrust_newtons(self._status[i], m.thrust) if m.thrust > 0.0 else 0.0
+        return np.array([math.nan, math.nan, up])
 
     @receives("SET_ACTUATOR_CONTROL_TARGET")
     def _set_actuators(self, link, m):
@@ -201,6 +211,13 @@ class SetPointMessages:
         known = m.est_capabilities & 2 and (np.abs(m.vel) <= FARTHEST).all()
         vel = enu_ned(m.vel) if known else None
         self._follow.heard(link.vehicle, to_local_array(geo, *self._origin)[0], vel)
+
+
+def _thrust_body(m):
+    """SET_ATTITUDE_TARGET's extension thrust_body, FRD, -1 to 1: the dialect does not know it."""
+    frame = bytes(m.get_msgbuf())
+    payload = frame[_HEADER:_HEADER + frame[1]] if frame[:1] == b"\xfd" else b""
+    return np.array(struct.unpack("<3f", payload[m.unpacker.size:][:12].ljust(12, b"\0")))
 
 
 def _given(m, names, first_bit, most=FARTHEST):
