@@ -54,7 +54,7 @@ TOPICS_INTRODUCTION = """# Topics and services of a vehicle
 <!-- Written by scripts/make_tables.py from the tables in src/xtdrone_control/. -->
 
 Names are below `/V/mavros/`, where V is the vehicle's name, for example `iris_0`; names, types and
-meanings are MAVROS 1's. A topic is built only where somebody listens.
+meanings are MAVROS 1's. A topic is built only where there is a subscriber.
 
 ## Topics that the bridge publishes
 

@@ -2,7 +2,7 @@
 
 What there is stands in the tables of topics.py, inputs.py and services.py; nodes/bridge makes rospy
 publishers, subscribers and services of them; names are below V/mavros/ of each vehicle V.
-Messages go out as bytes (ros_serialisation) and only where somebody listens. Those that
+Messages go out as bytes (ros_serialisation) and only where there is a subscriber. Those that
 come in may be any objects with the fields of their ROS types.
 """
 
@@ -86,7 +86,7 @@ class Vehicle:
         index, name: Of the vehicle.
         link, host: As of the Bridge.
         requests: Asks the vehicle and waits for its answer.
-        state: The last State message, as bytes; None after a heartbeat of somebody else.
+        state: The last State message, as bytes; None after another system's heartbeat.
         text: Severity and text of a status text that is complete now, or None.
         mission: The waypoints as bytes where they have just changed, or None.
         fix: Status, covariance and its type, of the receiver.

@@ -85,7 +85,7 @@ class FleetLink:
         return sock
 
     def receive(self) -> Iterator[Any]:
-        """Everything that has come in; answers that somebody waits for go to their inboxes.
+        """Everything that has come in; awaited answers go to their inboxes.
 
         Yields:
             (vehicle, message id, payload, frame).

@@ -158,7 +158,7 @@ def gazebo_master(instance: int, uri: str = "") -> str:
 
 
 def in_use(port: int, tcp: bool = False) -> bool:
-    """Whether somebody has a port of loopback."""
+    """Whether a process has bound a port on loopback."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM if tcp else socket.SOCK_DGRAM) as sock:
         if tcp:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -282,7 +282,7 @@ def test_a_reset_starts_a_new_px4_and_leaves_the_others(autopilot, in_flight, bu
 def test_what_real_px4_cannot_do_is_refused(autopilot, monkeypatch, tmp_path):
     monkeypatch.delenv("PX4_BUILD", raising=False)
     found, _ = autopilot(1)
-    with pytest.raises(AutopilotError, match="started by somebody else.*px4:=FOLDER"):
+    with pytest.raises(AutopilotError, match="started externally.*px4:=FOLDER"):
         found.reset()
     for refused in (found.save, lambda: found.load({})):
         with pytest.raises(AutopilotError, match="cannot be (saved|loaded).*embedded"):

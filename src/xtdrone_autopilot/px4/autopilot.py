@@ -119,8 +119,8 @@ class Px4Autopilot(ExternalPose, Observer):
             raise AutopilotError("mission cannot be given to real PX4: leave it out, and upload it "
                                  "by a ground station or 'xtdrone mission upload'")
         if scenario.params and installation is None:
-            raise AutopilotError("params cannot be given to PX4s that somebody else starts: name a "
-                                 "build of PX4 (--px4 or PX4_BUILD), or set them yourself")
+            raise AutopilotError("params cannot be given to PX4s that are started externally: name "
+                                 "a build of PX4 (--px4 or PX4_BUILD), or set them yourself")
         return cls(fleet, [spec.name for spec in scenario.vehicles], origin,
                    [spec.pos for spec in scenario.vehicles], installation,
                    folder, scenario.px4_loss, scenario.origin == "shared", on_text,
@@ -149,7 +149,7 @@ class Px4Autopilot(ExternalPose, Observer):
         self._telemetry.send_pose(i, t_us, pos, quat)
 
     def health(self) -> list[dict]:
-        """Mode, armed, landed and not_ready of each PX4, as it told them."""
+        """Mode, armed, landed and not_ready of each PX4, from its telemetry."""
         return self._telemetry.health()
 
     def interrupt(self) -> None:
@@ -179,7 +179,7 @@ class Px4Autopilot(ExternalPose, Observer):
         return self.commands
 
     def estimates(self) -> Estimates:
-        """What PX4 believes, as it last told us."""
+        """PX4's estimates, from its last telemetry."""
         return self._telemetry.estimates()
 
     def apply(self, set_points: SetPoints) -> None:
@@ -196,7 +196,7 @@ class Px4Autopilot(ExternalPose, Observer):
             AutopilotError: They were not started by this simulation.
         """
         if not self._processes:
-            raise AutopilotError("these PX4s were started by somebody else, and PX4 can only be "
+            raise AutopilotError("these PX4s were started externally, and PX4 can only be "
                                  "reset by starting it anew: give px4:=FOLDER, and the simulation "
                                  "starts them, or fly autopilot:=embedded")
         chosen = np.flatnonzero(np.ones(len(self._names), dtype=bool) if mask is None else mask)

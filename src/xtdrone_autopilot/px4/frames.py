@@ -1,4 +1,4 @@
-"""What a PX4 sends, as records: only those messages that somebody wants."""
+"""What a PX4 sends, as records: only the messages that have a handler."""
 
 from collections.abc import Sequence
 

@@ -47,7 +47,7 @@ def find(path: str) -> Px4Installation | None:
         path: Build folder or binary; empty = that of the environment's PX4_BUILD.
 
     Returns:
-        The installation; None where nothing is named: PX4 is started by somebody else.
+        The installation; None where nothing is named: PX4 is started externally.
 
     Raises:
         AutopilotError: No PX4 is there.

@@ -58,7 +58,7 @@ class FleetTelemetry:
                 which PX4 counts it; None where no forces will be asked for.
         """
         self._thrust_poly = thrust_poly
-        self._ignored = set()  # (vehicle, reason) of set-points, each told once
+        self._ignored = set()  # (vehicle, reason) of set-points, each reported once
         self._origin = tuple(origin)
         self._shared = shared_origin
         self._offsets = np.zeros((n, 3)) if shared_origin else np.array(offsets, dtype=float)
@@ -111,7 +111,7 @@ class FleetTelemetry:
                 self._greet(i)
 
     def estimates(self) -> Estimates:
-        """What PX4 believes; `ready` needs a known place and passed arming checks."""
+        """PX4's estimates; `ready` needs a known position and passed arming checks."""
         ready = self._located & self._checked & self._origin_set
         return Estimates(self._t_us, self._pos, self._quat, self._vel, self._ang_vel, self._armed,
                          self._landed, self._mode, ready)

@@ -192,8 +192,8 @@ class EmbeddedEngine(Viewer):
         if self.data.ntree_awake < len(self._fresh_sleep):
             asleep = self.data.body_awake[self._at.body[:, 0]] == 0
         if asleep.any():
-            # MuJoCo forgets the contacts of what sleeps. They stay as they are until somebody
-            # falls asleep or wakes up; then they are looked up on a copy that does not sleep.
+            # MuJoCo drops the contacts of sleeping bodies. They stay as they are until a body
+            # falls asleep or wakes up; then they are computed on a copy that does not sleep.
             if not np.array_equal(asleep, self._asleep):
                 self._asleep = asleep
                 self._asleep_pairs = self._touching(self._awake_copy())
