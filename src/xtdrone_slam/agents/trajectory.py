@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -67,7 +67,7 @@ class TrajectoryAgent(FlightAgent):
         self._recorder = _Recorder(simulation, self._bag)
         simulation.observers.append(self._recorder)
 
-    def save(self) -> None:
+    def save(self) -> NoReturn:
         """Not supported: the files of a recording cannot be resumed.
 
         Raises:
