@@ -106,6 +106,28 @@ def test_standing_still_contacts_and_reset(build):
     assert again.t_us == 300 * STEP_US  # time goes on
 
 
+def test_one_vehicle_is_reset_and_the_other_flies_on(build):
+    first, second = (VehicleSpec("iris", f"iris_{i}", (3.0 * i, 0.0, 0.0)) for i in range(2))
+    flights = []
+    for reset in (False, True):
+        engine = build(GazeboEngine, first, second)
+        engine.reset()
+        start = engine.state.copy()
+        for _ in range(50):
+            push(engine, np.array([[0, 0, 30.0, 0, 0, 0]] * 2), STEP_US)
+        if reset:
+            engine.reset(np.array([True, False]))
+            np.testing.assert_allclose(engine.state.pos[0], start.pos[0], atol=1e-9)
+            np.testing.assert_allclose(engine.state.vel[0], 0.0, atol=1e-9)
+        for _ in range(50):
+            push(engine, np.array([[0, 0, 30.0, 0, 0, 0]] * 2), STEP_US)
+        flights.append(engine.state.copy())
+        engine.close()
+    np.testing.assert_array_equal(flights[0].pos[1], flights[1].pos[1])
+    np.testing.assert_array_equal(flights[0].vel[1], flights[1].vel[1])
+    assert flights[1].vel[0, 2] == pytest.approx(flights[0].vel[0, 2] / 2, rel=0.02)
+
+
 def test_a_payload_weighs_on_the_ground_and_comes_off(build):
     engine = build(GazeboEngine, VehicleSpec("iris", "iris_0", (0.0, 0.0, 0.0)))
     engine.reset()

@@ -83,6 +83,7 @@ class GazeboEngine(RangeCaster, Renderer, Viewer):
         self._setup = resources.root() / ".setup" / "gazebo11"
         self._fleet = FleetModel.of(self.models)
         self._masses = Masses(self._fleet)
+        self._loaded = np.zeros(self._fleet.n, dtype=bool)  # carries a payload
         n, bodies = self._fleet.body.shape
         self.state = FleetState.zeros(n, self._fleet.actuator.shape[1],
                                       self._fleet.joint.shape[1], bodies)
@@ -103,20 +104,23 @@ class GazeboEngine(RangeCaster, Renderer, Viewer):
             raise
 
     def reset(self, mask: np.ndarray | None = None) -> None:
-        """Every vehicle back to its pose of the scenario, at rest.
+        """These vehicles back to their poses of the scenario, at rest and without payloads.
 
         Raises:
-            EngineError: The mask leaves vehicles out; gzserver is gone.
+            EngineError: gzserver is gone.
         """
-        if mask is not None and not np.all(mask):
-            raise EngineError("Gazebo puts back all vehicles or none: reset all of them, or use "
-                              "engine:=embedded")
-        poses = [start_pose(spec, model).to(frame)
-                 for spec, model in zip(self.specs, self.models, strict=True)
+        chosen = np.ones(len(self.specs), dtype=bool) if mask is None else np.asarray(mask)
+        for i in np.flatnonzero(chosen & self._loaded).tolist():
+            self.set_payload(i, 0.0, (0.0, 0.0, 0.0))
+        poses = [(there, start_pose(spec, model).to(frame))
+                 for there, spec, model in zip(chosen, self.specs, self.models, strict=True)
                  for frame in body_frames(model)]
-        table = np.array([[*pose.pos, *pose.quat] for pose in poses])
+        table = np.array([[*pose.pos, *pose.quat] if there else [np.nan] * 7
+                          for there, pose in poses])
+        acc = self.state.acc.copy()
         self._take(self._channel.request(_RESET, table.tobytes()), 0.0)
-        self.state.actuator[:] = 0.0
+        self.state.acc[~chosen] = acc[~chosen]
+        self.state.actuator[chosen] = 0.0
 
     def save(self) -> dict:
         """As load().
@@ -159,6 +163,7 @@ class GazeboEngine(RangeCaster, Renderer, Viewer):
     def set_payload(self, vehicle: int, mass: float, pos: npt.ArrayLike) -> None:
         """Fixes a point mass to a vehicle, in place of the one that it carried; see Engine."""
         total, centre, _ = self._masses.load(vehicle, float(mass), pos)
+        self._loaded[vehicle] = mass > 0.0
         inertia = self._masses.records[vehicle, 0]["inertia"]
         row = self._masses.records[vehicle, 0]["row"]
         self._channel.request(_PAYLOAD, _WEIGHT.pack(row, total, *centre, *inertia))

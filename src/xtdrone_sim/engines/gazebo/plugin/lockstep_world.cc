@@ -7,7 +7,8 @@
 //            world frame, then for each joint its target [rad] or [m]  ->  for each body position
 //            xyz, quaternion xyzw and velocity xyz of its frame in the world, angular velocity xyz
 //            in its frame, then for each joint its place and speed (doubles)
-//   RESET    for each body position xyz and quaternion xyzw  ->  as STEP; at rest, at time 0
+//   RESET    for each body position xyz and quaternion xyzw, NaN for one that stays as it is  ->
+//            as STEP; the others are at rest, and where none stays the clock is back at 0
 //   FLEET    bodies of the vehicles, a line "vehicle<TAB>link" each  ->  text: empty, or what is
 //            wrong
 //   JOINTS   likewise the joints that have targets, a line "vehicle<TAB>joint" each
@@ -27,6 +28,7 @@
 #include <signal.h>
 
 #include <atomic>
+#include <cmath>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -225,12 +227,17 @@ class LockstepWorld : public gazebo::WorldPlugin {
       boost::recursive_mutex::scoped_lock lock(*world_->Physics()->GetPhysicsUpdateMutex());
       std::vector<double> poses(7 * fleet_.size());
       std::memcpy(poses.data(), body.data(), body.size());
+      bool all = true;
       for (std::size_t i = 0; i < fleet_.size(); ++i) {
         const double *p = &poses[7 * i];
+        if (std::isnan(p[0])) {
+          all = false;
+          continue;
+        }
         fleet_[i]->SetWorldPose({{p[0], p[1], p[2]}, {p[6], p[3], p[4], p[5]}});
         fleet_[i]->ResetPhysicsStates();
       }
-      world_->ResetTime();
+      if (all) world_->ResetTime();
     }
     SendState();
   }
