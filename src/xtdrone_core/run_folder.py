@@ -37,7 +37,7 @@ def check_name(name: str) -> None:
 
 
 def latest(instance: int) -> str:
-    """Name in runs/ of the link to an instance's newest run; instance 0's is that of all."""
+    """Name in runs/ of the link to an instance's newest run."""
     return f"latest-{instance}" if instance else "latest"
 
 
@@ -64,10 +64,9 @@ def create(name: str, instance: int = 0) -> Path:
             except FileExistsError:
                 number += 1
         prepare(folder)
-        for name in {latest(0), latest(instance)}:
-            link = base / f".latest-{os.getpid()}"
-            link.symlink_to(folder.name)
-            link.replace(base / name)
+        link = base / f".latest-{os.getpid()}"
+        link.symlink_to(folder.name)
+        link.replace(base / latest(instance))
     except OSError as error:
         raise XtdroneError(f"cannot make a run folder in '{base}': {error.strerror}; set "
                            "XTDRONE_RUNS to a folder that can be written") from error

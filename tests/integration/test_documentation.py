@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from own_ports import LATEST
 from xtdrone_core import command
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -79,6 +80,7 @@ def environment(folder):
 def test_shell_blocks_run(page, workspace):
     script = "set -eo pipefail\n" + "\n".join(
         block.code for block in blocks(page) if block.runs and block.language == "sh")
+    script = script.replace("runs/latest", f"runs/{LATEST}")  # this worker's instance
     done = subprocess.run(["bash", "-c", script], cwd=workspace, env=environment(workspace),
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True, timeout=TIME_OUT_S)

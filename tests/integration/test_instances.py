@@ -7,6 +7,7 @@ from mavsdk_pilot import Pilot, wait_for
 from own_ports import PORTS
 from xtdrone_core.control_link import ControlClient
 from xtdrone_core.ports import INSTANCES, Ports
+from xtdrone_core.run_folder import latest
 
 LISTEN_S = 2.0  # wall time
 HEIGHT = 3.0  # [m]
@@ -42,7 +43,8 @@ def test_two_fleets_fly_at_once_and_neither_hears_the_other(simulate, tmp_path):
     fleets = [simulate("--n", 2, "--gps", "rtk", "--speed", 2, instance=own.instance)
               for own in (first, second)]
     assert [fleet.control.request("status")["n"] for fleet in fleets] == [2, 2]
-    assert len({link.resolve() for link in tmp_path.glob("latest*")}) == 2
+    newest = [(tmp_path / latest(own.instance)).resolve() for own in (first, second)]
+    assert newest[0] != newest[1]
     for own in (first, second):
         assert senders(own.ground_station) == {own.ground_station_local(i) for i in range(2)}
         assert senders(own.offboard(0)) == {own.offboard_local(0)}  # heartbeats alone
