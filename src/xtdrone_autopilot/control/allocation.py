@@ -1,8 +1,8 @@
 """Allocation of force and torque to rotor commands.
 
-The mixer is the pseudo-inverse of the effectiveness matrix in hover: thrusts, then speeds through
-XTDrone (3), then commands 0..1. A vehicle whose matrix has rank six is given all six rows; any
-other one collective and torques.
+The mixer is the pseudo-inverse of the effectiveness matrix in hover. It gives rotor thrusts;
+XTDrone (3) turns them into rotor speeds, and those into commands 0..1. If the matrix has rank six
+(fully actuated), all six rows are used; otherwise only collective thrust and the three torques.
 """
 
 import math
@@ -19,24 +19,24 @@ from ..vehicle_status import NO_SET_POINT
 from .vector import clamp
 
 YAW_THRUST_MARGIN = 0.15  # share of the rotor's range that yaw may take from the collective
-IDLE_COMMAND = 0.01  # of an armed rotor without a task
-SWEEPS = 40  # of the allocation to a vehicle that lacks a rotor
-# How much an error of collective, roll, pitch and yaw counts there, each row of the effectiveness
-# scaled to the size of one; and how much a newton of thrust.
+IDLE_COMMAND = 0.01  # of an armed rotor without a set-point
+SWEEPS = 40  # of the allocation for a vehicle with a failed rotor
+# Weights in that allocation: of the errors of collective thrust, roll, pitch and yaw torque, each
+# row of the effectiveness matrix normalised; and of each rotor's thrust.
 WEIGHTS = np.array([1.0, 30.0, 30.0, 0.05])
 LEAST_WEIGHT = 1e-4
 
 
 @njit
 def _rest(v, row, share):
-    """A rotor's share of the thrust for yaw and, if fully actuated, for force along x and y [N]."""
+    """Thrust of a rotor for share of the yaw torque, plus side force if fully actuated [N]."""
     return share * row[5] * v.sp_torque[2] + share * (row[0] * v.sp_side_force[0]
                                                       + row[1] * v.sp_side_force[1])
 
 
 @njit
 def _allocate_one(v, mixer, t_max, n_rotors, thrust):
-    """Thrust of each rotor [N]: tilt torque first, then collective, then yaw and side force."""
+    """Thrust of each rotor [N]. Priority: roll and pitch, collective, yaw and side force."""
     lowest, highest, yaw_peak, smallest_max = 0.0, 0.0, 0.0, math.inf
     for r in range(n_rotors):
         tilt = mixer[r, 3] * v.sp_torque[0] + mixer[r, 4] * v.sp_torque[1]
@@ -50,7 +50,7 @@ def _allocate_one(v, mixer, t_max, n_rotors, thrust):
         span = smallest_max / (highest - lowest)
     low = -lowest * span
     high = max(smallest_max - highest * span - min(yaw_peak, YAW_THRUST_MARGIN * smallest_max), low)
-    # Yaw takes what room is left.
+    # Yaw uses the thrust range that is left.
     share = 1.0
     for r in range(n_rotors):
         thrust[r] = span * thrust[r] + clamp(mixer[r, 2] * v.sp_thrust, low, high)
@@ -65,11 +65,11 @@ def _allocate_one(v, mixer, t_max, n_rotors, thrust):
 
 @njit
 def _allocate_within(v, gain, hessian, t_max, used, n_rotors, thrust):
-    """Thrust of each rotor [N] where one is out of use: the best within the limits.
+    """Thrust of each rotor [N] with a failed rotor: optimum within the thrust limits.
 
-    The pseudo-inverse would ask rotors for thrust below zero, since a hexarotor without one
-    rotor hovers with the opposite one at rest. This minimises the weighted squares of what is
-    missing, by coordinate descent from the thrusts of the last step (in `thrust`).
+    A hexarotor with one failed rotor hovers with the opposite rotor stopped, where the
+    pseudo-inverse would give negative thrusts. This minimises the weighted squares of the
+    errors of thrust and torque, by coordinate descent from the last step's values in `thrust`.
     """
     for _ in range(SWEEPS):
         for r in range(n_rotors):
@@ -108,12 +108,12 @@ def _mix(status, actuator, mixer, gain, hessian, used, whole, t_max, n_rotors, t
 
 
 class Mixer(Memory):
-    """Mixer of a fleet, a parts.Mixer."""
+    """Mixer of a fleet; implements parts.Mixer."""
 
     MEMORY = ("_mixer", "_gain", "_hessian", "_used", "_whole", "_thrust")
 
     def __init__(self, fleet: FleetModel):
-        """All rotors are in use."""
+        """fleet: The vehicles; all their rotors are in use."""
         self._fleet = fleet
         n, width = fleet.actuator.shape
         self._mixer, self._gain = np.zeros((n, width, 6)), np.zeros((n, width, 4))
@@ -129,7 +129,7 @@ class Mixer(Memory):
         self.remember_start()
 
     def use_rotors(self, i: int, used: np.ndarray) -> None:
-        """Flies vehicle i with some of its rotors: used is (A,) bool."""
+        """Allocates vehicle i to the rotors of used (A,) bool only."""
         whole = self._effectiveness[i]
         first = 0 if rank(whole[:, used]) == 6 else 2
         self._mixer[i] = 0.0

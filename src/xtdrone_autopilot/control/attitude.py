@@ -17,12 +17,12 @@ from .vector import clamp
 @njit
 def _control_one(v, q, quat):
     x, y, z, w = quat[0], quat[1], quat[2], quat[3]
-    # Error from the present attitude to the wanted one, in the body frame.
+    # Rotation from the current attitude to the set-point, in the body frame.
     ex, ey, ez, ew = multiply(-x, -y, -z, w,
                               v.sp_quat[0], v.sp_quat[1], v.sp_quat[2], v.sp_quat[3])
-    # Split: error = tilt * turn, the turn about the body's z axis.
+    # Split: error = tilt * turn, where turn is about the body's z axis.
     norm = math.sqrt(ez * ez + ew * ew)
-    if norm < 1e-9:  # upside down: any turn will do
+    if norm < 1e-9:  # upside down: turn is arbitrary
         tz, tw = 0.0, 1.0
     else:
         tz, tw = ez / norm, ew / norm
@@ -42,7 +42,7 @@ def _control_one(v, q, quat):
     limit_y = math.radians(q.MC_YAWRATE_MAX)
     v.sp_rates[0] = clamp(q.MC_ROLL_P * scale * tilt_sign * rx, -limit_r, limit_r)
     v.sp_rates[1] = clamp(q.MC_PITCH_P * scale * tilt_sign * ry, -limit_p, limit_p)
-    # The yaw rate wanted turns about the world's z axis: its share on the body's axes.
+    # The yaw rate set-point is about the world's z axis: project it on the body's axes.
     yaw_rate = v.sp_yaw_rate if math.isfinite(v.sp_yaw_rate) else 0.0
     v.sp_rates[0] += yaw_rate * 2.0 * (x * z - w * y)
     v.sp_rates[1] += yaw_rate * 2.0 * (y * z + w * x)
@@ -58,12 +58,12 @@ def _control(status, parameters, estimates):
 
 
 class AttitudeControl(Memory):
-    """Attitude loop of a fleet, a parts.ControlLoop."""
+    """Attitude loop of a fleet; implements parts.ControlLoop."""
 
     MEMORY = ()
 
     def __init__(self, fleet: FleetModel):
-        """fleet: a FleetModel; the loop needs nothing of it."""
+        """fleet: Not used by this loop."""
 
     def step(self, status: np.ndarray, parameters: np.ndarray, estimator: Any, dt: float) -> None:
         """One step for the vehicles whose sp_kind is TRAJECTORY or ATTITUDE."""

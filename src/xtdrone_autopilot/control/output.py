@@ -1,4 +1,4 @@
-"""Final actuator commands: direct set-points of actuator level, and no NaN."""
+"""Final actuator commands: applies direct actuator set-points, removes NaN."""
 
 import math
 
@@ -12,13 +12,13 @@ from ..vehicle_status import ACTUATORS
 @njit
 def finish(status: np.ndarray, direct: np.ndarray, commands: np.ndarray,
            flying: np.ndarray) -> None:
-    """Applies set-points of actuator level, and stops actuators whose command is not finite.
+    """Applies direct actuator set-points; stops actuators whose command is not finite.
 
     Args:
         status: (N,) of VEHICLE_STATUS.
-        direct: (N, A) commands of set-points of actuator level.
-        commands: (N, A) of the mixer, overwritten in place.
-        flying: (N,) bool, OUTPUT: in the air with the actuators on.
+        direct: (N, A) direct actuator set-points.
+        commands: (N, A) of the mixer, modified in place.
+        flying: (N,) bool, output: in the air with actuators running.
     """
     for i in range(commands.shape[0]):
         flying[i] = status[i].armed and not status[i].landed

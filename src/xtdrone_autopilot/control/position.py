@@ -1,4 +1,4 @@
-"""Position control: position error and feed-forward to a limited velocity, as PX4's outer loop."""
+"""Position control, as in PX4: position error and feed-forward to a limited velocity."""
 
 import math
 from typing import Any
@@ -15,7 +15,7 @@ from .vector import clamp, limit_norm2
 
 @njit
 def _wanted(pos, vel, gain, at):
-    """Velocity wanted on one axis; NaN where neither position nor velocity is controlled."""
+    """Velocity set-point of one axis; NaN if neither position nor velocity is controlled."""
     if math.isfinite(pos):
         return (vel if math.isfinite(vel) else 0.0) + gain * (pos - at)
     return vel
@@ -43,12 +43,12 @@ def _control(status, parameters, estimates):
 
 
 class PositionControl(Memory):
-    """Position loop of a fleet, a parts.ControlLoop."""
+    """Position loop of a fleet; implements parts.ControlLoop."""
 
     MEMORY = ()
 
     def __init__(self, fleet: FleetModel):
-        """fleet: a FleetModel; the loop needs nothing of it."""
+        """fleet: Not used by this loop."""
 
     def step(self, status: np.ndarray, parameters: np.ndarray, estimator: Any, dt: float) -> None:
         """One step for the vehicles whose sp_kind is TRAJECTORY."""

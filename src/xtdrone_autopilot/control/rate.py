@@ -20,7 +20,7 @@ RATE_INTEGRAL_MAX = 6.0  # [rad/s^2]
 
 @njit
 def _control_one(v, q, rate, dt):
-    """Torque wanted (body) [N m] into v.sp_torque."""
+    """Writes the torque set-point (body) [N m] to v.sp_torque."""
     gains = (q.XT_ROLLRATE_P, q.XT_PITCHRATE_P, q.XT_YAWRATE_P)
     integrals = (q.XT_ROLLRATE_I, q.XT_PITCHRATE_I, q.XT_YAWRATE_I)
     ax = ay = az = 0.0
@@ -60,13 +60,13 @@ def _control(status, parameters, estimates, dt):
 
 
 class RateControl(Memory):
-    """Rate loop of a fleet, a parts.ControlLoop."""
+    """Rate loop of a fleet; implements parts.ControlLoop."""
 
     MEMORY = ()
 
     def __init__(self, fleet: FleetModel):
-        """fleet: a FleetModel; the inertia is in the vehicles' records."""
+        """fleet: Not used by this loop; the inertia is in the status records."""
 
     def step(self, status: np.ndarray, parameters: np.ndarray, estimator: Any, dt: float) -> None:
-        """One step of dt [s]; without a task torque and thrust are none."""
+        """One step of dt [s]; without a set-point, torque and thrust are zero."""
         _control(status, parameters, estimator.records, dt)

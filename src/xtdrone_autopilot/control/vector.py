@@ -10,13 +10,13 @@ from xtdrone_dynamics.quaternion import from_matrix
 
 @njit
 def clamp(x: float, low: float, high: float) -> float:
-    """x within low..high."""
+    """x limited to low..high."""
     return min(max(x, low), high)
 
 
 @njit
 def wrap_pi(angle: float) -> float:
-    """An angle in -pi..pi [rad]."""
+    """An angle wrapped to -pi..pi [rad]."""
     return (angle + math.pi) % (2.0 * math.pi) - math.pi
 
 
@@ -39,7 +39,7 @@ def yaw_of(quat: np.ndarray) -> float:
 @njit
 def quat_from_axes(zx: float, zy: float, zz: float,
                    yaw: float) -> tuple[float, float, float, float]:
-    """The attitude (xyzw) whose body z is the unit vector (zx, zy, zz) and whose nose heads to yaw.
+    """Attitude (xyzw) with the body z axis along the unit vector (zx, zy, zz) and heading yaw.
 
     The nose is normal to z and lies in the vertical plane of the heading. Where
     z lies along the heading, the nose points down or up.
@@ -47,7 +47,7 @@ def quat_from_axes(zx: float, zy: float, zz: float,
     cy, sy = math.cos(yaw), math.sin(yaw)
     nx, ny, nz = cy * zz, sy * zz, -(cy * zx + sy * zy)
     norm = math.sqrt(nx * nx + ny * ny + nz * nz)
-    if norm < 1e-6:  # z is horizontal, along the left axis: the nose may as well be level
+    if norm < 1e-6:  # z is horizontal, along the left axis: choose a level nose
         nx, ny, nz, norm = cy, sy, 0.0, 1.0
     nx, ny, nz = nx / norm, ny / norm, nz / norm
     lx, ly, lz = zy * nz - zz * ny, zz * nx - zx * nz, zx * ny - zy * nx
@@ -56,13 +56,13 @@ def quat_from_axes(zx: float, zy: float, zz: float,
 
 @njit
 def thrust_newtons(v: np.void, command: float) -> float:
-    """Collective thrust of a pilot record at one command 0..1 for all rotors [N]."""
+    """Collective thrust of a vehicle at the same command 0..1 for all rotors [N]."""
     return v.thrust_poly[0] + command * (v.thrust_poly[1] + command * v.thrust_poly[2])
 
 
 @njit
 def thrust_normalised(v: np.void, thrust: float) -> float:
-    """The command 0..1 at which all rotors together give a thrust [N]; 0 below idle."""
+    """Command 0..1, the same for all rotors, for a collective thrust [N]; 0 below idle."""
     c, b, a = v.thrust_poly[0] - thrust, v.thrust_poly[1], v.thrust_poly[2]
     if c >= 0.0:
         return 0.0

@@ -1,7 +1,7 @@
 """Velocity control: velocity error and feed-forward to an attitude and a collective thrust.
 
-A PID loop as PX4's; the acceleration wanted becomes a thrust vector, whose
-direction and the yaw give the attitude.
+A PID loop as in PX4. The acceleration set-point becomes a thrust vector; its
+direction and the yaw give the attitude set-point.
 """
 
 import math
@@ -24,8 +24,8 @@ def _control_one(v, q, vel, quat, dt):
     for k in range(3):
         ff = v.sp_acc[k] if math.isfinite(v.sp_acc[k]) else 0.0
         if math.isfinite(v.sp_vel[k]):
-            # A trajectory with acceleration can be followed: then the rotors' drag and the damping
-            # below, too, are met before they show. PX4 leaves them to the integrator.
+            # With an acceleration set-point, also feed forward rotor drag and the damping of the
+            # D term below. PX4 leaves both to the integrator.
             if k < 2 and math.isfinite(v.sp_acc[k]):
                 ff += v.drag * v.sp_vel[k] + q.MPC_XY_VEL_D_ACC * v.sp_acc[k]
             error = v.sp_vel[k] - vel[k]
@@ -44,8 +44,8 @@ def _control_one(v, q, vel, quat, dt):
         else:
             az = ff
 
-    # Height comes first: the vertical force is limited by the rotors alone, the
-    # horizontal one by what is left and by the largest tilt.
+    # Height has priority: the vertical force is limited by the rotors only, the
+    # horizontal force by the remaining thrust and the tilt limit.
     fz_wanted = v.mass * (az + GRAVITY)
     f_max = q.MPC_THR_MAX * v.thrust_max
     fz = clamp(fz_wanted, q.MPC_THR_MIN * v.thrust_max, f_max) * v.ramp
@@ -53,7 +53,7 @@ def _control_one(v, q, vel, quat, dt):
     fx_wanted, fy_wanted = v.mass * ax * v.ramp, v.mass * ay * v.ramp
     fx, fy = limit_norm2(fx_wanted, fy_wanted, side)
 
-    # Integrators stop where the force saturates in the direction of the error.
+    # Integrators stop while the force saturates in the direction of the error.
     if v.landed:
         for k in range(3):
             v.vel_integral[k] = 0.0
@@ -62,7 +62,7 @@ def _control_one(v, q, vel, quat, dt):
             if math.isfinite(v.sp_vel[k]):
                 error = v.sp_vel[k] - vel[k]
                 held = (fx - fx_wanted if k == 0 else fy - fy_wanted) / v.mass
-                # Anti-reset windup: what the limits took away is fed back.
+                # Anti-windup: feed back the acceleration that the limits removed.
                 error += 2.0 / q.MPC_XY_VEL_P_ACC * held
                 v.vel_integral[k] += q.MPC_XY_VEL_I_ACC * error * dt
         vx, vy = limit_norm2(v.vel_integral[0], v.vel_integral[1], GRAVITY)
@@ -78,14 +78,14 @@ def _control_one(v, q, vel, quat, dt):
     v.sp_acc[1] = ay
     v.sp_acc[2] = az
 
-    # Attitude: the body's z along the force, its x towards the yaw wanted.
+    # Attitude set-point: body z axis along the force, x axis towards the yaw set-point.
     norm = math.sqrt(fx * fx + fy * fy + fz * fz)
     if norm < 1e-6:
         zx, zy, zz = 0.0, 0.0, 1.0
     else:
         zx, zy, zz = fx / norm, fy / norm, fz / norm
     if not math.isfinite(v.sp_yaw):
-        # Yaw is free or has a rate only: turn on from where the nose is.
+        # No yaw set-point: integrate the yaw rate from the current heading.
         rate = v.sp_yaw_rate if math.isfinite(v.sp_yaw_rate) else 0.0
         if not math.isfinite(v.free_yaw):
             v.free_yaw = yaw_of(quat)
@@ -100,7 +100,7 @@ def _control_one(v, q, vel, quat, dt):
     v.sp_quat[2] = qz
     v.sp_quat[3] = qw
 
-    # The force along the body's present z axis, as in Aerial Gym (7).
+    # Project the force on the current body z axis, as in Aerial Gym (7).
     x, y, z, w = quat[0], quat[1], quat[2], quat[3]
     bx, by, bz = 2.0 * (x * z + w * y), 2.0 * (y * z - w * x), 1.0 - 2.0 * (x * x + y * y)
     v.sp_thrust = clamp(fx * bx + fy * by + fz * bz, 0.0, f_max)
@@ -114,12 +114,12 @@ def _control(status, parameters, estimates, dt):
 
 
 class VelocityControl(Memory):
-    """Velocity loop of a fleet, a parts.ControlLoop."""
+    """Velocity loop of a fleet; implements parts.ControlLoop."""
 
     MEMORY = ()
 
     def __init__(self, fleet: FleetModel):
-        """fleet: a FleetModel; mass and thrust are in the vehicles' records."""
+        """fleet: Not used by this loop; mass and thrust are in the status records."""
 
     def step(self, status: np.ndarray, parameters: np.ndarray, estimator: Any, dt: float) -> None:
         """One step of dt [s] for the vehicles whose sp_kind is TRAJECTORY."""

@@ -1,4 +1,4 @@
-"""A small ground station: speaks MAVLink to a running simulation, for the command line."""
+"""A small MAVLink ground station for the command line; connects to a running simulation."""
 
 import contextlib
 from collections.abc import Iterator
@@ -13,16 +13,16 @@ from ..errors import AutopilotError
 from ..navigation.mission_items import Item, fields_of, of_message
 from .dialect import mavlink
 
-SOURCE = 254  # our system id; ground stations usually have 255
+SOURCE = 254  # system id of this client; ground stations usually have 255
 
 
 class UdpTransport:
-    """A vehicle's ground-station link, seen from the other end."""
+    """The ground station's end of a vehicle's UDP link."""
 
     system = SOURCE
 
     def __init__(self, vehicle: int, port: int):
-        """vehicle: its system id. port: where it listens."""
+        """vehicle: System id of the vehicle. port: UDP port on which it listens."""
         self._vehicle = vehicle
         self._link = mavutil.mavlink_connection(f"udpout:127.0.0.1:{port}", source_system=SOURCE,
                                                 dialect="common")
@@ -33,7 +33,7 @@ class UdpTransport:
 
     @contextlib.contextmanager
     def listen(self, *kinds: str) -> Iterator[Receive]:
-        """See Transport; what came in before and was not read yet is among it."""
+        """See Transport; includes messages that were received earlier and not read yet."""
 
         def receive(seconds):
             message = self._link.recv_match(type=list(kinds), blocking=True, timeout=seconds)
@@ -49,17 +49,17 @@ class UdpTransport:
 
 
 class Client(MavlinkClient):
-    """One vehicle of a running simulation, for the command line."""
+    """MAVLink client of one vehicle of a running simulation, for the command line."""
 
     def __init__(self, vehicle: int, ports: Ports | None = None):
         """Connects to a vehicle.
 
         Args:
-            vehicle: Its system id, from 1.
-            ports: Of the simulation; None = those of the environment's instance.
+            vehicle: System id of the vehicle, from 1.
+            ports: Ports of the simulation; None = those of the environment's instance.
 
         Raises:
-            AutopilotError: It does not answer.
+            AutopilotError: The vehicle does not answer.
         """
         self._udp = UdpTransport(vehicle, (ports or Ports()).ground_station_local(vehicle - 1))
         super().__init__(vehicle, self._udp)
@@ -73,19 +73,19 @@ class Client(MavlinkClient):
         self._udp.close()
 
     def upload_items(self, kind: int, items: list[Item]) -> None:
-        """Replaces the items of a kind (MISSION, FENCE or RALLY). Raises as upload()."""
+        """Replaces all items of a kind (MISSION, FENCE or RALLY). Raises as upload() does."""
         self.upload([fields_of(item) for item in items], kind)
 
     def download_items(self, kind: int) -> list[Item]:
-        """The items of a kind that the vehicle holds. Raises as download()."""
+        """The vehicle's items of a kind (MISSION, FENCE or RALLY). Raises as download() does."""
         return [of_message(message) for message in self.download(kind)]
 
     def change_parameter(self, name: str, value: float, integer: bool) -> float:
-        """Sets a parameter and returns the value that is now in force.
+        """Sets a parameter and returns the value that the vehicle now uses.
 
         Raises:
             NoAnswer: The vehicle does not answer.
-            AutopilotError: It refuses the value.
+            AutopilotError: The vehicle rejects the value.
         """
         kind = mavlink.MAV_PARAM_TYPE_INT32 if integer else mavlink.MAV_PARAM_TYPE_REAL32
         got, said = self.set_parameter(name, value, kind)

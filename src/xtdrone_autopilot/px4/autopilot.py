@@ -24,9 +24,9 @@ from .link import Peer, SimulatorLink
 from .sensors import SensorFrames
 from .telemetry import FleetTelemetry
 
-CONTROLS = 16  # of HIL_ACTUATOR_CONTROLS
-NAME_S = 1.8  # wall time after which a PX4 that has not connected is named [s]
-CONNECT_S = 30.0  # wall time that the start of a fleet may take once the first is there [s]
+CONTROLS = 16  # channels of HIL_ACTUATOR_CONTROLS
+NAME_S = 1.8  # wall time after which a warning names each PX4 that has not connected [s]
+CONNECT_S = 30.0  # wall time for the whole fleet to connect, from the first PX4 on [s]
 TELEMETRY_US = 20_000  # period of reading PX4's telemetry [us]
 _WAIT_S = 0.1
 _CRITICAL, _WARNING, _INFO = 2, 4, 6  # MAV_SEVERITY
@@ -36,8 +36,8 @@ _log = logging.getLogger(__name__)
 class Px4Autopilot(ExternalPose, Observer):
     """N real PX4s. Implements xtdrone_core.contracts.Autopilot.
 
-    PX4 runs its estimator, modes and MAVLink links itself; ground stations and
-    clients talk to it, not to us.
+    PX4 runs its own estimator, flight modes and MAVLink links. Ground stations and
+    other MAVLink clients connect to PX4, not to the simulation.
     """
 
     def __init__(self, fleet: FleetModel, names: Sequence[str], origin: Sequence[float],
@@ -45,21 +45,23 @@ class Px4Autopilot(ExternalPose, Observer):
                  loss: str = "stop", shared_origin: bool = True,
                  on_text: Callable[[int, int, str], None] | None = None, own: Ports | None = None,
                  parameters: Sequence[Mapping[str, float]] | None = None):
-        """Listens for the fleet's PX4s, and starts them where an installation is given.
+        """Opens the simulator links, and starts the PX4s if an installation is given.
 
         Args:
             fleet: The vehicles.
-            names: Of the vehicles.
+            names: Name of each vehicle.
             origin: Latitude, longitude [rad] and height [m] of the world's origin.
-            offsets: (N, 3) starts of the vehicles, for local frames of their own [m].
-            installation: Px4Installation to start, or None to wait for others to start them.
-            folder: The run folder for consoles and logs, or None.
-            loss: When a PX4 is lost: "stop" ends the flight, "continue" flies the rest on.
-            shared_origin: Whether every local frame begins at the world's origin.
+            offsets: (N, 3) start position of each vehicle in the world [m]: the origin of its local
+                frame, unless shared_origin.
+            installation: Px4Installation to start; None waits for PX4s that are started externally.
+            folder: Run folder for consoles and logs, or None.
+            loss: What happens when a PX4 is lost: "stop" ends the simulation, "continue" goes on
+                with the other vehicles.
+            shared_origin: Whether the origin of every local frame is the world's origin.
             on_text: Called with (vehicle, severity, text).
             own: Ports of the simulation; None = those of the environment's instance.
-            parameters: What each PX4 that we start has from then on, a mapping for each vehicle;
-                None leaves PX4's own.
+            parameters: For each vehicle, the PX4 parameters (name: value) that its start-up
+                script sets; None keeps PX4's defaults.
 
         Raises:
             AutopilotError: A port is in use, or PX4 cannot be started.
@@ -88,7 +90,7 @@ class Px4Autopilot(ExternalPose, Observer):
         self._link = None
         self._installation, self._folder, self._fleet = installation, folder, fleet
         self._parameters = parameters or [{}] * n
-        self._starts = np.zeros(n, dtype=np.int64)  # how often each PX4 was started by us
+        self._starts = np.zeros(n, dtype=np.int64)  # how often this simulation started each PX4
         if installation is not None:
             _refuse_living(self._ports, n)
         self._link = SimulatorLink(n, self._lost, self._news, self._ports)
@@ -113,7 +115,7 @@ class Px4Autopilot(ExternalPose, Observer):
                      magnetic_field: npt.ArrayLike, folder: Path | None, links: bool,
                      on_text: Callable[[int, int, str], None] | None,
                      sensors: SensorBatch) -> "Px4Autopilot":
-        """The PX4s of a scenario: started from its `px4`, or else awaited."""
+        """Starts the PX4s from the scenario's `px4`, or waits for externally started ones."""
         installation = px4_process.find(scenario.px4)
         if scenario.mission:
             raise AutopilotError("mission cannot be given to real PX4: leave it out, and upload it "
@@ -128,16 +130,16 @@ class Px4Autopilot(ExternalPose, Observer):
 
     @property
     def states(self) -> np.ndarray:
-        """(N,) Peer: how far each PX4 is."""
+        """(N,) Peer: state of the simulator link of each PX4."""
         return self._link.state
 
     @property
     def pids(self) -> list:
-        """Process ids of the PX4s that we started."""
+        """Process ids of the PX4s that this simulation started."""
         return [process.pid for process in self._processes]
 
     def on_start(self, t_us: int, state: FleetState, sensors: SensorBatch) -> None:
-        """PX4's logs hold the truth, too."""
+        """Keeps the true state, which goes to PX4's ground-truth topics and so into its log."""
         self._truth = state
 
     def on_step(self, t_us: int, state: FleetState, sensors: SensorBatch) -> None:
@@ -145,22 +147,22 @@ class Px4Autopilot(ExternalPose, Observer):
         self._truth = state
 
     def take_pose(self, i: int, t_us: int, pos: npt.ArrayLike, quat: npt.ArrayLike) -> None:
-        """Sends a pose to PX4 as external vision, which it fuses where EKF2_EV_CTRL says so."""
+        """Sends a pose to PX4 as external vision; EKF2_EV_CTRL sets whether EKF2 fuses it."""
         self._telemetry.send_pose(i, t_us, pos, quat)
 
     def health(self) -> list[dict]:
-        """Mode, armed, landed and not_ready of each PX4, from its telemetry."""
+        """Mode, armed, landed and not_ready of each PX4, from its MAVLink telemetry."""
         return self._telemetry.health()
 
     def interrupt(self) -> None:
-        """Ends waiting for a PX4; safe in signal handlers."""
+        """Stops waiting for PX4s to connect; safe to call in a signal handler."""
         self._interrupted = True
 
     def step(self, t_us: int, sensors: SensorBatch) -> np.ndarray:
-        """One lockstep step: readings at t_us in, rotor commands (N, R) in 0..1 out.
+        """One lockstep step: sends the readings of t_us, returns actuator commands (N, A) 0..1.
 
         Raises:
-            AutopilotError: A PX4 is lost and the fleet is to stop then.
+            AutopilotError: A PX4 is lost, and `loss` is "stop".
         """
         if not self._begun:
             self._begun = True
@@ -179,7 +181,7 @@ class Px4Autopilot(ExternalPose, Observer):
         return self.commands
 
     def estimates(self) -> Estimates:
-        """PX4's estimates, from its last telemetry."""
+        """PX4's estimates, from its latest telemetry."""
         return self._telemetry.estimates()
 
     def apply(self, set_points: SetPoints) -> None:
@@ -187,13 +189,13 @@ class Px4Autopilot(ExternalPose, Observer):
         self._telemetry.apply(set_points)
 
     def reset(self, mask: np.ndarray | None = None) -> None:
-        """Restarts the PX4s of these vehicles (mask (N,) bool, None for all).
+        """Restarts the PX4s of some vehicles (mask (N,) bool, None for all).
 
-        The next step waits until they have connected. A PX4 begins with random numbers of its own,
-        so no two of its flights are equal to the bit.
+        The next step waits until they have connected. PX4 seeds its random numbers itself, so no
+        two of its flights are bit-identical.
 
         Raises:
-            AutopilotError: They were not started by this simulation.
+            AutopilotError: The PX4s were started externally.
         """
         if not self._processes:
             raise AutopilotError("these PX4s were started externally, and PX4 can only be "
@@ -231,7 +233,7 @@ class Px4Autopilot(ExternalPose, Observer):
                              "fly autopilot:=embedded to load flights")
 
     def close(self) -> None:
-        """Ends every PX4 that we started, and all links. May be called twice."""
+        """Stops every PX4 that this simulation started, and closes all links; may be repeated."""
         for process in self._processes:
             process.stop(wait=False)
         for process in self._processes:
@@ -242,7 +244,7 @@ class Px4Autopilot(ExternalPose, Observer):
                 part.close()
 
     def _await_fleet(self):
-        """Blocks until every PX4 has connected, or it is clear that some will not."""
+        """Blocks until every PX4 has connected, the time limit is over, or interrupt()."""
         link, begin, first = self._link, time.monotonic(), None
         while (missing := np.flatnonzero(link.state == Peer.AWAITED)).size:
             if self._interrupted:
@@ -271,7 +273,7 @@ class Px4Autopilot(ExternalPose, Observer):
                      if ports.in_use(self._ports.ground_station_local(i)) else
                      f"; start it with '-i {self._ports.px4_number(i)}'")
         self._on_text(i, _WARNING, text)
-        _log.warning("%s: %s", self._names[i], text)  # nothing else shows why nothing moves
+        _log.warning("%s: %s", self._names[i], text)  # the simulation waits
 
     def _look_after_processes(self):
         for i, process in enumerate(self._processes):
@@ -282,9 +284,9 @@ class Px4Autopilot(ExternalPose, Observer):
         self._on_text(i, _INFO, f"PX4 {i} {text}")
 
     def _lost(self, i, why):
-        """Names a lost PX4, and ends the flight where the scenario says so."""
+        """Reports a lost PX4; raises AutopilotError if `loss` is "stop"."""
         if self._processes and why.startswith("closed"):
-            time.sleep(0.05)  # the system needs a moment to tell how a process has ended
+            time.sleep(0.05)  # the exit status is available only a moment after the socket closes
             why = self._processes[i].end() or why
         text = f"PX4 {i} of '{self._names[i]}' {why}"
         self._on_text(i, _CRITICAL, text)
@@ -295,11 +297,11 @@ class Px4Autopilot(ExternalPose, Observer):
 
 
 def _parameters_of(scenario: Scenario) -> list[dict[str, float]]:
-    """What each PX4 of a scenario has from its start on."""
+    """The parameters that the start-up script of each PX4 of a scenario sets."""
     found = []
     for spec in scenario.vehicles:
         values: dict[str, float] = {}
-        if scenario.pose_source == "truth":  # by vision alone, as the embedded stack has it
+        if scenario.pose_source == "truth":  # fuse external vision only, as the embedded stack does
             values = {"EKF2_GPS_CTRL": 0, "EKF2_HGT_REF": HEIGHT_BY_VISION}
         if scenario.params:
             values |= parameter_file.read(parameter_file.of_vehicle(scenario.params, spec.name))
@@ -308,10 +310,10 @@ def _parameters_of(scenario: Scenario) -> list[dict[str, float]]:
 
 
 def _refuse_living(own: Ports, n: int) -> None:
-    """Before own PX4s are started.
+    """Refuses to start PX4s while another PX4 is running on their ports.
 
     Raises:
-        AutopilotError: Some other PX4 holds a port that ours will need.
+        AutopilotError: A port that one of our PX4s needs is in use.
     """
     for i in range(n):
         for port in (own.ground_station_local(i), own.offboard_local(i)):

@@ -1,4 +1,4 @@
-"""What a PX4 sends, as records: only the messages that have a handler."""
+"""Decodes the MAVLink messages of a PX4 to records, only those with a handler."""
 
 from collections.abc import Sequence
 
@@ -10,24 +10,24 @@ from ..mavlink.frames import layout
 
 
 class FrameReader:
-    """Reads wanted messages from what a peer sends."""
+    """Decodes chosen messages from the byte stream of one MAVLink peer."""
 
     def __init__(self, names: Sequence[str]):
-        """names: of the messages of the common dialect that are wanted."""
+        """names: Names of the messages to decode, of the common dialect."""
         self._wanted = {layout(name).id: (name, layout(name).dtype) for name in names}
         self._stream = FrameStream()
-        self.frames = 0  # correct ones so far, wanted or not
+        self.frames = 0  # valid frames so far, of any message
 
     @property
     def garbage(self) -> int:
-        """Bytes so far that belong to no correct frame."""
+        """Number of bytes so far that belong to no valid frame."""
         return self._stream.garbage
 
     def feed(self, data: bytes) -> list:
-        """The wanted messages that these bytes complete.
+        """The chosen messages that these bytes complete.
 
         Args:
-            data: What came in.
+            data: The bytes received.
 
         Returns:
             (name, system id, record) each; the record's fields are MAVLink's,

@@ -1,8 +1,8 @@
-"""The simulator link of a fleet of PX4s: one TCP server each, in lockstep.
+"""The simulator links of a fleet of PX4s: one TCP server per vehicle, in lockstep.
 
-PX4 is the client. Its first HIL_ACTUATOR_CONTROLS comes only after some dozen
-HIL_SENSORs; from then on each HIL_SENSOR has exactly one answer, and the link
-waits for it. The wall clock is read for time-outs only.
+PX4 is the client. It sends its first HIL_ACTUATOR_CONTROLS only after some dozen
+HIL_SENSOR messages. From then on PX4 answers each HIL_SENSOR with exactly one
+HIL_ACTUATOR_CONTROLS, and the link waits for it. The wall clock is used for time-outs only.
 """
 
 import select
@@ -21,32 +21,32 @@ from ..errors import AutopilotError
 from .frames import FrameReader
 
 ANSWER_S = 1.5  # wall time after which a PX4 that does not answer counts as hanging [s]
-LOOK_S = 0.1  # of a stall of the whole machine, which stops PX4 too, no more counts [s]
-SILENCE_S = 1.8  # wall time from connecting to the first actuator message [s]
-SILENT_READINGS = 100  # that a silent PX4 must also have got; a real one answers the 16th to 44th
-ALIGN_S = 0.004  # wall time given to PX4 at each step before its first answer [s]
-MAX_GARBAGE = 2048  # bytes without sense after which a peer is no PX4
+LOOK_S = 0.1  # most that one poll adds to that time: a stalled machine stops PX4 too [s]
+SILENCE_S = 1.8  # wall time from connecting to the first actuator message, at most [s]
+SILENT_READINGS = 100  # sent before a PX4 counts as silent; PX4 answers from the 16th to 44th on
+ALIGN_S = 0.004  # wall time per step that PX4 gets to answer, before its first answer [s]
+MAX_GARBAGE = 2048  # invalid bytes after which a peer does not count as PX4
 _CHUNK = 65536
 _ARMED = 128  # bit of HIL_ACTUATOR_CONTROLS.mode
 
 
 class Peer(IntEnum):
-    """How far the PX4 of a vehicle is."""
+    """State of the simulator link of one vehicle."""
 
     AWAITED = 0  # not connected yet
-    CONNECTED = 1  # gets readings, has not answered yet
+    CONNECTED = 1  # receives readings, has not answered yet
     LOCKSTEP = 2  # answers every step
-    HANGING = 3  # owes an answer; nothing is sent to it until it answers
+    HANGING = 3  # did not answer in time; gets no readings until it answers
     LOST = 4  # PX4 does not reconnect
 
 
 class SimulatorLink:
-    """The simulation's ends of the TCP links of N vehicles.
+    """The simulation's end of the TCP links of N vehicles.
 
     Attributes:
         state: (N,) Peer.
-        controls: (N, 16) the latest actuator controls; zero while disarmed or lost.
-        armed: (N,) bool, as PX4 says on this link.
+        controls: (N, 16) latest actuator controls; zero while disarmed, hanging or lost.
+        armed: (N,) bool, from the mode field of HIL_ACTUATOR_CONTROLS.
     """
 
     def __init__(self, n: int, on_loss: Callable[..., None], on_news: Callable[..., None],
@@ -56,7 +56,7 @@ class SimulatorLink:
         Args:
             n: Number of vehicles.
             on_loss: Called as on_loss(vehicle, text) when a PX4 is lost or hangs.
-            on_news: Called as on_news(vehicle, text) with what is worth knowing.
+            on_news: Called as on_news(vehicle, text) with other events to report.
             own: Ports of the simulation; None = those of the environment's instance.
 
         Raises:
@@ -70,9 +70,9 @@ class SimulatorLink:
         self._listeners, self._sockets = {}, [None] * n
         self._readers = [None] * n
         self._since = np.zeros(n)  # wall time of connecting [s]
-        self._sent = np.zeros(n, dtype=np.int64)  # readings since then
+        self._sent = np.zeros(n, dtype=np.int64)  # readings sent since then
         self._answered = np.full(n, -1, dtype=np.int64)  # time of the last answer [us]
-        self._vehicle_of = {}  # file number of a connection: vehicle
+        self._vehicle_of = {}  # file descriptor of a connection: vehicle
         self._poll = select.poll()
         self._all_in_step = False
         try:
@@ -109,7 +109,7 @@ class SimulatorLink:
         self._sockets = [None] * len(self._sockets)
 
     def listen(self, timeout: float) -> None:
-        """Accepts connections and takes what came in.
+        """Accepts connections, and reads and handles the bytes received.
 
         Args:
             timeout: How long to wait for the first event [s].
@@ -121,11 +121,11 @@ class SimulatorLink:
                 self._receive(self._vehicle_of[number])
 
     def exchange(self, t_us: int, frames: Any) -> None:
-        """One lockstep step: sends the readings, awaits the answers that are due.
+        """One lockstep step: sends the readings, waits for the answers that are due.
 
         Args:
             t_us: Simulated time of the readings [us].
-            frames: N byte strings.
+            frames: N byte strings: the MAVLink messages for each vehicle.
         """
         for i, data in enumerate(frames):
             if self._sockets[i] is not None and self.state[i] != Peer.HANGING:
@@ -144,20 +144,23 @@ class SimulatorLink:
         self._all_in_step = bool((self.state == Peer.LOCKSTEP).all())
 
     def lose(self, i: int, why: str) -> None:
-        """Gives a vehicle's PX4 up: its rotors stop."""
+        """Drops the PX4 of a vehicle for good: its rotors stop, on_loss is called."""
         self.state[i] = Peer.LOST
         self._drop(i)
         self._on_loss(i, why)
 
     def await_again(self, i: int) -> None:
-        """Lets a vehicle's PX4 go, and waits for the next one to connect."""
+        """Disconnects the PX4 of a vehicle and accepts the next one that connects."""
         self._drop(i)
         self._sent[i], self._answered[i] = 0, -1
         self.state[i] = Peer.AWAITED
         self._all_in_step = False
 
     def _align(self):
-        """Looks after those that are not in step; the others do not wait for them for long."""
+        """Receives from PX4s that are not in lockstep yet; drops those that stay silent.
+
+        Blocks for at most ALIGN_S, so they slow down the rest of the fleet only a little.
+        """
         waiting = (self.state == Peer.CONNECTED) & (self._answered < 0)
         self.listen(ALIGN_S if waiting.any() else 0.0)
         silent = waiting & (self._answered < 0) & (self._sent > SILENT_READINGS)

@@ -1,4 +1,4 @@
-"""Starts and stops real PX4 instances, so that none outlives the simulation."""
+"""Starts and stops real PX4 instances; none keeps running after the simulation."""
 
 import ctypes
 import os
@@ -20,37 +20,37 @@ from xtdrone_dynamics.constants import GRAVITY
 
 from ..errors import AutopilotError
 
-_STOP_S = 2.0  # wall time that PX4 gets to close its log [s]
+_STOP_S = 2.0  # wall time from SIGTERM to SIGKILL, for PX4 to close its log [s]
 _PR_SET_PDEATHSIG, _PR_CAPBSET_DROP, _CAP_SYS_NICE = 1, 24, 23
 _libc = ctypes.CDLL(None, use_errno=True)
-_AIRFRAME = 22000  # number of the airframe that is written for a vehicle PX4 does not know
-_KNOWN = {"iris": "none_iris"}  # PX4's own airframes of our vehicles, without a simulator's plugins
+_AIRFRAME = 22000  # SYS_AUTOSTART of the airframe generated for a vehicle that PX4 has none for
+_KNOWN = {"iris": "none_iris"}  # vehicle type: PX4's own airframe, without simulator plugins
 _MAV_TYPES = {3: 15, 4: 2, 6: 13, 8: 14}  # number of rotors to MAV_TYPE
-_FIXED = {"MAV_SYS_ID", "MAV_TYPE", "SYS_AUTOSTART", "SYS_AUTOCONFIG"}  # follow from the fleet
-# Simulated accelerometers come uncalibrated: their turn-on bias, 0.2 m/s^2 (1 sigma), exceeds what
-# PX4 lets a vehicle arm with, 3/4 of this limit [m/s^2], on every third vehicle.
+_FIXED = {"MAV_SYS_ID", "MAV_TYPE", "SYS_AUTOSTART", "SYS_AUTOCONFIG"}  # from the fleet
+# Simulated accelerometers are not calibrated. Their turn-on bias, 0.2 m/s^2 (1 sigma), would fail
+# PX4's arming check, which allows 3/4 of EKF2_ABL_LIM [m/s^2], on every third vehicle.
 _AFTER_AIRFRAME = "param set-default EKF2_ABL_LIM 0.8\n"
 
 
 @dataclass(frozen=True)
 class Px4Installation:
-    """A PX4 that can be started."""
+    """The PX4 binary to start and its start-up scripts."""
 
     binary: Path
-    etc: Path  # its start-up scripts
+    etc: Path  # folder of the start-up scripts, with init.d-posix/rcS
 
 
 def find(path: str) -> Px4Installation | None:
-    """The PX4 that a scenario or the environment names.
+    """Finds the PX4 that a scenario or the environment names.
 
     Args:
-        path: Build folder or binary; empty = that of the environment's PX4_BUILD.
+        path: Build folder or binary; empty = the environment variable PX4_BUILD.
 
     Returns:
-        The installation; None where nothing is named: PX4 is started externally.
+        The installation; None if neither names one, and PX4 is started externally.
 
     Raises:
-        AutopilotError: No PX4 is there.
+        AutopilotError: The path has no executable PX4, or no start-up scripts beside it.
     """
     given = path or os.environ.get("PX4_BUILD", "")
     if not given:
@@ -72,7 +72,7 @@ def find(path: str) -> Px4Installation | None:
 
 
 class Px4Process:
-    """One running instance, in a process group and a folder of its own."""
+    """One running PX4 instance, in its own process group and its own folder."""
 
     def __init__(self, installation: Px4Installation, i: int, name: str, model: Vehicle,
                  folder: Path | None, ports: Ports | None = None, start: int = 1,
@@ -80,17 +80,17 @@ class Px4Process:
         """Starts PX4.
 
         Args:
-            installation: What to start.
+            installation: The PX4 to start.
             i: Index in the fleet.
-            name: Of the vehicle.
-            model: The vehicle; one that PX4 has no airframe for gets one from its SDF.
-            folder: The run folder; None: logs go with the process.
-            ports: Of the simulation; None = those of the environment's instance.
-            start: How often it has been started in this run; each has a folder of its own.
-            parameters: Of PX4, which it has from its start on.
+            name: Name of the vehicle.
+            model: The vehicle; if PX4 has no airframe for it, one is generated from its SDF.
+            folder: Run folder for console and logs; None = a temporary one, deleted by stop().
+            ports: Ports of the simulation; None = those of the environment's instance.
+            start: Number of this start in the run, from 1; each start has its own folder.
+            parameters: PX4 parameters (name: value) that the start-up script sets.
 
         Raises:
-            AutopilotError: The system refuses to start it.
+            AutopilotError: The operating system cannot start the process.
         """
         self._temporary = None
         ports = ports or Ports()
@@ -124,11 +124,11 @@ class Px4Process:
 
     @property
     def pid(self) -> int:
-        """Of the process, which leads its group."""
+        """Process id of PX4, which is also the id of its process group."""
         return self._process.pid
 
     def end(self) -> str:
-        """How the process ended, in words; empty while it runs."""
+        """How the process ended, as text for a message; empty while it runs."""
         status = self._process.poll()
         if status is None:
             return ""
@@ -139,10 +139,11 @@ class Px4Process:
         return f"ended with status {status}: {last} (its console: {self.console})"
 
     def stop(self, wait: bool = True) -> None:
-        """Ends the process and whatever it started; may be called twice.
+        """Ends PX4 and its child processes; may be called twice.
 
         Args:
-            wait: False only asks it to end, so that a fleet ends together; call again then.
+            wait: False only sends SIGTERM, so that a whole fleet shuts down in parallel; then
+                call stop() again for each.
         """
         if self._process.poll() is None:
             self._signal(signal.SIGTERM)
@@ -166,16 +167,16 @@ class Px4Process:
 
 
 def _confine(parent):
-    """In the child: it ends with its parent, and takes no real-time priority."""
+    """Runs in the child: kills it when the parent dies, and denies real-time priority."""
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:  # the parent ended before that took effect
+    if os.getppid() != parent:  # the parent died before prctl took effect
         os._exit(1)
     _libc.prctl(_PR_CAPBSET_DROP, _CAP_SYS_NICE, 0, 0, 0)
     resource.setrlimit(resource.RLIMIT_RTPRIO, (0, 0))
 
 
 def _write_airframe(folder, model, parameters) -> str:
-    """Adds what PX4 shall know of a vehicle to its airframes; gives the airframe's name."""
+    """Adds the airframe and parameters of a vehicle to folder; returns the airframe's name."""
     airframe = _KNOWN.get(model.type)
     if airframe is None:
         airframe = f"none_{model.type}"
@@ -184,25 +185,26 @@ def _write_airframe(folder, model, parameters) -> str:
     lines = [f"param set {name} {_number(value)}" for name, value in parameters.items()
              if name not in _FIXED]
     text = script.read_text()
-    script.unlink()  # may be a link to PX4's own
+    script.unlink()  # may be a link to the file of the PX4 installation
     script.write_text("\n".join([text, *lines, ""]))
     (folder / f"{script.name}.post").write_text(_AFTER_AIRFRAME)
     return airframe
 
 
 def _number(value: float) -> str:
-    """As PX4's shell reads it: an integer without a point."""
+    """A number as PX4's `param set` parses it: integers without a decimal point."""
     return f"{value:.0f}" if float(value).is_integer() else f"{value:.9g}"
 
 
 def _shift(scripts, ports, i) -> None:
-    """Has PX4 keep its system id, and send where the clients of its instance listen.
+    """Sets MAV_SYS_ID and PX4's remote UDP ports for a simulation instance other than 0.
 
-    PX4 derives all of its own ports from its number, but its system id as well, which ends at
-    250, and past the tenth vehicle it sends to the first instance's ports.
+    PX4 derives its local ports from its instance number (`-i`), which is what a simulation
+    instance shifts. It also derives MAV_SYS_ID, which ends at 250, from that number; and from
+    the tenth vehicle on its remote ports are those of instance 0. So the scripts are edited.
 
     Raises:
-        AutopilotError: The scripts are not those of a PX4 that we know.
+        AutopilotError: The start-up scripts lack the lines to edit (PX4 older than 1.13).
     """
     parameters, links = scripts / "px4-rc.params", scripts / "px4-rc.mavlink"
     text = links.read_text() if links.is_file() else ""
@@ -215,18 +217,18 @@ def _shift(scripts, ports, i) -> None:
     text = station.sub(rf"\1 -o {ports.ground_station}", text)
     number = f"{parameters.read_text()}\nparam set MAV_SYS_ID {system_id(i)}\n"
     for path, content in ((links, text), (parameters, number)):
-        path.unlink()  # a link to PX4's own
+        path.unlink()  # a link to the file of the PX4 installation
         path.write_text(content)
 
 
 def airframe_of(model: Vehicle) -> str:
-    """PX4's airframe script of a vehicle: rotors and hover throttle as its SDF has them."""
+    """PX4's airframe script of a vehicle, with rotors and hover thrust from its SDF."""
     lines = ["#!/bin/sh", ". ${R}etc/init.d/rc.mc_defaults",
              f"param set-default MAV_TYPE {_MAV_TYPES.get(len(model.rotors), 2)}",
              "param set-default CA_AIRFRAME 0",
              f"param set-default CA_ROTOR_COUNT {len(model.rotors)}"]
     for k, rotor in enumerate(model.rotors):
-        turn = rotor.direction * rotor.moment_constant  # PX4: positive turns counter-clockwise
+        turn = rotor.direction * rotor.moment_constant  # CA_ROTORn_KM > 0: counter-clockwise
         lines += [f"param set-default CA_ROTOR{k}_PX {rotor.pos[0]:.5f}",
                   f"param set-default CA_ROTOR{k}_PY {-rotor.pos[1]:.5f}",
                   f"param set-default CA_ROTOR{k}_KM {turn:.5f}",
@@ -235,7 +237,7 @@ def airframe_of(model: Vehicle) -> str:
 
 
 def hover_command(model: Vehicle) -> float:
-    """The common rotor command 0..1 at which the thrust equals the weight."""
+    """Command 0..1, the same for all rotors, at which the thrust equals the weight."""
     def lift(command):
         return sum(rotor.motor_constant * min(rotor.max_rot_velocity, rotor.zero_position_armed
                                               + command * rotor.input_scaling) ** 2

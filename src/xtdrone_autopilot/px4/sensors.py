@@ -1,4 +1,4 @@
-"""What PX4 hears from a simulator: HIL_SENSOR, HIL_GPS, DISTANCE_SENSOR, HIL_STATE_QUATERNION."""
+"""Messages from simulator to PX4: HIL_SENSOR, HIL_GPS, DISTANCE_SENSOR, HIL_STATE_QUATERNION."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,16 +16,16 @@ from ..mavlink.frames import GAUSS, append_frames, layout
 # Bits of HIL_SENSOR.fields_updated. PX4 takes a barometer reading only with all three of its bits.
 IMU, MAGNETOMETER, BAROMETER = 0x3F, 0x1C0, 0x1A00
 DIFFERENTIAL_PRESSURE = 0x400
-TRUTH_PERIOD_US = 8000  # of HIL_STATE_QUATERNION; PX4 asks for 5000, which is no whole step [us]
-_BUFFER = 512  # of one vehicle's messages in one step [bytes]
+TRUTH_PERIOD_US = 8000  # of HIL_STATE_QUATERNION; PX4 requests 5000, no multiple of a step [us]
+_BUFFER = 512  # for the messages of one vehicle in one step [bytes]
 _MAX_INT16, _MAX_UINT16 = 32767, 65535
 
 
 class SensorFrames:
-    """Fills and frames the messages of one step for all vehicles at once."""
+    """Packs the MAVLink messages of one step, for all vehicles at once."""
 
     def __init__(self, n: int, origin: Sequence[float]):
-        """n: number of vehicles; origin: latitude, longitude [rad] and height [m] of the world."""
+        """n: Number of vehicles; origin: latitude, longitude [rad] and height [m] of the world."""
         self._origin = tuple(origin)
         self._layouts = {name: layout(name) for name in ("HIL_SENSOR", "HIL_GPS", "DISTANCE_SENSOR",
                                                          "HIL_STATE_QUATERNION")}
@@ -39,7 +39,7 @@ class SensorFrames:
 
     def encode(self, t_us: int, sensors: SensorBatch, truth: FleetState | None,
                chosen: Any) -> list:
-        """The bytes for each chosen vehicle at one step; HIL_SENSOR, PX4's clock, comes first.
+        """The messages to each chosen vehicle in one step; HIL_SENSOR, PX4's clock, comes first.
 
         Args:
             t_us: Simulated time [us].
@@ -99,12 +99,12 @@ class SensorFrames:
 
     def _range(self, m, t_us, s):
         m["time_boot_ms"] = t_us // 1000 & 0xFFFFFFFF
-        m["max_distance"] = _MAX_UINT16 - 1  # what is beyond, PX4 takes for no reading [cm]
+        m["max_distance"] = _MAX_UINT16 - 1  # PX4 rejects readings beyond it [cm]
         m["current_distance"] = np.rint(np.clip(100 * s.range_distance, 0, _MAX_UINT16))
         m["type"] = mavlink.MAV_DISTANCE_SENSOR_LASER
         m["id"] = 0
         m["orientation"] = mavlink.MAV_SENSOR_ROTATION_PITCH_270  # downwards
-        m["covariance"] = 255  # not known
+        m["covariance"] = 255  # unknown
         m["signal_quality"] = np.where(np.isfinite(s.range_distance), 100, 1)  # 1 = invalid
 
     def _truth(self, m, t_us, state):
@@ -125,7 +125,7 @@ class SensorFrames:
 
 
 def _to_body(quat, force_ned):
-    """Vectors (N, 3) of the NED world in FRD bodies whose attitude is quat (FLU in ENU)."""
+    """Rotates vectors (N, 3) from NED to body FRD; quat is the attitude, body FLU to ENU."""
     x, y, z, w = quat_enu_ned(quat).T
     q = np.stack([x, y, z], axis=1)
     twice = 2.0 * np.cross(q, force_ned)

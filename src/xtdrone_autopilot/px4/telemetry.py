@@ -1,10 +1,10 @@
-"""What real PX4s tell us by MAVLink, and what an Agent asks of them.
+"""MAVLink telemetry from real PX4s, and an Agent's set-points and commands to them.
 
-One UDP socket serves the fleet. It greets every PX4 on its link for an onboard
-camera (14280 + i; see xtdrone_core.ports), which nobody else uses: that gives slow telemetry, and
-leaves the ground station's and the offboard link to clients. Once an Agent
-flies the fleet it greets the offboard link (14580 + i) too, which PX4 then
-streams to us at full rate.
+One UDP socket serves the fleet. It sends heartbeats to each PX4's onboard camera
+link (14280 + i; see xtdrone_core.ports), which has no other client. That link gives slow
+telemetry, and leaves the ground-station and offboard links to other clients. Once an
+Agent flies the fleet, the socket uses the offboard link (14580 + i) too, on which PX4
+then streams at full rate.
 """
 
 import math
@@ -25,22 +25,22 @@ from ..mavlink.dialect import mavlink
 from ..vehicle_status import command_of
 from .frames import FrameReader
 
-GREET_US = 1_000_000  # period of our heartbeat [us]
-ORIGIN_US = 500_000  # from sending the shared origin to the first pose from outside [us]
+GREET_US = 1_000_000  # period of the heartbeat to PX4 [us]
+ORIGIN_US = 500_000  # from sending the shared origin to the first external pose [us]
 _ORIGIN_TOLERANCE = 2e-7  # of latitude and longitude of the shared origin [deg]
 _NEVER = 1 << 62  # [us]
 _BITS = {"pos": 0x7, "vel": 0x38, "acc": 0x1C0}
 _NO_YAW, _NO_YAW_RATE = 1024, 2048
 _NO_ATTITUDE = 128  # bit of the type mask of attitude targets
-_POSE_VARIANCE = 1e-4, 1e-4  # of a pose from outside [m^2], [rad^2]
-# Upper triangle of 6 by 6, row by row: x, y, z, roll, pitch, yaw; NaN says that it is unknown.
+_POSE_VARIANCE = 1e-4, 1e-4  # of an external pose [m^2], [rad^2]
+# Upper triangle of the 6 x 6 covariance, row by row: x, y, z, roll, pitch, yaw; NaN = unknown.
 _POSE_COVARIANCE = [_POSE_VARIANCE[row // 3] if row == column else 0.0
                     for row in range(6) for column in range(row, 6)]
 _UNKNOWN_COVARIANCE = [math.nan] * 21
 
 
 class FleetTelemetry:
-    """Estimates of N vehicles from PX4's telemetry, and set-points to them."""
+    """Estimates of N vehicles from PX4's telemetry; sends set-points and commands to PX4."""
 
     def __init__(self, n: int, origin: Sequence[float], offsets: npt.ArrayLike, shared_origin: bool,
                  on_text: Callable[[int, int, str], None] | None, own: Ports | None = None,
@@ -50,15 +50,16 @@ class FleetTelemetry:
         Args:
             n: Number of vehicles.
             origin: Latitude, longitude [rad] and height [m] of the world's origin.
-            offsets: (N, 3) where each local frame lies in the world, if not shared [m].
-            shared_origin: Whether PX4 gets the world's origin for its local frame.
+            offsets: (N, 3) origin of each local frame in the world, if not shared [m].
+            shared_origin: Whether each PX4 gets the world's origin as that of its local frame.
             on_text: Called with (vehicle, severity, text).
             own: Ports of the simulation; None = those of the environment's instance.
-            thrust_poly: (N, 3) collective thrust [N] as polynomial of the common rotor command, in
-                which PX4 counts it; None where no forces will be asked for.
+            thrust_poly: (N, 3) collective thrust [N] as polynomial of the common rotor command,
+                for the normalised thrust of SET_ATTITUDE_TARGET; None if no set-point will
+                have a force.
         """
         self._thrust_poly = thrust_poly
-        self._ignored = set()  # (vehicle, reason) of set-points, each reported once
+        self._ignored = set()  # (vehicle, reason) of ignored set-points, each reported once
         self._origin = tuple(origin)
         self._shared = shared_origin
         self._offsets = np.zeros((n, 3)) if shared_origin else np.array(offsets, dtype=float)
@@ -68,7 +69,7 @@ class FleetTelemetry:
         self._socket.bind(("127.0.0.1", 0))
         self._socket.setblocking(False)
         self._ports = own or Ports()
-        self._greeted = (self._ports.camera_local,)  # PX4's ends of the links that are ours
+        self._greeted = (self._ports.camera_local,)  # PX4's ports of the links in use
         self._handlers = {
             "HEARTBEAT": self._heartbeat, "LOCAL_POSITION_NED": self._position,
             "ATTITUDE_QUATERNION": self._attitude, "EXTENDED_SYS_STATE": self._extended,
@@ -94,7 +95,7 @@ class FleetTelemetry:
 
     @property
     def offboard(self) -> bool:
-        """Whether the offboard links are ours."""
+        """Whether this simulation uses the offboard links."""
         return len(self._greeted) > 1
 
     def close(self) -> None:
@@ -102,7 +103,7 @@ class FleetTelemetry:
         self._socket.close()
 
     def step(self, t_us: int) -> None:
-        """Takes in what PX4 said, and greets it when that is due."""
+        """Handles received messages, and sends heartbeat and requests when due."""
         self._t_us = t_us
         self._receive()
         if t_us >= self._greet_us:
@@ -111,7 +112,7 @@ class FleetTelemetry:
                 self._greet(i)
 
     def estimates(self) -> Estimates:
-        """PX4's estimates; `ready` needs a known position and passed arming checks."""
+        """PX4's estimates; `ready` = local position known, arming checks passed, origin set."""
         ready = self._located & self._checked & self._origin_set
         return Estimates(self._t_us, self._pos, self._quat, self._vel, self._ang_vel, self._armed,
                          self._landed, self._mode, ready)
@@ -120,7 +121,7 @@ class FleetTelemetry:
         """Sends an Agent's set-points and requests on the offboard links.
 
         Raises:
-            AutopilotError: Actuator commands, which PX4 does not take in flight.
+            AutopilotError: Actuator commands are set; PX4 does not accept them by MAVLink.
         """
         if np.isfinite(set_points.actuators).any():
             raise AutopilotError("real PX4 takes no actuator commands by MAVLink (it knows "
@@ -145,10 +146,10 @@ class FleetTelemetry:
                 self._command(i, mavlink.MAV_CMD_COMPONENT_ARM_DISARM, float(s.arm[i] == ARM))
 
     def send_pose(self, i: int, t_us: int, pos: npt.ArrayLike, quat: npt.ArrayLike) -> None:
-        """External vision for vehicle i; PX4's local frame begins where its vehicle's does.
+        """Sends a pose to vehicle i as external vision (ODOMETRY), in its local frame.
 
-        None is sent before PX4 has got the shared origin: whatever height PX4 has without GPS when
-        the origin comes, it shifts by the height of the origin.
+        With a shared origin, no pose is sent until ORIGIN_US after the origin: without GPS, PX4
+        shifts the height that it has when the origin arrives by the height of the origin.
 
         Args:
             i: The vehicle.
@@ -181,12 +182,12 @@ class FleetTelemetry:
                 "PX4's arming checks fail")
 
     def forget(self, i: int) -> None:
-        """A vehicle whose PX4 is lost: its last estimate stays, it is not armed any more."""
+        """Marks vehicle i, whose PX4 is lost, as disarmed; its last estimate stays."""
         self._armed[i] = self._checked[i] = False
 
     def begin_again(self, i: int) -> None:
-        """Nothing is known of a vehicle, whose PX4 has ended and is started anew."""
-        self._receive()  # the last words of the old one
+        """Clears everything known of vehicle i, whose PX4 is being restarted."""
+        self._receive()  # discard the last messages of the old PX4
         self._readers.clear()
         self._greet_us = 0
         self._heard[i] = self._located[i] = self._checked[i] = self._armed[i] = False
@@ -203,7 +204,7 @@ class FleetTelemetry:
         for local in self._greeted if port is None else (port,):
             try:
                 self._socket.sendto(data, ("127.0.0.1", local(i)))
-            except OSError:  # nobody listens yet, or its buffer is full: asked again later
+            except OSError:  # PX4 does not listen yet, or its buffer is full: sent again later
                 pass
 
     def _command(self, i, number, *values):
@@ -244,7 +245,7 @@ class FleetTelemetry:
             mavlink.MAV_FRAME_LOCAL_NED, mask, *pos, *vel, *acc, yaw, yaw_rate), self._greeted[-1])
 
     def _attitude_set_point(self, i, s):
-        """Attitude, or body rates, with the force as PX4's share of the largest thrust."""
+        """Sends SET_ATTITUDE_TARGET: attitude or body rates, with normalised thrust."""
         why = ("an attitude or body rates need a force along the body's z axis"
                if self._thrust_poly is None or not math.isfinite(s.force[i, 2]) else
                "a force across the body's z axis cannot be flown"
@@ -275,7 +276,7 @@ class FleetTelemetry:
                 data, address = self._socket.recvfrom(65536)
             except BlockingIOError:
                 return
-            except OSError:  # an earlier datagram was refused: that PX4 does not run yet
+            except OSError:  # an earlier datagram was refused: its PX4 is not running yet
                 continue
             if address not in self._readers:
                 self._readers[address] = FrameReader(self._handlers)

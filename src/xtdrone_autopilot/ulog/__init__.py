@@ -1,1 +1,1 @@
-"""PX4's flight logs: written, read, drawn."""
+"""PX4 flight logs (ULog): writing, reading and plotting."""

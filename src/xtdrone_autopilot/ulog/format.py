@@ -1,4 +1,4 @@
-"""PX4's ULog file format, version 1: messages of the header, and topics laid out as on disk.
+"""PX4's ULog file format, version 1: header messages, and the byte layout of topics.
 
 https://docs.px4.io/main/en/dev_log/ulog_file_format.html
 """
@@ -19,7 +19,7 @@ from xtdrone_core.state import ExtraReadings
 from ..errors import AutopilotError
 from .kernel import AS_DOUBLE, AS_SINGLE, AS_WHOLE, SNAPSHOT
 
-MAGIC = b"ULog\x01\x12\x35\x01"  # the last byte is the format's version
+MAGIC = b"ULog\x01\x12\x35\x01"  # the last byte is the version of the format
 DATA, FORMAT, INFO, PARAMETER, SUBSCRIBE, TEXT, FLAGS = b"DFIPALB"
 PREFIX = 5  # bytes before a topic's fields: size, 'D', message id
 
@@ -36,7 +36,7 @@ def message(kind: int, payload: bytes) -> bytes:
 
 
 def information(key: str, value: Any) -> bytes:
-    """An information message: a text or an unsigned number."""
+    """An information message; value is a text or an unsigned integer."""
     if isinstance(value, str):
         name, data = f"char[{len(value)}] {key}", value.encode()
     else:
@@ -45,39 +45,39 @@ def information(key: str, value: Any) -> bytes:
 
 
 def parameter(name: str, kind: type, value: Any) -> bytes:
-    """A parameter's value: in the header the first one, later one that it was changed to."""
+    """A parameter message: the initial value in the header, a changed value later on."""
     name = f"{'int32_t' if kind is int else 'float'} {name}"
     data = struct.pack("<i", int(value)) if kind is int else struct.pack("<f", value)
     return message(PARAMETER, bytes([len(name)]) + name.encode() + data)
 
 
 def text(severity: int, t_us: int, words: str) -> bytes:
-    """A logged message; severity is a MAV_SEVERITY, which is syslog's."""
+    """A logged text message; severity is a MAV_SEVERITY, the same as a syslog level."""
     return message(TEXT, struct.pack("<BQ", ord("0") + severity, t_us) + words.encode())
 
 
 @dataclass(frozen=True)
 class Topic:
-    """One topic: PX4's name and format, and which bytes of the snapshot fill which of its own."""
+    """One topic: PX4's name and format, and the bytes that are copied from the snapshot."""
 
     name: str
-    format: str  # as in the file
-    size: int  # of a whole data message without the padding at its end [bytes]
-    runs: tuple  # (AS_..., byte there, byte of the message, bytes) of all that changes
-    constants: tuple  # (byte, bytes) of each number that does not
+    format: str  # text of its FORMAT message
+    size: int  # of a data message, without trailing padding [bytes]
+    runs: tuple  # copies: (AS_..., byte of the source, byte of the message, count)
+    constants: tuple  # (byte of the message, bytes) of each constant field
     periods: dict  # profile: period [us], 0 = not logged
     on_change: bool  # also logged when the vehicle's state changes
-    where: int  # logged only where this number of the snapshot is not 0, -1 = always
+    where: int  # logged only if this number of the snapshot is not 0; -1 = always
 
 
 class ExtraTopic:
-    """The topic of a further kind of sensor; name and format as of Topic."""
+    """The topic of an additional kind of sensor; name and format as in Topic."""
 
     def __init__(self, extra: ExtraReadings, number: int):
-        """extra: of the sensor, with a log; number: the topic's message id.
+        """extra: The sensor's readings, with a log; number: message id of the topic.
 
         Raises:
-            AutopilotError: A field of no type of ULog.
+            AutopilotError: A field has a type that ULog lacks.
         """
         self._extra, self._number = extra, number
         self.name = extra.log.name
@@ -93,7 +93,7 @@ class ExtraTopic:
         self._rows = np.zeros(len(extra.records), dtype=columns)
 
     def messages(self, t_us: int) -> Iterator[Any]:
-        """(vehicle, data message) of each vehicle that has the sensor."""
+        """Yields (vehicle, data message) for each vehicle that has the sensor."""
         self._rows["timestamp"] = t_us
         for field, (_, values) in self._extra.log.fields.items():
             self._rows[field] = values(self._extra.records, t_us)
@@ -102,7 +102,7 @@ class ExtraTopic:
 
 
 def data_prefix(topic: Topic, number: int) -> bytes:
-    """The first bytes of a data message of a topic whose message id is `number`."""
+    """The first PREFIX bytes of a data message; number is the message id of the topic."""
     return struct.pack("<HBH", topic.size - 3, DATA, number)
 
 
@@ -111,9 +111,9 @@ def topics() -> tuple[Topic, ...]:
     """All topics of topics.yaml.
 
     Raises:
-        AutopilotError: A row of the file that makes no sense.
+        AutopilotError: The file names an unknown field or column, or the sizes differ.
     """
-    import yaml  # here, so that a flight without a log needs no YAML
+    import yaml  # imported here: flights without a log do not need YAML
 
     table = yaml.safe_load(Path(__file__).with_name("topics.yaml").read_text())
     return tuple(_topic(name, row) for name, row in table.items())
@@ -144,7 +144,7 @@ def _topic(name, row) -> Topic:
 
 
 def _columns(value, count, field):
-    """Indices of the numbers of a snapshot that a field of `count` numbers takes."""
+    """Indices of the snapshot's numbers that fill a field of `count` numbers."""
     if value not in SNAPSHOT.fields:
         raise AutopilotError(f"topics.yaml, {field}: "
                              + unknown_name("column", value, SNAPSHOT.names))
@@ -157,7 +157,7 @@ def _columns(value, count, field):
 
 
 def _add_runs(runs, kind, columns, at):
-    """Appends the copies of one field; what goes on where the last one ends becomes part of it."""
+    """Appends the copies of one field; merges a copy that continues the previous one."""
     source, width = {"float": (AS_SINGLE, 4), "double": (AS_DOUBLE, 8)}.get(kind, (AS_WHOLE, 8))
     size = _SIZE[kind]
     for column in columns:
@@ -172,11 +172,11 @@ def _add_runs(runs, kind, columns, at):
 
 
 def header(chosen: Any, info: dict, parameters: Any) -> bytes:
-    """Everything that comes before a log's first data.
+    """The header and definitions of a log: all bytes before its first data message.
 
     Args:
-        chosen: The topics that the log will hold; their message ids are 0, 1, 2, ...
-        info: Texts and numbers about the log.
+        chosen: The topics of the log; their message ids are 0, 1, 2, ...
+        info: Key and value of each information message.
         parameters: (name, type, value) of each parameter.
     """
     parts = [MAGIC, struct.pack("<Q", 0), message(FLAGS, bytes(40))]
@@ -189,7 +189,7 @@ def header(chosen: Any, info: dict, parameters: Any) -> bytes:
 
 
 def tables(chosen: Any) -> tuple:
-    """The arrays that ulog_kernel.append takes for these topics.
+    """The argument `tables` of kernel.append for these topics.
 
     Returns:
         sizes (T,), templates (T, S) uint8, starts (T + 1,), runs (P, 4),

@@ -1,8 +1,8 @@
 """The compiled part of the flight log: the fleet's state in PX4's frames, and its encoding.
 
-First a snapshot of each vehicle is taken: one record of numbers in NED and FRD,
-units as in PX4's topics. Then the topics that are due are put together from its
-bytes, by a table that says which go where.
+First the kernel fills one snapshot per vehicle: a record of numbers in NED and FRD,
+units as in PX4's topics. Then it builds the messages of the topics that are due by
+copying bytes of the snapshot, as listed in a table.
 """
 
 import math
@@ -40,14 +40,14 @@ from ..estimation.flags import (
 )
 from ..estimation.status import solution_status
 
-MAX_MOTORS = 12  # of actuator_motors
-AS_DOUBLE, AS_SINGLE, AS_WHOLE = range(3)  # how a number of the snapshot goes to disk
-_PWM_OFF = 900.0  # what PX4's simulated outputs say for a motor that does not turn
+MAX_MOTORS = 12  # length of actuator_motors.control
+AS_DOUBLE, AS_SINGLE, AS_WHOLE = range(3)  # type in the file: float64, float32, integer
+_PWM_OFF = 900.0  # PX4's simulated PWM output for a stopped motor [us]
 
-# Columns that topics are made of; NED, FRD, quaternions wxyz, angles clockwise from north.
+# Columns for the fields of topics; NED, FRD, quaternions wxyz, angles clockwise from north.
 SNAPSHOT = np.dtype([(name, "f8", shape) if shape else (name, "f8") for name, shape in [
     ("t", ()), ("system_id", ()),
-    # Attitude, position and what the estimator says about them.
+    # Attitude, position, and accuracy and status of the estimator.
     ("quat", (4,)), ("rates", (3,)), ("heading", ()), ("heading_var", ()), ("tilt_var", ()),
     ("x", ()), ("y", ()), ("z", ()), ("vx", ()), ("vy", ()), ("vz", ()),
     ("ax", ()), ("ay", ()), ("az", ()),
@@ -66,7 +66,7 @@ SNAPSHOT = np.dtype([(name, "f8", shape) if shape else (name, "f8") for name, sh
     ("vel_rejected", ()), ("pos_rejected", ()), ("hgt_rejected", ()),
     ("control_flags", ()), ("innovation_flags", ()), ("solution_flags", ()),
     ("gyro_bias", (3,)), ("accel_bias", (3,)), ("mag_bias", (3,)),  # gauss
-    # Set-points: what was asked for, and what each loop makes of it.
+    # Set-points: the input of the control loops, and the output of each loop.
     ("target_pos", (3,)), ("target_vel", (3,)), ("target_acc", (3,)), ("target_yaw", ()),
     ("target_yaw_rate", ()),
     ("sp_x", ()), ("sp_y", ()), ("sp_z", ()), ("sp_vx", ()), ("sp_vy", ()), ("sp_vz", ()),
@@ -93,7 +93,7 @@ SNAPSHOT = np.dtype([(name, "f8", shape) if shape else (name, "f8") for name, sh
     ("mission_reached", ()), ("mission_finished", ()),
 ]])
 
-# PX4's vehicle_status.nav_state of each Mode.
+# vehicle_status.nav_state of each Mode, as in PX4.
 _NAV_STATE = np.array([MODES[mode].nav_state for mode in Mode], dtype=np.int64)
 
 # Bits of estimator_status.control_mode_flags.
@@ -103,7 +103,7 @@ _REJECT_MAG, _REJECT_AIRSPEED, _REJECT_HAGL = 7 << 4, 1 << 8, 1 << 10  # of inno
 
 @njit
 def _quat_ned(q, out):
-    """FLU-in-ENU xyzw to FRD-in-NED wxyz with w >= 0."""
+    """Attitude xyzw of body FLU in ENU to wxyz of body FRD in NED, with w >= 0."""
     half = math.sqrt(0.5)
     x, y, z, w = (q[0] + q[1]) * half, (q[0] - q[1]) * half, (q[3] - q[2]) * half, \
         (q[3] + q[2]) * half
@@ -123,7 +123,7 @@ def _frd(v, out, scale):
 
 @njit
 def _heading(yaw):
-    """Yaw counter-clockwise from east to heading clockwise from north, in -pi..pi."""
+    """Yaw (counter-clockwise from east) to heading (clockwise from north) in -pi..pi [rad]."""
     return (1.5 * math.pi - yaw) % (2.0 * math.pi) - math.pi
 
 
@@ -158,7 +158,7 @@ def _estimate(s, origin, e, acc):
 
 @njit
 def _health(s, e, height_ref):
-    """What the estimator uses and refuses."""
+    """Fills in which sensors the estimator fuses and rejects, and its test ratios."""
     flags, ratios, terrain, wind = e.flags, e.test_ratios, e.terrain, e.wind
     s.aligned = flags & ALIGNED != 0
     s.located = flags & POSITION_VALID != 0
@@ -264,7 +264,7 @@ def _state(s, v, q, origin, commands):
 
 @njit
 def _convert(numbers, whole_columns, singles, wholes):
-    """The numbers of a snapshot as float32, and some as whole numbers, 0 for what is none."""
+    """Numbers of a snapshot to float32, and whole_columns to int64, 0 where not finite."""
     for k in range(numbers.shape[0]):
         singles[k] = numbers[k]
     for k in whole_columns:
@@ -273,7 +273,7 @@ def _convert(numbers, whole_columns, singles, wholes):
 
 @njit
 def new_snapshots(snapshots: np.ndarray, origin: tuple, n_motors: int) -> None:
-    """Fills in what never changes: snapshots (N,) of SNAPSHOT, n_motors (N,)."""
+    """Fills in the constant columns: snapshots (N,) of SNAPSHOT, n_motors (N,)."""
     lat0, lon0, alt0 = origin
     for i in range(snapshots.shape[0]):
         s = snapshots[i]
@@ -292,29 +292,29 @@ def append(t_us: int, epoch_us: np.ndarray, grid_us: int, cycle: np.ndarray, tab
            state_key: np.ndarray, snapshots: np.ndarray, forms: tuple, origin: tuple[float, ...],
            status: np.ndarray, parameters: np.ndarray, estimates: np.ndarray, sensors: np.ndarray,
            batteries: np.ndarray, missions: np.ndarray, commands: np.ndarray) -> None:
-    """Appends the topics that are due to the buffer of each vehicle.
+    """Appends the data messages of the topics that are due to each vehicle's buffer.
 
     Args:
         t_us: Simulated time [us].
-        epoch_us: (N,) when each vehicle began [us]; its topics count from there.
-        grid_us: Shortest time between two topics [us].
-        cycle: (C, T) bool, the topics that are due after each number of grid_us.
-        tables: How the messages are put together:
+        epoch_us: (N,) start time of each vehicle [us]; its topics' periods begin there.
+        grid_us: Time step of the logging schedule [us]; every period is a multiple of it.
+        cycle: (C, T) bool, the topics that are due at each time step; it repeats after C steps.
+        tables: How the messages are built:
             sizes: (T,) bytes of each topic's message.
-            templates: (T, S) the message's bytes with all constants filled in.
+            templates: (T, S) the message's bytes with all constant fields filled in.
             starts: (T + 1,) first row of each topic in runs.
-            runs: (P, 4) bytes to copy: AS_DOUBLE, AS_SINGLE or AS_WHOLE, first byte there, first
-                byte of the message, how many.
-            whole_columns: (W,) the numbers of a snapshot that runs takes as AS_WHOLE.
-        on_change: (T,) bool, topics that also go out when the vehicle's state changes.
-        where: (T,) a topic goes out only where this number of the snapshot is not 0; -1 = always.
-        out: (N, B) buffers; length: (N,) bytes that they hold.
-        state_key: (N,) int64 memory of the state that on_change looks at.
+            runs: (P, 4) bytes to copy: AS_DOUBLE, AS_SINGLE or AS_WHOLE, first byte of the
+                source, first byte of the message, count.
+            whole_columns: (W,) indices of the snapshot's numbers that runs copies as AS_WHOLE.
+        on_change: (T,) bool, topics that are also logged when the vehicle's state changes.
+        where: (T,) a topic is logged only if this number of the snapshot is not 0; -1 = always.
+        out: (N, B) buffers; length: (N,) bytes in use.
+        state_key: (N,) int64 last state of each vehicle, to detect changes for on_change.
         snapshots: (N,) of SNAPSHOT.
         forms: The snapshots as numbers:
             numbers: the same memory as (N, K) float64.
-            singles, wholes: (N, K) room for them as float32 and int64.
-            doubles_bytes, singles_bytes, wholes_bytes: numbers, singles and wholes, byte by byte.
+            singles, wholes: (N, K) float32 and int64, overwritten with their converted values.
+            doubles_bytes, singles_bytes, wholes_bytes: numbers, singles and wholes as uint8.
         origin: Latitude, longitude [rad] and height [m] of the world's origin.
         status, parameters, estimates, sensors, batteries, missions: (N,) records of the fleet.
         commands: (N, A) of the actuators.

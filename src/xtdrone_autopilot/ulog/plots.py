@@ -1,7 +1,7 @@
-"""The standard pictures of a flight log, ours or PX4's own, drawn without a screen.
+"""The standard plots of a flight log, of this simulation or of PX4; needs no display.
 
-World axes are named north, east and up whatever the log's frame, so heights
-grow upwards.
+World axes are always north, east and up, also for logs in NED, so that height
+increases upwards.
 """
 
 from pathlib import Path
@@ -20,9 +20,9 @@ _WANTED = {"color": "#d62728", "lw": 1.4, "label": "set-point"}
 _ESTIMATED = {"color": "#1f77b4", "lw": 1.0, "label": "estimate"}
 _TRUE = {"color": "black", "lw": 0.8, "ls": ":", "label": "truth"}
 _MODES = ("#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#b07aa1", "#9c755f", "#76b7b2", "#edc948")
-_LOWEST_LIMIT = 1.5  # the test ratios' axis reaches at least this far
+_LOWEST_LIMIT = 1.5  # smallest upper limit of the test-ratio axis
 
-# Aids and faults of estimator_status_flags worth a line of their own.
+# Fields of estimator_status_flags that get a bar of their own.
 _FLAGS = {"cs_tilt_align": "tilt aligned", "cs_yaw_align": "yaw aligned", "cs_gps": "GPS",
           "cs_baro_hgt": "barometer", "cs_mag_3d": "magnetometer", "cs_ev_pos": "vision",
           "cs_rng_hgt": "height by range", "cs_fuse_aspd": "airspeed", "cs_wind": "wind known",
@@ -33,7 +33,7 @@ _FLAGS = {"cs_tilt_align": "tilt aligned", "cs_yaw_align": "yaw aligned", "cs_gp
 
 
 def _axes(log, title, count, labels):
-    """A figure of `count` rows that share their time axis, the modes shaded behind them."""
+    """A figure of `count` rows with one time axis; flight modes are shaded."""
     figure = Figure(figsize=(11, 2.2 + 1.9 * count), layout="constrained")
     FigureCanvasAgg(figure)
     rows = figure.subplots(count, 1, sharex=True, squeeze=False)[:, 0]
@@ -58,7 +58,7 @@ def _axes(log, title, count, labels):
 
 
 def _draw(row, data, field, style, scale=1.0, step=False):
-    """One field of a topic; says whether there was anything to draw."""
+    """Plots one field of a topic; returns whether the log has it."""
     if data is None or field not in data or not np.isfinite(data[field]).any():
         return False
     row.plot(data["t"], scale * data[field].astype(float),
@@ -72,7 +72,7 @@ def _legend(row):
 
 
 def position(log: FlightLog) -> Any:
-    """Tracking of position: set-point, estimate and, where logged, truth."""
+    """Position: set-point, estimate and, if logged, ground truth."""
     figure, rows = _axes(log, "position", 3, ("north [m]", "east [m]", "up [m]"))
     for row, axis, sign in zip(rows, "xyz", (1, 1, -1)):
         _draw(row, log.topic("vehicle_local_position_setpoint"), axis, _WANTED, sign)
@@ -83,7 +83,7 @@ def position(log: FlightLog) -> Any:
 
 
 def velocity(log: FlightLog) -> Any:
-    """Tracking of velocity, as in XTDrone Fig. 15, with the error's RMS in the air."""
+    """Velocity tracking as in XTDrone Fig. 15, with the RMS of the error in flight."""
     figure, rows = _axes(log, "velocity tracking", 3,
                          ("north [m/s]", "east [m/s]", "up [m/s]"))
     wanted, flown = log.topic("vehicle_local_position_setpoint"), log.topic(
@@ -102,7 +102,7 @@ def velocity(log: FlightLog) -> Any:
 
 
 def _tracking_error(log, wanted, flown, field):
-    """RMS of set-point less value in the air; None where there is nothing to compare."""
+    """RMS of set-point minus value in flight; None if there is no data to compare."""
     if wanted is None or flown is None:
         return None
     given = np.isfinite(wanted[field])
@@ -119,7 +119,7 @@ def _tracking_error(log, wanted, flown, field):
 
 
 def _angles(data, field):
-    """Roll, pitch and yaw of a topic's quaternion [deg], lines broken where yaw wraps."""
+    """Roll, pitch and yaw of a topic's quaternion [deg]; the line breaks where yaw wraps."""
     if data is None or f"{field}[0]" not in data:
         return None
     quat = np.stack([data[f"{field}[{k}]"] for k in (1, 2, 3, 0)], axis=1).astype(float)
@@ -129,7 +129,7 @@ def _angles(data, field):
 
 
 def attitude(log: FlightLog) -> Any:
-    """Roll, pitch and yaw: set-point, estimate and, where logged, truth."""
+    """Roll, pitch and yaw: set-point, estimate and, if logged, ground truth."""
     figure, rows = _axes(log, "attitude", 3, ("roll [deg]", "pitch [deg]", "yaw [deg]"))
     for topic, field, style in (("vehicle_attitude_setpoint", "q_d", _WANTED),
                                 ("vehicle_attitude", "q", _ESTIMATED),
@@ -154,7 +154,7 @@ def rates(log: FlightLog) -> Any:
 
 
 def actuators(log: FlightLog) -> Any:
-    """Motor commands, collective thrust and the battery."""
+    """Motor commands, collective thrust and battery."""
     figure, rows = _axes(log, "actuators", 3,
                          ("motor command", "collective thrust", "battery [V]"))
     motors = log.topic("actuator_motors")
@@ -169,7 +169,7 @@ def actuators(log: FlightLog) -> Any:
 
 
 def estimator(log: FlightLog) -> Any:
-    """Innovation test ratios, accuracy that the estimator claims, and what it uses."""
+    """Innovation test ratios, estimated accuracy, and estimator flags."""
     figure, rows = _axes(log, "estimator", 3, ("innovation test ratio", "accuracy [m, m/s]", ""))
     status = log.topic("estimator_status")
     top = _LOWEST_LIMIT
@@ -192,7 +192,7 @@ def estimator(log: FlightLog) -> Any:
 
 
 def _flags(log, row):
-    """One bar for each flag, where it was set."""
+    """One bar per flag, over the times at which it was set."""
     data = log.topic("estimator_status_flags")
     if data is None:
         return
@@ -211,18 +211,18 @@ FIGURES = {"position": position, "velocity": velocity, "attitude": attitude, "ra
 
 
 def draw(log: FlightLog, folder: Path | str, kind: str = "png") -> list[Path]:
-    """Draws the standard set.
+    """Draws the standard set of plots.
 
     Args:
         log: The log.
-        folder: Where the pictures go.
-        kind: png, one file for each picture, or pdf, one file with a page for each.
+        folder: Output folder.
+        kind: png, one file per plot, or pdf, one file with one page per plot.
 
     Returns:
-        The files.
+        Paths of the files.
 
     Raises:
-        AutopilotError: The log has nothing to draw, or the folder cannot be written.
+        AutopilotError: The log has no data to plot, or the folder cannot be written.
     """
     if log.topic("vehicle_local_position") is None and log.topic("vehicle_attitude") is None:
         raise AutopilotError(f"'{log.path}' has neither position nor attitude to draw")

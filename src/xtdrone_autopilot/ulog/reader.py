@@ -1,4 +1,4 @@
-"""Flight logs read back: ours and PX4's own, whole or cut short."""
+"""Reads ULog files of this simulation and of PX4, complete or truncated."""
 
 import contextlib
 import csv
@@ -14,7 +14,7 @@ from xtdrone_core.errors import unknown_name
 
 from ..errors import AutopilotError
 
-# PX4's vehicle_status.nav_state.
+# Names of vehicle_status.nav_state, as in PX4.
 NAV_STATES = {0: "MANUAL", 1: "ALTCTL", 2: "POSCTL", 3: "AUTO.MISSION", 4: "AUTO.LOITER",
               5: "AUTO.RTL", 10: "ACRO", 12: "DESCEND", 13: "TERMINATION", 14: "OFFBOARD",
               15: "STABILIZED", 17: "AUTO.TAKEOFF", 18: "AUTO.LAND", 19: "AUTO.FOLLOW_TARGET",
@@ -23,13 +23,13 @@ ARMED = 2  # vehicle_status.arming_state
 
 
 class FlightLog:
-    """One ULog. Times are seconds since its first data."""
+    """One ULog file. Times are seconds since its first data message."""
 
     def __init__(self, path: Path | str):
         """Reads a file.
 
         Raises:
-            AutopilotError: No such file, or not a ULog.
+            AutopilotError: The file does not exist, or is not a ULog.
         """
         from pyulog import ULog
         from pyulog.exceptions import ULogException
@@ -46,38 +46,38 @@ class FlightLog:
         self._topics = {}
         for data in self.ulog.data_list:
             if data.timestamp_idx >= 0:
-                self._topics.setdefault(data.name, data.data)  # the first instance
+                self._topics.setdefault(data.name, data.data)  # keep the first instance only
         first = [int(data["timestamp"].min()) for data in self._topics.values()]
         self._begin = min(first, default=self.ulog.start_timestamp)
 
     @property
     def seconds(self) -> float:
-        """Length of the log [s]."""
+        """Duration of the log [s]."""
         return max(0, self.ulog.last_timestamp - self._begin) * 1e-6
 
     def topic(self, name: str) -> dict | None:
-        """The fields of a topic: name -> array, 't' being the time [s]; None where not logged."""
+        """The fields of a topic: name -> array, with the time 't' [s]; None if not logged."""
         data = self._topics.get(name)
         if data is None:
             return None
         return {**data, "t": (data["timestamp"].astype(np.int64) - self._begin) * 1e-6}
 
     def seconds_of(self, t_us: int) -> float:
-        """A time stamp of the log as time since its first data [s]."""
+        """A time stamp of the log [us] as time since its first data message [s]."""
         return (t_us - self._begin) * 1e-6
 
     def modes(self) -> list:
-        """(begin, end, name) of each stretch in one mode [s, s, -]."""
+        """(begin, end, name) of each period in one flight mode [s, s, -]."""
         return [(begin, end, NAV_STATES.get(int(state), f"mode {int(state)}"))
                 for begin, end, state in self._stretches("vehicle_status", "nav_state")]
 
     def armed(self) -> list:
-        """(begin, end) of each stretch during which the vehicle was armed [s]."""
+        """(begin, end) of each period in which the vehicle was armed [s]."""
         return [(begin, end) for begin, end, state
                 in self._stretches("vehicle_status", "arming_state") if state == ARMED]
 
     def flying(self) -> Any:
-        """(begin, end) of each stretch in the air [s]; while armed where no topic says so."""
+        """(begin, end) of each flight [s]; as armed() if vehicle_land_detected is not logged."""
         if self.topic("vehicle_land_detected") is None:
             return self.armed()
         return [(begin, end) for begin, end, landed
@@ -94,7 +94,7 @@ class FlightLog:
 
 
 def summary(log: FlightLog) -> list[str]:
-    """What a log holds, as lines of text."""
+    """A summary of a log, as lines of text."""
     ulog = log.ulog
     lines = [f"file: {log.path} ({log.path.stat().st_size / 1e3:.0f} kB)",
              f"length: {log.seconds:.1f} s"
@@ -123,12 +123,12 @@ def summary(log: FlightLog) -> list[str]:
 
 
 def _plain(text):
-    """A message without colours and control characters."""
+    """A message without colour codes and control characters."""
     return "".join(c for c in re.sub(r"\x1b\[[\d;]*m", "", text) if c.isprintable())
 
 
 def _flight(log):
-    """How far, how fast and how high."""
+    """Distance, speed and height of the flight."""
     position = log.topic("vehicle_local_position")
     if position is None:
         return []
@@ -147,14 +147,14 @@ def write_csv(log: FlightLog, folder: Path, topics: Sequence[str] = ()) -> list[
 
     Args:
         log: The log.
-        folder: Where to write.
-        topics: Names of topics, all where empty.
+        folder: Output folder.
+        topics: Names of topics; empty = all.
 
     Returns:
-        The files.
+        Paths of the files.
 
     Raises:
-        AutopilotError: No such topic, or the folder cannot be written.
+        AutopilotError: The log lacks a topic, or the folder cannot be written.
     """
     names = {data.name for data in log.ulog.data_list}
     for name in topics:

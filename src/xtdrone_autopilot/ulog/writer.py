@@ -1,8 +1,8 @@
-"""The flight log of a fleet: one ULog per vehicle, written as it flies.
+"""The flight log of a fleet: one ULog per vehicle, written during the flight.
 
-A file appears whole, with its header, under its final name; after that it only
-grows, by whole messages. So it can be read after a kill at any moment, with at
-most the last simulated second missing.
+A file gets its final name once its header is complete. After that, only complete
+messages are appended. So the log is readable even if the simulation is killed, and
+at most the last simulated second is missing.
 """
 
 import contextlib
@@ -27,17 +27,17 @@ from ..safety.battery import Battery
 from . import format as ulog_format, kernel as ulog_kernel
 
 PROFILES = ("full", "fleet")
-FLUSH_US = 1_000_000  # each vehicle's bytes go to its file at least that often [us]
+FLUSH_US = 1_000_000  # period of writing each vehicle's buffer to its file [us]
 STEP_US = 4_000
-PARAMETERS_US = 100_000  # changed parameters are looked for that often [us]
-SPARE = 8192  # room in a buffer for messages, parameters and changes of state [bytes]
+PARAMETERS_US = 100_000  # period of the check for changed parameters [us]
+SPARE = 8192  # of a buffer, for text messages, parameters and state changes [bytes]
 _INFO = {"sys_name": "XTDrone", "ver_hw": "XTDRONE_EMBEDDED", "ver_sw_release": 0x010F04FF,
          "ver_data_format": 2, "time_ref_utc": 0}
 
 
 @dataclass(frozen=True)
 class Logged:
-    """What a flight log is made of."""
+    """The data that a flight log records."""
 
     status: np.ndarray  # (N,) of VEHICLE_STATUS
     parameters: parameters.ParameterStore
@@ -47,7 +47,7 @@ class Logged:
     commands: np.ndarray  # (N, A) of the actuators
     now: Now
     origin: tuple  # latitude, longitude [rad] and height [m] of the world's origin
-    outbox: Outbox  # takes the warning that a file cannot be written
+    outbox: Outbox  # receives the warning if a file cannot be written
 
 
 class FleetLog(Memory):
@@ -57,14 +57,14 @@ class FleetLog(Memory):
 
     def __init__(self, logged: Logged, motors: np.ndarray, names: Sequence[str], folder: Path | str,
                  profile: str):
-        """Begins a log for each vehicle.
+        """Starts a log for each vehicle.
 
         Args:
             logged: The flight stack's records.
-            motors: (N,) how many each vehicle has.
-            names: Name of each vehicle: its folder.
-            folder: Folder of all logs.
-            profile: A name of PROFILES.
+            motors: (N,) number of motors of each vehicle.
+            names: Name of each vehicle, and of its folder.
+            folder: Parent folder of the vehicles' folders.
+            profile: Logging profile, one of PROFILES.
 
         Raises:
             AutopilotError: The folder cannot be written.
@@ -78,7 +78,7 @@ class FleetLog(Memory):
         self._names = list(names)
         self.folders = [Path(folder) / name for name in names]
         self._number = [0] * len(self.folders)
-        self.paths = [None] * len(self.folders)  # the file that each vehicle's log goes to
+        self.paths = [None] * len(self.folders)  # current log file of each vehicle
         n = len(self.folders)
         periods = np.array([t.periods[profile] for t in self._topics])
         self._grid = int(np.gcd.reduce(periods))
@@ -97,7 +97,7 @@ class FleetLog(Memory):
         self._forms = *forms, *(form.view(np.uint8) for form in forms)
         ulog_kernel.new_snapshots(self._snapshots, logged.origin, motors)
         self._known = self._values.copy()  # parameters as last logged
-        self._turn = {}  # phase of the second: vehicles whose files are written then
+        self._turn = {}  # offset in FLUSH_US [us]: vehicles whose files are written then
         for i in range(n):
             self._turn.setdefault(FLUSH_US * i // n // STEP_US * STEP_US, []).append(i)
         self._broken = np.zeros(n, dtype=bool)
@@ -106,13 +106,13 @@ class FleetLog(Memory):
             self._begin(i)
 
     def reset(self, mask: np.ndarray | None = None) -> None:
-        """A new file for each of these vehicles, as of a fresh one."""
+        """Starts a new file for each vehicle of mask (N,) bool, None for all."""
         super().reset(mask)
         for i in range(len(self.paths)) if mask is None else np.flatnonzero(mask).tolist():
             self._begin_next(i)
 
     def load(self, snapshot: Mapping[str, Any]) -> None:
-        """Goes on, in new files, from what save() gave."""
+        """Restores a snapshot of save(), and continues in new files."""
         super().load(snapshot)
         self._known[:] = self._values
         keys = self._state_key.copy()
@@ -121,7 +121,7 @@ class FleetLog(Memory):
         self._state_key[:] = keys
 
     def _begin_next(self, i):
-        """Closes the file of vehicle i, and begins another."""
+        """Flushes the file of vehicle i, and starts the next one."""
         self.flush(i)
         self._length[i] = 0
         self._broken[i] = False
@@ -129,7 +129,7 @@ class FleetLog(Memory):
         self._begin(i)
 
     def step(self, t_us: int) -> None:
-        """Logs what is due at the end of a step of the flight stack."""
+        """Logs the topics and parameters that are due, after a step of the flight stack."""
         if self._logged.now.any_due(self._grid):
             self._append(t_us)
         for topic in self._extra:
@@ -142,11 +142,11 @@ class FleetLog(Memory):
             self.flush(i)
 
     def text(self, i: int, t_us: int, severity: int, words: str) -> None:
-        """Logs a message of vehicle i; severity is a MAV_SEVERITY."""
+        """Logs a text message of vehicle i; severity is a MAV_SEVERITY."""
         self._append_bytes(i, ulog_format.text(severity, t_us, words))
 
     def flush(self, i: int) -> None:
-        """Hands what vehicle i has logged so far to the system."""
+        """Writes the buffer of vehicle i to its file."""
         data = self._out[i, :self._length[i]]
         self._length[i] = 0
         if not len(data) or self._broken[i]:
@@ -159,12 +159,12 @@ class FleetLog(Memory):
             finally:
                 os.close(file)
         except OSError as error:
-            self._broken[i] = True  # a half message may be in the file: nothing may follow it
+            self._broken[i] = True  # the file may end in an incomplete message: append no more
             self._logged.outbox.say(i, WARNING, "the flight log ends here, it cannot be written: "
                                     f"{error.strerror}")
 
     def erase(self, i: int) -> None:
-        """Deletes the logs of vehicle i and goes on with a new one."""
+        """Deletes the logs of vehicle i and starts a new one."""
         self._length[i] = 0
         for path in self.files(i):
             with contextlib.suppress(OSError):
@@ -173,16 +173,16 @@ class FleetLog(Memory):
         self._begin(i)
 
     def files(self, i: int) -> list[Path]:
-        """The logs of vehicle i, oldest first."""
+        """Paths of the logs of vehicle i, oldest first."""
         return sorted(self.folders[i].glob("*.ulg"))
 
     def close(self) -> None:
-        """Writes out what is left. May be called twice."""
+        """Writes all buffers to the files. May be called twice."""
         for i in range(len(self.paths)):
             self.flush(i)
 
     def _begin(self, i):
-        """Makes the next file of vehicle i, its header complete before it has its name."""
+        """Creates the next file of vehicle i: writes its header, then gives it its final name."""
         self._number[i] += 1
         path = self.folders[i] / f"log{self._number[i]:03d}.ulg"
         values = [(p.name, p.type, self._logged.parameters.get(i, p.name))

@@ -1,1 +1,1 @@
-"""`xtdrone doctor`: what a machine and a running fleet lack."""
+"""`xtdrone doctor`: checks of the machine and of a running fleet."""

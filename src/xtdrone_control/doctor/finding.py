@@ -1,4 +1,4 @@
-"""One line of the report of `xtdrone doctor`."""
+"""The result of one check of `xtdrone doctor`."""
 
 from dataclasses import dataclass
 

@@ -13,10 +13,10 @@ from xtdrone_core.modes import ROS_NAME, from_custom_mode
 
 from .finding import FAULT, OK, WARNING, Finding
 
-CLOCK_TOLERANCE = 0.05  # of the simulation speed
+CLOCK_TOLERANCE = 0.05  # relative error of the simulation speed
 SLOW_SET_POINTS = 2.0  # PX4 leaves OFFBOARD below this rate [Hz]
 HIGH_RATIO = 0.5  # test ratio that is reported as high
-SYSTEM_ID = 254  # of this program, as an additional ground station
+SYSTEM_ID = 254  # MAVLink system id of this program, an additional ground station
 SILENT_S = 5.0  # simulated time without a message after which a link counts as silent [s]
 _RATIOS = {"velocity": "vel_ratio", "position": "pos_horiz_ratio", "height": "pos_vert_ratio",
            "magnetometer": "mag_ratio"}
@@ -27,8 +27,8 @@ def findings(client: Any, instance: int, listen_s: float) -> Iterator[Any]:
 
     Args:
         client: A ControlClient.
-        instance: Of the simulation.
-        listen_s: How long to listen to the vehicles [s of wall time].
+        instance: Instance number of the simulation.
+        listen_s: Wall time to listen to the vehicles [s].
     """
     status = client.request("status")
     names = status["vehicles"]
@@ -65,7 +65,7 @@ def _speed(status, simulated_us, listen_s):
 
 
 def _listen(links, seconds):
-    """For each vehicle its latest message of each kind, as one more peer of its link."""
+    """The latest message of each type of each vehicle, received as an additional link peer."""
     n = len(links)
     heard = [{} for _ in range(n)]
     parser = mavlink.MAVLink(None, SYSTEM_ID, 190)
@@ -209,7 +209,7 @@ def _battery(name, health):
 
 
 def _set_points(name, health, earlier, seconds):
-    """The rate at which an offboard controller sends, in simulated time."""
+    """The rate of an offboard controller's set-points, in simulated time."""
     if "set_points" not in health or not earlier or seconds <= 0:
         return
     rate = (health["set_points"] - earlier["set_points"]) / seconds

@@ -32,11 +32,11 @@ EXAMPLES = """examples:
   xtdrone doctor                               check this machine and the running fleet, if any
   xtdrone doctor --json                        the same as JSON
 """
-LISTEN_S = 2.5  # to each vehicle's answers and streams [s]
+LISTEN_S = 2.5  # wall time to listen to the vehicles [s]
 
 
 def register(subparsers: Any) -> None:
-    """`xtdrone doctor`."""
+    """Adds `xtdrone doctor` to the command line."""
     parser = subparsers.add_parser("doctor", help="check this machine and a running fleet",
                                    epilog=EXAMPLES)
     parser.add_argument("--json", action="store_true", help="findings as JSON")
@@ -59,7 +59,7 @@ def _run(args):
 # The machine ----------------------------------------------------------------------------------
 
 def packages() -> Iterator[Any]:
-    """Python, and the packages required by pyproject.toml."""
+    """Checks Python and the packages that pyproject.toml requires."""
     version = ".".join(map(str, sys.version_info[:3]))
     if sys.version_info < (3, 10):  # noqa: UP036  (a checkout's src/ runs with any Python)
         yield Finding(FAULT, "Python", version, "install Python 3.10 or newer, and run "
@@ -86,7 +86,7 @@ def packages() -> Iterator[Any]:
 
 
 def ros() -> Iterator[Any]:
-    """roscore, roslaunch, the packages' path, and MAVROS's messages."""
+    """Checks roscore, roslaunch, ROS_PACKAGE_PATH and the mavros_msgs package."""
     if shutil.which("roslaunch") is None:
         yield Finding(WARNING, "ROS", "roslaunch is not found: 'xtdrone' works without it, launch "
                                       "files do not", "run scripts/setup.sh, or source ROS")
@@ -114,7 +114,7 @@ def ros() -> Iterator[Any]:
 
 
 def programs() -> Iterator[Any]:
-    """Gazebo and PX4, which are optional."""
+    """Checks Gazebo and PX4, which are optional."""
     gazebo = root() / ".setup" / "gazebo11"
     if (gazebo / "libxtdrone_lockstep.so").exists():
         yield Finding(OK, "Gazebo", f"set up in {gazebo}")
@@ -131,7 +131,7 @@ def programs() -> Iterator[Any]:
 
 
 def display() -> Iterator[Any]:
-    """A display for viewers, and off-screen OpenGL for cameras."""
+    """Checks the display for viewers, and off-screen OpenGL for cameras."""
     screen = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
     if screen:
         yield Finding(OK, "display", screen)
@@ -147,7 +147,7 @@ def display() -> Iterator[Any]:
 
 
 def system() -> Iterator[Any]:
-    """Limits, disk, clock and kernels."""
+    """Checks resource limits, disk space, clock and compiled kernels."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = 3 * ports.MAX_VEHICLES + 256
     if hard != resource.RLIM_INFINITY and hard < needed:
@@ -180,7 +180,7 @@ def system() -> Iterator[Any]:
 
 
 def _clock():
-    """The pacer's clock must run evenly: sleeps of a millisecond may not take ten."""
+    """Checks the clock that paces real time: a sleep of 1 ms may take 5 ms on average."""
     begin = time.monotonic()
     for _ in range(20):
         time.sleep(0.001)
@@ -193,7 +193,7 @@ def _clock():
 
 
 def taken_ports() -> Iterator[Any]:
-    """Programs that use the ports of a simulation."""
+    """Finds programs that use the ports of a simulation."""
     import psutil
 
     tcp_ports, udp_ports = _named_ports()
@@ -219,7 +219,7 @@ def taken_ports() -> Iterator[Any]:
 
 
 def _named_ports():
-    """What each port of every instance is for: TCP ports, UDP ports."""
+    """The purpose of each port of every instance: (TCP ports, UDP ports)."""
     tcp, udp = {11311: "ROS master"}, {}
     for own in map(ports.Ports, range(ports.INSTANCES)):
         which = f", instance {own.instance}" if own.instance else ""
@@ -249,7 +249,7 @@ MACHINE = (packages, ros, programs, display, system, taken_ports)
 # The fleet ------------------------------------------------------------------------------------
 
 def fleet(instance: int, listen_s: float = LISTEN_S) -> Iterator[Any]:
-    """Findings about the simulation of an instance, if there is one."""
+    """Findings about the running simulation of an instance, if there is one."""
     from . import fleet as doctor_fleet
 
     try:
