@@ -1,8 +1,8 @@
-"""Real-time factor of both engines, and the round trip of one lockstep step.
+"""Real-time factor of both engines, and the round-trip time of one lockstep step.
 
-Fleets of several sizes hover on the embedded autopilot, without telemetry, and once more with the
-stereo pair of every vehicle drawn (752 x 480 twice at 12.5 Hz, world 'outdoor'); where PX4_BUILD
-names a real PX4, on that too. What is not set up is left out, and said so.
+Fleets of several sizes hover on the embedded autopilot without telemetry. A second run also renders
+the stereo pair of every vehicle (752 x 480 twice at 12.5 Hz, world 'outdoor'). If PX4_BUILD names a
+real PX4, it is measured too. Combinations that are not set up are skipped with a message.
 
     python benchmarks/bench_engines.py
     python benchmarks/bench_engines.py --n 1 4 --seconds 5
@@ -20,13 +20,13 @@ from xtdrone_core import Scenario, resources
 from xtdrone_core.scenario import fleet
 from xtdrone_sim.simulation import Simulation
 
-FLIGHT_S = 12.0  # simulated time until all hover
-STEREO_SHARE = 0.1  # of the simulated time, where stereo pairs are drawn, which takes long
-PX4_READY_S = 25.0  # likewise with PX4, which takes longer to be ready
+FLIGHT_S = 12.0  # simulated time until all vehicles hover
+STEREO_SHARE = 0.1  # of the simulated time, for the slow runs with stereo pairs
+PX4_READY_S = 25.0  # the same with PX4, which takes longer to be ready
 
 
 class RoundTrips:
-    """Wall times of the calls of one method of an object."""
+    """Records the wall time of each call of one method of an object."""
 
     def __init__(self, owner, name):
         self.seconds = []
@@ -42,7 +42,7 @@ class RoundTrips:
         setattr(owner, name, timed)
 
     def median_us(self):
-        """Of all calls [us]."""
+        """Median over all calls [us]."""
         return float(np.median(self.seconds) * 1e6)
 
 

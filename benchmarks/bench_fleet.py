@@ -1,9 +1,9 @@
-"""Real-time factor of a hovering fleet against its size, and who uses the CPU.
+"""Real-time factor of a hovering fleet against its size, and the CPU share of each part.
 
-Each vehicle streams PX4's full set of messages to a ground station, a process
-that parses all of them; its CPU is reported apart. `--telemetry none` closes
-the MAVLink ports: that is how Agents fly in process. Each vehicle writes its
-flight log as in any flight of a fleet; `--log none` writes no file at all.
+Each vehicle streams PX4's full set of messages to a ground station, a separate
+process that parses all of them; its CPU time is reported separately.
+`--telemetry none` closes the MAVLink ports, as in flights with Agents in process.
+Each vehicle writes its flight log as in any fleet flight; `--log none` writes no file.
 
     python benchmarks/bench_fleet.py
     python benchmarks/bench_fleet.py --n 1 9 --telemetry none
@@ -27,7 +27,7 @@ from xtdrone_core.ports import MAX_VEHICLES as MAX_LINKED
 from xtdrone_core.scenario import fleet
 from xtdrone_sim.simulation import Simulation
 
-FLIGHT_S = 6.0  # simulated time until all hover
+FLIGHT_S = 6.0  # simulated time until all vehicles hover
 PARTS = {"engine": ("engine", "step"), "rotors": ("plant.actuators", "step"),
          "sensors": ("sensor_suite", "step"), "estimator": ("autopilot.estimator", "step"),
          "navigator": ("autopilot.navigator", "step"),
@@ -41,7 +41,7 @@ PARTS = {"engine": ("engine", "step"), "rotors": ("plant.actuators", "step"),
 
 
 class Stopwatch:
-    """Wall time spent in one method of an object."""
+    """Measures the wall time spent in one method of an object."""
 
     def __init__(self, owner, name):
         self.seconds = 0.0
@@ -64,7 +64,7 @@ def measure(n: int, seconds: float, telemetry: str, log: str = "fleet") -> dict:
         n: Number of vehicles.
         seconds: Simulated time [s].
         telemetry: full (PX4's messages to a ground station) or none.
-        log: Profile of the flight logs, or none for a flight without any file.
+        log: Profile of the flight logs, or none for a flight without log files.
 
     Returns:
         real_time_factor, wall_s, parts (share of the wall time), ground_station.
@@ -85,7 +85,7 @@ def measure(n: int, seconds: float, telemetry: str, log: str = "fleet") -> dict:
         airborne = int((~simulation.autopilot.estimates().landed).sum())
         if airborne != n:
             raise SystemExit(f"only {airborne} of {n} vehicles hover")
-        # First without watches, for the figure itself; then with, for the shares.
+        # First without timers, for the real-time factor; then with timers, for the shares.
         begin = time.perf_counter()
         simulation.run(until_us=simulation.t_us + round(seconds * 1e6))
         wall = time.perf_counter() - begin

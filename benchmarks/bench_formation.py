@@ -1,14 +1,14 @@
-"""Formations of every size: how exact in both simulators, how fast the simple one is.
+"""Formation accuracy in both simulators and speed of the simple one, for several fleet sizes.
 
     python benchmarks/bench_formation.py
     python benchmarks/bench_formation.py --n 1000 --full --ros 0
 
-Each flight goes through three formations. Rows formation_rms_error,
-formation_largest_error (both after settling, true), formation_settling_time and
-formation_separation; the full simulator flies with the receiver preset rtk.
-simple_real_time_factor over ROS topics is measured in flight at speed 1 and stays
-below 1 where the nodes cannot keep up. The CPU shares of the nodes are rows of
-their own, `simple_cpu_share`, since the factor alone does not show the reserve.
+Each flight visits three formations. Rows are formation_rms_error and
+formation_largest_error (both from true positions, after settling),
+formation_settling_time and formation_separation; the full simulator flies with the
+receiver preset rtk. simple_real_time_factor over ROS topics is measured in flight at
+speed 1 and stays below 1 if the nodes cannot keep up. `simple_cpu_share` gives the
+CPU share of each node, because the factor alone does not show the reserve.
 """
 
 import argparse
@@ -37,13 +37,13 @@ NAMES = (("formation_settling_time", "settle_time_s", "s"),
 
 
 def shapes(n: int) -> str:
-    """Three formations that n vehicles can fly, parted by commas."""
+    """Three formations that n vehicles can fly, separated by commas."""
     return SHAPES.get(n, SHAPES[9])
 
 
 @contextlib.contextmanager
 def folder_for_runs():
-    """A folder that is XTDRONE_RUNS for a while."""
+    """Sets XTDRONE_RUNS to a temporary folder."""
     before = os.environ.get("XTDRONE_RUNS")
     with tempfile.TemporaryDirectory() as runs:
         os.environ["XTDRONE_RUNS"] = runs
@@ -56,7 +56,7 @@ def folder_for_runs():
 
 
 def simple(n: int) -> dict:
-    """Summary of a flight in the simple simulator; its factor leaves log and report out."""
+    """Summary of a flight in the simple simulator; its factor excludes log and report."""
     with folder_for_runs():
         return simple_run.run(n, shapes(n).split(","), speed=3.0 if n < 500 else 4.5,
                               clock=time.perf_counter)[1]
@@ -72,7 +72,7 @@ def full(n: int) -> dict:
 
 
 def write_errors(simulator: str, n: int, summary: dict) -> None:
-    """Prints a flight's figures and updates its rows."""
+    """Prints the results of a flight and updates its rows."""
     least = summary["min_separation_m"]
     for name, field, unit in NAMES:
         results.replace(name, [({"n": n, "simulator": simulator, "formation": row["name"]},
@@ -85,11 +85,11 @@ def write_errors(simulator: str, n: int, summary: dict) -> None:
 
 
 def over_topics(n: int, seconds: float):
-    """Factor, and CPU seconds per simulated second of each node, between two moments in flight.
+    """Real-time factor, and CPU seconds per simulated second of each node, during a flight.
 
     Args:
         n: Number of vehicles.
-        seconds: Between the moments, wall time [s].
+        seconds: Length of the measurement, wall time [s].
     """
     with tempfile.TemporaryDirectory() as runs:
         launch = subprocess.Popen(

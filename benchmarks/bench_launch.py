@@ -1,4 +1,4 @@
-"""Wall time from roslaunch to a fleet that is armed, at real time.
+"""Wall time from the start of roslaunch until the fleet is armed, at real time.
 
     python benchmarks/bench_launch.py
     python benchmarks/bench_launch.py --n 9 --runs 3

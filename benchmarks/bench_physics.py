@@ -1,10 +1,10 @@
-"""Engine and rotors per vehicle and step, beside rotorpy in the same manoeuvre.
+"""CPU time of engine and rotors per vehicle and step, compared with rotorpy.
 
-Fleets of irises far above the ground turn their rotors at speeds given in
-advance (a pitch and a roll to and fro), with equal equations on both sides:
-thrust, drag moment, rotor drag, lag. Both ends are compared, so that the two
-times are those of the same motion. rotorpy is put into a virtual environment of
-its own, .setup/rotorpy; without a network and that folder its rows are left out.
+Fleets of irises far above the ground fly open-loop rotor speed commands (a pitch
+and a roll, each back and forth). Both simulators use the same equations: thrust,
+drag moment, rotor drag, lag. The final states are compared to make sure that both
+times belong to the same motion. rotorpy is installed into a virtual environment of
+its own, .setup/rotorpy; without network and without that folder its rows are skipped.
 
     python benchmarks/bench_physics.py
 """
@@ -33,8 +33,8 @@ FOLDER = Path(__file__).resolve().parents[1] / ".setup" / "rotorpy"
 STEP_US, STEPS = 4000, 250
 SIZES = (1, 100, 1000)
 HEIGHT = 200.0
-LAG = 0.02  # of the rotors both ways, as rotorpy has one time constant [s]
-VEHICLE_STEPS = 1500  # of rotorpy at most, per size beyond one
+LAG = 0.02  # rotor lag up and down, as rotorpy has one time constant [s]
+VEHICLE_STEPS = 1500  # maximum for rotorpy, per fleet size above one
 
 
 def iris():
@@ -46,7 +46,7 @@ def iris():
 
 
 def commands_of(model) -> np.ndarray:
-    """(STEPS, 4) commands: a pitch, then a roll, each to and fro."""
+    """(STEPS, 4) commands: a pitch, then a roll, each back and forth."""
     hover = np.array(vehicle_figures(model)["hover_command"])
     t = np.arange(STEPS) / STEPS
     hubs = np.array([r.pos for r in model.rotors])
@@ -56,7 +56,7 @@ def commands_of(model) -> np.ndarray:
 
 
 def ours(model, commands, n, repeats=3):
-    """Seconds per vehicle-step, and where vehicle 0 ends and how it is turned."""
+    """Seconds per vehicle-step, and the final position and attitude of vehicle 0."""
     side = int(np.ceil(np.sqrt(n)))
     specs = tuple(VehicleSpec("iris", f"v_{i}", (3.0 * (i % side), 3.0 * (i // side), HEIGHT))
                   for i in range(n))
@@ -78,7 +78,7 @@ def ours(model, commands, n, repeats=3):
 
 
 def theirs(model, commands):
-    """What rotorpy_manoeuvre.py answers, or None where rotorpy cannot be had."""
+    """The result of rotorpy_manoeuvre.py, or None if rotorpy is not available."""
     python = FOLDER / "bin" / "python"
     if not python.exists():
         FOLDER.parent.mkdir(exist_ok=True)

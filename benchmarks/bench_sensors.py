@@ -1,7 +1,7 @@
-"""Cost of physics, sensors, cameras and lidars, and RotorPy beside it in the same run.
+"""Cost of physics, sensors, cameras and lidars, with RotorPy measured in the same run.
 
-RotorPy gets an environment of its own in .setup/rotorpy, made at the first run
-(that needs the package index).
+RotorPy is installed into an environment of its own, .setup/rotorpy, at the first
+run (this needs the package index).
 
     python benchmarks/bench_sensors.py
     python benchmarks/bench_sensors.py --only physics rendered
@@ -35,11 +35,11 @@ from xtdrone_sim.world import load_world
 STEP_US = 4000
 ROTORPY = Path(__file__).resolve().parents[1] / ".setup" / "rotorpy"
 LOOKS = 15
-HOVER_S = 10.0  # simulated
+HOVER_S = 10.0  # simulated time
 
 
 def best(repeats, work):
-    """The shortest of some runs [s]: others share this machine."""
+    """The shortest of several runs [s], as other processes share this machine."""
     times = []
     for _ in range(repeats):
         begin = time.perf_counter()
@@ -49,7 +49,7 @@ def best(repeats, work):
 
 
 def physics(sizes):
-    """Microseconds per vehicle and step of engine, rotors and sensors, airborne."""
+    """Microseconds per vehicle and step of engine, rotors and sensors, in flight."""
     rows, world, model = [], load_world("empty"), load_vehicle("iris")
     throttle = vehicle_figures(model)["hover_command"][0]
     for n in sizes:
@@ -101,7 +101,7 @@ def rendered():
         about = sensors.describe()[0]
 
         def look():
-            begin = next(times) * 4_000_000  # all latencies are shorter than that
+            begin = next(times) * 4_000_000  # 4 s apart, longer than all latencies
             sensors.step(state, begin)
             sensors.step(state, begin + 1_000_000 // STEP_US * STEP_US + STEP_US)
 
@@ -122,13 +122,13 @@ def rendered():
 
 
 def hover_factor(vehicle, seconds) -> float:
-    """Real-time factor of one vehicle that rises by 3 m and hovers, all parts running."""
+    """Real-time factor of one vehicle that climbs 3 m and hovers, with everything running."""
     simulation = Simulation(Scenario(fleet(vehicle, 1), speed=0.0,
                                      world="outdoor" if "stereo" in vehicle else "empty"),
                             agent=HoverAgent(1), links=False)
-    simulation.on_reading = lambda reading: None  # somebody looks
+    simulation.on_reading = lambda reading: None  # a subscriber
     try:
-        simulation.run(until_us=200_000)  # kernels are loaded, the first images drawn
+        simulation.run(until_us=200_000)  # kernels are loaded, first images rendered
         begin = time.perf_counter()
         simulation.run(until_us=200_000 + round(1e6 * seconds))
         wall = time.perf_counter() - begin
@@ -153,7 +153,7 @@ def stereo():
 
 
 def hover():
-    """One quadrotor rises by 3 m and hovers: here and in RotorPy, one after the other."""
+    """One quadrotor climbs 3 m and hovers: in this simulator, then in RotorPy."""
     python = ROTORPY / "bin" / "python"
     if not python.exists():
         subprocess.run([sys.executable, "-m", "venv", ROTORPY], check=True)

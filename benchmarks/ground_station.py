@@ -1,6 +1,6 @@
-"""A ground station for benchmarks: parses every message on UDP 14550 and counts.
+"""A ground station for benchmarks: parses and counts every message on UDP 14550.
 
-Prints one line of JSON at the end of its standard input: messages, datagrams
+When its standard input closes it prints one line of JSON: messages, datagrams
 and its own CPU seconds.
 """
 
@@ -16,7 +16,7 @@ from xtdrone_core.ports import Ports
 
 
 def main():
-    """Parses until standard input closes."""
+    """Parses messages until standard input closes."""
     sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8 << 20)
     sock.bind(("127.0.0.1", Ports().ground_station))

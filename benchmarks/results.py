@@ -6,11 +6,11 @@ from xtdrone_core import run_folder
 
 
 def replace(name: str, rows) -> None:
-    """Writes the rows of one benchmark in place of those with the same name and params.
+    """Writes the rows of one benchmark; replaces rows with the same name and params.
 
     Args:
-        name: Of the benchmark's rows.
-        rows: (params dict, value, unit) for each row.
+        name: Name of the benchmark's rows.
+        rows: (params dict, value, unit) of each row.
     """
     path = run_folder.runs_root() / "bench.json"
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,6 @@
-"""RotorPy's side of bench_sensors.py: one quadrotor rises by 3 m and hovers; prints JSON.
+"""RotorPy part of bench_sensors.py: one quadrotor climbs 3 m and hovers; prints JSON.
 
-Runs in an environment of its own, which bench_sensors.py makes:
+Runs in a virtual environment of its own, which bench_sensors.py creates:
 
     python rotorpy_hover.py SECONDS RATE
 """

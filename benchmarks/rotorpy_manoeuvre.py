@@ -1,7 +1,7 @@
 """The manoeuvre of bench_physics.py in rotorpy; runs in a virtual environment of its own.
 
-Reads JSON on standard input: the vehicle in rotorpy's terms, rotor speeds (T, R) and sizes of
-fleets; prints JSON: seconds per vehicle-step of each size, and where vehicle 0 ends.
+Reads JSON from standard input: the vehicle in rotorpy's parameters, rotor speeds (T, R) and fleet
+sizes. Prints JSON: seconds per vehicle-step of each size, and the final state of vehicle 0.
 """
 
 import json
@@ -14,7 +14,7 @@ from rotorpy.vehicles.multirotor import Multirotor
 
 
 def main():
-    """Flies the manoeuvre with each size of fleet."""
+    """Flies the manoeuvre with each fleet size."""
     task = json.load(sys.stdin)
     vehicle = task["vehicle"]
     vehicle["rotor_pos"] = {str(k): np.array(p) for k, p in enumerate(vehicle["rotor_pos"])}

@@ -1,8 +1,8 @@
-"""Turns the .msg and .srv files below src/ into Python modules, as catkin would.
+"""Generates Python modules from the .msg and .srv files below src/, as catkin would.
 
     /usr/bin/python3 scripts/make_messages.py OUT
 
-A package that the system already has (a real MAVROS beside us, say) is left to the system.
+Packages that are already installed on the system (for example MAVROS) are skipped.
 """
 
 import sys
@@ -13,12 +13,12 @@ from genpy.generate_initpy import write_modules
 from genpy.generator import MsgGenerator, SrvGenerator
 
 SRC = Path(__file__).resolve().parents[1] / "src"
-FROM_ROS = ("std_msgs", "geometry_msgs")  # what the definitions build upon
+FROM_ROS = ("std_msgs", "geometry_msgs")  # packages that the definitions depend on
 GENERATORS = {"msg": MsgGenerator, "srv": SrvGenerator}
 
 
 def own_packages() -> list[str]:
-    """Packages below src/ with definitions that the system does not have."""
+    """Packages below src/ with message definitions that are not installed on the system."""
     system = rospkg.RosPack(_system_paths())
     return [path.name for path in sorted(SRC.iterdir())
             if _defines(path) and path.name not in system.list()]
@@ -33,7 +33,7 @@ def _system_paths():
 
 
 def generate(out: Path) -> None:
-    """Writes one Python package per own package into out."""
+    """Writes one Python package into out for each of these packages."""
     system = rospkg.RosPack(_system_paths())
     own = own_packages()
     search = {name: [str(Path(system.get_path(name)) / "msg")] for name in FROM_ROS}

@@ -1,10 +1,12 @@
-"""Writes what is derived from tables in the sources.
+"""Generates documentation and launch arguments from tables in the sources.
 
     python scripts/make_tables.py             docs/options.md, docs/scenario.schema.json and the
-                                              arguments of launch/simulation.launch, of the options
-                                              in src/xtdrone_core/scenario.py; docs/ros_topics.md of
-                                              topics.py, inputs.py, services.py of xtdrone_control
-    python scripts/make_tables.py --check     says which of them are out of date; status 1 then
+                                              arguments of launch/simulation.launch from the
+                                              options in src/xtdrone_core/scenario.py;
+                                              docs/ros_topics.md from topics.py, inputs.py and
+                                              services.py of xtdrone_control
+    python scripts/make_tables.py --check     lists the files that are out of date; then exits
+                                              with status 1
 """
 
 import argparse
@@ -79,7 +81,7 @@ SHARED = "Beside the options of a scenario:"
 
 
 def launch_arguments() -> str:
-    """The <arg> lines of simulation.launch, and the command line made of them."""
+    """The <arg> lines of simulation.launch, and the command line built from them."""
     rows = [FROM] + [
         (name, option.launch, f"{scenario_options.meaning(option)} ({default})")
         for name, (_, option, default) in scenario_options.declared().items()]
@@ -97,14 +99,14 @@ def launch_arguments() -> str:
 
 
 def launch_file() -> str:
-    """simulation.launch with its options as they are declared now."""
+    """simulation.launch with the arguments of the current options."""
     head, _, rest = LAUNCH.read_text().partition(BEGIN)
     _, _, tail = rest.partition(END)
     return head + BEGIN + launch_arguments() + END + tail
 
 
 def page() -> str:
-    """docs/options.md."""
+    """Text of docs/options.md."""
     text = INTRODUCTION
     declared = scenario_options.declared()
     for name, (kind, option, default) in declared.items():
@@ -127,7 +129,7 @@ def page() -> str:
 
 
 def topics_page() -> str:
-    """docs/ros_topics.md."""
+    """Text of docs/ros_topics.md."""
     text = TOPICS_INTRODUCTION
     text += "".join(row(topic.name, topic.type, topic.message,
                         f"{topic.rate:g} Hz" if topic.rate else
@@ -140,7 +142,7 @@ def topics_page() -> str:
 
 
 def allowed(kind, option) -> str:
-    """What values an option takes, in words."""
+    """Description of the values that an option accepts."""
     if option.choices:
         return ", ".join(option.choices)
     if kind in (int, float):
@@ -151,7 +153,7 @@ def allowed(kind, option) -> str:
 
 
 def row(name, *cells) -> str:
-    """A row of a table."""
+    """One row of a Markdown table."""
     plain = (re.sub(r"\s+", " ", cell).replace("|", "\\|") for cell in cells)
     return f"| {name} | " + " | ".join(f"`{cell}`" if cell.startswith("$(") else cell
                                        for cell in plain) + " |\n"

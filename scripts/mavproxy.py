@@ -1,6 +1,6 @@
-"""Drives MAVProxy by its console against a running simulation; called by scripts/mavproxy.sh.
+"""Drives MAVProxy through its console against a running simulation; see scripts/mavproxy.sh.
 
-Ends with status 1 and what MAVProxy printed where a step does not succeed.
+If a step fails, prints the output of MAVProxy and exits with status 1.
 """
 
 import argparse
@@ -26,21 +26,21 @@ from xtdrone_core.truth_log import read_truth
 from xtdrone_sim.world import load_world
 
 PLAN = Path(__file__).resolve().parents[1] / "docs" / "missions" / "square.plan"
-SPEED = 4.0  # of the simulation
-PATIENCE_S = 60.0  # wall time for each step
-RADIUS = 2.0  # every waypoint is passed inside, NAV_ACC_RAD [m]
-TOUCH_DOWN = 0.6  # from where the landing item says [m]
+SPEED = 4.0  # real-time factor of the simulation
+PATIENCE_S = 60.0  # wall-clock time-out of each step
+RADIUS = 2.0  # acceptance radius of every waypoint, NAV_ACC_RAD [m]
+TOUCH_DOWN = 0.6  # largest distance from the landing item [m]
 
 
 class Failed(Exception):
-    """A step did not succeed."""
+    """A step failed."""
 
 
 class Console:
-    """MAVProxy behind pipes."""
+    """A MAVProxy process with pipes to its console."""
 
     def __init__(self, program, folder):
-        """Starts it on the ground station's port; folder for all that it writes."""
+        """Starts MAVProxy on the ground station's port; its files go to folder."""
         self._process = subprocess.Popen(
             [program, f"--master=udp:127.0.0.1:{Ports().ground_station}", "--nowait",
              f"--state-basedir={folder}", f"--logfile={folder}/mav.tlog"],
@@ -54,15 +54,15 @@ class Console:
             self._lines.put(line.rstrip())
 
     def ask(self, words: str) -> None:
-        """Types a command."""
+        """Sends a console command."""
         self._process.stdin.write(words + "\n")
         self._process.stdin.flush()
 
     def expect(self, pattern: str):
-        """The match of the next line that has the pattern.
+        """Waits for a line that matches the pattern; returns the match.
 
         Raises:
-            Failed: It does not come.
+            Failed: No such line arrives in time.
         """
         end = time.monotonic() + PATIENCE_S
         while True:
@@ -75,7 +75,7 @@ class Console:
                 return found
 
     def close(self):
-        """Ends it by closing its input."""
+        """Ends MAVProxy by closing its input."""
         self._process.stdin.close()
         try:
             self._process.wait(10)
@@ -84,7 +84,7 @@ class Console:
 
 
 def waypoint_file(path, items) -> None:
-    """Writes items in the text format of MAVProxy's `wp load`."""
+    """Writes mission items in the text format of MAVProxy's `wp load`."""
     rows = ["QGC WPL 110"]
     for k, item in enumerate(items):
         params = [0.0 if math.isnan(p) else p for p in item.params]
@@ -101,13 +101,13 @@ def places_in(path) -> np.ndarray:
 
 
 def fly(console, folder, items) -> None:
-    """Everything that a user of MAVProxy would do, to the landing."""
+    """Runs a typical MAVProxy session up to the landing."""
     count = int(console.expect(r"Received (\d+) parameters")[1])
     if count != len(parameters.table()):
         raise Failed(f"{count} parameters came, {len(parameters.table())} exist")
     step(f"{count} parameters downloaded")
     console.ask("param set MPC_XY_CRUISE 6")
-    for _ in range(10):  # it is set in the background, without a word
+    for _ in range(10):  # it is set in the background, without a message
         console.ask("param fetch MPC_XY_CRUISE")
         if float(console.expect(r"MPC_XY_CRUISE = ([\d.]+)")[1]) == 6.0:
             break
@@ -123,7 +123,7 @@ def fly(console, folder, items) -> None:
     if abs(places_in(given) - places_in(back)).max() > 2e-7:
         raise Failed("the mission that came back is another one")
     step(f"mission of {len(items)} items loaded, and the same downloaded")
-    console.ask("long DO_SET_MODE 1 4 4")  # its 'mode' command does not know PX4's modes
+    console.ask("long DO_SET_MODE 1 4 4")  # MAVProxy's 'mode' lacks PX4's modes
     console.expect(r"COMMAND_ACK: DO_SET_MODE: ACCEPTED")
     console.ask("arm throttle")
     console.expect(r"COMMAND_ACK: COMPONENT_ARM_DISARM: ACCEPTED")
@@ -134,7 +134,7 @@ def fly(console, folder, items) -> None:
 
 
 def check_way(folder, items) -> None:
-    """The truth must have passed every waypoint and ended where the landing item says."""
+    """Checks that the true path passed every waypoint and ended at the landing item."""
     world = load_world("empty")
     origin = world.latitude, world.longitude, world.altitude
     _, rows = read_truth(folder / "truth.bin", 1)
@@ -151,12 +151,12 @@ def check_way(folder, items) -> None:
 
 
 def step(text: str) -> None:
-    """Tells of a step that succeeded."""
+    """Reports a step that succeeded."""
     print(f"ok   {text}", flush=True)
 
 
 def main() -> int:
-    """Starts both, flies, checks."""
+    """Starts simulation and MAVProxy, flies, checks."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("program", help="mavproxy.py")
     program = Path(parser.parse_args().program).absolute()

@@ -1,8 +1,8 @@
-"""One long flight: memory may not grow, the clock may not drift, nobody may fall.
+"""One long flight with checks of memory growth, clock drift and crashes.
 
-Vehicles take off, change places in a circle every half minute, log, and stream to
-a ground station that is not there. Ends with status 1 where a check fails. The
-logs of one hour with 20 vehicles take 1.5 GB, which go at the end.
+Vehicles take off, change positions on a circle every half minute, log, and stream
+to a ground station that does not exist. Exits with status 1 if a check fails. The
+logs of one hour with 20 vehicles take 1.5 GB; they are deleted at the end.
 """
 
 import argparse
@@ -22,26 +22,26 @@ from xtdrone_core.scenario import fleet
 from xtdrone_core.truth_log import read_truth
 from xtdrone_sim.simulation import STEP_US, Simulation
 
-SETTLED_MIN = 5  # simulated minutes until memory counts as settled
+SETTLED_MIN = 5  # simulated minutes until memory use has settled
 MAX_GROWTH = 0.05  # of the resident memory after that
 PERIOD_S = 30.0  # between two moves
 PACED, PACED_S, MAX_DRIFT = 10.0, 120.0, 0.002  # factor, simulated time, relative error
 
 
 class Rounds(HoverAgent):
-    """Everyone climbs to 5 m above its pad, then flies a 2 m circle in eight corners for ever."""
+    """Every vehicle climbs to 5 m above its pad, then flies a 2 m circle in eight corners."""
 
     def offset(self, t_us):
-        """The corner of this half minute."""
+        """Set-points of the corner for this half minute."""
         angle = math.tau * (t_us * 1e-6 // PERIOD_S % 8) / 8
         return 2 * math.cos(angle), 2 * math.sin(angle), 5.0
 
 
 def paced_drift() -> float:
-    """Relative error of the real-time factor of one vehicle that is paced, by the wall clock."""
+    """Relative error of the real-time factor of one paced vehicle, by the wall clock."""
     simulation = Simulation(Scenario(fleet("iris", 1), speed=PACED), agent=Rounds(1), links=False)
     try:
-        simulation.run(until_us=5_000_000)  # what is done once is behind it
+        simulation.run(until_us=5_000_000)  # excludes one-time start-up work
         begin = time.monotonic()
         simulation.run(until_us=round((5.0 + PACED_S) * 1e6))
         return PACED_S / PACED / (time.monotonic() - begin) - 1.0
@@ -50,13 +50,13 @@ def paced_drift() -> float:
 
 
 def log_end(folder, n) -> float:
-    """Last simulated time in the flight log of the last vehicle, which must be whole [s]."""
+    """Last simulated time in the last vehicle's flight log, which must be complete [s]."""
     log = ULog(str(next(folder.glob(f"ulog/iris_{n - 1}/*.ulg"))), ["vehicle_attitude"])
     return -1.0 if log.file_corruption else log.last_timestamp * 1e-6
 
 
 def main() -> int:
-    """Flies, checks, prints what it found."""
+    """Flies, checks and prints the results."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--n", type=int, default=20)
     parser.add_argument("--minutes", type=int, default=60, help="simulated (60)")

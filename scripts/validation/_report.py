@@ -1,4 +1,4 @@
-"""A page of docs/validation/: tables of checks, text and pictures."""
+"""A page of docs/validation/: tables of checks, text and figures."""
 
 from pathlib import Path
 
@@ -8,31 +8,31 @@ FOLDER = Path(__file__).resolve().parents[2] / "docs" / "validation"
 
 
 class Page:
-    """Text, tables and pictures, and what the checks found."""
+    """A page with text, tables and figures, and the results of its checks."""
 
     def __init__(self, name: str):
-        """An empty page.
+        """Starts an empty page.
 
         Args:
-            name: Of the page and of the folder of its pictures.
+            name: Name of the page and of the folder of its figures.
         """
         self.name = name
         self.lines, self.checks, self.broken = [], 0, []
 
     def add(self, *lines: str) -> None:
-        """Text as it is, with an empty line after it."""
+        """Adds text unchanged, followed by an empty line."""
         self.lines += [*lines, ""]
 
     def table(self, *titles: str) -> None:
-        """The head of a table; rows follow."""
+        """Starts a table; rows follow."""
         self.lines += ["| " + " | ".join(titles) + " |", "|---" * len(titles) + "|"]
 
     def row(self, *cells) -> None:
-        """One row of the table."""
+        """Adds one row to the table."""
         self.lines.append("| " + " | ".join(map(str, cells)) + " |")
 
     def holds(self, what: str, good: bool) -> str:
-        """Counts a check and prints it; gives its word for a table."""
+        """Counts and prints a check; returns its table cell, yes or **no**."""
         self.checks += 1
         print(f"{'ok  ' if good else 'FAIL'} {what}", flush=True)
         if not good:
@@ -40,7 +40,7 @@ class Page:
         return "yes" if good else "**no**"
 
     def picture(self, text: str, figure, name: str = "") -> None:
-        """A figure, saved beside the page under a name, or else under its text."""
+        """Adds a figure, saved beside the page under `name`, or under a name made from its text."""
         name = name or text.lower().replace(" ", "_").replace(",", "")
         (FOLDER / self.name).mkdir(parents=True, exist_ok=True)
         figure.tight_layout()
@@ -49,7 +49,7 @@ class Page:
         self.add(f"![{text}]({self.name}/{name}.png)")
 
     def write(self) -> int:
-        """Writes the page; returns 1 where a check is broken, else 0."""
+        """Writes the page; returns 1 if a check failed, else 0."""
         page = FOLDER / f"{self.name}.md"
         page.write_text("\n".join(self.lines).rstrip() + "\n")
         print(f"{page}: {self.checks} checks, {len(self.broken)} broken")
@@ -57,10 +57,10 @@ class Page:
 
 
 class Report(Page):
-    """A page that begins with one table of errors against bounds; sections follow."""
+    """A page that starts with one table of errors against bounds; sections follow."""
 
     def __init__(self, name: str, head: str):
-        """An empty page.
+        """Starts a page with an empty table.
 
         Args:
             name: As for Page.
@@ -70,18 +70,18 @@ class Report(Page):
         self.head, self.rows = head, []
 
     def check(self, what: str, error: float, bound: float, unit: str = "") -> None:
-        """A row: the error must not exceed the bound; NaN does."""
+        """Adds a row; fails if the error exceeds the bound or is NaN."""
         word = self.holds(f"{what}: {error:.3g} {unit} (bound {bound:.3g})", abs(error) <= bound)
         self.rows.append((what, f"{error:.3g} {unit}", f"{bound:.3g} {unit}", word))
 
     def section(self, title: str, text: str, figure=None) -> None:
-        """A section with a picture, which is named after the title."""
+        """Adds a section with a figure that is named after the title."""
         self.add(f"## {title}", "", text)
         if figure is not None:
             self.picture(title, figure)
 
     def write(self) -> int:
-        """Writes the page; returns 1 where a bound is broken, else 0."""
+        """Writes the page; returns 1 if a bound was exceeded, else 0."""
         sections, self.lines = self.lines, []
         self.add(f"# {self.name.capitalize()}", "", self.head)
         self.table("check", "error", "bound", "holds")

@@ -21,7 +21,7 @@ from scipy.spatial.transform import Rotation
 from _report import Report
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests" / "support"))  # tables and flights that tests use too
+sys.path.insert(0, str(ROOT / "tests" / "support"))  # helpers shared with the tests
 
 import physics  # noqa: E402
 from physics import DT, STEP_US  # noqa: E402
@@ -42,7 +42,7 @@ HEAD = ("Made by `scripts/validation.sh dynamics`; the same checks, shorter, are
         "`tests/dynamics/`, `tests/sim/test_engine_*.py`, `tests/sim/test_battery.py` and "
         "`tests/sim/test_flight_disturbances.py`.")
 VEHICLES = ("iris", "typhoon_h480", "octorotor", "crazyflie", "heavy_lifter")
-RATE = np.array((3.0, 2.0, 6.0))  # of tumbling bodies, body frame [rad/s]
+RATE = np.array((3.0, 2.0, 6.0))  # initial rate of tumbling bodies, body frame [rad/s]
 
 
 def panels(count=2, width=9.0):
@@ -120,7 +120,7 @@ def tumble(seconds, step_us, torque=(0.0, 0.0, 0.0)):
 
 
 def tumble_exactly(seconds, step_us, torque=(0.0, 0.0, 0.0)):
-    """The same by rigid_body.step."""
+    """The same motion computed by rigid_body.step."""
     j = np.array(load_vehicle("iris").inertia)
     packed = (j[0, 0], j[1, 1], j[2, 2], j[0, 1], j[0, 2], j[1, 2])
     inverse = rigid_body.symmetric_inverse(packed)
@@ -161,7 +161,7 @@ def drift(report):
 
 
 def orders(report):
-    """Order of the integrators by halving the step."""
+    """Order of the integrators from halving the step."""
     torque = (0.02, -0.01, 0.03)
     rate, quat = tumble_exactly(1.0, 125, torque)
     figure, axes = plt.subplots(figsize=(5.5, 3.6))
@@ -226,7 +226,7 @@ def spin_up(report):
 
 
 def hover_throttle(report):
-    """Command in hover by closed form and in flight."""
+    """Hover command from the closed form and in flight."""
     lines = ["| vehicle | sqrt(m g / R C_T) as command | in flight |", "|---|---|---|"]
     for name in VEHICLES:
         expected = np.mean(vehicle_figures(load_vehicle(name))["hover_command"])
@@ -239,7 +239,7 @@ def hover_throttle(report):
 
 
 def earth(report):
-    """Magnetic model, projection, atmosphere."""
+    """Magnetic model, map projection, atmosphere."""
     wmm, isa = physics.WMM, np.array(physics.ISA)
     for epoch in (2020, 2025):
         errors = []
@@ -285,7 +285,7 @@ def earth(report):
 
 
 def wind(report):
-    """Drift and tilt in wind, spectra of turbulence."""
+    """Drift and tilt in wind, and turbulence spectra."""
     model = load_vehicle("iris")
     figures = vehicle_figures(model)
     speed = np.array(figures["hover_speed_rad_s"])
@@ -309,11 +309,11 @@ def wind(report):
     winds, tilts, aways = np.array((0.0, 3.0, 6.0, 9.0, 12.0)), [], []
     for value in winds:
         _, rows = physics.hover("iris", 26.0, wind=f"{value},0,0")
-        settled = rows[rows.t > 20.0]  # until then the velocity's integrator brings it home
+        settled = rows[rows.t > 20.0]  # after the velocity integrator has removed the offset
         tilts.append(np.median(settled.tilt))
         aways.append(settled.away.max())
     expected = np.zeros_like(winds)
-    for _ in range(20):  # a tilted rotor carries m g cos(tilt) only, and turns that much slower
+    for _ in range(20):  # a tilted rotor carries only m g cos(tilt) and turns slower
         expected = np.arctan(factor * np.sqrt(np.cos(expected)) * winds / (model.mass * GRAVITY))
     axes[1].plot(winds, np.degrees(tilts), "o", label="flown")
     axes[1].plot(winds, np.degrees(expected), "k:", label="closed form")
@@ -332,7 +332,7 @@ def wind(report):
         series.append(out.copy())
     frequency, found = welch(np.array(series), 1.0 / DT, nperseg=1 << 13, axis=0)
     found = found.mean(axis=1)
-    feet, sigma_up = height / 0.3048, 0.1 * 8.0  # MIL-F-8785C 3.7.3.4, written out once more
+    feet, sigma_up = height / 0.3048, 0.1 * 8.0  # MIL-F-8785C 3.7.3.4, computed independently
     base = 0.177 + 0.000823 * feet
     flat, upright, sigma = feet / base**1.2 * 0.3048, height, sigma_up / base**0.4
     band = (frequency > 0.05) & (frequency < 20.0)
@@ -357,7 +357,7 @@ def wind(report):
 
 
 def effects(report):
-    """Each effect, switched on by its name in a copy of the iris' file."""
+    """Each aerodynamic effect, enabled by its name in a copy of the iris' file."""
     figure, axes = plt.subplots(2, 2, figsize=(10, 7))
     with tempfile.TemporaryDirectory() as folder:
         near_the_ground(report, axes[0, 0], folder)
@@ -373,7 +373,7 @@ def effects(report):
 
 
 def iris_with(folder, text):
-    """Path of an iris' file with effects."""
+    """Path of a copy of the iris' file with these effects."""
     return physics.with_block(folder, physics.effects(text))
 
 
@@ -388,7 +388,7 @@ def steady(models, positions):
 
 
 def near_the_ground(report, axes, folder):
-    """Cheeseman and Bennett."""
+    """Ground effect against Cheeseman and Bennett."""
     radius, plain = 0.128, load_vehicle("iris")
     model = load_vehicle(iris_with(folder, f"<ground_effect><rotor_radius>{radius}</rotor_radius>"
                                            "</ground_effect>"))
@@ -405,7 +405,7 @@ def near_the_ground(report, axes, folder):
 
 
 def thin_air(report, axes, folder):
-    """Hover command by elevation."""
+    """Hover command against elevation."""
     model = iris_with(folder, "<air_density/>")
     heights, found = np.array((0.0, 1000.0, 2000.0, 3000.0)), []
     text = resources.world_sdf("empty").read_text()
@@ -426,7 +426,7 @@ def thin_air(report, axes, folder):
 
 
 def wakes(report, axes, folder):
-    """The wake of one iris on another below."""
+    """Wake of one iris on another below it."""
     radius, drag = 0.128, 1.0
     model = load_vehicle(iris_with(folder, f"""<downwash><rotor_radius>{radius}</rotor_radius>
         </downwash><linear_drag><coefficients>0 0 {drag}</coefficients></linear_drag>"""))
@@ -450,7 +450,7 @@ def wakes(report, axes, folder):
 
 
 def drag_in_wind(report, axes, folder):
-    """Tilt in wind with and without drag of the body."""
+    """Tilt in wind with and without body drag."""
     model, area = load_vehicle("iris"), 0.05
     factor = sum(vehicle_figures(model)["hover_speed_rad_s"]) \
         * model.rotors[0].rotor_drag_coefficient
@@ -463,7 +463,7 @@ def drag_in_wind(report, axes, folder):
             _, rows = physics.hover(vehicle, 26.0, wind=f"{value},0,0")
             tilts.append(np.median(rows.tilt[rows.t > 20.0]))
         expected, push = np.zeros_like(winds), 0.5 * 1.225 * drag * winds**2
-        for _ in range(30):  # the thrust carries the weight's and the drag's part along it
+        for _ in range(30):  # thrust balances weight and drag along its axis
             thrust = np.cos(expected) + push / weight * np.sin(expected)
             expected = np.arctan((factor * np.sqrt(thrust) * winds + push) / weight)
         line, = axes.plot(winds, np.degrees(tilts), "o", label=label)
@@ -512,7 +512,7 @@ def battery(report):
 
 
 def changes(report):
-    """Flights in which the vehicle changes."""
+    """Flights with a change of payload, rotor or battery."""
     figure, (left, middle, right) = panels(3, 12.5)
     _, rows = physics.hover("iris", 30.0, disturbances="10: payload iris_0 0.3 0.02,0,-0.1; "
                                                   "20: payload iris_0 0")
@@ -547,7 +547,7 @@ def changes(report):
 
 
 def main() -> int:
-    """Runs every check, writes the page; 1 where a bound is broken."""
+    """Runs every check and writes the page; returns 1 if a bound was exceeded."""
     report = Report("dynamics", HEAD)
     for part in (falls, precession, drift, orders, spin_up, hover_throttle, earth, wind, effects,
                  battery, changes):

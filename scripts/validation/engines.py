@@ -1,7 +1,7 @@
-"""Both engines against each other: the same commands, and the same flight, in MuJoCo and Gazebo.
+"""Compares MuJoCo and Gazebo: open-loop commands, the same flight, and contact cases.
 
-Writes docs/validation/engines.md and its pictures. Needs scripts/setup_gazebo.sh; without Gazebo 11
-it says so and ends well.
+Writes docs/validation/engines.md and its figures. Needs scripts/setup_gazebo.sh; without Gazebo 11
+it prints a message and exits with status 0.
 """
 
 import sys
@@ -30,7 +30,7 @@ ENGINES = {"embedded": EmbeddedEngine, "gazebo": GazeboEngine}
 STEP_US = 4000
 OPEN_S, CLOSED_S, TOUCH_S, VISIT_S = 2.0, 30.0, 3.0, 22.0
 SLOPE_DEG = 10.0
-WALL_X, THICK = 3.0, 0.5  # the wall's near side, and half the slope's thickness [m]
+WALL_X, THICK = 3.0, 0.5  # near side of the wall, and half the slope's thickness [m]
 OBSTACLES = {  # pose and size of a box in the empty world
     "slope": (f"5 0 0.6 0 {np.radians(-SLOPE_DEG):.6f} 0", f"8 8 {2 * THICK}"),
     "wall": (f"{WALL_X + 0.25} 0 3 0 0 0", "0.5 20 6"),
@@ -38,7 +38,7 @@ OBSTACLES = {  # pose and size of a box in the empty world
 OUT = resources.root() / "docs" / "validation"
 BOUNDS = {"open loop, position [m]": 0.05, "open loop, attitude [deg]": 0.2,
           "closed loop, RMS position [m]": 0.1}
-MANOEUVRES = {  # command added to each of the four rotors' hover command, as a function of time
+MANOEUVRES = {  # offset to the four rotors' hover command, as a function of time
     "climb": lambda t: 0.1 * np.sin(2 * t) * np.ones(4),
     "roll": lambda t: 0.02 * np.sin(6 * t) * np.array([-1, 1, 1, -1]),
     "pitch": lambda t: 0.02 * np.sin(6 * t) * np.array([-1, 1, -1, 1]),
@@ -50,7 +50,7 @@ MANOEUVRES = {  # command added to each of the four rotors' hover command, as a 
 
 
 def trajectory(engine_class, commands, seconds, pos=(0.0, 0.0, 50.0), world="empty"):
-    """Positions (T, 3) and attitudes (T, 4) of an iris under given rotor commands."""
+    """Positions (T, 3) and attitudes (T, 4) of an iris under open-loop rotor commands."""
     spec, model = VehicleSpec("iris", "iris_0", pos), load_vehicle("iris")
     engine = engine_class(load_world(world), (spec,), (model,))
     rotors = ActuatorStage(FleetModel.of((model,)))
@@ -70,7 +70,7 @@ def trajectory(engine_class, commands, seconds, pos=(0.0, 0.0, 50.0), world="emp
 
 
 def hover_command():
-    """The iris' rotor command that carries its weight."""
+    """The iris' rotor command in hover."""
     model = load_vehicle("iris")
     rotor = model.rotors[0]
     speed = np.sqrt(model.mass * 9.80665 / len(model.rotors) / rotor.motor_constant)
@@ -89,17 +89,17 @@ def open_loop():
 
 
 class Timetable(BaseAgent):
-    """An Agent that flies by the clock: events that wait for a state would shift whole flights."""
+    """An Agent with a fixed timetable: waiting for states would shift flights in time."""
 
     MEMORY = ()
     ARM_S, UP_S, HEIGHT, RADIUS, PERIOD_S = 3.0, 4.0, 3.0, 2.0, 10.0
 
     def __init__(self):
-        """On the ground, heading east."""
+        """Starts on the ground, heading east."""
         self._out = SetPoints.empty(1)
 
     def step(self, t_us, estimates):
-        """Armed at ARM_S, at HEIGHT after UP_S more, then circles, each in PERIOD_S."""
+        """Arms at ARM_S, reaches HEIGHT after UP_S more, then flies circles of PERIOD_S each."""
         t, out = t_us * 1e-6, self._out
         out.clear()
         turn = 2 * np.pi * max(t - self.ARM_S - self.UP_S - 1.0, 0.0) / self.PERIOD_S
@@ -113,7 +113,7 @@ class Timetable(BaseAgent):
 
 
 def closed_loop():
-    """True positions (T, 3) of a flight by the clock, by engine."""
+    """True positions (T, 3) of a flight with a fixed timetable, by engine."""
     found = {}
     for name in ENGINES:
         simulation = Simulation(Scenario(fleet("iris", 1), engine=name, speed=0.0, gps="rtk"),
@@ -130,23 +130,23 @@ def closed_loop():
 
 
 def falls():
-    """Positions after an iris has been dropped from 0.5 m, by engine."""
+    """Positions of an iris dropped from 0.5 m, by engine."""
     return {name: trajectory(engine, lambda t: np.zeros(4), TOUCH_S, (0.0, 0.0, 0.5))[0]
             for name, engine in ENGINES.items()}
 
 
 class Visit(BaseAgent):
-    """An Agent that takes off, flies 5 m east by the clock, and lands if it can."""
+    """An Agent that takes off, flies 5 m east on a fixed timetable, and then may land."""
 
     MEMORY = ()
     ARM_S, UP_S, HEIGHT, FAR, FLY_S = 3.0, 3.0, 2.5, 5.0, 4.0
 
     def __init__(self, lands):
-        """lands: Whether it asks for a landing at the end, or goes on to want to be there."""
+        """lands: Whether it requests a landing at the end, or keeps its position set-point."""
         self._lands, self._out = lands, SetPoints.empty(1)
 
     def step(self, t_us, estimates):
-        """Armed at ARM_S, at HEIGHT after UP_S more, FAR away after FLY_S more."""
+        """Arms at ARM_S, reaches HEIGHT after UP_S more, and FAR to the east after FLY_S more."""
         t, out = t_us * 1e-6 - self.ARM_S, self._out
         out.clear()
         ahead = self.FAR * minimum_jerk((t - self.UP_S) / self.FLY_S)[0]
@@ -162,7 +162,7 @@ class Visit(BaseAgent):
 
 
 def visits():
-    """Positions (T, 3), tilts (T,) [deg] and whether it was on the ground and disarmed at the end,
+    """Positions (T, 3), tilts (T,) [deg] and whether the vehicle ended on the ground and disarmed,
     by obstacle and engine."""
     found = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -196,7 +196,7 @@ def visits():
 
 
 def plot_visits(found, folder):
-    """Side view, height and tilt of each contact case, both engines in one picture."""
+    """Side view, height and tilt of each contact case, both engines in one figure."""
     for obstacle in OBSTACLES:
         figure, axes = plt.subplots(1, 3, figsize=(11, 3.2))
         for name, style in (("embedded", "-"), ("gazebo", "--")):
@@ -220,7 +220,7 @@ def plot_visits(found, folder):
 
 
 def main():
-    """Runs all of it, writes the page and the pictures, and checks the bounds."""
+    """Runs all comparisons, writes the page and the figures, and checks the bounds."""
     if not (resources.root() / ".setup/gazebo11/libxtdrone_lockstep.so").is_file():
         print("Gazebo 11 is not set up (scripts/setup_gazebo.sh): engines are not compared")
         return 0

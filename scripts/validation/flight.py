@@ -1,9 +1,9 @@
-"""How well the flight stack flies: writes docs/validation/flight.md.
+"""Control performance of the flight stack: writes docs/validation/flight.md.
 
     python scripts/validation/flight.py
 
-Every flight is one iris with its sensors, commanded by MAVLink messages; the
-figures compare the true motion with the set-point.
+Every flight is one iris with its sensors, commanded by MAVLink messages. The
+true motion is compared with the set-point.
 """
 
 import math
@@ -41,10 +41,10 @@ VISION_DELAY_US, VISION_POS, VISION_ANGLE = 60_000, 0.02, math.radians(0.5)
 
 
 class Recorded(MissionFlight):
-    """A flight whose every step is kept."""
+    """A flight that records every step."""
 
     def __init__(self, **scenario):
-        """One iris, ready to arm."""
+        """Starts one iris, ready to arm."""
         super().__init__(**scenario)
         self.rows = []
         each_step(self.simulation, self._keep)
@@ -58,11 +58,11 @@ class Recorded(MissionFlight):
                           v["mode"]))
 
     def table(self, since=0):
-        """The rows from a number on, as one record array."""
+        """The rows from an index on, as one record array."""
         return np.array(self.rows[since:], dtype=ROW)
 
     def climb(self, height=5.0):
-        """Takes off to a height above the ground and comes to rest there."""
+        """Takes off to a height above the ground and waits until the vehicle is at rest."""
         self.set(MIS_TAKEOFF_ALT=height)
         assert self.autopilot.commander.take_off(0, math.nan, self.simulation.t_us).accepted
         assert self.autopilot.commander.arm(0, self.simulation.t_us).accepted
@@ -71,7 +71,7 @@ class Recorded(MissionFlight):
         return self
 
     def offboard_for(self, seconds, ask):
-        """Calls ask(t) at 50 Hz in OFFBOARD; the record of it, t from 0."""
+        """Calls ask(t) at 50 Hz in OFFBOARD; returns the record of this time, t from 0."""
         since, start = len(self.rows), self.simulation.t_us
 
         def now():
@@ -94,7 +94,7 @@ class Recorded(MissionFlight):
         self.target(LOCAL, mask, yaw=math.pi / 2 - yaw, **dict(zip(names, values)))
 
     def attitude(self, roll=0.0, pitch=0.0, yaw=0.0, rates=None):
-        """Asks for Euler angles (body FLU in ENU) or body rates, at the thrust of a hover."""
+        """Sends Euler angles (body FLU in ENU) or body rates, at hover thrust."""
         quat = quat_enu_ned(np.array(Rotation.from_euler("ZYX", (yaw, pitch, roll)).as_quat()))
         rates = (0.0,) * 3 if rates is None else rates
         self.send(mavlink.MAVLink_set_attitude_target_message(
@@ -103,18 +103,18 @@ class Recorded(MissionFlight):
 
 
 def close(flight):
-    """Ends a flight's simulation."""
+    """Closes the simulation of a flight."""
     flight.simulation.close()
 
 
 def turn_of(quats):
-    """(K - 1,) how fast attitudes (K, 4), one a step, turn [deg/s]."""
+    """Angular rate (K - 1,) of attitudes (K, 4), one per step [deg/s]."""
     attitudes = Rotation.from_quat(quats)
     return np.degrees((attitudes[:-1].inv() * attitudes[1:]).magnitude()) / 0.004
 
 
 def response(t, y, start, end):
-    """Of a step from `start` to `end`: rise time 10 to 90 % [s], overshoot, error at the end."""
+    """Response to a step from `start` to `end`: rise time 10-90 % [s], overshoot, final error."""
     share = (y - start) / (end - start)
     rise = t[np.argmax(share > 0.9)] - t[np.argmax(share > 0.1)] if share.max() > 0.9 else math.nan
     last = share[t > t[-1] - 0.2 * (t[-1] - t[0])]
@@ -122,7 +122,7 @@ def response(t, y, start, end):
 
 
 def rotation_steps(report):
-    """Steps of body rates and of attitude."""
+    """Step responses of body rates and attitude."""
     figure, axes = plt.subplots(2, 3, figsize=(12.5, 5.6))
     flight = Recorded().climb(30.0)
     for k, (name, rate, seconds, rise_bound) in enumerate((("roll", 60, 0.5, 0.15),
@@ -161,7 +161,7 @@ def rotation_steps(report):
 
 
 def motion_steps(report):
-    """Steps of velocity and of position."""
+    """Step responses of velocity and position."""
     figure, axes = plt.subplots(2, 2, figsize=(10, 5.6))
     flight = Recorded().climb(10.0)
     for k, (name, axis, wanted, rise_bound) in enumerate((("horizontal", 0, 5.0, 2.0),
@@ -202,7 +202,7 @@ def motion_steps(report):
 
 
 def hover_in_wind(report):
-    """A minute of hover in turbulence."""
+    """One minute of hover in turbulence."""
     flight = Recorded(wind="mean=5,0,0 dryden=5").climb(10.0)
     flight.run(5)
     found = flight.offboard_for(60, lambda t: flight.position((0.0, 0.0, 10.0)))
@@ -268,7 +268,7 @@ def cruise(report):
 
 
 def eight(t, length=8.0, period=16.0):
-    """Place, velocity and acceleration on a lying eight about (0, 0, 10), from its middle."""
+    """Position, velocity and acceleration on a horizontal figure of eight about (0, 0, 10)."""
     w = 2 * math.pi / period
     pos = np.array([length * math.sin(w * t), 0.5 * length * math.sin(2 * w * t), 10.0])
     vel = np.array([length * w * math.cos(w * t), length * w * math.cos(2 * w * t), 0.0])
@@ -278,7 +278,7 @@ def eight(t, length=8.0, period=16.0):
 
 
 def figure_of_eight(report):
-    """Tracking of a smooth trajectory with feed-forward, and without."""
+    """Tracking of a smooth trajectory with and without feed-forward."""
     flight = Recorded().climb(10.0)
     figure, axes = plt.subplots(1, 3, figsize=(12.5, 3.8))
     for name, given, bounds in (("with feed-forward", 3, (0.25, 0.5)),
@@ -326,7 +326,7 @@ def vision_of(flight, rng):
 
 
 def gps_loss(report):
-    """Half a minute without GPS, on vision."""
+    """Half a minute on vision without GPS."""
     flight = Recorded().climb(10.0)
     rng = np.random.default_rng(5)
     measure, count = vision_of(flight, rng), [0]
@@ -441,7 +441,7 @@ def mission(report):
 
 
 def main(names) -> int:
-    """Flies what is named, or everything; writes the page if it is everything."""
+    """Flies the named cases, or all; writes the page only if all were flown."""
     parts = {part.__name__: part for part in (rotation_steps, motion_steps, hover_in_wind, cruise,
                                               figure_of_eight, gps_loss, mission)}
     report = Report("flight", HEAD)

@@ -17,17 +17,17 @@ from matplotlib import pyplot as plt
 from _report import Page
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests" / "support"))  # estimators that the quick tests use too
+sys.path.insert(0, str(ROOT / "tests" / "support"))  # estimators shared with the tests
 
 import allan  # noqa: E402
 import calibration  # noqa: E402
 from sensor_models.lens import Lens  # noqa: E402
 
 CAMERA_COLUMNS = "camera", "check", "given", "found", "deviation", "bound", "holds"
-ERRORS = 3.0  # allowed, in standard errors
+ERRORS = 3.0  # bound, in standard errors
 DENSITY_SAMPLES, DENSITY_STREAMS = 100_000, 24
-BIAS_LENGTHS, BIAS_STREAMS = 15, 24  # of each stream, in correlation times
-SHORT_SAMPLES, SHORT_STREAMS = 50_000, 8  # of the white end of a curve, drawn only
+BIAS_LENGTHS, BIAS_STREAMS = 15, 24  # length of each stream, in correlation times
+SHORT_SAMPLES, SHORT_STREAMS = 50_000, 8  # for the white-noise end of a curve, plotted only
 PANELS = {("imu", "gyroscope"): "rad/s", ("imu", "accelerometer"): "m/s²",
           ("magnetometer", "noise"): "T", ("barometer", "noise"): "Pa",
           ("gps", "horizontal"): "m", ("gps", "vertical"): "m"}
@@ -78,7 +78,7 @@ def noise(page: Page) -> None:
 
 
 def draw(panel, quantity, taus, curve) -> None:
-    """Points measured and the line that the parameters promise."""
+    """Plots the measured points and the curve that the parameters predict."""
     period, n = 1.0 / quantity.rate, quantity.noise
     longest = min(taus[0] / 1.5, 0.1 * SHORT_SAMPLES * period)
     short = np.unique(np.round(np.geomspace(1.0, longest / period, 7))) * period
@@ -91,7 +91,7 @@ def draw(panel, quantity, taus, curve) -> None:
 
 
 def cameras(page: Page) -> None:
-    """Calibration by a rendered checkerboard, and stereo depth of a wall."""
+    """Camera calibration with a rendered checkerboard, and stereo depth of a wall."""
     page.add("## Cameras", "",
              "A checkerboard of 12 x 9 squares of 0.1 m, rendered from 40 places with noise and "
              "four samples per pixel, calibrated by OpenCV, which knows nothing of the camera. "
@@ -137,14 +137,14 @@ def cameras(page: Page) -> None:
 
 
 def row(page, camera, check, given, found, deviation, bound) -> None:
-    """One row of a camera's table."""
+    """One row of the camera table."""
     word = page.holds(f"{camera}: {check} {found:.5g}, off by {deviation:.3g}", deviation <= bound)
     page.row(camera, check, f"{given:.6g}", f"{found:.6g}", f"{deviation:.2g}", f"{bound:.2g}",
              word)
 
 
 def intrinsics(page, label, shot, views) -> None:
-    """Rows of OpenCV's calibration."""
+    """Rows of OpenCV's calibration results."""
     rms, matrix, _, used = calibration.calibrate(views, (shot.width, shot.height))
     page.row(label, "views that OpenCV used, reprojection RMS [px]", len(views),
              f"{used}, {rms:.3f}", "", "", "")
@@ -157,7 +157,7 @@ def intrinsics(page, label, shot, views) -> None:
 
 
 def board_picture(shot, views):
-    """A picture of one view and of all residuals."""
+    """Figure of one view and of all residuals."""
     view = next(view for view in views if calibration.find_corners(view) is not None)
     figure, (left, right) = plt.subplots(1, 2, figsize=(13, 4.5))
     left.imshow(view.image, cmap="gray", vmin=0, vmax=255)
@@ -174,7 +174,7 @@ def board_picture(shot, views):
 
 
 def main() -> int:
-    """Runs every check, or those named; writes the page; 1 where a bound is broken."""
+    """Runs the named checks or all; writes the page; returns 1 if a bound was exceeded."""
     parts = {"noise": noise, "cameras": cameras}
     wanted = sys.argv[1:] or list(parts)
     page = Page("sensors")

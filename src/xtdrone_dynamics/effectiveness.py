@@ -1,7 +1,7 @@
-"""What a vehicle's actuators can do to it: the one allocation matrix of the project.
+"""The actuator effectiveness matrix, from which control allocation is derived.
 
-Computed from the functions that fly, linearised at an operating point. Johansen and Fossen,
-"Control allocation - A survey" (2013), call it the effectiveness matrix.
+It is the linearisation, at an operating point, of the same actuator functions that the
+simulation uses. The term is that of Johansen and Fossen, "Control allocation - A survey" (2013).
 """
 
 from typing import Any
@@ -18,24 +18,24 @@ from .quaternion import rotate, rotate_inverse
 
 ROWS = ("force along x", "force along y", "vertical force", "roll torque", "pitch torque",
         "yaw torque")
-_HOVER = slice(2, 6)  # rows that a conventional multirotor commands
-_SMALL = 1e-6  # share of the largest singular value, below which a direction is none
+_HOVER = slice(2, 6)  # rows commanded on a conventional multirotor: vertical force and torques
+_SMALL = 1e-6  # singular values below this share of the largest count as zero
 
 
 def effectiveness(fleet: FleetModel, airspeed: Any = (0.0, 0.0, 0.0),
                   joint_pos: np.ndarray | None = None,
                   thrust: np.ndarray | None = None) -> np.ndarray:
-    """Force and torque on each vehicle per unit of what its actuators give.
+    """Force and torque on each vehicle per unit of actuator output.
 
-    A rotor's unit is a newton of thrust, a servo's the radian or metre of its joint. Other kinds
-    have columns of zeros until they have physics.
+    The unit of a rotor is 1 N of thrust; that of a servo is 1 rad or 1 m of its joint. Other
+    kinds of actuators have no effectiveness model yet; their columns are zero.
 
     Args:
         fleet: The vehicles.
         airspeed: (3,) velocity relative to the air, frame of the base [m/s].
-        joint_pos: (N, J) [rad] or [m]; None for all joints at zero.
-        thrust: (N, A) that the rotors give at this point [N], for what a servo turns and for
-            the H-force in moving air; None for nothing.
+        joint_pos: (N, J) joint positions [rad] or [m]; None for all at zero.
+        thrust: (N, A) rotor thrusts at the operating point [N], for the effect of servos that tilt
+            rotors and for the H-force in moving air; None for zero.
 
     Returns:
         (N, 6, A): force [N] along the base's axes, then torque [N m] about the base's origin.
@@ -52,15 +52,15 @@ def effectiveness(fleet: FleetModel, airspeed: Any = (0.0, 0.0, 0.0),
 
 
 def rank(matrix: np.ndarray) -> int:
-    """In how many of the six directions a vehicle can be pushed and turned, from its (6, A)."""
+    """Rank of a vehicle's matrix (6, A): its number of independent force and torque axes."""
     return int(np.linalg.matrix_rank(_scaled(matrix), tol=_tolerance(matrix)))
 
 
 def commanded(matrix: np.ndarray) -> np.ndarray:
-    """The rows that a vehicle can command each by itself, from its (6, A).
+    """The rows of a vehicle's matrix (6, A) that can be commanded independently.
 
-    All six, where the rank is six. Else a vehicle is flown as a multirotor is, by vertical force
-    and torques, and the forces along x and y come as they come.
+    All six if the rank is six. Otherwise the vehicle is controlled as a conventional multirotor,
+    by vertical force and torques, and the forces along x and y are not controlled.
 
     Returns:
         (6,) bool.
@@ -77,14 +77,14 @@ def commanded(matrix: np.ndarray) -> np.ndarray:
 
 
 def largest_thrust(fleet: FleetModel) -> np.ndarray:
-    """Largest thrust of each rotor, (N, A) [N]; zero for other actuators."""
+    """Maximum thrust of each rotor, (N, A) [N]; zero for other actuators."""
     a = fleet.actuator
     top = np.minimum(a["zero_position_armed"] + a["input_scaling"], a["max_rot_velocity"])
     return np.where(fleet.rotor_mask, a["motor_constant"] * top ** 2, 0.0)
 
 
 def cannot_fly(fleet: FleetModel) -> list[str]:
-    """Why each vehicle cannot be flown as a multirotor, in words; empty where it can."""
+    """Reason why each vehicle cannot fly as a multirotor; empty where it can."""
     matrices, largest = effectiveness(fleet), largest_thrust(fleet)
     return [_obstacle(matrix, most, float(weight)) for matrix, most, weight in
             zip(matrices, largest, fleet.vehicle["mass"] * GRAVITY, strict=True)]
@@ -102,7 +102,7 @@ def _obstacle(matrix: np.ndarray, largest: np.ndarray, weight: float) -> str:
 
 
 def _scaled(matrix: np.ndarray) -> np.ndarray:
-    """Torques per metre of the largest arm, so that they compare with forces."""
+    """Scales torques by the longest arm, so that they are comparable with forces."""
     arm = abs(matrix[3:]).max() if matrix.size else 0.0
     scaled = matrix.copy()
     scaled[3:] /= arm or 1.0
@@ -115,7 +115,7 @@ def _tolerance(matrix: np.ndarray) -> float:
 
 @njit
 def _place(vehicle, body, joints, places, poses):  # type: ignore[no-untyped-def]
-    """Poses of all bodies in the frame of their base; that of the base is there."""
+    """Computes the poses of all bodies in the base frame; the base's own is already set."""
     for i in range(vehicle.shape[0]):
         for b in range(1, vehicle[i].bodies):
             one = body[i, b]
@@ -140,10 +140,10 @@ def _fill(vehicle, body, joints, actuator, poses, thrust, ux, uy, uz, out):  # t
 
 @njit
 def _push(a, pose, share, thrust, ux, uy, uz):  # type: ignore[no-untyped-def]
-    """Derivative of a rotor's force and torque after its thrust, frame of the base."""
+    """Derivative of a rotor's force and torque with respect to its thrust, base frame."""
     qx, qy, qz, qw = pose[3], pose[4], pose[5], pose[6]
     vx, vy, vz = rotate_inverse(qx, qy, qz, qw, ux, uy, uz)
-    # d speed / d thrust at this thrust, by thrust = C_T speed^2.
+    # d speed / d thrust at this thrust, from thrust = C_T speed^2.
     speed = 0.0
     if thrust > 0.0:
         speed = 0.5 / np.sqrt(a.motor_constant * thrust)
@@ -160,10 +160,10 @@ def _push(a, pose, share, thrust, ux, uy, uz):  # type: ignore[no-untyped-def]
 
 @njit
 def _turn(rotors, body, one, actuator, poses, thrust, moved, ux, uy, uz, i, j, out):  # type: ignore[no-untyped-def]
-    """Derivative after a joint's place of what the rotors beyond it do.
+    """Derivative, with respect to a joint position, of the wrench of the rotors it carries.
 
-    A force F at p that turns about an axis n through c changes by n x F, its torque p x F + M by
-    (n x (p - c)) x F + p x (n x F) + n x M, which is n x (p x F + M) - (n x c) x F.
+    A force F at p, turned about an axis n through c, changes by n x F. Its torque p x F + M changes
+    by (n x (p - c)) x F + p x (n x F) + n x M, which is n x (p x F + M) - (n x c) x F.
     """
     pose = poses[moved]
     qx, qy, qz, qw = pose[3], pose[4], pose[5], pose[6]

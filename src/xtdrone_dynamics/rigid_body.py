@@ -1,9 +1,9 @@
 """A free rigid body, integrated by the classical Runge-Kutta method of fourth order.
 
-For parallel batches and closed-form tests; in the simulation the engine
-integrates. A state is a tuple of 13 numbers: position (3, world, of the centre
-of gravity), quaternion xyzw (4), velocity (3, world), angular velocity (3,
-body). A symmetric matrix is a tuple (xx, yy, zz, xy, xz, yz).
+For parallel batches and closed-form tests; in the simulation the engine integrates.
+A state is a tuple of 13 numbers: position of the centre of gravity (3, world),
+quaternion xyzw (4), velocity (3, world), angular velocity (3, body). A symmetric
+matrix is a tuple (xx, yy, zz, xy, xz, yz).
 """
 
 from .compiled import njit
@@ -13,7 +13,7 @@ from .shapes import State, Symmetric, Vector
 
 @njit
 def symmetric_product(m: Symmetric, x: float, y: float, z: float) -> Vector:
-    """m times (x, y, z) for a symmetric matrix.
+    """Product of a symmetric matrix m and the vector (x, y, z).
 
     Returns:
         (x, y, z).
@@ -25,7 +25,7 @@ def symmetric_product(m: Symmetric, x: float, y: float, z: float) -> Vector:
 
 @njit
 def symmetric_inverse(m: Symmetric) -> Symmetric:
-    """The inverse of a symmetric positive matrix.
+    """Inverse of a symmetric positive definite matrix.
 
     Returns:
         (xx, yy, zz, xy, xz, yz).
@@ -56,7 +56,7 @@ def angular_acceleration(inertia: Symmetric, inverse: Symmetric, wx: float, wy: 
 
 @njit
 def gyroscopic_torque(inertia: Symmetric, wx: float, wy: float, wz: float) -> Vector:
-    """The torque -omega x J omega that turning itself exerts; Pegasus (3).
+    """Gyroscopic torque -omega x J omega; Pegasus (3).
 
     Args:
         inertia: J, body frame [kg m^2].
@@ -125,16 +125,16 @@ def step(state: State, force: Vector, torque: Vector, mass: float, inertia: Symm
     """One step under a constant force and torque; XTDrone (1)(2), Pegasus (2)-(4).
 
     Args:
-        state: Tuple of 13, see the module.
+        state: Tuple of 13 numbers, see the module docstring.
         force: (x, y, z) world frame, without gravity [N].
         torque: (x, y, z) body frame, about the centre of gravity [N m].
         mass: [kg].
         inertia, inverse: J and its inverse, tuples of 6, body frame [kg m^2].
-        gravity: Downwards [m/s^2].
+        gravity: Gravitational acceleration, downwards [m/s^2].
         dt: Length of the step [s].
 
     Returns:
-        The state after the step, its quaternion of length 1.
+        The state after the step, with a unit quaternion.
     """
     ax, ay, az = force[0] / mass, force[1] / mass, force[2] / mass - gravity
     a = _derivative(state, ax, ay, az, torque, inertia, inverse)

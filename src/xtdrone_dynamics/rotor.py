@@ -1,4 +1,4 @@
-"""One rotor: thrust, H-force, moments and lag; XTDrone (3)-(10)."""
+"""One rotor: thrust, H-force, moments and motor lag; XTDrone (3)-(10)."""
 
 import math
 from typing import Any
@@ -7,41 +7,41 @@ from . import aerodynamics
 from .compiled import njit
 from .shapes import Acted
 
-_STOPPED = 1e-3  # a rotor without command below this stands still [rad/s]
+_STOPPED = 1e-3  # a rotor with zero command below this speed is stopped [rad/s]
 
 
 @njit
 def lag(speed: float, target: float, time_constant_up: float, time_constant_down: float,
         dt: float) -> float:
-    """The speed after dt of a first-order rotor, exact for a constant target.
+    """Speed after dt of a rotor with first-order lag, exact for a constant target.
 
     Args:
-        speed: At the start [rad/s].
-        target: Speed that is asked for [rad/s].
-        time_constant_up, time_constant_down: While speeding up and slowing down [s].
+        speed: Speed at the start [rad/s].
+        target: Commanded speed [rad/s].
+        time_constant_up, time_constant_down: Time constants while speeding up and slowing down [s].
         dt: Duration [s].
 
     Returns:
-        The speed at the end [rad/s].
+        Speed at the end [rad/s].
     """
     tau = time_constant_up if target > speed else time_constant_down
     if tau <= 0.0:
         return target
     after = target + (speed - target) * math.exp(-dt / tau)
-    # Else a stopped rotor creeps towards 0 through denormals, which are slow.
+    # Otherwise a stopping rotor decays towards 0 through denormals, which are slow.
     return 0.0 if target == 0.0 and after < _STOPPED else after
 
 
 @njit
 def mean_powers(speed: float, target: float, time_constant_up: float, time_constant_down: float,
                 dt: float) -> tuple[float, float]:
-    """Means of the speed and of its square over a step of the lag, in closed form.
+    """Closed-form means of the speed and of its square over a step of the lag.
 
-    A force that is constant through the step gives the exact impulse with
-    these, although the rotor's speed changes within the step.
+    With these means, a force that is constant over the step gives the exact impulse,
+    although the rotor speed changes within the step.
 
     Args:
-        speed, target, time_constant_up, time_constant_down, dt: As for lag.
+        speed, target, time_constant_up, time_constant_down, dt: As in lag().
 
     Returns:
         (mean of speed [rad/s], mean of speed^2 [rad^2/s^2]).
@@ -61,12 +61,12 @@ def wrench(mean_speed: float, mean_square: float, direction: float, axis_x: floa
            axis_z: float, thrust_constant: float, moment_constant: float,
            rotor_drag_coefficient: float, rolling_moment_coefficient: float, vx: float, vy: float,
            vz: float) -> tuple[float, float, float, float, float, float]:
-    """Force and moment of one rotor at its hub, in the frame of its arguments; XTDrone (3)-(6).
+    """Force and moment of one rotor at its hub, in the frame of the arguments; XTDrone (3)-(6).
 
     Args:
         mean_speed, mean_square: Means of speed and speed^2 over the step [rad/s, rad^2/s^2].
-        direction: +1 turns counter-clockwise seen from above, -1 clockwise.
-        axis_x, axis_y, axis_z: Unit vector of the thrust.
+        direction: +1 for rotation counter-clockwise seen from above, -1 for clockwise.
+        axis_x, axis_y, axis_z: Unit vector of the thrust direction.
         thrust_constant: C_T of (3) [N s^2].
         moment_constant: C_M of (6) [m].
         rotor_drag_coefficient: C_D of (4) [N s^2/m].
@@ -74,7 +74,7 @@ def wrench(mean_speed: float, mean_square: float, direction: float, axis_x: floa
         vx, vy, vz: Velocity of the hub relative to the air [m/s].
 
     Returns:
-        (fx, fy, fz, mx, my, mz) [N, N m].
+        (fx, fy, fz, mx, my, mz), force [N] and moment [N m].
     """
     along = vx * axis_x + vy * axis_y + vz * axis_z
     px, py, pz = vx - along * axis_x, vy - along * axis_y, vz - along * axis_z
@@ -90,16 +90,16 @@ def wrench(mean_speed: float, mean_square: float, direction: float, axis_x: floa
 @njit(forceinline=True)
 def act(a: Any, e: Any, command: float, speed: float, speed_share: float, ratio: float,
         height: float, vx: float, vy: float, vz: float, dt: float) -> Acted:
-    """One step of a rotor; XTDrone (3)-(6) and the effects that act at a hub.
+    """One step of a rotor; XTDrone (3)-(6) and the aerodynamic effects at its hub.
 
     Args:
-        a: The rotor's record.
-        e: The record of its vehicle's effects.
-        command: In its range; exactly 0 stops it.
-        speed: At the start of the step [rad/s]; negative where a bidirectional one turns back.
-        speed_share: Share of the largest speed that the battery allows.
-        ratio: Share of its forces that it gives: density of the air, and damage.
-        height: Of the hub above the ground [m].
+        a: Record of the rotor.
+        e: Record of its vehicle's effects.
+        command: Command within the rotor's range; exactly 0 stops it.
+        speed: Speed at the start of the step [rad/s]; negative for reverse rotation.
+        speed_share: Fraction of the largest speed that the battery voltage allows.
+        ratio: Factor on the rotor's forces from air density and damage.
+        height: Height of the hub above the ground [m].
         vx, vy, vz: Velocity of the hub relative to the air, frame of its body [m/s].
         dt: Length of the step [s].
 
@@ -112,7 +112,7 @@ def act(a: Any, e: Any, command: float, speed: float, speed_share: float, ratio:
         target = min(top, a.input_scaling * command + a.zero_position_armed)
     elif command < 0.0:
         target = max(-top, a.input_scaling * command - a.zero_position_armed)
-    # A rotor that turns back is the mirror image of one that turns on.
+    # A rotor in reverse is the mirror image of one that turns forwards.
     side = -1.0 if speed < 0.0 or (speed == 0.0 and target < 0.0) else 1.0
     mean, square = mean_powers(side * speed, side * target, a.time_constant_up,
                                a.time_constant_down, dt)
@@ -142,8 +142,8 @@ def thrust_constant(static_thrust: float, diameter: float, density: float) -> fl
 
     Args:
         static_thrust: C_t0 [-].
-        diameter: Of the rotor [m].
-        density: Of the air [kg/m^3].
+        diameter: Rotor diameter [m].
+        density: Air density [kg/m^3].
     """
     return static_thrust * density * diameter**4 / (2.0 * math.pi)**2
 
@@ -155,10 +155,10 @@ def drag_coefficient(static_drag: float, blades: int, chord: float, diameter: fl
 
     Args:
         static_drag: C_d0 [-].
-        blades: Their number.
+        blades: Number of blades.
         chord: Mean chord [m].
-        diameter: Of the rotor [m].
-        density: Of the air [kg/m^3].
+        diameter: Rotor diameter [m].
+        density: Air density [kg/m^3].
     """
     return density * blades * chord * static_drag * diameter**2 / 16.0
 
@@ -169,13 +169,13 @@ def rolling_coefficient(root_pitch: float, twist: float, blades: int, lift_slope
     """C_R [N s^2] from the blades' pitch and twist; XTDrone (9).
 
     Args:
-        root_pitch: theta_0 [rad].
-        twist: theta_1, from root to tip, negative where the pitch falls [rad].
-        blades: Their number.
-        lift_slope: Of the blade's section [1/rad].
+        root_pitch: Pitch at the root, theta_0 [rad].
+        twist: theta_1, from root to tip, negative if the pitch decreases [rad].
+        blades: Number of blades.
+        lift_slope: Lift-curve slope of the blade section [1/rad].
         chord: Mean chord [m].
-        diameter: Of the rotor [m].
-        density: Of the air [kg/m^3].
+        diameter: Rotor diameter [m].
+        density: Air density [kg/m^3].
     """
     return ((root_pitch / 48.0 + twist / 64.0) * density * blades * lift_slope * chord
             * diameter**3)

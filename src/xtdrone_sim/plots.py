@@ -1,4 +1,4 @@
-"""Pictures of a run, drawn from its truth log."""
+"""Plots of a run, drawn from its truth log."""
 
 from pathlib import Path
 
@@ -7,17 +7,17 @@ import numpy as np
 from xtdrone_core import Scenario
 from xtdrone_core.truth_log import read_truth
 
-MAX_LEGEND = 12  # vehicles; more of them get no legend
+MAX_LEGEND = 12  # largest number of vehicles with a legend
 
 
 def flight(folder: Path | str) -> Path:
-    """plots/flight.png: top view, height, speed and tilt of every vehicle over time.
+    """Draws plots/flight.png: top view, height, speed and tilt of every vehicle over time.
 
     Args:
         folder: Run folder.
 
     Returns:
-        The picture's path.
+        Path of the image.
 
     Raises:
         XtdroneError: The folder holds no truth log.

@@ -1,1 +1,1 @@
-"""What moves the bodies: MuJoCo in this process, or Gazebo 11."""
+"""Physics engines: MuJoCo inside this process, or Gazebo 11 in a process of its own."""

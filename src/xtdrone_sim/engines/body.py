@@ -1,4 +1,4 @@
-"""What every engine does alike: payloads, the wrench on each body, bodies that hang on others."""
+"""Body mechanics shared by all engines: payloads, wrenches, poses of jointed bodies."""
 
 import numpy as np
 import numpy.typing as npt
@@ -7,26 +7,26 @@ from xtdrone_core import Body, FleetModel, FleetState
 from xtdrone_dynamics import joint, quaternion, rigid_body
 from xtdrone_dynamics.compiled import njit
 
-_SLOW = 1e-6  # below this rate squared nothing is added, so that a vehicle can sleep [rad^2/s^2]
+_SLOW = 1e-6  # no correction below this squared rate, so vehicles can sleep [rad^2/s^2]
 
 
 def packed(matrices: np.ndarray) -> np.ndarray:
-    """Symmetric matrices (N, 3, 3) as rows (N, 6) of xx, yy, zz, xy, xz, yz."""
+    """Packs symmetric matrices (N, 3, 3) into rows (N, 6) of xx, yy, zz, xy, xz, yz."""
     return np.ascontiguousarray(np.asarray(matrices)[:, (0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2)])
 
 
 def with_payload(empty: Body, mass: float,
                  pos: npt.ArrayLike) -> tuple[float, np.ndarray, np.ndarray]:
-    """A body with a point mass fixed to it.
+    """Mass properties of a body with a point mass fixed to it.
 
     Args:
-        empty: The body.
-        mass: Of the payload [kg].
-        pos: (3,) of the payload, frame of the body [m].
+        empty: The body without the payload.
+        mass: Payload mass [kg].
+        pos: (3,) payload position, body frame [m].
 
     Returns:
         Mass [kg], centre of gravity (3,) [m], and inertia about it (3, 3) [kg m^2], all in the
-        frame of the body.
+        body frame.
     """
     pos, own = np.asarray(pos, dtype=float), np.asarray(empty.cog, dtype=float)
     total = empty.mass + mass
@@ -37,23 +37,23 @@ def with_payload(empty: Body, mass: float,
 
 
 MASS = np.dtype([
-    ("row", "i8"),  # where the body's wrench goes to; -1 for none
-    ("alone", "?"),  # the only body of its vehicle
-    ("arm", "f8", (3,)),  # centre of gravity in the frame of the body [m]
-    ("inertia", "f8", (6,)),  # about it, packed, frame of the body [kg m^2]
+    ("row", "i8"),  # row of the body's wrench in `applied`; -1 for none
+    ("alone", "?"),  # whether its vehicle has no other body
+    ("arm", "f8", (3,)),  # centre of gravity, body frame [m]
+    ("inertia", "f8", (6,)),  # about the centre of gravity, packed, body frame [kg m^2]
     ("inverse", "f8", (6,)),
 ], align=True)
 
 
 class Masses:
-    """Masses of all bodies of a fleet, with what the vehicles carry.
+    """Mass properties of all bodies of a fleet, payloads included.
 
     Attributes:
         records: (N, B) MASS.
     """
 
     def __init__(self, fleet: FleetModel):
-        """Without payloads; rows count the bodies of all vehicles."""
+        """Starts without payloads; rows number the bodies of all vehicles consecutively."""
         self._fleet = fleet
         self.records = np.zeros(fleet.body.shape, dtype=MASS)
         self.records["row"] = -1
@@ -69,7 +69,7 @@ class Masses:
             count += used
 
     def load(self, i: int, mass: float, pos: npt.ArrayLike) -> tuple[float, np.ndarray, np.ndarray]:
-        """Fixes a payload to the base of vehicle i; gives what with_payload() gives."""
+        """Fixes a payload to the base of vehicle i; returns the result of with_payload()."""
         total, centre, inertia = with_payload(self._fleet.vehicles[i].bodies[0], mass, pos)
         base = self.records[i, 0]
         base["arm"] = centre
@@ -81,18 +81,19 @@ class Masses:
 @njit
 def apply_wrench(masses: np.ndarray, wrench: np.ndarray, quat: np.ndarray, rate: np.ndarray,
                  dt: float, applied: np.ndarray) -> None:
-    """The wrench for a physics that takes the gyroscopic torque as constant through a step.
+    """Computes the wrench for an engine that holds the gyroscopic torque constant over a step.
 
-    Moves the torque to the centre of gravity. To a vehicle of one body it adds the difference to
-    the gyroscopic torque's mean over the step, without which a tumbling body gains energy.
+    Moves the torque to the centre of gravity. For a single-body vehicle it also adds the
+    difference between the mean gyroscopic torque over the step and the torque at its start;
+    without that correction a tumbling body gains energy.
 
     Args:
         masses: (N, B) MASS.
         wrench: (N, B, 6) force [N], then torque about the body's origin [N m], world.
-        quat: (N, B, 4) xyzw, body to world.
-        rate: (N, B, 3) angular velocity, body [rad/s].
+        quat: (N, B, 4) attitudes xyzw, body to world.
+        rate: (N, B, 3) angular velocity, body frame [rad/s].
         dt: Length of the step [s].
-        applied: (M, 6) takes force and torque about the centre of gravity, world.
+        applied: (M, 6) output: force and torque about the centre of gravity, world frame.
     """
     for i in range(masses.shape[0]):
         for b in range(masses.shape[1]):
@@ -122,7 +123,7 @@ def apply_wrench(masses: np.ndarray, wrench: np.ndarray, quat: np.ndarray, rate:
 
 
 def place_bodies(fleet: FleetModel, state: FleetState) -> None:
-    """Writes the poses and velocities of all bodies from those of the bases and joints."""
+    """Computes the poses and velocities of all bodies from those of the bases and joints."""
     _place_bodies(fleet.vehicle, fleet.body, fleet.joint, state.pos, state.quat, state.vel,
                   state.ang_vel, state.joint_pos, state.joint_vel, state.body_pos,
                   state.body_quat, state.body_vel, state.body_ang_vel)
@@ -149,5 +150,5 @@ def _place_bodies(vehicle, body, joints, pos, quat, vel, ang_vel, joint_pos, joi
 
 
 def _point_inertia(pos) -> np.ndarray:
-    """Inertia of a unit mass at pos about the origin (3, 3) [m^2]."""
+    """Inertia (3, 3) about the origin of a unit mass at pos [m^2]."""
     return pos @ pos * np.eye(3) - np.outer(pos, pos)

@@ -1,13 +1,13 @@
 """The embedded engine: MuJoCo, built from the same SDF files that Gazebo loads.
 
-The integrator is MuJoCo's semi-implicit Euler: it needs one evaluation of
-forces and contacts per step, the velocity it gives is exact for a wrench that
-is constant through the step, and Gazebo's ODE integrates the same way, so that
-both engines fly alike. Its one fault is that the gyroscopic torque counts as
-constant too, so that a tumbling body gains energy (a third in 10 s at 7 rad/s);
-the engine therefore adds the difference to that torque's mean over the step.
-A vehicle at rest under no wrench sleeps: it then costs next to nothing and
-does not creep.
+The integrator is MuJoCo's semi-implicit Euler. It evaluates forces and contacts
+once per step, and its velocity is exact for a wrench that is constant over the
+step. Gazebo's ODE integrates the same way, so flights agree closely between both engines.
+MuJoCo also holds the gyroscopic torque constant over a step, which makes a
+tumbling body gain energy (a third in 10 s at 7 rad/s); the engine therefore adds
+the difference between the mean of that torque over the step and its start value.
+A vehicle at rest without applied wrench sleeps: it costs almost no time and does
+not creep.
 """
 
 import logging
@@ -34,8 +34,8 @@ from .body import Masses, apply_wrench, place_bodies
 mujoco.set_mju_user_warning(logging.getLogger(__name__).warning)
 
 
-_FRAME_US = 20_000  # period of the viewer's frames [us]
-_STATE = mujoco.mjtState.mjSTATE_INTEGRATION  # what MuJoCo's next step depends on, but sleep
+_FRAME_US = 20_000  # frame period of the viewer [us]
+_STATE = mujoco.mjtState.mjSTATE_INTEGRATION  # all that a step depends on, except sleep
 _SLEEP = ("tree_asleep", "tree_awake", "body_awake", "body_awake_ind", "parent_awake_ind",
           "dof_awake_ind", "nbody_awake", "nparent_awake", "nv_awake", "ntree_awake")
 
@@ -44,34 +44,34 @@ _NOBODY = np.zeros(0, dtype=bool)
 
 
 class EmbeddedEngine(Viewer):
-    """Moves and renders a fleet by MuJoCo; implements xtdrone_core.contracts.Engine.
+    """Simulates and renders a fleet with MuJoCo; implements xtdrone_core.contracts.Engine.
 
     Attributes:
         state: The fleet's true state, overwritten at every step.
-        model, data: MuJoCo's own, for sensors that cast rays or render.
-        specs: The vehicles of the fleet.
-        models: What they are.
+        model, data: MuJoCo's model and data, for sensors that cast rays or render.
+        specs: The VehicleSpecs of the fleet.
+        models: Their Vehicles, in the same order.
     """
 
     def __init__(self, world: World, specs: tuple[VehicleSpec, ...],
                  models: tuple[Vehicle, ...], instance: int = 0):
-        """Builds the scene and puts every vehicle at its start.
+        """Builds the scene and places every vehicle at its start pose.
 
         Args:
-            world: Where they are.
-            specs: The vehicles of the scenario.
-            models: What they are.
-            instance: Of the simulation; this engine has no ports that it could shift.
+            world: The world.
+            specs: The VehicleSpecs of the scenario.
+            models: Their Vehicles, in the same order.
+            instance: Number of the simulation instance; unused, as this engine opens no ports.
 
         Raises:
-            EngineError: MuJoCo refuses the scene.
+            EngineError: MuJoCo cannot compile the scene.
         """
         self._world = world
         self.specs, self.models = tuple(specs), tuple(models)
         self._fleet = FleetModel.of(self.models)
         self._masses = Masses(self._fleet)
         self._viewer = None
-        self._payloads = {}  # of a vehicle: (mass [kg], place in the frame of its base [m])
+        self._payloads = {}  # by vehicle: (mass [kg], position in the frame of its base [m])
         shape = self._fleet.actuator.shape[1], self._fleet.joint.shape[1]
         self.state = FleetState.zeros(len(self.specs), *shape, self._fleet.body.shape[1])
         self._compile()
@@ -79,7 +79,7 @@ class EmbeddedEngine(Viewer):
         self._extract(0.0)
 
     def reset(self, mask: np.ndarray | None = None) -> None:
-        """These vehicles back to their poses of the scenario, at rest and awake; see Engine."""
+        """Resets these vehicles to their poses of the scenario, at rest and awake; see Engine."""
         rows = range(len(self.specs)) if mask is None else np.flatnonzero(mask).tolist()
         loaded = [i for i in rows if i in self._payloads and self._payloads[i][0] > 0.0]
         for i in loaded:
@@ -106,7 +106,7 @@ class EmbeddedEngine(Viewer):
         state.acc[rows] = 0.0
 
     def save(self) -> dict:
-        """Bodies, what sleeps, payloads."""
+        """Returns the state of the bodies, the sleeping trees and the payloads."""
         vector = np.zeros(mujoco.mj_stateSize(self.model, _STATE))
         mujoco.mj_getState(self.model, self.data, vector, _STATE)
         return {"state": {"t_us": self.state.t_us,
@@ -119,7 +119,7 @@ class EmbeddedEngine(Viewer):
                 "asleep_pairs": set(self._asleep_pairs)}
 
     def load(self, snapshot: Mapping) -> None:
-        """Goes on from what save() gave."""
+        """Restores a state returned by save()."""
         self._payloads = dict(snapshot["payloads"])
         viewing = self._viewer is not None
         self.close()
@@ -127,7 +127,7 @@ class EmbeddedEngine(Viewer):
         model, data = self.model, self.data
         if len(snapshot["mujoco"]) != mujoco.mj_stateSize(model, _STATE):
             raise EngineError("the snapshot is of another scene: load it into its own scenario")
-        # What sleeps is computed once as if it were awake, so that it can be seen and touched.
+        # Sleeping bodies are computed once as if awake, so that sensors and contacts find them.
         mujoco.mj_setState(model, data, snapshot["mujoco"], _STATE)
         model.opt.enableflags &= ~int(mujoco.mjtEnableBit.mjENBL_SLEEP)
         mujoco.mj_forward(model, data)
@@ -144,7 +144,7 @@ class EmbeddedEngine(Viewer):
             self.open_viewer()
 
     def _wake(self, tree: int) -> list[int]:
-        """Wakes a tree, and all that fell asleep with it; gives their numbers."""
+        """Wakes a kinematic tree and those that fell asleep with it; returns their indices."""
         asleep, found = self.data.tree_asleep, [tree]
         while asleep[found[-1]] >= 0 and asleep[found[-1]] not in found:
             found.append(int(asleep[found[-1]]))
@@ -152,7 +152,7 @@ class EmbeddedEngine(Viewer):
         return found
 
     def _list_awake(self, awake: np.ndarray) -> None:
-        """MuJoCo's lists of what is awake; awake (T,) bool by tree."""
+        """Rebuilds MuJoCo's lists of awake trees and bodies from awake (T,) bool by tree."""
         model, data = self.model, self.data
         state = np.where(model.body_treeid < 0, -1, awake[np.maximum(model.body_treeid, 0)])
         data.tree_awake[:], data.body_awake[:] = awake, state
@@ -167,7 +167,7 @@ class EmbeddedEngine(Viewer):
         """Advances all bodies by one step; see Engine.
 
         Raises:
-            EngineError: A vehicle's state is not finite any more.
+            EngineError: The state of a vehicle is no longer finite.
         """
         if dt_us != self._dt_us:
             self._dt_us = dt_us
@@ -186,14 +186,14 @@ class EmbeddedEngine(Viewer):
         return self.state
 
     def contacts(self) -> list[tuple[str, str]]:
-        """Pairs of names (vehicles or models of the world) that touch now, sorted."""
+        """Sorted pairs of names (vehicles or models of the world) that are in contact."""
         pairs = self._touching(self.data)
         asleep = _NOBODY
         if self.data.ntree_awake < len(self._fresh_sleep):
             asleep = self.data.body_awake[self._at.body[:, 0]] == 0
         if asleep.any():
-            # MuJoCo drops the contacts of sleeping bodies. They stay as they are until a body
-            # falls asleep or wakes up; then they are computed on a copy that does not sleep.
+            # MuJoCo drops the contacts of sleeping bodies. The last pairs stay valid until a body
+            # falls asleep or wakes up; then they are recomputed on a copy without sleep.
             if not np.array_equal(asleep, self._asleep):
                 self._asleep = asleep
                 self._asleep_pairs = self._touching(self._awake_copy())
@@ -201,7 +201,7 @@ class EmbeddedEngine(Viewer):
         return sorted((self._owners[a], self._owners[b]) for a, b in pairs)
 
     def _touching(self, data) -> set:
-        """Pairs of indices into _owners, smaller name first."""
+        """Contact pairs as indices into _owners, smaller name first."""
         if data.ncon == 0:
             return set()
         contact = data.contact
@@ -218,7 +218,7 @@ class EmbeddedEngine(Viewer):
         return data
 
     def set_payload(self, vehicle: int, mass: float, pos: npt.ArrayLike) -> None:
-        """Fixes a point mass to a vehicle, in place of the one that it carried; see Engine."""
+        """Fixes a point mass to a vehicle and replaces its previous one; see Engine."""
         known = vehicle in self._payloads
         self._payloads[vehicle] = float(mass), np.array(pos, dtype=float)
         if known:
@@ -228,10 +228,10 @@ class EmbeddedEngine(Viewer):
             self._recompile()
 
     def open_viewer(self) -> None:
-        """Opens MuJoCo's window on the running simulation; closing the window does not stop it.
+        """Opens MuJoCo's viewer; the simulation goes on when the window is closed.
 
         Raises:
-            EngineError: There is no display.
+            EngineError: No display is available.
         """
         if not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
             raise EngineError("gui needs a display: set DISPLAY, or run without gui")
@@ -242,7 +242,7 @@ class EmbeddedEngine(Viewer):
         self._viewer = mujoco.viewer.launch_passive(*self._shown, show_left_ui=False,
                                                     show_right_ui=False)
         self._show()
-        # The whole fleet in view, a little from above and from the south.
+        # Frames the whole fleet, from slightly above and from the south.
         low, high = self.state.pos.min(axis=0), self.state.pos.max(axis=0)
         with self._viewer.lock():
             camera = self._viewer.cam
@@ -251,7 +251,7 @@ class EmbeddedEngine(Viewer):
             camera.azimuth, camera.elevation = 110.0, -14.0
 
     def _show(self):
-        """Brings the window up to date; its scene has what is only to be seen, too."""
+        """Updates the viewer; its scene also has the geometry that is drawn but not simulated."""
         if self._viewer.is_running():
             model, data = self._shown
             data.qpos[:] = self.data.qpos
@@ -260,7 +260,7 @@ class EmbeddedEngine(Viewer):
             self._viewer.sync()
 
     def close(self) -> None:
-        """Closes the window. May be called twice."""
+        """Closes the viewer. May be called twice."""
         if self._viewer is not None:
             self._viewer.close()
             self._viewer = None
@@ -271,9 +271,9 @@ class EmbeddedEngine(Viewer):
                                      seen=False)
         except (ValueError, mujoco.FatalError) as error:
             raise EngineError(f"MuJoCo refuses the scene: {str(error).splitlines()[0]}") from error
-        # MuJoCo starts again at the initial pose when a number overflows, and decides for the whole
-        # fleet at once whether its contact solver starts warm: one vehicle that touches down would
-        # change the last bits of the others.
+        # MuJoCo restarts from the initial pose after a numerical overflow. It also chooses warm or
+        # cold start of its contact solver for the whole scene, so the touchdown of one vehicle
+        # would change the last bits of the others.
         self.model.opt.disableflags |= (mujoco.mjtDisableBit.mjDSBL_AUTORESET
                                         | mujoco.mjtDisableBit.mjDSBL_WARMSTART)
         self.model.opt.enableflags |= mujoco.mjtEnableBit.mjENBL_SLEEP
@@ -295,7 +295,7 @@ class EmbeddedEngine(Viewer):
         self._asleep, self._asleep_pairs = None, set()
 
     def _weigh(self, i):
-        """Mass, centre of gravity and inertia of one vehicle with its payload, in place."""
+        """Writes mass, centre of gravity and inertia of one vehicle with payload into the model."""
         model, body = self.model, self._at.body[i, 0]
         total, centre, inertia = self._masses.load(i, *self._payloads[i])
         moments, axes = np.linalg.eigh(inertia)
@@ -305,16 +305,16 @@ class EmbeddedEngine(Viewer):
         model.body_ipos[body] = centre
         model.body_inertia[body] = moments
         model.body_iquat[body] = w, x, y, z
-        # Else MuJoCo goes on to take frames that coincided at the compilation for equal.
+        # Otherwise MuJoCo goes on treating frames that coincided at compile time as equal.
         model.body_sameframe[body] = mujoco.mjtSameFrame.mjSAMEFRAME_NONE
         model.geom_sameframe[model.geom_bodyid == body] = mujoco.mjtSameFrame.mjSAMEFRAME_NONE
 
     def _derive(self):
-        """What MuJoCo computes from masses when it compiles a model."""
+        """Recomputes the constants that MuJoCo derives from masses when it compiles a model."""
         mujoco.mj_setConst(self.model, mujoco.MjData(self.model))
 
     def _recompile(self):
-        """Another scene of the same fleet, whose vehicles keep their state."""
+        """Compiles the scene of the same fleet again; the vehicles keep their state."""
         qpos, qvel, acc = self.data.qpos.copy(), self.data.qvel.copy(), self.state.acc.copy()
         viewing = self._viewer is not None
         self.close()
@@ -339,7 +339,7 @@ class EmbeddedEngine(Viewer):
             place_bodies(self._fleet, state)
 
     def _owner(self, geom) -> str:
-        """Name of the vehicle or of the world's model that a geom belongs to."""
+        """Name of the vehicle or world model that a geom belongs to."""
         root = self.model.body_rootid[self.model.geom_bodyid[geom]]
         if root > 0:
             return self.model.body(root).name
@@ -348,7 +348,7 @@ class EmbeddedEngine(Viewer):
 
 @njit
 def _extract(qpos, qvel, base, rate, pos, quat, vel, ang_vel, acc):
-    """Copies MuJoCo's state into the fleet's arrays; gives the first broken vehicle, or -1."""
+    """Copies MuJoCo's state to the fleet's arrays; returns the first non-finite vehicle, or -1."""
     broken = -1
     for i in range(pos.shape[0]):
         total = 0.0

@@ -1,4 +1,4 @@
-"""The MuJoCo model of a world with vehicles in it, built through MjSpec."""
+"""Builds the MuJoCo model of a world with vehicles through MjSpec."""
 
 import math
 from collections.abc import Sequence
@@ -16,13 +16,13 @@ from ..vehicles.pose import Pose, start_pose
 from ..vehicles.sdf_tree import Shape
 from ..world import World
 
-CHASE = "chase"  # name of a camera behind each vehicle, for the window
+CHASE = "chase"  # name of the camera behind each vehicle, for the viewer
 _VISUAL_GROUP = 1
-_COLLISION_GROUP = 3  # not drawn
-_TIMESTEP = 0.004  # until the first step says otherwise [s]
-_CAMERA_AXES = quaternion.from_matrix(0, 0, -1, -1, 0, 0, 0, 1, 0)  # MuJoCo looks along -z, y up
-_STIFF = 0.9999  # MuJoCo's largest impedance: how hard a joint is held to its target
-_SPAN = 0.5  # for the camera behind a vehicle without rotors [m]
+_COLLISION_GROUP = 3  # geom group that is not drawn
+_TIMESTEP = 0.004  # timestep until the first step sets it [s]
+_CAMERA_AXES = quaternion.from_matrix(0, 0, -1, -1, 0, 0, 0, 1, 0)  # they look along -z, y up
+_STIFF = 0.9999  # MuJoCo's largest constraint impedance, for joints that follow targets
+_SPAN = 0.5  # size of a vehicle without rotors, for the camera behind it [m]
 _KINDS = {"box": mujoco.mjtGeom.mjGEOM_BOX, "sphere": mujoco.mjtGeom.mjGEOM_SPHERE,
           "cylinder": mujoco.mjtGeom.mjGEOM_CYLINDER, "plane": mujoco.mjtGeom.mjGEOM_PLANE,
           "mesh": mujoco.mjtGeom.mjGEOM_MESH}
@@ -30,33 +30,34 @@ _KINDS = {"box": mujoco.mjtGeom.mjGEOM_BOX, "sphere": mujoco.mjtGeom.mjGEOM_SPHE
 
 @dataclass(frozen=True)
 class Addresses:
-    """Where a fleet's state lies in MuJoCo's arrays."""
+    """Indices of a fleet's state in MuJoCo's arrays."""
 
-    body: np.ndarray  # (N, B) number of each body, -1 for none
-    base: np.ndarray  # (N, 2) first number of the base's pose, and of its velocity
-    joint_qpos: np.ndarray  # (N, J) of each joint, -1 for none
-    joint_qvel: np.ndarray  # (N, J)
-    locks: np.ndarray  # (M,) numbers of the equalities that move joints
-    moving: np.ndarray  # (N, J) bool, which joints these are, in their order
+    body: np.ndarray  # (N, B) body ids, -1 for none
+    base: np.ndarray  # (N, 2) first index of the base's pose in qpos, and of its velocity in qvel
+    joint_qpos: np.ndarray  # (N, J) index of each joint in qpos, -1 for none
+    joint_qvel: np.ndarray  # (N, J) index of each joint in qvel
+    locks: np.ndarray  # (M,) ids of the equality constraints that move joints
+    moving: np.ndarray  # (N, J) bool, the joints that they move, in the same order
 
 
 def build(world: World, specs: Sequence[VehicleSpec], models: Sequence[Vehicle],
           loaded: Any = frozenset(), seen: bool = True) -> mujoco.MjModel:
     """Compiles the scene.
 
-    The base of each vehicle is a free body, whose frame lies in the vehicle's centre of
-    gravity: MuJoCo's generalised velocities are then the centre's own. Vehicles come first, in
-    order. Joints follow their targets by equality constraints; see stiffen().
+    The base of each vehicle is a free body with its frame at the vehicle's centre of
+    gravity, so that MuJoCo's generalised velocities are those of the centre of gravity.
+    Vehicles come first, in order. Joints follow their targets by equality constraints; see
+    stiffen().
 
-    MuJoCo decides here which bodies have a diagonal mass matrix and stores no
-    other for them. One that is to carry a payload must not be of those.
+    At compile time MuJoCo detects bodies with a diagonal mass matrix and stores only the
+    diagonal for them. A body that can carry a payload must keep its full matrix.
 
     Args:
         world: The world.
         specs: The VehicleSpecs.
         models: Their Vehicles.
         loaded: Indices of the vehicles whose mass and centre of gravity may change.
-        seen: With what is only to be seen: visuals, cameras, lights. Each costs time in a step.
+        seen: Whether to include visuals, cameras and lights. Each adds time to every step.
 
     Returns:
         The compiled model.
@@ -85,7 +86,7 @@ def build(world: World, specs: Sequence[VehicleSpec], models: Sequence[Vehicle],
 
 
 def stiffen(model: mujoco.MjModel) -> None:
-    """Lets the joints reach their targets at the end of each step, whatever its length.
+    """Makes joints reach their targets at the end of each step, whatever its length.
 
     A joint at distance r from its target, moving at v, then gets the acceleration
     -v / dt - r / dt^2: MuJoCo's reference acceleration -b v - k r with b = 1 / dt, k = 1 / dt^2.
@@ -97,7 +98,7 @@ def stiffen(model: mujoco.MjModel) -> None:
 
 def addresses(model: mujoco.MjModel, specs: Sequence[VehicleSpec],
               models: Sequence[Vehicle]) -> Addresses:
-    """Where the vehicles of a scene that build() compiled are in it."""
+    """Finds the indices of the vehicles in a scene compiled by build()."""
     n = len(specs)
     body = np.full((n, max((len(vehicle.bodies) for vehicle in models), default=1)), -1)
     joints = np.full((2, n, max((len(vehicle.joints) for vehicle in models), default=0)), -1)
@@ -120,7 +121,7 @@ def _body_name(spec, k, body) -> str:
 
 
 def _add_bodies(scene, spec, vehicle, pose, loaded) -> list:
-    """The bodies of a vehicle with their joints."""
+    """Adds the bodies of a vehicle with their joints."""
     added = []
     for k, part in enumerate(vehicle.bodies):
         parent, place = (scene.worldbody, pose) if k == 0 else (added[part.parent],
@@ -137,7 +138,7 @@ def _add_bodies(scene, spec, vehicle, pose, loaded) -> list:
             body.add_freejoint(name=spec.name)
             if loaded:
                 body.ipos = (part.cog[0] + 1e-3, *part.cog[1:])
-            if vehicle.joints:  # a new target would not wake it up
+            if vehicle.joints:  # a new joint target would not wake a sleeping vehicle
                 body.sleep = mujoco.mjtSleepPolicy.mjSLEEP_NEVER
     for joint in vehicle.joints:
         name = f"{spec.name}/{joint.name}"
@@ -147,7 +148,7 @@ def _add_bodies(scene, spec, vehicle, pose, loaded) -> list:
         lock = scene.add_equality(name=name, type=mujoco.mjtEq.mjEQ_JOINT, name1=name)
         lock.data[:5] = 0.0
     for k, one in enumerate(vehicle.bodies):
-        for m in range(k):  # a vehicle does not collide with itself, as in Gazebo
+        for m in range(k):  # no self-collision within a vehicle, as in Gazebo
             scene.add_exclude(bodyname1=_body_name(spec, k, one),
                               bodyname2=_body_name(spec, m, vehicle.bodies[m]))
     return added
@@ -157,8 +158,8 @@ def _options(scene, world):
     option = scene.option
     option.timestep = _TIMESTEP
     option.gravity = (0.0, 0.0, -world.gravity)
-    # A vehicle without a cause to move must neither creep nor turn: the elliptic cone with a
-    # high ratio makes friction as stiff as the normal force.
+    # A vehicle without external force must neither creep nor turn: the elliptic friction cone with
+    # a high impedance ratio makes friction as stiff as the normal force.
     option.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
     option.impratio = 10.0
     scene.visual.global_.offwidth = 1920
@@ -203,7 +204,7 @@ def _add_shape(scene, body, name, shape: Shape, assets):
 
 
 def _mesh(scene, shape, assets) -> str:
-    """The name of a mesh asset, loaded once per file and scale."""
+    """Name of a mesh asset, loaded once per file and scale."""
     key = shape.mesh, shape.size
     if key not in assets:
         assets[key] = f"asset_{len(assets)}"
@@ -212,10 +213,10 @@ def _mesh(scene, shape, assets) -> str:
 
 
 def _material(scene, script, uniform, assets) -> str:
-    """The name of a material that is painted like Gazebo's script of that name.
+    """Name of a material textured like the Gazebo script of that name.
 
     Args:
-        uniform: Whether MuJoCo lays the picture on, for shapes without texture coordinates.
+        uniform: Whether MuJoCo projects the texture, for shapes without texture coordinates.
     """
     if script not in assets:
         assets[script] = f"asset_{len(assets)}"
@@ -234,10 +235,10 @@ def _material(scene, script, uniform, assets) -> str:
 
 
 def _papered_box(scene, size, assets) -> str:
-    """The name of a box as a mesh, with texture coordinates that give every side the same scale.
+    """Name of a box mesh whose texture coordinates give every side the same scale.
 
-    MuJoCo projects a flat texture along one axis of a primitive box, which
-    smears it over the sides.
+    MuJoCo projects a 2D texture along one axis of a primitive box, which stretches it
+    over the other sides.
     """
     if size not in assets:
         name = assets[size] = f"asset_{len(assets)}"
@@ -251,7 +252,7 @@ def _papered_box(scene, size, assets) -> str:
                     point = np.zeros(3)
                     point[axis], point[u], point[v] = side, a, b
                     points.append(point * half)
-                    # The side's longer horizontal direction runs along the picture's rows.
+                    # The longer horizontal edge of the side runs along the texture's rows.
                     flat = (v, u) if axis == 1 else (u, v)
                     coordinates.append([point[k] * half[k] / materials.TILE for k in flat])
                 faces += [[first, first + 1, first + 2], [first, first + 2, first + 3]]

@@ -1,1 +1,1 @@
-"""Between actuator commands and the wrench on a body: actuators, air, batteries, disturbances."""
+"""From actuator commands to wrenches: actuators, air, batteries, disturbances."""

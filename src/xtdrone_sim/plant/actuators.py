@@ -1,4 +1,4 @@
-"""All actuators of a fleet, and the air around them, in one compiled kernel: commands to wrenches.
+"""All actuators of a fleet and the aerodynamics in one compiled kernel: commands to wrenches.
 
 Each kind of actuator is one row of a table, `_act`, which calls the kind's scalar function in
 xtdrone_dynamics. A user-defined kind brings its own function, `act`.
@@ -22,29 +22,29 @@ from xtdrone_dynamics.constants import SEA_LEVEL_DENSITY
 class ActuatorStage(Memory):
     """Actuators and aerodynamics of a fleet: lag, XTDrone (3)-(6) at every hub, named effects.
 
-    A rotor's mean speed over the step goes into H-force and rolling moment, the mean of its
-    square into thrust and drag moment, so that the impulse of a step is exact although the
-    engine gets one wrench per step.
+    H-force and rolling moment use the mean rotor speed over the step, thrust and drag moment
+    the mean of its square. The impulse of a step is then exact although the engine applies one
+    constant wrench per step.
 
     Attributes:
-        wind: (N, 3) velocity of the air at each vehicle, world [m/s]; write to it in place.
+        wind: (N, 3) velocity of the air at each vehicle, world frame [m/s]; modify in place.
         density: (N,) density of the air at each vehicle [kg/m^3].
-        speed_share: (N,) share of maxRotVelocity that the rotors can reach; a weak battery's.
-        effectiveness: (N, A) share of its forces that a rotor gives; 1 unless damaged.
-        power: (N,) of all shafts in the last step [W].
-        wrench: (N, B, 6) of the last step on each body, force [N] then torque about the body's
-            origin [N m], world frame.
-        joint_targets: (N, J) targets of the joints in this step [rad] or [m].
+        speed_share: (N,) fraction of maxRotVelocity that the battery voltage allows.
+        effectiveness: (N, A) fraction of a rotor's nominal force; 1 unless damaged.
+        power: (N,) total shaft power in the last step [W].
+        wrench: (N, B, 6) wrench of the last step on each body: force [N], then torque about the
+            body's origin [N m], world frame.
+        joint_targets: (N, J) joint targets of this step [rad] or [m].
     """
 
     MEMORY = ("wind", "density", "speed_share", "effectiveness", "power", "joint_targets")
 
     def __init__(self, fleet: FleetModel, altitude: float = 0.0):
-        """All actuators at rest.
+        """Starts with all actuators at rest.
 
         Args:
             fleet: The vehicles.
-            altitude: Of the world's origin above mean sea level [m].
+            altitude: Height of the world's origin above mean sea level [m].
         """
         n = fleet.n
         self.wind = np.zeros((n, 3))
@@ -62,16 +62,16 @@ class ActuatorStage(Memory):
         self.remember_start()
 
     def step(self, commands: np.ndarray, state: FleetState, dt_us: int) -> np.ndarray:
-        """Advances the actuators by one step; returns the wrenches of air and actuators.
+        """Advances the actuators by one step; returns the wrenches of actuators and aerodynamics.
 
         Args:
-            commands: (N, A) in each actuator's range, limited to that; exactly 0 stops a rotor,
-                anything else starts at zero_position_armed.
+            commands: (N, A), clipped to each actuator's range; exactly 0 stops a rotor, any other
+                value starts at zero_position_armed.
             state: The fleet at the start of the step; its `actuator` is advanced in place.
             dt_us: Length of the step [us].
 
         Returns:
-            `wrench`. `joint_targets` and `power` are those of this step, too.
+            `wrench`. `joint_targets` and `power` are also those of this step.
         """
         fleet, air = self._fleet, self.wind
         if self._downwash:
@@ -88,7 +88,7 @@ class ActuatorStage(Memory):
 
 @njit
 def _add_downwash(vehicle, actuator, effects, effectiveness, pos, speed, density, air):
-    """Adds the wakes of vehicles above to the wind; a wake points straight down."""
+    """Adds the wakes of vehicles above to the wind; wakes point straight down."""
     for i in range(vehicle.shape[0]):
         e = effects[i]
         if e.wake_radius == 0.0:
@@ -105,16 +105,16 @@ def _add_downwash(vehicle, actuator, effects, effectiveness, pos, speed, density
 
 @njit(forceinline=True)
 def _act(a, e, command, value, speed_share, ratio, height, vx, vy, vz, dt):
-    """The table of kinds: what an actuator does in one step.
+    """Dispatches one step of an actuator to the function of its kind.
 
     Args:
-        a: Its record.
-        e: The record of its vehicle's effects.
-        command: In lower..upper.
-        value: Its speed or position at the start of the step.
-        speed_share: Share of the largest speed that the battery allows.
-        ratio: Share of its forces that it gives: density of the air, and damage.
-        height: Of the actuator above z = 0 [m].
+        a: Record of the actuator.
+        e: Record of its vehicle's effects.
+        command: Command in lower..upper.
+        value: Speed or position at the start of the step.
+        speed_share: Fraction of the largest speed that the battery voltage allows.
+        ratio: Factor on the actuator's forces from air density and damage.
+        height: Height of the actuator above z = 0 [m].
         vx, vy, vz: Velocity of the actuator relative to the air, frame of its body [m/s].
         dt: Length of the step [s].
 
@@ -180,7 +180,7 @@ def _step(commands, vehicle, actuator, effects, altitude, speed_share, effective
 
 
 def _step_with(kinds):
-    """_step, compiled here and now with a table of kinds that has these, too."""
+    """Compiles _step with a dispatch table that includes these kinds."""
     act = _act
     for number, kind in enumerate(kinds, len(KINDS) + 1):
         act = _extended(act, number, kind.act)
@@ -190,7 +190,7 @@ def _step_with(kinds):
 
 
 def _extended(act, number, own):
-    """A table of kinds with one more."""
+    """A dispatch function with one more kind."""
     @numba.njit(error_model="numpy")
     def either(a, e, command, value, speed_share, ratio, height, vx, vy, vz, dt):
         if a.kind == number:

@@ -1,6 +1,6 @@
-"""The batteries of a fleet: what the rotors take, and what is left for them.
+"""The batteries of a fleet: discharge by the rotors, and the rotor speed that is left.
 
-A vehicle has one where its SDF file has
+A vehicle has a battery if its SDF file contains
 
     <xtdrone:battery>
       <cells>4</cells>
@@ -10,10 +10,10 @@ A vehicle has one where its SDF file has
       <rated_voltage>14</rated_voltage>                V, from which on rotors reach maxRotVelocity
     </xtdrone:battery>
 
-and, where wanted, <avionics_power> [W] (0), <charge> at start (1) and
+and optionally <avionics_power> [W] (0), <charge> at start (1) and
 <rotor_power_constant>, the shaft power of one rotor over its speed cubed
-[W s^3]; without it power is drag moment times speed, which for PX4's models is
-several times that of real rotors, since their momentConstant is.
+[W s^3]. Without that constant, power is drag moment times speed; for PX4's models
+this is several times that of real rotors, because their momentConstant is too large.
 """
 
 from typing import Any
@@ -32,10 +32,10 @@ _OPTIONAL = {"avionics_power": 0.0, "charge": 1.0, "rotor_power_constant": 0.0}
 
 
 def read_battery(block: Any) -> Pack | None:
-    """The pack of a block <xtdrone:battery>; None for None.
+    """Parameters of a <xtdrone:battery> block; None for None.
 
     Raises:
-        SdfError: Unknown tags, or values that make no sense.
+        SdfError: Unknown tags or invalid values.
     """
     if block is None:
         return None
@@ -56,19 +56,19 @@ def read_battery(block: Any) -> Pack | None:
 
 
 class BatteryStage(Memory):
-    """The packs of a fleet, step by step.
+    """The battery packs of a fleet.
 
     Attributes:
         fitted: (N,) bool, which vehicles carry a pack.
-        charge: (N,) state of charge 0 to 1; write to it in place.
-        voltage: (N,) at the terminals [V], NaN without a pack.
-        current: (N,) [A], NaN without a pack.
+        charge: (N,) state of charge 0 to 1; modify in place.
+        voltage: (N,) terminal voltage [V], NaN without a pack.
+        current: (N,) pack current [A], NaN without a pack.
     """
 
     MEMORY = ("charge", "voltage", "current")
 
     def __init__(self, fleet: FleetModel):
-        """Packs as the vehicles' files give them, without a load."""
+        """Starts with the packs of the vehicles' files, without load."""
         n = fleet.n
         packs = [vehicle.battery for vehicle in fleet.vehicles]
         self.fitted = np.array([pack is not None for pack in packs])
@@ -79,13 +79,13 @@ class BatteryStage(Memory):
         self.remember_start()
 
     def step(self, shaft_power: np.ndarray, dt_us: int, speed_share: np.ndarray) -> None:
-        """Drains the packs for one step.
+        """Discharges the packs over one step.
 
         Args:
-            shaft_power: (N,) of all rotors [W].
+            shaft_power: (N,) total shaft power of the rotors [W].
             dt_us: Length of the step [us].
-            speed_share: (N,) is overwritten where there is a pack: share of maxRotVelocity
-                that its voltage allows, proportional to it below rated_voltage.
+            speed_share: (N,) output, written for vehicles with a pack: fraction of maxRotVelocity
+                that the voltage allows, proportional to it below rated_voltage.
         """
         _step(self._records, shaft_power, dt_us * 1e-6, self.charge, self.voltage, self.current,
               speed_share)

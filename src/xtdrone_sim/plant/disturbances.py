@@ -1,4 +1,4 @@
-"""Applies a scenario's disturbances to payload, tank, rotors and battery of the vehicles."""
+"""Applies a scenario's disturbances to payloads, tanks, rotors and batteries of the vehicles."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from xtdrone_core import FleetModel, Scenario, ScenarioError
 from xtdrone_core.contracts import Engine
 from xtdrone_core.disturbances import Disturbance, parse_disturbances
 
-DRAIN_PERIOD_US = 20_000  # of updating the mass of a draining tank [us]
+DRAIN_PERIOD_US = 20_000  # update period of the mass of a draining tank [us]
 
 
 class Disturbances:
@@ -21,24 +21,24 @@ class Disturbances:
 
     def __init__(self, scenario: Scenario, fleet: FleetModel, engine: Engine, actuators: Any,
                  battery: Any):
-        """The disturbances of a scenario.
+        """Reads the disturbances of a scenario and checks them against the fleet.
 
         Args:
-            scenario: Its disturbances are applied one after the other.
+            scenario: The scenario with the disturbances, which are applied in order of time.
             fleet: The vehicles.
-            engine: Carries payloads.
+            engine: The engine that simulates the payloads.
             actuators: The fleet's ActuatorStage.
             battery: The fleet's BatteryStage.
 
         Raises:
-            ScenarioError: A rotor or battery that a vehicle does not have.
-            EngineError: This engine has no payloads.
+            ScenarioError: A disturbance refers to a rotor or battery that the vehicle lacks.
+            EngineError: This engine does not support payloads.
         """
         self._names = [spec.name for spec in scenario.vehicles]
         self._counts = fleet.n_rotors.tolist()
         self._engine, self._actuators, self._battery = engine, actuators, battery
-        self._payloads = {}  # vehicle: (mass [kg], position)
-        self._drains = {}  # vehicle: rate [kg/s]
+        self._payloads = {}  # by vehicle: (mass [kg], position)
+        self._drains = {}  # by vehicle: rate [kg/s]
         self._scenario = parse_disturbances(scenario.disturbances, self._names)
         self._waiting = list(self._scenario)
         self._epoch_us = [0] * len(self._names)
@@ -46,7 +46,7 @@ class Disturbances:
             self._check(disturbance)
 
     def due(self, t_us: int) -> bool:
-        """Whether apply() has something to do."""
+        """Whether a disturbance is due at t_us, or a tank is draining."""
         return bool((self._drains and any(self._drains_now(i, t_us) for i in self._drains))
                     or (self._waiting and self._waiting[0].t_us <= t_us))
 
@@ -62,19 +62,19 @@ class Disturbances:
         return done
 
     def add(self, disturbance: Disturbance) -> None:
-        """Adds a disturbance, applied at its time, or at once if that is past.
+        """Schedules a disturbance; one whose time is past is applied at once.
 
         Raises:
-            ScenarioError: A rotor or battery that the vehicle does not have.
-            EngineError: This engine has no payloads.
+            ScenarioError: It refers to a rotor or battery that the vehicle lacks.
+            EngineError: This engine does not support payloads.
         """
         self._check(disturbance)
         self._waiting = sorted([*self._waiting, disturbance], key=lambda item: item.t_us)
 
     def reset(self, mask: np.ndarray, t_us: int) -> None:
-        """These vehicles (mask (N,) bool) are as at their start, which is now.
+        """Restarts the disturbances of these vehicles (mask (N,) bool); their time is 0 now.
 
-        Payloads are the engine's own to reset, rotors and batteries those of their stages.
+        The engine resets payloads; the stages reset rotors and batteries.
         """
         self._waiting = [each for each in self._waiting if not mask[each.vehicle]]
         for i in np.flatnonzero(mask).tolist():
@@ -93,7 +93,7 @@ class Disturbances:
                 "epoch_us": list(self._epoch_us)}
 
     def load(self, snapshot: Mapping[str, Any]) -> None:
-        """Restores a state of save(); engine and stages restore applied disturbances."""
+        """Restores a state of save(); engine and stages restore the effects already applied."""
         self._waiting = [Disturbance(**values) for values in snapshot["waiting"]]
         self._payloads, self._drains = dict(snapshot["payloads"]), dict(snapshot["drains"])
         self._epoch_us = list(snapshot["epoch_us"])
@@ -102,7 +102,7 @@ class Disturbances:
         return (t_us - self._epoch_us[i]) % DRAIN_PERIOD_US == 0
 
     def values(self, disturbance: Disturbance) -> dict:
-        """A disturbance as the values of an event."""
+        """Values of a disturbance for its event."""
         extra = {"rotor": {"rotor": disturbance.rotor},
                  "payload": {"pos": list(disturbance.pos)}}.get(disturbance.kind, {})
         return {"kind": disturbance.kind, "vehicle": self._names[disturbance.vehicle], **extra,
@@ -118,7 +118,7 @@ class Disturbances:
             raise ScenarioError(f"'{name}' carries no battery: give its SDF file a block "
                                 "<xtdrone:battery>")
         if disturbance.kind == "payload" and disturbance.vehicle not in self._payloads:
-            # Now, so that an engine that cannot do it says so before the flight.
+            # Applied now, so that an engine without payloads raises its error before the flight.
             self._load(disturbance.vehicle, 0.0, disturbance.pos)
 
     def _apply(self, disturbance):

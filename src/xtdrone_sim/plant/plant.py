@@ -15,26 +15,26 @@ from .wind import Wind, WindParameters
 
 
 class Plant:
-    """The physics of a fleet except rigid-body dynamics.
+    """The physics of a fleet except for rigid-body dynamics.
 
     Attributes:
         actuators: The fleet's ActuatorStage.
-        battery: Its BatteryStage.
-        wind: Its Wind, or None in still air.
-        disturbances: Those of the scenario.
+        battery: The fleet's BatteryStage.
+        wind: The fleet's Wind, or None in still air.
+        disturbances: The scenario's Disturbances.
     """
 
     def __init__(self, scenario: Scenario, fleet: FleetModel, world: World, engine: Engine):
-        """Everything at rest and charged as at the start.
+        """Starts with all actuators at rest and batteries at their initial charge.
 
         Args:
-            scenario: Says the wind, the disturbances and the seed.
+            scenario: The scenario with wind, disturbances and seed.
             fleet: The vehicles.
-            world: Where they fly.
-            engine: Carries payloads.
+            world: The world they fly in.
+            engine: The engine that simulates the payloads.
 
         Raises:
-            XtdroneError: An invalid wind or disturbance.
+            XtdroneError: Wind or a disturbance is invalid.
         """
         self.actuators = ActuatorStage(fleet, world.altitude)
         self.battery = BatteryStage(fleet)
@@ -43,23 +43,23 @@ class Plant:
         self._winds = [] if self.wind is None else [self.wind]
 
     def disturb(self, t_us: int) -> list[dict]:
-        """Applies the disturbances that are due; returns the values of their events."""
+        """Applies the disturbances that are due; returns the values for their events."""
         if not self.disturbances.due(t_us):
             return []
         return [self.disturbances.values(each) for each in self.disturbances.apply(t_us)]
 
     def step(self, t_us: int, commands: np.ndarray, state: FleetState, dt_us: int) -> np.ndarray:
-        """The wrench of one step on each body.
+        """Computes the wrench on each body for one step.
 
         Args:
-            t_us: Simulated time at its start [us].
-            commands: As ActuatorStage.step takes them.
-            state: The fleet at its start; actuators are advanced in place.
+            t_us: Simulated time at the start of the step [us].
+            commands: (N, A) as in ActuatorStage.step.
+            state: The fleet at the start of the step; its actuators are advanced in place.
             dt_us: Length of the step [us].
 
         Returns:
-            (N, B, 6) as ActuatorStage.wrench; overwritten by the next step. The targets
-            of the joints are in actuators.joint_targets.
+            (N, B, 6) as ActuatorStage.wrench; overwritten by the next step. The joint targets
+            are in actuators.joint_targets.
         """
         if self.wind is not None:
             self.wind.step(t_us, dt_us, state.pos, state.vel, self.actuators.wind)
@@ -68,7 +68,7 @@ class Plant:
         return wrench
 
     def reset(self, mask: np.ndarray, t_us: int) -> None:
-        """These vehicles (mask (N,) bool) at rest and charged, from t_us on."""
+        """Resets these vehicles (mask (N,) bool) at t_us: at rest, batteries at initial charge."""
         for part in (self.actuators, self.battery, *self._winds):
             part.reset(mask)
         self.disturbances.reset(mask, t_us)
@@ -89,7 +89,7 @@ class Plant:
 
 
 def _wind_of(scenario, world) -> Wind | None:
-    """The world's wind, or the scenario's in its place; None in still air."""
+    """The scenario's wind if it has one, else the world's; None in still air."""
     if scenario.wind:
         parameters = WindParameters.parse(scenario.wind)
     else:

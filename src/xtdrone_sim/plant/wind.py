@@ -1,4 +1,4 @@
-"""The wind over a fleet: mean, gusts, Dryden turbulence, a field from a file."""
+"""Wind for a fleet: mean, gusts, Dryden turbulence, and a wind field from a file."""
 
 import difflib
 import math
@@ -16,30 +16,30 @@ from xtdrone_dynamics.compiled import njit
 
 from ..errors import WindError
 
-_STREAM = 1000  # number of the wind's random stream, beyond those of all sensors
-_SLOWEST = 1.0  # airspeed at which turbulence passes a vehicle at least [m/s]
+_STREAM = 1000  # number of the wind's random stream, above those of all sensors
+_SLOWEST = 1.0  # lower limit of the airspeed in the turbulence filters [m/s]
 _WORDS = ("mean", "gust", "dryden", "field")
 _TAGS = ("linear_velocity", "windVelocityMean", "windDirectionMean", "windGustVelocityMean",
          "windGustDirectionMean", "windGustStart", "windGustDuration", "drydenWind20ft",
          "windField")
-_PX4S = ("windVelocityMax", "windVelocityVariance", "windDirectionVariance",  # and not ours
+_PX4S = ("windVelocityMax", "windVelocityVariance", "windDirectionVariance",  # PX4's, ignored
          "windGustVelocityMax", "windGustVelocityVariance", "windGustDirectionVariance",
          "windPubTopic")
-_LIKENESS = 0.85  # from here on a tag counts as misspelt
+_LIKENESS = 0.85  # similarity from which an unknown tag counts as misspelt
 
 
 @dataclass(frozen=True)
 class Gust:
-    """One gust: the wind swells by 1 - cos and dies down again."""
+    """One gust with a 1 - cos velocity profile."""
 
     start: float  # simulated time [s]
     duration: float  # [s]
-    velocity: tuple[float, float, float]  # at its peak, added to the mean, world ENU [m/s]
+    velocity: tuple[float, float, float]  # peak, added to the mean, world ENU [m/s]
 
 
 @dataclass(frozen=True)
 class WindParameters:
-    """The wind of a world."""
+    """Wind parameters of a world."""
 
     mean: tuple[float, float, float] = (0.0, 0.0, 0.0)  # velocity of the air, world ENU [m/s]
     gusts: tuple[Gust, ...] = ()
@@ -48,15 +48,15 @@ class WindParameters:
 
     @classmethod
     def parse(cls, text: str) -> "WindParameters":
-        """From a launch argument.
+        """Parses a launch argument.
 
         Args:
             text: `E,N,U` for a constant wind, or fields separated by blanks:
                 `mean=E,N,U`, `gust=START:DURATION:E,N,U` (any number of them),
-                `dryden=SPEED_AT_20_FT`, `field=FILE.npz`. Empty is still air.
+                `dryden=SPEED_AT_20_FT`, `field=FILE.npz`. Empty means still air.
 
         Raises:
-            WindError: Cannot be read.
+            WindError: The text is invalid.
         """
         values, gusts = {}, []
         for word in text.split():
@@ -82,19 +82,19 @@ class WindParameters:
 
     @classmethod
     def of_world(cls, tags: dict, folder: Path) -> "WindParameters":
-        """From a world's SDF tags, World.wind.
+        """Reads the SDF tags of a world, World.wind.
 
-        Reads <linear_velocity> of <wind>, and of PX4's wind plugin
+        Supported are <linear_velocity> of <wind>, and of PX4's wind plugin
         windVelocityMean, windDirectionMean, windGustVelocityMean,
-        windGustDirectionMean, windGustStart and windGustDuration; our own tags
-        beside those are drydenWind20ft [m/s] and windField.
+        windGustDirectionMean, windGustStart and windGustDuration. Additional tags of
+        this project beside them are drydenWind20ft [m/s] and windField.
 
         Args:
-            tags: Tag to text.
-            folder: Of the world's file; windField counts from there.
+            tags: Text by tag.
+            folder: Folder of the world file; windField is relative to it.
 
         Raises:
-            WindError: A value that makes no sense.
+            WindError: A value is invalid.
         """
         for tag, value in tags.items():
             if not isinstance(value, str):
@@ -117,28 +117,28 @@ class WindParameters:
 
     @property
     def still(self) -> bool:
-        """Whether the air does not move at all."""
+        """Whether there is no wind at all."""
         return not (any(self.mean) or self.gusts or self.dryden or self.field)
 
 
 class Wind(Memory):
-    """The air's velocity at every vehicle of a fleet, step by step.
+    """Air velocity at every vehicle of a fleet, computed step by step.
 
-    Gusts come by the clock of each vehicle, which begins anew where it is reset.
+    Gust times count from the start or the last reset of each vehicle.
     """
 
     MEMORY = ("_streams", "_filters", "_epoch_us", "_next_us")
 
     def __init__(self, parameters: WindParameters, n: int, seed: int):
-        """Starts the turbulence in its stationary state and reads the field.
+        """Starts the turbulence in its stationary state and reads the wind field.
 
         Args:
-            parameters: The wind.
+            parameters: Parameters of the wind.
             n: Number of vehicles.
-            seed: The scenario's.
+            seed: Seed of the scenario.
 
         Raises:
-            WindError: The field's file cannot be read.
+            WindError: The wind field file cannot be read.
         """
         self._mean = np.array(parameters.mean)
         self._gusts = np.array([(g.start, g.duration, *g.velocity) for g in parameters.gusts]
@@ -148,25 +148,25 @@ class Wind(Memory):
         self._streams = np.array([new_stream(seed, i, _STREAM) for i in range(n)])
         self._filters = np.zeros((n, 5))
         _start(self._streams, self._filters)
-        self._epoch_us = np.zeros(n, dtype=np.int64)  # when each vehicle began
-        self._next_us = 0  # of the next step
+        self._epoch_us = np.zeros(n, dtype=np.int64)  # start or last reset of each vehicle
+        self._next_us = 0  # expected time of the next step
         self.remember_start()
 
     def reset(self, mask: np.ndarray | None = None) -> None:
-        """The turbulence of these vehicles begins anew."""
+        """Restarts the turbulence of these vehicles."""
         super().reset(mask)
         self._epoch_us[slice(None) if mask is None else mask] = self._next_us
 
     def step(self, t_us: int, dt_us: int, pos: np.ndarray, vel: np.ndarray,
              out: np.ndarray) -> None:
-        """The wind from t_us on for one step.
+        """Computes the wind for one step.
 
         Args:
-            t_us: Simulated time [us].
+            t_us: Simulated time at the start of the step [us].
             dt_us: Length of the step [us].
-            pos: (N, 3) of the vehicles, world [m]; z counts as height above the ground.
-            vel: (N, 3) of the vehicles, world [m/s].
-            out: (N, 3) is overwritten: velocity of the air at each vehicle, world [m/s].
+            pos: (N, 3) positions of the vehicles, world frame [m]; z is the height above ground.
+            vel: (N, 3) velocities of the vehicles, world frame [m/s].
+            out: (N, 3) output: velocity of the air at each vehicle, world frame [m/s].
         """
         self._next_us = t_us + dt_us
         _step(t_us, self._epoch_us, dt_us * 1e-6, self._mean, self._gusts, self._dryden,
@@ -213,7 +213,7 @@ def _directed(tags, speed, direction) -> np.ndarray:
 
 
 def _read_field(file) -> tuple:
-    """The axes (x, y, z) and the velocities (X, Y, Z, 3) of a file; one still point without."""
+    """Axes (x, y, z) and velocities (X, Y, Z, 3) of a file; a single zero point without one."""
     if not file:
         return (np.zeros(1),) * 3, np.zeros((1, 1, 1, 3))
     try:
@@ -247,7 +247,7 @@ def _start(streams, filters):
 
 @njit
 def _place(axis, value):
-    """Cell and fraction of a value on a rising axis; beyond the ends the end counts."""
+    """Cell and fraction of a value on a rising axis; values beyond the ends are clamped."""
     last = axis.shape[0] - 1
     if last == 0 or value <= axis[0]:
         return 0, 0.0
@@ -299,7 +299,7 @@ def _step(t_us, epoch_us, dt, mean, gusts, wind_20ft, xs, ys, zs, field, pos, ve
             f[1], f[2], aside = dryden.dryden_across(f[1], f[2], ratio, b, c)
             a, b = next_normals(s)
             f[3], f[4], up = dryden.dryden_across(f[3], f[4], ratio_up, a, b)
-            # Along the mean wind; east where there is none.
+            # Along the mean wind; towards east if there is none.
             speed = math.hypot(ux, uy)
             ex, ey = (ux / speed, uy / speed) if speed > 1e-6 else (1.0, 0.0)
             ux += sigma * (f[0] * ex - aside * ey)

@@ -1,22 +1,22 @@
-"""Pictures for the names of Gazebo's material scripts, drawn here.
+"""Procedural textures for the names of Gazebo's material scripts.
 
-Gazebo takes `Gazebo/Bricks` and the like from its own media; the embedded
-engine paints surfaces of the same names, so that cameras see texture there too.
+Gazebo takes `Gazebo/Bricks` and others from its own media. The embedded engine
+generates textures for the same names, so that cameras see textured surfaces too.
 """
 
 import zlib
 
 import numpy as np
 
-TILE = 4.0  # side of the square that one picture covers [m]
-_SIZE = 512  # of a picture [pixels]
+TILE = 4.0  # side of the square covered by one texture [m]
+_SIZE = 512  # side of a texture [pixels]
 
 
 def picture(script: str) -> np.ndarray:
-    """The picture of a material script, (512, 512, 3) uint8; it repeats without seams.
+    """Texture of a material script, (512, 512, 3) uint8; it tiles without seams.
 
     Args:
-        script: Name such as Gazebo/Bricks; a name not known here gives grey mottle.
+        script: Name such as Gazebo/Bricks; unknown names get a mottled grey.
     """
     name = script.rpartition("/")[2]
     rng = np.random.default_rng(zlib.crc32(name.encode()))
@@ -36,7 +36,7 @@ def picture(script: str) -> np.ndarray:
 
 
 def _noise(rng, roughness: float, stretch: int = 1) -> np.ndarray:
-    """Seamless noise in 0..1, (size, size): octaves of smoothed random grids."""
+    """Tileable noise in 0..1, (size, size): octaves of smoothed random grids."""
     total, weight, amplitude = np.zeros((_SIZE, _SIZE)), 0.0, 1.0
     for cells in (4, 8, 16, 32, 64, 128, 256):
         grid = rng.random((cells, max(1, cells // stretch)))
@@ -47,7 +47,7 @@ def _noise(rng, roughness: float, stretch: int = 1) -> np.ndarray:
 
 
 def _enlarged(grid) -> np.ndarray:
-    """The grid's rows drawn out to the picture's width, linearly and around the edge."""
+    """Interpolates the grid's rows to the texture's width, linearly and periodically."""
     place = np.arange(_SIZE) * grid.shape[1] / _SIZE
     left = place.astype(int)
     part = place - left
@@ -60,7 +60,7 @@ def _mottle(rng, dark, light, roughness) -> np.ndarray:
 
 
 def _blocks(rng, rows, columns, shift) -> tuple[np.ndarray, np.ndarray]:
-    """A random shade for each block of a wall, and a mask of its joints."""
+    """A random shade for each block of a wall, and a mask of the joints."""
     y, x = np.mgrid[0:_SIZE, 0:_SIZE] / _SIZE
     row = (y * rows).astype(int)
     along = x * columns + shift * (row % 2)

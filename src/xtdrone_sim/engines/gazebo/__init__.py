@@ -1,1 +1,1 @@
-"""Gazebo 11 as the engine, in lockstep through a plugin."""
+"""The Gazebo 11 engine, stepped in lockstep through a Gazebo plugin."""

@@ -1,4 +1,4 @@
-"""One socket to the plugin in gzserver: we ask, it answers; see plugin/channel.hh."""
+"""Client side of one request-reply socket to the plugin in gzserver; see plugin/channel.hh."""
 
 import struct
 from collections.abc import Callable
@@ -6,35 +6,35 @@ from typing import Any
 
 from ...errors import EngineError
 
-ANSWER_S = 30.0  # wall time that gzserver may take to answer [s]
+ANSWER_S = 30.0  # wall-clock time-out of a reply from gzserver [s]
 _HEADER = struct.Struct("<II")
 _LENGTH = struct.Struct("<I")
 
 
 class Channel:
-    """Requests to the plugin, one at a time."""
+    """Sends requests to the plugin, one at a time."""
 
     def __init__(self, sock: Any, complaint: Callable[[], str]):
-        """Takes a connected socket over.
+        """Takes ownership of a connected socket.
 
         Args:
             sock: The socket.
-            complaint: Called without arguments for what gzserver said last.
+            complaint: Called without arguments; returns gzserver's last error text.
         """
         self._socket, self._complaint = sock, complaint
         sock.settimeout(ANSWER_S)
 
     def request(self, operation: int, body: bytes = b"",
                 seconds: float = ANSWER_S) -> bytearray:
-        """Asks, and gives the body of the answer.
+        """Sends a request and returns the body of the reply.
 
         Args:
-            operation: Its number.
-            body: What belongs to it.
-            seconds: Wall time that the answer may take.
+            operation: Number of the operation.
+            body: Its payload.
+            seconds: Wall-clock time-out of the reply [s].
 
         Raises:
-            EngineError: gzserver is gone, or does not answer.
+            EngineError: gzserver has ended or does not reply.
         """
         try:
             if seconds != ANSWER_S:
@@ -51,21 +51,21 @@ class Channel:
                 self._socket.settimeout(ANSWER_S)
 
     def ask(self, operation: int, text: str, seconds: float = ANSWER_S) -> None:
-        """A request whose answer is empty, or says what is wrong.
+        """Sends a request whose reply is empty on success and an error text otherwise.
 
         Raises:
-            EngineError: Gazebo refuses, is gone or does not answer.
+            EngineError: Gazebo reports an error, has ended or does not reply.
         """
         complaint = self.request(operation, text.encode(), seconds).decode()
         if complaint:
             raise EngineError(f"Gazebo refuses: {complaint}")
 
     def close(self) -> None:
-        """May be called twice."""
+        """Closes the socket. May be called twice."""
         self._socket.close()
 
     def _receive(self, size) -> bytearray:
-        """Exactly so many bytes."""
+        """Receives exactly this many bytes."""
         data = bytearray(size)
         rest = memoryview(data)
         while rest:

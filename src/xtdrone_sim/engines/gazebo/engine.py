@@ -1,9 +1,9 @@
-"""Gazebo 11 as engine: gzserver in a process of its own, stepped in lockstep by our plugin.
+"""The Gazebo 11 engine: gzserver in its own process, stepped in lockstep by our plugin.
 
-The wrench is constant through a step and ODE integrates semi-implicitly, as
-MuJoCo does in the embedded engine; both take the gyroscopic torque as constant
-through the step, and both engines add the same correction, so that they fly
-alike. Actuators, wind and sensors are ours.
+The wrench is constant over a step and ODE integrates semi-implicitly, like
+MuJoCo in the embedded engine. Both hold the gyroscopic torque constant over the
+step, and both engines add the same correction, so their flights agree closely.
+Actuators, wind and sensors are those of this project, not Gazebo's.
 """
 
 import ctypes
@@ -43,38 +43,38 @@ _PLUGIN = "libxtdrone_lockstep.so"
 _CHATTER = re.compile(r"\[(Msg|Dbg)\]|\[Err\] \[OpenAL|Audio will be disabled|ALSA lib|AL lib|"
                       "Couldn't find a preferred IP")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-STEP_S = 0.004  # until the first step says otherwise [s]
-START_S = 60.0  # wall time that gzserver may take to start [s]
+STEP_S = 0.004  # physics step until the first step sets it [s]
+START_S = 60.0  # wall-clock time-out of gzserver's start [s]
 _STOP_S = 3.0
-_TELL_S = 0.5  # wall time that the system may take to tell how a process has ended [s]
-# lockstep_world.cc has the same.
+_TELL_S = 0.5  # wall-clock time to wait for the exit status of a process [s]
+# Must match lockstep_world.cc.
 _STEP, _RESET, _FLEET, _JOINTS, _CONTACTS, _PAYLOAD, _CAST, _SCANNERS = range(1, 9)
 _TIME = struct.Struct("<d")
 _WEIGHT = struct.Struct("<11d")
 _RAYS = struct.Struct("<5d")
-_WIDTH = 13  # pos, quat, vel, ang_vel
+_WIDTH = 13  # numbers per body: pos, quat, vel, ang_vel
 _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class GazeboEngine(RangeCaster, Renderer, Viewer):
-    """Moves a fleet by Gazebo 11; implements xtdrone_core.contracts.Engine.
+    """Simulates a fleet in Gazebo 11; implements xtdrone_core.contracts.Engine.
 
     Attributes:
         state: The fleet's true state, overwritten at every step.
-        specs: The vehicles of the fleet.
-        models: What they are.
+        specs: The VehicleSpecs of the fleet.
+        models: Their Vehicles, in the same order.
     """
 
     def __init__(self, world: World, specs: tuple[VehicleSpec, ...],
                  models: tuple[Vehicle, ...], instance: int = 0):
-        """Starts gzserver on the world with the vehicles in it.
+        """Starts gzserver with the world and the vehicles.
 
         Args:
-            world: Where they are.
-            specs: The vehicles of the scenario.
-            models: What they are.
-            instance: Of the simulation: shifts the port of Gazebo's master.
+            world: The world.
+            specs: The VehicleSpecs of the scenario.
+            models: Their Vehicles, in the same order.
+            instance: Number of the simulation instance; shifts the port of Gazebo's master.
 
         Raises:
             EngineError: Gazebo 11 is not set up, or does not start.
@@ -104,10 +104,10 @@ class GazeboEngine(RangeCaster, Renderer, Viewer):
             raise
 
     def reset(self, mask: np.ndarray | None = None) -> None:
-        """These vehicles back to their poses of the scenario, at rest and without payloads.
+        """Resets these vehicles to their poses of the scenario, at rest and without payloads.
 
         Raises:
-            EngineError: gzserver is gone.
+            EngineError: gzserver has ended.
         """
         chosen = np.ones(len(self.specs), dtype=bool) if mask is None else np.asarray(mask)
         for i in np.flatnonzero(chosen & self._loaded).tolist():
@@ -123,7 +123,7 @@ class GazeboEngine(RangeCaster, Renderer, Viewer):
         self.state.actuator[chosen] = 0.0
 
     def save(self) -> dict:
-        """As load().
+        """Not supported, for the reason given in load().
 
         Raises:
             EngineError: Always.
@@ -132,7 +132,7 @@ class GazeboEngine(RangeCaster, Renderer, Viewer):
                           "flight, use engine:=embedded")
 
     def load(self, snapshot: Mapping[str, Any]) -> None:
-        """Contacts and solver of Gazebo cannot be set from outside.
+        """Not supported: the contacts and the solver state of Gazebo cannot be set from outside.
 
         Raises:
             EngineError: Always.
@@ -143,7 +143,7 @@ class GazeboEngine(RangeCaster, Renderer, Viewer):
         """Advances all bodies by one step; see Engine.
 
         Raises:
-            EngineError: gzserver is gone, or a vehicle's state is not finite any more.
+            EngineError: gzserver has ended, or the state of a vehicle is no longer finite.
         """
         dt, state, masses = dt_us * 1e-6, self.state, self._masses
         apply_wrench(masses.records, wrench, state.body_quat, state.body_ang_vel, dt,
@@ -156,12 +156,12 @@ class GazeboEngine(RangeCaster, Renderer, Viewer):
         return state
 
     def contacts(self) -> list[tuple[str, str]]:
-        """Pairs of names (vehicles or models of the world) that touch now, sorted."""
+        """Sorted pairs of names (vehicles or models of the world) that are in contact."""
         lines = self._channel.request(_CONTACTS).decode().splitlines()
         return [tuple(line.split("\t")) for line in lines]
 
     def set_payload(self, vehicle: int, mass: float, pos: npt.ArrayLike) -> None:
-        """Fixes a point mass to a vehicle, in place of the one that it carried; see Engine."""
+        """Fixes a point mass to a vehicle and replaces its previous one; see Engine."""
         total, centre, _ = self._masses.load(vehicle, float(mass), pos)
         self._loaded[vehicle] = mass > 0.0
         inertia = self._masses.records[vehicle, 0]["inertia"]
@@ -170,48 +170,48 @@ class GazeboEngine(RangeCaster, Renderer, Viewer):
 
     def cast(self, vehicle: int, pos: npt.ArrayLike, directions: np.ndarray, longest: float,
              body: int = 0) -> np.ndarray:
-        """Distances along rays to the first thing to collide with, but the vehicle itself.
+        """Casts rays; returns the distance to the first collision shape of any other model.
 
         Args:
-            vehicle: Whose rays they are, index in the fleet.
-            pos: (3,) from where, world [m].
-            directions: (M, 3) unit vectors, world; (3,) for one.
-            longest: Nothing further away matters [m].
-            body: Of the vehicle, that the sensor sits on; Gazebo passes over all of them.
+            vehicle: Index of the vehicle that carries the sensor; its own shapes are ignored.
+            pos: (3,) origin of the rays, world frame [m].
+            directions: (M, 3) unit vectors, world frame; (3,) for a single ray.
+            longest: Maximum range [m].
+            body: Body that carries the sensor; unused, as Gazebo ignores the whole vehicle.
 
         Returns:
-            (M,) [m]; inf where there is nothing.
+            (M,) [m]; inf where the ray hits nothing.
 
         Raises:
-            EngineError: gzserver is gone.
+            EngineError: gzserver has ended.
         """
         head = _RAYS.pack(self._masses.records[vehicle, 0]["row"], longest, *pos)
         return np.frombuffer(self._channel.request(_CAST, head + np.asarray(directions).tobytes()))
 
     def beam(self, vehicle: int, point: npt.ArrayLike, direction: npt.ArrayLike) -> float:
-        """Distance from a point along a direction to the first thing but the vehicle [m]."""
+        """Range from a point along a direction to the first shape of any other model [m]."""
         return float(self.cast(vehicle, point, direction, FURTHEST)[0])
 
     def scene(self, _largest: tuple[int, int], _samples: int) -> GazeboScene:
-        """What cameras and lidars look at: Gazebo's own sensors, of the sizes in the SDF.
+        """The scene for cameras and lidars, drawn by Gazebo's sensors at the sizes in the SDF.
 
         Raises:
-            EngineError: Gazebo cannot draw here.
+            EngineError: Gazebo cannot render on this machine.
         """
         return GazeboScene(self._looks, self.specs, self.models, self.cast)
 
     def open_viewer(self) -> None:
-        """Opens gzclient on the running world; closing it does not stop the simulation.
+        """Opens gzclient on the running world; the simulation goes on when it is closed.
 
         Raises:
-            EngineError: There is no display.
+            EngineError: No display is available.
         """
         if not os.environ.get("DISPLAY"):
             raise EngineError("gui needs a display: set DISPLAY, or run without gui")
         self._start_process("gzclient", [])
 
     def close(self) -> None:
-        """Ends gzclient and gzserver. May be called twice."""
+        """Terminates gzclient and gzserver. May be called twice."""
         for channel in (self._looks, self._channel):
             if channel is not None:
                 channel.close()
@@ -237,7 +237,7 @@ class GazeboEngine(RangeCaster, Renderer, Viewer):
         path, looks = self._folder / "lockstep", self._folder / "looks"
         text = world_sdf(world, self.specs, self.models, plugin, path, looks, STEP_S)
         (self._folder / "scenario.world").write_text(text)
-        if not os.environ.get("DISPLAY"):  # also without cameras: Gazebo asks for one
+        if not os.environ.get("DISPLAY"):  # needed without cameras too: Gazebo opens a display
             self._environment["DISPLAY"] = self._open_display()
         with _listener(path) as main, _listener(looks) as second:
             self._server = self._start_process("gzserver",
@@ -253,7 +253,7 @@ class GazeboEngine(RangeCaster, Renderer, Viewer):
         return Channel(listener.accept()[0], self._complaint)
 
     def _open_display(self) -> str:
-        """A display in memory for Gazebo's cameras; its name."""
+        """Starts a virtual display for Gazebo's cameras; returns its name."""
         reading, writing = os.pipe()
         with open(reading) as answer:
             self._start_process("Xvfb", ["-displayfd", writing, "-screen", "0", "64x64x24",
@@ -272,7 +272,7 @@ class GazeboEngine(RangeCaster, Renderer, Viewer):
 
         def confine():
             _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-            if os.getppid() != parent:  # the parent ended before that took effect
+            if os.getppid() != parent:  # the parent ended before the call took effect
                 os._exit(1)
 
         with open(self._folder / f"{program}.log", "ab") as log:
@@ -285,16 +285,16 @@ class GazeboEngine(RangeCaster, Renderer, Viewer):
         return process
 
     def _no_plugin(self) -> bool:
-        """Whether gzserver, which would go on without it, could not load our plugin."""
+        """Whether gzserver failed to load our plugin; it would go on running without it."""
         return any("Failed to load plugin" in line and _PLUGIN in line for line in self._said())
 
     def _said(self, program="gzserver") -> list[str]:
-        """What a program has said so far."""
+        """Lines that a program has logged so far."""
         text = _COLOUR.sub("", (self._folder / f"{program}.log").read_text(errors="replace"))
         return [line.strip() for line in text.splitlines() if line.strip()]
 
     def _complaint(self, program="gzserver") -> str:
-        """The most telling line of a program's log, and the signal that ended it."""
+        """The last error line of a program's log, and the signal that ended the program."""
         lines = [line for line in self._said(program) if not _CHATTER.match(line)]
         errors = [line for line in lines if "[Err]" in line or "rror" in line]
         words = (errors or lines)[-1:]
@@ -309,7 +309,7 @@ class GazeboEngine(RangeCaster, Renderer, Viewer):
     # The fleet --------------------------------------------------------------------------------
 
     def _name_fleet(self):
-        """Agrees with the plugin on the order of all bodies and joints."""
+        """Exchanges the order of all bodies and joints with the plugin."""
         pairs = list(zip(self.specs, self.models, strict=True))
         self._channel.ask(_FLEET, "".join(
             f"{spec.name}\t{link_name(k)}\n" for spec, model in pairs
@@ -377,10 +377,10 @@ def _stop(process):
 
 
 def _refuse_stale(setup):
-    """The set-up notes what it built the plugin of.
+    """Compares the plugin's sources with those that the set-up script recorded at the build.
 
     Raises:
-        EngineError: The sources have changed since.
+        EngineError: The sources have changed since the build.
     """
     sources = sorted((resources.root() / "src/xtdrone_sim/engines/gazebo/plugin").glob("[!.]*"))
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in [*sources, setup / "env.sh"]))
@@ -391,10 +391,10 @@ def _refuse_stale(setup):
 
 
 def _refuse_taken(uri):
-    """Before gzserver is started, which does not tell.
+    """Checks the master's address before gzserver starts, which would not report a conflict.
 
     Raises:
-        EngineError: Something listens on the port already, or the address makes no sense.
+        EngineError: The port is in use, or the address is invalid.
     """
     try:
         port = urlsplit(uri).port

@@ -1,8 +1,8 @@
-"""What the cameras and lidars of a fleet see in Gazebo; stands in for rendering.RenderedScene.
+"""Images and lidar scans of a fleet from Gazebo; same interface as rendering.RenderedScene.
 
-Gazebo draws the ideal image of each camera, from the poses at which the look is
-taken, and its physics casts the rays of lidars and range finders; lens, noise and
-latency are those of sensor_models on every engine.
+Gazebo renders the ideal image of each camera from the poses at the time of
+exposure, and its physics casts the rays of lidars and range finders. Lens
+distortion, noise and latency come from sensor_models, as with every engine.
 """
 
 import struct
@@ -20,22 +20,22 @@ from xtdrone_core import FleetState, Vehicle, VehicleSpec
 from .channel import Channel
 from .world import link_name
 
-READY_S = 90.0  # wall time that Gazebo may take to load what it draws [s]
-_CAMERAS, _NAME, _DRAW = range(1, 4)  # looks.hh has the same
+READY_S = 90.0  # wall-clock time-out while Gazebo loads its visuals [s]
+_CAMERAS, _NAME, _DRAW = range(1, 4)  # must match looks.hh
 _DRAWING = struct.Struct("<Q13d")
 
-Key = tuple[str, str, str]  # names of vehicle, sensor, and camera in it (empty for the only one)
+Key = tuple[str, str, str]  # names of vehicle, sensor and camera within it (empty if single)
 
 
 def camera_keys(specs: Sequence[VehicleSpec], models: Sequence[Vehicle]) -> list[Key]:
-    """All cameras of a fleet."""
+    """Keys of all cameras of a fleet."""
     return [(spec.name, block.name, camera.name) for spec, model in zip(specs, models)
             for block in model.sensors if block.kind in ("camera", "depth")
             for camera in cameras_of(block)]
 
 
 def scanners(specs: Sequence[VehicleSpec], models: Sequence[Vehicle]) -> str:
-    """The lidars and range finders of a fleet as the plugin wants them; see rays.hh."""
+    """Describes the lidars and range finders of a fleet in the plugin's format; see rays.hh."""
     lines = []
     for spec, model in zip(specs, models):
         for block in model.sensors:
@@ -55,26 +55,26 @@ def scanners(specs: Sequence[VehicleSpec], models: Sequence[Vehicle]) -> str:
 
 
 class GazeboScene:
-    """Draws and measures in gzserver. All calls must come from one thread.
+    """Renders and casts rays in gzserver. All calls must come from one thread.
 
     Attributes:
-        in_step: Lidars measure the bodies where the physics has them, so that no step may begin
-            before their look is over.
+        in_step: True: lidars scan the bodies at their current physics poses, so no step may begin
+            before the scan is complete.
     """
 
     in_step = True
 
     def __init__(self, channel: Channel, specs: Sequence[VehicleSpec], models: Sequence[Vehicle],
                  cast: Callable[..., np.ndarray]):
-        """Waits until Gazebo has loaded everything that the sensors can see.
+        """Waits until Gazebo has loaded everything that is visible to the sensors.
 
         Args:
-            channel: To the plugin's Looks.
+            channel: Channel to the plugin's camera socket.
             specs, models: The fleet's VehicleSpecs and Vehicles.
             cast: GazeboEngine.cast.
 
         Raises:
-            EngineError: Gazebo cannot draw here.
+            EngineError: Gazebo cannot render on this machine.
         """
         self._channel = channel
         self.cast = cast
@@ -94,19 +94,19 @@ class GazeboScene:
 
     @property
     def renderer(self) -> str:
-        """What draws, for example "gazebo: llvmpipe"."""
+        """Name of the renderer, for example "gazebo: llvmpipe"."""
         if not self._numbers:
             return "gazebo: rays"
         return f"gazebo: {self._channel.request(_NAME).decode()}"
 
     def place(self, state: FleetState) -> None:
-        """As RenderedScene.place, for what is drawn; rays meet the bodies of the physics."""
+        """As RenderedScene.place, for images only; rays use the physics poses of the bodies."""
         self._poses[:, :3] = state.body_pos[self._used]
         self._poses[:, 3:] = state.body_quat[self._used]
 
     def draw(self, pos: npt.ArrayLike, quat: npt.ArrayLike, pinhole: Any, near: float, far: float,
              depth: bool = False, key: Key = ()) -> Any:
-        """As RenderedScene.draw, by the camera of that key."""
+        """As RenderedScene.draw, with the camera of this key."""
         head = _DRAWING.pack(self._numbers[key], pinhole.left, pinhole.right, -pinhole.bottom,
                              -pinhole.top, near, far, *pos, *quat)
         data = self._channel.request(_DRAW, head + self._poses.tobytes())
@@ -119,4 +119,4 @@ class GazeboScene:
         return colours, np.where(distances < far, distances, np.float32(np.inf))
 
     def close(self) -> None:
-        """The engine closes the channel."""
+        """Does nothing: the engine closes the channel."""

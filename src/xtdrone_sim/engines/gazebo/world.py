@@ -1,4 +1,4 @@
-"""The SDF that Gazebo 11 gets: our world, our vehicles, the lockstep plugin."""
+"""The SDF for Gazebo 11: the world, the vehicles and the lockstep plugin."""
 
 import copy
 import math
@@ -21,27 +21,27 @@ from ...vehicles.sdf_tree import parse, pose_of, resolve_uri
 from ...world import World
 
 _VERSION = "1.7"
-_DEPTH = 5e-4  # that a standing vehicle sinks into the ground [m]
-_FEET = 4  # points on which it stands
+_DEPTH = 5e-4  # contact penetration of a standing vehicle [m]
+_FEET = 4  # contact points that carry a standing vehicle
 
 
 def world_sdf(world: World, specs: Sequence[VehicleSpec], models: Sequence[Vehicle],
               plugin: Path | str, socket: Path | str, looks: Any, step: float) -> str:
-    """The whole world, as text.
+    """Writes the whole world as SDF text.
 
-    Plugins of the world's own file are left out: wind and sensors are ours.
+    Plugins of the world file are left out: wind and sensors are simulated by this project.
 
     Args:
         world: The world.
         specs: The VehicleSpecs.
         models: Their Vehicles.
         plugin: Path of the lockstep plugin.
-        socket: Path of the Unix socket that it shall connect to.
+        socket: Path of the Unix socket that the plugin connects to.
         looks: Path of the Unix socket for cameras.
         step: Length of a physics step [s].
 
     Raises:
-        EngineError: Something in the world is called like a vehicle.
+        EngineError: A model of the world has the name of a vehicle.
     """
     element = copy.deepcopy(parse(world.sdf, "world"))
     taken = {child.get("name") for child in element} & {spec.name for spec in specs}
@@ -65,20 +65,20 @@ def world_sdf(world: World, specs: Sequence[VehicleSpec], models: Sequence[Vehic
 
 
 def link_name(body: int) -> str:
-    """What the body of a vehicle is called in Gazebo."""
+    """Name of a vehicle body's link in Gazebo."""
     return "body" if body == 0 else f"body{body}"
 
 
 def joint_name(joint: int) -> str:
-    """What the joint of a vehicle is called in Gazebo."""
+    """Name of a vehicle's joint in Gazebo."""
     return f"joint{joint}"
 
 
 def _vehicle(spec, vehicle):
-    """A model with a link for each body, whose frame is the body's."""
+    """A model with one link per body; the link frame is the body frame."""
     out = etree.Element("model", name=spec.name)
     _set(out, "pose", _six(start_pose(spec, vehicle)))
-    if vehicle.joints:  # a new target would not wake it up
+    if vehicle.joints:  # a new joint target would not wake a sleeping model
         _set(out, "allow_auto_disable", 0)
     frames = body_frames(vehicle)
     links = [_link(k, body, frame) for k, (body, frame) in
@@ -113,7 +113,7 @@ def _link(k, body, frame):
 
 
 def _shape(link, child, link_pose, mass):
-    """A collision or visual of a link, at its place in the body's frame."""
+    """A collision or visual of a link, at its pose in the body frame."""
     shape = copy.deepcopy(child)
     shape.set("name", f"{link}::{child.get('name')}".replace("::", "."))
     for old in shape.findall("pose"):
@@ -128,7 +128,7 @@ def _shape(link, child, link_pose, mass):
 
 
 def _joint(k, vehicle):
-    """A joint without ends: those of its actuator are in the plant."""
+    """A joint without limits: the plant applies those of its actuator."""
     joint = vehicle.joints[k]
     out = etree.Element("joint", name=joint_name(k),
                         type="prismatic" if joint.prismatic else "revolute")
@@ -145,10 +145,10 @@ def _joint(k, vehicle):
 
 
 def _camera(block):
-    """Gazebo's cameras for a block: the ideal images that our lenses start from.
+    """Gazebo camera sensors for a block: the ideal images that the lens models distort.
 
-    They stay inactive: the plugin draws with them. Their rate is for subscribers of Gazebo's own
-    topics.
+    They stay inactive; the plugin triggers each frame. Their update rate only matters to
+    subscribers of Gazebo's own topics.
     """
     cameras = cameras_of(block)
     kind = "depth" if block.kind == "depth" else "camera" if len(cameras) == 1 else "multicamera"
@@ -172,17 +172,17 @@ def _camera(block):
 
 
 def _soften(collision, mass):
-    """Gives a collision springs and dampers in place of ODE's stiff contact.
+    """Replaces ODE's stiff contact of a collision by springs and dampers.
 
-    A stiff one makes a standing vehicle shake by 5 m/s^2 at every step, which
-    no real accelerometer shows and no estimator can take for standing still.
+    With stiff contact a standing vehicle shakes by 5 m/s^2 at every step. No real
+    accelerometer shows that, and no estimator would detect the vehicle as standing still.
     """
     surface = _child(collision, "surface")
     for old in surface.findall("contact"):
         surface.remove(old)
     ode = etree.SubElement(etree.SubElement(surface, "contact"), "ode")
     stiffness = mass * GRAVITY / _DEPTH / _FEET
-    damping = 2.0 * math.sqrt(stiffness * mass / _FEET)  # critical
+    damping = 2.0 * math.sqrt(stiffness * mass / _FEET)  # critical damping
     for tag, value in (("kp", stiffness), ("kd", damping), ("max_vel", 1.0), ("min_depth", 0.0)):
         _set(ode, tag, value)
 
