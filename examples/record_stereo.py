@@ -21,7 +21,7 @@ np.savetxt(path, rows, delimiter=",", header="t,x,y,z,yaw", comments="", fmt="%.
 if command.main(["slam", "record", "--trajectory", str(path), "--world", "indoor",
                  "--name", "side_step"]):
     sys.exit("the flight was not recorded")
-dataset = Dataset(run_folder.runs_root() / "latest" / "dataset")
+dataset = Dataset(run_folder.newest() / "dataset")
 left, right = dataset.pair(0)
 truth = dataset.truth()
 length = np.linalg.norm(np.diff(truth[:, 1:4], axis=0), axis=1).sum()

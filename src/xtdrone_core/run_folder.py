@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import ScenarioError, XtdroneError
-from .ports import INSTANCES
+from .ports import INSTANCES, Ports
 
 SUBFOLDERS = ("bags", "ulog", "console", "plots")
 
@@ -39,6 +39,11 @@ def check_name(name: str) -> None:
 def latest(instance: int) -> str:
     """Name in runs/ of the link to an instance's newest run."""
     return f"latest-{instance}" if instance else "latest"
+
+
+def newest() -> Path:
+    """The newest run of this process's instance."""
+    return runs_root() / latest(Ports().instance)
 
 
 def create(name: str, instance: int = 0) -> Path:
