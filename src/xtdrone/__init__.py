@@ -31,7 +31,7 @@ if TYPE_CHECKING:  # loaded where they are first used, so that the command start
 
     from .simulation import Simulation as Simulation, load_vehicle as load_vehicle
 
-_PLACES = {
+_EXPORTS = {
     "Agent": "xtdrone_core.agent:BaseAgent", "EachVehicle": "xtdrone_core.agent:EachVehicle",
     "Estimates": "xtdrone_core.state:Estimates", "FleetState": "xtdrone_core.state:FleetState",
     "Mode": "xtdrone_core.modes:Mode", "Observer": "xtdrone_core.contracts:Observer",
@@ -50,12 +50,12 @@ __all__ = ["Agent", "EachVehicle", "Estimates", "FleetState", "Mode", "Observer"
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _PLACES:
+    if name not in _EXPORTS:
         raise AttributeError(f"module 'xtdrone' has no attribute '{name}'")
-    module, _, attribute = _PLACES[name].partition(":")
+    module, _, attribute = _EXPORTS[name].partition(":")
     found = globals()[name] = getattr(import_module(module), attribute)
     return found
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_PLACES})
+    return sorted({*globals(), *_EXPORTS})

@@ -222,7 +222,7 @@ class EmbeddedAutopilot(Memory, ExternalPose, SettableParameters):
     def step(self, t_us: int, sensors: SensorBatch) -> np.ndarray:
         """One lockstep step: readings at t_us in, actuator commands (N, A) out."""
         dt = self.now.advance(t_us, sensors)
-        self.failures.spoil_sensors(sensors)
+        self.failures.drop_failed_readings(sensors)
         self.estimator.landed[:] = self.status["landed"]
         self.estimator.step(sensors, self.parameters.values)
         self.navigator.follow_resets()

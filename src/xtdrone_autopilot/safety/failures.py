@@ -69,7 +69,7 @@ class Failures(Memory):
         """Whether a unit of vehicle i is off."""
         return bool(self._unit[unit][i])
 
-    def spoil_sensors(self, sensors: SensorBatch) -> None:
+    def drop_failed_readings(self, sensors: SensorBatch) -> None:
         """Takes the readings of failed sensors out of a batch."""
         if not self._any:
             return

@@ -21,9 +21,9 @@ from .pose import Pose
 
 MESH_SUFFIXES = (".obj", ".stl")  # what MuJoCo reads
 OWN = "{urn:xtdrone}"  # namespace of the elements that only this workspace reads
-_OWN_PLACES = {"effects": "model", "battery": "model", "propeller": "plugin",
-               "in_water": "plugin", "servo": "channel", "wheel": "channel",
-               "actuator": "channel"}  # name: parent
+_OWN_PARENTS = {"effects": "model", "battery": "model", "propeller": "plugin",
+                "in_water": "plugin", "servo": "channel", "wheel": "channel",
+                "actuator": "channel"}  # name: parent
 _MAX_NESTING = 16
 
 _SCRIPT_COLOURS = {  # Gazebo's own material scripts that are one plain colour
@@ -88,13 +88,13 @@ def _check_own(root):
         name = etree.QName(element).localname
         parent = element.getparent()
         if element.tag.startswith(OWN):
-            if name not in _OWN_PLACES:
-                fail(element, unknown_name("element of xtdrone", name, _OWN_PLACES))
-            if parent.tag != _OWN_PLACES[name]:
+            if name not in _OWN_PARENTS:
+                fail(element, unknown_name("element of xtdrone", name, _OWN_PARENTS))
+            if parent.tag != _OWN_PARENTS[name]:
                 fail(element, f"<xtdrone:{name}> is in <{parent.tag}>: put it into "
-                              f"<{_OWN_PLACES[name]}>")
+                              f"<{_OWN_PARENTS[name]}>")
         elif element.prefix == "xtdrone" or (parent is not None
-                                             and _OWN_PLACES.get(element.tag) == parent.tag):
+                                             and _OWN_PARENTS.get(element.tag) == parent.tag):
             fail(element, f"<{name}> is not in the xtdrone namespace: write <xtdrone:{name}>, with "
                           f'xmlns:xtdrone="{OWN[1:-1]}" in <sdf>')
 
