@@ -11,6 +11,9 @@ from xtdrone_autopilot.vehicle_status import TRAJECTORY
 from xtdrone_core.snapshot import Memory
 from xtdrone_dynamics.constants import GRAVITY
 
+GAIN = np.array([1.8, 1.8, 4.0])  # of the velocity error [1/s]
+LIMIT = np.array([2.0, 2.0, 8.0])  # of its integral; a low thrust tells touch-down [m/s^2]
+
 
 class Gentle(Memory):
     """Velocity loop: a proportional-integral law that never tilts beyond 12 degrees."""
@@ -26,10 +29,11 @@ class Gentle(Memory):
         on = p["sp_kind"] == TRAJECTORY
         error = np.nan_to_num(p["sp_vel"] - estimator.vel)  # NaN: this axis is not controlled
         flying = (on & ~p["landed"])[:, None]
-        self._integral = np.where(flying, np.clip(self._integral + 0.4 * error * dt, -2, 2), 0.0)
-        acc = 1.8 * error + self._integral + np.nan_to_num(p["sp_acc"])
+        self._integral = np.where(flying, np.clip(self._integral + 0.4 * error * dt, -LIMIT, LIMIT),
+                                  0.0)
+        acc = GAIN * error + self._integral + np.nan_to_num(p["sp_acc"])
         force = acc + [0.0, 0.0, GRAVITY]
-        force[:, 2] = np.clip(force[:, 2], 0.2 * GRAVITY, 1.6 * GRAVITY)
+        force[:, 2] = np.clip(force[:, 2], 0.05 * GRAVITY, 1.6 * GRAVITY)
         side = np.linalg.norm(force[:, :2], axis=1)
         most = np.tan(np.radians(12)) * force[:, 2]
         force[:, :2] *= np.minimum(1.0, most / np.maximum(side, 1e-9))[:, None]

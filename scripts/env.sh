@@ -19,6 +19,11 @@ if [ ! -x "$_xtdrone_root/.venv/bin/python" ]; then
     unset _xtdrone_file _xtdrone_root
     return 1 2>/dev/null || exit 1
 else
+    # A roslaunch whose status says whether a required node has failed.
+    case ":$PATH:" in
+        *":$_xtdrone_root/scripts/ros:"*) ;;
+        *) command -v roslaunch >/dev/null && export PATH="$_xtdrone_root/scripts/ros:$PATH" ;;
+    esac
     # The nodes start with "/usr/bin/env python3", so the environment's Python comes first.
     case ":$PATH:" in
         *":$_xtdrone_root/.venv/bin:"*) ;;

@@ -3,8 +3,9 @@
     python scripts/make_tables.py             docs/options.md, docs/scenario.schema.json and the
                                               arguments of launch/simulation.launch from the
                                               options in src/xtdrone_core/scenario.py;
-                                              docs/ros_topics.md from topics.py, inputs.py and
-                                              services.py of xtdrone_control
+                                              docs/ros_topics.md from topics, inputs and services
+                                              of xtdrone_control; docs/parameters.md from
+                                              the parameters of the flight stack
     python scripts/make_tables.py --check     lists the files that are out of date; then exits
                                               with status 1
 """
@@ -17,6 +18,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 from xml.sax.saxutils import quoteattr
 
+from xtdrone_autopilot.parameters.store import listed, table
 from xtdrone_control.inputs import SUBSCRIPTIONS
 from xtdrone_control.services import SERVICES
 from xtdrone_control.topics import TOPICS
@@ -75,6 +77,33 @@ SERVICES_INTRODUCTION = """
 ## Services
 
 | service | type |
+|---|---|
+"""
+PARAMETERS_INTRODUCTION = """# Parameters
+
+<!-- Written by scripts/make_tables.py from effects.csv and px4.csv. -->
+
+The embedded flight stack has the parameters of PX4 v1.15.4: it lists the {listed} that PX4 uses
+in a multirotor, with PX4's names, types, indices and hash (`_HASH_CHECK`), and knows {others} more
+that PX4 has but does not list. Their values are those of an iris in PX4's simulation.
+
+{used} of them do something here. The others are kept: they can be set, saved, loaded and read
+back, and the first that is set is said to be without effect. As in PX4, a value beyond its range
+is accepted; the limits below hold for what is used of it. A value that is no finite number is
+refused, and one of another type is not answered. Where one limits another, as MPC_XY_VEL_MAX does
+MPC_XY_CRUISE, the other is corrected and PX4's text says so.
+
+`xtdrone params list` marks those with an effect with a star; `--effect` lists no others.
+
+## With an effect
+
+| parameter | default | unit | used within | what it does |
+|---|---|---|---|---|
+"""
+HELD_INTRODUCTION = """
+## Kept without effect
+
+| group of PX4 | parameters |
 |---|---|
 """
 SHARED = "Beside the options of a scenario:"
@@ -141,6 +170,27 @@ def topics_page() -> str:
     return text + "".join(row(entry.name, entry.type) for entry in SERVICES)
 
 
+def parameters_page() -> str:
+    """Text of docs/parameters.md."""
+    used = {name: p for name, p in listed().items() if p.effect}
+    text = PARAMETERS_INTRODUCTION.format(listed=len(listed()), used=len(used),
+                                          others=len(table()) - len(listed()))
+    text += "".join(row(name, f"{p.default:.10g}", p.unit, limits(p), p.effect)
+                    for name, p in used.items())
+    held = {}
+    for name, p in listed().items():
+        if not p.effect:
+            held.setdefault(p.group, []).append(name)
+    return text + HELD_INTRODUCTION + "".join(row(group, ", ".join(names))
+                                              for group, names in sorted(held.items()))
+
+
+def limits(p) -> str:
+    """The limits of a value in force."""
+    low, high = (f"{x:g}" if abs(x) < float("inf") else "" for x in (p.least, p.most))
+    return f"{low} to {high}" if low and high else f"from {low}" if low else ""
+
+
 def allowed(kind, option) -> str:
     """Description of the values that an option accepts."""
     if option.choices:
@@ -165,6 +215,7 @@ def main() -> int:
     args = parser.parse_args()
     files = {LAUNCH: launch_file(), ROOT / "docs" / "options.md": page(),
              ROOT / "docs" / "ros_topics.md": topics_page(),
+             ROOT / "docs" / "parameters.md": parameters_page(),
              ROOT / "docs" / "scenario.schema.json": json.dumps(listing.schema(), indent=2) + "\n"}
     stale = [path for path, text in files.items()
              if not path.is_file() or path.read_text() != text]

@@ -103,8 +103,8 @@ def places_in(path) -> np.ndarray:
 def fly(console, folder, items) -> None:
     """Runs a typical MAVProxy session up to the landing."""
     count = int(console.expect(r"Received (\d+) parameters")[1])
-    if count != len(parameters.table()):
-        raise Failed(f"{count} parameters came, {len(parameters.table())} exist")
+    if count != len(parameters.listed()):
+        raise Failed(f"{count} parameters came, {len(parameters.listed())} exist")
     step(f"{count} parameters downloaded")
     console.ask("param set MPC_XY_CRUISE 6")
     for _ in range(10):  # it is set in the background, without a message

@@ -18,7 +18,7 @@ from xtdrone_dynamics.quaternion import from_euler, multiply, rotate
 
 from .errors import SensorError
 from .parameters import preset, refuse_near_miss
-from .sensor import STEP_US, whole_steps
+from .sensor import whole_rate
 
 TYPES = {"camera": "camera", "wideanglecamera": "camera", "multicamera": "camera",
          "depth": "depth", "ray": "lidar", "gpu_ray": "lidar"}  # of SDF's <sensor>: kind
@@ -30,6 +30,7 @@ _MAX_SIDE = 4096  # [pixels]
 _MAX_PIXELS = 100_000  # of a focal length or a principal point
 _MAX_RAYS = 1 << 20
 _MAX_LATENCY = 10.0  # [s]
+UNSET_RATE = 25.0  # of a camera or lidar without <update_rate>, which Gazebo runs at each step [Hz]
 _LIKENESS = 0.8  # from here on a tag counts as misspelt
 _GAZEBOS = ("pose", "updateRate", "min_range", "max_range")  # tags that are like one of ours
 _PAIR = ("left", "right")
@@ -47,7 +48,9 @@ _CAMERA_PATHS = {  # where SDF and Gazebo's ROS plugins keep what Table II names
     "near": ("clip", "near"), "far": ("clip", "far"), "horizontal_fov": ("horizontal_fov",),
 }
 _PLUGIN_TAGS = {"hackBaseline": "hack_baseline", "distortionK1": "k1", "distortionK2": "k2",
-                "distortionK3": "k3", "distortionT1": "p1", "distortionT2": "p2"}
+                "distortionK3": "k3", "distortionT1": "p1", "distortionT2": "p2",
+                "distortion_k1": "k1", "distortion_k2": "k2", "distortion_k3": "k3",
+                "distortion_t1": "p1", "distortion_t2": "p2"}
 _LIDAR_PATHS = {
     "columns": ("scan", "horizontal", "samples"), "min_angle": ("scan", "horizontal", "min_angle"),
     "max_angle": ("scan", "horizontal", "max_angle"), "rows": ("scan", "vertical", "samples"),
@@ -271,12 +274,24 @@ def _placed(block: SensorBlock, camera: dict) -> tuple:
             tuple(multiply(*block.quat, *from_euler(roll, pitch, yaw))))
 
 
-def _rate(block: SensorBlock) -> float:
-    """The rate, rounded to the whole steps that it must be."""
+def given_rate(block: SensorBlock) -> float:
+    """The rate that a block of these kinds gives [Hz]; 0 where it gives none.
+
+    Raises:
+        SensorError: Not a number from 0.
+    """
     values = {**_preset(block, ""), **_plain(block)}
-    rate = block.parameters.get("update_rate", values.get("rate", 0.0))
-    steps = whole_steps(block.kind, block.name, _number(block, "update_rate", rate))
-    return 1e6 / (steps * STEP_US)
+    rate = _number(block, "update_rate", block.parameters.get("update_rate",
+                                                              values.get("rate", 0.0)))
+    if rate < 0.0:
+        raise SensorError(f"<update_rate> of {block.kind} '{block.name}' is {rate:g}: give a "
+                          "number from 0")
+    return rate
+
+
+def _rate(block: SensorBlock) -> float:
+    """The rate in whole steps."""
+    return whole_rate(given_rate(block) or UNSET_RATE)
 
 
 def _preset(block: SensorBlock, default: str) -> dict:

@@ -132,6 +132,7 @@ def _fill(vehicle: Record, channels: np.ndarray, block: SensorBlock, p: GpsParam
 
 def _begin(readings: Record, p: GpsParameters) -> None:
     """The initial report of a receiver."""
+    readings["gps_latency"] = p.latency
     readings["gps_eph"], readings["gps_epv"] = p.eph, p.epv
     readings["gps_hdop"], readings["gps_vdop"] = p.hdop, p.vdop
     readings["gps_fix"], readings["gps_sats"] = p.fix, p.satellites

@@ -10,6 +10,8 @@ and the pixel is K ((x_d, y_d) + c). A pinhole image that covers every pixel is
 rendered, and each pixel is sampled from it.
 """
 
+import dataclasses
+import logging
 import math
 from dataclasses import dataclass
 from functools import lru_cache
@@ -22,6 +24,8 @@ from xtdrone_dynamics.compiled import njit
 from .cameras import CameraParameters, LidarParameters
 from .errors import SensorError
 from .streams import new_stream
+
+_log = logging.getLogger(__name__)
 
 _LARGEST = 4096  # side of a pinhole image [pixels]
 _LEVELS = 1 << 16  # of the table that noise is drawn from
@@ -54,10 +58,12 @@ class Lens:
             camera: Its parameters.
             seed, vehicle, sensor: Name the stream of its noise.
 
+        A distortion that folds the image over itself is left out, with a warning.
+
         Raises:
-            SensorError: The distortion folds the image, or its field of view is too wide.
+            SensorError: Its field of view is too wide.
         """
-        self.camera = camera
+        self.camera = camera = _unfolded(camera)
         x, y = _coordinates(camera)
         self.pinhole = _pinhole(camera, x, y)
         scale = self.pinhole.width / (self.pinhole.right - self.pinhole.left)
@@ -101,6 +107,7 @@ class Lens:
 
 def pinhole_of(camera: CameraParameters) -> Pinhole:
     """The image to render for a camera; errors as for Lens."""
+    camera = _unfolded(camera)
     return _pinhole(camera, *_coordinates(camera))
 
 
@@ -137,6 +144,17 @@ def _centre(camera: CameraParameters) -> tuple[float, float]:
     return x, y
 
 
+@lru_cache(maxsize=64)
+def _unfolded(camera: CameraParameters) -> CameraParameters:
+    """The camera, or the same without distortion where that folds the image over itself."""
+    try:
+        _coordinates(camera)
+    except SensorError as error:
+        _log.warning("warning: %s, so it is left out", error)
+        return dataclasses.replace(camera, k1=0.0, k2=0.0, k3=0.0, p1=0.0, p2=0.0)
+    return camera
+
+
 @lru_cache(maxsize=4)
 def _coordinates(camera: CameraParameters) -> tuple[np.ndarray, np.ndarray]:
     """Each pixel's coordinates at unit distance, x and y, (H, W) each."""
@@ -144,7 +162,7 @@ def _coordinates(camera: CameraParameters) -> tuple[np.ndarray, np.ndarray]:
     if not _rays(camera.fx, camera.fy, camera.cx, camera.cy, camera.skew,
                  *_centre(camera), *camera.distortion, x, y):
         raise SensorError(f"distortion {camera.distortion} folds the image of camera "
-                          f"'{camera.name}' over itself: give weaker coefficients")
+                          f"'{camera.name}' over itself")
     return x, y
 
 

@@ -1,4 +1,8 @@
-"""The errors of one noisy quantity: XTDrone (11)(12), Table I."""
+"""The errors of one noisy quantity: XTDrone (11)(12), Table I.
+
+A bias has two parts, as in RotorS: a Gauss-Markov process, and a constant drawn at start, the
+turn-on bias.
+"""
 
 import math
 from dataclasses import dataclass
@@ -13,7 +17,8 @@ from .streams import next_normals
 CHANNEL = np.dtype([
     ("decay", "f8"), ("drive", "f8"),  # of the bias over one period: XTDrone (12)
     ("white", "f8"),  # standard deviation of one reading's white noise
-    ("bias", "f8"),
+    ("bias", "f8"),  # the Gauss-Markov one, now
+    ("turn_on", "f8"),  # the one that stays
     ("resolution", "f8"),  # one bit, or 0
     ("low", "f8"), ("high", "f8"),  # range
 ])
@@ -26,10 +31,11 @@ class NoiseParameters:
     noise_density: float  # white noise, continuous [u/sqrt(Hz)]
     random_walk: float  # drive of the bias, continuous [u/sqrt(s)]
     bias_correlation_time: float  # of the Gauss-Markov bias [s]
-    turn_on_bias_sigma: float  # standard deviation of the bias at start [u]
+    turn_on_bias_sigma: float  # standard deviation of a constant bias beside it [u]
+    start_bias_sigma: float = 0.0  # of the Gauss-Markov bias at start [u]
 
     def __post_init__(self) -> None:
-        for name in ("noise_density", "random_walk", "turn_on_bias_sigma"):
+        for name in ("noise_density", "random_walk", "turn_on_bias_sigma", "start_bias_sigma"):
             value = getattr(self, name)
             if not (math.isfinite(value) and value >= 0):
                 raise SensorError(f"{name} {value} is not allowed: give a number from 0")
@@ -53,7 +59,7 @@ class NoiseParameters:
 
 def set_channels(channels: np.ndarray, noise: NoiseParameters, dt: float, resolution: float = 0.0,
                  low: float = -math.inf, high: float = math.inf) -> None:
-    """Parameters of channels that are alike, with the turn-on sigma in place of the bias.
+    """Parameters of channels that are alike, with standard deviations in place of the biases.
 
     Args:
         channels: Records of CHANNEL.
@@ -63,16 +69,17 @@ def set_channels(channels: np.ndarray, noise: NoiseParameters, dt: float, resolu
         low, high: Range of the readings.
     """
     decay, drive = noise.bias_step(dt)
-    channels[:] = (decay, drive, noise.white_sigma(dt), noise.turn_on_bias_sigma, resolution, low,
-                   high)
+    channels[:] = (decay, drive, noise.white_sigma(dt), noise.start_bias_sigma,
+                   noise.turn_on_bias_sigma, resolution, low, high)
 
 
 @njit
 def turn_on(channels: np.ndarray, stream: np.ndarray) -> None:
     """Draws the biases at start; until here they hold their standard deviations."""
     for c in range(channels.shape[0]):
-        first, _ = next_normals(stream)
-        channels[c].bias *= first
+        first, second = next_normals(stream)
+        channels[c].turn_on *= first
+        channels[c].bias *= second
 
 
 @njit
@@ -80,7 +87,7 @@ def reading(channel: Record, stream: np.ndarray, value: float) -> float:
     """A value with its errors, XTDrone (11)(12), cut to range and resolution."""
     walk, white = next_normals(stream)
     channel.bias = channel.decay * channel.bias + channel.drive * walk
-    value += channel.bias + channel.white * white
+    value += channel.turn_on + channel.bias + channel.white * white
     if channel.resolution > 0.0:
         value = channel.resolution * math.floor(value / channel.resolution + 0.5)
     return min(max(value, channel.low), channel.high)

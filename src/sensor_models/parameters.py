@@ -135,16 +135,21 @@ def values_of(block: SensorBlock, tags: Tags) -> dict:
 
 
 def noise_of(values: Mapping[str, float], prefix: str = "", scale: float = 1.0) -> NoiseParameters:
-    """The Table I values that start with a prefix, times a scale; what is not given is zero."""
+    """The Table I values that start with a prefix, times a scale; what is not given is zero.
+
+    With a turn-on bias the Gauss-Markov bias starts at zero; without one it starts anywhere in its
+    standing distribution.
+    """
     time = values.get(prefix + "bias_correlation_time", math.inf)
     sigma = values.get(prefix + "bias_sigma")
     walk = values.get(prefix + "random_walk", 0.0)
     if sigma is not None and time > 0:
         walk = sigma * math.sqrt(2.0 / time)
     stationary = walk * math.sqrt(0.5 * time) if math.isfinite(time) else 0.0
-    turn_on = values.get(prefix + "turn_on_bias_sigma", stationary)
+    turn_on = values.get(prefix + "turn_on_bias_sigma")
+    start = stationary if turn_on is None else 0.0
     return NoiseParameters(scale * values.get(prefix + "noise_density", 0.0), scale * walk, time,
-                           scale * turn_on)
+                           scale * (turn_on or 0.0), scale * start)
 
 
 def check_limits(block: SensorBlock, values: Mapping[str, float]) -> None:

@@ -112,22 +112,12 @@ def _add(found: dict[str, Sensor], sensor: Sensor) -> None:
     found[sensor.kind] = sensor
 
 
-def whole_steps(kind: str, name: str, rate: float) -> int:
-    """Steps between two readings of a sensor whose rate must be a whole number of them.
-
-    Raises:
-        SensorError: It is not.
-    """
-    steps = 1e6 / (rate * STEP_US) if rate > 0 else 0.0
-    whole = round(steps)
-    if whole < 1 or abs(steps - whole) > _RATE_TOLERANCE * whole:
-        near = sorted({1e6 / STEP_US / max(1, math.floor(steps) + k) for k in (0, 1)})
-        raise SensorError(f"rate {rate:g} Hz of {kind} '{name}' is not a whole number of {STEP_US} "
-                          "us steps: give " + " or ".join(f"{hertz:.5g}" for hertz in near) + " Hz")
-    return whole
-
-
 def period_steps(rate: float) -> int:
     """Steps between two readings of a rate [Hz], the next whole number of them."""
     steps = 1e6 / (rate * STEP_US)
     return max(1, math.ceil(steps - _RATE_TOLERANCE * round(steps)))
+
+
+def whole_rate(rate: float) -> float:
+    """The rate at whole steps [Hz]."""
+    return 1e6 / (period_steps(rate) * STEP_US)

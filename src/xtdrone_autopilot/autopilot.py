@@ -15,24 +15,31 @@ from xtdrone_core.state import Estimates, SensorBatch, SetPoints
 from xtdrone_dynamics.effectiveness import cannot_fly
 
 from . import interfaces
-from .control.output import finish
+from .control.actuator_test import ActuatorTest
+from .control.output import at_rest, finish
 from .errors import AutopilotError
+from .gimbal_manager import GimbalManager
 from .mavlink.commands import Commands
+from .mavlink.description.answers import Answers, EventProtocol
+from .mavlink.device_commands import DeviceCommands
 from .mavlink.dialect import mavlink
-from .mavlink.ftp import FileServer
+from .mavlink.files.ftp import FileServer
+from .mavlink.files.log_download import LogDownload
 from .mavlink.links import TICK_US, Links
-from .mavlink.log_download import LogDownload
 from .mavlink.messages import Messages, Presence
 from .mavlink.mission_protocol import MissionProtocol
 from .mavlink.parameter_protocol import ParameterProtocol
 from .mavlink.set_points import SetPointMessages
 from .mavlink.streams import Reported, Streams
+from .mount import Mount
 from .navigation.follow import FollowTarget
 from .navigation.mission import Missions
 from .navigation.navigator import Navigator
 from .navigation.offboard import Offboard
+from .navigation.returning import Return
 from .now import Now
 from .outbox import Outbox
+from .parameters.constraints import Constraints
 from .parameters.preload import preload
 from .parameters.store import ParameterStore
 from .safety.battery import Battery
@@ -60,8 +67,8 @@ class EmbeddedAutopilot(Memory, ExternalPose, SettableParameters):
 
     Attributes:
         status: (N,) of VEHICLE_STATUS.
-        parameters, battery, estimator, navigator, flight, missions, follow, failsafes, commander,
-            offboard, failures, mixer, outbox: The parts.
+        parameters, battery, estimator, navigator, flight, missions, returns, follow, failsafes,
+            commander, offboard, failures, mixer, mount, outbox: The parts.
         position_control, velocity_control, attitude_control, rate_control: The control loops.
         commands: (N, A) of the actuators, as of the last step.
         log: The FleetLog, or None.
@@ -70,8 +77,8 @@ class EmbeddedAutopilot(Memory, ExternalPose, SettableParameters):
     # In this order: time first, since the others' schedules depend on it.
     MEMORY = ("now", "parameters", "status", "battery", "estimator", "position_control",
               "velocity_control", "attitude_control", "rate_control", "mixer", "navigator",
-              "missions", "follow", "failsafes", "offboard", "failures", "outbox",
-              "_rotor_monitor", "commands", "log")
+              "missions", "returns", "follow", "failsafes", "offboard", "failures",
+              "actuator_test", "outbox", "_rotor_monitor", "mount", "gimbals", "commands", "log")
 
     def __init__(self, fleet: FleetModel, origin: Sequence[float], magnetic_field: npt.ArrayLike,
                  links: bool = True, on_text: Callable[[int, int, str], None] | None = None,
@@ -95,6 +102,7 @@ class EmbeddedAutopilot(Memory, ExternalPose, SettableParameters):
         self.now = Now(SensorBatch.empty(n), n=n)
         self.outbox = Outbox(n, self.now, on_text)
         self.parameters = ParameterStore(n)
+        self._constraints = Constraints(self.parameters, self.outbox)
         self.parameter_files = None  # one for each vehicle, where it saves its parameters
         rotors = fleet.n_rotors
         self.parameters.values["MAV_TYPE"] = [
@@ -105,9 +113,12 @@ class EmbeddedAutopilot(Memory, ExternalPose, SettableParameters):
         self._make_loops(fleet, magnetic_field, classes or interfaces.classes())
         self._make_navigation(fleet)
         self._rotor_monitor = RotorMonitor(fleet)
+        self.mount = Mount(fleet, self.estimator, self.now)
+        self.gimbals = GimbalManager(self.mount, self.now)
         self._rotor_mask = fleet.rotor_mask
         self._rotor_numbers = np.arange(fleet.rotor_mask.shape[1])
-        self.commands = np.zeros(fleet.rotor_mask.shape)
+        self._rest = at_rest(fleet)
+        self.commands = self._rest.copy()
         self._flying = np.zeros(fleet.n, dtype=np.bool_)  # in the air with the actuators on
         self.log = None
         self.remember_start()
@@ -137,6 +148,8 @@ class EmbeddedAutopilot(Memory, ExternalPose, SettableParameters):
         self.flight = FlightState(status, now, outbox)
         self.missions = Missions(status, parameters, estimator, self.navigator, self.flight, now,
                                  origin, outbox)
+        self.returns = Return(status, parameters, estimator, self.navigator, self.missions,
+                              self.flight, origin, outbox)
         self.follow = FollowTarget(status, parameters, estimator, self.navigator, self.flight, now,
                                    outbox)
         watched = Watched(status, parameters, estimator, self.battery, self.missions, now)
@@ -144,10 +157,11 @@ class EmbeddedAutopilot(Memory, ExternalPose, SettableParameters):
         obstacles = cannot_fly(fleet)
         self._flyable = np.array([not why for why in obstacles])
         self.commander = Commander(status, parameters, estimator, self.battery, self.failsafes,
-                                   self.missions, self.follow, self.navigator, self.flight, now,
-                                   origin, outbox, obstacles)
+                                   self.missions, self.follow, self.returns, self.navigator,
+                                   self.flight, now, origin, outbox, obstacles)
         self.offboard = Offboard(status, self.commander, fleet.rotor_mask.shape[1], now, outbox)
         self.failures = Failures(fleet.rotor_mask)
+        self.actuator_test = ActuatorTest(fleet.rotor_mask.shape)
         self._health = Health(status, estimator, self.battery, self.failsafes, self.commander, now)
 
     @classmethod
@@ -164,7 +178,7 @@ class EmbeddedAutopilot(Memory, ExternalPose, SettableParameters):
                         Ports(scenario.instance))
         autopilot.now.sensors = sensors
         try:
-            notes = preload(autopilot.parameters, autopilot.missions, scenario)
+            preload(autopilot.parameters, autopilot.missions, scenario)
             names = [vehicle.name for vehicle in scenario.vehicles]
             if folder is not None:
                 autopilot.parameter_files = [folder / "params" / f"{name}.params"
@@ -178,8 +192,6 @@ class EmbeddedAutopilot(Memory, ExternalPose, SettableParameters):
                 part.remember_start()
             if links:
                 autopilot._open_links()
-            for note in notes:
-                autopilot.outbox.say(*note)
         except BaseException:
             autopilot.close()
             raise
@@ -200,24 +212,31 @@ class EmbeddedAutopilot(Memory, ExternalPose, SettableParameters):
         """The telemetry of this flight stack."""
         return Streams(Reported(self.status, self.parameters, self.estimator, self.battery,
                                 self.missions, self.failsafes, self.commands, self.now,
-                                self.origin))
+                                self.origin, self._rotor_mask, self.outbox.events.sequence,
+                                (self.mount, self.gimbals)))
 
     def messages(self, links: Any) -> Messages:
         """The handlers of messages received on links."""
         outbox, now = self.outbox, self.now
-        parameters = ParameterProtocol(self.parameters, self.parameter_files, outbox, links)
+        parameters = ParameterProtocol(self.parameters, self.parameter_files, outbox, links,
+                                       self.status)
         missions = MissionProtocol(self.missions, links.reply, outbox.say, self.missions.current,
                                    now)
         downloads = LogDownload(self.log, outbox, links)
+        presence = Presence(self.status, self.parameters, self.failures, now, outbox, links)
+        devices = DeviceCommands(self.status, self.parameters, self.actuator_test,
+                                 self._rotor_mask, now)
         commands = Commands(self.status, self.parameters, self.estimator, self.commander,
                             self.missions, self.failures, now, self.origin, outbox, links,
-                            (parameters,))
+                            (parameters, self.mount, self.gimbals, devices),
+                            (Answers(self.status, now), self.gimbals))
         set_points = SetPointMessages(self.status, self.estimator, self.offboard, self.follow,
                                       self.failures, self.take_pose, now, self.origin, outbox)
         return Messages(commands, set_points, parameters, missions,
                         FileServer(self.log, self.parameter_files, links), downloads,
-                        Presence(self.status, self.failures, now, links),
-                        each_tick=(parameters.step, downloads.step), each_check=(missions.step,))
+                        presence, EventProtocol(outbox.events, links),
+                        each_tick=(parameters.step, downloads.step),
+                        each_check=(missions.step, presence.step))
 
     def step(self, t_us: int, sensors: SensorBatch) -> np.ndarray:
         """One lockstep step: readings at t_us in, actuator commands (N, A) out."""
@@ -230,15 +249,15 @@ class EmbeddedAutopilot(Memory, ExternalPose, SettableParameters):
             self._links.receive(t_us, self._messages.handle)
         if self.navigator.step(self.now, self.offboard.actuators, dt):
             self.commander.handle_events()
-        self.missions.step(t_us)
         self._control(dt)
         if self.now.any_due(PERIOD_US):
             self._update_checks(self.now.due(PERIOD_US))
         if self.log is not None:
             self.log.step(t_us)
-        if self._links is not None and t_us % TICK_US == 0:
+        if self._links is not None:
             self._links.stream(t_us)
-            self._messages.tick()
+            if t_us % TICK_US == 0:
+                self._messages.tick()
         return self.commands
 
     def _control(self, dt):
@@ -248,9 +267,13 @@ class EmbeddedAutopilot(Memory, ExternalPose, SettableParameters):
                      self.rate_control):
             loop.step(p, values, self.estimator, dt)
         self.mixer.step(p, values, self.estimator, dt, self.commands)
-        finish(p, self.offboard.actuators, self.commands, self._flying)
+        finish(p, self.offboard.actuators, self._rest, self.commands, self._flying)
+        self.mount.apply(self.commands)
         self._rotor_monitor.step(self._flying, values["FD_ACT_EN"], self.commands,
-                                 self.estimator.records, dt, self.failsafes.failed_rotor)
+                                 self.estimator.records, self.now.sensors.accel, dt,
+                                 self.failsafes.failed_rotor)
+        if self.actuator_test.running:
+            self.actuator_test.apply(p["armed"], self.now.t_us, self.commands)
         self.failures.stop_motors(self.commands)
 
     def estimates(self) -> Estimates:
@@ -343,12 +366,13 @@ class EmbeddedAutopilot(Memory, ExternalPose, SettableParameters):
         self.mixer.use_rotors(i, self._rotor_mask[i] & (self._rotor_numbers != rotor))
 
     def _update_checks(self, due):
-        """Updates at 10 Hz: battery, failsafes, targets, arming checks.
+        """Updates at 10 Hz: parameters, battery, failsafes, targets, arming checks.
 
         Args:
             due: (N,) bool, the vehicles meant.
         """
         p, t_us, sensors = self.status, self.now.t_us, self.now.sensors
+        self._constraints.step()
         self.battery.step(p["armed"], sensors.battery_voltage, sensors.battery_current,
                           PERIOD_US * 1e-6, due)
         self.failures.empty_batteries(self.battery.level)
@@ -358,13 +382,7 @@ class EmbeddedAutopilot(Memory, ExternalPose, SettableParameters):
         ready = (self._flyable & self.estimator.ready & (self.battery.level >= least)
                  & self.failsafes.may_arm())
         p["ready"] = np.where(due, ready, p["ready"])
-        first = due & p["ready"] & ~p["home_set"]
-        if first.any():
-            p["home"][first] = self.estimator.pos[first]
-            for i in np.flatnonzero(first):
-                p["home_yaw"][i] = self.estimator.yaw(i)
-                self.outbox.announce(i)
-            p["home_set"] |= first
+        self.commander.move_home(due)
         if self._links is not None:
             if t_us % _FORGET_PEERS_US == 0:
                 self._links.forget_silent_peers(t_us)

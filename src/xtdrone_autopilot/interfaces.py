@@ -25,9 +25,10 @@ ESTIMATE = np.dtype([
     ("test_ratios", "f8", (len(TESTS),)), ("pos_std", "f8", (3,)), ("vel_std", "f8", (3,)),
     ("att_std", "f8", (3,)), ("reset_count", "i8"), ("reset_pos", "f8", (3,)),
     ("landed", "?"), ("gps_pos", "f8", (3,)), ("range_pos", "f8", (3,)), ("range_axis", "f8", (3,)),
-    ("airspeed_axis", "f8", (3,)),
+    ("airspeed_axis", "f8", (3,)), ("imu_pos", "f8", (3,)),
 ], align=True)
-_MOUNTS = ("gps_pos", "range_pos", "range_axis", "airspeed_axis")
+_MOUNTS = ("gps_pos", "range_pos", "range_axis", "airspeed_axis", "imu_pos")
+_LEAST_ARM = 0.05  # of an IMU; what a shorter one measures in excess is less than its noise [m]
 
 
 class Estimator(Memory):
@@ -69,6 +70,8 @@ class Estimator(Memory):
         range_pos: (N, 3) INPUT: range finder from the centre of gravity, body [m].
         range_axis: (N, 3) INPUT: unit vector of its beam, body.
         airspeed_axis: (N, 3) INPUT: unit vector of the pitot tube, body.
+        has_gps: (N,) bool, INPUT: it carries a GPS receiver.
+        imu_pos: (N, 3) INPUT: IMU from the centre of gravity, body [m]; 0 where it is near.
     """
 
     def __init__(self, n: int, origin: Sequence[float], magnetic_field_enu: npt.ArrayLike):
@@ -83,6 +86,7 @@ class Estimator(Memory):
         self.field = np.array(magnetic_field_enu, dtype=np.float64)
         self.records = np.zeros(n, dtype=ESTIMATE)
         self._mounted = False
+        self.has_gps = np.ones(n, dtype=bool)
         for name in ESTIMATE.names:
             setattr(self, name, self.records[name])
         self._clear(np.ones(n, dtype=bool))
@@ -93,7 +97,7 @@ class Estimator(Memory):
         Args:
             sensors: The readings; its *_new flags mark new ones.
             parameters: (N,) records of the flight stack's parameters, a field for each name of
-                parameters.csv; None = their defaults.
+                effects.csv; None = their defaults.
         """
         raise NotImplementedError
 
@@ -122,9 +126,12 @@ class Estimator(Memory):
     def mount(self, fleet: FleetModel) -> None:
         """Reads the mounting positions of sensors from the vehicles' files."""
         for i, vehicle in enumerate(fleet.vehicles):
+            self.has_gps[i] = any(block.kind == "gps" for block in vehicle.sensors)
             for block in vehicle.sensors:
                 if block.kind in ("gps", "range"):
                     getattr(self, f"{block.kind}_pos")[i] = block.pos
+                if block.kind == "imu" and np.linalg.norm(block.pos) >= _LEAST_ARM:
+                    self.imu_pos[i] = block.pos
                 if block.kind in ("range", "airspeed"):
                     getattr(self, f"{block.kind}_axis")[i] = rotate(*block.quat, 1.0, 0.0, 0.0)
 

@@ -52,7 +52,7 @@ def register_params(subparsers: Any) -> None:
     parser = subparsers.add_parser("params", help="read, set, save and load parameters",
                                    epilog=PARAMS_EXAMPLES)
     actions = parser.add_subparsers(metavar="ACTION", required=True)
-    for name, run, text in (("list", _list, "all of them"), ("get", _get, "one value"),
+    for name, run, text in (("list", _list, "all that PX4 lists"), ("get", _get, "one value"),
                             ("set", _set, "change one value"),
                             ("save", _save, "write all into QGroundControl's file format"),
                             ("load", _load, "apply a parameter file")):
@@ -61,6 +61,11 @@ def register_params(subparsers: Any) -> None:
             action.add_argument("name").completer = _parameter_names
         if name == "set":
             action.add_argument("value", type=float)
+        if name == "list":
+            action.description = ("All parameters that PX4 lists in a multirotor. A * marks those "
+                                  "that do something in the embedded flight stack; it keeps the "
+                                  "others, so that they can be set, saved and read back.")
+            action.add_argument("--effect", action="store_true", help="only those marked *")
         if name in ("save", "load"):
             action.add_argument("file", metavar="FILE.params")
         _add_vehicle(action)
@@ -158,36 +163,35 @@ def _download(args):
 
 
 def _list(args):
-    client = _client(args)
-    try:
-        for name, value in sorted(client.parameters().items()):
-            print(f"{name:20s} {value:g}")
-    finally:
-        client.close()
-
-
-def _parameter(name):
-    from xtdrone_core.errors import unknown_name
-
     from .parameters.store import table
 
-    if name not in table():
-        raise AutopilotError(unknown_name("parameter", name, table()))
-    return table()[name]
+    client = _client(args)
+    try:
+        values = client.parameters()
+    finally:
+        client.close()
+    for name, value in sorted(values.items()):
+        does_something = name in table() and table()[name].effect
+        if does_something or not args.effect:
+            print(f"{'*' if does_something else ' '} {name:16s} {value:g}")
 
 
 def _get(args):
-    p = _parameter(args.name)
+    from .parameters.store import parameter
+
+    p = parameter(args.name)
     client = _client(args)
     try:
         value = client.parameter(args.name)
     finally:
         client.close()
-    print(f"{args.name} = {value:g} {p.unit}".rstrip() + f" ({p.description})")
+    print(f"{args.name} = {value:g} {p.unit}".rstrip() + f" ({p.effect or p.description})")
 
 
 def _set(args):
-    p = _parameter(args.name)
+    from .parameters.store import parameter
+
+    p = parameter(args.name)
     client = _client(args)
     try:
         value = client.change_parameter(args.name, args.value, p.type is int)
@@ -210,22 +214,31 @@ def _save(args):
 
 def _load(args):
     from .parameters import file as parameter_file
-    from .parameters.store import table
-
-    wanted = parameter_file.read(args.file)
-    names = [name for name in wanted if name in table() and name not in ("MAV_SYS_ID", "MAV_TYPE")]
+    wanted = parameter_file.settable(parameter_file.read(args.file))
     client = _client(args)
-    refused = []
     try:
-        for name in names:
-            try:
-                client.change_parameter(name, wanted[name], table()[name].type is int)
-            except XtdroneError as error:
-                refused.append(str(error))
+        changed, refused = _change(client, wanted)
+        if changed:  # again, since the old value of one may have limited another
+            refused = _change(client, wanted)[1]
     finally:
         client.close()
-    print(f"{len(names) - len(refused)} parameters set; {len(wanted) - len(names)} of the file do "
-          "not exist here or stay each vehicle's own")
+    print(f"{changed} parameters changed, {len(wanted) - changed - len(refused)} had their value")
     for line in refused:
         print(f"not set: {line}")
     return 1 if refused else 0
+
+
+def _change(client, wanted):
+    """Sets what differs; returns how many were, and a line for each that was refused."""
+    from .parameters.store import parameter, to_bits
+
+    has, changed, refused = client.parameters(), 0, []
+    for name, value in wanted.items():
+        try:
+            p = parameter(name)
+            if name not in has or to_bits(p, has[name]) != to_bits(p, value):
+                client.change_parameter(name, value, p.type is int)
+                changed += 1
+        except XtdroneError as error:
+            refused.append(str(error))
+    return changed, refused

@@ -1,12 +1,13 @@
 """Unsolicited output of vehicles: STATUSTEXTs for users, events and mode changes for clients."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from xtdrone_core.snapshot import Memory
 
+from .mavlink.description.events import Events
 from .mavlink.dialect import mavlink
 from .now import Now
 
@@ -23,9 +24,10 @@ class Outbox(Memory):
         on_text: Called with (vehicle, severity, text), or None.
         log: A FleetLog that records the texts, or None.
         links: The Links that messages go out on, or None.
+        events: PX4's events, which go out with their texts.
     """
 
-    MEMORY = ("_warnings", "_said_once")
+    MEMORY = ("_warnings", "_said_once", "events")
 
     def __init__(self, n: int, now: Now, on_text: Callable[[int, int, str], None] | None = None):
         """An outbox of n vehicles without log or links."""
@@ -36,6 +38,7 @@ class Outbox(Memory):
         self._text_id = 0
         self._warnings = np.zeros((n, 2), dtype=np.int64)  # the second, and how many came in it
         self._said_once = set()
+        self.events = Events(n)
         self.remember_start()
 
     def reset(self, mask: np.ndarray | None = None) -> None:
@@ -44,10 +47,14 @@ class Outbox(Memory):
         gone = range(len(self._warnings)) if mask is None else np.flatnonzero(mask).tolist()
         self._said_once = {(i, text) for i, text in self._said_once if i not in gone}
 
-    def say(self, i: int, severity: int, text: str) -> None:
-        """Sends a STATUSTEXT from vehicle i, in chunks if it is long.
+    def say(self, i: int, severity: int, text: str, event: Sequence[Any] = ()) -> None:
+        """Sends a STATUSTEXT from vehicle i, in chunks if it is long; warnings in limited number.
 
-        Warnings beyond WARNINGS_PER_SECOND are left out.
+        Args:
+            i: The vehicle.
+            severity: A MAV_SEVERITY; WARNINGs beyond WARNINGS_PER_SECOND are left out.
+            text: With a tab at its end it is also an event, a row of EVENTS.
+            event: Its name and arguments, where they do not follow from the text.
         """
         if severity == WARNING:
             second = self._now.t_us // 1_000_000
@@ -56,16 +63,20 @@ class Outbox(Memory):
             if count > WARNINGS_PER_SECOND:
                 return
         if self.on_text is not None:
-            self.on_text(i, severity, text)
+            self.on_text(i, severity, text.rstrip("\t"))
         if self.log is not None:
             self.log.text(i, self._now.t_us, severity, text)
         if self.links is None:
             return
+        if text.endswith("\t"):
+            message = self.events.of_text(i, text.rstrip("\t"), event, self._now.t_us)
+            if message is not None:
+                self.links.broadcast(i, message)
         data = text.encode("ascii", "replace")
         self._text_id = self._text_id % 65535 + 1
         chunks = [data[k:k + TEXT_CHUNK] for k in range(0, len(data), TEXT_CHUNK)]
         for k, chunk in enumerate(chunks):
-            self.links.broadcast(i, mavlink.MAVLink_statustext_message(
+            self.links.broadcast_text(i, mavlink.MAVLink_statustext_message(
                 severity, chunk, self._text_id if len(chunks) > 1 else 0, k))
 
     def say_once(self, i: int, text: str) -> None:

@@ -12,26 +12,34 @@ from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_dynamics.effectiveness import effectiveness, largest_thrust, rank
 
 NEW_MODE = -1  # value of mode_stage: the mode has not begun yet
+NEVER = 1 << 62  # time of what has not happened [us]
 
 # Kinds of set-point that OFFBOARD can follow (offboard_kind).
 NO_SET_POINT, TRAJECTORY, ATTITUDE, RATES, ACTUATORS = range(5)
 
 # Bits of events, raised by the compiled loops and dealt with by the commander.
-EVENT_TAKEOFF_DONE = 1
-EVENT_LANDED = 2
-EVENT_TAKEN_OFF = 4
-EVENT_DISARM_LANDED = 8
-EVENT_DISARM_PREFLIGHT = 16
-EVENT_OFFBOARD_LOST = 32
-EVENT_FAILSAFE_DELAY_OVER = 64
-EVENT_TARGET_REACHED = 128
+EVENT_LANDED = 1
+EVENT_TAKEN_OFF = 2
+EVENT_DISARM_LANDED = 4
+EVENT_DISARM_PREFLIGHT = 8
+EVENT_OFFBOARD_LOST = 16
+EVENT_FAILSAFE_DELAY_OVER = 32
+EVENT_TARGET_REACHED = 64
 
-# What AUTO.MISSION and AUTO.LOITER do at their target (target_type).
-TARGET_POSITION, TARGET_TAKEOFF, TARGET_ORBIT, TARGET_LAND = range(4)
+
+# What AUTO modes do at their target (target_type).
+TARGET_POSITION, TARGET_LOITER, TARGET_TAKEOFF, TARGET_ORBIT, TARGET_LAND = range(5)
+
+# When a target counts as reached (watch).
+WATCH_NOTHING, WATCH_PLACE, WATCH_HEIGHT, WATCH_TIME = range(4)
+
+# Stages of a take-off (stage).
+STAGE_DISARMED, STAGE_SPOOL_UP, STAGE_READY, STAGE_RAMP, STAGE_FLIGHT = range(5)
 
 VEHICLE_STATUS = np.dtype([
     # What the vehicle is doing.
     ("mode", "i1"),  # a Mode
+    ("mode_disarmed", "i1"),  # the last one that was asked for and that it may be armed in
     ("armed", "?"),
     ("landed", "?"),
     ("ready", "?"),  # arming checks pass
@@ -40,7 +48,16 @@ VEHICLE_STATUS = np.dtype([
     ("armed_t", "i8"),  # when it was armed [us]
     ("mode_t", "i8"),  # when the mode began [us]
     ("landed_t", "i8"),  # since when landed or flying [us]
-    ("still_t", "i8"),  # since when the landing criteria hold [us]
+    # Take-off and landing.
+    ("stage", "i1"),  # STAGE_ of the take-off
+    ("taken_off", "?"),  # since it was armed
+    ("in_mission", "?"),  # flies a mission that is not over
+    ("contact", "?"),  # it touches the ground,
+    ("maybe_landed", "?"),  # and probably stands there
+    ("contact_t", "i8"),  # since when the criteria of contact hold [us], NEVER = they do not,
+    ("maybe_landed_t", "i8"),  # those of having probably landed,
+    ("still_t", "i8"),  # those of having landed,
+    ("idle_t", "i8"),  # those of disarming by itself
     ("events", "i4"),  # EVENT_ bits
     # Home.
     ("home", "f8", (3,)),  # [m]
@@ -68,25 +85,39 @@ VEHICLE_STATUS = np.dtype([
     ("gcs_t", "i8"),  # when a ground station's heartbeat last came [us]
     # Target of an AUTO mode.
     ("target", "f8", (3,)),  # [m]
-    ("target_yaw", "f8"),  # [rad]
+    ("previous", "f8", (3,)),  # where its leg begins [m], NaN = where the vehicle was
+    ("following", "f8", (3,)),  # where the next leg ends [m], NaN = it stops at the target
+    ("target_yaw", "f8"),  # [rad], NaN = towards the end of the way
     ("target_speed", "f8"),  # horizontal [m/s]; NaN = MPC_XY_CRUISE
-    ("takeoff_height", "f8"),  # of AUTO.TAKEOFF, world z [m]
+    ("takeoff_height", "f8"),  # of the next AUTO.TAKEOFF, world z [m]; NaN = MIS_TAKEOFF_ALT
     ("target_type", "i1"),  # a TARGET_
-    ("watch", "?"),  # raise EVENT_TARGET_REACHED when the target is reached
-    ("accept", "f8"),  # horizontal distance at which it counts as reached [m]
-    ("accept_yaw", "f8"),  # and heading error, NaN = any [rad]
-    ("pass_speed", "f8"),  # that may be left at the target, 0 = stop there [m/s]
+    ("watch", "i1"),  # WATCH_: raise EVENT_TARGET_REACHED when the target is reached
+    ("accept", "f8"),  # its acceptance radius, inside which a corner is cut [m]
+    ("reach", "f8"),  # horizontal distance at which it counts as reached [m],
+    ("reach_height", "f8"),  # and vertical one [m]
+    ("hold_s", "f8"),  # and for how long it stays [s]
+    ("reached_t", "i8"),  # when the place was reached [us], NEVER = not yet
+    ("faced", "?"),  # the heading was reached as well
+    ("roi", "f8", (3,)),  # region of interest that a mission faces [m], NaN = none
     ("target_vel", "f8", (3,)),  # the target moves [m/s]
     ("centre", "f8", (3,)),  # of an orbit, or the point that AUTO.FOLLOW_TARGET faces [m]
     ("orbit_radius", "f8"),  # positive = clockwise seen from above [m]
     ("orbit_left", "f8"),  # angle still to fly, inf = no end [rad]
-    ("rtl_destination", "f8", (3,)),  # where AUTO.RTL goes: home or a rally point [m]
     ("descend", "?"),  # AUTO.LAND without a position: level descent, PX4's DESCEND
-    ("climb", "f8"),  # vertical velocity instead of a height, NaN = none [m/s]
     ("smooth_pos", "f8", (3,)),  # jerk-limited trajectory to the target [m]
     ("smooth_vel", "f8", (3,)),
     ("smooth_acc", "f8", (3,)),
     ("on_trajectory", "?"),  # it followed that trajectory in the last step
+    # The leg as flown: start, end and what follows.
+    ("line", "f8", (3, 3)),  # [m]
+    ("line_accept", "f8"),  # its acceptance radius [m]
+    ("no_previous", "?"),
+    ("no_following", "?"),
+    ("place_on_line", "i1"),  # where the vehicle is on it, of navigation.line
+    ("way", "f8", (3, 3)),  # the leg, or the way back to it [m]
+    ("turn_speed", "f8"),  # horizontal speed with which the present turn began [m/s]
+    ("climbs", "?"),  # upwards, by the velocity before smoothing
+    ("wants_up", "?"),  # fast enough for a take-off
     # Set-points of each loop, as reported.
     ("sp_kind", "i1"),  # which loop the mode feeds: TRAJECTORY, ATTITUDE, RATES, ACTUATORS or none
     ("sp_pos", "f8", (3,)),
@@ -104,8 +135,21 @@ VEHICLE_STATUS = np.dtype([
     ("free_yaw", "f8"),  # heading kept while no loop above gives one, NaN = none yet [rad]
     ("rate_integral", "f8", (3,)),  # [rad/s^2]
     ("acc_filtered", "f8", (3,)),  # world [m/s^2]
+    ("last_rate", "f8", (3,)),  # angular velocity of the step before, body [rad/s]
     ("tilt_limit", "f8"),  # largest tilt of the velocity loop now [rad]
-    ("ramp", "f8"),  # 0..1 share of the hover thrust allowed while taking off
+    ("climb_max", "f8"),  # largest vertical velocity; negative as a take-off begins [m/s]
+    ("sink_max", "f8"),  # and downwards [m/s]
+    ("ramp", "f8"),  # 0..1 how far a take-off has come: 0 on the ground, 1 in flight
+    # Hover thrust, as a command 0..1 of all rotors.
+    ("hover", "f8"),  # that the velocity loop uses
+    ("hover_estimate", "f8"),
+    ("hover_var", "f8"),  # variance of the estimate
+    ("hover_noise", "f8"),  # variance of the acceleration [(m/s^2)^2]
+    ("hover_residual", "f8"),  # mean of what it does not explain [m/s^2]
+    ("hover_ratio", "f8"),  # mean test ratio, with the innovation's sign
+    ("hover_known_s", "f8"),  # for so long it has been good [s]
+    ("hover_valid", "?"),
+    ("been_high", "?"),  # above the ground's effect since take-off
     # The body, from the SDF.
     ("mass", "f8"),  # [kg]
     ("inertia", "f8", (3, 3)),  # [kg m^2]
@@ -121,11 +165,11 @@ def new_status(n: int) -> np.ndarray:
     from xtdrone_core.modes import Mode
 
     status = np.zeros(n, dtype=VEHICLE_STATUS)
-    status["mode"] = Mode.LOITER
+    status["mode"] = status["mode_disarmed"] = Mode.LOITER
     status["landed"] = True
     for name in ("offboard_pos", "offboard_vel", "offboard_acc", "offboard_yaw",
-                 "offboard_yaw_rate", "target_speed", "climb", "sp_pos", "sp_vel", "sp_acc",
-                 "sp_yaw", "sp_yaw_rate"):
+                 "offboard_yaw_rate", "takeoff_height", "target_speed", "target_yaw", "previous",
+                 "following", "line", "roi", "sp_pos", "sp_vel", "sp_acc", "sp_yaw", "sp_yaw_rate"):
         status[name] = np.nan
     for name in ("offboard_quat", "sp_quat"):
         status[name][:, 3] = 1.0

@@ -6,20 +6,33 @@ is its own inverse.
 """
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
-from pymavlink.dialects.v20 import common as mavlink
+
+from xtdrone_core import modes
+from xtdrone_core.mavlink_dialect import mavlink
+from xtdrone_dynamics.geoid import geoid_height
 
 from .mavlink_link import unpack
 
 BODY_FRAMES = (mavlink.MAV_FRAME_BODY_NED, mavlink.MAV_FRAME_BODY_OFFSET_NED)
+NO_POSITION, NO_VELOCITY, NO_ACCELERATION = 0b111, 0b111000, 0b111000000  # parts of a type mask
+NO_YAW, NO_YAW_RATE = 1 << 10, 1 << 11
 POSITION_ONLY = 0b100111111000  # type mask: position and yaw
+POSITION_AND_YAW_RATE = 0b000111111000
 VELOCITY_ONLY = 0b010111000111  # velocity and yaw rate
 ACCELERATION_ONLY = 0b110000111111
 FORCE = 1 << 9
 _HALF = math.sqrt(0.5)
 _UNKNOWN16 = 0xFFFF
+_EQUATOR_M, _ECCENTRICITY_2 = 6_378_137.0, 6.694379990141317e-3  # of WGS 84
+NED_ENU = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, -1.0]])
+FRD_FLU = np.diag([1.0, -1.0, -1.0])
+TO_NED, TO_FLU = (_HALF, _HALF, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0)  # rotations xyzw
+_UPPER = np.triu_indices(6)
 
 
 def enu_ned(v: npt.ArrayLike) -> tuple:
@@ -36,6 +49,14 @@ def quat_enu_ned(q: npt.ArrayLike) -> tuple:
     """An attitude xyzw between FLU-in-ENU and FRD-in-NED."""
     x, y, z, w = q
     return _HALF * (x + y), _HALF * (x - y), _HALF * (w - z), _HALF * (w + z)
+
+
+def product(p: Sequence[float], q: Sequence[float]) -> tuple:
+    """Two rotations xyzw, first q, then p."""
+    a, b, c, d = p
+    x, y, z, w = q
+    return (d * x + a * w + b * z - c * y, d * y - a * z + b * w + c * x,
+            d * z + a * y - b * x + c * w, d * w - a * x - b * y - c * z)
 
 
 def yaw_enu_ned(yaw: float) -> float:
@@ -57,12 +78,79 @@ def rotate_back(q: npt.ArrayLike, v: npt.ArrayLike) -> Any:
     return rotate((-q[0], -q[1], -q[2], q[3]), v)
 
 
+def quaternion(roll: float, pitch: float, yaw: float) -> tuple:
+    """The attitude xyzw of roll, pitch and yaw [rad]."""
+    (cr, sr), (cp, sp), (cy, sy) = ((math.cos(0.5 * a), math.sin(0.5 * a))
+                                    for a in (roll, pitch, yaw))
+    return (sr * cp * cy - cr * sp * sy, cr * sp * cy + sr * cp * sy,
+            cr * cp * sy - sr * sp * cy, cr * cp * cy + sr * sp * sy)
+
+
 def euler(q: npt.ArrayLike) -> tuple:
     """Roll, pitch, yaw of an attitude xyzw [rad]."""
     x, y, z, w = q
     return (math.atan2(2 * (w * x + y * z), 1 - 2 * (x * x + y * y)),
             math.asin(max(-1.0, min(1.0, 2 * (w * y - z * x)))),
             math.atan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z)))
+
+
+def turned(covariance: npt.ArrayLike, turn: np.ndarray) -> list[float]:
+    """A 6 by 6 covariance, flat, turned to other axes; NaN of one element goes to all."""
+    both = np.kron(np.eye(2), turn)
+    return (both @ np.reshape(covariance, (6, 6)) @ both.T).ravel().tolist()
+
+
+def upper_triangle(covariance: npt.ArrayLike) -> list[float]:
+    """The 21 elements that MAVLink has of a 6 by 6 covariance."""
+    return np.reshape(covariance, (6, 6))[_UPPER].tolist()
+
+
+def ecef(place: Sequence[float]) -> tuple:
+    """Geocentric coordinates [m] of latitude, longitude [deg] and height above WGS 84 [m]."""
+    lat, lon, height = math.radians(place[0]), math.radians(place[1]), place[2]
+    across = _EQUATOR_M / math.sqrt(1.0 - _ECCENTRICITY_2 * math.sin(lat) ** 2)
+    return ((across + height) * math.cos(lat) * math.cos(lon),
+            (across + height) * math.cos(lat) * math.sin(lon),
+            (across * (1.0 - _ECCENTRICITY_2) + height) * math.sin(lat))
+
+
+def enu_from(origin: Sequence[float], place: Sequence[float]) -> tuple:
+    """East, north and up [m] of a place, in the tangential plane of an origin; both as ecef()."""
+    dx, dy, dz = (b - a for a, b in zip(ecef(origin), ecef(place)))
+    lat, lon = math.radians(origin[0]), math.radians(origin[1])
+    outwards = math.cos(lon) * dx + math.sin(lon) * dy
+    return (-math.sin(lon) * dx + math.cos(lon) * dy,
+            -math.sin(lat) * outwards + math.cos(lat) * dz,
+            math.cos(lat) * outwards + math.sin(lat) * dz)
+
+
+def place_of(origin: Sequence[float], position: Sequence[float]) -> tuple:
+    """The place whose enu_from() the origin is the position: its inverse."""
+    lat, lon, height = origin
+    for _ in range(4):  # each step is wrong by less than a thousandth of the one before
+        east, north, up = (p - q for p, q in zip(position, enu_from(origin, (lat, lon, height))))
+        lat += math.degrees(north / _EQUATOR_M)
+        lon += math.degrees(east / (_EQUATOR_M * math.cos(math.radians(lat))))
+        height += up
+    return lat, lon, height
+
+
+def mav_frame(name: str) -> int | None:
+    """The number of a MAV_FRAME by its name without that word; None = there is none."""
+    return next((number for number, entry in mavlink.enums["MAV_FRAME"].items()
+                 if entry.name == f"MAV_FRAME_{name}"), None)
+
+
+def mav_frame_name(number: int) -> str:
+    """The name of a MAV_FRAME without that word, or its number where it has none."""
+    entry = mavlink.enums["MAV_FRAME"].get(number)
+    return str(number) if entry is None else entry.name.removeprefix("MAV_FRAME_")
+
+
+def mode_name(custom: int) -> str:
+    """MAVROS's name of a HEARTBEAT.custom_mode."""
+    mode = modes.from_custom_mode(custom)
+    return f"CMODE({custom})" if mode is None else modes.ROS_NAME[mode]
 
 
 # From MAVLink -------------------------------------------------------------------------------
@@ -81,13 +169,13 @@ def local_position(payload: bytes) -> tuple:
 
 
 def highres_imu(payload: bytes) -> tuple:
-    """HIGHRES_IMU as (t_us, accel, gyro, mag [T], pressure [Pa], differential, kelvin less 273.15,
-    fields_updated).
+    """HIGHRES_IMU as (t_us, accel, gyro, mag [T], pressure, differential, degrees Celsius,
+    fields_updated). PX4 sends pressures in Pa, against MAVLink's hPa; MAVROS leaves them so.
     """
     t, ax, ay, az, gx, gy, gz, mx, my, mz, static, differential, _, celsius, new, _ = \
         unpack(105, payload)
     return (t, (ax, -ay, -az), (gx, -gy, -gz), (mx * 1e-4, -my * 1e-4, -mz * 1e-4),
-            static * 100.0, differential * 100.0, celsius, new)
+            static, differential, celsius, new)
 
 
 def global_position(payload: bytes) -> tuple:
@@ -100,19 +188,28 @@ def global_position(payload: bytes) -> tuple:
             math.nan if heading == _UNKNOWN16 else heading * 0.01)
 
 
+def above_ellipsoid(lat: float, lon: float, amsl: float) -> float:
+    """Height above the ellipsoid [m] of one above mean sea level, at lat, lon [deg]."""
+    return amsl + geoid_height(math.radians(lat), math.radians(lon))
+
+
+def above_sea(lat: float, lon: float, ellipsoidal: float) -> float:
+    """Height above mean sea level [m] of one above the ellipsoid, at lat, lon [deg]."""
+    return ellipsoidal - geoid_height(math.radians(lat), math.radians(lon))
+
+
 def gps_raw(payload: bytes) -> tuple:
-    """GPS_RAW_INT as (t_us, fix type, lat, lon [deg], height above mean sea level [m], geoid
-    above the ellipsoid [m], horizontal and vertical deviation [m] or None, dilutions, velocity
-    east and north [m/s] or None, satellites).
+    """GPS_RAW_INT as (t_us, fix type, lat, lon [deg], height above mean sea level [m],
+    horizontal and vertical deviation [m] or None, dilutions, velocity east and north [m/s] or
+    None, satellites).
     """
-    (t, lat, lon, alt, eph, epv, speed, course, fix, satellites, ellipsoid, h_acc, v_acc,
-     *_) = unpack(24, payload)
+    t, lat, lon, alt, eph, epv, speed, course, fix, satellites, _, h_acc, v_acc, *_ = \
+        unpack(24, payload)
     velocity = None
     if speed != _UNKNOWN16 and course != _UNKNOWN16:
         angle = math.radians(course * 0.01)
         velocity = speed * 0.01 * math.sin(angle), speed * 0.01 * math.cos(angle)
     return (t, fix, lat * 1e-7, lon * 1e-7, alt * 1e-3,
-            (ellipsoid - alt) * 1e-3 if ellipsoid else 0.0,
             (h_acc * 1e-3, v_acc * 1e-3) if h_acc and v_acc else None,
             None if _UNKNOWN16 in (eph, epv) else (eph * 0.01, epv * 0.01), velocity, satellites)
 
@@ -129,8 +226,26 @@ def battery(payload: bytes) -> tuple:
 def home(payload: bytes) -> tuple:
     """HOME_POSITION as (lat, lon [deg], height above mean sea level [m], pos, quat, approach)."""
     lat, lon, alt, x, y, z, qw, qx, qy, qz, ax, ay, az, _ = unpack(242, payload)
-    quat = quat_enu_ned((qx, qy, qz, qw)) if math.isfinite(qw) else (0.0, 0.0, 0.0, 1.0)
+    # MAVROS turns the world's axes only, and leaves the body's as they are in MAVLink.
+    quat = _HALF * (qw + qz), _HALF * (qw - qz), -_HALF * (qx - qy), -_HALF * (qx + qy)
     return lat * 1e-7, lon * 1e-7, alt * 1e-3, (y, x, -z), quat, (ay, ax, -az)
+
+
+def odometry(payload: bytes) -> tuple:
+    """ODOMETRY as (t_us, pos, quat, body velocity, body rate, 36 covariances of the pose in the
+    world's axes, 36 of the twist in the body's).
+    """
+    t, x, y, z, qw, qx, qy, qz, vx, vy, vz, p, q, r, *cov = unpack(331, payload)
+    return (t, (y, x, -z), quat_enu_ned((qx, qy, qz, qw)), (vx, -vy, -vz), (p, -q, -r),
+            turned(_full(cov[:21]), NED_ENU), turned(_full(cov[21:42]), FRD_FLU))
+
+
+def _full(triangle):
+    """A 6 by 6 covariance, flat, from its upper triangle."""
+    full = np.zeros((6, 6))
+    full[_UPPER] = triangle
+    full.T[_UPPER] = triangle
+    return full.ravel()
 
 
 def position_target(payload: bytes) -> tuple:
@@ -181,7 +296,12 @@ def vision_position(t_us: int, pos: npt.ArrayLike, quat: npt.ArrayLike,
     """VISION_POSITION_ESTIMATE; covariance is the upper triangle (21), or None."""
     roll, pitch, yaw = euler(quat_enu_ned(quat))
     return mavlink.MAVLink_vision_position_estimate_message(
-        t_us, *enu_ned(pos), roll, pitch, yaw, covariance or [math.nan] + [0.0] * 20)
+        t_us, *enu_ned(pos), roll, pitch, yaw, covariance or [0.0] * 21)
+
+
+def _degrees(value, scale):
+    """A coordinate of a mission item; not a number is the least integer, as in MAVROS."""
+    return round(value * scale) if math.isfinite(value) else -2 ** 31
 
 
 def mission_item(waypoint: Any, current: bool) -> dict:
@@ -194,7 +314,7 @@ def mission_item(waypoint: Any, current: bool) -> dict:
     return dict(frame=waypoint.frame, command=waypoint.command, current=int(current),
                 autocontinue=int(waypoint.autocontinue), param1=waypoint.param1,
                 param2=waypoint.param2, param3=waypoint.param3, param4=waypoint.param4,
-                x=round(waypoint.x_lat * scale), y=round(waypoint.y_long * scale),
+                x=_degrees(waypoint.x_lat, scale), y=_degrees(waypoint.y_long, scale),
                 z=waypoint.z_alt)
 
 

@@ -8,11 +8,10 @@ import contextlib
 import queue
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from pymavlink.dialects.v20 import common as mavlink
-
+from xtdrone_core.mavlink_dialect import mavlink
 from xtdrone_core.mavlink_frames import frames
 from xtdrone_core.ports import Ports, advice
 
@@ -38,7 +37,12 @@ _LAYOUTS = {}
 
 
 class FleetLink:
-    """UDP sockets to n vehicles."""
+    """UDP sockets to n vehicles.
+
+    Attributes:
+        n: Number of vehicles.
+        sent_bytes: To each of them so far.
+    """
 
     def __init__(self, n: int, kind: str = "bridge", ports: Ports | None = None):
         """Opens the sockets.
@@ -58,6 +62,8 @@ class FleetLink:
         else:
             local, remote = [ports.offboard(i) for i in range(n)], ports.offboard_local
         self._addresses = [("127.0.0.1", remote(i)) for i in range(n)]
+        self._local = local
+        self.sent_bytes = [0] * n
         self._sockets = []
         by_port = {port: self._open(port, kind) for port in sorted(set(local))}
         self._of = [by_port[port] for port in local]
@@ -84,41 +90,54 @@ class FleetLink:
         self._sockets.append(sock)
         return sock
 
-    def receive(self) -> Iterator[Any]:
-        """Everything that has come in; awaited answers go to their inboxes.
-
-        Yields:
-            (vehicle, message id, payload, frame).
-        """
+    def datagrams(self) -> list[bytes]:
+        """Everything that has come in."""
+        found = []
         for sock in self._sockets:
             while True:
                 try:
-                    data = sock.recv(65536)
+                    found.append(sock.recv(65536))
                 except BlockingIOError:
                     break
                 except OSError:  # an earlier datagram found nobody there
                     continue
-                for found in frames(data):
-                    system, message_id, payload = found.system, found.message_id, found.payload
-                    frame = data[found.start:found.end]
-                    if not 1 <= system <= self.n:
-                        continue
-                    boxes = self._inboxes.get((system - 1, message_id))
-                    if boxes:
-                        message = self.decode(frame)
-                        for box in boxes:
-                            box.put(message)
-                    yield system - 1, message_id, payload, frame
+        return found
+
+    def receive(self, datagrams: Iterable[bytes]) -> Iterator[Any]:
+        """The messages in datagrams; awaited answers go to their inboxes.
+
+        Yields:
+            (vehicle, message id, payload, frame).
+        """
+        for data in datagrams:
+            for found in frames(data):
+                system, message_id, payload = found.system, found.message_id, found.payload
+                frame = data[found.start:found.end]
+                if not 1 <= system <= self.n:
+                    continue
+                boxes = self._inboxes.get((system - 1, message_id))
+                if boxes:
+                    message = self.decode(frame)
+                    for box in boxes:
+                        box.put(message)
+                yield system - 1, message_id, payload, frame
+
+    def url(self, i: int) -> str:
+        """The link to vehicle i in MAVROS's notation of an fcu_url."""
+        host, port = self._addresses[i]
+        return f"udp://:{self._local[i]}@{host}:{port}"
 
     def decode(self, frame: bytes) -> Any:
         """A frame as a pymavlink message."""
         return self._decoder.decode(bytearray(frame))
 
-    def send(self, i: int, message: Any) -> None:
-        """Sends a pymavlink message to vehicle i."""
+    def send(self, i: int, message: Any, component: int = COMPONENT_ID) -> None:
+        """Sends a pymavlink message to vehicle i, as from a component of this end."""
         with self._lock:
+            self._encoder.srcComponent = component
             data = message.pack(self._encoder)
             self._encoder.seq = (self._encoder.seq + 1) % 256
+            self.sent_bytes[i] += len(data)
         with contextlib.suppress(OSError):  # the vehicle is not there (yet)
             self._of[i].sendto(data, self._addresses[i])
 

@@ -8,9 +8,8 @@ import queue
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from pymavlink.dialects.v20 import common as mavlink
-
 from xtdrone_core.mavlink_client import ClientError, MavlinkClient, NoAnswer, Receive, is_integer
+from xtdrone_core.mavlink_dialect import mavlink
 
 from .mavlink_link import SYSTEM_ID
 
@@ -99,23 +98,28 @@ class Requests:
         except NoAnswer:
             return None
 
-    def param_set(self, name: str, integer: int, real: float) -> Any:
-        """Writes a parameter from a mavros_msgs/ParamValue, in the parameter's own type.
+    def param_set(self, name: str, integer: int, real: float) -> tuple[bool, Any]:
+        """Writes a parameter from a mavros_msgs/ParamValue.
+
+        As MAVROS does, an integer that is not 0 goes as an integer and a number that is not 0 as
+        a float, whatever the parameter's type is; PX4 does not answer where that is wrong.
 
         Returns:
-            The new value on the vehicle, or None.
+            Whether the vehicle has answered, and the value it had last, or None where there is
+            no such parameter.
         """
         if name not in self.params and self.param_get(name) is None:
-            return None
+            return False, None
         kind = self.params[name][1]
-        if is_integer(kind):
-            value = integer if integer else round(real)
-        else:
-            value = real if real else float(integer)
+        if integer:
+            kind = mavlink.MAV_PARAM_TYPE_INT32
+        elif real:
+            kind = mavlink.MAV_PARAM_TYPE_REAL32
+        value = integer if is_integer(kind) else real
         try:
-            return self._client.set_parameter(name, value, kind)[0]
+            return True, self._client.set_parameter(name, value, kind)[0]
         except NoAnswer:
-            return None
+            return False, self.params[name][0]
 
     def param_pull(self) -> int:
         """Reads all parameters; returns the number of those that are known."""
@@ -123,37 +127,39 @@ class Requests:
             self._client.parameters()
         return len(self.params)
 
-    def mission_push(self, items: Sequence[Any]) -> int:
-        """Uploads a mission; items are dicts of the fields of MISSION_ITEM_INT.
+    def mission_push(self, items: Sequence[Any], kind: int) -> tuple[bool, int]:
+        """Uploads items of a MAV_MISSION_TYPE, dicts of the fields of MISSION_ITEM_INT.
 
         Returns:
-            Number of items accepted: all of them, or 0.
+            Whether they were accepted, and how many the vehicle has asked for; 1 where it has
+            asked for none, as MAVROS counts.
         """
+        asked = [0]
         try:
-            self._client.upload(items)
+            self._client.upload(items, kind, asked.append)
         except ClientError:
-            return 0
-        return len(items)
+            return False, max(asked) + 1
+        return True, len(items)
 
-    def mission_pull(self) -> Any:
-        """The vehicle's mission as MISSION_ITEM_INT messages, or None where it does not answer."""
+    def mission_pull(self, kind: int) -> Any:
+        """The vehicle's items as MISSION_ITEM_INT messages, or None where it does not answer."""
         try:
-            return self._client.download()
+            return self._client.download(kind)
         except NoAnswer:
             return None
 
-    def mission_clear(self) -> bool:
-        """Clears the mission; returns whether the vehicle accepted."""
+    def mission_clear(self, kind: int) -> bool:
+        """Clears the items of a kind; returns whether the vehicle accepted."""
         try:
-            self._client.clear()
+            self._client.clear(kind)
         except ClientError:
             return False
         return True
 
     def mission_set_current(self, seq: int) -> bool:
-        """Sets the current item; returns whether the vehicle accepted."""
+        """Sets the current item; returns whether a MISSION_CURRENT came, with any item."""
         try:
-            self._client.set_current(seq)
+            self._client.set_current(seq, any_item=True)
         except NoAnswer:
             return False
         return True

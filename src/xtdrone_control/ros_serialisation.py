@@ -36,7 +36,7 @@ def text(value: str) -> bytes:
 
 
 def header(t_us: int, frame: str) -> bytes:
-    """std_msgs/Header; rospy numbers only message objects, so seq stays 0."""
+    """std_msgs/Header; whoever publishes it writes its number into seq, the first four bytes."""
     return _STAMP.pack(0, t_us // 1_000_000, t_us % 1_000_000 * 1000) + text(frame)
 
 
@@ -48,6 +48,11 @@ def stamp(t_us: int) -> bytes:
 def fields(t_us: int, frame: str, layout: str, *values: Any) -> bytes:
     """A header, followed by numbers in the notation of struct."""
     return header(t_us, frame) + struct.pack("<" + layout, *values)
+
+
+def array(items: Sequence[bytes]) -> bytes:
+    """A sequence of messages: their number, then each of them."""
+    return _UINT32.pack(len(items)) + b"".join(items)
 
 
 def pose(pos: npt.ArrayLike, quat: npt.ArrayLike) -> bytes:
@@ -63,6 +68,11 @@ def twist(linear: npt.ArrayLike, angular: npt.ArrayLike = (0.0, 0.0, 0.0)) -> by
 def pose_stamped(t_us: int, frame: str, pos: npt.ArrayLike, quat: npt.ArrayLike) -> bytes:
     """geometry_msgs/PoseStamped."""
     return header(t_us, frame) + pose(pos, quat)
+
+
+def path(t_us: int, frame: str, poses: Sequence[Any]) -> bytes:
+    """nav_msgs/Path from (pos, quat); its poses have no time of their own."""
+    return header(t_us, frame) + array([pose_stamped(0, "", pos, quat) for pos, quat in poses])
 
 
 def twist_stamped(t_us: int, frame: str, linear: npt.ArrayLike, angular: npt.ArrayLike) -> bytes:
@@ -158,15 +168,31 @@ def parse_position_target(data: bytes) -> tuple:
 
 def waypoint_list(current: npt.ArrayLike, waypoints: Any) -> bytes:
     """mavros_msgs/WaypointList from tuples of a Waypoint's fields."""
-    return struct.pack("<HI", current, len(waypoints)) + b"".join(
-        struct.pack("<BH2B4f3d", *waypoint) for waypoint in waypoints)
+    return struct.pack("<H", current) + array(
+        [struct.pack("<BH2B4f3d", *waypoint) for waypoint in waypoints])
 
 
-def transforms(t_us: int, parent: str, items: Sequence[Any]) -> bytes:
-    """tf2_msgs/TFMessage from (child, pos, quat)."""
-    top = header(t_us, parent)
-    return _UINT32.pack(len(items)) + b"".join(
-        top + text(child) + _POSE.pack(*pos, *quat) for child, pos, quat in items)
+def transforms(t_us: int, items: Sequence[Any]) -> bytes:
+    """tf2_msgs/TFMessage from (parent, child, pos, quat)."""
+    return array([header(t_us, parent) + text(child) + pose(pos, quat)
+                  for parent, child, pos, quat in items])
+
+
+def states(names: Sequence[str], table: np.ndarray) -> bytes:
+    """gazebo_msgs/ModelStates or LinkStates.
+
+    Args:
+        names: Of the models or links.
+        table: (P, 13) position, quaternion xyzw, velocity and angular velocity, world.
+    """
+    count = _UINT32.pack(len(names))
+    return b"".join((count, *map(text, names), count, table[:, :7].tobytes(), count,
+                     table[:, 7:].tobytes()))
+
+
+def prefixed(data: bytes) -> bytes:
+    """A message as it is on the wire, behind its length."""
+    return _UINT32.pack(len(data)) + data
 
 
 class Connection:

@@ -2,8 +2,8 @@
 
 A class that implements one of these protocols needs nothing else. Callers use the protocol only:
 no hasattr, no private attributes. Optional features are protocols of their own (Renderer,
-RangeCaster, Viewer, ExternalPose, SettableParameters; Attachable and Reporting of an Agent).
-An implementation inherits from those that it supports; callers check with required() at
+RangeCaster, Viewer, WorldEditor, ExternalPose, SettableParameters; Attachable and Reporting of an
+Agent). An implementation inherits from those that it supports; callers check with required() at
 construction, so that a missing feature is reported before the flight.
 
 `mask` is (N,) bool and selects vehicles; None selects all. save() returns a Snapshot: plain data
@@ -110,6 +110,42 @@ class Viewer(Protocol):
 
     def open_viewer(self) -> None:
         """Opens the window."""
+
+
+@runtime_checkable
+class WorldEditor(Protocol):
+    """An engine whose vehicles can be moved, and that takes further models, during a flight.
+
+    A state (13,) is that of a body's frame: position [m], quaternion xyzw, velocity [m/s], all
+    in the world, and angular velocity in the body's frame [rad/s].
+    """
+
+    inserted: tuple[Any, ...]  # the xtdrone_sim.world_models.WorldModels inserted so far
+
+    def place(self, vehicle: int, state: np.ndarray) -> None:
+        """Moves the base of a vehicle to a state (13,); its joints stay as they are."""
+
+    def insert(self, model: Any) -> None:
+        """Adds a WorldModel, at rest where its `start` says.
+
+        Raises:
+            EngineError: The engine cannot take it.
+        """
+
+    def remove(self, index: int) -> None:
+        """Removes inserted[index]; later ones move up."""
+
+    def inserted_states(self) -> np.ndarray:
+        """States (P, 13) of the inserted models' bodies."""
+
+    def place_inserted(self, index: int, state: np.ndarray) -> None:
+        """Moves inserted[index] to a state (13,); a static one has no velocity."""
+
+    def push_inserted(self, index: int, wrench: np.ndarray) -> None:
+        """Applies a wrench (6,) to inserted[index] during the next step.
+
+        Force [N], then torque about its centre of gravity [N m], world.
+        """
 
 
 class Autopilot(Stateful, Protocol):

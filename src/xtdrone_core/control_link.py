@@ -4,8 +4,10 @@ Lines of JSON over TCP on loopback. A client sends {"op": NAME, ...} and gets on
 answer {"ok": true, ...} or {"ok": false, "error": TEXT}. After `subscribe` it
 also gets a line {"tick": T_US, "truth": BASE64} at every 20 ms of simulated
 time; truth is (N, 13) float64: position, quaternion xyzw, velocity (world) and
-angular velocity (body). A subscriber with barrier: true sends {"op": "done",
-"t_us": T_US} when it has processed a tick (this has no answer), and an unpaced
+angular velocity (body). With tables: ["models", "links"], or one of them, it also gets
+{"models": {"names": [...], "states": BASE64}} there: (P, 13) float64 of Gazebo's models or
+links, all in the world. A subscriber with barrier: true sends {"op": "done",
+"t_us": T_US} when it has taken in a tick (this has no answer), and an unpaced
 simulation waits for that.
 """
 
@@ -25,17 +27,22 @@ from .state import FleetState
 Handler = Callable[[str, dict[str, Any]], dict[str, Any] | None]
 
 TICK_US = 20_000  # period of ticks and of the barrier [us]
+TABLES = ("models", "links")  # that ticks can carry
 _TRUTH_WIDTH = 13
 
 
 def pack_truth(state: FleetState) -> str:
     """The truth field of a tick from a FleetState."""
-    table = np.hstack([state.pos, state.quat, state.vel, state.ang_vel])
+    return pack(np.hstack([state.pos, state.quat, state.vel, state.ang_vel]))
+
+
+def pack(table: np.ndarray) -> str:
+    """A table (N, 13) as the text of a tick."""
     return base64.b64encode(table.tobytes()).decode()
 
 
-def unpack_truth(text: str) -> np.ndarray:
-    """The (N, 13) table of a tick: pos 0:3, quat 3:7 (xyzw), vel 7:10, ang_vel 10:13 (body)."""
+def unpack(text: str) -> np.ndarray:
+    """The (N, 13) table of a tick: pos 0:3, quat 3:7 (xyzw), vel 7:10, ang_vel 10:13."""
     return np.frombuffer(base64.b64decode(text)).reshape(-1, _TRUTH_WIDTH)
 
 
@@ -72,6 +79,7 @@ class ControlServer:
         self._listener.setblocking(False)
         self._buffers: dict[socket.socket, bytes] = {}  # bytes that are not yet a line
         self._subscribers: dict[socket.socket, bool] = {}  # takes part in the barrier
+        self._tables: dict[socket.socket, list[str]] = {}  # that a subscriber gets with a tick
         self._done: dict[socket.socket, int] = {}  # last tick processed
 
     def poll(self, handle: Handler, timeout: float = 0.0) -> None:
@@ -89,12 +97,21 @@ class ControlServer:
             else:
                 self._receive(sock, handle)
 
-    def tick(self, t_us: int, state: FleetState) -> None:
-        """Sends the clock and the truth to the subscribers."""
+    def tick(self, t_us: int, state: FleetState,
+             table: Callable[[str], dict[str, Any]] | None = None) -> None:
+        """Sends the clock and the truth to the subscribers.
+
+        Args:
+            t_us: Simulated time [us].
+            state: Of the fleet.
+            table: The table of a name, models or links, for who wants it.
+        """
         if self._subscribers:
             line = {"tick": t_us, "truth": pack_truth(state)}
             for sock in list(self._subscribers):
-                self._send(sock, line)
+                tables = {} if table is None else {name: table(name)
+                                                   for name in self._tables.get(sock, ())}
+                self._send(sock, {**line, **tables})
 
     @property
     def has_barrier(self) -> bool:
@@ -102,7 +119,7 @@ class ControlServer:
         return any(self._subscribers.values())
 
     def barrier(self, t_us: int, handle: Handler, timeout: float) -> bool:
-        """Waits until every such subscriber has processed the tick t_us.
+        """Waits until every such subscriber has taken in the tick t_us.
 
         Returns:
             False where the time-out [s] came first.
@@ -147,6 +164,7 @@ class ControlServer:
                 return
             if op == "subscribe":
                 self._subscribers[sock] = bool(request.get("barrier", False))
+                self._tables[sock] = [name for name in TABLES if name in request.get("tables", ())]
                 answer: dict[str, Any] = {}
             else:
                 answer = handle(op, request) or {}
@@ -166,12 +184,16 @@ class ControlServer:
 
     def _drop(self, sock: socket.socket) -> None:
         sock.close()
-        for table in (self._buffers, self._subscribers, self._done):
+        for table in (self._buffers, self._subscribers, self._tables, self._done):
             table.pop(sock, None)
 
 
 class ControlClient:
-    """The client's end, for the command line, the bridge and tests."""
+    """The client's end, for the command line, the bridge and tests.
+
+    Attributes:
+        tables: Names and states (P, 13) by table, as they came with the last tick.
+    """
 
     def __init__(self, instance: int | None = None, timeout: float = 5.0) -> None:
         """Connects to a simulation on 127.0.0.1.
@@ -192,18 +214,35 @@ class ControlClient:
         self._sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._buffer = b""
         self._ticks: list[dict[str, Any]] = []
+        self.tables: dict[str, tuple[list[str], np.ndarray]] = {}
 
     def fileno(self) -> int:
         """For select() and epoll."""
         return self._sock.fileno()
 
     def request(self, op: str, **values: Any) -> dict:
-        """Asks and returns the answer; ticks that come in between are kept.
+        """Asks and returns the answer.
 
         Raises:
-            ControlError: The simulation refused, or is gone.
+            ControlError: The simulation refused, is gone, or does not answer in time.
+        """
+        self.ask(op, **values)
+        return self.answer()
+
+    def ask(self, op: str, **values: Any) -> None:
+        """Sends a request; once ready(), answer() returns what came back.
+
+        Raises:
+            ControlError: The simulation is gone.
         """
         self._send({"op": op, **values})
+
+    def answer(self) -> dict:
+        """The answer to the request of ask(); ticks that come in between are kept.
+
+        Raises:
+            ControlError: The simulation refused, is gone, or does not answer in time.
+        """
         while True:
             line = self._line()
             if "tick" in line:
@@ -226,7 +265,9 @@ class ControlClient:
             ControlError: The simulation is gone or sends none.
         """
         line = self._ticks.pop(0) if self._ticks else self._line()
-        return line["tick"], unpack_truth(line["truth"])
+        self.tables = {name: (line[name]["names"], unpack(line[name]["states"]))
+                       for name in TABLES if name in line}
+        return line["tick"], unpack(line["truth"])
 
     def done(self, t_us: int) -> None:
         """Says that the tick t_us has been dealt with."""
@@ -247,7 +288,8 @@ class ControlClient:
             try:
                 data = self._sock.recv(1 << 20)
             except TimeoutError as error:
-                raise ControlError("the simulation does not answer: it may be paused") from error
+                raise ControlError("the simulation does not answer: it may be starting, or "
+                                   "paused") from error
             except OSError as error:
                 raise ControlError("the simulation has ended") from error
             if not data:

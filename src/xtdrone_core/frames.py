@@ -11,6 +11,9 @@ import numpy.typing as npt
 
 Angle = TypeVar("Angle", float, np.ndarray)
 
+_SQRT_HALF = math.sqrt(0.5)
+_HALF_TURN_X = np.array((1.0, -1.0, -1.0))
+
 
 def enu_ned(vec: npt.ArrayLike) -> np.ndarray:
     """Vectors (..., 3) from ENU to NED, or back."""
@@ -24,7 +27,7 @@ def enu_ned(vec: npt.ArrayLike) -> np.ndarray:
 
 def flu_frd(vec: npt.ArrayLike) -> np.ndarray:
     """Vectors (..., 3) from FLU to FRD, or back."""
-    return np.asarray(vec, dtype=float) * (1.0, -1.0, -1.0)
+    return np.asarray(vec, dtype=float) * _HALF_TURN_X
 
 
 def quat_enu_ned(quat: npt.ArrayLike) -> np.ndarray:
@@ -32,9 +35,14 @@ def quat_enu_ned(quat: npt.ArrayLike) -> np.ndarray:
 
     The world turns by half a turn about (1, 1, 0), the body about its x axis.
     """
-    x, y, z, w = np.moveaxis(np.asarray(quat, dtype=float), -1, 0)
-    out = np.stack([x + y, x - y, w - z, w + z], axis=-1) * math.sqrt(0.5)
-    return np.where(out[..., 3:] < 0.0, -out, out)
+    given = np.asarray(quat, dtype=float)
+    out = np.empty_like(given)
+    np.add(given[..., 0], given[..., 1], out=out[..., 0])
+    np.subtract(given[..., 0], given[..., 1], out=out[..., 1])
+    np.subtract(given[..., 3], given[..., 2], out=out[..., 2])
+    np.add(given[..., 3], given[..., 2], out=out[..., 3])
+    out *= np.where(out[..., 3:] < 0.0, -_SQRT_HALF, _SQRT_HALF)
+    return out
 
 
 def yaw_enu_ned(yaw: Angle) -> Angle:

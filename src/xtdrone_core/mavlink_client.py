@@ -11,9 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
-from pymavlink.dialects.v20 import common as mavlink
-
 from .errors import XtdroneError
+from .mavlink_dialect import mavlink
 
 TRIES, WAIT_S = 5, 1.0
 _ROUNDS = 5  # how often an upload may be asked for each item, on average
@@ -195,13 +194,15 @@ class MavlinkClient:
     # Missions -------------------------------------------------------------------------------
 
     def upload(self, items: Sequence[Mapping[str, Any]],
-               kind: int = mavlink.MAV_MISSION_TYPE_MISSION) -> None:
+               kind: int = mavlink.MAV_MISSION_TYPE_MISSION,
+               asked: Callable[[int], Any] = lambda seq: None) -> None:
         """Replaces the items of a kind.
 
         Args:
             items: Fields of MISSION_ITEM_INT: frame, command, current, autocontinue, param1 to
                 param4, x, y, z.
             kind: MAV_MISSION_TYPE.
+            asked: Called with the number of each item that the vehicle asks for.
 
         Raises:
             Refused: The vehicle refuses them.
@@ -222,6 +223,7 @@ class MavlinkClient:
                     self._check(message, exchange)
                     return
                 if message.seq < len(items):
+                    asked(message.seq)
                     self._transport.send(mavlink.MAVLink_mission_item_int_message(
                         *self._target, seq=message.seq, **items[message.seq], mission_type=kind))
         raise NoAnswer(f"vehicle {self.vehicle} fell silent during the upload")
@@ -250,15 +252,19 @@ class MavlinkClient:
                 exchange, mavlink.MAVLink_mission_clear_all_message(*self._target, kind),
                 lambda m: m.mission_type == kind), exchange)
 
-    def set_current(self, seq: int) -> None:
+    def set_current(self, seq: int, any_item: bool = False) -> None:
         """Goes on with an item of the mission.
+
+        Args:
+            seq: Its number.
+            any_item: Whether a MISSION_CURRENT with another item is an answer as well.
 
         Raises:
             NoAnswer: The vehicle does not confirm it.
         """
         with self._exchange("MISSION_CURRENT") as exchange:  # a stream as well: wait for two
             self._answer(exchange, mavlink.MAVLink_mission_set_current_message(
-                *self._target, seq), lambda m: m.seq == seq, 2 * self.wait_s)
+                *self._target, seq), lambda m: any_item or m.seq == seq, 2 * self.wait_s)
 
     def _check(self, ack: Any, exchange: "_Exchange") -> None:
         if ack.type != mavlink.MAV_MISSION_ACCEPTED:

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from fastcrc.crc16 import mcrf4xx
-from pymavlink.dialects.v20 import common as mavlink
+
+from .mavlink_dialect import mavlink
 
 _V1, _V2 = 0xFE, 0xFD  # first byte of a frame
 _HEADER_V1, _HEADER_V2, _CHECKSUM, _SIGNATURE = 6, 10, 2, 13  # lengths [bytes]

@@ -41,8 +41,7 @@ class ModeSpec:
     base_mode: int  # MAVLink's HEARTBEAT.base_mode of PX4, disarmed
     needs: Need
     by_position: bool = True  # flies by its position: losing that is a failsafe
-    arms: bool = True  # may be armed in
-    ends_on_ground: bool = False  # once disarmed the vehicle is in AUTO.LOITER
+    arms: bool = True  # may be armed in; once disarmed, the vehicle is in the last such mode
     rc_exception: int = 0  # bit of COM_RCL_EXCEPT: losing the sticks is no failure in it
 
 
@@ -52,14 +51,13 @@ MODES = {
     Mode.STABILIZED: ModeSpec((7, 0), 15, 0x51, _STICKS_ONLY, by_position=False),
     Mode.ACRO: ModeSpec((5, 0), 10, 0x41, _STICKS_ONLY, by_position=False),
     Mode.ALTCTL: ModeSpec((2, 0), 1, 0x51, _STICKS_ONLY, by_position=False),
-    Mode.POSCTL: ModeSpec((3, 0), 2, 0x51, Need.POSITION),
-    Mode.OFFBOARD: ModeSpec((6, 0), 14, 0x1D, Need.SET_POINTS | Need.POSITION, rc_exception=4),
-    Mode.TAKEOFF: ModeSpec((4, 2), 17, 0x1D, Need.POSITION, ends_on_ground=True, rc_exception=2),
+    Mode.POSCTL: ModeSpec((3, 0), 2, 0x51, Need.STICKS | Need.POSITION),
+    Mode.OFFBOARD: ModeSpec((6, 0), 14, 0x11, Need.SET_POINTS | Need.POSITION, rc_exception=4),
+    Mode.TAKEOFF: ModeSpec((4, 2), 17, 0x1D, Need.POSITION, rc_exception=2),
     Mode.LOITER: ModeSpec((4, 3), 4, 0x1D, Need.POSITION, rc_exception=2),
     Mode.MISSION: ModeSpec((4, 4), 3, 0x1D, Need.MISSION | Need.POSITION, rc_exception=1),
-    Mode.RTL: ModeSpec((4, 5), 5, 0x1D, Need.POSITION, arms=False, ends_on_ground=True),
-    Mode.LAND: ModeSpec((4, 6), 18, 0x1D, Need.POSITION_ON_GROUND, arms=False,
-                        ends_on_ground=True),
+    Mode.RTL: ModeSpec((4, 5), 5, 0x1D, Need.POSITION, arms=False),
+    Mode.LAND: ModeSpec((4, 6), 18, 0x1D, Need.POSITION_ON_GROUND, arms=False),
     Mode.FOLLOW_TARGET: ModeSpec((4, 8), 19, 0x1D, Need.POSITION),
 }
 
@@ -68,6 +66,12 @@ PX4_MODE = {mode: spec.px4 for mode, spec in MODES.items()}
 # MAVROS's names, as set_mode takes them and State carries them.
 ROS_NAME = {mode: (f"AUTO.{mode.name}" if spec.px4[0] == 4 else mode.name)
             for mode, spec in MODES.items()}
+
+# PX4's names, in its texts.
+PX4_NAME = {Mode.MANUAL: "Manual", Mode.STABILIZED: "Stabilized", Mode.ACRO: "Acro",
+            Mode.ALTCTL: "Altitude", Mode.POSCTL: "Position", Mode.OFFBOARD: "Offboard",
+            Mode.TAKEOFF: "Takeoff", Mode.LOITER: "Hold", Mode.MISSION: "Mission",
+            Mode.RTL: "Return", Mode.LAND: "Land", Mode.FOLLOW_TARGET: "Follow Target"}
 
 FROM_PX4_MODE = {numbers: mode for mode, numbers in PX4_MODE.items()}
 FROM_ROS_NAME = {name: mode for mode, name in ROS_NAME.items()}

@@ -1,9 +1,11 @@
 """All ports of a simulation as a function of its instance; instance 0 has PX4's numbers.
 
 Vehicle i (0 to 249) of each fleet has system id i + 1. PX4 itself sends the offboard links of all
-vehicles past the tenth to port 14549, where the system id tells them apart; that is kept. The ROS
-bridge has its own link, so that 14540 + i stays free for MAVSDK and 14550 for a ground station
-while ROS runs. All bridge links go to one port, since there is one bridge for the fleet.
+vehicles past the tenth to port 14549, where the system id tells them apart; that is kept. A MAVROS
+answers whoever sent to it last, so it cannot share a port: from the tenth vehicle on MAVROS has
+ports of its own, and speaks first. The ROS bridge has its own link, so that 14540 + i stays free
+for MAVSDK and 14550 for a ground station while ROS runs. All bridge links go to one port, since
+there is one bridge for the fleet.
 
 Instance I adds 3000 * I to each of them, so that several fleets fly on one machine; PX4 does the
 same with its own ports where it is started as number 3000 * I + i. No two ranges touch, within an
@@ -25,7 +27,7 @@ SHIFT = 3000  # of every port, from one instance to the next
 VARIABLE = "XTDRONE_INSTANCE"  # of the environment: the instance where none is given
 
 _GAZEBO_MASTER = 11345
-_ALONE = 10  # vehicles that have an offboard port of their own, as PX4 has it
+_ALONE = 10  # offboard ports, as PX4 has them; the last one is shared
 # First port and number of ports of instance 0. Those of PX4 are PX4's; ours lie where 3000 * I
 # leaves room between them.
 _RANGES = {
@@ -40,7 +42,7 @@ _RANGES = {
     "control": (14900, 1),  # TCP, pause, step, speed and the clock of one simulation
     "bridge": (14940, 1),
     "bridge_local": (15000, MAX_VEHICLES),
-    "mavros": (15250, MAX_VEHICLES),  # MAVROS's own ports where PX4's is shared, past ten vehicles
+    "mavros": (15250, MAX_VEHICLES),  # MAVROS's own ports where vehicles share PX4's
     "ground_station_local": (18570, MAX_VEHICLES),
 }
 
@@ -117,8 +119,11 @@ class Ports:
         return self.range("camera_local").start + i
 
     def mavros(self, i: int) -> int:
-        """Own port of the MAVROS of vehicle i: PX4's remote port as long as nobody shares it."""
-        return self.offboard(i) if i < _ALONE else self.range("mavros").start + i
+        """Own port of the MAVROS of vehicle i: PX4's remote port as long as nobody shares it.
+
+        A vehicle, real PX4 too, sends to the port from which it is spoken to first.
+        """
+        return self.offboard(i) if i < _ALONE - 1 else self.range("mavros").start + i
 
     def simulator(self, i: int) -> int:
         """TCP port on which we wait for real PX4 i."""

@@ -4,8 +4,12 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from xml.etree import ElementTree
 
 from .errors import ScenarioError, unknown_name
+
+TEMPLATES = {".jinja": "PX4's scripts/jinja_gen.py", ".erb": "erb FILE > FILE.sdf"}  # what renders
+_CONFIG = "model.config"  # names a model's SDF files, one for each version of SDF
 
 
 def root() -> Path:
@@ -26,10 +30,64 @@ def root() -> Path:
                         "to the workspace's folder")
 
 
+def folders_of(variable: str) -> list[Path]:
+    """The folders that an environment variable lists, separated by ':'."""
+    return [Path(entry).expanduser() for entry in os.environ.get(variable, "").split(":") if entry]
+
+
+def model_folders() -> list[Path]:
+    """Folders in which Gazebo's `model://NAME` is looked up."""
+    return [*folders_of("GAZEBO_MODEL_PATH"), root() / "models", Path.home() / ".gazebo/models"]
+
+
+def model_sdf(folder: Path) -> Path:
+    """The SDF file of a model's folder.
+
+    It is the one of the newest version of SDF in model.config; without such a file model.sdf, or
+    the folder's only SDF file.
+
+    Raises:
+        ScenarioError: There is none.
+    """
+    named = _newest(folder / _CONFIG)
+    files = sorted(folder.glob("*.sdf"))
+    for path in (*([folder / named] if named else []), folder / "model.sdf",
+                 *(files if len(files) == 1 else [])):
+        if path.is_file():
+            return path
+    for template in sorted(path for suffix in (*TEMPLATES, ".xacro")
+                           for path in folder.glob(f"*{suffix}")):
+        how = TEMPLATES.get(template.suffix, f"xacro {template.name}")
+        raise ScenarioError(f"'{folder}' has a template only, {template.name}: render it first "
+                            f"({how})")
+    raise ScenarioError(f"'{folder}' has no SDF file"
+                        + (f": its {_CONFIG} names '{named}'" if named else ""))
+
+
+def _newest(config: Path) -> str:
+    """The file of the newest version of SDF that a model.config names; "" without one."""
+    try:
+        found = ElementTree.parse(config).getroot().iterfind("sdf")
+    except (OSError, ElementTree.ParseError):
+        return ""
+    versions = [(_version(entry.get("version", "")), (entry.text or "").strip()) for entry in found]
+    return max(versions, key=lambda entry: entry[0], default=((), ""))[1]
+
+
+def _version(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split(".") if part.isdigit())
+
+
 def vehicle_names() -> list[str]:
-    """Names of the vehicles: folders of models/ with a model.sdf that has rotors."""
-    return sorted(path.parent.name for path in (root() / "models").glob("*/model.sdf")
-                  if "motor_model" in path.read_text(errors="replace"))
+    """Names of the vehicles: folders of models/ whose SDF file has rotors."""
+    return sorted(folder.name for folder in (root() / "models").iterdir() if _has_rotors(folder))
+
+
+def _has_rotors(folder: Path) -> bool:
+    try:
+        return "motor_model" in model_sdf(folder).read_text(errors="replace")
+    except ScenarioError:
+        return False
 
 
 def world_names() -> list[str]:
@@ -38,12 +96,12 @@ def world_names() -> list[str]:
 
 
 def vehicle_sdf(name: str) -> Path:
-    """The SDF file of a vehicle: a name from models/, or a path to an SDF file.
+    """The SDF file of a vehicle: a name from models/, or a path to an SDF file or model's folder.
 
     Raises:
         ScenarioError: No such vehicle.
     """
-    return _find("vehicle", name, root() / "models" / name / "model.sdf", vehicle_names)
+    return _find("vehicle", name, root() / "models" / name, vehicle_names)
 
 
 def world_sdf(name: str) -> Path:
@@ -56,12 +114,14 @@ def world_sdf(name: str) -> Path:
 
 
 def _find(what: str, name: str, path: Path, names: Callable[[], list[str]]) -> Path:
-    if "/" in name or name.endswith((".sdf", ".world")):
-        path = Path(name).expanduser()
-        if path.is_file():
-            return path.resolve()
-        raise ScenarioError(f"no {what} file '{name}': give a path to an SDF file, or one of "
-                            f"{', '.join(names())}")
+    given = "/" in name or name.endswith((".sdf", ".world", ".xacro"))
+    if given:
+        path = Path(name).expanduser().resolve()
+    if path.is_dir():
+        return model_sdf(path)
     if path.is_file():
         return path
+    if given:
+        raise ScenarioError(f"no {what} file '{name}': give a path to an SDF file, or one of "
+                            f"{', '.join(names())}")
     raise ScenarioError(unknown_name(what, name, names()))

@@ -50,12 +50,14 @@ def _part(name: str) -> Any:
 
 # Short forms of `vehicles`, on command lines, in launch files and in YAML.
 FLEET = {
-    "vehicle": Option("type of every vehicle: a name from models/, or an SDF file",
+    "vehicle": Option("type of every vehicle: a name from models/, or a path to a model; NAME=TYPE "
+                      "names them NAME_0 and so on",
                       names=resources.vehicle_names, unset="iris"),
     "n": Option("number of vehicles; with MAVLink links at most 250", least=1,
                 most=MAX_FLEET, unset="1"),
     "vehicles": Option("mixed fleet instead of vehicle and n: 'iris*4, typhoon_h480*2' or "
-                       "'iris@0,0,0; iris@3,0,0,1.57'", metavar="LIST", unset="as these two say"),
+                       "'iris@0,0,0; NAME=TYPE@3,0,0,1.57'", metavar="LIST",
+                       unset="as these two say"),
 }
 
 
@@ -214,7 +216,7 @@ def grid(n: int, spacing: float = GRID_SPACING) -> np.ndarray:
 
 
 def fleet(kind: str, n: int) -> tuple[VehicleSpec, ...]:
-    """n vehicles of one type on the grid, named type_0 to type_(n-1).
+    """n vehicles of one type on the grid, named type_0 to type_(n-1); NAME=TYPE names them NAME_0.
 
     Raises:
         ScenarioError: n outside 1 to MAX_FLEET.
@@ -223,13 +225,24 @@ def fleet(kind: str, n: int) -> tuple[VehicleSpec, ...]:
     return _placed([(kind, None, None)] * count)
 
 
+def _named(kind: str) -> tuple[str, str]:
+    """What the vehicles of a type are called, and the type: of NAME=TYPE, a type, or a path."""
+    match = re.fullmatch(r"([A-Za-z]\w*)=(.+)", kind)
+    if match:
+        return match[1], match[2]
+    path = Path(kind)
+    label = path if "/" not in kind or path.expanduser().is_dir() else path.parent
+    return label.name, kind
+
+
 def parse_vehicles(text: str) -> tuple[VehicleSpec, ...]:
     """The vehicles of a list like `iris*4, typhoon_h480*2` or `iris@0,0,0; iris@3,0,0,1.57`.
 
     Entries are separated by ';' (or by ',' where no entry has a pose). An entry is
     a type, then `*COUNT` or `@X,Y[,Z[,YAW]]` [m, m, m, rad]. A type is a name
-    from models/. Names are type_index, counted over the whole list, so that the
-    index is also the MAVLink instance.
+    from models/, or a path to an SDF file or a model's folder. Names are type_index, counted over
+    the whole list, so that the index is also the MAVLink instance; of NAME=TYPE they are
+    NAME_index, so that `iris=iris_stereo` is iris_0 to ROS.
 
     Raises:
         ScenarioError: An entry that cannot be read.
@@ -265,7 +278,7 @@ def _placed(entries: Sequence[tuple[str, Sequence[float] | None, float | None]],
     specs = []
     for i, (kind, pos, yaw) in enumerate(entries):
         x, y, z = (float(x) for x in (next(positions) if pos is None else pos))
-        label = Path(kind).parent.name if "/" in kind else kind
+        label, kind = _named(kind)
         specs.append(VehicleSpec(kind, f"{label}_{i}", (x, y, z), yaw or 0.0))
     return tuple(specs)
 

@@ -76,6 +76,7 @@ SENSORS = np.dtype([
     ("baro_temperature", "f8"),  # air temperature [K]
     ("baro_new", "?"),
     ("gps_t_us", "i8"),  # time at which the fix was true [us]
+    ("gps_latency", "f8"),  # from then to its arrival, as the receiver's data sheet says [s]
     ("gps_lat", "f8"),  # geodetic latitude [rad]
     ("gps_lon", "f8"),  # longitude [rad]
     ("gps_alt", "f8"),  # height above mean sea level [m]

@@ -191,6 +191,7 @@ class Vehicle:
     shapes: tuple[Any, ...] = ()  # collisions and visuals, each in the frame of its body
     effects: dict[str, dict[str, tuple[float, ...]]] = field(default_factory=dict)  # by name
     battery: Pack | None = None  # None: the flight stack simulates one, as PX4 does
+    remarks: tuple[str, ...] = ()  # what of the file is left out or changed, a line each
 
     @property
     def rotors(self) -> tuple[Rotor, ...]:

@@ -86,16 +86,19 @@ def largest_thrust(fleet: FleetModel) -> np.ndarray:
 def cannot_fly(fleet: FleetModel) -> list[str]:
     """Reason why each vehicle cannot fly as a multirotor; empty where it can."""
     matrices, largest = effectiveness(fleet), largest_thrust(fleet)
-    return [_obstacle(matrix, most, float(weight)) for matrix, most, weight in
-            zip(matrices, largest, fleet.vehicle["mass"] * GRAVITY, strict=True)]
+    both = fleet.actuator["bidirectional"]
+    return [_obstacle(*found) for found in
+            zip(matrices, largest, both, fleet.vehicle["mass"] * GRAVITY, strict=True)]
 
 
-def _obstacle(matrix: np.ndarray, largest: np.ndarray, weight: float) -> str:
+def _obstacle(matrix: np.ndarray, largest: np.ndarray, both: np.ndarray, weight: float) -> str:
     can = commanded(matrix)
     missing = [ROWS[k] for k in (2, 3, 4) if not can[k]]
     if missing:
         return f"no {', '.join(missing)}: rank {rank(matrix)} of 6"
     lift = float(np.maximum(matrix[2], 0.0) @ largest)
+    if lift <= weight < float(np.maximum(matrix[2], np.where(both, -matrix[2], 0.0)) @ largest):
+        return "it lifts only with rotors that turn backwards, which the flight stack does not do"
     if lift <= weight:
         return f"its weight of {weight:.3g} N exceeds the thrust of its rotors, {lift:.3g} N"
     return ""

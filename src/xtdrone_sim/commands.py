@@ -2,8 +2,10 @@
 
 import contextlib
 import json
+import logging
 import signal
 import sys
+from pathlib import Path
 from typing import Any
 
 from xtdrone_core import (
@@ -16,7 +18,7 @@ from xtdrone_core import (
     scenario_options,
 )
 from xtdrone_core.contracts import Attachable, Observer, Reporting
-from xtdrone_core.control_link import TICK_US
+from xtdrone_core.control_link import TICK_US, ControlServer
 from xtdrone_core.options import number, number_type
 
 SIM_EXAMPLES = """examples:
@@ -33,6 +35,8 @@ FLY_EXAMPLES = """examples:
 VEHICLE_EXAMPLES = """examples:
   xtdrone vehicle list
   xtdrone vehicle show typhoon_h480
+  xtdrone vehicle check ~/PX4-Autopilot/Tools/simulation/gazebo-classic/sitl_gazebo-classic/models
+  xtdrone vehicle check my_iris/model.sdf --hover 20
   xtdrone vehicle presets                      presets of sensors, by kind
   xtdrone vehicle presets bmi088               its values, units and data sheet
 """
@@ -112,6 +116,12 @@ def register_vehicle(subparsers: Any) -> None:
     show.add_argument("--png", metavar="FILE", help="draw the rotor layout (NAME_rotors.png)")
     show.add_argument("--json", action="store_true", help="print figures as JSON, draw nothing")
     show.set_defaults(run=_show_vehicle)
+    checked = actions.add_parser("check", help="a line on each model: whether it loads and flies")
+    checked.add_argument("path", nargs="+", help="an SDF file, a model's folder, or a folder of "
+                         "models")
+    checked.add_argument("--hover", type=number_type("hover", 0.0, unit="s"), default=0.0,
+                         metavar="SECONDS", help="fly each that has rotors so long (0: only load)")
+    checked.set_defaults(run=_check_vehicles)
     known = actions.add_parser("presets", help="sensor presets, for <preset> in a vehicle's file")
     known.add_argument("preset", nargs="?", help="show its values with unit and source")
     known.set_defaults(run=_presets)
@@ -155,6 +165,24 @@ def _show_vehicle(args):
     print(f"rotor layout: {path}")
 
 
+def _check_vehicles(args):
+    """A line on each model; status 1 if one is refused or fails."""
+    from .vehicles.check import check, models_in
+
+    said, bad = logging.getLogger("xtdrone_sim.simulation"), False
+    said.disabled = True  # the remarks are in the lines
+    try:
+        for path in (model for given in args.path
+                     for model in models_in(Path(given).expanduser())):
+            found = check(path, args.hover)
+            bad = bad or found.verdict in ("refused", "fails")
+            print(f"{found.verdict:8} {path.name:28} " + "; ".join(
+                text for text in (found.reason, *found.remarks) if text), flush=True)
+    finally:
+        said.disabled = False
+    return int(bad)
+
+
 def _lines(parameters) -> list[str]:
     """A line for each quantity or camera of a sensor, and one for the rest."""
     parts = {name: value for name, value in parameters.items() if isinstance(value, dict)}
@@ -188,10 +216,14 @@ def _sim(args):
         from .warm_up import ensure_warm
 
     scenario = scenario_options.scenario_of(args)
-    ensure_warm()
     until = None if args.duration is None else round(args.duration * 1e6)
-    with _folder_of(scenario, wanted=not args.no_log) as folder, _Signals() as signals:
-        simulation = Simulation(scenario, folder, control=True)
+    # Opened before the kernels are compiled: a client that connects knows that there is something
+    # to wait for.
+    server = ControlServer(ports.Ports(scenario.instance).control)
+    ensure_warm()
+    with contextlib.closing(server), _folder_of(scenario, wanted=not args.no_log) as folder, \
+            _Signals() as signals:
+        simulation = Simulation(scenario, folder, control=server)
         _warn_of_what_cannot_fly(simulation)
         print(f"{scenario.n} vehicle{'s' * (scenario.n > 1)} in '{scenario.world}', engine "
               f"{scenario.engine}, autopilot {scenario.autopilot}; ground stations: UDP "

@@ -5,10 +5,10 @@ import time
 from typing import TYPE_CHECKING
 
 from xtdrone_core import ControlError, XtdroneError
-from xtdrone_core.control_link import ControlServer
+from xtdrone_core.control_link import ControlServer, pack
 from xtdrone_core.disturbances import parse_disturbance
-from xtdrone_core.ports import Ports
 
+from . import world_requests
 from .rendering.frame_publisher import FramePublisher
 
 if TYPE_CHECKING:
@@ -23,11 +23,11 @@ PAUSE_POLL_S = 0.05
 class ControlRequests:
     """One control socket: its requests, the clock for its subscribers, the bridge's barrier."""
 
-    def __init__(self, simulation: "Simulation"):
-        """Listens on the port of the scenario's instance.
+    def __init__(self, simulation: "Simulation", server: ControlServer):
+        """Answers on this server from now on, and closes it at the end.
 
         Raises:
-            ControlError: The port is taken, or there is no room for images.
+            ControlError: There is no room for images.
         """
         self._simulation = simulation
         self._late = False  # a late bridge has been reported
@@ -35,8 +35,9 @@ class ControlRequests:
             "disturb": self._disturb, "event": self._event, "health": self._health,
             "load": self._load, "pause": self._pause, "reset": self._reset,
             "resume": self._resume, "save": self._save, "sensors": self._sensors,
-            "speed": self._speed, "status": self._status, "step": self._step, "stop": self._stop}
-        self.server = ControlServer(Ports(simulation.scenario.instance).control)
+            "speed": self._speed, "status": self._status, "step": self._step, "stop": self._stop,
+            **world_requests.handlers(simulation)}
+        self.server = server
         self._publisher = None
         try:
             if len(simulation.rendered):
@@ -64,7 +65,7 @@ class ControlRequests:
     def tick(self) -> None:
         """Every 20 ms: publishes the clock, answers requests, waits for the bridge if unpaced."""
         simulation, server = self._simulation, self.server
-        server.tick(simulation.t_us, simulation.state)
+        server.tick(simulation.t_us, simulation.state, self._table)
         server.poll(self.handle)
         if simulation.pacer.speed == 0.0 and server.has_barrier:
             in_time = server.barrier(simulation.t_us, self.handle, BARRIER_S)
@@ -93,13 +94,19 @@ class ControlRequests:
         """Closes the socket. May be called twice."""
         self.server.close()
 
+    def _table(self, name):
+        entities = self._simulation.entities
+        parts = {"models": entities.models, "links": entities.direct_links}[name]
+        return {"names": list(parts), "states": pack(entities.table(parts.values()))}
+
     def _status(self, request):
         simulation = self._simulation
         return {"t_us": simulation.t_us, "paused": simulation.pacer.paused,
                 "speed": simulation.pacer.speed,
                 "real_time_factor": simulation.real_time_factor(), "n": simulation.scenario.n,
                 "vehicles": [spec.name for spec in simulation.scenario.vehicles],
-                "folder": str(simulation.folder) if simulation.folder else None}
+                "folder": str(simulation.folder) if simulation.folder else None,
+                "gravity": simulation.world.gravity}
 
     def _health(self, request):
         return {"t_us": self._simulation.t_us, "health": self._simulation.autopilot.health()}

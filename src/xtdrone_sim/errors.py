@@ -11,5 +11,9 @@ class EngineError(XtdroneError):
     """An engine that fails, or lacks a feature that was requested."""
 
 
+class WorldError(XtdroneError):
+    """A model, link or frame that the world does not have, or that cannot be changed so."""
+
+
 class WindError(XtdroneError):
     """An invalid wind."""

@@ -6,6 +6,7 @@ clock but the pacer.
 """
 
 import json
+import logging
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -35,19 +36,22 @@ from xtdrone_core.contracts import (
     Viewer,
     required,
 )
-from xtdrone_core.control_link import TICK_US
+from xtdrone_core.control_link import TICK_US, ControlServer
 from xtdrone_core.errors import unknown_name
 
 from .control import ControlRequests
+from .entities import Entities
 from .pacer import Pacer
 from .plant.plant import Plant
 from .pose_feed import TruthPose
 from .recording import WARNING, Collisions, Console, TruthRecorder
 from .rendering.scene import Beams
 from .rendering.sensors import RenderedSensors
-from .vehicles.pose import sensors_at_zero
+from .vehicles.pose import Pose, sensors_at_zero
 from .vehicles.sdf import load_vehicle
 from .world import World, load_world
+
+_log = logging.getLogger(__name__)
 
 STEP_US = 4000  # PX4's lockstep period [us]
 _FREE = {"speed", "gui", "name", "instance"}  # may differ between a snapshot and its scenario
@@ -63,6 +67,7 @@ class Simulation:
         world, fleet: The World and the FleetModel.
         engine, plant, sensor_suite, rendered, autopilot: The parts of the lockstep.
         observers: Called at each step; append more, see contracts.Observer.
+        entities: Models and links by Gazebo's names: their states, moved, inserted, pushed.
         pacer: Keeps simulated time at a multiple of wall time.
         requests: The control socket, or None.
     """
@@ -70,15 +75,15 @@ class Simulation:
     step_us = STEP_US
 
     def __init__(self, scenario: Scenario, folder: Path | str | None = None,
-                 agent: Agent | None = None, control: bool = False, links: bool = True,
-                 observers: Iterable[Observer] = ()):
+                 agent: Agent | None = None, control: ControlServer | None = None,
+                 links: bool = True, observers: Iterable[Observer] = ()):
         """Builds everything; nothing moves before run() or step().
 
         Args:
             scenario: What to simulate.
             folder: Run folder for logs; None writes nothing.
             agent: An Agent that flies the fleet in process, or None.
-            control: Whether to open the control socket, on the port of the scenario's instance.
+            control: The control socket to answer on and to close at the end, or None.
             links: Whether the autopilot opens its MAVLink ports.
             observers: Observers from the start; they are closed with the simulation.
 
@@ -100,8 +105,8 @@ class Simulation:
         try:
             self._build(models, links)
             self._sense()
-            if control:
-                self.requests = self._kept(ControlRequests(self))
+            if control is not None:
+                self.requests = self._kept(ControlRequests(self, control))
         except BaseException:
             self._close_parts()
             raise
@@ -111,6 +116,9 @@ class Simulation:
         self.engine: Engine = self._kept(build_engine(scenario, world, models))
         names = [spec.name for spec in scenario.vehicles]
         self.console = self._kept(Console(names, self.folder))
+        for text in self.remarks():
+            _log.warning("warning: %s", text)
+            self.say(text)
         self.plant = Plant(scenario, self.fleet, world, self.engine)
         self.sensor_suite = build_sensors(scenario, world, models, self.engine)
         self.rendered = self._kept(build_rendered(scenario, world, models, self.engine))
@@ -121,6 +129,7 @@ class Simulation:
             self.observers.append(TruthRecorder(self.folder / "truth.bin", scenario.n))
         self._collisions = Collisions(names, self.engine, self._on_collision)
         self.observers.append(self._collisions)
+        self.entities = Entities(world, scenario.vehicles, models, self.engine, self.plant.pushes)
         if scenario.pose_source == "truth":
             self.observers.append(TruthPose(required(
                 self.autopilot, ExternalPose, f"autopilot '{scenario.autopilot}' takes no pose "
@@ -130,6 +139,13 @@ class Simulation:
         if scenario.gui:
             required(self.engine, Viewer, f"engine '{scenario.engine}' has no window",
                      "leave out gui")
+
+    def remarks(self) -> list[str]:
+        """What of the files of world and vehicles is left out or changed, a line each."""
+        found = {model.type: model.remarks for model in self.fleet.vehicles}
+        return [f"{name}: {remark}" for name, remarks in
+                {f"world {self.world.name}": self.world.remarks, **found}.items()
+                for remark in remarks]
 
     @property
     def agent(self) -> Agent | None:
@@ -228,7 +244,8 @@ class Simulation:
         reset at such a time.
 
         Args:
-            vehicles: Indices, names, or a mask (N,) of bool; None for all.
+            vehicles: Indices, names, or a mask (N,) of bool; None for all, and for the models
+                inserted into the world.
 
         Raises:
             XtdroneError: No such vehicle, or engine, autopilot or Agent cannot do it.
@@ -244,8 +261,28 @@ class Simulation:
         self._sense(mask)
         for observer in self.observers:
             observer.on_reset(self.t_us, mask)
+        if vehicles is None and self.entities.inserted:
+            self.entities.reset()
         names = [spec.name for spec, there in zip(self.scenario.vehicles, mask) if there]
         self.event(self.t_us, "reset", vehicles=names)
+
+    def insert(self, sdf: str, name: str, pose: Pose = Pose(), frame: str = "") -> None:
+        """Inserts a model of one rigid body, static or free; see Entities.insert().
+
+        Raises:
+            XtdroneError: It is invalid, its name is taken, or the engine cannot take it.
+        """
+        self.entities.insert(sdf, name, pose, frame)
+        self.event(self.t_us, "insert", model=name)
+
+    def remove(self, name: str) -> None:
+        """Removes an inserted model.
+
+        Raises:
+            XtdroneError: There is none.
+        """
+        self.entities.remove(name)
+        self.event(self.t_us, "remove", model=name)
 
     def save(self, path: Path | str) -> None:
         """Writes the complete state of the simulation to one file.
@@ -275,6 +312,7 @@ class Simulation:
         self.pacer.restart(self.t_us)
         self._sensors = self.sensor_suite.batch
         self._started = False
+        self.entities.refresh()
         self.event(self.t_us, "load", path=str(path))
 
     def _stateful(self) -> dict:
@@ -413,7 +451,7 @@ def build_sensors(scenario: Scenario, world: World, models: Sequence[Vehicle],
     beams = None
     if any(block.kind == "range" for model in models for block in model.sensors):
         beams = engine.beam if isinstance(engine, RangeCaster) else Beams(
-            world, scenario.vehicles, models, lambda: engine.state)
+            world, scenario.vehicles, models, engine)
     return SensorSuite([sensors_at_zero(model) for model in models], _origin(world),
                        world.magnetic_field, scenario.seed, scenario.gps, world.gravity, beams)
 
@@ -422,7 +460,8 @@ def build_rendered(scenario: Scenario, world: World, models: Sequence[Vehicle],
                    engine: Engine) -> RenderedSensors:
     """The cameras and lidars of a scenario's fleet, rendered by the engine if it can."""
     return RenderedSensors(world, scenario.vehicles, models, scenario.seed,
-                           engine.scene if isinstance(engine, Renderer) else None)
+                           engine.scene if isinstance(engine, Renderer) else None,
+                           engine)
 
 
 def build_autopilot(scenario: Scenario, fleet: FleetModel, world: World, folder: Path | None,

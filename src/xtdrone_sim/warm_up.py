@@ -29,7 +29,9 @@ def warm_up() -> None:
     """Flies each kind of kernel once, in wind, with telemetry but without opening a port."""
     import numpy as np
 
-    from xtdrone_autopilot.mavlink.streams import BUFFER, Streams
+    from xtdrone_autopilot.mavlink.datagrams import Sender
+    from xtdrone_autopilot.mavlink.links import take_due
+    from xtdrone_autopilot.mavlink.streams import BUFFER
 
     agent = registry.AGENTS.load("square")(1)
     scenario = Scenario((VehicleSpec("iris", "iris_0", (0.0, 0.0, 0.0)),), speed=0.0,
@@ -39,12 +41,16 @@ def warm_up() -> None:
     simulation = Simulation(scenario, folder, agent=agent, links=False)
     try:
         simulation.run(until_us=FLIGHT_US)
-        streams = Streams(simulation.autopilot)
+        streams = simulation.autopilot.streams()
         sequence, length = np.zeros(1, dtype=np.uint8), np.zeros(1, dtype=np.int64)
         for k in range(len(streams.names)):
             length.fill(0)
             streams.append(k, simulation.t_us, np.ones(1, dtype=bool), sequence,
                            np.zeros((1, BUFFER), dtype=np.uint8), length)
+        times, nothing = np.zeros((1, 1), dtype=np.int64), np.zeros((1, 1), dtype=bool)
+        take_due(times, times, nothing[0], 0, 0, 0, nothing)
+        length.fill(0)
+        Sender(1, 1).send(np.zeros((1, BUFFER), dtype=np.uint8), length)
     finally:
         simulation.close()
         shutil.rmtree(folder)

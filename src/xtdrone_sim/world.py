@@ -1,28 +1,29 @@
 """Worlds from SDF files, as Gazebo 11 and PX4's sitl_gazebo plugins read them."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from xtdrone_core import resources
 from xtdrone_dynamics.constants import GRAVITY, TROPOPAUSE
 from xtdrone_dynamics.magnetic_field import earth_field
 
+from .vehicles.actors import Actor, read_actor
 from .vehicles.pose import Pose
+from .vehicles.sdf_file import fail, parse
 from .vehicles.sdf_tree import (
     Scope,
-    Shape,
-    fail,
     name_of,
     number,
     numbers,
-    parse,
     plugin_name,
-    shapes_of,
+    pose_of,
     text,
     to_dict,
     vector,
 )
+from .vehicles.shapes import Shape, shapes_of
+from .world_models import WorldModel, of_world
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,10 @@ class Light:
     diffuse: tuple[float, float, float]  # RGB, 0..1
     specular: tuple[float, float, float]  # RGB, 0..1
     cast_shadows: bool
+    attenuation: tuple[float, float, float] = (1.0, 0.0, 0.0)  # constant, per m, per m^2
+    range: float = 10.0  # nothing further away is lit [m]
+    cutoff: float = 0.0  # of a spot, from its axis [rad]
+    falloff: float = 0.0  # exponent of a spot, from the axis outwards
 
 
 @dataclass(frozen=True)
@@ -53,6 +58,9 @@ class World:
     lights: tuple[Light, ...]
     ambient: tuple[float, float, float]  # RGB, 0..1
     background: tuple[float, float, float]  # RGB, 0..1
+    models: tuple[WorldModel, ...] = ()  # without their shapes, which are above
+    actors: tuple[Actor, ...] = ()  # people that walk, seen by cameras only
+    remarks: tuple[str, ...] = ()  # what of the file is left out, a line each
 
 
 def load_world(name_or_path: str) -> World:
@@ -71,7 +79,8 @@ def load_world(name_or_path: str) -> World:
     """
     path = resources.world_sdf(name_or_path)
     element = parse(path, "world")
-    scope = Scope(element, Pose())
+    scope = Scope(element, Pose(), placed=_state(element))
+    remarks: list[str] = []
     coordinates = element.find("spherical_coordinates")
     lat, lon, alt = _origin(coordinates) if coordinates is not None else (0.0, 0.0, 0.0)
     field = element.find("magnetic_field")
@@ -82,8 +91,19 @@ def load_world(name_or_path: str) -> World:
         ambient, background = _colour(scene, "ambient", ambient), _colour(scene, "background",
                                                                           background)
     return World(name_of(element), path, lat, lon, alt, _gravity(element),
-                 tuple(map(float, field)), _wind(scope), tuple(shapes_of(scope)),
-                 tuple(_light(*found) for found in scope.lights()), ambient, background)
+                 tuple(map(float, field)), _wind(scope), tuple(shapes_of(scope, remarks)),
+                 tuple(_light(*found) for found in scope.lights()), ambient, background,
+                 of_world(scope), tuple(read_actor(actor, remarks) for actor in scope.actors()),
+                 tuple(remarks))
+
+
+def _state(element) -> dict[str, Pose]:
+    """Where a saved world's first <state> puts its models, which goes before their own <pose>."""
+    state = element.find("state")
+    if state is None:
+        return {}
+    return {name_of(model): pose_of(model) for model in state.iterchildren("model")
+            if model.find("pose") is not None}
 
 
 def _origin(coordinates) -> tuple:
@@ -127,9 +147,19 @@ def _light(element, pose) -> Light:
     if kind not in ("directional", "point", "spot"):
         fail(element, f"light type is '{kind}': give directional, point or spot")
     direction = pose.direction(vector(element, "direction", (0.0, 0.0, -1.0)))
-    return Light(kind, pose.pos, direction, _colour(element, "diffuse", (1.0, 1.0, 1.0)),
-                 _colour(element, "specular", (0.1, 0.1, 0.1)),
-                 text(element, "cast_shadows", "0") in ("1", "true"))
+    light = Light(kind, pose.pos, direction, _colour(element, "diffuse", (1.0, 1.0, 1.0)),
+                  _colour(element, "specular", (0.1, 0.1, 0.1)),
+                  text(element, "cast_shadows", "0") in ("1", "true"))
+    fading = element.find("attenuation")
+    if fading is not None:
+        light = replace(light, range=number(fading, "range", light.range), attenuation=tuple(
+            number(fading, tag, value) for tag, value in
+            zip(("constant", "linear", "quadratic"), light.attenuation, strict=True)))
+    spot = element.find("spot")
+    if kind == "spot" and spot is not None:
+        light = replace(light, cutoff=number(spot, "outer_angle", 0.0),
+                        falloff=number(spot, "falloff", 0.0))
+    return light
 
 
 def _colour(element, tag, default) -> tuple:

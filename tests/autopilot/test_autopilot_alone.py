@@ -8,14 +8,14 @@ import pytest
 from xtdrone_autopilot.interfaces import Estimator
 from xtdrone_autopilot.mavlink.commands import Commands
 from xtdrone_autopilot.mavlink.dialect import mavlink
-from xtdrone_autopilot.mavlink.ftp import FileServer
+from xtdrone_autopilot.mavlink.files.ftp import FileServer
+from xtdrone_autopilot.mavlink.files.log_download import LogDownload
 from xtdrone_autopilot.mavlink.handlers import declarations
-from xtdrone_autopilot.mavlink.log_download import LogDownload
 from xtdrone_autopilot.mavlink.messages import Messages, Presence
 from xtdrone_autopilot.mavlink.mission_protocol import MissionProtocol
 from xtdrone_autopilot.mavlink.parameter_protocol import ParameterProtocol
 from xtdrone_autopilot.mavlink.set_points import SetPointMessages
-from xtdrone_autopilot.mavlink.streams import Streams
+from xtdrone_autopilot.mavlink.streams import stream_declarations
 from xtdrone_autopilot.mavlink.tables import (
     commands_table,
     failsafes_table,
@@ -26,6 +26,7 @@ from xtdrone_autopilot.mavlink.tables import (
 from xtdrone_autopilot.navigation.follow import FollowTarget
 from xtdrone_autopilot.navigation.mission import Missions
 from xtdrone_autopilot.navigation.navigator import Navigator
+from xtdrone_autopilot.navigation.returning import Return
 from xtdrone_autopilot.now import Now
 from xtdrone_autopilot.outbox import WARNING, WARNINGS_PER_SECOND, Outbox
 from xtdrone_autopilot.parameters.store import ParameterStore
@@ -66,9 +67,11 @@ class Stack:
         self.without = []
         self.failsafes = Failsafes(self.watched, self.flight, self.outbox,
                                    lambda i, rotor: self.without.append((i, rotor)))
+        self.returns = Return(self.status, self.parameters, self.estimator, self.navigator,
+                              self.missions, self.flight, ORIGIN, self.outbox)
         self.commander = Commander(self.status, self.parameters, self.estimator, self.battery,
-                                   self.failsafes, self.missions, self.follow, self.navigator,
-                                   self.flight, self.now, ORIGIN, self.outbox)
+                                   self.failsafes, self.missions, self.follow, self.returns,
+                                   self.navigator, self.flight, self.now, ORIGIN, self.outbox)
 
 
 @pytest.fixture
@@ -92,6 +95,10 @@ def test_a_mode_is_entered_by_whoever_owns_it(stack):
 
 @pytest.mark.parametrize("mode", Mode)
 def test_a_mode_is_refused_without_what_it_needs(stack, mode):
+    assert stack.commander.set_mode(0, mode, 0).accepted  # before arming, as in PX4
+    assert any("cannot be armed" in text for _, text in stack.said)
+    assert not stack.commander.arm(0, 0).accepted
+    stack.status["armed"][0] = True
     answer = stack.commander.set_mode(0, mode, 0)
     assert answer.accepted == (MODES[mode].needs == Need.NOTHING)
     assert answer.reason
@@ -134,7 +141,7 @@ def test_every_message_has_one_handler():
         assert hasattr(mavlink, f"MAVLINK_MSG_ID_{name}")
     numbers = [number for kind in kinds for number in declarations(kind, "obeys")]
     assert len(numbers) == len(set(numbers))
-    streams = [stream.name for stream in declarations(Streams, "streams")]
+    streams = [stream.name for stream in stream_declarations()]
     assert len(streams) == len(set(streams))
 
 

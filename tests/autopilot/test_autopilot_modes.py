@@ -291,10 +291,10 @@ def test_places_of_commands_are_above_home_or_sea_as_their_frame_says(flight):
 @pytest.mark.parametrize("command, params, result, reason", [
     (mavlink.MAV_CMD_PREFLIGHT_REBOOT_SHUTDOWN, (1,), 3, "stop the simulation"),
     (mavlink.MAV_CMD_IMAGE_START_CAPTURE, (), 3, "no such device"),
-    (mavlink.MAV_CMD_DO_CHANGE_ALTITUDE, (5, 1), 2, "frame 1 is not allowed"),
+    (mavlink.MAV_CMD_DO_CHANGE_ALTITUDE, (3e30, 1), 2, "height 3e+30 m is not allowed"),
     (mavlink.MAV_CMD_NAV_TAKEOFF, (0, 0, 0, 0, 0, 0, 3e30), 2, "height 3e+30 m is not allowed"),
     (mavlink.MAV_CMD_DO_SET_HOME, (0, 0, 0, 0, 47, 8, 3e30), 2, "home needs latitude"),
-    (mavlink.MAV_CMD_DO_REPOSITION, (0, 0, 0, 0, 47, 8, 3e30), 2, "no position at latitude 47"),
+    (mavlink.MAV_CMD_DO_REPOSITION, (0, 1, 0, 0, 47, 8, 3e30), 2, "no position at latitude 47"),
     (mavlink.MAV_CMD_RUN_PREARM_CHECKS, (1,), 0, "Ready to arm"),
 ])
 def test_commands_are_answered_in_words(on_ground, command, params, result, reason):
@@ -322,7 +322,9 @@ def sticks(f, forward=0, right=0, up=500, turn=0):
 
 def test_posctl_flies_with_the_sticks_and_stops_without(flight):
     f = flight()
-    f.autopilot.commander.set_mode(0, Mode.POSCTL, f.simulation.t_us)
+    assert not f.autopilot.commander.set_mode(0, Mode.POSCTL, f.simulation.t_us).accepted
+    sticks(f)
+    assert f.autopilot.commander.set_mode(0, Mode.POSCTL, f.simulation.t_us).accepted
     f.run(4, lambda: sticks(f, forward=500))
     assert f.vel[0] > 3.0 and abs(f.vel[1]) < 0.5  # nose to the east
     f.run(6, lambda: sticks(f))
@@ -391,7 +393,7 @@ def test_auto_modes_never_exceed_the_jerk_of_their_parameter(flight):
     def fly(seconds):
         for _ in range(round(seconds * 250)):
             f.simulation.step()
-            if f.autopilot.status["armed"][0]:
+            if f.autopilot.status["armed"][0] and f.simulation.t_us % 20_000 == 0:
                 accelerations.append(f.autopilot.status["smooth_acc"][0].copy())
 
     def go(place):
@@ -405,7 +407,7 @@ def test_auto_modes_never_exceed_the_jerk_of_their_parameter(flight):
         assert f.autopilot.commander.set_mode(0, mode, f.simulation.t_us).accepted
         fly(seconds)
     assert not f.autopilot.status["armed"][0]
-    assert abs(np.diff(accelerations, axis=0)).max() / 0.004 <= 4.0 * 1.001  # MPC_JERK_AUTO
+    assert abs(np.diff(accelerations, axis=0)).max() / 0.02 <= 4.0 * 1.001  # MPC_JERK_AUTO
     assert abs(np.array(accelerations)).max() > 2.0
 
 
@@ -424,10 +426,11 @@ def test_the_heading_of_auto_modes_turns_no_faster_than_their_parameter(flight, 
     assert a.commander.set_mode(0, before, f.simulation.t_us).accepted
     f.run(3, ask)
     headings = [a.estimator.yaw(0)]
-    each_step(f.simulation, lambda *_: headings.append(a.status["sp_yaw"][0]))
+    each_step(f.simulation, lambda t_us, *_: t_us % 20_000 or headings.append(
+        a.status["sp_yaw"][0]))
     assert a.commander.set_mode(0, Mode.RTL, f.simulation.t_us).accepted
     f.run(3)
-    turns = np.degrees(np.abs([math.remainder(x, math.tau) for x in np.diff(headings)])) / 0.004
+    turns = np.degrees(np.abs([math.remainder(x, math.tau) for x in np.diff(headings)])) / 0.02
     assert turns[1:].max() < 45.1 and turns[0] < 500  # the first: from the heading, not set-point
 
 

@@ -11,7 +11,8 @@ from flights import FIELD, ORIGIN, Log, N, block, degrees, fly, rms, sensors
 from sensor_models import SensorSuite
 from xtdrone_autopilot.errors import AutopilotError
 from xtdrone_autopilot.estimation.ekf import Ekf, EkfParameters
-from xtdrone_autopilot.estimation.flags import ALIGNED, AT_REST, POSITION_VALID
+from xtdrone_autopilot.estimation.flags import ALIGNED, AT_REST, GPS_USED, POSITION_VALID
+from xtdrone_autopilot.parameters.store import ParameterStore
 from xtdrone_core import FleetState
 from xtdrone_dynamics.constants import GRAVITY
 
@@ -147,6 +148,25 @@ def test_without_any_fix_it_says_so():
     assert not ekf.ready.any()
     assert "no GPS fix" in ekf.why_not_ready(0)
     assert np.all(ekf.flags & POSITION_VALID == 0)
+
+
+def test_parameters_scale_the_tuning_of_each_vehicle():
+    ekf, log = fly(flights.hover, 10, n=2, suite=sensors(2, "m8n"), EKF2_REQ_EPH=[0.1, 3.0])
+    assert (ekf.flags & GPS_USED != 0).tolist() == [False, True]
+    ekf, log = fly(flights.hover, 20, n=2, EKF2_GPS_V_NOISE=[0.3, 3.0])
+    calm, vague = log["vel_std"][-1][:, 0]
+    assert vague > 1.3 * calm
+
+
+def test_parameters_act_within_a_second():
+    suite, ekf, values = sensors(1), Ekf(1, ORIGIN, FIELD), ParameterStore(1).values
+    deviations = []
+    for k, state in enumerate(flights.fleet_states(flights.hover, 14, 1)):
+        if k == 2500:
+            values["EKF2_GPS_V_NOISE"] = 3.0
+        ekf.step(suite.step(state, state.t_us), values)
+        deviations.append(ekf.vel_std[0, 0])
+    assert max(deviations[2400:2500]) < 0.8 * max(deviations[2500:3500])
 
 
 def test_alignment_waits_for_rest():

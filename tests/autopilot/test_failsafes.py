@@ -69,9 +69,9 @@ LINK_ACTIONS = [(1, Mode.LOITER), (2, Mode.RTL), (3, Mode.LAND), (5, None), (6, 
 @pytest.mark.parametrize("action, mode", LINK_ACTIONS)  # None: its rotors stop
 def test_data_link_loss(flight, action, mode):
     f = flight()
+    f.take_off()
     heartbeat(f)
     f.set(NAV_DLL_ACT=action, COM_DL_LOSS_T=10, RTL_RETURN_ALT=30.0)
-    f.take_off()
     f.run(1.0, lambda: heartbeat(f), 1)
     assert f.armed and not says(f, "no ground station")
     f.run(16)
@@ -84,6 +84,7 @@ def test_manual_control_loss(flight, action, mode):
     f = flight()
     f.set(NAV_RCL_ACT=action, RTL_RETURN_ALT=30.0)
     f.take_off()
+    sticks(f)
     assert f.set_mode(Mode.POSCTL).accepted
     f.run(2, lambda: sticks(f))
     f.run(7)
@@ -190,8 +191,32 @@ def test_actions_of_the_geofence(flight, action, mode):
     assert not f.armed if mode is None else f.mode == mode
 
 
-def test_sys_status_tells_of_the_geofence_and_of_sensors(flight):
-    gps, fence = mavlink.MAV_SYS_STATUS_SENSOR_GPS, mavlink.MAV_SYS_STATUS_GEOFENCE
+def test_flight_that_lasts_too_long_returns(flight):
+    f = flight()
+    f.set(COM_FLT_TIME_MAX=12, COM_FAIL_ACT_T=0.0, RTL_RETURN_ALT=6.0)
+    f.take_off()
+    away(f)
+    assert not says(f, "maximum flight time")
+    f.wait(lambda: f.mode == Mode.RTL, 12)
+    assert says(f, "maximum flight time reached, 12 s", "return")
+
+
+@pytest.mark.parametrize("action, mode", [(1, Mode.LOITER), (3, Mode.RTL), (5, Mode.LAND)])
+def test_wind_above_its_limits(flight, action, mode):
+    f = flight()
+    f.set(COM_WIND_WARN=5.0, COM_WIND_MAX=8.0, COM_WIND_MAX_ACT=action, COM_FAIL_ACT_T=0.0)
+    f.take_off()
+    wind = f.autopilot.estimator.wind
+    wind[0] = 0.0, 6.0  # as a pitot tube would tell it
+    f.run(0.2)
+    assert says(f, "wind of 6.0 m/s, COM_WIND_WARN allows 5 m/s") and f.mode == Mode.LOITER
+    wind[0] = 0.0, 9.0
+    f.run(0.3)
+    assert says(f, "wind of 9.0 m/s, COM_WIND_MAX allows 8 m/s") and f.mode == mode
+
+
+def test_sys_status_tells_of_sensors_as_px4_does(flight):
+    gps = mavlink.MAV_SYS_STATUS_SENSOR_GPS
     f = flight()
     streams = f.autopilot.streams()
 
@@ -200,15 +225,16 @@ def test_sys_status_tells_of_the_geofence_and_of_sensors(flight):
         streams.append(streams.index["SYS_STATUS"], f.simulation.t_us, np.ones(1, dtype=bool),
                        np.zeros(1, dtype=np.uint8), out, length)
         m = mavlink.MAVLink(None).parse_buffer(out[0, :length[0]].tobytes())[0]
-        return [(bool(word & gps), bool(word & fence)) for word in (
-            m.onboard_control_sensors_present, m.onboard_control_sensors_health)]
+        return (m.onboard_control_sensors_present, m.onboard_control_sensors_enabled,
+                m.onboard_control_sensors_health)
 
     f.take_off()
-    assert told() == [(True, False), (True, True)]
-    f.set(GF_MAX_VER_DIST=2.0, GF_ACTION=1, COM_POSCTL_NAVL=1)
+    assert told() == (0x0220802D, 0x0221802D, 0x3220803F)  # recorded of PX4 in flight
+    f.set(COM_POSCTL_NAVL=1)
     lose_gps(f)
     f.run(6)
-    assert told() == [(True, True), (False, False)]
+    present, _, health = told()
+    assert present & gps and not health & gps
 
 
 def test_geofence_that_predicts_is_not_left(flight):
@@ -377,7 +403,8 @@ def follow(f, east, north, vel=(0.0, 0.0, 0.0)):
 
 def test_follow_target_stays_behind_what_moves(flight):
     f = flight()
-    assert "there is no target" in f.set_mode(Mode.FOLLOW_TARGET).reason
+    f.set_mode(Mode.FOLLOW_TARGET)
+    assert says(f, "there is no target")
     f.take_off()
     start = f.simulation.t_us
 

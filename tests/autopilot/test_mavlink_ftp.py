@@ -7,8 +7,9 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import given, strategies as st
 
+from xtdrone_autopilot.mavlink.description import metadata
 from xtdrone_autopilot.mavlink.dialect import mavlink
-from xtdrone_autopilot.mavlink.ftp import BURST, ROOM, FileServer
+from xtdrone_autopilot.mavlink.files.ftp import BURST, ROOM, FileServer
 
 LIST, OPEN, READ, CRC, BURST_READ, TERMINATE = 3, 4, 5, 14, 15, 1
 ACK, NAK = 128, 129
@@ -56,8 +57,8 @@ def client(tmp_path_factory):
 
 
 @pytest.mark.parametrize("path, offset, expected", [
-    (b"/", 0, [(ACK, b"Dlog\0Dparams\0")]), (b"", 1, [(ACK, b"Dparams\0")]),
-    (b"/", 2, [(NAK, bytes([END]))]),
+    (b"/", 0, [(ACK, b"Dlog\0Dparams\0Detc\0")]), (b"", 1, [(ACK, b"Dparams\0Detc\0")]),
+    (b"/", 3, [(NAK, bytes([END]))]), (b"/etc", 0, [(ACK, b"Dextras\0")]),
     (b"/log", 0, [(ACK, b"Flog001.ulg\t10240\0Flog002.ulg\t0\0")]),
     (b"log/\0rest", 1, [(ACK, b"Flog002.ulg\t0\0")]),
     (b"/params", 0, [(ACK, b"Fa.params\t6\0")])])
@@ -107,6 +108,14 @@ def test_a_log_that_grows_is_read_as_long_as_it_was(tmp_path):
     assert client.ask(READ, offset=len(LOG) - 1, size=9) == [(ACK, LOG[-1:])]
     (tmp_path / "a/log001.ulg").unlink()
     assert client.ask(READ, size=9)[0][0] == NAK
+
+
+def test_component_metadata_is_read_as_it_is(client):
+    data = metadata.files()[metadata.GENERAL]
+    path = metadata.GENERAL.encode()
+    assert client.ask(CRC, path) == [(ACK, struct.pack("<I", metadata.crc32(data)))]
+    assert client.ask(OPEN, path) == [(ACK, struct.pack("<I", len(data)))]
+    assert b"".join(part for _, part in client.ask(BURST_READ)) == data
 
 
 @pytest.mark.parametrize("opcode", range(6, 14))

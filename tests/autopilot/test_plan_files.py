@@ -11,7 +11,7 @@ from xtdrone_autopilot.errors import AutopilotError
 from xtdrone_autopilot.navigation import plan_file
 from xtdrone_autopilot.navigation.mission_items import DO_JUMP, FENCE, MISSION, RALLY
 from xtdrone_autopilot.parameters import file as parameter_file
-from xtdrone_autopilot.parameters.store import ParameterStore
+from xtdrone_autopilot.parameters.store import ParameterStore, listed
 from xtdrone_core.command import main
 from xtdrone_core.run_folder import runs_root
 
@@ -97,13 +97,17 @@ def test_mission_fly_shifts_one_plan_to_each_start(runs):
 def test_parameter_files(tmp_path):
     store = ParameterStore(2)
     store.set(0, "MPC_XY_CRUISE", 7.5)
+    store.set(0, "SDLOG_MODE", 2)
     path = tmp_path / "iris.params"
-    parameter_file.write(path, 1, {name: store.get(0, name) for name in store.values.dtype.names})
+    parameter_file.write(path, 1, {name: store.reported(0, name) for name in listed()})
     values = parameter_file.read(path)
-    values.update(EKF2_NO_SUCH=1.0, MPC_Z_P=99.0)
-    _count, unknown, refused = parameter_file.load_into(store, 1, values)
+    assert list(values) == list(listed())
+    values.update(MPC_XY_CRUSE=1.0, MPC_Z_P=math.inf)
+    refused = parameter_file.load_into(store, 1, values)
     assert store.get(1, "MPC_XY_CRUISE") == 7.5 and store.get(1, "MAV_SYS_ID") == 2
-    assert unknown == ["EKF2_NO_SUCH"] and len(refused) == 1 and "MPC_Z_P = 99" in refused[0]
+    assert store.get(1, "SDLOG_MODE") == 2
+    assert len(refused) == 2 and "MPC_Z_P = inf" in refused[0]
+    assert "'MPC_XY_CRUSE'" in refused[1] and "did you mean 'MPC_XY_CRUISE'?" in refused[1]
     path.write_text("1\t1\tMPC_Z_P\n")
     with pytest.raises(AutopilotError, match="line 1"):
         parameter_file.read(path)

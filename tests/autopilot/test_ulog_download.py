@@ -10,7 +10,7 @@ from pyulog import ULog
 
 from own_ports import PORTS
 from waiting import until
-from xtdrone_autopilot.mavlink import log_download as ulog_download
+from xtdrone_autopilot.mavlink.files import log_download as ulog_download
 from xtdrone_autopilot.mavlink.streams import layout
 
 
@@ -71,7 +71,7 @@ def download(link, number, size):
 @pytest.mark.parametrize("size", [0, 1, 89, 90, 91, 500, 12 * 90])
 def test_frames_carry_the_bytes(size):
     data = np.random.default_rng(size).integers(0, 3, size).astype(np.uint8)
-    out = np.zeros(ulog_download.FRAMES_PER_DATAGRAM * ulog_download.FRAME, dtype=np.uint8)
+    out = np.zeros(ulog_download.FRAMES_PER_PIECE * ulog_download.FRAME, dtype=np.uint8)
     item = layout("LOG_DATA")
     data.flags.writeable = False
     length = ulog_download._frame(data, 7000, 3, item.id, item.crc_extra, 9, 250, out)

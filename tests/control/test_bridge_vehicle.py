@@ -7,90 +7,25 @@ from types import SimpleNamespace as Fields
 import pytest
 from pymavlink.dialects.v20 import common as mavlink
 
+from bridge_host import NOW, Host, Link
 from ros_fixtures import needs_ros
-from xtdrone_autopilot.mavlink.handlers import declarations
-from xtdrone_autopilot.mavlink.streams import Streams
-from xtdrone_control import inputs, ros_serialisation as ros, services
+from xtdrone_autopilot.mavlink.streams import stream_declarations
+from xtdrone_control import ros_serialisation as ros
 from xtdrone_control.bridge import Bridge
-from xtdrone_control.inputs import SUBSCRIPTIONS
-from xtdrone_control.mavlink_link import FleetLink
-from xtdrone_control.services import SERVICES
+from xtdrone_control.inputs import SUBSCRIPTIONS, set_points
+from xtdrone_control.services import SERVICES, commands, parameters, plans
 from xtdrone_control.topics import TOPICS
-from xtdrone_core.mavlink_frames import frames
+from xtdrone_dynamics.geoid import geoid_height
 
-NOW = 3_000_000  # [us]
-
-
-class Output:
-    """A topic with listeners or without."""
-
-    def __init__(self, kind, listened):
-        self.kind, self.listened, self.sent = kind, listened, []
-
-    def wanted(self):
-        return self.listened
-
-    def publish(self, data):
-        self.sent.append(data)
-
-    def last(self):
-        package, name = self.kind.split("/")
-        message = getattr(importlib.import_module(f"{package}.msg"), name)()
-        return message.deserialize(self.sent[-1])
-
-
-class Host:
-    def __init__(self):
-        self.outputs, self.lines, self.params = {}, [], {}
-        self.listened = True
-
-    def output(self, name, topic, kind, latched):
-        self.outputs[name, topic] = Output(kind, self.listened)
-        return self.outputs[name, topic]
-
-    def log(self, name, severity, text):
-        self.lines.append((name, severity, text))
-
-    def store_params(self, name, values):
-        self.params[name] = dict(values)
-
-    def load_params(self, name):
-        return self.params[name]
-
-
-class Link:
-    """Stands for a FleetLink: what comes in is a list, what goes out too."""
-
-    def __init__(self, n):
-        self.n, self.incoming, self.sent = n, [], []
-        self._decoder = mavlink.MAVLink(None)
-        self._inboxes = {}
-
-    def feed(self, i, *messages):
-        encoder = mavlink.MAVLink(None, i + 1, 1)
-        for message in messages:
-            frame = bytes(message.pack(encoder))
-            found = next(frames(frame))
-            self.incoming.append((i, found.message_id, found.payload, frame))
-
-    def receive(self):
-        yield from self.incoming
-        self.incoming = []
-
-    def send(self, i, message):
-        self.sent.append((i, message))
-
-    decode = FleetLink.decode
-
-    def of_kind(self, kind):
-        return [(i, m) for i, m in self.sent if m.get_type() == kind]
+MISSION = mavlink.MAV_MISSION_TYPE_MISSION
+GEOID = geoid_height(math.radians(47.5), math.radians(8.5))  # at the places below [m]
 
 
 @pytest.fixture
 def fleet():
     """Two vehicles: (bridge, link, host)."""
     link, host = Link(2), Host()
-    bridge = Bridge(["iris_0", "iris_1"], link, host, {32: 20_000})
+    bridge = Bridge(["iris_0", "iris_1"], link, host)
     bridge.tick(NOW)
     return bridge, link, host
 
@@ -109,7 +44,8 @@ def test_state_of_a_vehicle_that_comes_and_goes(fleet):
     message = state.last()
     assert (message.connected, message.armed, message.mode) == (True, True, "OFFBOARD")
     assert message.header.stamp.secs == 3
-    assert link.of_kind("COMMAND_LONG")[0][1].param2 == 20_000  # asked for its streams
+    assert link.of_kind("COMMAND_LONG")[0][1].command == 520  # asked for its version
+    assert len(host.put_off) == 1  # its missions are read later
     link.feed(1, heartbeat(custom=4 << 16 | 5 << 24, base=81))
     bridge.poll()
     assert (state.last().armed, state.last().mode) == (False, "AUTO.RTL")
@@ -126,7 +62,7 @@ def test_a_stream_of_set_points_that_stalls_is_late_until_it_goes_on_or_is_given
     vehicle = bridge.vehicles[1]
 
     def stream():
-        inputs.setpoint_velocity_unstamped(vehicle, Fields(linear=Fields(x=1.0, y=0.0, z=0.0),
+        set_points.setpoint_velocity_unstamped(vehicle, Fields(linear=Fields(x=1.0, y=0.0, z=0.0),
                                                    angular=Fields(z=0.0)))
 
     bridge.tick(NOW + 2_000_000)
@@ -191,7 +127,7 @@ def test_sensors_and_receiver(fleet):
     bridge, link, host = fleet
     link.feed(0, mavlink.MAVLink_attitude_quaternion_message(2990, 1, 0, 0, 0, 0, 0, 0.5),
               mavlink.MAVLink_highres_imu_message(2_990_000, 1, 2, -9.8, 0.1, 0, 0, 0.2, 0, 0.4,
-                                                  950.0, 0, 0, 20, 0x3F | 0x200),
+                                                  95000.0, 0, 0, 20, 0x3F | 0x200),
               mavlink.MAVLink_gps_raw_int_message(2_990_000, 3, 475000000, 85000000, 500000, 100,
                                                   100, 0, 0, 12, 548000, 2000, 3000, 0, 0),
               mavlink.MAVLink_global_position_int_message(2990, 475000000, 85000000, 500000, 2500,
@@ -208,7 +144,7 @@ def test_sensors_and_receiver(fleet):
     assert not host.outputs["iris_0", "imu/mag"].sent  # no new reading
     fix = last("global_position/global")
     assert (fix.latitude, fix.longitude) == pytest.approx((47.5, 8.5))
-    assert fix.altitude == pytest.approx(548.0)  # above the ellipsoid
+    assert fix.altitude == pytest.approx(500.0 + GEOID)
     assert fix.position_covariance[0] == pytest.approx(4.0)
     assert last("global_position/rel_alt").data == pytest.approx(2.5)
     assert last("global_position/compass_hdg").data == pytest.approx(90.0)
@@ -289,9 +225,9 @@ INPUTS = [
     ("rc/override", Fields(channels=[1500] * 18), "RC_CHANNELS_OVERRIDE", dict(chan1_raw=1500)),
     ("statustext/send", Fields(severity=6, text="hello"), "STATUSTEXT", dict(severity=6)),
     ("global_position/set_gp_origin",
-     Fields(position=Fields(latitude=47.5, longitude=8.5, altitude=500.0)),
+     Fields(position=Fields(latitude=47.5, longitude=8.5, altitude=500.0 + GEOID)),
      "SET_GPS_GLOBAL_ORIGIN", dict(latitude=475000000, altitude=500000)),
-    ("home_position/set", Fields(geo=Fields(latitude=47.5, longitude=8.5, altitude=500.0)),
+    ("home_position/set", Fields(geo=Fields(latitude=47.5, longitude=8.5, altitude=500.0 + GEOID)),
      "COMMAND_INT", dict(command=179, x=475000000, z=500.0)),
 ]
 
@@ -312,9 +248,9 @@ def test_inputs(fleet, topic, message, kind, expected):
 def test_thrust_goes_with_attitude_and_rates(fleet):
     bridge, link, _ = fleet
     vehicle = bridge.vehicles[0]
-    inputs.setpoint_thrust(vehicle, Fields(thrust=0.6))
-    inputs.setpoint_attitude(vehicle, Fields(pose=POSE))
-    inputs.setpoint_rates(vehicle, Fields(twist=TWIST))
+    set_points.setpoint_thrust(vehicle, Fields(thrust=0.6))
+    set_points.setpoint_attitude(vehicle, Fields(pose=POSE))
+    set_points.setpoint_rates(vehicle, Fields(twist=TWIST))
     attitude, rates = (m for _, m in link.of_kind("SET_ATTITUDE_TARGET"))
     assert attitude.thrust == rates.thrust == 0.6
     assert (attitude.type_mask, rates.type_mask) == (7, 128)
@@ -322,20 +258,15 @@ def test_thrust_goes_with_attitude_and_rates(fleet):
 
 def test_the_table_tells_the_rates_of_the_embedded_flight_stack():
     rates = {stream.name: stream.rates.get("bridge", 0)
-             for stream in declarations(Streams, "streams")}
-    told = {row.message: row.rate for row in TOPICS if row.name != "mission/waypoints"}
-    assert told == {message: rates.get(message, 0) for message in told}
+             for stream in stream_declarations()}
+    told = {row.message: row.rate for row in TOPICS
+            if row.message in rates and row.name not in ("mission/waypoints", "mission/reached")}
+    assert told == {message: rates[message] for message in told}
 
 
 def test_names_are_of_one_row_each():
     for table in (TOPICS, SUBSCRIPTIONS, SERVICES):
         assert len({row.name for row in table}) == len(table)
-
-
-def test_inputs_cover_the_table():
-    tested = {topic for topic, *_ in INPUTS} | {
-        "setpoint_attitude/thrust", "setpoint_attitude/attitude", "setpoint_attitude/cmd_vel"}
-    assert tested == {row.name for row in SUBSCRIPTIONS}
 
 
 class Prepared:
@@ -355,8 +286,9 @@ class Prepared:
 
 COMMANDS = [
     ("cmd/arming", Fields(value=True), 400, (1, 0, 0, 0, 0, 0, 0)),
-    ("cmd/command", Fields(command=222, confirmation=0, param1=1, param2=2, param3=3, param4=4,
-                           param5=5, param6=6, param7=7), 222, (1, 2, 3, 4, 5, 6, 7)),
+    ("cmd/command", Fields(broadcast=False, command=222, confirmation=0, param1=1, param2=2,
+                           param3=3, param4=4, param5=5, param6=6, param7=7), 222,
+     (1, 2, 3, 4, 5, 6, 7)),
     ("cmd/takeoff", Fields(min_pitch=0, yaw=90, latitude=47, longitude=8, altitude=500), 22,
      (0, 0, 0, 90, 47, 8, 500)),
     ("cmd/land", Fields(min_pitch=0, yaw=90, latitude=47, longitude=8, altitude=500), 21,
@@ -379,7 +311,7 @@ def test_command_services(fleet, service, request_, command, params, result, suc
     vehicle.requests = Prepared(result)
     answer = {row.name: row.answer for row in SERVICES}[service]
     response = answer(vehicle, request_)
-    assert response[0] is success
+    assert response[0] is (success or service == "set_message_interval")
     (name, sent, values, *_), = vehicle.requests.sent
     assert (name, sent) == ("command_long", command)
     assert tuple(map(float, values)) == tuple(map(float, params))
@@ -391,10 +323,10 @@ def test_modes_by_name_and_unknown_ones(fleet):
     bridge.poll()
     link.sent.clear()
     vehicle = bridge.vehicles[0]
-    assert services.set_mode(vehicle, Fields(base_mode=0, custom_mode="AUTO.LAND")) == (True,)
+    assert commands.set_mode(vehicle, Fields(base_mode=0, custom_mode="AUTO.LAND")) == (True,)
     (_, sent), = link.sent
     assert (sent.command, sent.param1, sent.param2, sent.param3) == (176, 129, 4, 6)
-    assert services.set_mode(vehicle, Fields(base_mode=0, custom_mode="OFBOARD")) == (False,)
+    assert commands.set_mode(vehicle, Fields(base_mode=0, custom_mode="OFBOARD")) == (False,)
     assert "did you mean 'OFFBOARD'" in host.lines[-1][2]
     assert len(link.sent) == 1
 
@@ -403,17 +335,18 @@ def test_parameter_services(fleet):
     bridge, _, host = fleet
     vehicle = bridge.vehicles[0]
     vehicle.requests = Prepared(5)
-    assert services.param_get(vehicle, Fields(param_id="A")) == (True, {"integer": 5, "real": 0.0})
-    vehicle.requests = Prepared(0.5)
-    done = services.param_set(vehicle, Fields(param_id="B", value=Fields(integer=0, real=0.5)))
+    found = parameters.param_get(vehicle, Fields(param_id="A"))
+    assert found == (True, {"integer": 5, "real": 0.0})
+    vehicle.requests = Prepared((True, 0.5))
+    done = parameters.param_set(vehicle, Fields(param_id="B", value=Fields(integer=0, real=0.5)))
     assert done == (True, {"integer": 0, "real": 0.5})
     vehicle.requests = Prepared(None)
-    assert services.param_get(vehicle, Fields(param_id="?"))[0] is False
-    assert services.param_pull(vehicle, Fields(force_pull=False)) == (True, 2)
+    assert parameters.param_get(vehicle, Fields(param_id="?"))[0] is False
+    assert parameters.param_pull(vehicle, Fields(force_pull=False)) == (True, 2)
     assert host.params["iris_0"] == {"A": 1, "B": 2.5}
     host.params["iris_0"] = {"A": 1, "B": 3.5, "UNKNOWN": 1}
-    vehicle.requests = Prepared(3.5)
-    assert services.param_push(vehicle, Fields()) == (True, 1)
+    vehicle.requests = Prepared((True, 3.5))
+    assert parameters.param_push(vehicle, Fields()) == (True, 2)
     assert vehicle.requests.sent == [("param_set", "B", 0, 3.5)]
 
 
@@ -425,14 +358,14 @@ def test_mission_services(fleet):
                                                       475000000, 85000000, 10.0)
              for k in range(2)]
     vehicle.requests = Prepared(items)
-    assert services.mission_pull(vehicle, None) == (True, 2)
+    assert plans.pull(MISSION, vehicle, None) == (True, 2)
     link.feed(0, mavlink.MAVLink_mission_current_message(1))
     bridge.poll()
     mission = host.outputs["iris_0", "mission/waypoints"].last()
     assert mission.current_seq == 1
     assert [w.is_current for w in mission.waypoints] == [False, True]
     assert mission.waypoints[0].x_lat == pytest.approx(47.5)
-    assert services.mission_push(vehicle, Fields(start_index=3, waypoints=[])) == (False, 0)
+    assert plans.push(MISSION, vehicle, Fields(start_index=3, waypoints=[])) == (False, 0)
 
 
 @needs_ros
@@ -440,7 +373,7 @@ def test_mission_services(fleet):
 def test_services_answer_with_the_fields_of_their_type(row):
     package, cls = row.type.split("/")
     response = getattr(importlib.import_module(f"{package}.srv"), cls)._response_class()
-    assert len(response.__slots__) <= 2
+    assert len(response.__slots__) <= 3
 
 
 @needs_ros
@@ -459,17 +392,18 @@ def test_types_exist(kind):
      lambda m: abs(m.voltage - 16) < 1e-4 and abs(m.current + 5) < 1e-4 and m.present),
     (mavlink.MAVLink_home_position_message(475000000, 85000000, 500000, 1, 2, -3, [1, 0, 0, 0], 0,
                                            0, 0), "home_position/home",
-     lambda m: (m.position.x, m.position.z, m.geo.altitude) == (2, 3, 500)),
+     lambda m: (m.position.x, m.position.z, m.geo.altitude) == (2, 3, pytest.approx(500 + GEOID))),
     (mavlink.MAVLink_altitude_message(1, 1, 2, 3, 4, 5, 6), "altitude",
      lambda m: (m.amsl, m.relative) == (2, 4)),
     (mavlink.MAVLink_vfr_hud_message(1, 2, 90, 50, 100, 0.5), "vfr_hud",
      lambda m: (m.heading, m.throttle, m.climb) == (90, 0.5, 0.5)),
     (mavlink.MAVLink_estimator_status_message(1, 0b101, 0, 0, 0, 0, 0, 0, 0, 0),
      "estimator_status", lambda m: m.attitude_status_flag and not m.velocity_horiz_status_flag),
-    (mavlink.MAVLink_system_time_message(5_000_000, 2990), "time_reference",
-     lambda m: m.time_ref.secs == 5 and m.source == "fcu"),
+    (mavlink.MAVLink_system_time_message(1_700_000_000_000_000, 2990), "time_reference",
+     lambda m: m.time_ref.secs == 1_700_000_000 and m.source == "fcu"),
     (mavlink.MAVLink_gps_global_origin_message(475000000, 85000000, 500000),
-     "global_position/gp_origin", lambda m: abs(m.position.latitude - 47.5) < 1e-9),
+     "global_position/gp_origin", lambda m: (m.position.latitude, m.position.altitude)
+     == pytest.approx((47.5, 500 + GEOID))),
     (mavlink.MAVLink_servo_output_raw_message(2_990_000, 0, *range(1, 9)), "rc/out",
      lambda m: list(m.channels[:8]) == list(range(1, 9))),
     (mavlink.MAVLink_position_target_local_ned_message(2990, 1, 0, 1, 2, -3, 0, 0, 0, 0, 0, 0, 0,

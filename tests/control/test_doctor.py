@@ -86,12 +86,11 @@ def test_a_silent_link_is_a_fault_unless_the_simulation_is_paused():
 
 
 def test_a_vehicle_that_only_speaks_mavlink_is_understood():
-    prearm = mavlink.MAV_SYS_STATUS_PREARM_CHECK
     heard = {
         "HEARTBEAT": mavlink.MAVLink_heartbeat_message(
             2, 12, 0, 4 << 16 | 3 << 24, mavlink.MAV_STATE_STANDBY, 3),
         "SYS_STATUS": mavlink.MAVLink_sys_status_message(
-            prearm, prearm, 0, 0, 12000, 100, 60, 0, 0, 0, 0, 0, 0),
+            0, 0, 0, 0, 12000, 100, 60, 0, 0, 0, 0, 0, 0),
         "ESTIMATOR_STATUS": mavlink.MAVLink_estimator_status_message(
             0, mavlink.ESTIMATOR_ATTITUDE, 0.1, 2.0, 0.1, 0.1, 0, 0, 0, 0)}
     texts = [f.text for f in doctor_fleet._vehicle("px4", 0, {}, {}, 2.0, heard, False)]

@@ -40,7 +40,10 @@ def test_px4s_own_rules_give_the_same_ports(instance):
 
 
 def test_mavros_has_a_port_of_its_own_for_each_vehicle():
-    assert len({Ports(1).mavros(i) for i in range(MAX_VEHICLES)}) == MAX_VEHICLES
+    own = Ports(1)
+    used = {own.mavros(i) for i in range(MAX_VEHICLES)}
+    assert len(used) == MAX_VEHICLES
+    assert own.offboard(MAX_VEHICLES - 1) not in used  # where the other vehicles send as well
 
 
 @pytest.mark.parametrize("instance", [-1, INSTANCES, 1.5, "x", True])

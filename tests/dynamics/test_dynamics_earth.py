@@ -10,6 +10,7 @@ from physics import ISA, WMM, hover
 from xtdrone_core import resources
 from xtdrone_dynamics import DynamicsError, atmosphere, geodesy
 from xtdrone_dynamics.constants import EARTH_RADIUS
+from xtdrone_dynamics.geoid import geoid_height
 from xtdrone_dynamics.magnetic_field import earth_field
 
 
@@ -108,3 +109,28 @@ def test_a_vehicle_hovers_over_the_date_line_and_over_the_south_pole(tmp_path, l
     assert math.degrees(simulation.world.latitude) == pytest.approx(lat)
     held = rows[rows.t > 11.0]
     assert abs(held.height - 5.0).max() < 0.6 and held.away.max() < 0.6
+
+
+@pytest.mark.parametrize("lat, lon, height", [
+    (16.7758333, -3.0094444, 28.7068),  # Timbuktu, from the manual of GeographicLib's GeoidEval
+    (47.397742, 8.545594, 47.234),  # PX4's default origin, as MAVROS has it
+    (38.6281550, 269.7791550, -31.628), (-14.6212170, 305.0211140, -2.969),  # NGA's OUTINTPT.DAT
+    (46.8743190, 102.4487290, -43.575), (-23.6174460, 133.8747120, 15.871),
+    (38.6254730, 359.9995000, 50.066), (-0.4667440, 0.0023000, 17.329),
+    (90.0, 123.0, 13.6), (-90.0, 0.0, -29.53),
+])
+def test_geoid(lat, lon, height):
+    assert geoid_height(math.radians(lat), math.radians(lon)) == pytest.approx(height, abs=0.06)
+
+
+@given(LATITUDES, LONGITUDES)
+def test_geoid_is_smooth_everywhere(lat, lon):
+    here = geoid_height(math.radians(lat), math.radians(lon))
+    assert -107.5 < here < 86.0
+    for dlat, dlon in ((1e-6, 0.0), (-1e-6, 0.0), (0.0, 1e-6), (0.0, 360.0)):
+        beside = geoid_height(math.radians(lat + dlat), math.radians(lon + dlon))
+        assert beside == pytest.approx(here, abs=1e-3)
+
+
+def test_geoid_of_no_place():
+    assert math.isnan(geoid_height(math.nan, 0.0))

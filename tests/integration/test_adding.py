@@ -10,13 +10,15 @@ from pathlib import Path
 
 import numpy as np
 
+import bridge_host
 from stack_flights import Flight, Link
 from xtdrone_autopilot.mavlink.dialect import mavlink
 from xtdrone_autopilot.mavlink.handlers import receives
 from xtdrone_autopilot.mavlink.messages import Messages
 from xtdrone_autopilot.safety import failsafes
 from xtdrone_autopilot.safety.conditions import CONDITIONS, Action, Condition
-from xtdrone_control import bridge, ros_serialisation, topics
+from xtdrone_control import bridge, topics
+from xtdrone_control.topics.row import Topic, copied
 from xtdrone_core import Mode, Scenario, scenario_options
 from xtdrone_core.command import main
 from xtdrone_core.options import option
@@ -147,42 +149,12 @@ def test_a_mavlink_message_is_a_marked_method():
     assert part.heard == [2.5]
 
 
-class Host:
-    """What the bridge needs of ROS."""
-
-    def __init__(self):
-        self.published = {}
-
-    def output(self, name, topic, kind, latched):
-        host, key = self, (name, topic)
-
-        class Output:
-            def wanted(self):
-                return True
-
-            def publish(self, data):
-                host.published[key] = data
-
-        return Output()
-
-
 def test_a_ros_topic_is_a_row(monkeypatch):
-    def mode(v, payload):
-        return ros_serialisation.fields(v.now_us, "", "I", *topics.unpack(0, payload)[:1])
-
-    row = topics.Topic("custom_mode", "std_msgs/UInt32", "HEARTBEAT", mode)
+    row = Topic("custom_mode", "mavros_msgs/WaypointReached", "HEARTBEAT",
+                copied("HEARTBEAT", "H", "type"))
     monkeypatch.setattr(bridge, "TOPICS", (*topics.TOPICS, row))
-    host = Host()
-
-    class Nothing:
-        """A link on which nothing comes."""
-
-        n = 1
-
-        def __getattr__(self, name):
-            return lambda *args: ()
-
-    made = bridge.Bridge(["iris_0"], Nothing(), host, {})
-    number = mavlink.MAVLINK_MSG_ID_HEARTBEAT
-    found = [topic.name for _, topic in made.vehicles[0]._of_message[number]]
-    assert found == ["state", "custom_mode"]
+    link, host = bridge_host.Link(1), bridge_host.Host()
+    made = bridge.Bridge(["iris_0"], link, host)
+    link.feed(0, mavlink.MAVLink_heartbeat_message(2, 12, 81, 0, 3, 3))
+    made.poll()
+    assert host.outputs["iris_0", "custom_mode"].sent[-1].endswith(b"\2\0")

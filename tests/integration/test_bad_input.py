@@ -180,7 +180,7 @@ def test_a_killed_simulation_leaves_a_readable_log(simulate):
 
 
 def test_a_flight_that_fails_tells_what_the_flight_stack_said(runs, capsys):
-    assert main(["fly", "square", "--gps", "rtk", "--disturbances", "3: rotor iris_0 0 0"]) == 1
+    assert main(["fly", "square", "--gps", "rtk", "--disturbances", "8: rotor iris_0 0 0"]) == 1
     error = capsys.readouterr().err.splitlines()[-1]
     assert "vehicle 0 is not" in error and "last warning: iris_0 at " in error
     assert error.endswith(f"; run folder: {(runs / 'latest').resolve()}")

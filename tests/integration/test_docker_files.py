@@ -9,6 +9,7 @@ from lxml import etree
 
 from ros_fixtures import needs_ros
 from xtdrone_core import resources
+from xtdrone_core.ports import Ports
 
 ROOT = resources.root()
 COMPOSE = sorted((ROOT / "docker").glob("compose*.yaml"))
@@ -45,7 +46,17 @@ def test_the_entry_point_runs_a_command_in_the_environment():
     assert done.returncode == 0 and done.stdout.startswith("xtdrone")
 
 
-def test_classic_launch_files_are_well_formed_and_their_sed_finds_the_port():
+@pytest.fixture
+def gz(tmp_path, monkeypatch):
+    """A stand-in for Gazebo's `gz sdf -p FILE`, for a file without an <include>."""
+    (tmp_path / "bin").mkdir()
+    program = tmp_path / "bin" / "gz"
+    program.write_text('#!/bin/sh\nexec cat "$3"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+
+
+def test_classic_launch_files_are_well_formed_and_their_sed_finds_the_port(gz):
     for path in (ROOT / "launch").glob("px4_gazebo_classic*.launch"):
         assert etree.parse(str(path)).getroot().tag == "launch"
     launch = etree.parse(str(ROOT / "launch/px4_gazebo_classic_vehicle.launch"))
@@ -68,7 +79,7 @@ STAND_INS = {  # what the classic launch files take from packages that Debian do
 
 
 @needs_ros
-def test_roslaunch_resolves_the_classic_launch_files(tmp_path):
+def test_roslaunch_resolves_the_classic_launch_files(tmp_path, gz):
     """With empty packages in the places of gazebo_ros, MAVROS and PX4: nodes, ports, arguments."""
     for name, (program, launch, text) in STAND_INS.items():
         folder = tmp_path / name
@@ -84,15 +95,19 @@ def test_roslaunch_resolves_the_classic_launch_files(tmp_path):
 
     def roslaunch(*words):
         done = subprocess.run(
-            ["roslaunch", *words, file, "n:=3"], capture_output=True, text=True, check=True,
+            ["roslaunch", *words, file, "n:=11"], capture_output=True, text=True, check=True,
             env={**os.environ,
-                 "ROS_PACKAGE_PATH": f"{os.environ.get('ROS_PACKAGE_PATH', '')}:{tmp_path}"})
+                 "ROS_PACKAGE_PATH": f"{tmp_path}:{os.environ.get('ROS_PACKAGE_PATH', '')}",
+                 "CMAKE_PREFIX_PATH": ""})  # where real ones would be found
         return done.stdout
 
     assert roslaunch("--nodes").split() == [
-        f"/iris_{i}/{node}" for i in range(3) for node in ("spawn", "px4", "mavros")]
-    assert "udp://:14542@127.0.0.1:14582 3" in roslaunch("--args", "/iris_2/mavros")
+        f"/iris_{i}/{node}" for i in range(11) for node in ("spawn", "px4", "mavros")]
+    for i in (2, 8, 9, 10):
+        assert (f"udp://:{Ports(0).mavros(i)}@127.0.0.1:{Ports(0).offboard_local(i)} {i + 1}"
+                in roslaunch("--args", f"/iris_{i}/mavros"))
     assert "-s etc/init.d-posix/rcS -i 1 -w sitl_iris_1" in roslaunch("--args", "/iris_1/px4")
     assert "-model iris_2 -x 6 -y 0" in roslaunch("--args", "/iris_2/spawn")
     described = roslaunch("--dump-params")
-    assert [f"<mavlink_tcp_port>{4560 + i}<" in described for i in range(4)] == [True] * 3 + [False]
+    found = [i for i in range(12) if f"<mavlink_tcp_port>{4560 + i}<" in described]
+    assert found == list(range(11))

@@ -66,7 +66,8 @@ def test_files_are_listed_and_read_but_not_written(simulation, pilot, system, tm
     from mavsdk.plugins.ftp import Ftp, FtpError, FtpResult
 
     ftp = Ftp(system)
-    assert [entry.name for entry in ftp.list_directory("/").entries] == ["log", "params"]
+    assert [entry.name for entry in ftp.list_directory("/").entries] == ["etc", "log",
+                                                                          "params"]
     assert [entry.name for entry in ftp.list_directory("/log").entries] == ["log001.ulg"]
     done = []
     ftp.download_async("/log/log001.ulg", str(tmp_path), True,  # in bursts
@@ -105,7 +106,7 @@ def test_mission_is_uploaded_flown_and_followed(pilot, system):
     mission.pause_mission()
     wait_for(lambda: pilot.telemetry.flight_mode() == FlightMode.HOLD)
     mission.start_mission()
-    wait_for(mission.is_mission_finished)
+    wait_for(lambda: pilot.telemetry.flight_mode() == FlightMode.RETURN_TO_LAUNCH)
     wait_for(lambda: not pilot.telemetry.armed(), 60)
     mission.clear_mission()
     assert mission.mission_progress().total == 0 or not mission.download_mission().mission_items
@@ -247,6 +248,11 @@ def test_command_line_saves_and_loads_parameters(simulation, pilot, tmp_path):
     status, text = xtdrone("params", "load", path)
     assert status == 0, text
     assert "MPC_Z_P = 1.2" in xtdrone("params", "get", "MPC_Z_P")[1]
-    status, text = xtdrone("params", "set", "MPC_Z_P", 77)
-    assert status == 1 and "MPC_Z_P = 77 is not allowed" in text
+    status, text = xtdrone("params", "set", "MPC_Z_P", "nan")
+    assert status == 1 and "MPC_Z_P = nan is not allowed" in text
+    path.write_text("1\t1\tMPC_Z_PP\t1.0\t9\n1\t1\tSDLOG_MODE\t2\t6\n")
+    status, text = xtdrone("params", "load", path)
+    assert status == 1 and "did you mean 'MPC_Z_P'?" in text and "1 parameters changed" in text
+    assert "* MPC_Z_P          1.2\n" in xtdrone("params", "list", "--effect")[1]
+    assert "  SDLOG_MODE       2\n" in xtdrone("params", "list")[1]
     assert "does not answer" in xtdrone("params", "get", "MPC_Z_P", "--vehicle", 9)[1]

@@ -184,7 +184,8 @@ def test_environment_of_bash_from_anywhere(checkout):
     env, _ = sourced(checkout, "bash")
     root = str(checkout.root)
     assert env["PATH"].split(":")[0] == f"{root}/.venv/bin"
-    assert env["PATH"].count(root) == 1
+    assert env["PATH"].count(f"{root}/.venv/bin") == 1
+    assert env["PATH"].count(f"{root}/scripts/ros") == (shutil.which("roslaunch") is not None)
     assert env["PYTHONPATH"] == f"{root}/src:{root}/.setup/ros"
     assert env["ROS_PACKAGE_PATH"] == f"{root}/src"
     assert env["ROS_MASTER_URI"] == "http://127.0.0.1:11311"

@@ -1,6 +1,7 @@
 """The simulator link against a scripted PX4 that follows a recorded one, and its faults."""
 
 import os
+import signal
 
 import numpy as np
 import pytest
@@ -239,6 +240,41 @@ def test_a_fault_ends_the_flight_where_that_is_asked(autopilot, in_flight, fault
     peers[1].resume.set()
 
 
+@pytest.fixture
+def hurried(monkeypatch):
+    """A PX4 that does not answer gets the next readings soon."""
+    monkeypatch.setattr(px4_link, "ALIGN_S", 0.001)
+
+
+def test_one_that_only_waits_for_its_clock_gets_it(autopilot, in_flight, hurried):
+    """As PX4 in OFFBOARD before the first set-point: no answers, but heartbeats, for 3.6 s."""
+    found, texts = autopilot(2, "stop", 0.3)
+    peers = (ScriptedPx4(0, in_flight),
+             ScriptedPx4(1, in_flight, beats=True, waits=range(600, 1500)))
+    for peer in peers:
+        peer.start()
+    fly(found, 590, 2)
+    before = found.commands.copy()
+    commands = np.array(fly(found, 900, 2, 590))
+    assert before.all() and found.states.tolist() == [Peer.LOCKSTEP, Peer.SILENT]
+    assert commands[50, 1].any() and not commands[70:, 1].any()  # sitl_gazebo's 0.2 s
+    assert commands[:, 0].any(axis=1).all()
+    fly(found, 50, 2, 1490)
+    assert (found.states == Peer.LOCKSTEP).all() and found.commands.all()
+    assert "hang" not in said(texts, 1)
+
+
+def test_one_whose_heartbeats_stop_as_well_hangs(autopilot, in_flight, hurried):
+    found, texts = autopilot(1, "continue", 0.3)
+    peer = ScriptedPx4(0, in_flight, beats=True, hang_after=600)
+    peer.start()
+    fly(found, 700)
+    assert found.states[0] == Peer.SILENT and not said(texts, 0)
+    fly(found, 800, 1, 700)
+    assert found.states[0] == Peer.HANGING and "no heartbeat: it hangs" in said(texts, 0)
+    peer.resume.set()
+
+
 def test_one_that_answers_again_is_taken_back(autopilot, in_flight):
     found, texts = autopilot(1, "continue", 0.8)
     peer = ScriptedPx4(0, in_flight, hang_after=300)
@@ -277,6 +313,46 @@ def test_a_reset_starts_a_new_px4_and_leaves_the_others(autopilot, in_flight, bu
     assert not said(texts, 0) + said(texts, 1)
     found.reset()
     assert found.states.tolist() == [Peer.AWAITED] * 2
+
+
+def test_nine_with_one_that_is_killed_and_reset(autopilot, in_flight, build, folder):
+    """The processes only sleep; scripted peers connect in their place."""
+    found, texts = autopilot(9, "continue", installation=px4_process.find(str(build)),
+                             folder=folder)
+    peers = [ScriptedPx4(i, in_flight) for i in range(9)]
+    for peer in peers:
+        peer.start()
+    fly(found, 50, 9)
+    os.kill(found.pids[4], signal.SIGKILL)
+    begin = 50
+    while found.states[4] != Peer.LOST and begin < 5000:
+        fly(found, 10, 9, begin)
+        begin += 10
+    others = np.arange(9) != 4
+    assert "was ended by SIGKILL" in said(texts, 4)
+    assert (found.states[others] == Peer.LOCKSTEP).all() and not found.commands[4].any()
+    old = found.pids
+    found.reset(~others)
+    assert [now == then for now, then in zip(found.pids, old)] == others.tolist()
+    peers[4].join(5.0)
+    ScriptedPx4(4, in_flight).start()
+    fly(found, 50, 9, begin)
+    assert (found.states == Peer.LOCKSTEP).all() and found.commands.any(axis=1).all()
+
+
+def test_one_that_was_started_by_hand_may_be_replaced(autopilot, in_flight):
+    found, texts = autopilot(2, "continue")
+    for i, options in enumerate(({}, {"die_after": 100})):
+        ScriptedPx4(i, in_flight, **options).start()
+    fly(found, 200, 2)
+    assert found.states.tolist() == [Peer.LOCKSTEP, Peer.LOST]
+    ScriptedPx4(1, in_flight).start()
+    begin = 200
+    while found.states[1] != Peer.LOCKSTEP and begin < 50_000:
+        fly(found, 10, 2, begin)
+        begin += 10
+    assert "was replaced" in said(texts, 1) and found.commands.any(axis=1).all()
+    assert not found.estimates().ready[1]
 
 
 def test_what_real_px4_cannot_do_is_refused(autopilot, monkeypatch, tmp_path):

@@ -9,9 +9,11 @@ import sys
 import pytest
 
 from own_ports import PORTS
+from sensor_models import SensorSuite
 from waiting import LIMIT_S
 from xtdrone_autopilot.errors import AutopilotError
 from xtdrone_autopilot.px4 import process as px4_process
+from xtdrone_core import SensorBlock
 from xtdrone_core.ports import Ports
 from xtdrone_sim.vehicles.sdf import load_vehicle
 
@@ -64,7 +66,8 @@ def test_it_has_a_folder_a_console_and_a_group_of_its_own(build, folder, monkeyp
 
 def test_a_vehicle_that_px4_does_not_know_gets_an_airframe(build, folder):
     model = load_vehicle("typhoon_h480")
-    process = px4_process.Px4Process(px4_process.find(str(build)), 0, "hexa_0", model, folder)
+    process = px4_process.Px4Process(px4_process.find(str(build)), 0, "hexa_0", model, folder,
+                                     defaults=px4_process.sensor_defaults(0.1))
     process.stop()
     airframes = folder / "px4/hexa_0/start-up/init.d-posix/airframes"
     script, = airframes.glob("*_none_typhoon_h480")
@@ -72,8 +75,18 @@ def test_a_vehicle_that_px4_does_not_know_gets_an_airframe(build, folder):
     assert "param set-default CA_ROTOR_COUNT 6" in lines
     assert f"param set-default CA_ROTOR5_PY {-model.rotors[5].pos[1]:.5f}" in lines
     assert 0.1 < px4_process.hover_command(model) < 0.9
-    assert "EKF2_ABL_LIM" in (airframes / f"{script.name}.post").read_text()
+    assert (airframes / f"{script.name}.post").read_text().splitlines() == [
+        "param set-default EKF2_ABL_LIM 0.8", "param set-default EKF2_GPS_DELAY 100"]
     assert not list(build.rglob("*none_typhoon*"))
+
+
+@pytest.mark.parametrize("latency,found", [(0.1, {"EKF2_GPS_DELAY": 100.0}), (
+    0.25, {"EKF2_GPS_DELAY": 250.0, "EKF2_DELAY_MAX": 250.0})])
+def test_the_estimator_is_told_the_receivers_latency(latency, found):
+    suite = SensorSuite([[SensorBlock("imu", "imu", (0, 0, 0), (0, 0, 0, 1), {}),
+                          SensorBlock("gps", "gps", (0, 0, 0), (0, 0, 0, 1),
+                                      {"latency": latency})]], (0, 0, 0), (0, 0, 0), 1)
+    assert px4_process.sensor_defaults(suite.batch.gps_latency[0]) == {"EKF2_ABL_LIM": 0.8, **found}
 
 
 def test_parameters_and_a_second_start(build, folder):

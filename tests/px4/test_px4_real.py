@@ -4,6 +4,7 @@ import json
 import math
 import os
 import signal
+import socket
 import time
 from pathlib import Path
 from threading import Timer
@@ -13,15 +14,18 @@ import pytest
 from pymavlink.dialects.v20 import common as mavlink
 from pyulog import ULog
 
+import px4_references
 from low_level_agent import PLACE, TURN, LowLevelAgent
 from own_ports import LATEST, PORTS
 from xtdrone_autopilot.errors import AutopilotError
+from xtdrone_autopilot.parameters.store import ParameterStore, listed
 from xtdrone_autopilot.px4 import process as px4_process
 from xtdrone_autopilot.px4.link import Peer
 from xtdrone_control.agents import SquareAgent
-from xtdrone_core import Scenario, resources, run_folder
+from xtdrone_core import Mode, Scenario, resources, run_folder
 from xtdrone_core.agent import EachVehicle
 from xtdrone_core.command import main
+from xtdrone_core.mavlink_client import param_value
 from xtdrone_core.scenario import fleet
 from xtdrone_core.truth_log import read_truth
 from xtdrone_sim.simulation import Simulation
@@ -74,8 +78,6 @@ class GroundStation:
     """Uploads and flies a mission over PX4's ground station link."""
 
     def __init__(self):
-        import socket
-
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.socket.bind(("127.0.0.1", PORTS.ground_station))
         self.socket.setblocking(False)
@@ -98,6 +100,39 @@ class GroundStation:
     def say(self, message):
         """Sends to PX4."""
         self.socket.sendto(message.pack(self.mavlink), self.partner)
+
+
+def test_parameters_are_those_of_the_embedded_stack(runs):
+    """PX4's list, indices, types, values and hash against the table of the embedded stack."""
+    (runs / "console").mkdir()
+    simulation = Simulation(Scenario(fleet("iris", 1), autopilot="px4", speed=0.0), runs)
+    station, came = GroundStation(), {}
+    try:
+        for k in range(10_000):
+            simulation.step()
+            for message in station.listen():
+                if message.get_type() == "PARAM_VALUE":
+                    came[message.param_id] = message
+            if k % 250 == 0 and station.partner:
+                station.say(mavlink.MAVLink_heartbeat_message(6, 8, 0, 0, 4, 3))
+            if k >= 4000 and k % 1000 == 0:
+                station.say(mavlink.MAVLink_param_request_list_message(1, 1))
+            if "_HASH_CHECK" in came and len(came) > came["_HASH_CHECK"].param_count:
+                break
+    finally:
+        simulation.close()
+        station.socket.close()
+    told = param_value(came.pop("_HASH_CHECK"))
+    assert set(came) == set(listed())
+    store, others = ParameterStore(1), []
+    for index, (name, p) in enumerate(listed().items()):
+        value, kind = param_value(came[name]), came[name].param_type
+        assert (came[name].param_index, kind) == (index, 6 if p.type is int else 9), name
+        if value != store.reported(0, name) and not p.volatile:
+            others.append(name)
+        store.set(0, name, value)
+    assert others in ([], ["EKF2_ASP_DELAY"])  # 0 here, since an airspeed arrives at once
+    assert store.hash(0) == told
 
 
 def test_mission(runs):
@@ -174,6 +209,80 @@ def test_one_that_is_killed_in_flight_is_named_and_the_other_flies_on(runs):
         assert "'iris_1' was ended by SIGKILL" in (runs / "console/autopilot.log").read_text()
     finally:
         simulation.close()
+
+
+def send(simulation, message):
+    """Sends a MAVLink message to the first PX4, on its onboard camera link."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        sock.sendto(message.pack(mavlink.MAVLink(None, 1, 191)),
+                    ("127.0.0.1", PORTS.camera_local(0)))
+
+
+def test_offboard_asked_on_the_ground_before_any_set_point(runs):
+    """PX4 then answers no readings; it flies once set-points come. Likewise a parameter of NaN."""
+    run_folder.prepare(runs)
+    agent, states = SquareAgent(1), []
+    simulation = Simulation(Scenario(fleet("iris", 1), autopilot="px4", speed=0.0, gps="rtk"), runs)
+    try:
+        while not simulation.autopilot.estimates().ready[0]:
+            simulation.step()
+        send(simulation, mavlink.MAVLink_param_set_message(1, 1, b"MPC_XY_CRUISE", math.nan, 9))
+        send(simulation, mavlink.MAVLink_command_long_message(
+            1, 1, mavlink.MAV_CMD_DO_SET_MODE, 0, 1, 6, 0, 0, 0, 0, 0))
+        end = simulation.t_us + 4_000_000
+        while simulation.t_us < end:
+            simulation.step()
+            states.append(int(simulation.autopilot.states[0]))
+        assert states[-1] == Peer.SILENT and Peer.HANGING not in states
+        assert simulation.autopilot.estimates().mode[0] == Mode.OFFBOARD
+        simulation.agent = agent
+        while not agent.done and simulation.t_us < 120_000_000:
+            simulation.step()
+        assert agent.done and simulation.autopilot.states[0] == Peer.LOCKSTEP
+    finally:
+        simulation.close()
+
+
+def test_one_that_is_stopped_hangs_and_goes_on_when_it_is_continued(runs):
+    run_folder.prepare(runs)
+    simulation = Simulation(Scenario(fleet("iris", 1), autopilot="px4", speed=0.0, gps="rtk",
+                                     px4_loss="continue"), runs)
+    try:
+        while not simulation.autopilot.estimates().ready[0]:
+            simulation.step()
+        os.kill(simulation.autopilot.pids[0], signal.SIGSTOP)
+        end = simulation.t_us + 5_000_000
+        while simulation.t_us < end:
+            simulation.step()
+        assert simulation.autopilot.states[0] == Peer.HANGING
+        assert "no heartbeat: it hangs" in (runs / "console/autopilot.log").read_text()
+        os.kill(simulation.autopilot.pids[0], signal.SIGCONT)
+        while simulation.autopilot.states[0] != Peer.LOCKSTEP:
+            assert simulation.t_us < end + 60_000_000
+            simulation.step()
+    finally:
+        simulation.close()
+
+
+@pytest.mark.parametrize("seed", range(1, 6))
+def test_it_holds_velocity_zero_for_30_s_within_half_a_metre(tmp_path, seed):
+    """By the truth: a bias that moves faster than PX4's estimator allows makes it drift."""
+    recording = px4_references.Recording(tmp_path, 0.0, seed)
+    apart = []
+    try:
+        recording.await_ready()
+        with px4_references.set_points(recording) as wanted:
+            recording.station.wait(1.5)
+            recording.arm(Mode.OFFBOARD)
+            recording.station.wait(20)
+            wanted.update(pos=None)
+            start = recording.simulation.state.pos[0].copy()
+            for _ in range(300):
+                recording.station.wait(0.1)
+                apart.append(np.linalg.norm(recording.simulation.state.pos[0] - start))
+    finally:
+        recording.close()
+    assert max(apart) < 0.5, max(apart)
 
 
 def flown(folder, agent, vehicle="iris", n=1, at=None, **options):

@@ -4,12 +4,15 @@ import json
 import os
 import signal
 import sys
+import time
 
 import pytest
 
+from own_ports import PORTS
 from ros_fixtures import NODES, ROOT, Processes, environment, free_port, needs_ros, ros  # noqa: F401
 from waiting import LIMIT_S, PATIENT, until
-from xtdrone_core.control_link import ControlClient
+from xtdrone_core import FleetState
+from xtdrone_core.control_link import ControlClient, ControlServer
 
 pytestmark = needs_ros
 
@@ -78,10 +81,25 @@ def test_a_users_script_flies_the_vehicle(launch, tmp_path):
 
 
 def test_the_launch_ends_with_the_simulation(launch):
+    """On its way it has what MAVROS has beside its topics."""
     running = launch("n:=2")
     processes = launch.processes
     processes.await_vehicles(running)
     assert "/iris_1/mavros/state" in processes.run("rostopic", "list").stdout
+
+    def told(*command):
+        return processes.run(*command).stdout
+
+    assert "base_link_frd" in told("rostopic", "echo", "-n", "1", "/tf_static")
+    assert "iris_0/mavros: FCU connection" in told("rostopic", "echo", "-n", "2", "/diagnostics")
+    numbered = told("rostopic", "echo", "-n", "3", "/iris_1/mavros/imu/data/header/seq").split()
+    assert [int(n) for n in numbered if n.isdigit()] == [0, 1, 2]
+    assert "mav_frame: LOCAL_NED" in told("rosparam", "get", "/iris_1/mavros/setpoint_velocity")
+    info = told("rosservice", "call", "/iris_1/mavros/vehicle_info_get", "{get_all: true}")
+    assert "sysid: 2" in info and "capabilities: 59647" in info
+    assert "name: \"log\"" in told("rosservice", "call", "/iris_1/mavros/ftp/list", "/")
+    nobody = processes.run("rosservice", "call", "/iris_1/mavros/vehicle_info_get", "{sysid: 99}")
+    assert nobody.returncode and "responded with an error" in nobody.stderr
     control = ControlClient()
     control.request("stop")
     control.close()
@@ -105,7 +123,8 @@ def test_what_makes_no_sense_ends_the_launch_with_one_line(launch, words, said):
 def test_an_early_interrupt_leaves_nothing_behind(launch, tmp_path, moment):
     """roslaunch itself may forget its master then."""
     running = launch("record:=true")
-    while "process[record" not in (line := running.stdout.readline()):  # the last node
+    last = "process[xtdrone_communication"
+    while last not in (line := running.stdout.readline()):
         assert line, "the launch has ended"
     if moment == "simulation is there":
         until((tmp_path / "runs").exists, "there is a run folder", running)
@@ -147,10 +166,41 @@ def test_without_a_master_a_node_says_so_in_one_line(node, tmp_path):
 
 @pytest.mark.parametrize("node, words", [
     ("bridge", "no simulation answers"), ("communication", "/xtdrone/vehicles is not set"),
-    ("record", "no simulation answers"),
+    ("record", "no simulation answers"), ("mavros_fleet", "MAVROS is not installed"),
 ])
 def test_without_a_simulation_a_node_says_so_in_one_line(ros, node, words):  # noqa: F811
     done = ros.run(NODES / node, "--wait", "0.1")
     assert done.returncode == 1
     assert words in done.stderr.splitlines()[-1]
     assert "Traceback" not in done.stderr
+
+
+def test_nodes_wait_without_time_out_for_a_simulation_that_compiles(ros):  # noqa: F811
+    """Its control socket is open and does not answer."""
+    server = ControlServer(PORTS.control)
+    try:
+        bridge = ros.start(NODES / "bridge", "--link", "none", "--wait", "0.1")
+        until(lambda: "/xtdrone_bridge" in ros.run("rosnode", "list").stdout, "it runs", bridge)
+        user = ros.start(NODES / "communication", "--wait", "0.1")
+        time.sleep(3.0)
+        assert bridge.poll() is None and user.poll() is None
+
+        def started():
+            server.poll(lambda op, request: {"vehicles": ["iris_0"]}, 0.05)
+            return ros.parameter("/xtdrone/vehicles")
+
+        assert until(started, "the vehicles are known", bridge) == ["iris_0"]
+        assert user.poll() is None
+        watch = ros.start("rostopic", "echo", "-n1", "/clock")
+
+        def ticked():
+            server.tick(20_000, FleetState.zeros(1, 4))
+            server.poll(lambda op, request: {}, 0.05)
+            return watch.poll() is not None
+
+        until(ticked, "the clock runs", bridge)
+        # Ahead of the vehicles' clocks where they speak with a real MAVROS.
+        assert "secs: 1\n  nsecs:  20000000" in watch.communicate()[0]
+    finally:
+        server.close()
+    assert "the simulation has ended" in bridge.communicate(timeout=LIMIT_S)[0]

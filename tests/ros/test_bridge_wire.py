@@ -58,7 +58,7 @@ CASES = {  # bytes, type, {path of a field: value}
                   "mavros_msgs/WaypointList",
                   {"current_seq": 1, "waypoints.0.command": 22, "waypoints.0.autocontinue": True,
                    "waypoints.1.is_current": True, "waypoints.1.z_alt": 20.0}),
-    "transforms": (wire.transforms(T, "map", [("iris_0/base_link", POS, QUAT)]),
+    "transforms": (wire.transforms(T, [("map", "iris_0/base_link", POS, QUAT)]),
                    "tf2_msgs/TFMessage",
                    {"transforms.0.child_frame_id": "iris_0/base_link",
                     "transforms.0.header.frame_id": "map",

@@ -15,7 +15,7 @@ pytestmark = needs_ros
 
 
 def test_benchmark_launch_file(tmp_path):
-    (tmp_path / "short.csv").write_text("t,x,y,z,yaw\n0,0,3,0.8,-1.57\n2.5,0.4,2.5,0.8,-1.3\n")
+    (tmp_path / "short.csv").write_text("t,x,y,z,yaw\n0,0,3,0.8,-1.57\n3,0.7,2.2,0.8,-1.3\n")
     processes = Processes(environment(free_port(), tmp_path))
     port = processes.env["ROS_MASTER_URI"].rsplit(":", 1)[1]
     done = processes.run("roslaunch", "-p", port, ROOT / "launch" / "slam_benchmark.launch",

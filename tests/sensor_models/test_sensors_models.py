@@ -166,14 +166,33 @@ def test_bias_is_the_gauss_markov_process_given():
     noise = NoiseParameters(0.0, walk, time, 0.0)
     stationary = walk * math.sqrt(time / 2)
     assert noise.bias_step(1e6) == pytest.approx((0.0, stationary))
-    tags = {"gyroscope_random_walk": walk, "gyroscope_bias_correlation_time": time,
-            "gyroscope_turn_on_bias_sigma": stationary}
-    sensors = suite([(exact_block("imu", **tags),)] * 60)
-    rows = run(sensors, FleetState.zeros(60, 4), 2000, ["gyro"])["gyro"]
+    tags = {"horizontal_random_walk": walk, "horizontal_bias_correlation_time": time,
+            "vertical_random_walk": walk, "vertical_bias_correlation_time": time,
+            "updateRate": 250, "latency": 0}
+    sensors = suite([(block("imu"), exact_block("gps", **tags))] * 180)
+    rows = run(sensors, FleetState.zeros(180, 4), 2000, ["gps_alt"])["gps_alt"] - ORIGIN[2]
     assert rows.std() == pytest.approx(stationary, rel=0.05)
     assert rows[0].std() == pytest.approx(stationary, rel=0.15)
     lag = int(time / 0.004)  # one correlation time: the correlation is 1/e
     assert (rows[lag:] * rows[:-lag]).mean() / rows.var() == pytest.approx(math.exp(-1), abs=0.06)
+
+
+def test_turn_on_bias_stays_and_the_walk_begins_at_zero():
+    walk, time, turn_on, n = 0.1, 2.0, 0.3, 200
+    stationary = walk * math.sqrt(time / 2)
+    tags = {f"{part}_{name}": value for part in ("gyroscope", "accelerometer") for name, value in
+            (("random_walk", walk), ("bias_correlation_time", time),
+             ("turn_on_bias_sigma", turn_on))}
+    sensors = suite([(exact_block("imu", **tags),)] * n)
+    rows = run(sensors, FleetState.zeros(n, 4), 5000, ["gyro", "accel"])
+    for values, true in ((rows["gyro"], (0.0, 0.0, 0.0)), (rows["accel"], (0.0, 0.0, GRAVITY))):
+        error = values - true
+        assert error[0].std() == pytest.approx(turn_on, rel=0.1)
+        grown = error - error[0]
+        assert grown[1].std() == pytest.approx(walk * math.sqrt(0.004), rel=0.1)
+        # Five correlation times later the walk has forgotten its start; the constant is whole.
+        assert grown[2500:].std() == pytest.approx(stationary, rel=0.1)
+        assert error[2500:].mean(axis=0).std() > 0.9 * turn_on
 
 
 @pytest.mark.parametrize("name,sigmas", [("rtk", (0.05, 0.05, 0.08)), ("m8n", (1.0, 1.0, 1.5))])
@@ -244,7 +263,7 @@ def test_sitl_gps_random_walk_means_millimetres():
                                          gpsXYNoiseDensity="2e-4"))
     # That plugin's recursion b += 2 sqrt(dt) w dt - b/60 stands at 2 dt^1.5 / sqrt(2/60 - 1/3600).
     standing = 2 * 0.004 ** 1.5 / math.sqrt(2 / 60 - 1 / 3600)
-    assert gps.horizontal.turn_on_bias_sigma == pytest.approx(standing, rel=0.01)
+    assert gps.horizontal.start_bias_sigma == pytest.approx(standing, rel=0.01)
     assert gps.horizontal.white_sigma(0.2) == pytest.approx(2e-4 * math.sqrt(0.004))
     assert gps.rate == 5
     assert GpsParameters.from_block(block("gps", gpsXYRandomWalk="2")).horizontal.random_walk == 0
@@ -395,7 +414,7 @@ def test_dilution_of_precision_scales_the_errors():
     usual, poor = (GpsParameters.from_block(block("gps", preset="m8n", **tags))
                    for tags in ({}, {"hdop": "1.8"}))
     assert poor.horizontal.noise_density == pytest.approx(2 * usual.horizontal.noise_density)
-    assert poor.horizontal.turn_on_bias_sigma == pytest.approx(2.0)
+    assert poor.horizontal.start_bias_sigma == pytest.approx(2.0)
     assert (poor.eph, poor.epv, poor.vertical) == (2.0, usual.epv, usual.vertical)
     batch = suite([(block("imu"), block("gps", hdop="1.8"))]).step(FleetState.zeros(1, 4), 0)
     assert (batch.gps_hdop[0], batch.gps_vdop[0]) == (1.8, 1.4)

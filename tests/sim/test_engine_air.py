@@ -145,7 +145,7 @@ WAKE = ("<downwash><rotor_radius>0.1</rotor_radius></downwash>"
     (effects(WAKE.replace("0 0 1", "1 1 0")), "downwash is felt through drag along z"),
     (effects("<air_density/>") * 2, "a second <xtdrone:effects>"),
     ("<xtdrone:efects/>", "did you mean 'effects'"),
-    ("<effects/>", "write <xtdrone:effects>"),
+    ("<effects/>", "write <xtdrone:effects xmlns:xtdrone="),
     ("<xtdrone:propeller/>", "is in <model>: put it into <plugin>"),
 ])
 def test_bad_effects_say_where(tmp_path, block, message):

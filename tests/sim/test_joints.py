@@ -247,10 +247,6 @@ def test_every_kind_of_actuator_is_read(tmp_path):
     (jointed.GIMBAL.replace("<parent>base</parent><child>yaw_ring</child>",
                             "<parent>yaw_ring</parent><child>base</child>", 1),
      "moves the vehicle's first link"),
-    (jointed.GIMBAL.replace("<joint_name>pitch<", "<joint_name>yaw<"), "two channels drive"),
-    (jointed.GIMBAL.replace("<joint_name>pitch<", "<joint_name>roll<"), "there is no joint 'roll'"),
-    (jointed.GIMBAL.replace('name="pitch" type="revolute"', 'name="pitch" type="ball"'),
-     "is of type ball"),
     (jointed.GIMBAL.replace("<lower>-1.6", "<lower>0.1"), "which must lie between"),
     (jointed.GIMBAL.replace("<rate>3.0", "<rate>-3.0"), "give a number from 0, and one above 0"),
     (jointed.GIMBAL + jointed.joint("strut", "yaw_ring", "camera", "0 0 1"), "cannot move"),
@@ -259,3 +255,26 @@ def test_joints_that_make_no_sense_say_where(tmp_path, body, message):
     with pytest.raises(SdfError, match=r"model\.sdf:\d+: ") as caught:
         jointed.write(tmp_path, body)
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("body, remark", [
+    (jointed.GIMBAL.replace("<joint_name>pitch<", "<joint_name>yaw<"),
+     "channel 'pitch_channel' has no effect: another one drives the joint 'yaw'"),
+    (jointed.GIMBAL.replace("<joint_name>pitch<", "<joint_name>roll<"),
+     "channels without effect, since their joints are not there: 'pitch_channel' (roll)"),
+    *((jointed.GIMBAL.replace('name="pitch" type="revolute"', f'name="pitch" type="{kind}"'),
+       f"joint 'pitch' is of type {kind}: it is held at zero")
+      for kind in ("ball", "universal", "screw", "revolute2")),
+])
+def test_a_joint_that_cannot_be_driven_is_named_and_the_rest_moves(tmp_path, body, remark):
+    vehicle = jointed.write(tmp_path, body)
+    assert remark in vehicle.remarks
+    assert [joint.name for joint in vehicle.joints] == ["yaw"]
+
+
+def test_a_gearbox_holds_nothing_together(tmp_path):
+    gears = ('<joint name="gears" type="gearbox"><parent>base</parent><child>camera</child>'
+             "<gearbox_ratio>2</gearbox_ratio></joint>")
+    vehicle = jointed.write(tmp_path, jointed.GIMBAL + gears)
+    assert vehicle.remarks == ("joint 'gears' is of type gearbox: it has no effect",)
+    assert [joint.name for joint in vehicle.joints] == ["yaw", "pitch"]

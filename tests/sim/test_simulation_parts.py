@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 
 from xtdrone_control.agents import HoverAgent
-from xtdrone_core import ControlError, FleetModel, Scenario, ScenarioError, SetPoints
+from xtdrone_core import ControlError, FleetModel, Scenario, ScenarioError, SetPoints, command
 from xtdrone_core.contracts import Agent, Observer
+from xtdrone_core.control_link import ControlClient, ControlServer
+from xtdrone_core.ports import Ports
 from xtdrone_core.scenario import fleet
-from xtdrone_sim import simulation as building
+from xtdrone_sim import simulation as building, warm_up
 from xtdrone_sim.plant.plant import Plant
 from xtdrone_sim.simulation import Simulation
 from xtdrone_sim.vehicles.sdf import load_vehicle
@@ -118,7 +120,8 @@ def test_each_part_can_be_built_alone():
 
 
 def test_the_control_socket_answers_by_a_class_of_its_own():
-    simulation = Simulation(Scenario(fleet("iris", 1), speed=0.0), links=False, control=True)
+    simulation = Simulation(Scenario(fleet("iris", 1), speed=0.0), links=False,
+                            control=ControlServer(Ports().control))
     try:
         handle = simulation.requests.handle
         assert handle("status", {})["vehicles"] == ["iris_0"]
@@ -131,6 +134,20 @@ def test_the_control_socket_answers_by_a_class_of_its_own():
         simulation.close()
 
 
+def test_the_control_socket_is_open_while_kernels_are_compiled(monkeypatch):
+    """So that a client can tell a simulation that starts from one that is not there."""
+    clients = []
+
+    def compiling():
+        clients.append(ControlClient(timeout=0.1))
+        with pytest.raises(ControlError, match="it may be starting"):
+            clients[0].request("status")
+
+    monkeypatch.setattr(warm_up, "ensure_warm", compiling)
+    assert command.main(["sim", "--no-log", "--speed", "0", "--duration", "0.2"]) == 0
+    assert clients[0].ready(0.0) and clients[0].answer()["vehicles"] == ["iris_0"]
+
+
 def test_reset_save_and_load_by_the_control_socket(tmp_path, monkeypatch):
     done = []
     for name in ("reset", "save", "load"):
@@ -139,7 +156,7 @@ def test_reset_save_and_load_by_the_control_socket(tmp_path, monkeypatch):
     for sub in ("console", "ulog"):
         (tmp_path / sub).mkdir()
     simulation = Simulation(Scenario(fleet("iris", 2), speed=0.0), tmp_path, links=False,
-                            control=True)
+                            control=ControlServer(Ports().control))
     try:
         handle = simulation.requests.handle
         handle("reset", {"vehicles": ["iris_1"]})

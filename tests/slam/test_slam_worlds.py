@@ -14,7 +14,7 @@ from xtdrone_slam.flight import worlds
 
 
 def materials(path):
-    return [shape.material for shape in load_world(str(path)).shapes if not shape.collides]
+    return [shape.look.script for shape in load_world(str(path)).shapes if not shape.collides]
 
 
 def test_light_is_a_factor(tmp_path):
@@ -23,7 +23,7 @@ def test_light_is_a_factor(tmp_path):
     assert np.allclose(dim.ambient, 0.5 * np.array(plain.ambient))
     assert np.allclose([light.diffuse for light in dim.lights],
                        0.5 * np.array([light.diffuse for light in plain.lights]))
-    assert [shape.material for shape in dim.shapes] == [shape.material for shape in plain.shapes]
+    assert [shape.look for shape in dim.shapes] == [shape.look for shape in plain.shapes]
     assert worlds.vary("indoor", 1, 1, tmp_path / "none") == resources.world_sdf("indoor")
 
 

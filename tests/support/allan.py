@@ -90,7 +90,7 @@ def stream(quantity: Quantity, dt: float, count: int, number: int) -> np.ndarray
     standing = noise.random_walk * math.sqrt(0.5 * noise.bias_correlation_time) \
         if math.isfinite(noise.bias_correlation_time) else 0.0
     bias = standing * np.random.default_rng((quantity.seed, number)).standard_normal()
-    channels[0] = (decay, drive, noise.white_sigma(dt), bias, 0.0, -math.inf, math.inf)
+    channels[0] = (decay, drive, noise.white_sigma(dt), bias, 0.0, 0.0, -math.inf, math.inf)
     out = np.empty(count)
     _record(channels[0], words, out)
     return out

@@ -22,7 +22,7 @@ class Flight:
     truth: tuple
 
 
-def hover(base, n, seconds=8.0, close=True, log="auto", ulog=None) -> Flight:
+def hover(base, n, seconds=14.0, close=True, log="auto", ulog=None) -> Flight:
     """Flies n vehicles, one parameter changed on the way; `ulog` takes the place of its folder."""
     import os
 

@@ -15,6 +15,12 @@ _CAMERA = """<sensor name="eye" type="camera"><pose>0.05 0 0 0 0 0</pose>
 <image><width>64</width><height>48</height></image></camera></sensor>"""
 
 
+SENSORS = "".join(  # of a base link, as a flight stack needs them
+    f'<plugin name="{name}" filename="libgazebo_{name}_plugin.so">'
+    "<linkName>base</linkName></plugin>"
+    for name in ("imu", "magnetometer", "barometer", "gps"))
+
+
 def link(name, pose="0 0 0 0 0 0", mass=1.0, inertia=(0.02, 0.03, 0.04), more=""):
     """A link with a box of 5 cm to be seen and to collide."""
     xx, yy, zz = inertia

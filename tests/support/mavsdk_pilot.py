@@ -43,6 +43,7 @@ class Pilot:
     def take_off(self, height):
         wait_for(self.telemetry.health_all_ok)
         self.action.set_takeoff_altitude(height)
+        self.action.hold()  # as PX4's, a mission leaves its mode behind, in which nothing arms then
         self.action.arm()
         self.action.takeoff()
 

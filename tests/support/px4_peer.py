@@ -39,7 +39,7 @@ class ScriptedPx4(threading.Thread):
     """
 
     def __init__(self, i, recorded, system=None, die_after=None, hang_after=None, garbage=b"",
-                 silent=False):
+                 silent=False, waits=range(0), beats=False):
         """Waits for start().
 
         Args:
@@ -50,11 +50,19 @@ class ScriptedPx4(threading.Thread):
             hang_after: Number of readings that it answers before resume is set.
             garbage: Sent on connecting instead of the greeting.
             silent: Never answers.
+            waits: Numbers of the readings that it takes without an answer.
+            beats: Sends a heartbeat a second on its onboard camera link, by the readings' time.
         """
         super().__init__(daemon=True)
         self.heard = []
         self.resume = threading.Event()
-        self._i, self._garbage, self._silent = i, garbage, silent
+        self._i, self._garbage, self._silent, self._waits = i, garbage, silent, waits
+        self._telemetry = None
+        if beats:
+            self._telemetry = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+            self._telemetry.bind(("127.0.0.1", PORTS.camera_local(i)))
+            self._telemetry.setblocking(False)
+        self._partner = None
         self._greeting, self._answers = recorded
         self._die_after, self._hang_after = die_after, hang_after
         self._mavlink = mavlink.MAVLink(None, i + 1 if system is None else system, 1)
@@ -81,17 +89,33 @@ class ScriptedPx4(threading.Thread):
             pass
         finally:
             sock.close()
+            if self._telemetry is not None:
+                self._telemetry.close()
 
     def _answer(self, sock, readings, t_us):
         if self._silent:
             return
         if readings == self._hang_after:
             self.resume.wait()
+        if self._telemetry is not None:
+            self._beat(t_us)
+        if readings in self._waits:
+            return
         for message in self._answers[min(readings, len(self._answers)) - 1]:
             if message.get_type() == "HIL_ACTUATOR_CONTROLS":
                 message = mavlink.MAVLink_hil_actuator_controls_message(
                     t_us, message.controls, message.mode, message.flags)
             sock.sendall(self._packed(message))
+
+    def _beat(self, t_us):
+        while True:
+            try:
+                self._partner = self._telemetry.recvfrom(4096)[1]
+            except BlockingIOError:
+                break
+        if self._partner is not None and t_us % 1_000_000 == 0:
+            beat = mavlink.MAVLink_heartbeat_message(2, mavlink.MAV_AUTOPILOT_PX4, 128, 0, 4, 3)
+            self._telemetry.sendto(self._packed(beat), self._partner)
 
     def _packed(self, message):
         return message.pack(self._mavlink)

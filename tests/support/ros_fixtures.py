@@ -45,7 +45,7 @@ def environment(master_port: int, folder) -> dict:
     return {**os.environ, "ROS_MASTER_URI": f"http://127.0.0.1:{master_port}",
             "ROS_IP": "127.0.0.1", "ROS_HOME": str(folder / "ros_home"),
             "XTDRONE_RUNS": str(folder / "runs"), "PYTHONUNBUFFERED": "1",
-            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "PATH": f"{ROOT / 'scripts/ros'}:{Path(sys.executable).parent}:{os.environ['PATH']}",
             "PYTHONPATH": f"{ROOT / 'src'}:{GENERATED}", "ROS_PACKAGE_PATH": str(ROOT / "src")}
 
 

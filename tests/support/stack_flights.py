@@ -31,7 +31,7 @@ def each_step(simulation, look):
 class Link:
     """A link without a socket; what is sent on it is dropped."""
 
-    vehicle, kind, sender = 0, 0, None
+    vehicle, kind, sender, source, clock_us = 0, 0, None, (255, 190), None
 
 
 class NoLinks:
@@ -68,8 +68,8 @@ class Flight:
 
     def __init__(self, vehicle="iris", folder=None, **scenario):
         self.said = []
-        self.simulation = Simulation(Scenario(fleet(vehicle, 1), speed=0.0, gps="rtk", **scenario),
-                                     folder, links=False)
+        self.simulation = Simulation(Scenario(fleet(vehicle, 1), speed=0.0,
+                                              **{"gps": "rtk", **scenario}), folder, links=False)
         self.autopilot = self.simulation.autopilot
         self.autopilot.outbox.on_text = lambda i, severity, text: self.said.append(text)
         self.links = NoLinks()

@@ -7,14 +7,13 @@ goes on from SNAPSHOT to SECONDS and writes what it left to RESULT, for save and
 
 import hashlib
 import json
-import struct
 import sys
 import tempfile
 from pathlib import Path
 
 import numpy as np
 
-from reference_flights import FLIGHTS
+from reference_flights import FLIGHTS, ulog_data
 from xtdrone_core import Scenario, registry, run_folder
 from xtdrone_core.contracts import Observer
 from xtdrone_core.scenario import parse_vehicles
@@ -87,17 +86,10 @@ def fly(name: str, seconds: float, save=None, load=None) -> dict:
 
 
 def data_messages(data: bytes) -> dict[str, list[str]]:
-    """Hashes of the data messages of a ULog file, by topic."""
-    at, names, found = 16, {}, {}
-    while at + 3 <= len(data):
-        size, kind = struct.unpack_from("<HB", data, at)
-        body = data[at + 3:at + 3 + size]
-        at += 3 + size
-        if kind == ord("A"):
-            names[struct.unpack_from("<H", body, 1)[0]] = f"{body[3:].decode()}/{body[0]}"
-        elif kind == ord("D"):
-            found.setdefault(names[struct.unpack_from("<H", body)[0]], []).append(
-                hashlib.sha256(body[2:]).hexdigest()[:16])
+    """Hashes of the data messages of a ULog file, by topic and instance."""
+    found = {}
+    for topic, instance, body in ulog_data(data):
+        found.setdefault(f"{topic}/{instance}", []).append(hashlib.sha256(body).hexdigest()[:16])
     return found
 
 

@@ -65,9 +65,9 @@ def test_an_agent_and_an_observer_of_ones_own():
 
     with xd.Simulation(xd.Scenario(vehicles="iris"), agent=HoverAgent(1, height=2.0),
                        observers=[Heights()]) as sim:
-        sim.run(8.0)
-        assert sim.time == pytest.approx(8.0) and not sim.done
-    assert len(Heights.found) == 80 and Heights.found[-1] == pytest.approx(2.0, abs=0.3)
+        sim.run(12.0)
+        assert sim.time == pytest.approx(12.0) and not sim.done
+    assert len(Heights.found) == 120 and Heights.found[-1] == pytest.approx(2.0, abs=0.3)
 
 
 def _commands(sim):
@@ -97,7 +97,7 @@ def test_two_simulations_in_one_process_do_not_know_of_each_other():
 def test_a_thousand_vehicles_without_links():
     with xd.Simulation(xd.Scenario(vehicles="iris*1000", gps="rtk"),
                        agent=HoverAgent(1000, height=2.0)) as sim:
-        sim.run(7.0)
+        sim.run(11.0)
         assert np.abs(sim.state.pos[:, 2] - 2.0).max() < 0.5
     with pytest.raises(xd.ScenarioError, match="300 vehicles with MAVLink links are not allowed"):
         xd.Simulation(xd.Scenario(vehicles="iris*300"), links=True)

@@ -10,7 +10,7 @@ from xtdrone_core.snapshot import Memory
 from xtdrone_dynamics.compiled import njit
 
 from ..vehicle_status import TRAJECTORY
-from .vector import clamp, limit_norm2
+from .vector import limit_norm2
 
 
 @njit
@@ -31,7 +31,7 @@ def _control_one(v, q, pos):
     v.sp_vel[0] = vx
     v.sp_vel[1] = vy
     if math.isfinite(vz):
-        vz = clamp(vz, -q.MPC_Z_VEL_MAX_DN, q.MPC_Z_VEL_MAX_UP)
+        vz = min(max(vz, -v.sink_max), v.climb_max)
     v.sp_vel[2] = vz
 
 

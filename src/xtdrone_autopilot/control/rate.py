@@ -15,21 +15,32 @@ from xtdrone_dynamics.compiled import njit
 from ..vehicle_status import ACTUATORS, NO_SET_POINT
 from .vector import clamp
 
-RATE_INTEGRAL_MAX = 6.0  # [rad/s^2]
+# PX4's gains give normalised torques, which mean another angular acceleration for each vehicle;
+# this loop's give the acceleration itself. A parameter acts relative to its value in PX4's iris:
+# where this loop has these gains [1/s], [1/s^2] and this limit [rad/s^2].
+TILT_P, YAW_P, TILT_I, YAW_I, LIMIT = 20.0, 8.0, 20.0, 4.0, 6.0
+PX4_TILT_P, PX4_YAW_P, PX4_TILT_I, PX4_YAW_I, PX4_LIMIT = \
+    np.array([0.15, 0.2, 0.2, 0.1, 0.3], dtype=np.float32).tolist()
 
 
 @njit
 def _control_one(v, q, rate, dt):
     """Writes the torque set-point (body) [N m] to v.sp_torque."""
-    gains = (q.XT_ROLLRATE_P, q.XT_PITCHRATE_P, q.XT_YAWRATE_P)
-    integrals = (q.XT_ROLLRATE_I, q.XT_PITCHRATE_I, q.XT_YAWRATE_I)
+    gains = (TILT_P * q.MC_ROLLRATE_K * (q.MC_ROLLRATE_P / PX4_TILT_P),
+             TILT_P * q.MC_PITCHRATE_K * (q.MC_PITCHRATE_P / PX4_TILT_P),
+             YAW_P * q.MC_YAWRATE_K * (q.MC_YAWRATE_P / PX4_YAW_P))
+    integrals = (TILT_I * q.MC_ROLLRATE_K * (q.MC_ROLLRATE_I / PX4_TILT_I),
+                 TILT_I * q.MC_PITCHRATE_K * (q.MC_PITCHRATE_I / PX4_TILT_I),
+                 YAW_I * q.MC_YAWRATE_K * (q.MC_YAWRATE_I / PX4_YAW_I))
+    limits = (LIMIT * (q.MC_RR_INT_LIM / PX4_LIMIT), LIMIT * (q.MC_PR_INT_LIM / PX4_LIMIT),
+              LIMIT * (q.MC_YR_INT_LIM / PX4_LIMIT))
     ax = ay = az = 0.0
     for k in range(3):
         error = v.sp_rates[k] - rate[k]
         a = gains[k] * error + v.rate_integral[k]
         if not v.landed:
             v.rate_integral[k] = clamp(v.rate_integral[k] + integrals[k] * error * dt,
-                                       -RATE_INTEGRAL_MAX, RATE_INTEGRAL_MAX)
+                                       -limits[k], limits[k])
         if k == 0:
             ax = a
         elif k == 1:

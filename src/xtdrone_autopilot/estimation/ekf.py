@@ -14,13 +14,28 @@ from xtdrone_core.errors import unknown_name
 
 from ..errors import AutopilotError
 from ..interfaces import Estimator
-from ..parameters.store import ParameterStore
+from ..parameters.store import ParameterStore, table
 from .flags import ALIGNED, GPS_USED, POSITION_VALID, VISION_USED
 from .kernel import step_fleet
 from .state import FILTER, HISTORY, PAST, SIZE, reset_filter
 from .vision import fuse_vision
 
 _STEP_US = 4_000  # assumed length of the step before the first [us]
+
+RETUNE_STEPS = 250  # the parameters of SCALED are looked at once in a second
+
+# What of the tuning a parameter scales, relative to the parameter's value in PX4: this filter
+# has other states and other noise than PX4's.
+SCALED = {
+    "gyro_noise": "EKF2_GYR_NOISE", "accel_noise": "EKF2_ACC_NOISE",
+    "gyro_bias_walk": "EKF2_GYR_B_NOISE", "accel_bias_walk": "EKF2_ACC_B_NOISE",
+    "earth_field_walk": "EKF2_MAG_E_NOISE", "field_bias_walk": "EKF2_MAG_B_NOISE",
+    "gps_pos_noise": "EKF2_GPS_P_NOISE", "gps_vel_noise": "EKF2_GPS_V_NOISE",
+    "gps_vel_noise_vertical": "EKF2_GPS_V_NOISE", "baro_noise": "EKF2_BARO_NOISE",
+    "mag_noise": "EKF2_MAG_NOISE", "pos_gate": "EKF2_GPS_P_GATE", "vel_gate": "EKF2_GPS_V_GATE",
+    "baro_gate": "EKF2_BARO_GATE", "mag_gate": "EKF2_MAG_GATE", "max_eph": "EKF2_REQ_EPH",
+    "max_epv": "EKF2_REQ_EPV",
+}
 
 
 @dataclass(frozen=True)
@@ -133,12 +148,15 @@ class Ekf(Estimator):
     see the receiver's own slow error.
     """
 
-    MEMORY = ("records", "filters", "_history", "_cov", "_times", "_count", "_t_us")
+    MEMORY = ("records", "filters", "_history", "_cov", "_times", "_count", "_t_us",
+              "_tuning")
 
     def __init__(self, n: int, origin: Sequence[float], magnetic_field_enu: npt.ArrayLike,
                  tuning: EkfParameters = None):
         """As of Estimator; tuning is by default ekf.yaml's."""
-        self._tuning = (tuning or EkfParameters.load()).record()
+        self._base = (tuning or EkfParameters.load()).record()
+        self._tuning = np.repeat(self._base, n)
+        self._untuned = True
         self._t_us = None
         self._count = 0
         self._times = np.zeros(HISTORY, dtype=np.int64)
@@ -159,9 +177,18 @@ class Ekf(Estimator):
         dt_us = _STEP_US if self._t_us is None else sensors.t_us - self._t_us
         self._t_us = sensors.t_us
         self._count += 1
+        if self._untuned or self._count % RETUNE_STEPS == 0:
+            self._retune()
         step_fleet(self._tuning, self._parameters, self._world, dt_us * 1e-6, sensors.t_us,
                    self._times, self._count, sensors.records, self.records, self.filters,
                    self._history, self._cov, self._work)
+
+    def _retune(self):
+        """Applies the parameters that scale the tuning."""
+        for field, name in SCALED.items():
+            ratio = self._parameters[name] / np.float32(table()[name].default)
+            self._tuning[field] = self._base[field] * ratio.astype(np.float64)
+        self._untuned = False
 
     def fuse_vision(self, i: int, t_us: int, pos: npt.ArrayLike, quat: npt.ArrayLike,
                     pos_sigma: float | None = None, yaw_sigma: float | None = None) -> None:
@@ -178,7 +205,7 @@ class Ekf(Estimator):
         if self._t_us is None:
             return
         params = self._parameters[i]
-        fuse_vision(self._tuning, params, self.filters[i], self.records[i], self._history[i],
+        fuse_vision(self._tuning[i], params, self.filters[i], self.records[i], self._history[i],
                     self._cov[i], self._work, self._times, self._count, self._t_us, t_us,
                     np.array([*pos, *quat], dtype=np.float64),
                     float(params["EKF2_EVP_NOISE"] if pos_sigma is None else pos_sigma),
@@ -192,16 +219,18 @@ class Ekf(Estimator):
         if not flags & ALIGNED:
             return "it must rest a moment to find its attitude, with a magnetometer"
         if not flags & POSITION_VALID:
-            return "it has no position yet: no GPS fix that is good enough"
+            return "it has no position yet: no GPS fix that is good enough" if self.has_gps[i] \
+                else "it has no GPS, and no position has come from outside"
         if not flags & (GPS_USED | VISION_USED):
             return "its position source is lost, or inconsistent with the inertial sensors"
-        if self.att_std[i, 2] >= self._tuning["ready_yaw"]:
+        if self.att_std[i, 2] >= self._base["ready_yaw"]:
             return "its heading is not known well enough"
         return "position and velocity are still settling"
 
     def _clear(self, mask):
         super()._clear(mask)
         self._cov[mask] = 0.0
+        self._untuned = True
         begin = 0 if self._t_us is None else self._t_us + _STEP_US
         for i in np.flatnonzero(mask):
             reset_filter(self.filters[i], self.field, begin)

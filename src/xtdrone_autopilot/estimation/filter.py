@@ -24,7 +24,7 @@ from .state import (
 
 
 @njit
-def predict_state(f: np.void, e: np.void, gyro: np.ndarray, accel: np.ndarray,
+def predict_state(f: np.void, e: np.void, gyro: np.ndarray, accel: tuple[float, float, float],
                   dt: float) -> tuple[float, float, float]:
     """Carries the state over one step; returns the specific force in the world frame.
 

@@ -66,6 +66,7 @@ from .flags import (
     VISION_USED,
 )
 from .gnss import fuse_gps, slew_to_gps
+from .lever_arm import at_centre
 from .state import (
     ATT,
     BARO_OFFSET,
@@ -84,14 +85,14 @@ SYMMETRY_STEPS = 25  # after that many steps the covariance is made symmetric
 
 
 @njit
-def step_fleet(tuning: np.void, parameters: np.ndarray, world: tuple, dt: float, t_us: int,
+def step_fleet(tuning: np.ndarray, parameters: np.ndarray, world: tuple, dt: float, t_us: int,
                times: np.ndarray, count: int, sensors: np.ndarray, estimates: np.ndarray,
                filters: np.ndarray, history: np.ndarray, covs: np.ndarray,
                work: np.ndarray) -> None:
     """One step of the whole fleet.
 
     Args:
-        tuning: A record of EkfParameters.
+        tuning: (N,) records of EkfParameters.
         parameters: (N,) records of the flight stack's parameters.
         world: Origin's latitude, longitude [rad], height [m], and the field (3,) there [T].
         dt: Length of the step [s].
@@ -109,10 +110,10 @@ def step_fleet(tuning: np.void, parameters: np.ndarray, world: tuple, dt: float,
     for i in range(estimates.shape[0]):
         f = filters[i]
         f.steps += 1
-        if f.aligned_t == NEVER and not _align(tuning, world[3], t_us, sensors[i], estimates[i], f,
-                                               covs[i]):
+        if f.aligned_t == NEVER and not _align(tuning[i], world[3], t_us, sensors[i], estimates[i],
+                                               f, covs[i]):
             continue
-        _step_one(tuning, parameters[i], world, dt, t_us, times, count, sensors[i], estimates[i],
+        _step_one(tuning[i], parameters[i], world, dt, t_us, times, count, sensors[i], estimates[i],
                   f, history[i], covs[i], work)
 
 
@@ -138,7 +139,9 @@ def _step_one(tuning, params, world, dt, t_us, times, count, s, e, f, past, cov,
     before = work[5]  # FILTER's dv before this step
     for k in range(3):
         before[k] = f.dv[k]
-    force = predict_state(f, e, s.gyro, s.accel, dt)
+    for k in range(3):
+        e.ang_vel[k] = s.gyro[k] - e.gyro_bias[k]
+    force = predict_state(f, e, s.gyro, at_centre(s.accel, e.imu_pos, e.ang_vel, f.rate, dt), dt)
     predict_covariance(tuning, e.quat, force, cov, dt)
     predict_terrain(tuning, params, f, e, cov, dt)
     if not math.isnan(e.wind[0]):

@@ -40,6 +40,7 @@ FILTER = np.dtype([
     ("return_fixes", "i8"), ("return_sum", "f8", (3,)),  # of a GPS that returns, innovations
     ("slew", "f8", (3,)),  # that position has still to move, to a GPS that returned [m]
     ("output_reset", "i1"),  # reset that the output predictor has still to apply
+    ("rate", "f8", (3,)),  # angular velocity of the last step, body [rad/s]
 ], align=True)
 
 PAST = np.dtype([
@@ -62,6 +63,7 @@ def reset_filter(f: np.void, field: np.ndarray, t_us: int) -> None:
         f.vision_offset[k] = 0.0
         f.return_sum[k] = 0.0
         f.slew[k] = 0.0
+        f.rate[k] = 0.0
     f.baro_offset = 0.0
     f.steps = 0
     f.aligned_steps = 0

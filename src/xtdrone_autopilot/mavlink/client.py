@@ -89,6 +89,6 @@ class Client(MavlinkClient):
         """
         kind = mavlink.MAV_PARAM_TYPE_INT32 if integer else mavlink.MAV_PARAM_TYPE_REAL32
         got, said = self.set_parameter(name, value, kind)
-        if abs(got - value) > 1e-6 * max(abs(value), 1.0):
+        if not abs(got - value) <= 1e-6 * max(abs(value), 1.0):  # also where it is NaN
             raise AutopilotError(said or f"{name} stays {got:g}")
         return got

@@ -19,26 +19,40 @@ from ..navigation.mission_items import PAYLOAD, command_name
 from ..now import Now
 from ..outbox import INFO, WARNING, Outbox
 from ..parameters.store import ParameterStore
-from ..safety.commander import ACCEPTED, DENIED, REJECTED, Answer, Commander
+from ..safety.commander import ACCEPTED, DENIED, NO_ANSWER, REJECTED, Answer, Commander
 from ..safety.failures import Failures
 from .dialect import mavlink
 from .handlers import declared, obeys, receives
 
-UNSUPPORTED = mavlink.MAV_RESULT_UNSUPPORTED
+UNSUPPORTED, FAILED = mavlink.MAV_RESULT_UNSUPPORTED, mavlink.MAV_RESULT_FAILED
+CANCELLED = 6  # MAV_RESULT_CANCELLED, which pymavlink's dialect lacks
 FORCE = 21196  # param2 of arm and disarm commands: no checks
+LEAST_ORBIT, MOST_ORBIT = 1.0, 1000.0  # radius of an orbit, as in PX4 [m]
 FARTHEST = 1e6  # no position or set-point is larger than this [m, m/s, m/s^2]
 ABSOLUTE = (mavlink.MAV_FRAME_GLOBAL, mavlink.MAV_FRAME_GLOBAL_INT)
 RELATIVE = (mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT, mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT_INT)
 # What to do instead of a command that is not supported.
 _INSTEAD = {
     mavlink.MAV_CMD_PREFLIGHT_REBOOT_SHUTDOWN: ": stop the simulation and start it again",
-    mavlink.MAV_CMD_PREFLIGHT_CALIBRATION: ": the estimator finds the sensors' biases itself",
     mavlink.MAV_CMD_DO_FENCE_ENABLE: ": GF_ACTION says what the geofence does, 0 is nothing",
     mavlink.MAV_CMD_DO_PAUSE_CONTINUE: ": change to AUTO.LOITER, and back to go on",
     mavlink.MAV_CMD_OVERRIDE_GOTO: ": change to AUTO.LOITER, or use DO_REPOSITION",
     mavlink.MAV_CMD_CONDITION_YAW: ": use DO_REPOSITION with a yaw",
     mavlink.MAV_CMD_DO_VTOL_TRANSITION: ": it is a multirotor",
 }
+# PX4's commander leaves these to other modules, so that nobody answers where none runs.
+_UNANSWERED = {getattr(mavlink, f"MAV_CMD_{name}") for name in (
+    "DO_FIGURE_EIGHT", "NAV_DELAY", "DO_DIGICAM_CONTROL", "DO_MOUNT_CONFIGURE", "DO_MOUNT_CONTROL",
+    "DO_MOUNT_CONTROL_QUAT", "DO_SET_CAM_TRIGG_DIST", "DO_SET_CAM_TRIGG_INTERVAL", "DO_GRIPPER",
+    "DO_AUTOTUNE_ENABLE", "PREFLIGHT_SET_SENSOR_OFFSETS", "PREFLIGHT_UAVCAN", "OBLIQUE_SURVEY",
+    "CONFIGURE_ACTUATOR", "START_RX_PAIR", "REQUEST_CAMERA_INFORMATION", "SET_CAMERA_MODE",
+    "SET_CAMERA_ZOOM", "SET_CAMERA_FOCUS", "DO_GIMBAL_MANAGER_PITCHYAW",
+    "DO_GIMBAL_MANAGER_CONFIGURE", "DO_TRIGGER_CONTROL", "CONTROL_HIGH_LATENCY",
+    "DO_VTOL_TRANSITION", "PAYLOAD_PREPARE_DEPLOY", "PAYLOAD_CONTROL_DEPLOY", "DO_WINCH",
+    "EXTERNAL_POSITION_ESTIMATE")}
+_AUTO, _PRECISION_LAND = 4, 9  # PX4's main mode, and a sub mode of it
+# Modes by MAV_STANDARD_MODE: return, mission, land, take-off; the others PX4 does not take.
+_STANDARD_MODES = {5: Mode.RTL, 7: Mode.MISSION, 8: Mode.LAND, 9: Mode.TAKEOFF}
 
 
 class Commands:
@@ -46,7 +60,8 @@ class Commands:
 
     def __init__(self, status: np.ndarray, parameters: ParameterStore, estimator: Estimator,
                  commander: Commander, missions: Missions, failures: Failures, now: Now,
-                 origin: Sequence[float], outbox: Outbox, links: Any, others: Any = ()):
+                 origin: Sequence[float], outbox: Outbox, links: Any, others: Any = (),
+                 answers: Any = ()):
         """The commands of a fleet.
 
         Args:
@@ -61,12 +76,15 @@ class Commands:
             outbox: Sends STATUSTEXTs.
             links: Replies go out on them; they know the streams.
             others: Objects whose methods obey further commands.
+            answers: Objects whose methods answer requests for messages that are no streams.
         """
         self._status, self._parameters, self._estimator = status, parameters, estimator
         self._commander, self._missions, self._failures = commander, missions, failures
         self._now, self._origin, self._outbox, self._links = now, origin, outbox, links
         self._obey = {number: method for part in (self, *others)
                       for number, method in declared(part, "obeys")}
+        self._on_request = {getattr(mavlink, f"MAVLINK_MSG_ID_{name}"): method
+                            for part in answers for name, method in declared(part, "on_request")}
 
     @receives("COMMAND_LONG")
     def _command_long(self, link, message):
@@ -94,52 +112,68 @@ class Commands:
             why = _INSTEAD.get(message.command, "")
             if message.command in PAYLOAD:
                 why = ": this vehicle has no such device"
-            answer = Answer(UNSUPPORTED, f"command {name} is not supported{why}")
+            silent = message.command in _UNANSWERED
+            answer = Answer(NO_ANSWER if silent else UNSUPPORTED,
+                            f"command {name} is not supported{why}")
         elif any(map(math.isinf, p)):
             answer = Answer(DENIED, f"command {command_name(message.command)} has an infinite "
                                     "parameter")
         else:
             answer = handler(link, p)
-        if answer.reason and answer.result in (UNSUPPORTED, DENIED):
+        if answer.reason and answer.result in (UNSUPPORTED, DENIED, FAILED, NO_ANSWER):
             self._outbox.say(link.vehicle, WARNING, answer.reason)
+        if answer.result == NO_ANSWER:
+            return
         self._links.reply(link, mavlink.MAVLink_command_ack_message(
             message.command, answer.result, 255, 0, message.get_srcSystem(),
             message.get_srcComponent()))
 
     @obeys(mavlink.MAV_CMD_COMPONENT_ARM_DISARM)
     def _arm_disarm(self, link, p):
-        if p[0] not in (0.0, 1.0):
-            return Answer(DENIED, f"arm value {p[0]:g} is not allowed: 1 arms, 0 disarms")
+        action = round(p[0]) if math.isfinite(p[0]) else 0
+        if action not in (0, 1):
+            return Answer(NO_ANSWER, f"Unsupported ARM_DISARM param: {p[0]:.3f}: 1 arms, 0 disarms")
         force = p[1] == FORCE
-        if p[0] == 1.0:
+        if action:
             return self._commander.arm(link.vehicle, self._now.t_us, force)
-        return self._commander.disarm(link.vehicle, force, "by command")
+        return self._commander.disarm(link.vehicle, force)
 
     @obeys(mavlink.MAV_CMD_DO_SET_MODE)
     def _do_set_mode(self, link, p):
-        if not all(map(math.isfinite, p[:3])) or not int(p[0]) & 1:
-            return Answer(DENIED, "DO_SET_MODE needs PX4's custom mode: param1 = 1, param2 = main "
-                                  "mode, param3 = sub mode")
-        return self._custom_mode(link, int(p[1]), int(p[2]))
+        base, main, sub = (int(x) & 0xFF if math.isfinite(x) else 0 for x in p[:3])
+        if base & mavlink.MAV_MODE_FLAG_CUSTOM_MODE_ENABLED:
+            mode = self._custom_mode(main, sub)
+            why = f"there is no mode {main}, {sub}"
+        else:
+            mode = _base_mode(base)
+            why = ("DO_SET_MODE needs PX4's custom mode: param1 = 1, param2 = main mode, param3 = "
+                   "sub mode")
+        if mode is not None:
+            return self._mode(link, mode)
+        self._outbox.say(link.vehicle, WARNING, why)
+        return Answer(REJECTED if base & 1 and main == _AUTO else ACCEPTED)
 
     @receives("SET_MODE")
     def _set_mode(self, link, message):
         number = message.custom_mode
-        answer = self._do_set_mode(link, (message.base_mode, number >> 16 & 0xFF,
-                                          number >> 24 & 0xFF))
-        if answer.result == DENIED:
-            self._outbox.say(link.vehicle, WARNING, answer.reason)
+        self._do_set_mode(link, (message.base_mode, number >> 16 & 0xFF, number >> 24 & 0xFF))
 
-    def _custom_mode(self, link, main, sub):
-        if not (0 <= main <= 255 and 0 <= sub <= 255):
-            return Answer(DENIED, f"there is no mode {main}, {sub}")
-        mode = from_custom_mode(main << 16 | sub << 24)
-        if mode is None:
-            return Answer(DENIED, f"there is no mode {main}, {sub}")
-        return self._mode(link, mode)
+    def _custom_mode(self, main, sub):
+        """The Mode of PX4's numbers, or None; sub modes are AUTO's, 0 is MISSION there."""
+        if main == _AUTO and sub in (0, _PRECISION_LAND):
+            return Mode.LAND if sub else Mode.MISSION
+        return from_custom_mode(main << 16 | (sub if main == _AUTO else 0) << 24)
 
-    def _mode(self, link, mode):
-        return self._commander.set_mode(link.vehicle, mode, self._now.t_us)
+    @obeys(mavlink.MAV_CMD_DO_SET_STANDARD_MODE)
+    def _do_set_standard_mode(self, link, p):
+        mode = _STANDARD_MODES.get(p[0])
+        return Answer(FAILED) if mode is None else self._mode(link, mode)
+
+    def _mode(self, link, mode, text=""):
+        answer = self._commander.set_mode(link.vehicle, mode, self._now.t_us)
+        if answer.accepted and text:
+            self._outbox.say(link.vehicle, INFO, text)
+        return answer
 
     @obeys(mavlink.MAV_CMD_NAV_TAKEOFF)
     def _nav_takeoff(self, link, p):
@@ -149,6 +183,16 @@ class Commands:
 
     @obeys(mavlink.MAV_CMD_DO_REPOSITION)
     def _do_reposition(self, link, p):
+        flags = int(p[1]) if math.isfinite(p[1]) else 0
+        if flags == mavlink.MAV_DO_REPOSITION_FLAGS_CHANGE_MODE:
+            return self._reposition(link, p)
+        v = self._status[link.vehicle]
+        if v["armed"] and v["mode"] == Mode.LOITER:  # there it flies to it all the same, as PX4
+            self._reposition(link, p)
+        return Answer(UNSUPPORTED, "DO_REPOSITION without MAV_DO_REPOSITION_FLAGS_CHANGE_MODE "
+                                   "(param2 = 1) does not change the mode")
+
+    def _reposition(self, link, p):
         target = self._position(p)
         if target is None:
             return _no_place(p)
@@ -160,10 +204,10 @@ class Commands:
         height = p[0]
         if p[1] in RELATIVE:
             height += self._origin[2] + self._status["home"][link.vehicle, 2]
-        if not (p[1] in ABSOLUTE + RELATIVE and abs(height) <= FARTHEST):
-            return Answer(DENIED, f"height {p[0]:g} m in frame {p[1]:g} is not allowed: use frame "
-                                  "0 or 5 (above sea), 3 or 6 (above home)")
-        return self._do_reposition(link, [-1.0, 0.0, 0.0, *[math.nan] * 3, height])
+        if abs(height) > FARTHEST:
+            return Answer(DENIED, f"height {p[0]:g} m is not allowed: give one above sea level, or "
+                                  "above home with frame 3 or 6")
+        return self._reposition(link, [-1.0, 0.0, 0.0, *[math.nan] * 3, height])
 
     @obeys(mavlink.MAV_CMD_RUN_PREARM_CHECKS)
     def _run_checks(self, link, p):
@@ -188,9 +232,7 @@ class Commands:
 
     @obeys(mavlink.MAV_CMD_DO_CHANGE_SPEED)
     def _do_change_speed(self, link, p):
-        if not (math.isfinite(p[1]) and p[1] > 0.0):
-            return Answer(DENIED, f"speed {p[1]:g} m/s is not allowed: give more than 0")
-        self._status[link.vehicle]["target_speed"] = p[1]
+        self._missions.change_speed(link.vehicle, p[1])
         return Answer(ACCEPTED)
 
     @obeys(mavlink.MAV_CMD_DO_SET_HOME)
@@ -208,34 +250,39 @@ class Commands:
         return Answer(ACCEPTED)
 
     def _stream_of(self, number):
-        return self._links.message_name(number), Answer(
-            UNSUPPORTED, f"message {number:g} is not one of the streams")
+        """Name of the message of a number, or None; as PX4, NaN is 0, HEARTBEAT."""
+        return self._links.message_name(number if math.isfinite(number) else 0.0)
 
     @obeys(mavlink.MAV_CMD_SET_MESSAGE_INTERVAL)
     def _set_message_interval(self, link, p):
-        name, unknown = self._stream_of(p[0])
-        if name is None:
-            return unknown
-        if not math.isfinite(p[1]) or p[1] < -1:
-            return Answer(DENIED, f"interval {p[1]:g} us is not allowed: -1 stops, 0 is the "
-                                  "default, more is a period")
-        self._links.set_interval(link, name, int(p[1]))
+        name = self._stream_of(p[0])
+        if not math.isfinite(p[0]):
+            return Answer(ACCEPTED)  # as PX4, without effect
+        if name in (None, "HEARTBEAT"):
+            return Answer(FAILED, f"message {p[0]:g} is not a stream whose rate can be set")
+        interval = int(p[1]) if math.isfinite(p[1]) else 0
+        self._links.set_interval(link, name, max(interval, -1))
         return Answer(ACCEPTED)
 
     @obeys(mavlink.MAV_CMD_GET_MESSAGE_INTERVAL)
     def _get_message_interval(self, link, p):
-        name, unknown = self._stream_of(p[0])
-        if name is None:
-            return unknown
-        interval = self._links.get_interval(link, name)
-        self._links.reply(link, mavlink.MAVLink_message_interval_message(
-            int(p[0]), interval or -1))
+        name = self._stream_of(p[0])
+        interval = (self._links.get_interval(link, name) or 0) if name else 0
+        number = int(p[0]) if math.isfinite(p[0]) else 0
+        self._links.reply(link, mavlink.MAVLink_message_interval_message(number & 0xFFFF, interval))
         return Answer(ACCEPTED)
 
     @obeys(mavlink.MAV_CMD_REQUEST_MESSAGE)
     def _request_message(self, link, p):
-        name, unknown = self._stream_of(p[0])
-        return self._request(link, name) if name else unknown
+        answer = self._on_request.get(p[0])
+        if answer is None:
+            name = self._stream_of(p[0])
+            return self._request(link, name) if name else Answer(
+                DENIED, f"message {p[0]:g} is not one of the streams")
+        messages = answer(link.vehicle, p[1:])
+        for message in messages:
+            self._links.reply(link, message)
+        return Answer(ACCEPTED) if messages else Answer(DENIED, "there is nothing to tell")
 
     def _request(self, link, name):
         self._links.request(link, name, self._now.t_us)
@@ -243,19 +290,81 @@ class Commands:
 
     @obeys(mavlink.MAV_CMD_NAV_LAND)
     def _nav_land(self, link, p):
-        return self._mode(link, Mode.LAND)
+        return self._mode(link, Mode.LAND, "Landing at current position\t")
 
     @obeys(mavlink.MAV_CMD_NAV_RETURN_TO_LAUNCH)
     def _nav_return(self, link, p):
-        return self._mode(link, Mode.RTL)
+        return self._mode(link, Mode.RTL, "Returning to launch\t")
 
-    @obeys(mavlink.MAV_CMD_NAV_LOITER_UNLIM)
-    def _nav_loiter(self, link, p):
-        return self._mode(link, Mode.LOITER)
+    @obeys(mavlink.MAV_CMD_DO_SET_ROI_LOCATION)
+    def _set_roi_location(self, link, p):
+        return self._set_roi(link, self._position(p))
+
+    @obeys(mavlink.MAV_CMD_DO_SET_ROI, mavlink.MAV_CMD_NAV_ROI)
+    def _set_roi_by_mode(self, link, p):
+        return self._set_roi(link, self._position(p) if p[0] == mavlink.MAV_ROI_LOCATION else None)
+
+    @obeys(mavlink.MAV_CMD_DO_SET_ROI_NONE, mavlink.MAV_CMD_DO_SET_ROI_WPNEXT_OFFSET)
+    def _clear_roi(self, link, p):
+        return self._set_roi(link, None)
+
+    def _set_roi(self, link, position):
+        """What the mission faces from now on; other modes do not care, as in PX4."""
+        v = self._status[link.vehicle]
+        if v["in_mission"]:
+            v["roi"] = math.nan if position is None else position
+        return Answer(ACCEPTED)
+
+    @obeys(mavlink.MAV_CMD_NAV_LAND_LOCAL)  # NAV_PRECLAND of PX4
+    def _precision_land(self, link, p):
+        return self._mode(link, Mode.LAND)
+
+    @obeys(mavlink.MAV_CMD_DO_GO_AROUND, mavlink.MAV_CMD_DO_SET_ACTUATOR)
+    def _accept_without_effect(self, link, p):
+        """As PX4 where no landing of a plane and no peripheral actuator is meant."""
+        return Answer(ACCEPTED)
+
+    @obeys(mavlink.MAV_CMD_DO_LAND_START)
+    def _do_land_start(self, link, p):
+        return Answer(CANCELLED)
+
+    @obeys(mavlink.MAV_CMD_PREFLIGHT_CALIBRATION)
+    def _calibrate(self, link, p):
+        if self._status["armed"][link.vehicle]:
+            return Answer(REJECTED)
+        if not all(map(math.isfinite, p)):
+            return Answer(DENIED)
+        return Answer(ACCEPTED) if not any(p) else Answer(
+            UNSUPPORTED, "no calibration: the estimator finds the sensors' biases itself")
+
+    @obeys(mavlink.MAV_CMD_FIXED_MAG_CAL_YAW)
+    def _calibrate_magnetometer(self, link, p):
+        return Answer(REJECTED if self._status["armed"][link.vehicle] else ACCEPTED)
+
+    @obeys(mavlink.MAV_CMD_LOGGING_START)
+    def _logging_start(self, link, p):
+        return Answer(DENIED, "logs are not streamed: they are in the run folder, and can be "
+                              "downloaded")
+
+    @obeys(mavlink.MAV_CMD_LOGGING_STOP)
+    def _logging_stop(self, link, p):
+        return Answer(ACCEPTED)
 
     @obeys(mavlink.MAV_CMD_REQUEST_AUTOPILOT_CAPABILITIES)
     def _capabilities(self, link, p):
         return self._request(link, "AUTOPILOT_VERSION")
+
+    @obeys(mavlink.MAV_CMD_REQUEST_PROTOCOL_VERSION)
+    def _protocol_version(self, link, p):
+        return self._request_message(link, [mavlink.MAVLINK_MSG_ID_PROTOCOL_VERSION, *p[1:]])
+
+    @obeys(mavlink.MAV_CMD_REQUEST_FLIGHT_INFORMATION)
+    def _flight_information(self, link, p):
+        return self._request_message(link, [mavlink.MAVLINK_MSG_ID_FLIGHT_INFORMATION, *p[1:]])
+
+    @obeys(mavlink.MAV_CMD_REQUEST_STORAGE_INFORMATION)
+    def _storage_information(self, link, p):
+        return self._request_message(link, [mavlink.MAVLINK_MSG_ID_STORAGE_INFORMATION, 0.0])
 
     @obeys(mavlink.MAV_CMD_GET_HOME_POSITION)
     def _get_home(self, link, p):
@@ -265,29 +374,26 @@ class Commands:
     def _mission_set_current(self, link, message):
         self._set_mission_item(link, message.seq)
 
-    @obeys(mavlink.MAV_CMD_DO_SET_MISSION_CURRENT)
-    def _do_set_mission_current(self, link, p):
-        if not (math.isfinite(p[0]) and p[0] == int(p[0])):
-            return Answer(DENIED, f"mission item {p[0]:g} does not exist")
-        return self._set_mission_item(link, int(p[0]))
-
     def _set_mission_item(self, link, seq):
         reason = self._missions.set_current(link.vehicle, seq)
         if reason:
             self._outbox.say(link.vehicle, WARNING, reason)
-            return Answer(REJECTED)
-        self._outbox.stream_now(link.vehicle, "MISSION_CURRENT")
-        return Answer(ACCEPTED)
+        else:
+            self._outbox.stream_now(link.vehicle, "MISSION_CURRENT")
 
     @obeys(mavlink.MAV_CMD_MISSION_START)
     def _mission_start(self, link, p):
-        if math.isfinite(p[0]) and p[0] > 0:
-            answer = self._do_set_mission_current(link, p)
-            if not answer.accepted:
-                return answer
+        i = link.vehicle
+        reason = self._missions.why_not(i)
+        if reason:
+            return Answer(DENIED, f"Mission start denied: {reason}")
+        if not (math.isfinite(p[0]) and -1 <= p[0] < self._missions.total[i]):
+            return Answer(DENIED, f"Mission start denied: there is no item {p[0]:g}")
+        if p[0] > 0:
+            self._set_mission_item(link, int(p[0]))
         answer = self._mode(link, Mode.MISSION)
         if answer.accepted:
-            answer = self._commander.arm(link.vehicle, self._now.t_us)
+            answer = self._commander.arm(i, self._now.t_us)
         return answer
 
     @obeys(mavlink.MAV_CMD_DO_ORBIT)
@@ -295,9 +401,10 @@ class Commands:
         position = self._position(p)
         if position is None:
             return _no_place(p)
-        if math.isfinite(p[0]) and not 0.5 <= abs(p[0]) <= 1000:
-            return Answer(DENIED, f"radius {p[0]:g} m is not allowed: give 0.5 to 1000")
-        return self._commander.orbit(link.vehicle, position, p[0], p[1], self._now.t_us)
+        radius = p[0]
+        if math.isfinite(radius):
+            radius = math.copysign(min(max(abs(radius), LEAST_ORBIT), MOST_ORBIT), radius)
+        return self._commander.orbit(link.vehicle, position, radius, p[1], self._now.t_us)
 
     @obeys(mavlink.MAV_CMD_INJECT_FAILURE)
     def _inject_failure(self, link, p):
@@ -311,7 +418,18 @@ class Commands:
     def _do_terminate(self, link, p):
         if p[0] < 0.5:
             return Answer(ACCEPTED)
-        return self._commander.disarm(link.vehicle, True, "by termination")
+        return self._commander.disarm(link.vehicle, True, "failsafe")
+
+
+def _base_mode(base):
+    """The Mode of MAVLink's base_mode flags, or None where they name none."""
+    if base & mavlink.MAV_MODE_FLAG_AUTO_ENABLED:
+        return Mode.MISSION
+    if not base & mavlink.MAV_MODE_FLAG_MANUAL_INPUT_ENABLED:
+        return None
+    if base & mavlink.MAV_MODE_FLAG_GUIDED_ENABLED:
+        return Mode.POSCTL
+    return Mode.STABILIZED if base & mavlink.MAV_MODE_FLAG_STABILIZE_ENABLED else Mode.MANUAL
 
 
 def _no_place(p):

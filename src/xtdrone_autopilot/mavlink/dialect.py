@@ -1,5 +1,5 @@
-"""The MAVLink dialect that every module of the workspace uses: common, version 2."""
+"""The MAVLink dialect of the workspace, for the modules of this folder."""
 
-from pymavlink.dialects.v20 import common as mavlink
+from xtdrone_core.mavlink_dialect import mavlink
 
 __all__ = ["mavlink"]

@@ -14,27 +14,42 @@ def obeys(*numbers: int) -> Callable:
     return _mark("obeys", numbers)
 
 
+def on_request(name: str) -> Callable:
+    """Marks a method that answers a request for a message: method(vehicle, params) -> messages.
+
+    params are those behind the message's number, param2 to param7 of the command.
+    """
+    return _mark("on_request", (name,))
+
+
 @dataclass(frozen=True)
 class Stream:
     """How a message of the telemetry goes out."""
 
     name: str
     rates: dict = field(default_factory=dict)  # [Hz] on each link where it streams by itself
-    where: Callable | None = None  # of the Streams -> (N,) bool, the vehicles that have it
+    where: Callable | None = None  # of its owner -> (N,) bool, the vehicles that have it
+    batches: int = 0  # messages of one vehicle at most, 0 = one, which has no number
 
 
-def streams(name: str, ground_station: float = 0, offboard: float = 0, bridge: float = 0,
-            where: Callable | None = None) -> Callable:
+def streams(name: str, ground_station: float = 0, offboard: float = 0, bridge: bool = True,
+            where: Callable | None = None, batches: int = 0) -> Callable:
     """Marks a method as the one that fills a telemetry message: method(m, t_us).
 
     Args:
         name: The message of the common dialect.
-        ground_station, offboard, bridge: Rate on these links [Hz]; 0 = on request only.
-        where: Called with the Streams, gives (N,) bool: the vehicles that have it. None = all.
+        ground_station, offboard: Rate on these links [Hz]; 0 = on request only.
+        bridge: Whether the ROS bridge's link has it as well, at the rate of the offboard link,
+            which is MAVROS's; False where no topic comes from it.
+        where: Called with the method's owner, gives (N,) bool: the vehicles that have it. None =
+            all.
+        batches: Messages of one vehicle at most, where that can be several: the method and
+            `where` get the number of the message, from 0, as a further argument.
     """
-    rates = {"ground_station": ground_station, "offboard": offboard, "bridge": bridge}
+    rates = {"ground_station": ground_station, "offboard": offboard,
+             "bridge": offboard * bridge}
     return _mark("streams", (Stream(name, {link: rate for link, rate in rates.items() if rate},
-                                    where),))
+                                    where, batches),))
 
 
 def _mark(attribute, values):

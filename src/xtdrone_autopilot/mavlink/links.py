@@ -16,12 +16,15 @@ import numpy as np
 
 from xtdrone_core.mavlink_frames import frames
 from xtdrone_core.ports import Ports, advice, check_links
+from xtdrone_dynamics.compiled import njit
 
 from ..errors import AutopilotError
+from .datagrams import Sender
 from .dialect import mavlink
 from .streams import BUFFER, Streams
 
-TICK_US = 20_000  # streams go out at this period, so that datagrams are few [us]
+TICK_US = 20_000  # streams go out at this period, so that datagrams are few, if not faster [us]
+PHASES_US = 100_000  # within which the streams of a link begin [us]
 PEER_LOST_US = 30_000_000  # a learned peer that is silent for this long is forgotten [us]
 MAX_PEERS = 4  # learned, on one link of one vehicle
 MAX_DATAGRAM = 4096  # what is longer is cut [bytes]
@@ -34,6 +37,7 @@ class LinkKind:
 
     name: str
     always: bool  # streams before it has received anything from a peer
+    texts: bool  # sends STATUSTEXT though no ground station's heartbeat comes in
 
     def local(self, ports: Ports, i: int) -> int:
         """UDP port of vehicle i's end."""
@@ -46,7 +50,8 @@ class LinkKind:
                 "offboard": ports.offboard(i)}[self.name]
 
 
-KINDS = (LinkKind("ground_station", True), LinkKind("offboard", False), LinkKind("bridge", False))
+KINDS = (LinkKind("ground_station", True, False), LinkKind("offboard", False, False),
+         LinkKind("bridge", False, True))
 
 
 @dataclass
@@ -61,6 +66,9 @@ class Link:
     remote_t: int = -1  # when the usual remote last spoke [us]
     peers: dict = field(default_factory=dict)  # address -> when it last spoke [us]
     sender: tuple = None  # address of the message that is being handled
+    source: tuple = None  # system and component id of its sender
+    texts: bool = False  # STATUSTEXT goes out on it: a ground station's heartbeat has come
+    clock_us: float | None = None  # what its other end's clock lacks to the vehicle's [us]
 
     def addresses(self) -> list:
         """Where streams of this link go."""
@@ -87,18 +95,20 @@ class Links:
         self._ports = ports or Ports()
         self._streams = streams
         self._poll = select.epoll()
+        self._senders = [Sender(n, 1 + MAX_PEERS) for _ in KINDS]
         self._decoder = mavlink.MAVLink(None)
         self._links = {}  # file number -> Link
         self.by_kind = [[None] * n for _ in KINDS]
         m = len(streams.names)
         self._interval = np.zeros((len(KINDS), n, m), dtype=np.int64)  # [us], 0 = off
-        self._due = np.zeros((len(KINDS), n, m), dtype=np.int64)  # [us]
+        self._phase = np.arange(m) * TICK_US % PHASES_US  # rare messages come in different ticks
+        self._due = np.tile(self._phase, (len(KINDS), n, 1))  # [us]
         self._active = np.zeros((len(KINDS), n), dtype=bool)
         self._sequence = np.zeros((len(KINDS), n), dtype=np.uint8)
         self._out = np.zeros((n, BUFFER), dtype=np.uint8)
         self._length = np.zeros(n, dtype=np.int64)
-        self._heartbeat = np.zeros(m, dtype=bool)
-        self._heartbeat[streams.index["HEARTBEAT"]] = True
+        self._wanted = np.zeros((m, n), dtype=bool)
+        self._fast = np.zeros(len(KINDS), dtype=bool)  # a stream of this link is faster than ticks
         try:
             for i in range(n):
                 for k in range(len(KINDS)):
@@ -120,11 +130,17 @@ class Links:
                 f"simulation or PX4 is running ('xtdrone doctor' says which); {advice()}"
             ) from error
         sock.setblocking(False)
-        link = Link(i, k, sock, ("127.0.0.1", kind.remote(self._ports, i)), kind.always)
+        link = Link(i, k, sock, ("127.0.0.1", kind.remote(self._ports, i)), kind.always,
+                    texts=kind.texts)
         self._links[sock.fileno()] = self.by_kind[k][i] = link
         self._poll.register(sock, select.EPOLLIN)
+        self._senders[k].sockets[i] = sock.fileno()
+        self._set_addresses(link)
         self._interval[k, i] = self._streams.rates(kind.name)
         self._active[k, i] = kind.always
+
+    def _set_addresses(self, link):
+        self._senders[link.kind].set_addresses(link.vehicle, link.addresses())
 
     def close(self) -> None:
         """Closes every socket."""
@@ -154,19 +170,24 @@ class Links:
                 continue
             self._heard(link, address, t_us)
             link.sender = address
+            link.source = message.get_srcSystem(), message.get_srcComponent()
             handle(link, message)
 
     def _heard(self, link, address, t_us):
         if address == link.remote:
             link.remote_t = t_us
         else:
-            if address not in link.peers and len(link.peers) == MAX_PEERS:
+            new = address not in link.peers
+            if new and len(link.peers) == MAX_PEERS:
                 del link.peers[min(link.peers, key=link.peers.get)]
             link.peers[address] = t_us
+            if new:
+                self._set_addresses(link)
         if not link.active:
             link.active = True
             self._active[link.kind, link.vehicle] = True
-            self._due[link.kind, link.vehicle] = t_us
+            self._due[link.kind, link.vehicle] = t_us + self._phase
+            self._find_fast(link.kind)
 
     def forget_silent_peers(self, t_us: int) -> None:
         """Stops sending to learned peers that have been silent for long."""
@@ -174,6 +195,7 @@ class Links:
             for address, heard in list(link.peers.items()):
                 if t_us - heard > PEER_LOST_US:
                     del link.peers[address]
+                    self._set_addresses(link)
 
     def reply(self, link: Link, message: Any) -> None:
         """Sends one message to the sender of the message being handled."""
@@ -184,6 +206,13 @@ class Links:
         for links in self.by_kind:
             link = links[i]
             if link.active:
+                self._send(link, self._pack(link, message), link.addresses())
+
+    def broadcast_text(self, i: int, message: Any) -> None:
+        """Sends a STATUSTEXT of vehicle i on the links that have them."""
+        for links in self.by_kind:
+            link = links[i]
+            if link.active and link.texts:
                 self._send(link, self._pack(link, message), link.addresses())
 
     def request(self, link: Link, name: str, t_us: int) -> None:
@@ -212,6 +241,11 @@ class Links:
         if interval == 0:
             interval = int(self._streams.rates(KINDS[link.kind].name)[k])
         self._interval[link.kind, link.vehicle, k] = max(interval, 0)
+        self._find_fast(link.kind)
+
+    def _find_fast(self, kind):
+        intervals = self._interval[kind][self._active[kind]]
+        self._fast[kind] = ((intervals > 0) & (intervals < TICK_US)).any()
 
     def get_interval(self, link: Link, name: str) -> int:
         """Period of one stream of a link [us], 0 = off."""
@@ -226,21 +260,20 @@ class Links:
         return self._streams.ids.get(number)
 
     def stream(self, t_us: int) -> None:
-        """Sends what is due; call it every TICK_US."""
-        for k, links in enumerate(self.by_kind):
-            wanted = (self._interval[k] > 0) & (self._due[k] <= t_us)
-            wanted &= self._active[k][:, None] | self._heartbeat
-            if not wanted.any():
+        """Sends what is due; call it each step."""
+        between = TICK_US if t_us % TICK_US else 0
+        if between and not self._fast.any():
+            return
+        for k in range(len(KINDS)):
+            if (between and not self._fast[k]) or not take_due(
+                    self._due[k], self._interval[k], self._active[k],
+                    self._streams.index["HEARTBEAT"], t_us, between, self._wanted):
                 continue
-            np.add(self._due[k], self._interval[k], out=self._due[k], where=wanted)
-            late = wanted & (self._due[k] <= t_us)
-            self._due[k][late] = t_us + self._interval[k][late]
             self._length.fill(0)
-            for m in np.flatnonzero(wanted.any(axis=0)):
-                self._streams.append(m, t_us, wanted[:, m], self._sequence[k], self._out,
+            for m in np.flatnonzero(self._wanted.any(axis=1)):
+                self._streams.append(m, t_us, self._wanted[m], self._sequence[k], self._out,
                                      self._length)
-            for i in np.flatnonzero(self._length):
-                self._send(links[i], self._out[i, :self._length[i]], links[i].addresses())
+            self._senders[k].send(self._out, self._length)
 
     def take_sequence(self, link: Link, frames: int) -> int:
         """The sequence number of the next frame on a link; that of those behind it follow on."""
@@ -248,9 +281,9 @@ class Links:
         self._sequence[link.kind, link.vehicle] = (first + frames) % 256
         return first
 
-    def send_bytes(self, link: Link, data: bytes, address: tuple[str, int]) -> None:
-        """Sends whole frames to one address."""
-        self._send(link, data, [address])
+    def send_frames(self, link: Link, frames: np.ndarray, address: tuple[str, int]) -> None:
+        """Sends whole frames, (B,) uint8, to one address."""
+        self._senders[link.kind].send_to(link.vehicle, frames, address)
 
     def _pack(self, link, message):
         sender = mavlink.MAVLink(None, link.vehicle + 1, 1)
@@ -264,6 +297,36 @@ class Links:
                 link.socket.sendto(data, address)
             except OSError:  # no receiver, or its buffer is full: telemetry may be lost
                 pass
+
+
+@njit
+def take_due(due: np.ndarray, interval: np.ndarray, active: np.ndarray, heartbeat: int, t_us: int,
+             between: int, wanted: np.ndarray) -> bool:
+    """Finds the streams that are due, and when they are next.
+
+    Args:
+        due, interval: (N, M) of each vehicle and stream [us]; interval 0 = off.
+        active: (N,) bool, all streams go out; else only the heartbeat does.
+        heartbeat: Its index among the streams.
+        t_us: Now [us].
+        between: 0 at a tick; between ticks only streams with a shorter interval than this [us].
+        wanted: (M, N) bool, written: those that are due.
+
+    Returns:
+        Whether there are any.
+    """
+    found = False
+    for i in range(due.shape[0]):
+        for m in range(due.shape[1]):
+            wanted[m, i] = (interval[i, m] > 0 and due[i, m] <= t_us
+                            and (interval[i, m] < between or between == 0)
+                            and (active[i] or m == heartbeat))
+            if wanted[m, i]:
+                found = True
+                due[i, m] += interval[i, m]
+                if due[i, m] <= t_us:
+                    due[i, m] = t_us + interval[i, m]
+    return found
 
 
 def _allow_files(wanted: int) -> None:

@@ -1,8 +1,8 @@
 """What comes in by MAVLink: each message goes to the method that is marked with its name.
 
 Only messages addressed to this vehicle are handled. The handlers are in commands.py,
-set_points.py, parameter_protocol.py, mission_protocol.py, ftp.py and log_download.py; a new
-message is one marked method in one of them.
+set_points.py, parameter_protocol.py, mission_protocol.py, files/ and description/answers.py; a
+new message is one marked method in one of them.
 """
 
 from collections.abc import Callable, Iterable
@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from ..now import Now
+from ..outbox import INFO, Outbox
+from ..parameters.store import ParameterStore
 from ..safety.failures import DATA_LINK, Failures
 from .dialect import mavlink
 from .handlers import declared, receives
@@ -58,24 +60,56 @@ class Messages:
             repeat()
 
 
+_LONGEST_TRIP_NS = 10_000_000  # of an answer to TIMESYNC: later ones do not count, as in PX4
+_JUMP_US = 100_000  # an offset that differs by more is a clock that was set
+_WEIGHT = 0.05  # of the newest offset
+
+
+def _smoothed(before, offset):
+    """The offset between two clocks, low-passed [us]; before is None for the first."""
+    if before is None or abs(offset - before) > _JUMP_US:
+        return offset
+    return before + _WEIGHT * (offset - before)
+
+
 class Presence:
     """Heartbeats of ground stations, time synchronisation and pings."""
 
-    def __init__(self, status: np.ndarray, failures: Failures, now: Now, links: Any):
+    def __init__(self, status: np.ndarray, parameters: ParameterStore, failures: Failures,
+                 now: Now, outbox: Outbox, links: Any):
         """status: (N,) of VEHICLE_STATUS."""
-        self._status, self._failures, self._now, self._links = status, failures, now, links
+        self._status, self._parameters, self._failures = status, parameters, failures
+        self._now, self._outbox, self._links = now, outbox, links
+        self._with_station = np.zeros(len(status), dtype=bool)
+        self._met_station = np.zeros(len(status), dtype=bool)  # so far
+
+    def step(self) -> None:
+        """Says where a ground station was lost or is back; call it at 10 Hz."""
+        age = (self._now.t_us - self._status["gcs_t"]) * 1e-6
+        there = age <= self._parameters.values["COM_DL_LOSS_T"]
+        self._met_station &= self._status["gcs_t"] >= 0  # none yet of a vehicle that was reset
+        for i in np.flatnonzero(there != self._with_station):
+            if self._met_station[i]:
+                self._outbox.say(i, INFO, "GCS connection regained\t" if there[i]
+                                 else "Connection to ground station lost\t")
+        self._met_station |= there
+        self._with_station = there
 
     @receives("HEARTBEAT")
     def _heartbeat(self, link, message):
         silenced = self._failures.failed(link.vehicle, DATA_LINK)
         if message.type == mavlink.MAV_TYPE_GCS and not silenced:
             self._status[link.vehicle]["gcs_t"] = self._now.t_us
+            link.texts = True
 
     @receives("TIMESYNC")
     def _timesync(self, link, message):
+        now_ns = self._now.t_us * 1000
         if message.tc1 == 0:
-            self._links.reply(link, mavlink.MAVLink_timesync_message(
-                self._now.t_us * 1000, message.ts1))
+            self._links.reply(link, mavlink.MAVLink_timesync_message(now_ns, message.ts1))
+        elif 0 <= now_ns - message.ts1 <= _LONGEST_TRIP_NS:
+            offset = ((message.ts1 + now_ns) / 2 - message.tc1) * 1e-3
+            link.clock_us = _smoothed(link.clock_us, offset)
 
     @receives("PING")
     def _ping(self, link, message):

@@ -1,5 +1,6 @@
 """Parameters by MAVLink: PARAM_ messages, and the command that stores them."""
 
+import struct
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -7,89 +8,154 @@ from typing import Any
 import numpy as np
 
 from ..errors import AutopilotError
-from ..outbox import WARNING, Outbox
+from ..outbox import INFO, WARNING, Outbox
 from ..parameters import file as parameter_file
-from ..parameters.store import ParameterStore, table
-from ..safety.commander import ACCEPTED, DENIED, Answer
+from ..parameters.store import Parameter, ParameterStore, listed, table, to_bits
+from ..safety.commander import ACCEPTED, DENIED, REJECTED, Answer
 from .dialect import mavlink
 from .handlers import obeys, receives
 
-PER_TICK = 10  # parameters of a requested list
+PER_TICK = 20  # parameters of a requested list, as PX4 sends by UDP
+HASH = "_HASH_CHECK"  # is no parameter: a station that knows the values need not ask for all
+_UNLISTED = 65535  # index of what is not in the list
+_TYPE = {int: mavlink.MAV_PARAM_TYPE_INT32, float: mavlink.MAV_PARAM_TYPE_REAL32}
 
 
 class ParameterProtocol:
-    """The vehicle's side of the parameter protocol, for a fleet."""
+    """The vehicle's side of the parameter protocol, for a fleet.
+
+    As PX4 does it: a request for the list is answered by the hash and then by all listed
+    parameters; what is set is answered on its link, and a change is told on every link at the
+    next tick. A set with another type or an unknown name is not answered.
+    """
 
     def __init__(self, parameters: ParameterStore, files: Sequence[Path] | None, outbox: Outbox,
-                 links: Any):
-        """files: one for each vehicle, where it saves its parameters, or None."""
+                 links: Any, status: np.ndarray):
+        """The protocol of a fleet.
+
+        Args:
+            parameters: Of the fleet.
+            files: One for each vehicle, where it saves its parameters, or None.
+            outbox: For what is said.
+            links: Its Links.
+            status: (N,) of VEHICLE_STATUS.
+        """
         self._parameters, self._files = parameters, files
-        self._outbox, self._links = outbox, links
-        self._queue = []  # (link, name) still to be sent
+        self._outbox, self._links, self._status = outbox, links, status
+        self._index = {name: k for k, name in enumerate(listed())}
+        self._names = list(self._index)
+        self._lists = {}  # (kind of link, vehicle) -> (link, next index; -1 is the hash)
+        self._changed = {}  # (vehicle, name) -> Parameter: still to be told on every link
+        self._without_effect = set()  # vehicles that were told of one
+        parameters.listeners.append(self._on_change)
 
     def step(self) -> None:
-        """Sends the next parameters of requested lists; call it every tick."""
-        for _ in range(min(PER_TICK, len(self._queue))):
-            self._send(*self._queue.pop(0))
+        """Sends the next parameters of requested lists, and changes; call it every tick."""
+        for key, (link, begin) in list(self._lists.items()):
+            end = begin + PER_TICK
+            self._lists[key] = link, end
+            if begin < 0:
+                self._send_hash(link)
+            for name in self._names[max(begin, 0):end]:
+                self._send(link, table()[name])
+            if end >= len(self._names):
+                del self._lists[key]
+        changed, self._changed = self._changed, {}
+        for (i, _), p in changed.items():
+            self._links.broadcast(i, self._message(i, p))
+
+    def _on_change(self, i, p):
+        self._changed[i, p.name] = p
 
     @receives("PARAM_REQUEST_LIST")
     def _param_list(self, link, message):
-        self._queue = [item for item in self._queue if item[0] is not link]
-        self._queue += [(link, name) for name in table()]
+        key = link.kind, link.vehicle
+        # A station that asks again while the list is on its way does not want the hash.
+        self._lists[key] = link, 0 if key in self._lists else -1
 
     @receives("PARAM_REQUEST_READ")
     def _param_read(self, link, message):
-        names = list(table())
-        index = message.param_index
-        name = message.param_id if index < 0 else (names[index] if index < len(names) else "")
-        if name in table():
-            self._send(link, name)
+        index, name = message.param_index, message.param_id
+        if 0 <= index < len(self._names):
+            name = self._names[index]
+        if index >= len(self._names):
+            return
+        if name == HASH:
+            self._send_hash(link)
+        elif name in table():
+            self._send(link, table()[name])
 
     @receives("PARAM_SET")
     def _param_set(self, link, message):
+        if message.param_id == HASH:
+            self._lists.pop((link.kind, link.vehicle), None)
+            return
         p = table().get(message.param_id)
-        if p is None:
-            self._outbox.say(link.vehicle, WARNING,
-                        f"there is no parameter {message.param_id}")
+        if p is None or message.param_type != _TYPE[p.type]:
             return
         value = message.param_value
-        if p.type is int and message.param_type == mavlink.MAV_PARAM_TYPE_INT32:
+        if p.type is int:
             value = np.float32(value).view(np.int32).item()  # PX4 sends integers bytewise
         try:
             self._parameters.set(link.vehicle, p.name, value)
         except AutopilotError as error:
             self._outbox.say(link.vehicle, WARNING, str(error))
-        self._send(link, p.name)
+        self._send(link, p)
+        if not p.effect:
+            self._say_without_effect(link.vehicle, p)
+
+    def _say_without_effect(self, i, p):
+        if i not in self._without_effect:
+            self._without_effect.add(i)
+            self._outbox.say(i, INFO, f"{p.name} is kept, but does nothing in this flight stack")
 
     @obeys(mavlink.MAV_CMD_PREFLIGHT_STORAGE)
     def _storage(self, link, p):
         i, store, files = link.vehicle, self._parameters, self._files
-        if p[0] == 2.0:
+        if self._status["armed"][i]:
+            return Answer(REJECTED, "parameters are loaded and saved on the ground only")
+        if p[0] in (2.0, 4.0):
             store.set_defaults(i)
             return Answer(ACCEPTED)
         if p[0] not in (0.0, 1.0):
             return Answer(DENIED, f"storage action {p[0]:g} is not supported: 0 loads, 1 saves, 2 "
-                                  "goes back to the defaults")
+                                  "and 4 go back to the defaults")
         if files is None:
             return Answer(DENIED, "this run has no folder to save parameters in")
         try:
             if p[0] == 1.0:
-                values = {name: store.get(i, name) for name in table()}
-                parameter_file.write(files[i], i + 1, values)
+                parameter_file.write(files[i], i + 1, {p.name: store.reported(i, p.name)
+                                                       for p in listed().values()})
             else:
                 parameter_file.load_into(store, i, parameter_file.read(files[i]))
         except AutopilotError as error:
             return Answer(DENIED, str(error))
         return Answer(ACCEPTED)
 
-    def _send(self, link, name):
+    def _send(self, link, p):
+        self._links.reply(link, self._message(link.vehicle, p))
+
+    def _message(self, i, p: Parameter):
         """PARAM_VALUE of one parameter, integers bytewise as PX4 does."""
-        p = table()[name]
-        value = self._parameters.get(link.vehicle, name)
-        kind = mavlink.MAV_PARAM_TYPE_REAL32
-        if p.type is int:
-            value = np.int32(value).view(np.float32).item()
-            kind = mavlink.MAV_PARAM_TYPE_INT32
-        names = list(table())
-        self._links.reply(link, mavlink.MAVLink_param_value_message(
-            name.encode(), value, kind, len(names), names.index(name)))
+        bits = to_bits(p, self._parameters.reported(i, p.name))
+        return self._value(p.name, bits, _TYPE[p.type], self._index.get(p.name, _UNLISTED))
+
+    def _send_hash(self, link):
+        self._links.reply(link, self._value(HASH, self._parameters.hash(link.vehicle),
+                                            mavlink.MAV_PARAM_TYPE_UINT32, _UNLISTED))
+
+    def _value(self, name, bits, kind, index):
+        return _Value(name.encode(), bits, kind, len(self._names), index)
+
+
+class _Value(mavlink.MAVLink_param_value_message):
+    """PARAM_VALUE with the four bytes of its value, which need not be those of a number."""
+
+    def __init__(self, name: bytes, bits: int, *rest: int):
+        super().__init__(name, np.uint32(bits).view(np.float32).item(), *rest)
+        self._bits = bits
+
+    def pack(self, mav, force_mavlink1=False) -> bytes:
+        payload = struct.pack("<IHH16sB", self._bits, self.param_count, self.param_index,
+                              self._param_id_raw, self.param_type)
+        return self._pack(mav, self.crc_extra, payload, force_mavlink1)

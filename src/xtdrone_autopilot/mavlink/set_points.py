@@ -27,6 +27,7 @@ from .commands import ABSOLUTE, FARTHEST, RELATIVE
 from .dialect import mavlink
 from .handlers import receives
 
+_SAME_CLOCK_US = 50_000  # offset within which the other end has simulated time itself [us]
 _FASTEST_TURN = 100.0  # no yaw or body rate is larger than this [rad, rad/s]
 _FORCE = 512  # bit of the type mask of position targets
 _THRUST_BODY, _THRUST_IGNORE, _ATTITUDE_IGNORE = 32, 64, 128  # and of attitude targets
@@ -194,11 +195,13 @@ class SetPointMessages:
 
     @receives("ODOMETRY")
     def _odometry(self, link, m):
-        if m.frame_id == mavlink.MAV_FRAME_LOCAL_NED:
+        if m.frame_id in (mavlink.MAV_FRAME_LOCAL_NED, mavlink.MAV_FRAME_LOCAL_FRD):
             self._take_vision(link, m.time_usec, (m.x, m.y, m.z),
                               (m.q[1], m.q[2], m.q[3], m.q[0]))
 
     def _take_vision(self, link, t_us, pos, quat):
+        if link.clock_us is not None and abs(link.clock_us) > _SAME_CLOCK_US:
+            t_us = round(t_us + link.clock_us)
         pose = np.array([*pos, *quat])
         if (np.abs(pose) <= FARTHEST).all() and abs(np.linalg.norm(pose[3:]) - 1.0) < 0.1:
             self._take_pose(link.vehicle, t_us, enu_ned(pose[:3]), quat_enu_ned(pose[3:]))

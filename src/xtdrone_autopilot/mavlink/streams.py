@@ -2,7 +2,7 @@
 
 A message is a structured array over the fleet, laid out as on the wire; its
 columns are filled with NumPy, and one compiled pass frames the rows of those
-vehicles that are due. Frames of one vehicle and link travel in one datagram.
+vehicles that are due. Frames of one vehicle and link travel together.
 """
 
 import math
@@ -17,24 +17,36 @@ from xtdrone_core.frames import enu_ned, flu_frd, quat_enu_ned, yaw_enu_ned
 from xtdrone_core.modes import MODES, Mode, custom_mode
 from xtdrone_dynamics.atmosphere import density
 from xtdrone_dynamics.geodesy import to_geodetic_array
+from xtdrone_dynamics.geoid import geoid_height
 from xtdrone_dynamics.quaternion import rotate_inverse_array, to_euler_array
 
 from ..estimation.flags import BARO_USED, GPS_USED, MAG_USED, POSITION_VALID
 from ..estimation.status import fleet_solution_status
+from ..gimbal_manager import GimbalManager
 from ..interfaces import Estimator
-from ..navigation.mission import Missions
+from ..mount import Mount
+from ..navigation.mission import REPEAT_US, Missions
 from ..now import Now
 from ..parameters.store import ParameterStore
 from ..safety.battery import Battery
 from ..safety.failsafes import Failsafes
-from ..vehicle_status import thrust_normalised
+from ..vehicle_status import TARGET_LAND, TARGET_TAKEOFF, thrust_normalised
 from .dialect import mavlink
 from .frames import GAUSS, append_frames, layout
-from .handlers import Stream, declared, streams
+from .handlers import Stream, declarations, declared, streams
+from .telemetry.clock import ClockStreams
+from .telemetry.devices import DeviceStreams
+from .telemetry.modes import ModeStreams
+from .telemetry.remote_id import RemoteIdStreams
 
-BUFFER = 4096  # of one vehicle's datagram [bytes]; the default streams need at most 900
+BUFFER = 4096  # for one vehicle's frames of one tick [bytes]; the default streams need at most 1100
 
+_MOTION = ("x", "y", "z", "vx", "vy", "vz", "afx", "afy", "afz")
+_IGNORED = 1 << np.arange(9)  # bits of a type mask, in that order
 _DIAGONAL = (0, 6, 11, 15, 18, 20)  # of a 6 x 6 matrix, in its upper triangle row by row
+
+PARTS = (ClockStreams, ModeStreams, RemoteIdStreams)  # that fill further messages
+
 
 @dataclass(frozen=True)
 class Reported:
@@ -49,6 +61,9 @@ class Reported:
     commands: np.ndarray  # (N, A) of the actuators
     now: Now
     origin: tuple  # latitude, longitude [rad] and height [m] of the world's origin
+    rotor_mask: np.ndarray  # (N, A) bool, the actuators that are rotors
+    events: np.ndarray  # (N,) uint16, the number of each vehicle's last event
+    others: tuple  # objects that fill further messages
 
 
 def _extra_streams(sensors):
@@ -69,8 +84,19 @@ def _has_position(s):
     return s._estimator.flags & POSITION_VALID != 0
 
 
+def _has_target(s):
+    """Whether it flies to a place of its own choice, as in the AUTO modes."""
+    p = s._status
+    return _AUTO[p["mode"]] & p["armed"] & np.isfinite(p["sp_pos"]).all(axis=1)
+
+
 def _has_home(s):
     return s._status["home_set"]
+
+
+def _has_reached(s):
+    missions = s._missions
+    return (missions.last_reached >= 0) & (s._now.t_us - missions.reached_t < REPEAT_US)
 
 
 def _has_wind(s):
@@ -85,9 +111,9 @@ def _has_range(s):
 class Streams:
     """Fills and frames the telemetry messages of a fleet.
 
-    A new message is one method that fills it, marked with its name, the links where it streams
-    by itself with their rates [Hz], and, where not every vehicle has it, who has. The rates to
-    a ground station are PX4's.
+    A new message is one method that fills it, here or in a class of PARTS, marked with its name,
+    the links where it streams by itself with their rates [Hz], and, where not every vehicle has
+    it, who has. The rates are PX4's.
     """
 
     def __init__(self, reported: Reported):
@@ -96,8 +122,14 @@ class Streams:
         self._status, self._parameters, self._estimator = r.status, r.parameters, r.estimator
         self._battery, self._missions, self._failsafes = r.battery, r.missions, r.failsafes
         self._commands, self._now, self._origin = r.commands, r.now, r.origin
-        found = [*declared(self, "streams"), *_extra_streams(self._now.sensors)]
-        self.streams = [stream for stream, _ in found]
+        # One for the world: it changes by centimetres per kilometre.
+        self._geoid = geoid_height(self._origin[0], self._origin[1])
+        self._devices = DeviceStreams(r)
+        parts = self, self._devices, *(kind(r) for kind in PARTS), *r.others
+        found = [*((part, *row) for part in parts for row in declared(part, "streams")),
+                 *((self, *row) for row in _extra_streams(self._now.sensors))]
+        self._owners = [owner for owner, _, _ in found]
+        self.streams = [stream for _, stream, _ in found]
         self.names = [stream.name for stream in self.streams]
         self.index = {name: k for k, name in enumerate(self.names)}
         self.ids = {layout(name).id: name for name in self.names}
@@ -105,9 +137,11 @@ class Streams:
         self._layouts = [layout(name) for name in self.names]
         self._arrays = [np.zeros(n, dtype=item.dtype) for item in self._layouts]
         self._bytes = [a.view(np.uint8).reshape(n, -1) for a in self._arrays]
-        self._fill = [fill for _, fill in found]
+        self._fill = [fill for _, _, fill in found]
         self._filled_t = [-1] * len(self.names)
         self._shared_t = -1
+        self._gps_t_us, self._gps_came_t_us = np.zeros((2, n), dtype=np.int64)
+        self._imu_due = {}  # bits of HIGHRES_IMU.fields_updated -> when they are next set [us]
 
     def rates(self, link: str) -> np.ndarray:
         """Intervals on a link, by its name, as (M,) int64 [us]; 0 = not streamed."""
@@ -124,13 +158,21 @@ class Streams:
     def append(self, k: int, t_us: int, chosen: Any, sequence: np.ndarray, out: SetPoints,
                length: np.ndarray) -> None:
         """Frames message k of the chosen vehicles behind what out (N, BUFFER) already holds."""
+        self._share(t_us)
+        stream, owner, item = self.streams[k], self._owners[k], self._layouts[k]
+        for batch in range(stream.batches):
+            there = chosen & stream.where(owner, batch)
+            if there.any():
+                self._fill[k](self._arrays[k], t_us, batch)
+                append_frames(self._bytes[k], item.id, item.crc_extra, there, sequence, out,
+                              length)
+        if stream.batches:
+            return
         if self._filled_t[k] != t_us:
-            self._share(t_us)
             self._fill[k](self._arrays[k], t_us)
             self._filled_t[k] = t_us
-        if self.streams[k].where is not None:
-            chosen = chosen & self.streams[k].where(self)
-        item = self._layouts[k]
+        if stream.where is not None:
+            chosen = chosen & stream.where(owner)
         append_frames(self._bytes[k], item.id, item.crc_extra, chosen, sequence, out, length)
 
     def _share(self, t_us):
@@ -138,6 +180,7 @@ class Streams:
         if self._shared_t == t_us:
             return
         self._shared_t = t_us
+        self._devices.watch()
         e = self._estimator
         self._ms = t_us // 1000
         self._ned = enu_ned(e.pos)
@@ -149,7 +192,7 @@ class Streams:
         self._lat_lon = np.degrees(self._geo[:, :2]) * 1e7
         self._home = enu_ned(self._status["home"])
 
-    @streams("HEARTBEAT", ground_station=1, offboard=1, bridge=1)
+    @streams("HEARTBEAT", ground_station=1, offboard=1)
     def _heartbeat(self, m, t_us):
         p = self._status
         m["type"] = self._parameters.values["MAV_TYPE"]
@@ -162,13 +205,13 @@ class Streams:
         m["system_status"][self._failsafes.active()] = mavlink.MAV_STATE_CRITICAL
         m["mavlink_version"] = 3
 
-    @streams("ATTITUDE", ground_station=50, offboard=50)
+    @streams("ATTITUDE", ground_station=50, offboard=100, bridge=False)
     def _attitude(self, m, t_us):
         m["time_boot_ms"] = self._ms
         m["roll"], m["pitch"], m["yaw"] = self._euler.T
         m["rollspeed"], m["pitchspeed"], m["yawspeed"] = self._frd_rate.T
 
-    @streams("ATTITUDE_QUATERNION", ground_station=50, offboard=50, bridge=50)
+    @streams("ATTITUDE_QUATERNION", ground_station=50, offboard=50)
     def _attitude_quaternion(self, m, t_us):
         m["time_boot_ms"] = self._ms
         m["q2"], m["q3"], m["q4"], m["q1"] = self._quat.T
@@ -183,13 +226,13 @@ class Streams:
         m["body_roll_rate"], m["body_pitch_rate"], m["body_yaw_rate"] = rates.T
         m["thrust"] = thrust_normalised(self._status)
 
-    @streams("LOCAL_POSITION_NED", ground_station=50, offboard=25, bridge=50, where=_has_position)
+    @streams("LOCAL_POSITION_NED", ground_station=50, offboard=30, where=_has_position)
     def _local_position_ned(self, m, t_us):
         m["time_boot_ms"] = self._ms
         m["x"], m["y"], m["z"] = self._ned.T
         m["vx"], m["vy"], m["vz"] = self._ned_vel.T
 
-    @streams("GLOBAL_POSITION_INT", ground_station=50, offboard=50, bridge=10, where=_has_position)
+    @streams("GLOBAL_POSITION_INT", ground_station=50, offboard=50, where=_has_position)
     def _global_position_int(self, m, t_us):
         m["time_boot_ms"] = self._ms
         m["lat"], m["lon"] = np.rint(self._lat_lon).astype(np.int32).T
@@ -198,77 +241,94 @@ class Streams:
         m["vx"], m["vy"], m["vz"] = np.clip(np.rint(self._ned_vel.T * 100), -32767, 32767)
         m["hdg"] = np.rint(np.degrees(self._euler[:, 2]) % 360.0 * 100) % 36000
 
-    @streams("POSITION_TARGET_LOCAL_NED", ground_station=50, offboard=10, bridge=5)
+    @streams("POSITION_TARGET_LOCAL_NED", ground_station=50, offboard=10)
     def _position_target_local_ned(self, m, t_us):
         p = self._status
         m["time_boot_ms"] = self._ms
         m["coordinate_frame"] = mavlink.MAV_FRAME_LOCAL_NED
-        m["x"], m["y"], m["z"] = enu_ned(p["sp_pos"]).T
-        m["vx"], m["vy"], m["vz"] = enu_ned(p["sp_vel"]).T
-        m["afx"], m["afy"], m["afz"] = enu_ned(p["sp_acc"]).T
-        m["yaw"] = yaw_enu_ned(p["sp_yaw"])
-        m["yaw_rate"] = -p["sp_yaw_rate"]
-        values = np.stack([m[f] for f in ("x", "y", "z", "vx", "vy", "vz", "afx", "afy", "afz")])
-        free = ~np.isfinite(values)
-        bits = np.array([1, 2, 4, 8, 16, 32, 64, 128, 256], dtype=np.uint16)
-        m["type_mask"] = (free * bits[:, None]).sum(axis=0)
-        m["type_mask"] |= np.where(np.isfinite(m["yaw"]), 0, 1024).astype(np.uint16)
-        m["type_mask"] |= np.where(np.isfinite(m["yaw_rate"]), 0, 2048).astype(np.uint16)
+        ned = enu_ned(np.stack((p["sp_pos"], p["sp_vel"], p["sp_acc"]), axis=1)).reshape(-1, 9)
+        for k, name in enumerate(_MOTION):
+            m[name] = ned[:, k]
+        m["yaw"], m["yaw_rate"] = self._target_yaw()
+        m["type_mask"] = ~np.isfinite(ned) @ _IGNORED
 
-    @streams("POSITION_TARGET_GLOBAL_INT", ground_station=1, offboard=10)
+    def _target_yaw(self):
+        """Yaw and its rate of the set-points, NED; where they leave it open, PX4 holds it."""
+        p = self._status
+        yaw = np.where(np.isfinite(p["sp_yaw"]), yaw_enu_ned(p["sp_yaw"]), self._euler[:, 2])
+        return yaw, -np.nan_to_num(p["sp_yaw_rate"])
+
+    @streams("POSITION_TARGET_GLOBAL_INT", ground_station=1, offboard=10, where=_has_target)
     def _position_target_global_int(self, m, t_us):
         p = self._status
         m["time_boot_ms"] = self._ms
         m["coordinate_frame"] = mavlink.MAV_FRAME_GLOBAL_INT
-        given = np.isfinite(p["sp_pos"]).all(axis=1)
-        geo = to_geodetic_array(np.where(given[:, None], p["sp_pos"], 0.0), *self._origin)
-        m["lat_int"] = np.where(given, np.rint(np.degrees(geo[:, 0]) * 1e7), 0)
-        m["lon_int"] = np.where(given, np.rint(np.degrees(geo[:, 1]) * 1e7), 0)
-        m["alt"] = np.where(given, geo[:, 2], 0.0)
-        m["type_mask"] = np.where(given, 0xFF8, 0xFFF)
+        geo = to_geodetic_array(np.nan_to_num(p["sp_pos"]), *self._origin)
+        m["lat_int"] = np.rint(np.degrees(geo[:, 0]) * 1e7)
+        m["lon_int"] = np.rint(np.degrees(geo[:, 1]) * 1e7)
+        m["alt"] = geo[:, 2]
+        ned = enu_ned(np.stack((p["sp_vel"], p["sp_acc"]), axis=1)).reshape(-1, 6)
+        for k, name in enumerate(_MOTION[3:]):
+            m[name] = ned[:, k]
+        m["yaw"], m["yaw_rate"] = self._target_yaw()
 
     @streams("SERVO_OUTPUT_RAW", ground_station=50, offboard=10)
     def _servo_output_raw(self, m, t_us):
         m["time_usec"] = t_us & 0xFFFFFFFF
-        for k in range(min(self._commands.shape[1], 8)):
-            m[f"servo{k + 1}_raw"] = 1000 + 1000 * self._commands[:, k]
+        used = min(self._commands.shape[1], _CHANNELS)
+        for k in range(_CHANNELS):
+            m[f"servo{k + 1}_raw"] = _NO_PULSE if k >= used else np.where(
+                self._status["armed"], 1000 + 1000 * self._commands[:, k], _NO_PULSE)
 
-    @streams("GPS_RAW_INT", ground_station=5, offboard=5, bridge=5)
+    @streams("GPS_RAW_INT", ground_station=5, offboard=10)
     def _gps_raw_int(self, m, t_us):
         s = self._now.sensors
-        m["time_usec"] = s.gps_t_us
+        came = s.gps_t_us != self._gps_t_us
+        self._gps_t_us[came] = s.gps_t_us[came]
+        self._gps_came_t_us[came] = t_us
+        m["time_usec"] = self._gps_came_t_us
         m["fix_type"] = s.gps_fix
         m["lat"] = np.rint(np.degrees(s.gps_lat) * 1e7)
         m["lon"] = np.rint(np.degrees(s.gps_lon) * 1e7)
-        m["alt"] = m["alt_ellipsoid"] = np.rint(s.gps_alt * 1e3)
-        m["eph"], m["epv"] = s.gps_hdop * 100, s.gps_vdop * 100
+        m["alt"] = np.rint(s.gps_alt * 1e3)
+        m["alt_ellipsoid"] = np.rint((s.gps_alt + self._geoid) * 1e3)
         speed = np.hypot(s.gps_vel[:, 0], s.gps_vel[:, 1])
         m["vel"] = np.minimum(speed * 100, 65535)
         course = np.degrees(np.arctan2(s.gps_vel[:, 0], s.gps_vel[:, 1])) % 360.0
         m["cog"] = np.rint(course * 100) % 36000
         m["satellites_visible"] = s.gps_sats
-        m["h_acc"], m["v_acc"] = s.gps_eph * 1e3, s.gps_epv * 1e3
+        # Of a simulator PX4 gets centimetres and neither dilution nor accuracy of the velocity.
+        m["h_acc"], m["v_acc"] = (np.rint(x * 100).astype(np.float32) * _CENTIMETRE * _MILLI
+                                  for x in (s.gps_eph, s.gps_epv))
+        m["vel_acc"] = 250
 
-    @streams("HIGHRES_IMU", offboard=50, bridge=50)
+    @streams("HIGHRES_IMU", offboard=50)
     def _highres_imu(self, m, t_us):
         s = self._now.sensors
         m["time_usec"] = t_us
         m["xacc"], m["yacc"], m["zacc"] = flu_frd(s.accel).T
         m["xgyro"], m["ygyro"], m["zgyro"] = flu_frd(s.gyro).T
         m["xmag"], m["ymag"], m["zmag"] = flu_frd(s.mag).T * GAUSS
-        m["abs_pressure"] = s.baro_pressure * 1e-2
+        m["abs_pressure"] = s.baro_pressure  # PX4 sends Pa here, not MAVLink's hPa
+        m["diff_pressure"] = s.airspeed_pressure
         m["pressure_alt"] = self._geo[:, 2]
         m["temperature"] = s.baro_temperature - 273.15
-        m["fields_updated"] = 0x1FFF
+        new = _NEW_IMU
+        for bits, period in _SLOWER.items():
+            left = self._imu_due.get(bits, t_us) - t_us
+            if not 0 < left <= period:
+                self._imu_due[bits] = t_us + period + max(left, -period // 2)
+                new |= bits
+        m["fields_updated"] = new | np.where(s.airspeed_pressure != 0.0, _NEW_AIRSPEED, 0)
 
-    @streams("SCALED_PRESSURE", ground_station=1, offboard=1)
+    @streams("SCALED_PRESSURE", ground_station=1, offboard=1, bridge=False)
     def _scaled_pressure(self, m, t_us):
         s = self._now.sensors
         m["time_boot_ms"] = self._ms
         m["press_abs"] = s.baro_pressure * 1e-2
         m["temperature"] = (s.baro_temperature - 273.15) * 100
 
-    @streams("VFR_HUD", ground_station=4, offboard=10, bridge=1)
+    @streams("VFR_HUD", ground_station=4, offboard=10)
     def _vfr_hud(self, m, t_us):
         p = self._status
         m["groundspeed"] = np.hypot(self._ned_vel[:, 0], self._ned_vel[:, 1])
@@ -280,7 +340,7 @@ class Streams:
         m["alt"] = self._geo[:, 2]
         m["climb"] = -self._ned_vel[:, 2]
 
-    @streams("ALTITUDE", ground_station=1, offboard=10, bridge=1)
+    @streams("ALTITUDE", ground_station=1, offboard=10)
     def _altitude(self, m, t_us):
         m["time_usec"] = t_us
         m["altitude_monotonic"] = m["altitude_amsl"] = self._geo[:, 2]
@@ -288,18 +348,17 @@ class Streams:
         m["altitude_relative"] = self._home[:, 2] - self._ned[:, 2]
         m["altitude_terrain"] = m["bottom_clearance"] = np.nan
 
-    @streams("EXTENDED_SYS_STATE", ground_station=1, offboard=5, bridge=2)
+    @streams("EXTENDED_SYS_STATE", ground_station=1, offboard=5)
     def _extended_sys_state(self, m, t_us):
         p = self._status
-        state = np.where(p["landed"], mavlink.MAV_LANDED_STATE_ON_GROUND,
-                         mavlink.MAV_LANDED_STATE_IN_AIR)
-        state = np.where(~p["landed"] & (p["mode"] == Mode.TAKEOFF),
-                         mavlink.MAV_LANDED_STATE_TAKEOFF, state)
-        state = np.where(~p["landed"] & (p["mode"] == Mode.LAND),
-                         mavlink.MAV_LANDED_STATE_LANDING, state)
-        m["landed_state"] = state
+        auto = _AUTO[p["mode"]]
+        m["landed_state"] = np.select(
+            (p["landed"], auto & (p["target_type"] == TARGET_TAKEOFF),
+             auto & (p["target_type"] == TARGET_LAND)),
+            (mavlink.MAV_LANDED_STATE_ON_GROUND, mavlink.MAV_LANDED_STATE_TAKEOFF,
+             mavlink.MAV_LANDED_STATE_LANDING), mavlink.MAV_LANDED_STATE_IN_AIR)
 
-    @streams("MISSION_CURRENT", ground_station=1, offboard=1, bridge=1)
+    @streams("MISSION_CURRENT", ground_station=1, offboard=1)
     def _mission_current(self, m, t_us):
         missions = self._missions
         m["seq"] = missions.seq
@@ -307,22 +366,28 @@ class Streams:
         m["mission_state"] = missions.state()
         m["mission_mode"] = np.where(self._status["mode"] == Mode.MISSION, 1, 2)
 
-    @streams("SYS_STATUS", ground_station=1, offboard=5, bridge=1)
+    @streams("MISSION_ITEM_REACHED", ground_station=1, offboard=1, where=_has_reached)
+    def _mission_item_reached(self, m, t_us):
+        m["seq"] = np.maximum(self._missions.last_reached, 0)
+
+    @streams("SYS_STATUS", ground_station=1, offboard=5)
     def _sys_status(self, m, t_us):
-        flags, failsafes = self._estimator.flags, self._failsafes
-        healthy = np.where(self._status["ready"], _SENSORS | _PREARM, _SENSORS)
-        for bit, used in _AID_SOURCES:
-            healthy -= np.where(flags & used, 0, bit)
-        there = np.where(failsafes.fenced, _SENSORS | _PREARM | _FENCE, _SENSORS | _PREARM)
-        m["onboard_control_sensors_present"] = m["onboard_control_sensors_enabled"] = there
-        m["onboard_control_sensors_health"] = healthy | np.where(failsafes.outside, 0, _FENCE)
+        sticks = self._now.t_us - self._status["stick_t"] <= (
+            1e6 * self._parameters.values["COM_RC_LOSS_T"])
+        healthy = _SENSORS | _ABSENT | np.where(self._status["ready"], _PREARM, 0)
+        for bit, flag in _AID_SOURCES:
+            healthy -= np.where(self._estimator.flags & flag, 0, bit)
+        radio = np.where(sticks, _STICKS, 0)
+        m["onboard_control_sensors_present"] = _SENSORS | radio
+        m["onboard_control_sensors_enabled"] = _SENSORS | _STICKS  # missing sticks are a failure
+        m["onboard_control_sensors_health"] = healthy | radio
         m["load"] = 250
         battery = self._battery
         m["voltage_battery"] = battery.voltage * 1e3
         m["current_battery"] = battery.current * 1e2
         m["battery_remaining"] = np.rint(battery.level * 100)
 
-    @streams("BATTERY_STATUS", ground_station=0.5, offboard=0.5, bridge=0.5)
+    @streams("BATTERY_STATUS", ground_station=0.5, offboard=0.5)
     def _battery_status(self, m, t_us):
         battery = self._battery
         m["current_consumed"] = np.where(np.isfinite(battery.consumed), battery.consumed, -1)
@@ -337,7 +402,7 @@ class Streams:
         m["battery_remaining"] = np.rint(battery.level * 100)
         m["charge_state"] = mavlink.MAV_BATTERY_CHARGE_STATE_OK
 
-    @streams("ESTIMATOR_STATUS", ground_station=0.5, offboard=5, bridge=0.5)
+    @streams("ESTIMATOR_STATUS", ground_station=0.5, offboard=1)
     def _estimator_status(self, m, t_us):
         e = self._estimator
         m["time_usec"] = t_us
@@ -372,7 +437,7 @@ class Streams:
             m[name] = np.nan
         m["wind_alt"] = self._geo[:, 2]
 
-    @streams("DISTANCE_SENSOR", offboard=10, where=_has_range)
+    @streams("DISTANCE_SENSOR", offboard=10, bridge=False, where=_has_range)
     def _distance_sensor(self, m, t_us):
         m["time_boot_ms"] = self._ms
         distance = self._now.sensors.range_distance
@@ -382,7 +447,7 @@ class Streams:
         m["orientation"] = mavlink.MAV_SENSOR_ROTATION_PITCH_270  # downwards
         m["covariance"] = 255  # not known
 
-    @streams("HOME_POSITION", ground_station=0.5, offboard=1, bridge=0.5, where=_has_home)
+    @streams("HOME_POSITION", ground_station=0.5, offboard=0.5, where=_has_home)
     def _home_position(self, m, t_us):
         geo = to_geodetic_array(self._status["home"], *self._origin)
         m["latitude"] = np.rint(np.degrees(geo[:, 0]) * 1e7)
@@ -391,8 +456,7 @@ class Streams:
         m["x"], m["y"], m["z"] = self._home.T
         half = 0.5 * yaw_enu_ned(self._status["home_yaw"])
         m["q"][:, 0], m["q"][:, 3] = np.cos(half), np.sin(half)
-        m["approach_x"] = m["approach_y"] = m["approach_z"] = np.nan
-        m["time_usec"] = t_us
+        m["time_usec"] = t_us  # PX4 knows no approach: 0
 
     @streams("GPS_GLOBAL_ORIGIN")
     def _gps_global_origin(self, m, t_us):
@@ -406,18 +470,28 @@ class Streams:
     def _autopilot_version(self, m, t_us):
         m["capabilities"] = _CAPABILITIES
         m["flight_sw_version"] = 0x010F04FF  # 1.15.4, release: the PX4 that this stack follows
+        m["middleware_sw_version"], m["board_version"] = m["flight_sw_version"], 1
         m["uid"] = np.arange(1, len(m) + 1)
-        m["vendor_id"], m["product_id"] = 0x26AC, 0x10
 
 
-_SENSORS = (mavlink.MAV_SYS_STATUS_SENSOR_3D_GYRO | mavlink.MAV_SYS_STATUS_SENSOR_3D_ACCEL
-            | mavlink.MAV_SYS_STATUS_SENSOR_3D_MAG
+_AUTO = np.array([MODES[mode].px4[0] == 4 for mode in Mode])
+_CENTIMETRE, _MILLI = np.float32(0.01), np.float32(1e3)
+_CHANNELS, _NO_PULSE = 16, 900  # of SERVO_OUTPUT_RAW: PX4's PWM_MAIN_DIS [us]
+_NEW_IMU, _NEW_AIRSPEED = 0b111111, 1 << 10  # of HIGHRES_IMU.fields_updated
+_SLOWER = {0b111 << 6: 88_000, 0b1101 << 9: 50_000}  # magnetometer, barometer: PX4's periods [us]
+# Bits of SYS_STATUS: what PX4 reports of this fleet's sensors, and as healthy since it is absent.
+_SENSORS = (mavlink.MAV_SYS_STATUS_SENSOR_3D_GYRO | mavlink.MAV_SYS_STATUS_SENSOR_3D_MAG
             | mavlink.MAV_SYS_STATUS_SENSOR_ABSOLUTE_PRESSURE
-            | mavlink.MAV_SYS_STATUS_SENSOR_GPS | mavlink.MAV_SYS_STATUS_SENSOR_BATTERY)
+            | mavlink.MAV_SYS_STATUS_SENSOR_GPS | mavlink.MAV_SYS_STATUS_SENSOR_MOTOR_OUTPUTS
+            | mavlink.MAV_SYS_STATUS_AHRS | mavlink.MAV_SYS_STATUS_SENSOR_BATTERY)
+_ABSENT = (mavlink.MAV_SYS_STATUS_SENSOR_3D_ACCEL | mavlink.MAV_SYS_STATUS_OBSTACLE_AVOIDANCE
+           | mavlink.MAV_SYS_STATUS_SENSOR_DIFFERENTIAL_PRESSURE)
 _AID_SOURCES = ((mavlink.MAV_SYS_STATUS_SENSOR_GPS, GPS_USED),
-         (mavlink.MAV_SYS_STATUS_SENSOR_3D_MAG, MAG_USED),
-         (mavlink.MAV_SYS_STATUS_SENSOR_ABSOLUTE_PRESSURE, BARO_USED))
-_PREARM, _FENCE = mavlink.MAV_SYS_STATUS_PREARM_CHECK, mavlink.MAV_SYS_STATUS_GEOFENCE
+                (mavlink.MAV_SYS_STATUS_SENSOR_3D_MAG, MAG_USED),
+                (mavlink.MAV_SYS_STATUS_SENSOR_ABSOLUTE_PRESSURE, BARO_USED),
+                (mavlink.MAV_SYS_STATUS_AHRS, POSITION_VALID))
+_PREARM, _STICKS = (mavlink.MAV_SYS_STATUS_PREARM_CHECK,
+                    mavlink.MAV_SYS_STATUS_SENSOR_RC_RECEIVER)
 _CAPABILITIES = (mavlink.MAV_PROTOCOL_CAPABILITY_PARAM_FLOAT
                  | mavlink.MAV_PROTOCOL_CAPABILITY_COMMAND_INT
                  | mavlink.MAV_PROTOCOL_CAPABILITY_MISSION_FLOAT
@@ -429,7 +503,13 @@ _CAPABILITIES = (mavlink.MAV_PROTOCOL_CAPABILITY_PARAM_FLOAT
                  | mavlink.MAV_PROTOCOL_CAPABILITY_PARAM_ENCODE_BYTEWISE
                  | mavlink.MAV_PROTOCOL_CAPABILITY_SET_ATTITUDE_TARGET
                  | mavlink.MAV_PROTOCOL_CAPABILITY_SET_POSITION_TARGET_LOCAL_NED
-                 | mavlink.MAV_PROTOCOL_CAPABILITY_SET_POSITION_TARGET_GLOBAL_INT
                  | mavlink.MAV_PROTOCOL_CAPABILITY_MAVLINK2)
 _CUSTOM_MODE = np.array([custom_mode(mode) for mode in Mode], dtype=np.uint32)
+_AUTO = np.array([MODES[mode].px4[0] == 4 for mode in Mode])
 _BASE_MODE = np.array([MODES[mode].base_mode for mode in Mode], dtype=np.uint8)
+
+
+def stream_declarations() -> list[Stream]:
+    """Every message that streams, as declared."""
+    return [stream for kind in (Streams, DeviceStreams, *PARTS, Mount, GimbalManager)
+            for stream in declarations(kind, "streams")]

@@ -5,29 +5,35 @@
 
 from xtdrone_core.modes import MODES, ROS_NAME, Need
 
+from ..gimbal_manager import GimbalManager
+from ..mount import Mount
 from ..safety.conditions import CONDITIONS
 from .commands import Commands
+from .description.answers import EventProtocol
+from .device_commands import DeviceCommands
 from .dialect import mavlink
-from .ftp import FileServer
+from .files.ftp import FileServer
+from .files.log_download import LogDownload
 from .handlers import declarations
-from .log_download import LogDownload
 from .messages import Presence
 from .mission_protocol import MissionProtocol
 from .parameter_protocol import ParameterProtocol
 from .set_points import SetPointMessages
-from .streams import Streams
+from .streams import stream_declarations
 
 _RECEIVERS = {"commands": Commands, "set-points, sticks, poses": SetPointMessages,
               "parameters": ParameterProtocol, "missions, geofences, rally points": MissionProtocol,
-              "files": FileServer, "logs": LogDownload, "presence, time": Presence}
+              "files": FileServer, "logs": LogDownload, "presence, time": Presence,
+              "events": EventProtocol}
+_COMMANDS = (*_RECEIVERS.values(), Mount, GimbalManager, DeviceCommands)
 _LINKS = ("ground_station", "offboard", "bridge")
 
 
 def streams_table() -> str:
     """What goes out: rate on each link where it streams by itself [Hz]."""
     rows = ["| message | ground station [Hz] | offboard [Hz] | bridge [Hz] |", "|---|---|---|---|"]
-    for stream in sorted(declarations(Streams, "streams"), key=lambda stream: stream.name):
-        rates = [f"{stream.rates[link]:g}" if link in stream.rates else "–" for link in _LINKS]
+    for stream in sorted(stream_declarations(), key=lambda stream: stream.name):
+        rates = [f"{stream.rates[link]:.3g}" if link in stream.rates else "–" for link in _LINKS]
         rows.append(f"| {stream.name} | {' | '.join(rates)} |")
     return "\n".join(rows)
 
@@ -42,7 +48,7 @@ def received_table() -> str:
 
 def commands_table() -> str:
     """The commands of COMMAND_LONG and COMMAND_INT."""
-    numbers = [number for kind in _RECEIVERS.values() for number in declarations(kind, "obeys")]
+    numbers = [number for kind in _COMMANDS for number in declarations(kind, "obeys")]
     names = sorted(mavlink.enums["MAV_CMD"][number].name.removeprefix("MAV_CMD_")
                    for number in numbers)
     return ", ".join(names) + "."

@@ -13,6 +13,7 @@ from ..now import Now
 from ..outbox import WARNING, Outbox
 from ..parameters.store import ParameterStore
 from ..safety.flight_state import FlightState
+from ..vehicle_status import TARGET_POSITION
 from .navigator import Navigator
 
 LOST_US = 3_000_000  # a target silent for so long is lost [us]
@@ -76,6 +77,7 @@ class FollowTarget(Memory):
         if not self._status["armed"][i]:
             return
         self._navigator.begin(i)
+        self._navigator.fly_to(i, self._estimator.pos[i], TARGET_POSITION)
         if self._lost(i):
             self._wait(i, "Waiting for the target: send FOLLOW_TARGET")
         else:
@@ -94,8 +96,8 @@ class FollowTarget(Memory):
     def _wait(self, i, text):
         v = self._status[i]
         v["target"] = self._estimator.pos[i] + _STOP_S * v["smooth_vel"]
-        v["centre"] = v["target"] + 1e3 * np.array([math.cos(v["target_yaw"]),
-                                                    math.sin(v["target_yaw"]), 0.0])
+        v["centre"] = v["target"] + 1e3 * np.array([math.cos(v["sp_yaw"]),
+                                                    math.sin(v["sp_yaw"]), 0.0])
         v["target_vel"] = 0.0
         self._targets["waits"][i] = True
         self._outbox.say(i, WARNING, text)

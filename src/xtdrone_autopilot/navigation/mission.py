@@ -1,8 +1,8 @@
-"""Flies the missions of a fleet: AUTO.MISSION, item by item.
+"""Flies the missions of a fleet: AUTO.MISSION, item by item, as PX4's navigator.
 
-The compiled navigator flies each leg and raises an event where it ends; only
-then, and when a wait is over, does anything here run. So a hundred vehicles on
-missions cost little more than a hundred that hover.
+The compiled navigator flies each leg and raises an event where it ends or a wait is over; only
+then does anything here run. So a hundred vehicles on missions cost little more than a hundred
+that hover.
 """
 
 import dataclasses
@@ -24,41 +24,54 @@ from ..outbox import INFO, WARNING, Outbox
 from ..parameters.store import ParameterStore
 from ..safety.fence import Fence
 from ..safety.flight_state import FlightState
-from ..vehicle_status import TARGET_LAND, TARGET_ORBIT, TARGET_POSITION, TARGET_TAKEOFF
+from ..vehicle_status import (
+    NEVER,
+    TARGET_LAND,
+    TARGET_LOITER,
+    TARGET_ORBIT,
+    TARGET_POSITION,
+    TARGET_TAKEOFF,
+    WATCH_HEIGHT,
+    WATCH_NOTHING,
+    WATCH_PLACE,
+    WATCH_TIME,
+)
 from . import mission_items as items_of
 from .mission_items import (
     CONDITION_DELAY,
     DELAY,
     DO_CHANGE_SPEED,
     DO_JUMP,
-    DO_LAND_START,
     DO_SET_HOME,
+    DO_SET_ROI,
+    DO_SET_ROI_LOCATION,
+    DO_SET_ROI_NONE,
     FENCE,
     LAND,
     LOITER_TIME,
+    LOITER_TO_ALT,
     LOITER_TURNS,
     LOITER_UNLIM,
     MISSION,
-    PAYLOAD,
     PLACED,
     RALLY,
     RTL,
     TAKEOFF,
     WAYPOINT,
 )
-from .navigator import Navigator, speed_to_stop
+from .navigator import OPEN, Navigator
 
 NO_MISSION, NOT_STARTED, ACTIVE, PAUSED, COMPLETE = range(1, 6)  # MISSION_STATE of MAVLink
-_NEVER = 1 << 62
-_FLY, _CLIMB, _APPROACH, _TOUCH_DOWN, _ENTER_CIRCLE, _CIRCLE = range(6)  # stages of an item
-_HEADED = frozenset({WAYPOINT, TAKEOFF, LAND, LOITER_UNLIM})  # param4 is a heading
-_INSIDE = 0.8  # share of the acceptance radius that is used; the rest is for errors of the estimate
+REPEAT_US = 10_500_000  # for so long MISSION_ITEM_REACHED is repeated [us]
 _AT_CIRCLE = 1.0  # a turn begins this near to its circle [m]
+# What is done about the current item: it itself, a climb or a way before it, or a circle.
+_ITEM, _CLIMB, _APPROACH, _LEVEL, _CIRCLE = range(5)
 
 MISSION_STATUS = np.dtype([
     ("seq", "u2"),  # the current item
     ("total", "u2"),  # items of the mission
-    ("last_reached", "i4"),  # the item flown last, -1 = none yet
+    ("last_reached", "i4"),  # the item that was reached last, -1 = none yet
+    ("reached_t", "i8"),  # when that was [us]
     ("finished", "?"),
 ], align=True)
 
@@ -68,10 +81,18 @@ class _Flown:
     """Progress of one vehicle in its mission."""
 
     index: int = 0
-    stage: int = _FLY
+    work: int = _ITEM
     started: bool = False
+    disarmed: bool = False  # since it was flown
+    climb_to: float = math.nan  # height to climb to before it goes on, world z [m]
     speed: float = math.nan  # of DO_CHANGE_SPEED [m/s]
+    last: tuple = ()  # where the last leg ended [m]
     jumps: dict = field(default_factory=dict)  # item number -> jumps made
+
+
+def _speed(wanted):
+    """A speed of DO_CHANGE_SPEED [m/s], NaN = none given."""
+    return wanted if wanted > 0 else math.nan
 
 
 class Missions(Memory):
@@ -82,7 +103,7 @@ class Missions(Memory):
         fences: For each vehicle a Fence, or None.
     """
 
-    MEMORY = ("records", "_due", "_next_due")
+    MEMORY = ("records",)
 
     def __init__(self, status: np.ndarray, parameters: ParameterStore, estimator: Estimator,
                  navigator: Navigator, flight: FlightState, now: Now, origin: Sequence[float],
@@ -103,12 +124,12 @@ class Missions(Memory):
         self._navigator, self._flight = navigator, flight
         self._now, self._origin, self._outbox = now, origin, outbox
         flight.on_enter[Mode.MISSION] = self.begin
+        flight.on_leave[Mode.MISSION] = self._leave
+        flight.on_disarm.append(self._disarmed)
         n = len(status)
         self._items = {MISSION: [[] for _ in range(n)], FENCE: [[] for _ in range(n)],
                        RALLY: [[] for _ in range(n)]}
         self._flown = [_Flown() for _ in range(n)]
-        self._due = np.full(n, _NEVER, dtype=np.int64)  # end of a wait [us]
-        self._next_due = _NEVER
         self.fences = [None] * n  # a Fence where there is one
         self.records = np.zeros(n, dtype=MISSION_STATUS)
         for name in MISSION_STATUS.names:
@@ -131,7 +152,6 @@ class Missions(Memory):
             return
         self._flown[i] = _Flown()
         self.last_reached[i], self.finished[i] = -1, False
-        self._wait(i, _NEVER)
         self.total[i] = len(items)
         self._set_seq(i, 0)
         v = self._status[i]
@@ -193,7 +213,6 @@ class Missions(Memory):
                 self._items[kind][i] = list(group[i])
             self._flown[i] = _Flown()
             self._make_fence(i)
-        self._next_due = int(self._due.min())
 
     def save(self) -> dict:
         """As of Memory, with the items and the progress of each vehicle."""
@@ -207,7 +226,8 @@ class Missions(Memory):
         super().load(snapshot)
         self._items = {kind: [[items_of.Item(*item) for item in one] for one in group]
                        for kind, group in snapshot["items"]}
-        self._flown = [_Flown(*one[:-1], dict(one[-1])) for one in snapshot["flown"]]
+        self._flown = [_Flown(*one[:-2], tuple(one[-2]), dict(one[-1]))
+                       for one in snapshot["flown"]]
         for i in range(len(self._flown)):
             self._make_fence(i)
 
@@ -247,71 +267,83 @@ class Missions(Memory):
             allowed = f"give 0 to {count - 1}" if count else "there is no mission"
             return f"mission item {seq} does not exist: {allowed}"
         f = self._flown[i]
-        f.index, f.jumps = seq, {}
+        f.index, f.jumps, f.disarmed = seq, {}, False
         self.finished[i] = False
         self._set_seq(i, seq)
         if self._flies(i):
             self.begin(i)
         return ""
 
+    def change_speed(self, i: int, speed: float) -> None:
+        """Horizontal speed of vehicle i in this leg and those to come [m/s]; 0 = MPC_XY_CRUISE."""
+        self._flown[i].speed = self._status["target_speed"][i] = _speed(speed)
+
     def begin(self, i: int) -> None:
         """Starts or resumes the mission of a vehicle that is in AUTO.MISSION, once it is armed."""
         if not self._status["armed"][i]:
             return
-        f = self._flown[i]
-        if self.finished[i]:
-            f.index, f.jumps, f.speed = 0, {}, math.nan
-            self.last_reached[i], self.finished[i] = -1, False
-        f.started, f.stage = True, _FLY
-        self._wait(i, _NEVER)
+        f, items = self._flown[i], self._items[MISSION][i]
+        if self.finished[i] or (f.disarmed and f.index + 1 >= len(items)):
+            f.index, f.jumps = 0, {}
+        self.finished[i], self.last_reached[i] = False, -1
+        f.started, f.disarmed, f.work, f.last = True, False, _ITEM, ()
+        f.speed = math.nan
+        for item in items[:f.index]:
+            if item.command == DO_CHANGE_SPEED:
+                f.speed = _speed(item.params[1])
+        self._outbox.say(i, INFO, "Executing Mission\t")
+        v = self._status[i]
+        v["in_mission"], v["roi"] = True, np.nan
         self._navigator.begin(i)
+        first = self._after(i, f.index, f.jumps)
+        if first is None:
+            self._finish_round(i)
+            return
+        f.index = first
+        place = self._next_place(i, f.index)
+        low = place is not None and (place[2] - self._estimator.pos[i, 2]
+                                     > self._parameters.get(i, "NAV_MC_ALT_RAD"))
+        f.climb_to = float(place[2]) if low else math.nan
         self._go_on(i)
 
     # What the flight raises --------------------------------------------------------------------
 
-    def step(self, t_us: int) -> None:
-        """Ends the waits that are over."""
-        if t_us < self._next_due:
-            return
-        for i in np.flatnonzero(self._due <= t_us):
-            self._wait(i, _NEVER)
-            if self._flies(i):
-                self._item_done(i)
-                self._go_on(i)
-
     def reached(self, i: int) -> None:
-        """The navigator has reached the target of vehicle i."""
+        """The navigator has reached the target of vehicle i, or waited for long enough."""
         if not self._flies(i):
             return
         f = self._flown[i]
         item = self._items[MISSION][i][f.index]
-        hold = 0.0
-        if f.stage == _CLIMB and item.command != TAKEOFF:
-            f.stage = _FLY
-        elif f.stage == _APPROACH:
-            f.stage = _TOUCH_DOWN
-        elif f.stage == _ENTER_CIRCLE:
-            f.stage = _CIRCLE
-        elif item.command == LOITER_UNLIM:
+        if f.work == _LEVEL:
+            self._change_height(i, item)
             return
-        else:
-            if item.command in (WAYPOINT, LOITER_TIME):
-                hold = item.params[0]
-            if hold > 0:
-                self._wait(i, self._now.t_us + round(hold * 1e6))
-                return
-            self._item_done(i)
-        self._go_on(i)
+        if f.work != _CLIMB:
+            self._has_reached(i)
+        if item.autocontinue:
+            if f.work in (_ITEM, _CIRCLE):
+                self._advance(i, f)
+            self._go_on(i)
+        self._outbox.stream_now(i, "MISSION_ITEM_REACHED")
 
     def landed(self, i: int) -> None:
         """Vehicle i has touched down."""
-        if self._flies(i) and self._flown[i].stage == _TOUCH_DOWN:
-            self._item_done(i)
-            self._go_on(i)
+        if self._flies(i) and self._status["target_type"][i] == TARGET_LAND:
+            self.reached(i)
 
     def _flies(self, i):
         v = self._status[i]
-        return bool(v["mode"] == Mode.MISSION and v["armed"] and self.total[i])
+        return bool(v["mode"] == Mode.MISSION and v["armed"] and self.total[i]
+                    and not self.finished[i])
+
+    def _leave(self, i):
+        self._status["in_mission"][i], self._status["roi"][i] = False, np.nan
+        if self.reached_t[i] == self._now.t_us:  # the item before the mode changed by the mission
+            self._outbox.stream_now(i, "MISSION_ITEM_REACHED")
+        self.reached_t[i] = -NEVER  # it is not repeated
+
+    def _disarmed(self, i):
+        self._flown[i].disarmed = True
+        self._leave(i)
 
     # Item by item ------------------------------------------------------------------------------
 
@@ -319,54 +351,64 @@ class Missions(Memory):
         """Executes immediate items, and begins the next one that takes time."""
         f, items = self._flown[i], self._items[MISSION][i]
         for _ in range(len(items) + 1):
-            if f.index >= len(items):
-                self._finish(i, "Mission finished, loitering")
+            if self.finished[i]:
+                self._finish(i)
                 return
-            self._set_seq(i, f.index)
             if self._begin_item(i, f, items[f.index]):
+                self._set_seq(i, f.index)
                 return
-        self._finish(i, "Mission ends, loitering: its jumps go round without a waypoint")
+            self._has_reached(i)
+            self._advance(i, f)
+        self._finish_round(i)
+
+    def _advance(self, i, f):
+        """The next item that is no jump; none where the mission is over."""
+        following = self._after(i, f.index + 1, f.jumps)
+        self.finished[i] = following is None
+        if following is not None:
+            f.index = following
+
+    def _after(self, i, index, jumps):
+        """Number of the item at or after one, jumps taken and counted in jumps; None = none."""
+        items = self._items[MISSION][i]
+        for _ in range(len(items) + 1):
+            if index >= len(items):
+                return None
+            item = items[index]
+            if item.command != DO_JUMP:
+                return index
+            made = jumps.get(index, 0)
+            if item.params[1] < 0 or made < item.params[1]:
+                jumps[index] = made + 1
+                index = int(item.params[0])
+            else:
+                index += 1
+        return None
 
     def _begin_item(self, i, f, item):
         """Begins the current item; False where it was over at once."""
         command = item.command
-        down = command == LAND and self._status["landed"][i]
-        if command in PLACED and not down:
+        if command in PLACED:
+            if command == LAND and self._status["landed"][i]:
+                return False
             self._fly(i, f, item)
             return True
         if command == RTL:
-            self._item_done(i)
-            self.finished[i] = f.index >= len(self._items[MISSION][i])
+            self._set_seq(i, f.index)
+            self._outbox.stream_now(i, "MISSION_ITEM_REACHED")
+            self._outbox.say(i, INFO, "Returning to launch\t")
             self._flight.enter(i, Mode.RTL)
             return True
         if command in (DELAY, CONDITION_DELAY):
-            if item.params[0] > 0:
-                self._wait(i, self._now.t_us + round(item.params[0] * 1e6))
-                return True
-        elif command == DO_CHANGE_SPEED:
-            self._change_speed(f, item.params[1])
+            self._navigator.watch(i, WATCH_TIME, hold=item.params[0])
+            return True
+        if command == DO_CHANGE_SPEED:
+            self.change_speed(i, item.params[1])
         elif command == DO_SET_HOME:
             self._set_home(i, item)
-        elif command in PAYLOAD:
-            self._outbox.say(i, INFO, f"Mission item {f.index} ({item.name}) passed by: this "
-                                      "vehicle has no such device")
-        self._item_done(i)
-        if command == DO_JUMP:
-            self._jump(i, f, item)
+        elif command in (DO_SET_ROI_LOCATION, DO_SET_ROI_NONE, DO_SET_ROI):
+            self._set_roi(i, item)
         return False
-
-    def _jump(self, i, f, item):
-        at = f.index - 1
-        made = f.jumps.get(at, 0)
-        if item.params[1] < 0 or made < item.params[1]:
-            f.jumps[at] = made + 1
-            f.index = int(item.params[0])
-
-    def _change_speed(self, f, speed):
-        if speed > 0:
-            f.speed = speed
-        elif speed == -2:
-            f.speed = math.nan
 
     def _set_home(self, i, item):
         position = item.position(self._origin, self._status["home"][i])
@@ -374,153 +416,157 @@ class Missions(Memory):
             position = self._estimator.pos[i].copy()
         self._status["home"][i] = position
 
-    def _item_done(self, i):
-        f = self._flown[i]
-        self._outbox.broadcast(i, mavlink.MAVLink_mission_item_reached_message(f.index))
-        self.last_reached[i] = f.index
-        f.index += 1
-        f.stage = _FLY
+    def _set_roi(self, i, item):
+        located = item.command == DO_SET_ROI_LOCATION or (
+            item.command == DO_SET_ROI and item.params[0] == mavlink.MAV_ROI_LOCATION)
+        self._status["roi"][i] = (item.position(self._origin, self._status["home"][i]) if located
+                                  else np.nan)
 
-    def _finish(self, i, text):
+    def _has_reached(self, i):
+        index = self._flown[i].index
+        if index != self.last_reached[i]:
+            self.last_reached[i], self.reached_t[i] = index, self._now.t_us
+
+    def _finish_round(self, i):
+        self._finish(i)
+        self._outbox.say(i, WARNING, "Mission ends: its jumps go round without a waypoint")
+
+    def _finish(self, i):
+        """The mission is over: on the ground it waits to be disarmed, in the air it loiters."""
         self.finished[i] = True
+        v = self._status[i]
+        v["in_mission"] = False
+        if v["landed"]:
+            self._outbox.say(i, INFO, "Mission finished, landed\t")
+            return
+        self._outbox.say(i, INFO, "Mission finished, loitering\t")
+        if v["target_type"] != TARGET_LOITER:
+            self._navigator.fly_to(i, self._estimator.pos[i], TARGET_LOITER)
         self._flight.enter(i, Mode.LOITER)
-        self._outbox.say(i, INFO, text)
 
     # Legs --------------------------------------------------------------------------------------
 
     def _fly(self, i, f, item):
-        v, pos = self._status[i], self._estimator.pos[i]
-        position = item.position(self._origin, v["home"])
-        position = np.where(np.isfinite(position), position, v["target"])
-        v["climb"] = v["accept_yaw"] = math.nan
-        v["pass_speed"] = 0.0
-        v["target_speed"] = f.speed
-        v["target_type"], v["watch"] = TARGET_POSITION, True
-        v["accept"] = self._accept(i, item)
-        if item.command == TAKEOFF or (v["landed"] and item.command != LAND):
-            f.stage = _CLIMB
-            self._climb(v, pos, item, position, self._parameters.get(i, "MIS_TAKEOFF_ALT"))
+        v = self._status[i]
+        position = self._place(i, item)
+        if math.isfinite(f.climb_to) and f.work == _ITEM:
+            self._climb(i, f)
         elif item.command == LAND:
-            self._land(i, f, item, position)
+            self._land(i, f, position)
         elif item.command == LOITER_TURNS:
             self._circle(i, f, item, position)
+        elif item.command == LOITER_TO_ALT:
+            f.work = _LEVEL
+            position[2] = self._estimator.pos[i, 2]
+            self._leg(i, f, item, position, TARGET_LOITER)
+            self._navigator.watch(i, reach=v["accept"] + self._radius(i, item.params[1]),
+                                  faced=True)
         else:
-            self._leg(i, f, item, position)
+            f.work = _ITEM
+            loiters = item.command in (LOITER_TIME, LOITER_UNLIM)
+            self._leg(i, f, item, position, TARGET_LOITER if loiters else TARGET_POSITION)
+            if item.command == LOITER_UNLIM:
+                v["watch"] = WATCH_NOTHING
 
-    def _accept(self, i, item):
-        if item.command == WAYPOINT and item.params[1] > 0:
-            return _INSIDE * item.params[1]
-        return _INSIDE * self._parameters.get(i, "NAV_ACC_RAD")
-
-    def _climb(self, v, pos, item, position, least):
-        v["target_type"] = TARGET_TAKEOFF
-        if v["landed"]:
-            v["smooth_vel"] = 0.0
-            v["target"][:2] = pos[:2]
-        if item.command == TAKEOFF:
-            self._look(v, item)
-            v["target"][2] = position[2] if v["landed"] else max(position[2], pos[2])
-        else:
-            v["target"][2] = pos[2] + least
-
-    def _land(self, i, f, item, position):
+    def _place(self, i, item):
+        """(3,) where an item is [m]; what it leaves open is as it is now."""
         v = self._status[i]
-        v["accept"] = min(v["accept"], 0.5)  # the touch-down shall be where the item says
-        if f.stage == _FLY and item.has_place:
-            f.stage = _APPROACH
-            v["target"][:2] = position[:2]
-            self._look(v, item)
-            return
-        f.stage = _TOUCH_DOWN
-        v["target_type"], v["watch"] = TARGET_LAND, False
+        position = item.position(self._origin, v["home"])
+        return np.where(np.isfinite(position), position, v["target"])
+
+    def _radius(self, i, given):
+        """Radius of an item's circle [m]."""
+        return abs(given) if math.isfinite(given) and given else self._parameters.get(
+            i, "NAV_LOITER_RAD")
+
+    def _leg(self, i, f, item, position, kind):
+        hold = item.params[0] if item.command in (WAYPOINT, LOITER_TIME) else 0.0
+        following = None
+        if item.autocontinue and not hold > 0:
+            following = self._next_place(i, f.index + 1)
+        accept = item.params[1] if item.command == WAYPOINT and item.params[1] > 0 else None
+        # PX4 faces north while it loiters to a height.
+        yaw = 0.0 if item.command == LOITER_TO_ALT else item.params[3]
+        if item.command == TAKEOFF:
+            yaw = math.nan
+        self._navigator.fly_to(i, position, kind, yaw=yaw_enu_ned(math.radians(yaw)),
+                               accept=accept, previous=f.last or OPEN,
+                               following=OPEN if following is None else following, speed=f.speed)
+        self._navigator.watch(i, WATCH_PLACE, hold=hold)
+        f.last = tuple(position)
+
+    def _climb(self, i, f):
+        """Up to the height of the first place, before the mission goes there."""
+        f.work = _CLIMB
+        above = f.climb_to - self._status["home"][i, 2]
+        self._outbox.say(i, INFO, f"Climb to {above:.1f} meters above home\t")
+        position = np.array([*self._estimator.pos[i, :2], f.climb_to])
+        f.last, f.climb_to = tuple(position), math.nan
+        if self._status["landed"][i]:
+            self._navigator.fly_to(i, position, TARGET_TAKEOFF, speed=f.speed)
+            self._navigator.watch(i, WATCH_HEIGHT,
+                                  height=self._navigator.height_reached(i, position[2]))
+        else:
+            self._navigator.fly_to(i, position, TARGET_LOITER, speed=f.speed)
+            self._navigator.watch(i, reach=self._status["accept"][i] + self._radius(i, 0.0))
+
+    def _change_height(self, i, item):
+        """LOITER_TO_ALT is there: now to its height."""
+        f, v = self._flown[i], self._status[i]
+        f.work = _ITEM
+        v["target"][2] = self._place(i, item)[2]
+        f.last = tuple(v["target"])
+        self._navigator.watch(i, reach=v["reach"])
+
+    def _land(self, i, f, position):
+        """Above the place first, at the height flown so far, then down."""
+        v, pos = self._status[i], self._estimator.pos[i]
+        radius = self._parameters.get(i, "NAV_ACC_RAD")
+        if f.work != _APPROACH and math.hypot(*(position - pos)[:2]) > radius:
+            f.work = _APPROACH
+            height = v["target"][2] if v["target_type"] == TARGET_POSITION else pos[2]
+            self._navigator.fly_to(i, [*position[:2], height], TARGET_POSITION,
+                                   previous=f.last or OPEN, speed=f.speed)
+            self._navigator.watch(i)
+        else:
+            f.work = _ITEM
+            self._navigator.fly_to(i, position, TARGET_LAND, previous=f.last or OPEN,
+                                   speed=f.speed)
 
     def _circle(self, i, f, item, centre):
         v, pos = self._status[i], self._estimator.pos[i]
-        radius = item.params[2]
-        if not radius:
-            radius = self._parameters.get(i, "NAV_LOITER_RAD")
-        if f.stage == _CIRCLE:
-            v["target_type"] = TARGET_ORBIT
-            v["target"][2] = centre[2]
+        radius = math.copysign(self._radius(i, item.params[2]), item.params[2])
+        if f.work == _APPROACH:
+            f.work = _CIRCLE
+            self._navigator.fly_to(i, centre, TARGET_ORBIT, speed=f.speed)
+            self._navigator.watch(i)
             turns = item.params[0]
             v["orbit_left"] = 2 * math.pi * (turns if math.isfinite(turns) else 1.0)
-            return
-        f.stage = _ENTER_CIRCLE
-        out = pos[:2] - centre[:2]
-        distance = np.hypot(*out)
-        out = out / distance if distance > 0.1 else np.array([1.0, 0.0])
+        else:
+            f.work = _APPROACH
+            out = pos[:2] - centre[:2]
+            distance = np.hypot(*out)
+            out = out / distance if distance > 0.1 else np.array([1.0, 0.0])
+            start = [*(centre[:2] + abs(radius) * out), centre[2]]
+            self._navigator.fly_to(i, start, TARGET_POSITION, accept=_AT_CIRCLE, speed=f.speed,
+                                   yaw=math.atan2(-out[1], -out[0]))
+            self._navigator.watch(i)
         v["centre"], v["orbit_radius"] = centre, radius
-        v["accept"] = _AT_CIRCLE
-        v["target"][:2] = centre[:2] + abs(radius) * out
-        v["target"][2] = centre[2]
-        v["target_yaw"] = math.atan2(-out[1], -out[0])
+        f.last = ()
 
-    def _leg(self, i, f, item, position):
-        v = self._status[i]
-        v["target"] = position
-        self._look(v, item)
-        if item.command != WAYPOINT:
-            return
-        if math.isfinite(item.params[3]):
-            v["accept_yaw"] = math.radians(self._parameters.get(i, "MIS_YAW_ERR"))
-        elif not item.params[0] > 0:
-            v["pass_speed"] = self._pass_speed(i, f, position)
-
-    def _look(self, v, item):
-        """Sets the heading to the item's, or along the leg."""
-        if math.isfinite(item.params[3]) and item.command in _HEADED:
-            v["target_yaw"] = yaw_enu_ned(math.radians(item.params[3]))
-            return
-        leg = (v["target"] - v["smooth_pos"])[:2]
-        if np.hypot(*leg) > 1.0:
-            v["target_yaw"] = math.atan2(leg[1], leg[0])
-
-    def _pass_speed(self, i, f, position):
-        """Speed that may be left when a waypoint is passed without a stop.
-
-        The corner is cut inside the acceptance radius, at the acceleration of AUTO modes.
-        """
-        following = self._next_place(i, f)
-        if following is None:
-            return 0.0
-        v, get = self._status[i], self._parameters.get
-        come, go = (position - v["smooth_pos"])[:2], (following - position)[:2]
-        lengths = np.hypot(*come), np.hypot(*go)
-        if min(lengths) < 1e-3:
-            return 0.0
-        cosine = np.clip(come @ go / (lengths[0] * lengths[1]), -1.0, 1.0)  # 1 = straight on
-        acc, jerk = get(i, "MPC_ACC_HOR"), get(i, "MPC_JERK_AUTO")
-        cruise = f.speed if math.isfinite(f.speed) else get(i, "MPC_XY_CRUISE")
-        half = math.sqrt((1.0 + cosine) / max(1.0 - cosine, 1e-6))  # tangent of half the angle
-        corner = math.sqrt(acc * v["accept"] * half)
-        return min(cruise, corner, speed_to_stop(lengths[1], acc, jerk))
-
-    def _next_place(self, i, f):
-        """Position of the item after the current one, unless the vehicle stops before it."""
-        items = self._items[MISSION][i]
-        k, jumps = f.index + 1, dict(f.jumps)
-        for _ in range(len(items)):
-            if k >= len(items):
+    def _next_place(self, i, index):
+        """(3,) position of the first placed item from one on [m], or None."""
+        items, jumps = self._items[MISSION][i], dict(self._flown[i].jumps)
+        for _ in range(len(items) + 1):
+            index = self._after(i, index, jumps)
+            if index is None:
                 return None
-            item = items[k]
-            if item.command == DO_JUMP:
-                made = jumps.get(k, 0)
-                jumps[k] = made + 1
-                again = item.params[1] < 0 or made < item.params[1]
-                k = int(item.params[0]) if again else k + 1
-            elif item.command in PAYLOAD | {DO_CHANGE_SPEED, DO_SET_HOME, DO_LAND_START}:
-                k += 1
-            elif item.command in PLACED and item.has_place and item.command != LOITER_TURNS:
-                return item.position(self._origin, self._status["home"][i])
-            else:
-                return None
+            if items[index].command in PLACED:
+                return self._place(i, items[index])
+            index += 1
         return None
 
     # Bookkeeping -------------------------------------------------------------------------------
-
-    def _wait(self, i, until):
-        self._due[i] = until
-        self._next_due = int(self._due.min())
 
     def _set_seq(self, i, seq):
         if self.seq[i] != seq:

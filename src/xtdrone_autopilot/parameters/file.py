@@ -9,8 +9,9 @@ from typing import Any
 
 from ..errors import AutopilotError
 from ..mavlink.dialect import mavlink
-from .store import table
+from .store import parameter
 
+OF_EACH = ("MAV_SYS_ID", "MAV_TYPE")  # parameters that a file does not change
 _TYPE = {int: mavlink.MAV_PARAM_TYPE_INT32, float: mavlink.MAV_PARAM_TYPE_REAL32}
 
 
@@ -47,14 +48,14 @@ def write(path: Path | str, vehicle: int, values: dict) -> None:
     """Writes names and values of one vehicle (its system id) as QGroundControl does.
 
     Raises:
-        AutopilotError: The file cannot be written.
+        AutopilotError: The file cannot be written, or a name is not PX4's.
     """
     lines = [f"# Onboard parameters for Vehicle {vehicle}", "#",
              "# Vehicle-Id Component-Id Name Value Type"]
     for name in sorted(values):
-        p = table()[name]
-        text = str(int(values[name])) if p.type is int else f"{values[name]:.18f}"
-        lines.append("\t".join([str(vehicle), "1", name, text, str(_TYPE[p.type])]))
+        kind = parameter(name).type
+        text = str(int(values[name])) if kind is int else f"{values[name]:.18f}"
+        lines.append("\t".join([str(vehicle), "1", name, text, str(_TYPE[kind])]))
     try:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         Path(path).write_text("\n".join(lines) + "\n")
@@ -62,20 +63,21 @@ def write(path: Path | str, vehicle: int, values: dict) -> None:
         raise AutopilotError(f"cannot write parameters '{path}': {error.strerror}") from error
 
 
-def load_into(store: Any, i: int, values: dict) -> tuple[int, list[str], list[str]]:
-    """Sets parameters of vehicle i in a ParameterStore; the system id stays its own.
+def settable(values: dict) -> dict:
+    """Those of a file's values that another vehicle takes over; its id and type stay its own."""
+    return {name: value for name, value in values.items() if name not in OF_EACH}
+
+
+def load_into(store: Any, i: int, values: dict) -> list[str]:
+    """Sets parameters of vehicle i in a ParameterStore; its system id and type stay its own.
 
     Returns:
-        How many were set, the names that this stack does not have, and a line
-        for each value that is not allowed.
+        A line for each that is refused: PX4 has none of this name, or it is no finite number.
     """
-    known = {name: value for name, value in values.items()
-             if name in table() and name not in ("MAV_SYS_ID", "MAV_TYPE")}
-    unknown = sorted(name for name in values if name not in table())
     refused = []
-    for name, value in known.items():
+    for name, value in settable(values).items():
         try:
             store.set(i, name, value)
         except AutopilotError as error:
             refused.append(str(error))
-    return len(known) - len(refused), unknown, refused
+    return refused

@@ -8,21 +8,17 @@ from ..errors import AutopilotError
 from ..estimation.flags import HEIGHT_BY_VISION
 from ..navigation import plan_file
 from ..navigation.mission import Missions
-from ..outbox import INFO
 from . import file as parameter_file
 from .store import ParameterStore
 
 
-def preload(store: ParameterStore, missions: Missions, scenario: Scenario) -> list[tuple]:
+def preload(store: ParameterStore, missions: Missions, scenario: Scenario) -> None:
     """Loads the scenario's parameters and missions.
 
     Args:
         store: Parameters of the fleet.
         missions: Its missions.
         scenario: With vehicles, params, mission and pose_source.
-
-    Returns:
-        What is to be said about it: (vehicle, severity, text) each.
 
     Raises:
         AutopilotError: A file that cannot be read or flown.
@@ -31,22 +27,17 @@ def preload(store: ParameterStore, missions: Missions, scenario: Scenario) -> li
     if scenario.pose_source == "truth":  # as XTDrone has PX4: by vision alone
         store.values["EKF2_GPS_CTRL"] = 0
         store.values["EKF2_HGT_REF"] = HEIGHT_BY_VISION
-    notes = _load_parameters(store, scenario.params, names) if scenario.params else []
+    if scenario.params:
+        _load_parameters(store, scenario.params, names)
     if scenario.mission:
         _load_missions(missions, scenario)
-    return notes
 
 
 def _load_parameters(store, path, names):
-    files = [parameter_file.of_vehicle(path, name) for name in names]
-    notes = []
-    for i, file in enumerate(files):
-        _, unknown, refused = parameter_file.load_into(store, i, parameter_file.read(file))
-        if refused:
+    for i, name in enumerate(names):
+        file = parameter_file.of_vehicle(path, name)
+        if refused := parameter_file.load_into(store, i, parameter_file.read(file)):
             raise AutopilotError(f"'{file}': {refused[0]}")
-        if unknown:
-            notes.append((i, INFO, f"{len(unknown)} parameters of {file.name} do not exist here"))
-    return notes
 
 
 def _load_missions(missions, scenario):

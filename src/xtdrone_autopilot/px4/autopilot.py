@@ -28,6 +28,7 @@ CONTROLS = 16  # channels of HIL_ACTUATOR_CONTROLS
 NAME_S = 1.8  # wall time after which a warning names each PX4 that has not connected [s]
 CONNECT_S = 30.0  # wall time for the whole fleet to connect, from the first PX4 on [s]
 TELEMETRY_US = 20_000  # period of reading PX4's telemetry [us]
+HEARTBEAT_US = 3_000_000  # without one for so long, a PX4 that does not answer hangs [us]
 _WAIT_S = 0.1
 _CRITICAL, _WARNING, _INFO = 2, 4, 6  # MAV_SEVERITY
 _log = logging.getLogger(__name__)
@@ -44,7 +45,8 @@ class Px4Autopilot(ExternalPose, Observer):
                  offsets: npt.ArrayLike, installation: Any = None, folder: Path | str | None = None,
                  loss: str = "stop", shared_origin: bool = True,
                  on_text: Callable[[int, int, str], None] | None = None, own: Ports | None = None,
-                 parameters: Sequence[Mapping[str, float]] | None = None):
+                 parameters: Sequence[Mapping[str, float]] | None = None,
+                 defaults: Sequence[Mapping[str, float]] | None = None):
         """Opens the simulator links, and starts the PX4s if an installation is given.
 
         Args:
@@ -62,6 +64,7 @@ class Px4Autopilot(ExternalPose, Observer):
             own: Ports of the simulation; None = those of the environment's instance.
             parameters: For each vehicle, the PX4 parameters (name: value) that its start-up
                 script sets; None keeps PX4's defaults.
+            defaults: The same, in place of PX4's own defaults.
 
         Raises:
             AutopilotError: A port is in use, or PX4 cannot be started.
@@ -89,11 +92,12 @@ class Px4Autopilot(ExternalPose, Observer):
         describe_bodies(bodies, fleet)
         self._link = None
         self._installation, self._folder, self._fleet = installation, folder, fleet
-        self._parameters = parameters or [{}] * n
+        self._parameters, self._defaults = parameters or [{}] * n, defaults or [{}] * n
         self._starts = np.zeros(n, dtype=np.int64)  # how often this simulation started each PX4
         if installation is not None:
             _refuse_living(self._ports, n)
-        self._link = SimulatorLink(n, self._lost, self._news, self._ports)
+        self._link = SimulatorLink(n, self._lost, self._news, self._ports,
+                                   self._replaced if installation is None else None)
         try:
             self._telemetry = FleetTelemetry(n, origin, offsets, shared_origin, self._on_text,
                                              self._ports, bodies["thrust_poly"])
@@ -108,7 +112,8 @@ class Px4Autopilot(ExternalPose, Observer):
         self._starts[i] += 1
         return px4_process.Px4Process(self._installation, i, self._names[i],
                                       self._fleet.vehicles[i], self._folder, self._ports,
-                                      int(self._starts[i]), self._parameters[i])
+                                      int(self._starts[i]), self._parameters[i],
+                                      self._defaults[i])
 
     @classmethod
     def for_scenario(cls, scenario: Scenario, fleet: FleetModel, origin: Sequence[float],
@@ -126,12 +131,18 @@ class Px4Autopilot(ExternalPose, Observer):
         return cls(fleet, [spec.name for spec in scenario.vehicles], origin,
                    [spec.pos for spec in scenario.vehicles], installation,
                    folder, scenario.px4_loss, scenario.origin == "shared", on_text,
-                   Ports(scenario.instance), _parameters_of(scenario))
+                   Ports(scenario.instance), _parameters_of(scenario),
+                   [px4_process.sensor_defaults(float(late)) for late in sensors.gps_latency])
 
     @property
     def states(self) -> np.ndarray:
         """(N,) Peer: state of the simulator link of each PX4."""
         return self._link.state
+
+    @property
+    def armed(self) -> np.ndarray:
+        """(N,) bool, whether each PX4 is armed, as its last answer says."""
+        return self._link.armed
 
     @property
     def pids(self) -> list:
@@ -168,7 +179,7 @@ class Px4Autopilot(ExternalPose, Observer):
             self._begun = True
             self._await_fleet()
         link = self._link
-        chosen = (link.state == Peer.CONNECTED) | (link.state == Peer.LOCKSTEP)
+        chosen = (link.state != Peer.AWAITED) & (link.state < Peer.HANGING)
         if chosen.any():
             link.exchange(t_us, self._frames.encode(t_us, sensors, self._truth, chosen))
         if t_us % TELEMETRY_US == 0:
@@ -176,6 +187,7 @@ class Px4Autopilot(ExternalPose, Observer):
                 link.listen(0.0)
             self._look_after_processes()
             self._telemetry.step(t_us)
+            self._tell_hanging_from_waiting(t_us)
         self.commands[:] = np.take_along_axis(link.controls, self._channels, axis=1)
         self.commands *= self._mask
         return self.commands
@@ -280,8 +292,19 @@ class Px4Autopilot(ExternalPose, Observer):
             if self._link.state[i] != Peer.LOST and (end := process.end()):
                 self._link.lose(i, end)
 
+    def _tell_hanging_from_waiting(self, t_us):
+        """A PX4 that does not answer and sends no heartbeat hangs; with one, it only waits."""
+        silent = self._link.state == Peer.SILENT
+        for i in np.flatnonzero(silent & (t_us - self._telemetry.heard_us >= HEARTBEAT_US)):
+            self._link.hang(int(i), "does not answer and sends no heartbeat: it hangs")
+
     def _news(self, i, text):
         self._on_text(i, _INFO, f"PX4 {i} {text}")
+
+    def _replaced(self, i):
+        """Another PX4 has connected in place of a lost one that was started externally."""
+        self._telemetry.begin_again(i)
+        self._news(i, "was replaced: another one has connected, and starts anew")
 
     def _lost(self, i, why):
         """Reports a lost PX4; raises AutopilotError if `loss` is "stop"."""

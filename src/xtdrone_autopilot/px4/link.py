@@ -2,7 +2,10 @@
 
 PX4 is the client. It sends its first HIL_ACTUATOR_CONTROLS only after some dozen
 HIL_SENSOR messages. From then on PX4 answers each HIL_SENSOR with exactly one
-HIL_ACTUATOR_CONTROLS, and the link waits for it. The wall clock is used for time-outs only.
+HIL_ACTUATOR_CONTROLS, and the link waits for it. A PX4 whose controllers are all off answers none
+(in OFFBOARD before the first set-point, in a flight termination) and waits for its clock, which is
+HIL_SENSOR: the link goes on after ANSWER_S, as sitl_gazebo's plugin does, until it answers again.
+The wall clock is used for time-outs only.
 """
 
 import select
@@ -20,11 +23,12 @@ from xtdrone_core.ports import Ports
 from ..errors import AutopilotError
 from .frames import FrameReader
 
-ANSWER_S = 1.5  # wall time after which a PX4 that does not answer counts as hanging [s]
+ANSWER_S = 0.8  # wall time after which a PX4 that does not answer gets the next readings [s]
 LOOK_S = 0.1  # most that one poll adds to that time: a stalled machine stops PX4 too [s]
 SILENCE_S = 1.8  # wall time from connecting to the first actuator message, at most [s]
 SILENT_READINGS = 100  # sent before a PX4 counts as silent; PX4 answers from the 16th to 44th on
-ALIGN_S = 0.004  # wall time per step that PX4 gets to answer, before its first answer [s]
+ALIGN_S = 0.004  # wall time per step that PX4 gets to answer while it is not in lockstep [s]
+STOP_US = 200_000  # simulated time without an answer after which the rotors stop [us]
 MAX_GARBAGE = 2048  # invalid bytes after which a peer does not count as PX4
 _CHUNK = 65536
 _ARMED = 128  # bit of HIL_ACTUATOR_CONTROLS.mode
@@ -36,8 +40,9 @@ class Peer(IntEnum):
     AWAITED = 0  # not connected yet
     CONNECTED = 1  # receives readings, has not answered yet
     LOCKSTEP = 2  # answers every step
-    HANGING = 3  # did not answer in time; gets no readings until it answers
-    LOST = 4  # PX4 does not reconnect
+    SILENT = 3  # has stopped answering; receives readings
+    HANGING = 4  # does nothing any more; gets no readings until it answers
+    LOST = 5  # has ended, or its link is closed for good: PX4 does not reconnect
 
 
 class SimulatorLink:
@@ -45,12 +50,13 @@ class SimulatorLink:
 
     Attributes:
         state: (N,) Peer.
-        controls: (N, 16) latest actuator controls; zero while disarmed, hanging or lost.
+        controls: (N, 16) latest actuator controls; zero while disarmed, hanging or lost, and
+            STOP_US after the last answer.
         armed: (N,) bool, from the mode field of HIL_ACTUATOR_CONTROLS.
     """
 
     def __init__(self, n: int, on_loss: Callable[..., None], on_news: Callable[..., None],
-                 own: Ports | None = None):
+                 own: Ports | None = None, on_replaced: Callable[[int], None] | None = None):
         """Listens on 127.0.0.1:4560 + i, shifted by the instance.
 
         Args:
@@ -58,6 +64,8 @@ class SimulatorLink:
             on_loss: Called as on_loss(vehicle, text) when a PX4 is lost or hangs.
             on_news: Called as on_news(vehicle, text) with other events to report.
             own: Ports of the simulation; None = those of the environment's instance.
+            on_replaced: Called with the vehicle when another PX4 connects in place of a lost one;
+                None refuses it.
 
         Raises:
             AutopilotError: A port is in use.
@@ -66,7 +74,7 @@ class SimulatorLink:
         self.controls = np.zeros((n, 16))
         self.armed = np.zeros(n, dtype=np.bool_)
         self._ports = own or Ports()
-        self._on_loss, self._on_news = on_loss, on_news
+        self._on_loss, self._on_news, self._on_replaced = on_loss, on_news, on_replaced
         self._listeners, self._sockets = {}, [None] * n
         self._readers = [None] * n
         self._since = np.zeros(n)  # wall time of connecting [s]
@@ -131,17 +139,22 @@ class SimulatorLink:
             if self._sockets[i] is not None and self.state[i] != Peer.HANGING:
                 self._send(i, data)
         if not self._all_in_step:
-            self._align()
+            self._align(t_us)
         waited = 0.0
         while (due := (self.state == Peer.LOCKSTEP) & (self._answered < t_us)).any():
             if waited >= ANSWER_S:
-                for i in np.flatnonzero(due):
-                    self._hang(int(i))
+                self.state[due] = Peer.SILENT
                 break
             begin = time.monotonic()
             self.listen(LOOK_S)
             waited += min(time.monotonic() - begin, LOOK_S)
         self._all_in_step = bool((self.state == Peer.LOCKSTEP).all())
+
+    def hang(self, i: int, why: str) -> None:
+        """Sends no more readings to the PX4 of a vehicle until it answers; calls on_loss."""
+        self.state[i] = Peer.HANGING
+        self._stop_rotors(i)
+        self._on_loss(i, why)
 
     def lose(self, i: int, why: str) -> None:
         """Drops the PX4 of a vehicle for good: its rotors stop, on_loss is called."""
@@ -156,14 +169,15 @@ class SimulatorLink:
         self.state[i] = Peer.AWAITED
         self._all_in_step = False
 
-    def _align(self):
-        """Receives from PX4s that are not in lockstep yet; drops those that stay silent.
+    def _align(self, t_us):
+        """Receives from PX4s that are not in lockstep; drops those that have never answered.
 
         Blocks for at most ALIGN_S, so they slow down the rest of the fleet only a little.
         """
-        waiting = (self.state == Peer.CONNECTED) & (self._answered < 0)
+        waiting = (self.state == Peer.CONNECTED) | (self.state == Peer.SILENT)
         self.listen(ALIGN_S if waiting.any() else 0.0)
-        silent = waiting & (self._answered < 0) & (self._sent > SILENT_READINGS)
+        self.controls[(self.state == Peer.SILENT) & (t_us - self._answered >= STOP_US)] = 0.0
+        silent = (self.state == Peer.CONNECTED) & (self._sent > SILENT_READINGS)
         silent &= time.monotonic() - self._since > SILENCE_S
         for i in np.flatnonzero(silent):
             self.lose(int(i), f"connected, but sent no actuator controls for {SILENCE_S:g} s")
@@ -173,10 +187,14 @@ class SimulatorLink:
             sock, _ = listener.accept()
         except OSError:
             return
-        if self._sockets[i] is not None or self.state[i] == Peer.LOST:
+        lost = self.state[i] == Peer.LOST
+        if self._sockets[i] is not None or (lost and self._on_replaced is None):
             sock.close()
             self._on_news(i, f"a further connection to TCP {self._ports.simulator(i)} was refused")
             return
+        if lost:
+            self.await_again(i)
+            self._on_replaced(i)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         sock.setblocking(False)
         self._sockets[i], self._readers[i] = sock, FrameReader(("HIL_ACTUATOR_CONTROLS",
@@ -226,11 +244,6 @@ class SimulatorLink:
         self._answered[i] = int(record["time_usec"])
         self.armed[i] = bool(record["mode"] & _ARMED)
         self.controls[i] = np.nan_to_num(record["controls"]) if self.armed[i] else 0.0
-
-    def _hang(self, i):
-        self.state[i] = Peer.HANGING
-        self._stop_rotors(i)
-        self._on_loss(i, f"has not answered for {ANSWER_S:g} s: it hangs")
 
     def _drop(self, i):
         self._stop_rotors(i)

@@ -27,9 +27,23 @@ _AIRFRAME = 22000  # SYS_AUTOSTART of the airframe generated for a vehicle that 
 _KNOWN = {"iris": "none_iris"}  # vehicle type: PX4's own airframe, without simulator plugins
 _MAV_TYPES = {3: 15, 4: 2, 6: 13, 8: 14}  # number of rotors to MAV_TYPE
 _FIXED = {"MAV_SYS_ID", "MAV_TYPE", "SYS_AUTOSTART", "SYS_AUTOCONFIG"}  # from the fleet
-# Simulated accelerometers are not calibrated. Their turn-on bias, 0.2 m/s^2 (1 sigma), would fail
-# PX4's arming check, which allows 3/4 of EKF2_ABL_LIM [m/s^2], on every third vehicle.
-_AFTER_AIRFRAME = "param set-default EKF2_ABL_LIM 0.8\n"
+_ACCELEROMETER_BIAS_LIMIT = 0.8  # EKF2_ABL_LIM [m/s^2]
+_LONGEST_DELAY = 0.2  # EKF2_DELAY_MAX of PX4 [s]
+
+
+def sensor_defaults(gps_latency: float) -> dict[str, float]:
+    """PX4 parameters (name: value) that describe the simulated sensors of a vehicle.
+
+    Simulated accelerometers are not calibrated: their turn-on bias, 0.2 m/s^2 (1 sigma), would fail
+    PX4's arming check, which allows 3/4 of EKF2_ABL_LIM, on every third vehicle. PX4's start-up for
+    simulators sets EKF2_GPS_DELAY to 10 ms, with which the position lags behind a later fix.
+
+    Args:
+        gps_latency: From the time at which a fix is true to its arrival [s].
+    """
+    found = {"EKF2_ABL_LIM": _ACCELEROMETER_BIAS_LIMIT, "EKF2_GPS_DELAY": 1000.0 * gps_latency}
+    return found if gps_latency <= _LONGEST_DELAY else found | {
+        "EKF2_DELAY_MAX": 1000.0 * gps_latency}
 
 
 @dataclass(frozen=True)
@@ -76,7 +90,8 @@ class Px4Process:
 
     def __init__(self, installation: Px4Installation, i: int, name: str, model: Vehicle,
                  folder: Path | None, ports: Ports | None = None, start: int = 1,
-                 parameters: Mapping[str, float] | None = None):
+                 parameters: Mapping[str, float] | None = None,
+                 defaults: Mapping[str, float] | None = None):
         """Starts PX4.
 
         Args:
@@ -88,6 +103,7 @@ class Px4Process:
             ports: Ports of the simulation; None = those of the environment's instance.
             start: Number of this start in the run, from 1; each start has its own folder.
             parameters: PX4 parameters (name: value) that the start-up script sets.
+            defaults: The same, in place of PX4's own defaults.
 
         Raises:
             AutopilotError: The operating system cannot start the process.
@@ -104,7 +120,8 @@ class Px4Process:
             (work / "log").symlink_to(logs.absolute())
         etc = work / "start-up"
         shutil.copytree(installation.etc, etc, copy_function=os.symlink)
-        airframe = _write_airframe(etc / "init.d-posix" / "airframes", model, parameters or {})
+        airframe = _write_airframe(etc / "init.d-posix" / "airframes", model, parameters or {},
+                                   defaults or {})
         if ports.instance:
             _shift(etc / "init.d-posix", ports, i)
         self.console = (folder / "console" if folder is not None else work) / f"{name}.log"
@@ -175,19 +192,21 @@ def _confine(parent):
     resource.setrlimit(resource.RLIMIT_RTPRIO, (0, 0))
 
 
-def _write_airframe(folder, model, parameters) -> str:
+def _write_airframe(folder, model, parameters, defaults) -> str:
     """Adds the airframe and parameters of a vehicle to folder; returns the airframe's name."""
     airframe = _KNOWN.get(model.type)
     if airframe is None:
         airframe = f"none_{model.type}"
         (folder / f"{_AIRFRAME}_{airframe}").write_text(airframe_of(model))
     script, = folder.glob(f"[0-9]*_{airframe}")
+    usual = [f"param set-default {name} {_number(value)}" for name, value in defaults.items()]
     lines = [f"param set {name} {_number(value)}" for name, value in parameters.items()
              if name not in _FIXED]
     text = script.read_text()
     script.unlink()  # may be a link to the file of the PX4 installation
-    script.write_text("\n".join([text, *lines, ""]))
-    (folder / f"{script.name}.post").write_text(_AFTER_AIRFRAME)
+    script.write_text("\n".join([text, *usual, *lines, ""]))
+    # Once more at the end: PX4's start-up for simulators sets some of these in between.
+    (folder / f"{script.name}.post").write_text("\n".join([*usual, ""]))
     return airframe
 
 

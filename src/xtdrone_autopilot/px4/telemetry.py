@@ -40,7 +40,11 @@ _UNKNOWN_COVARIANCE = [math.nan] * 21
 
 
 class FleetTelemetry:
-    """Estimates of N vehicles from PX4's telemetry; sends set-points and commands to PX4."""
+    """Estimates of N vehicles from PX4's telemetry; sends set-points and commands to PX4.
+
+    Attributes:
+        heard_us: (N,) simulated time of each PX4's last heartbeat, very negative before the first.
+    """
 
     def __init__(self, n: int, origin: Sequence[float], offsets: npt.ArrayLike, shared_origin: bool,
                  on_text: Callable[[int, int, str], None] | None, own: Ports | None = None,
@@ -80,7 +84,7 @@ class FleetTelemetry:
                                          mavlink.MAV_COMP_ID_ONBOARD_COMPUTER) for i in range(n)]
         self._t_us = 0
         self._greet_us = 0
-        self._heard = np.zeros(n, dtype=np.bool_)
+        self.heard_us = np.full(n, -_NEVER)
         self._located = np.zeros(n, dtype=np.bool_)
         self._checked = np.zeros(n, dtype=np.bool_)
         self._origin_set = np.full(n, not shared_origin)
@@ -108,7 +112,7 @@ class FleetTelemetry:
         self._receive()
         if t_us >= self._greet_us:
             self._greet_us = t_us + GREET_US
-            for i in range(len(self._heard)):
+            for i in range(len(self.heard_us)):
                 self._greet(i)
 
     def estimates(self) -> Estimates:
@@ -133,7 +137,7 @@ class FleetTelemetry:
             self._greet_us = 0
         s = set_points
         given = {name: np.isfinite(getattr(s, name)) for name in _BITS}
-        for i in range(len(self._heard)):
+        for i in range(len(self.heard_us)):
             if np.isfinite(s.quat[i, 0]) or np.isfinite(s.rates[i]).any():
                 self._attitude_set_point(i, s)
             elif any(given[name][i].any() for name in _BITS):
@@ -173,10 +177,10 @@ class FleetTelemetry:
         return [{"mode": ROS_NAME[Mode(int(self._mode[i]))], "armed": bool(self._armed[i]),
                  "landed": bool(self._landed[i]),
                  "not_ready": "" if ready[i] or self._armed[i] else self._missing(i)}
-                for i in range(len(self._heard))]
+                for i in range(len(self.heard_us))]
 
     def _missing(self, i) -> str:
-        return ("PX4 has not been heard" if not self._heard[i] else
+        return ("PX4 has not been heard" if self.heard_us[i] < 0 else
                 "PX4 does not know its place yet" if not self._located[i] else
                 "PX4 has not taken the world's origin" if not self._origin_set[i] else
                 "PX4's arming checks fail")
@@ -190,9 +194,10 @@ class FleetTelemetry:
         self._receive()  # discard the last messages of the old PX4
         self._readers.clear()
         self._greet_us = 0
-        self._heard[i] = self._located[i] = self._checked[i] = self._armed[i] = False
+        self._located[i] = self._checked[i] = self._armed[i] = False
         self._origin_set[i] = not self._shared
         self._origin_sent_us[i] = _NEVER if self._shared else -_NEVER
+        self.heard_us[i] = -_NEVER
         self._landed[i], self._mode[i] = True, 0
         self._pos[i] = self._vel[i] = self._ang_vel[i] = 0.0
         self._quat[i] = 0.0, 0.0, 0.0, 1.0
@@ -217,7 +222,7 @@ class FleetTelemetry:
         self._send(i, mavlink.MAVLink_heartbeat_message(
             mavlink.MAV_TYPE_ONBOARD_CONTROLLER, mavlink.MAV_AUTOPILOT_INVALID, 0, 0,
             mavlink.MAV_STATE_ACTIVE, 3))
-        if not self._heard[i]:
+        if self.heard_us[i] < 0:
             return
         if self.offboard:
             for name in ("LOCAL_POSITION_NED", "ATTITUDE_QUATERNION"):
@@ -281,15 +286,15 @@ class FleetTelemetry:
             if address not in self._readers:
                 self._readers[address] = FrameReader(self._handlers)
             for name, system, record in self._readers[address].feed(data):
-                if 0 < system <= len(self._heard):
+                if 0 < system <= len(self.heard_us):
                     self._handlers[name](system - 1, record)
 
     def _heartbeat(self, i, m):
         if m["autopilot"] != mavlink.MAV_AUTOPILOT_PX4:
             return
-        if not self._heard[i]:
-            self._heard[i] = True
+        if self.heard_us[i] < 0:
             self._greet_us = 0
+        self.heard_us[i] = self._t_us
         self._armed[i] = bool(m["base_mode"] & mavlink.MAV_MODE_FLAG_SAFETY_ARMED)
         mode = from_custom_mode(int(m["custom_mode"]))
         if mode is not None:

@@ -11,15 +11,16 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from xtdrone_core.modes import MODES, ROS_NAME, Mode, Need
+from xtdrone_core.modes import MODES, PX4_NAME, ROS_NAME, Mode, Need, custom_mode
 
 from ..interfaces import Estimator
 from ..mavlink.dialect import mavlink
 from ..navigation.follow import FollowTarget
 from ..navigation.mission import Missions
 from ..navigation.navigator import Navigator
+from ..navigation.returning import Return
 from ..now import Now
-from ..outbox import CRITICAL, INFO, Outbox
+from ..outbox import CRITICAL, INFO, WARNING, Outbox
 from ..parameters.store import ParameterStore
 from ..vehicle_status import (
     EVENT_DISARM_LANDED,
@@ -28,9 +29,9 @@ from ..vehicle_status import (
     EVENT_LANDED,
     EVENT_OFFBOARD_LOST,
     EVENT_TAKEN_OFF,
-    EVENT_TAKEOFF_DONE,
     EVENT_TARGET_REACHED,
     NEW_MODE,
+    TARGET_LOITER,
     TARGET_ORBIT,
 )
 from .battery import Battery
@@ -40,6 +41,7 @@ from .flight_state import FlightState
 ACCEPTED = mavlink.MAV_RESULT_ACCEPTED
 REJECTED = mavlink.MAV_RESULT_TEMPORARILY_REJECTED
 DENIED = mavlink.MAV_RESULT_DENIED
+NO_ANSWER = -1  # instead of a MAV_RESULT: no COMMAND_ACK, as PX4
 _THROTTLE_DOWN = -0.8  # of the throttle stick, -1..1: above it nothing is armed
 
 
@@ -61,8 +63,8 @@ class Commander:
 
     def __init__(self, status: np.ndarray, parameters: ParameterStore, estimator: Estimator,
                  battery: Battery, failsafes: Failsafes, missions: Missions, follow: FollowTarget,
-                 navigator: Navigator, flight: FlightState, now: Now, origin: Sequence[float],
-                 outbox: Outbox, cannot_fly: Sequence[str] = ()):
+                 returns: Return, navigator: Navigator, flight: FlightState, now: Now,
+                 origin: Sequence[float], outbox: Outbox, cannot_fly: Sequence[str] = ()):
         """The commander of a fleet.
 
         Args:
@@ -73,6 +75,7 @@ class Commander:
             failsafes: Those that may prevent arming.
             missions: Notified of reached targets.
             follow: Of AUTO.FOLLOW_TARGET, for its conditions.
+            returns: Of AUTO.RTL, notified likewise.
             navigator: Flies to requested targets.
             flight: Changes mode and arming.
             now: Time.
@@ -82,12 +85,13 @@ class Commander:
         """
         self._status, self._parameters, self._estimator = status, parameters, estimator
         self._battery, self._failsafes, self._missions = battery, failsafes, missions
-        self._navigator, self._flight = navigator, flight
+        self._returns, self._navigator, self._flight = returns, navigator, flight
         self._now, self._origin, self._outbox = now, origin, outbox
         self._cannot_fly = cannot_fly or [""] * len(status)
         self._conditions = {Mode.MISSION: missions.why_not, Mode.FOLLOW_TARGET: follow.why_not}
         flight.on_enter[Mode.TAKEOFF] = self._begin_takeoff
-        flight.on_enter[Mode.RTL] = self._begin_return
+        flight.on_enter[Mode.LOITER] = navigator.hold
+        flight.on_enter[Mode.LAND] = navigator.land
 
     def checks(self, i: int) -> str:
         """The first reason why vehicle i may not arm, or an empty string."""
@@ -108,19 +112,41 @@ class Commander:
         mode = Mode(v["mode"])
         reason = self.checks(i) or self._why_not_in(i, mode, t_us)
         if reason and not force:
+            self._outbox.say(i, CRITICAL, "Arming denied: Resolve system health failures first\t")
             return self._refuse(i, "Arming denied", reason)
         v["armed"] = True
         v["armed_t"] = v["landed_t"] = t_us
         v["mode_stage"] = NEW_MODE
-        v["home"] = self._estimator.pos[i]
-        v["home_yaw"] = self._estimator.yaw(i)
-        v["home_set"] = True
+        self.set_home(i)
         self._outbox.announce(i)
-        self._outbox.say(i, INFO, "Armed")
+        self._outbox.say(i, INFO, "Armed by external command\t")
         self._failsafes.armed(i)
         if mode in self._flight.on_enter:
             self._flight.on_enter[mode](i)
         return Answer(ACCEPTED)
+
+    def set_home(self, i: int) -> None:
+        """Home of vehicle i is where it is."""
+        v = self._status[i]
+        v["home"], v["home_yaw"] = self._estimator.pos[i], self._estimator.yaw(i)
+        v["home_set"] = True
+
+    def move_home(self, due: np.ndarray) -> None:
+        """Home of disarmed vehicles follows where it is new, or farther off than it is known.
+
+        Args:
+            due: (N,) bool, the vehicles meant.
+        """
+        v, e = self._status, self._estimator
+        offset, std = e.pos - v["home"], e.pos_std
+        moved = (np.hypot(offset[:, 0], offset[:, 1]) > 2 * np.hypot(std[:, 0], std[:, 1])) | (
+            np.abs(offset[:, 2]) > 2 * std[:, 2])
+        new = ~v["home_set"] & v["ready"]
+        follows = new | (v["home_set"] & v["landed"] & moved & e.ready)
+        for i in np.flatnonzero(due & follows & ~v["armed"]):
+            self.set_home(i)
+            if new[i]:
+                self._outbox.announce(int(i))
 
     def _why_not_in(self, i, mode, t_us):
         """Why vehicle i may not arm in a mode, or an empty string."""
@@ -136,20 +162,29 @@ class Commander:
             return "the throttle stick is not down"
         return self._conditions[mode](i) if mode in self._conditions else ""
 
-    def disarm(self, i: int, force: bool = False, why: str = "") -> Answer:
+    def disarm(self, i: int, force: bool = False, why: str = "external command") -> Answer:
         """Disarms vehicle i; in the air only by force."""
         v = self._status[i]
         if v["armed"] and not v["landed"] and not force:
+            self._outbox.say(i, CRITICAL, "Disarming denied: not landed\t")
             return self._refuse(i, "Disarming denied", "it is flying: land first, or force it")
         self._flight.disarm(i, why)
         return Answer(ACCEPTED)
 
     def set_mode(self, i: int, mode: Mode, t_us: int) -> Answer:
-        """Changes the mode of vehicle i, or rejects it with a reason."""
+        """Changes the mode of vehicle i, or rejects it with a reason.
+
+        As with PX4, any mode can be chosen before arming; what it lacks is said, and denies arming.
+        """
         v = self._status[i]
         reason = self._why_not(i, mode, t_us)
-        if reason:
+        if reason and v["armed"]:
+            self._outbox.say(
+                i, CRITICAL, f"Switching to {PX4_NAME[mode]} is currently not available\t",
+                ("commander_modeswitch_not_avail", custom_mode(mode), PX4_NAME[mode]))
             return self._refuse(i, f"Mode {ROS_NAME[mode]} refused", reason)
+        if reason:
+            self._outbox.say(i, WARNING, f"Mode {ROS_NAME[mode]} cannot be armed: {reason}")
         v["failsafe"] = False
         self._failsafes.taken_over(i)
         if mode != v["mode"]:
@@ -174,10 +209,14 @@ class Commander:
 
     def take_off(self, i: int, altitude: float, t_us: int) -> Answer:
         """NAV_TAKEOFF: mode AUTO.TAKEOFF to a height above sea level [m], NaN = the parameter's."""
+        v = self._status[i]
+        again = v["mode"] == Mode.TAKEOFF and v["armed"]
+        v["takeoff_height"] = altitude - self._origin[2]
         answer = self.set_mode(i, Mode.TAKEOFF, t_us)
-        if answer.accepted:
-            self._set_takeoff_height(i, altitude - self._origin[2])
-            self._status[i]["mode_stage"] = NEW_MODE
+        if not answer.accepted:
+            v["takeoff_height"] = math.nan
+        elif again:
+            self._begin_takeoff(i)
         return answer
 
     def reposition(self, i: int, target: npt.ArrayLike, yaw: float, speed: float,
@@ -222,27 +261,36 @@ class Commander:
                 if events & bit:
                     deal(self, i)
 
-    def _takeoff_done(self, i):
-        self._flight.enter(i, Mode.LOITER)
-        self._status["mode_stage"][i] = 0  # it continues to the take-off target
+    def _taken_off(self, i):
+        self._outbox.say(i, INFO, "Takeoff detected\t")
+        self.set_home(i)
 
     def _landed(self, i):
-        self._outbox.say(i, INFO, "Landing detected")
+        self._outbox.say(i, INFO, "Landing detected\t")
         self._missions.landed(i)
 
+    def _reached(self, i):
+        mode = self._status["mode"][i]
+        if mode == Mode.MISSION:
+            self._missions.reached(i)
+        elif mode == Mode.RTL:
+            self._returns.reached(i)
+        elif mode == Mode.TAKEOFF:
+            self._status["target_type"][i] = TARGET_LOITER
+            self._flight.enter(i, Mode.LOITER)
+
     def _begin_takeoff(self, i):
-        self._set_takeoff_height(i, math.nan)
-
-    def _begin_return(self, i):
-        """AUTO.RTL goes home, or to the rally point nearest to the vehicle."""
-        positions = np.vstack([self._status["home"][i], self._missions.rally_points(i)])
-        offset = positions[:, :2] - self._estimator.pos[i, :2]
-        self._status["rtl_destination"][i] = positions[np.argmin((offset * offset).sum(axis=1))]
-
-    def _set_takeoff_height(self, i, height):
+        """AUTO.TAKEOFF, to the height asked for or MIS_TAKEOFF_ALT above the vehicle."""
+        v = self._status[i]
+        if not v["armed"]:
+            return
+        height = float(v["takeoff_height"])
+        v["takeoff_height"] = math.nan
         if not math.isfinite(height):
-            height = self._estimator.pos[i, 2] + self._parameters.get(i, "MIS_TAKEOFF_ALT")
-        self._status[i]["takeoff_height"] = height
+            above = self._parameters.get(i, "MIS_TAKEOFF_ALT")
+            height = self._estimator.pos[i, 2] + above
+            self._outbox.say(i, INFO, f"Using default takeoff altitude: {above:.1f} m\t")
+        self._navigator.take_off(i, height)
 
     def _has_offboard(self, i, t_us):
         v = self._status[i]
@@ -267,12 +315,11 @@ class Commander:
 
 # Event: what follows from it, in this order.
 _EVENTS = (
-    (EVENT_TAKEN_OFF, lambda c, i: c._outbox.say(i, INFO, "Takeoff detected")),
-    (EVENT_TAKEOFF_DONE, Commander._takeoff_done),
+    (EVENT_TAKEN_OFF, Commander._taken_off),
     (EVENT_LANDED, Commander._landed),
-    (EVENT_TARGET_REACHED, lambda c, i: c._missions.reached(i)),
-    (EVENT_DISARM_LANDED, lambda c, i: c.disarm(i, why="by landing")),
-    (EVENT_DISARM_PREFLIGHT, lambda c, i: c.disarm(i, why="by auto preflight disarming")),
+    (EVENT_TARGET_REACHED, Commander._reached),
+    (EVENT_DISARM_LANDED, lambda c, i: c.disarm(i, why="landing")),
+    (EVENT_DISARM_PREFLIGHT, lambda c, i: c.disarm(i, why="auto preflight disarming")),
     (EVENT_OFFBOARD_LOST, lambda c, i: c._failsafes.offboard_lost(i)),
     (EVENT_FAILSAFE_DELAY_OVER, lambda c, i: c._failsafes.delay_over(i)),
 )

@@ -17,7 +17,7 @@ from xtdrone_core.snapshot import Memory
 from ..estimation.flags import ALIGNED, GPS_USED, POSITION_VALID, VISION_USED
 from ..interfaces import Estimator
 from ..navigation.mission import Missions
-from ..navigation.navigator import stopping_distance
+from ..navigation.trajectory import stopping_distance
 from ..now import Now
 from ..parameters.store import ParameterStore
 from ..vehicle_status import TRAJECTORY
@@ -70,6 +70,7 @@ class Condition(Memory):
     advice = ""  # what its user can do
     parameter = ""  # of PX4, that decides on the action; "" = action() alone does
     actions: ClassVar[dict] = {}  # its value -> Action; other values warn
+    px4 = ""  # PX4's name of the cause in its events; "" = it has none
     waits = True  # a return or a landing comes after COM_FAIL_ACT_T
     comes_back = ""  # what does when it ends during that wait, and the mode before with it
     MEMORY = ("holds",)
@@ -131,6 +132,7 @@ class DataLink(Condition):
     text, advice = "the ground station link is lost", "start one, or set NAV_DLL_ACT to 0"
     name, parameter, actions = "data_link", "NAV_DLL_ACT", _LINK_ACTION
     comes_back = "ground station"
+    px4 = "GCS connection loss"
     MEMORY = ("holds", "_silent")
 
     def __init__(self, watched: Watched):
@@ -158,6 +160,7 @@ class Sticks(Condition):
     text, advice = "manual control is lost", "send MANUAL_CONTROL again, or choose an AUTO mode"
     name, parameter, actions = "sticks", "NAV_RCL_ACT", _LINK_ACTION
     comes_back = "manual control"
+    px4 = "Manual control loss"
     MEMORY = ("holds", "_used")
 
     def __init__(self, watched: Watched):
@@ -183,6 +186,7 @@ class BatteryLow(Condition):
 
     text, advice = "the battery is low", "go home"
     name, threshold, word = "battery_low", "BAT_LOW_THR", "low"
+    px4 = "Low battery level"
 
     def check(self, flying: np.ndarray, q: np.ndarray) -> np.ndarray:
         return flying & ((self._w.battery.level < q[self.threshold]) | self.holds)
@@ -199,6 +203,7 @@ class BatteryCritical(BatteryLow):
 
     text, advice = "the battery is critical", "land"
     name, threshold, word = "battery_critical", "BAT_CRIT_THR", "critical"
+    px4 = "Critical battery level"
     parameter = "COM_LOW_BAT_ACT"
     actions = {0: Action.WARN, 2: Action.LAND, 3: Action.RETURN}
     action = Condition.action
@@ -209,6 +214,7 @@ class BatteryEmergency(BatteryLow):
 
     text, advice = "the battery is at emergency level", "land at once"
     name, threshold, word = "battery_emergency", "BAT_EMERGEN_THR", "at emergency level"
+    px4 = "Emergency battery level"
     waits = False
 
     def action(self, i: int) -> Action:
@@ -233,7 +239,7 @@ class Geofence(Condition):
         w = self._w
         pos = w.estimator.pos
         if q["GF_PREDICT"].any():
-            pos = pos + q["GF_PREDICT"][:, None] * self._stopping_distance(q)
+            pos = np.where(q["GF_PREDICT"][:, None] > 0, self._stop(q), pos)
         offset = pos - w.status["home"]
         distance = np.hypot(offset[:, 0], offset[:, 1])
         far = (q["GF_MAX_HOR_DIST"] > 0) & (distance > q["GF_MAX_HOR_DIST"])
@@ -248,12 +254,16 @@ class Geofence(Condition):
         self.fenced[:] = fenced & (q["GF_ACTION"] > 0)
         return flying & self.outside
 
-    def _stopping_distance(self, q):
-        """(N, 3) from each vehicle to where it can come to rest [m]."""
-        vel = self._w.estimator.vel
+    def _stop(self, q):
+        """(N, 3) where each vehicle can come to rest, or the trajectory that it follows [m]."""
+        e, v = self._w.estimator, self._w.status
+        follows = v["on_trajectory"][:, None]
+        pos = np.where(follows, v["smooth_pos"], e.pos)
+        vel = np.where(follows, v["smooth_vel"], e.vel)
+        acc = np.where(follows, v["smooth_acc"], v["acc_filtered"])
         speed = np.maximum(np.linalg.norm(vel, axis=1), 1e-6)
-        along = (self._w.status["acc_filtered"] * vel).sum(axis=1) / speed
-        out = vel * (2 * PERIOD_US * 1e-6)  # until the next check, and as much margin
+        along = (acc * vel).sum(axis=1) / speed
+        out = pos + vel * (2 * PERIOD_US * 1e-6)  # until the next check, and as much margin
         for i in np.flatnonzero(q["GF_PREDICT"]):
             out[i] += vel[i] / speed[i] * stopping_distance(speed[i], along[i], q["MPC_ACC_HOR"][i],
                                                       q["MPC_JERK_AUTO"][i])
@@ -278,6 +288,57 @@ class Geofence(Condition):
         if self.get(i, "GF_PREDICT") and not self._w.status["landed"][i]:
             return "it would leave the area before it could stop"
         return "it has left the area"
+
+
+class WindHigh(Condition):
+    """The estimated wind is above the limit."""
+
+    text, advice = "the wind is above COM_WIND_MAX", "land, or raise COM_WIND_MAX"
+    name, parameter, limit = "wind_high", "COM_WIND_MAX_ACT", "COM_WIND_MAX"
+    actions = {0: Action.NONE, 1: Action.WARN, 2: Action.HOLD, 3: Action.RETURN,
+               4: Action.TERMINATE, 5: Action.LAND}
+
+    def check(self, flying: np.ndarray, q: np.ndarray) -> np.ndarray:
+        wind = self._w.estimator.wind  # NaN where nothing tells it
+        speed = np.hypot(wind[:, 0], wind[:, 1])
+        return flying & (q[self.limit] > 0) & (speed > q[self.limit])
+
+    def why(self, i: int) -> str:
+        speed = math.hypot(*self._w.estimator.wind[i])
+        return f"wind of {speed:.1f} m/s, {self.limit} allows {self.get(i, self.limit):g} m/s"
+
+
+class WindWarning(WindHigh):
+    """The estimated wind is above the limit of the warning."""
+
+    text, advice = "the wind is above COM_WIND_WARN", "land"
+    name, parameter, limit = "wind_warning", "", "COM_WIND_WARN"
+
+    def action(self, i: int) -> Action:
+        return Action.WARN
+
+
+class FlightTime(Condition):
+    """It has been in the air for longer than it may."""
+
+    text, advice = "the time of flight is over", "land, or raise COM_FLT_TIME_MAX"
+    name = "flight_time"
+    MEMORY = ("holds", "_since")
+
+    def __init__(self, watched: Watched):
+        super().__init__(watched)
+        self._since = np.zeros(len(self.holds), dtype=np.int64)  # when it was last on the ground
+
+    def check(self, flying: np.ndarray, q: np.ndarray) -> np.ndarray:
+        self._since[~flying] = self._w.now.t_us
+        most = q["COM_FLT_TIME_MAX"]
+        return flying & (most > 0) & ((self._w.now.t_us - self._since) * 1e-6 > most)
+
+    def why(self, i: int) -> str:
+        return f"maximum flight time reached, {self.get(i, 'COM_FLT_TIME_MAX')} s"
+
+    def action(self, i: int) -> Action:
+        return Action.RETURN
 
 
 class PositionLost(Condition):
@@ -383,7 +444,8 @@ class RotorFailure(Condition):
 
 
 CONDITIONS = (DataLink, Sticks, BatteryLow, BatteryCritical, BatteryEmergency, Geofence,
-              PositionLost, AttitudeFailure, EstimatorFailure, RotorFailure)
+              WindWarning, WindHigh, FlightTime, PositionLost, AttitudeFailure, EstimatorFailure,
+              RotorFailure)
 
 
 def sticks_held(watched: Watched, i: int) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from xtdrone_core.modes import ROS_NAME, Mode
+from xtdrone_core.modes import ROS_NAME, Mode, custom_mode
 from xtdrone_core.snapshot import Memory
 
 from ..estimation.flags import GPS_USED, VISION_USED
@@ -30,6 +30,8 @@ _WORDS = {Action.NONE: "nothing", Action.WARN: "warn", Action.HOLD: "hold",
           Action.RETURN: "return", Action.LAND: "land",
           Action.DESCEND: "descend without position", Action.DISARM: "disarm",
           Action.TERMINATE: "terminate"}
+_PX4_ACTION = {Action.HOLD: "Hold", Action.RETURN: "RTL", Action.LAND: "Land",
+               Action.DESCEND: "Descend", Action.DISARM: "disarm", Action.TERMINATE: "terminate"}
 _MODE = {Action.HOLD: Mode.LOITER, Action.RETURN: Mode.RTL, Action.LAND: Mode.LAND}
 # Values of COM_OBL_RC_ACT; 0, 1 and 2 need sticks.
 _OFFBOARD_MODE = {0: Mode.POSCTL, 1: Mode.ALTCTL, 2: Mode.STABILIZED}
@@ -165,13 +167,9 @@ class Failsafes(Memory):
     def offboard_lost(self, i: int) -> None:
         """Offboard set-points have stopped."""
         v = self._status[i]
-        if not v["armed"]:
-            self._flight.enter(i, Mode.LOITER)
-            self._outbox.say(i, WARNING, "Offboard set-points stopped: mode AUTO.LOITER")
-            return
         delay = self._get(i, "COM_FAIL_ACT_T")
         self._outbox.say(i, CRITICAL, f"Failsafe: offboard set-points lost, hold for {delay:g} s")
-        self._flight.enter(i, Mode.LOITER)
+        self._flight.enter(i, Mode.LOITER, failsafe=True)
         v["failsafe"] = True
         self._pending[i] = (_OFFBOARD, Action.HOLD, Mode.LOITER)
 
@@ -192,7 +190,7 @@ class Failsafes(Memory):
         why, mode = condition.why(i), condition.mode_instead(i)
         if mode is not None:
             self._outbox.say(i, CRITICAL, f"Failsafe: {why}: mode {ROS_NAME[mode]}")
-            self._flight.enter(i, mode)
+            self._flight.enter(i, mode, failsafe=True)
             return
         if condition is self._rotor and self._get(i, "CA_FAILURE_MODE") == 1:
             self._fly_without(i, self._rotor.failed[i])
@@ -212,27 +210,40 @@ class Failsafes(Memory):
         self._level[i] = action
         delay = self._get(i, "COM_FAIL_ACT_T")
         if condition.waits and delay > 0 and action in (Action.RETURN, Action.LAND):
+            self._tell(i, condition, action, delay)
             self._outbox.say(i, CRITICAL,
                              f"Failsafe: {why}: hold for {delay:g} s, then {_WORDS[action]}")
             self._pending[i] = (condition.name, action, Mode(v["mode"]))
-            self._flight.enter(i, Mode.LOITER)
+            self._flight.enter(i, Mode.LOITER, failsafe=True)
             v["failsafe"] = True
             return
+        self._tell(i, condition, action)
         self._pending.pop(i, None)
         v["failsafe"] = False
         self._outbox.say(i, CRITICAL, f"Failsafe: {why}: {_WORDS[action]}")
         self._perform(i, action)
 
+    def _tell(self, i, condition, action, delay=0.0):
+        """PX4's text and event: a hold for a delay [s], or the action at once."""
+        held = delay > 0.0
+        known = (condition.px4,) if condition.px4 else ()
+        name = "commander_failsafe_enter" + "_generic" * (not known) + "_hold" * held
+        self._outbox.say(
+            i, CRITICAL, f"Failsafe activated: entering Hold for {delay:.0f} seconds\t" if held
+            else "Failsafe activated\t",
+            (name, custom_mode(Mode(self._status["mode"][i])), _PX4_ACTION[action],
+             *(delay,) * held, *known))
+
     def _perform(self, i, action):
         if action in (Action.DISARM, Action.TERMINATE):
-            self._flight.disarm(i, "by failsafe")
+            self._flight.disarm(i, "failsafe")
             return
         aided = self._watched.estimator.flags[i] & (GPS_USED | VISION_USED)
         if action == Action.DESCEND or not aided:
-            self._flight.enter(i, Mode.LAND)
+            self._flight.enter(i, Mode.LAND, failsafe=True)
             self._status["descend"][i] = True
             return
-        self._flight.enter(i, _MODE[action])
+        self._flight.enter(i, _MODE[action], failsafe=True)
         self._outbox.say(i, CRITICAL, f"Failsafe: mode {ROS_NAME[_MODE[action]]}")
 
     def _after_offboard(self, i):
@@ -241,7 +252,7 @@ class Failsafes(Memory):
         if action is None and sticks_held(self._watched, i):
             mode = _OFFBOARD_MODE[choice]
             self._outbox.say(i, CRITICAL, f"Failsafe: mode {ROS_NAME[mode]}")
-            self._flight.enter(i, mode)
+            self._flight.enter(i, mode, failsafe=True)
             return
         action = action or Action.RETURN  # PX4's last resort without manual control
         self._level[i] = action
@@ -258,4 +269,4 @@ class Failsafes(Memory):
         self.taken_over(i)
         self._status["failsafe"][i] = False
         self._outbox.say(i, INFO, f"The {condition.comes_back} is back: mode {ROS_NAME[mode]}")
-        self._flight.enter(i, mode)
+        self._flight.enter(i, mode, failsafe=True)

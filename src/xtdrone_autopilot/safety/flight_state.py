@@ -2,33 +2,37 @@
 
 import numpy as np
 
-from xtdrone_core.modes import Mode
+from xtdrone_core.modes import MODES, Mode
 
 from ..now import Now
 from ..outbox import INFO, Outbox
 from ..vehicle_status import NEW_MODE
-
-_ENDS_ON_GROUND = frozenset({Mode.LAND, Mode.RTL, Mode.TAKEOFF})  # they end with the flight
 
 
 class FlightState:
     """Changes mode and arming; the Commander checks whether they are allowed.
 
     Attributes:
-        on_enter: Mode -> called with the vehicle that enters it.
+        on_enter: Mode -> called with the vehicle that enters it, or is armed in it.
+        on_leave: Mode -> called with the vehicle that leaves it.
         on_disarm: Called with each vehicle that is disarmed.
     """
 
     def __init__(self, status: np.ndarray, now: Now, outbox: Outbox):
         """status: (N,) of VEHICLE_STATUS."""
         self._status, self._now, self._outbox = status, now, outbox
-        self.on_enter = {}
+        self.on_enter, self.on_leave = {}, {}
         self.on_disarm = []
 
-    def enter(self, i: int, mode: Mode) -> None:
-        """Changes the mode of vehicle i."""
+    def enter(self, i: int, mode: Mode, failsafe: bool = False) -> None:
+        """Changes the mode of vehicle i; the last one not of a failsafe is back once disarmed."""
         v = self._status[i]
+        left = Mode(v["mode"])
         v["mode"] = mode
+        if MODES[mode].arms and not failsafe:
+            v["mode_disarmed"] = mode
+        if left in self.on_leave and left != mode:
+            self.on_leave[left](i)
         v["mode_t"] = self._now.t_us
         v["mode_stage"] = NEW_MODE
         v["descend"] = False
@@ -36,7 +40,7 @@ class FlightState:
         if mode in self.on_enter:
             self.on_enter[mode](i)
 
-    def disarm(self, i: int, why: str = "") -> None:
+    def disarm(self, i: int, why: str = "internal command") -> None:
         """Stops the rotors of vehicle i, wherever it is."""
         v = self._status[i]
         if not v["armed"]:
@@ -44,9 +48,9 @@ class FlightState:
         v["armed"] = False
         v["landed"] = True
         v["failsafe"] = False
-        if v["mode"] in _ENDS_ON_GROUND:
-            self.enter(i, Mode.LOITER)
         for follow in self.on_disarm:
             follow(i)
+        if v["mode"] != v["mode_disarmed"]:
+            self.enter(i, Mode(v["mode_disarmed"]))
         self._outbox.announce(i)
-        self._outbox.say(i, INFO, f"Disarmed {why}".rstrip())
+        self._outbox.say(i, INFO, f"Disarmed by {why}\t")

@@ -1,7 +1,8 @@
-"""Detects a rotor without thrust, from commands and angular acceleration.
+"""Detects a rotor without thrust, from commands, angular acceleration and specific force.
 
-A model of the rotors predicts the angular acceleration of the commands. The residual
-is compared with the loss of each single rotor.
+A model of the rotors predicts both accelerations of the commands. The residual is compared
+with the loss of each single rotor: its torque must be missing, and its lift as well. The
+ground that pushes at one foot gives the torque of a lost rotor on the other side, but it lifts.
 """
 
 import math
@@ -14,16 +15,18 @@ from xtdrone_core.snapshot import Memory
 from xtdrone_dynamics.compiled import njit
 from xtdrone_dynamics.effectiveness import effectiveness
 
-FILTER_S = 0.02  # time constant of both accelerations [s]
+FILTER_S = 0.02  # time constant of the residuals [s]
+STEADY_S = 2.0  # time constant of the lift that a payload or a low battery takes [s]
 FOUND_S = 0.08  # for so long must one rotor explain what is missing [s]
 LEAST_THRUST = 0.7  # of the mean of all rotors; the controller asks more, not less, of a dead one
-LEAST_SHARE = 0.6  # of the rotor's thrust that is missing
+LEAST_SHARE = 0.6  # of the rotor's torque that is missing
+LEAST_LIFT = 0.4  # of the rotor's lift that is missing
 MOST_REST = 0.35  # of what is missing may the rotor leave unexplained, squared
 
 
 @njit
-def _watch(vehicle, actuator, flying, enabled, commands, estimates, last_rate, missing, speed,
-           blamed, since, torque, inverse, dt, failed):
+def _watch(vehicle, actuator, flying, enabled, commands, estimates, accel, last_rate, missing,
+           steady, speed, blamed, since, torque, lift, axis, inverse, dt, failed):
     gain = dt / (FILTER_S + dt)
     for i in range(commands.shape[0]):
         rate = estimates[i].ang_vel
@@ -36,6 +39,7 @@ def _watch(vehicle, actuator, flying, enabled, commands, estimates, last_rate, m
         ty = lx * -rate[2] + lz * rate[0]
         tz = ly * -rate[0] + lx * rate[1]
         mean = 0.0
+        lifting = 0.0
         for r in range(n_rotors):
             a = actuator[i, r]
             wanted = 0.0
@@ -45,6 +49,7 @@ def _watch(vehicle, actuator, flying, enabled, commands, estimates, last_rate, m
             speed[i, r] += (1.0 - math.exp(-dt / max(tau, 1e-6))) * (wanted - speed[i, r])
             thrust = actuator[i, r].motor_constant * speed[i, r] * speed[i, r]
             mean += thrust / n_rotors
+            lifting += lift[i, r] * thrust
             tx += torque[i, 0, r] * thrust
             ty += torque[i, 1, r] * thrust
             tz += torque[i, 2, r] * thrust
@@ -55,12 +60,20 @@ def _watch(vehicle, actuator, flying, enabled, commands, estimates, last_rate, m
             last_rate[i, k] = rate[k]
         missing[i, 0] += gain * (ax - missing[i, 0])
         missing[i, 1] += gain * (ay - missing[i, 1])
+        bias = estimates[i].accel_bias
+        measured = 0.0
+        for k in range(3):
+            measured += axis[i, k] * (accel[i, k] - bias[k])
+        lost = lifting / vehicle[i].mass - measured
+        missing[i, 2] += gain * (lost - missing[i, 2])
         if not flying[i] or enabled[i] == 0:
             blamed[i] = -1
             failed[i] = -1
-            missing[i, 0] = 0.0
-            missing[i, 1] = 0.0
+            missing[i] = 0.0
+            steady[i] = 0.0
             continue
+        # Not below zero: a vehicle that stands on the ground is carried, not light.
+        steady[i] = max(steady[i] + dt / STEADY_S * (lost - steady[i]), 0.0)
         if failed[i] >= 0:
             continue
         best = -1
@@ -74,7 +87,9 @@ def _watch(vehicle, actuator, flying, enabled, commands, estimates, last_rate, m
             share = (missing[i, 0] * sx + missing[i, 1] * sy) / size
             dx, dy = missing[i, 0] - sx * share, missing[i, 1] - sy * share
             rest = (dx * dx + dy * dy) / (size * max(share * share, 1e-9))
-            if share > LEAST_SHARE and rest < MOST_REST:
+            wanting = (missing[i, 2] - steady[i]) * vehicle[i].mass
+            if (share > LEAST_SHARE and rest < MOST_REST
+                    and wanting > LEAST_LIFT * lift[i, r] * thrust):
                 best = r
         if best < 0 or best != blamed[i]:
             since[i] = 0.0
@@ -87,22 +102,28 @@ def _watch(vehicle, actuator, flying, enabled, commands, estimates, last_rate, m
 class RotorMonitor(Memory):
     """Watches the rotors of a fleet."""
 
-    MEMORY = ("_speed", "_last_rate", "_missing", "_blamed", "_since")
+    MEMORY = ("_speed", "_last_rate", "_missing", "_steady", "_blamed", "_since")
 
     def __init__(self, fleet: FleetModel):
         """No rotor has failed."""
         n, rotors = fleet.rotor_mask.shape
         self._fleet = fleet
-        self._torque = np.ascontiguousarray(effectiveness(fleet)[:, 3:])
+        forces = effectiveness(fleet)
+        self._torque = np.ascontiguousarray(forces[:, 3:])
+        thrust = forces[:, :3].sum(axis=2)
+        self._axis = thrust / np.maximum(np.linalg.norm(thrust, axis=1), 1e-9)[:, None]
+        self._lift = np.einsum("nk,nka->na", self._axis, forces[:, :3])
         self._inverse = np.linalg.inv(fleet.vehicle["inertia"])
         self._speed = np.zeros((n, rotors))
-        self._last_rate, self._missing = np.zeros((n, 3)), np.zeros((n, 2))
+        # Residuals: angular acceleration about x and y [rad/s^2], lift by mass [m/s^2].
+        self._last_rate, self._missing = np.zeros((n, 3)), np.zeros((n, 3))
+        self._steady = np.zeros(n)  # of the lift's residual [m/s^2]
         self._blamed = np.full(n, -1, dtype=np.int64)
         self._since = np.zeros(n)
         self.remember_start()
 
     def step(self, flying: np.ndarray, enabled: Any, commands: np.ndarray, estimates: Any,
-             dt: float, failed: Any) -> None:
+             accel: np.ndarray, dt: float, failed: Any) -> None:
         """One step of dt [s].
 
         Args:
@@ -110,6 +131,7 @@ class RotorMonitor(Memory):
             enabled: (N,) int, 0 = not watched.
             commands: (N, R) 0..1, as the mixer gave them.
             estimates: (N,) of ESTIMATE.
+            accel: (N, 3) specific force as measured, body [m/s^2].
             dt: [s].
             failed: (N,) int16, OUTPUT: number of the failed rotor, -1 = none; it stays until
                 the vehicle has landed.
@@ -117,6 +139,6 @@ class RotorMonitor(Memory):
         if dt <= 0.0:
             return
         f = self._fleet
-        _watch(f.vehicle, f.actuator, flying, enabled, commands, estimates, self._last_rate,
-               self._missing, self._speed, self._blamed, self._since, self._torque,
-               self._inverse, dt, failed)
+        _watch(f.vehicle, f.actuator, flying, enabled, commands, estimates, accel,
+               self._last_rate, self._missing, self._steady, self._speed, self._blamed,
+               self._since, self._torque, self._lift, self._axis, self._inverse, dt, failed)

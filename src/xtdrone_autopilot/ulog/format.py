@@ -17,6 +17,7 @@ from xtdrone_core.errors import unknown_name
 from xtdrone_core.state import ExtraReadings
 
 from ..errors import AutopilotError
+from ..parameters.store import table
 from .kernel import AS_DOUBLE, AS_SINGLE, AS_WHOLE, SNAPSHOT
 
 MAGIC = b"ULog\x01\x12\x35\x01"  # the last byte is the version of the format
@@ -44,11 +45,28 @@ def information(key: str, value: Any) -> bytes:
     return message(INFO, bytes([len(name)]) + name.encode() + data)
 
 
-def parameter(name: str, kind: type, value: Any) -> bytes:
-    """A parameter message: the initial value in the header, a changed value later on."""
+def parameter(name: str, kind: type, bits: int) -> bytes:
+    """A parameter message, with the four bytes of its value as a number."""
     name = f"{'int32_t' if kind is int else 'float'} {name}"
-    data = struct.pack("<i", int(value)) if kind is int else struct.pack("<f", value)
-    return message(PARAMETER, bytes([len(name)]) + name.encode() + data)
+    return message(PARAMETER, bytes([len(name)]) + name.encode() + struct.pack("<I", bits))
+
+
+def parameters(bits: np.ndarray) -> bytes:
+    """The messages of all listed parameters, of a row (P,) of ParameterStore.bits()."""
+    template, columns, places = _parameter_template()
+    data = template.copy()
+    data[places] = bits[columns].view(np.uint8).reshape(-1, 4)
+    return data.tobytes()
+
+
+@functools.cache
+def _parameter_template():
+    """Their bytes with values of 0, their columns (L,), and where their values lie (L, 4)."""
+    chosen = [(k, p) for k, p in enumerate(table().values()) if p.listed]
+    messages = [parameter(p.name, p.type, 0) for _, p in chosen]
+    ends = np.cumsum([len(each) for each in messages])
+    return (np.frombuffer(b"".join(messages), dtype=np.uint8), np.array([k for k, _ in chosen]),
+            ends[:, None] - np.arange(4, 0, -1))
 
 
 def text(severity: int, t_us: int, words: str) -> bytes:
@@ -171,18 +189,18 @@ def _add_runs(runs, kind, columns, at):
         at += size
 
 
-def header(chosen: Any, info: dict, parameters: Any) -> bytes:
+def header(chosen: Any, info: dict, parameters: bytes) -> bytes:
     """The header and definitions of a log: all bytes before its first data message.
 
     Args:
         chosen: The topics of the log; their message ids are 0, 1, 2, ...
         info: Key and value of each information message.
-        parameters: (name, type, value) of each parameter.
+        parameters: The messages of the parameters.
     """
     parts = [MAGIC, struct.pack("<Q", 0), message(FLAGS, bytes(40))]
     parts += [message(FORMAT, topic.format.encode()) for topic in chosen]
     parts += [information(key, value) for key, value in info.items()]
-    parts += [parameter(*item) for item in parameters]
+    parts.append(parameters)
     parts += [message(SUBSCRIBE, struct.pack("<BH", 0, number) + topic.name.encode())
               for number, topic in enumerate(chosen)]
     return b"".join(parts)

@@ -53,7 +53,7 @@ SNAPSHOT = np.dtype([(name, "f8", shape) if shape else (name, "f8") for name, sh
     ("ax", ()), ("ay", ()), ("az", ()),
     ("eph", ()), ("epv", ()), ("evh", ()), ("evv", ()),
     ("ref_lat", ()), ("ref_lon", ()), ("ref_alt", ()),  # degrees, m
-    ("lat", ()), ("lon", ()), ("alt", ()),
+    ("lat", ()), ("lon", ()), ("alt", ()), ("alt_ellipsoid", ()), ("geoid", ()),
     ("reset_xy", (2,)), ("reset_z", ()), ("resets", ()),
     ("aligned", ()), ("located", ()), ("gps_used", ()), ("vision_used", ()), ("baro_used", ()),
     ("mag_used", ()), ("at_rest", ()), ("dead_reckoning", ()),
@@ -77,9 +77,10 @@ SNAPSHOT = np.dtype([(name, "f8", shape) if shape else (name, "f8") for name, sh
     ("gyro", (3,)), ("accel", (3,)), ("mag", (3,)),  # gauss
     ("baro_pressure", ()), ("baro_height", ()), ("air_celsius", ()), ("air_density", ()),
     ("eas_to_tas", ()),
-    ("gps_t", ()), ("gps_lat", ()), ("gps_lon", ()), ("gps_alt", ()), ("gps_eph", ()),
-    ("gps_epv", ()), ("gps_speed", ()), ("gps_vn", ()), ("gps_ve", ()), ("gps_vd", ()),
-    ("gps_course", ()), ("gps_fix", ()), ("gps_valid", ()), ("gps_sats", ()),
+    ("gps_t", ()), ("gps_lat", ()), ("gps_lon", ()), ("gps_alt", ()),
+    ("gps_alt_ellipsoid", ()), ("gps_eph", ()), ("gps_epv", ()), ("gps_speed", ()),
+    ("gps_vn", ()), ("gps_ve", ()), ("gps_vd", ()), ("gps_course", ()),
+    ("gps_fix", ()), ("gps_valid", ()), ("gps_sats", ()),
     # Actuators and battery.
     ("motors", (MAX_MOTORS,)), ("pwm", (16,)), ("n_motors", ()),
     ("battery_voltage", ()), ("battery_current", ()), ("battery_level", ()),
@@ -150,6 +151,7 @@ def _estimate(s, origin, e, acc):
     s.reset_xy[0], s.reset_xy[1], s.reset_z = reset_pos[1], reset_pos[0], -reset_pos[2]
     lat, lon = to_geodetic(pos[0], pos[1], lat0, lon0)
     s.lat, s.lon, s.alt = math.degrees(lat), math.degrees(lon), pos[2] + alt0
+    s.alt_ellipsoid = s.alt + s.geoid
     s.resets = e.reset_count & 0xFF
     _frd(e.gyro_bias, s.gyro_bias, 1.0)
     _frd(e.accel_bias, s.accel_bias, 1.0)
@@ -235,7 +237,7 @@ def _gps(s, r):
     vel, fix = r.gps_vel, r.gps_fix
     s.gps_t = r.gps_t_us
     s.gps_lat, s.gps_lon = math.degrees(r.gps_lat), math.degrees(r.gps_lon)
-    s.gps_alt = r.gps_alt
+    s.gps_alt, s.gps_alt_ellipsoid = r.gps_alt, r.gps_alt + s.geoid
     s.gps_vn, s.gps_ve, s.gps_vd = vel[1], vel[0], -vel[2]
     s.gps_speed = math.hypot(vel[0], vel[1])
     s.gps_course = math.atan2(vel[0], vel[1])
@@ -272,13 +274,14 @@ def _convert(numbers, whole_columns, singles, wholes):
 
 
 @njit
-def new_snapshots(snapshots: np.ndarray, origin: tuple, n_motors: int) -> None:
-    """Fills in the constant columns: snapshots (N,) of SNAPSHOT, n_motors (N,)."""
+def new_snapshots(snapshots: np.ndarray, origin: tuple, geoid: float, n_motors: int) -> None:
+    """Fills in the constant columns: snapshots (N,) of SNAPSHOT, geoid [m], n_motors (N,)."""
     lat0, lon0, alt0 = origin
     for i in range(snapshots.shape[0]):
         s = snapshots[i]
         s.system_id = i + 1
         s.ref_lat, s.ref_lon, s.ref_alt = math.degrees(lat0), math.degrees(lon0), alt0
+        s.geoid = geoid
         s.n_motors = n_motors[i]
         for r in range(MAX_MOTORS):
             s.motors[r] = math.nan

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from xtdrone_core.snapshot import Memory
+from xtdrone_dynamics.geoid import geoid_height
 
 from ..errors import AutopilotError
 from ..interfaces import Estimator
@@ -95,8 +96,11 @@ class FleetLog(Memory):
         numbers = self._snapshots.view(np.float64).reshape(n, -1)
         forms = numbers, numbers.astype(np.float32), numbers.astype(np.int64)
         self._forms = *forms, *(form.view(np.uint8) for form in forms)
-        ulog_kernel.new_snapshots(self._snapshots, logged.origin, motors)
-        self._known = self._values.copy()  # parameters as last logged
+        ulog_kernel.new_snapshots(self._snapshots, logged.origin,
+                                  geoid_height(*logged.origin[:2]), motors)
+        self._known, self._bits = self._values.copy(), logged.parameters.bits()  # as last logged
+        self._parameter_set = False  # since then
+        logged.parameters.listeners.append(self._on_parameter)
         self._turn = {}  # offset in FLUSH_US [us]: vehicles whose files are written then
         for i in range(n):
             self._turn.setdefault(FLUSH_US * i // n // STEP_US * STEP_US, []).append(i)
@@ -114,7 +118,7 @@ class FleetLog(Memory):
     def load(self, snapshot: Mapping[str, Any]) -> None:
         """Restores a snapshot of save(), and continues in new files."""
         super().load(snapshot)
-        self._known[:] = self._values
+        self._note_parameters()
         keys = self._state_key.copy()
         for i in range(len(self.paths)):
             self._begin_next(i)
@@ -126,6 +130,7 @@ class FleetLog(Memory):
         self._length[i] = 0
         self._broken[i] = False
         self._known[i] = self._values[i]
+        self._bits[i] = self._logged.parameters.bits(slice(i, i + 1))[0]
         self._begin(i)
 
     def step(self, t_us: int) -> None:
@@ -185,8 +190,7 @@ class FleetLog(Memory):
         """Creates the next file of vehicle i: writes its header, then gives it its final name."""
         self._number[i] += 1
         path = self.folders[i] / f"log{self._number[i]:03d}.ulg"
-        values = [(p.name, p.type, self._logged.parameters.get(i, p.name))
-                  for p in parameters.table().values()]
+        values = ulog_format.parameters(self._bits[i])
         info = {**_INFO, "sys_uuid": self._names[i]}
         part = path.with_suffix(".part")
         try:
@@ -209,14 +213,22 @@ class FleetLog(Memory):
             r.battery.records, r.missions.records, r.commands)
 
     def _append_parameters(self):
-        values = self._values
-        if np.array_equal(values.view(np.uint8), self._known.view(np.uint8)):
+        if not self._parameter_set and np.array_equal(self._values.view(np.uint8),
+                                                      self._known.view(np.uint8)):
             return
-        for p in parameters.table().values():
-            for i in np.flatnonzero(values[p.name] != self._known[p.name]):
-                self._append_bytes(i, ulog_format.parameter(p.name, p.type,
-                                                            values[p.name][i].item()))
-        self._known[:] = values
+        before = self._bits
+        self._note_parameters()
+        names = list(parameters.table().values())
+        for i, k in np.argwhere(self._bits != before):
+            p = names[k]
+            self._append_bytes(i, ulog_format.parameter(p.name, p.type, self._bits[i, k]))
+
+    def _on_parameter(self, i, parameter):
+        self._parameter_set = True
+
+    def _note_parameters(self):
+        self._known[:], self._bits = self._values, self._logged.parameters.bits()
+        self._parameter_set = False
 
     def _append_bytes(self, i, data):
         if self._length[i] + len(data) > self._out.shape[1]:

@@ -6,9 +6,8 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from pymavlink.dialects.v20 import common as mavlink
-
 from xtdrone_core import ports
+from xtdrone_core.mavlink_dialect import mavlink
 from xtdrone_core.modes import ROS_NAME, from_custom_mode
 
 from .finding import FAULT, OK, WARNING, Finding
@@ -152,10 +151,8 @@ def _from_mavlink(heard):
         return None
     mode = from_custom_mode(beat.custom_mode)
     armed = bool(beat.base_mode & mavlink.MAV_MODE_FLAG_SAFETY_ARMED)
-    prearm = mavlink.MAV_SYS_STATUS_PREARM_CHECK
-    not_ready = system is not None and not armed \
-        and system.onboard_control_sensors_enabled & prearm \
-        and not system.onboard_control_sensors_health & prearm
+    not_ready = system is not None and not armed and not (
+        system.onboard_control_sensors_health & mavlink.MAV_SYS_STATUS_PREARM_CHECK)
     health = {"mode": ROS_NAME[mode] if mode is not None else f"mode {beat.custom_mode:#x}",
             "armed": armed, "failsafe": beat.system_status == mavlink.MAV_STATE_CRITICAL,
             "not_ready": "its arming checks fail; QGroundControl shows which" if not_ready else "",

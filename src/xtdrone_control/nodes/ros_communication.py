@@ -50,35 +50,29 @@ class Vehicle:
         mavros = f"/{self.name}/mavros/"
         pose, twist = "geometry_msgs/Pose", "geometry_msgs/Twist"
         do = self._translator
-        self._listen(mavros + "local_position/pose", "geometry_msgs/PoseStamped", self._on_pose,
-                     ros_tools.lazy_class)
+        ros_tools.Input(mavros + "local_position/pose", "geometry_msgs/PoseStamped", self._on_pose)
         rospy.Subscriber(mavros + "state", State, self._on_state, queue_size=10)
         rospy.Subscriber(mavros + "statustext/recv", StatusText, self._on_text, queue_size=10)
         rospy.Subscriber(f"/xtdrone/{self.name}/cmd", String, self._on_command)  # no limit
-        self._listen(f"/xtdrone/{self.name}/cmd_pose_flu", pose, self._poser(do.pose_flu))
-        self._listen(f"/xtdrone/{self.name}/cmd_pose_enu", pose, self._poser(do.pose_enu))
+        top = f"/xtdrone/{self.name}/cmd_"
+        ros_tools.Input(f"{top}pose_flu", pose, self._poser(do.pose_flu))
+        ros_tools.Input(f"{top}pose_enu", pose, self._poser(do.pose_enu))
         for word, frame in (("flu", FLU), ("enu", ENU)):
-            self._listen(f"/xtdrone/{self.name}/cmd_vel_{word}", twist,
-                         self._mover(do.velocity, frame))
-            self._listen(f"/xtdrone/{self.name}/cmd_accel_{word}", twist,
-                         self._mover(do.acceleration, frame))
-
-    @staticmethod
-    def _listen(topic, kind, handle, make_class=ros_tools.ros_class):
-        rospy.Subscriber(topic, make_class(kind), handle, queue_size=10)
+            ros_tools.Input(f"{top}vel_{word}", twist, self._mover(do.velocity, frame))
+            ros_tools.Input(f"{top}accel_{word}", twist, self._mover(do.acceleration, frame))
 
     def _poser(self, method):
-        def handle(m):
-            p, q = m.position, m.orientation
-            quat = (q.x, q.y, q.z, q.w) if any((q.x, q.y, q.z, q.w)) else (0.0, 0.0, 0.0, 1.0)
-            self._execute(method, (p.x, p.y, p.z), euler(quat)[2])
+        def handle(data):
+            x, y, z, *quat = struct.unpack("<7d", data)
+            self._execute(method, (x, y, z),
+                          euler(quat if any(quat) else (0.0, 0.0, 0.0, 1.0))[2])
 
         return handle
 
     def _mover(self, method, frame):
-        def handle(m):
-            v = m.linear
-            self._execute(method, frame, (v.x, v.y, v.z), m.angular.z)
+        def handle(data):
+            x, y, z, _, _, yaw_rate = struct.unpack("<6d", data)
+            self._execute(method, frame, (x, y, z), yaw_rate)
 
         return handle
 
@@ -89,8 +83,8 @@ class Vehicle:
         except ControlNodeError as error:
             self._report(str(error))
 
-    def _on_pose(self, m):
-        self._pose = m.data_bytes
+    def _on_pose(self, data):
+        self._pose = data
 
     def _on_state(self, m):
         self._mode, self._states = m.mode, self._states + 1

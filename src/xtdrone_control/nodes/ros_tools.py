@@ -1,24 +1,38 @@
 """Shared by the ROS nodes: publishers and subscribers of serialised messages, and start-up."""
 
 import contextlib
+import functools
 import importlib
+import itertools
+import select
 import signal
 import socket
 import sys
 import threading
 import time
+import traceback
 import urllib.parse
 import warnings
+import xmlrpc.client
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 import rosgraph
 import rospy
+from rospy.impl.registration import (
+    Registration,
+    RegistrationListener,
+    get_registration_listeners,
+)
 
 from xtdrone_control import ros_serialisation as serialisation
 from xtdrone_control.errors import ControlNodeError
 from xtdrone_core import ControlError, XtdroneError, parent
 from xtdrone_core.control_link import ControlClient
 
+_TOGETHER = 1000  # registrations in one request to the master
 _HELD = "/xtdrone/launch_held"  # parameter: a node still needs the launch
+BRIDGE = "/xtdrone_bridge"  # the node
 MASTER_S = 2.0  # between two checks of the ROS master [s, wall]
 
 
@@ -54,21 +68,195 @@ _BYTES = {}
 
 
 class Output:
-    """A publisher of serialised messages; wanted() returns whether there are subscribers."""
+    """A publisher of serialised messages; wanted() returns whether there are subscribers.
+
+    The headers of its messages are numbered from 0, as roscpp does.
+
+    Attributes:
+        recorder: A ros_bag.Recorder that records Outputs made from now on, or None.
+    """
+
+    recorder: ClassVar[Any] = None
 
     def __init__(self, topic, kind, latched=False):
         self._class = bytes_class(kind)
+        self._number = itertools.count() if ros_class(kind)._has_header else None
+        self._latched = latched
+        self._lock = threading.Lock()
         with warnings.catch_warnings():  # rospy wants a queue; ours is in serialisation.Connection
             warnings.simplefilter("ignore")
             self._publisher = rospy.Publisher(topic, self._class, latch=latched)
-        impl = self._publisher.impl
-        add = impl.add_connection
-        impl.add_connection = lambda connection: add(serialisation.Connection(connection))
-        self.wanted = impl.has_connections
+        self._impl = self._publisher.impl
+        add = self._impl.add_connection
+
+        def adopt(connection):
+            connection.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            return add(serialisation.Connection(connection))
+
+        self._impl.add_connection = adopt
+        self._record = None if self.recorder is None else self.recorder.tap(topic, kind)
+        self.wanted = self._impl.has_connections if self._record is None else lambda: True
 
     def publish(self, data: bytes) -> None:
         """Sends one message."""
-        self._publisher.publish(self._class(data))
+        if self._number is not None:
+            data = next(self._number).to_bytes(4, "little") + data[4:]
+        if self._record is not None:
+            self._record(data)
+        if self._latched:
+            self._publisher.publish(self._class(data))
+        elif self._impl.connections:
+            self._send(serialisation.prefixed(data))
+
+    def _send(self, message):
+        """What rospy's publish() does, without what only message objects need."""
+        with self._lock:
+            for connection in self._impl.connections:
+                try:
+                    connection.write_data(message)
+                except (rospy.exceptions.TransportException, OSError):
+                    connection.close()  # the subscriber has gone
+
+
+class Input:
+    """A subscriber to serialised messages, with those of all Inputs read by one thread.
+
+    rospy reads each connection in a thread of its own; those of a fleet wake up for every single
+    message, and wait for each other. A topic with an Input takes no rospy.Subscriber in the same
+    process.
+    """
+
+    _handles: ClassVar[dict[str, list[Callable[[bytes], None]]]] = {}  # by topic
+
+    def __init__(self, topic, kind, handle: Callable[[bytes], None]):
+        """handle(bytes) is called for each message, and must not wait for anything.
+
+        Args:
+            topic: Its name.
+            kind: Its type, for example std_msgs/String.
+            handle: Called in the thread that all Inputs share.
+        """
+        name = rospy.resolve_name(topic)
+        handles = self._handles.get(name)
+        if handles is not None:  # rospy has one connection for each topic
+            handles.append(handle)
+            return
+        handles = self._handles[name] = [handle]
+        reader = _reader()
+        subscriber = rospy.Subscriber(topic, lazy_class(kind), tcp_nodelay=True)
+        impl = subscriber.impl
+        add = impl.add_connection
+
+        def adopt(connection):
+            connection.receive_loop = lambda _: reader.adopt(connection, handles)
+            return add(connection)
+
+        impl.add_connection = adopt
+
+
+class _Reader(threading.Thread):
+    """Reads the connections of all Inputs."""
+
+    def __init__(self):
+        super().__init__(daemon=True, name="inputs")
+        self._poll = select.epoll()
+        self._open = {}  # by descriptor: connection, handles, bytes of an unfinished message
+        self.start()
+
+    def adopt(self, connection, handles):
+        """Takes over a connection whose header has been exchanged."""
+        number = connection.socket.fileno()
+        self._open[number] = connection, handles, bytearray(connection.read_buff.getvalue())
+        self._take(number, b"")
+        self._poll.register(number, select.EPOLLIN)
+
+    def run(self):
+        while not rospy.is_shutdown():
+            for number, _ in self._poll.poll(1.0):
+                self._receive(number)
+
+    def _receive(self, number):
+        connection = self._open[number][0]
+        try:
+            data = connection.socket.recv(1 << 18, socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return
+        except (AttributeError, OSError):  # rospy has closed it
+            data = b""
+        if data:
+            self._take(number, data)
+            return
+        del self._open[number]
+        with contextlib.suppress(OSError, ValueError):
+            self._poll.unregister(number)
+        connection.close()
+
+    def _take(self, number, data):
+        _, handles, buffer = self._open[number]
+        buffer += data
+        begin = 0
+        while len(buffer) - begin >= 4:
+            end = begin + 4 + int.from_bytes(buffer[begin:begin + 4], "little")
+            if end > len(buffer):
+                break
+            message = bytes(buffer[begin + 4:end])
+            begin = end
+            for handle in handles:
+                try:
+                    handle(message)
+                except Exception:
+                    rospy.logerr("an input fails: %s", traceback.format_exc())
+        del buffer[:begin]
+
+
+@functools.cache
+def _reader() -> _Reader:
+    return _Reader()
+
+
+class _Collector(RegistrationListener):
+    """Keeps what a node declares: names, types (or a service's address), and the sort."""
+
+    def __init__(self):
+        self.added = []
+
+    def reg_added(self, resolved_name, data_type_or_uri, reg_type):
+        """See RegistrationListener."""
+        self.added.append((resolved_name, data_type_or_uri, reg_type))
+
+
+@contextlib.contextmanager
+def registered_together():
+    """Registers what is declared meanwhile with few requests; rospy sends one each, of 3 ms."""
+    listeners, collector = get_registration_listeners(), _Collector()
+    with listeners.lock:
+        before, listeners.listeners = listeners.listeners, [collector]
+    try:
+        yield
+    finally:
+        with listeners.lock:
+            listeners.listeners = before
+    master = xmlrpc.client.ServerProxy(rosgraph.get_master_uri())
+    me, address = rospy.get_name(), rospy.core.get_node_uri()
+    for k in range(0, len(collector.added), _TOGETHER):
+        added, calls = collector.added[k:k + _TOGETHER], xmlrpc.client.MultiCall(master)
+        for name, kind, sort in added:
+            register = {Registration.PUB: calls.registerPublisher,
+                        Registration.SUB: calls.registerSubscriber,
+                        Registration.SRV: calls.registerService}[sort]
+            register(me, name, kind, address)
+        for (name, _, sort), (_, _, publishers) in zip(added, calls()):
+            if sort == Registration.SUB:
+                for listener in before:
+                    listener.publisher_update(name, publishers)
+
+
+class Service(rospy.Service):
+    """A service whose ServiceException goes to the caller with its own words only."""
+
+    def _write_service_error(self, transport, err_msg):
+        super()._write_service_error(transport, err_msg.removeprefix(
+            "service cannot process request: "))
 
 
 def require_master() -> None:
@@ -90,12 +278,18 @@ def require_alone(name: str) -> None:
     """
     name = rosgraph.names.load_mappings(sys.argv).get("__name", name)
     name = rosgraph.names.ns_join(rosgraph.names.get_ros_namespace(), name)
+    if running(name):
+        raise ControlNodeError(f"a node {name} is running already: stop the other launch first")
+
+
+def running(name: str) -> bool:
+    """Whether the node with this full name is running, as far as the ROS master knows it."""
     try:
         uri = urllib.parse.urlparse(rosgraph.Master(name).lookupNode(name))
         socket.create_connection((uri.hostname, uri.port), timeout=1.0).close()
-    except (rosgraph.MasterException, OSError):  # unknown, or dead without a word
-        return
-    raise ControlNodeError(f"a node {name} is running already: stop the other launch first")
+    except (rosgraph.MasterException, OSError):  # unknown, or it has died without a word
+        return False
+    return True
 
 
 def start(name: str, **options) -> None:
@@ -170,23 +364,34 @@ class Patience:
 
 
 def connect(instance: int, wait: float) -> ControlClient:
-    """Connects to the control socket of the simulation, once it exists.
+    """Connects to the control socket of the simulation and waits until it has started.
+
+    Only the socket has a time-out: a simulation opens it before it compiles its kernels, which
+    takes minutes on a slow machine, and answers after that.
 
     Raises:
-        ControlError: There was none within the time-out [s, wall].
+        ControlError: There was no socket within the time-out [s, wall], or the simulation ended.
     """
     patience = Patience(wait)
     while True:
         try:
-            return ControlClient(instance, max(patience.left(), 1.0))  # it may be compiling
+            client = ControlClient(instance, wait)
+            break
         except ControlError:
             if patience.left() <= 0:
                 raise
         patience.wait(0.05)
+    client.ask("status")
+    while not client.ready(0.0):
+        patience.wait(0.05)
+    client.answer()
+    return client
 
 
 def fleet(wait: float) -> list[str]:
     """The names of the vehicles, once the bridge has published them.
+
+    As long as a bridge is running, which then waits for the simulation, there is no time-out.
 
     Raises:
         ControlNodeError: It did not within the time-out [s, wall].
@@ -198,7 +403,7 @@ def fleet(wait: float) -> list[str]:
             names = rospy.get_param("/xtdrone/vehicles", None)
             if names:
                 return names
-        if patience.left() <= 0:
+        if patience.left() <= 0 and not running(BRIDGE):
             raise ControlNodeError("/xtdrone/vehicles is not set: start the simulation and the "
                                    "bridge first, for example with roslaunch "
                                    "launch/formation.launch")

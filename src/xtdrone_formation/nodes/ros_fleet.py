@@ -1,5 +1,6 @@
 """A fleet over XTDrone's and MAVROS's topics: estimates in, set-points out."""
 
+import functools
 import threading
 from collections.abc import Callable
 
@@ -8,7 +9,7 @@ import rospy
 from std_msgs.msg import String
 
 from xtdrone_control import ros_serialisation
-from xtdrone_control.nodes.ros_tools import Output
+from xtdrone_control.nodes.ros_tools import Input, Output
 from xtdrone_core import ARM, KEEP, ControlError, Estimates, Mode
 from xtdrone_core.contracts import Agent
 from xtdrone_core.control_link import ControlClient
@@ -40,17 +41,17 @@ def end_simulation(client):
 class Listener:
     """Keeps the last serialised message of one topic of each vehicle."""
 
-    def __init__(self, names, topic, on_message=None):
+    def __init__(self, names, topic, kind, on_message=None):
         """topic is below V/mavros/; on_message(index, bytes) is called for each message."""
         self.last = [None] * len(names)
         self._on_message = on_message
         for i, name in enumerate(names):
-            rospy.Subscriber(f"/{name}/mavros/{topic}", rospy.AnyMsg, self._keep, i, queue_size=5)
+            Input(f"/{name}/mavros/{topic}", kind, functools.partial(self._keep, i))
 
-    def _keep(self, message, i):
-        self.last[i] = message._buff
+    def _keep(self, i, data):
+        self.last[i] = data
         if self._on_message is not None:
-            self._on_message(i, message._buff)
+            self._on_message(i, data)
 
     @property
     def complete(self) -> bool:
@@ -73,9 +74,11 @@ class RosFleet:
         self._tick = threading.Condition()
         self._t_us = 0
         self._due_us = 0
-        self._odometry = Listener(names, "local_position/odom", self._on_odometry)
-        self._state = Listener(names, "state")
-        self._extended = Listener(names, "extended_state") if info else None
+        self._odometry = Listener(names, "local_position/odom", "nav_msgs/Odometry",
+                                  self._on_odometry)
+        self._state = Listener(names, "state", "mavros_msgs/State")
+        self._extended = Listener(names, "extended_state",
+                                  "mavros_msgs/ExtendedState") if info else None
         self._command = [rospy.Publisher(f"/xtdrone/{name}/cmd", String, queue_size=10)
                          for name in names]
         self._set_point = {what: [Output(f"/xtdrone/{name}/cmd_{what}_enu", kind)

@@ -90,7 +90,8 @@ class Follower:
         name = f"{vehicle_type}_{vehicle_id}"
         self.fleet = ros_fleet.RosFleet([name], info=False)
         self._law = CentralisedFollower(parameters)
-        self._leader = ros_fleet.Listener([f"{vehicle_type}_0"], "local_position/odom")
+        self._leader = ros_fleet.Listener([f"{vehicle_type}_0"], "local_position/odom",
+                                          "nav_msgs/Odometry")
         self._pattern, self._pattern_us = None, 0
         self._now_us = 0
         self._active = False  # whether a formation was commanded: the topology was published

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xtdrone_core import FleetModel, FleetState, Vehicle, VehicleSpec
-from xtdrone_core.contracts import Viewer
+from xtdrone_core.contracts import Viewer, WorldEditor
 from xtdrone_core.snapshot import put
 from xtdrone_core.state import ARRAYS_OF_STATE
 from xtdrone_dynamics import quaternion
@@ -27,6 +27,7 @@ from xtdrone_dynamics.compiled import njit
 
 from ..errors import EngineError
 from ..world import World
+from ..world_models import WorldModel
 from . import mujoco_scene as scene
 from .body import Masses, apply_wrench, place_bodies
 
@@ -43,7 +44,7 @@ _SLEEP = ("tree_asleep", "tree_awake", "body_awake", "body_awake_ind", "parent_a
 _NOBODY = np.zeros(0, dtype=bool)
 
 
-class EmbeddedEngine(Viewer):
+class EmbeddedEngine(Viewer, WorldEditor):
     """Simulates and renders a fleet with MuJoCo; implements xtdrone_core.contracts.Engine.
 
     Attributes:
@@ -51,6 +52,7 @@ class EmbeddedEngine(Viewer):
         model, data: MuJoCo's model and data, for sensors that cast rays or render.
         specs: The VehicleSpecs of the fleet.
         models: Their Vehicles, in the same order.
+        inserted: The WorldModels that were inserted since the start.
     """
 
     def __init__(self, world: World, specs: tuple[VehicleSpec, ...],
@@ -72,6 +74,8 @@ class EmbeddedEngine(Viewer):
         self._masses = Masses(self._fleet)
         self._viewer = None
         self._payloads = {}  # by vehicle: (mass [kg], position in the frame of its base [m])
+        self.inserted: tuple[WorldModel, ...] = ()
+        self._pushed: list[int] = []  # bodies of inserted models with a wrench for the next step
         shape = self._fleet.actuator.shape[1], self._fleet.joint.shape[1]
         self.state = FleetState.zeros(len(self.specs), *shape, self._fleet.body.shape[1])
         self._compile()
@@ -115,12 +119,14 @@ class EmbeddedEngine(Viewer):
                                             for name in _SLEEP},
                 "payloads": {i: (mass, np.array(pos)) for i, (mass, pos) in
                              self._payloads.items()},
+                "inserted": [model.plain() for model in self.inserted],
                 "asleep": None if self._asleep is None else self._asleep.copy(),
                 "asleep_pairs": set(self._asleep_pairs)}
 
     def load(self, snapshot: Mapping) -> None:
         """Restores a state returned by save()."""
         self._payloads = dict(snapshot["payloads"])
+        self.inserted = tuple(WorldModel.restore(plain) for plain in snapshot["inserted"])
         viewing = self._viewer is not None
         self.close()
         self._compile()
@@ -154,7 +160,8 @@ class EmbeddedEngine(Viewer):
     def _list_awake(self, awake: np.ndarray) -> None:
         """Rebuilds MuJoCo's lists of awake trees and bodies from awake (T,) bool by tree."""
         model, data = self.model, self.data
-        state = np.where(model.body_treeid < 0, -1, awake[np.maximum(model.body_treeid, 0)])
+        state = np.where(model.body_treeid < 0, self._fresh_awake,
+                         awake[np.maximum(model.body_treeid, 0)])
         data.tree_awake[:], data.body_awake[:] = awake, state
         bodies, children = np.flatnonzero(state), np.flatnonzero(state[model.body_parentid])
         dofs = np.flatnonzero(awake[model.dof_treeid])
@@ -179,6 +186,9 @@ class EmbeddedEngine(Viewer):
         if self._jointed:
             self.model.eq_data[self._at.locks, 0] = joint_targets[self._at.moving]
         mujoco.mj_step(self.model, self.data)
+        if self._pushed:
+            self._applied[self._pushed] = 0.0
+            self._pushed.clear()
         self.state.t_us += dt_us
         self._extract(1e6 / dt_us)
         if self._viewer is not None and self.state.t_us % _FRAME_US == 0:
@@ -213,6 +223,7 @@ class EmbeddedEngine(Viewer):
         self.model.opt.enableflags = flags & ~int(mujoco.mjtEnableBit.mjENBL_SLEEP)
         data = mujoco.MjData(self.model)
         data.qpos[:] = self.data.qpos
+        data.mocap_pos[:], data.mocap_quat[:] = self.data.mocap_pos, self.data.mocap_quat
         mujoco.mj_fwdPosition(self.model, data)
         self.model.opt.enableflags = flags
         return data
@@ -225,7 +236,68 @@ class EmbeddedEngine(Viewer):
             self._weigh(vehicle)
             self._derive()
         else:
-            self._recompile()
+            self._recompile(self.inserted_states())
+
+    def place(self, vehicle: int, state: np.ndarray) -> None:
+        """Moves the base of a vehicle; see WorldEditor."""
+        acc = self.state.acc.copy()
+        p, v = self._at.base[vehicle]
+        self._place_free(scene.Placed(self._at.body[vehicle, 0], self._qpos[p:p + 3],
+                                      self._qpos[p + 3:p + 7], self._qvel[v:v + 6]), state)
+        self._extract(0.0)
+        self.state.acc[:] = acc
+
+    def insert(self, model: WorldModel) -> None:
+        """Adds a model; see WorldEditor.
+
+        Raises:
+            EngineError: MuJoCo cannot compile the scene with it.
+        """
+        states, before = self.inserted_states(), self.inserted
+        self.inserted = *before, model
+        try:
+            self._recompile(states)
+        except EngineError:
+            self.inserted = before
+            raise
+
+    def remove(self, index: int) -> None:
+        """Removes an inserted model; see WorldEditor."""
+        states = np.delete(self.inserted_states(), index, axis=0)
+        self.inserted = *self.inserted[:index], *self.inserted[index + 1:]
+        self._recompile(states)
+
+    def inserted_states(self) -> np.ndarray:
+        """States (P, 13) of the inserted models; see WorldEditor."""
+        found = np.zeros((len(self.inserted), 13))
+        for row, at in zip(found, self._placed, strict=True):
+            row[:3], row[3:7], row[7:7 + len(at.vel)] = at.pos, np.roll(at.quat, -1), at.vel
+        return found
+
+    def place_inserted(self, index: int, state: np.ndarray) -> None:
+        """Moves an inserted model; see WorldEditor."""
+        at = self._placed[index]
+        if not self.inserted[index].static:
+            self._place_free(at, state)
+            return
+        at.pos[:], at.quat[:] = state[:3], np.roll(state[3:7], 1)
+        self._wake_trees(range(self.model.ntree))  # what sleeps may stand on it, or in its way
+
+    def push_inserted(self, index: int, wrench: np.ndarray) -> None:
+        """Applies a wrench during the next step; see WorldEditor."""
+        body = self._placed[index].body
+        self._applied[body] += wrench
+        self._pushed.append(body)
+
+    def _place_free(self, at, state):
+        at.pos[:], at.quat[:], at.vel[:] = state[:3], np.roll(state[3:7], 1), state[7:]
+        self._wake_trees([self.model.body_treeid[at.body]])
+
+    def _wake_trees(self, trees):
+        awake = self.data.tree_awake.astype(bool)
+        for tree in trees:
+            awake[self._wake(tree)] = True
+        self._list_awake(awake)
 
     def open_viewer(self) -> None:
         """Opens MuJoCo's viewer; the simulation goes on when the window is closed.
@@ -237,7 +309,8 @@ class EmbeddedEngine(Viewer):
             raise EngineError("gui needs a display: set DISPLAY, or run without gui")
         import mujoco.viewer
 
-        shown = scene.build(self._world, self.specs, self.models, set(self._payloads))
+        shown = scene.build(self._world, self.specs, self.models, set(self._payloads),
+                            inserted=self.inserted)
         self._shown = shown, mujoco.MjData(shown)
         self._viewer = mujoco.viewer.launch_passive(*self._shown, show_left_ui=False,
                                                     show_right_ui=False)
@@ -255,6 +328,8 @@ class EmbeddedEngine(Viewer):
         if self._viewer.is_running():
             model, data = self._shown
             data.qpos[:] = self.data.qpos
+            data.mocap_pos[:] = self.data.mocap_pos
+            data.mocap_quat[:] = self.data.mocap_quat
             mujoco.mj_kinematics(model, data)
             mujoco.mj_camlight(model, data)
             self._viewer.sync()
@@ -268,7 +343,7 @@ class EmbeddedEngine(Viewer):
     def _compile(self):
         try:
             self.model = scene.build(self._world, self.specs, self.models, set(self._payloads),
-                                     seen=False)
+                                     seen=False, inserted=self.inserted)
         except (ValueError, mujoco.FatalError) as error:
             raise EngineError(f"MuJoCo refuses the scene: {str(error).splitlines()[0]}") from error
         # MuJoCo restarts from the initial pose after a numerical overflow. It also chooses warm or
@@ -279,12 +354,16 @@ class EmbeddedEngine(Viewer):
         self.model.opt.enableflags |= mujoco.mjtEnableBit.mjENBL_SLEEP
         self.data = mujoco.MjData(self.model)
         self._fresh_sleep = self.data.tree_asleep.copy()
+        self._fresh_awake = self.data.body_awake.copy()
         self._dt_us = 0
         self._at = scene.addresses(self.model, self.specs, self.models)
         self._masses.records["row"] = self._at.body
         self._qpos, self._qvel = self.data.qpos, self.data.qvel
         self._applied = self.data.xfrc_applied
         self._jointed = len(self._at.locks) > 0
+        free = sum(not model.static for model in self.inserted)  # they come after the vehicles
+        self._own = self.model.nq - 7 * free, self.model.nv - 6 * free
+        self._placed = scene.placed(self.model, self.data, self.inserted)
         for i in self._payloads:
             self._weigh(i)
         if self._payloads:
@@ -313,13 +392,20 @@ class EmbeddedEngine(Viewer):
         """Recomputes the constants that MuJoCo derives from masses when it compiles a model."""
         mujoco.mj_setConst(self.model, mujoco.MjData(self.model))
 
-    def _recompile(self):
-        """Compiles the scene of the same fleet again; the vehicles keep their state."""
-        qpos, qvel, acc = self.data.qpos.copy(), self.data.qvel.copy(), self.state.acc.copy()
+    def _recompile(self, inserted):
+        """Compiles the scene again; the fleet keeps its state.
+
+        Args:
+            inserted: (P, 13) states of the first inserted models; further ones are at their start.
+        """
+        acc = self.state.acc.copy()
+        qpos, qvel = self._qpos[:self._own[0]].copy(), self._qvel[:self._own[1]].copy()
         viewing = self._viewer is not None
         self.close()
         self._compile()
-        self._qpos[:], self._qvel[:] = qpos, qvel
+        self._qpos[:len(qpos)], self._qvel[:len(qvel)] = qpos, qvel
+        for index, state in enumerate(inserted):
+            self.place_inserted(index, state)
         mujoco.mj_forward(self.model, self.data)
         self._extract(0.0)
         self.state.acc[:] = acc

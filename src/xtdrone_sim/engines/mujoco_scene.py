@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import mujoco
 import numpy as np
@@ -11,21 +11,18 @@ import numpy as np
 from xtdrone_core import SensorBlock, Vehicle, VehicleSpec
 from xtdrone_dynamics import quaternion
 
-from ..rendering import materials
 from ..vehicles.pose import Pose, start_pose
-from ..vehicles.sdf_tree import Shape
 from ..world import World
+from ..world_models import WorldModel
+from .mujoco_shapes import Shapes, wxyz
 
 CHASE = "chase"  # name of the camera behind each vehicle, for the viewer
-_VISUAL_GROUP = 1
-_COLLISION_GROUP = 3  # geom group that is not drawn
 _TIMESTEP = 0.004  # timestep until the first step sets it [s]
 _CAMERA_AXES = quaternion.from_matrix(0, 0, -1, -1, 0, 0, 0, 1, 0)  # they look along -z, y up
 _STIFF = 0.9999  # MuJoCo's largest constraint impedance, for joints that follow targets
+_LIGHTS = {"directional": mujoco.mjtLightType.mjLIGHT_DIRECTIONAL,
+           "point": mujoco.mjtLightType.mjLIGHT_POINT, "spot": mujoco.mjtLightType.mjLIGHT_SPOT}
 _SPAN = 0.5  # size of a vehicle without rotors, for the camera behind it [m]
-_KINDS = {"box": mujoco.mjtGeom.mjGEOM_BOX, "sphere": mujoco.mjtGeom.mjGEOM_SPHERE,
-          "cylinder": mujoco.mjtGeom.mjGEOM_CYLINDER, "plane": mujoco.mjtGeom.mjGEOM_PLANE,
-          "mesh": mujoco.mjtGeom.mjGEOM_MESH}
 
 
 @dataclass(frozen=True)
@@ -41,7 +38,8 @@ class Addresses:
 
 
 def build(world: World, specs: Sequence[VehicleSpec], models: Sequence[Vehicle],
-          loaded: Any = frozenset(), seen: bool = True) -> mujoco.MjModel:
+          loaded: Any = frozenset(), seen: bool = True,
+          inserted: Sequence[WorldModel] = ()) -> mujoco.MjModel:
     """Compiles the scene.
 
     The base of each vehicle is a free body with its frame at the vehicle's centre of
@@ -58,31 +56,52 @@ def build(world: World, specs: Sequence[VehicleSpec], models: Sequence[Vehicle],
         models: Their Vehicles.
         loaded: Indices of the vehicles whose mass and centre of gravity may change.
         seen: Whether to include visuals, cameras and lights. Each adds time to every step.
+        inserted: Further models: static ones as bodies that are moved from outside (mocap).
 
     Returns:
         The compiled model.
     """
     scene = mujoco.MjSpec()
     _options(scene, world)
-    assets = {}
+    shapes = Shapes(scene, seen)
     for i, (spec, model) in enumerate(zip(specs, models)):
         bodies = _add_bodies(scene, spec, model, start_pose(spec, model), i in loaded)
         for shape in model.shapes:
-            if seen or shape.collides:
-                _add_shape(scene, bodies[shape.body], f"{spec.name}/{shape.name}", shape, assets)
+            shapes.add(bodies[shape.body], f"{spec.name}/{shape.name}", shape)
         if seen:
             _add_cameras(bodies, spec.name, model)
     for shape in world.shapes:
-        if seen or shape.collides:
-            _add_shape(scene, scene.worldbody, shape.name, shape, assets)
+        shapes.add(scene.worldbody, shape.name, shape, fixed=True)
+    for model in inserted:
+        body = _add_inserted(scene, model)
+        for shape in model.shapes:
+            shapes.add(body, shape.name, shape, fixed=model.static)
+    for actor in world.actors if seen else ():
+        body = scene.worldbody.add_body(name=_actor_name(actor), mocap=True)
+        shapes.add(body, actor.name, actor.shape)
     for light in world.lights if seen else ():
-        scene.worldbody.add_light(
-            type={"directional": mujoco.mjtLightType.mjLIGHT_DIRECTIONAL,
-                  "point": mujoco.mjtLightType.mjLIGHT_POINT,
-                  "spot": mujoco.mjtLightType.mjLIGHT_SPOT}[light.kind],
-            pos=light.pos, dir=light.direction, diffuse=light.diffuse, specular=light.specular,
-            castshadow=light.cast_shadows)
+        _add_light(scene, light)
     return scene.compile()
+
+
+def actor_ids(model: mujoco.MjModel, world: World) -> np.ndarray:
+    """Indices of a world's actors in mocap_pos of a scene compiled by build() with `seen`."""
+    return np.array([model.body(_actor_name(actor)).mocapid[0] for actor in world.actors],
+                    dtype=int)
+
+
+def _actor_name(actor) -> str:
+    return f"actor/{actor.name}"
+
+
+def _add_light(scene, light):
+    added = scene.worldbody.add_light(
+        type=_LIGHTS[light.kind], pos=light.pos, dir=light.direction, diffuse=light.diffuse,
+        specular=light.specular, castshadow=light.cast_shadows)
+    if light.kind != "directional":
+        added.attenuation, added.range = light.attenuation, light.range
+    if light.cutoff > 0.0:
+        added.cutoff, added.exponent = math.degrees(0.5 * light.cutoff), light.falloff
 
 
 def stiffen(model: mujoco.MjModel) -> None:
@@ -116,6 +135,32 @@ def addresses(model: mujoco.MjModel, specs: Sequence[VehicleSpec],
     return Addresses(body, base, *joints, np.array(locks, dtype=int), joints[0] >= 0)
 
 
+class Placed(NamedTuple):
+    """Views of MuJoCo's arrays for an inserted model."""
+
+    body: int
+    pos: np.ndarray  # (3,) [m]
+    quat: np.ndarray  # (4,) wxyz
+    vel: np.ndarray  # (6,) velocity, world, and angular velocity, body; (0,) for a static model
+
+
+def placed(model: mujoco.MjModel, data: mujoco.MjData,
+           inserted: Sequence[WorldModel]) -> list[Placed]:
+    """The inserted models in a scene compiled by build()."""
+    found = []
+    for each in inserted:
+        body = model.body(each.name)
+        if each.static:
+            k = body.mocapid[0]
+            found.append(Placed(body.id, data.mocap_pos[k], data.mocap_quat[k], data.qvel[:0]))
+        else:
+            joint = model.joint(each.name)
+            p, v = joint.qposadr[0], joint.dofadr[0]
+            found.append(Placed(body.id, data.qpos[p:p + 3], data.qpos[p + 3:p + 7],
+                                data.qvel[v:v + 6]))
+    return found
+
+
 def _body_name(spec, k, body) -> str:
     return spec.name if k == 0 else f"{spec.name}/{body.name}"
 
@@ -127,12 +172,8 @@ def _add_bodies(scene, spec, vehicle, pose, loaded) -> list:
         parent, place = (scene.worldbody, pose) if k == 0 else (added[part.parent],
                                                                 Pose(part.pos, part.quat))
         body = parent.add_body(name=_body_name(spec, k, part), pos=place.pos,
-                               quat=_wxyz(place.quat))
-        body.explicitinertial = True
-        body.mass = part.mass
-        body.ipos = part.cog
-        inertia = np.array(part.inertia)
-        body.fullinertia = [*np.diag(inertia), inertia[0, 1], inertia[0, 2], inertia[1, 2]]
+                               quat=wxyz(place.quat))
+        _weigh(body, part, part.cog)
         added.append(body)
         if k == 0:
             body.add_freejoint(name=spec.name)
@@ -152,6 +193,24 @@ def _add_bodies(scene, spec, vehicle, pose, loaded) -> list:
             scene.add_exclude(bodyname1=_body_name(spec, k, one),
                               bodyname2=_body_name(spec, m, vehicle.bodies[m]))
     return added
+
+
+def _add_inserted(scene, model):
+    body = scene.worldbody.add_body(name=model.name, pos=model.start.pos,
+                                    quat=wxyz(model.start.quat), mocap=model.static)
+    if not model.static:
+        _weigh(body, model, (0.0, 0.0, 0.0))
+        body.add_freejoint(name=model.name)
+    return body
+
+
+def _weigh(body, part, cog):
+    """Gives a body the mass and inertia of a vehicle's Body or of a WorldModel."""
+    body.explicitinertial = True
+    body.ipos = cog
+    body.mass = part.mass
+    inertia = np.array(part.inertia)
+    body.fullinertia = [*np.diag(inertia), inertia[0, 1], inertia[0, 2], inertia[1, 2]]
 
 
 def _options(scene, world):
@@ -175,104 +234,16 @@ def _options(scene, world):
                       width=16, height=16)
 
 
-def _add_shape(scene, body, name, shape: Shape, assets):
-    kind = shape.kind
-    geom = body.add_geom(type=_KINDS[kind], pos=shape.pose.pos,
-                         quat=_wxyz(shape.pose.quat), rgba=shape.colour,
-                         friction=(shape.friction, 0.005, 0.0001))
-    if kind == "box":
-        geom.size = [0.5 * side for side in shape.size]
-    elif kind == "sphere":
-        geom.size = [shape.size[0], 0.0, 0.0]
-    elif kind == "cylinder":
-        geom.size = [shape.size[0], 0.5 * shape.size[1], 0.0]
-    elif kind == "plane":
-        geom.size = [0.5 * shape.size[0], 0.5 * shape.size[1], 1.0]
-    else:
-        geom.meshname = _mesh(scene, shape, assets)
-    if shape.material and not shape.collides:
-        geom.material = _material(scene, shape.material, kind != "box", assets)
-        if kind == "box":
-            geom.type = mujoco.mjtGeom.mjGEOM_MESH
-            geom.meshname = _papered_box(scene, shape.size, assets)
-    if shape.collides:
-        geom.name = name
-        geom.group = _COLLISION_GROUP
-    else:
-        geom.group = _VISUAL_GROUP
-        geom.contype = geom.conaffinity = 0
-
-
-def _mesh(scene, shape, assets) -> str:
-    """Name of a mesh asset, loaded once per file and scale."""
-    key = shape.mesh, shape.size
-    if key not in assets:
-        assets[key] = f"asset_{len(assets)}"
-        scene.add_mesh(name=assets[key], file=str(shape.mesh), scale=shape.size)
-    return assets[key]
-
-
-def _material(scene, script, uniform, assets) -> str:
-    """Name of a material textured like the Gazebo script of that name.
-
-    Args:
-        uniform: Whether MuJoCo projects the texture, for shapes without texture coordinates.
-    """
-    if script not in assets:
-        assets[script] = f"asset_{len(assets)}"
-        image = materials.picture(script)
-        texture = scene.add_texture(name=assets[script], type=mujoco.mjtTexture.mjTEXTURE_2D,
-                                    width=image.shape[1], height=image.shape[0], nchannel=3)
-        texture.data = image.tobytes()
-    key = script, uniform
-    if key not in assets:
-        assets[key] = f"asset_{len(assets)}"
-        repeat = 2.0 / materials.TILE if uniform else 1.0
-        material = scene.add_material(name=assets[key], texuniform=uniform, specular=0.1,
-                                      shininess=0.1, texrepeat=(repeat, repeat))
-        material.textures[mujoco.mjtTextureRole.mjTEXROLE_RGB] = assets[script]
-    return assets[key]
-
-
-def _papered_box(scene, size, assets) -> str:
-    """Name of a box mesh whose texture coordinates give every side the same scale.
-
-    MuJoCo projects a 2D texture along one axis of a primitive box, which stretches it
-    over the other sides.
-    """
-    if size not in assets:
-        name = assets[size] = f"asset_{len(assets)}"
-        half = 0.5 * np.array(size)
-        points, coordinates, faces = [], [], []
-        for axis in range(3):
-            u, v = (axis + 1) % 3, (axis + 2) % 3
-            for side in (1, -1):
-                first = len(points)
-                for a, b in ((-1, -1), (side, -side), (1, 1), (-side, side)):
-                    point = np.zeros(3)
-                    point[axis], point[u], point[v] = side, a, b
-                    points.append(point * half)
-                    # The longer horizontal edge of the side runs along the texture's rows.
-                    flat = (v, u) if axis == 1 else (u, v)
-                    coordinates.append([point[k] * half[k] / materials.TILE for k in flat])
-                faces += [[first, first + 1, first + 2], [first, first + 2, first + 3]]
-        scene.add_mesh(name=name, uservert=np.array(points).ravel(),
-                       usertexcoord=np.array(coordinates).ravel(),
-                       userface=np.array(faces).ravel(), userfacetexcoord=np.array(faces).ravel(),
-                       inertia=mujoco.mjtMeshInertia.mjMESH_INERTIA_CONVEX)
-    return assets[size]
-
-
 def _add_cameras(bodies, name, model):
     for block in model.sensors:
         if block.kind in ("camera", "depth"):
             pose = Pose(block.pos, block.quat).to(Pose(quat=_CAMERA_AXES))
             bodies[block.body].add_camera(name=f"{name}/{block.name}", pos=pose.pos,
-                                          quat=_wxyz(pose.quat), fovy=_fovy(block))
+                                          quat=wxyz(pose.quat), fovy=_fovy(block))
     down = Pose(quat=quaternion.from_euler(0.0, 0.3, 0.0)).to(Pose(quat=_CAMERA_AXES))
     span = max((math.dist((0.0, 0.0, 0.0), rotor.pos) for rotor in model.rotors), default=_SPAN)
     bodies[0].add_camera(name=f"{name}/{CHASE}", pos=(-7.0 * span, 0.0, 2.8 * span),
-                         quat=_wxyz(down.quat), mode=mujoco.mjtCamLight.mjCAMLIGHT_TRACK)
+                         quat=wxyz(down.quat), mode=mujoco.mjtCamLight.mjCAMLIGHT_TRACK)
 
 
 def _fovy(block: SensorBlock) -> float:
@@ -283,7 +254,3 @@ def _fovy(block: SensorBlock) -> float:
     width, height = int(image.get("width", 320)), int(image.get("height", 240))
     hfov = float(camera.get("horizontal_fov", 1.047))
     return math.degrees(2.0 * math.atan(math.tan(0.5 * hfov) * height / width))
-
-
-def _wxyz(quat):
-    return quat[3], quat[0], quat[1], quat[2]

@@ -25,7 +25,8 @@ from xtdrone_core.snapshot import Memory
 from xtdrone_dynamics import battery
 from xtdrone_dynamics.compiled import njit
 
-from ..vehicles.sdf_tree import fail, number, refuse_unknown
+from ..vehicles.sdf_file import fail
+from ..vehicles.sdf_tree import number, refuse_unknown
 
 _NEEDED = ("cells", "capacity", "internal_resistance", "efficiency", "rated_voltage")
 _OPTIONAL = {"avionics_power": 0.0, "charge": 1.0, "rotor_power_constant": 0.0}

@@ -11,6 +11,7 @@ from ..world import World
 from .actuators import ActuatorStage
 from .battery import BatteryStage
 from .disturbances import Disturbances
+from .pushes import Pushes
 from .wind import Wind, WindParameters
 
 
@@ -22,6 +23,7 @@ class Plant:
         battery: The fleet's BatteryStage.
         wind: The fleet's Wind, or None in still air.
         disturbances: The scenario's Disturbances.
+        pushes: Wrenches from outside.
     """
 
     def __init__(self, scenario: Scenario, fleet: FleetModel, world: World, engine: Engine):
@@ -39,6 +41,7 @@ class Plant:
         self.actuators = ActuatorStage(fleet, world.altitude)
         self.battery = BatteryStage(fleet)
         self.disturbances = Disturbances(scenario, fleet, engine, self.actuators, self.battery)
+        self.pushes = Pushes(fleet.n, engine)
         self.wind = _wind_of(scenario, world)
         self._winds = [] if self.wind is None else [self.wind]
 
@@ -65,6 +68,7 @@ class Plant:
             self.wind.step(t_us, dt_us, state.pos, state.vel, self.actuators.wind)
         wrench = self.actuators.step(commands, state, dt_us)
         self.battery.step(self.actuators.power, dt_us, self.actuators.speed_share)
+        self.pushes.apply(t_us, state, wrench)
         return wrench
 
     def reset(self, mask: np.ndarray, t_us: int) -> None:
@@ -72,11 +76,12 @@ class Plant:
         for part in (self.actuators, self.battery, *self._winds):
             part.reset(mask)
         self.disturbances.reset(mask, t_us)
+        self.pushes.reset(mask)
 
     def save(self) -> dict:
         """Returns copies of the complete internal state."""
         return {"actuators": self.actuators.save(), "battery": self.battery.save(),
-                "disturbances": self.disturbances.save(),
+                "disturbances": self.disturbances.save(), "pushes": self.pushes.save(),
                 "winds": [wind.save() for wind in self._winds]}
 
     def load(self, snapshot: Mapping) -> None:
@@ -84,6 +89,7 @@ class Plant:
         self.actuators.load(snapshot["actuators"])
         self.battery.load(snapshot["battery"])
         self.disturbances.load(snapshot["disturbances"])
+        self.pushes.load(snapshot["pushes"])
         for wind, saved in zip(self._winds, snapshot["winds"], strict=True):
             wind.load(saved)
 

@@ -5,11 +5,15 @@ generates textures for the same names, so that cameras see textured surfaces too
 """
 
 import zlib
+from pathlib import Path
 
 import numpy as np
 
+from ..errors import SdfError
+
 TILE = 4.0  # side of the square covered by one texture [m]
 _SIZE = 512  # side of a texture [pixels]
+_MOST = 1024  # side of a picture that is used as a texture [pixels]
 
 
 def picture(script: str) -> np.ndarray:
@@ -33,6 +37,31 @@ def picture(script: str) -> np.ndarray:
     else:
         image = _mottle(rng, (0.62, 0.62, 0.6), (0.85, 0.84, 0.8), 0.8)
     return (255.0 * np.clip(image, 0.0, 1.0)).astype(np.uint8)
+
+
+def load(path: Path, shrink: bool = True) -> np.ndarray:
+    """A picture, (h, w, 3) uint8.
+
+    Args:
+        path: In any format that Pillow reads.
+        shrink: To the largest size that is used for textures.
+
+    Raises:
+        SdfError: Not a picture.
+    """
+    from PIL import Image
+
+    try:
+        with Image.open(path) as image:
+            if image.mode.startswith(("I", "F")):  # 16 bits or more: from black to white
+                values = np.asarray(image, dtype=float)
+                scaled = 255.0 * values / (values.max() or 1.0)
+                return np.repeat(scaled[:, :, None], 3, axis=2)
+            if shrink:
+                image.thumbnail((_MOST, _MOST))
+            return np.asarray(image.convert("RGB"))
+    except (OSError, ValueError) as error:
+        raise SdfError(f"{path}: cannot be read as a picture: {error}") from error
 
 
 def _noise(rng, roughness: float, stretch: int = 1) -> np.ndarray:

@@ -5,7 +5,7 @@ flight, and so that it serves any engine: its only input is the poses of the veh
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import mujoco
@@ -14,9 +14,12 @@ import numpy.typing as npt
 
 from sensor_models.lens import Pinhole
 from xtdrone_core import FleetState, Vehicle, VehicleSpec
+from xtdrone_core.contracts import Engine, WorldEditor
 from xtdrone_dynamics.quaternion import to_matrix
 
 from ..engines import mujoco_scene as scene
+from ..engines.mujoco_shapes import wxyz
+from ..world_models import WorldModel
 from . import offscreen
 
 _MAX_SHAPES = 20_000
@@ -44,19 +47,43 @@ class RenderedScene:
             largest: Width and height of the largest image [pixels].
             samples: Per pixel, for smooth edges; 0 for one.
         """
-        self.model = scene.build(world, specs, models)
-        self.model.vis.global_.offwidth, self.model.vis.global_.offheight = largest
-        self.model.vis.quality.offsamples = samples
+        self._world, self._specs, self._models = world, specs, models
+        self._largest, self._samples = largest, samples
+        self._gl = self._context = None
+        self._compile(())
+
+    def _compile(self, inserted):
+        """Compiles the scene with models that were inserted into the world."""
+        self.close()
+        self._shown = inserted
+        self.model = scene.build(self._world, self._specs, self._models, inserted=inserted)
+        vis = self.model.vis
+        vis.global_.offwidth, vis.global_.offheight = self._largest
+        vis.quality.offsamples = self._samples
         self._data = mujoco.MjData(self.model)
         mujoco.mj_kinematics(self.model, self._data)
         mujoco.mj_camlight(self.model, self._data)
-        self._at = scene.addresses(self.model, specs, models)
+        self._at = scene.addresses(self.model, self._specs, self._models)
         self._base = self._at.base[:, :1] + np.arange(7)
-        self._largest = largest
-        self._gl = self._context = None
+        self._inserted = scene.placed(self.model, self._data, inserted)
+        self._actors = scene.actor_ids(self.model, self._world)
 
-    def place(self, state: FleetState) -> None:
-        """Puts the vehicles where they are in a state of the fleet."""
+    def place(self, state: FleetState, inserted: tuple[WorldModel, ...] = (),
+              states: Sequence[np.ndarray] = ()) -> None:
+        """Puts everything where it is.
+
+        Args:
+            state: Of the fleet.
+            inserted: The models that were inserted into the world.
+            states: (P, 13) of them, see WorldEditor.
+        """
+        if inserted is not self._shown:
+            self._compile(inserted)
+        for model, row in zip(self._inserted, states):
+            model.pos[:], model.quat[:] = row[:3], np.roll(row[3:7], 1)
+        for actor, k in zip(self._world.actors, self._actors, strict=True):
+            pose = actor.pose(state.t_us * 1e-6)
+            self._data.mocap_pos[k], self._data.mocap_quat[k] = pose.pos, wxyz(pose.quat)
         qpos, moving = self._data.qpos, self._at.moving
         qpos[self._base[:, :3]] = state.pos
         qpos[self._base[:, 3]] = state.quat[:, 3]
@@ -172,26 +199,31 @@ class RenderedScene:
                                mujoco.mjtCatBit.mjCAT_ALL, self._scene)
 
 
+def inserted_in(engine: object) -> tuple:
+    """The last two arguments of place(): models and states, or none of an engine without them."""
+    return (engine.inserted, engine.inserted_states()) if isinstance(engine, WorldEditor) else ()
+
+
 class Beams:
     """Rays of range finders, cast in a separate scene."""
 
     def __init__(self, world: Any, specs: Sequence[VehicleSpec], models: Sequence[Vehicle],
-                 state_of: Callable[[], FleetState]):
+                 engine: Engine):
         """Compiles the scene.
 
         Args:
             world, specs, models: As for RenderedScene.
-            state_of: Called without arguments for the true FleetState now.
+            engine: That moves them.
         """
         self._scene = RenderedScene(world, specs, models, (1, 1))
-        self._state_of = state_of
+        self._engine = engine
         self._placed = None  # poses of the bodies in the scene
 
     def __call__(self, vehicle: int, point, direction) -> float:
         """Distance from a point along a direction to the first thing but the vehicle [m]."""
-        state = self._state_of()
-        poses = state.pos, state.quat, state.joint_pos
+        state, further = self._engine.state, inserted_in(self._engine)
+        poses = state.pos, state.quat, state.joint_pos, *further[1:]
         if self._placed is None or not all(map(np.array_equal, poses, self._placed)):
-            self._scene.place(state)
+            self._scene.place(state, *further)
             self._placed = [pose.copy() for pose in poses]
         return float(self._scene.cast(vehicle, point, direction, FURTHEST)[0])

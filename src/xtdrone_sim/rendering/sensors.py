@@ -19,9 +19,10 @@ from sensor_models.lens import Lens, noisy_ranges
 from sensor_models.sensor import STEP_US
 from sensor_models.streams import new_stream
 from xtdrone_core import FleetState, Reading, Vehicle, VehicleSpec
+from xtdrone_core.contracts import Engine
 from xtdrone_dynamics.quaternion import multiply, rotate, rotate_array
 
-from .scene import RenderedScene
+from .scene import RenderedScene, inserted_in
 
 _COLOUR_FAR = 100.0  # up to here a depth camera's colour image is complete [m]
 _FIRST_STREAM = 200  # numbers below belong to the sensors of sensor_models.suite
@@ -31,7 +32,8 @@ class RenderedSensors:
     """All cameras, depth cameras and lidars of a fleet."""
 
     def __init__(self, world: Any, specs: Sequence[VehicleSpec], models: Sequence[Vehicle],
-                 seed: int, make_scene: Callable[..., Any] | None = None):
+                 seed: int, make_scene: Callable[..., Any] | None = None,
+                 engine: Engine | None = None):
         """Reads the vehicles' SensorBlocks of these kinds; compiles a scene if there are any.
 
         Args:
@@ -40,6 +42,7 @@ class RenderedSensors:
             seed: The scenario's.
             make_scene: Called with the size of the largest image and the samples per pixel for
                 what draws and measures; None for a RenderedScene.
+            engine: Whose inserted models are seen; None for none.
 
         Raises:
             SensorError: Invalid parameters.
@@ -53,6 +56,7 @@ class RenderedSensors:
                 self._sensors.append(make(i, spec.name, block, seed, _FIRST_STREAM + 2 * j))
         self._waiting = deque()  # (arrival [us], order, future), sorted by arrival
         self._thread = self._scene = None
+        self._engine = engine
         if self._sensors:
             make_scene = make_scene or partial(RenderedScene, world, specs, models)
             self._scene = make_scene(self._largest(),
@@ -99,7 +103,7 @@ class RenderedSensors:
         due = [sensor for sensor in self._sensors if sensor.due(t_us)]
         if due:
             seen = state.copy()
-            self._thread.submit(self._scene.place, seen)
+            self._thread.submit(self._scene.place, seen, *inserted_in(self._engine))
             for sensor in due:
                 future = self._thread.submit(sensor.sample, self._scene, seen, t_us)
                 if self._scene.in_step and sensor.kind == "lidar":
@@ -211,6 +215,7 @@ class _Camera(_Sensor):
             "stereo" if len(self.cameras) == 2 else "camera"
         self.lenses = [Lens(camera, seed, index, stream + k)
                        for k, camera in enumerate(self.cameras)]
+        self.cameras = tuple(lens.camera for lens in self.lenses)
         self.samples = max(camera.anti_aliasing for camera in self.cameras)
         self._remember_streams()
 

@@ -1,6 +1,7 @@
 """The actuators of a model, as PX4's sitl_gazebo plugins declare them.
 
-Each plugin gazebo_motor_model is a rotor, or with <xtdrone:in_water/> a boat's propeller. Each
+Each plugin gazebo_motor_model is a rotor; with <xtdrone:in_water/>, or beside gazebo_uuv_plugin, a
+propeller in the water. Each
 channel of gazebo_mavlink_interface whose joint no such plugin turns is an actuator, too: with
 joint_control_type position a control surface, where a plugin LiftDragPlugin names that joint,
 or else a servo, which moves the joint; with velocity a wheel. A channel with
@@ -8,7 +9,7 @@ or else a servo, which moves the joint; with velocity a wheel. A channel with
 <pos> [m] give its position, and the other elements have the names of its fields.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, get_type_hints
 
 import numpy as np
@@ -18,12 +19,14 @@ from xtdrone_core.vehicle import Actuator, Propeller, Rotor, Servo, Surface, Vec
 from xtdrone_dynamics import rotor
 from xtdrone_dynamics.constants import SEA_LEVEL_DENSITY
 
-from .links import Links, child_of, joint_axis, joint_limits
-from .sdf_tree import OWN, Scope, fail, name_of, number, plugin_name, refuse_unknown, text, vector
+from .links import Links, child_of, joint_axis, joint_limits, moves
+from .sdf_file import OWN, fail
+from .sdf_tree import Scope, name_of, number, plugin_name, refuse_unknown, text, vector
 
 _PROPELLER = ("diameter", "blades", "chord", "staticThrust", "staticMoment", "staticDrag",
               "rootPitch", "twist", "liftSlope")  # of <xtdrone:propeller>
 _LIFT_PLUGINS = ("LiftDragPlugin", "gazebo_liftdrag_plugin")
+_SUBMARINE = "gazebo_uuv_plugin"  # whose vehicle has its propellers in the water
 _LAG = 0.05  # default of a servo [s]
 _RADIUS = 0.1  # default of a wheel [m]
 _TRUE = ("1", "true")
@@ -43,22 +46,56 @@ class Channel:
     position: bool  # position control of the joint instead of velocity
 
 
-def read_channels(scope: Scope) -> list[Channel]:
-    """All control channels of a model."""
-    found = []
+def read_channels(scope: Scope, remarks: list[str]) -> list[Channel]:
+    """All control channels of a model.
+
+    Args:
+        scope: The model.
+        remarks: Gets a line on each channel whose joint is not there, or driven already.
+    """
+    found: list[Channel] = []
+    missing: list[str] = []
     for owner, plugin in scope.elements("plugin"):
         if plugin_name(plugin) == "gazebo_mavlink_interface":
-            for element in plugin.iterfind("control_channels/channel"):
-                scaling = number(element, "input_scaling")
-                # PX4's plugin computes (command + offset) scaling + zero.
-                zero = (number(element, "zero_position_armed", 0.0)
-                        + number(element, "input_offset", 0.0) * scaling)
-                joint = element.findtext("joint_name", "").strip()
-                found.append(Channel(
-                    owner, element, int(number(element, "input_index")),
-                    element.get("name", ""), scaling, zero, owner.prefix + joint if joint else "",
-                    text(element, "joint_control_type", "velocity").startswith("position")))
+            found += [_channel(owner, element, missing)
+                      for element in plugin.iterfind("control_channels/channel")]
+    if missing:
+        remarks.append("channels without effect, since their joints are not there: "
+                       f"{', '.join(missing)}")
+    for k, channel in enumerate(found):
+        if channel.joint and channel.joint in [before.joint for before in found[:k]]:
+            remarks.append(f"channel '{channel.name}' has no effect: another one drives the joint "
+                           f"'{channel.joint}'")
+            found[k] = replace(channel, joint="")
     return found
+
+
+def _channel(scope, element, missing) -> Channel:
+    scaling = number(element, "input_scaling")
+    # PX4's plugin computes (command + offset) scaling + zero.
+    zero = (number(element, "zero_position_armed", 0.0)
+            + number(element, "input_offset", 0.0) * scaling)
+    name, control = element.get("name", ""), text(element, "joint_control_type", "velocity")
+    joint = _gimbal_joint(scope, element) if control == "position_gztopic" else ""
+    joint = joint or element.findtext("joint_name", "").strip()
+    # Gazebo also takes a name that begins with the model's own.
+    joint = joint.removeprefix(f"{name_of(scope.element)}::")
+    if joint and not scope.has("joint", joint):
+        missing.append(f"'{name}' ({joint})")
+        joint = ""
+    return Channel(scope, element, int(number(element, "input_index")), name, scaling, zero,
+                   scope.prefix + joint if joint else "", control.startswith("position"))
+
+
+def _gimbal_joint(scope, element) -> str:
+    """The joint that the gimbal's plugin moves by a channel's topic, "/gimbal_roll_cmd"; or ""."""
+    topic = element.findtext("gztopic", "")
+    for plugin in scope.element.iterchildren("plugin"):
+        if plugin_name(plugin) == "gazebo_gimbal_controller_plugin":
+            for axis in ("roll", "pitch", "yaw"):
+                if f"_{axis}_" in topic:
+                    return plugin.findtext(f"joint_{axis}", "").strip()
+    return ""
 
 
 def driven_joints(scope: Scope, channels: Any) -> dict:
@@ -67,11 +104,9 @@ def driven_joints(scope: Scope, channels: Any) -> dict:
     for channel in channels:
         if channel.position and channel.joint and channel.joint not in surfaces \
                 and channel.element.find(OWN + "actuator") is None:
-            name = channel.joint.removeprefix(channel.scope.prefix)
-            joint = channel.scope.find("joint", name, channel.element)
-            if channel.joint in found:
-                fail(channel.element, f"two channels drive the joint '{channel.joint}'")
-            found[channel.joint] = channel.scope, joint
+            joint = _joint_of(channel)
+            if moves(joint):
+                found[channel.joint] = channel.scope, joint
     return found
 
 
@@ -82,37 +117,34 @@ def read_actuators(scope: Scope, links: Links, channels: Any) -> tuple[Actuator,
         SdfError: An invalid actuator.
     """
     by_number = {channel.number: channel for channel in channels}
-    rotors: dict[int, Rotor] = {}
+    rotors: list[Rotor] = []
     rest: list[Actuator] = []
     turned = set()  # joints that motors turn
-    numbers = set()
-    for owner, plugin in scope.elements("plugin"):
+    plugins = scope.elements("plugin")
+    submarine = any(plugin_name(plugin) == _SUBMARINE for _, plugin in plugins)
+    for owner, plugin in plugins:
         if plugin_name(plugin) == "gazebo_motor_model":
             index = int(number(plugin, "motorNumber"))
-            if index in numbers:
-                fail(plugin, f"two rotors have motorNumber {index}")
-            numbers.add(index)
             turned.add(owner.prefix + text(plugin, "jointName"))
-            if plugin.find(OWN + "in_water") is not None:
+            if submarine or plugin.find(OWN + "in_water") is not None:
                 rest.append(_propeller(owner, plugin, index, by_number.get(index), links))
             else:
-                rotors[index] = _rotor(owner, plugin, index, by_number.get(index), links)
-    if sorted(rotors) != list(range(len(rotors))):
-        fail(scope.element, f"motorNumber of the rotors is {sorted(rotors)}: number them from 0 "
-                            "without gaps")
+                rotors.append(_rotor(owner, plugin, index, by_number.get(index), links))
+    numbers = {rotor.channel for rotor in rotors}
     lifts = _lifts(scope)
     for channel in channels:
         if channel.element.find(OWN + "actuator") is not None:
             rest.append(_own(channel, links))
-        elif channel.joint and channel.joint not in turned and channel.number not in rotors:
+        elif channel.joint and channel.joint not in turned and channel.number not in numbers \
+                and moves(_joint_of(channel)):
             if channel.joint in lifts:
                 rest.append(_surface(channel, *lifts[channel.joint], links))
             elif channel.position:
                 rest.append(_servo(channel, links))
             else:
                 rest.append(_wheel(channel, links))
-    ordered = [rotors[i] for i in range(len(rotors))]
-    return (*ordered, *sorted(rest, key=lambda found: found.channel))
+    return tuple(found for kind in (rotors, rest)
+                 for found in sorted(kind, key=lambda actuator: actuator.channel))
 
 
 def _lifts(scope) -> dict:

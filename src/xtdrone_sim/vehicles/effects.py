@@ -2,17 +2,18 @@
 
 Beside XTDrone (3)-(6), which are always there, a model may have
 
-    <xtdrone:effects>
+    <xtdrone:effects xmlns:xtdrone="urn:xtdrone">
       <linear_drag><coefficients>0.5 0.3 0</coefficients></linear_drag>
       <ground_effect><rotor_radius>0.128</rotor_radius></ground_effect>
     </xtdrone:effects>
 
-with xmlns:xtdrone="urn:xtdrone" on its <sdf> element; Gazebo ignores it.
+which Gazebo ignores.
 """
 
 from typing import Any
 
-from .sdf_tree import fail, numbers, refuse_unknown, text
+from .sdf_file import fail
+from .sdf_tree import numbers, refuse_unknown, text
 
 EFFECTS = {  # name: {tag: number of values}; units in docs and in xtdrone_dynamics.aerodynamics
     "linear_drag": {"coefficients": 3},  # along each body axis [N s/m]

@@ -9,9 +9,11 @@ from xtdrone_core import Body, Joint
 from xtdrone_dynamics.quaternion import to_matrix_array
 
 from .pose import Pose
-from .sdf_tree import Scope, fail, name_of, number, numbers, pose_of, text
+from .sdf_file import fail
+from .sdf_tree import Scope, name_of, number, numbers, pose_of, text
 
-_PRISMATIC = {"prismatic": True, "revolute": False, "continuous": False}
+_PRISMATIC = {"prismatic": True, "revolute": False, "continuous": False}  # those that move
+_LOOSE = ("gearbox",)  # types that hold no two links together
 NO_LIMIT = 1e16  # SDF's own for joints without an end
 
 
@@ -44,18 +46,19 @@ class Links:
         return [joint.name for joint in self.joints].index(name)
 
 
-def read_links(scope: Scope, driven: dict) -> Links:
+def read_links(scope: Scope, driven: dict, remarks: list[str]) -> Links:
     """The bodies and joints of a model.
 
     Args:
         scope: The model.
         driven: Full names of the joints that an actuator moves, to (scope, element) of each.
+        remarks: Gets a line on each body whose inertia no rigid body has.
 
     Raises:
         SdfError: Invalid masses or joints.
     """
     masses = _masses(scope)
-    mass, cog, inertia = _merged(scope.element, list(masses.values()))
+    mass, cog, inertia = _merged(name_of(scope.element), list(masses.values()), remarks)
     groups = _groups(scope, list(masses), driven)
     poses = {name: pose for name, _, pose in scope.links()}
     order = _parents_first(groups, driven)
@@ -66,7 +69,8 @@ def read_links(scope: Scope, driven: dict) -> Links:
         if len(order) == 1:  # the one merge of the whole, to the bit
             bodies.append(Body(links[0], -1, mass, inertia, links=tuple(links)))
             break
-        own_mass, own_cog, own_inertia = _merged(scope.element, [masses[link] for link in links])
+        own_mass, own_cog, own_inertia = _merged(links[0], [masses[link] for link in links],
+                                                 remarks)
         if k == 0:
             centre = tuple(a - b for a, b in zip(own_cog, cog, strict=True))
             bodies.append(Body(links[0], -1, own_mass, own_inertia, centre, links=tuple(links)))
@@ -85,6 +89,12 @@ def read_links(scope: Scope, driven: dict) -> Links:
     return Links(tuple(bodies), tuple(joints), tuple(frames), of_link, mass, cog, inertia)
 
 
+def centres(scope: Scope) -> dict[str, tuple]:
+    """Centre of gravity of each link by its full name, in the model frame [m]."""
+    return {name: pose.to(pose_of(link.find("inertial"))).pos
+            for name, link, pose in scope.links()}
+
+
 def child_of(scope: Scope, joint: Any) -> str:
     """Full name of the link that a joint moves."""
     return scope.prefix + text(joint, "child")
@@ -93,6 +103,19 @@ def child_of(scope: Scope, joint: Any) -> str:
 def parent_of(scope: Scope, joint: Any) -> str:
     """Full name of the parent link of a joint."""
     return scope.prefix + text(joint, "parent")
+
+
+def moves(joint: Any) -> bool:
+    """Whether an actuator can move a joint of this type."""
+    return joint.get("type") in _PRISMATIC
+
+
+def held_joints(scope: Scope) -> list[str]:
+    """A line on each joint of a type that does not move here."""
+    return [f"joint '{owner.prefix}{name_of(joint)}' is of type {joint.get('type')}: "
+            + ("it has no effect" if joint.get("type") in _LOOSE else "it is held at zero")
+            for owner, joint in scope.elements("joint")
+            if not moves(joint) and joint.get("type") != "fixed"]
 
 
 def joint_axis(scope: Scope, joint: Any) -> np.ndarray:
@@ -125,10 +148,6 @@ def joint_limits(joint: Any) -> tuple[float, float, float]:
 
 
 def _joint(name, owner, element, body, frame) -> Joint:
-    kind = element.get("type")
-    if kind not in _PRISMATIC:
-        fail(element, f"joint '{name}' is of type {kind}: an actuator moves revolute, continuous "
-                      "and prismatic ones")
     back = frame.inverse()
     axis = np.array(back.direction(joint_axis(owner, element)))
     axis = tuple(map(float, axis / np.linalg.norm(axis)))
@@ -138,7 +157,7 @@ def _joint(name, owner, element, body, frame) -> Joint:
     if damping < 0.0:
         fail(dynamics, f"<damping> of joint '{name}' is {damping:g}: give a number from 0")
     anchor = back.point(owner.pose(name_of(element), element).pos)
-    return Joint(name, body, _PRISMATIC[kind], axis, anchor, lower, upper, damping)
+    return Joint(name, body, _PRISMATIC[element.get("type")], axis, anchor, lower, upper, damping)
 
 
 def _masses(scope) -> dict:
@@ -160,7 +179,7 @@ def _masses(scope) -> dict:
     return found
 
 
-def _merged(element, bodies) -> tuple:
+def _merged(name, bodies, remarks) -> tuple:
     """Mass, centre of gravity and inertia about it, of some links together."""
     total = sum(mass for mass, _, _ in bodies)
     cog = sum(mass * pos for mass, pos, _ in bodies) / total
@@ -168,10 +187,13 @@ def _merged(element, bodies) -> tuple:
     for mass, pos, own in bodies:
         arm = pos - cog
         inertia += own + mass * (arm @ arm * np.eye(3) - np.outer(arm, arm))
-    moments = np.linalg.eigvalsh(inertia)
+    moments, axes = np.linalg.eigh(inertia)
     if moments[2] > (moments[0] + moments[1]) * (1.0 + 1e-9):
-        fail(element, f"no body has principal moments of inertia {np.array2string(moments)}: "
-                      "the largest must not exceed the sum of the others")
+        remarks.append(f"no rigid body has the principal moments of inertia "
+                       f"{np.array2string(moments, precision=4)} kg m^2 of '{name}': the largest "
+                       "is taken as the sum of the others")
+        moments[2] = (moments[0] + moments[1]) * (1.0 - 1e-6)
+        inertia = axes @ np.diag(moments) @ axes.T
     return total, tuple(map(float, cog)), _rows(inertia)
 
 
@@ -179,6 +201,8 @@ def _groups(scope, links, driven) -> dict:
     """Name of the driven joint to the links that move with it; those of the base under ""."""
     group = {link: {link} for link in links}
     for owner, joint in scope.elements("joint"):
+        if joint.get("type") in _LOOSE:
+            continue
         parent, child = parent_of(owner, joint), child_of(owner, joint)
         if owner.prefix + name_of(joint) in driven or parent not in group or child not in group:
             continue  # moved, or held to the world or a frame

@@ -4,15 +4,19 @@ from dataclasses import replace
 from functools import lru_cache
 
 from sensor_models.cameras import TYPES
+from sensor_models.rates import rounded_rates
 from sensor_models.sensor import sensors
 from xtdrone_core import SensorBlock, Vehicle, resources
+from xtdrone_core.vehicle import Rotor
 
 from ..plant.battery import read_battery
 from .actuators import driven_joints, read_actuators, read_channels
 from .effects import read_effects
-from .links import Links, read_links
+from .links import Links, held_joints, read_links
 from .pose import Pose
-from .sdf_tree import Scope, name_of, parse, plugin_name, pose_of, shapes_of, to_dict
+from .sdf_file import parse
+from .sdf_tree import Scope, name_of, plugin_name, pose_of, to_dict
+from .shapes import shapes_of
 
 
 def load_vehicle(name_or_path: str) -> Vehicle:
@@ -48,24 +52,33 @@ def _read(path, _mtime) -> Scope:
 @lru_cache(maxsize=64)
 def _load(path, mtime) -> Vehicle:
     scope = _read(path, mtime)
-    channels = read_channels(scope)
-    links = read_links(scope, driven_joints(scope, channels))
+    remarks = held_joints(scope)
+    channels = read_channels(scope, remarks)
+    links = read_links(scope, driven_joints(scope, channels), remarks)
+    blocks, shapes = _sensors(scope, links, remarks), tuple(_shapes(scope, links, remarks))
+    remarks += rounded_rates(blocks)
+    actuators = read_actuators(scope, links, channels)
+    if any(isinstance(found, Rotor) for found in actuators) \
+            and not any(block.kind == "gps" for block in blocks):
+        remarks.append("no GPS: it is armed only with a position from outside, such as "
+                       "pose_source:=truth")
     return Vehicle(
         type=path.parent.name if path.name == "model.sdf" else path.stem, sdf=path,
         mass=links.mass, inertia=links.inertia, cog=links.cog, bodies=links.bodies,
-        joints=links.joints, actuators=read_actuators(scope, links, channels),
-        sensors=_sensors(scope, links), shapes=tuple(_shapes(scope, links)),
-        effects=read_effects(scope.own("effects")), battery=read_battery(scope.own("battery")))
+        joints=links.joints, actuators=actuators,
+        sensors=blocks, shapes=shapes, effects=read_effects(scope.own("effects")),
+        battery=read_battery(scope.own("battery")), remarks=tuple(remarks))
 
 
-def _shapes(scope, links: Links):
-    for shape in shapes_of(scope):
+def _shapes(scope, links: Links, remarks):
+    for shape in shapes_of(scope, remarks):
         body, pose = links.inside(shape.link, shape.pose)
         yield replace(shape, pose=pose, body=body)
 
 
-def _sensors(scope, links: Links) -> tuple[SensorBlock, ...]:
-    blocks = []
+def _sensors(scope, links: Links, remarks) -> tuple[SensorBlock, ...]:
+    """All sensors; of the kinds that a vehicle has once, the first: PX4's before the links' own."""
+    blocks: list[SensorBlock] = []
     for owner, plugin in scope.elements("plugin"):
         kind = _kind_of_plugin(plugin)
         if kind:
@@ -77,9 +90,17 @@ def _sensors(scope, links: Links) -> tuple[SensorBlock, ...]:
         for sensor in element.iterchildren("sensor"):
             kind, tags = _link_sensor(sensor)
             if kind is not None:
-                blocks.append(_block(kind, name_of(sensor), links, name,
-                                     pose.to(pose_of(sensor)), tags))
-    return tuple(blocks)
+                label = name_of(sensor)
+                if label in [block.name for block in blocks]:  # of a nested model
+                    label = f"{name.rpartition('::')[0].replace('::', '_') or name}_{label}"
+                blocks.append(_block(kind, label, links, name, pose.to(pose_of(sensor)), tags))
+    kinds = [block.kind for block in blocks]
+    extra = [block for k, block in enumerate(blocks)
+             if block.kind in sensors() and block.kind in kinds[:k]]
+    if extra:
+        named = ", ".join(f"{block.kind} '{block.name}'" for block in extra)
+        remarks.append(f"left out, since a vehicle has one of a kind: {named}")
+    return tuple(block for block in blocks if not any(block is other for other in extra))
 
 
 def _named_link(scope, plugin) -> tuple[str, Pose]:

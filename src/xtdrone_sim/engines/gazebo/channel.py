@@ -50,13 +50,20 @@ class Channel:
             if seconds != ANSWER_S:
                 self._socket.settimeout(ANSWER_S)
 
-    def ask(self, operation: int, text: str, seconds: float = ANSWER_S) -> None:
+    def ask(self, operation: int, text: str, seconds: float = ANSWER_S,
+            numbers: bytes = b"") -> None:
         """Sends a request whose reply is empty on success and an error text otherwise.
+
+        Args:
+            operation: Number of the operation.
+            text: End of its payload.
+            seconds: Wall-clock time-out of the reply [s].
+            numbers: Beginning of its payload.
 
         Raises:
             EngineError: Gazebo reports an error, has ended or does not reply.
         """
-        complaint = self.request(operation, text.encode(), seconds).decode()
+        complaint = self.request(operation, numbers + text.encode(), seconds).decode()
         if complaint:
             raise EngineError(f"Gazebo refuses: {complaint}")
 

@@ -27,17 +27,18 @@ import numpy as np
 import numpy.typing as npt
 
 from xtdrone_core import FleetModel, FleetState, Vehicle, VehicleSpec, resources
-from xtdrone_core.contracts import RangeCaster, Renderer, Viewer
+from xtdrone_core.contracts import RangeCaster, Renderer, Viewer, WorldEditor
 from xtdrone_core.ports import gazebo_master
 
 from ...errors import EngineError
 from ...rendering.scene import FURTHEST
 from ...vehicles.pose import body_frames, start_pose
 from ...world import World
+from ...world_models import WorldModel
 from ..body import Masses, apply_wrench
 from .channel import Channel
 from .scene import GazeboScene, scanners
-from .world import joint_name, link_name, world_sdf
+from .world import joint_name, link_name, model_sdf, world_sdf
 
 _PLUGIN = "libxtdrone_lockstep.so"
 _CHATTER = re.compile(r"\[(Msg|Dbg)\]|\[Err\] \[OpenAL|Audio will be disabled|ALSA lib|AL lib|"
@@ -45,10 +46,13 @@ _CHATTER = re.compile(r"\[(Msg|Dbg)\]|\[Err\] \[OpenAL|Audio will be disabled|AL
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 STEP_S = 0.004  # physics step until the first step sets it [s]
 START_S = 60.0  # wall-clock time-out of gzserver's start [s]
+MODELS_S = 10.0  # wall-clock time-out of an inserted or removed model [s]
+_LOOP_S = 0.03  # longer than the plugin waits for requests in Gazebo's world loop [s]
 _STOP_S = 3.0
 _TELL_S = 0.5  # wall-clock time to wait for the exit status of a process [s]
 # Must match lockstep_world.cc.
-_STEP, _RESET, _FLEET, _JOINTS, _CONTACTS, _PAYLOAD, _CAST, _SCANNERS = range(1, 9)
+(_STEP, _RESET, _FLEET, _JOINTS, _CONTACTS, _PAYLOAD, _CAST, _SCANNERS, _PLACE, _INSERT, _REMOVE,
+ _STATES, _MOVE, _PUSH) = range(1, 15)
 _TIME = struct.Struct("<d")
 _WEIGHT = struct.Struct("<11d")
 _RAYS = struct.Struct("<5d")
@@ -57,13 +61,14 @@ _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-class GazeboEngine(RangeCaster, Renderer, Viewer):
+class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
     """Simulates a fleet in Gazebo 11; implements xtdrone_core.contracts.Engine.
 
     Attributes:
         state: The fleet's true state, overwritten at every step.
         specs: The VehicleSpecs of the fleet.
         models: Their Vehicles, in the same order.
+        inserted: The WorldModels that were inserted since the start.
     """
 
     def __init__(self, world: World, specs: tuple[VehicleSpec, ...],
@@ -87,6 +92,7 @@ class GazeboEngine(RangeCaster, Renderer, Viewer):
         n, bodies = self._fleet.body.shape
         self.state = FleetState.zeros(n, self._fleet.actuator.shape[1],
                                       self._fleet.joint.shape[1], bodies)
+        self.inserted: tuple[WorldModel, ...] = ()
         self._processes = []
         self._channel = self._looks = None
         plugin = self._setup / _PLUGIN
@@ -168,6 +174,66 @@ class GazeboEngine(RangeCaster, Renderer, Viewer):
         row = self._masses.records[vehicle, 0]["row"]
         self._channel.request(_PAYLOAD, _WEIGHT.pack(row, total, *centre, *inertia))
 
+    def place(self, vehicle: int, state: np.ndarray) -> None:
+        """Moves the base of a vehicle; see WorldEditor."""
+        acc = self.state.acc.copy()
+        row = float(self._masses.records[vehicle, 0]["row"])
+        self._take(self._channel.request(_PLACE, np.array([row, *state]).tobytes()), 0.0)
+        self.state.acc[:] = acc
+
+    def insert(self, model: WorldModel) -> None:
+        """Adds a model; see WorldEditor.
+
+        Raises:
+            EngineError: Gazebo does not take it, or has ended.
+        """
+        self._channel.request(_INSERT, model_sdf(model).encode())
+        self._await_models(lambda: self._has(model.name),
+                           f"Gazebo does not take model '{model.name}'")
+        self.inserted = *self.inserted, model
+
+    def remove(self, index: int) -> None:
+        """Removes an inserted model; see WorldEditor.
+
+        Raises:
+            EngineError: Gazebo does not remove it, or has ended.
+        """
+        name = self.inserted[index].name
+        self._channel.request(_REMOVE, name.encode())
+        self._await_models(lambda: not self._has(name), f"Gazebo does not remove '{name}'")
+        self.inserted = *self.inserted[:index], *self.inserted[index + 1:]
+
+    def inserted_states(self) -> np.ndarray:
+        """States (P, 13) of the inserted models; see WorldEditor."""
+        return self._states([model.name for model in self.inserted])
+
+    def place_inserted(self, index: int, state: np.ndarray) -> None:
+        """Moves an inserted model; see WorldEditor."""
+        self._channel.ask(_MOVE, self.inserted[index].name,
+                          numbers=np.asarray(state, dtype=float).tobytes())
+
+    def push_inserted(self, index: int, wrench: np.ndarray) -> None:
+        """Applies a wrench during the next step; see WorldEditor."""
+        name = self.inserted[index].name.encode()
+        self._channel.request(_PUSH, np.asarray(wrench, dtype=float).tobytes() + name)
+
+    def _states(self, names) -> np.ndarray:
+        if not names:
+            return np.zeros((0, _WIDTH))
+        data = self._channel.request(_STATES, "".join(f"{name}\n" for name in names).encode())
+        return np.frombuffer(data).reshape(-1, _WIDTH).copy()
+
+    def _has(self, name) -> bool:
+        return bool(np.isfinite(self._states([name])).all())
+
+    def _await_models(self, done, complaint):
+        """Waits until Gazebo's world loop, which pauses without requests, has done its part."""
+        end = time.monotonic() + MODELS_S
+        while not done():
+            if time.monotonic() > end:
+                raise EngineError(f"{complaint}: {self._complaint()}")
+            time.sleep(_LOOP_S)
+
     def cast(self, vehicle: int, pos: npt.ArrayLike, directions: np.ndarray, longest: float,
              body: int = 0) -> np.ndarray:
         """Casts rays; returns the distance to the first collision shape of any other model.
@@ -225,9 +291,11 @@ class GazeboEngine(RangeCaster, Renderer, Viewer):
         script = f". '{self._setup / 'env.sh'}' && env -0"
         text = subprocess.run(["bash", "-c", script], capture_output=True, check=True).stdout
         environment = dict(item.split("=", 1) for item in text.decode().split("\0") if item)
-        for name, folder in (("GAZEBO_MODEL_PATH", resources.root() / "models"),
-                             ("GAZEBO_RESOURCE_PATH", world.sdf.parent)):
-            environment[name] = f"{folder}:{environment.get(name, '')}"
+        around = world.sdf.parent.parent  # of a world, whose models are beside its folder
+        for name, folders in (
+                ("GAZEBO_MODEL_PATH", (around, around / "models", resources.root() / "models")),
+                ("GAZEBO_RESOURCE_PATH", (world.sdf.parent,))):
+            environment[name] = ":".join([*map(str, folders), environment.get(name, "")])
         environment["GAZEBO_MASTER_URI"] = gazebo_master(instance,
                                                          environment["GAZEBO_MASTER_URI"])
         return environment

@@ -17,6 +17,7 @@ from sensor_models.range_finder import RangeParameters
 from sensor_models.sensor import STEP_US, period_steps
 from xtdrone_core import FleetState, Vehicle, VehicleSpec
 
+from ...world_models import WorldModel
 from .channel import Channel
 from .world import link_name
 
@@ -99,8 +100,12 @@ class GazeboScene:
             return "gazebo: rays"
         return f"gazebo: {self._channel.request(_NAME).decode()}"
 
-    def place(self, state: FleetState) -> None:
-        """As RenderedScene.place, for images only; rays use the physics poses of the bodies."""
+    def place(self, state: FleetState, inserted: Sequence[WorldModel] = (),
+              states: Sequence[np.ndarray] = ()) -> None:
+        """As RenderedScene.place, for images only; rays use the physics poses of the bodies.
+
+        Gazebo shows its inserted models itself.
+        """
         self._poses[:, :3] = state.body_pos[self._used]
         self._poses[:, 3:] = state.body_quat[self._used]
 

@@ -10,15 +10,17 @@ from lxml import etree
 
 from sensor_models.cameras import cameras_of
 from sensor_models.lens import pinhole_of
-from xtdrone_core import Vehicle, VehicleSpec
+from xtdrone_core import Body, Vehicle, VehicleSpec
 from xtdrone_dynamics import quaternion
 from xtdrone_dynamics.constants import GRAVITY
 
 from ...errors import EngineError
 from ...vehicles.pose import Pose, body_frames, start_pose
 from ...vehicles.sdf import scope_of
-from ...vehicles.sdf_tree import parse, pose_of, resolve_uri
+from ...vehicles.sdf_file import parse, resolve_uri
+from ...vehicles.sdf_tree import pose_of
 from ...world import World
+from ...world_models import WorldModel
 
 _VERSION = "1.7"
 _DEPTH = 5e-4  # contact penetration of a standing vehicle [m]
@@ -64,6 +66,24 @@ def world_sdf(world: World, specs: Sequence[VehicleSpec], models: Sequence[Vehic
     return _document(element)
 
 
+def model_sdf(model: WorldModel) -> str:
+    """Writes the SDF of a model that is inserted into a running world.
+
+    It has one link, whose frame is that of the model's body.
+    """
+    out = etree.Element("model", name=model.name)
+    _set(out, "static", int(model.static))
+    _set(out, "pose", _six(model.start))
+    body = Body(model.links[0][0], -1, model.mass, model.inertia)
+    link = etree.Element("link", name=link_name(0)) if model.static else _link(0, body, Pose())
+    inward = Pose(model.cog).inverse()
+    for name, source, pose in model.scope().links():
+        link.extend(_shape(name, child, inward.to(pose), model.mass)
+                    for child in _shown(model, name, source))
+    out.append(link)
+    return _document(out)
+
+
 def link_name(body: int) -> str:
     """Name of a vehicle body's link in Gazebo."""
     return "body" if body == 0 else f"body{body}"
@@ -87,8 +107,8 @@ def _vehicle(spec, vehicle):
     for name, source, link_pose in scope_of(vehicle).links():
         body = body_of[name]
         inward = Pose(vehicle.cog).to(frames[body]).inverse()
-        for child in source.iterchildren("collision", "visual"):
-            links[body].append(_shape(name, child, inward.to(link_pose), vehicle.mass))
+        links[body].extend(_shape(name, child, inward.to(link_pose), vehicle.mass)
+                           for child in _shown(vehicle, name, source))
     for block in vehicle.sensors:
         if block.kind in ("camera", "depth"):
             links[block.body].append(_camera(block))
@@ -112,8 +132,15 @@ def _link(k, body, frame):
     return link
 
 
+def _shown(model, link, source) -> list:
+    """A link's collisions and visuals, without those that the model leaves out."""
+    there = {shape.name for shape in model.shapes}
+    return [child for child in source.iterchildren("collision", "visual")
+            if f"{link}::{child.get('name')}" in there]
+
+
 def _shape(link, child, link_pose, mass):
-    """A collision or visual of a link, at its pose in the body frame."""
+    """A collision or visual of a link, at its pose in the body frame; mass 0 leaves it as it is."""
     shape = copy.deepcopy(child)
     shape.set("name", f"{link}::{child.get('name')}".replace("::", "."))
     for old in shape.findall("pose"):
@@ -122,7 +149,7 @@ def _shape(link, child, link_pose, mass):
     for uri, there in zip(shape.iterfind(".//mesh/uri"), child.iterfind(".//mesh/uri"),
                           strict=True):
         uri.text = f"file://{resolve_uri(there, there.text.strip())}"
-    if shape.tag == "collision":
+    if shape.tag == "collision" and mass:
         _soften(shape, mass)
     return shape
 

@@ -19,6 +19,12 @@
 //            unit vectors in the world (doubles)  ->  distance along each ray to the first thing
 //            but its vehicle (doubles); inf where there is nothing
 //   SCANNERS text, see Scans::Set in rays.hh  ->  nothing; for subscribers of Gazebo's own topics
+//   PLACE    number of a body and its state (doubles)  ->  as STEP; its whole vehicle moves there
+//   INSERT   SDF text of a model, see models.hh  ->  nothing
+//   REMOVE   its name  ->  nothing
+//   STATES   names of models, a line each  ->  state of each (doubles), NaN for one that is not there
+//   MOVE     state (doubles), then the name of a model  ->  text: empty, or what is wrong
+//   PUSH     force xyz and torque xyz (doubles), then the name  ->  nothing; for the next step
 //
 // While steps follow each other closely they are done in Gazebo's own world loop, which costs no
 // change of threads. When the other side is quiet for a moment the world is paused, and a thread
@@ -45,16 +51,17 @@
 
 #include "channel.hh"
 #include "looks.hh"
+#include "models.hh"
 #include "rays.hh"
 
 namespace xtdrone {
 
 enum Operation : std::uint32_t {
-  STEP = 1, RESET, FLEET, JOINTS, CONTACTS, PAYLOAD, CAST, SCANNERS
+  STEP = 1, RESET, FLEET, JOINTS, CONTACTS, PAYLOAD, CAST, SCANNERS, PLACE, INSERT, REMOVE, STATES,
+  MOVE, PUSH
 };
 
 constexpr int kQuietMs = 10;           // without a request for this long, the world is paused
-constexpr std::size_t kState = 13;     // numbers of one body's state
 constexpr double kStrong = 1e6;        // force of a driven joint [N] or [N m]: follows anything
 
 class LockstepWorld : public gazebo::WorldPlugin {
@@ -78,6 +85,7 @@ class LockstepWorld : public gazebo::WorldPlugin {
     channel_.Connect(sdf->Get<std::string>("socket"));
     looks_ = std::make_unique<Looks>(world, sdf->Get<std::string>("looks"));
     scans_ = std::make_unique<Scans>(world);
+    models_ = std::make_unique<Models>(world);
     // Contacts are kept also when nobody listens to Gazebo's topic of them.
     world_->Physics()->GetContactManager()->SetNeverDropContacts(true);
     world_->SetPaused(true);
@@ -119,6 +127,32 @@ class LockstepWorld : public gazebo::WorldPlugin {
         scans_->Set(channel_.Text());
         channel_.Answer("");
         break;
+      case PLACE: Place(body); break;
+      case INSERT:
+        models_->Insert(channel_.Text());
+        channel_.Answer("");
+        break;
+      case REMOVE:
+        models_->Remove(channel_.Text());
+        channel_.Answer("");
+        break;
+      case STATES: {
+        const auto states = models_->States(channel_.Text());
+        channel_.Answer(states.data(), states.size() * sizeof(double));
+        break;
+      }
+      case MOVE: {
+        double state[kState];
+        const auto name = NameAfter(state, kState);
+        channel_.Answer(models_->Move(name, state) ? "" : "there is no model '" + name + "'");
+        break;
+      }
+      case PUSH: {
+        double wrench[6];
+        models_->Push(NameAfter(wrench, 6), wrench);
+        channel_.Answer("");
+        break;
+      }
       default: throw Closed();
     }
     return false;
@@ -136,6 +170,7 @@ class LockstepWorld : public gazebo::WorldPlugin {
       fleet_[i]->AddForce({w[0], w[1], w[2]});
       fleet_[i]->AddTorque({w[3], w[4], w[5]});
     }
+    models_->Apply();
     // ODE's joint motor gives the joint this speed by the end of the step, which ends at the target.
     const double dt = world_->Physics()->GetMaxStepSize();
     for (std::size_t i = 0; i < joints_.size(); ++i) {
@@ -202,16 +237,7 @@ class LockstepWorld : public gazebo::WorldPlugin {
   void SendState() {
     state_.resize(kState * fleet_.size() + 2 * joints_.size());
     for (std::size_t i = 0; i < fleet_.size(); ++i) {
-      double *s = &state_[kState * i];
-      const auto &link = fleet_[i];
-      const ignition::math::Pose3d pose = link->WorldPose();
-      const ignition::math::Vector3d vel = link->WorldLinearVel();
-      const ignition::math::Vector3d rate =
-          pose.Rot().RotateVectorReverse(link->WorldAngularVel());
-      const double numbers[kState] = {
-          pose.Pos().X(), pose.Pos().Y(), pose.Pos().Z(), pose.Rot().X(), pose.Rot().Y(),
-          pose.Rot().Z(), pose.Rot().W(), vel.X(), vel.Y(), vel.Z(), rate.X(), rate.Y(), rate.Z()};
-      std::memcpy(s, numbers, sizeof(numbers));
+      StateOf(fleet_[i], &state_[kState * i]);
     }
     double *s = state_.data() + kState * fleet_.size();
     for (const auto &joint : joints_) {
@@ -240,6 +266,25 @@ class LockstepWorld : public gazebo::WorldPlugin {
       if (all) world_->ResetTime();
     }
     SendState();
+  }
+
+  void Place(const std::vector<char> &body) {
+    double v[1 + kState];
+    if (body.size() != sizeof(v)) throw Closed();
+    std::memcpy(v, body.data(), sizeof(v));
+    {
+      boost::recursive_mutex::scoped_lock lock(*world_->Physics()->GetPhysicsUpdateMutex());
+      MoveTo(fleet_.at(static_cast<std::size_t>(v[0])), v + 1);
+    }
+    SendState();
+  }
+
+  // Reads numbers at the front of a request; gives the text behind them.
+  std::string NameAfter(double *numbers, std::size_t count) const {
+    const auto &body = channel_.Body();
+    if (body.size() < count * sizeof(double)) throw Closed();
+    std::memcpy(numbers, body.data(), count * sizeof(double));
+    return {body.begin() + static_cast<std::ptrdiff_t>(count * sizeof(double)), body.end()};
   }
 
   void SetMass(const std::vector<char> &body) {
@@ -334,6 +379,7 @@ class LockstepWorld : public gazebo::WorldPlugin {
   Channel channel_;
   std::unique_ptr<Looks> looks_;
   std::unique_ptr<Scans> scans_;
+  std::unique_ptr<Models> models_;
   std::vector<double> wrench_, state_;
   std::atomic<bool> due_{false};  // a step has been asked for and is not done
   bool stepping_ = false;         // this loop of the world does it

@@ -1,0 +1,41 @@
+"""Rates that the files of vehicles give to sensors, which sample at whole steps."""
+
+from collections.abc import Sequence
+
+from xtdrone_core import SensorBlock
+
+from .cameras import RENDERED, UNSET_RATE, given_rate
+from .parameters import number_of
+from .sensor import STEP_US, sensors, whole_rate
+
+_TOLERANCE = 0.01  # share of a rate that counts as the same
+
+
+def rounded_rates(blocks: Sequence[SensorBlock]) -> list[str]:
+    """A line on the sensors whose rates are no whole number of steps, one on those without a rate.
+
+    Raises:
+        SensorError: A rate that is no number.
+    """
+    rounded = []
+    for block in blocks:
+        asked = _asked(block)
+        if asked > 0.0 and abs(whole_rate(asked) - asked) > _TOLERANCE * asked:
+            rounded.append(f"{block.kind} '{block.name}' {asked:g} to {whole_rate(asked):.4g} Hz")
+    unset = [f"'{block.name}'" for block in blocks
+             if block.kind in RENDERED and _asked(block) == 0.0]
+    return ([f"rates become whole steps of {STEP_US // 1000} ms: {', '.join(rounded)}"]
+            if rounded else []) + (
+        [f"no <update_rate>, so {UNSET_RATE:g} Hz: {', '.join(unset)}"] if unset else [])
+
+
+def _asked(block: SensorBlock) -> float:
+    """The rate that a block itself gives [Hz]; 0 without one."""
+    if block.kind in RENDERED:
+        return given_rate(block)
+    if block.kind not in sensors():
+        return 0.0
+    tags = sensors()[block.kind].tags.sitl
+    given = [value for tag, value in block.parameters.items()
+             if tags.get(tag, (tag, 1.0))[0] == "rate"]
+    return number_of(block, "rate", given[-1]) if given else 0.0

@@ -1,0 +1,49 @@
+"""Component metadata: what a ground station shows beside parameters and events.
+
+COMPONENT_METADATA names the file GENERAL, which names the others; all come by MAVLink FTP.
+https://mavlink.io/en/services/component_information.html
+"""
+
+import functools
+import json
+import lzma
+import math
+import zlib
+
+from ...parameters.store import table
+from . import events
+
+_FOLDER = "etc/extras"
+GENERAL = f"{_FOLDER}/component_general.json.xz"
+_PARAMETERS = f"{_FOLDER}/parameters.json.xz"
+_EVENTS = f"{_FOLDER}/all_events.json.xz"
+_PARAMETER_METADATA, _EVENT_METADATA = 1, 4  # of COMP_METADATA_TYPE
+
+
+@functools.cache
+def files() -> dict[str, bytes]:
+    """Path -> content of each file; all vehicles have the same."""
+    found = {_PARAMETERS: _packed({"version": 1, "parameters": [
+        _described(p) for p in table().values()]}), _EVENTS: _packed(events.metadata())}
+    found[GENERAL] = _packed({"version": 1, "metadataTypes": [
+        {"type": kind, "uri": f"mftp://{path}", "fileCrc": crc32(found[path])}
+        for kind, path in ((_PARAMETER_METADATA, _PARAMETERS), (_EVENT_METADATA, _EVENTS))]})
+    return found
+
+
+def crc32(data: bytes, crc: int = 0) -> int:
+    """CRC-32 as MAVLink has it: begun with 0, not inverted in the end."""
+    return zlib.crc32(data, crc ^ 0xFFFFFFFF) ^ 0xFFFFFFFF
+
+
+def _described(p):
+    row = {"name": p.name, "type": "Int32" if p.type is int else "Float", "default": p.default,
+           "min": p.min, "max": p.max, "group": p.group, "shortDesc": p.description,
+           "longDesc": "" if p.effect else "Without effect in this flight stack.",
+           "units": p.unit}
+    return {key: value for key, value in row.items()
+            if value != "" and not (isinstance(value, float) and not math.isfinite(value))}
+
+
+def _packed(content):
+    return lzma.compress(json.dumps(content).encode())

@@ -1,0 +1,68 @@
+"""Commands to devices: ACTUATOR_TEST."""
+
+import math
+
+import numpy as np
+
+from ..control.actuator_test import ActuatorTest
+from ..now import Now
+from ..parameters.store import ParameterStore
+from ..safety.commander import ACCEPTED, DENIED, Answer
+from .dialect import mavlink
+from .handlers import obeys
+
+LONGEST_TEST_S = 3.0  # of an actuator
+_FIRST_MOTOR, _FIRST_SERVO, _FUNCTIONS = 1, 33, 1000  # of ACTUATOR_TEST's param5
+_OUTPUT_MOTOR, _OUTPUT_SERVO = 101, 201  # PX4's output functions, which it takes above 1000
+
+
+class DeviceCommands:
+    """Obeys commands to the devices of a fleet."""
+
+    def __init__(self, status: np.ndarray, parameters: ParameterStore, tests: ActuatorTest,
+                 rotor_mask: np.ndarray, now: Now):
+        """The devices of a fleet.
+
+        Args:
+            status: (N,) of VEHICLE_STATUS.
+            parameters: Of the fleet.
+            tests: Of actuators.
+            rotor_mask: (N, A) bool, the actuators that are rotors.
+            now: Time.
+        """
+        self._status, self._parameters, self._tests = status, parameters, tests
+        self._rotor_mask, self._now = rotor_mask, now
+
+    @obeys(mavlink.MAV_CMD_ACTUATOR_TEST)
+    def _actuator_test(self, link, p):
+        i = link.vehicle
+        if self._status["armed"][i]:
+            return Answer(DENIED, "actuators are tested while the vehicle is disarmed")
+        if self._parameters.get(i, "COM_MOT_TEST_EN") != 1:
+            return Answer(DENIED, "tests of actuators are off: set COM_MOT_TEST_EN to 1")
+        actuators = self._actuators(i, p[4])
+        if actuators is None:
+            return Answer(mavlink.MAV_RESULT_UNSUPPORTED,
+                          f"actuator function {p[4]:g} does not exist")
+        value, seconds = (p[0], min(p[1], LONGEST_TEST_S)) if p[1] > 0 else (0.0, 0.0)
+        if not math.isfinite(value):
+            value, seconds = 0.0, 0.0
+        for actuator in actuators:
+            self._tests.start(i, actuator, float(np.clip(value, -1.0, 1.0)),
+                              self._now.t_us + round(seconds * 1e6))
+        return Answer(ACCEPTED)
+
+    def _actuators(self, i, function):
+        """The columns that a function means, maybe none of them there; None = no such function."""
+        number = int(function) if math.isfinite(function) else 0
+        motors = np.flatnonzero(self._rotor_mask[i])
+        servos = np.flatnonzero(~self._rotor_mask[i])
+        for kind, first, output in ((motors, _FIRST_MOTOR, _OUTPUT_MOTOR),
+                                    (servos, _FIRST_SERVO, _OUTPUT_SERVO)):
+            k = number - _FUNCTIONS - output if number >= _FUNCTIONS else number - first
+            if 0 <= k < _MOST[first]:
+                return kind[k:k + 1]
+        return [] if number >= _FUNCTIONS else None
+
+
+_MOST = {_FIRST_MOTOR: 12, _FIRST_SERVO: 8}  # that PX4 has functions for

@@ -1,0 +1,1 @@
+"""Files over MAVLink: the FTP protocol, and the download of flight logs."""

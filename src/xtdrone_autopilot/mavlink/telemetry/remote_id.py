@@ -1,0 +1,82 @@
+"""Remote identification: OPEN_DRONE_ID_LOCATION, OPEN_DRONE_ID_SYSTEM."""
+
+import calendar
+import time
+from typing import Any
+
+import numpy as np
+
+from xtdrone_core.frames import enu_ned
+from xtdrone_dynamics.atmosphere import height_of_pressure
+from xtdrone_dynamics.geodesy import to_geodetic_array
+from xtdrone_dynamics.geoid import geoid_height
+
+from ..dialect import mavlink
+from ..handlers import streams
+
+_EPOCH_S = calendar.timegm((2019, 1, 1, 0, 0, 0))  # of the system message [s of Unix time]
+# Bounds of an accuracy [m, m/s] -> its class, 0 = worse.
+_HORIZONTAL = ((1.0, 12), (3.0, 11), (10.0, 10), (30.0, 9))
+_VERTICAL = ((1.0, 6), (3.0, 5), (10.0, 4), (25.0, 3), (45.0, 2), (150.0, 1))
+_SPEED_0_3, _TIME_1_S = 4, 10  # classes: better than 0.3 m/s, than 1 s
+_UNKNOWN_HEIGHT, _UNKNOWN_COURSE = -1000.0, 36100
+
+
+def _has_fix(part: "RemoteIdStreams") -> np.ndarray:
+    return part.now.sensors.gps_fix >= 3
+
+
+def _has_home(part: "RemoteIdStreams") -> np.ndarray:
+    return part.status["home_set"]
+
+
+class RemoteIdStreams:
+    """Fills the messages of remote identification.
+
+    Attributes:
+        status: (N,) of VEHICLE_STATUS.
+        now: Time and readings.
+    """
+
+    def __init__(self, reported: Any):
+        """reported: a Reported of streams.py."""
+        self.status, self.now = reported.status, reported.now
+        self._failsafes, self._estimator = reported.failsafes, reported.estimator
+        self._origin = reported.origin
+        self._geoid = geoid_height(*self._origin[:2])
+
+    @streams("OPEN_DRONE_ID_LOCATION", ground_station=1, offboard=1, bridge=False, where=_has_fix)
+    def _location(self, m: np.ndarray, t_us: int) -> None:
+        s, p = self.now.sensors, self.status
+        m["status"] = np.where(p["landed"], mavlink.MAV_ODID_STATUS_GROUND,
+                               mavlink.MAV_ODID_STATUS_AIRBORNE)
+        m["status"][p["armed"] & self._failsafes.active()] = mavlink.MAV_ODID_STATUS_EMERGENCY
+        vel = enu_ned(s.gps_vel)
+        m["direction"] = 100 * (np.rint(np.degrees(np.arctan2(vel[:, 1], vel[:, 0]))) % 360)
+        m["speed_horizontal"] = np.minimum(100 * np.hypot(vel[:, 0], vel[:, 1]), 25425)
+        m["speed_vertical"] = np.clip(np.rint(-100 * vel[:, 2]), -6200, 6200)
+        m["latitude"] = np.rint(np.degrees(s.gps_lat) * 1e7)
+        m["longitude"] = np.rint(np.degrees(s.gps_lon) * 1e7)
+        m["altitude_barometric"] = [height_of_pressure(p) for p in s.baro_pressure]
+        m["altitude_geodetic"] = np.rint(s.gps_alt)
+        m["height"] = np.where(p["home_set"], self._estimator.pos[:, 2] - p["home"][:, 2],
+                               _UNKNOWN_HEIGHT)
+        m["horizontal_accuracy"] = _class_of(s.gps_eph, _HORIZONTAL)
+        m["vertical_accuracy"] = _class_of(s.gps_epv, _VERTICAL)
+        m["barometer_accuracy"], m["speed_accuracy"] = 1, _SPEED_0_3
+        m["timestamp"] = s.gps_t_us // 1000 % 3_600_000 * 1e-3
+        m["timestamp_accuracy"] = _TIME_1_S
+
+    @streams("OPEN_DRONE_ID_SYSTEM", ground_station=1, offboard=1, bridge=False, where=_has_home)
+    def _system(self, m: np.ndarray, t_us: int) -> None:
+        geo = to_geodetic_array(self.status["home"], *self._origin)
+        m["operator_latitude"] = np.rint(np.degrees(geo[:, 0]) * 1e7)
+        m["operator_longitude"] = np.rint(np.degrees(geo[:, 1]) * 1e7)
+        m["operator_altitude_geo"] = geo[:, 2] + self._geoid
+        m["area_count"], m["area_ceiling"], m["area_floor"] = 1, _UNKNOWN_HEIGHT, _UNKNOWN_HEIGHT
+        m["timestamp"] = int(time.time()) - _EPOCH_S
+
+
+def _class_of(accuracy, bounds):
+    """(N,) the class of the first bound that an accuracy (N,) is below, 0 = none."""
+    return np.select([accuracy < bound for bound, _ in bounds], [kind for _, kind in bounds], 0)

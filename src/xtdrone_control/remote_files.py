@@ -1,0 +1,166 @@
+"""A vehicle's files over MAVLink FTP, with the errors of MAVROS's services.
+
+https://mavlink.io/en/services/ftp.html
+"""
+
+import errno
+import struct
+import threading
+from typing import Any
+
+from xtdrone_core.mavlink_dialect import mavlink
+
+from .requests import LinkTransport
+
+WAIT_S = 1.0  # for an answer
+_HEAD = struct.Struct("<HBBBBBxI")  # sequence, session, opcode, size, request, burst end, offset
+_PAYLOAD = 251
+_ROOM = _PAYLOAD - _HEAD.size  # bytes of data in one message
+(_TERMINATE, _RESET, _LIST, _OPEN, _READ, _CREATE, _WRITE, _REMOVE, _MAKE_FOLDER, _REMOVE_FOLDER,
+ _OPEN_TO_WRITE, _TRUNCATE, _RENAME, _CRC32) = range(1, 15)
+_ACK, _NAK, _END_OF_FILE, _FAIL_ERRNO = 128, 129, 6, 2
+# What MAVROS makes of the other errors; where it makes nothing, the one before stays.
+_ERRNO = {1: errno.EFAULT, 3: errno.EMSGSIZE, 4: errno.EBADFD, 5: errno.EMFILE, 7: errno.ENOSYS}
+
+
+class RemoteFiles:
+    """Files of one vehicle. What fails gives None or False; one call at a time.
+
+    Attributes:
+        error: errno as MAVROS's services tell it: 0 after a success.
+        sessions: Path -> session of the files that are open.
+        lock: For the callers.
+    """
+
+    def __init__(self, link: Any, i: int):
+        """link: a FleetLink. i: the vehicle's index."""
+        self.error = 0
+        self.sessions: dict[str, int] = {}
+        self.lock = threading.Lock()
+        self._transport, self._vehicle = LinkTransport(link, i), i + 1
+        self._sequence = 0
+
+    def list(self, path: str) -> list[dict] | None:
+        """Entries of a folder, as the fields of mavros_msgs/FileEntry."""
+        found: list[dict] = []
+        offset = 0
+        while True:
+            data = self._ask(_LIST, offset=offset, data=path.encode())
+            if data is None:
+                return None
+            entries = data.split(b"\0")[:-1]
+            if not entries:
+                return found
+            offset += len(entries)
+            for entry in entries:
+                name, _, size = entry[1:].decode(errors="replace").partition("\t")
+                if entry[:1] in (b"F", b"D"):
+                    found.append(dict(name=name, type=int(entry[:1] == b"D"),
+                                      size=int(size or 0)))
+
+    def open(self, path: str, mode: int) -> int | None:
+        """Opens a file by FileOpen's mode; gives its size [bytes]."""
+        code = {0: _OPEN, 1: _OPEN_TO_WRITE, 2: _CREATE}.get(mode)
+        if code is None:
+            return self._failed(errno.EINVAL)
+        data = self._ask(code, data=path.encode())
+        if data is None:
+            return None
+        self.sessions[path] = self._session
+        return int.from_bytes(data[:4], "little")
+
+    def close(self, path: str) -> bool:
+        """Closes an open file."""
+        session = self.sessions.pop(path, None)
+        if session is None:
+            return bool(self._failed(errno.EBADF))
+        return self._ask(_TERMINATE, session) is not None
+
+    def read(self, path: str, offset: int, size: int) -> bytes | None:
+        """Up to size bytes of an open file."""
+        session = self.sessions.get(path)
+        if session is None:
+            return self._failed(errno.EBADF)
+        out = b""
+        while True:
+            data = self._ask(_READ, session, offset + len(out))
+            if data is None:
+                return None
+            out += data
+            if len(data) < _ROOM or len(out) >= size:
+                return out[:size]
+
+    def write(self, path: str, offset: int, data: bytes) -> bool:
+        """Writes into an open file."""
+        session = self.sessions.get(path)
+        if session is None:
+            return bool(self._failed(errno.EBADF))
+        return all(self._ask(_WRITE, session, offset + k, data[k:k + _ROOM]) is not None
+                   for k in range(0, len(data), _ROOM))
+
+    def checksum(self, path: str) -> int | None:
+        """CRC-32 of a file."""
+        data = self._ask(_CRC32, data=path.encode())
+        return None if data is None else int.from_bytes(data[:4], "little")
+
+    def remove(self, path: str) -> bool:
+        """Removes a file."""
+        return self._ask(_REMOVE, data=path.encode()) is not None
+
+    def rename(self, old: str, new: str) -> bool:
+        """Renames a file or folder."""
+        data = old.encode() + b"\0" + new.encode()
+        if len(data) >= _ROOM:
+            return bool(self._failed(errno.ENAMETOOLONG))
+        return self._ask(_RENAME, data=data) is not None
+
+    def truncate(self, path: str, length: int) -> bool:
+        """Cuts a file to a length [bytes]."""
+        return self._ask(_TRUNCATE, offset=length, data=path.encode()) is not None
+
+    def make_folder(self, path: str) -> bool:
+        """Makes a folder."""
+        return self._ask(_MAKE_FOLDER, data=path.encode()) is not None
+
+    def remove_folder(self, path: str) -> bool:
+        """Removes a folder."""
+        return self._ask(_REMOVE_FOLDER, data=path.encode()) is not None
+
+    def reset(self) -> None:
+        """Closes all files."""
+        self.sessions.clear()
+        self._ask(_RESET)
+
+    def _failed(self, number: int) -> None:
+        self.error = number
+
+    def _ask(self, opcode: int, session: int = 0, offset: int = 0,
+             data: bytes = b"") -> bytes | None:
+        """Data of the answer to a request; b'' also at the end of a file or list."""
+        self._sequence = self._sequence + 1 & 0xFFFF
+        head = _HEAD.pack(self._sequence, session, opcode, len(data), 0, 0, offset)
+        request = mavlink.MAVLink_file_transfer_protocol_message(
+            0, self._vehicle, mavlink.MAV_COMP_ID_AUTOPILOT1, (head + data).ljust(_PAYLOAD, b"\0"))
+        with self._transport.listen("FILE_TRANSFER_PROTOCOL") as receive:
+            self._transport.send(request)
+            while True:
+                message = receive(WAIT_S)
+                if message is None:
+                    return self._failed(errno.ETIMEDOUT)
+                payload = bytes(message.payload)
+                sequence, self._session, code, size, *_ = _HEAD.unpack_from(payload)
+                if sequence == self._sequence + 1 & 0xFFFF:
+                    break
+        self._sequence = sequence
+        data = payload[_HEAD.size:_HEAD.size + size]
+        if code == _ACK:
+            self.error = 0
+            return data
+        if opcode in (_LIST, _READ) and data[:1] == bytes((_END_OF_FILE,)):
+            self.error = 0
+            return b""
+        if data[:1] == bytes((_FAIL_ERRNO,)):
+            self.error = data[1]
+        else:
+            self.error = _ERRNO.get(data[0] if data else 0, self.error)
+        return None

@@ -1,0 +1,264 @@
+"""Shapes of SDF as MuJoCo's geoms, with meshes, heightmaps, colours and textures."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from ..rendering import materials
+from ..vehicles.look import Look
+from ..vehicles.mesh import Mesh, convex_pieces
+from ..vehicles.shapes import Shape
+
+COLLISION_GROUP = 3  # geom group that is not drawn
+_VISUAL_GROUP = 1
+_BELOW = 10.0  # thickness of the ground below a heightmap [m]
+_THIN = 1e-3  # least height of a heightmap [m]
+_KINDS = {"box": mujoco.mjtGeom.mjGEOM_BOX, "sphere": mujoco.mjtGeom.mjGEOM_SPHERE,
+          "cylinder": mujoco.mjtGeom.mjGEOM_CYLINDER, "plane": mujoco.mjtGeom.mjGEOM_PLANE,
+          "mesh": mujoco.mjtGeom.mjGEOM_MESH, "heightmap": mujoco.mjtGeom.mjGEOM_HFIELD}
+_CONVEX = mujoco.mjtMeshInertia.mjMESH_INERTIA_CONVEX
+_SHELL = mujoco.mjtMeshInertia.mjMESH_INERTIA_SHELL  # also fits what has no volume
+_FACES = (0, 1, 2, 0, 2, 3)  # of a side's four corners
+
+
+class Shapes:
+    """Adds shapes to a scene; each mesh, heightmap and texture is an asset once."""
+
+    def __init__(self, scene: Any, seen: bool) -> None:
+        """For a MjSpec; see mujoco_scene.build() for `seen`."""
+        self._scene, self._seen = scene, seen
+        self._assets: dict[Any, str] = {}
+        self._names: set[str] = set()
+
+    def add(self, body: Any, name: str, shape: Shape, fixed: bool = False) -> None:
+        """Adds a shape to a body of the scene.
+
+        MuJoCo's contacts take the convex hull of a mesh. What is fixed to the world consists of
+        convex pieces instead, so that one can fly through its doors; rays see the mesh itself.
+
+        Args:
+            body: Of the scene.
+            name: Of the collision, unique in the scene.
+            shape: In the frame of the body.
+            fixed: Whether the body never moves.
+        """
+        if shape.collides:
+            if shape.kind == "mesh" and fixed and not self._seen:
+                self._add_pieces(body, name, shape)
+            elif shape.kind == "mesh":
+                whole = self._mesh(_joined(shape), shape)
+                geom = self._geom(body, shape, meshname=whole)
+                if fixed:
+                    geom.contype = geom.conaffinity = 0
+                self._collide(geom, name)
+            else:
+                self._collide(self._primitive(body, shape), name)
+        elif self._seen:
+            for geom in self._visual(body, shape):
+                geom.group = _VISUAL_GROUP
+                geom.contype = geom.conaffinity = 0
+
+    def _collide(self, geom, name):
+        while name in self._names:  # Gazebo takes two of one name
+            name += "'"
+        self._names.add(name)
+        geom.name, geom.group = name, COLLISION_GROUP
+
+    def _geom(self, body, shape, **more) -> Any:
+        return body.add_geom(type=_KINDS[shape.kind], pos=shape.pose.pos,
+                             quat=wxyz(shape.pose.quat), rgba=shape.look.colour,
+                             friction=(shape.friction, 0.005, 0.0001), **more)
+
+    def _primitive(self, body, shape) -> Any:
+        if shape.kind == "heightmap":
+            return self._geom(body, shape, hfieldname=self._heightmap(shape))
+        geom = self._geom(body, shape)
+        if shape.kind == "box":
+            geom.size = [0.5 * side for side in shape.size]
+        elif shape.kind == "sphere":
+            geom.size = [shape.size[0], 0.0, 0.0]
+        elif shape.kind == "cylinder":
+            geom.size = [shape.size[0], 0.5 * shape.size[1], 0.0]
+        else:
+            geom.size = [0.5 * shape.size[0], 0.5 * shape.size[1], 1.0]
+        return geom
+
+    def _add_pieces(self, body, name, shape):
+        pieces = [piece for part in shape.mesh.parts() for piece in
+                  convex_pieces(_scaled(part, shape.size))]
+        for k, points in enumerate(pieces):
+            centre = points.mean(axis=0)  # MuJoCo keeps points in single precision
+            asset = self._add_mesh(points - centre, None, inertia=_CONVEX)
+            geom = self._geom(body, shape, meshname=asset)
+            geom.pos = shape.pose.point(centre)
+            self._collide(geom, f"{name}#{k}")
+
+    def _visual(self, body, shape) -> list:
+        if shape.kind == "mesh":
+            return [self._part(body, shape, part) for part in shape.mesh.parts()]
+        look = shape.look
+        geom = self._primitive(body, shape)
+        if look.texture is not None:
+            geom.material = self._picture(look)
+        elif look.script:
+            geom.material = self._procedural(look.script, shape.kind != "box")
+        if shape.kind == "box" and (look.texture or look.script):
+            geom.type = mujoco.mjtGeom.mjGEOM_MESH
+            geom.meshname = self._papered_box(shape.size, look.texture is None)
+        return [geom]
+
+    def _part(self, body, shape, part: Mesh) -> Any:
+        look = shape.look
+        geom = self._geom(body, shape, meshname=self._mesh(part, shape))
+        if look.given:
+            if look.texture is not None:
+                geom.material = self._picture(look)
+            elif look.script:
+                geom.material = self._procedural(look.script, True)
+        elif part.texture is not None:
+            geom.material = self._picture(replace(look, texture=part.texture))
+            geom.rgba = (1.0, 1.0, 1.0, look.colour[3])
+        elif part.colour is not None:
+            geom.rgba = (*part.colour[:3], part.colour[3] * look.colour[3])
+        return geom
+
+    def _new(self, key) -> str:
+        self._assets[key] = f"asset_{len(self._assets)}"
+        return self._assets[key]
+
+    def _mesh(self, part: Mesh, shape) -> str:
+        """Name of a mesh asset, made once per mesh and scale."""
+        key = id(part), shape.size
+        if key not in self._assets:
+            scaled = _scaled(part, shape.size)
+            self._assets[key] = self._add_mesh(
+                scaled.points, scaled.faces, part.uv, part.uv_faces,
+                _SHELL)
+        return self._assets[key]
+
+    def _add_mesh(self, points, faces, uv=None, uv_faces=None, inertia=None) -> str:
+        name = self._new(object())
+        if len(points) < 4:  # MuJoCo wants four
+            points = np.concatenate([points, points[:1].repeat(4 - len(points), axis=0) + _THIN])
+        more = {} if faces is None else {"userface": np.asarray(faces, dtype=np.int32).ravel()}
+        if uv is not None:  # MuJoCo counts from the picture's upper edge
+            more |= {"usertexcoord": (uv * (1.0, -1.0) + (0.0, 1.0)).ravel(),
+                     "userfacetexcoord": np.asarray(uv_faces, dtype=np.int32).ravel()}
+        self._scene.add_mesh(name=name, uservert=points.ravel(), inertia=inertia, **more)
+        return name
+
+    def _heightmap(self, shape) -> str:
+        key = shape.heights, shape.size
+        if key not in self._assets:
+            heights = read_heights(shape.heights)
+            field = self._scene.add_hfield(name=self._new(key))
+            field.nrow, field.ncol = heights.shape
+            field.size = [0.5 * shape.size[0], 0.5 * shape.size[1], max(shape.size[2], _THIN),
+                          _BELOW]
+            field.userdata = heights.ravel()
+        return self._assets[key]
+
+    def _procedural(self, script, uniform) -> str:
+        """Name of a material textured like the Gazebo script of that name.
+
+        Args:
+            script: Name of the script.
+            uniform: Whether MuJoCo projects the texture, for shapes without texture coordinates.
+        """
+        key = script, uniform
+        if key not in self._assets:
+            if script not in self._assets:
+                self._texture(script, materials.picture(script))
+            repeat = 2.0 / materials.TILE if uniform else 1.0
+            self._material(key, script, uniform, (repeat, repeat))
+        return self._assets[key]
+
+    def _picture(self, look: Look) -> str:
+        """Name of a material with the picture of a look."""
+        key = look.texture, look.repeats
+        if key not in self._assets:
+            if look.texture not in self._assets:
+                self._texture(look.texture, materials.load(look.texture))
+            self._material(key, look.texture, False, look.repeats)
+        return self._assets[key]
+
+    def _texture(self, key, image):
+        texture = self._scene.add_texture(
+            name=self._new(key), type=mujoco.mjtTexture.mjTEXTURE_2D, width=image.shape[1],
+            height=image.shape[0], nchannel=3)
+        texture.data = image.tobytes()
+
+    def _material(self, key, texture, uniform, repeats):
+        material = self._scene.add_material(name=self._new(key), texuniform=uniform, specular=0.1,
+                                            shininess=0.1, texrepeat=repeats)
+        material.textures[mujoco.mjtTextureRole.mjTEXROLE_RGB] = self._assets[texture]
+
+    def _papered_box(self, size, tiled) -> str:
+        """Name of a box mesh with texture coordinates on every side.
+
+        MuJoCo projects a 2D texture along one axis of a primitive box, which stretches it
+        over the other sides.
+
+        Args:
+            size: Its sides [m].
+            tiled: In the scale of our textures, instead of one picture on each side.
+        """
+        key = size, tiled
+        if key not in self._assets:
+            half = 0.5 * np.array(size)
+            points, coordinates, faces = [], [], []
+            for axis in range(3):
+                u, v = (axis + 1) % 3, (axis + 2) % 3
+                for side in (1, -1):
+                    first = len(points)
+                    # The longer horizontal edge of the side runs along the texture's rows.
+                    flat = (v, u) if axis == 1 else (u, v)
+                    for a, b in ((-1, -1), (side, -side), (1, 1), (-side, side)):
+                        point = np.zeros(3)
+                        point[axis], point[u], point[v] = side, a, b
+                        points.append(point * half)
+                        coordinates.append(
+                            [point[k] * half[k] / materials.TILE for k in flat] if tiled else
+                            [0.5 + 0.5 * point[flat[0]], 0.5 - 0.5 * point[flat[1]]])
+                    faces += [first + k for k in _FACES]
+            self._scene.add_mesh(
+                name=self._new(key), uservert=np.array(points).ravel(),
+                usertexcoord=np.array(coordinates).ravel(), userface=faces,
+                userfacetexcoord=faces, inertia=_CONVEX)
+        return self._assets[key]
+
+
+def read_heights(picture: Path) -> np.ndarray:
+    """Heights (rows, columns) of a heightmap's picture, 0 to 1; the first row is at the lowest y.
+
+    As in Gazebo the red channel is the height, scaled so that its brightest pixel is at the top.
+
+    Raises:
+        SdfError: Not a picture.
+    """
+    red = materials.load(picture, shrink=False)[::-1, :, 0].astype(float)
+    return red / (red.max() or 1.0)
+
+
+def wxyz(quat: tuple) -> tuple:
+    """A quaternion in MuJoCo's order."""
+    return quat[3], quat[0], quat[1], quat[2]
+
+
+def _joined(shape) -> Mesh:
+    """All parts of a shape's mesh as one."""
+    parts = shape.mesh.parts()
+    if len(parts) == 1:
+        return parts[0]
+    firsts = np.cumsum([0, *(len(part.points) for part in parts[:-1])])
+    return Mesh(np.concatenate([part.points for part in parts]),
+                np.concatenate([part.faces + first for part, first in
+                                zip(parts, firsts, strict=True)]))
+
+
+def _scaled(part: Mesh, scale) -> Mesh:
+    faces = part.faces[:, ::-1] if np.prod(scale) < 0.0 else part.faces
+    return replace(part, points=part.points * scale, faces=faces)

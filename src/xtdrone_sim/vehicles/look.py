@@ -1,0 +1,98 @@
+"""How a visual looks: its colour, and the texture of its material script."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import SdfError
+from .sdf_file import resolve_uri
+from .sdf_tree import number, numbers
+
+_PLAIN = {  # Gazebo's own material scripts that are one plain colour
+    "Grey": (0.7, 0.7, 0.7), "DarkGrey": (0.175, 0.175, 0.175), "White": (1.0, 1.0, 1.0),
+    "FlatBlack": (0.1, 0.1, 0.1), "Black": (0.05, 0.05, 0.05), "Red": (1.0, 0.0, 0.0),
+    "Green": (0.0, 1.0, 0.0), "Blue": (0.0, 0.0, 1.0), "Yellow": (1.0, 1.0, 0.0),
+    "Orange": (1.0, 0.5, 0.1), "SkyBlue": (0.13, 0.44, 0.7), "Indigo": (0.33, 0.0, 0.5),
+}
+_PLAIN_COLOUR = (0.7, 0.7, 0.7, 1.0)
+_WHITE = (1.0, 1.0, 1.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Look:
+    """Colour and texture of a surface."""
+
+    colour: tuple = _PLAIN_COLOUR  # RGBA
+    script: str = ""  # name of one of Gazebo's own textured materials, for example Gazebo/Bricks
+    texture: Path | None = None  # picture
+    repeats: tuple[float, float] = (1.0, 1.0)  # of the picture over a side
+    given: bool = False  # the SDF has a colour or a script, which goes before a mesh's own
+
+
+def look_of(element: Any) -> Look:
+    """The look that a visual's <material> and <transparency> describe."""
+    material = element.find("material")
+    if material is None:
+        return Look()
+    name = material.findtext("script/name", "").strip()
+    plain = _PLAIN.get(name.rpartition("/")[2]) if name.startswith("Gazebo/") else None
+    colour, texture, repeats = _WHITE if name else _PLAIN_COLOUR, None, (1.0, 1.0)
+    if plain:
+        colour = (*plain, 1.0)
+    elif name:
+        colour, texture, repeats = _of_script(material, name)
+    for tag in ("diffuse", "ambient"):
+        child = material.find(tag)
+        if child is not None:
+            count = len((child.text or "").split())
+            values = numbers(child, count if count in (3, 4) else 4)
+            colour = values if len(values) == 4 else (*values, 1.0)
+            break
+    colour = (*colour[:3], colour[3] * (1.0 - number(element, "transparency", 0.0)))
+    return Look(colour, "" if plain or texture else name, texture, repeats,
+                bool(name) or material.find("diffuse") is not None)
+
+
+def _of_script(material, name) -> tuple:
+    """Colour, picture and repeats of an OGRE material script in the folders that SDF names."""
+    folders = []
+    for uri in material.iterfind("script/uri"):
+        try:
+            folders.append(resolve_uri(uri, (uri.text or "").strip()))
+        except SdfError:
+            continue  # as Gazebo's own file://media, which is not here
+    for script in [path for folder in folders for path in
+                   ([folder] if folder.is_file() else sorted(folder.glob("*.material")))]:
+        block = _block(script.read_text(errors="replace"), name)
+        if block:
+            colour = re.search(r"\bdiffuse((?:\s+[\d.eE+-]+){3,4})", block)
+            rgba = tuple(map(float, colour[1].split()))[:4] if colour else _WHITE
+            picture = re.search(r"\btexture\s+([^\s{}]+\.\w+)", block)
+            texture = _picture(picture[1], [script.parent, *folders]) if picture else None
+            scale = re.search(r"\bscale\s+([\d.eE+-]+)\s+([\d.eE+-]+)", block)
+            repeats = (1.0 / float(scale[1]), 1.0 / float(scale[2])) \
+                if scale and float(scale[1]) * float(scale[2]) else (1.0, 1.0)
+            return _WHITE if texture else (*rgba, 1.0)[:4], texture, repeats
+    return _WHITE, None, (1.0, 1.0)
+
+
+def _block(text, name) -> str:
+    """The text between the braces of a script's material; "" where it is not there."""
+    text = re.sub(r"//[^\n]*", "", text)
+    start = re.search(rf"\bmaterial\s+{re.escape(name)}\s*(?::[^{{]*)?{{", text)
+    if not start:
+        return ""
+    depth, at = 1, start.end()
+    while depth and at < len(text):
+        depth += {"{": 1, "}": -1}.get(text[at], 0)
+        at += 1
+    return text[start.end():at]
+
+
+def _picture(name, folders) -> Path | None:
+    for folder in folders:
+        for path in (folder / name, folder.parent / "textures" / name):
+            if path.is_file():
+                return path
+    return None

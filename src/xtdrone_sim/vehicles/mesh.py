@@ -1,0 +1,232 @@
+"""Triangle meshes: from the files that SDF names, and extruded from outlines."""
+
+import re
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from ..errors import SdfError
+
+_THICKNESS = 0.05  # of the body behind a triangle [m]
+_NARROW = 1e-3  # height of a triangle, or thickness of a body, that is left out [m]
+_AHEAD = 1e-3  # of its size, that a convex mesh may have in front of a triangle
+_MOST_PAIRS = 20_000_000  # of triangles and points, for which a mesh is tested
+_STL_HEADER = 84  # bytes before the triangles of a binary file
+_STL_RECORD = np.dtype([("normal", "<f4", 3), ("points", "<f4", (3, 3)), ("more", "<u2")])
+
+
+@dataclass(frozen=True, eq=False)
+class Mesh:
+    """Triangles of one colour or texture."""
+
+    points: np.ndarray  # (V, 3) [m]
+    faces: np.ndarray  # (T, 3) indices of points, counter-clockwise from outside
+    colour: tuple | None = None  # RGBA, where the file has one
+    texture: Path | None = None
+    uv: np.ndarray | None = None  # (U, 2) places in the texture, from its lower left corner
+    uv_faces: np.ndarray | None = None  # (T, 3) indices of uv
+    name: str = ""  # that SDF's <submesh> gives it
+
+
+@dataclass(frozen=True)
+class MeshFile:
+    """The meshes of a file."""
+
+    path: Path
+    submesh: str = ""  # only the one of this name; "" = all
+    centred: bool = False  # moved so that the middle of its bounding box is the origin
+    standing: bool = False  # moved so that its lowest point is at z = 0
+
+    def parts(self) -> tuple[Mesh, ...]:
+        """The meshes, read once.
+
+        Raises:
+            SdfError: Not a mesh, or without that submesh.
+        """
+        return _read(self, self.path.stat().st_mtime_ns)
+
+
+@dataclass(frozen=True)
+class Extrusion:
+    """A body with a polygon as its base, from z = 0 up: SDF's <polyline>."""
+
+    outline: tuple[tuple[float, float], ...]  # corners, without the first one again [m]
+    height: float  # [m]
+
+    def parts(self) -> tuple[Mesh, ...]:
+        """The closed surface as one mesh."""
+        return _extruded(self)
+
+
+def convex_pieces(mesh: Mesh) -> list[np.ndarray]:
+    """Convex bodies that a mesh consists of, for engines that collide with those only.
+
+    A connected piece that is convex is one body; of any other each triangle is one, with a
+    thickness below it.
+
+    Args:
+        mesh: The mesh.
+
+    Returns:
+        The corners (V, 3) of each body [m].
+    """
+    found = []
+    for points, faces in _connected(mesh.points, mesh.faces):
+        if _is_convex(points, faces):
+            found.append(points)
+        else:
+            found += _plates(points, faces)
+    return found
+
+
+def _plates(points, faces) -> list[np.ndarray]:
+    corners, normals = _triangles(points, faces)
+    back = corners - _THICKNESS * normals[:, None, :]
+    return list(np.concatenate([corners, back], axis=1))
+
+
+def _triangles(points, faces) -> tuple[np.ndarray, np.ndarray]:
+    """Corners (T, 3, 3) and unit normals (T, 3) of the triangles that are not just lines."""
+    corners = points[faces]
+    sides = corners - np.roll(corners, 1, axis=1)
+    normals = np.cross(sides[:, 1], sides[:, 2])
+    twice = np.linalg.norm(normals, axis=1)
+    kept = twice > _NARROW * np.linalg.norm(sides, axis=2).max(axis=1)
+    return corners[kept], normals[kept] / twice[kept, None]
+
+
+def _is_convex(points, faces) -> bool:
+    """Whether all points lie behind all triangles, with some volume between them."""
+    corners, normals = _triangles(points, faces)
+    if len(points) < 4 or len(normals) == 0 or len(normals) * len(points) > _MOST_PAIRS:
+        return False
+    centred = points - points.mean(axis=0)
+    thinnest = np.linalg.svd(centred, full_matrices=False)[2][2]
+    if np.ptp(centred @ thinnest) < _NARROW:
+        return False
+    ahead = points @ normals.T - (corners[:, 0] * normals).sum(axis=1)
+    return bool(ahead.max() <= _AHEAD * np.ptp(points, axis=0).max())
+
+
+def _connected(points, faces) -> list[tuple[np.ndarray, np.ndarray]]:
+    """The pieces (points, faces) whose triangles have no corner in common."""
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
+    span = np.ptp(points, axis=0).max() or 1.0
+    _, first, same = np.unique(np.round(points / span, 6), axis=0, return_index=True,
+                               return_inverse=True)
+    merged, faces = points[first], same.reshape(-1)[faces]
+    a, b = faces[:, [0, 1]].ravel(), faces[:, [1, 2]].ravel()
+    links = coo_matrix((np.ones(len(a), dtype=np.int8), (a, b)), shape=(len(merged),) * 2)
+    _, label = connected_components(links, directed=False)
+    of_face = label[faces[:, 0]]
+    pieces = []
+    for faces_in in np.split(faces[np.argsort(of_face, kind="stable")],
+                             np.flatnonzero(np.diff(np.sort(of_face))) + 1):
+        used, local = np.unique(faces_in, return_inverse=True)
+        pieces.append((merged[used], local.reshape(-1, 3)))
+    return pieces
+
+
+@lru_cache(maxsize=256)
+def _read(file: MeshFile, _mtime: int) -> tuple[Mesh, ...]:
+    meshes = _READERS[file.path.suffix.lower()](file.path)
+    if file.submesh:
+        meshes = [mesh for mesh in meshes if mesh.name == file.submesh]
+        if not meshes:
+            raise SdfError(f"{file.path}: has no submesh '{file.submesh}'")
+    if file.centred or file.standing:
+        points = np.concatenate([mesh.points[np.unique(mesh.faces)] for mesh in meshes])
+        low, high = points.min(axis=0), points.max(axis=0)
+        origin = 0.5 * (low + high) if file.centred else np.array([0.0, 0.0, low[2]])
+        meshes = [replace(mesh, points=mesh.points - origin) for mesh in meshes]
+    return tuple(meshes)
+
+
+def _read_collada(path: Path) -> list[Mesh]:
+    from .collada import read_collada
+
+    return read_collada(path)
+
+
+def _read_stl(path: Path) -> list[Mesh]:
+    data = path.read_bytes()
+    count = int.from_bytes(data[_STL_HEADER - 4:_STL_HEADER], "little")
+    if len(data) >= _STL_HEADER + count * _STL_RECORD.itemsize and count > 0 \
+            and not (data[:5] == b"solid" and b"facet" in data[:500]):
+        points = np.frombuffer(data, _STL_RECORD, count, _STL_HEADER)["points"].reshape(-1, 3)
+    else:
+        corners = re.findall(rb"vertex\s+(\S+)\s+(\S+)\s+(\S+)", data)
+        points = np.array(corners, dtype=float).reshape(-1, 3)
+    if len(points) < 3 or not np.isfinite(points).all():
+        raise SdfError(f"{path}: an STL file without triangles")
+    points = points.astype(float)
+    return [Mesh(points, np.arange(len(points) // 3 * 3).reshape(-1, 3))]
+
+
+def _read_obj(path: Path) -> list[Mesh]:
+    points, faces = [], []
+    try:
+        for line in path.read_text(errors="replace").splitlines():
+            word, *rest = line.split() or [""]
+            if word == "v":
+                points.append([float(x) for x in rest[:3]])
+            elif word == "f":
+                corners = [int(x.split("/")[0]) for x in rest]
+                corners = [k - 1 if k > 0 else len(points) + k for k in corners]
+                faces += [(corners[0], corners[k], corners[k + 1])
+                          for k in range(1, len(corners) - 1)]
+    except ValueError as error:
+        raise SdfError(f"{path}: a damaged OBJ file: {error}") from error
+    if not faces or max(map(max, faces)) >= len(points):
+        raise SdfError(f"{path}: an OBJ file without triangles")
+    return [Mesh(np.array(points), np.array(faces))]
+
+
+_READERS = {".dae": _read_collada, ".stl": _read_stl, ".obj": _read_obj}
+MESH_SUFFIXES = tuple(_READERS)
+
+
+@lru_cache(maxsize=256)
+def _extruded(body: Extrusion) -> tuple[Mesh, ...]:
+    base = np.array(body.outline)
+    x, y = base.T
+    if float(x @ np.roll(y, -1) - y @ np.roll(x, -1)) < 0.0:
+        base = base[::-1]
+    count, caps = len(base), _cut_ears(base)
+    points = np.concatenate([np.c_[base, np.full(count, z)] for z in (0.0, body.height)])
+    k = np.arange(count)
+    after = (k + 1) % count
+    sides = np.concatenate([np.stack([k, after, after + count], axis=1),
+                            np.stack([k, after + count, k + count], axis=1)])
+    return (Mesh(points, np.concatenate([caps[:, ::-1], caps + count, sides])),)
+
+
+def _cut_ears(outline: np.ndarray) -> np.ndarray:
+    """Triangles (T, 3) of a simple polygon whose corners run counter-clockwise."""
+    left, triangles = list(range(len(outline))), []
+    while len(left) > 3:
+        for i in range(len(left)):
+            ear = left[i - 1], left[i], left[(i + 1) % len(left)]
+            a, b, c = outline[list(ear)]
+            rest = outline[[k for k in left if k not in ear]]
+            if _turn(a, b, c) > 0.0 and not np.any(
+                    (_turn(a, b, rest.T) >= 0.0) & (_turn(b, c, rest.T) >= 0.0)
+                    & (_turn(c, a, rest.T) >= 0.0)):
+                break
+        else:  # only corners in a line are left, or the outline crosses itself
+            i = int(np.argmin([abs(_turn(outline[left[k - 1]], outline[left[k]],
+                                         outline[left[(k + 1) % len(left)]]))
+                               for k in range(len(left))]))
+            ear = left[i - 1], left[i], left[(i + 1) % len(left)]
+        triangles.append(ear)
+        left.pop(i)
+    return np.array([*triangles, left])
+
+
+def _turn(a, b, c):
+    """Twice the area of a triangle, positive where it runs counter-clockwise."""
+    return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])

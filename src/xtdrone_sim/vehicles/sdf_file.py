@@ -1,0 +1,163 @@
+"""SDF files: found by path or URI, read as Gazebo reads them, xacro's rendered first."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any, NoReturn
+
+from lxml import etree
+
+from xtdrone_core import resources
+from xtdrone_core.errors import ScenarioError, unknown_name
+
+from ..errors import SdfError
+
+OWN = "{urn:xtdrone}"  # namespace of the elements that only this workspace reads
+_OWN_PARENTS = {"effects": "model", "battery": "model", "propeller": "plugin",
+                "in_water": "plugin", "servo": "channel", "wheel": "channel",
+                "actuator": "channel"}  # name: parent
+_XACRO_S = 60.0  # time-out of a file's rendering [s]
+_DECLARATION = re.compile(rb"<\?xml[^>]*\?>")
+
+
+def fail(element: Any, message: str) -> NoReturn:
+    """Raises SdfError with file and line of an element."""
+    raise SdfError(f"{element.base}:{element.sourceline}: {message}")
+
+
+def parse(path: Path, *what: str) -> Any:
+    """The first element of some kinds in an SDF file.
+
+    Args:
+        path: The file.
+        what: Kinds, for example "model"; the first one that the file has counts.
+
+    Raises:
+        SdfError: Cannot be read, malformed XML, not SDF, or without that element.
+    """
+    try:
+        data = _content(path)
+    except OSError as error:
+        raise SdfError(f"{path}: cannot be read: {error.strerror}") from error
+    return _first(_root(data, str(path)), what)
+
+
+def parse_text(words: str, name: str, *what: str) -> Any:
+    """As parse(), from SDF text that comes without a file; messages call it by the name.
+
+    Raises:
+        SdfError: Malformed XML, not SDF, or without that element.
+    """
+    return _first(_root(words.encode(), name), what)
+
+
+def _root(data: bytes, name: str):
+    """The root element of a document."""
+    # Gazebo's parser takes a declaration that stands behind a comment, as templates leave it.
+    data = _DECLARATION.sub(lambda found: b" " * len(found[0]) if found.start() else found[0],
+                            data)
+    try:
+        return etree.fromstring(data, etree.XMLParser(
+            remove_comments=True, resolve_entities=False, no_network=True), base_url=name)
+    except etree.XMLSyntaxError as error:
+        raise SdfError(f"{name}:{error.lineno}: not well-formed XML: {error.msg}") from error
+
+
+def _first(root, what):
+    """The first element of some kinds in an SDF document."""
+    if root.tag == "robot":
+        file = Path(root.base)
+        fail(root, f"is URDF: convert it by 'gz sdf -p {file.name} > {file.stem}.sdf'")
+    if root.tag != "sdf":
+        fail(root, f"the root element is <{root.tag}>: an SDF file starts with <sdf>")
+    _check_own(root)
+    for tag in what:
+        if root.find(tag) is not None:
+            return root.find(tag)
+    fail(root, f"has no <{'> or <'.join(what)}>")
+
+
+def resolve_uri(element: Any, uri: str) -> Path:
+    """The file or folder that a URI of this element's file names.
+
+    `model://NAME/...` is looked up among the models beside the SDF file, then in GAZEBO_MODEL_PATH,
+    models/ and ~/.gazebo/models; other paths count from the SDF file's folder, then from those
+    of GAZEBO_RESOURCE_PATH.
+
+    Raises:
+        SdfError: Nothing is there.
+    """
+    beside = Path(element.base).parent
+    if uri.startswith(("model://", "package://")):
+        relative = uri.split("://", 1)[1].lstrip("/")
+        folders = [beside.parent, beside.parent / "models", *resources.model_folders()]
+    elif uri.startswith(("http://", "https://")):
+        fail(element, f"'{uri}' is on the network: put the file beside the SDF file")
+    else:
+        relative = uri.removeprefix("file://")
+        folders = [beside, *resources.folders_of("GAZEBO_RESOURCE_PATH")]
+    for folder in folders:
+        if (folder / relative).exists():
+            return (folder / relative).resolve()
+    fail(element, f"'{uri}' does not exist: looked in "
+                  f"{', '.join(map(str, dict.fromkeys(folders)))}")
+
+
+def resolve_model(element: Any, uri: str) -> Path:
+    """The SDF file that an <include>'s URI names: a file, or that of a model's folder.
+
+    Raises:
+        SdfError: Nothing is there, or no SDF file in the folder.
+    """
+    path = resolve_uri(element, uri)
+    if not path.is_dir():
+        return path
+    try:
+        return resources.model_sdf(path)
+    except ScenarioError as error:
+        fail(element, str(error))
+
+
+def _content(path: Path) -> bytes:
+    """The file's text, of a xacro file what it expands to."""
+    if path.suffix == ".xacro":
+        return _expanded(path)
+    if path.suffix in resources.TEMPLATES:
+        raise SdfError(f"{path}: is a template: render it first ({resources.TEMPLATES[path.suffix]}"
+                       ")")
+    return path.read_bytes()
+
+
+def _expanded(path: Path) -> bytes:
+    program = shutil.which("xacro")
+    if program is None:
+        raise SdfError(f"{path}: is a xacro file, and there is no program xacro: install it, for "
+                       f"example by 'pip install xacro', or run 'xacro {path.name} > "
+                       f"{path.with_suffix('').stem}.sdf' elsewhere")
+    try:
+        return subprocess.run([program, str(path)], capture_output=True, check=True,
+                              cwd=path.parent, timeout=_XACRO_S).stdout
+    except subprocess.CalledProcessError as error:
+        said = error.stderr.decode(errors="replace").strip().splitlines()
+        raise SdfError(f"{path}: xacro cannot expand it: {said[-1] if said else 'no reason given'}"
+                       ) from error
+    except subprocess.TimeoutExpired as error:
+        raise SdfError(f"{path}: xacro does not end within {_XACRO_S:g} s") from error
+
+
+def _check_own(root):
+    """Rejects elements of the xtdrone namespace that would be ignored: misspelt or misplaced."""
+    for element in root.iter("*"):
+        name = etree.QName(element).localname
+        parent = element.getparent()
+        if element.tag.startswith(OWN):
+            if name not in _OWN_PARENTS:
+                fail(element, unknown_name("element of xtdrone", name, _OWN_PARENTS))
+            if parent.tag != _OWN_PARENTS[name]:
+                fail(element, f"<xtdrone:{name}> is in <{parent.tag}>: put it into "
+                              f"<{_OWN_PARENTS[name]}>")
+        elif element.prefix == "xtdrone" or (parent is not None
+                                             and _OWN_PARENTS.get(element.tag) == parent.tag):
+            fail(element, f"<{name}> is not in the xtdrone namespace: write <xtdrone:{name} "
+                          f'xmlns:xtdrone="{OWN[1:-1]}">')

@@ -1,0 +1,157 @@
+"""Collisions and visuals of links, with their geometry, colour and friction."""
+
+import math
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from ..errors import SdfError
+from .look import Look, look_of
+from .mesh import MESH_SUFFIXES, Extrusion, MeshFile
+from .pose import Pose
+from .sdf_file import fail, resolve_uri
+from .sdf_tree import Scope, name_of, number, numbers, pose_of, text, vector
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A primitive, mesh or heightmap of a link, as a body to collide with or only to be seen."""
+
+    name: str  # model::link::collision
+    kind: str  # box, sphere, cylinder, plane, mesh or heightmap
+    size: tuple  # box, plane, heightmap: sides; sphere: radius; cylinder: radius, length;
+    # mesh: scale
+    pose: Pose  # in the world's frame, or in that of the body that it belongs to
+    collides: bool
+    look: Look = field(default_factory=Look)
+    mesh: MeshFile | Extrusion | None = None
+    heights: Path | None = None  # picture of a heightmap: its brightness is the height
+    friction: float = 1.0  # Coulomb's, of the surface
+    link: str = ""  # full name
+    body: int = 0  # of the vehicle, that it belongs to
+
+
+def shapes_of(scope: Scope, remarks: list[str] | None = None) -> list[Shape]:
+    """All collisions and visuals of a model or world, in its frame.
+
+    Args:
+        scope: The model or world.
+        remarks: Gets a line on each visual that cannot be drawn.
+    """
+    found, notes = [], [] if remarks is None else remarks
+    for name, link, pose in scope.links():
+        for child in link.iterchildren("collision", "visual"):
+            found += [replace(shape, link=name) for shape in
+                      _shapes(child, f"{name}::{name_of(child)}", pose, notes)]
+    return found
+
+
+def _shapes(element, name, link_pose, remarks) -> list[Shape]:
+    geometry = element.find("geometry")
+    if geometry is None or len(geometry) == 0:
+        fail(element, f"{element.tag} '{name}' has no <geometry>")
+    form = geometry[0]
+    if form.tag == "empty":
+        return []
+    if form.tag not in _FORMS:
+        fail(form, f"geometry <{form.tag}> is not supported: use {', '.join(_FORMS)}")
+    collides = element.tag == "collision"
+    try:
+        shapes = _FORMS[form.tag](form, Shape(name, form.tag, (), link_pose.to(pose_of(element)),
+                                              collides))
+    except SdfError as error:
+        if collides or form.tag not in _OF_FILES:
+            raise
+        remarks.append(f"visual '{name}' is not drawn: {error}")
+        return []
+    for shape in shapes:
+        if not (all(shape.size) if shape.kind == "mesh" else all(side > 0 for side in shape.size)):
+            remarks.append(f"{element.tag} '{name}' is left out: its size is {shape.size}")
+            return []
+    friction = element.find("surface/friction/ode/mu")
+    mu = 1.0 if friction is None else numbers(friction, 1)[0]
+    look = look_of(element)
+    return [replace(shape, friction=mu, look=look if shape.look == Look() else shape.look)
+            for shape in shapes]
+
+
+def _box(form, shape) -> list[Shape]:
+    return [replace(shape, size=numbers(_child(form, "size"), 3))]
+
+
+def _sphere(form, shape) -> list[Shape]:
+    return [replace(shape, size=(number(form, "radius"),))]
+
+
+def _cylinder(form, shape) -> list[Shape]:
+    return [replace(shape, size=(number(form, "radius"), number(form, "length")))]
+
+
+def _plane(form, shape) -> list[Shape]:
+    turn = Pose(quat=_towards(form, vector(form, "normal", (0.0, 0.0, 1.0))))
+    return [replace(shape, size=vector(form, "size", (100.0, 100.0)), pose=shape.pose.to(turn))]
+
+
+def _mesh(form, shape) -> list[Shape]:
+    path = resolve_uri(form, text(form, "uri"))
+    if path.suffix.lower() not in MESH_SUFFIXES:
+        fail(form, f"'{path.name}' is no mesh that can be read: convert it to "
+                   f"{' or '.join(MESH_SUFFIXES)}")
+    sub = form.find("submesh")
+    mesh = MeshFile(path) if sub is None else MeshFile(
+        path, text(sub, "name"), text(sub, "center", "0") in ("1", "true"))
+    return [replace(shape, size=vector(form, "scale", (1.0, 1.0, 1.0)), mesh=mesh)]
+
+
+def _polyline(form, shape) -> list[Shape]:
+    points = [numbers(point, 2) for point in form.iterchildren("point")]
+    if points and points[0] == points[-1]:
+        points.pop()
+    if len(points) < 3:
+        fail(form, f"<polyline> of '{shape.name}' has {len(points)} corners: give 3 or more "
+                   "<point>")
+    height = number(form, "height", 1.0)
+    if height <= 0.0:
+        fail(form, f"<height> of '{shape.name}' is {height:g}: give metres above 0")
+    return [replace(shape, kind="mesh", size=(1.0, 1.0, 1.0),
+                    mesh=Extrusion(tuple(points), height))]
+
+
+def _heightmap(form, shape) -> list[Shape]:
+    picture = resolve_uri(form, text(form, "uri"))
+    moved = shape.pose.to(Pose(vector(form, "pos", (0.0, 0.0, 0.0))))
+    texture, repeats = None, (1.0, 1.0)
+    size = vector(form, "size", (1.0, 1.0, 1.0))
+    layers = [layer for layer in form.iterchildren("texture") if layer.find("diffuse") is not None]
+    if layers and not shape.collides:
+        try:
+            texture = resolve_uri(layers[0], text(layers[0], "diffuse"))
+            each = number(layers[0], "size", 10.0)
+            repeats = (size[0] / each, size[1] / each) if each > 0.0 else repeats
+        except SdfError:
+            pass  # as Gazebo's own file://media, which is not here
+    look = Look((1.0, 1.0, 1.0, 1.0), "" if texture else "Gazebo/Grass", texture, repeats, True)
+    return [replace(shape, size=size, heights=picture, pose=moved, look=look)]
+
+
+_FORMS = {"box": _box, "sphere": _sphere, "cylinder": _cylinder, "plane": _plane, "mesh": _mesh,
+          "polyline": _polyline, "heightmap": _heightmap}
+_OF_FILES = ("mesh", "heightmap")  # a picture without them is better than no flight
+
+
+def _child(element, tag) -> Any:
+    text(element, tag)
+    return element.find(tag)
+
+
+def _towards(element, normal) -> tuple:
+    """The quaternion that turns the z axis towards a vector."""
+    x, y, z = normal
+    length = math.sqrt(x * x + y * y + z * z)
+    if length == 0.0:
+        fail(element, "<normal> has length 0")
+    if z <= -length * (1.0 - 1e-12):
+        return (1.0, 0.0, 0.0, 0.0)
+    w = length + z
+    scale = 1.0 / math.sqrt(x * x + y * y + w * w)
+    return (-y * scale, x * scale, 0.0, w * scale)
