@@ -50,7 +50,8 @@ class Simulation:
             XtdroneError: Something in the scenario cannot be built.
         """
         scenario = dataclasses.replace(scenario, speed=speed)
-        self.folder: Path | None = run_folder.create(scenario.name) if record else None
+        self.folder: Path | None = (
+            run_folder.create(scenario.name, scenario.instance) if record else None)
         try:
             self._flight = Lockstep(scenario, self.folder, agent, links=links,
                                     observers=observers)

@@ -46,18 +46,19 @@ def newest() -> Path:
     return runs_root() / latest(Ports().instance)
 
 
-def create(name: str, instance: int = 0) -> Path:
+def create(name: str, instance: int | None = None) -> Path:
     """Makes runs/<name>, or runs/<name>-2, -3, ... where that exists, and its subfolders.
 
     Args:
         name: Of the run.
-        instance: Whose newest run it is.
+        instance: Whose newest run it is; None for the instance of the environment.
 
     Raises:
         XtdroneError: It is no name, or the folder cannot be written.
     """
     check_name(name)
     base = runs_root()
+    instance = Ports().instance if instance is None else instance
     try:
         base.mkdir(parents=True, exist_ok=True)
         number = 1

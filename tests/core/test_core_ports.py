@@ -68,7 +68,7 @@ def test_the_free_instance_is_told(monkeypatch):
 
 
 def test_each_instance_has_its_own_latest_run(runs):
-    first, second = run_folder.create("run"), run_folder.create("run", 2)
+    first, second = run_folder.create("run", 0), run_folder.create("run", 2)
     assert (runs / "latest").resolve() == first and (runs / "latest-2").resolve() == second
     run_folder.discard_unflown(second)
     assert (runs / "latest-2").resolve() == first == (runs / "latest").resolve()

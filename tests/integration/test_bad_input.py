@@ -183,7 +183,7 @@ def test_a_flight_that_fails_tells_what_the_flight_stack_said(runs, capsys):
     assert main(["fly", "square", "--gps", "rtk", "--disturbances", "8: rotor iris_0 0 0"]) == 1
     error = capsys.readouterr().err.splitlines()[-1]
     assert "vehicle 0 is not" in error and "last warning: iris_0 at " in error
-    assert error.endswith(f"; run folder: {(runs / 'latest').resolve()}")
+    assert error.endswith(f"; run folder: {(runs / LATEST).resolve()}")
 
 
 @pytest.mark.parametrize("agent, said", [
