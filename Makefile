@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 # Test processes; each has ports of its own, of which there are enough for four.
 JOBS ?= $(shell n=$$(nproc); echo $$((n < 4 ? n : 4)))
-.PHONY: help setup demo check test test-fast docs validation bench soak slam-report
+.PHONY: help setup demo check test test-fast docs validation bench soak hostile slam-report
 
 help:
 	@echo "make setup        ROS, .venv, messages, kernels (scripts/setup.sh)"
@@ -15,6 +15,7 @@ help:
 	@echo "make bench        benchmarks, into runs/bench.json"
 	@echo "make slam-report  the SLAM report of docs/slam_report; 20 minutes"
 	@echo "make soak         long flights that look for leaks and stalls"
+	@echo "make hostile      hostile files, options and messages; 10 minutes; ARGS=\"--seconds 60 --seed 3\""
 
 setup:
 	@scripts/setup.sh
@@ -32,5 +33,5 @@ test-fast: setup
 	@. scripts/env.sh && python -m pytest -q -n $(JOBS) --dist worksteal -m "not slow" \
 		$(addprefix --ignore=tests/,integration ros gazebo px4) $(ARGS)
 
-demo validation bench soak slam-report: setup
+demo validation bench soak hostile slam-report: setup
 	@. scripts/env.sh && scripts/$@.sh $(ARGS)
