@@ -1,10 +1,12 @@
 """MAVLink frames found in datagrams and in streams."""
 
 import pytest
+from fastcrc.crc16 import mcrf4xx
 from hypothesis import given, strategies as st
 from pymavlink.dialects.v20 import common as mavlink
 
-from xtdrone_core.mavlink_frames import FrameStream, frames
+from xtdrone_core import mavlink_frames
+from xtdrone_core.mavlink_frames import FrameStream, frames, payload_sizes
 
 
 def packed(message, system=1, version_1=False):
@@ -56,3 +58,36 @@ def test_a_stream_gives_the_frames_of_the_whole_however_it_is_cut(pieces, cuts):
         found += [(frame.system, frame.payload) for frame in stream.feed(data[at:at + size])]
         at, k = at + size, k + 1
     assert found == whole
+
+
+@pytest.mark.parametrize("name, sizes", [("HEARTBEAT", (9, 9)), ("MISSION_COUNT", (4, 5)),
+                                         ("SYS_STATUS", (31, 43)), ("BATTERY_STATUS", (36, 54))])
+def test_a_message_is_as_long_as_the_specification_says(name, sizes):
+    kind = mavlink.mavlink_map[getattr(mavlink, f"MAVLINK_MSG_ID_{name}")]
+    assert payload_sizes(kind) == sizes
+
+
+@pytest.mark.parametrize("junk", [b"\xfe" * 4096, b"\xfd" * 4096, b"\xfe\x00" * 2048,
+                                  b"\xfe" + bytes(4095), b"\xfe\xff" * 2048],
+                         ids=["fe", "fd", "fe00", "fe zeros", "feff"])
+def test_junk_full_of_first_bytes_costs_next_to_nothing(junk, monkeypatch):
+    """Hardly any of them begins the header of a message, so hardly a checksum is computed."""
+    checked = []
+
+    def count(data):
+        checked.append(data)
+        return mcrf4xx(data)
+
+    monkeypatch.setattr(mavlink_frames, "mcrf4xx", count)
+    assert [frame.message_id for frame in frames(junk + HEARTBEAT)] == [0]
+    assert len(checked) < 10
+
+
+def test_a_message_of_version_1_is_taken_with_and_without_its_extensions():
+    message = mavlink.MAVLink_mission_count_message(1, 1, 5, 0)
+    whole = packed(message, version_1=True)
+    assert whole[1] == 5
+    short = bytes([0xFE, 4, *whole[2:10]])
+    crc = mcrf4xx(short[1:] + bytes([message.crc_extra]))
+    found = list(frames(b"\xfe" + whole + b"\xfe" + short + crc.to_bytes(2, "little")))
+    assert [frame.payload for frame in found] == [whole[6:11], whole[6:10]]
