@@ -4,8 +4,8 @@
                                               arguments of launch/simulation.launch from the
                                               options in src/xtdrone_core/scenario.py;
                                               docs/ros_topics.md from topics, inputs and services
-                                              of xtdrone_control; docs/parameters.md from
-                                              the parameters of the flight stack
+                                              of xtdrone_control; docs/parameters.md and the
+                                              tables of docs/mavlink.md from the flight stack
     python scripts/make_tables.py --check     lists the files that are out of date; then exits
                                               with status 1
 """
@@ -18,6 +18,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 from xml.sax.saxutils import quoteattr
 
+from xtdrone_autopilot.mavlink import tables
 from xtdrone_autopilot.parameters.store import listed, table
 from xtdrone_control.inputs import SUBSCRIPTIONS
 from xtdrone_control.services import SERVICES
@@ -26,8 +27,11 @@ from xtdrone_core import listing, scenario_options
 
 ROOT = Path(__file__).resolve().parents[1]
 LAUNCH = ROOT / "launch" / "simulation.launch"
+MAVLINK = ROOT / "docs" / "mavlink.md"
 BEGIN = "  <!-- Options of a scenario: written by scripts/make_tables.py. -->\n"
 END = "  <!-- End of the options. -->\n"
+TABLE_BEGIN = "<!-- Table of {name}: written by scripts/make_tables.py. -->\n"
+TABLE_END = "<!-- End of the table of {name}. -->\n"
 FROM = ("scenario", "", "YAML file to begin with; the other arguments change it")
 INTRODUCTION = """# Options
 
@@ -129,9 +133,29 @@ def launch_arguments() -> str:
 
 def launch_file() -> str:
     """simulation.launch with the arguments of the current options."""
-    head, _, rest = LAUNCH.read_text().partition(BEGIN)
-    _, _, tail = rest.partition(END)
-    return head + BEGIN + launch_arguments() + END + tail
+    return between(LAUNCH.read_text(), BEGIN, END, launch_arguments())
+
+
+def mavlink_page() -> str:
+    """docs/mavlink.md with the tables of what the flight stack declares."""
+    text = MAVLINK.read_text()
+    for name, table_of in tables.TABLES.items():
+        text = between(text, TABLE_BEGIN.format(name=name), TABLE_END.format(name=name),
+                       f"\n{table_of()}\n\n")
+    return text
+
+
+def between(text: str, begin: str, end: str, inside: str) -> str:
+    """The text with what stands between two of its lines replaced.
+
+    Raises:
+        SystemExit: The lines are not in it, in this order.
+    """
+    head, found, rest = text.partition(begin)
+    _, closed, tail = rest.partition(end)
+    if not (found and closed):
+        raise SystemExit(f"{(begin if not found else end).strip()!r} is missing: put it back")
+    return head + begin + inside + end + tail
 
 
 def page() -> str:
@@ -215,7 +239,7 @@ def main() -> int:
     args = parser.parse_args()
     files = {LAUNCH: launch_file(), ROOT / "docs" / "options.md": page(),
              ROOT / "docs" / "ros_topics.md": topics_page(),
-             ROOT / "docs" / "parameters.md": parameters_page(),
+             ROOT / "docs" / "parameters.md": parameters_page(), MAVLINK: mavlink_page(),
              ROOT / "docs" / "scenario.schema.json": json.dumps(listing.schema(), indent=2) + "\n"}
     stale = [path for path, text in files.items()
              if not path.is_file() or path.read_text() != text]

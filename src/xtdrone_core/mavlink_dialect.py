@@ -1,8 +1,9 @@
 """The MAVLink dialect of the workspace: pymavlink's common, and what pymavlink leaves out of it.
 
 pymavlink drops the messages that common.xml marks as work in progress, though PX4 and MAVROS use
-some of them. Those become messages of pymavlink's module like all others. A further one is a row
-in LEFT_OUT, with its fields in the order of common.xml.
+some of them; its dialects 'development' and 'all' have three of those. They become messages of
+pymavlink's module like all others. A further one is a row in LEFT_OUT, with its fields in the order
+of common.xml.
 """
 
 import struct
@@ -98,6 +99,6 @@ def _define(name: str, number: int, text: str) -> None:
     mavlink.mavlink_map[number] = cls
 
 
-for _name, _row in LEFT_OUT.items():
-    if not hasattr(mavlink, f"MAVLINK_MSG_ID_{_name}"):  # a newer pymavlink may have it
-        _define(_name, *_row)
+for _name, (_number, _fields) in LEFT_OUT.items():
+    if _number not in mavlink.mavlink_map:  # a newer pymavlink may have it
+        _define(_name, _number, _fields)

@@ -1,6 +1,5 @@
 """Each part of the flight stack, built from what it needs and nothing else; what is declared."""
 
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,13 +15,6 @@ from xtdrone_autopilot.mavlink.mission_protocol import MissionProtocol
 from xtdrone_autopilot.mavlink.parameter_protocol import ParameterProtocol
 from xtdrone_autopilot.mavlink.set_points import SetPointMessages
 from xtdrone_autopilot.mavlink.streams import stream_declarations
-from xtdrone_autopilot.mavlink.tables import (
-    commands_table,
-    failsafes_table,
-    modes_table,
-    received_table,
-    streams_table,
-)
 from xtdrone_autopilot.navigation.follow import FollowTarget
 from xtdrone_autopilot.navigation.mission import Missions
 from xtdrone_autopilot.navigation.navigator import Navigator
@@ -145,9 +137,3 @@ def test_every_message_has_one_handler():
     assert len(streams) == len(set(streams))
 
 
-@pytest.mark.parametrize("table", [streams_table, received_table, commands_table, modes_table,
-                                   failsafes_table])
-def test_the_manual_lists_what_is_declared(table):
-    """`python -m xtdrone_autopilot.mavlink.tables` prints the tables anew."""
-    manual = (Path(__file__).parents[2] / "docs" / "mavlink.md").read_text()
-    assert " ".join(table().split()) in " ".join(manual.split())

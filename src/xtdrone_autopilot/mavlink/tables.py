@@ -1,7 +1,9 @@
 """The tables of docs/mavlink.md, from what handlers, modes and failsafes declare.
 
-    python -m xtdrone_autopilot.mavlink.tables
+scripts/make_tables.py writes them.
 """
+
+import textwrap
 
 from xtdrone_core.modes import MODES, ROS_NAME, Need
 
@@ -27,6 +29,7 @@ _RECEIVERS = {"commands": Commands, "set-points, sticks, poses": SetPointMessage
               "events": EventProtocol}
 _COMMANDS = (*_RECEIVERS.values(), Mount, GimbalManager, DeviceCommands)
 _LINKS = ("ground_station", "offboard", "bridge")
+_WIDTH = 100  # of running text [characters]
 
 
 def streams_table() -> str:
@@ -51,7 +54,7 @@ def commands_table() -> str:
     numbers = [number for kind in _COMMANDS for number in declarations(kind, "obeys")]
     names = sorted(mavlink.enums["MAV_CMD"][number].name.removeprefix("MAV_CMD_")
                    for number in numbers)
-    return ", ".join(names) + "."
+    return textwrap.fill(", ".join(names) + ".", _WIDTH)
 
 
 _NEEDS = {Need.STICKS: "MANUAL_CONTROL", Need.SET_POINTS: "set-points at 2 Hz or more",
@@ -75,6 +78,5 @@ def failsafes_table() -> str:
     return "\n".join(rows)
 
 
-if __name__ == "__main__":
-    print("\n\n".join((streams_table(), received_table(), commands_table(), modes_table(),
-                       failsafes_table())))
+TABLES = {"streams": streams_table, "messages received": received_table,
+          "commands": commands_table, "modes": modes_table, "failsafes": failsafes_table}
