@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from xtdrone_core import SetPoints
-from xtdrone_core.frames import enu_ned, flu_frd, quat_enu_ned, yaw_enu_ned
+from xtdrone_core.frames import enu_ned, flu_frd, yaw_enu_ned
 from xtdrone_core.modes import MODES, Mode, custom_mode
 from xtdrone_dynamics.atmosphere import density
 from xtdrone_dynamics.geodesy import to_geodetic_array
 from xtdrone_dynamics.geoid import geoid_height
-from xtdrone_dynamics.quaternion import rotate_inverse_array, to_euler_array
+from xtdrone_dynamics.quaternion import rotate_inverse_array
 
 from ..estimation.flags import BARO_USED, GPS_USED, MAG_USED, POSITION_VALID
 from ..estimation.status import fleet_solution_status
@@ -36,13 +36,18 @@ from .frames import GAUSS, append_frames, layout
 from .handlers import Stream, declarations, declared, streams
 from .telemetry.clock import ClockStreams
 from .telemetry.devices import DeviceStreams
+from .telemetry.kernel import (
+    MOTION,
+    estimated_motion,
+    fill_attitude_target,
+    fill_global_position,
+    fill_position_target,
+)
 from .telemetry.modes import ModeStreams
 from .telemetry.remote_id import RemoteIdStreams
 
 BUFFER = 4096  # for one vehicle's frames of one tick [bytes]; the default streams need at most 1100
 
-_MOTION = ("x", "y", "z", "vx", "vy", "vz", "afx", "afy", "afz")
-_IGNORED = 1 << np.arange(9)  # bits of a type mask, in that order
 _DIAGONAL = (0, 6, 11, 15, 18, 20)  # of a 6 x 6 matrix, in its upper triangle row by row
 
 PARTS = (ClockStreams, ModeStreams, RemoteIdStreams)  # that fill further messages
@@ -140,6 +145,11 @@ class Streams:
         self._fill = [fill for _, _, fill in found]
         self._filled_t = [-1] * len(self.names)
         self._shared_t = -1
+        self._motion = np.zeros(n, dtype=MOTION)
+        self._ned, self._ned_vel = self._motion["ned"], self._motion["ned_vel"]
+        self._frd_rate, self._home = self._motion["frd_rate"], self._motion["home"]
+        self._quat, self._euler = self._motion["quat"], self._motion["euler"]
+        self._geo = self._motion["geo"]
         self._gps_t_us, self._gps_came_t_us = np.zeros((2, n), dtype=np.int64)
         self._imu_due = {}  # bits of HIGHRES_IMU.fields_updated -> when they are next set [us]
 
@@ -183,14 +193,7 @@ class Streams:
         self._devices.watch()
         e = self._estimator
         self._ms = t_us // 1000
-        self._ned = enu_ned(e.pos)
-        self._ned_vel = enu_ned(e.vel)
-        self._frd_rate = flu_frd(e.ang_vel)
-        self._quat = quat_enu_ned(e.quat)
-        self._euler = to_euler_array(self._quat)
-        self._geo = to_geodetic_array(e.pos, *self._origin)
-        self._lat_lon = np.degrees(self._geo[:, :2]) * 1e7
-        self._home = enu_ned(self._status["home"])
+        estimated_motion(e.pos, e.vel, e.quat, e.ang_vel, self._status, self._origin, self._motion)
 
     @streams("HEARTBEAT", ground_station=1, offboard=1)
     def _heartbeat(self, m, t_us):
@@ -214,17 +217,12 @@ class Streams:
     @streams("ATTITUDE_QUATERNION", ground_station=50, offboard=50)
     def _attitude_quaternion(self, m, t_us):
         m["time_boot_ms"] = self._ms
-        m["q2"], m["q3"], m["q4"], m["q1"] = self._quat.T
+        m["q1"], m["q2"], m["q3"], m["q4"] = self._quat.T
         m["rollspeed"], m["pitchspeed"], m["yawspeed"] = self._frd_rate.T
 
     @streams("ATTITUDE_TARGET", ground_station=50, offboard=10)
     def _attitude_target(self, m, t_us):
-        p = self._status
-        m["time_boot_ms"] = self._ms
-        m["q"] = quat_enu_ned(p["sp_quat"])[:, [3, 0, 1, 2]]
-        rates = flu_frd(p["sp_rates"])
-        m["body_roll_rate"], m["body_pitch_rate"], m["body_yaw_rate"] = rates.T
-        m["thrust"] = thrust_normalised(self._status)
+        fill_attitude_target(self._status, self._ms, m)
 
     @streams("LOCAL_POSITION_NED", ground_station=50, offboard=30, where=_has_position)
     def _local_position_ned(self, m, t_us):
@@ -234,29 +232,11 @@ class Streams:
 
     @streams("GLOBAL_POSITION_INT", ground_station=50, offboard=50, where=_has_position)
     def _global_position_int(self, m, t_us):
-        m["time_boot_ms"] = self._ms
-        m["lat"], m["lon"] = np.rint(self._lat_lon).astype(np.int32).T
-        m["alt"] = np.rint(self._geo[:, 2] * 1e3)
-        m["relative_alt"] = np.rint((self._home[:, 2] - self._ned[:, 2]) * 1e3)
-        m["vx"], m["vy"], m["vz"] = np.clip(np.rint(self._ned_vel.T * 100), -32767, 32767)
-        m["hdg"] = np.rint(np.degrees(self._euler[:, 2]) % 360.0 * 100) % 36000
+        fill_global_position(self._motion, self._ms, m)
 
     @streams("POSITION_TARGET_LOCAL_NED", ground_station=50, offboard=10)
     def _position_target_local_ned(self, m, t_us):
-        p = self._status
-        m["time_boot_ms"] = self._ms
-        m["coordinate_frame"] = mavlink.MAV_FRAME_LOCAL_NED
-        ned = enu_ned(np.stack((p["sp_pos"], p["sp_vel"], p["sp_acc"]), axis=1)).reshape(-1, 9)
-        for k, name in enumerate(_MOTION):
-            m[name] = ned[:, k]
-        m["yaw"], m["yaw_rate"] = self._target_yaw()
-        m["type_mask"] = ~np.isfinite(ned) @ _IGNORED
-
-    def _target_yaw(self):
-        """Yaw and its rate of the set-points, NED; where they leave it open, PX4 holds it."""
-        p = self._status
-        yaw = np.where(np.isfinite(p["sp_yaw"]), yaw_enu_ned(p["sp_yaw"]), self._euler[:, 2])
-        return yaw, -np.nan_to_num(p["sp_yaw_rate"])
+        fill_position_target(self._status, self._motion, self._ms, mavlink.MAV_FRAME_LOCAL_NED, m)
 
     @streams("POSITION_TARGET_GLOBAL_INT", ground_station=1, offboard=10, where=_has_target)
     def _position_target_global_int(self, m, t_us):
@@ -268,17 +248,17 @@ class Streams:
         m["lon_int"] = np.rint(np.degrees(geo[:, 1]) * 1e7)
         m["alt"] = geo[:, 2]
         ned = enu_ned(np.stack((p["sp_vel"], p["sp_acc"]), axis=1)).reshape(-1, 6)
-        for k, name in enumerate(_MOTION[3:]):
-            m[name] = ned[:, k]
-        m["yaw"], m["yaw_rate"] = self._target_yaw()
+        m["vx"], m["vy"], m["vz"], m["afx"], m["afy"], m["afz"] = ned.T
+        # Where the set-point leaves the yaw open, PX4 holds it.
+        m["yaw"] = np.where(np.isfinite(p["sp_yaw"]), yaw_enu_ned(p["sp_yaw"]), self._euler[:, 2])
+        m["yaw_rate"] = -np.nan_to_num(p["sp_yaw_rate"])
 
     @streams("SERVO_OUTPUT_RAW", ground_station=50, offboard=10)
     def _servo_output_raw(self, m, t_us):
         m["time_usec"] = t_us & 0xFFFFFFFF
-        used = min(self._commands.shape[1], _CHANNELS)
+        pulses = np.where(self._status["armed"], 1000 + 1000 * self._commands.T, _NO_PULSE)
         for k in range(_CHANNELS):
-            m[f"servo{k + 1}_raw"] = _NO_PULSE if k >= used else np.where(
-                self._status["armed"], 1000 + 1000 * self._commands[:, k], _NO_PULSE)
+            m[f"servo{k + 1}_raw"] = pulses[k] if k < len(pulses) else _NO_PULSE
 
     @streams("GPS_RAW_INT", ground_station=5, offboard=10)
     def _gps_raw_int(self, m, t_us):
@@ -420,7 +400,7 @@ class Streams:
         m["frame_id"], m["child_frame_id"] = (mavlink.MAV_FRAME_LOCAL_NED,
                                               mavlink.MAV_FRAME_BODY_FRD)
         m["x"], m["y"], m["z"] = self._ned.T
-        m["q"] = self._quat[:, [3, 0, 1, 2]]
+        m["q"] = self._quat
         m["vx"], m["vy"], m["vz"] = flu_frd(rotate_inverse_array(e.quat, e.vel)).T
         m["rollspeed"], m["pitchspeed"], m["yawspeed"] = self._frd_rate.T
         m["pose_covariance"], m["velocity_covariance"] = np.nan, np.nan

@@ -39,6 +39,7 @@ from ..estimation.flags import (
     VISION_USED,
 )
 from ..estimation.status import solution_status
+from ..ned import heading, quat_to_ned, to_frd, to_ned
 
 MAX_MOTORS = 12  # length of actuator_motors.control
 AS_DOUBLE, AS_SINGLE, AS_WHOLE = range(3)  # type in the file: float64, float32, integer
@@ -103,32 +104,6 @@ _CS_RANGE, _CS_GPS_HEIGHT, _CS_EV, _CS_AIRSPEED = 1 << 10, 1 << 11, 1 << 12, 1 <
 _REJECT_MAG, _REJECT_AIRSPEED, _REJECT_HAGL = 7 << 4, 1 << 8, 1 << 10  # of innovation_check_flags
 
 @njit
-def _quat_ned(q, out):
-    """Attitude xyzw of body FLU in ENU to wxyz of body FRD in NED, with w >= 0."""
-    half = math.sqrt(0.5)
-    x, y, z, w = (q[0] + q[1]) * half, (q[0] - q[1]) * half, (q[3] - q[2]) * half, \
-        (q[3] + q[2]) * half
-    sign = -1.0 if w < 0.0 else 1.0
-    out[0], out[1], out[2], out[3] = sign * w, sign * x, sign * y, sign * z
-
-
-@njit
-def _ned(v, out):
-    out[0], out[1], out[2] = v[1], v[0], -v[2]
-
-
-@njit
-def _frd(v, out, scale):
-    out[0], out[1], out[2] = scale * v[0], -scale * v[1], -scale * v[2]
-
-
-@njit
-def _heading(yaw):
-    """Yaw (counter-clockwise from east) to heading (clockwise from north) in -pi..pi [rad]."""
-    return (1.5 * math.pi - yaw) % (2.0 * math.pi) - math.pi
-
-
-@njit
 def _variance(sigma):
     return sigma[0] * sigma[0] + sigma[1] * sigma[1]
 
@@ -138,8 +113,8 @@ def _estimate(s, origin, e, acc):
     lat0, lon0, alt0 = origin
     pos, vel, quat, reset_pos = e.pos, e.vel, e.quat, e.reset_pos
     pos_std, vel_std, att_std = e.pos_std, e.vel_std, e.att_std
-    _quat_ned(quat, s.quat)
-    _frd(e.ang_vel, s.rates, 1.0)
+    quat_to_ned(quat, s.quat)
+    to_frd(e.ang_vel, s.rates)
     s.heading = to_euler(s.quat[1], s.quat[2], s.quat[3], s.quat[0])[2]
     s.heading_var = att_std[2] * att_std[2]
     s.tilt_var = _variance(att_std)
@@ -153,9 +128,9 @@ def _estimate(s, origin, e, acc):
     s.lat, s.lon, s.alt = math.degrees(lat), math.degrees(lon), pos[2] + alt0
     s.alt_ellipsoid = s.alt + s.geoid
     s.resets = e.reset_count & 0xFF
-    _frd(e.gyro_bias, s.gyro_bias, 1.0)
-    _frd(e.accel_bias, s.accel_bias, 1.0)
-    _frd(e.field_bias, s.mag_bias, 1e4)
+    to_frd(e.gyro_bias, s.gyro_bias)
+    to_frd(e.accel_bias, s.accel_bias)
+    to_frd(e.field_bias, s.mag_bias, 1e4)
 
 
 @njit
@@ -201,16 +176,16 @@ def _health(s, e, height_ref):
 @njit
 def _set_points(s, v):
     offboard = v.mode == Mode.OFFBOARD
-    _ned(v.offboard_pos if offboard else v.sp_pos, s.target_pos)
-    _ned(v.offboard_vel if offboard else v.smooth_vel, s.target_vel)
-    _ned(v.offboard_acc if offboard else v.smooth_acc, s.target_acc)
-    s.target_yaw = _heading(v.offboard_yaw if offboard else v.sp_yaw)
+    to_ned(v.offboard_pos if offboard else v.sp_pos, s.target_pos)
+    to_ned(v.offboard_vel if offboard else v.smooth_vel, s.target_vel)
+    to_ned(v.offboard_acc if offboard else v.smooth_acc, s.target_acc)
+    s.target_yaw = heading(v.offboard_yaw if offboard else v.sp_yaw)
     s.target_yaw_rate = -(v.offboard_yaw_rate if offboard else v.sp_yaw_rate)
     s.sp_x, s.sp_y, s.sp_z = v.sp_pos[1], v.sp_pos[0], -v.sp_pos[2]
     s.sp_vx, s.sp_vy, s.sp_vz = v.sp_vel[1], v.sp_vel[0], -v.sp_vel[2]
-    _ned(v.sp_acc, s.sp_acc)
-    s.sp_yaw, s.sp_yaw_rate = _heading(v.sp_yaw), -v.sp_yaw_rate
-    _quat_ned(v.sp_quat, s.sp_quat)
+    to_ned(v.sp_acc, s.sp_acc)
+    s.sp_yaw, s.sp_yaw_rate = heading(v.sp_yaw), -v.sp_yaw_rate
+    quat_to_ned(v.sp_quat, s.sp_quat)
     w, x, y, z = s.sp_quat[0], s.sp_quat[1], s.sp_quat[2], s.sp_quat[3]
     s.sp_roll, s.sp_pitch, s.sp_heading = to_euler(x, y, z, w)
     s.sp_roll_rate, s.sp_pitch_rate = v.sp_rates[0], -v.sp_rates[1]
@@ -257,7 +232,7 @@ def _state(s, v, q, origin, commands):
     lat, lon = to_geodetic(v.home[0], v.home[1], lat0, lon0)
     s.home_lat, s.home_lon, s.home_alt = math.degrees(lat), math.degrees(lon), v.home[2] + alt0
     s.home_x, s.home_y, s.home_z = v.home[1], v.home[0], -v.home[2]
-    s.home_yaw, s.home_set = _heading(v.home_yaw), v.home_set
+    s.home_yaw, s.home_set = heading(v.home_yaw), v.home_set
     for r in range(min(commands.shape[0], MAX_MOTORS)):
         if r < s.n_motors:
             s.motors[r] = commands[r]
@@ -345,9 +320,9 @@ def append(t_us: int, epoch_us: np.ndarray, grid_us: int, cycle: np.ndarray, tab
         s.mission_valid = mission.total > 0
         s.mission_reached, s.mission_finished = mission.last_reached, mission.finished
         _set_points(s, v)
-        _frd(r.gyro, s.gyro, 1.0)
-        _frd(r.accel, s.accel, 1.0)
-        _frd(r.mag, s.mag, 1e4)
+        to_frd(r.gyro, s.gyro)
+        to_frd(r.accel, s.accel)
+        to_frd(r.mag, s.mag, 1e4)
         _air(s, r.baro_pressure, r.baro_temperature)
         _gps(s, r)
         s.battery_voltage, s.battery_current = batteries[i].voltage, batteries[i].current
