@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from xtdrone_core import FleetModel, Scenario, registry
-from xtdrone_core.contracts import ExternalPose, SettableParameters
+from xtdrone_core.contracts import ExternalPose, Logging, SettableParameters
+from xtdrone_core.log_file import LogGaps
 from xtdrone_core.ports import Ports
 from xtdrone_core.snapshot import Memory, put
 from xtdrone_core.state import Estimates, SensorBatch, SetPoints
@@ -59,7 +60,7 @@ MAV_TYPE_OF_ROTORS = {3: mavlink.MAV_TYPE_TRICOPTER, 4: mavlink.MAV_TYPE_QUADROT
                       6: mavlink.MAV_TYPE_HEXAROTOR, 8: mavlink.MAV_TYPE_OCTOROTOR}
 
 
-class EmbeddedAutopilot(Memory, ExternalPose, SettableParameters):
+class EmbeddedAutopilot(Memory, ExternalPose, Logging, SettableParameters):
     """Estimator, control loops, modes and MAVLink links of N vehicles.
 
     Implements xtdrone_core.contracts.Autopilot. It sees sensor readings only. It builds the
@@ -199,7 +200,7 @@ class EmbeddedAutopilot(Memory, ExternalPose, SettableParameters):
 
     def _open_log(self, fleet, names, folder, profile):
         logged = Logged(self.status, self.parameters, self.estimator, self.battery, self.missions,
-                        self.commands, self.now, self.origin, self.outbox)
+                        self.commands, self.now, self.origin)
         self.log = FleetLog(logged, fleet.n_rotors, names, folder, profile)
         self.outbox.log = self.log
 
@@ -335,6 +336,11 @@ class EmbeddedAutopilot(Memory, ExternalPose, SettableParameters):
                     f"{name} '{type(part).__module__}:{type(part).__qualname__}' cannot be reset, "
                     "saved or loaded: inherit from xtdrone_core.snapshot.Memory and list its state "
                     "variables in MEMORY")
+
+    def collect_gaps(self, gaps: LogGaps) -> None:
+        """Notes there what the disk does not take of the flight logs."""
+        if self.log is not None:
+            self.log.collect_gaps(gaps)
 
     def interrupt(self) -> None:
         """Does nothing: this autopilot never waits for a peer."""

@@ -94,15 +94,31 @@ def main(argv: Sequence[str] | None = None) -> int:
 
             argcomplete.autocomplete(parser)
         args = parser.parse_args(arguments)
-        return args.run(args) or 0
+        status = args.run(args) or 0
+        sys.stdout.flush()
+        return status
     except XtdroneError as error:
         print(f"xtdrone: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:  # the reader of the output has closed the pipe
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _end_output()
         return 0
+    except OSError as error:  # a full disk, missing permissions, too many open files
+        if error.errno is None:
+            raise
+        print(f"xtdrone: {error.filename or 'standard output'}: {error.strerror}", file=sys.stderr)
+        _end_output()
+        return 1
+
+
+def _end_output() -> None:
+    """Discards what is left for standard output, which Python would write once more."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def build_parser(argv: Sequence[str]) -> argparse.ArgumentParser:

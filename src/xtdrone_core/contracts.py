@@ -2,9 +2,9 @@
 
 A class that implements one of these protocols needs nothing else. Callers use the protocol only:
 no hasattr, no private attributes. Optional features are protocols of their own (Renderer,
-RangeCaster, Viewer, WorldEditor, ExternalPose, SettableParameters; Attachable and Reporting of an
-Agent). An implementation inherits from those that it supports; callers check with required() at
-construction, so that a missing feature is reported before the flight.
+RangeCaster, Viewer, WorldEditor, ExternalPose, Logging, SettableParameters; Attachable and
+Reporting of an Agent). An implementation inherits from those that it supports; callers check with
+required() at construction, so that a missing feature is reported before the flight.
 
 `mask` is (N,) bool and selects vehicles; None selects all. save() returns a Snapshot: plain data
 and NumPy arrays by name, which snapshot.write() stores without pickle. load() restores it in
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from .fleet_model import FleetModel
+    from .log_file import LogGaps
     from .scenario import Scenario
 
 Snapshot = Mapping[str, Any]  # numbers, strings, lists, arrays, and mappings of these
@@ -189,6 +190,14 @@ class ExternalPose(Protocol):
 
 
 @runtime_checkable
+class Logging(Protocol):
+    """An autopilot that writes logs of its own."""
+
+    def collect_gaps(self, gaps: "LogGaps") -> None:
+        """Called once, before the first step: what the disk does not take is noted there."""
+
+
+@runtime_checkable
 class SettableParameters(Protocol):
     """An autopilot whose parameters can be set in process."""
 
@@ -244,6 +253,7 @@ class Flight(Protocol):
     autopilot: Autopilot
     t_us: int
     observers: list[Observer]
+    log_gaps: "LogGaps"
 
     @property
     def state(self) -> FleetState:

@@ -5,17 +5,25 @@ console/, plots/. A folder is never overwritten: a second run with the same name
 numeric suffix. runs/latest links to the newest run; for instance I > 0 it is runs/latest-I.
 """
 
+import contextlib
+import errno
+import fcntl
 import json
 import os
 import re
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from .errors import ScenarioError, XtdroneError
+from .log_file import LogFile, LogGaps
 from .ports import INSTANCES, Ports
 
 SUBFOLDERS = ("bags", "ulog", "console", "plots")
+SUMMARY = "summary.json"
+_SPARE = ".summary.json"  # has the disk space of the next summary
+_BLOCK = 4096  # to multiples of which disk space is given [bytes]
 
 
 def runs_root() -> Path:
@@ -109,17 +117,86 @@ def write_json(path: Path, data: Any) -> None:
     part.replace(path)
 
 
-def update_summary(folder: Path, **values: Any) -> dict:
-    """Adds values to a run's summary.json and returns the whole."""
-    path = Path(folder) / "summary.json"
-    summary = json.loads(path.read_text()) if path.exists() else {}
-    summary.update(values)
-    write_json(path, summary)
-    return summary
+def update_summary(folder: Path, reserve: int = 0, **values: Any) -> dict:
+    """Adds values to a run's summary.json and returns the whole.
+
+    The file is replaced as a whole. With a reserve, the space of the replaced file is kept for the
+    next call, which so succeeds on a full disk.
+
+    Args:
+        folder: Run folder.
+        reserve: Size that the summary may grow to [bytes]; 0 = this is the last call.
+        **values: JSON-compatible.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    path, spare = Path(folder) / SUMMARY, Path(folder) / _SPARE
+    with _locked(folder):
+        summary = _summary_of(path)
+        summary.update(values)
+        text = json.dumps(summary, indent=2, allow_nan=False).encode()
+        size = -(-reserve // _BLOCK) * _BLOCK
+        _overwrite(spare, text.ljust(size - 1) + b"\n")
+        old = spare.with_suffix(".old")
+        old.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # the first summary, or no hard links here
+            if reserve:
+                os.link(path, old)
+        spare.replace(path)
+        with contextlib.suppress(OSError):
+            if old.exists():
+                old.replace(spare)
+            elif reserve:
+                _overwrite(spare, bytes(size))
+        return summary
 
 
-def add_event(folder: Path, t_us: int, event: str, **values: Any) -> None:
-    """Appends one line to events.jsonl: an event of the flight with its time."""
-    line = json.dumps({"t_us": int(t_us), "event": event, **values}, allow_nan=False)
-    with open(Path(folder) / "events.jsonl", "a") as file:
-        file.write(line + "\n")
+def _overwrite(path: Path, data: bytes) -> None:
+    """Writes data in place of the content of a file, in the space that it has."""
+    try:
+        with open(path, "r+b" if path.exists() else "wb", buffering=0) as file:
+            if file.write(data) < len(data):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+            file.truncate()
+    except OSError:
+        with contextlib.suppress(OSError):
+            path.unlink()
+        raise
+
+
+def _summary_of(path: Path) -> dict:
+    try:
+        summary = json.loads(path.read_text())
+    except (OSError, ValueError):  # none yet, or damaged
+        return {}
+    return summary if isinstance(summary, dict) else {}
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Keeps other processes from changing a run folder's summary meanwhile."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):  # a file system without locks
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+class EventLog:
+    """events.jsonl: events of a flight with their times, one JSON object per line."""
+
+    def __init__(self, folder: Path, gaps: LogGaps | None = None) -> None:
+        """Of a run folder; gaps collects what the disk does not take, None: its own."""
+        self._file = LogFile(Path(folder) / "events.jsonl", gaps or LogGaps())
+
+    def add(self, t_us: int, event: str, **values: Any) -> None:
+        """Appends a line.
+
+        Raises:
+            ValueError: A value is no JSON.
+        """
+        line = json.dumps({"t_us": int(t_us), "event": event, **values}, allow_nan=False)
+        self._file.append(f"{line}\n".encode(), int(t_us))

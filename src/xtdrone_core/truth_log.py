@@ -10,10 +10,12 @@ from pathlib import Path
 import numpy as np
 
 from .errors import XtdroneError
+from .log_file import LogFile, LogGaps
 from .state import FleetState
 
 WIDTH = 13  # numbers per vehicle
-_FLUSH_US = 1_000_000  # simulated time between flushes [us]
+_FLUSH_US = 1_000_000  # simulated time between two writes to the file [us]
+_BUFFER = 1 << 20  # bytes after which it is written earlier
 
 
 def _record(n: int) -> np.dtype:
@@ -23,16 +25,24 @@ def _record(n: int) -> np.dtype:
 class TruthWriter:
     """Appends records to a file."""
 
-    def __init__(self, path: Path | str, n: int) -> None:
-        """Begins a new file for n vehicles.
+    def __init__(self, path: Path | str, n: int, gaps: LogGaps | None = None) -> None:
+        """Begins a new file.
+
+        Args:
+            path: The file.
+            n: Number of vehicles.
+            gaps: Collects what the disk does not take during the flight; None: its own.
 
         Raises:
             XtdroneError: The file cannot be written.
         """
         self._record = np.zeros((), dtype=_record(n))
-        self._flushed_us = 0
+        self._flushed_us = self._last_us = 0
+        self._waiting: list[bytes] = []  # records that are not in the file yet
+        self._most = max(1, _BUFFER // self._record.nbytes)
+        self._file = LogFile(Path(path), gaps or LogGaps())
         try:
-            self._file = open(path, "wb", buffering=1 << 20)
+            Path(path).write_bytes(b"")
         except OSError as error:
             raise XtdroneError(f"cannot write '{path}': {error.strerror}; set XTDRONE_RUNS to a "
                                "folder that can be written") from error
@@ -45,14 +55,20 @@ class TruthWriter:
         table[:, 3:7] = state.quat
         table[:, 7:10] = state.vel
         table[:, 10:13] = state.ang_vel
-        self._file.write(self._record.tobytes())
-        if state.t_us - self._flushed_us >= _FLUSH_US:
-            self._file.flush()
+        self._waiting.append(self._record.tobytes())
+        self._last_us = state.t_us
+        if state.t_us - self._flushed_us >= _FLUSH_US or len(self._waiting) >= self._most:
+            self._flush()
             self._flushed_us = state.t_us
 
     def close(self) -> None:
         """Writes out what is left. May be called twice."""
-        self._file.close()
+        self._flush()
+
+    def _flush(self) -> None:
+        if self._waiting:
+            self._file.append(b"".join(self._waiting), self._last_us)
+            self._waiting.clear()
 
 
 def read_truth(path: Path | str, n: int) -> tuple[np.ndarray, np.ndarray]:

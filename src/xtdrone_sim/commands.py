@@ -231,9 +231,7 @@ def _sim(args):
         _run(simulation, signals, until, args.await_bridge and scenario.speed == 0.0)
     if folder is not None:
         if not signals.came:
-            from . import plots
-
-            plots.flight(folder)
+            _plot(folder)
         print(f"run folder: {folder}")
 
 
@@ -313,10 +311,18 @@ def _reasons(simulation, error) -> list[str]:
     return said + waiting[:_SHOWN] + logs
 
 
-def _report(agent, folder):
+def _plot(folder):
+    """Draws the plot of a flight, if the disk takes it and holds the flight."""
     from . import plots
 
-    plots.flight(folder)
+    try:
+        plots.flight(folder)
+    except (OSError, XtdroneError) as error:
+        print(f"warning: no plot of the flight: {error}", file=sys.stderr)
+
+
+def _report(agent, folder):
+    _plot(folder)
     if isinstance(agent, Reporting):
         agent.report(folder)
 

@@ -1,18 +1,24 @@
-"""Recorders of a simulation: truth log, collisions, console."""
+"""Recorders of a simulation: truth log, collisions, console, summary."""
 
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from xtdrone_core import FleetState, SensorBatch
+from xtdrone_core import FleetState, SensorBatch, run_folder
 from xtdrone_core.contracts import Engine, Observer
 from xtdrone_core.control_link import TICK_US
+from xtdrone_core.log_file import LogFile, LogGaps
 from xtdrone_core.snapshot import Memory
 from xtdrone_core.truth_log import TruthWriter
 
 WARNING = 4  # severity of a text from a flight stack, as in MAVLink
+SUMMARY_S = 2.0  # between two summaries of a flight [s, wall]
 _GROUND = "ground_plane"
+_GAP_SIZE = 384  # of the gaps of one log in summary.json [bytes]
+_SUMMARY_SIZE = 3072  # of the rest
 
 
 class TruthRecorder(Observer):
@@ -20,13 +26,13 @@ class TruthRecorder(Observer):
 
     period_us = TICK_US
 
-    def __init__(self, path: Path | str, n: int):
-        """Begins a new file for n vehicles.
+    def __init__(self, path: Path | str, n: int, gaps: LogGaps | None = None):
+        """As TruthWriter.
 
         Raises:
             XtdroneError: The file cannot be written.
         """
-        self._writer = TruthWriter(path, n)
+        self._writer = TruthWriter(path, n, gaps)
 
     def on_step(self, t_us: int, state: FleetState, sensors: SensorBatch) -> None:
         """One record."""
@@ -81,16 +87,18 @@ class Console:
         last_warning: Text of the last warning of a flight stack; None before the first.
     """
 
-    def __init__(self, names: Sequence[str], folder: Path | None):
-        """For vehicles of these names; writes into the run folder, None writes nothing.
+    def __init__(self, names: Sequence[str], folder: Path | None, gaps: LogGaps | None = None):
+        """Of a simulation.
 
-        Raises:
-            OSError: The file cannot be written.
+        Args:
+            names: Names of the vehicles.
+            folder: Run folder; None writes nothing.
+            gaps: Collects what the disk does not take; None: its own.
         """
         self._names = list(names)
         self.last_warning: str | None = None
-        self._file = None if folder is None else open(
-            Path(folder) / "console" / "autopilot.log", "a")
+        self._file = None if folder is None else LogFile(
+            Path(folder) / "console" / "autopilot.log", gaps or LogGaps())
 
     def say(self, t_us: int, vehicle: int | None, severity: int, text: str) -> None:
         """A line of one vehicle, None for the simulation; severity as in MAVLink."""
@@ -98,10 +106,52 @@ class Console:
         if vehicle is not None and severity <= WARNING:
             self.last_warning = f"{who} at {t_us * 1e-6:.1f} s: {text}"
         if self._file is not None:
-            self._file.write(f"{t_us * 1e-6:9.3f} {who} [{severity}] {text}\n")
-            self._file.flush()
+            line = f"{t_us * 1e-6:9.3f} {who} [{severity}] {text}\n"
+            self._file.append(line.encode(errors="replace"), t_us)
 
-    def close(self) -> None:
-        """Ends the file. May be called twice."""
-        if self._file is not None:
-            self._file.close()
+
+class SummaryKeeper(Observer):
+    """Rewrites summary.json during the flight, so that a simulation that is killed leaves one."""
+
+    period_us = TICK_US
+
+    def __init__(self, folder: Path, n: int, gaps: LogGaps, summary: Callable[[], dict[str, Any]]):
+        """Of a simulation.
+
+        Args:
+            folder: Run folder.
+            n: Number of vehicles.
+            gaps: Collects what is missing in the logs.
+            summary: Returns the fields, without gaps and end.
+        """
+        self._folder, self._gaps, self._summary = folder, gaps, summary
+        self._reserve = _SUMMARY_SIZE + _GAP_SIZE * (n + 4)  # gaps of every log
+        self._file = LogFile(folder / run_folder.SUMMARY, gaps)
+        self._due = 0.0
+
+    def on_start(self, t_us: int, state: FleetState, sensors: SensorBatch) -> None:
+        """The first one."""
+        self.write(t_us)
+
+    def on_step(self, t_us: int, state: FleetState, sensors: SensorBatch) -> None:
+        """Another one, if it is due."""
+        if time.monotonic() >= self._due:
+            self.write(t_us)
+
+    def write(self, t_us: int, ended: str = "", values: dict[str, Any] | None = None) -> None:
+        """Rewrites the file; on a full disk in the space that was reserved at the start.
+
+        Args:
+            t_us: Simulated time [us].
+            ended: How the flight ended; empty: it goes on.
+            values: The fields; None: as they are now.
+        """
+        self._due = time.monotonic() + SUMMARY_S
+        try:
+            run_folder.update_summary(
+                self._folder, 0 if ended else self._reserve, **(values or self._summary()),
+                ended=ended or "unfinished", log_gaps=self._gaps.table())
+        except OSError as error:
+            self._file.fail(error.strerror, t_us)
+        else:
+            self._file.succeed(t_us)

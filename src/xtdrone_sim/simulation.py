@@ -30,6 +30,7 @@ from xtdrone_core.contracts import (
     Autopilot,
     Engine,
     ExternalPose,
+    Logging,
     Observer,
     RangeCaster,
     Renderer,
@@ -38,13 +39,14 @@ from xtdrone_core.contracts import (
 )
 from xtdrone_core.control_link import TICK_US, ControlServer
 from xtdrone_core.errors import unknown_name
+from xtdrone_core.log_file import LogGaps
 
 from .control import ControlRequests
 from .entities import Entities
 from .pacer import Pacer
 from .plant.plant import Plant
 from .pose_feed import TruthPose
-from .recording import WARNING, Collisions, Console, TruthRecorder
+from .recording import WARNING, Collisions, Console, SummaryKeeper, TruthRecorder
 from .rendering.scene import Beams
 from .rendering.sensors import RenderedSensors
 from .vehicles.pose import Pose, sensors_at_zero
@@ -69,6 +71,7 @@ class Simulation:
         observers: Called at each step; append more, see contracts.Observer.
         entities: Models and links by Gazebo's names: their states, moved, inserted, pushed.
         pacer: Keeps simulated time at a multiple of wall time.
+        log_gaps: What the disk did not take of the logs.
         requests: The control socket, or None.
     """
 
@@ -90,7 +93,11 @@ class Simulation:
         Raises:
             XtdroneError: Something in the scenario cannot be built.
         """
-        self.scenario, self.folder = scenario, folder
+        self.scenario, self.folder = scenario, None if folder is None else Path(folder)
+        self.log_gaps = LogGaps(self.folder, self._warn)
+        self._events = None if folder is None else run_folder.EventLog(self.folder, self.log_gaps)
+        self._summaries: SummaryKeeper | None = None
+        self._ended = "finished"  # unless run() ends otherwise
         self.t_us = 0
         self.observers: list[Observer] = [*observers]
         self.pacer = Pacer(scenario.speed)
@@ -115,18 +122,22 @@ class Simulation:
         scenario, world = self.scenario, self.world
         self.engine: Engine = self._kept(build_engine(scenario, world, models))
         names = [spec.name for spec in scenario.vehicles]
-        self.console = self._kept(Console(names, self.folder))
+        self.console = Console(names, self.folder, self.log_gaps)
         for text in self.remarks():
-            _log.warning("warning: %s", text)
-            self.say(text)
+            self._warn(text)
         self.plant = Plant(scenario, self.fleet, world, self.engine)
         self.sensor_suite = build_sensors(scenario, world, models, self.engine)
         self.rendered = self._kept(build_rendered(scenario, world, models, self.engine))
         self.autopilot: Autopilot = self._kept(build_autopilot(
             scenario, self.fleet, world, self.folder, links, self._on_text,
             self.sensor_suite.batch))
+        if isinstance(self.autopilot, Logging):
+            self.autopilot.collect_gaps(self.log_gaps)
         if self.folder is not None:
-            self.observers.append(TruthRecorder(self.folder / "truth.bin", scenario.n))
+            self.observers.append(TruthRecorder(self.folder / "truth.bin", scenario.n,
+                                                self.log_gaps))
+            self._summaries = SummaryKeeper(self.folder, scenario.n, self.log_gaps, self.summary)
+            self.observers.append(self._summaries)
         self._collisions = Collisions(names, self.engine, self._on_collision)
         self.observers.append(self._collisions)
         self.entities = Entities(world, scenario.vehicles, models, self.engine, self.plant.pushes)
@@ -218,6 +229,17 @@ class Simulation:
         Paced by the scenario's speed. With speed 0 and a bridge on the control
         socket it waits for the bridge at every 20 ms.
         """
+        try:
+            self._run(until_us)
+        except Exception as error:
+            self._ended = f"failed: {error}"
+            raise
+        except BaseException:
+            self._ended = "stopped"
+            raise
+        self._ended = "stopped" if self._stop.is_set() else "finished"
+
+    def _run(self, until_us):
         pacer, requests = self.pacer, self.requests
         if self.t_us == 0:
             pacer.restart(0)
@@ -362,8 +384,8 @@ class Simulation:
 
     def event(self, t_us: int, name: str, **values: Any) -> None:
         """Writes an event of the flight to events.jsonl."""
-        if self.folder is not None:
-            run_folder.add_event(self.folder, t_us, name, **values)
+        if self._events is not None:
+            self._events.add(t_us, name, **values)
 
     def say(self, text: str, severity: int = WARNING) -> None:
         """Writes a line to the console; severity as in MAVLink."""
@@ -387,9 +409,12 @@ class Simulation:
 
     def close(self) -> None:
         """Ends all parts and writes summary.json; safe to call twice."""
-        if self.folder is not None and self._closers:
-            run_folder.update_summary(self.folder, **self.summary())
-        self._close_parts()
+        if not self._closers:
+            return
+        values = None if self._summaries is None else self.summary()
+        self._close_parts()  # which may find that the disk is full
+        if self._summaries is not None:
+            self._summaries.write(self.t_us, self._ended, values)
 
     def _kept(self, part):
         """Registers a part to be closed at the end, in reverse order of construction."""
@@ -422,6 +447,10 @@ class Simulation:
         for reading in self.rendered.step(self.engine.state, self.t_us):
             for observer in self.observers:
                 observer.on_reading(reading)
+
+    def _warn(self, text):
+        _log.warning("warning: %s", text)
+        self.say(text)
 
     def _on_text(self, vehicle, severity, text):
         self.console.say(self.t_us, vehicle, severity, text)

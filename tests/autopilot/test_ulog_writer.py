@@ -1,6 +1,7 @@
 """The flight log: PX4's formats, true content, readable after a kill, the same for a seed."""
 
 import io
+import json
 import re
 
 import numpy as np
@@ -195,15 +196,24 @@ def test_a_folder_that_cannot_be_written_is_refused(runs):
         hover(runs, 1, seconds=0.1, ulog=runs / "taken")
 
 
-def test_a_full_disk_ends_the_log_but_not_the_flight(runs, monkeypatch):
-    flight = hover(runs, 1, seconds=1.5, close=False)
-    log = flight.simulation.autopilot.log
-    log.paths[0] = runs / "gone" / "log.ulg"
-    flight.simulation.run(until_us=4_000_000)
-    assert flight.simulation.t_us == 4_000_000
-    console = (flight.folder / "console" / "autopilot.log").read_text()
-    assert console.count("the flight log ends here") == 1
+def test_a_log_that_cannot_be_written_has_a_gap_and_is_begun_again(runs):
+    """A folder that is moved away stands for the disk; tests/integration has a full one."""
+    flight = hover(runs, 1, seconds=2.5, close=False)
+    folder = logs_of(flight)[0].parent
+    folder.rename(flight.folder / "away")
+    folder.write_text("in the way")
+    flight.simulation.run(until_us=5_500_000)
+    folder.unlink()
+    flight.simulation.run(until_us=8_500_000)
     flight.simulation.close()
+    summary = json.loads((flight.folder / "summary.json").read_text())
+    assert summary["log_gaps"] == [{"log": "ulog/iris_0/log001.ulg", "reason": "Not a directory",
+                                    "missing_s": [[2.0, 5.0]]}]
+    console = (flight.folder / "console" / "autopilot.log").read_text()
+    assert console.count("log001.ulg cannot be written from 2.00 s on: Not a directory") == 1
+    log = ULog(str(logs_of(flight)[0]))
+    assert not log.file_corruption and log.last_timestamp == 8_496_000
+    assert [drop.duration for drop in log.dropouts] == [3000]
 
 
 @pytest.mark.parametrize("log, n, rate_of_sensors", [("full", 2, 250), ("fleet", 1, 25)])

@@ -1,5 +1,6 @@
 """The reference trajectory, its files, the closed-loop flight and what is recorded of it."""
 
+import os
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,6 +11,7 @@ pytest.importorskip("cv2")
 
 from xtdrone_core import Scenario, command, run_folder
 from xtdrone_core.contracts import Observer
+from xtdrone_core.log_file import LogGaps
 from xtdrone_core.scenario import parse_vehicles
 from xtdrone_core.truth_log import read_truth
 from xtdrone_sim.simulation import Simulation
@@ -122,6 +124,27 @@ class Stage:
         self.rendered_sensors = lambda: [pair]
         self.fleet = SimpleNamespace(vehicles=[SimpleNamespace(sensors=(imu,))])
         self.observers = []
+        self.log_gaps = LogGaps(folder, list)
+
+
+def test_a_recording_ends_where_the_disk_is_full_and_the_flight_goes_on(tmp_path):
+    stage = Stage(tmp_path)
+    agent = TrajectoryAgent(1)
+    agent.attach(stage)
+    recorder, = stage.observers
+    readings = tmp_path / "dataset/mav0/imu0/data.csv"
+    with open("/dev/full", "w") as full:
+        os.dup2(full.fileno(), recorder._writer._imu._file.fileno())
+    state = SimpleNamespace(pos=np.zeros((1, 3)), quat=np.array([[0.0, 0.0, 0.0, 1.0]]),
+                            vel=np.zeros((1, 3)), ang_vel=np.zeros((1, 3)))
+    sensors = SimpleNamespace(gyro=np.ones((1, 3)), accel=np.ones((1, 3)))
+    agent._recorder.start()
+    for stage.t_us in (4000, 8000):
+        recorder.on_step(stage.t_us, state, sensors)
+    recorder.close()
+    gap, = stage.log_gaps.table()
+    assert gap["log"] == "dataset" and gap["missing_s"] == [[0.004, None]]
+    assert f"cannot write '{readings}': No space left" in gap["reason"]
 
 
 def test_recording_begins_and_ends_with_the_flight(tmp_path):

@@ -21,13 +21,14 @@ from ..parameters.store import table
 from .kernel import AS_DOUBLE, AS_SINGLE, AS_WHOLE, SNAPSHOT
 
 MAGIC = b"ULog\x01\x12\x35\x01"  # the last byte is the version of the format
-DATA, FORMAT, INFO, PARAMETER, SUBSCRIBE, TEXT, FLAGS = b"DFIPALB"
+DATA, FORMAT, INFO, PARAMETER, SUBSCRIBE, TEXT, FLAGS, DROPOUT = b"DFIPALBO"
 PREFIX = 5  # bytes before a topic's fields: size, 'D', message id
 
 _STRUCT = {"bool": "?", "uint8_t": "B", "int8_t": "b", "uint16_t": "H", "int16_t": "h",
            "uint32_t": "I", "int32_t": "i", "uint64_t": "Q", "int64_t": "q", "float": "f",
            "double": "d"}
 _STEP_US = 4_000
+_LONGEST_DROPOUT = 60_000  # of one message, whose field ends at 65535 [ms]
 _SIZE = {kind: struct.calcsize("<" + code) for kind, code in _STRUCT.items()}
 
 
@@ -72,6 +73,13 @@ def _parameter_template():
 def text(severity: int, t_us: int, words: str) -> bytes:
     """A logged text message; severity is a MAV_SEVERITY, the same as a syslog level."""
     return message(TEXT, struct.pack("<BQ", ord("0") + severity, t_us) + words.encode())
+
+
+def dropout(length_us: int) -> bytes:
+    """What says that messages of this time are missing; one for each minute of it."""
+    whole, rest = divmod(length_us // 1000, _LONGEST_DROPOUT)
+    return b"".join(message(DROPOUT, struct.pack("<H", milliseconds))
+                    for milliseconds in (*[_LONGEST_DROPOUT] * whole, rest))
 
 
 @dataclass(frozen=True)

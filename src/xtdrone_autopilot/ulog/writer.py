@@ -2,11 +2,11 @@
 
 A file gets its final name once its header is complete. After that, only complete
 messages are appended. So the log is readable even if the simulation is killed, and
-at most the last simulated second is missing.
+at most the last simulated second is missing. What a full disk does not take is left
+out, and a dropout message says how long that was.
 """
 
 import contextlib
-import errno
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from xtdrone_core.log_file import LogFile, LogGaps
 from xtdrone_core.snapshot import Memory
 from xtdrone_dynamics.geoid import geoid_height
 
@@ -22,7 +23,6 @@ from ..errors import AutopilotError
 from ..interfaces import Estimator
 from ..navigation.mission import Missions
 from ..now import Now
-from ..outbox import WARNING, Outbox
 from ..parameters import store as parameters
 from ..safety.battery import Battery
 from . import format as ulog_format, kernel as ulog_kernel
@@ -48,7 +48,6 @@ class Logged:
     commands: np.ndarray  # (N, A) of the actuators
     now: Now
     origin: tuple  # latitude, longitude [rad] and height [m] of the world's origin
-    outbox: Outbox  # receives the warning if a file cannot be written
 
 
 class FleetLog(Memory):
@@ -79,7 +78,8 @@ class FleetLog(Memory):
         self._names = list(names)
         self.folders = [Path(folder) / name for name in names]
         self._number = [0] * len(self.folders)
-        self.paths = [None] * len(self.folders)  # current log file of each vehicle
+        self._gaps = LogGaps()
+        self._files: list[LogFile] = []  # current log of each vehicle
         n = len(self.folders)
         periods = np.array([t.periods[profile] for t in self._topics])
         self._grid = int(np.gcd.reduce(periods))
@@ -104,15 +104,31 @@ class FleetLog(Memory):
         self._turn = {}  # offset in FLUSH_US [us]: vehicles whose files are written then
         for i in range(n):
             self._turn.setdefault(FLUSH_US * i // n // STEP_US * STEP_US, []).append(i)
-        self._broken = np.zeros(n, dtype=bool)
         self.remember_start()
         for i in range(n):
-            self._begin(i)
+            self._files.append(self._next(i))
+            try:
+                self._create(i)
+            except OSError as error:
+                raise AutopilotError(
+                    f"cannot write the flight log '{self._files[i].path}': {error.strerror}; set "
+                    "XTDRONE_RUNS to a folder that can be written, or log:=none") from error
+
+    @property
+    def paths(self) -> list[Path]:
+        """Current log of each vehicle."""
+        return [file.path for file in self._files]
+
+    def collect_gaps(self, gaps: LogGaps) -> None:
+        """Notes there what the disk does not take, from the start on."""
+        self._gaps = gaps
+        for file in self._files:
+            file.gaps = gaps
 
     def reset(self, mask: np.ndarray | None = None) -> None:
         """Starts a new file for each vehicle of mask (N,) bool, None for all."""
         super().reset(mask)
-        for i in range(len(self.paths)) if mask is None else np.flatnonzero(mask).tolist():
+        for i in range(len(self._files)) if mask is None else np.flatnonzero(mask).tolist():
             self._begin_next(i)
 
     def load(self, snapshot: Mapping[str, Any]) -> None:
@@ -120,15 +136,13 @@ class FleetLog(Memory):
         super().load(snapshot)
         self._note_parameters()
         keys = self._state_key.copy()
-        for i in range(len(self.paths)):
+        for i in range(len(self._files)):
             self._begin_next(i)
         self._state_key[:] = keys
 
     def _begin_next(self, i):
         """Flushes the file of vehicle i, and starts the next one."""
         self.flush(i)
-        self._length[i] = 0
-        self._broken[i] = False
         self._known[i] = self._values[i]
         self._bits[i] = self._logged.parameters.bits(slice(i, i + 1))[0]
         self._begin(i)
@@ -152,21 +166,22 @@ class FleetLog(Memory):
 
     def flush(self, i: int) -> None:
         """Writes the buffer of vehicle i to its file."""
-        data = self._out[i, :self._length[i]]
+        file, data, t_us = self._files[i], self._out[i, :self._length[i]], self._logged.now.t_us
         self._length[i] = 0
-        if not len(data) or self._broken[i]:
+        if not len(data):
+            return
+        if not file.broken:
+            file.append(data, t_us)
             return
         try:
-            file = os.open(self.paths[i], os.O_WRONLY | os.O_APPEND)
-            try:
-                if os.write(file, data) < len(data):
-                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            finally:
-                os.close(file)
+            if not file.path.exists():
+                self._create(i)
         except OSError as error:
-            self._broken[i] = True  # the file may end in an incomplete message: append no more
-            self._logged.outbox.say(i, WARNING, "the flight log ends here, it cannot be written: "
-                                    f"{error.strerror}")
+            file.fail(error.strerror, t_us)
+            return
+        missing = max(0, t_us - FLUSH_US - file.good_us)
+        if file.append(ulog_format.dropout(missing) + data.tobytes(), t_us):
+            self._state_key[i] = -1  # topics that are logged only on a change are logged again
 
     def erase(self, i: int) -> None:
         """Deletes the logs of vehicle i and starts a new one."""
@@ -174,7 +189,6 @@ class FleetLog(Memory):
         for path in self.files(i):
             with contextlib.suppress(OSError):
                 path.unlink()
-        self._broken[i] = False
         self._begin(i)
 
     def files(self, i: int) -> list[Path]:
@@ -183,25 +197,36 @@ class FleetLog(Memory):
 
     def close(self) -> None:
         """Writes all buffers to the files. May be called twice."""
-        for i in range(len(self.paths)):
+        for i in range(len(self._files)):
             self.flush(i)
 
     def _begin(self, i):
-        """Creates the next file of vehicle i: writes its header, then gives it its final name."""
+        """Starts the next file of vehicle i."""
+        self._files[i] = self._next(i)
+        try:
+            self._create(i)
+        except OSError as error:
+            self._files[i].fail(error.strerror, self._logged.now.t_us)
+
+    def _next(self, i):
         self._number[i] += 1
-        path = self.folders[i] / f"log{self._number[i]:03d}.ulg"
+        return LogFile(self.folders[i] / f"log{self._number[i]:03d}.ulg", self._gaps,
+                       self._logged.now.t_us, create=False)
+
+    def _create(self, i):
+        """Writes the header of the current file of vehicle i, then gives it its final name."""
+        path = self._files[i].path
         values = ulog_format.parameters(self._bits[i])
         info = {**_INFO, "sys_uuid": self._names[i]}
         part = path.with_suffix(".part")
+        self.folders[i].mkdir(parents=True, exist_ok=True)
         try:
-            self.folders[i].mkdir(parents=True, exist_ok=True)
             part.write_bytes(ulog_format.header([*self._topics, *self._extra], info, values))
             os.replace(part, path)
-        except OSError as error:
-            raise AutopilotError(f"cannot write the flight log '{path}': {error.strerror}; set "
-                                 "XTDRONE_RUNS to a folder that can be written, or log:=none"
-                                 ) from error
-        self.paths[i] = path
+        except OSError:
+            with contextlib.suppress(OSError):
+                part.unlink()
+            raise
         self._state_key[i] = -1
 
     def _append(self, t_us):

@@ -5,6 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from xtdrone_core import run_folder
+from xtdrone_core.log_file import LogGaps
 from xtdrone_core.scenario import grid
 from xtdrone_core.truth_log import TruthWriter
 
@@ -46,10 +47,10 @@ def run(n: int = 9, names: Sequence[str] = DEFAULT_FORMATIONS, scheme_name: str 
     Raises:
         FormationError: An invalid formation, scheme or value.
     """
-    folder = None
+    events = None
 
     def on_event(t_us, event, **values):
-        run_folder.add_event(folder, t_us, event, **values)
+        events.add(t_us, event, **values)
         if progress:
             progress(t_us, event, values)
 
@@ -57,7 +58,9 @@ def run(n: int = 9, names: Sequence[str] = DEFAULT_FORMATIONS, scheme_name: str 
                            on_event=on_event, **asdict(shape))
     simulator = SimpleSimulator(grid(n), PointMass(), noise, seed)
     folder = run_folder.create(name)
-    writer = TruthWriter(folder / "truth.bin", n)
+    gaps = LogGaps(folder)
+    events = run_folder.EventLog(folder, gaps)
+    writer = TruthWriter(folder / "truth.bin", n, gaps)
     every = PERIOD_US * (1 if n <= _RECORDS else 10)
 
     def record(sim):
@@ -77,7 +80,7 @@ def run(n: int = 9, names: Sequence[str] = DEFAULT_FORMATIONS, scheme_name: str 
                          "range_m": None if radio.range == float("inf") else radio.range},
                "sim_time_s": simulator.t_us * 1e-6, "done": done,
                "messages_sent": agent.formation.network.sent,
-               "messages_lost": agent.formation.network.lost}
+               "messages_lost": agent.formation.network.lost, "log_gaps": gaps.table()}
     if clock:
         summary["real_time_factor"] = round(simulator.t_us * 1e-6 / wall, 2)
     run_folder.update_summary(folder, **summary)

@@ -10,6 +10,7 @@ from scipy.spatial.transform import Rotation
 from xtdrone_core import Estimates, SensorBlock, SetPoints, run_folder
 from xtdrone_core.contracts import Observer
 from xtdrone_core.flight_agent import FlightAgent
+from xtdrone_core.log_file import LogFile
 
 from ..datasets.bag import BagWriter
 from ..datasets.calibration import Calibration, Camera, Imu
@@ -170,6 +171,7 @@ class _Recorder(Observer):
         self._depths, self._pairs = {}, {}  # waiting for the other of the same time, by time
         self._from_us = self._until_us = None
         self._simulation = simulation
+        self._file = LogFile(folder / "dataset", simulation.log_gaps)
 
     @property
     def frames(self) -> int:
@@ -186,9 +188,8 @@ class _Recorder(Observer):
 
     def close(self) -> None:
         """Closes the files. May be called twice."""
-        self._writer.close()
-        if self._bag is not None:
-            self._bag.close()
+        for file in self._files():
+            self._write(file.close)
 
     def truth(self) -> np.ndarray:
         """The recorded trajectory (T, 8); ends the recording."""
@@ -196,8 +197,21 @@ class _Recorder(Observer):
         return Dataset(self._writer.folder).truth()
 
     def _recording(self, t_us):
-        return (self._from_us is not None and t_us >= self._from_us
+        return (self._from_us is not None and t_us >= self._from_us and not self._file.broken
                 and (self._until_us is None or t_us <= self._until_us))
+
+    def _files(self):
+        return [file for file in (self._writer, self._bag) if file is not None]
+
+    def _write(self, method, *values):
+        """Calls a method of a writer; the recording ends where the disk takes no more."""
+        try:
+            method(*values)
+        except (SlamError, OSError) as error:
+            self._file.fail(str(error), self._simulation.t_us)
+        else:
+            if not self._file.broken:
+                self._file.succeed(self._simulation.t_us)
 
     def on_reading(self, reading):
         """Pairs, and depth images of the same view."""
@@ -211,11 +225,10 @@ class _Recorder(Observer):
         complete = set(self._pairs) & set(self._depths) if self._depth_key else set(self._pairs)
         for t_us in sorted(complete):
             if self._depth_key:
-                self._writer.depth(t_us, self._depths.pop(t_us))
+                self._write(self._writer.depth, t_us, self._depths.pop(t_us))
             pair = self._pairs.pop(t_us)
-            self._writer.images(t_us, *pair)
-            if self._bag is not None:
-                self._bag.images(t_us, *pair)
+            for file in self._files():
+                self._write(file.images, t_us, *pair)
 
     def on_step(self, t_us, state, sensors):
         """IMU and truth."""
@@ -224,9 +237,9 @@ class _Recorder(Observer):
         attitude = Rotation.from_quat(state.quat[0])
         pos = state.pos[0] + attitude.apply(self._imu_pos)
         vel = state.vel[0] + attitude.apply(np.cross(state.ang_vel[0], self._imu_pos))
-        for file in filter(None, (self._writer, self._bag)):
-            file.truth(t_us, pos, state.quat[0], vel)
-            file.imu(t_us, sensors.gyro[0], sensors.accel[0])
+        for file in self._files():
+            self._write(file.truth, t_us, pos, state.quat[0], vel)
+            self._write(file.imu, t_us, sensors.gyro[0], sensors.accel[0])
 
 
 def stereo_calibration(sensor: dict,
