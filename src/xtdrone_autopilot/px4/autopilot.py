@@ -132,7 +132,8 @@ class Px4Autopilot(ExternalPose, Observer):
                    [spec.pos for spec in scenario.vehicles], installation,
                    folder, scenario.px4_loss, scenario.origin == "shared", on_text,
                    Ports(scenario.instance), _parameters_of(scenario),
-                   [px4_process.sensor_defaults(float(late)) for late in sensors.gps_latency])
+                   [px4_process.simulation_defaults(float(late))
+                    for late in sensors.gps_latency])
 
     @property
     def states(self) -> np.ndarray:

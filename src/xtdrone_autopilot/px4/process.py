@@ -31,17 +31,23 @@ _ACCELEROMETER_BIAS_LIMIT = 0.8  # EKF2_ABL_LIM [m/s^2]
 _LONGEST_DELAY = 0.2  # EKF2_DELAY_MAX of PX4 [s]
 
 
-def sensor_defaults(gps_latency: float) -> dict[str, float]:
-    """PX4 parameters (name: value) that describe the simulated sensors of a vehicle.
+def simulation_defaults(gps_latency: float) -> dict[str, float]:
+    """PX4 parameters (name: value) with another default in this simulation.
 
     Simulated accelerometers are not calibrated: their turn-on bias, 0.2 m/s^2 (1 sigma), would fail
     PX4's arming check, which allows 3/4 of EKF2_ABL_LIM, on every third vehicle. PX4's start-up for
     simulators sets EKF2_GPS_DELAY to 10 ms, with which the position lags behind a later fix.
 
+    IMU_GYRO_CAL_EN starts PX4's module gyro_calibration, which changes its interval on arming and
+    disarming from a thread of its own. PX4's timer on Linux has let go of its lock and marked the
+    callout as not queued while that thread runs, and queues it a second time afterwards, which cuts
+    off all callouts behind it; the battery simulator among them falls silent.
+
     Args:
         gps_latency: From the time at which a fix is true to its arrival [s].
     """
-    found = {"EKF2_ABL_LIM": _ACCELEROMETER_BIAS_LIMIT, "EKF2_GPS_DELAY": 1000.0 * gps_latency}
+    found = {"EKF2_ABL_LIM": _ACCELEROMETER_BIAS_LIMIT, "EKF2_GPS_DELAY": 1000.0 * gps_latency,
+             "IMU_GYRO_CAL_EN": 0.0}
     return found if gps_latency <= _LONGEST_DELAY else found | {
         "EKF2_DELAY_MAX": 1000.0 * gps_latency}
 
