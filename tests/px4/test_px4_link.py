@@ -213,7 +213,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_fault_is_named_and_the_rest_flies_on(autopilot, in_flight, fault):
+def test_a_fault_is_named_and_the_rest_flies_on(autopilot, in_flight, fault, caplog):
     options, words = FAULTS[fault]
     found, texts = autopilot(2, "continue", 0.8 if fault == "hanging" else 30.0)
     peers = [ScriptedPx4(0, in_flight), ScriptedPx4(1, in_flight, **options)]
@@ -221,6 +221,7 @@ def test_a_fault_is_named_and_the_rest_flies_on(autopilot, in_flight, fault):
         peer.start()
     commands = fly(found, 600, 2)
     assert words in said(texts, 1) and "iris_1" in said(texts, 1)
+    assert words in caplog.text and "the others fly on" in caplog.text  # in the terminal
     assert not said(texts, 0)
     assert found.states[0] == Peer.LOCKSTEP and found.states[1] in (Peer.LOST, Peer.HANGING)
     assert commands[-1][0].any() and not commands[-1][1].any()

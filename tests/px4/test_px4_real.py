@@ -211,6 +211,70 @@ def test_one_that_is_killed_in_flight_is_named_and_the_other_flies_on(runs):
         simulation.close()
 
 
+def test_nine_of_which_one_is_killed_and_restarted(runs, caplog):
+    """The eight fly their squares to the end, the ninth's new PX4 takes off again and lands."""
+    victim, killed, begun, lost = 4, [], [], []
+
+    def look(simulation):
+        height = simulation.state.pos[:, 2]
+        if not killed and height.min() > 2.5:
+            killed.append(simulation.t_us)
+            os.kill(simulation.autopilot.pids[victim], signal.SIGKILL)
+        elif killed and not begun and simulation.t_us >= killed[0] + 3_000_000:
+            assert simulation.autopilot.states.tolist() == [
+                Peer.LOST if i == victim else Peer.LOCKSTEP for i in range(9)]
+            lost.append(height.copy())
+            simulation.reset([victim])
+            begun.append(simulation.t_us)
+
+    flown(runs, EachVehicle(9, lambda: SquareAgent(1)), n=9, at=look, px4_loss="continue")
+    assert lost[0][victim] < 0.5 and np.delete(lost[0], victim).min() > 2.5
+    assert f"'iris_{victim}' was ended by SIGKILL; the others fly on" in caplog.text
+    for i in range(9):
+        found = logs(runs, f"iris_{i}")
+        assert len(found) == 1 + (i == victim)
+        if i != victim:
+            truth = found[0].get_dataset("vehicle_local_position_groundtruth").data
+            assert truth["timestamp"][-1] > begun[0] and truth["z"].min() < -2.5
+    again = logs(runs, f"iris_{victim}")[1].get_dataset("vehicle_local_position_groundtruth").data
+    assert again["timestamp"][0] >= begun[0] and again["z"].min() < -2.5
+
+
+def test_one_of_four_started_by_hand_is_killed_and_replaced(runs, monkeypatch):
+    """On the ground, where it stays upright: another PX4 connects in its place, and flies."""
+    run_folder.prepare(runs)
+    installation = px4_process.find("")
+    monkeypatch.delenv("PX4_BUILD")
+    model = load_vehicle("iris")
+    defaults = px4_process.simulation_defaults(0.1)
+    outside = [px4_process.Px4Process(installation, i, f"iris_{i}", model, runs, PORTS,
+                                      defaults=defaults) for i in range(4)]
+    agent = EachVehicle(4, lambda: SquareAgent(1))
+    replaced = []
+    try:
+        simulation = Simulation(Scenario(fleet("iris", 4), autopilot="px4", speed=0.0, gps="rtk",
+                                         px4_loss="continue"), runs, agent=agent)
+        while not agent.done and simulation.t_us < 120_000_000:
+            simulation.step()
+            if not replaced and simulation.t_us >= 2_000_000:
+                os.kill(outside[2].pid, signal.SIGKILL)
+                while simulation.autopilot.states[2] != Peer.LOST:
+                    simulation.step()
+                outside[2].stop()
+                replaced.append(simulation.t_us)
+                outside.append(px4_process.Px4Process(installation, 2, "iris_2", model, runs, PORTS,
+                                                      2, defaults=defaults))
+        assert replaced and agent.done
+        assert (simulation.autopilot.states == Peer.LOCKSTEP).all()
+        assert "was replaced" in (runs / "console/autopilot.log").read_text()
+        simulation.close()
+    finally:
+        for process in outside:
+            process.stop()
+    again = logs(runs, "iris_2")[1].get_dataset("vehicle_local_position_groundtruth").data
+    assert again["timestamp"][0] >= replaced[0] and again["z"].min() < -2.5
+
+
 def send(simulation, message):
     """Sends a MAVLink message to the first PX4, on its onboard camera link."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:

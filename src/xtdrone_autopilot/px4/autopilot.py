@@ -318,6 +318,7 @@ class Px4Autopilot(ExternalPose, Observer):
             self._telemetry.forget(i)
         if self._loss == "stop":
             raise AutopilotError(f"{text}; px4_loss:=continue flies the rest of the fleet on")
+        _log.warning("%s; the others fly on", text)  # nobody reads the console's file meanwhile
 
 
 def _parameters_of(scenario: Scenario) -> list[dict[str, float]]:
