@@ -233,7 +233,7 @@ class EmbeddedAutopilot(Memory, ExternalPose, Logging, SettableParameters):
                             (Answers(self.status, now), self.gimbals))
         set_points = SetPointMessages(self.status, self.estimator, self.offboard, self.follow,
                                       self.failures, self.take_pose, now, self.origin, outbox)
-        return Messages(commands, set_points, parameters, missions,
+        return Messages(outbox, commands, set_points, parameters, missions,
                         FileServer(self.log, self.parameter_files, links), downloads,
                         presence, EventProtocol(outbox.events, links),
                         each_tick=(parameters.step, downloads.step),

@@ -2,6 +2,8 @@
 
 import re
 import time
+import traceback
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xtdrone_core import ControlError, XtdroneError
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from .simulation import Simulation
 
 STEP_MAX = 1_000_000
+SLOWEST = 0.001  # speed besides 0
 AWAIT_BRIDGE_S = 30.0  # wall time that its start waits for a bridge that was announced [s]
 BARRIER_S = 1.0  # wall time that an unpaced simulation waits for the bridge [s]
 PAUSE_POLL_S = 0.05
@@ -38,6 +41,7 @@ class ControlRequests:
             "speed": self._speed, "status": self._status, "step": self._step, "stop": self._stop,
             **world_requests.handlers(simulation)}
         self.server = server
+        server.warn = simulation.say
         self._publisher = None
         try:
             if len(simulation.rendered):
@@ -56,23 +60,38 @@ class ControlRequests:
         Raises:
             ControlError: It is invalid.
         """
-        handler = self._handlers.get(op) if isinstance(op, str) else None
+        handler = self._handlers.get(op)
         if handler is None:
-            raise ControlError(f"unknown request '{op}': choose one of "
+            raise ControlError(f"unknown request '{op[:40]}': choose one of "
                                f"{', '.join(sorted(self._handlers))}")
-        return handler(request)
+        try:
+            return handler(request)
+        except ControlError:
+            raise
+        except XtdroneError as error:
+            raise ControlError(str(error)) from error
+        except Exception as error:  # of one request: the fleet flies on
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            text = (f"request '{op}' failed, please report it: {type(error).__name__}: {error} "
+                    f"({Path(place.filename).name}, line {place.lineno})")
+            self._simulation.say(text)
+            raise ControlError(text) from error
 
     def tick(self) -> None:
         """Every 20 ms: publishes the clock, answers requests, waits for the bridge if unpaced."""
         simulation, server = self._simulation, self.server
         server.tick(simulation.t_us, simulation.state, self._table)
-        server.poll(self.handle)
+        self.answer()
         if simulation.pacer.speed == 0.0 and server.has_barrier:
             in_time = server.barrier(simulation.t_us, self.handle, BARRIER_S)
             if not in_time and not self._late:
                 self._late = True
                 simulation.say(f"the bridge was {BARRIER_S:g} s late at "
                                f"{simulation.t_us * 1e-6:.2f} s; continuing without it")
+
+    def answer(self) -> None:
+        """Answers what has come in."""
+        self.server.poll(self.handle)
 
     def idle(self) -> None:
         """Answers while the simulation is paused."""
@@ -127,15 +146,15 @@ class ControlRequests:
     def _step(self, request):
         n = request.get("n", 1)
         if not isinstance(n, int) or not 1 <= n <= STEP_MAX:
-            raise ControlError(f"{n} steps are not allowed: give 1 to {STEP_MAX} (4 ms each)")
+            raise ControlError(f"{n!r:.40} steps are not allowed: give 1 to {STEP_MAX} (4 ms each)")
         self._simulation.pacer.pause(n)
         return {"t_us": self._simulation.t_us + n * self._simulation.step_us}
 
     def _speed(self, request):
         speed = request.get("speed")
-        if not isinstance(speed, (int, float)) or not 0 <= speed < 1e6:
-            raise ControlError(f"speed {speed} is not allowed: 1 is real time, 0 as fast as "
-                               "possible")
+        if not isinstance(speed, (int, float)) or not (speed == 0 or SLOWEST <= speed <= 1e6):
+            raise ControlError(f"speed {speed!r:.40} is not allowed: 1 is real time, 0 as fast as "
+                               f"possible; give 0, or {SLOWEST:g} to 1e6")
         self._simulation.pacer.set_speed(float(speed), self._simulation.t_us)
         return {"speed": float(speed)}
 
@@ -154,11 +173,8 @@ class ControlRequests:
             raise ControlError('a disturbance is a string: {"op": "disturb", "disturbance": '
                                '"rotor iris_0 2 0"}')
         simulation = self._simulation
-        try:
-            names = [spec.name for spec in simulation.scenario.vehicles]
-            simulation.plant.disturbances.add(parse_disturbance(text, names, simulation.t_us))
-        except XtdroneError as error:
-            raise ControlError(str(error)) from error
+        names = [spec.name for spec in simulation.scenario.vehicles]
+        simulation.plant.disturbances.add(parse_disturbance(text, names, simulation.t_us))
         return {"t_us": simulation.t_us}
 
     def _reset(self, request):
@@ -174,10 +190,7 @@ class ControlRequests:
         return self._done(self._simulation.load, self._file(request))
 
     def _done(self, act, argument):
-        try:
-            act(argument)
-        except XtdroneError as error:
-            raise ControlError(str(error)) from error
+        act(argument)
         return {"t_us": self._simulation.t_us}
 
     def _file(self, request):

@@ -3,6 +3,7 @@
 import time
 
 MAX_LAG_S = 0.1  # a larger delay behind real time is not caught up [s]
+LONGEST_SLEEP_S = 0.05  # so that a slow simulation answers all the same [s]
 
 
 class Pacer:
@@ -53,15 +54,20 @@ class Pacer:
         if self._steps_left:
             self._steps_left -= 1
 
-    def wait(self, t_us: int) -> None:
-        """Sleeps until the simulated time t_us is due."""
+    def wait(self, t_us: int) -> bool:
+        """Sleeps until the simulated time t_us is due, but no longer than LONGEST_SLEEP_S.
+
+        Returns:
+            Whether it is due now.
+        """
         if self._speed == 0.0:
-            return
+            return True
         left = self._base + (t_us - self._base_us) * 1e-6 / self._speed - time.monotonic()
         if left > 0:
-            time.sleep(left)
+            time.sleep(min(left, LONGEST_SLEEP_S))
         elif left < -MAX_LAG_S:
             self.set_speed(self._speed, t_us)
+        return left <= LONGEST_SLEEP_S
 
     def held(self, seconds: float, t_us: int) -> None:
         """Excludes a pause of this length from wall time."""

@@ -253,7 +253,9 @@ class Simulation:
             if self.t_us % TICK_US == 0:
                 if requests is not None:
                     requests.tick()
-                pacer.wait(self.t_us)
+                while not (pacer.wait(self.t_us) or pacer.holds or self._stop.is_set()):
+                    if requests is not None:
+                        requests.answer()
             if self._agent is not None and self._agent.done:
                 break
 

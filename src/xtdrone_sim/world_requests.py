@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from xtdrone_core import ControlError, XtdroneError
+from xtdrone_core import ControlError
 from xtdrone_dynamics.quaternion import normalize, rotate_array
 
 from .vehicles.pose import Pose
@@ -21,16 +21,13 @@ _POSE, _WRENCH = 7, 6
 
 def handlers(simulation: "Simulation") -> dict[str, Callable[[Request], Request]]:
     """A handler by the name of each request."""
-    def checked(handle):
+    def timed(handle):
         def answer(request):
-            try:
-                return {"t_us": simulation.t_us, **(handle(simulation, request) or {})}
-            except XtdroneError as error:
-                raise ControlError(str(error)) from error
+            return {"t_us": simulation.t_us, **(handle(simulation, request) or {})}
 
         return answer
 
-    return {name: checked(handle) for name, handle in {
+    return {name: timed(handle) for name, handle in {
         "models": _models, "model": _model, "joint": _joint, "where": _where, "place": _place,
         "insert": _insert, "remove": _remove, "push": _push, "release": _release}.items()}
 

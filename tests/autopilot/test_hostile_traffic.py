@@ -60,6 +60,10 @@ class World:
         self.folder = folder
         self.simulation = Simulation(Scenario(fleet("iris", 2), speed=0.0), folder, links=True)
         self.autopilot = self.simulation.autopilot
+        self.said = []
+        tell = self.autopilot.outbox.on_text
+        self.autopilot.outbox.on_text = lambda i, severity, text: (self.said.append(text),
+                                                                  tell(i, severity, text))
         self.first, self.second = Client(0), Client(1)
 
     def steps(self, n=5):
@@ -118,28 +122,70 @@ def _lengths(kind):
     return [by_name[field] for field in kind.fieldnames]
 
 
-HANDLED = ("COMMAND_LONG", "COMMAND_INT", "SET_MODE", "SET_POSITION_TARGET_LOCAL_NED",
-           "SET_POSITION_TARGET_GLOBAL_INT", "SET_ATTITUDE_TARGET", "MANUAL_CONTROL", "PARAM_SET",
-           "PARAM_REQUEST_READ", "MISSION_COUNT", "MISSION_ITEM_INT", "VISION_POSITION_ESTIMATE",
-           "ODOMETRY", "FOLLOW_TARGET", "LOG_REQUEST_DATA", "LOG_REQUEST_LIST", "HEARTBEAT",
-           "PING", "TIMESYNC", "MISSION_SET_CURRENT")
-
-
 @pytest.mark.parametrize("number", [*BAD, 3e38, -3e38])
-@pytest.mark.parametrize("name", HANDLED)
-def test_no_number_crashes_or_is_obeyed(world, name, number):
-    before = world.state()
-    message = _message(getattr(mavlink, f"MAVLINK_MSG_ID_{name}"), number)
-    for field in ("target_system", "target_component", "target"):
-        if hasattr(message, field):
-            setattr(message, field, 1)
-    for field in ("type_mask", "coordinate_frame"):
-        if hasattr(message, field):
-            setattr(message, field, {"type_mask": 0, "coordinate_frame": 1}[field])
-    world.first.send(message)
-    assert answered(world, world.first)
-    assert world.state() == before
-    assert np.isfinite(world.autopilot.estimator.pos).all()
+def test_no_number_crashes_or_is_obeyed(world, number):
+    """Each message that has a handler, with this number in every field."""
+    world.said.clear()
+    for name in world.autopilot._messages.names:
+        before = world.state()
+        message = _message(getattr(mavlink, f"MAVLINK_MSG_ID_{name}"), number)
+        for field, value in (("target_system", 1), ("target_component", 1), ("target", 1),
+                             ("type_mask", 0), ("coordinate_frame", 1), ("group_mlx", 0)):
+            if hasattr(message, field):
+                setattr(message, field, value)
+        world.first.send(message)
+        assert answered(world, world.first), name
+        assert world.state() == before, name
+        assert np.isfinite(world.autopilot.estimator.pos).all(), name
+    assert not [text for text in world.said if "failed" in text]
+
+
+@pytest.mark.parametrize("message, result", [
+    ((511, 30, 1e30), 2), ((511, 30, 3e9), 2), ((511, 30, -1e30), 2), ((510, 1e30), 2),
+    ((178, 0, math.inf), 2), ((192, 1e30), 2), ((511, 30, 2e9), 0), ((510, 30), 0)])
+def test_parameters_of_commands_have_limits(world, message, result):
+    """SET_MESSAGE_INTERVAL of 1e30 us overflowed; 3e9 us did so when it was asked for."""
+    world.first.receive()
+    world.first.send(mavlink.MAVLink_command_long_message(
+        1, 1, message[0], 0, *message[1:], *[0] * (8 - len(message))))
+    world.steps(6)
+    assert [m.result for m in world.first.receive("COMMAND_ACK")] == [result]
+
+
+def test_a_handler_that_fails_costs_its_message_and_a_line(world, monkeypatch):
+    def fail(link, message):
+        raise OverflowError("too large")
+
+    world.said.clear()
+    monkeypatch.setitem(world.autopilot._messages._handlers, "DEBUG", fail)
+    for _ in range(3):
+        world.first.send(mavlink.MAVLink_debug_message(0, 1, 2.0))
+    assert answered(world, world.first) and answered(world, world.second)
+    said = [text for text in world.said if "DEBUG failed" in text]
+    assert len(said) == 3 and "OverflowError: too large (test_hostile_traffic.py" in said[0]
+
+
+def test_strangers_do_not_push_a_client_off_its_link(world):
+    ping = mavlink.MAVLink_ping_message(0, 1, 0, 0)
+    strangers = [Client(0, 100 + k) for k in range(20)]
+    world.first.send(ping)
+    for _ in range(50):
+        world.first.receive()
+        world.first.send(ping)
+        for stranger in strangers:
+            stranger.send(ping)
+        world.steps(10)
+        assert world.first.receive("ATTITUDE_QUATERNION")
+        assert all(any(m.target_system for m in stranger.receive("PING"))  # and all get answers
+                   for stranger in strangers)
+    world.first.send(ping)
+    world.steps(1000)  # 4 s: whoever falls silent makes room
+    newcomer = Client(0, 99)
+    newcomer.send(ping)
+    world.steps(10)
+    assert newcomer.receive("ATTITUDE_QUATERNION")
+    for one in (*strangers, newcomer):
+        one.sock.close()
 
 
 @pytest.mark.parametrize("command", sorted(k for k in mavlink.enums["MAV_CMD"] if k < 3100)[::7]

@@ -2,12 +2,19 @@
 
 import math
 
+import pytest
 from hypothesis import given, settings, strategies as st
 
 from xtdrone_autopilot.mavlink.dialect import mavlink
 from xtdrone_autopilot.mavlink.handlers import declared
-from xtdrone_autopilot.mavlink.mission_protocol import MissionProtocol
-from xtdrone_autopilot.navigation.mission_items import CAPACITY, ItemError, check_all, check_item
+from xtdrone_autopilot.mavlink.mission_protocol import BUSY_US, MissionProtocol
+from xtdrone_autopilot.navigation.mission_items import (
+    CAPACITY,
+    Item,
+    ItemError,
+    check_all,
+    check_item,
+)
 from xtdrone_autopilot.now import Now
 
 ODD = [0.0, 1.0, 3.0, -1.0, math.nan, math.inf, -math.inf, 1e30, 255.0]
@@ -127,16 +134,50 @@ def test_an_upload_through_a_bad_link_arrives_unchanged(fates, count):
     assert [item.x for item in store.stored[0]] == [item.x for item in items]
 
 
-def test_another_sender_cannot_take_an_upload_over():
-    server, store, replies, _ = protocol()
-    server.handle(Link, sent_by(mavlink.MAVLink_mission_count_message(1, 1, 2, 0), 255))
-    server.handle(Link, sent_by(mavlink.MAVLink_mission_count_message(1, 1, 1, 0), 254))
-    assert replies[-1].type == mavlink.MAV_MISSION_DENIED
-    item = mavlink.MAVLink_mission_item_int_message(1, 1, 0, 3, 16, 0, 1, 0, 0, 0, 0, 1, 1, 5.0, 0)
-    server.handle(Link, sent_by(item, 254))
-    assert replies[-1].type == mavlink.MAV_MISSION_ERROR and store.history == []
+@pytest.mark.parametrize("system, port", [(254, 1), (254, 2), (255, 2)])
+def test_another_sender_is_told_that_an_upload_is_in_progress(system, port):
+    """As PX4 does; also one with the same ids, which another address tells apart."""
+    server, store, replies, now = protocol()
+
+    def say(message, system, port):
+        link = type("From", (Link,), {"sender": ("127.0.0.1", port)})
+        server.handle(link, sent_by(message, system))
+        return replies[-1]
+
+    def item(seq):
+        return mavlink.MAVLink_mission_item_int_message(1, 1, seq, 3, 16, 0, 1, 0, 0, 0, 0, 1, 1,
+                                                        5.0, 0)
+
+    count = mavlink.MAVLink_mission_count_message(1, 1, 2, 0)
+    say(count, 255, 1)
+    assert say(count, system, port).type == mavlink.MAV_MISSION_ERROR
+    assert say(item(0), system, port).type == mavlink.MAV_MISSION_ERROR and store.history == []
+    assert say(item(0), 255, 1).seq == 1
+    assert say(item(1), 255, 1).type == mavlink.MAV_MISSION_ACCEPTED
+    say(count, 255, 1)
+    now.t_us += BUSY_US + 1  # the first one is gone
+    assert say(count, system, port).get_type() == "MISSION_REQUEST_INT"
+    assert say(item(0), 255, 1).type == mavlink.MAV_MISSION_ERROR
 
 
 def test_errors_carry_a_result_of_mavlink():
     error = ItemError(mavlink.MAV_MISSION_UNSUPPORTED, "why")
     assert error.result == 3 and str(error) == "why"
+
+
+@pytest.mark.parametrize("command", [16, 19, 93, 112])
+@pytest.mark.parametrize("seconds", [3e38, 86401.0, -1.0])
+def test_no_item_waits_for_ever(command, seconds):
+    with pytest.raises(ItemError, match="item 4 .*(longer than|up to|negative)") as caught:
+        check_item(0, 4, Item(command, 3, (seconds, 0.0, 0.0, 0.0), 10, 10, 5.0))
+    assert caught.value.result == mavlink.MAV_MISSION_INVALID_PARAM1
+
+
+@pytest.mark.parametrize("k, result", [(0, 6), (1, 7), (2, 8), (3, 9)])
+def test_no_parameter_is_larger_than_fits(k, result):
+    for value in (3e38, math.inf, -math.inf):
+        params = [0.0] * 4
+        params[k] = value
+        with pytest.raises(ItemError) as caught:
+            check_item(0, 0, Item(177, 2, tuple(params), 0, 0, 0.0))
+        assert caught.value.result == result

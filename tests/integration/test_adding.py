@@ -145,7 +145,7 @@ class Echo:
 
 def test_a_mavlink_message_is_a_marked_method():
     part = Echo()
-    Messages(part).handle(Link, mavlink.MAVLink_debug_message(0, 1, 2.5))
+    Messages(None, part).handle(Link, mavlink.MAVLink_debug_message(0, 1, 2.5))
     assert part.heard == [2.5]
 
 

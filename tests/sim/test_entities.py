@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from boxes import BOX, FREE, STATIC
-from xtdrone_core import ControlError, Scenario
+from xtdrone_core import Scenario, XtdroneError
 from xtdrone_core.scenario import parse_vehicles
 from xtdrone_dynamics.quaternion import from_euler
 from xtdrone_sim.errors import SdfError, WorldError
@@ -197,7 +197,7 @@ GOOD = {"place": {"model": "iris_0", "state": [0.0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0
     ("where", {"frame": 7}, "a text 'frame'"), ("remove", {"model": "cone"}, "unknown model")])
 def test_a_bad_request_gets_one_line(simulation, op, change, said):
     answers = handlers(simulation)
-    with pytest.raises(ControlError, match=said) as error:
+    with pytest.raises(XtdroneError, match=said) as error:
         answers[op]({**GOOD[op], **change})
     assert "\n" not in str(error.value)
 

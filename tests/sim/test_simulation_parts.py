@@ -1,5 +1,7 @@
 """The parts of a simulation, and what it refuses at construction."""
 
+import time
+
 import numpy as np
 import pytest
 
@@ -132,6 +134,46 @@ def test_the_control_socket_answers_by_a_class_of_its_own():
             handle("fly", {})
     finally:
         simulation.close()
+
+
+@pytest.fixture
+def asked():
+    """A simulation and what answers the requests of its control socket."""
+    simulation = Simulation(Scenario(fleet("iris", 2), speed=0.0), links=False,
+                            control=ControlServer(Ports().control))
+    simulation.said = []
+    simulation.console.say = lambda t_us, vehicle, severity, text: simulation.said.append(text)
+    yield simulation, simulation.requests.handle
+    simulation.close()
+
+
+@pytest.mark.parametrize("speed", [1e-300, 1e-4, -1, 1e7, "1", None, [1], 10**400])
+def test_a_speed_that_makes_no_sense_is_refused(asked, speed):
+    simulation, handle = asked
+    with pytest.raises(ControlError, match="speed .* is not allowed: .* give 0, or 0.001 to 1e6"):
+        handle("speed", {"speed": speed})
+    assert simulation.pacer.speed == 0.0
+
+
+def test_a_request_that_fails_costs_a_line_and_not_the_fleet(asked, monkeypatch):
+    simulation, handle = asked
+    monkeypatch.setitem(simulation.requests._handlers, "health", lambda request: 1 / 0)
+    with pytest.raises(ControlError, match="request 'health' failed.*ZeroDivisionError"):
+        handle("health", {})
+    assert len(simulation.said) == 1 and "request 'health' failed" in simulation.said[0]
+    assert handle("status", {})["n"] == 2
+
+
+def test_a_slow_simulation_answers_while_it_waits(asked):
+    """The wall time of one tick at this speed is 20 s."""
+    simulation, _ = asked
+    simulation.pacer.set_speed(0.001, 0)
+    client = ControlClient()
+    client.ask("stop")
+    begin = time.monotonic()
+    simulation.run()
+    assert simulation.t_us == 20_000 and time.monotonic() - begin < 10.0
+    assert client.ready(1.0) and client.answer()["ok"]
 
 
 def test_the_control_socket_is_open_while_kernels_are_compiled(monkeypatch):

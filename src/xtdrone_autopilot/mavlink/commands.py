@@ -22,13 +22,13 @@ from ..parameters.store import ParameterStore
 from ..safety.commander import ACCEPTED, DENIED, NO_ANSWER, REJECTED, Answer, Commander
 from ..safety.failures import Failures
 from .dialect import mavlink
-from .handlers import declared, obeys, receives
+from .fields import FARTHEST
+from .handlers import declared, obeys, receives, refuses
 
 UNSUPPORTED, FAILED = mavlink.MAV_RESULT_UNSUPPORTED, mavlink.MAV_RESULT_FAILED
 CANCELLED = 6  # MAV_RESULT_CANCELLED, which pymavlink's dialect lacks
 FORCE = 21196  # param2 of arm and disarm commands: no checks
 LEAST_ORBIT, MOST_ORBIT = 1.0, 1000.0  # radius of an orbit, as in PX4 [m]
-FARTHEST = 1e6  # no position or set-point is larger than this [m, m/s, m/s^2]
 ABSOLUTE = (mavlink.MAV_FRAME_GLOBAL, mavlink.MAV_FRAME_GLOBAL_INT)
 RELATIVE = (mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT, mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT_INT)
 # What to do instead of a command that is not supported.
@@ -115,11 +115,16 @@ class Commands:
             silent = message.command in _UNANSWERED
             answer = Answer(NO_ANSWER if silent else UNSUPPORTED,
                             f"command {name} is not supported{why}")
-        elif any(map(math.isinf, p)):
-            answer = Answer(DENIED, f"command {command_name(message.command)} has an infinite "
-                                    "parameter")
         else:
             answer = handler(link, p)
+        self._answer(link, message, answer)
+
+    @refuses("COMMAND_LONG", "COMMAND_INT")
+    def _refuse(self, link, message, why):
+        self._answer(link, message, Answer(
+            DENIED, f"command {command_name(message.command)} denied: {why}"))
+
+    def _answer(self, link, message, answer):
         if answer.reason and answer.result in (UNSUPPORTED, DENIED, FAILED, NO_ANSWER):
             self._outbox.say(link.vehicle, WARNING, answer.reason)
         if answer.result == NO_ANSWER:

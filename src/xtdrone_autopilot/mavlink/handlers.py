@@ -9,6 +9,14 @@ def receives(*names: str) -> Callable:
     return _mark("receives", names)
 
 
+def refuses(*names: str) -> Callable:
+    """Marks a method that refuses messages: method(link, message, reason).
+
+    It is called for those with a field out of range, which their handler does not get to see.
+    """
+    return _mark("refuses", names)
+
+
 def obeys(*numbers: int) -> Callable:
     """Marks a method as the handler of commands: method(link, params) -> Answer."""
     return _mark("obeys", numbers)

@@ -2,7 +2,8 @@
 
 The ground station's link streams from the start. The others send a heartbeat
 until a peer speaks, then stream to it. Whoever sends a valid message to a
-link's local port becomes a peer, beside the link's usual remote port.
+link's local port becomes a peer, beside the link's usual remote port. A link has room for some; who
+comes when it is full gets answers, and streams as soon as one of them has been silent for a while.
 """
 
 import resource
@@ -26,7 +27,8 @@ from .streams import BUFFER, Streams
 TICK_US = 20_000  # streams go out at this period, so that datagrams are few, if not faster [us]
 PHASES_US = 100_000  # within which the streams of a link begin [us]
 PEER_LOST_US = 30_000_000  # a learned peer that is silent for this long is forgotten [us]
-MAX_PEERS = 4  # learned, on one link of one vehicle
+MAX_PEERS = 8  # learned, on one link of one vehicle
+_QUIET_US = 3_000_000  # a peer that was silent for this long makes room for another [us]
 MAX_DATAGRAM = 4096  # what is longer is cut [bytes]
 MAX_DATAGRAMS = 64  # taken from one socket in one step
 
@@ -166,7 +168,7 @@ class Links:
         for frame in frames(data):
             try:
                 message = self._decoder.decode(bytearray(data[frame.start:frame.end]))
-            except (mavlink.MAVError, ValueError):  # an unknown signature or flag
+            except Exception:  # an unknown signature or flag, or whatever the library trips over
                 continue
             self._heard(link, address, t_us)
             link.sender = address
@@ -176,10 +178,8 @@ class Links:
     def _heard(self, link, address, t_us):
         if address == link.remote:
             link.remote_t = t_us
-        else:
+        elif address in link.peers or self._make_room(link, t_us):
             new = address not in link.peers
-            if new and len(link.peers) == MAX_PEERS:
-                del link.peers[min(link.peers, key=link.peers.get)]
             link.peers[address] = t_us
             if new:
                 self._set_addresses(link)
@@ -188,6 +188,16 @@ class Links:
             self._active[link.kind, link.vehicle] = True
             self._due[link.kind, link.vehicle] = t_us + self._phase
             self._find_fast(link.kind)
+
+    @staticmethod
+    def _make_room(link, t_us):
+        """Whether another peer finds room; the one that was silent the longest may leave for it."""
+        if len(link.peers) == MAX_PEERS:
+            silent = min(link.peers, key=link.peers.get)
+            if t_us - link.peers[silent] < _QUIET_US:
+                return False
+            del link.peers[silent]
+        return True
 
     def forget_silent_peers(self, t_us: int) -> None:
         """Stops sending to learned peers that have been silent for long."""

@@ -1,38 +1,46 @@
 """What comes in by MAVLink: each message goes to the method that is marked with its name.
 
-Only messages addressed to this vehicle are handled. The handlers are in commands.py,
-set_points.py, parameter_protocol.py, mission_protocol.py, files/ and description/answers.py; a
-new message is one marked method in one of them.
+Only messages addressed to this vehicle are handled, and only those whose fields are in range; see
+fields.py. A handler that fails costs its message and a line in the log. The handlers are in
+commands.py, set_points.py, parameter_protocol.py, mission_protocol.py, files/ and
+description/answers.py; a new message is one marked method in one of them.
 """
 
+import traceback
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..now import Now
-from ..outbox import INFO, Outbox
+from ..outbox import INFO, WARNING, Outbox
 from ..parameters.store import ParameterStore
 from ..safety.failures import DATA_LINK, Failures
 from .dialect import mavlink
+from .fields import fault
 from .handlers import declared, receives
 
 
 class Messages:
     """Hands the messages of a fleet to their handlers."""
 
-    def __init__(self, *parts: Any, each_tick: Iterable[Callable[[int], None]] = (),
+    def __init__(self, outbox: Outbox, *parts: Any,
+                 each_tick: Iterable[Callable[[int], None]] = (),
                  each_check: Iterable[Callable[..., None]] = ()):
         """The messages of a fleet.
 
         Args:
-            *parts: Objects whose methods are marked with the messages that they receive.
+            outbox: For what is said of messages that are refused, or whose handler fails.
+            *parts: Objects whose methods are marked with the messages that they receive or refuse.
             each_tick: Called with each tick of the streams.
             each_check: Called ten times a second.
         """
+        self._outbox = outbox
         self._each_tick, self._each_check = each_tick, each_check
-        self._handlers = {name: method for part in parts
-                          for name, method in declared(part, "receives")}
+        self._handlers, self._refusals = ({name: method for part in parts
+                                           for name, method in declared(part, mark)}
+                                          for mark in ("receives", "refuses"))
 
     @property
     def names(self) -> list[str]:
@@ -46,8 +54,23 @@ class Messages:
         if getattr(message, "target_component", 0) not in (0, 1):
             return
         handler = self._handlers.get(message.get_type())
-        if handler is not None:
-            handler(link, message)
+        if handler is None:
+            return
+        try:
+            why = fault(message)
+            if why:
+                self._refusals.get(message.get_type(), self._refuse)(link, message, why)
+            else:
+                handler(link, message)
+        except Exception as error:  # of one message of one vehicle: the fleet flies on
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            self._outbox.say(link.vehicle, WARNING,
+                             f"{message.get_type()} failed, please report it: "
+                             f"{type(error).__name__}: {error} "
+                             f"({Path(place.filename).name}, line {place.lineno})")
+
+    def _refuse(self, link, message, why):
+        self._outbox.say_once(link.vehicle, f"{message.get_type()} ignored: {why}")
 
     def tick(self) -> None:
         """Goes on with what takes time; call it every tick of the streams."""

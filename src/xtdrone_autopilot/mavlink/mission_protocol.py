@@ -27,6 +27,7 @@ from .handlers import receives
 
 RETRY_US = 500_000  # until a missing item is requested again [us]
 GIVE_UP_US = 20_000_000  # of silence, after which an upload is forgotten [us]
+BUSY_US = 5_000_000  # of silence, after which another client may upload, as in PX4 [us]
 ACCEPTED = mavlink.MAV_MISSION_ACCEPTED
 
 
@@ -77,6 +78,10 @@ class MissionProtocol:
     def _partner(self, message):
         return message.get_srcSystem(), message.get_srcComponent()
 
+    def _is_of(self, upload, link, message):
+        """Whether a message comes from the sender of an upload; ids alone do not tell clients."""
+        return upload.partner == self._partner(message) and upload.address == link.sender
+
     def _answer(self, link, message, result, kind):
         self._reply(link, mavlink.MAVLink_mission_ack_message(*self._partner(message), result,
                                                              kind))
@@ -97,9 +102,10 @@ class MissionProtocol:
         running = self._uploads.get(i)
         if kind not in CAPACITY:
             self._answer(link, message, mavlink.MAV_MISSION_UNSUPPORTED, kind)
-        elif running is not None and running.partner != self._partner(message):
+        elif (running is not None and not self._is_of(running, link, message)
+              and self._now.t_us - running.heard_t <= BUSY_US):
             self._refuse(link, message, kind, ItemError(
-                mavlink.MAV_MISSION_DENIED, "another upload is in progress, try again"))
+                mavlink.MAV_MISSION_ERROR, "another upload is in progress, try again"))
         elif message.count > CAPACITY[kind]:
             self._refuse(link, message, kind, ItemError(
                 mavlink.MAV_MISSION_NO_SPACE,
@@ -109,7 +115,7 @@ class MissionProtocol:
             self._store.replace(i, kind, [])
             self._answer(link, message, ACCEPTED, kind)
         else:
-            upload = _Upload(link, getattr(link, "sender", None), self._partner(message), kind,
+            upload = _Upload(link, link.sender, self._partner(message), kind,
                              message.count, [], self._now.t_us, self._now.t_us)
             self._uploads[i] = upload
             self._ask(upload)
@@ -118,7 +124,7 @@ class MissionProtocol:
     def _item(self, link, message):
         i = link.vehicle
         upload = self._uploads.get(i)
-        if upload is None or upload.partner != self._partner(message):
+        if upload is None or not self._is_of(upload, link, message):
             self._answer(link, message, mavlink.MAV_MISSION_ERROR, message.mission_type)
             return
         upload.heard_t = self._now.t_us
@@ -175,7 +181,7 @@ class MissionProtocol:
     @receives("MISSION_ACK")
     def _ack(self, link, message):
         upload = self._uploads.get(link.vehicle)
-        if (upload is not None and upload.partner == self._partner(message)
+        if (upload is not None and self._is_of(upload, link, message)
                 and message.type != ACCEPTED):
             del self._uploads[link.vehicle]  # the sender cancelled; the stored items are kept
 

@@ -1,7 +1,7 @@
 """Set-points, sticks, poses and targets that come in by MAVLink.
 
-What a type mask does not ignore has to be finite and within reason. Units and frames
-become ours here.
+What a type mask does not ignore is within the limits of fields.py. Units and frames become ours
+here.
 """
 
 import math
@@ -23,14 +23,13 @@ from ..navigation.offboard import Offboard
 from ..now import Now
 from ..outbox import Outbox
 from ..safety.failures import STICKS, Failures
-from .commands import ABSOLUTE, FARTHEST, RELATIVE
+from .commands import ABSOLUTE, RELATIVE
 from .dialect import mavlink
-from .handlers import receives
+from .fields import ATTITUDE_IGNORE, THRUST_BODY, THRUST_IGNORE, given
+from .handlers import receives, refuses
 
 _SAME_CLOCK_US = 50_000  # offset within which the other end has simulated time itself [us]
-_FASTEST_TURN = 100.0  # no yaw or body rate is larger than this [rad, rad/s]
 _FORCE = 512  # bit of the type mask of position targets
-_THRUST_BODY, _THRUST_IGNORE, _ATTITUDE_IGNORE = 32, 64, 128  # and of attitude targets
 _HEADER = 10  # bytes of a MAVLink 2 frame before its payload
 _NOTHING = "its type mask leaves nothing to follow"
 _HOVER = 0.5  # middle of the throttle stick of MANUAL_CONTROL
@@ -67,6 +66,11 @@ class SetPointMessages:
         except AutopilotError as error:
             self._outbox.say_once(link.vehicle, f"Set-point ignored: {error}")
 
+    @refuses("SET_POSITION_TARGET_LOCAL_NED", "SET_POSITION_TARGET_GLOBAL_INT",
+             "SET_ATTITUDE_TARGET", "SET_ACTUATOR_CONTROL_TARGET")
+    def _refuse(self, link, message, why):
+        self._outbox.say_once(link.vehicle, f"Set-point ignored: {why}")
+
     def _point(self):
         """A set-point that controls nothing."""
         return self._nothing.copy()
@@ -83,7 +87,7 @@ class SetPointMessages:
         self._obey(self._local_target, link, m)
 
     def _local_target(self, i, m):
-        pos = _given(m, ("x", "y", "z"), 0)
+        pos = np.array(given(m, "x", "y", "z"))
         vel, acc, yaw, yaw_rate = _motion(m)
         if not np.isfinite((pos, vel, acc)).any():
             raise AutopilotError(_NOTHING)
@@ -110,7 +114,7 @@ class SetPointMessages:
         if m.coordinate_frame not in ABSOLUTE + RELATIVE:
             raise AutopilotError(f"coordinate frame {m.coordinate_frame} is not supported, use 0 "
                                  "or 5 (height above sea), 3 or 6 (above home)")
-        lat, lon, alt = _given(m, ("lat_int", "lon_int", "alt"), 0, (90e7, 180e7, FARTHEST))
+        lat, lon, alt = given(m, "lat_int", "lon_int", "alt")
         vel, acc, yaw, yaw_rate = _motion(m)
         pos = np.full(3, math.nan)
         if math.isfinite(lat) and math.isfinite(lon):
@@ -130,9 +134,8 @@ class SetPointMessages:
         mask = m.type_mask
         force = self._force(i, m)
         point = self._point()
-        rates = flu_frd(_given(m, ("body_roll_rate", "body_pitch_rate", "body_yaw_rate"), 0,
-                               _FASTEST_TURN))
-        if mask & _ATTITUDE_IGNORE:
+        rates = flu_frd(given(m, "body_roll_rate", "body_pitch_rate", "body_yaw_rate"))
+        if mask & ATTITUDE_IGNORE:
             if not np.isfinite(rates).any():
                 raise AutopilotError(_NOTHING)
         else:
@@ -148,13 +151,13 @@ class SetPointMessages:
 
     def _force(self, i, m):
         """Body force (3,) of an attitude target [N]: what all rotors give at one command."""
-        if m.type_mask & _THRUST_BODY:
+        if m.type_mask & THRUST_BODY:
             thrust = flu_frd(_thrust_body(m))
             size = np.linalg.norm(thrust)
             if not size <= 1.0:
                 raise AutopilotError("thrust_body has to be three numbers, together from 0 to 1")
             return thrust / size * thrust_newtons(self._status[i], size) if size else np.zeros(3)
-        if m.type_mask & _THRUST_IGNORE or not abs(m.thrust) <= 1.0:
+        if m.type_mask & THRUST_IGNORE:
             raise AutopilotError("an attitude or body rates need a thrust from 0 to 1, not ignored "
                                  "by the type mask")
         up = thrust_newtons(self._status[i], m.thrust) if m.thrust > 0.0 else 0.0
@@ -168,8 +171,6 @@ class SetPointMessages:
         if m.group_mlx not in (0, 1):
             raise AutopilotError(f"actuator group {m.group_mlx} does not exist: 0 is the first "
                                  "eight actuators, 1 the next eight")
-        if not all(abs(x) <= 1.0 for x in m.controls):
-            raise AutopilotError("actuator commands have to be from -1 to 1")
         commands = np.full(16, math.nan)
         before = self._offboard.actuators[i]
         commands[:min(len(before), 16)] = before[:16]
@@ -182,8 +183,6 @@ class SetPointMessages:
             return
         v = self._status[link.vehicle]
         sticks = (m.x, m.y, m.r)
-        if any(abs(s) > 1000 for s in sticks) or not 0 <= m.z <= 1000:
-            return
         v["stick_forward"], v["stick_right"], v["stick_clockwise"] = (s / 1000 for s in sticks)
         v["stick_up"] = (m.z / 1000 - _HOVER) / _HOVER
         v["stick_t"] = self._now.t_us
@@ -203,15 +202,13 @@ class SetPointMessages:
         if link.clock_us is not None and abs(link.clock_us) > _SAME_CLOCK_US:
             t_us = round(t_us + link.clock_us)
         pose = np.array([*pos, *quat])
-        if (np.abs(pose) <= FARTHEST).all() and abs(np.linalg.norm(pose[3:]) - 1.0) < 0.1:
+        if abs(np.linalg.norm(pose[3:]) - 1.0) < 0.1:
             self._take_pose(link.vehicle, t_us, enu_ned(pose[:3]), quat_enu_ned(pose[3:]))
 
     @receives("FOLLOW_TARGET")
     def _follow_target(self, link, m):
-        if not (abs(m.lat) <= 90e7 and abs(m.lon) <= 180e7 and abs(m.alt) <= FARTHEST):
-            return
         geo = [[math.radians(m.lat * 1e-7), math.radians(m.lon * 1e-7), m.alt]]
-        known = m.est_capabilities & 2 and (np.abs(m.vel) <= FARTHEST).all()
+        known = m.est_capabilities & 2 and np.isfinite(m.vel).all()
         vel = enu_ned(m.vel) if known else None
         self._follow.heard(link.vehicle, to_local_array(geo, *self._origin)[0], vel)
 
@@ -223,29 +220,12 @@ def _thrust_body(m):
     return np.array(struct.unpack("<3f", payload[m.unpacker.size:][:12].ljust(12, b"\0")))
 
 
-def _given(m, names, first_bit, most=FARTHEST):
-    """Fields of a set-point, (n,), NaN where its type mask says ignore, from first_bit on.
-
-    Raises:
-        AutopilotError: One that counts is not finite, or beyond `most` (a number, or one each).
-    """
-    out = np.full(len(names), math.nan)
-    for k, (name, limit) in enumerate(zip(names, np.broadcast_to(most, len(names)))):
-        if m.type_mask >> first_bit + k & 1:
-            continue
-        out[k] = getattr(m, name)
-        if not abs(out[k]) <= limit:  # so that NaN is rejected as well
-            raise AutopilotError(f"{name} has to be a number up to {limit:g}, or be ignored by the "
-                                 "type mask")
-    return out
-
-
 def _motion(m):
-    """Velocity (3,), acceleration (3,), yaw and yaw rate of a position target, as of _given()."""
-    vel, acc = _given(m, ("vx", "vy", "vz"), 3), _given(m, ("afx", "afy", "afz"), 6)
+    """Velocity (3,), acceleration (3,), yaw and yaw rate of a position target, as of given()."""
+    vel, acc = np.array(given(m, "vx", "vy", "vz")), np.array(given(m, "afx", "afy", "afz"))
     if m.type_mask & _FORCE and np.isfinite(acc).any():
         raise AutopilotError("forces (type mask 512) are not supported: give accelerations")
-    yaw, yaw_rate = _given(m, ("yaw", "yaw_rate"), 10, _FASTEST_TURN)
+    yaw, yaw_rate = given(m, "yaw", "yaw_rate")
     return vel, acc, yaw, yaw_rate
 
 

@@ -16,6 +16,7 @@ from xtdrone_dynamics.geodesy import to_local_array
 
 from ..errors import AutopilotError
 from ..mavlink.dialect import mavlink
+from ..mavlink.fields import LARGEST
 
 MISSION, FENCE, RALLY, ALL = (mavlink.MAV_MISSION_TYPE_MISSION, mavlink.MAV_MISSION_TYPE_FENCE,
                               mavlink.MAV_MISSION_TYPE_RALLY, mavlink.MAV_MISSION_TYPE_ALL)
@@ -40,6 +41,8 @@ PAYLOAD = frozenset({183, 187, 196, 200, 203, 204, 205, 206, 211, 214, 260, 530,
                      531, 532, 1000, 1001, 2000, 2001, 2003, 2500, 2501})
 _FENCE = frozenset({RETURN_POINT, POLYGON_INCLUSION, POLYGON_EXCLUSION, CIRCLE_INCLUSION,
                     CIRCLE_EXCLUSION})
+_WAITS = frozenset({WAYPOINT, LOITER_TIME, DELAY, CONDITION_DELAY})  # for param1 [s]
+LONGEST_S = 86400.0  # that an item may wait: a day [s]
 _COMMANDS = {MISSION: _FLOWN | PAYLOAD, FENCE: _FENCE, RALLY: frozenset({RALLY_POINT})}
 
 _ABSOLUTE = frozenset({mavlink.MAV_FRAME_GLOBAL, mavlink.MAV_FRAME_GLOBAL_INT})
@@ -154,11 +157,14 @@ def check_item(kind: int, seq: int, item: Item) -> None:
                         f"{where}: frame {item.frame} is not supported, use 0 or 5 (height above "
                         "sea), 3 or 6 (height above home)")
     for k, value in enumerate(item.params):
-        if math.isinf(value):
+        if abs(value) > LARGEST:
             raise ItemError(mavlink.MAV_MISSION_INVALID_PARAM1 + k,
-                            f"{where}: param{k + 1} is infinite")
+                            f"{where}: param{k + 1} has to be a number up to {LARGEST:g}")
     if placed:
         _check_place(kind, item, where)
+    elif abs(item.z) > LARGEST:
+        raise ItemError(mavlink.MAV_MISSION_INVALID_PARAM7,
+                        f"{where}: param7 has to be a number up to {LARGEST:g}")
     _check_parameters(item, where)
 
 
@@ -186,6 +192,9 @@ def _check_parameters(item, where):
     if first_at_least_zero and p1 < 0:
         raise ItemError(mavlink.MAV_MISSION_INVALID_PARAM1,
                         f"{where}: {first_at_least_zero} {p1:g} is negative")
+    if item.command in _WAITS and p1 > LONGEST_S:
+        raise ItemError(mavlink.MAV_MISSION_INVALID_PARAM1,
+                        f"{where}: {first_at_least_zero} {p1:g} s is longer than {LONGEST_S:g} s")
     if item.command == WAYPOINT and p2 < 0:
         raise ItemError(mavlink.MAV_MISSION_INVALID_PARAM2,
                         f"{where}: acceptance radius {p2:g} m is negative")

@@ -493,7 +493,7 @@ class Navigator(Memory):
             faced: Whatever the heading; else it must be within MIS_YAW_ERR of a target's.
         """
         v = self._status[i]
-        v["watch"], v["hold_s"] = kind, max(hold, 0.0)
+        v["watch"], v["hold_s"] = kind, max(0.0, hold)  # no time where hold is NaN
         v["reach"] = v["accept"] if reach is None else reach
         v["reach_height"] = self._parameters.get(i, "NAV_MC_ALT_RAD") if height is None else height
         v["reached_t"], v["faced"] = NEVER, faced

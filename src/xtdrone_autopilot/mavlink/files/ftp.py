@@ -26,7 +26,7 @@ _PAYLOAD = 251
 ROOM = _PAYLOAD - _HEAD.size  # bytes of data in one message
 BURST = 20  # messages that answer one burst request; the client then requests more
 _BLOCK = 1 << 20  # read at once for a checksum [bytes]
-_SESSIONS = 16 * MAX_PEERS  # of all vehicles together
+_SESSIONS = 8 * MAX_PEERS  # of all vehicles together
 
 _NONE, _TERMINATE, _RESET, _LIST, _OPEN, _READ, _CRC, _BURST = 0, 1, 2, 3, 4, 5, 14, 15
 _WRITES = frozenset({6, 7, 8, 9, 10, 11, 12, 13})
