@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from xtdrone_core import FleetModel, Scenario, registry
 from xtdrone_core.contracts import ExternalPose, Logging, SettableParameters
+from xtdrone_core.key_file import read_key
 from xtdrone_core.log_file import LogGaps
 from xtdrone_core.ports import Ports
 from xtdrone_core.snapshot import Memory, put
@@ -26,11 +27,12 @@ from .mavlink.device_commands import DeviceCommands
 from .mavlink.dialect import mavlink
 from .mavlink.files.ftp import FileServer
 from .mavlink.files.log_download import LogDownload
-from .mavlink.links import TICK_US, Links
+from .mavlink.links import HERE, TICK_US, Links
 from .mavlink.messages import Messages, Presence
 from .mavlink.mission_protocol import MissionProtocol
 from .mavlink.parameter_protocol import ParameterProtocol
 from .mavlink.set_points import SetPointMessages
+from .mavlink.setup_signing import SetupSigning
 from .mavlink.streams import Reported, Streams
 from .mount import Mount
 from .navigation.follow import FollowTarget
@@ -39,7 +41,7 @@ from .navigation.navigator import Navigator
 from .navigation.offboard import Offboard
 from .navigation.returning import Return
 from .now import Now
-from .outbox import Outbox
+from .outbox import WARNING, Outbox
 from .parameters.constraints import Constraints
 from .parameters.preload import preload
 from .parameters.store import ParameterStore
@@ -192,7 +194,8 @@ class EmbeddedAutopilot(Memory, ExternalPose, Logging, SettableParameters):
             for part in (autopilot.parameters, autopilot.missions):
                 part.remember_start()
             if links:
-                autopilot._open_links()
+                autopilot._open_links(read_key(scenario.key) if scenario.key else None,
+                                      scenario.remote or HERE)
         except BaseException:
             autopilot.close()
             raise
@@ -204,8 +207,9 @@ class EmbeddedAutopilot(Memory, ExternalPose, Logging, SettableParameters):
         self.log = FleetLog(logged, fleet.n_rotors, names, folder, profile)
         self.outbox.log = self.log
 
-    def _open_links(self):
-        self._links = Links(len(self.status), self.streams(), self._ports)
+    def _open_links(self, key=None, remote=HERE):
+        self._links = Links(len(self.status), self.streams(), self._ports, key, remote)
+        self._links.on_refused = lambda i, text: self.outbox.say(i, WARNING, text)
         self._messages = self.messages(self._links)
         self.outbox.links = self._links
 
@@ -236,6 +240,7 @@ class EmbeddedAutopilot(Memory, ExternalPose, Logging, SettableParameters):
         return Messages(outbox, commands, set_points, parameters, missions,
                         FileServer(self.log, self.parameter_files, links), downloads,
                         presence, EventProtocol(outbox.events, links),
+                        SetupSigning(self.status, outbox, links),
                         each_tick=(parameters.step, downloads.step),
                         each_check=(missions.step, presence.step))
 

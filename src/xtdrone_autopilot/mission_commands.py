@@ -3,7 +3,7 @@
 import time
 from typing import Any
 
-from xtdrone_core import ports
+from xtdrone_core import key_file, ports
 from xtdrone_core.errors import XtdroneError
 
 from .errors import AutopilotError
@@ -81,6 +81,7 @@ def _parameter_names(**_):
 def _add_vehicle(parser):
     parser.add_argument("--vehicle", type=int, default=1, help="system id, from 1 (1)")
     ports.add_option(parser)
+    key_file.add_option(parser)
 
 
 def _scenario_options(parser):
@@ -114,7 +115,8 @@ def _client(args):
 
     if not 1 <= args.vehicle <= 250:
         raise AutopilotError(f"vehicle {args.vehicle} does not exist: count from 1")
-    return Client(args.vehicle, ports.Ports(args.instance))
+    return Client(args.vehicle, ports.Ports(args.instance),
+                  key_file.read_key(args.key) if args.key else None)
 
 
 def _upload(args):

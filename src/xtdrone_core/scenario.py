@@ -6,6 +6,7 @@ completely at construction, so that no error is left for the flight.
 """
 
 import dataclasses
+import ipaddress
 import math
 import re
 from collections.abc import Iterable, Sequence
@@ -15,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from . import registry, resources, run_folder
+from . import key_file, registry, resources, run_folder
 from .disturbances import parse_disturbances
 from .errors import ScenarioError, unknown_name
 from .options import Option, checked, option, options_of
@@ -101,6 +102,11 @@ class Scenario:
     attitude_control: str = _part("attitude_control")
     rate_control: str = _part("rate_control")
     mixer: str = _part("mixer")
+    key: str = option("", "file of mode 600 with a passphrase: the ground station's and the "
+                      "offboard links take only what MAVLink 2 signs with it, and sign what they "
+                      "send", metavar="FILE", unset="no signatures, on this machine alone")
+    remote: str = option("", "IPv4 address of another machine whose clients may command; needs key",
+                         metavar="ADDRESS", unset="this machine alone")
     gui: bool = option(False, "open the engine's viewer")
     instance: int = option(default_factory=default_instance,
                            help="shifts every port, so that fleets fly side by side",
@@ -127,6 +133,25 @@ class Scenario:
         self._check_vehicles()
         parse_disturbances(self.disturbances, [vehicle.name for vehicle in self.vehicles])
         resources.world_sdf(self.world)
+        self._check_links()
+
+    def _check_links(self) -> None:
+        """Who may command: signed links are the embedded autopilot's, and others need a key."""
+        given = "remote" if self.remote else "key"
+        if (self.key or self.remote) and self.autopilot != "embedded":
+            raise ScenarioError(f"{given} '{getattr(self, given)}' cannot be used with autopilot "
+                                f"{self.autopilot}, whose links are its own: leave one of them out")
+        if self.remote:
+            try:
+                ipaddress.IPv4Address(self.remote)
+            except ValueError as error:
+                raise ScenarioError(f"remote '{self.remote}' is not an IPv4 address: write it as "
+                                    "192.168.1.20") from error
+            if not self.key:
+                raise ScenarioError(f"remote '{self.remote}' needs a key, so that no stranger "
+                                    "commands: give --key FILE (key:=FILE)")
+        if self.key:
+            key_file.read_key(self.key)
 
     def _check_vehicles(self) -> None:
         seen = set()

@@ -401,12 +401,16 @@ class Simulation:
         """The simulation's fields of summary.json."""
         s = self.scenario
         estimates = self.autopilot.estimates()
+        health = self.autopilot.health() if s.key else ()
+        refused = {vehicle.name: sum(link["refused"] for link in report["links"].values())
+                   for vehicle, report in zip(s.vehicles, health)}
         return {"n": s.n, "engine": s.engine, "autopilot": s.autopilot,
                 "transport": "agent" if self._agent is not None else "mavlink", "world": s.world,
                 "seed": s.seed, "gps": s.gps, "pose_source": s.pose_source, "speed": s.speed,
                 "sim_time_s": self.t_us * 1e-6,
                 "real_time_factor": round(self.real_time_factor(), 3),
                 "collisions": len(self.collisions),
+                **({"refused_messages": refused} if s.key else {}),
                 "landed": bool((estimates.landed & ~estimates.armed).all())}
 
     def close(self) -> None:

@@ -1,6 +1,7 @@
 """A small MAVLink ground station for the command line; connects to a running simulation."""
 
 import contextlib
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,11 +22,20 @@ class UdpTransport:
 
     system = SOURCE
 
-    def __init__(self, vehicle: int, port: int):
-        """vehicle: System id of the vehicle. port: UDP port on which it listens."""
+    def __init__(self, vehicle: int, port: int, key: bytes | None = None):
+        """Opens a socket.
+
+        Args:
+            vehicle: System id of the vehicle.
+            port: UDP port on which it listens.
+            key: 32 bytes that sign what is sent, and that the answers must be signed with.
+        """
         self._vehicle = vehicle
+        os.environ["MAVLINK20"] = "1"  # as pymavlink does itself, once it hears a vehicle
         self._link = mavutil.mavlink_connection(f"udpout:127.0.0.1:{port}", source_system=SOURCE,
                                                 dialect="common")
+        if key:  # programs side by side have link ids of their own
+            self._link.setup_signing(key, link_id=1 + os.getpid() % 255)
 
     def send(self, message: Any) -> None:
         """See Transport."""
@@ -51,22 +61,25 @@ class UdpTransport:
 class Client(MavlinkClient):
     """MAVLink client of one vehicle of a running simulation, for the command line."""
 
-    def __init__(self, vehicle: int, ports: Ports | None = None):
+    def __init__(self, vehicle: int, ports: Ports | None = None, key: bytes | None = None):
         """Connects to a vehicle.
 
         Args:
             vehicle: System id of the vehicle, from 1.
             ports: Ports of the simulation; None = those of the environment's instance.
+            key: 32 bytes, where the simulation's links are guarded by a key.
 
         Raises:
             AutopilotError: The vehicle does not answer.
         """
-        self._udp = UdpTransport(vehicle, (ports or Ports()).ground_station_local(vehicle - 1))
+        port = (ports or Ports()).ground_station_local(vehicle - 1)
+        self._udp = UdpTransport(vehicle, port, key)
         super().__init__(vehicle, self._udp)
         if not self.is_there():
             self.close()
             raise AutopilotError(f"vehicle {vehicle} does not answer: start a simulation with "
-                                 "'xtdrone sim', and count vehicles from 1")
+                                 "'xtdrone sim', count vehicles from 1, and give --key where the "
+                                 "simulation has one")
 
     def close(self) -> None:
         """Closes the socket."""

@@ -4,6 +4,9 @@ The ground station's link streams from the start. The others send a heartbeat
 until a peer speaks, then stream to it. Whoever sends a valid message to a
 link's local port becomes a peer, beside the link's usual remote port. A link has room for some; who
 comes when it is full gets answers, and streams as soon as one of them has been silent for a while.
+
+With a key the ground station's and the offboard link are guarded: what goes out is signed, and
+what comes in must be. Only then may they reach other machines; the bridge's link never does.
 """
 
 import resource
@@ -17,10 +20,11 @@ import numpy as np
 
 from xtdrone_core.mavlink_frames import frames
 from xtdrone_core.ports import Ports, advice, check_links
+from xtdrone_core.signing import UNSIGNED, Signer
 from xtdrone_dynamics.compiled import njit
 
 from ..errors import AutopilotError
-from .datagrams import Sender
+from .datagrams import LARGEST, Sender
 from .dialect import mavlink
 from .streams import BUFFER, Streams
 
@@ -31,6 +35,8 @@ MAX_PEERS = 8  # learned, on one link of one vehicle
 _QUIET_US = 3_000_000  # a peer that was silent for this long makes room for another [us]
 MAX_DATAGRAM = 4096  # what is longer is cut [bytes]
 MAX_DATAGRAMS = 64  # taken from one socket in one step
+MAX_REFUSED = 32  # senders of one link of whom it is said that they are refused
+HERE = "127.0.0.1"
 
 
 @dataclass(frozen=True)
@@ -40,6 +46,7 @@ class LinkKind:
     name: str
     always: bool  # streams before it has received anything from a peer
     texts: bool  # sends STATUSTEXT though no ground station's heartbeat comes in
+    guarded: bool = True  # by the key, if there is one
 
     def local(self, ports: Ports, i: int) -> int:
         """UDP port of vehicle i's end."""
@@ -53,7 +60,7 @@ class LinkKind:
 
 
 KINDS = (LinkKind("ground_station", True, False), LinkKind("offboard", False, False),
-         LinkKind("bridge", False, True))
+         LinkKind("bridge", False, True, guarded=False))
 
 
 @dataclass
@@ -71,6 +78,9 @@ class Link:
     source: tuple = None  # system and component id of its sender
     texts: bool = False  # STATUSTEXT goes out on it: a ground station's heartbeat has come
     clock_us: float | None = None  # what its other end's clock lacks to the vehicle's [us]
+    signer: Signer | None = None  # signs and checks, where there is a key
+    refused: int = 0  # messages that were not signed as they must be
+    refused_senders: set = field(default_factory=set)  # of whom it has been said
 
     def addresses(self) -> list:
         """Where streams of this link go."""
@@ -78,15 +88,24 @@ class Link:
 
 
 class Links:
-    """All links of a fleet."""
+    """All links of a fleet.
 
-    def __init__(self, n: int, streams: Streams, ports: Ports | None = None):
-        """Opens the sockets of vehicles 0 to n - 1 on 127.0.0.1.
+    Attributes:
+        by_kind: The Link of each vehicle, in the order of KINDS.
+        on_refused: Called with (vehicle, text) when a sender is refused for the first time.
+    """
+
+    def __init__(self, n: int, streams: Streams, ports: Ports | None = None,
+                 key: bytes | None = None, remote: str = HERE):
+        """Opens the sockets of vehicles 0 to n - 1.
 
         Args:
             n: Number of vehicles.
             streams: What is sent.
             ports: Of the simulation; None = those of the environment's instance.
+            key: 32 bytes that guard the links; None = they are open, to this machine alone.
+            remote: IPv4 address of the machine to whose usual ports the guarded links send;
+                if it is another one, they listen on every interface.
 
         Raises:
             ScenarioError: More vehicles than MAVLink has system ids for.
@@ -95,6 +114,8 @@ class Links:
         check_links(n)
         _allow_files(len(KINDS) * n + 256)
         self._ports = ports or Ports()
+        self._key, self._remote = key, remote if key else HERE
+        self.on_refused = lambda i, text: None
         self._streams = streams
         self._poll = select.epoll()
         self._senders = [Sender(n, 1 + MAX_PEERS) for _ in KINDS]
@@ -122,9 +143,10 @@ class Links:
     def _open(self, i, k):
         kind = KINDS[k]
         port = kind.local(self._ports, i)
+        remote = self._remote if kind.guarded else HERE
         sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         try:
-            sock.bind(("127.0.0.1", port))
+            sock.bind((HERE if remote == HERE else "", port))
         except OSError as error:
             sock.close()
             raise AutopilotError(
@@ -132,8 +154,10 @@ class Links:
                 f"simulation or PX4 is running ('xtdrone doctor' says which); {advice()}"
             ) from error
         sock.setblocking(False)
-        link = Link(i, k, sock, ("127.0.0.1", kind.remote(self._ports, i)), kind.always,
+        link = Link(i, k, sock, (remote, kind.remote(self._ports, i)), kind.always,
                     texts=kind.texts)
+        if self._key and kind.guarded:
+            link.signer = Signer(self._key, k, len(self._length))
         self._links[sock.fileno()] = self.by_kind[k][i] = link
         self._poll.register(sock, select.EPOLLIN)
         self._senders[k].sockets[i] = sock.fileno()
@@ -166,14 +190,29 @@ class Links:
 
     def _parse(self, link, data, address, t_us, handle):
         for frame in frames(data):
+            if link.signer is not None and self._refuses(link, data, frame, address):
+                continue
             try:
                 message = self._decoder.decode(bytearray(data[frame.start:frame.end]))
             except Exception:  # an unknown signature or flag, or whatever the library trips over
                 continue
-            self._heard(link, address, t_us)
+            if link.signer is None or frame.message_id not in UNSIGNED:
+                self._heard(link, address, t_us)
             link.sender = address
             link.source = message.get_srcSystem(), message.get_srcComponent()
             handle(link, message)
+
+    def _refuses(self, link, data, frame, address):
+        """Whether a frame is not signed as it must be; counts it, and says so once."""
+        why = link.signer.refusal(data, frame)
+        if not why:
+            return False
+        link.refused += 1
+        if address not in link.refused_senders and len(link.refused_senders) < MAX_REFUSED:
+            link.refused_senders.add(address)
+            name = mavlink.mavlink_map[frame.message_id].msgname
+            self.on_refused(link.vehicle, f"Refused {name} from {address[0]}:{address[1]}: {why}")
+        return True
 
     def _heard(self, link, address, t_us):
         if address == link.remote:
@@ -283,7 +322,12 @@ class Links:
             for m in np.flatnonzero(self._wanted.any(axis=1)):
                 self._streams.append(m, t_us, self._wanted[m], self._sequence[k], self._out,
                                      self._length)
-            self._senders[k].send(self._out, self._length)
+            if self._key and KINDS[k].guarded:
+                for i in np.flatnonzero(self._length):
+                    link = self.by_kind[k][i]
+                    self._send(link, self._out[i, :self._length[i]], link.addresses())
+            else:
+                self._senders[k].send(self._out, self._length)
 
     def take_sequence(self, link: Link, frames: int) -> int:
         """The sequence number of the next frame on a link; that of those behind it follow on."""
@@ -293,7 +337,10 @@ class Links:
 
     def send_frames(self, link: Link, frames: np.ndarray, address: tuple[str, int]) -> None:
         """Sends whole frames, (B,) uint8, to one address."""
-        self._senders[link.kind].send_to(link.vehicle, frames, address)
+        if link.signer is not None:
+            self._send(link, frames, [address])
+        else:
+            self._senders[link.kind].send_to(link.vehicle, frames, address)
 
     def _pack(self, link, message):
         sender = mavlink.MAVLink(None, link.vehicle + 1, 1)
@@ -302,11 +349,13 @@ class Links:
 
     @staticmethod
     def _send(link, data, addresses):
+        datagrams = [data] if link.signer is None else link.signer.datagrams(bytes(data), LARGEST)
         for address in addresses:
-            try:
-                link.socket.sendto(data, address)
-            except OSError:  # no receiver, or its buffer is full: telemetry may be lost
-                pass
+            for datagram in datagrams:
+                try:
+                    link.socket.sendto(datagram, address)
+                except OSError:  # no receiver, or its buffer is full: telemetry may be lost
+                    pass
 
 
 @njit

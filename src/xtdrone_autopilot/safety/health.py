@@ -46,7 +46,8 @@ class Health:
             (condition: action that would follow), not_ready (why it would not arm),
             aligned, located, aid_sources (name: in use), test_ratios (name: ratio; above 1 is
             rejected), battery (0..1), voltage [V], set_points (count so far), set_point_age_s
-            (None = none so far), links (name: {streams, peers, heard_s}).
+            (None = none so far), links (name: {streams, peers, heard_s,
+            refused}, the last being messages that were not signed as they must be).
         """
         return [{**self._vehicle(i), "links": {} if links is None
                  else _links(self._now.t_us, links, i)} for i in range(len(self._status))]
@@ -79,5 +80,6 @@ def _links(t_us, links, i):
         link = of_kind[i]
         heard = max([link.remote_t, *link.peers.values()])
         table[kind.name] = {"streams": bool(link.active), "peers": len(link.peers),
-                            "heard_s": None if heard < 0 else (t_us - heard) * 1e-6}
+                            "heard_s": None if heard < 0 else (t_us - heard) * 1e-6,
+                            "refused": link.refused}
     return table

@@ -1,12 +1,13 @@
 """The checks of `xtdrone doctor` on a running fleet."""
 
+import os
 import select
 import socket
 import time
 from collections.abc import Iterator
 from typing import Any
 
-from xtdrone_core import ports
+from xtdrone_core import ports, signing
 from xtdrone_core.mavlink_dialect import mavlink
 from xtdrone_core.modes import ROS_NAME, from_custom_mode
 
@@ -21,13 +22,15 @@ _RATIOS = {"velocity": "vel_ratio", "position": "pos_horiz_ratio", "height": "po
            "magnetometer": "mag_ratio"}
 
 
-def findings(client: Any, instance: int, listen_s: float) -> Iterator[Any]:
+def findings(client: Any, instance: int, listen_s: float,
+             key: bytes | None = None) -> Iterator[Any]:
     """Findings about a simulation and each of its vehicles.
 
     Args:
         client: A ControlClient.
         instance: Instance number of the simulation.
         listen_s: Wall time to listen to the vehicles [s].
+        key: 32 bytes, where the simulation's links are guarded by a key.
     """
     status = client.request("status")
     names = status["vehicles"]
@@ -36,7 +39,7 @@ def findings(client: Any, instance: int, listen_s: float) -> Iterator[Any]:
                       "run 'xtdrone control resume'")
     before = client.request("health")
     links = [ports.Ports(instance).ground_station_local(i) for i in range(len(names))]
-    heard = _listen(links, listen_s)
+    heard = _listen(links, listen_s, key)
     after = client.request("health")
     if not status["paused"]:
         yield _speed(status, after["t_us"] - before["t_us"], listen_s)
@@ -63,12 +66,15 @@ def _speed(status, simulated_us, listen_s):
     return Finding(OK, "simulation", text)
 
 
-def _listen(links, seconds):
+def _listen(links, seconds, key):
     """The latest message of each type of each vehicle, received as an additional link peer."""
     n = len(links)
     heard = [{} for _ in range(n)]
     parser = mavlink.MAVLink(None, SYSTEM_ID, 190)
     parser.robust_parsing = True
+    if key:
+        parser.signing.secret_key, parser.signing.sign_outgoing = key, True
+        parser.signing.timestamp, parser.signing.link_id = signing.now(), 1 + os.getpid() % 255
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)
         sock.bind(("127.0.0.1", 0))
@@ -138,8 +144,8 @@ def _peers(name, health, earlier):
 def _link(name, port, heard, paused):
     if not heard and not paused:
         yield Finding(FAULT, name, f"nothing comes back from its ground-station link, UDP {port}",
-                      "check that the simulation runs with links, and that no firewall holds "
-                      "back UDP on loopback")
+                      "check that the simulation runs with links, that --key is given where it "
+                      "has one, and that no firewall holds back UDP on loopback")
     elif "PING" in heard or heard:
         yield Finding(OK, name, f"link answers on UDP {port}")
 

@@ -20,7 +20,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from xtdrone_core import ports
+from xtdrone_core import key_file, ports
 from xtdrone_core.control_link import ControlClient
 from xtdrone_core.errors import ControlError, XtdroneError
 from xtdrone_core.resources import root
@@ -41,12 +41,14 @@ def register(subparsers: Any) -> None:
                                    epilog=EXAMPLES)
     parser.add_argument("--json", action="store_true", help="findings as JSON")
     ports.add_option(parser)
+    key_file.add_option(parser)
     parser.set_defaults(run=_run)
 
 
 def _run(args):
     findings = []
-    for check in (*MACHINE, lambda: fleet(args.instance)):
+    key = key_file.read_key(args.key) if args.key else None
+    for check in (*MACHINE, lambda: fleet(args.instance, key=key)):
         for finding in check():
             findings.append(finding)
             if not args.json:
@@ -248,8 +250,8 @@ MACHINE = (packages, ros, programs, display, system, taken_ports)
 
 # The fleet ------------------------------------------------------------------------------------
 
-def fleet(instance: int, listen_s: float = LISTEN_S) -> Iterator[Any]:
-    """Findings about the running simulation of an instance, if there is one."""
+def fleet(instance: int, listen_s: float = LISTEN_S, key: bytes | None = None) -> Iterator[Any]:
+    """Findings about the running simulation of an instance, if there is one; key: of its links."""
     from . import fleet as doctor_fleet
 
     try:
@@ -259,7 +261,7 @@ def fleet(instance: int, listen_s: float = LISTEN_S) -> Iterator[Any]:
                       f"none answers on control port {ports.Ports(instance).control}")
         return
     try:
-        yield from doctor_fleet.findings(client, instance, listen_s)
+        yield from doctor_fleet.findings(client, instance, listen_s, key)
     except ControlError as error:
         yield Finding(FAULT, "simulation", str(error), "see its console, or stop and start it")
     finally:
