@@ -74,7 +74,7 @@ class Signer:
             self._newest = self.timestamp() + 1
             body.append(self._link_id)
             body += self._newest.to_bytes(6, "little")
-            yield bytes(body) + self._digest(body)
+            yield bytes(body) + self._digest(bytes(body))
 
     def datagrams(self, data: bytes, largest: int) -> list[bytes]:
         """Signed frames, as many in each datagram as fit into `largest` bytes."""
