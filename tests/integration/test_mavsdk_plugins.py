@@ -106,8 +106,10 @@ def test_mission_is_uploaded_flown_and_followed(pilot, system):
     mission.pause_mission()
     wait_for(lambda: pilot.telemetry.flight_mode() == FlightMode.HOLD)
     mission.start_mission()
+    wait_for(mission.is_mission_finished)
     wait_for(lambda: pilot.telemetry.flight_mode() == FlightMode.RETURN_TO_LAUNCH)
     wait_for(lambda: not pilot.telemetry.armed(), 60)
+    assert mission.is_mission_finished()
     mission.clear_mission()
     assert mission.mission_progress().total == 0 or not mission.download_mission().mission_items
 

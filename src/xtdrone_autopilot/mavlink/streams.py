@@ -340,11 +340,10 @@ class Streams:
 
     @streams("MISSION_CURRENT", ground_station=1, offboard=1)
     def _mission_current(self, m, t_us):
+        """As PX4 leaves mission_state and mission_mode open: MAVSDK then counts items reached."""
         missions = self._missions
         m["seq"] = missions.seq
         m["total"] = np.where(missions.total > 0, missions.total, 65535)
-        m["mission_state"] = missions.state()
-        m["mission_mode"] = np.where(self._status["mode"] == Mode.MISSION, 1, 2)
 
     @streams("MISSION_ITEM_REACHED", ground_station=1, offboard=1, where=_has_reached)
     def _mission_item_reached(self, m, t_us):

@@ -61,7 +61,6 @@ from .mission_items import (
 )
 from .navigator import OPEN, Navigator
 
-NO_MISSION, NOT_STARTED, ACTIVE, PAUSED, COMPLETE = range(1, 6)  # MISSION_STATE of MAVLink
 REPEAT_US = 10_500_000  # for so long MISSION_ITEM_REACHED is repeated [us]
 _AT_CIRCLE = 1.0  # a turn begins this near to its circle [m]
 # What is done about the current item: it itself, a climb or a way before it, or a circle.
@@ -82,7 +81,6 @@ class _Flown:
 
     index: int = 0
     work: int = _ITEM
-    started: bool = False
     disarmed: bool = False  # since it was flown
     climb_to: float = math.nan  # height to climb to before it goes on, world z [m]
     speed: float = math.nan  # of DO_CHANGE_SPEED [m/s]
@@ -175,16 +173,6 @@ class Missions(Memory):
             items_of.check_all(kind, group)
         for kind in (FENCE, RALLY, MISSION):
             self.replace(i, kind, items.get(kind, []))
-
-    def state(self) -> np.ndarray:
-        """(N,) MISSION_STATE of each vehicle."""
-        out = np.full(len(self._flown), NO_MISSION, dtype=np.uint8)
-        for i in np.flatnonzero(self.total):
-            f = self._flown[i]
-            flying = self._status["mode"][i] == Mode.MISSION and self._status["armed"][i]
-            out[i] = (COMPLETE if self.finished[i] else ACTIVE if flying else
-                      PAUSED if f.started else NOT_STARTED)
-        return out
 
     def current(self, i: int) -> int:
         """Number of the item being flown."""
@@ -286,7 +274,7 @@ class Missions(Memory):
         if self.finished[i] or (f.disarmed and f.index + 1 >= len(items)):
             f.index, f.jumps = 0, {}
         self.finished[i], self.last_reached[i] = False, -1
-        f.started, f.disarmed, f.work, f.last = True, False, _ITEM, ()
+        f.disarmed, f.work, f.last = False, _ITEM, ()
         f.speed = math.nan
         for item in items[:f.index]:
             if item.command == DO_CHANGE_SPEED:
