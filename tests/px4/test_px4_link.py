@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 
 import numpy as np
 import pytest
@@ -239,6 +240,38 @@ def test_a_fault_ends_the_flight_where_that_is_asked(autopilot, in_flight, fault
         fly(found, 600, 2)
     assert words in str(caught.value)
     peers[1].resume.set()
+
+
+@pytest.mark.parametrize("late_us", [2**64 - 1, 2**63, 2**62])
+def test_answers_from_the_future_do_not_turn_the_lockstep_off(autopilot, in_flight, late_us):
+    found, texts = autopilot(2, "continue")
+    for i, edit in enumerate((lambda t_us, controls: (t_us, controls),
+                              lambda t_us, controls: (late_us, controls))):
+        ScriptedPx4(i, in_flight, edit=edit).start()
+    commands = np.array(fly(found, 300, 2))
+    assert (found.states == Peer.LOCKSTEP).all() and not texts
+    np.testing.assert_array_equal(commands[100:, 0], commands[100:, 1])
+
+
+def test_answers_of_a_clock_that_stands_still_count_once(autopilot, in_flight, hurried):
+    found, _ = autopilot(2, "continue", 0.2)
+    for i, edit in enumerate((lambda t_us, controls: (t_us, controls),
+                              lambda t_us, controls: (0, controls))):
+        ScriptedPx4(i, in_flight, edit=edit).start()
+    begin = time.monotonic()
+    commands = fly(found, 600, 2)
+    assert found.states.tolist() == [Peer.LOCKSTEP, Peer.HANGING]
+    assert commands[-1][0].any() and not commands[-1][1].any()
+    assert time.monotonic() - begin < 60.0  # each wait for an answer would have been 0.2 s
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf, 3e38])
+def test_controls_of_px4_are_numbers_in_range(autopilot, in_flight, wrong):
+    found, _ = autopilot(1)
+    ScriptedPx4(0, in_flight, edit=lambda t_us, controls: (t_us, [wrong] * 16)).start()
+    commands = np.array(fly(found, 100))
+    assert found.states[0] == Peer.LOCKSTEP
+    assert np.abs(commands).max() <= 1.0
 
 
 @pytest.fixture

@@ -211,3 +211,40 @@ def test_actuator_commands_are_refused_for_px4(pair):
     wishes.actuators[0] = 0.5
     with pytest.raises(AutopilotError, match="no actuator commands.*rates and force"):
         telemetry.apply(wishes)
+
+
+@pytest.mark.parametrize("message", [
+    mavlink.MAVLink_local_position_ned_message(1, math.nan, 0, 0, 0, 0, 0),
+    mavlink.MAVLink_local_position_ned_message(1, 0, 0, 3e38, 0, 0, 0),
+    mavlink.MAVLink_local_position_ned_message(1, 0, 0, 0, 0, -math.inf, 0),
+    mavlink.MAVLink_attitude_quaternion_message(1, math.nan, 0, 0, 0, 0, 0, 0),
+    mavlink.MAVLink_attitude_quaternion_message(1, 1, 0, 0, 0, math.inf, 0, 0)])
+def test_estimates_that_are_no_numbers_are_left_out(pair, message):
+    telemetry, peers, _ = pair
+    telemetry.step(0)
+    peers[1].hear(CAMERA_LOCAL, "HEARTBEAT")
+    peers[1].say(CAMERA_LOCAL, *state())
+    before = [x[1].copy() for x in (drain(telemetry, 20_000).pos, telemetry.estimates().vel,
+                                    telemetry.estimates().quat, telemetry.estimates().ang_vel)]
+    peers[1].say(CAMERA_LOCAL, message)
+    found = drain(telemetry, 40_000)
+    for old, new in zip(before, (found.pos, found.vel, found.quat, found.ang_vel)):
+        np.testing.assert_array_equal(old, new[1])
+
+
+def test_strangers_and_other_vehicles_are_not_heard(pair):
+    telemetry, peers, texts = pair
+    telemetry.step(0)
+    peers[0].hear(CAMERA_LOCAL, "HEARTBEAT")
+    peers[1].hear(CAMERA_LOCAL, "HEARTBEAT")
+    text = mavlink.MAVLink_statustext_message(2, b"stranger")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
+        for system in (1, 2):
+            sender = mavlink.MAVLink(None, system, 1)
+            stranger.sendto(b"".join(m.pack(sender) for m in (*state(), text)), peers[0].partner)
+    other = mavlink.MAVLink(None, 2, 1)
+    peers[0].sockets[CAMERA_LOCAL].sendto(
+        b"".join(m.pack(other) for m in (*state(), text)), peers[0].partner)
+    found = drain(telemetry, 20_000)
+    assert not found.ready.any() and not found.armed.any() and texts == []
+    assert (telemetry.heard_us < 0).all()

@@ -39,7 +39,8 @@ class ScriptedPx4(threading.Thread):
     """
 
     def __init__(self, i, recorded, system=None, die_after=None, hang_after=None, garbage=b"",
-                 silent=False, waits=range(0), beats=False):
+                 silent=False, waits=range(0), beats=False,
+                 edit=lambda t_us, controls: (t_us, controls)):
         """Waits for start().
 
         Args:
@@ -51,12 +52,14 @@ class ScriptedPx4(threading.Thread):
             garbage: Sent on connecting instead of the greeting.
             silent: Never answers.
             waits: Numbers of the readings that it takes without an answer.
+            edit: Gives time [us] and controls of an answer in place of the right ones.
             beats: Sends a heartbeat a second on its onboard camera link, by the readings' time.
         """
         super().__init__(daemon=True)
         self.heard = []
         self.resume = threading.Event()
         self._i, self._garbage, self._silent, self._waits = i, garbage, silent, waits
+        self._edit = edit
         self._telemetry = None
         if beats:
             self._telemetry = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -104,7 +107,7 @@ class ScriptedPx4(threading.Thread):
         for message in self._answers[min(readings, len(self._answers)) - 1]:
             if message.get_type() == "HIL_ACTUATOR_CONTROLS":
                 message = mavlink.MAVLink_hil_actuator_controls_message(
-                    t_us, message.controls, message.mode, message.flags)
+                    *self._edit(t_us, message.controls), message.mode, message.flags)
             sock.sendall(self._packed(message))
 
     def _beat(self, t_us):

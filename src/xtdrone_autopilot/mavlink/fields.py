@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from .dialect import mavlink
 
 FARTHEST = 1e6  # no position or set-point is larger than this [m, m/s, m/s^2]
@@ -31,17 +33,12 @@ class Limit:
     may_be_unset: bool = False  # NaN says that it is not given
     ignored_by: int = 0  # bits of the type mask, each of which says that it does not count
 
-    def fault(self, message: Any) -> str:
-        """What is wrong with the field of a message, or an empty string."""
-        if self.ignored_by and message.type_mask & self.ignored_by:
-            return ""
-        value = getattr(message, self.field)
-        for number in value if isinstance(value, (list, tuple)) else (value,):
-            if not (self.least <= number <= self.most or (self.may_be_unset and number != number)):
-                return self._text()
-        return ""
+    def allows(self, value: Any) -> bool:
+        """Whether a value, or each number of an array, is in range."""
+        return all(self.least <= number <= self.most or (self.may_be_unset and number != number)
+                   for number in (value if isinstance(value, (list, tuple)) else (value,)))
 
-    def _text(self):
+    def __str__(self) -> str:
         span = (f"up to {self.most:g}" if self.least == -self.most
                 else f"from {self.least:g} to {self.most:g}")
         mask = ", or be ignored by the type mask" if self.ignored_by else ""
@@ -103,16 +100,26 @@ LIMITED: dict[str, tuple[Limit, ...]] = {
                  *_limits("ODOMETRY", "q", most=_UNIT_LENGTH)),
     "FOLLOW_TARGET": (*_limits("FOLLOW_TARGET", "lat", "lon", "alt"),
                       *_limits("FOLLOW_TARGET", "vel", may_be_unset=True)),
+    "LOCAL_POSITION_NED": (*_limits("LOCAL_POSITION_NED", "x", "y", "z", "vx", "vy", "vz"),),
+    "ATTITUDE_QUATERNION": (*_limits("ATTITUDE_QUATERNION", "q1", "q2", "q3", "q4",
+                                     most=_UNIT_LENGTH),
+                            *_limits("ATTITUDE_QUATERNION", "rollspeed", "pitchspeed",
+                                     "yawspeed")),
 }
 
 
 def fault(message: Any) -> str:
     """What is wrong with a message: its first field that is out of range, or an empty string."""
     for limit in LIMITED.get(message.get_type(), ()):
-        why = limit.fault(message)
-        if why:
-            return why
+        counts = not (limit.ignored_by and message.type_mask & limit.ignored_by)
+        if counts and not limit.allows(getattr(message, limit.field)):
+            return str(limit)
     return ""
+
+
+def in_range(name: str, record: np.void) -> bool:
+    """Whether all fields of a record of a message (see layout()) are in range."""
+    return all(limit.allows(record[limit.field]) for limit in LIMITED.get(name, ()))
 
 
 def given(message: Any, *fields: str) -> list[float]:

@@ -80,6 +80,8 @@ class SimulatorLink:
         self._since = np.zeros(n)  # wall time of connecting [s]
         self._sent = np.zeros(n, dtype=np.int64)  # readings sent since then
         self._answered = np.full(n, -1, dtype=np.int64)  # time of the last answer [us]
+        self._t_us = -1  # of the last readings [us]
+        self._refused = set()  # vehicles of which a further connection was reported
         self._vehicle_of = {}  # file descriptor of a connection: vehicle
         self._poll = select.poll()
         self._all_in_step = False
@@ -135,6 +137,7 @@ class SimulatorLink:
             t_us: Simulated time of the readings [us].
             frames: N byte strings: the MAVLink messages for each vehicle.
         """
+        self._t_us = t_us
         for i, data in enumerate(frames):
             if self._sockets[i] is not None and self.state[i] != Peer.HANGING:
                 self._send(i, data)
@@ -190,7 +193,10 @@ class SimulatorLink:
         lost = self.state[i] == Peer.LOST
         if self._sockets[i] is not None or (lost and self._on_replaced is None):
             sock.close()
-            self._on_news(i, f"a further connection to TCP {self._ports.simulator(i)} was refused")
+            if i not in self._refused:
+                self._refused.add(i)
+                self._on_news(i, f"further connections to TCP {self._ports.simulator(i)} are "
+                                 "refused")
             return
         if lost:
             self.await_again(i)
@@ -238,12 +244,18 @@ class SimulatorLink:
             self.lose(i, f"sent {reader.garbage} bytes that are not MAVLink")
 
     def _take(self, i, record):
-        if self.state[i] == Peer.HANGING:
-            self._on_news(i, "answers again")
-        self.state[i] = Peer.LOCKSTEP
-        self._answered[i] = int(record["time_usec"])
+        """Takes an answer; one to readings that were answered before changes the controls only."""
+        answered = min(int(record["time_usec"]), self._t_us)  # nobody answers what is to come
+        if answered > self._answered[i]:
+            if self.state[i] == Peer.HANGING:
+                self._on_news(i, "answers again")
+            self.state[i] = Peer.LOCKSTEP
+            self._answered[i] = answered
+        elif self.state[i] != Peer.LOCKSTEP:
+            return
         self.armed[i] = bool(record["mode"] & _ARMED)
-        self.controls[i] = np.nan_to_num(record["controls"]) if self.armed[i] else 0.0
+        controls = np.nan_to_num(record["controls"]) if self.armed[i] else 0.0
+        self.controls[i] = np.clip(controls, -1.0, 1.0)
 
     def _drop(self, i):
         self._stop_rotors(i)

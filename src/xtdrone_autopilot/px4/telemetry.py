@@ -4,7 +4,7 @@ One UDP socket serves the fleet. It sends heartbeats to each PX4's onboard camer
 link (14280 + i; see xtdrone_core.ports), which has no other client. That link gives slow
 telemetry, and leaves the ground-station and offboard links to other clients. Once an
 Agent flies the fleet, the socket uses the offboard link (14580 + i) too, on which PX4
-then streams at full rate.
+then streams at full rate. Only what comes from these ports counts, and only of their vehicle.
 """
 
 import math
@@ -22,6 +22,7 @@ from xtdrone_core.state import ARM, DISARM, KEEP, Estimates, SetPoints
 
 from ..errors import AutopilotError
 from ..mavlink.dialect import mavlink
+from ..mavlink.fields import in_range
 from ..vehicle_status import command_of
 from .frames import FrameReader
 
@@ -29,6 +30,7 @@ GREET_US = 1_000_000  # period of the heartbeat to PX4 [us]
 ORIGIN_US = 500_000  # from sending the shared origin to the first external pose [us]
 _ORIGIN_TOLERANCE = 2e-7  # of latitude and longitude of the shared origin [deg]
 _NEVER = 1 << 62  # [us]
+_MAX_DATAGRAMS = 256  # of each vehicle that are read at once
 _BITS = {"pos": 0x7, "vel": 0x38, "acc": 0x1C0}
 _NO_YAW, _NO_YAW_RATE = 1024, 2048
 _NO_ATTITUDE = 128  # bit of the type mask of attitude targets
@@ -79,7 +81,9 @@ class FleetTelemetry:
             "ATTITUDE_QUATERNION": self._attitude, "EXTENDED_SYS_STATE": self._extended,
             "SYS_STATUS": self._status, "COMMAND_ACK": self._acknowledged,
             "STATUSTEXT": self._text, "GPS_GLOBAL_ORIGIN": self._origin_is}
-        self._readers = {}
+        self._vehicle_at = {("127.0.0.1", local(i)): i for i in range(n)
+                            for local in (self._ports.camera_local, self._ports.offboard_local)}
+        self._readers = {}  # by address
         self._packers = [mavlink.MAVLink(None, ports.system_id(i),
                                          mavlink.MAV_COMP_ID_ONBOARD_COMPUTER) for i in range(n)]
         self._t_us = 0
@@ -276,18 +280,21 @@ class FleetTelemetry:
     # From PX4 ---------------------------------------------------------------------------------
 
     def _receive(self):
-        while True:
+        for _ in range(_MAX_DATAGRAMS * len(self.heard_us)):
             try:
                 data, address = self._socket.recvfrom(65536)
             except BlockingIOError:
                 return
             except OSError:  # an earlier datagram was refused: its PX4 is not running yet
                 continue
+            vehicle = self._vehicle_at.get(address)
+            if vehicle is None:  # a stranger
+                continue
             if address not in self._readers:
                 self._readers[address] = FrameReader(self._handlers)
             for name, system, record in self._readers[address].feed(data):
-                if 0 < system <= len(self.heard_us):
-                    self._handlers[name](system - 1, record)
+                if system == ports.system_id(vehicle) and in_range(name, record):
+                    self._handlers[name](vehicle, record)
 
     def _heartbeat(self, i, m):
         if m["autopilot"] != mavlink.MAV_AUTOPILOT_PX4:
