@@ -28,9 +28,8 @@ class Gentle(Memory):
         p = status
         on = p["sp_kind"] == TRAJECTORY
         error = np.nan_to_num(p["sp_vel"] - estimator.vel)  # NaN: this axis is not controlled
-        flying = (on & ~p["landed"])[:, None]
-        self._integral = np.where(flying, np.clip(self._integral + 0.4 * error * dt, -LIMIT, LIMIT),
-                                  0.0)
+        self._integral[on] = np.clip(self._integral + 0.4 * error * dt, -LIMIT, LIMIT)[on]
+        self._integral[p["landed"]] = 0.0
         acc = GAIN * error + self._integral + np.nan_to_num(p["sp_acc"])
         force = acc + [0.0, 0.0, GRAVITY]
         force[:, 2] = np.clip(force[:, 2], 0.05 * GRAVITY, 1.6 * GRAVITY)

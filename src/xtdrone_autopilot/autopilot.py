@@ -40,7 +40,7 @@ from .navigation.mission import Missions
 from .navigation.navigator import Navigator
 from .navigation.offboard import Offboard
 from .navigation.returning import Return
-from .now import Now
+from .now import LOOP_S, LOOP_US, Now
 from .outbox import WARNING, Outbox
 from .parameters.constraints import Constraints
 from .parameters.preload import preload
@@ -269,8 +269,10 @@ class EmbeddedAutopilot(Memory, ExternalPose, Logging, SettableParameters):
     def _control(self, dt):
         """From the set-points of the modes to the actuator commands."""
         p, values = self.status, self.parameters.values
-        for loop in (self.position_control, self.velocity_control, self.attitude_control,
-                     self.rate_control):
+        if self.now.any_due(LOOP_US):
+            for loop in (self.position_control, self.velocity_control):
+                loop.step(p, values, self.estimator, LOOP_S)
+        for loop in (self.attitude_control, self.rate_control):
             loop.step(p, values, self.estimator, dt)
         self.mixer.step(p, values, self.estimator, dt, self.commands)
         finish(p, self.offboard.actuators, self._rest, self.commands, self._flying)

@@ -176,6 +176,10 @@ class ControlLoop(Protocol):
     controlled'. `ramp` (0..1) is the share of thrust allowed during take-off;
     integrators should rest while `landed`.
 
+    The loops of position and velocity step every 8 ms, those of attitude and rates and the mixer
+    every 4 ms. Where sp_kind is another, a loop leaves everything as it is: in a fleet of which
+    some vehicles were reset, not all fly their trajectory at the same steps.
+
     So that a flight can be reset, saved and loaded, a loop inherits from
     xtdrone_core.snapshot.Memory and lists its state variables, rows (N, ...), in MEMORY.
     """

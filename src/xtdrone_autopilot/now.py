@@ -9,6 +9,8 @@ from xtdrone_core.snapshot import Memory
 from xtdrone_core.state import SensorBatch
 
 STEP_US = 4_000  # of the lockstep [us]
+LOOP_US = 8_000  # period of the loops of position and velocity, as in PX4's simulation [us]
+LOOP_S = LOOP_US * 1e-6
 
 
 class Now(Memory):

@@ -107,6 +107,7 @@ VEHICLE_STATUS = np.dtype([
     ("smooth_pos", "f8", (3,)),  # jerk-limited trajectory to the target [m]
     ("smooth_vel", "f8", (3,)),
     ("smooth_acc", "f8", (3,)),
+    ("smooth_wanted", "f8", (3,)),  # the velocity that it goes to [m/s]
     ("on_trajectory", "?"),  # it followed that trajectory in the last step
     # The leg as flown: start, end and what follows.
     ("line", "f8", (3, 3)),  # [m]

@@ -7,11 +7,18 @@ import pytest
 
 from xtdrone_autopilot.control.allocation import Mixer
 from xtdrone_autopilot.control.attitude import AttitudeControl
+from xtdrone_autopilot.control.hover_thrust import estimate_hover_thrust
 from xtdrone_autopilot.control.rate import TILT_P, YAW_P, RateControl
 from xtdrone_autopilot.control.vector import quat_from_axes, thrust_newtons, thrust_normalised
 from xtdrone_autopilot.interfaces import Estimator
 from xtdrone_autopilot.parameters.store import ParameterStore
-from xtdrone_autopilot.vehicle_status import ATTITUDE, RATES, describe_bodies, new_status
+from xtdrone_autopilot.vehicle_status import (
+    ATTITUDE,
+    RATES,
+    STAGE_FLIGHT,
+    describe_bodies,
+    new_status,
+)
 from xtdrone_core import FleetModel, resources
 from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_dynamics.effectiveness import effectiveness
@@ -127,6 +134,19 @@ def test_normalised_thrust_is_the_inverse_of_newtons(name):
     for command in (0.05, 0.3, 0.7, 1.0):
         assert thrust_normalised(status[0], thrust_newtons(status[0], command)) == \
             pytest.approx(command, abs=1e-12)
+
+
+@pytest.mark.parametrize("tilt", [0.0, 0.4])
+def test_hover_thrust_is_what_lifts_not_what_tilts(tilt):
+    """At a constant height the vertical part of the thrust is the hover thrust."""
+    status, q = new_status(1), ParameterStore(1).values[0]
+    status["armed"], status["landed"], status["stage"] = True, False, STAGE_FLIGHT
+    status["hover_estimate"], status["hover_var"] = q["MPC_THR_HOVER"], 0.01
+    status["sp_quat"][0] = [math.sin(tilt / 2), 0.0, 0.0, math.cos(tilt / 2)]
+    for _ in range(5000):
+        estimate_hover_thrust(status[0], q, np.array([0.0, 0.0, 10.0]), np.zeros(3), 0.0,
+                              0.6 / math.cos(tilt))
+    assert status["hover"][0] == pytest.approx(0.6, abs=5e-3)
 
 
 @pytest.mark.parametrize("roll, pitch, yaw", [(0.4, 0.0, 0.0), (0.0, -0.5, 1.0),

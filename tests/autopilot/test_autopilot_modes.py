@@ -18,6 +18,8 @@ from xtdrone_autopilot.mavlink.dialect import mavlink
 from xtdrone_core import Mode
 from xtdrone_dynamics.geodesy import to_geodetic
 
+TWO_TASKS_US = 40_000  # the trajectory of AUTO modes goes on by 16 and by 24 ms in turn
+
 
 @pytest.fixture
 def flight():
@@ -396,7 +398,7 @@ def test_auto_modes_never_exceed_the_jerk_of_their_parameter(flight):
     def fly(seconds):
         for _ in range(round(seconds * 250)):
             f.simulation.step()
-            if f.autopilot.status["armed"][0] and f.simulation.t_us % 20_000 == 0:
+            if f.autopilot.status["armed"][0] and f.simulation.t_us % TWO_TASKS_US == 0:
                 accelerations.append(f.autopilot.status["smooth_acc"][0].copy())
 
     def go(place):
@@ -410,8 +412,32 @@ def test_auto_modes_never_exceed_the_jerk_of_their_parameter(flight):
         assert f.autopilot.commander.set_mode(0, mode, f.simulation.t_us).accepted
         fly(seconds)
     assert not f.autopilot.status["armed"][0]
-    assert abs(np.diff(accelerations, axis=0)).max() / 0.02 <= 4.0 * 1.001  # MPC_JERK_AUTO
+    assert abs(np.diff(accelerations, axis=0)).max() / 0.04 <= 4.0 * 1.001  # MPC_JERK_AUTO
     assert abs(np.array(accelerations)).max() > 2.0
+
+
+def test_the_loops_run_at_the_rates_of_px4(flight):
+    """Position and velocity each 8 ms, the trajectory after 16 and after 24 ms in turn."""
+    f = flight()
+    changes = {"smooth_pos": [], "sp_quat": [], "sp_rates": []}
+    last = {}
+
+    def look(t_us, *_):
+        for name, times in changes.items():
+            value = f.autopilot.status[name][0].tolist()
+            if last.get(name) != value:
+                last[name] = value
+                times.append(t_us)
+
+    f.autopilot.commander.reposition(0, np.array((20.0, 0.0, 5.0)), math.nan, 5.0,
+                                     f.simulation.t_us)
+    f.run(1)
+    each_step(f.simulation, look)
+    f.run(0.4)
+    periods = {name: np.diff(times[1:]).tolist() for name, times in changes.items()}
+    assert set(periods["sp_quat"]) == {8_000} and set(periods["sp_rates"]) == {4_000}
+    assert sorted(periods["smooth_pos"][:2]) == [16_000, 24_000]
+    assert periods["smooth_pos"][2:] == periods["smooth_pos"][:-2]
 
 
 @pytest.mark.parametrize("before", [Mode.LOITER, Mode.POSCTL, Mode.STABILIZED, Mode.OFFBOARD])
@@ -429,11 +455,11 @@ def test_the_heading_of_auto_modes_turns_no_faster_than_their_parameter(flight, 
     assert a.commander.set_mode(0, before, f.simulation.t_us).accepted
     f.run(3, ask)
     headings = [a.estimator.yaw(0)]
-    each_step(f.simulation, lambda t_us, *_: t_us % 20_000 or headings.append(
+    each_step(f.simulation, lambda t_us, *_: t_us % TWO_TASKS_US or headings.append(
         a.status["sp_yaw"][0]))
     assert a.commander.set_mode(0, Mode.RTL, f.simulation.t_us).accepted
     f.run(3)
-    turns = np.degrees(np.abs([math.remainder(x, math.tau) for x in np.diff(headings)])) / 0.02
+    turns = np.degrees(np.abs([math.remainder(x, math.tau) for x in np.diff(headings)])) / 0.04
     assert turns[1:].max() < 45.1 and turns[0] < 500  # the first: from the heading, not set-point
 
 

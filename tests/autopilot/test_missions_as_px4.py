@@ -16,7 +16,6 @@ MISSIONS = DATA / "missions"
 PX4 = MISSIONS / "px4"
 FLIGHTS = sorted(str(path.relative_to(PX4).with_suffix("")) for path in PX4.glob("*/*.npz")
                  if path.parent.name != "offboard")
-LATE = ("heights/wind", "roi_jump/calm", "roi_jump/wind")  # by up to 1.3 s of 175
 
 
 def scenario(stem):
@@ -35,7 +34,7 @@ def test_a_mission_is_flown_as_by_px4(name, tmp_path):
     assert differences(reference, flown) == []
     off = figures(reference, flown)
     assert off["path"] <= 0.3 and off["path_max"] <= 1.5, off
-    assert off["same_time"] <= (3.2 if name in LATE else 2.0), off
+    assert off["same_time"] <= 2.0, off
     assert abs(off["duration"]) <= 0.01, off
 
 

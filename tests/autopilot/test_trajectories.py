@@ -103,6 +103,12 @@ def test_a_corner_is_cut_inside_the_acceptance_radius_at_the_speed_that_its_angl
     assert vel[(path[:, 0] > 20) & (path[:, 0] < 40), 0].min() > 4.9  # straight on
 
 
+def test_the_trajectory_goes_to_the_velocity_that_was_wanted_the_last_time():
+    """As in PX4, which first goes on and then takes the new velocity."""
+    _, vel = fly_legs((0, 0, 10), (30, 0, 10), seconds=2 * DT)
+    assert not vel[0].any() and vel[1, 0] > 0.0
+
+
 def test_it_stops_before_a_leg_that_changes_height():
     path, vel = fly_legs((0, 0, 10), (30, 0, 10), (60, 0, 20))
     near = np.linalg.norm(path - (30, 0, 10), axis=1) < 2.5

@@ -11,11 +11,10 @@ import numpy as np
 from xtdrone_dynamics.compiled import njit
 from xtdrone_dynamics.constants import GRAVITY
 
+from ..now import LOOP_S
 from ..vehicle_status import STAGE_FLIGHT
 from .vector import clamp
 
-PERIOD_US = 8_000  # of PX4's updates [us]
-_PERIOD_S = PERIOD_US * 1e-6
 LEAST_HEIGHT = 1.0  # above where it took off [m]
 FIRST_NOISE = 5.0  # variance of the acceleration, to begin with [(m/s^2)^2]
 NOISE_RANGE = (1.0, 400.0)  # of that variance
@@ -36,17 +35,17 @@ def _start(v, q):
 
 
 @njit
-def _fuse(v, q, vel, thrust):
-    """One measurement: the vertical acceleration at a thrust of 0..1."""
+def _fuse(v, q, vel, lift, acc):
+    """One measurement: the vertical acceleration [m/s^2] at a lift of 0..1."""
     hover = v.hover_estimate
     speed = max(math.hypot(vel[0], vel[1]) - q.HTE_VXY_THR, abs(vel[2]) - q.HTE_VZ_THR)
     scale = max(speed + 1.0, 1.0)
-    dt = _PERIOD_S
+    dt = LOOP_S
     process = q.HTE_HT_NOISE * q.HTE_HT_NOISE * dt * dt
     v.hover_var += process
-    slope = -GRAVITY * thrust / (hover * hover)
+    slope = -GRAVITY * lift / (hover * hover)
     noise = v.hover_noise * scale * scale
-    innovation = v.acc_filtered[2] - GRAVITY * (thrust / hover - 1.0)
+    innovation = acc - GRAVITY * (lift / hover - 1.0)
     variance = slope * v.hover_var * slope + noise
     ratio = innovation * innovation / (q.HTE_ACC_GATE * q.HTE_ACC_GATE * variance)
     residual = innovation
@@ -56,7 +55,7 @@ def _fuse(v, q, vel, thrust):
         high = clamp(q.MPC_THR_HOVER + q.HTE_THR_RANGE, 0.2, 0.9)
         hover = clamp(hover + gain * innovation, low, high)
         v.hover_var = clamp((1.0 - gain * slope) * v.hover_var, 1e-10, 1.0)
-        residual = v.acc_filtered[2] - GRAVITY * (thrust / hover - 1.0)
+        residual = acc - GRAVITY * (lift / hover - 1.0)
     elif abs(v.hover_ratio) > OFFSET:
         v.hover_var += BUMP * process
     share = dt / (SLOW_S + dt)
@@ -72,21 +71,23 @@ def _fuse(v, q, vel, thrust):
 
 
 @njit
-def estimate_hover_thrust(v: np.void, q: np.void, pos: np.ndarray, vel: np.ndarray,
+def estimate_hover_thrust(v: np.void, q: np.void, pos: np.ndarray, vel: np.ndarray, acc: float,
                           thrust: float) -> None:
-    """One step of PERIOD_US; writes v.hover, and keeps the thrust where that changes.
+    """One step of LOOP_S; writes v.hover, and keeps the thrust where that changes.
 
     Args:
         v: Record of VEHICLE_STATUS.
         q: Record of its parameters.
         pos, vel: (3,) estimates [m, m/s].
-        thrust: Collective, 0..1.
+        acc: Vertical acceleration, world, upwards [m/s^2]; NaN = not known.
+        thrust: Collective, 0..1, along the body's z axis of the attitude set-point.
     """
     if not v.armed:
         _start(v, q)
     v.been_high = not v.landed and (v.been_high or pos[2] - v.home[2] > LEAST_HEIGHT)
-    if v.armed and v.been_high:
-        _fuse(v, q, vel, thrust)
+    if v.armed and v.been_high and math.isfinite(acc):
+        x, y = v.sp_quat[0], v.sp_quat[1]
+        _fuse(v, q, vel, thrust * (1.0 - 2.0 * (x * x + y * y)), acc)
     else:
         v.hover_known_s = 0.0
     v.hover_valid = v.hover_known_s >= KNOWN_S

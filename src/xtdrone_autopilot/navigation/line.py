@@ -250,4 +250,8 @@ def follow_velocity(v: np.void, q: np.void, pos: np.ndarray, wx: float, wy: floa
     v.wants_up = wz > 0.3
     top = q.MPC_XY_VEL_MAX
     wanted = (clamp(wx, -top, top), clamp(wy, -top, top), clamp(wz, -top_z, top_z))
-    advance(v, 0, 3, wanted, q.MPC_ACC_HOR, acc_z, q.MPC_JERK_AUTO, dt * _lag(v, q, pos))
+    # As in PX4 the trajectory first goes on to the velocity that was wanted the last time.
+    last = (v.smooth_wanted[0], v.smooth_wanted[1], v.smooth_wanted[2])
+    advance(v, 0, 3, last, q.MPC_ACC_HOR, acc_z, q.MPC_JERK_AUTO, dt * _lag(v, q, pos))
+    for k in range(3):
+        v.smooth_wanted[k] = wanted[k]

@@ -17,7 +17,7 @@ from xtdrone_dynamics.compiled import njit
 from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_dynamics.quaternion import rotate
 
-from ..control.hover_thrust import PERIOD_US as HOVER_US, estimate_hover_thrust
+from ..control.hover_thrust import estimate_hover_thrust
 from ..control.vector import (
     clamp,
     limit_norm2,
@@ -29,7 +29,7 @@ from ..control.vector import (
 )
 from ..estimation.lever_arm import at_centre
 from ..interfaces import Estimator
-from ..now import Now
+from ..now import LOOP_S, LOOP_US, Now
 from ..parameters.store import ParameterStore
 from ..vehicle_status import (
     ACTUATORS,
@@ -64,7 +64,7 @@ LOITER, FOLLOW_TARGET = int(Mode.LOITER), int(Mode.FOLLOW_TARGET)
 STICK_DEADZONE = 0.1
 STICK_TAKES_OFF = 0.3  # throttle stick from which a take-off begins
 ACC_FILTER_S = 0.03  # time constant of the acceleration that damps the velocity loop [s]
-TASK_US = 20_000  # period of the trajectory of AUTO modes, as in PX4 [us]
+TASK_US = 20_000  # mean period of the trajectory of AUTO modes, as in PX4 [us]
 WATCH_US = 50_000  # period of looking whether a target is reached [us]
 SINKS = 1.1  # a landing vehicle wants to sink at this many times LNDMC_Z_VEL_MAX
 REST_SINK = 0.7  # the trajectory of a vehicle on the ground begins at this descent rate [m/s]
@@ -322,7 +322,29 @@ def _offboard_wants_up(v, pos):
 
 
 @njit
-def _navigate_one(v, q, t_us, pos, vel, quat, actuators, dt):
+def _by_trajectory(v):
+    """Whether its mode feeds the loops of position and velocity."""
+    if v.mode == OFFBOARD:
+        return v.offboard_kind == TRAJECTORY
+    return v.mode not in (STABILIZED, MANUAL, ACRO)
+
+
+@njit
+def _task_step(age_us):
+    """Time since the trajectory of AUTO modes last went on [s]; 0 = it does not go on now.
+
+    It goes on in the first run of the loops after each multiple of TASK_US, as in PX4: by 16 and
+    by 24 ms in turn.
+    """
+    if age_us % TASK_US >= LOOP_US:
+        return 0.0
+    before = (age_us // TASK_US - 1) * TASK_US
+    last = (before + LOOP_US - 1) // LOOP_US * LOOP_US
+    return (age_us - last) * 1e-6
+
+
+@njit
+def _navigate_one(v, q, t_us, age_us, pos, vel, quat, actuators, dt):
     """Set-points of the mode; returns whether it wants to climb off the ground."""
     yaw = yaw_of(quat)
     if v.mode_stage == NEW_MODE:
@@ -372,12 +394,14 @@ def _navigate_one(v, q, t_us, pos, vel, quat, actuators, dt):
         if v.descend:
             _descend(v, q)
         else:
-            if begins or t_us % TASK_US < 4000:
-                _auto(v, q, pos, TASK_US * 1e-6)
+            step = _task_step(age_us)
+            if begins or step > 0.0:
+                _auto(v, q, pos, step)
             _follow_trajectory(v, 0, 3)
             if v.target_type == TARGET_LAND:
                 v.sp_pos[2] = math.nan
-        if v.watch != WATCH_NOTHING and v.target_type != TARGET_ORBIT and t_us % WATCH_US < 4000:
+        if (v.watch != WATCH_NOTHING and v.target_type != TARGET_ORBIT
+                and age_us % WATCH_US < LOOP_US):
             _watch(v, q, t_us, pos, yaw)
         wants_up = v.wants_up
     if v.failsafe and mode == LOITER and (t_us - v.mode_t) * 1e-6 > q.COM_FAIL_ACT_T:
@@ -391,19 +415,28 @@ def _navigate(status, parameters, t_us, epoch_us, estimates, sensors, actuators,
     events = 0
     for i in range(status.shape[0]):
         v, q, e = status[i], parameters[i], estimates[i]
-        if t_us != epoch_us[i]:
+        age_us = t_us - epoch_us[i]
+        acc_up = math.nan
+        if age_us != 0:
             accel = at_centre(sensors[i].accel, e.imu_pos, e.ang_vel, v.last_rate, dt)
-            _filter_acceleration(v, e.quat, accel, e.accel_bias, dt)
+            acc_up = _filter_acceleration(v, e.quat, accel, e.accel_bias, dt)
         thrust = thrust_normalised(v, v.sp_thrust)
-        if t_us % HOVER_US == 0:
-            estimate_hover_thrust(v, q, e.pos, e.vel, thrust)
+        due, by_trajectory = age_us % LOOP_US == 0, _by_trajectory(v)
+        if due:
+            estimate_hover_thrust(v, q, e.pos, e.vel, acc_up, thrust)
+        elif by_trajectory:
+            if v.sp_kind == TRAJECTORY:
+                v.sp_kind = ATTITUDE  # the attitude set-point of the velocity loop is held
+            events |= v.events
+            continue
+        step = LOOP_S if by_trajectory else dt
         wants_up = False
         if v.armed or v.mode_stage == NEW_MODE:
-            wants_up = _navigate_one(v, q, t_us, e.pos, e.vel, e.quat, actuators[i], dt)
+            wants_up = _navigate_one(v, q, t_us, age_us, e.pos, e.vel, e.quat, actuators[i], step)
         else:
             v.sp_kind = NO_SET_POINT
         sinks = v.sp_vel[2] <= -SINKS * q.LNDMC_Z_VEL_MAX  # NaN: it does not
-        ground.take_off(v, q, t_us, wants_up, dt)
+        ground.take_off(v, q, t_us, wants_up, step)
         ground.detect(v, q, t_us, e.vel, e.ang_vel, thrust, sinks)
         events |= v.events
     return events
@@ -411,15 +444,19 @@ def _navigate(status, parameters, t_us, epoch_us, estimates, sensors, actuators,
 
 @njit
 def _filter_acceleration(v, quat, accel, bias, dt):
-    """World acceleration from the accelerometer, low-passed, for the velocity loop's damping."""
+    """World acceleration from the accelerometer, low-passed, for the velocity loop's damping.
+
+    Returns its vertical part before the filter [m/s^2].
+    """
     ax, ay, az = rotate(quat[0], quat[1], quat[2], quat[3],
                         accel[0] - bias[0], accel[1] - bias[1], accel[2] - bias[2])
     if not math.isfinite(ax + ay + az):  # the estimator has no attitude yet
-        return
+        return math.nan
     gain = dt / (ACC_FILTER_S + dt)
     v.acc_filtered[0] += gain * (ax - v.acc_filtered[0])
     v.acc_filtered[1] += gain * (ay - v.acc_filtered[1])
     v.acc_filtered[2] += gain * (az - GRAVITY - v.acc_filtered[2])
+    return az - GRAVITY
 
 
 class Navigator(Memory):
