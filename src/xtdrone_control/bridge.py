@@ -6,10 +6,14 @@ Messages go out as bytes (ros_serialisation) and only where there is a subscribe
 come in may be any objects with the fields of their ROS types.
 """
 
+import struct
+import traceback
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from xtdrone_core import modes
+from xtdrone_core.errors import XtdroneError
 from xtdrone_core.mavlink_dialect import mavlink
 
 from . import diagnostics, mavlink_convert as convert, ros_serialisation as ros
@@ -17,12 +21,14 @@ from .command_translator import LATE_US
 from .mavlink_link import unpack
 from .remote_files import RemoteFiles
 from .requests import Requests, heartbeat
+from .services.row import ServiceFailed
 from .timesync import PERIOD_US, Timesync
 from .topics import TOPICS
 from .topics.position import NO_FIX, fix_of
 
 LOST_US = 10_000_000  # without a heartbeat for this long a vehicle counts as gone [us]
 HEARTBEAT_US = 1_000_000  # of this end [us]
+_FAILURES_US = 1_000_000  # between two lines of the log on failures of one kind
 _NEAR_US = 1_000_000  # a vehicle's clock further from ours than this is not ours [us]
 _ATTITUDE, _IMU = mavlink.MAVLINK_MSG_ID_ATTITUDE_QUATERNION, mavlink.MAVLINK_MSG_ID_HIGHRES_IMU
 _STATIC_FRAMES = [  # parent, child, position, rotation xyzw
@@ -74,7 +80,10 @@ class Bridge:
         for i, message_id, payload, _ in received:
             self.vehicles[i].latest[message_id] = payload
         for i, message_id, payload, frame in received:
-            self.vehicles[i].take(message_id, payload, frame)
+            try:
+                self.vehicles[i].take(message_id, payload, frame)
+            except Exception as error:  # of one message: the others go on
+                self.vehicles[i].tell_failure(mavlink.mavlink_map[message_id].msgname, error)
 
     def tick(self, t_us: int) -> None:
         """Advances simulated time to t_us: sends heartbeats and reports lost vehicles."""
@@ -92,7 +101,7 @@ class Bridge:
                     self._diagnostics.publish(diagnostics.report(vehicle))
         for vehicle in self.vehicles:
             if vehicle.trajectory is not None:
-                vehicle.trajectory.tick(t_us)
+                vehicle.follow_trajectory(t_us)
 
     @property
     def late(self) -> list:
@@ -103,6 +112,15 @@ class Bridge:
         """Sends a heartbeat to every vehicle, which starts the streams of its link."""
         for vehicle in self.vehicles:
             self._link.send(vehicle.index, heartbeat())
+
+
+def _failure(name, error):
+    """One line; numbers that fit no field are the sender's fault, the rest is ours."""
+    if isinstance(error, (ValueError, OverflowError, struct.error, XtdroneError)):
+        return f"{name} ignored: a value is out of range: {error}"
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    return (f"{name} failed, please report it: {type(error).__name__}: {error} "
+            f"({Path(place.filename).name}, line {place.lineno})")
 
 
 class Vehicle:
@@ -191,6 +209,50 @@ class Vehicle:
         """Sends one of a stream of set-points."""
         self._set_point_us = self.now_us
         self.link.send(self.index, message)
+
+    # From ROS -------------------------------------------------------------------------------
+
+    def take_input(self, row: Any, message: Any) -> None:
+        """Passes on what came in on a topic; what fits no MAVLink message costs a line in the log.
+
+        Args:
+            row: The Subscription.
+            message: Any object with its type's fields, or bytes where the row asks for them.
+        """
+        try:
+            row.handle(self, message)
+        except Exception as error:  # of one message: the others go on
+            self.tell_failure(row.name, error)
+
+    def follow_trajectory(self, t_us: int) -> None:
+        """Sends the points of the present trajectory that are due; a wrong one ends it."""
+        try:
+            self.trajectory.tick(t_us)
+        except Exception as error:
+            self.trajectory = None
+            self.tell_failure("setpoint_trajectory/local", error)
+
+    def answer(self, row: Any, request: Any) -> tuple:
+        """The fields of a service's response.
+
+        Args:
+            row: The Service.
+            request: Any object with its type's fields.
+
+        Raises:
+            ServiceFailed: MAVROS answers with an error, or the request fits no MAVLink message.
+        """
+        try:
+            return row.answer(self, request)
+        except ServiceFailed:
+            raise
+        except Exception as error:
+            raise ServiceFailed(_failure(row.name, error)) from error
+
+    def tell_failure(self, name: str, error: Exception) -> None:
+        """Says why a topic or message was not taken, once a second of each name."""
+        if self.due(f"failure of {name}", _FAILURES_US):
+            self.host.log(self.name, mavlink.MAV_SEVERITY_WARNING, _failure(name, error))
 
     # From the vehicle -----------------------------------------------------------------------
 

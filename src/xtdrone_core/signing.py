@@ -38,18 +38,21 @@ class Signer:
         key: 32 bytes.
     """
 
-    def __init__(self, key: bytes, link_id: int, own_fleet: int = 0):
-        """A signer without streams.
+    def __init__(self, key: bytes, link_id: int, own_fleet: int = 0,
+                 streams: dict[tuple[int, int, int], int] | None = None):
+        """A signer of one link.
 
         Args:
             key: 32 bytes.
             link_id: Of what it sends, 0 to 255.
             own_fleet: Systems 1 to this are vehicles of this program: what they have signed
                 comes from it, and is refused if somebody sends it back.
+            streams: Newest timestamp of each stream: link id, system, component. The links of one
+                vehicle share it, so that what was said on one is not repeated on another.
         """
         self.key = key
         self._link_id, self._own_fleet = link_id, own_fleet
-        self._streams: dict[tuple[int, int, int], int] = {}  # newest timestamp of each
+        self._streams = {} if streams is None else streams
         self._start, self._start_s = now(), time.monotonic()
         self._newest = 0  # timestamp sent, or received
 

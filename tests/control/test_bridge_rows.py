@@ -345,3 +345,43 @@ def flat(tree, top=""):
     for key, value in tree.items():
         out.update(flat(value, f"{top}{key}/") if isinstance(value, dict) else {top + key: value})
     return out
+
+
+@needs_ros
+@pytest.mark.parametrize("number", [math.nan, math.inf, 1e308])
+def test_numbers_that_fit_no_message_cost_a_line_of_their_topic_a_second(one, number):
+    bridge, link, host = one
+    rows = {row.name: row for row in SUBSCRIPTIONS}
+    vehicle, message = bridge.vehicles[0], ros_type("geographic_msgs/GeoPoseStamped")()
+    message.pose.position.latitude = number
+    for _ in range(3):
+        vehicle.take_input(rows["setpoint_position/global"], message)
+    lines = [line for *_, line in host.lines]
+    assert len(lines) == 1 and lines[0].startswith("setpoint_position/global ignored: ")
+    vehicle.take_input(rows["setpoint_position/global"], message.__class__())
+    assert link.of_kind("SET_POSITION_TARGET_GLOBAL_INT")
+
+
+def test_an_input_or_message_that_fails_does_not_stop_the_others(one, monkeypatch):
+    bridge, link, host = one
+    row = SUBSCRIPTIONS[0]
+    bridge.vehicles[0].take_input(row, Fields())
+    assert host.lines[-1][2].startswith(f"{row.name} failed, please report it: ")
+    monkeypatch.setattr(bridge.vehicles[0], "take", lambda *args: 1 / 0)
+    link.feed(0, message_of("ATTITUDE", 1))
+    bridge.poll()
+    assert host.lines[-1][2].startswith("ATTITUDE failed, please report it: ZeroDivisionError")
+
+
+@needs_ros
+def test_a_trajectory_that_cannot_be_sent_ends(one):
+    bridge, link, host = one
+    message = filled(ros_type("trajectory_msgs/MultiDOFJointTrajectory")(), random.Random(4))
+    message.points[0].transforms[0].translation.x = 1e308
+    row = next(row for row in SUBSCRIPTIONS if row.name == "setpoint_trajectory/local")
+    send = link.send
+    link.send = lambda i, sent, component=191: send(i, sent.pack(mavlink.MAVLink(None)))
+    bridge.vehicles[0].take_input(row, message)
+    bridge.tick(NOW + 60_000_000)
+    assert bridge.vehicles[0].trajectory is None
+    assert "setpoint_trajectory/local ignored: a value is out of range" in host.lines[-1][2]

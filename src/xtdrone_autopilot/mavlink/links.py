@@ -115,6 +115,7 @@ class Links:
         _allow_files(len(KINDS) * n + 256)
         self._ports = ports or Ports()
         self._key, self._remote = key, remote if key else HERE
+        self._signed_streams = [{} for _ in range(n)]  # see Signer
         self.on_refused = lambda i, text: None
         self._streams = streams
         self._poll = select.epoll()
@@ -157,7 +158,7 @@ class Links:
         link = Link(i, k, sock, (remote, kind.remote(self._ports, i)), kind.always,
                     texts=kind.texts)
         if self._key and kind.guarded:
-            link.signer = Signer(self._key, k, len(self._length))
+            link.signer = Signer(self._key, k, len(self._length), self._signed_streams[i])
         self._links[sock.fileno()] = self.by_kind[k][i] = link
         self._poll.register(sock, select.EPOLLIN)
         self._senders[k].sockets[i] = sock.fileno()
