@@ -133,6 +133,22 @@ class Ports:
         """The number (-i) of vehicle i's real PX4, from which PX4 derives its ports."""
         return SHIFT * self.instance + i
 
+    def join_ground_station(self, sock: socket.socket) -> bool:
+        """Binds a program's UDP socket to the ground station's port, or where that is taken to any.
+
+        Real PX4 answers for ever the address that spoke first on this link. It is the same one for
+        all programs that take their turns on this port, and for QGroundControl after them.
+
+        Returns:
+            Whether it has that port.
+        """
+        try:
+            sock.bind(("127.0.0.1", self.ground_station))
+        except OSError:
+            sock.bind(("127.0.0.1", 0))
+            return False
+        return True
+
     def range(self, kind: str) -> range:
         """All ports of a kind; see the table of this module."""
         first, count = _RANGES[kind]

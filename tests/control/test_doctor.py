@@ -1,11 +1,14 @@
 """`xtdrone doctor`: what it says of a machine and of a fleet, and that it says what to do."""
 
 import json
+import socket
+import threading
 
 import pytest
 from pymavlink.dialects.v20 import common as mavlink
 
 from own_ports import PORTS
+from waiting import LIMIT_S
 from xtdrone_autopilot.safety.conditions import CONDITIONS, DataLink, RotorFailure
 from xtdrone_control.doctor import fleet as doctor_fleet, machine as doctor
 from xtdrone_control.doctor.finding import FAULT, OK, WARNING, Finding
@@ -135,8 +138,6 @@ def test_a_folder_for_runs_that_cannot_be_written_is_a_fault(monkeypatch, tmp_pa
 
 
 def test_a_vehicles_port_in_other_hands_is_a_warning():
-    import socket
-
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         sock.bind(("127.0.0.1", port := PORTS.ground_station_local(7)))
         found = [finding for finding in doctor.taken_ports() if finding.text.startswith(f"{port} ")]
@@ -145,8 +146,6 @@ def test_a_vehicles_port_in_other_hands_is_a_warning():
 
 
 def test_taken_ports_are_told_with_their_program():
-    import socket
-
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         sock.bind(("127.0.0.1", PORTS.ground_station))
         texts = [finding.text for finding in doctor.taken_ports()]
@@ -168,6 +167,25 @@ def test_exit_status_and_json(monkeypatch, capsys):
     assert first == {"level": "fault", "subject": "thing", "text": "broken", "advice": "mend it"}
     monkeypatch.setattr(doctor, "MACHINE", ())
     assert command.main(["doctor", "--instance", "4"]) == 0
+
+
+def test_what_a_companion_computer_says_is_not_taken_for_the_vehicle():
+    """Real PX4 forwards the heartbeats of its other links."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as vehicle:
+        vehicle.bind(("127.0.0.1", 0))
+        vehicle.settimeout(LIMIT_S)
+
+        def answer():
+            address = vehicle.recvfrom(1000)[1]
+            for component, mode in ((1, 0x3040000), (191, 0)):
+                beat = mavlink.MAVLink_heartbeat_message(2, 12, 0, mode, 4, 3)
+                vehicle.sendto(beat.pack(mavlink.MAVLink(None, 1, component)), address)
+
+        answers = threading.Thread(target=answer)
+        answers.start()
+        heard, = doctor_fleet._listen(PORTS, [vehicle.getsockname()[1]], 0.3, None)
+        answers.join()
+    assert heard["HEARTBEAT"].custom_mode == 0x3040000
 
 
 @pytest.mark.slow

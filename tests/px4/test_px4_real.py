@@ -17,7 +17,9 @@ from pyulog import ULog
 import px4_references
 from low_level_agent import PLACE, TURN, LowLevelAgent
 from own_ports import LATEST, PORTS
+from waiting import until
 from xtdrone_autopilot.errors import AutopilotError
+from xtdrone_autopilot.navigation import plan_file
 from xtdrone_autopilot.parameters.store import ParameterStore, listed
 from xtdrone_autopilot.px4 import process as px4_process
 from xtdrone_autopilot.px4.link import Peer
@@ -188,6 +190,26 @@ def test_mission(runs):
     finally:
         station.socket.close()
         simulation.close()
+
+
+def test_the_surveys_plan_is_uploaded_downloaded_and_flown(simulate, tmp_path, capsys):
+    """By one command after the other, with a look by the doctor in between."""
+    simulation = simulate("--autopilot", "px4", "--gps", "rtk", "--speed", 0)
+    plan, back = resources.root() / "docs/missions/survey.plan", tmp_path / "back.plan"
+    simulation.wait_until(6_000_000)
+    assert main(["mission", "upload", str(plan)]) == 0
+    assert main(["mission", "download", str(back)]) == 0
+    wanted, found = (plan_file.load(path).items for path in (plan, back))
+    assert [[item.command for item in items] for items in found.values()] == [
+        [item.command for item in items] for items in wanted.values()]
+    assert [len(items) for items in found.values()] == [25, 5, 2]
+    main(["doctor"])
+    assert "AUTO.LOITER, disarmed" in capsys.readouterr().out
+    assert main(["mission", "upload", str(back), "--start"]) == 0
+    console = next(simulation.folder.glob("*/console/iris_0.log"))
+    until(lambda: "Disarmed by landing" in console.read_text(), "it has flown", simulation.process)
+    text = console.read_text()
+    assert text.index("Executing Mission") < text.index("RTL: land at destination")
 
 
 def test_one_that_is_killed_in_flight_is_named_and_the_other_flies_on(runs):

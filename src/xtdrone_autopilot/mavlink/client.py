@@ -18,22 +18,29 @@ SOURCE = 254  # system id of this client; ground stations usually have 255
 
 
 class UdpTransport:
-    """The ground station's end of a vehicle's UDP link."""
+    """The ground station's end of a vehicle's UDP link.
+
+    Attributes:
+        alone: No other program has the ground station's port.
+    """
 
     system = SOURCE
 
-    def __init__(self, vehicle: int, port: int, key: bytes | None = None):
+    def __init__(self, vehicle: int, ports: Ports, key: bytes | None = None):
         """Opens a socket.
 
         Args:
             vehicle: System id of the vehicle.
-            port: UDP port on which it listens.
+            ports: Ports of the simulation.
             key: 32 bytes that sign what is sent, and that the answers must be signed with.
         """
         self._vehicle = vehicle
         os.environ["MAVLINK20"] = "1"  # as pymavlink does itself, once it hears a vehicle
+        port = ports.ground_station_local(vehicle - 1)
         self._link = mavutil.mavlink_connection(f"udpout:127.0.0.1:{port}", source_system=SOURCE,
                                                 dialect="common")
+        self.alone = ports.join_ground_station(self._link.port)
+        self._link.port.connect(("127.0.0.1", port))  # the kernel drops what other vehicles send
         if key:  # programs side by side have link ids of their own
             self._link.setup_signing(key, link_id=1 + os.getpid() % 255)
 
@@ -72,14 +79,16 @@ class Client(MavlinkClient):
         Raises:
             AutopilotError: The vehicle does not answer.
         """
-        port = (ports or Ports()).ground_station_local(vehicle - 1)
-        self._udp = UdpTransport(vehicle, port, key)
+        ports = ports or Ports()
+        self._udp = UdpTransport(vehicle, ports, key)
         super().__init__(vehicle, self._udp)
         if not self.is_there():
             self.close()
             raise AutopilotError(f"vehicle {vehicle} does not answer: start a simulation with "
                                  "'xtdrone sim', count vehicles from 1, and give --key where the "
-                                 "simulation has one")
+                                 "simulation has one" + ("" if self._udp.alone else
+                                 f"; real PX4 answers only the program that has UDP port "
+                                 f"{ports.ground_station}: end that one first"))
 
     def close(self) -> None:
         """Closes the socket."""

@@ -38,8 +38,9 @@ def findings(client: Any, instance: int, listen_s: float,
         yield Finding(WARNING, "simulation", f"paused at {status['t_us'] * 1e-6:.1f} s",
                       "run 'xtdrone control resume'")
     before = client.request("health")
-    links = [ports.Ports(instance).ground_station_local(i) for i in range(len(names))]
-    heard = _listen(links, listen_s, key)
+    own = ports.Ports(instance)
+    links = [own.ground_station_local(i) for i in range(len(names))]
+    heard = _listen(own, links, listen_s, key)
     after = client.request("health")
     if not status["paused"]:
         yield _speed(status, after["t_us"] - before["t_us"], listen_s)
@@ -66,7 +67,7 @@ def _speed(status, simulated_us, listen_s):
     return Finding(OK, "simulation", text)
 
 
-def _listen(links, seconds, key):
+def _listen(own, links, seconds, key):
     """The latest message of each type of each vehicle, received as an additional link peer."""
     n = len(links)
     heard = [{} for _ in range(n)]
@@ -77,7 +78,7 @@ def _listen(links, seconds, key):
         parser.signing.timestamp, parser.signing.link_id = signing.now(), 1 + os.getpid() % 255
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)
-        sock.bind(("127.0.0.1", 0))
+        own.join_ground_station(sock)
         for i in range(n):
             ping = mavlink.MAVLink_ping_message(0, i, 0, 0)
             sock.sendto(ping.pack(parser), ("127.0.0.1", links[i]))
@@ -91,7 +92,7 @@ def _listen(links, seconds, key):
                 continue
             for message in parser.parse_buffer(data) or ():
                 i = message.get_srcSystem() - 1
-                if 0 <= i < n:
+                if 0 <= i < n and message.get_srcComponent() == mavlink.MAV_COMP_ID_AUTOPILOT1:
                     heard[i][message.get_type()] = message
     return heard
 
