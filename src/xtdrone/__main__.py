@@ -17,6 +17,8 @@ def main() -> int:
         raise KeyboardInterrupt
 
     signal.signal(signal.SIGINT, interrupt)
+    # A name of a file may have bytes that are no text.
+    sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
         return command.main()
     except Exception:

@@ -228,28 +228,11 @@ def classes(**names: str) -> dict:
     """
     found = {}
     for part, group in registry.PARTS.items():
-        name = names.get(part, "embedded")
-        found[part] = group.load(name)
-        lacking = _lacking(part, found[part])
-        if lacking:
-            raise AutopilotError(f"{part} '{name}' {lacking}: see xtdrone_autopilot.interfaces")
+        found[part] = group.load(names.get(part, "embedded"))
+    if found["estimator"].step is Estimator.step:
+        raise AutopilotError(f"estimator '{names['estimator']}' has no step(): see "
+                             "xtdrone_autopilot.interfaces")
     return found
-
-
-def _lacking(part, kind):
-    """The reason why a class cannot be a part, or an empty string."""
-    if not isinstance(kind, type):
-        return "is not a class"
-    if part == "estimator":
-        if not issubclass(kind, Estimator):
-            return "is not an estimator, it does not inherit from Estimator"
-        if kind.step is Estimator.step:
-            return "has no step()"
-        return ""
-    for method in ("step", "use_rotors") if part == "mixer" else ("step",):
-        if not callable(getattr(kind, method, None)):
-            return f"has no {method}()"
-    return ""
 
 
 def build(part: str, kind: type, *args: Any) -> Any:

@@ -5,6 +5,7 @@ from typing import Any
 
 from xtdrone_core import key_file, ports
 from xtdrone_core.errors import XtdroneError
+from xtdrone_core.options import number_type
 
 from .errors import AutopilotError
 
@@ -22,6 +23,7 @@ PARAMS_EXAMPLES = """examples:
   xtdrone params save iris.params
   xtdrone params load iris.params --vehicle 2
 """
+FLOAT_MAX = 3.4028234e38  # of a parameter, which has 32 bits
 START_TIME_OUT_S = 60.0
 
 
@@ -60,7 +62,7 @@ def register_params(subparsers: Any) -> None:
         if name in ("get", "set"):
             action.add_argument("name").completer = _parameter_names
         if name == "set":
-            action.add_argument("value", type=float)
+            action.add_argument("value", type=number_type("value", -FLOAT_MAX, FLOAT_MAX))
         if name == "list":
             action.description = ("All parameters that PX4 lists in a multirotor. A * marks those "
                                   "that do something in the embedded flight stack; it keeps the "
@@ -79,7 +81,8 @@ def _parameter_names(**_):
 
 
 def _add_vehicle(parser):
-    parser.add_argument("--vehicle", type=int, default=1, help="system id, from 1 (1)")
+    parser.add_argument("--vehicle", default=1, help="system id, from 1 (1)",
+                        type=number_type("vehicle", 1, ports.MAX_VEHICLES, whole=True))
     ports.add_option(parser)
     key_file.add_option(parser)
 
@@ -113,8 +116,6 @@ def _fly(args):
 def _client(args):
     from .mavlink.client import Client
 
-    if not 1 <= args.vehicle <= 250:
-        raise AutopilotError(f"vehicle {args.vehicle} does not exist: count from 1")
     return Client(args.vehicle, ports.Ports(args.instance),
                   key_file.read_key(args.key) if args.key else None)
 

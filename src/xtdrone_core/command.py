@@ -22,7 +22,7 @@ from importlib import metadata
 from typing import Any, NoReturn
 
 from . import registry
-from .errors import XtdroneError, unknown_name
+from .errors import XtdroneError, one_line, unknown_name
 
 GROUP = "xtdrone.commands"
 EXAMPLES = """examples:
@@ -64,6 +64,12 @@ class _Parser(argparse.ArgumentParser):
             self.error(f"does not take '{extra[0]}'{hint}")
         return known, extra
 
+    def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
+        values = super()._get_values(action, arg_strings)
+        if action.nargs is None and values == []:  # of --option=--
+            raise argparse.ArgumentError(action, "expected one argument")
+        return values
+
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:
             what = str(action.metavar or action.dest).lower()
@@ -74,7 +80,7 @@ class _Parser(argparse.ArgumentParser):
             if action.choices and message.endswith(f"required: {action.metavar}"):
                 message += f" ({', '.join(action.choices)})"
         stop = " See" if message.endswith("?") else "; see"
-        self.exit(2, f"{self.prog}: {message}{stop} '{self.prog} --help'\n")
+        self.exit(2, f"{self.prog}: {one_line(message)}{stop} '{self.prog} --help'\n")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -84,7 +90,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: Arguments after the command's name; None for those of sys.argv.
 
     Returns:
-        0, or what the subcommand returned; 1 after an XtdroneError; 130 after Ctrl-C.
+        0, or what the subcommand returned; 1 after an XtdroneError, or where a file or the memory
+        fails; 130 after Ctrl-C.
     """
     arguments = sys.argv[1:] if argv is None else list(argv)
     try:
@@ -108,8 +115,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:  # a full disk, missing permissions, too many open files
         if error.errno is None:
             raise
-        print(f"xtdrone: {error.filename or 'standard output'}: {error.strerror}", file=sys.stderr)
+        print(one_line(f"xtdrone: {error.filename or 'standard output'}: {error.strerror}"),
+              file=sys.stderr)
         _end_output()
+        return 1
+    except MemoryError:
+        print("xtdrone: the memory does not suffice for that", file=sys.stderr)
         return 1
 
 

@@ -11,7 +11,7 @@ and NumPy arrays by name, which snapshot.write() stores without pickle. load() r
 the same scenario, and the flight continues bit for bit.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -151,6 +151,24 @@ class WorldEditor(Protocol):
 
 class Autopilot(Stateful, Protocol):
     """Turns sensor readings into actuator commands, and communicates by MAVLink."""
+
+    @classmethod
+    def for_scenario(cls, scenario: "Scenario", fleet: "FleetModel", origin: Sequence[float],
+                     magnetic_field: Sequence[float], folder: "Path | None", links: bool,
+                     on_text: Callable[[int, int, str], None] | None,
+                     sensors: SensorBatch) -> "Autopilot":
+        """The autopilot of a scenario's fleet.
+
+        Args:
+            scenario: The scenario.
+            fleet: Its vehicles.
+            origin: Latitude, longitude [rad] and height [m] of the world's origin.
+            magnetic_field: (3,) world ENU [T].
+            folder: Of the run, for logs; None for none.
+            links: Whether to open the MAVLink ports.
+            on_text: Called with vehicle, severity and text of each message to the user.
+            sensors: What the readings of each step are written to.
+        """
 
     def step(self, t_us: int, sensors: SensorBatch) -> np.ndarray:
         """One lockstep step: readings at t_us in, actuator commands (N, A) out.

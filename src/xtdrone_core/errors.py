@@ -8,9 +8,14 @@ one line and exit with status 1, so a user never sees a traceback for it.
 import difflib
 from collections.abc import Iterable
 
+_SHOWN = 160  # characters of a given value in a message
+
 
 class XtdroneError(Exception):
-    """Base class of all errors that a user can cause and fix."""
+    """Base class of all errors that a user can cause and fix; its text is one line."""
+
+    def __str__(self) -> str:
+        return one_line(super().__str__())
 
 
 class ScenarioError(XtdroneError):
@@ -19,6 +24,18 @@ class ScenarioError(XtdroneError):
 
 class ControlError(XtdroneError):
     """The control socket of a simulation does not answer, or refuses."""
+
+
+def one_line(text: str) -> str:
+    """A text without line breaks, control characters and halves of characters."""
+    return "".join(c if c.isprintable() else " " for c in text).strip()
+
+
+def shown(value: object) -> str:
+    """A value that was given, for a message: one line, of a long one its begin and end."""
+    text = one_line(str(value))
+    half = _SHOWN // 2
+    return text if len(text) <= _SHOWN else f"{text[:half]}...{text[-half:]}"
 
 
 def unknown_name(what: str, given: object, allowed: Iterable[str], also: str = "") -> str:
@@ -34,7 +51,7 @@ def unknown_name(what: str, given: object, allowed: Iterable[str], also: str = "
         The message.
     """
     names = sorted(allowed)
-    near = difflib.get_close_matches(str(given), names, n=1)
+    near = difflib.get_close_matches(str(given)[:_SHOWN], names, n=1)
     hint = f"; did you mean '{near[0]}'?" if near else ""
     choice = ", ".join(names) or "(none found)"
-    return f"unknown {what} '{given}': choose one of {choice}{also and ', or ' + also}{hint}"
+    return f"unknown {what} '{shown(given)}': choose one of {choice}{also and ', or ' + also}{hint}"

@@ -2,9 +2,9 @@
 
 import os
 from pathlib import Path
-from xml.etree import ElementTree
 
-from .errors import ScenarioError, unknown_name
+from . import files
+from .errors import ScenarioError, XtdroneError, unknown_name
 
 
 def check() -> None:
@@ -49,8 +49,8 @@ def settable(file: Path) -> set[str] | None:
         The names, or None where a file that it hands them on to cannot be read.
     """
     try:
-        tree = ElementTree.parse(file).getroot()
-    except (OSError, ElementTree.ParseError):
+        tree = files.read_xml(file)
+    except XtdroneError:
         return None
     names = {arg.get("name", "") for arg in tree.findall("arg") if arg.get("value") is None}
     for include in tree.iter("include"):

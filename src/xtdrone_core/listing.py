@@ -4,9 +4,8 @@ import argparse
 import json
 import re
 from typing import Any
-from xml.etree import ElementTree
 
-from . import registry, resources, scenario_options
+from . import files, registry, resources, scenario_options
 from .errors import XtdroneError, unknown_name
 
 GROUP = "xtdrone.lists"
@@ -89,7 +88,7 @@ def worlds() -> dict[str, str]:
     """A line on each world: the first comment of its file."""
     found = {}
     for name in resources.world_names():
-        comment = re.search(r"<!--\s*(.*?)\s*-->", resources.world_sdf(name).read_text(), re.S)
+        comment = re.search(r"<!--\s*(.*?)\s*-->", files.read_text(resources.world_sdf(name)), re.S)
         found[name] = " ".join(comment[1].split()) if comment else ""
     return found
 
@@ -99,7 +98,7 @@ def vehicles() -> dict[str, str]:
     found = {}
     for name in resources.vehicle_names():
         config = resources.vehicle_sdf(name).with_name("model.config")
-        text = ElementTree.parse(config).findtext("description") if config.is_file() else ""
+        text = files.read_xml(config).findtext("description") if files.is_file(config) else ""
         found[name] = " ".join((text or "").split())
     return found
 

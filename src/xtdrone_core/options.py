@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from .errors import ScenarioError, unknown_name
+from .errors import ScenarioError, shown, unknown_name
 
 _KEY = "option"
 _TRUE, _FALSE = ("true", "1"), ("false", "0")
@@ -79,7 +79,7 @@ def checked(name: str, kind: Any, declared: Option, value: Any) -> Any:
     if kind is bool:
         return _truth(name, value)
     if not isinstance(value, str):
-        raise ScenarioError(f"{name} {value!r} is not allowed: give a string")
+        raise ScenarioError(f"{name} {shown(value)} is not allowed: give a string")
     if declared.choices and value not in declared.choices:
         raise ScenarioError(unknown_name(name, value, declared.choices))
     return value
@@ -107,12 +107,12 @@ def number(what: str, value: Any, least: float = -math.inf, most: float = math.i
     if isinstance(value, (int, float, str)) and not isinstance(value, bool):
         try:
             read = int(value) if whole and isinstance(value, str) else float(value)
-        except ValueError:
+        except (ValueError, OverflowError):
             pass
     if not (math.isfinite(read) and least <= read <= most) or (whole and read != int(read)):
         limits = (f" from {least:g}" if least > -math.inf else "") + (
             f" to {most:g}" if most < math.inf else "")
-        raise ScenarioError(f"{what} {value} is not allowed: give a {'whole ' * whole}number"
+        raise ScenarioError(f"{what} {shown(value)} is not allowed: give a {'whole ' * whole}number"
                             f"{limits}{' ' * bool(unit)}{unit}")
     return int(read) if whole else float(read)
 
@@ -132,5 +132,5 @@ def number_type(what: str, least: float = -math.inf, most: float = math.inf, who
 def _truth(name: str, value: Any) -> bool:
     text = str(value).lower()
     if text not in (*_TRUE, *_FALSE):
-        raise ScenarioError(f"{name} {value!r} is not allowed: give true or false")
+        raise ScenarioError(f"{name} '{shown(value)}' is not allowed: give true or false")
     return text in _TRUE

@@ -9,15 +9,18 @@ In a checkout they are read from its pyproject.toml, so that a new name needs no
 """
 
 import functools
+import importlib
 import inspect
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from .errors import ScenarioError, unknown_name
+from .errors import ScenarioError, shown, unknown_name
 
+_CLASS = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")  # module:Class
 _OWN = "xtdrone"  # our distribution
 _CHECKOUT = Path(__file__).resolve().parents[2] / "pyproject.toml"
 
@@ -28,6 +31,9 @@ class Group:
 
     what: str  # kind of thing in messages, for example "engine"
     entry_points: str  # the group's name in pyproject.toml
+    # module:Class of its protocol, whose methods a class must have, or of the base class that it
+    # must inherit from; loaded with the first class.
+    contract: str
 
     def table(self) -> Mapping[str, metadata.EntryPoint]:
         """The entry points by name."""
@@ -43,7 +49,7 @@ class Group:
         Raises:
             ScenarioError: The name is neither.
         """
-        if ":" not in name and name not in self.table():
+        if not _CLASS.fullmatch(name) and name not in self.table():
             raise ScenarioError(unknown_name(self.what, name, self.table(),
                                              "name a class of your own as module:Class"))
 
@@ -51,15 +57,37 @@ class Group:
         """Loads the class of a name or of module:Class.
 
         Raises:
-            ScenarioError: No such name, module or class.
+            ScenarioError: No such name, module or class, or the class is no such part.
         """
         self.check(name)
         entry = self.table().get(name) or metadata.EntryPoint(name, name, self.entry_points)
         try:
-            return entry.load()
+            found = entry.load()
         except (ImportError, AttributeError, ValueError) as error:
-            raise ScenarioError(f"cannot load {self.what} '{name}': {error}; a class of your own "
-                                "is named module:Class, its folder on PYTHONPATH") from error
+            raise ScenarioError(f"cannot load {self.what} '{shown(name)}': {error}; a class of "
+                                "your own is named module:Class, its folder on PYTHONPATH"
+                                ) from error
+        except (Exception, SystemExit) as error:  # of a module of the user's, as it is imported
+            raise ScenarioError(f"cannot load {self.what} '{shown(name)}': "
+                                f"{type(error).__name__} {error}") from error
+        lacking = self._lacking(found)
+        if lacking:
+            raise ScenarioError(f"{self.what} '{shown(name)}' {lacking}: see "
+                                f"{self.contract.replace(':', '.')}")
+        return found
+
+    def _lacking(self, found: Any) -> str:
+        """Why something is not of this kind, or an empty string."""
+        if not isinstance(found, type) or getattr(found, "_is_protocol", False):
+            return "is not a class that can be made"
+        module, _, name = self.contract.partition(":")
+        contract = getattr(importlib.import_module(module), name)
+        if not getattr(contract, "_is_protocol", False):
+            return "" if issubclass(found, contract) else f"does not inherit from {name}"
+        methods = [name for name, member in vars(contract).items() if not name.startswith("_")
+                   and (callable(member) or isinstance(member, classmethod))]
+        missing = [f"{name}()" for name in methods if not callable(getattr(found, name, None))]
+        return f"has no {', '.join(missing)}" if missing else ""
 
     def descriptions(self) -> dict[str, str]:
         """The first line of the docstring of each class, or why it cannot be loaded."""
@@ -73,14 +101,16 @@ class Group:
         return found
 
 
-ENGINES = Group("engine", "xtdrone.engines")
-AUTOPILOTS = Group("autopilot", "xtdrone.autopilots")
-AGENTS = Group("agent", "xtdrone.agents")
-ACTUATORS = Group("actuator", "xtdrone.actuators")
+ENGINES = Group("engine", "xtdrone.engines", "xtdrone_core.contracts:Engine")
+AUTOPILOTS = Group("autopilot", "xtdrone.autopilots", "xtdrone_core.contracts:Autopilot")
+AGENTS = Group("agent", "xtdrone.agents", "xtdrone_core.contracts:Agent")
+ACTUATORS = Group("actuator", "xtdrone.actuators", "xtdrone_core.vehicle:Actuator")
 # Parts of the embedded flight stack that a scenario may replace, by the name of their option.
-PARTS = {part: Group(part, f"xtdrone.{part}") for part in (
-    "estimator", "position_control", "velocity_control", "attitude_control", "rate_control",
-    "mixer")}
+PARTS = {part: Group(part, f"xtdrone.{part}", f"xtdrone_autopilot.interfaces:{contract}")
+         for part, contract in (
+    ("estimator", "Estimator"), ("position_control", "ControlLoop"),
+    ("velocity_control", "ControlLoop"), ("attitude_control", "ControlLoop"),
+    ("rate_control", "ControlLoop"), ("mixer", "Mixer"))}
 
 
 @functools.cache

@@ -4,9 +4,9 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from xml.etree import ElementTree
 
-from .errors import ScenarioError, unknown_name
+from . import files
+from .errors import ScenarioError, XtdroneError, shown, unknown_name
 
 TEMPLATES = {".jinja": "PX4's scripts/jinja_gen.py", ".erb": "erb FILE > FILE.sdf"}  # what renders
 _CONFIG = "model.config"  # names a model's SDF files, one for each version of SDF
@@ -50,10 +50,10 @@ def model_sdf(folder: Path) -> Path:
         ScenarioError: There is none.
     """
     named = _newest(folder / _CONFIG)
-    files = sorted(folder.glob("*.sdf"))
+    alone = sorted(folder.glob("*.sdf"))
     for path in (*([folder / named] if named else []), folder / "model.sdf",
-                 *(files if len(files) == 1 else [])):
-        if path.is_file():
+                 *(alone if len(alone) == 1 else [])):
+        if files.is_file(path):
             return path
     for template in sorted(path for suffix in (*TEMPLATES, ".xacro")
                            for path in folder.glob(f"*{suffix}")):
@@ -67,8 +67,8 @@ def model_sdf(folder: Path) -> Path:
 def _newest(config: Path) -> str:
     """The file of the newest version of SDF that a model.config names; "" without one."""
     try:
-        found = ElementTree.parse(config).getroot().iterfind("sdf")
-    except (OSError, ElementTree.ParseError):
+        found = files.read_xml(config).iterfind("sdf")
+    except XtdroneError:
         return ""
     versions = [(_version(entry.get("version", "")), (entry.text or "").strip()) for entry in found]
     return max(versions, key=lambda entry: entry[0], default=((), ""))[1]
@@ -85,8 +85,8 @@ def vehicle_names() -> list[str]:
 
 def _has_rotors(folder: Path) -> bool:
     try:
-        return "motor_model" in model_sdf(folder).read_text(errors="replace")
-    except ScenarioError:
+        return b"motor_model" in files.read_bytes(model_sdf(folder))
+    except XtdroneError:
         return False
 
 
@@ -116,12 +116,12 @@ def world_sdf(name: str) -> Path:
 def _find(what: str, name: str, path: Path, names: Callable[[], list[str]]) -> Path:
     given = "/" in name or name.endswith((".sdf", ".world", ".xacro"))
     if given:
-        path = Path(name).expanduser().resolve()
-    if path.is_dir():
+        path = Path(os.path.realpath(os.path.expanduser(name)))
+    if files.is_folder(path):
         return model_sdf(path)
-    if path.is_file():
+    if files.is_file(path):
         return path
     if given:
-        raise ScenarioError(f"no {what} file '{name}': give a path to an SDF file, or one of "
-                            f"{', '.join(names())}")
+        raise ScenarioError(f"no {what} file '{shown(name)}': give a path to an SDF file, or one "
+                            f"of {', '.join(names())}")
     raise ScenarioError(unknown_name(what, name, names()))

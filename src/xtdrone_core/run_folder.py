@@ -16,10 +16,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from .errors import ScenarioError, XtdroneError
+from . import files
+from .errors import ScenarioError, XtdroneError, shown
 from .log_file import LogFile, LogGaps
 from .ports import INSTANCES, Ports
 
+_NAME = 200  # characters of a run's name; the system allows 255, and a number may follow
+_ENDLESS_US = 1 << 53  # no flight is as long [us]
 SUBFOLDERS = ("bags", "ulog", "console", "plots")
 SUMMARY = "summary.json"
 _SPARE = ".summary.json"  # has the disk space of the next summary
@@ -27,8 +30,8 @@ _BLOCK = 4096  # to multiples of which disk space is given [bytes]
 
 
 def runs_root() -> Path:
-    """XTDRONE_RUNS, or runs/ in the current folder."""
-    return Path(os.environ.get("XTDRONE_RUNS", "runs")).absolute()
+    """XTDRONE_RUNS, or runs/ in the current folder where it is unset or empty."""
+    return Path(os.environ.get("XTDRONE_RUNS") or "runs").absolute()
 
 
 def check_name(name: str) -> None:
@@ -37,9 +40,9 @@ def check_name(name: str) -> None:
     Raises:
         ScenarioError: Such a name.
     """
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
-        raise ScenarioError(f"name '{name}' is not a folder name: use letters, digits, '.', '_' "
-                            "and '-', the first one a letter or digit")
+    if not re.fullmatch(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,{_NAME - 1}}}", name):
+        raise ScenarioError(f"name '{shown(name)}' is not a folder name: use letters, digits, '.', "
+                            f"'_' and '-', at most {_NAME}, the first one a letter or digit")
     if name in map(latest, range(INSTANCES)):
         raise ScenarioError(f"name '{name}' is taken: runs/{name} points at the newest run")
 
@@ -133,8 +136,7 @@ def update_summary(folder: Path, reserve: int = 0, **values: Any) -> dict:
     """
     path, spare = Path(folder) / SUMMARY, Path(folder) / _SPARE
     with _locked(folder):
-        summary = _summary_of(path)
-        summary.update(values)
+        summary = {**_summary_so_far(folder), **values}
         text = json.dumps(summary, indent=2, allow_nan=False).encode()
         size = -(-reserve // _BLOCK) * _BLOCK
         _overwrite(spare, text.ljust(size - 1) + b"\n")
@@ -165,12 +167,11 @@ def _overwrite(path: Path, data: bytes) -> None:
         raise
 
 
-def _summary_of(path: Path) -> dict:
+def _summary_so_far(folder: Path) -> dict[str, Any]:
     try:
-        summary = json.loads(path.read_text())
-    except (OSError, ValueError):  # none yet, or damaged
+        return read_summary(folder)
+    except XtdroneError:  # a damaged one is replaced
         return {}
-    return summary if isinstance(summary, dict) else {}
 
 
 @contextlib.contextmanager
@@ -183,6 +184,41 @@ def _locked(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
+
+
+def read_summary(folder: Path) -> dict[str, Any]:
+    """A run's summary.json; empty if there is none.
+
+    Raises:
+        XtdroneError: It is damaged.
+    """
+    path = Path(folder) / SUMMARY
+    if not os.path.lexists(path):
+        return {}
+    return files.check_keys(files.read_json(path, "summary"), f"summary '{shown(path)}'")
+
+
+def read_events(folder: Path) -> list[dict[str, Any]]:
+    """The events of a run in the order of time, from events.jsonl; none without that file.
+
+    Lines that are no event, such as one that a killed program left incomplete, are skipped.
+
+    Raises:
+        XtdroneError: The file is no text.
+    """
+    path = Path(folder) / "events.jsonl"
+    if not os.path.lexists(path):
+        return []
+    found = []
+    for line in files.read_text(path, "event log").split("\n"):
+        try:
+            event = files.parse_json(line, "event")
+        except XtdroneError:
+            continue
+        if isinstance(event, dict) and isinstance(event.get("event"), str) \
+                and isinstance(event.get("t_us"), int) and 0 <= event["t_us"] < _ENDLESS_US:
+            found.append(event)
+    return sorted(found, key=lambda event: event["t_us"])
 
 
 class EventLog:

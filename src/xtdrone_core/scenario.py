@@ -16,14 +16,19 @@ from typing import Any
 
 import numpy as np
 
-from . import key_file, registry, resources, run_folder
+from . import files, key_file, registry, resources, run_folder
 from .disturbances import parse_disturbances
-from .errors import ScenarioError, unknown_name
-from .options import Option, checked, option, options_of
+from .errors import ScenarioError, shown, unknown_name
+from .options import Option, checked, number, option, options_of
 from .ports import INSTANCES, VARIABLE, default_instance
 
 MAX_FLEET = 10_000  # vehicles of one scenario; MAVLink links allow fewer, see ports.MAX_VEHICLES
+_TURN = 100.0  # largest yaw at start, in either direction [rad]
 MIN_SPACING = 0.6  # two vehicles may not start closer than this [m]
+# Within which a vehicle may start, east and north, and up [m]: the local frame is a plane, and the
+# atmosphere's model ends at the tropopause.
+FARTHEST = 100e3
+HEIGHTS = -500.0, 10e3
 GRID_SPACING = 3.0  # of vehicles without a pose of their own [m], as in XTDrone
 
 
@@ -156,16 +161,17 @@ class Scenario:
     def _check_vehicles(self) -> None:
         seen = set()
         for vehicle in self.vehicles:
-            if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", vehicle.name):
-                raise ScenarioError(f"vehicle name '{vehicle.name}' is not a ROS name: use "
-                                    "letters, digits and '_', the first one a letter")
+            if not (isinstance(vehicle.type, str) and isinstance(vehicle.name, str)):
+                raise ScenarioError(f"type '{shown(vehicle.type)}' and name '{shown(vehicle.name)}'"
+                                    " of a vehicle are not allowed: give strings")
+            if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,99}", vehicle.name):
+                raise ScenarioError(f"vehicle name '{shown(vehicle.name)}' is not a ROS name: use "
+                                    "letters, digits and '_', at most 100, the first one a letter")
             if vehicle.name in seen:
                 raise ScenarioError(f"two vehicles are called '{vehicle.name}': give each a name "
                                     "of its own")
             seen.add(vehicle.name)
-            if not all(map(math.isfinite, (*vehicle.pos, vehicle.yaw))):
-                raise ScenarioError(f"pose of '{vehicle.name}' is not finite: {vehicle.pos}, yaw "
-                                    f"{vehicle.yaw}")
+            _check_pose(vehicle)
         for type_ in {vehicle.type for vehicle in self.vehicles}:
             resources.vehicle_sdf(type_)
         pos = np.array([vehicle.pos for vehicle in self.vehicles])
@@ -205,14 +211,18 @@ class Scenario:
         known = {"vehicles", *FLEET, *options_of(cls)}
         for key in set(data) - known:
             raise ScenarioError(unknown_name("scenario key", key, known))
-        vehicles = data.pop("vehicles", None) or ""
+        vehicles = data.pop("vehicles", None)
         kind, n = data.pop("vehicle", "iris"), data.pop("n", 1)
-        if isinstance(vehicles, str):
-            specs = parse_vehicles(vehicles) if vehicles else fleet(kind, n)
-        else:
+        if vehicles is None or vehicles == "":
+            specs = fleet(checked("vehicle", str, FLEET["vehicle"], kind), n)
+        elif isinstance(vehicles, list):
             specs = _specs_of(vehicles)
+        else:
+            specs = parse_vehicles(checked("vehicles", str, FLEET["vehicles"], vehicles))
         if isinstance(data.get("disturbances"), list):
-            data["disturbances"] = "; ".join(map(str, data["disturbances"]))
+            data["disturbances"] = "; ".join(
+                checked("an entry of disturbances", str, options_of(cls)["disturbances"][1], entry)
+                for entry in data["disturbances"])
         return cls(vehicles=specs, **data)
 
     @classmethod
@@ -222,15 +232,7 @@ class Scenario:
         Raises:
             ScenarioError: No such file, not YAML, or not a scenario.
         """
-        import yaml  # here, so that the core needs NumPy only
-
-        try:
-            return cls.from_dict(yaml.safe_load(Path(path).read_text()))
-        except OSError as error:
-            raise ScenarioError(f"cannot read scenario '{path}': {error.strerror}") from error
-        except yaml.YAMLError as error:
-            line = str(error).splitlines()[0]
-            raise ScenarioError(f"'{path}' is not YAML: {line}") from error
+        return cls.from_dict(files.read_yaml(path, "scenario", error=ScenarioError))
 
 
 def grid(n: int, spacing: float = GRID_SPACING) -> np.ndarray:
@@ -276,12 +278,11 @@ def parse_vehicles(text: str) -> tuple[VehicleSpec, ...]:
     for entry in re.split(r";" if "@" in text or ";" in text else r",", text):
         match = re.fullmatch(r"\s*([^*@\s]+)\s*(?:\*\s*(\d+)|@([-+.eE\d\s,]+))?\s*", entry)
         if not match:
-            raise ScenarioError(f"cannot read vehicle '{entry.strip()}': write TYPE, TYPE*COUNT or "
+            raise ScenarioError(f"cannot read vehicle '{shown(entry)}': write TYPE, TYPE*COUNT or "
                                 "TYPE@X,Y,Z,YAW, separated by ';'")
         kind, count, pose = match.groups()
-        if count is not None and not 1 <= int(count) <= MAX_FLEET:
-            raise ScenarioError(f"count {count} in '{entry.strip()}' is not allowed: give 1 to "
-                                f"{MAX_FLEET}")
+        times = 1 if count is None else number(f"count in '{shown(entry)}'", count, 1, MAX_FLEET,
+                                               whole=True)
         try:
             numbers = [float(x) for x in pose.split(",")] if pose else None
         except ValueError:
@@ -292,7 +293,10 @@ def parse_vehicles(text: str) -> tuple[VehicleSpec, ...]:
         pos = None if numbers is None else tuple((numbers + [0.0])[:3] if len(numbers) < 3
                                                  else numbers[:3])
         yaw = numbers[3] if numbers and len(numbers) == 4 else 0.0
-        entries += [(kind, pos, yaw)] * int(count or 1)
+        entries += [(kind, pos, yaw)] * times
+        if len(entries) > MAX_FLEET:
+            raise ScenarioError(f"{len(entries)} vehicles and more are not allowed: give 1 to "
+                                f"{MAX_FLEET}")
     return _placed(entries)
 
 
@@ -308,19 +312,29 @@ def _placed(entries: Sequence[tuple[str, Sequence[float] | None, float | None]],
     return tuple(specs)
 
 
-def _specs_of(items: Iterable) -> tuple[VehicleSpec, ...]:
+def _check_pose(vehicle: VehicleSpec) -> None:
+    """Refuses a start that is not on this part of the Earth."""
+    for axis, value, least, most in zip(
+            ("x", "y", "z", "yaw"), (*vehicle.pos, vehicle.yaw),
+            (-FARTHEST, -FARTHEST, HEIGHTS[0], -_TURN), (FARTHEST, FARTHEST, HEIGHTS[1], _TURN)):
+        number(f"{axis} of '{vehicle.name}'", value, least, most,
+               unit="rad" if axis == "yaw" else "m")
+
+
+def _specs_of(items: list) -> tuple[VehicleSpec, ...]:
     entries = []
     for item in items:
-        if not isinstance(item, dict) or "type" not in item:
-            raise ScenarioError(f"vehicle {item!r} has no type: write "
+        if not isinstance(item, dict) or not isinstance(item.get("type"), str):
+            raise ScenarioError(f"vehicle {shown(item)} has no type: write "
                                 "{type: iris, pos: [0, 0, 0]}")
         unknown = set(item) - {"type", "name", "pos", "yaw"}
         if unknown:
             raise ScenarioError(unknown_name("vehicle key", unknown.pop(),
                                              {"type", "name", "pos", "yaw"}))
         pos = item.get("pos")
-        if pos is not None and len(pos) != 3:
-            raise ScenarioError(f"pos {pos} of a vehicle must be three numbers [m]")
-        entries.append((item["type"], pos, item.get("yaw", 0.0)))
+        if pos is not None and not (isinstance(pos, list) and len(pos) == 3):
+            raise ScenarioError(f"pos {shown(pos)} of a vehicle must be three numbers [m]")
+        entries.append((item["type"], pos and [number("pos of a vehicle", x) for x in pos],
+                        number("yaw of a vehicle", item.get("yaw", 0.0))))
     return tuple(dataclasses.replace(spec, name=item.get("name", spec.name))
                  for spec, item in zip(_placed(entries), items))

@@ -17,12 +17,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .errors import XtdroneError
+from . import files
+from .errors import XtdroneError, shown
 
 VERSION = 1  # of the file's layout
 _FORMAT = "xtdrone snapshot"
 _PLAIN = (bool, int, float, str, type(None))
-_BROKEN = (OSError, ValueError, KeyError, TypeError, EOFError, IndexError, zipfile.BadZipFile)
 
 
 class SnapshotError(XtdroneError):
@@ -202,8 +202,8 @@ def read(path: Path | str) -> tuple[dict[str, Any], dict[str, Any]]:
         SnapshotError: No such file, not a snapshot, or of another version.
     """
     try:
-        with zipfile.ZipFile(path) as file:
-            head = json.loads(file.read("snapshot.json"))
+        with files.open_zip(path, "snapshot", error=SnapshotError) as file:
+            head = json.loads(file.read("snapshot.json"))  # NaN stands in it, too
             if head["format"] != _FORMAT:
                 raise ValueError("it holds something else")
             if head["version"] != VERSION:
@@ -213,10 +213,9 @@ def read(path: Path | str) -> tuple[dict[str, Any], dict[str, Any]]:
             arrays = [np.load(io.BytesIO(file.read(f"arrays/{k}.npy")), allow_pickle=False)
                       for k in range(len(names))]
             return _decode(head["tree"], arrays), head["scenario"]
-    except _BROKEN as error:
-        reason = getattr(error, "strerror", None) or error
-        raise SnapshotError(f"cannot read snapshot '{path}': {reason}; give a file that "
-                            "Simulation.save() wrote") from error
+    except (AttributeError, RecursionError, *files.DAMAGED) as error:
+        raise SnapshotError(f"cannot read snapshot '{shown(path)}': {shown(error)}; give a file "
+                            "that Simulation.save() wrote") from error
 
 
 def _encode(value: Any, arrays: list[np.ndarray]) -> Any:

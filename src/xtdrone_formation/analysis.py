@@ -8,7 +8,6 @@ limited by the settling criterion. The velocity error is that of the followers r
 leader, over the same time.
 """
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.spatial import cKDTree
 
+from xtdrone_core import run_folder
 from xtdrone_core.run_folder import update_summary
+from xtdrone_core.scenario import FARTHEST
 
 from .errors import FormationError
 from .settling import SETTLED_S, in_place
@@ -116,24 +117,39 @@ def load(folder: Path | str, source: str | None = None) -> Flight:
 
 def _messages(folder, found):
     """Message counts from the summary (flight in process) or the formation node's last event."""
-    path = folder / "summary.json"
-    summary = json.loads(path.read_text()) if path.exists() else {}
+    summary = run_folder.read_summary(folder)
     for values in (summary, *(event for event in reversed(found) if event["event"] == "released")):
-        if "messages_sent" in values:
-            return {key: values[key] for key in ("messages_sent", "messages_lost")}
+        counts = {key: values.get(key) for key in ("messages_sent", "messages_lost")}
+        if all(isinstance(count, int) for count in counts.values()):
+            return counts
     return {}
 
 
 def events(folder: Path | str) -> list[dict]:
-    """The lines of events.jsonl in the order of time; an incomplete last line is ignored."""
-    path = Path(folder) / "events.jsonl"
-    found = []
-    for line in path.read_text().splitlines() if path.exists() else ():
-        try:
-            found.append(json.loads(line))
-        except ValueError:
-            continue
-    return sorted(found, key=lambda event: event["t_us"])
+    """The events of a run in the order of time, those of a formation with its slots as an array.
+
+    Raises:
+        FormationError: A formation has no name, or no slots.
+        XtdroneError: The file cannot be read.
+    """
+    found = run_folder.read_events(folder)
+    for event in found:
+        if event["event"] == "formation":
+            event["slots"] = _slots(event, folder)
+    return found
+
+
+def _slots(event, folder):
+    """(N - 1, 3) of a formation's event [m]."""
+    try:
+        slots = np.array(event["slots"], dtype=float).reshape(-1, 3)
+    except (KeyError, TypeError, ValueError, OverflowError):
+        slots = np.full((1, 3), np.nan)
+    if not (np.abs(slots) <= FARTHEST).all() or not isinstance(event.get("formation"), str):
+        raise FormationError(f"the event log of '{folder}' is damaged: the formation at "
+                             f"{event['t_us'] * 1e-6:.2f} s has no name, or no slots within "
+                             f"{FARTHEST:g} m")
+    return slots
 
 
 def _windows(motion, marks):
@@ -143,18 +159,21 @@ def _windows(motion, marks):
             continue
         end = marks[k + 1]["t_us"] if k + 1 < len(marks) else t_us[-1] + 1
         inside = (t_us >= event["t_us"]) & (t_us < end)
-        slots = np.array(event["slots"], dtype=float).reshape(-1, 3)
+        slots = event["slots"]
         if not inside.any():
             continue
-        if len(slots) != pos.shape[1] - 1:
-            raise FormationError(f"formation '{event['formation']}' of the event log has "
-                                 f"{len(slots)} slots, the recording {pos.shape[1] - 1} followers: "
-                                 "they are not of the same run")
+        _check_fits(slots, pos, f"formation '{event['formation']}'")
         error = _slot_errors(pos[inside], slots)
         relative = np.linalg.norm(vel[inside, 1:] - vel[inside, :1], axis=2)
         t_s = t_us[inside] * 1e-6
         yield Window(event["formation"], event["t_us"] * 1e-6, t_s, error, relative, slots,
                      _settled(t_s, in_place(error)))
+
+
+def _check_fits(slots, pos, what):
+    if len(slots) != pos.shape[1] - 1:
+        raise FormationError(f"{what} of the event log has {len(slots)} slots, the recording "
+                             f"{pos.shape[1] - 1} followers: they are not of the same run")
 
 
 def _slot_errors(pos, slots):
@@ -170,7 +189,8 @@ def _mission(motion, found):
     pos = motion.pos[(motion.t_us >= times["mission"]) & (motion.t_us < times["mission_end"])]
     if not len(pos):
         return {}
-    error = _slot_errors(pos, np.array(slots, dtype=float))
+    _check_fits(slots, pos, "the mission")
+    error = _slot_errors(pos, slots)
     path = np.linalg.norm(np.diff(pos[:, 0], axis=0), axis=1).sum()
     return {"path_m": round(float(path), 1), "rms_slot_error_m": _rms(error),
             "max_slot_error_m": round(float(error.max()), 4)}

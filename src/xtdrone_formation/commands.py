@@ -5,6 +5,8 @@ import sys
 from typing import Any
 
 from xtdrone_core.errors import unknown_name
+from xtdrone_core.options import number_type
+from xtdrone_core.scenario import MAX_FLEET
 
 from . import options
 from .viewing.recordings import SOURCES
@@ -26,6 +28,9 @@ EXAMPLES = """examples:
 """
 
 
+_VEHICLES = number_type("n", 1, MAX_FLEET, whole=True)
+
+
 def register(subparsers: Any) -> None:
     """Adds the subcommand to the `xtdrone` command."""
     parser = subparsers.add_parser("formation", help="show, fly and evaluate formations",
@@ -42,7 +47,8 @@ def register(subparsers: Any) -> None:
 
 def _add_list(actions):
     listing = actions.add_parser("list", help="list the formations")
-    listing.add_argument("--n", type=int, help="only those that this number of vehicles can fly")
+    listing.add_argument("--n", type=_VEHICLES,
+                         help="only those that this number of vehicles can fly")
     listing.set_defaults(run=_list)
 
 
@@ -51,7 +57,8 @@ def _add_show(actions):
     name = show.add_argument("name", help="a formation, or a CSV file with a row x,y,z for each "
                                           "follower")
     name.completer = _formation_names
-    show.add_argument("--n", type=int, default=9, help="number of vehicles, the leader included")
+    show.add_argument("--n", type=_VEHICLES, default=9,
+                      help="number of vehicles, the leader included")
     options.add_shape(show)
     show.add_argument("--out", help="file to write (NAME_N.png)")
     show.set_defaults(run=_show)
@@ -73,13 +80,14 @@ def _formation_names(**_):
 def _add_flight(parser):
     """Options of a flight in the simple simulator."""
     add = parser.add_argument
-    add("--n", type=int, default=9, help="number of vehicles, the leader included")
+    add("--n", type=_VEHICLES, default=9, help="number of vehicles, the leader included")
     add("--formations", default="cube,pyramid,triangle",
         help="names or CSV files, separated by commas").completer = _formation_names
     options.add_shape(parser)
     options.add_scheme(parser)
-    add("--noise", type=float, default=0.0, help="position error of vehicles [m]")
-    add("--seed", type=int, default=1)
+    add("--noise", type=number_type("noise", 0.0, 100.0, unit="m"), default=0.0,
+        help="position error of vehicles [m]")
+    add("--seed", type=number_type("seed", 0, whole=True), default=1)
 
 
 def _add_report(actions):
@@ -111,9 +119,11 @@ def _add_view(actions):
     view.add_argument("folder", nargs="?", help="run folder to replay; without it, a flight in the "
                       "simple simulator")
     _add_flight(view)
-    view.add_argument("--speed", type=float, default=1.0, help="simulated seconds per second")
+    view.add_argument("--speed", type=number_type("speed", 0.001, 1000.0), default=1.0,
+                      help="simulated seconds per second")
     view.add_argument("--follow", default="fleet", help="camera: fleet, leader or nobody")
-    view.add_argument("--at", type=float, help="start at this simulated time [s]")
+    view.add_argument("--at", type=number_type("at", 0.0, 1e6, unit="s"),
+                      help="start at this simulated time [s]")
     view.add_argument("--png", metavar="FILE", help="write one picture and exit; needs no display")
     view.set_defaults(run=_view)
 

@@ -1,7 +1,9 @@
 """The figures of a run as a table, from its summary.json."""
 
-import json
 from pathlib import Path
+
+from xtdrone_core import files
+from xtdrone_core.errors import XtdroneError, shown
 
 from .errors import FormationError
 
@@ -20,15 +22,18 @@ def table(folder: Path | str) -> str:
     """
     path = Path(folder) / "summary.json"
     try:
-        summary = json.loads(path.read_text())
-    except (OSError, ValueError) as error:
-        raise FormationError(f"cannot read '{path}': give the folder of a run that has "
-                             "ended") from error
-    lines = []
-    if summary.get("formations"):
+        summary = files.check_keys(files.read_json(path, "summary"), f"summary '{path}'")
+    except XtdroneError as error:
+        raise FormationError(f"{error}; give the folder of a run that has ended") from error
+    lines, flown = [], summary.get("formations") or []
+    if not isinstance(flown, list):
+        raise FormationError(f"formations of '{path}' is no list: the file is damaged")
+    if flown:
         rows = [["formation", *(name for name, *_ in _COLUMNS)]]
-        rows += [[row["name"], *(_word(row.get(key), unit) for _, key, unit in _COLUMNS)]
-                 for row in summary["formations"]]
+        flown = [files.check_keys(row, f"a formation of '{path}'", ["name"], FormationError)
+                 for row in flown]
+        rows += [[shown(row["name"]), *(_word(row.get(key), unit) for _, key, unit in _COLUMNS)]
+                 for row in flown]
         widths = [max(map(len, column)) for column in zip(*rows)]
         first, *rest = ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])])
                         for row in rows]
@@ -43,4 +48,4 @@ def _word(value, unit) -> str:
         return "-"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return f"{value:.3g} {unit}".rstrip() if isinstance(value, float) else str(value)
+    return f"{value:.3g} {unit}".rstrip() if isinstance(value, float) else shown(value)

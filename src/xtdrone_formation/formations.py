@@ -15,12 +15,14 @@ import numpy.typing as npt
 from scipy.spatial import cKDTree
 from scipy.spatial.transform import Rotation
 
-from xtdrone_core.errors import unknown_name
-from xtdrone_core.scenario import GRID_SPACING, grid as start_grid
+from xtdrone_core import files
+from xtdrone_core.errors import shown, unknown_name
+from xtdrone_core.scenario import FARTHEST, GRID_SPACING, MAX_FLEET, grid as start_grid
 
 from .errors import FormationError
 
 MIN_SLOT_SEPARATION = 1.5  # least distance between two vehicles of a formation [m]
+LARGEST = 1e4  # scale, and spacing [m]
 DEFAULT_SPACING = 2.0  # of a generated formation [m], as in XTDrone's formations of nine
 
 _WAITING = ("origin", "waiting")  # XTDrone's names of the start grid
@@ -233,12 +235,13 @@ def slots(name: str, n: int, scale: float = 1.0, rotation: float = 0.0,
         FormationError: Unknown formation, a number of vehicles that does not
             fit, slots that coincide or are too close, or an invalid value.
     """
-    if not isinstance(n, (int, np.integer)) or n < 1:
+    if not isinstance(n, (int, np.integer)) or not 1 <= n <= MAX_FLEET:
         raise FormationError(f"n = {n} is not allowed: a formation has a leader and followers, "
-                             "give 2 or more vehicles")
+                             f"give 2 or more vehicles, up to {MAX_FLEET}")
     for what, value in (("scale", scale), ("spacing", 1.0 if spacing is None else spacing)):
-        if not (math.isfinite(value) and value > 0):
-            raise FormationError(f"{what} {value} is not allowed: give a positive number")
+        if not 0 < value <= LARGEST:
+            raise FormationError(f"{what} {value} is not allowed: give a positive number up to "
+                                 f"{LARGEST:g}")
     offsets, size = _raw(str(name), int(n))
     if spacing is None:
         spacing = size
@@ -247,6 +250,10 @@ def slots(name: str, n: int, scale: float = 1.0, rotation: float = 0.0,
         if spacing is not None:
             offsets = offsets * (spacing / separation(offsets))
     offsets = _rotation(rotation).apply(offsets * scale) if n > 1 else offsets
+    if np.abs(offsets).max(initial=0.0) > FARTHEST:
+        raise FormationError(f"formation '{shown(name)}' of {n} reaches "
+                             f"{np.abs(offsets).max():.3g} m, more than {FARTHEST:g} m: give a "
+                             "smaller scale or spacing")
     if separation(offsets) < min_separation - 1e-9:
         raise FormationError(f"formation '{name}' of {n} has vehicles {separation(offsets):.2f} m "
                              f"apart, less than {min_separation:g} m: give a larger scale or "
@@ -297,13 +304,12 @@ def read_csv(path: Path | str, n: int) -> np.ndarray:
         FormationError: The file is missing, a row is not three numbers, or there are not n - 1
             rows.
     """
+    text = files.read_text(Path(path).expanduser(), "formation file", error=FormationError)
     try:
-        with open(Path(path).expanduser(), newline="") as file:
-            rows = [row for row in csv.reader(file)
-                    if row and not row[0].lstrip().startswith("#")]
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "not a text file"
-        raise FormationError(f"cannot read formation file '{path}': {reason}") from error
+        rows = [row for row in csv.reader(text.split("\n"))
+                if row and not row[0].lstrip().startswith("#")]
+    except csv.Error as error:
+        raise FormationError(f"cannot read formation file '{shown(path)}': {error}") from error
     if rows and [cell.strip().lower() for cell in rows[0]] == ["x", "y", "z"]:
         rows = rows[1:]
     offsets = []
@@ -312,13 +318,13 @@ def read_csv(path: Path | str, n: int) -> np.ndarray:
             offset = [float(cell) for cell in row]
         except ValueError:
             offset = []
-        if len(offset) != 3 or not all(map(math.isfinite, offset)):
-            raise FormationError(f"row {number} of '{path}' is '{','.join(row)}': give x,y,z in "
-                                 "metres for each follower")
+        if len(offset) != 3 or not all(abs(x) <= FARTHEST for x in offset):
+            raise FormationError(f"row {number} of '{shown(path)}' is '{shown(','.join(row))}': "
+                                 f"give x,y,z in metres, up to {FARTHEST:g}, for each follower")
         offsets.append(offset)
     if len(offsets) != n - 1:
-        raise FormationError(f"'{path}' has {len(offsets)} rows and does not fit {n} vehicles: it "
-                             f"needs one row for each of the {n - 1} followers")
+        raise FormationError(f"'{shown(path)}' has {len(offsets)} rows and does not fit {n} "
+                             f"vehicles: it needs one row for each of the {n - 1} followers")
     return np.array(offsets).reshape(-1, 3)
 
 

@@ -3,17 +3,21 @@
 import argparse
 import math
 
-from .formations import Shape
+from xtdrone_core.options import number_type
+
+from .formations import LARGEST, Shape
 from .network import TOPOLOGIES, Radio
 
 
 def add_shape(parser: argparse.ArgumentParser) -> None:
     """Options of formations.Shape."""
     add = parser.add_argument
-    add("--spacing", type=float, default=0.0,
+    add("--spacing", type=number_type("spacing", 0.0, LARGEST, unit="m"), default=0.0,
         help="least distance between two vehicles [m] (0: the formation's default)")
-    add("--scale", type=float, default=1.0, help="factor on all offsets (1)")
-    add("--rotation", type=float, default=0.0, help="about the up axis [degrees] (0)")
+    add("--scale", type=number_type("scale", 0.0, LARGEST), default=1.0,
+        help="factor on all offsets (1)")
+    add("--rotation", type=number_type("rotation", -3600.0, 3600.0, unit="degrees"), default=0.0,
+        help="about the up axis [degrees] (0)")
 
 
 def shape_of(args: argparse.Namespace) -> Shape:
@@ -28,12 +32,16 @@ def add_scheme(parser: argparse.ArgumentParser) -> None:
         help="centralised, consensus, consensus_acceleration, or module:Class")
     add("--topology", default="", metavar="NAME",
         help=f"communication graph: {', '.join(TOPOLOGIES)} (the scheme's)")
-    add("--delay", type=float, default=0.0, help="communication delay [s]")
-    add("--loss", type=float, default=0.0, help="packet loss, 0 to 1")
-    add("--range", type=float, default=math.inf, help="communication range [m]")
+    add("--delay", type=number_type("delay", 0.0, 60.0, unit="s"), default=0.0,
+        help="communication delay [s]")
+    add("--loss", type=number_type("loss", 0.0, 1.0), default=0.0,
+        help="packet loss, 0 to 1")
+    add("--range", type=number_type("range", 0.0, unit="m"), default=math.inf,
+        help="communication range [m]")
     add("--leader_lost", type=_times, default=(), metavar="FROM,TO",
         help="outage of the leader's packets, simulated time [s]")
-    add("--transition_speed", type=float, default=3.0,
+    add("--transition_speed", type=number_type("transition_speed", 0.01, 100.0, unit="m/s"),
+        default=3.0,
         help="largest speed of a transition [m/s] (3)")
 
 

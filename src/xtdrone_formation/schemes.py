@@ -5,7 +5,6 @@ A scheme of your own inherits from `Leader` and `Follower` and overrides some of
 module depends neither on ROS nor on a simulator.
 """
 
-import importlib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -305,7 +304,7 @@ class AccelerationConsensusFollower(ConsensusFollower):
         return own.slot_acc + self.parameters.damping * (desired - own.vel)
 
 
-SCHEMES = registry.Group("scheme", "xtdrone.schemes")
+SCHEMES = registry.Group("scheme", "xtdrone.schemes", "xtdrone_formation.schemes:Follower")
 
 
 def descriptions() -> dict[str, str]:
@@ -324,34 +323,16 @@ def scheme(name: str, radio: Radio = Radio(), parameters: FollowerParameters = F
         topology: Communication graph, see network.topology(); empty: the scheme's own.
 
     Raises:
-        FormationError: No such scheme or topology.
+        ScenarioError: No such scheme.
+        FormationError: No such topology.
     """
-    if name in SCHEMES.table():
-        follower = SCHEMES.load(name)
-    elif ":" in name:
-        follower = _load(name)
-    else:
-        raise FormationError(unknown_name("scheme", name, SCHEMES.table(),
-                                          "name a Follower of your own as module:Class"))
+    follower = SCHEMES.load(name)
     leader = follower.leader(radio)
     if topology:
         if topology not in TOPOLOGIES:
             raise FormationError(unknown_name("topology", topology, TOPOLOGIES))
         leader.topology = topology
     return leader, follower(parameters)
-
-
-def _load(name):
-    module, _, attribute = name.partition(":")
-    try:
-        follower = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise FormationError(f"cannot load scheme '{name}': {error}; name a class as module:Class, "
-                             "its folder on PYTHONPATH") from error
-    if not (isinstance(follower, type) and issubclass(follower, Follower)):
-        raise FormationError(f"scheme '{name}' is not a Follower: let the class inherit from "
-                             "xtdrone_formation.Follower")
-    return follower
 
 
 class Formation(Memory):

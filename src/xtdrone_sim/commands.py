@@ -11,6 +11,7 @@ from typing import Any
 from xtdrone_core import (
     ScenarioError,
     XtdroneError,
+    files,
     ports,
     registry,
     resources,
@@ -19,6 +20,7 @@ from xtdrone_core import (
 )
 from xtdrone_core.contracts import Attachable, Observer, Reporting
 from xtdrone_core.control_link import TICK_US, ControlServer
+from xtdrone_core.errors import shown
 from xtdrone_core.options import number, number_type
 
 SIM_EXAMPLES = """examples:
@@ -57,7 +59,7 @@ def register_sim(subparsers: Any) -> None:
     parser = subparsers.add_parser("sim", help="simulate a fleet for MAVLink and ROS clients",
                                    epilog=SIM_EXAMPLES)
     scenario_options.add(parser)
-    parser.add_argument("--duration", type=number_type("duration", 0.004, unit="s"),
+    parser.add_argument("--duration", type=number_type("duration", 0.004, 1e9, unit="s"),
                         metavar="SECONDS",
                         help="end after this simulated time (never)")
     parser.add_argument("--await_bridge", action="store_true",
@@ -90,7 +92,7 @@ def register_control(subparsers: Any) -> None:
     parser.add_argument("value", nargs="*", help="speed: factor; disturb: payload, drain, rotor or "
                         "charge, the vehicle's name, values as in --disturbances; reset: vehicles "
                         "(all); save, load: a name (snapshot)")
-    parser.add_argument("--n", type=number_type("n", 1, whole=True), default=1,
+    parser.add_argument("--n", type=number_type("n", 1, 1_000_000, whole=True), default=1,
                         help="number of steps (1)")
     parser.add_argument("--json", action="store_true", help="print the answer as JSON")
     ports.add_option(parser)
@@ -119,7 +121,7 @@ def register_vehicle(subparsers: Any) -> None:
     checked = actions.add_parser("check", help="a line on each model: whether it loads and flies")
     checked.add_argument("path", nargs="+", help="an SDF file, a model's folder, or a folder of "
                          "models")
-    checked.add_argument("--hover", type=number_type("hover", 0.0, unit="s"), default=0.0,
+    checked.add_argument("--hover", type=number_type("hover", 0.0, 3600.0, unit="s"), default=0.0,
                          metavar="SECONDS", help="fly each that has rotors so long (0: only load)")
     checked.set_defaults(run=_check_vehicles)
     known = actions.add_parser("presets", help="sensor presets, for <preset> in a vehicle's file")
@@ -404,17 +406,13 @@ def _folder_of(scenario, wanted=True):
 
 
 def _arguments(pairs):
-    import yaml
-
     arguments = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals or not name.isidentifier():
-            raise ScenarioError(f"cannot read --set '{pair}': write NAME=VALUE")
-        try:
-            arguments[name] = yaml.safe_load(value)
-        except yaml.YAMLError as error:
-            raise ScenarioError(f"the value of --set '{pair}' is not YAML") from error
+            raise ScenarioError(f"cannot read --set '{shown(pair)}': write NAME=VALUE")
+        arguments[name] = files.parse_yaml(value, f"the value of --set '{shown(pair)}'",
+                                           ScenarioError)
     return arguments
 
 

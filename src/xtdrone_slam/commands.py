@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+from xtdrone_core.options import number_type
+
 EXAMPLES = """examples:
   xtdrone slam record --world indoor --trajectory reference --name indoor
   xtdrone slam evaluate estimate.tum --reference runs/indoor/dataset/groundtruth.tum
@@ -43,10 +45,11 @@ def _add_record(actions):
     defaults = FlightOptions()
     record = actions.add_parser("record", help="fly a trajectory and record a stereo dataset")
 
-    def add(name, text, **kwargs):
+    def add(name, text):
         default = getattr(defaults, name)
-        record.add_argument(f"--{name}", default=default, type=type(default),
-                            help=f"{text} ({default})", **kwargs)
+        kind = str if isinstance(default, str) else number_type(
+            name, 0.0, whole=isinstance(default, int))
+        record.add_argument(f"--{name}", default=default, type=kind, help=f"{text} ({default})")
 
     add("world", "a name from worlds/, or an SDF file")
     add("trajectory", "reference, rounds (two laps of the hall with the camera ahead), a file "
@@ -69,7 +72,8 @@ def _add_evaluate(actions):
     evaluate.add_argument("estimate", metavar="EST.tum")
     evaluate.add_argument("--reference", required=True, metavar="GT.tum", help="true trajectory")
     _add_metrics(evaluate)
-    evaluate.add_argument("--delta", type=float, default=DELTA_M, metavar="M",
+    evaluate.add_argument("--delta", type=number_type("delta", 1e-3, 1e6, unit="m"),
+                          default=DELTA_M, metavar="M",
                           help=f"path length of the RPE ({DELTA_M:g})")
     evaluate.add_argument("--json", action="store_true", help="print JSON")
     evaluate.set_defaults(run=_evaluate)
@@ -78,7 +82,8 @@ def _add_evaluate(actions):
 def _add_metrics(parser):
     parser.add_argument("--align", default="se3", choices=["se3", "sim3", "none", "origin"],
                         help="alignment of the estimate to the truth (se3)")
-    parser.add_argument("--max_diff", type=float, default=0.01,
+    parser.add_argument("--max_diff", type=number_type("max_diff", 0.0, 1000.0, unit="s"),
+                        default=0.01,
                         help="largest time difference of associated poses [s] (0.01)")
 
 
@@ -95,13 +100,16 @@ def _add_run(actions):
                                                  "with an adapter.yaml")
     system.completer = _system_names
     add("--dataset", required=True, metavar="FOLDER", help="folder with mav0")
-    add("--runs", type=int, default=5, help="number of runs (5)")
-    add("--speed", type=float, default=1.0,
+    add("--runs", type=number_type("runs", 1, 1000, whole=True), default=5,
+        help="number of runs (5)")
+    add("--speed", type=number_type("speed", 0.0, 1000.0), default=1.0,
         help="playback rate, 1: the sensor's; 0: wait for the system at each pair, so that none "
              "is dropped, but CPU and latency are not representative (1)")
-    add("--bandwidth", type=float, default=0.0, metavar="MB/S",
+    add("--bandwidth", type=number_type("bandwidth", 0.0, unit="MB/s"), default=0.0,
+        metavar="MB/S",
         help="of the image link; a pair taken during a transmission is lost (unlimited)")
-    add("--loss", type=float, default=0.0, metavar="FRACTION", help="of pairs lost (0)")
+    add("--loss", type=number_type("loss", 0.0, 1.0), default=0.0, metavar="FRACTION",
+        help="of pairs lost (0)")
     _add_metrics(run)
     add("--set", action="append", default=[], metavar="NAME=VALUE",
         help="parameter of the system, as YAML; may be repeated")
@@ -119,7 +127,8 @@ def _add_campaign(actions):
     add("file", metavar="FILE.yaml")
     add("--serial", action="store_true", help="run serially, without Ray")
     add("--address", help="Ray cluster whose machines share the run folder (this machine)")
-    add("--cores", type=int, help="cores reserved by a run (all: one run at a time)")
+    add("--cores", type=number_type("cores", 1, 10_000, whole=True),
+        help="cores reserved by a run (all: one run at a time)")
     add("--retry", action="store_true", help="repeat invalid runs")
     add("--report", metavar="FOLDER", help="write a second copy of the report there")
     campaign.set_defaults(run=_campaign)
@@ -361,7 +370,8 @@ def _export(args):
         trajectories.write_csv(Path(args.output), trajectories.read_flown(Path(args.source)))
     else:
         dataset = Dataset(args.source)
-        with tqdm(total=len(dataset), unit=" pairs", desc=args.format, file=sys.stderr) as bar:
+        with tqdm(total=len(dataset), unit=" pairs", desc=args.format, file=sys.stderr,
+                  delay=1e-3) as bar:
             export(dataset, args.format, args.output, bar.update)
     print(args.output)
 
@@ -373,7 +383,7 @@ def _import(args):
 
     from .datasets.importing import import_bag
 
-    with tqdm(total=0, unit=" messages", desc="import", file=sys.stderr) as bar:
+    with tqdm(total=0, unit=" messages", desc="import", file=sys.stderr, delay=1e-3) as bar:
         def progress(count, total):
             bar.total = total
             bar.update(count - bar.n)
@@ -423,8 +433,10 @@ def _add_live(actions):
     add("--trajectory", default=defaults.trajectory, help="as for record (reference)")
     add("--vehicle", default=defaults.vehicle,
         help=f"vehicle type, with a grey stereo pair ({defaults.vehicle})")
-    add("--seed", type=int, default=defaults.seed, help="seed of all random numbers (1)")
-    add("--latency_ms", type=float, default=80.0, help="from exposure to estimator (80)")
+    add("--seed", type=number_type("seed", 0, whole=True), default=defaults.seed,
+        help="seed of all random numbers (1)")
+    add("--latency_ms", type=number_type("latency_ms", 0.0, 10_000.0, unit="ms"), default=80.0,
+        help="from exposure to estimator (80)")
     add("--gps", action="store_true", help="fuse GNSS in addition to vision")
     add("--name", default="slam_live", help="run folder (slam_live)")
     parser.set_defaults(run=_live)

@@ -126,7 +126,7 @@ def test_a_folder_stands_for_the_logs_in_it(ours, capsys):
 
 
 @pytest.mark.parametrize("words, reason", [
-    (["info", "nothing.ulg"], "cannot read 'nothing.ulg'"),
+    (["info", "nothing.ulg"], "cannot read flight log 'nothing.ulg'"),
     (["plot", "text.ulg"], "'text.ulg' is not a ULog"),
     (["plot", "empty"], "no .ulg file in 'empty'"),
     (["csv", str(PX4), "--topic", "vehicle_atitude"], "did you mean 'vehicle_attitude'"),

@@ -18,7 +18,10 @@ pets = somebodys:pets
 theirs = somebodys
 """
 MODULE = '''
-class IdealEngine:
+from xtdrone_core.contracts import Engine
+
+
+class IdealEngine(Engine):
     """Moves nothing."""
 
 
@@ -74,6 +77,26 @@ def test_every_name_loads_and_has_a_line(group):
 def test_an_unknown_name_is_refused(name, said):
     with pytest.raises(ScenarioError, match=said):
         Scenario(fleet("iris", 1), engine=name)
+
+
+@pytest.mark.parametrize("group", [registry.ENGINES, registry.AUTOPILOTS, registry.AGENTS,
+                                   registry.ACTUATORS, *registry.PARTS.values()])
+@pytest.mark.parametrize("name, said", [
+    ("os:system", "is not a class"), ("json:JSONDecoder", "JSONDecoder' (has no|does not inherit)"),
+    ("xtdrone_core.contracts:Engine", "is not a class that can be made"), ("os:", "unknown"),
+    (":", "unknown"), ("a b:c", "unknown"), ("..x:y", "unknown"), ("json:no.such", "cannot load"),
+    ("x" * 300 + ":y", "cannot load")])
+def test_what_is_no_such_part_is_refused_and_never_called(group, name, said):
+    with pytest.raises(ScenarioError, match=said):
+        group.load(name)
+
+
+@pytest.mark.parametrize("code", ["1 / 0", "raise SystemExit(3)", "def"])
+def test_a_module_that_cannot_be_imported_is_one_line(tmp_path, monkeypatch, code):
+    (tmp_path / "broken_part.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ScenarioError, match="cannot load agent 'broken_part:Agent': "):
+        registry.AGENTS.load("broken_part:Agent")
 
 
 def test_a_class_that_is_not_there_is_named():

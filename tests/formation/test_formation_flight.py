@@ -312,7 +312,7 @@ def test_what_cannot_be_read_is_one_line(tmp_path, files, source, words):
 @pytest.mark.parametrize("command, words", [
     (["compare", "run", "--from", "truht"], "did you mean 'truth'"),
     (["report", "run", "--from", "bag"], "choose one of rosbag, truth, ulog"),
-    (["compare", "run", "--out", "no/folder.png"], "cannot write 'no/folder.png'"),
+    (["compare", "run", "--out", "no/folder.png"], "cannot write picture 'no/folder.png'"),
 ])
 def test_commands_refuse_in_one_line(runs, monkeypatch, capsys, command, words):
     made_up_run(runs.parent / "run", lambda t: 0.2)

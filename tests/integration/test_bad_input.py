@@ -58,7 +58,7 @@ def test_one_line_for_what_makes_no_sense(runs, capsys, words, said):
 
 
 @pytest.mark.parametrize("words, said", [
-    (["--duration", "nan"], "duration nan is not allowed: give a number from 0.004 s"),
+    (["--duration", "nan"], "duration nan is not allowed: give a number from 0.004 to"),
     (["--duration", "-1"], "duration -1 is not allowed"),
     (["--duration", "soon"], "duration soon is not allowed")])
 def test_one_line_for_an_option_that_makes_no_sense(runs, capsys, words, said):

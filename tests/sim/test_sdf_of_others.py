@@ -309,7 +309,7 @@ def test_collada_scenes_with_units_nodes_colours_and_textures(tmp_path):
 
 
 @pytest.mark.parametrize("name, text, said", [
-    ("a.dae", "", "not a COLLADA file"), ("a.dae", "<COLLADA/>", "damaged COLLADA"),
+    ("a.dae", "", "not well-formed XML"), ("a.dae", "<COLLADA/>", "damaged COLLADA"),
     ("a.stl", "solid", "without triangles"), ("a.obj", "v 0 0 0\nf 1 2 3", "without triangles"),
     ("a.obj", "v a b c", "damaged OBJ"),
 ])

@@ -32,6 +32,15 @@ class Deaf:
     def step(self, t_us, sensors):
         return self._commands
 
+    def estimates(self):
+        raise NotImplementedError
+
+    def apply(self, set_points):
+        raise NotImplementedError
+
+    def health(self):
+        return []
+
     def interrupt(self):
         pass
 

@@ -45,6 +45,12 @@ class OpenLoop(Memory):
         return Estimates(self.t_us, np.zeros((n, 3)), np.zeros((n, 4)), np.zeros((n, 3)),
                          np.zeros((n, 3)), flags, ~flags, np.zeros(n, dtype=np.int8), flags)
 
+    def apply(self, set_points):
+        pass
+
+    def health(self):
+        return []
+
     def interrupt(self):
         pass
 

@@ -48,6 +48,8 @@ _COMMANDS = {MISSION: _FLOWN | PAYLOAD, FENCE: _FENCE, RALLY: frozenset({RALLY_P
 _ABSOLUTE = frozenset({mavlink.MAV_FRAME_GLOBAL, mavlink.MAV_FRAME_GLOBAL_INT})
 _RELATIVE = frozenset({mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT,
                        mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT_INT})
+HIGHEST = 1e5  # of any item, up or down [m]
+_OFF_EARTH = 200.0  # [deg]
 _UNKNOWN_PLACE = 0x7FFFFFFF  # x or y that means NaN
 
 
@@ -103,7 +105,9 @@ def command_name(number: int) -> str:
 
 def from_degrees(item: Item, latitude: float, longitude: float) -> Item:
     """The item at a place [deg]; NaN leaves it open."""
-    x, y = (round(v * 1e7) if math.isfinite(v) else _UNKNOWN_PLACE for v in (latitude, longitude))
+    # What is not on Earth stays so, within 32 bits, and is refused by check_item().
+    x, y = (round(min(max(v, -_OFF_EARTH), _OFF_EARTH) * 1e7) if math.isfinite(v)
+            else _UNKNOWN_PLACE for v in (latitude, longitude))
     return replace(item, x=x, y=y)
 
 
@@ -114,8 +118,6 @@ def of_message(message: Any) -> Item:
     if message.get_type() == "MISSION_ITEM_INT":
         return replace(item, x=message.x, y=message.y)
     if message.frame in _ABSOLUTE | _RELATIVE:
-        if abs(message.x) > 200 or abs(message.y) > 200:  # so far out that it would not fit
-            return from_degrees(item, 200.0, 200.0)
         return from_degrees(item, message.x, message.y)
     x, y = (int(v) if math.isfinite(v) and abs(v) < 2 ** 31 else 0 for v in (message.x, message.y))
     return replace(item, x=x, y=y)
@@ -179,7 +181,7 @@ def _check_place(kind, item, where):
     elif item.command not in _PLACE_OPTIONAL:
         raise ItemError(mavlink.MAV_MISSION_INVALID_PARAM5_X, f"{where}: it has no position")
     if math.isinf(item.z) or (math.isnan(item.z) and item.command not in (LAND, RETURN_POINT)
-                              and kind == MISSION) or abs(item.z) > 1e5:
+                              and kind == MISSION) or abs(item.z) > HIGHEST:
         raise ItemError(mavlink.MAV_MISSION_INVALID_PARAM7, f"{where}: height {item.z:g} m is not "
                                                            "allowed")
 

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
+from xtdrone_core import files, outputs
+from xtdrone_core.errors import shown
 from xtdrone_dynamics.geodesy import to_geodetic
 
 from ..errors import AutopilotError
@@ -17,6 +19,7 @@ from .mission_items import (
     CIRCLE_INCLUSION,
     DO_JUMP,
     FENCE,
+    HIGHEST,
     LAND,
     MISSION,
     PAYLOAD,
@@ -37,6 +40,8 @@ from .mission_items import (
 _RELATIVE = mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT
 _GEOGRAPHIC = frozenset({mavlink.MAV_FRAME_GLOBAL, mavlink.MAV_FRAME_GLOBAL_INT, _RELATIVE,
                          mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT_INT})
+_MOST = 16 << 20  # of a file; it is read in a second [bytes]
+_FLOAT_MAX = 3.4028234e38
 _NO_PLACE = 0x7FFFFFFF
 
 
@@ -54,24 +59,18 @@ def load(path: Path | str) -> Plan:
     Raises:
         AutopilotError: No such file, not a plan, or an item that cannot be flown.
     """
-    try:
-        data = json.loads(Path(path).read_text())
-    except OSError as error:
-        raise AutopilotError(f"cannot read plan '{path}': {error.strerror}") from error
-    except ValueError as error:
-        raise AutopilotError(f"'{path}' is not JSON: {error}; save the plan again in "
-                             "QGroundControl") from error
+    data = files.read_json(path, "plan", _MOST, AutopilotError)
     if not isinstance(data, dict) or data.get("fileType") != "Plan":
-        raise AutopilotError(f"'{path}' is not a plan: its fileType has to be 'Plan'")
+        raise AutopilotError(f"'{shown(path)}' is not a plan: its fileType has to be 'Plan'")
     try:
         mission = data.get("mission") or {}
         plan = Plan({MISSION: _mission(mission.get("items", ())),
                      FENCE: _fence(data.get("geoFence") or {}),
                      RALLY: _rally(data.get("rallyPoints") or {})},
                     _home(mission.get("plannedHomePosition")))
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-        raise AutopilotError(f"cannot read plan '{path}': {type(error).__name__} {error}; save it "
-                             "again in QGroundControl") from error
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
+        raise AutopilotError(f"cannot read plan '{shown(path)}': {type(error).__name__} "
+                             f"{shown(error)}; save it again in QGroundControl") from error
     for kind, items in plan.items.items():
         for seq, item in enumerate(items):
             check_item(kind, seq, item)
@@ -82,11 +81,18 @@ def load(path: Path | str) -> Plan:
 def _home(values):
     if values is None:
         return None
-    return tuple(0.0 if value is None else float(value) for value in values)
+    latitude, longitude, height = (0.0 if value is None else float(value) for value in values)
+    if abs(latitude) > 90 or abs(longitude) > 180 or not abs(height) <= HIGHEST:
+        raise ValueError("plannedHomePosition is not on Earth")
+    return latitude, longitude, height
 
 
 def _number(value):
-    return math.nan if value is None else float(value)
+    """A parameter of an item, which MAVLink carries in 32 bits; NaN for none."""
+    number = math.nan if value is None else float(value)
+    if abs(number) > _FLOAT_MAX:
+        raise ValueError(f"{number:g} is too large")
+    return number
 
 
 def _simple_items(entries):
@@ -97,8 +103,9 @@ def _simple_items(entries):
             continue
         inner = entry.get("TransectStyleComplexItem", entry).get("Items")
         if inner is None:
-            raise AutopilotError(f"plan item '{entry.get('complexItemType', entry['type'])}' is "
-                                 "not for multirotors: take it out of the plan")
+            kind = shown(entry.get("complexItemType", entry["type"]))
+            raise AutopilotError(f"plan item '{kind}' is not for multirotors: take it out of the "
+                                 "plan")
         yield from _simple_items(inner)
 
 
@@ -119,7 +126,7 @@ def _mission(entries):
         if item.frame in _GEOGRAPHIC:
             item = from_degrees(item, p[4], p[5])
         else:
-            x, y = (int(value) if math.isfinite(value) else 0 for value in p[4:6])
+            x, y = (int(value) if abs(value) < 2 ** 31 else 0 for value in p[4:6])
             item = Item(command, item.frame, item.params, x, y, p[6], item.autocontinue)
         items.append(item)
     return items
@@ -153,7 +160,7 @@ def save(path: Path | str, plan: Plan) -> None:
     """Writes a .plan file that QGroundControl opens.
 
     Raises:
-        AutopilotError: The file cannot be written.
+        AutopilotError: The file cannot be written, or is there and no plan.
     """
     data = {
         "fileType": "Plan", "version": 1, "groundStation": "QGroundControl",
@@ -167,8 +174,10 @@ def save(path: Path | str, plan: Plan) -> None:
         "rallyPoints": {"version": 2, "points": [[*_degrees(item), item.z]
                                                  for item in plan.items.get(RALLY, ())]},
     }
+    path = outputs.free_for(path, "plan", lambda ends: b'"fileType": "Plan"' in ends,
+                            AutopilotError)
     try:
-        Path(path).write_text(json.dumps(data, indent=4, allow_nan=False) + "\n")
+        path.write_text(json.dumps(data, indent=4, allow_nan=False) + "\n")
     except OSError as error:
         raise AutopilotError(f"cannot write plan '{path}': {error.strerror}") from error
 

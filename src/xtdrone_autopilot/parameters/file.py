@@ -7,11 +7,15 @@
 from pathlib import Path
 from typing import Any
 
+from xtdrone_core import files, outputs
+from xtdrone_core.errors import shown
+
 from ..errors import AutopilotError
 from ..mavlink.dialect import mavlink
 from .store import parameter
 
 OF_EACH = ("MAV_SYS_ID", "MAV_TYPE")  # parameters that a file does not change
+_HEAD = "# Onboard parameters for Vehicle"
 _TYPE = {int: mavlink.MAV_PARAM_TYPE_INT32, float: mavlink.MAV_PARAM_TYPE_REAL32}
 
 
@@ -27,10 +31,7 @@ def read(path: Path | str) -> dict[str, float]:
     Raises:
         AutopilotError: No such file, or a line that is not of this form.
     """
-    try:
-        text = Path(path).read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        raise AutopilotError(f"cannot read parameters '{path}': {error}") from error
+    text = files.read_text(path, "parameters", error=AutopilotError)
     values = {}
     for number, line in enumerate(text.splitlines(), 1):
         words = line.split()
@@ -39,8 +40,9 @@ def read(path: Path | str) -> dict[str, float]:
         try:
             values[words[2]] = float(words[3])
         except (IndexError, ValueError) as error:
-            raise AutopilotError(f"line {number} of '{path}' is no parameter: write vehicle, "
-                                 "component, name, value and type, separated by tabs") from error
+            raise AutopilotError(f"line {number} of '{shown(path)}' is no parameter: write "
+                                 "vehicle, component, name, value and type, separated by tabs"
+                                 ) from error
     return values
 
 
@@ -50,15 +52,17 @@ def write(path: Path | str, vehicle: int, values: dict) -> None:
     Raises:
         AutopilotError: The file cannot be written, or a name is not PX4's.
     """
-    lines = [f"# Onboard parameters for Vehicle {vehicle}", "#",
+    lines = [f"{_HEAD} {vehicle}", "#",
              "# Vehicle-Id Component-Id Name Value Type"]
     for name in sorted(values):
         kind = parameter(name).type
         text = str(int(values[name])) if kind is int else f"{values[name]:.18f}"
         lines.append("\t".join([str(vehicle), "1", name, text, str(_TYPE[kind])]))
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    path = outputs.free_for(path, "parameters", lambda ends: ends.startswith(_HEAD.encode()),
+                            AutopilotError)
     try:
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        Path(path).write_text("\n".join(lines) + "\n")
+        path.write_text("\n".join(lines) + "\n")
     except OSError as error:
         raise AutopilotError(f"cannot write parameters '{path}': {error.strerror}") from error
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from xtdrone_core.errors import unknown_name
+from xtdrone_core import files
+from xtdrone_core.errors import shown, unknown_name
 
 from ..errors import AutopilotError
 
@@ -32,17 +33,18 @@ class FlightLog:
             AutopilotError: The file does not exist, or is not a ULog.
         """
         from pyulog import ULog
-        from pyulog.exceptions import ULogException
 
         self.path = Path(path)
         try:
+            files.check(path, "flight log", AutopilotError)
+        except AutopilotError as error:
+            raise AutopilotError(f"{error}; give a .ulg file, for example "
+                                 "runs/latest/ulog/iris_0/log001.ulg") from error
+        try:
             with contextlib.redirect_stdout(io.StringIO()):  # pyulog prints what it skips
                 self.ulog = ULog(str(path))
-        except OSError as error:
-            raise AutopilotError(f"cannot read '{path}': {error.strerror}; give a .ulg file, for "
-                                 "example runs/latest/ulog/iris_0/log001.ulg") from error
-        except (ULogException, LookupError, ValueError, TypeError) as error:
-            raise AutopilotError(f"'{path}' is not a ULog: {error}") from error
+        except Exception as error:  # damaged bytes raise any of them in pyulog
+            raise AutopilotError(f"'{path}' is not a ULog: {shown(error)}") from error
         self._topics = {}
         for data in self.ulog.data_list:
             if data.timestamp_idx >= 0:

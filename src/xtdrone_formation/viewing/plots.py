@@ -9,6 +9,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
+from xtdrone_core import outputs
+
 from ..errors import FormationError
 from ..settling import FARTHEST, TOLERANCE
 
@@ -24,15 +26,6 @@ def _figure(width, height):
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
     return figure
-
-
-def _save(figure, path):
-    try:
-        figure.savefig(path, dpi=110)
-    except (OSError, ValueError) as error:  # ValueError: a format that matplotlib does not support
-        reason = getattr(error, "strerror", None) or error
-        raise FormationError(f"cannot write '{path}': {reason}; give a .png file in a folder that "
-                             "can be written") from error
 
 
 def _logarithmic(axes):
@@ -82,7 +75,7 @@ def trajectories(flight: Any, path: Path | str) -> None:
     top.grid(alpha=0.3)
     view.set_title(f"{flight.title}: {n} vehicles")
     top.legend(loc="upper right", fontsize=8)
-    _save(figure, path)
+    outputs.save_figure(figure, path, error=FormationError)
 
 
 def formation_error(flight: Any, path: Path | str) -> None:
@@ -106,7 +99,7 @@ def formation_error(flight: Any, path: Path | str) -> None:
     _logarithmic(axes)
     axes.grid(alpha=0.3, which="both")
     figure.legend(loc="outside lower center", ncols=2, fontsize=8)
-    _save(figure, path)
+    outputs.save_figure(figure, path, error=FormationError)
 
 
 def _caption(window):
@@ -119,6 +112,7 @@ def _caption(window):
 
 def formation(name: str, offsets: npt.ArrayLike, path: Path | str) -> None:
     """A formation in 3-D, from above and from the south; the leader is the filled mark."""
+    path = outputs.picture(path, FormationError)
     figure = _figure(15, 4.6)
     view = figure.add_subplot(1, 3, 1, projection="3d")
     points = np.vstack([np.zeros((1, 3)), offsets])
@@ -137,7 +131,7 @@ def formation(name: str, offsets: npt.ArrayLike, path: Path | str) -> None:
         axes.set(xlabel="x east [m]", ylabel=label, title=title, aspect="equal")
         axes.grid(alpha=0.3)
     axes.legend(loc="upper right", fontsize=8)
-    _save(figure, path)
+    outputs.save_figure(figure, path, error=FormationError)
 
 
 def comparison(flights: Any, path: Path | str) -> None:
@@ -145,6 +139,7 @@ def comparison(flights: Any, path: Path | str) -> None:
     names = []
     for flight in flights:
         names += [window.name for window in flight.windows if window.name not in names]
+    path = outputs.picture(path, FormationError)
     figure = _figure(max(5, 4.4 * len(names)), 6.4)
     for column, name in enumerate(names):
         for row, (what, reduce, bound) in enumerate((("largest", _largest, FARTHEST),
@@ -163,7 +158,7 @@ def comparison(flights: Any, path: Path | str) -> None:
             _logarithmic(axes)
             axes.grid(alpha=0.3, which="both")
     axes.legend(loc="upper right", fontsize=8)
-    _save(figure, path)
+    outputs.save_figure(figure, path, error=FormationError)
 
 
 def _largest(error):

@@ -4,14 +4,16 @@ The truth log has true states. The other two have estimates: poses and velocitie
 bridge, and vehicle_local_position of the ULogs. They are interpolated at the leader's time stamps.
 """
 
-import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from xtdrone_core import Scenario
+from xtdrone_core import Scenario, files, run_folder
+from xtdrone_core.errors import shown
+from xtdrone_core.options import number
+from xtdrone_core.scenario import MAX_FLEET
 from xtdrone_core.truth_log import read_truth
 
 from .. import serialisation
@@ -19,6 +21,8 @@ from ..errors import FormationError
 
 SOURCES = {"truth": "truth.bin", "rosbag": "bags/*.bag", "ulog": "ulog/*/*.ulg"}
 _POSE = re.compile(r"/([^/]+)/mavros/local_position/(pose|velocity_local)")
+_LARGEST = 1e7  # position and speed of a vehicle [m, m/s]
+_ESTIMATE = "timestamp x y z vx vy vz xy_valid z_valid".split()  # fields that are read
 _HOW = {"truth": "every run does", "rosbag": "launch files do with record:=true",
         "ulog": "the full simulator does, unless with --log none"}
 
@@ -56,7 +60,11 @@ def read(folder: Path | str, source: str | None = None) -> Motion:
     elif not available[source]:
         raise FormationError(f"'{folder}' has no {source} ({SOURCES[source]}): give a run that "
                              f"recorded it; {_HOW[source]}")
-    return Motion(source, *_READERS[source](folder, available[source]))
+    t_us, pos, vel = _READERS[source](folder, available[source])
+    if not (np.abs(pos) < _LARGEST).all() or not (np.abs(vel) < _LARGEST).all():
+        raise FormationError(f"the {source} of '{folder}' is damaged: it has positions or "
+                             f"velocities beyond {_LARGEST:g}")
+    return Motion(source, t_us, pos, vel)
 
 
 def _names(folder, found):
@@ -72,20 +80,21 @@ def _names(folder, found):
     return names
 
 
-def _truth(folder, files):
-    path = folder / "summary.json"
-    summary = json.loads(path.read_text()) if path.exists() else {}
+def _truth(folder, paths):
+    summary = run_folder.read_summary(folder)
     # The simple simulator has no scenario.
-    n = summary["n"] if "n" in summary else Scenario.load(folder / "scenario.yaml").n
-    t_us, table = read_truth(files[0], n)
+    n = number(f"n of '{folder}/summary.json'", summary["n"], 1, MAX_FLEET, whole=True) \
+        if "n" in summary else Scenario.load(folder / "scenario.yaml").n
+    t_us, table = read_truth(paths[0], n)
     return t_us, table[:, :, 0:3], table[:, :, 7:10]
 
 
-def _rosbag(folder, files):
-    from rosbags.rosbag1 import Reader, ReaderError
+def _rosbag(folder, paths):
+    from rosbags.rosbag1 import Reader
 
     rows = {}  # vehicle -> {"pose" or "velocity_local": rows of time and position or velocity}
-    for path in files:
+    for path in paths:
+        files.check(path, "bag", FormationError)
         try:
             with Reader(path) as bag:
                 wanted = [c for c in bag.connections if _POSE.fullmatch(c.topic)]
@@ -95,24 +104,28 @@ def _rosbag(folder, files):
                                 else serialisation.twist_stamped)
                     rows.setdefault(name, {"pose": [], "velocity_local": []})[what].append(
                         (serialisation.stamp(data), *read_one(data)[0]))
-        except (ReaderError, OSError) as error:
-            raise FormationError(f"cannot read '{path}': {error}; repair a truncated recording "
-                                 "by rosbag reindex") from error
+        except Exception as error:  # damaged bytes raise any of them in rosbags
+            raise FormationError(f"cannot read '{path}': {shown(error)}; repair a truncated "
+                                 "recording by rosbag reindex") from error
     rows = {name: both for name, both in rows.items() if all(both.values())}
     if not rows:
-        raise FormationError(f"'{files[0]}' has no poses: record mavros/local_position/pose and "
+        raise FormationError(f"'{paths[0]}' has no poses: record mavros/local_position/pose and "
                              "velocity_local of each vehicle")
     return _interpolate([[np.array(rows[name][what]) for what in ("pose", "velocity_local")]
                       for name in _names(folder, rows)])
 
 
-def _ulog(folder, files):
+def _ulog(folder, paths):
     from xtdrone_autopilot.ulog.reader import FlightLog  # here, since it needs pyulog
 
     logs = {}
-    for path in files:
+    for path in paths:
         topic = FlightLog(path).topic("vehicle_local_position")
         if topic is not None:
+            lacking = [name for name in _ESTIMATE if name not in topic]
+            if lacking:
+                raise FormationError(f"vehicle_local_position of '{path}' has no {lacking[0]}: the "
+                                     "log is damaged")
             located = (topic["xy_valid"] & topic["z_valid"]).astype(bool)
             rows = np.stack([topic["timestamp"], topic["y"], topic["x"], -topic["z"], topic["vy"],
                              topic["vx"], -topic["vz"]], axis=1)  # PX4 writes north, east, down

@@ -1,6 +1,5 @@
 """Scenes of the viewer: a recorded run, or a flight in the simple simulator."""
 
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -9,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from xtdrone_core import run_folder
 from xtdrone_core.scenario import grid
 
 from .. import analysis, schemes
@@ -39,9 +39,7 @@ class Replay:
         self.name = self._flight.folder.resolve().name
         self.start_s, self.end_s = float(self._flight.t_s[0]), float(self._flight.t_s[-1])
         self.t_s = self.start_s
-        path = self._flight.folder / "summary.json"
-        summary = json.loads(path.read_text()) if path.exists() else {}
-        self._scheme = summary.get("scheme")
+        self._scheme = run_folder.read_summary(self._flight.folder).get("scheme")
         self._edges = {}  # formation's number -> edges
 
     @property

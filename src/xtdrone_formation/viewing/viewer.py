@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from xtdrone_core import outputs
+
 from ..errors import FormationError
 
 try:
@@ -125,7 +127,9 @@ class Viewer(QtWidgets.QWidget):
         """
         self.refresh()
         QtWidgets.QApplication.processEvents()
-        if not self.grab().save(str(path), "PNG"):
+        image = self.grab().toImage()
+        image.setText("Software", outputs.MARK)
+        if not image.save(str(outputs.picture(path, FormationError))):
             raise FormationError(f"cannot write the screenshot '{path}': give a PNG file in a "
                                  "folder that can be written")
 

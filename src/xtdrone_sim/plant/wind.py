@@ -1,15 +1,16 @@
 """Wind for a fleet: mean, gusts, Dryden turbulence, and a wind field from a file."""
 
 import difflib
+import io
 import math
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from sensor_models.streams import new_stream, next_normals
-from xtdrone_core.errors import unknown_name
+from xtdrone_core import files
+from xtdrone_core.errors import shown, unknown_name
 from xtdrone_core.snapshot import Memory
 from xtdrone_dynamics import wind as dryden
 from xtdrone_dynamics.compiled import njit
@@ -17,6 +18,7 @@ from xtdrone_dynamics.compiled import njit
 from ..errors import WindError
 
 _STREAM = 1000  # number of the wind's random stream, above those of all sensors
+_MOST = 1000.0  # speed of the air, start and length of gusts [m/s, s]
 _SLOWEST = 1.0  # lower limit of the airspeed in the turbulence filters [m/s]
 _WORDS = ("mean", "gust", "dryden", "field")
 _TAGS = ("linear_velocity", "windVelocityMean", "windDirectionMean", "windGustVelocityMean",
@@ -178,8 +180,8 @@ def _number(text) -> float:
         value = float(text)
     except ValueError:
         value = math.nan
-    if not math.isfinite(value):
-        raise WindError(f"'{text}' of the wind is not a number")
+    if not abs(value) <= _MOST:
+        raise WindError(f"'{shown(text)}' of the wind is not a number within {_MOST:g}")
     return value
 
 
@@ -217,21 +219,22 @@ def _read_field(file) -> tuple:
     if not file:
         return (np.zeros(1),) * 3, np.zeros((1, 1, 1, 3))
     try:
-        with np.load(file) as data:
-            axes = tuple(np.asarray(data[name], dtype=float) for name in "xyz")
-            field = np.ascontiguousarray(data["velocity"], dtype=float)
-    except (OSError, ValueError, KeyError, EOFError, TypeError, zipfile.BadZipFile) as error:
-        raise WindError(f"cannot read wind field '{file}': {error}; it is an .npz file with x, y, "
-                        "z and velocity (X, Y, Z, 3)") from error
+        with files.open_zip(file, "wind field", error=WindError) as archive:
+            *axes, field = (np.asarray(np.load(io.BytesIO(archive.read(f"{name}.npy"))),
+                                       dtype=float, order="C")
+                            for name in ("x", "y", "z", "velocity"))
+    except (WindError, *files.DAMAGED) as error:
+        raise WindError(f"cannot read wind field '{shown(file)}': {shown(error)}; it is an .npz "
+                        "file with x, y, z and velocity (X, Y, Z, 3)") from error
     for name, axis in zip("xyz", axes):
         if axis.ndim != 1 or not len(axis) or not np.isfinite(axis).all() \
                 or (np.diff(axis) <= 0.0).any():
             raise WindError(f"{name} of wind field '{file}' must be a list of numbers that rise")
     shape = tuple(len(axis) for axis in axes) + (3,)
-    if field.shape != shape or not np.isfinite(field).all():
-        raise WindError(f"velocity of wind field '{file}' has shape {field.shape}: give finite "
-                        f"numbers of shape {shape}")
-    return axes, field
+    if field.shape != shape or not (np.abs(field) <= _MOST).all():
+        raise WindError(f"velocity of wind field '{file}' has shape {field.shape}: give "
+                        f"numbers within {_MOST:g}, of shape {shape}")
+    return tuple(axes), field
 
 
 @njit

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
+from xtdrone_core import files
+from xtdrone_core.errors import shown
+
 from ..errors import SdfError
 
 TILE = 4.0  # side of the square covered by one texture [m]
@@ -51,6 +54,7 @@ def load(path: Path, shrink: bool = True) -> np.ndarray:
     """
     from PIL import Image
 
+    files.check(path, "picture", SdfError)
     try:
         with Image.open(path) as image:
             if image.mode.startswith(("I", "F")):  # 16 bits or more: from black to white
@@ -60,8 +64,8 @@ def load(path: Path, shrink: bool = True) -> np.ndarray:
             if shrink:
                 image.thumbnail((_MOST, _MOST))
             return np.asarray(image.convert("RGB"))
-    except (OSError, ValueError) as error:
-        raise SdfError(f"{path}: cannot be read as a picture: {error}") from error
+    except Exception as error:  # damaged bytes raise any of them in Pillow
+        raise SdfError(f"{path}: cannot be read as a picture: {shown(error)}") from error
 
 
 def _noise(rng, roughness: float, stretch: int = 1) -> np.ndarray:

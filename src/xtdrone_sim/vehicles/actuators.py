@@ -14,7 +14,7 @@ from typing import Any, get_type_hints
 
 import numpy as np
 
-from xtdrone_core import registry
+from xtdrone_core import ScenarioError, registry
 from xtdrone_core.vehicle import Actuator, Propeller, Rotor, Servo, Surface, Vector, Wheel
 from xtdrone_dynamics import rotor
 from xtdrone_dynamics.constants import SEA_LEVEL_DENSITY
@@ -288,8 +288,11 @@ def _surface(channel, scope, plugin, links) -> Surface:
 def _own(channel, links) -> Actuator:
     """An actuator of a user-defined kind."""
     block = channel.element.find(OWN + "actuator")
-    kind = registry.ACTUATORS.load(block.get("kind", ""))
-    if not (isinstance(kind, type) and issubclass(kind, Actuator) and kind.act is not None):
+    try:
+        kind = registry.ACTUATORS.load(block.get("kind", ""))
+    except ScenarioError as error:
+        fail(block, str(error))
+    if kind.act is None:
         fail(block, f"'{block.get('kind')}' is not a kind of actuator: give a class that inherits "
                     "from xtdrone_core.vehicle.Actuator and has act()")
     common, hints = _common(channel), get_type_hints(kind)

@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 from lxml import etree
 
+from xtdrone_core import files
+from xtdrone_core.errors import shown
 from xtdrone_dynamics import quaternion
 
 from ..errors import SdfError
-from .mesh import Mesh
+from .mesh import MOST, Mesh
 
 _GEOMETRIES = "instance_geometry", "instance_controller"
 _MAX_DEPTH = 64  # of nodes
@@ -26,16 +28,13 @@ def read_collada(path: Path) -> list[Mesh]:
     Raises:
         SdfError: Not COLLADA, or nothing that can be drawn in it.
     """
-    try:
-        root = etree.parse(str(path), etree.XMLParser(
-            remove_comments=True, resolve_entities=False, no_network=True, huge_tree=True,
-            recover=True)).getroot()  # exporters leave a bare & in the names of files
-    except (OSError, etree.XMLSyntaxError) as error:
-        raise SdfError(f"{path}: not a COLLADA file: {error}") from error
+    # Exporters leave a bare & in the names of files, so it is read as far as it can be.
+    data = files.read_bytes(path, "COLLADA file", MOST, SdfError)
+    root = files.parse_xml(data, str(path), SdfError, huge_tree=True, recover=True)
     try:
         found = list(_Document(path, root).meshes())
-    except (ValueError, IndexError, KeyError, AttributeError) as error:
-        raise SdfError(f"{path}: a damaged COLLADA file: {error!r}") from error
+    except (AttributeError, StopIteration, *files.DAMAGED) as error:
+        raise SdfError(f"{path}: a damaged COLLADA file: {shown(repr(error))}") from error
     if not found:
         raise SdfError(f"{path}: a COLLADA file without triangles")
     return found

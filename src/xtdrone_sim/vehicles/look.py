@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from xtdrone_core import files
+
 from ..errors import SdfError
 from .sdf_file import resolve_uri
 from .sdf_tree import number, numbers
@@ -64,7 +66,8 @@ def _of_script(material, name) -> tuple:
             continue  # as Gazebo's own file://media, which is not here
     for script in [path for folder in folders for path in
                    ([folder] if folder.is_file() else sorted(folder.glob("*.material")))]:
-        block = _block(script.read_text(errors="replace"), name)
+        block = _block(files.read_bytes(script, "material script", error=SdfError).decode(
+            errors="replace"), name)
         if block:
             colour = re.search(r"\bdiffuse((?:\s+[\d.eE+-]+){3,4})", block)
             rgba = tuple(map(float, colour[1].split()))[:4] if colour else _WHITE

@@ -7,12 +7,17 @@ from pathlib import Path
 
 import numpy as np
 
+from xtdrone_core import files
+from xtdrone_core.errors import shown
+
 from ..errors import SdfError
 
 _THICKNESS = 0.05  # of the body behind a triangle [m]
 _NARROW = 1e-3  # height of a triangle, or thickness of a body, that is left out [m]
 _AHEAD = 1e-3  # of its size, that a convex mesh may have in front of a triangle
 _MOST_PAIRS = 20_000_000  # of triangles and points, for which a mesh is tested
+MOST = 256 << 20  # of a file [bytes]
+_FARTHEST = 1e9  # of a corner, before it is scaled
 _STL_HEADER = 84  # bytes before the triangles of a binary file
 _STL_RECORD = np.dtype([("normal", "<f4", 3), ("points", "<f4", (3, 3)), ("more", "<u2")])
 
@@ -134,6 +139,11 @@ def _connected(points, faces) -> list[tuple[np.ndarray, np.ndarray]]:
 @lru_cache(maxsize=256)
 def _read(file: MeshFile, _mtime: int) -> tuple[Mesh, ...]:
     meshes = _READERS[file.path.suffix.lower()](file.path)
+    for mesh in meshes:
+        if mesh.faces.min(initial=0) < 0 or mesh.faces.max(initial=0) >= len(mesh.points) \
+                or not (np.abs(mesh.points) <= _FARTHEST).all():
+            raise SdfError(f"{file.path}: a damaged mesh: it has corners that are not there, or "
+                           f"beyond {_FARTHEST:g}")
     if file.submesh:
         meshes = [mesh for mesh in meshes if mesh.name == file.submesh]
         if not meshes:
@@ -153,14 +163,17 @@ def _read_collada(path: Path) -> list[Mesh]:
 
 
 def _read_stl(path: Path) -> list[Mesh]:
-    data = path.read_bytes()
+    data = files.read_bytes(path, "mesh", MOST, SdfError)
     count = int.from_bytes(data[_STL_HEADER - 4:_STL_HEADER], "little")
     if len(data) >= _STL_HEADER + count * _STL_RECORD.itemsize and count > 0 \
             and not (data[:5] == b"solid" and b"facet" in data[:500]):
         points = np.frombuffer(data, _STL_RECORD, count, _STL_HEADER)["points"].reshape(-1, 3)
     else:
         corners = re.findall(rb"vertex\s+(\S+)\s+(\S+)\s+(\S+)", data)
-        points = np.array(corners, dtype=float).reshape(-1, 3)
+        try:
+            points = np.array(corners, dtype=float).reshape(-1, 3)
+        except ValueError as error:
+            raise SdfError(f"{path}: a damaged STL file: {shown(error)}") from error
     if len(points) < 3 or not np.isfinite(points).all():
         raise SdfError(f"{path}: an STL file without triangles")
     points = points.astype(float)
@@ -170,17 +183,19 @@ def _read_stl(path: Path) -> list[Mesh]:
 def _read_obj(path: Path) -> list[Mesh]:
     points, faces = [], []
     try:
-        for line in path.read_text(errors="replace").splitlines():
+        text = files.read_bytes(path, "mesh", MOST, SdfError).decode(errors="replace")
+        for line in text.splitlines():
             word, *rest = line.split() or [""]
             if word == "v":
-                points.append([float(x) for x in rest[:3]])
+                x, y, z = map(float, rest[:3])
+                points.append((x, y, z))
             elif word == "f":
                 corners = [int(x.split("/")[0]) for x in rest]
                 corners = [k - 1 if k > 0 else len(points) + k for k in corners]
                 faces += [(corners[0], corners[k], corners[k + 1])
                           for k in range(1, len(corners) - 1)]
     except ValueError as error:
-        raise SdfError(f"{path}: a damaged OBJ file: {error}") from error
+        raise SdfError(f"{path}: a damaged OBJ file: {shown(error)}") from error
     if not faces or max(map(max, faces)) >= len(points):
         raise SdfError(f"{path}: an OBJ file without triangles")
     return [Mesh(np.array(points), np.array(faces))]

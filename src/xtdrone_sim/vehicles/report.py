@@ -8,7 +8,7 @@ import numpy as np
 
 from sensor_models.cameras import cameras_of, lidar_of
 from sensor_models.sensor import sensors
-from xtdrone_core import FleetModel, Vehicle
+from xtdrone_core import FleetModel, Vehicle, outputs
 from xtdrone_dynamics import battery
 from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_dynamics.effectiveness import (
@@ -183,8 +183,13 @@ def draw_layout(model: Vehicle, path: Path | str) -> None:
     Args:
         model: The vehicle.
         path: Of the picture; its suffix selects the format.
+
+    Raises:
+        XtdroneError: Something else is there, or it cannot be written.
     """
     import matplotlib
+
+    path = outputs.picture(path)
 
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
@@ -213,7 +218,7 @@ def draw_layout(model: Vehicle, path: Path | str) -> None:
              ylabel="x (front) [m]",
              title=f"{model.type}\nblue counter-clockwise, red clockwise")
     figure.tight_layout()
-    figure.savefig(path)
+    outputs.save_figure(figure, path, dpi=100)
     plt.close(figure)
 
 

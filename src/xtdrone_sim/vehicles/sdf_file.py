@@ -1,5 +1,6 @@
 """SDF files: found by path or URI, read as Gazebo reads them, xacro's rendered first."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -8,8 +9,8 @@ from typing import Any, NoReturn
 
 from lxml import etree
 
-from xtdrone_core import resources
-from xtdrone_core.errors import ScenarioError, unknown_name
+from xtdrone_core import files, resources
+from xtdrone_core.errors import ScenarioError, shown, unknown_name
 
 from ..errors import SdfError
 
@@ -36,11 +37,7 @@ def parse(path: Path, *what: str) -> Any:
     Raises:
         SdfError: Cannot be read, malformed XML, not SDF, or without that element.
     """
-    try:
-        data = _content(path)
-    except OSError as error:
-        raise SdfError(f"{path}: cannot be read: {error.strerror}") from error
-    return _first(_root(data, str(path)), what)
+    return _first(_root(_content(path), str(path)), what)
 
 
 def parse_text(words: str, name: str, *what: str) -> Any:
@@ -49,19 +46,15 @@ def parse_text(words: str, name: str, *what: str) -> Any:
     Raises:
         SdfError: Malformed XML, not SDF, or without that element.
     """
-    return _first(_root(words.encode(), name), what)
+    return _first(_root(words.encode(errors="replace"), name), what)
 
 
-def _root(data: bytes, name: str):
+def _root(data: bytes, name: str) -> Any:
     """The root element of a document."""
     # Gazebo's parser takes a declaration that stands behind a comment, as templates leave it.
     data = _DECLARATION.sub(lambda found: b" " * len(found[0]) if found.start() else found[0],
                             data)
-    try:
-        return etree.fromstring(data, etree.XMLParser(
-            remove_comments=True, resolve_entities=False, no_network=True), base_url=name)
-    except etree.XMLSyntaxError as error:
-        raise SdfError(f"{name}:{error.lineno}: not well-formed XML: {error.msg}") from error
+    return files.parse_xml(data, name, SdfError)
 
 
 def _first(root, what):
@@ -98,9 +91,9 @@ def resolve_uri(element: Any, uri: str) -> Path:
         relative = uri.removeprefix("file://")
         folders = [beside, *resources.folders_of("GAZEBO_RESOURCE_PATH")]
     for folder in folders:
-        if (folder / relative).exists():
+        if os.path.exists(folder / relative):
             return (folder / relative).resolve()
-    fail(element, f"'{uri}' does not exist: looked in "
+    fail(element, f"'{shown(uri)}' does not exist: looked in "
                   f"{', '.join(map(str, dict.fromkeys(folders)))}")
 
 
@@ -126,7 +119,7 @@ def _content(path: Path) -> bytes:
     if path.suffix in resources.TEMPLATES:
         raise SdfError(f"{path}: is a template: render it first ({resources.TEMPLATES[path.suffix]}"
                        ")")
-    return path.read_bytes()
+    return files.read_bytes(path, "SDF file", error=SdfError)
 
 
 def _expanded(path: Path) -> bytes:

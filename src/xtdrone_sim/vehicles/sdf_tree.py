@@ -6,18 +6,19 @@ Reads SDF 1.4 to 1.7 as Gazebo 11 does, with nested models, includes and
 
 import copy
 import itertools
-import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from lxml import etree
 
-from xtdrone_core.errors import unknown_name
+from xtdrone_core.errors import shown, unknown_name
 
 from .pose import Pose
 from .sdf_file import OWN, fail, parse, resolve_model
 
 _MAX_NESTING = 16
+_LARGEST = 1e18
+FARTHEST = 1e6  # of a pose, and the largest side of a shape [m]
 
 
 def refuse_unknown(element: Any, known: Iterable[str]) -> None:
@@ -54,15 +55,15 @@ def text(element: Any, tag: str, default: str | None = None) -> str:
 
 
 def numbers(element: Any, count: int) -> tuple[float, ...]:
-    """The finite numbers that an element's text lists."""
+    """The numbers that an element's text lists; 1e16, which SDF has for 'no limit', is one."""
     tokens = (element.text or "").split()
     try:
         values = tuple(map(float, tokens))
     except ValueError:
         values = ()
-    if len(values) != count or not all(map(math.isfinite, values)):
+    if len(values) != count or not all(abs(x) <= _LARGEST for x in values):
         what = "a number" if count == 1 else f"{count} numbers"
-        fail(element, f"<{element.tag}> is '{' '.join(tokens)}': give {what}")
+        fail(element, f"<{element.tag}> is '{shown(' '.join(tokens))}': give {what}")
     return values
 
 
@@ -86,7 +87,11 @@ def pose_of(element: Any) -> Pose:
     child = element.find("pose")
     if child is None or not (child.text or "").strip():
         return Pose()
-    return Pose.of(*numbers(child, 6))
+    values = numbers(child, 6)
+    if max(map(abs, values)) > FARTHEST:
+        fail(child, f"<pose> is '{shown(child.text)}': give metres and radians up to "
+                    f"{FARTHEST:g}")
+    return Pose.of(*values)
 
 
 def name_of(element: Any) -> str:
@@ -135,7 +140,6 @@ class Scope:
         self.prefix = prefix
         self._pose = pose
         self._known = dict(placed or {})
-        self._open = set()  # names being resolved now, to find circles
         self._elements = {}
         self._nested = {}
         self._lights = []
@@ -222,24 +226,25 @@ class Scope:
         Raises:
             SdfError: No such frame, or frames that refer to each other in a circle.
         """
-        if name in ("", "__model__", "world"):
-            return self._pose
-        if name in self._known:
-            return self._known[name]
-        if "::" in name and name not in self._elements:
-            head, _, rest = name.partition("::")
-            if head not in self._nested:
-                fail(asker, f"there is no model '{head}' for '{name}'")
-            return self._nested[head].pose(rest, asker)
-        element = self._elements.get(name)
-        if element is None:
-            fail(asker, f"there is no frame '{name}' in model '{name_of(self.element)}'")
-        if name in self._open:
-            fail(element, f"the frame '{name}' is relative to itself")
-        self._open.add(name)
-        pose = self.pose(self._reference(element), element).to(pose_of(element))
-        self._open.discard(name)
-        self._known[name] = pose
+        scope, chain, open_ = self, [], set()  # chain: from this frame outwards
+        while name not in ("", "__model__", "world") and name not in scope._known:
+            if "::" in name and name not in scope._elements:
+                head, _, rest = name.partition("::")
+                if head not in scope._nested:
+                    fail(asker, f"there is no model '{head}' for '{name}'")
+                scope, name = scope._nested[head], rest
+                continue
+            element = scope._elements.get(name)
+            if element is None:
+                fail(asker, f"there is no frame '{name}' in model '{name_of(scope.element)}'")
+            if element in open_:
+                fail(element, f"the frame '{name}' is relative to itself")
+            open_.add(element)
+            chain.append((scope, name, element))
+            name, asker = scope._reference(element), element
+        pose = scope._known.get(name, scope._pose)
+        for scope, name, element in reversed(chain):
+            pose = scope._known[name] = pose.to(pose_of(element))
         return pose
 
     def _reference(self, element) -> str:

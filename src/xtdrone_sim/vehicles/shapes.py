@@ -10,7 +10,7 @@ from .look import Look, look_of
 from .mesh import MESH_SUFFIXES, Extrusion, MeshFile
 from .pose import Pose
 from .sdf_file import fail, resolve_uri
-from .sdf_tree import Scope, name_of, number, numbers, pose_of, text, vector
+from .sdf_tree import FARTHEST, Scope, name_of, number, numbers, pose_of, text, vector
 
 
 @dataclass(frozen=True)
@@ -68,6 +68,9 @@ def _shapes(element, name, link_pose, remarks) -> list[Shape]:
         if not (all(shape.size) if shape.kind == "mesh" else all(side > 0 for side in shape.size)):
             remarks.append(f"{element.tag} '{name}' is left out: its size is {shape.size}")
             return []
+        if max(map(abs, shape.size)) > FARTHEST:
+            fail(form, f"the size of {element.tag} '{name}' is {shape.size}: give metres up to "
+                       f"{FARTHEST:g}")
     friction = element.find("surface/friction/ode/mu")
     mu = 1.0 if friction is None else numbers(friction, 1)[0]
     look = look_of(element)

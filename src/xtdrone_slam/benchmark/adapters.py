@@ -8,10 +8,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from xtdrone_core import registry
-from xtdrone_core.errors import unknown_name
+from xtdrone_core import files, registry
+from xtdrone_core.errors import XtdroneError, shown, unknown_name
 
 from ..errors import SlamError
 from . import link
@@ -69,8 +67,7 @@ def names() -> list[str]:
 
 def descriptions() -> dict[str, str]:
     """A line on each system, for `xtdrone list`."""
-    return {name: yaml.safe_load((folder / "adapter.yaml").read_text()).get("description", "")
-            for name, folder in folders().items()}
+    return {name: load(name).description for name in folders()}
 
 
 def resolve(name: str, base: Path = Path()) -> str:
@@ -85,8 +82,8 @@ def resolve(name: str, base: Path = Path()) -> str:
     """
     if name in names():
         return name
-    folder = (Path(base) / Path(name).expanduser()).resolve()
-    if not (folder / "adapter.yaml").is_file():
+    folder = Path(os.path.realpath(Path(base) / os.path.expanduser(name)))
+    if not files.is_file(folder / "adapter.yaml"):
         raise SlamError(unknown_name("system", name, names(),
                                      "give a folder with an adapter.yaml"))
     return str(folder)
@@ -107,9 +104,10 @@ def load(name: str, /, **parameters: Any) -> Adapter:
         folder = str(folders()[folder])
     path = Path(folder) / "adapter.yaml"
     try:
-        values = yaml.safe_load(path.read_text())
-        if not isinstance(values["command"], list):
-            raise TypeError("the command is not a list")
+        values = files.check_keys(files.read_yaml(path, "adapter"), "the adapter", ["command"])
+        for key in ("command", "inputs", "requirements", "install"):
+            if not isinstance(values.get(key, []), list):
+                raise TypeError(f"{key} is not a list")
         known = dict(values.get("parameters") or {})
         adapter = Adapter(path.parent.name, tuple(map(str, values["command"])),
                           str(values.get("description", "")), bool(values.get("deterministic")),
@@ -117,10 +115,9 @@ def load(name: str, /, **parameters: Any) -> Adapter:
                           *(tuple(map(str, values.get(key, usual))) for key, usual in (
                               ("inputs", ("stereo",)), ("requirements", ()), ("install", ()))),
                           str(path.parent))
-    except (OSError, KeyError, TypeError, AttributeError, ValueError, yaml.YAMLError) as error:
-        message = str(error).splitlines()[0]
-        raise SlamError(f"cannot read '{path}': {type(error).__name__} {message}; it needs a "
-                        "command, as a list of strings") from error
+    except (XtdroneError, TypeError, ValueError) as error:
+        raise SlamError(f"cannot read '{path}': {shown(error)}; it needs a command, as a list of "
+                        "strings") from error
     for parameter in parameters:
         if parameter not in known:
             raise SlamError(unknown_name(f"parameter of '{adapter.name}'", parameter, known))

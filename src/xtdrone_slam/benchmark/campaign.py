@@ -16,9 +16,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import yaml
-
-from xtdrone_core.errors import unknown_name
+from xtdrone_core import files, run_folder
+from xtdrone_core.errors import shown, unknown_name
 
 from ..datasets.dataset import Dataset
 from ..errors import SlamError
@@ -44,6 +43,11 @@ class SystemChoice:
         """Folder name, with the parameters."""
         parts = [Path(self.name).name, *(f"{key}{value}" for key, value in self.parameters.items())]
         return re.sub(r"[^A-Za-z0-9._+-]", "-", "_".join(parts))
+
+
+_MOST_RUNS = 1000
+_MOST_FLIGHTS = 10_000
+_FASTEST = 1000.0  # playback, seconds of the recording per second
 
 
 @dataclass(frozen=True)
@@ -79,11 +83,16 @@ class Campaign:
     max_diff: float = MAX_DIFF_S  # largest time difference of associated poses [s]
 
     def __post_init__(self):
-        if not isinstance(self.runs, int) or self.runs < 1:
-            raise SlamError(f"{self.runs} runs are not allowed: give a whole number from 1")
-        if not (isinstance(self.speed, (int, float)) and 0 <= self.speed < math.inf):
-            raise SlamError(f"a speed of {self.speed} is not allowed: give a positive number, or 0 "
-                            "to wait for the system at each pair")
+        run_folder.check_name(self.name)
+        if not isinstance(self.runs, int) or not 1 <= self.runs <= _MOST_RUNS:
+            raise SlamError(f"{shown(self.runs)} runs are not allowed: give a whole number from 1 "
+                            f"to {_MOST_RUNS}")
+        if not (isinstance(self.speed, (int, float)) and 0 <= self.speed <= _FASTEST):
+            raise SlamError(f"a speed of {shown(self.speed)} is not allowed: give a positive "
+                            f"number up to {_FASTEST:g}, or 0 to wait for the system at each pair")
+        if not (isinstance(self.max_diff, (int, float)) and 0 <= self.max_diff <= _FASTEST):
+            raise SlamError(f"a max_diff of {shown(self.max_diff)} is not allowed: give seconds "
+                            "from 0")
         if self.align not in ALIGNMENTS:
             raise SlamError(unknown_name("alignment", self.align, ALIGNMENTS))
         for system in self.systems:
@@ -107,12 +116,10 @@ def parse_system(name: str, assignments: Iterable[str]) -> SystemChoice:
     parameters = {}
     for assignment in assignments:
         key, equals, value = assignment.partition("=")
-        try:
-            parameters[key] = yaml.safe_load(value)
-        except yaml.YAMLError:
-            equals = ""
         if not (key and equals):
-            raise SlamError(f"cannot read the parameter '{assignment}': write NAME=VALUE")
+            raise SlamError(f"cannot read the parameter '{shown(assignment)}': write NAME=VALUE")
+        parameters[key] = files.parse_yaml(value, f"the parameter '{shown(assignment)}'",
+                                           SlamError)
     return SystemChoice(adapters.resolve(name), parameters)
 
 
@@ -123,11 +130,7 @@ def load(path: Path) -> Campaign:
         SlamError: The file is missing or invalid.
     """
     path = Path(path)
-    try:
-        data = yaml.safe_load(path.read_text())
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        line = str(error).splitlines()[0]
-        raise SlamError(f"cannot read the campaign '{path}': {line}") from error
+    data = files.read_yaml(path, "campaign", error=SlamError)
     return parse(data, path.stem, path.parent)
 
 
@@ -150,14 +153,17 @@ def parse(data: dict, name: str = "campaign", base: Path = Path()) -> Campaign:
     for key in data:
         if key not in allowed:
             raise SlamError(unknown_name("key of a campaign", key, allowed))
+    flights = math.prod(len(_list(data.get(key, 0))) for key in (*_LISTS, "bandwidth", "loss"))
+    if flights > _MOST_FLIGHTS:
+        raise SlamError(f"the campaign has {flights} flights: give at most {_MOST_FLIGHTS}")
     systems = tuple(choice for item in _list(data["systems"])
                     for choice in _choices(item, base))
     try:
         conditions = tuple(_conditions(data, base))
         return Campaign(systems=systems, conditions=conditions,
                         **{"name": name, **{key: data[key] for key in plain & set(data)}})
-    except (TypeError, ValueError) as error:
-        raise SlamError(f"a value of the campaign has the wrong type: {error}") from error
+    except (TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise SlamError(f"a value of the campaign has the wrong type: {shown(error)}") from error
 
 
 def execute(campaign: Campaign, folder: Path, serial: bool = False, address: str | None = None,
@@ -359,9 +365,10 @@ def _choices(item, base):
     if isinstance(item, str):
         return [SystemChoice(adapters.resolve(item, base))]
     if not isinstance(item, dict) or set(item) - {"name", "parameters"} or "name" not in item:
-        raise SlamError(f"cannot read the system {item!r}: write a name, or "
+        raise SlamError(f"cannot read the system {shown(item)}: write a name, or "
                         "{name: klt, parameters: {features: [200, 400]}}")
-    parameters = item.get("parameters") or {}
+    parameters = files.check_keys(item.get("parameters") or {}, "parameters of a system",
+                                  error=SlamError)
     names = list(parameters)
     return [SystemChoice(adapters.resolve(str(item["name"]), base), dict(zip(names, values)))
             for values in itertools.product(*(_list(parameters[name]) for name in names))]

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
+from xtdrone_core import outputs
+
 from ..errors import SlamError
 
 PERIOD_MS = 200  # between two updates [ms]
@@ -122,8 +124,9 @@ def show(folder: Path, png: Path | None = None) -> None:
     window = _window(pg, folder)
     window.update_plots()
     if png is not None:
-        Path(png).parent.mkdir(parents=True, exist_ok=True)
-        if not window.grab().save(str(png)):
+        image = window.grab().toImage()
+        image.setText("Software", outputs.MARK)
+        if not image.save(str(outputs.picture(png, SlamError))):
             raise SlamError(f"cannot write '{png}': give a name that ends in .png, in a folder "
                             "that is there")
         return

@@ -13,6 +13,9 @@ import numpy.typing as npt
 import yaml
 from scipy.spatial.transform import Rotation
 
+from xtdrone_core import XtdroneError, files
+from xtdrone_core.errors import shown
+
 from ..errors import SlamError
 
 # Columns: the optical axes in the simulation's camera frame (x forward, y left, z up).
@@ -128,9 +131,9 @@ def read_euroc(folder: Path) -> Calibration:
         cameras = [_camera(_read(folder / f"cam{i}" / "sensor.yaml")) for i in range(2)]
         imu = _read(folder / "imu0" / "sensor.yaml")
         return Calibration(*cameras, _imu(imu, imu["rate_hz"]))
-    except (OSError, KeyError, TypeError, ValueError, yaml.YAMLError) as error:
-        raise SlamError(f"no EuRoC calibration in '{folder}' ({error}): give a folder with cam0, "
-                        "cam1 and imu0, each with its sensor.yaml") from error
+    except _WRONG as error:
+        raise SlamError(f"no EuRoC calibration in '{shown(folder)}' ({shown(error)}): give a "
+                        "folder with cam0, cam1 and imu0, each with its sensor.yaml") from error
 
 
 def write_kalibr(folder: Path, calibration: Calibration) -> None:
@@ -168,9 +171,10 @@ def read_kalibr(chain: Path, imu: Path) -> tuple[Calibration, list[str]]:
             for i in range(2)]
         return (Calibration(*cameras, _imu(noise, noise["update_rate"])),
                 [str(part["rostopic"]) for part in (pair["cam0"], pair["cam1"], noise)])
-    except (OSError, KeyError, TypeError, ValueError, yaml.YAMLError) as error:
-        raise SlamError(f"no calibration of a stereo pair and an IMU in '{chain}' and '{imu}' "
-                        f"({error!r}): give Kalibr's camchain-imucam.yaml and imu.yaml") from error
+    except _WRONG as error:
+        raise SlamError(f"no calibration of a stereo pair and an IMU in '{shown(chain)}' and "
+                        f"'{shown(imu)}' ({shown(repr(error))}): give Kalibr's "
+                        "camchain-imucam.yaml and imu.yaml") from error
 
 
 def rectification(calibration: Calibration) -> Any:
@@ -205,12 +209,20 @@ def write_opencv(path: Path, calibration: Calibration) -> None:
 
 def _read(path):
     """YAML, without the directive line of OpenCV, which is not valid YAML."""
-    text = Path(path).read_text()
-    return yaml.safe_load(text.removeprefix("%YAML:1.0"))
+    text = files.read_text(path, "calibration", 1 << 20).removeprefix("%YAML:1.0")
+    return files.parse_yaml(text, f"calibration '{shown(path)}'")
 
 
 def _imu(values, rate):
-    return Imu(float(rate), *(float(values[key]) for key in _noise(_NO_NOISE)))
+    return Imu(_number(rate), *(_number(values[key]) for key in _noise(_NO_NOISE)))
+
+
+def _number(value):
+    """A finite number of a calibration."""
+    number = float(value)
+    if not abs(number) <= _LARGEST:
+        raise ValueError(f"{shown(value)} is not allowed")
+    return number
 
 
 def _camera(values):
@@ -218,9 +230,14 @@ def _camera(values):
             "radial-tangential", "radtan"):
         raise ValueError("the camera is not a pinhole with radial-tangential distortion")
     pose = np.array(values["T_BS"]["data"], dtype=float).reshape(4, 4)
-    return Camera(*map(int, values["resolution"]), float(values["rate_hz"]),
-                  tuple(map(float, values["intrinsics"])),
-                  tuple(map(float, values["distortion_coefficients"])),
+    if not (np.abs(pose) <= _LARGEST).all():
+        raise ValueError("the pose of a camera is not finite")
+    width, height = (int(_number(side)) for side in values["resolution"])
+    if not (0 < width <= _MOST_PIXELS and 0 < height <= _MOST_PIXELS):
+        raise ValueError(f"{width} x {height} pixels are not allowed")
+    return Camera(width, height, _number(values["rate_hz"]),
+                  tuple(map(_number, values["intrinsics"])),
+                  tuple(map(_number, values["distortion_coefficients"])),
                   tuple(map(tuple, pose.tolist())))
 
 
@@ -231,6 +248,9 @@ def _noise(imu):
             "accelerometer_random_walk": imu.accelerometer_random_walk}
 
 
+_LARGEST = 1e9  # of any number in a calibration
+_MOST_PIXELS = 100_000  # of a side
+_WRONG = (XtdroneError, KeyError, IndexError, AttributeError, TypeError, ValueError, OverflowError)
 _NO_NOISE = Imu(0.0, 0.0, 0.0, 0.0, 0.0)
 
 

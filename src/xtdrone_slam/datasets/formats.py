@@ -11,8 +11,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.spatial.transform import Rotation
 
+from xtdrone_core import files
+from xtdrone_core.errors import shown
+
 from ..errors import SlamError
 
+FARTHEST = 1e6  # of a position [m]
+_LATEST = 1e11  # time stamp, also since 1970 [s]
 _COLUMNS = "t x y z qx qy qz qw"
 
 
@@ -82,12 +87,16 @@ def read_tum(path: Path) -> np.ndarray:
             row = [float(word) for word in line.split()]
         except ValueError:
             row = []
-        if len(row) != 8 or not all(map(math.isfinite, row)):
-            raise SlamError(f"row {number} of '{path}' is '{line[:60]}': give {_COLUMNS} in each "
-                            "row")
+        if len(row) != 8 or not all(abs(x) <= FARTHEST for x in row[1:]) \
+                or not abs(row[0]) <= _LATEST:
+            raise SlamError(f"row {number} of '{shown(path)}' is '{shown(line)}': give {_COLUMNS} "
+                            "in each row")
+        if not 0.5 < math.hypot(*row[4:]) < 2.0:
+            raise SlamError(f"row {number} of '{shown(path)}' has no unit quaternion: give "
+                            f"{_COLUMNS} in each row")
         rows.append(row)
     if not rows:
-        raise SlamError(f"'{path}' contains no pose: give {_COLUMNS} in each row")
+        raise SlamError(f"'{shown(path)}' contains no pose: give {_COLUMNS} in each row")
     return np.array(rows)
 
 
@@ -108,9 +117,6 @@ def read_rows(path: Path) -> list[str]:
     Raises:
         SlamError: The file cannot be read.
     """
-    try:
-        text = Path(path).read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        raise SlamError(f"cannot read '{path}': {error}") from error
+    text = files.read_text(path, "table", error=SlamError)
     whole = text[:text.rfind("\n") + 1]
     return [line for line in map(str.strip, whole.splitlines()) if line and line[0] != "#"]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ..datasets import formats
 from ..errors import SlamError
 
 ALIGNMENTS = ("se3", "sim3", "none", "origin")
@@ -62,11 +63,9 @@ def _evaluate(estimate, reference, alignment, delta_m, max_diff_s):
     from evo import EvoException
     from evo.core import metrics, sync
     from evo.core.metrics import PoseRelation, Unit
-    from evo.tools import file_interface
 
+    truth, guess = _trajectory(reference), _trajectory(estimate)
     try:
-        truth = file_interface.read_tum_trajectory_file(reference)
-        guess = file_interface.read_tum_trajectory_file(estimate)
         truth, guess = sync.associate_trajectories(truth, guess, max_diff=max_diff_s)
         guess = _aligned(guess, truth, alignment)
         statistics, errors, times = {}, {}, {}
@@ -84,10 +83,18 @@ def _evaluate(estimate, reference, alignment, delta_m, max_diff_s):
             errors[name] = np.array(metric.error)
             ends = metric.delta_ids if kind == "rpe" else range(truth.num_poses)
             times[name] = truth.timestamps[list(ends)]
-    except (EvoException, OSError, ValueError) as error:
+    except (EvoException, ValueError, np.linalg.LinAlgError) as error:
         raise SlamError(f"evo cannot compare '{estimate}' with '{reference}': {error}") from error
     return Evaluation(alignment, truth.num_poses, statistics, errors, times, _positions(truth),
                       _positions(guess))
+
+
+def _trajectory(path):
+    """A TUM file as evo's trajectory."""
+    from evo.core.trajectory import PoseTrajectory3D
+
+    table = formats.read_tum(path)
+    return PoseTrajectory3D(table[:, 1:4], np.roll(table[:, 4:], 1, axis=1), table[:, 0])
 
 
 def _aligned(guess, truth, alignment):

@@ -6,13 +6,12 @@
 """
 
 import hashlib
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from xtdrone_core import run_folder
+from xtdrone_core import XtdroneError, files, run_folder
 
 from ..datasets import formats
 from ..errors import SlamError
@@ -92,12 +91,19 @@ def write_flight(folder: Path, name: str, truth: np.ndarray, metadata: dict) -> 
         raise SlamError(f"cannot write '{at}': {error.strerror}") from error
 
 
+_COUNTS = ("frames", "dropped", "lost", "answers")  # of every outcome
+_MORE_COUNTS = ("not_arrived", "missing")
+
+
 def read_outcome(folder: Path) -> dict | None:
     """The outcome in the folder of a run; None if the run is not finished."""
     try:
-        return json.loads((Path(folder) / "outcome.json").read_text())
-    except (OSError, ValueError):
+        outcome = files.check_keys(files.read_json(Path(folder) / "outcome.json"), "outcome",
+                                   ("reason", *_COUNTS))
+    except XtdroneError:
         return None
+    counted = all(isinstance(outcome.get(name, 0), int) for name in (*_COUNTS, *_MORE_COUNTS))
+    return outcome if counted and isinstance(outcome["reason"], str) else None
 
 
 def exclusion_reason(outcome: dict) -> str:
@@ -170,8 +176,8 @@ def _channel(flight):
 
 def _metadata(folder):
     try:
-        return json.loads((folder / "flight.json").read_text())
-    except (OSError, ValueError):
+        return files.check_keys(files.read_json(folder / "flight.json"), "flight")
+    except XtdroneError:
         return {}
 
 

@@ -1,12 +1,16 @@
 """Options of a flight to be recorded."""
 
 import json
-import math
 import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from xtdrone_core import XtdroneError, files
+from xtdrone_core.errors import shown
+
 from ..errors import SlamError
+
+_BRIGHTEST = 1000.0  # factor on the light
 
 
 @dataclass(frozen=True)
@@ -22,11 +26,19 @@ class FlightOptions:
     gps: str = "rtk"  # preset of the GNSS receiver
 
     def __post_init__(self):
-        if not (math.isfinite(self.light) and self.light >= 0):
-            raise SlamError(f"a light of {self.light} is not allowed: give a factor of 0 or more")
-        if not 0 <= self.texture <= 1:
-            raise SlamError(f"a texture of {self.texture} is not allowed: give a fraction from 0 "
-                            "to 1")
+        for name in ("world", "trajectory", "vehicle", "gps"):
+            if not isinstance(getattr(self, name), str):
+                raise SlamError(f"a {name} of {shown(getattr(self, name))} is not allowed: give a "
+                                "text")
+        if not isinstance(self.seed, int) or self.seed < 0:
+            raise SlamError(f"a seed of {shown(self.seed)} is not allowed: give a whole number "
+                            "from 0")
+        if not (isinstance(self.light, (int, float)) and 0 <= self.light <= _BRIGHTEST):
+            raise SlamError(f"a light of {shown(self.light)} is not allowed: give a factor from 0 "
+                            f"to {_BRIGHTEST:g}")
+        if not (isinstance(self.texture, (int, float)) and 0 <= self.texture <= 1):
+            raise SlamError(f"a texture of {shown(self.texture)} is not allowed: give a fraction "
+                            "from 0 to 1")
 
     @property
     def label(self) -> str:
@@ -57,6 +69,6 @@ class FlightOptions:
     def matches(self, folder: Path) -> bool:
         """Whether a run folder contains a flight with exactly these options."""
         try:
-            return json.loads((Path(folder) / "slam.json").read_text()) == asdict(self)
-        except (OSError, ValueError):
+            return files.read_json(Path(folder) / "slam.json") == asdict(self)
+        except XtdroneError:
             return False

@@ -2,6 +2,7 @@
 
 import csv
 import math
+import os
 from pathlib import Path
 from typing import NamedTuple
 
@@ -9,7 +10,8 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 from scipy.spatial.transform import Rotation
 
-from xtdrone_core import Scenario, XtdroneError
+from xtdrone_core import Scenario, XtdroneError, files, outputs
+from xtdrone_core.errors import shown
 from xtdrone_core.truth_log import read_truth
 
 from ..datasets import formats
@@ -17,6 +19,7 @@ from ..errors import SlamError
 
 _COLUMNS = ("t", "x", "y", "z", "yaw")
 _KNOT_S = 0.1  # least distance of spline knots; denser samples make the acceleration noisy [s]
+_LEAST_S = 1e-6  # between two rows [s]
 _MIN_HEIGHT = 0.3  # of a trajectory; take-off and landing are flown in addition [m]
 
 _CENTRE, _HEIGHT = (4.0, 3.0), 1.6  # of the built-in trajectories, in worlds/indoor.world [m]
@@ -47,9 +50,10 @@ class Trajectory:
                 increase, or a height below 0.3 m.
         """
         table = np.asarray(table, dtype=float)
-        if len(table) < 2 or not np.isfinite(table).all() or (np.diff(table[:, 0]) <= 0).any():
-            raise SlamError("a trajectory needs two rows or more, finite numbers and increasing "
-                            "times")
+        if len(table) < 2 or not (np.abs(table[:, 1:]) <= formats.FARTHEST).all() \
+                or not (np.diff(table[:, 0]) > _LEAST_S).all():
+            raise SlamError("a trajectory needs two rows or more, numbers within "
+                            f"{formats.FARTHEST:g} and increasing times")
         if table[:, 3].min() < _MIN_HEIGHT:
             raise SlamError(f"the trajectory descends to {table[:, 3].min():g} m: stay above "
                             f"{_MIN_HEIGHT:g} m, since take-off and landing are flown in addition")
@@ -82,8 +86,8 @@ def load(name: str) -> Trajectory:
     """
     if name in BUILT_IN:
         return Trajectory(BUILT_IN[name]())
-    path = Path(name).expanduser()
-    if path.is_dir():
+    path = Path(os.path.expanduser(name))
+    if files.is_folder(path):
         return Trajectory(read_flown(path))
     if path.suffix == ".tum":
         table = formats.read_tum(path)
@@ -91,7 +95,7 @@ def load(name: str) -> Trajectory:
         return Trajectory(np.column_stack([table[:, :4], np.arctan2(axes[:, 1], axes[:, 0])]))
     if path.suffix == ".csv":
         return Trajectory(_read_csv(path))
-    raise SlamError(f"no trajectory '{name}': give {' or '.join(BUILT_IN)}, a file that "
+    raise SlamError(f"no trajectory '{shown(name)}': give {' or '.join(BUILT_IN)}, a file that "
                     "ends in .csv (t,x,y,z,yaw) or .tum, or the run folder of a flight")
 
 
@@ -121,8 +125,14 @@ def read_flown(folder: Path, vehicle: int = 0) -> np.ndarray:
 
 
 def write_csv(path: Path, table: np.ndarray) -> None:
-    """Writes samples (T, 5) as a CSV file for load()."""
-    file = formats.LineFile(path, ",".join(_COLUMNS))
+    """Writes samples (T, 5) as a CSV file for load().
+
+    Raises:
+        SlamError: The file cannot be written, or is there and no trajectory.
+    """
+    head = ",".join(_COLUMNS)
+    file = formats.LineFile(outputs.free_for(
+        path, "trajectory", lambda ends: ends.startswith(head.encode()), SlamError), head)
     for row in table:
         file.write(",".join(f"{x:.6f}" for x in row))
     file.close()
@@ -194,4 +204,5 @@ def _read_csv(path):
                           csv.DictReader([",".join(_COLUMNS), *rows[1:]])])
         return table.reshape(-1, 5)
     except (TypeError, ValueError) as error:
-        raise SlamError(f"'{path}' has a row that is not five numbers: {error}") from error
+        raise SlamError(f"'{shown(path)}' has a row that is not five numbers: {shown(error)}"
+                        ) from error

@@ -1,14 +1,14 @@
 """Variants of worlds with changed light and less texture, as SDF files for any engine."""
 
-import math
 import zlib
 from pathlib import Path
 
 from lxml import etree
 
-from xtdrone_core import resources
+from xtdrone_core import files, resources
 
 from ..errors import SlamError
+from .options import FlightOptions
 
 _COLOURS = ("ambient", "diffuse", "specular")
 _PLAIN = "0.7 0.7 0.68 1"  # colour of a surface without texture
@@ -31,14 +31,11 @@ def vary(world: str, light: float, texture: float, path: Path) -> Path:
     Raises:
         SlamError: A value is out of range, or the file cannot be written.
     """
-    if not (math.isfinite(light) and light >= 0):
-        raise SlamError(f"a light of {light} is not allowed: give a factor of 0 or more")
-    if not 0 <= texture <= 1:
-        raise SlamError(f"a texture of {texture} is not allowed: give a fraction from 0 to 1")
+    FlightOptions(light=light, texture=texture)  # refuses what is out of range
     source = resources.world_sdf(world)
     if light == texture == 1:
         return source
-    tree = etree.parse(str(source), etree.XMLParser(resolve_entities=False, no_network=True))
+    tree = files.read_xml(source, "world", error=SlamError).getroottree()
     for element in [*tree.iter("light"), *tree.iter("scene")]:
         for name in _COLOURS:
             for colour in element.findall(name):

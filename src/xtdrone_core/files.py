@@ -1,0 +1,353 @@
+"""Reading files: every file that a user names goes through here; outputs.py is for writing.
+
+A file is read only if it is a regular one of a reasonable size, so that no FIFO, device or folder
+blocks a start or fills the memory. Text is UTF-8. YAML and JSON give plain data that is neither
+nested too deep nor larger than the file that it comes from: references to anchors are counted as
+what they expand to, and numbers are finite. What is wrong is one line of a FileError, or of
+another class that the caller names.
+"""
+
+import io
+import json
+import math
+import os
+import stat
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, NoReturn
+
+from .errors import XtdroneError, shown
+
+MB = 1 << 20
+# What the readers of archives and of NumPy's arrays raise where the bytes are damaged.
+DAMAGED = (OSError, ValueError, KeyError, TypeError, EOFError, IndexError, OverflowError,
+           NotImplementedError, RuntimeError, SyntaxError, zipfile.BadZipFile, zlib.error,
+           struct.error)
+_DEPTH = 100  # of lists and mappings in each other
+_VALUES = 1_000_000  # of one document, what its references expand to included
+_YAML = "tag:yaml.org,2002:"
+_KINDS: tuple[tuple[Callable[[int], bool], str], ...] = (
+    (stat.S_ISDIR, "a folder"), (stat.S_ISFIFO, "a FIFO"), (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"), (stat.S_ISBLK, "a device"))
+
+
+class FileError(XtdroneError):
+    """A file that cannot be read, or not be written."""
+
+
+def is_file(path: Path | str) -> bool:
+    """Whether there is a regular file; False for a name that no file can have."""
+    try:
+        return stat.S_ISREG(os.stat(path).st_mode)
+    except (OSError, ValueError):
+        return False
+
+
+def is_folder(path: Path | str) -> bool:
+    """Whether there is a folder; False for a name that none can have."""
+    try:
+        return stat.S_ISDIR(os.stat(path).st_mode)
+    except (OSError, ValueError):
+        return False
+
+
+def kind_of(mode: int) -> str:
+    """What a path of this mode is in place of a regular file, or an empty string."""
+    return next((kind for matches, kind in _KINDS if matches(mode)), "")
+
+
+def read_bytes(path: Path | str, what: str = "file", most: int | None = 64 * MB,
+               error: type[XtdroneError] = FileError) -> bytes:
+    """The contents of a regular file.
+
+    Args:
+        path: The file.
+        what: What it should be, for messages.
+        most: The largest size [bytes]; None for any.
+        error: Class of the errors.
+
+    Raises:
+        XtdroneError: There is no such file, it is no regular one, is too large, or cannot be read.
+    """
+    try:
+        with open(path, "rb", opener=_without_waiting) as file:
+            status = os.fstat(file.fileno())
+            _check_kind(status.st_mode, path, what, error)
+            if most is not None and status.st_size > most:
+                raise error(f"cannot read {what} '{shown(path)}': it has "
+                            f"{status.st_size / MB:.0f} MB, and at most {most / MB:g} MB are read")
+            return file.read() if most is None else file.read(most)
+    except OSError as failed:
+        raise error(f"cannot read {what} '{shown(path)}': {failed.strerror or failed}") from failed
+    except ValueError as failed:  # a NUL in the name
+        raise error(f"cannot read {what} '{shown(path)!r}': {failed}") from failed
+
+
+def check(path: Path | str, what: str = "file", error: type[XtdroneError] = FileError) -> None:
+    """Refuses what is no regular file, for readers that open the file themselves.
+
+    Raises:
+        XtdroneError: There is no such file, or it is no regular one.
+    """
+    try:
+        _check_kind(os.stat(path).st_mode, path, what, error)
+    except (OSError, ValueError) as failed:
+        raise error(f"cannot read {what} '{shown(path)}': "
+                    f"{getattr(failed, 'strerror', None) or failed}") from failed
+
+
+def read_text(path: Path | str, what: str = "file", most: int = 64 * MB,
+              error: type[XtdroneError] = FileError) -> str:
+    """The text of a regular UTF-8 file; arguments and errors as of read_bytes().
+
+    Raises:
+        XtdroneError: As read_bytes(), or it is not text in UTF-8.
+    """
+    data = read_bytes(path, what, most, error)
+    try:
+        # Universal newlines, as open() has them.
+        return data.decode().replace("\r\n", "\n").replace("\r", "\n")
+    except UnicodeDecodeError as failed:
+        raise error(f"cannot read {what} '{shown(path)}': byte {failed.start} is no UTF-8, give a "
+                    "text file") from failed
+
+
+def read_json(path: Path | str, what: str = "file", most: int = 64 * MB,
+              error: type[XtdroneError] = FileError) -> Any:
+    """The plain data of a JSON file; arguments and errors as of read_bytes().
+
+    Raises:
+        XtdroneError: As read_text() and parse_json().
+    """
+    return parse_json(read_text(path, what, most, error), f"{what} '{shown(path)}'", error)
+
+
+def parse_json(text: str, what: str, error: type[XtdroneError] = FileError) -> Any:
+    """The plain data of a JSON text.
+
+    Args:
+        text: The text.
+        what: Where it comes from, for messages.
+        error: Class of the errors.
+
+    Raises:
+        XtdroneError: It is no JSON, nested too deep, or has a number that is not finite.
+    """
+    def refuse(word: str) -> NoReturn:
+        raise ValueError(f"{shown(word)} is no finite number")
+
+    def number(word: str) -> float:
+        value = float(word)
+        return value if math.isfinite(value) else refuse(word)
+
+    try:
+        data = json.loads(text, parse_constant=refuse, parse_float=number)
+        _check_depth(data)
+    except ValueError as failed:
+        raise error(f"{what} is not JSON: {shown(failed)}") from failed
+    except RecursionError as failed:
+        raise error(f"{what} is nested too deep") from failed
+    return data
+
+
+def read_yaml(path: Path | str, what: str = "file", most: int = 4 * MB,
+              error: type[XtdroneError] = FileError) -> Any:
+    """The plain data of a YAML file; arguments and errors as of read_bytes().
+
+    Raises:
+        XtdroneError: As read_text() and parse_yaml().
+    """
+    return parse_yaml(read_text(path, what, most, error), f"{what} '{shown(path)}'", error)
+
+
+def parse_yaml(text: str, what: str, error: type[XtdroneError] = FileError) -> Any:
+    """The plain data of a YAML text.
+
+    Args:
+        text: The text.
+        what: Where it comes from, for messages.
+        error: Class of the errors.
+
+    Raises:
+        XtdroneError: It is no YAML, has a key twice, is nested too deep, or its references expand
+            to too much.
+    """
+    import yaml  # here, so that what reads no YAML needs none
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        # The depth first, since the C loader recurses without a limit.
+        depth = 0
+        for event in yaml.parse(text, loader):
+            depth += isinstance(event, yaml.CollectionStartEvent)
+            depth -= isinstance(event, yaml.CollectionEndEvent)
+            if depth > _DEPTH:
+                raise RecursionError
+        node = yaml.compose(text, loader)
+        if node is None:
+            return None
+        made = loader("")
+        _check_nodes(node, made)
+        return made.construct_document(node)
+    except yaml.MarkedYAMLError as failed:
+        mark = failed.problem_mark or failed.context_mark
+        where = f" in line {mark.line + 1}" if mark else ""
+        raise error(f"{what} is not YAML: {shown(failed.problem or failed.context)}{where}"
+                    ) from failed
+    except (yaml.YAMLError, ValueError) as failed:
+        raise error(f"{what} is not YAML: {shown(failed)}") from failed
+    except RecursionError as failed:
+        raise error(f"{what} is nested too deep") from failed
+
+
+def read_xml(path: Path | str, what: str = "file", most: int = 64 * MB,
+             error: type[XtdroneError] = FileError) -> Any:
+    """The root element (lxml's) of an XML file; arguments and errors as of read_bytes().
+
+    Raises:
+        XtdroneError: As read_bytes() and parse_xml().
+    """
+    return parse_xml(read_bytes(path, what, most, error), str(path), error)
+
+
+def parse_xml(data: bytes, name: str, error: type[XtdroneError] = FileError,
+              **options: Any) -> Any:
+    """The root element (lxml's) of a document: elements only, no comments, no entities of its own.
+
+    Args:
+        data: The document.
+        name: Of its file, for messages.
+        error: Class of the errors.
+        **options: Further ones of lxml's parser.
+
+    Raises:
+        XtdroneError: Malformed XML, or a DOCTYPE.
+    """
+    from lxml import etree  # here, so that what reads no XML needs none
+
+    try:
+        root = etree.fromstring(data, etree.XMLParser(
+            remove_comments=True, remove_pis=True, resolve_entities=False, no_network=True,
+            **options), base_url=name)
+    except etree.XMLSyntaxError as failed:
+        raise error(f"{name}:{failed.lineno}: not well-formed XML: {failed.msg}") from failed
+    if root is None:
+        raise error(f"{name}: not well-formed XML: it has no element")
+    described: Any = root.getroottree().docinfo
+    if described.doctype:
+        raise error(f"{name}: has a DOCTYPE: take it out, and write its entities out")
+    return root
+
+
+def open_zip(path: Path | str, what: str = "file", most: int = 1024 * MB,
+             error: type[XtdroneError] = FileError) -> zipfile.ZipFile:
+    """A zip archive, also of NumPy's arrays, that does not unpack to more than `most` bytes.
+
+    Raises:
+        XtdroneError: As read_bytes(), or it is no archive, or a larger one.
+    """
+    data = read_bytes(path, what, most, error)
+    try:
+        archive = zipfile.ZipFile(io.BytesIO(data))
+    except DAMAGED as failed:
+        raise error(f"cannot read {what} '{shown(path)}': {failed}") from failed
+    if sum(info.file_size for info in archive.infolist()) > most:
+        raise error(f"cannot read {what} '{shown(path)}': it unpacks to more than "
+                    f"{most / MB:g} MB")
+    return archive
+
+
+def check_keys(data: Any, what: str, required: Iterable[str] = (),
+               error: type[XtdroneError] = FileError) -> dict[str, Any]:
+    """Plain data that has to be a mapping with some keys.
+
+    Raises:
+        XtdroneError: It is none, or lacks one of them.
+    """
+    if not isinstance(data, dict):
+        raise error(f"{what} is {shown(data)!r}: it has to be a mapping")
+    for name in required:
+        if name not in data:
+            raise error(f"{what} has no '{name}'")
+    return data
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    """Opens a FIFO, too, at once, and not only when somebody writes to it."""
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
+def _check_kind(mode: int, path: Path | str, what: str, error: type[XtdroneError]) -> None:
+    kind = kind_of(mode)
+    if kind:
+        raise error(f"cannot read {what} '{shown(path)}': it is {kind}, give a file")
+
+
+def _check_depth(data: Any, depth: int = 0) -> None:
+    """Refuses data that is nested too deep."""
+    if depth > _DEPTH:
+        raise RecursionError
+    for value in data.values() if isinstance(data, dict) else data if isinstance(
+            data, list) else ():
+        _check_depth(value, depth + 1)
+
+
+def _check_nodes(top: Any, resolver: Any) -> None:
+    """Refuses YAML that is no plain data.
+
+    That is circles, keys that are no text or appear twice, tags, dates, and references that expand
+    to too much.
+    """
+    import yaml
+
+    sizes: dict[int, int] = {}  # values that a node expands to; 0 while it is counted
+
+    def size(node: Any) -> int:
+        if sizes.get(id(node)) == 0:
+            raise ValueError(f"line {_line(node)} contains itself")
+        if id(node) in sizes:
+            return sizes[id(node)]
+        sizes[id(node)] = 0
+        total = 1
+        if isinstance(node, yaml.ScalarNode):
+            _check_scalar(node, resolver.resolve(yaml.ScalarNode, node.value, (True, False)))
+        elif node.tag not in (_YAML + "map", _YAML + "seq"):
+            raise ValueError(f"the tag {shown(node.tag)} in line {_line(node)} is not known here")
+        elif isinstance(node, yaml.MappingNode):
+            _check_keys(node)
+            total += sum(size(part) for pair in node.value for part in pair)
+        else:
+            total += sum(map(size, node.value))
+        if total > _VALUES:
+            raise ValueError(f"its references expand to more than {_VALUES} values")
+        sizes[id(node)] = total
+        return total
+
+    size(top)
+
+
+def _check_scalar(node: Any, plain: str) -> None:
+    """Refuses a scalar whose tag is not the one that its text has without it."""
+    if node.tag not in (plain, _YAML + "str"):
+        raise ValueError(f"the tag {shown(node.tag)} in line {_line(node)} is not known here")
+    if node.tag == _YAML + "timestamp":
+        raise ValueError(f"{shown(node.value)} in line {_line(node)} is a date: put it in quotes")
+
+
+def _check_keys(node: Any) -> None:
+    import yaml
+
+    seen = set()
+    for key, _ in node.value:
+        if not isinstance(key, yaml.ScalarNode):
+            raise ValueError(f"the key in line {_line(key)} is no text")
+        if key.value in seen and key.tag != _YAML + "merge":
+            raise ValueError(f"'{shown(key.value)}' appears twice, again in line {_line(key)}")
+        seen.add(key.value)
+
+
+def _line(node: Any) -> int:
+    return int(node.start_mark.line) + 1
