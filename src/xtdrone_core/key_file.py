@@ -6,7 +6,8 @@ import os
 import stat
 from pathlib import Path
 
-from .errors import ScenarioError
+from . import files
+from .errors import ScenarioError, shown
 
 _LARGEST = 4096  # [bytes]
 
@@ -17,22 +18,17 @@ def read_key(path: Path | str) -> bytes:
     Raises:
         ScenarioError: It cannot be read, others may read it, or it holds no passphrase.
     """
-    try:
-        with open(os.open(Path(path).expanduser(), os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
-            state = os.fstat(file.fileno())
-            mode = stat.S_IMODE(state.st_mode)
-            if not stat.S_ISREG(state.st_mode):
-                raise ScenarioError(f"key '{path}' is no file: give one that holds a passphrase")
-            if mode != 0o600 or state.st_uid != os.geteuid():
-                raise ScenarioError(f"key '{path}' has mode {mode:o} and owner {state.st_uid}: it "
-                                    f"must be yours alone: chmod 600 '{path}'")
-            data = file.read(_LARGEST + 1)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise ScenarioError(f"cannot read key '{path}': {reason}") from error
+    path = Path(path).expanduser()
+    data = files.read_bytes(path, "key", _LARGEST, ScenarioError)
+    state = path.stat()
+    mode = stat.S_IMODE(state.st_mode)
+    if mode != 0o600 or state.st_uid != os.geteuid():
+        raise ScenarioError(f"key '{shown(path)}' has mode {mode:o} and owner {state.st_uid}: it "
+                            f"must be yours alone: chmod 600 '{shown(path)}'")
     passphrase = data.split(b"\n", 1)[0].rstrip(b"\r")
-    if not passphrase or len(data) > _LARGEST:
-        raise ScenarioError(f"key '{path}' holds no passphrase: write one into its first line")
+    if not passphrase:
+        raise ScenarioError(f"key '{shown(path)}' holds no passphrase: write one into its "
+                            "first line")
     return hashlib.sha256(passphrase).digest()
 
 

@@ -114,7 +114,7 @@ def test_a_key_is_the_hash_of_the_passphrase_in_a_file_of_ones_own(tmp_path):
             read_key(path)
 
 
-@pytest.mark.parametrize("content", [b"", b"\nsecret", b"a" * 5000])
+@pytest.mark.parametrize("content", [b"", b"\nsecret"])
 def test_a_file_without_a_passphrase_is_refused(tmp_path, content):
     path = tmp_path / "key"
     path.write_bytes(content)
@@ -123,9 +123,9 @@ def test_a_file_without_a_passphrase_is_refused(tmp_path, content):
         read_key(path)
 
 
-def test_what_is_no_file_is_refused(tmp_path):
+@pytest.mark.parametrize("name", ["fifo", "", "none", "a\0b", "a" * 300, "long"])
+def test_what_is_no_key_is_refused(tmp_path, name):
     os.mkfifo(tmp_path / "fifo", 0o600)
-    for name, said in (("fifo", "is no file"), ("", "Is a directory"), ("none", "cannot read key"),
-                       ("a\0b", "cannot read key"), ("a" * 300, "cannot read key")):
-        with pytest.raises(ScenarioError, match=said):
-            read_key(f"{tmp_path}/{name}")
+    (tmp_path / "long").write_bytes(b"a" * 5000)
+    with pytest.raises(ScenarioError, match="cannot read key"):
+        read_key(f"{tmp_path}/{name}")

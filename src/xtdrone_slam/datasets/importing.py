@@ -6,6 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
+from xtdrone_core.errors import XtdroneError, shown
+
 from ..errors import SlamError
 from . import calibration as calibrations, formats
 from .dataset import DatasetWriter
@@ -39,9 +41,7 @@ def import_bag(bag: Path, chain: Path, imu: Path, truth: str, target: Path,
     """
     calibration, topics = calibrations.read_kalibr(chain, imu)
     try:
-        from rosbags.highlevel import AnyReader, AnyReaderError
-        from rosbags.rosbag1 import ReaderError
-        from rosbags.rosbag2 import ReaderError as ReaderError2
+        from rosbags.highlevel import AnyReader
         from rosbags.typesys import Stores, get_typestore
     except ModuleNotFoundError as error:
         raise SlamError("bags need the Python package 'rosbags': pip install "
@@ -71,8 +71,10 @@ def import_bag(bag: Path, chain: Path, imu: Path, truth: str, target: Path,
                 converter.add(connection, reader.deserialize(raw, connection.msgtype))
                 if progress is not None:
                     progress(count, total)
-    except (AnyReaderError, ReaderError, ReaderError2, OSError) as error:
-        raise SlamError(f"cannot read the bag '{bag}': {error}") from error
+    except XtdroneError:
+        raise
+    except Exception as error:  # damaged bytes raise any of them in rosbags
+        raise SlamError(f"cannot read the bag '{shown(bag)}': {shown(error)}") from error
     converter.finish()
     return writer.frames
 
@@ -131,7 +133,10 @@ def _grey(message, topic):
 
 
 def _numbers(value, names):
-    return [getattr(value, name) for name in names]
+    numbers = [getattr(value, name) for name in names]
+    if not np.isfinite(numbers).all():
+        raise SlamError(f"the bag has poses or IMU readings that are not finite: {numbers}")
+    return numbers
 
 
 def _attribute(value, path):
