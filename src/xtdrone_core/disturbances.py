@@ -20,6 +20,8 @@ from .errors import ScenarioError, unknown_name
 
 _FORMS = {"payload": "payload NAME MASS [X,Y,Z]", "drain": "drain NAME RATE",
           "rotor": "rotor NAME INDEX SHARE", "charge": "charge NAME CHARGE"}
+_MOST = {"payload": 1000.0, "drain": 1000.0, "rotor": 1.0, "charge": 1.0}  # value
+_FARTHEST = 100.0  # offset of a payload [m]
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,7 @@ def parse_disturbance(text: str, names: Collection[str], t_us: int) -> Disturban
     pos: tuple[float, ...] = (0.0, 0.0, 0.0)
     value = _number(fields[3] if kind == "rotor" else fields[2], text)
     if kind == "rotor":
-        if not fields[2].isdigit():
+        if not (fields[2].isdecimal() and len(fields[2]) < 4):
             raise ScenarioError(f"rotor '{fields[2]}' of disturbance '{text.strip()}' is not a "
                                 "number: rotors count from 0")
         rotor = int(fields[2])
@@ -88,10 +90,13 @@ def parse_disturbance(text: str, names: Collection[str], t_us: int) -> Disturban
         if len(pos) != 3:
             raise ScenarioError(f"offset '{fields[3]}' of disturbance '{text.strip()}' is not "
                                 "X,Y,Z [m]")
-    top = 1.0 if kind in ("rotor", "charge") else math.inf
+    top = _MOST[kind]
     if not 0.0 <= value <= top:
         raise ScenarioError(f"disturbance '{text.strip()}' has the value {value:g}: give a number "
-                            f"from 0{' to 1' if top == 1.0 else ''}")
+                            f"from 0 to {top:g}")
+    if max(map(abs, pos)) > _FARTHEST:
+        raise ScenarioError(f"offset '{fields[3]}' of disturbance '{text.strip()}' is more than "
+                            f"{_FARTHEST:g} m from the vehicle")
     return Disturbance(t_us, kind, vehicle, value, (pos[0], pos[1], pos[2]), rotor)
 
 

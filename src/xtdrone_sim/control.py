@@ -179,7 +179,8 @@ class ControlRequests:
 
     def _reset(self, request):
         vehicles = request.get("vehicles")
-        if vehicles is not None and not isinstance(vehicles, list):
+        if vehicles is not None and not (isinstance(vehicles, list) and all(
+                isinstance(vehicle, (str, int)) for vehicle in vehicles)):
             raise ControlError('a reset names vehicles: {"op": "reset", "vehicles": ["iris_0"]}')
         return self._done(self._simulation.reset, vehicles)
 

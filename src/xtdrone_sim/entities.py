@@ -26,6 +26,7 @@ from .world import World
 from .world_models import WorldModel, read_model
 
 WORLD_FRAMES = ("", "world", "map", "/map")  # names of the world frame, as gazebo_ros has them
+LARGEST = 1e6  # number of a state or a wrench that is asked for [m, m/s, rad/s, N, N m]
 _STILL = (0.0, 0.0, 0.0)
 
 
@@ -176,8 +177,9 @@ class Entities:
         editor, other = self._editor(), self.frame(frame)
         state = np.array(state, dtype=float)
         state[3:7] = normalize(*state[3:7].tolist()) if state[3:7].any() else (0.0, 0.0, 0.0, 1.0)
-        if not np.isfinite(state).all():
-            raise WorldError(f"'{part.name}' cannot be moved to a state that is not finite")
+        if not (np.abs(state) <= LARGEST).all():
+            raise WorldError(f"'{part.name}' cannot be moved to a state with numbers beyond "
+                             f"{LARGEST:g}")
         if other is not None:
             at = _pose(self.table([other])[0])
             state = _state(at.to(_pose(state)), at.direction(state[7:10]),
@@ -213,6 +215,9 @@ class Entities:
             raise WorldError(f"there is a model '{name}' already")
         if not name or "::" in name or "/" in name:
             raise WorldError(f"'{name}' is no name for a model: leave out '::' and '/'")
+        if not (np.abs(pose.pos) <= LARGEST).all():
+            raise WorldError(f"model '{name}' cannot be put {pose.pos} m away: give numbers up to "
+                             f"{LARGEST:g}")
         other = self.frame(frame)
         if other is not None:
             pose = _pose(self.table([other])[0]).to(pose)
@@ -250,8 +255,8 @@ class Entities:
         """
         if link.owner < 0 or link.name.partition("::")[0] in self.static:
             raise WorldError(f"'{link.name}' is static: no force moves it")
-        if not np.isfinite([*force, *torque]).all():
-            raise WorldError(f"the wrench on '{link.name}' is not finite")
+        if not (np.abs([*force, *torque]) <= LARGEST).all():
+            raise WorldError(f"the wrench on '{link.name}' has numbers beyond {LARGEST:g}")
         self._pushes.add(Push(link.name, link.owner, link.body, tuple(link.centre),
                               tuple(map(float, force)), tuple(map(float, torque)), begin_us,
                               end_us))

@@ -9,6 +9,7 @@ import numpy as np
 from xtdrone_core import ControlError
 from xtdrone_dynamics.quaternion import normalize, rotate_array
 
+from .entities import LARGEST
 from .vehicles.pose import Pose
 
 if TYPE_CHECKING:
@@ -109,8 +110,9 @@ def _word(request, key) -> str:
 
 def _numbers(request, key, count) -> list[float]:
     values = request.get(key)
-    if not isinstance(values, list) or len(values) != count or not all(map(_finite, values)):
-        raise ControlError(f"the request needs {count} finite numbers '{key}'")
+    if not isinstance(values, list) or len(values) != count or not all(
+            _finite(value) and abs(value) <= LARGEST for value in values):
+        raise ControlError(f"the request needs {count} finite numbers '{key}', up to {LARGEST:g}")
     return list(map(float, values))
 
 

@@ -171,7 +171,7 @@ def test_a_reset_of_all_puts_inserted_models_back(simulation):
     (lambda s: s.entities.place(s.entities.model("ground_plane"), np.zeros(13), ""), WorldError,
      "only vehicles and inserted models can be moved"),
     (lambda s: s.entities.place(s.entities.model("iris_0"), np.full(13, np.nan), ""), WorldError,
-     "not finite"),
+     "numbers beyond 1e"),
     (lambda s: s.entities.push(s.entities.link("ground_plane::link"), [0] * 3, [0] * 3, 0),
      WorldError, "is static")])
 def test_what_cannot_be_done_is_said(simulation, act, error, said):
@@ -194,12 +194,31 @@ GOOD = {"place": {"model": "iris_0", "state": [0.0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0
     ("place", {"model": 3}, "a text 'model'"), ("insert", {"pose": [float("nan")] * 7}, "7 finite"),
     ("insert", {"sdf": None}, "a text 'sdf'"), ("push", {"begin_us": "now"}, "a number 'begin_us'"),
     ("push", {"link": "nobody::link"}, "unknown link"), ("where", {"frame": "there"}, "frame"),
-    ("where", {"frame": 7}, "a text 'frame'"), ("remove", {"model": "cone"}, "unknown model")])
+    ("where", {"frame": 7}, "a text 'frame'"), ("remove", {"model": "cone"}, "unknown model"),
+    ("place", {"state": [1e7, *[0.0] * 12]}, "13 finite numbers 'state', up to 1e.06"),
+    ("push", {"wrench": [1e308] * 6}, "6 finite numbers 'wrench'"),
+    ("push", {"point": [1e3] * 3, "wrench": [1e6, *[0.0] * 5]}, "wrench .* beyond 1e.06"),
+    ("insert", {"pose": [1e308, *[0.0] * 6]}, "7 finite numbers 'pose'")])
 def test_a_bad_request_gets_one_line(simulation, op, change, said):
     answers = handlers(simulation)
     with pytest.raises(XtdroneError, match=said) as error:
         answers[op]({**GOOD[op], **change})
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("wrench, speed", [
+    ([8e5] * 6, 0.0), ([1e4, 0.0, 0.0, 0.0, 9e5, 0.0], 0.0), ([0.0] * 6, 1e6)])
+def test_no_push_is_so_strong_that_the_fleet_is_lost(simulation, wrench, speed):
+    """Drag and gyroscopic torque would overshoot without bound, up to the end of the flight."""
+    answers = handlers(simulation)
+    answers["place"]({"model": "iris_0", "state": [0.0, 0, 9, 0, 0, 0, 1, *[speed] * 6]})
+    answers["push"]({"link": "iris_0::base_link", "wrench": wrench, "point": [0.0, 0, 0.1],
+                     "begin_us": 0, "duration_us": 2_000_000})
+    before = simulation.state.pos[1].copy()
+    step(simulation, 3.0)
+    assert np.isfinite(simulation.state.pos).all() and np.isfinite(simulation.state.quat).all()
+    assert np.abs(simulation.state.vel).max() <= 1000.0
+    np.testing.assert_allclose(simulation.state.pos[1], before, atol=0.01)
 
 
 def test_good_requests_are_answered(simulation):

@@ -217,8 +217,9 @@ def test_reset_save_and_load_by_the_control_socket(tmp_path, monkeypatch):
         assert done == [("reset", ["iris_1"]), ("reset", None),
                         ("save", tmp_path / "before.snapshot"),
                         ("load", tmp_path / "snapshot.snapshot")]
-        with pytest.raises(ControlError, match="a reset names vehicles"):
-            handle("reset", {"vehicles": "iris_1"})
+        for wrong in ("iris_1", [["iris_1"]], [None], {"iris_1": 1}):
+            with pytest.raises(ControlError, match="a reset names vehicles"):
+                handle("reset", {"vehicles": wrong})
         with pytest.raises(ControlError, match="no name for a snapshot"):
             handle("save", {"name": "../elsewhere"})
     finally:

@@ -11,6 +11,7 @@ not creep.
 """
 
 import logging
+import math
 import os
 from collections.abc import Mapping
 
@@ -35,6 +36,9 @@ from .body import Masses, apply_wrench, place_bodies
 mujoco.set_mju_user_warning(logging.getLogger(__name__).warning)
 
 
+# No vehicle or model is faster on one axis: beyond, drag and gyroscopic torque, which are constant
+# during a step, would overshoot without bound.
+_FASTEST, _FASTEST_TURN = 1000.0, 500.0  # [m/s], [rad/s]
 _FRAME_US = 20_000  # frame period of the viewer [us]
 _STATE = mujoco.mjtState.mjSTATE_INTEGRATION  # all that a step depends on, except sleep
 _SLEEP = ("tree_asleep", "tree_awake", "body_awake", "body_awake_ind", "parent_awake_ind",
@@ -414,6 +418,8 @@ class EmbeddedEngine(Viewer, WorldEditor):
 
     def _extract(self, rate):
         state, at = self.state, self._at
+        for placed in self._placed:
+            _limit_speed(placed.vel, 0)
         broken = _extract(self._qpos, self._qvel, at.base, rate, state.pos, state.quat,
                           state.vel, state.ang_vel, state.acc)
         if broken >= 0:
@@ -433,12 +439,22 @@ class EmbeddedEngine(Viewer, WorldEditor):
 
 
 @njit
+def _limit_speed(qvel, at):
+    """Limits the speeds of the free body whose six numbers begin there, if it has them."""
+    for k in range(at, min(at + 6, len(qvel))):
+        most = _FASTEST if k < at + 3 else _FASTEST_TURN
+        if abs(qvel[k]) > most:  # not where it is NaN, which has to be noticed
+            qvel[k] = math.copysign(most, qvel[k])
+
+
+@njit
 def _extract(qpos, qvel, base, rate, pos, quat, vel, ang_vel, acc):
     """Copies MuJoCo's state to the fleet's arrays; returns the first non-finite vehicle, or -1."""
     broken = -1
     for i in range(pos.shape[0]):
         total = 0.0
         p, v = base[i, 0], base[i, 1]
+        _limit_speed(qvel, v)
         for k in range(3):
             acc[i, k] = (qvel[v + k] - vel[i, k]) * rate
             pos[i, k] = qpos[p + k]
