@@ -1,16 +1,17 @@
-"""Nodes and the roslaunch that started them: they end with it, and can shut it down cleanly."""
+"""Processes that end with their parent, and nodes that can shut their roslaunch down cleanly."""
 
 import contextlib
+import ctypes
 import os
 import select
 import signal
 import socket
 import sys
-import threading
 import time
 from collections.abc import Callable
 
-PERIOD_S = 1.0  # of the check [s, wall time]
+_PR_SET_PDEATHSIG = 1  # of prctl(2)
+_libc = ctypes.CDLL(None, use_errno=True)
 FAILED_S = 0.5  # wall time in which roslaunch sees that a required node has failed [s]
 LINGER_S = 300.0  # wall time that a node waits for its roslaunch to end it [s]
 
@@ -20,22 +21,39 @@ def launched() -> bool:
     return any(word.startswith("__log:=") for word in sys.argv)
 
 
-def watch(end: Callable[[], object]) -> None:
-    """Calls end(), in a separate thread, once the roslaunch of this process has ended.
+def tied(number: int = signal.SIGKILL,
+         then: Callable[[], object] | None = None) -> Callable[[], None]:
+    """For preexec_fn of subprocess.Popen: the child ends with this process, however that ends.
+
+    The kernel sends the signal when the thread that started the child ends: it should be the
+    main thread.
+
+    Args:
+        number: Signal that the child gets.
+        then: Called in the child, too.
+    """
+    parent = os.getpid()
+
+    def tie() -> None:
+        _libc.prctl(_PR_SET_PDEATHSIG, int(number), 0, 0, 0)
+        if os.getppid() != parent:  # it ended before the call took effect
+            os._exit(1)
+        if then is not None:
+            then()
+
+    return tie
+
+
+def end_with_launch() -> None:
+    """From now on this process gets SIGTERM when its roslaunch ends, even if it was killed.
 
     Does nothing in a process that roslaunch did not start: its parent may be a shell that
     is closed while the node should keep running.
     """
-    if not launched():
-        return
-    parent = os.getppid()
-
-    def poll() -> None:
-        while os.getppid() == parent:
-            time.sleep(PERIOD_S)
-        end()
-
-    threading.Thread(target=poll, daemon=True).start()
+    if launched():
+        _libc.prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
+        if os.getppid() == 1:  # it has ended already
+            os.kill(os.getpid(), signal.SIGTERM)
 
 
 def end_launch() -> None:

@@ -249,8 +249,11 @@ def _open_window(folder):
     import subprocess
     import sys
 
+    from xtdrone_core.parent import tied
+
     return subprocess.Popen(
         [sys.executable, "-m", "xtdrone_core.command", "slam", "watch", str(folder)],
+        preexec_fn=tied(),
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))})
 
 

@@ -1,17 +1,29 @@
-"""Nodes and the roslaunch that started them."""
+"""Processes that end with their parent, nodes and the roslaunch that started them."""
 
 import subprocess
 import sys
-import threading
+
+import pytest
 
 from xtdrone_core import parent
 
+NODE = ("import signal, time\n"
+        "from xtdrone_core import parent\n"
+        "{tie}\n"
+        "print('up', flush=True)\n"
+        "signal.sigwait([signal.SIGTERM])\n"
+        "print('gone', flush=True)")
+LAUNCH = ("import signal, subprocess, sys\n"
+          "from xtdrone_core import parent\n"
+          "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])\n"
+          "subprocess.run([sys.executable, '-c', {node!r}, {word!r}], preexec_fn={tie})")
 
-def test_a_node_ends_with_a_roslaunch_that_is_killed():
-    node = ("import os, time; from xtdrone_core import parent; parent.PERIOD_S = 0.02\n"
-            "parent.watch(lambda: (print('gone', flush=True), os._exit(0)))\n"
-            "print('up', flush=True); time.sleep(600)")
-    launch = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {node!r}, '__log:=x'])"
+
+@pytest.mark.parametrize("word, by_node, by_launch", [
+    ("__log:=x", "parent.end_with_launch()", "None"),
+    ("", "", "parent.tied(signal.SIGTERM, lambda: None)")])
+def test_a_process_ends_with_a_parent_that_is_killed(word, by_node, by_launch):
+    launch = LAUNCH.format(node=NODE.format(tie=by_node), word=word, tie=by_launch)
     with subprocess.Popen([sys.executable, "-c", launch], stdout=subprocess.PIPE,
                           text=True) as process:
         assert process.stdout.readline() == "up\n"
@@ -19,7 +31,6 @@ def test_a_node_ends_with_a_roslaunch_that_is_killed():
         assert process.stdout.read() == "gone\n"
 
 
-def test_a_node_that_roslaunch_did_not_start_may_outlive_its_parent():
-    threads = threading.active_count()
-    parent.watch(None)
-    assert threading.active_count() == threads
+def test_a_node_that_roslaunch_did_not_start_may_outlive_its_parent(monkeypatch):
+    monkeypatch.setattr(parent, "_libc", None)
+    parent.end_with_launch()

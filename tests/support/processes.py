@@ -1,6 +1,5 @@
 """A simulation in a process of its own."""
 
-import ctypes
 import os
 import signal
 import subprocess
@@ -8,13 +7,9 @@ import sys
 
 from waiting import LIMIT_S
 from xtdrone_core.control_link import ControlClient
+from xtdrone_core.parent import tied
 
-_PR_SET_PDEATHSIG = 1  # of prctl(2)
-
-
-def end_with_parent() -> None:
-    """For preexec_fn: the child gets SIGTERM when the test run dies, so that nothing is left."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+end_with_parent = tied(signal.SIGTERM)  # nothing is left when the test run dies
 
 
 class SimulationProcess:

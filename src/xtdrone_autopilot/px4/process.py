@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from xtdrone_core.parent import tied
 from xtdrone_core.ports import Ports, system_id
 from xtdrone_core.vehicle import Vehicle
 from xtdrone_dynamics.constants import GRAVITY
@@ -21,7 +22,7 @@ from xtdrone_dynamics.constants import GRAVITY
 from ..errors import AutopilotError
 
 _STOP_S = 2.0  # wall time from SIGTERM to SIGKILL, for PX4 to close its log [s]
-_PR_SET_PDEATHSIG, _PR_CAPBSET_DROP, _CAP_SYS_NICE = 1, 24, 23
+_PR_CAPBSET_DROP, _CAP_SYS_NICE = 24, 23
 _libc = ctypes.CDLL(None, use_errno=True)
 _AIRFRAME = 22000  # SYS_AUTOSTART of the airframe generated for a vehicle that PX4 has none for
 _KNOWN = {"iris": "none_iris"}  # vehicle type: PX4's own airframe, without simulator plugins
@@ -133,14 +134,13 @@ class Px4Process:
         self.console = (folder / "console" if folder is not None else work) / f"{name}.log"
         command = [installation.binary, "-i", ports.px4_number(i), "-d", etc,
                    "-s", "etc/init.d-posix/rcS", "-w", work]
-        parent = os.getpid()
         with open(self.console, "ab") as console:
             try:
                 self._process = subprocess.Popen(
                     list(map(str, command)), stdin=subprocess.DEVNULL, stdout=console,
                     stderr=subprocess.STDOUT, start_new_session=True, cwd=work,
                     env={**os.environ, "PX4_SIM_MODEL": airframe},
-                    preexec_fn=lambda: _confine(parent))
+                    preexec_fn=tied(then=_confine))
             except (OSError, subprocess.SubprocessError) as error:
                 raise AutopilotError(f"cannot start PX4 '{installation.binary}': "
                                      f"{error}") from error
@@ -189,11 +189,8 @@ class Px4Process:
             pass
 
 
-def _confine(parent):
-    """Runs in the child: kills it when the parent dies, and denies real-time priority."""
-    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:  # the parent died before prctl took effect
-        os._exit(1)
+def _confine():
+    """Runs in the child: denies real-time priority."""
     _libc.prctl(_PR_CAPBSET_DROP, _CAP_SYS_NICE, 0, 0, 0)
     resource.setrlimit(resource.RLIMIT_RTPRIO, (0, 0))
 

@@ -305,7 +305,6 @@ def start(name: str, **options) -> None:
     rospy.init_node(name, disable_signals=True, **options)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, end)
-    parent.watch(lambda: rospy.signal_shutdown("roslaunch has gone"))
 
 
 def hold_launch() -> None:
@@ -411,6 +410,7 @@ def fleet(wait: float) -> list[str]:
 
 def main(name: str, run) -> int:
     """Calls run() and returns the exit status of the node; errors are printed as one line."""
+    parent.end_with_launch()
     try:
         run()
     except KeyboardInterrupt:  # and rospy.ROSInterruptException, which is one

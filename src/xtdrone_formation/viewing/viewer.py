@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from xtdrone_core import outputs
+from xtdrone_core.parent import tied
 
 from ..errors import FormationError
 
@@ -296,7 +297,7 @@ def ensure_display() -> None:
     read, write = os.pipe()
     subprocess.Popen(["Xvfb", "-displayfd", str(write), "-screen", "0", "1600x1200x24",
                       "-nolisten", "tcp", "-terminate"], pass_fds=[write],
-                     stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                     stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=tied())
     os.close(write)
     with os.fdopen(read) as answer:
         number = answer.readline().strip()

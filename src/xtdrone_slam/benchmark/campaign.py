@@ -18,6 +18,7 @@ from pathlib import Path
 
 from xtdrone_core import files, run_folder
 from xtdrone_core.errors import shown, unknown_name
+from xtdrone_core.parent import tied
 
 from ..datasets.dataset import Dataset
 from ..errors import SlamError
@@ -351,7 +352,8 @@ def _record(folder, options):
              "--name", options.label],
             env={**os.environ, "XTDRONE_RUNS": str(at),
                  "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-            stdout=file, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL).returncode
+            stdout=file, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+            preexec_fn=tied()).returncode
     found = _recording(folder, options)
     if status or found is None:
         lines = log.read_text(errors="replace").replace("\r", "\n").strip().splitlines()

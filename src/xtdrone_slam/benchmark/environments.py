@@ -7,6 +7,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from xtdrone_core.parent import tied
+
 from ..errors import SlamError
 from .adapters import Adapter
 
@@ -90,7 +92,7 @@ def _make(adapter, folder, progress):
         own = {**os.environ, "PYTHONPATH": ""} if step == "packages" else variables()
         output = []
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                              errors="replace", env=own) as process:
+                              errors="replace", env=own, preexec_fn=tied()) as process:
             for line in process.stdout:
                 output.append(line.strip())
                 progress(step, output[-1])

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from xtdrone_core import run_folder
+from xtdrone_core.parent import tied
 
 from ..datasets.dataset import Dataset
 from ..errors import SlamError
@@ -76,7 +77,8 @@ def start(adapter: Adapter, dataset: Path, folder: Path, log: Any) -> subprocess
         command += [f"--{name}", str(value)]
     try:
         return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log,
-                                env=environments.variables(), start_new_session=True)
+                                env=environments.variables(), start_new_session=True,
+                                preexec_fn=tied())
     except OSError as error:
         raise SlamError(f"cannot start '{command[0]}': {error.strerror}") from error
 

@@ -6,7 +6,6 @@ step, and both engines add the same correction, so their flights agree closely.
 Actuators, wind and sensors are those of this project, not Gazebo's.
 """
 
-import ctypes
 import hashlib
 import os
 import re
@@ -28,6 +27,7 @@ import numpy.typing as npt
 
 from xtdrone_core import FleetModel, FleetState, Vehicle, VehicleSpec, resources
 from xtdrone_core.contracts import RangeCaster, Renderer, Viewer, WorldEditor
+from xtdrone_core.parent import tied
 from xtdrone_core.ports import gazebo_master
 
 from ...errors import EngineError
@@ -57,8 +57,6 @@ _TIME = struct.Struct("<d")
 _WEIGHT = struct.Struct("<11d")
 _RAYS = struct.Struct("<5d")
 _WIDTH = 13  # numbers per body: pos, quat, vel, ang_vel
-_PR_SET_PDEATHSIG = 1
-_libc = ctypes.CDLL(None, use_errno=True)
 
 
 class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
@@ -336,19 +334,12 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
 
     def _start_process(self, program, words, environment=None, pass_fds=()):
         environment = self._environment if environment is None else environment
-        parent = os.getpid()
-
-        def confine():
-            _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-            if os.getppid() != parent:  # the parent ended before the call took effect
-                os._exit(1)
-
         with open(self._folder / f"{program}.log", "ab") as log:
             process = subprocess.Popen([_which(program, environment["PATH"]), *map(str, words)],
                                        stdin=subprocess.DEVNULL, stdout=log,
                                        stderr=subprocess.STDOUT, env=environment,
                                        pass_fds=pass_fds, start_new_session=True,
-                                       preexec_fn=confine)
+                                       preexec_fn=tied())
         self._processes.append(process)
         return process
 

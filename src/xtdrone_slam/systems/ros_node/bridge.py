@@ -21,6 +21,7 @@ import numpy.typing as npt
 from scipy.spatial.transform import Rotation
 
 from xtdrone_core import resources
+from xtdrone_core.parent import tied
 from xtdrone_slam.benchmark import link
 from xtdrone_slam.datasets import calibration
 
@@ -197,7 +198,7 @@ def main() -> int:
     os.environ.pop("ROS_HOSTNAME", None)
     import rosgraph
 
-    quiet = {"stdin": subprocess.DEVNULL, "stdout": sys.stderr}
+    quiet = {"stdin": subprocess.DEVNULL, "stdout": sys.stderr, "preexec_fn": tied()}
     children = [subprocess.Popen(["rosmaster", "--core", "-p", str(port)], **quiet)]
     try:
         _await("the ROS master", rosgraph.is_master_online, children[0])
