@@ -28,7 +28,7 @@ fi
 # A flight that ended left its figures.
 ended=$(find "$runs" -mindepth 2 -maxdepth 2 -name summary.json -newer "$begun" -printf '%T@ %h\n' |
     sort -n | tail -n 1 | cut -d ' ' -f 2-)
-if [ -z "$ended" ]; then
+if [ -z "$ended" ] || grep -q '"ended": "unfinished"' "$ended/summary.json"; then
     echo "the demo did not end its flight: see what its nodes said above" >&2
     exit 1
 fi

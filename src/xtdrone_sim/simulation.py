@@ -7,7 +7,6 @@ clock but the pacer.
 
 import json
 import logging
-import threading
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -101,7 +100,7 @@ class Simulation:
         self.t_us = 0
         self.observers: list[Observer] = [*observers]
         self.pacer = Pacer(scenario.speed)
-        self._stop = threading.Event()
+        self._stopping = False  # no Event: a signal that interrupts another must not wait for it
         self._closers: list = []  # in the order in which they are closed
         self._started = False
         self.requests: ControlRequests | None = None
@@ -194,7 +193,7 @@ class Simulation:
     @property
     def stopping(self) -> bool:
         """Whether stop() was called."""
-        return self._stop.is_set()
+        return self._stopping
 
     def rendered_sensors(self) -> list[dict]:
         """The cameras and lidars, as RenderedSensors.describe() gives them."""
@@ -237,14 +236,14 @@ class Simulation:
         except BaseException:
             self._ended = "stopped"
             raise
-        self._ended = "stopped" if self._stop.is_set() else "finished"
+        self._ended = "stopped" if self._stopping else "finished"
 
     def _run(self, until_us):
         pacer, requests = self.pacer, self.requests
         if self.t_us == 0:
             pacer.restart(0)
         pacer.set_speed(pacer.speed, self.t_us)
-        while not self._stop.is_set() and (until_us is None or self.t_us < until_us):
+        while not self._stopping and (until_us is None or self.t_us < until_us):
             if pacer.holds:
                 requests.idle()
                 continue
@@ -372,7 +371,7 @@ class Simulation:
 
     def stop(self) -> None:
         """Ends run() at the next step; safe from signal handlers and other threads."""
-        self._stop.set()
+        self._stopping = True
         self.autopilot.interrupt()
 
     def open_viewer(self) -> None:

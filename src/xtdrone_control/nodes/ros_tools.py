@@ -4,6 +4,7 @@ import contextlib
 import functools
 import importlib
 import itertools
+import queue
 import select
 import signal
 import socket
@@ -296,15 +297,19 @@ def start(name: str, **options) -> None:
     """Calls rospy.init_node with these options and handles SIGINT and SIGTERM safely.
 
     rospy's own signal handlers call the master; if they interrupt another call to the master, the
-    node deadlocks. Here a separate thread makes that call.
+    node deadlocks. Here a separate thread makes that call. A SimpleQueue can be used in a handler,
+    also in one that interrupts another.
     """
-    def end(number, _):
-        threading.Thread(target=rospy.signal_shutdown, args=(f"signal {number}",)).start()
+    came: queue.SimpleQueue[int] = queue.SimpleQueue()
+
+    def end():
+        rospy.signal_shutdown(f"signal {came.get()}")
 
     require_alone(name)
     rospy.init_node(name, disable_signals=True, **options)
+    threading.Thread(target=end, daemon=True, name="signals").start()
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, end)
+        signal.signal(number, lambda number, _: came.put(number))
 
 
 def hold_launch() -> None:
