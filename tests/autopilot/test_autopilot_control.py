@@ -116,6 +116,25 @@ def test_mixer_gives_up_yaw_before_tilt_where_rotors_saturate(name):
     assert abs(yaw) < status["sp_torque"][0, 2]
 
 
+@pytest.mark.parametrize("airmode", [0, 1, 2])
+@pytest.mark.parametrize("name", VEHICLES)
+def test_roll_and_pitch_raise_the_collective_in_air_mode_only(name, airmode):
+    fleet, loop, status, parameters = rate_loop(name)
+    parameters["MC_AIRMODE"] = airmode
+    weight = fleet.vehicle["mass"][0] * GRAVITY
+    status["sp_thrust"], status["sp_rates"] = 0.1 * weight, [2.0, -1.0, 0.0]
+    commands = np.zeros(fleet.rotor_mask.shape)
+    loop.step(status, parameters, at_rest(), 0.004, commands)
+    lift, roll, pitch, _yaw = wrench_of(fleet, commands)
+    wanted = fleet.vehicle["inertia"][0] @ (TILT_P * np.array([2.0, -1.0, 0.0]))
+    shares = roll / wanted[0], pitch / wanted[1]  # less than 1 by the thrust of idle rotors
+    if airmode:
+        assert min(shares) > 0.85 and lift > 0.115 * weight
+    else:
+        assert lift == pytest.approx(0.1 * weight, rel=0.1)
+        assert 0.0 < min(shares) and shares[0] == pytest.approx(shares[1], rel=0.15)
+
+
 @pytest.mark.parametrize("name", VEHICLES)
 def test_disarmed_rotors_stand_and_armed_ones_idle(name):
     fleet, loop, status, parameters = rate_loop(name)

@@ -35,8 +35,22 @@ def _rest(v, row, share):
 
 
 @njit
-def _allocate_one(v, mixer, t_max, n_rotors, thrust):
-    """Thrust of each rotor [N]. Priority: roll and pitch, collective, yaw and side force."""
+def _share_of_tilt(v, mixer, n_rotors, thrust):
+    """Share of the roll and pitch thrusts (A,) that leaves no rotor below zero [N]."""
+    share = 1.0
+    for r in range(n_rotors):
+        if thrust[r] < 0.0:
+            share = min(share, max(mixer[r, 2] * v.sp_thrust, 0.0) / -thrust[r])
+    return share
+
+
+@njit
+def _allocate_one(v, q, mixer, t_max, n_rotors, thrust):
+    """Thrust of each rotor [N]. Priority: roll and pitch, collective, yaw and side force.
+
+    The collective is raised for roll and pitch only with MC_AIRMODE: without it a vehicle that
+    takes the thrust away as it lands does not lift itself off by righting itself.
+    """
     lowest, highest, yaw_peak, smallest_max = 0.0, 0.0, 0.0, math.inf
     for r in range(n_rotors):
         tilt = mixer[r, 3] * v.sp_torque[0] + mixer[r, 4] * v.sp_torque[1]
@@ -48,6 +62,8 @@ def _allocate_one(v, mixer, t_max, n_rotors, thrust):
     span = 1.0
     if highest - lowest > smallest_max:
         span = smallest_max / (highest - lowest)
+    if q.MC_AIRMODE == 0:
+        span = min(span, _share_of_tilt(v, mixer, n_rotors, thrust))
     low = -lowest * span
     high = max(smallest_max - highest * span - min(yaw_peak, YAW_THRUST_MARGIN * smallest_max), low)
     # Yaw uses the thrust range that is left.
@@ -85,7 +101,8 @@ def _allocate_within(v, gain, hessian, t_max, used, n_rotors, thrust):
 
 
 @njit
-def _mix(status, actuator, mixer, gain, hessian, used, whole, t_max, n_rotors, thrust, commands):
+def _mix(status, parameters, actuator, mixer, gain, hessian, used, whole, t_max, n_rotors, thrust,
+         commands):
     for i in range(status.shape[0]):
         v = status[i]
         if not v.armed:
@@ -97,7 +114,7 @@ def _mix(status, actuator, mixer, gain, hessian, used, whole, t_max, n_rotors, t
                 commands[i, r] = IDLE_COMMAND
             continue
         if whole[i]:
-            _allocate_one(v, mixer[i], t_max[i], n_rotors[i], thrust[i])
+            _allocate_one(v, parameters[i], mixer[i], t_max[i], n_rotors[i], thrust[i])
         else:
             _allocate_within(v, gain[i], hessian[i], t_max[i], used[i], n_rotors[i], thrust[i])
         for r in range(n_rotors[i]):
@@ -147,5 +164,5 @@ class Mixer(Memory):
     def step(self, status: np.ndarray, parameters: np.ndarray, estimator: Any, dt: float,
              commands: np.ndarray) -> None:
         """Writes commands (N, A) in 0..1, zero where disarmed."""
-        _mix(status, self._fleet.actuator, self._mixer, self._gain, self._hessian, self._used,
-             self._whole, self._t_max, self._n_rotors, self._thrust, commands)
+        _mix(status, parameters, self._fleet.actuator, self._mixer, self._gain, self._hessian,
+             self._used, self._whole, self._t_max, self._n_rotors, self._thrust, commands)

@@ -38,7 +38,7 @@ def _control_one(v, q, rate, dt):
     for k in range(3):
         error = v.sp_rates[k] - rate[k]
         a = gains[k] * error + v.rate_integral[k]
-        if not v.landed:
+        if not (v.landed or v.maybe_landed):
             v.rate_integral[k] = clamp(v.rate_integral[k] + integrals[k] * error * dt,
                                        -limits[k], limits[k])
         if k == 0:
