@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 # Modules of this folder that are no kind.
-_NO_KINDS = re.compile(r"__main__|common|runner|test_.*")
+_NO_KINDS = re.compile(r"_.*|common|runner|test_.*")
 
 EXTREMES = (0, -1, 1, 127, 128, 255, 256, 32767, 65535, 2**31 - 1, -2**31, 2**31, 2**32 - 1,
             2**53 + 1, 2**62, 2**63 - 1, 2**63, 2**64 - 1, 10**20, -0.0, 1e-300, 5e-324, 0.5,

@@ -6,6 +6,7 @@ import faulthandler
 import gc
 import mmap
 import os
+import re
 import resource
 import signal
 import sys
@@ -28,6 +29,7 @@ LIMITS_S = {"start": 180.0, "input": 2.0, "close": 20.0}  # kernels may be compi
 MEMORY = 8 << 30  # private data of a fork: more is a MemoryError, not the end of the machine
 BROKEN = 3  # forks in a row that cannot start: the kind is given up
 _PHASES = tuple(LIMITS_S)
+_NUMBER = re.compile(r"-?\d[\d.e+-]*")
 
 
 @dataclass
@@ -45,10 +47,11 @@ class Found:
 
     @property
     def cause(self) -> str:
-        """Tells failures apart: the end of a traceback with its place, or the text."""
+        """Tells failures apart: the end of a traceback with its place, or the text; no numbers."""
         lines = [line.strip() for line in self.text.strip().splitlines()] or [""]
         place = next((line for line in reversed(lines) if line.startswith("File ")), "")
-        return f"{self.column}: {lines[-1][:100]} {place.replace('File ', '')}".strip()
+        return _NUMBER.sub("#", f"{self.column}: {lines[-1][:100]} ").strip() + (
+            place and f" {place.removeprefix('File ')}")
 
 
 @dataclass
