@@ -7,13 +7,11 @@ come in may be any objects with the fields of their ROS types.
 """
 
 import struct
-import traceback
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 from xtdrone_core import modes
-from xtdrone_core.errors import XtdroneError
+from xtdrone_core.errors import XtdroneError, failure
 from xtdrone_core.mavlink_dialect import mavlink
 
 from . import diagnostics, mavlink_convert as convert, ros_serialisation as ros
@@ -118,9 +116,7 @@ def _failure(name, error):
     """One line; numbers that fit no field are the sender's fault, the rest is ours."""
     if isinstance(error, (ValueError, OverflowError, struct.error, XtdroneError)):
         return f"{name} ignored: a value is out of range: {error}"
-    place = traceback.extract_tb(error.__traceback__)[-1]
-    return (f"{name} failed, please report it: {type(error).__name__}: {error} "
-            f"({Path(place.filename).name}, line {place.lineno})")
+    return failure(name, error)
 
 
 class Vehicle:

@@ -6,7 +6,9 @@ one line and exit with status 1, so a user never sees a traceback for it.
 """
 
 import difflib
+import traceback
 from collections.abc import Iterable
+from pathlib import Path
 
 _SHOWN = 160  # characters of a given value in a message
 
@@ -36,6 +38,18 @@ def shown(value: object) -> str:
     text = one_line(str(value))
     half = _SHOWN // 2
     return text if len(text) <= _SHOWN else f"{text[:half]}...{text[-half:]}"
+
+
+def failure(what: str, error: Exception) -> str:
+    """One line for an error of ours, with its place, where a traceback is of no use.
+
+    Args:
+        what: What failed, for example a message by its name.
+        error: With its traceback.
+    """
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    return one_line(f"{what} failed, please report it: {type(error).__name__}: {error} "
+                    f"({Path(place.filename).name}, line {place.lineno})")
 
 
 def unknown_name(what: str, given: object, allowed: Iterable[str], also: str = "") -> str:

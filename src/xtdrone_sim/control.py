@@ -2,13 +2,12 @@
 
 import re
 import time
-import traceback
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xtdrone_core import ControlError, XtdroneError
 from xtdrone_core.control_link import ControlServer, pack
 from xtdrone_core.disturbances import parse_disturbance
+from xtdrone_core.errors import failure
 
 from . import world_requests
 from .rendering.frame_publisher import FramePublisher
@@ -71,9 +70,7 @@ class ControlRequests:
         except XtdroneError as error:
             raise ControlError(str(error)) from error
         except Exception as error:  # of one request: the fleet flies on
-            place = traceback.extract_tb(error.__traceback__)[-1]
-            text = (f"request '{op}' failed, please report it: {type(error).__name__}: {error} "
-                    f"({Path(place.filename).name}, line {place.lineno})")
+            text = failure(f"request '{op}'", error)
             self._simulation.say(text)
             raise ControlError(text) from error
 

@@ -252,7 +252,7 @@ class Simulation:
             if self.t_us % TICK_US == 0:
                 if requests is not None:
                     requests.tick()
-                while not (pacer.wait(self.t_us) or pacer.holds or self._stop.is_set()):
+                while not (pacer.wait(self.t_us) or pacer.holds or self._stopping):
                     if requests is not None:
                         requests.answer()
             if self._agent is not None and self._agent.done:

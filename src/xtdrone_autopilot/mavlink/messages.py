@@ -6,12 +6,12 @@ commands.py, set_points.py, parameter_protocol.py, mission_protocol.py, files/ a
 description/answers.py; a new message is one marked method in one of them.
 """
 
-import traceback
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from xtdrone_core.errors import failure
 
 from ..now import Now
 from ..outbox import INFO, WARNING, Outbox
@@ -63,11 +63,7 @@ class Messages:
             else:
                 handler(link, message)
         except Exception as error:  # of one message of one vehicle: the fleet flies on
-            place = traceback.extract_tb(error.__traceback__)[-1]
-            self._outbox.say(link.vehicle, WARNING,
-                             f"{message.get_type()} failed, please report it: "
-                             f"{type(error).__name__}: {error} "
-                             f"({Path(place.filename).name}, line {place.lineno})")
+            self._outbox.say(link.vehicle, WARNING, failure(message.get_type(), error))
 
     def _refuse(self, link, message, why):
         self._outbox.say_once(link.vehicle, f"{message.get_type()} ignored: {why}")

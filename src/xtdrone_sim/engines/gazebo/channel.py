@@ -7,6 +7,7 @@ from typing import Any
 from ...errors import EngineError
 
 ANSWER_S = 30.0  # wall-clock time-out of a reply from gzserver [s]
+LARGEST = 1 << 28  # reply, an image at most [bytes]
 _HEADER = struct.Struct("<II")
 _LENGTH = struct.Struct("<I")
 
@@ -24,23 +25,29 @@ class Channel:
         self._socket, self._complaint = sock, complaint
         sock.settimeout(ANSWER_S)
 
-    def request(self, operation: int, body: bytes = b"",
-                seconds: float = ANSWER_S) -> bytearray:
+    def request(self, operation: int, body: bytes = b"", seconds: float = ANSWER_S,
+                size: int | None = None) -> bytearray:
         """Sends a request and returns the body of the reply.
 
         Args:
             operation: Number of the operation.
             body: Its payload.
             seconds: Wall-clock time-out of the reply [s].
+            size: What the reply has to have [bytes]; None = up to LARGEST.
 
         Raises:
-            EngineError: gzserver has ended or does not reply.
+            EngineError: gzserver has ended, does not reply, or replies something else.
         """
         try:
             if seconds != ANSWER_S:
                 self._socket.settimeout(seconds)
             self._socket.sendall(_HEADER.pack(operation, len(body)) + body)
-            return self._receive(_LENGTH.unpack(self._receive(_LENGTH.size))[0])
+            length = _LENGTH.unpack(self._receive(_LENGTH.size))[0]
+            if length > LARGEST or size not in (None, length):
+                wanted = f"up to {LARGEST}" if size is None else size
+                raise EngineError(f"gzserver answers request {operation} with {length} bytes "
+                                  f"instead of {wanted}: {self._complaint()}")
+            return self._receive(length)
         except TimeoutError as error:
             raise EngineError(f"gzserver has not answered for {seconds:g} s: "
                               f"{self._complaint()}") from error
@@ -49,6 +56,10 @@ class Channel:
         finally:
             if seconds != ANSWER_S:
                 self._socket.settimeout(ANSWER_S)
+
+    def text(self, operation: int, body: bytes = b"", seconds: float = ANSWER_S) -> str:
+        """As request(), for a reply that is a text."""
+        return self.request(operation, body, seconds).decode(errors="replace")
 
     def ask(self, operation: int, text: str, seconds: float = ANSWER_S,
             numbers: bytes = b"") -> None:
@@ -63,7 +74,7 @@ class Channel:
         Raises:
             EngineError: Gazebo reports an error, has ended or does not reply.
         """
-        complaint = self.request(operation, numbers + text.encode(), seconds).decode()
+        complaint = self.text(operation, numbers + text.encode(), seconds)
         if complaint:
             raise EngineError(f"Gazebo refuses: {complaint}")
 

@@ -122,7 +122,7 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
         table = np.array([[*pose.pos, *pose.quat] if there else [np.nan] * 7
                           for there, pose in poses])
         acc = self.state.acc.copy()
-        self._take(self._channel.request(_RESET, table.tobytes()), 0.0)
+        self._take(_RESET, table.tobytes(), 0.0)
         self.state.acc[~chosen] = acc[~chosen]
         self.state.actuator[chosen] = 0.0
 
@@ -155,14 +155,14 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
         asked = _TIME.pack(dt) + self._applied.tobytes()
         if self._jointed:
             asked += joint_targets[self._moving].tobytes()
-        self._take(self._channel.request(_STEP, asked), 1.0 / dt)
+        self._take(_STEP, asked, 1.0 / dt)
         state.t_us += dt_us
         return state
 
     def contacts(self) -> list[tuple[str, str]]:
         """Sorted pairs of names (vehicles or models of the world) that are in contact."""
-        lines = self._channel.request(_CONTACTS).decode().splitlines()
-        return [tuple(line.split("\t")) for line in lines]
+        lines = self._channel.text(_CONTACTS).splitlines()
+        return [(a, b) for a, _, b in (line.partition("\t") for line in lines)]
 
     def set_payload(self, vehicle: int, mass: float, pos: npt.ArrayLike) -> None:
         """Fixes a point mass to a vehicle and replaces its previous one; see Engine."""
@@ -176,7 +176,7 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
         """Moves the base of a vehicle; see WorldEditor."""
         acc = self.state.acc.copy()
         row = float(self._masses.records[vehicle, 0]["row"])
-        self._take(self._channel.request(_PLACE, np.array([row, *state]).tobytes()), 0.0)
+        self._take(_PLACE, np.array([row, *state]).tobytes(), 0.0)
         self.state.acc[:] = acc
 
     def insert(self, model: WorldModel) -> None:
@@ -218,7 +218,8 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
     def _states(self, names) -> np.ndarray:
         if not names:
             return np.zeros((0, _WIDTH))
-        data = self._channel.request(_STATES, "".join(f"{name}\n" for name in names).encode())
+        data = self._channel.request(_STATES, "".join(f"{name}\n" for name in names).encode(),
+                                     size=8 * _WIDTH * len(names))
         return np.frombuffer(data).reshape(-1, _WIDTH).copy()
 
     def _has(self, name) -> bool:
@@ -250,7 +251,8 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
             EngineError: gzserver has ended.
         """
         head = _RAYS.pack(self._masses.records[vehicle, 0]["row"], longest, *pos)
-        return np.frombuffer(self._channel.request(_CAST, head + np.asarray(directions).tobytes()))
+        return np.frombuffer(self._channel.request(_CAST, head + np.asarray(directions).tobytes(),
+                                                   size=8 * (np.size(directions) // 3)))
 
     def beam(self, vehicle: int, point: npt.ArrayLike, direction: npt.ArrayLike) -> float:
         """Range from a point along a direction to the first shape of any other model [m]."""
@@ -383,10 +385,12 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
         count = self._fleet.vehicle["joints"]
         self._moving = np.arange(self._fleet.joint.shape[1]) < count[:, None]
         self._jointed = bool(self._moving.any())
+        self._state_size = 8 * (len(self._applied) * _WIDTH + 2 * int(self._moving.sum()))
 
-    def _take(self, data, rate):
+    def _take(self, operation, body, rate):
+        """Takes over the state that a request is answered with; see Channel.request()."""
         state, size = self.state, len(self._applied) * _WIDTH
-        numbers = np.frombuffer(data)
+        numbers = np.frombuffer(self._channel.request(operation, body, size=self._state_size))
         if not np.isfinite(numbers).all():
             table = numbers[:size].reshape(-1, _WIDTH)[self._base]
             wrong = np.flatnonzero(~np.isfinite(table).all(axis=1))

@@ -98,7 +98,7 @@ class GazeboScene:
         """Name of the renderer, for example "gazebo: llvmpipe"."""
         if not self._numbers:
             return "gazebo: rays"
-        return f"gazebo: {self._channel.request(_NAME).decode()}"
+        return f"gazebo: {self._channel.text(_NAME)}"
 
     def place(self, state: FleetState, inserted: Sequence[WorldModel] = (),
               states: Sequence[np.ndarray] = ()) -> None:
@@ -114,9 +114,10 @@ class GazeboScene:
         """As RenderedScene.draw, with the camera of this key."""
         head = _DRAWING.pack(self._numbers[key], pinhole.left, pinhole.right, -pinhole.bottom,
                              -pinhole.top, near, far, *pos, *quat)
-        data = self._channel.request(_DRAW, head + self._poses.tobytes())
         shape = pinhole.height, pinhole.width
         size = 3 * shape[0] * shape[1]
+        data = self._channel.request(_DRAW, head + self._poses.tobytes(),
+                                     size=size + 4 * shape[0] * shape[1] * depth)
         colours = np.frombuffer(data, np.uint8, size).reshape(*shape, 3)
         if not depth:
             return colours
