@@ -1,5 +1,6 @@
-"""Files over MAVLink FTP: a vehicle's own logs and parameters can be read, and nothing else."""
+"""Files over MAVLink FTP: a vehicle's own logs and parameters can be read, others written."""
 
+import errno
 import struct
 import zlib
 from types import SimpleNamespace
@@ -10,10 +11,12 @@ from hypothesis import given, strategies as st
 from xtdrone_autopilot.mavlink.description import metadata
 from xtdrone_autopilot.mavlink.dialect import mavlink
 from xtdrone_autopilot.mavlink.files.ftp import BURST, ROOM, FileServer
+from xtdrone_autopilot.mavlink.files.written import MOST, QUOTA, WrittenFiles
 
 LIST, OPEN, READ, CRC, BURST_READ, TERMINATE = 3, 4, 5, 14, 15, 1
+CREATE, WRITE, REMOVE, MKDIR, RMDIR, OPEN_TO_WRITE, TRUNCATE, RENAME = range(6, 14)
 ACK, NAK = 128, 129
-BAD_SIZE, NO_SESSION, END, UNKNOWN, PROTECTED, NOT_FOUND = 3, 4, 6, 7, 9, 10
+BAD_SIZE, NO_SESSION, END, UNKNOWN, EXISTS, PROTECTED, NOT_FOUND = 3, 4, 6, 7, 8, 9, 10
 HEAD = struct.Struct("<HBBBBBxI")
 LOG = bytes(range(256)) * 40  # more than a burst holds
 
@@ -118,9 +121,75 @@ def test_component_metadata_is_read_as_it_is(client):
     assert b"".join(part for _, part in client.ask(BURST_READ)) == data
 
 
-@pytest.mark.parametrize("opcode", range(6, 14))
-def test_nothing_is_written(client, opcode):
-    assert client.ask(opcode, b"/log/log001.ulg") == [(NAK, bytes([PROTECTED]))]
+@pytest.mark.parametrize("path", [b"/log/log001.ulg", b"log/new", b"//params/./a.params", b"/etc",
+                                  b"/", b"/new\0/log/new"])
+def test_logs_and_parameters_are_not_written(client, path):
+    for opcode in (CREATE, REMOVE, MKDIR, RMDIR, OPEN_TO_WRITE, TRUNCATE, RENAME):
+        if opcode == RENAME or b"\0" not in path:
+            assert client.ask(opcode, path) == [(NAK, bytes([PROTECTED]))]
+
+
+def test_a_file_is_made_written_read_and_removed(tmp_path):
+    client, done = Client(tmp_path), [(ACK, b"")]
+    assert client.ask(MKDIR, b"/maps") == done
+    assert client.ask(CREATE, b"/maps/a.txt") == [(ACK, bytes(4))]
+    assert client.ask(WRITE, b"cd", offset=2) == [(ACK, struct.pack("<I", 2))]
+    assert client.ask(WRITE, b"ab") == [(ACK, struct.pack("<I", 2))]
+    assert client.ask(LIST, b"/", 3) == [(ACK, b"Dmaps\0")]
+    assert client.ask(LIST, b"/maps") == [(ACK, b"Fa.txt\t4\0")]
+    assert client.ask(OPEN, b"/maps/a.txt", sender="other") == [(ACK, struct.pack("<I", 4))]
+    assert client.ask(READ, sender="other", size=9) == [(ACK, b"abcd")]
+    assert client.ask(WRITE, b"x", sender="other") == [(NAK, bytes([2, errno.EBADF]))]
+    assert client.ask(TRUNCATE, b"/maps/a.txt", 3) == done
+    assert client.ask(RENAME, b"/maps/a.txt\0/b.txt") == done
+    assert client.ask(OPEN_TO_WRITE, b"/b.txt") == [(ACK, struct.pack("<I", 3))]
+    assert client.ask(RMDIR, b"/maps") == done and client.ask(REMOVE, b"/b.txt") == done
+    assert client.ask(LIST, b"/", 3) == [(NAK, bytes([END]))]
+    assert client.ask(LIST, b"/", 3, vehicle=1) == [(NAK, bytes([END]))]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "a.params", "b", "secret"]
+
+
+def _full(files):
+    for k in range(MOST - len(files.entries)):
+        files.make_folder((str(k),))
+
+
+@pytest.mark.parametrize("number, change", [
+    (errno.EEXIST, lambda f: f.make_folder(("folder",))),
+    (errno.ENOENT, lambda f: f.make_folder(("missing", "new"))),
+    (errno.ENOTDIR, lambda f: f.make_folder(("file", "new"))),
+    (errno.EINVAL, lambda f: f.make_folder(("..",))),
+    (errno.EINVAL, lambda f: f.open(("a\tb",))),
+    (errno.ENOTEMPTY, lambda f: f.remove_folder(("folder",))),
+    (errno.ENOTDIR, lambda f: f.remove_folder(("file",))),
+    (errno.EISDIR, lambda f: f.remove(("folder",))),
+    (errno.EISDIR, lambda f: f.open(("folder",))),
+    (errno.ENOENT, lambda f: f.truncate(("missing",), 1)),
+    (errno.ENOENT, lambda f: f.rename(("missing",), ("new",))),
+    (errno.EINVAL, lambda f: f.rename(("folder",), ("folder", "in", "itself"))),
+    (errno.EEXIST, lambda f: f.rename(("folder",), ("file",))),
+    (errno.ENOSPC, lambda f: f.write(f.open(("file",)), QUOTA, b"x")),
+    (errno.ENOSPC, lambda f: f.truncate(("file",), 2 ** 32 - 1)),
+    (errno.ENOSPC, lambda f: (_full(f), f.open(("one more",)))),
+])
+def test_what_cannot_be_written_is_refused_by_its_number(number, change):
+    files = WrittenFiles()
+    files.make_folder(("folder",))
+    files.write(files.open(("folder", "inside")), 0, b"inside")
+    files.open(("file",))
+    with pytest.raises(OSError, match=rf"Errno {number}\b"):
+        change(files)
+    assert files.entries["file",] == b"" and files.entries["folder", "inside"] == b"inside"
+
+
+def test_errors_are_those_of_px4(client):
+    client.ask(MKDIR, b"/again")
+    assert client.ask(MKDIR, b"/again") == [(NAK, bytes([EXISTS]))]
+    assert client.ask(RMDIR, b"/no_such_folder") == [(NAK, bytes([NOT_FOUND]))]
+    assert client.ask(REMOVE, b"/again") == [(NAK, bytes([2, errno.EISDIR]))]
+    assert client.ask(RMDIR, b"/again") == [(ACK, b"")]
+    client.ask(TERMINATE)
+    assert client.ask(WRITE, b"x") == [(NAK, bytes([NO_SESSION]))]
 
 
 @pytest.mark.parametrize("opcode", [LIST, OPEN, CRC])

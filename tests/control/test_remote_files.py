@@ -80,10 +80,21 @@ def test_what_fails_has_the_errors_of_mavros(vehicle):
         False, errno.EBADF)
     assert call(vehicle, "rename", old_path="a" * 200, new_path="b" * 50) == (
         False, errno.ENAMETOOLONG)
-    for name, request in (("mkdir", dict(dir_path="/new")), ("rmdir", dict(dir_path="/log")),
+    for name, request in (("mkdir", dict(dir_path="/log/new")), ("rmdir", dict(dir_path="/log")),
                           ("remove", dict(file_path="/log/log001.ulg")),
                           ("truncate", dict(file_path="/log/log001.ulg", length=1))):
         assert call(vehicle, name, **request)[0] is False, name
+
+
+def test_files_and_folders_are_made_and_removed(vehicle):
+    assert call(vehicle, "mkdir", dir_path="/new") == (True, 0)
+    assert call(vehicle, "open", file_path="/new/a", mode=2) == (0, True, 0)
+    assert call(vehicle, "write", file_path="/new/a", offset=0, data=LOG) == (True, 0)
+    assert call(vehicle, "close", file_path="/new/a") == (True, 0)
+    assert call(vehicle, "rmdir", dir_path="/new") == (False, errno.ENOTEMPTY)
+    assert call(vehicle, "list", dir_path="/new")[0] == [dict(name="a", type=0, size=len(LOG))]
+    assert call(vehicle, "remove", file_path="/new/a") == (True, 0)
+    assert call(vehicle, "rmdir", dir_path="/new") == (True, 0)
 
 
 def test_a_silent_vehicle_times_out(monkeypatch):

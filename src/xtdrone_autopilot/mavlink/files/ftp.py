@@ -1,16 +1,20 @@
-"""Files over MAVLink FTP, read-only: each vehicle's own logs and saved parameters.
+"""Files over MAVLink FTP: each vehicle's own logs and parameters, and what clients write.
 
 What a client sees is a small tree of names, made anew for each request:
 
     /log/log001.ulg ...       the vehicle's flight logs
     /params/NAME.params       the parameters that it saved
     /etc/extras/NAME.json.xz  component metadata
+    /...                      files and folders that clients made (written.py)
 
-A path is looked up among those names and never put together into a path of the
-disk, so a client cannot leave the tree. https://mavlink.io/en/services/ftp.html
+The first three can only be read. A path is looked up among those names and never put together
+into a path of the disk, so a client cannot leave the tree. Errors are PX4's.
+https://mavlink.io/en/services/ftp.html
 """
 
+import errno
 import struct
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +24,7 @@ from ..description import metadata
 from ..dialect import mavlink
 from ..handlers import receives
 from ..links import MAX_PEERS
+from .written import WrittenFiles
 
 _HEAD = struct.Struct("<HBBBBBxI")  # sequence, session, opcode, size, request, burst end, offset
 _PAYLOAD = 251
@@ -28,10 +33,13 @@ BURST = 20  # messages that answer one burst request; the client then requests m
 _BLOCK = 1 << 20  # read at once for a checksum [bytes]
 _SESSIONS = 8 * MAX_PEERS  # of all vehicles together
 
-_NONE, _TERMINATE, _RESET, _LIST, _OPEN, _READ, _CRC, _BURST = 0, 1, 2, 3, 4, 5, 14, 15
-_WRITES = frozenset({6, 7, 8, 9, 10, 11, 12, 13})
+(_NONE, _TERMINATE, _RESET, _LIST, _OPEN, _READ, _CREATE, _WRITE, _REMOVE, _MAKE_FOLDER,
+ _REMOVE_FOLDER, _OPEN_TO_WRITE, _TRUNCATE, _RENAME, _CRC, _BURST) = range(16)
 _ACK, _NAK = 128, 129
-_FAIL, _BAD_SIZE, _NO_SESSION, _END, _UNKNOWN, _PROTECTED, _NOT_FOUND = 1, 3, 4, 6, 7, 9, 10
+_FAIL_ERRNO, _BAD_SIZE, _NO_SESSION, _END, _UNKNOWN, _EXISTS, _PROTECTED, _NOT_FOUND = (
+    2, 3, 4, 6, 7, 8, 9, 10)
+_OF_ERRNO = {errno.EEXIST: bytes((_EXISTS,)), errno.ENOENT: bytes((_NOT_FOUND,))}
+_PROTECTED_FOLDERS = ("log", "params", "etc")
 
 
 class _Refused(Exception):
@@ -46,8 +54,9 @@ class _Refused(Exception):
 class _Session:
     """A file that one client has open: no more of it is read than there was at first."""
 
-    file: Path | bytes
+    file: Path | bytes | bytearray
     size: int
+    to_write: bool = False
 
 
 class FileServer:
@@ -63,6 +72,7 @@ class FileServer:
         """
         self._log, self._parameter_files, self._links = log, parameter_files, links
         self._sessions = {}  # (link kind, vehicle, address) -> _Session
+        self._written = defaultdict(WrittenFiles)  # by vehicle
 
     @receives("FILE_TRANSFER_PROTOCOL")
     def handle(self, link: Any, message: Any) -> None:
@@ -78,8 +88,9 @@ class FileServer:
             parts = self._answer(key, opcode, payload[_HEAD.size:_HEAD.size + size], size, offset)
         except _Refused as refused:
             parts = [(_NAK, offset, bytes((refused.error,)))]
-        except OSError:  # it was erased since it was listed
-            parts = [(_NAK, offset, bytes((_FAIL,)))]
+        except OSError as error:
+            parts = [(_NAK, offset,
+                      _OF_ERRNO.get(error.errno, bytes((_FAIL_ERRNO, error.errno or 0))))]
         for k, (kind, at, data) in enumerate(parts):
             last = opcode == _BURST and k == len(parts) - 1
             head = _HEAD.pack(sequence + 1 + k & 0xFFFF, session, kind, len(data), opcode, last,
@@ -92,8 +103,8 @@ class FileServer:
         """The messages of the reply: (ACK or NAK, offset, data) of each."""
         if opcode == _LIST:
             return [(_ACK, offset, self._entries(key[1], data, offset))]
-        if opcode == _OPEN:
-            return [(_ACK, 0, struct.pack("<I", self._open(key, data)))]
+        if opcode in (_OPEN, _CREATE, _OPEN_TO_WRITE):
+            return [(_ACK, 0, struct.pack("<I", self._open(key, opcode, data)))]
         if opcode == _CRC:
             return [(_ACK, 0, struct.pack("<I", self._crc(key[1], data)))]
         if opcode == _READ:
@@ -102,11 +113,37 @@ class FileServer:
             size = size or ROOM
             found = self._read(key, offset, BURST * size)
             return [(_ACK, offset + k, found[k:k + size]) for k in range(0, len(found), size)]
+        if opcode == _WRITE:
+            self._write(key, offset, data)
+            return [(_ACK, offset, struct.pack("<I", len(data)))]
         if opcode in (_TERMINATE, _RESET):
             self._sessions.pop(key, None)
         elif opcode != _NONE:
-            raise _Refused(_PROTECTED if opcode in _WRITES else _UNKNOWN)
+            self._change(key[1], opcode, data, offset)
         return [(_ACK, 0, b"")]
+
+    def _change(self, i, opcode, data, offset):
+        """Makes, removes, renames or cuts what clients of vehicle i have written."""
+        written = self._written[i]
+        if opcode == _RENAME:
+            old, _, new = data.partition(b"\0")
+            written.rename(self._writable(old), self._writable(new))
+            return
+        if opcode == _TRUNCATE:
+            written.truncate(self._writable(data), offset)
+            return
+        change = {_MAKE_FOLDER: written.make_folder, _REMOVE_FOLDER: written.remove_folder,
+                  _REMOVE: written.remove}.get(opcode)
+        if change is None:
+            raise _Refused(_UNKNOWN)
+        change(self._writable(data))
+
+    def _writable(self, data):
+        """The names of a path that clients may change."""
+        names = tuple(self._names(data))
+        if not names or names[0] in _PROTECTED_FOLDERS:
+            raise _Refused(_PROTECTED)
+        return names
 
     def _tree(self, i):
         """Path of a folder, as its names -> (name -> file or None, a folder) of vehicle i."""
@@ -119,6 +156,12 @@ class FileServer:
         for path, data in metadata.files().items():
             *folder, name = path.split("/")
             tree.setdefault(tuple(folder), {})[name] = data
+        written = self._written[i].entries if i in self._written else {}
+        for (*folder, name), content in written.items():
+            if content is None:
+                tree.setdefault((*folder, name), {})
+            else:
+                tree.setdefault(tuple(folder), {})[name] = content
         for folder in list(tree):
             for k in range(len(folder)):
                 tree.setdefault(folder[:k], {})[folder[k]] = None
@@ -157,14 +200,28 @@ class FileServer:
             raise _Refused(_NOT_FOUND)
         return file
 
-    def _open(self, key, data):
+    def _open(self, key, opcode, data):
         """Opens a file and closes the client's previous one; returns its size."""
-        file = self._file(key[1], data)
+        to_write = opcode != _OPEN
+        if to_write:
+            file = self._written[key[1]].open(self._writable(data))
+            if opcode == _CREATE:
+                file.clear()
+        else:
+            file = self._file(key[1], data)
         self._sessions.pop(key, None)
         if len(self._sessions) >= _SESSIONS:
             del self._sessions[next(iter(self._sessions))]  # the oldest
-        self._sessions[key] = _Session(file, _size(file))
+        self._sessions[key] = _Session(file, _size(file), to_write)
         return self._sessions[key].size
+
+    def _write(self, key, offset, data):
+        session = self._sessions.get(key)
+        if session is None:
+            raise _Refused(_NO_SESSION)
+        if not session.to_write:
+            raise OSError(errno.EBADF, "opened for reading")
+        self._written[key[1]].write(session.file, offset, data)
 
     def _read(self, key, offset, size):
         session = self._sessions.get(key)
@@ -183,12 +240,12 @@ class FileServer:
 
 
 def _size(file):
-    return len(file) if isinstance(file, bytes) else file.stat().st_size
+    return file.stat().st_size if isinstance(file, Path) else len(file)
 
 
 def _read(file, offset, size):
-    if isinstance(file, bytes):
-        return file[offset:offset + size]
+    if not isinstance(file, Path):
+        return bytes(file[offset:offset + size])
     with open(file, "rb") as opened:
         opened.seek(offset)
         return opened.read(size)
