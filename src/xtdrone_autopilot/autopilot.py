@@ -224,7 +224,7 @@ class EmbeddedAutopilot(Memory, ExternalPose, Logging, SettableParameters):
         """The handlers of messages received on links."""
         outbox, now = self.outbox, self.now
         parameters = ParameterProtocol(self.parameters, self.parameter_files, outbox, links,
-                                       self.status)
+                                       self.status, now)
         missions = MissionProtocol(self.missions, links.reply, outbox.say, self.missions.current,
                                    now)
         downloads = LogDownload(self.log, outbox, links)

@@ -27,13 +27,16 @@ from .topics.position import NO_FIX, fix_of
 LOST_US = 10_000_000  # without a heartbeat for this long a vehicle counts as gone [us]
 HEARTBEAT_US = 1_000_000  # of this end [us]
 _FAILURES_US = 1_000_000  # between two lines of the log on failures of one kind
+PARAMETERS_US = 10_000_000  # from the connection until all parameters are read, MAVROS's [us]
 _NEAR_US = 1_000_000  # a vehicle's clock further from ours than this is not ours [us]
 _ATTITUDE, _IMU = mavlink.MAVLINK_MSG_ID_ATTITUDE_QUATERNION, mavlink.MAVLINK_MSG_ID_HIGHRES_IMU
 _STATIC_FRAMES = [  # parent, child, position, rotation xyzw
     ("map", "map_ned", (0.0,) * 3, convert.TO_NED),
     ("odom", "odom_ned", (0.0,) * 3, convert.TO_NED),
     ("base_link", "base_link_frd", (0.0,) * 3, convert.TO_FLU)]
-_PLANS = {mavlink.MAV_MISSION_TYPE_MISSION: "mission", mavlink.MAV_MISSION_TYPE_FENCE: "geofence",
+MISSION = mavlink.MAV_MISSION_TYPE_MISSION
+_NO_MISSION = 65535  # as the total of MISSION_CURRENT
+_PLANS = {MISSION: "mission", mavlink.MAV_MISSION_TYPE_FENCE: "geofence",
           mavlink.MAV_MISSION_TYPE_RALLY: "rallypoint"}
 
 
@@ -95,6 +98,7 @@ class Bridge:
             self.greet()
             for vehicle in self.vehicles:
                 vehicle.check_connection()
+                vehicle.tell_time()
                 if self._diagnostics.wanted():
                     self._diagnostics.publish(diagnostics.report(vehicle))
         for vehicle in self.vehicles:
@@ -173,9 +177,11 @@ class Vehicle:
         self._offboard = False
         self._set_point_us = None  # when the last set-point came; None: no stream [us]
         self.connected = False
+        self._parameters_due_us = None  # when they are next read, not having been asked for [us]
+        self._pull_after_gcs = True  # whether missions that others upload are read
         self._next_due = {}  # name of a limited input -> when it is next taken [us]
         self._chunks = {}  # id of a long status text -> text so far
-        self._mission_current = 0
+        self._mission_current, self._mission_total = 0, None  # None = not known yet
         self._motors = {}  # message id -> {index of the first motor: payload}
         self._parameters = {}  # name -> index and count that it first came with
         self._out, self._of_message = {}, {}  # by topic; by message id: (output, Topic)
@@ -302,7 +308,16 @@ class Vehicle:
             self.connected = False
             self.host.log(self.name, mavlink.MAV_SEVERITY_CRITICAL,
                           f"no heartbeat for {LOST_US // 1_000_000} s: the vehicle is gone")
+            self._parameters_due_us = None
             self._publish_disconnected()
+        if self._parameters_due_us is not None and self._parameters_due_us <= self.now_us:
+            self._parameters_due_us = None
+            self.host.later(self.requests.param_pull)
+
+    def tell_time(self) -> None:
+        """Sends SYSTEM_TIME to a connected vehicle."""
+        if self.connected:
+            self.link.send(self.index, mavlink.MAVLink_system_time_message(self.now_us, 0))
 
     def use_parameters(self, values: dict) -> None:
         """Takes over those of MAVROS's parameters that it heeds, nested as on the server."""
@@ -313,6 +328,7 @@ class Vehicle:
                               f"{topics}/mav_frame is no MAV_FRAME: LOCAL_NED is used")
             else:
                 self.mav_frames[topics] = number
+        self._pull_after_gcs = bool(values.get("mission", {}).get("pull_after_gcs", True))
 
     def publish(self, topic: str, data: bytes) -> None:
         """Publishes a message of a topic whose row has no MAVLink message."""
@@ -350,7 +366,7 @@ class Vehicle:
 
     def publish_plan(self, kind: int) -> None:
         """Publishes mission, geofence or rally points, by their MAV_MISSION_TYPE."""
-        data = self._waypoint_list() if kind == mavlink.MAV_MISSION_TYPE_MISSION \
+        data = self._waypoint_list() if kind == MISSION \
             else ros.waypoint_list(0, self.plans[kind])
         self._out[f"{_PLANS[kind]}/waypoints"].publish(data)
 
@@ -384,7 +400,7 @@ class Vehicle:
     def _waypoint_list(self):
         current = self._mission_current
         marked = [(frame, command, seq == current, *rest) for seq, (frame, command, _, *rest)
-                  in enumerate(self.plans[mavlink.MAV_MISSION_TYPE_MISSION])]
+                  in enumerate(self.plans[MISSION])]
         return ros.waypoint_list(current, marked)
 
     def _greet_once(self):
@@ -396,6 +412,7 @@ class Vehicle:
         self.link.send(self.index, mavlink.MAVLink_command_long_message(
             self.index + 1, 1, mavlink.MAV_CMD_REQUEST_AUTOPILOT_CAPABILITIES, 0, 1, 0, 0, 0, 0,
             0, 0))
+        self._parameters_due_us = self.now_us + PARAMETERS_US
         self.host.later(self._pull_plans)
 
     def _pull_plans(self):
@@ -470,9 +487,13 @@ class Vehicle:
         lat, lon, alt, *_ = convert.home(payload)
         self.map_origin = lat, lon, convert.above_ellipsoid(lat, lon, alt)
 
-
     def _on_mission_current(self, payload):
-        current, self.mission = unpack(42, payload)[0], None
+        (current, total, *_), self.mission = unpack(42, payload), None
+        total = 0 if total == _NO_MISSION else total
+        if total != self._mission_total:
+            known, self._mission_total = self._mission_total, total
+            if known is not None and self._pull_after_gcs and total != len(self.plans[MISSION]):
+                self.host.later(lambda: self.pull_plan(MISSION))
         if current != self._mission_current:
             self._mission_current = current
             self.mission = self._waypoint_list()

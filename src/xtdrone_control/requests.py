@@ -39,7 +39,11 @@ class LinkTransport:
 
 
 class Requests:
-    """Requests to one vehicle of a fleet, each sent once."""
+    """Requests to one vehicle of a fleet, each sent once.
+
+    Attributes:
+        params_known: Whether all parameters were read.
+    """
 
     def __init__(self, link: Any, i: int, ack_wait_s: float = ACK_WAIT_S,
                  part_wait_s: float = PART_WAIT_S):
@@ -54,16 +58,12 @@ class Requests:
         transport = LinkTransport(link, i)
         self._commands = MavlinkClient(i + 1, transport, 1, ack_wait_s)
         self._client = MavlinkClient(i + 1, transport, 1, part_wait_s)
+        self.params_known = False
 
     @property
     def params(self) -> dict[str, tuple[Any, int]]:
         """name -> (value, MAV_PARAM_TYPE), those read so far."""
         return self._client.params
-
-    @property
-    def param_count(self) -> int:
-        """How many there are; 0 = not known yet."""
-        return self._client.param_count
 
     def command_long(self, command: int, params: Sequence[float], confirmation: int = 0) -> int:
         """Sends COMMAND_LONG with seven parameters.
@@ -125,6 +125,7 @@ class Requests:
         """Reads all parameters; returns the number of those that are known."""
         with contextlib.suppress(NoAnswer):
             self._client.parameters()
+            self.params_known = True
         return len(self.params)
 
     def mission_push(self, items: Sequence[Any], kind: int) -> tuple[bool, int]:

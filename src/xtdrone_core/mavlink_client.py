@@ -15,6 +15,7 @@ from .errors import XtdroneError
 from .mavlink_dialect import mavlink
 
 TRIES, WAIT_S = 5, 1.0
+_ANSWER_S = 0.2  # for the answer to a parameter that is set, behind an earlier change [s]
 _ROUNDS = 5  # how often an upload may be asked for each item, on average
 _INTEGERS = {mavlink.MAV_PARAM_TYPE_UINT8: "B", mavlink.MAV_PARAM_TYPE_INT8: "b",
              mavlink.MAV_PARAM_TYPE_UINT16: "H", mavlink.MAV_PARAM_TYPE_INT16: "h",
@@ -69,7 +70,6 @@ class MavlinkClient:
     Attributes:
         vehicle: Its system id.
         params: name -> (value, MAV_PARAM_TYPE) of the parameters that came in so far.
-        param_count: How many it has; 0 = not known yet.
     """
 
     def __init__(self, vehicle: int, transport: Transport, tries: int = TRIES,
@@ -85,7 +85,6 @@ class MavlinkClient:
         self.vehicle = vehicle
         self.tries, self.wait_s = tries, wait_s
         self.params: dict[str, tuple[int | float, int]] = {}
-        self.param_count = 0
         self._transport = transport
         self._target = vehicle, mavlink.MAV_COMP_ID_AUTOPILOT1
 
@@ -142,6 +141,9 @@ class MavlinkClient:
     def set_parameter(self, name: str, value: float, kind: int) -> tuple[int | float, str]:
         """Sets a parameter.
 
+        The vehicle tells changes by the same message as its answer: one with another value may be
+        of an earlier change, so the answer is waited for a while longer.
+
         Args:
             name: The parameter.
             value: A whole number where the type is an integer.
@@ -154,9 +156,14 @@ class MavlinkClient:
             NoAnswer: The vehicle does not have it, or does not answer.
         """
         sent = _as_float_bytes(int(value), kind) if is_integer(kind) else value
+        asked = struct.pack("<f", sent)
         with self._exchange("PARAM_VALUE") as exchange:
-            return self._parameter(exchange, mavlink.MAVLink_param_set_message(
-                *self._target, name.encode(), sent, kind), name), exchange.said
+            message = self._answer(exchange, mavlink.MAVLink_param_set_message(
+                *self._target, name.encode(), sent, kind), lambda m: m.param_id == name)
+            if struct.pack("<f", message.param_value) != asked:
+                message = exchange.next(_ANSWER_S, lambda m: (
+                    m.param_id == name and struct.pack("<f", m.param_value) == asked)) or message
+            return self._store(message), exchange.said
 
     def parameters(self) -> dict[str, int | float]:
         """Every parameter of the vehicle; asks again for those that were lost on the way.
@@ -188,7 +195,6 @@ class MavlinkClient:
     def _store(self, message: Any) -> int | float:
         value = param_value(message)
         self.params[message.param_id] = value, message.param_type
-        self.param_count = message.param_count
         return value
 
     # Missions -------------------------------------------------------------------------------

@@ -258,6 +258,25 @@ def test_shapes_of_the_fence(flight, items, inside, outside):
     assert fence.contains(*inside) and not fence.contains(*outside)
 
 
+def test_a_waypoint_in_a_geofence_bounds_nothing(flight):
+    """PX4 takes it, and looks at shapes only."""
+    f = flight()
+    f.upload([f.item(5003, 0, 0, 0.0, (30.0, 0, 0, 0)), f.item(16, 9, 0, 5.0)], FENCE)
+    assert len(f.autopilot.missions.items(0, FENCE)) == 2
+    assert f.autopilot.missions.fences[0].contains(0, 20)
+    assert any("1 of 2 items bound nothing and are ignored, first item 1 (MAV_CMD_NAV_WAYPOINT)"
+               in text for text in f.said)
+
+
+def test_two_parameters_more_are_listed_once_there_was_a_mission(flight):
+    f = flight()
+    f.upload([f.item(5003, 0, 0, 0.0, (30.0, 0, 0, 0))], FENCE)
+    assert not f.autopilot.parameters.mission_checked.any()
+    f.upload([f.item(16, 9, 0, 5.0)], MISSION)
+    f.upload([], MISSION)
+    assert f.autopilot.parameters.mission_checked.all()
+
+
 def test_arming_outside_the_fence_is_refused(flight):
     f = flight()
     f.upload([f.item(5004, 0, 0, 0.0, (5.0, 0, 0, 0))], FENCE)

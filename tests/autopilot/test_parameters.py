@@ -24,6 +24,7 @@ def test_table():
     assert len(listed()) == 876 and list(table()) == sorted(table())
     assert list(listed())[619] == "MPC_XY_CRUISE" and list(listed())[870] == "VTO_LOITER_ALT"
     assert set(dtype().names) <= set(listed())
+    assert set(listed(True)) - set(listed()) == {"FW_LND_ANG", "MIS_TKO_LAND_REQ"}
     for p in table().values():
         assert len(p.name) <= 16 and p.least <= p.most
         assert not p.effect or p.in_force(p.default) == p.default, p.name
@@ -101,10 +102,10 @@ def test_one_parameter_limits_another_as_in_px4():
 
 
 class Links:
-    """Keeps what is sent: (link or vehicle, message)."""
+    """Keeps what is sent: (link or vehicle, message), of which `count` parameters are listed."""
 
     def __init__(self):
-        self.sent = []
+        self.sent, self.count = [], 876
 
     def reply(self, link, message):
         self.sent.append((link, message))
@@ -117,7 +118,7 @@ class Links:
         found = []
         for to, message in self.sent:
             decoded, = mavlink.MAVLink(None).parse_buffer(message.pack(mavlink.MAVLink(None, 1, 1)))
-            assert decoded.param_count == 876
+            assert decoded.param_count == self.count
             found.append((to, decoded.param_id, param_value(decoded), decoded.param_type,
                           decoded.param_index))
         self.sent.clear()
@@ -125,14 +126,16 @@ class Links:
 
 
 class Vehicle:
-    """A fleet's protocol and a link of its first vehicle."""
+    """A fleet's protocol and a link of its first vehicle, which ticks once a second."""
 
     def __init__(self):
         self.store, self.links, self.said = ParameterStore(2), Links(), []
         self.store.set(0, "EKF2_ASP_DELAY", 100.0)  # as PX4 has it
         outbox = SimpleNamespace(say=lambda i, severity, text: self.said.append(text))
         self.status = {"armed": np.zeros(2, dtype=bool)}
-        self.protocol = ParameterProtocol(self.store, None, outbox, self.links, self.status)
+        self.now = SimpleNamespace(t_us=0)
+        self.protocol = ParameterProtocol(self.store, None, outbox, self.links, self.status,
+                                          self.now)
         self.link = SimpleNamespace(vehicle=0, kind=0)
 
     def set(self, name, value, kind):
@@ -152,7 +155,8 @@ class Vehicle:
     def ask_for_list(self):
         self.protocol._param_list(self.link, None)
 
-    def tick(self):
+    def tick(self, seconds=1.0):
+        self.now.t_us += round(seconds * 1e6)
         self.protocol.step()
         return self.links.taken()
 
@@ -172,6 +176,33 @@ def test_list_comes_behind_its_hash_twenty_at_a_time(vehicle):
     assert first == ["_HASH_CHECK", vehicle.store.hash(0), UINT, 65535]
     assert [each[1] for each in rest] == list(listed())
     assert [each[4] for each in rest] == list(range(876))
+
+
+def test_list_has_two_more_once_there_was_a_mission(vehicle):
+    """PX4 v1.15.4 reads FW_LND_ANG and MIS_TKO_LAND_REQ where it checks a mission."""
+    before = vehicle.store.hash(0)
+    vehicle.store.mission_checked[0] = True
+    vehicle.links.count = 878
+    vehicle.ask_for_list()
+    came = [each for _ in range(50) for each in vehicle.tick()]
+    assert [each[1] for each in came[1:]] == list(listed(True))
+    assert came[0][2] == vehicle.store.hash(0) != before
+    assert vehicle.read("FW_LND_ANG")[0][3] == list(listed(True)).index("FW_LND_ANG")
+
+
+def test_changes_are_told_once_a_second(vehicle):
+    """As PX4 does: the first at once, those that follow together and as they are by then."""
+    def change(value):
+        vehicle.set("MPC_XY_CRUISE", value, REAL)
+
+    change(6.0)
+    assert [each[2] for each in vehicle.tick(0.02)] == [6.0]
+    change(7.0)
+    assert vehicle.tick(0.5) == []
+    change(8.0)
+    assert vehicle.tick(0.46) == []
+    assert [each[2] for each in vehicle.tick(0.04)] == [8.0]
+    assert vehicle.tick(2.0) == []
 
 
 def test_list_asked_for_twice_begins_anew_without_the_hash_and_is_stopped_by_it(vehicle):

@@ -297,8 +297,7 @@ def test_parameters_are_those_of_mavros():
     for name, value in flat(here).items():
         if known.get(name, value) != value:
             differ.add(name)
-    assert differ == {"conn/system_time_rate", "imu/angular_velocity_stdev",
-                      "mission/pull_after_gcs", "landing_target/tf/send"}
+    assert differ == {"imu/angular_velocity_stdev", "landing_target/tf/send"}
 
 
 @needs_ros

@@ -274,7 +274,7 @@ class Prepared:
 
     def __init__(self, result):
         self.result, self.sent = result, []
-        self.params, self.param_count = {"A": (1, 6), "B": (2.5, 9)}, 2
+        self.params, self.params_known = {"A": (1, 6), "B": (2.5, 9)}, True
 
     def __getattr__(self, name):
         def call(*args):
@@ -315,6 +315,45 @@ def test_command_services(fleet, service, request_, command, params, result, suc
     (name, sent, values, *_), = vehicle.requests.sent
     assert (name, sent) == ("command_long", command)
     assert tuple(map(float, values)) == tuple(map(float, params))
+
+
+def test_parameters_are_read_ten_seconds_after_the_connection(fleet):
+    bridge, link, host = fleet
+    vehicle = bridge.vehicles[1]
+    link.feed(1, heartbeat())
+    bridge.poll()
+    host.put_off.clear()
+    bridge.tick(NOW + 9_000_000)
+    assert not host.put_off
+    for seconds in (11, 12):
+        link.feed(1, heartbeat())
+        bridge.poll()
+        bridge.tick(NOW + seconds * 1_000_000)
+    assert host.put_off == [vehicle.requests.param_pull]
+
+
+def test_the_vehicle_is_told_the_time(fleet):
+    bridge, link, _ = fleet
+    link.feed(1, heartbeat())
+    bridge.poll()
+    for seconds in (1, 2):
+        bridge.tick(NOW + seconds * 1_000_000)
+    told = [(i, m.time_unix_usec) for i, m in link.of_kind("SYSTEM_TIME")]
+    assert told == [(1, NOW + 1_000_000), (1, NOW + 2_000_000)]
+
+
+@pytest.mark.parametrize("wanted, pulls", [(True, 1), (False, 0)])
+def test_a_mission_that_a_ground_station_uploads_is_read(fleet, wanted, pulls):
+    bridge, link, host = fleet
+    bridge.vehicles[0].use_parameters({"mission": {"pull_after_gcs": wanted}})
+    for total in (65535, 65535, 4, 4):
+        link.feed(0, mavlink.MAVLink_mission_current_message(0, total))
+        bridge.poll()
+    assert len(host.put_off) == pulls
+    bridge.vehicles[0].plans[mavlink.MAV_MISSION_TYPE_MISSION] = [None] * 2  # what we pushed
+    link.feed(0, mavlink.MAVLink_mission_current_message(0, 2))
+    bridge.poll()
+    assert len(host.put_off) == pulls
 
 
 def test_modes_by_name_and_unknown_ones(fleet):

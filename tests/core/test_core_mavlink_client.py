@@ -69,7 +69,17 @@ def test_parameters_that_are_lost_are_asked_for_again():
 
     asked = client(answers, lost=2)
     assert asked.parameters() == {name.decode(): 0.5 * k for k, name in enumerate(names)}
-    assert asked.param_count == 5 and asked.params["C"] == (1.0, 9)
+    assert asked.params["C"] == (1.0, 9)
+
+
+@pytest.mark.parametrize("told, now", [((1.0, 2.0), 2.0), ((1.0,), 1.0), ((2.0, 1.0), 2.0)])
+def test_a_change_told_late_is_no_answer_to_a_parameter_that_is_set(told, now):
+    def answers(m):
+        for value in told:
+            yield mavlink.MAVLink_param_value_message(b"A", value, 9, 1, 0)
+
+    asked = client(answers)
+    assert asked.set_parameter("A", 2.0, 9) == (now, "") and asked.params["A"] == (now, 9)
 
 
 @pytest.mark.parametrize("seqs", [(0, 1, 2), (0, 0, 1, 9, 1, 2)])

@@ -42,16 +42,15 @@ TOLERANCES = (  # name of a field, absolute and relative
 REASONS = {  # pattern of what and name: reason
     r"gps1/raw: alt_ellipsoid": "PX4 gets heights above the sea only of a simulator, and "
                                 "repeats them; the embedded stack's receiver knows both.",
-    r"answer param/(pull|push)": "The number of parameters, which PX4 itself tells differently "
-                                 "from one pull to the next.",
-    r"answer param/set .*COM_RCL_EXCEPT.*2.0": "A number of the wrong type. PX4 answers neither; "
-                                 "what MAVROS took for the answer belongs to the call before.",
-    r"answer (mission/push|geofence/p|cmd/set_home .*1000)": "PX4 takes places and fences "
-                                 "that make no sense, and ignores them in flight; the embedded "
-                                 "stack refuses them.",
+    r"answer cmd/set_home .*1000": "PX4 takes any finite number for a latitude, and has its home "
+                                   "there; the embedded stack refuses it.",
+    r"answer mission/push": "A waypoint whose latitude is not a number. PX4 takes it, and refuses "
+                            "the mode AUTO.MISSION; the embedded stack refuses the upload.",
+    r"answer geofence/push .*5001": "Two vertices of a polygon that should have four. PX4 takes "
+                                    "them, and its fence counts as left everywhere; the embedded "
+                                    "stack refuses them.",
     r"answer ftp/list": "The files of PX4's simulation; those of the embedded stack are its flight "
                         "logs and saved parameters.",
-    r"answer ftp/(mkdir|rmdir)": "The embedded stack's files can be read only.",
     r"answer vehicle_info_get": "Versions and identity of PX4's build; the bridge's own system id "
                                 "is 240.",
 }

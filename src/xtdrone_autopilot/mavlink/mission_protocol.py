@@ -14,6 +14,8 @@ import numpy.typing as npt
 from ..navigation.mission_items import (
     ALL,
     CAPACITY,
+    FENCE,
+    FENCE_ITEMS,
     MISSION,
     TYPE_NAME,
     ItemError,
@@ -149,7 +151,17 @@ class MissionProtocol:
             return
         del self._uploads[i]
         self._store.replace(i, upload.kind, upload.items)
+        if upload.kind == FENCE:
+            self._say_what_bounds_nothing(i, upload.items)
         self._answer(link, message, ACCEPTED, upload.kind)
+
+    def _say_what_bounds_nothing(self, i, items):
+        found = [f"{k} ({item.name})" for k, item in enumerate(items)
+                 if item.command not in FENCE_ITEMS]
+        if found:
+            self._say(i, mavlink.MAV_SEVERITY_WARNING,
+                      f"Geofence: {len(found)} of {len(items)} items bound nothing and are "
+                      f"ignored, first item {found[0]}")
 
     @receives("MISSION_REQUEST_LIST")
     def _list(self, link, message):

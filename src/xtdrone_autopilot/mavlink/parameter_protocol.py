@@ -1,5 +1,6 @@
 """Parameters by MAVLink: PARAM_ messages, and the command that stores them."""
 
+import functools
 import struct
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import AutopilotError
+from ..now import Now
 from ..outbox import INFO, WARNING, Outbox
 from ..parameters import file as parameter_file
 from ..parameters.store import Parameter, ParameterStore, listed, table, to_bits
@@ -16,21 +18,29 @@ from .dialect import mavlink
 from .handlers import obeys, receives
 
 PER_TICK = 20  # parameters of a requested list, as PX4 sends by UDP
+CHANGES_US = 1_000_000  # at most so often changes are told on every link, as PX4 does [us]
 HASH = "_HASH_CHECK"  # is no parameter: a station that knows the values need not ask for all
 _UNLISTED = 65535  # index of what is not in the list
+_UNTOLD = -CHANGES_US  # time of no change yet [us]
 _TYPE = {int: mavlink.MAV_PARAM_TYPE_INT32, float: mavlink.MAV_PARAM_TYPE_REAL32}
+
+
+@functools.cache
+def _indices(mission_checked: bool) -> dict[str, int]:
+    """Index of each listed name."""
+    return {name: k for k, name in enumerate(listed(mission_checked))}
 
 
 class ParameterProtocol:
     """The vehicle's side of the parameter protocol, for a fleet.
 
     As PX4 does it: a request for the list is answered by the hash and then by all listed
-    parameters; what is set is answered on its link, and a change is told on every link at the
-    next tick. A set with another type or an unknown name is not answered.
+    parameters; what is set is answered on its link, and changes are told on every link, at most
+    once a second. A set with another type or an unknown name is not answered.
     """
 
     def __init__(self, parameters: ParameterStore, files: Sequence[Path] | None, outbox: Outbox,
-                 links: Any, status: np.ndarray):
+                 links: Any, status: np.ndarray, now: Now):
         """The protocol of a fleet.
 
         Args:
@@ -39,13 +49,13 @@ class ParameterProtocol:
             outbox: For what is said.
             links: Its Links.
             status: (N,) of VEHICLE_STATUS.
+            now: Time.
         """
-        self._parameters, self._files = parameters, files
+        self._parameters, self._files, self._now = parameters, files, now
         self._outbox, self._links, self._status = outbox, links, status
-        self._index = {name: k for k, name in enumerate(listed())}
-        self._names = list(self._index)
         self._lists = {}  # (kind of link, vehicle) -> (link, next index; -1 is the hash)
-        self._changed = {}  # (vehicle, name) -> Parameter: still to be told on every link
+        self._changed = {}  # vehicle -> {name: Parameter}, still to be told on every link
+        self._told_us = {}  # vehicle -> when changes were told last [us]
         self._without_effect = set()  # vehicles that were told of one
         parameters.listeners.append(self._on_change)
 
@@ -56,16 +66,24 @@ class ParameterProtocol:
             self._lists[key] = link, end
             if begin < 0:
                 self._send_hash(link)
-            for name in self._names[max(begin, 0):end]:
+            names = list(self._index(link.vehicle))
+            for name in names[max(begin, 0):end]:
                 self._send(link, table()[name])
-            if end >= len(self._names):
+            if end >= len(names):
                 del self._lists[key]
-        changed, self._changed = self._changed, {}
-        for (i, _), p in changed.items():
-            self._links.broadcast(i, self._message(i, p))
+        for i in list(self._changed):
+            if 0 <= self._now.t_us - self._told_us.get(i, _UNTOLD) < CHANGES_US:
+                continue
+            self._told_us[i] = self._now.t_us
+            for p in self._changed.pop(i).values():
+                self._links.broadcast(i, self._message(i, p))
 
     def _on_change(self, i, p):
-        self._changed[i, p.name] = p
+        self._changed.setdefault(i, {})[p.name] = p
+
+    def _index(self, i):
+        """Index of each name that vehicle i lists."""
+        return _indices(bool(self._parameters.mission_checked[i]))
 
     @receives("PARAM_REQUEST_LIST")
     def _param_list(self, link, message):
@@ -76,9 +94,10 @@ class ParameterProtocol:
     @receives("PARAM_REQUEST_READ")
     def _param_read(self, link, message):
         index, name = message.param_index, message.param_id
-        if 0 <= index < len(self._names):
-            name = self._names[index]
-        if index >= len(self._names):
+        names = list(self._index(link.vehicle))
+        if 0 <= index < len(names):
+            name = names[index]
+        if index >= len(names):
             return
         if name == HASH:
             self._send_hash(link)
@@ -138,14 +157,16 @@ class ParameterProtocol:
     def _message(self, i, p: Parameter):
         """PARAM_VALUE of one parameter, integers bytewise as PX4 does."""
         bits = to_bits(p, self._parameters.reported(i, p.name))
-        return self._value(p.name, bits, _TYPE[p.type], self._index.get(p.name, _UNLISTED))
+        return self._value(i, p.name, bits, _TYPE[p.type])
 
     def _send_hash(self, link):
-        self._links.reply(link, self._value(HASH, self._parameters.hash(link.vehicle),
-                                            mavlink.MAV_PARAM_TYPE_UINT32, _UNLISTED))
+        self._links.reply(link, self._value(link.vehicle, HASH,
+                                            self._parameters.hash(link.vehicle),
+                                            mavlink.MAV_PARAM_TYPE_UINT32))
 
-    def _value(self, name, bits, kind, index):
-        return _Value(name.encode(), bits, kind, len(self._names), index)
+    def _value(self, i, name, bits, kind):
+        index = self._index(i)
+        return _Value(name.encode(), bits, kind, len(index), index.get(name, _UNLISTED))
 
 
 class _Value(mavlink.MAVLink_param_value_message):

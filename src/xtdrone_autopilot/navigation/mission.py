@@ -151,6 +151,7 @@ class Missions(Memory):
         self._flown[i] = _Flown()
         self.last_reached[i], self.finished[i] = -1, False
         self.total[i] = len(items)
+        self._parameters.mission_checked[i] |= bool(items)
         self._set_seq(i, 0)
         v = self._status[i]
         if v["mode"] == Mode.MISSION:

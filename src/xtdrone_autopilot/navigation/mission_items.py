@@ -39,11 +39,13 @@ _FLOWN = PLACED | {RTL, DELAY, CONDITION_DELAY, DO_JUMP, DO_CHANGE_SPEED, DO_SET
 # What cameras, gimbals, servos and grippers do; no vehicle here has one, so missions pass them by.
 PAYLOAD = frozenset({183, 187, 196, 200, 203, 204, 205, 206, 211, 214, 260, 530,
                      531, 532, 1000, 1001, 2000, 2001, 2003, 2500, 2501})
-_FENCE = frozenset({RETURN_POINT, POLYGON_INCLUSION, POLYGON_EXCLUSION, CIRCLE_INCLUSION,
-                    CIRCLE_EXCLUSION})
+FENCE_ITEMS = frozenset({RETURN_POINT, POLYGON_INCLUSION, POLYGON_EXCLUSION, CIRCLE_INCLUSION,
+                         CIRCLE_EXCLUSION})
 _WAITS = frozenset({WAYPOINT, LOITER_TIME, DELAY, CONDITION_DELAY})  # for param1 [s]
 LONGEST_S = 86400.0  # that an item may wait: a day [s]
-_COMMANDS = {MISSION: _FLOWN | PAYLOAD, FENCE: _FENCE, RALLY: frozenset({RALLY_POINT})}
+# As PX4, a geofence may hold places that bound nothing.
+_COMMANDS = {MISSION: _FLOWN | PAYLOAD, FENCE: FENCE_ITEMS | PLACED | {RALLY_POINT},
+             RALLY: frozenset({RALLY_POINT})}
 
 _ABSOLUTE = frozenset({mavlink.MAV_FRAME_GLOBAL, mavlink.MAV_FRAME_GLOBAL_INT})
 _RELATIVE = frozenset({mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT,

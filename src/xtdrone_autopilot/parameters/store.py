@@ -85,10 +85,19 @@ def _parameter(row, effect):
         float(effect.get("least") or least), float(effect.get("most") or most))
 
 
+# Of no use in a multirotor; PX4 reads them where it checks a mission, and lists them from then on.
+_READ_BY_MISSION_CHECK = frozenset({"FW_LND_ANG", "MIS_TKO_LAND_REQ"})
+
+
 @functools.cache
-def listed() -> dict[str, Parameter]:
-    """Those that PX4 lists over MAVLink, in the order of their index: in use in a multirotor."""
-    return {name: p for name, p in table().items() if p.listed}
+def listed(mission_checked: bool = False) -> dict[str, Parameter]:
+    """Those that PX4 lists over MAVLink, in the order of their index: in use in a multirotor.
+
+    Args:
+        mission_checked: Whether the vehicle has had a mission.
+    """
+    return {name: p for name, p in table().items()
+            if p.listed or (mission_checked and name in _READ_BY_MISSION_CHECK)}
 
 
 @functools.cache
@@ -145,14 +154,16 @@ class ParameterStore(Memory):
     Attributes:
         values: Record array (N,), in force: a field for each name with an effect.
         held: (N, P) uint32, as they were set: the bits of each name of table().
+        mission_checked: (N,) bool, whether the vehicle has had a mission; see listed().
         listeners: Called with (i, Parameter) when set() has changed a value.
     """
 
-    MEMORY = ("values", "held")
+    MEMORY = ("values", "held", "mission_checked")
 
     def __init__(self, n: int):
         values, held = _defaults()
         self.values, self.held = np.tile(values, n), np.tile(held, (n, 1))
+        self.mission_checked = np.zeros(n, dtype=bool)
         self.listeners: list[Callable[[int, Parameter], None]] = []
         self.values["MAV_SYS_ID"] = np.arange(1, n + 1)
 
@@ -219,6 +230,10 @@ class ParameterStore(Memory):
         for name, value in kept.items():
             self.set(i, name, value)
 
+    def listed(self, i: int) -> dict[str, Parameter]:
+        """Those that vehicle i lists over MAVLink, in the order of their index."""
+        return listed(bool(self.mission_checked[i]))
+
     def hash(self, i: int) -> int:
         """What PX4 answers to a request for _HASH_CHECK.
 
@@ -227,7 +242,7 @@ class ParameterStore(Memory):
         """
         row = self.bits(slice(i, i + 1))[0]
         data = b"".join(name.encode() + row[_columns()[name]].tobytes()
-                        for name, p in listed().items() if not p.volatile)
+                        for name, p in self.listed(i).items() if not p.volatile)
         return zlib.crc32(data, 0xFFFFFFFF) ^ 0xFFFFFFFF
 
 

@@ -21,8 +21,8 @@ def param_set(v: Any, q: Any) -> tuple:
 
 def param_pull(v: Any, q: Any) -> tuple:
     known = v.requests.params
-    complete = known and len(known) >= v.requests.param_count
-    count = len(known) if complete and not q.force_pull else v.requests.param_pull()
+    all_known = v.requests.params_known and not q.force_pull
+    count = len(known) if all_known else v.requests.param_pull()
     v.host.store_params(v.name, {name: value for name, (value, _) in known.items()
                                  if name != _HASH})
     return count > 0, count
