@@ -38,7 +38,7 @@ def acceleration(model, mass, place, force, torque):
     return force / total - (0, 0, G) + np.cross(turning, -centre), turning
 
 
-@pytest.mark.parametrize("name", ["iris", "typhoon_h480"])
+@pytest.mark.parametrize("name", ["iris", "heavy_lifter"])
 @pytest.mark.parametrize("mass", [0.01, 0.3, 5.0])
 def test_the_loaded_body_obeys_newton_and_euler(name, mass):
     found = engine(50.0, 50.0, name=name)

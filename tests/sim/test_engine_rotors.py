@@ -52,7 +52,7 @@ def test_wrench_is_xtdrone_3_to_6(name):
                                  state.ang_vel[i], stage.wind[i]), rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["iris", "typhoon_h480"])
+@pytest.mark.parametrize("name", ["iris", "octorotor"])
 def test_without_c_d_and_c_r_and_with_linear_drag_the_wrench_is_pegasus_2_to_7(name):
     """F_i = c w_i^2, tau = A F, tau_z = k sum(-+F_i); force q (T e3) - q (m D (q^-1 v))."""
     model = load_vehicle(name)
