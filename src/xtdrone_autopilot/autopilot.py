@@ -54,7 +54,7 @@ from .safety.flight_state import FlightState
 from .safety.health import Health
 from .safety.rotor_monitor import RotorMonitor
 from .ulog.writer import FleetLog, Logged
-from .vehicle_status import describe_bodies, new_status
+from .vehicle_status import describe_bodies, new_status, thrust_normalised
 
 VISION_MAX_AGE_US = 240_000  # largest age of a pose: the length of the estimator's history [us]
 _FORGET_PEERS_US = 10_000_000  # period of forgetting silent peers [us]
@@ -387,7 +387,7 @@ class EmbeddedAutopilot(Memory, ExternalPose, Logging, SettableParameters):
         p, t_us, sensors = self.status, self.now.t_us, self.now.sensors
         self._constraints.step()
         self.battery.step(p["armed"], sensors.battery_voltage, sensors.battery_current,
-                          PERIOD_US * 1e-6, due)
+                          thrust_normalised(p), PERIOD_US * 1e-6, due)
         self.failures.empty_batteries(self.battery.level)
         self.failsafes.step(None if due.all() else due)
         self.follow.step(due)

@@ -215,11 +215,14 @@ def gps_raw(payload: bytes) -> tuple:
 
 
 def battery(payload: bytes) -> tuple:
-    """BATTERY_STATUS as (id, volts, amperes or NaN, 0..1 or NaN, volts of each cell)."""
+    """BATTERY_STATUS as (id, volts, amperes or NaN, 0..1 or NaN, volts of each cell).
+
+    The current is negative where it discharges; a reading of -1 A says that there is none.
+    """
     _, _, _, *voltages, current, number, _, _, remaining = unpack(147, payload)[:18]
     cells = [v * 1e-3 for v in voltages if v != _UNKNOWN16]
     return (number, sum(cells) if cells else math.nan,
-            math.nan if current < 0 else -current * 0.01,
+            math.nan if current == -1 else -current * 0.01,
             math.nan if remaining < 0 else remaining * 0.01, cells)
 
 

@@ -117,7 +117,7 @@ def battery_state(t_us: int, frame: str, voltage: float, current: npt.ArrayLike,
     """sensor_msgs/BatteryState of a lithium-polymer pack; current < 0: discharging."""
     nan = float("nan")
     return b"".join((header(t_us, frame),
-                     struct.pack("<7fBBBB", voltage, nan, current, nan, nan, nan, percentage,
+                     struct.pack("<7fBBBB", voltage, 0.0, current, nan, nan, nan, percentage,
                                  2, 0, 3, 1),
                      _UINT32.pack(len(cells)), struct.pack(f"<{len(cells)}f", *cells),
                      _UINT32.pack(0), text(location), text("")))

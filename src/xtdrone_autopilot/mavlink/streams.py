@@ -364,18 +364,16 @@ class Streams:
         battery = self._battery
         m["voltage_battery"] = battery.voltage * 1e3
         m["current_battery"] = battery.current * 1e2
-        m["battery_remaining"] = np.rint(battery.level * 100)
+        m["battery_remaining"] = np.ceil(battery.level * 100)
 
     @streams("BATTERY_STATUS", ground_station=0.5, offboard=0.5)
     def _battery_status(self, m, t_us):
         battery = self._battery
-        m["current_consumed"] = np.where(np.isfinite(battery.consumed), battery.consumed, -1)
+        m["current_consumed"] = np.nan_to_num(battery.consumed)
         m["energy_consumed"] = -1
         m["temperature"] = 32767
-        cells = self._parameters.values["BAT1_N_CELLS"]
         m["voltages"] = 65535
-        for k in range(10):
-            m["voltages"][:, k] = np.where(k < cells, battery.voltage / cells * 1e3, 65535)
+        m["voltages"][:, 0] = np.minimum(battery.voltage * 1e3, 65534)  # the whole pack's, as PX4's
         m["current_battery"] = battery.current * 1e2
         m["battery_function"], m["type"] = mavlink.MAV_BATTERY_FUNCTION_ALL, 1
         m["battery_remaining"] = np.rint(battery.level * 100)

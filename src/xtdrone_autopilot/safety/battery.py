@@ -1,9 +1,10 @@
 """State of the battery: estimated from its readings, or simulated where there are none.
 
-With readings the level is PX4's: the current is integrated, and the level of
-the cell's voltage, with the drop over its resistance added back, pulls at the
-result the more the lower it is. Without, it is what PX4's own simulation says:
-it drains linearly while armed.
+The level of a cell's voltage is PX4's, with the drop under load added back: over its resistance,
+or, where the current is not known, in proportion to the throttle. With readings the current is
+integrated, and that level pulls at the result the more the lower it is. Without, the voltage is
+that of PX4's own simulation, which drains linearly while armed and is full again after disarming,
+and that level is the result.
 """
 
 from typing import Any
@@ -14,14 +15,16 @@ from xtdrone_core import FleetModel
 from xtdrone_core.snapshot import Memory
 
 _PULL = 0.03  # of the voltage's level on the level, of an empty battery [1/s]
-_SIMULATED_CURRENT = 10.0, 0.5  # armed, disarmed [A]
+_NO_CURRENT = -1.0  # as PX4 says where there is no reading [A]
+_THROTTLE_S = 1.0  # time constant of the throttle's filter [s]
 
 BATTERY = np.dtype([
     ("voltage", "f8"),  # [V]
-    ("current", "f8"),  # [A]
+    ("current", "f8"),  # [A]; -1 = not known
+    ("throttle", "f8"),  # filtered, 0..1
     ("level", "f8"),  # 0..1
     ("consumed", "f8"),  # [mA h]; NaN = not known
-    ("armed_s", "f8"),  # time armed so far [s]
+    ("armed_s", "f8"),  # time since it was armed [s]
     ("measured", "?"),  # there was a reading
 ], align=True)
 
@@ -32,10 +35,11 @@ class Battery(Memory):
     Attributes:
         records: (N,) of BATTERY; the others are views of its fields.
         voltage: (N,) [V].
-        current: (N,) [A].
+        current: (N,) [A]; -1 where there is no reading.
+        throttle: (N,) filtered, 0 to 1.
         level: (N,) 0 to 1.
         consumed: (N,) [mA h], NaN where there is no reading.
-        armed_s: (N,) time armed so far [s].
+        armed_s: (N,) time since it was armed [s].
         measured: (N,) bool, there was a reading.
     """
 
@@ -55,40 +59,52 @@ class Battery(Memory):
         for name in BATTERY.names:
             setattr(self, name, self.records[name])
         self.level[:], self.consumed[:] = 1.0, np.nan
-        self.step(np.zeros(n, dtype=bool), np.full(n, np.nan), np.full(n, np.nan), 0.0)
+        nothing = np.full(n, np.nan)
+        self.step(np.zeros(n, dtype=bool), nothing, nothing, np.zeros(n), 0.0)
         self.remember_start()
 
-    def step(self, armed: np.ndarray, voltage: np.ndarray, current: np.ndarray, dt: float,
-             due: np.ndarray | slice = slice(None)) -> None:
+    def step(self, armed: np.ndarray, voltage: np.ndarray, current: np.ndarray,
+             throttle: np.ndarray, dt: float, due: np.ndarray | slice = slice(None)) -> None:
         """dt [s] later.
 
         Args:
             armed: (N,) bool.
             voltage, current: (N,) readings [V], [A]; NaN where the vehicle has none.
+            throttle: (N,) collective thrust as a command, 0 to 1.
             dt: Time since the last step [s].
             due: (N,) bool, the vehicles meant.
         """
         b = self.records[due]
-        _advance(b, self._values[due], armed[due], voltage[due], current[due], dt)
+        _advance(b, self._values[due], armed[due], voltage[due], current[due],
+                 armed[due] * throttle[due], dt)
         self.records[due] = b
 
 
-def _advance(b, p, armed, voltage, current, dt):
+def _advance(b, p, armed, voltage, current, throttle, dt):
     """Writes records of BATTERY dt [s] later; p are the vehicles' parameters."""
     measured = np.isfinite(voltage)
-    b["armed_s"] += dt * armed
+    b["armed_s"] = np.where(armed, b["armed_s"] + dt, 0.0)
     drained = np.maximum(1.0 - b["armed_s"] / p["SIM_BAT_DRAIN"], p["SIM_BAT_MIN_PCT"] / 100.0)
     cell = p["BAT1_V_EMPTY"] + drained * (p["BAT1_V_CHARGED"] - p["BAT1_V_EMPTY"])
     b["voltage"] = np.where(measured, voltage, cell * p["BAT1_N_CELLS"])
-    b["current"] = np.where(measured, current, np.where(armed, *_SIMULATED_CURRENT))
-    b["level"] = np.where(measured, _estimate(b, p, measured, dt), drained)
+    b["current"] = np.where(measured, current, _NO_CURRENT)
+    b["throttle"] += (throttle - b["throttle"]) * dt / (_THROTTLE_S + dt)
+    by_voltage = _by_voltage(b, p)
+    b["level"] = np.where(measured, _fused(b, p, measured, by_voltage, dt), by_voltage)
 
 
-def _estimate(b, p, measured, dt) -> np.ndarray:
+def _by_voltage(b, p) -> np.ndarray:
+    """Levels by the voltage of a cell without load, (N,)."""
+    known = (p["BAT1_R_INTERNAL"] >= 0.0) & (b["current"] > 0.0)
+    drop = np.where(known, p["BAT1_R_INTERNAL"] * b["current"],
+                    p["BAT1_V_LOAD_DROP"] * b["throttle"])
+    cell = b["voltage"] / p["BAT1_N_CELLS"] + drop
+    return np.clip((cell - p["BAT1_V_EMPTY"]) / (p["BAT1_V_CHARGED"] - p["BAT1_V_EMPTY"]),
+                   0.0, 1.0)
+
+
+def _fused(b, p, measured, by_voltage, dt) -> np.ndarray:
     """Levels from the readings, (N,)."""
-    cell = b["voltage"] / p["BAT1_N_CELLS"] + np.maximum(p["BAT1_R_INTERNAL"], 0) * b["current"]
-    by_voltage = np.clip((cell - p["BAT1_V_EMPTY"]) / (p["BAT1_V_CHARGED"] - p["BAT1_V_EMPTY"]),
-                         0.0, 1.0)
     first = measured & ~b["measured"]
     b["measured"] |= measured
     b["consumed"][first] = 0.0
