@@ -17,11 +17,12 @@ from xtdrone_sim.vehicles.pose import start_pose
 from xtdrone_sim.vehicles.sdf import load_vehicle
 from xtdrone_sim.world import load_world
 
+ONE_BODY = [name for name in resources.vehicle_names() if len(load_vehicle(name).bodies) == 1]
 SCRIPT = resources.root() / "scripts" / "setup_gazebo.sh"
 
 
 @pytest.mark.parametrize("world", resources.world_names())
-@pytest.mark.parametrize("vehicle", resources.vehicle_names())
+@pytest.mark.parametrize("vehicle", ONE_BODY)
 def test_the_world_holds_the_vehicle_as_one_body_and_the_plugin(world, vehicle):
     spec, model = VehicleSpec(vehicle, "one", (1.0, 2.0, 0.5), 0.3), load_vehicle(vehicle)
     text = world_sdf(load_world(world), (spec,), (model,), "/p.so", "/s", "/looks", 0.004)

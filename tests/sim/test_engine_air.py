@@ -8,13 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from physics import STEP_US, aloft, effects, fall, push, with_block
+from physics import STEP_US, aloft, effects, fall, push, state_of, with_block
 from sensor_models.parameters import presets
 from xtdrone_core import FleetModel, FleetState, Scenario
 from xtdrone_core.command import main
 from xtdrone_core.resources import vehicle_names
 from xtdrone_core.scenario import fleet
 from xtdrone_dynamics import atmosphere
+from xtdrone_sim.engines.body import place_bodies
 from xtdrone_sim.errors import SdfError, WindError
 from xtdrone_sim.plant.actuators import ActuatorStage
 from xtdrone_sim.plant.wind import Gust, Wind, WindParameters
@@ -365,13 +366,16 @@ def test_figures_agree_with_the_kernel(name):
     """The hover command of the figures gives a wrench that carries the weight and does not turn."""
     model = load_vehicle(name)
     figures = vehicle_figures(model)
-    stage = ActuatorStage(FleetModel.of([model]))
-    state = FleetState.zeros(1, len(model.rotors))
+    fleet = FleetModel.of([model])
+    stage, state = ActuatorStage(fleet), state_of([model])
+    place_bodies(fleet, state)
+    commands, rotors = np.zeros_like(state.actuator), len(model.rotors)
+    commands[0, :rotors] = figures["hover_command"]
     for _ in range(500):
-        wrench = stage.step(np.array([figures["hover_command"]]), state, STEP_US)[:, 0]
+        wrench = stage.step(commands, state, STEP_US)[:, 0]
     weight = model.mass * G
     np.testing.assert_allclose(wrench[0], (0, 0, weight, 0, 0, 0), atol=1e-6 * weight)
-    np.testing.assert_allclose(state.actuator[0], figures["hover_speed_rad_s"], rtol=1e-6)
+    np.testing.assert_allclose(state.actuator[0, :rotors], figures["hover_speed_rad_s"], rtol=1e-6)
     assert figures["thrust_to_weight"] > 1.4
     assert min(figures["max_angular_acceleration_rad_s2"]) > 1.0
 
@@ -398,7 +402,8 @@ def test_vehicle_show_as_json_has_every_rotor_and_every_sensor(capsys, name):
     assert main(["vehicle", "show", name, "--json"]) == 0
     shown, model = json.loads(capsys.readouterr().out), load_vehicle(name)
     assert [sensor["kind"] for sensor in shown["sensors"]] == [b.kind for b in model.sensors]
-    assert len(shown["hover_command"]) == len(shown["allocation_matrix"][0]) == len(model.rotors)
+    assert len(shown["hover_command"]) == len(model.rotors)
+    assert len(shown["allocation_matrix"][0]) == len(model.actuators)
 
 
 def test_presets_are_listed_with_unit_and_origin(capsys):

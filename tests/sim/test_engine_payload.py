@@ -38,7 +38,7 @@ def acceleration(model, mass, place, force, torque):
     return force / total - (0, 0, G) + np.cross(turning, -centre), turning
 
 
-@pytest.mark.parametrize("name", ["iris", "heavy_lifter"])
+@pytest.mark.parametrize("name", ["iris", "typhoon_h480"])
 @pytest.mark.parametrize("mass", [0.01, 0.3, 5.0])
 def test_the_loaded_body_obeys_newton_and_euler(name, mass):
     found = engine(50.0, 50.0, name=name)
@@ -47,8 +47,8 @@ def test_the_loaded_body_obeys_newton_and_euler(name, mass):
     state = run(found, 1, [[*force, *torque]] * 2)
     for i, carried in enumerate((0.0, mass)):
         linear, turning = acceleration(found.models[0], carried, PLACE, force, torque)
-        np.testing.assert_allclose(state.vel[i] / DT, linear, rtol=1e-6, atol=1e-9)
-        np.testing.assert_allclose(state.ang_vel[i] / DT, turning, rtol=1e-6, atol=1e-9)
+        np.testing.assert_allclose(state.vel[i] / DT, linear, rtol=5e-6, atol=1e-5)
+        np.testing.assert_allclose(state.ang_vel[i] / DT, turning, rtol=5e-6, atol=1e-5)
 
 
 def test_payload_changes_in_place_and_comes_off():

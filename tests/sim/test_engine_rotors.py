@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from physics import state_of
 from xtdrone_core import FleetModel, FleetState, resources
+from xtdrone_sim.engines.body import place_bodies
 from xtdrone_sim.plant.actuators import ActuatorStage
 from xtdrone_sim.vehicles.sdf import load_vehicle
 
@@ -40,12 +42,15 @@ def test_wrench_is_xtdrone_3_to_6(name):
     model = load_vehicle(name)
     n, r = 3, len(model.rotors)
     rng = np.random.default_rng(2)
-    stage = ActuatorStage(FleetModel.of([model] * n))
-    state = FleetState.zeros(n, r)
+    fleet = FleetModel.of([model] * n)
+    stage, state = ActuatorStage(fleet), state_of(fleet.vehicles)
     state.quat[:] = Rotation.random(n, random_state=3).as_quat()
     state.vel[:], state.ang_vel[:] = rng.normal(size=(2, n, 3)) * 4.0
     stage.wind[:] = rng.normal(size=(n, 3))
-    wrench = settled(stage, rng.uniform(0.2, 0.9, (n, r)), state)
+    place_bodies(fleet, state)
+    commands = np.zeros_like(state.actuator)
+    commands[:, :r] = rng.uniform(0.2, 0.9, (n, r))
+    wrench = settled(stage, commands, state)
     for i in range(n):
         np.testing.assert_allclose(
             wrench[i], reference(model, state.actuator[i], state.quat[i], state.vel[i],
@@ -119,7 +124,8 @@ def test_records_of_float32_give_the_same_wrench():
     for real in (np.float64, np.float32):
         fleet = FleetModel.of([load_vehicle("typhoon_h480"), load_vehicle("iris")], real)
         assert fleet.actuator["motor_constant"].dtype == real == fleet.battery["capacity"].dtype
-        state = FleetState.zeros(2, 6)
+        state = state_of(fleet.vehicles)
         state.vel[:], state.ang_vel[:] = (4.0, -2.0, 1.0), (0.3, 0.2, -0.5)
-        wrenches.append(settled(ActuatorStage(fleet), np.full((2, 6), 0.6), state))
+        place_bodies(fleet, state)
+        wrenches.append(settled(ActuatorStage(fleet), np.full_like(state.actuator, 0.6), state))
     np.testing.assert_allclose(*wrenches, rtol=1e-5, atol=1e-5)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from xtdrone_core import FleetModel, Scenario, VehicleSpec
+from xtdrone_core import FleetModel, FleetState, Scenario, VehicleSpec
 from xtdrone_core.flight_agent import FlightAgent
 from xtdrone_core.scenario import fleet
 from xtdrone_sim.engines.embedded import EmbeddedEngine
@@ -40,9 +40,16 @@ def effects(text: str) -> str:
 
 
 def push(engine, wrench, dt_us: int = STEP_US):
-    """One step of an engine whose vehicles have one body: wrench is (N, 6); gives the state."""
-    wrench = np.asarray(wrench, dtype=float)
-    return engine.step(wrench[:, None], np.zeros((len(wrench), 0)), dt_us)
+    """One step with wrenches (N, 6) on the bases and all joints at zero; gives the state."""
+    wrenches = np.zeros((*engine.state.body_pos.shape[:2], 6))
+    wrenches[:, 0] = wrench
+    return engine.step(wrenches, np.zeros_like(engine.state.joint_pos), dt_us)
+
+
+def state_of(models) -> FleetState:
+    """The state of vehicles at the origin, with all their actuators, joints and bodies."""
+    sizes = [(len(m.actuators), len(m.joints), len(m.bodies)) for m in models]
+    return FleetState.zeros(len(models), *np.max(sizes, axis=0))
 
 
 def aloft(model, height: float = 5000.0) -> tuple:
