@@ -98,12 +98,18 @@ def load_world(name_or_path: str) -> World:
 
 
 def _state(element) -> dict[str, Pose]:
-    """Where a saved world's first <state> puts its models, which goes before their own <pose>."""
+    """Where a saved world's first <state> puts models and links, in place of their own <pose>."""
     state = element.find("state")
-    if state is None:
-        return {}
-    return {name_of(model): pose_of(model) for model in state.iterchildren("model")
-            if model.find("pose") is not None}
+    return {} if state is None else dict(_saved_poses(state))
+
+
+def _saved_poses(element, prefix=""):
+    """Yields (name, pose in the world) of the models in a state, and of what is in them."""
+    for child in element.iterchildren("model", "link"):
+        name = prefix + name_of(child)
+        if child.find("pose") is not None:
+            yield name, pose_of(child)
+        yield from _saved_poses(child, f"{name}::")
 
 
 def _origin(coordinates) -> tuple:

@@ -66,7 +66,10 @@ def test_free_fall_is_semi_implicit(build):
     *((kind, 0.0) for kind in resources.vehicle_names() if not kind.startswith("iris_")),
     ("iris", 0.5)])
 def test_open_loop_both_engines_move_alike(build, kind, payload):
-    """2 s of forces and torques that tumble the vehicle: within 5 cm and 0.2 degrees."""
+    """2 s of forces and torques that tumble the vehicle: within 5 cm and 0.2 degrees.
+
+    With joints, which the engines hold in different ways, within 0.5 degrees.
+    """
     model = load_vehicle(kind)
     engines = [build(cls, high(kind=kind)) for cls in (GazeboEngine, EmbeddedEngine)]
     inertia = np.diag(np.array(model.inertia))
@@ -84,7 +87,7 @@ def test_open_loop_both_engines_move_alike(build, kind, payload):
     assert np.linalg.norm(wanted.ang_vel[0]) > 0.5
     assert np.linalg.norm(found.pos - wanted.pos) <= 0.05
     turn = Rotation.from_quat(found.quat).inv() * Rotation.from_quat(wanted.quat)
-    assert np.degrees(turn.magnitude()[0]) <= 0.2
+    assert np.degrees(turn.magnitude()[0]) <= (0.5 if model.joints else 0.2)
 
 
 def test_standing_still_contacts_and_reset(build):

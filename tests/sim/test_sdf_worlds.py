@@ -211,6 +211,17 @@ def test_a_saved_state_goes_before_the_models_poses(tmp_path):
     assert world.shapes[0].pose.pos == (1, 2, 3)
 
 
+def test_a_saved_state_has_the_places_of_links_in_the_world(tmp_path):
+    """As Gazebo saves a link with a <pose> of its own, and one in a nested model."""
+    ball = "<geometry><sphere><radius>1</radius></sphere></geometry>"
+    link = f'<link name="l"><pose>9 9 9 0 0 0</pose><collision name="c">{ball}</collision></link>'
+    world = load_world(write(tmp_path, f'''<model name="a">{link}<model name="b">{link}</model>
+        </model><state world_name="test"><model name="a"><pose>1 2 3 0 0 3.14</pose>
+        <link name="l"><pose>1 2 3 0 0 3.14</pose></link><model name="b"><pose>4 5 6 0 0 0</pose>
+        <link name="l"><pose>4 5 6 0 0 0</pose></link></model></model></state>'''))
+    assert [shape.pose.pos for shape in world.shapes] == [(1, 2, 3), (4, 5, 6)]
+
+
 def test_two_models_of_one_name_are_both_there(tmp_path):
     ball = "<geometry><sphere><radius>1</radius></sphere></geometry>"
     each = f'''<model name="a"><link name="l"><collision name="c">{ball}</collision>

@@ -36,7 +36,7 @@ _PLACE_OPTIONAL = frozenset({TAKEOFF, LAND, LOITER_UNLIM, LOITER_TURNS, LOITER_T
                              LOITER_TO_ALT})  # latitude 0 and longitude 0 mean: where it is
 _FLOWN = PLACED | {RTL, DELAY, CONDITION_DELAY, DO_JUMP, DO_CHANGE_SPEED, DO_SET_HOME,
                    DO_LAND_START, DO_SET_ROI_LOCATION, DO_SET_ROI_NONE, DO_SET_ROI}
-# What cameras, gimbals, servos and grippers do; no vehicle here has one, so missions pass them by.
+# What cameras, gimbals, servos and grippers do: missions pass them by.
 PAYLOAD = frozenset({183, 187, 196, 200, 203, 204, 205, 206, 211, 214, 260, 530,
                      531, 532, 1000, 1001, 2000, 2001, 2003, 2500, 2501})
 FENCE_ITEMS = frozenset({RETURN_POINT, POLYGON_INCLUSION, POLYGON_EXCLUSION, CIRCLE_INCLUSION,

@@ -6,6 +6,7 @@ Reads SDF 1.4 to 1.7 as Gazebo 11 does, with nested models, includes and
 
 import copy
 import itertools
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -131,7 +132,8 @@ class Scope:
             pose: Of the model in the root's frame.
             prefix: What names of this scope begin with in the root's terms, like "gps0::".
             depth: How deep this scope is nested.
-            placed: Poses of nested models in the root's frame, in place of the files'.
+            placed: Poses of links and nested models in the root's frame, in place of the files';
+                names in nested models as "model::link".
         """
         if depth > _MAX_NESTING:
             fail(element, f"models are nested more than {_MAX_NESTING} deep: a model includes "
@@ -154,12 +156,17 @@ class Scope:
                          element.iterchildren("light")]
         self._actors += element.iterchildren("actor")
         models = {name_of(child): (child, child) for child in element.iterchildren("model")}
+        within: dict[str, dict[str, Pose]] = defaultdict(dict)  # what of `placed` is in each
+        for place, there in (placed or {}).items():
+            head, _, rest = place.partition("::")
+            if rest:
+                within[head][rest] = there
         for name, (source, model) in {**included, **models}.items():
             where = self.pose(name, source)
             anchor = source.findtext("placement_frame", model.get("placement_frame", "")).strip()
             if anchor:
                 where = where.to(Scope(model, Pose(), "", depth + 1).pose(anchor, source).inverse())
-            self._nested[name] = Scope(model, where, f"{prefix}{name}::", depth + 1)
+            self._nested[name] = Scope(model, where, f"{prefix}{name}::", depth + 1, within[name])
 
     def links(self) -> list:
         """(full name, element, pose in the root's frame) of all links, nested ones too."""
