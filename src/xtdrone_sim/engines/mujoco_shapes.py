@@ -31,6 +31,7 @@ class Shapes:
         """For a MjSpec; see mujoco_scene.build() for `seen`."""
         self._scene, self._seen = scene, seen
         self._assets: dict[Any, str] = {}
+        self._in_pieces: dict[Any, list[tuple[str, np.ndarray]]] = {}  # of meshes, by their size
         self._names: set[str] = set()
 
     def add(self, body: Any, name: str, shape: Shape, fixed: bool = False) -> None:
@@ -87,14 +88,21 @@ class Shapes:
         return geom
 
     def _add_pieces(self, body, name, shape):
-        pieces = [piece for part in shape.mesh.parts() for piece in
-                  convex_pieces(_scaled(part, shape.size))]
-        for k, points in enumerate(pieces):
-            centre = points.mean(axis=0)  # MuJoCo keeps points in single precision
-            asset = self._add_mesh(points - centre, None, inertia=_CONVEX)
+        for k, (asset, centre) in enumerate(self._pieces(shape)):
             geom = self._geom(body, shape, meshname=asset)
             geom.pos = shape.pose.point(centre)
             self._collide(geom, f"{name}#{k}")
+
+    def _pieces(self, shape):
+        """Asset and centre of each convex piece of a mesh; the same for all trees of a forest."""
+        key = shape.mesh, tuple(shape.size)
+        if key not in self._in_pieces:
+            found = self._in_pieces[key] = []
+            for part in shape.mesh.parts():
+                for points in convex_pieces(_scaled(part, shape.size)):
+                    centre = points.mean(axis=0)  # MuJoCo keeps points in single precision
+                    found.append((self._add_mesh(points - centre, None, inertia=_CONVEX), centre))
+        return self._in_pieces[key]
 
     def _visual(self, body, shape) -> list:
         if shape.kind == "mesh":
