@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Pipe
 from pathlib import Path
 
-from processes import end_with_parent
 from xtdrone_core.errors import XtdroneError
+from xtdrone_core.parent import tied
 
 from .common import FAILURES, Crash, Failure, Hang, Kind, Nonsense, generator
 
@@ -121,8 +121,10 @@ class _Fork:
         self._pipe, child = Pipe(duplex=False)
         sys.stdout.flush()
         sys.stderr.flush()
+        end_with_parent = tied(signal.SIGTERM)  # this process, which may be a fork itself
         self._pid = os.fork()
         if self._pid == 0:
+            end_with_parent()
             _Child(kind, seed, range(first, last + 1), self._shared, self._stderr, child).run(
                 self._folder.name)
         child.close()
@@ -203,7 +205,6 @@ class _Child:
         status = 1
         try:
             os.setpgid(0, 0)
-            end_with_parent()
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
             os.chdir(folder)
             self._redirect()
