@@ -13,6 +13,7 @@ from xtdrone_dynamics.effectiveness import effectiveness, largest_thrust, rank
 
 NEW_MODE = -1  # value of mode_stage: the mode has not begun yet
 NEVER = 1 << 62  # time of what has not happened [us]
+_STATION_US = 2_500_000  # a ground station counts as there for so long after a heartbeat [us]
 
 # Kinds of set-point that OFFBOARD can follow (offboard_kind).
 NO_SET_POINT, TRAJECTORY, ATTITUDE, RATES, ACTUATORS = range(5)
@@ -177,6 +178,14 @@ def new_status(n: int) -> np.ndarray:
     for name in ("offboard_t", "stick_t", "still_t", "gcs_t"):
         status[name] = -(1 << 62)
     return status
+
+
+def station_away(status: np.ndarray, t_us: int) -> np.ndarray:
+    """(N,) time for which no ground station has been there [s], negative where one is.
+
+    As in PX4, one counts as there for 2.5 s after its heartbeat.
+    """
+    return (t_us - status["gcs_t"] - _STATION_US) * 1e-6
 
 
 def thrust_normalised(status: np.ndarray) -> np.ndarray:

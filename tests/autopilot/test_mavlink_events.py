@@ -125,7 +125,7 @@ def test_a_ground_station_that_goes_and_comes_back_is_told():
     flight = Flight()
     flight.messages.handle(HeardOn, mavlink.MAVLink_heartbeat_message(
         mavlink.MAV_TYPE_GCS, mavlink.MAV_AUTOPILOT_INVALID, 0, 0, 4, 3))
-    for _ in range(120):
+    for _ in range(130):
         flight.run(0.1)
         flight.messages.check()
     assert flight.said.count("Connection to ground station lost") == 1

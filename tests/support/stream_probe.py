@@ -66,9 +66,13 @@ class Client:
 
     def messages(self, kind: str, since: int = 0) -> list:
         """Those of a kind among what was heard, from an index on."""
+        return [message for _, message in self.timed(kind, since)]
+
+    def timed(self, kind: str, since: int = 0) -> list:
+        """As messages(), each with its time [us]."""
         number = getattr(mavlink, f"MAVLINK_MSG_ID_{kind}")
-        return [self._decoder.decode(bytearray(frame)) for _, found, frame in self.heard[since:]
-                if found == number]
+        return [(t_us, self._decoder.decode(bytearray(frame)))
+                for t_us, found, frame in self.heard[since:] if found == number]
 
     def last(self, kind: str):
         """The newest message of a kind, or None."""
@@ -133,6 +137,7 @@ class Probe:
         """Until it hovers in AUTO.LOITER."""
         assert self.command(mavlink.MAV_CMD_DO_SET_MODE, *AUTO_TAKEOFF) == 0
         assert self.command(mavlink.MAV_CMD_COMPONENT_ARM_DISARM, 1) == 0
+        assert self.run(30.0, lambda: self._mode() == AUTO_TAKEOFF[1:])  # the heartbeat is older
         assert self.run(30.0, lambda: self._mode() == AUTO_LOITER)
         self.run(2.0)
 

@@ -1,4 +1,4 @@
-"""Texts and events that a ground station gets in a short flight with refused requests.
+"""Texts and events that a ground station gets in short flights with refused requests, and when.
 
     python tests/support/text_probe.py --autopilot px4 --record   real PX4, see PX4_BUILD
     python tests/support/text_probe.py                  hold the embedded stack against that
@@ -18,7 +18,8 @@ RECORDED = Path(__file__).resolve().parents[1] / "data" / "px4_texts.json"
 DISARM, ARM = (mavlink.MAV_CMD_COMPONENT_ARM_DISARM, 0), (mavlink.MAV_CMD_COMPONENT_ARM_DISARM, 1)
 _CHECKS = frozenset({11047904, 13835193, 10011251, 377561, 3087815, 453929, 6801787, 1914663,
                      1203183})  # numbers of events: arming checks, health, log file
-_SILENCE_S = 14.0  # of the ground station, longer than COM_DL_LOSS_T
+_SILENCE_S = 13.5  # of the ground station: PX4 tells its loss in between, in a text on its return
+LATE_S = 1.5  # most by which a text may come earlier or later than PX4's [s]
 
 
 def _armed(probe):
@@ -36,9 +37,9 @@ def _arm_and_disarm(probe):
         probe.run(1.0)
 
 
-def _land(probe):
-    probe.command(mavlink.MAV_CMD_NAV_LAND)
-    assert probe.run(60.0, lambda: not _armed(probe))
+def _come_down(probe, command):
+    probe.command(command)
+    assert probe.run(90.0, lambda: not _armed(probe))
     probe.run(1.0)
 
 
@@ -54,23 +55,30 @@ STEPS = {
     "take off": Probe.take_off,
     "disarm in the air": lambda probe: (probe.command(*DISARM), probe.run(1.0)),
     "AUTO.MISSION without one": lambda probe: _mode(probe, 4, 4),
-    "land": _land,
+    "POSCTL without sticks": lambda probe: _mode(probe, 3),
+    "land": lambda probe: _come_down(probe, mavlink.MAV_CMD_NAV_LAND),
+    "OFFBOARD without set-points": lambda probe: _mode(probe, 6),
+    "AUTO.LOITER": lambda probe: _mode(probe, 4, 3),
+    "take off again": Probe.take_off,
+    "return": lambda probe: _come_down(probe, mavlink.MAV_CMD_NAV_RETURN_TO_LAUNCH),
     "ground station lost and back": _lose_station,
 }
 
 
 def tell(autopilot: str) -> dict:
-    """Step -> texts, and numbers with arguments of events, in their order."""
+    """Step -> texts, and numbers with arguments of events: [seconds into the step, what]."""
     out = {}
     with tempfile.TemporaryDirectory(prefix="xtdrone-") as folder:
         probe = Probe(autopilot, Path(folder))
         try:
             probe.wait_ready()
             for name, step in STEPS.items():
-                since = len(probe.station.heard)
+                since, begin_us = len(probe.station.heard), probe.simulation.t_us
                 step(probe)
-                out[name] = {"texts": _texts(probe.station.messages("STATUSTEXT", since)),
-                             "events": _events(probe.station.messages("EVENT", since))}
+                out[name] = {kind + "s": [
+                    [round((t_us - begin_us) * 1e-6, 1), what]
+                    for t_us, what in told(probe.station.timed(kind.upper(), since))]
+                    for kind, told in (("statustext", _texts), ("event", _events))}
         finally:
             probe.close()
     return out
@@ -78,28 +86,37 @@ def tell(autopilot: str) -> dict:
 
 def _texts(messages):
     whole = []
-    for m in messages:
+    for t_us, m in messages:
         if m.id and m.chunk_seq:
-            whole[-1] += m.text
+            whole[-1][1] += m.text
         else:
-            whole.append(m.text)
-    return [text for text in whole if not text.startswith("[logger]")]
+            whole.append([t_us, m.text])
+    return [(t_us, text) for t_us, text in whole if not text.startswith("[logger]")]
 
 
 def _events(messages):
-    found = ((m.id & 0xFFFFFF, bytes(m.arguments).rstrip(b"\0").hex()) for m in messages)
-    return [f"{number} {arguments}".rstrip() for number, arguments in found
+    found = ((t_us, m.id & 0xFFFFFF, bytes(m.arguments).rstrip(b"\0").hex())
+             for t_us, m in messages)
+    return [(t_us, f"{number} {arguments}".rstrip()) for t_us, number, arguments in found
             if number not in _CHECKS]
 
 
 def differences(wanted: dict, found: dict) -> list[str]:
-    """What PX4 says that is missing here, or comes in another order; more may be said."""
+    """What PX4 says that is missing here, or comes in another order or at another time.
+
+    More may be said here.
+    """
     lines = []
     for step, kinds in wanted.items():
         for kind, items in kinds.items():
             rest = iter(found[step][kind])
-            lines += [f"{step}: PX4 {kind[:-1]} {item!r}" for item in items
-                      if not any(item == other for other in rest)]
+            for at_s, item in items:
+                here_s = next((then for then, other in rest if item == other), None)
+                if here_s is None:
+                    lines.append(f"{step}: PX4's {kind[:-1]} {item!r} at {at_s} s is missing")
+                    rest = iter(found[step][kind])
+                elif abs(here_s - at_s) > LATE_S:
+                    lines.append(f"{step}: {kind[:-1]} {item!r} at {here_s} s, PX4's at {at_s} s")
     return lines
 
 
@@ -110,7 +127,8 @@ def main() -> None:
     args = parser.parse_args()
     found = tell(args.autopilot)
     if args.record:
-        RECORDED.write_text(json.dumps(found, indent=1) + "\n")
+        steps = (f" {json.dumps(step)}: {json.dumps(kinds)}" for step, kinds in found.items())
+        RECORDED.write_text("{\n" + ",\n".join(steps) + "\n}\n")
         return
     lines = differences(json.loads(RECORDED.read_text()), found)
     print("\n".join([*lines, f"{len(lines)} differ"]))

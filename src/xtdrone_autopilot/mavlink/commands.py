@@ -175,10 +175,7 @@ class Commands:
         return Answer(FAILED) if mode is None else self._mode(link, mode)
 
     def _mode(self, link, mode, text=""):
-        answer = self._commander.set_mode(link.vehicle, mode, self._now.t_us)
-        if answer.accepted and text:
-            self._outbox.say(link.vehicle, INFO, text)
-        return answer
+        return self._commander.set_mode(link.vehicle, mode, self._now.t_us, text)
 
     @obeys(mavlink.MAV_CMD_NAV_TAKEOFF)
     def _nav_takeoff(self, link, p):

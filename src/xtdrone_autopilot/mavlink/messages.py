@@ -17,6 +17,7 @@ from ..now import Now
 from ..outbox import INFO, WARNING, Outbox
 from ..parameters.store import ParameterStore
 from ..safety.failures import DATA_LINK, Failures
+from ..vehicle_status import station_away
 from .dialect import mavlink
 from .fields import fault
 from .handlers import declared, receives
@@ -104,8 +105,8 @@ class Presence:
 
     def step(self) -> None:
         """Says where a ground station was lost or is back; call it at 10 Hz."""
-        age = (self._now.t_us - self._status["gcs_t"]) * 1e-6
-        there = age <= self._parameters.values["COM_DL_LOSS_T"]
+        away = station_away(self._status, self._now.t_us)
+        there = away <= self._parameters.values["COM_DL_LOSS_T"]
         self._met_station &= self._status["gcs_t"] >= 0  # none yet of a vehicle that was reset
         for i in np.flatnonzero(there != self._with_station):
             if self._met_station[i]:

@@ -171,10 +171,16 @@ class Commander:
         self._flight.disarm(i, why)
         return Answer(ACCEPTED)
 
-    def set_mode(self, i: int, mode: Mode, t_us: int) -> Answer:
+    def set_mode(self, i: int, mode: Mode, t_us: int, text: str = "") -> Answer:
         """Changes the mode of vehicle i, or rejects it with a reason.
 
         As with PX4, any mode can be chosen before arming; what it lacks is said, and denies arming.
+
+        Args:
+            i: The vehicle.
+            mode: The wanted one.
+            t_us: Now [us].
+            text: Said if it is accepted, before the mode's own texts.
         """
         v = self._status[i]
         reason = self._why_not(i, mode, t_us)
@@ -187,6 +193,8 @@ class Commander:
             self._outbox.say(i, WARNING, f"Mode {ROS_NAME[mode]} cannot be armed: {reason}")
         v["failsafe"] = False
         self._failsafes.taken_over(i)
+        if text:
+            self._outbox.say(i, INFO, text)
         if mode != v["mode"]:
             self._flight.enter(i, mode)
             v["descend"] = mode == Mode.LAND and not self._estimator.ready[i]

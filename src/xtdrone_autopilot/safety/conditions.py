@@ -20,7 +20,7 @@ from ..navigation.mission import Missions
 from ..navigation.trajectory import stopping_distance
 from ..now import Now
 from ..parameters.store import ParameterStore
-from ..vehicle_status import TRAJECTORY
+from ..vehicle_status import TRAJECTORY, station_away
 from .battery import Battery
 
 PERIOD_US = 100_000  # of checking the conditions [us]
@@ -140,7 +140,7 @@ class DataLink(Condition):
         self._silent = np.zeros(len(self.holds), dtype=bool)
 
     def check(self, flying: np.ndarray, q: np.ndarray) -> np.ndarray:
-        silent = (self._w.now.t_us - self._w.status["gcs_t"]) * 1e-6 > q["COM_DL_LOSS_T"]
+        silent = station_away(self._w.status, self._w.now.t_us) > q["COM_DL_LOSS_T"]
         self._silent[:] = silent & (q["NAV_DLL_ACT"] > 0)
         return flying & self._silent
 
