@@ -1,6 +1,7 @@
 """Flight logs over MAVLink: pymavlink and mavsdk fetch them from a running simulation."""
 
 import io
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -81,6 +82,34 @@ def test_frames_carry_the_bytes(size):
     assert {(m.get_srcSystem(), m.id) for m in messages} == {(9, 3)}
     assert b"".join(bytes(m.data[:m.count]) for m in messages) == data.tobytes()
     assert [m.ofs for m in messages] == [7000 + 90 * k for k in range(len(messages))]
+
+
+class CountedLinks:
+    """Stands where Links stands; counts the bytes that each address gets."""
+
+    def __init__(self):
+        self.sent = {}
+
+    def take_sequence(self, link, frames):
+        return 0
+
+    def send_frames(self, link, frames, address):
+        self.sent[address] = self.sent.get(address, 0) + len(frames)
+
+
+def test_a_thousand_downloads_take_as_long_as_one(tmp_path):
+    """In one tick all together get so many pieces, in turn."""
+    (tmp_path / "log.ulg").write_bytes(bytes(range(1, 251)) * 4000)
+    links = CountedLinks()
+    downloads = ulog_download.LogDownload(
+        SimpleNamespace(files=lambda i: [tmp_path / "log.ulg"]), None, links)
+    for k in range(1000):
+        downloads._data(SimpleNamespace(vehicle=0, kind=1, sender=k, remote=None),
+                        mavlink.MAVLink_log_request_data_message(1, 1, 0, 0, 10**6))
+    for tick in range(1, 201):
+        downloads.step()
+        assert len(links.sent) <= ulog_download.PIECES_PER_TICK * tick
+    assert len(set(links.sent.values())) == 1 and len(links.sent) == 1000
 
 
 @pytest.mark.slow

@@ -30,7 +30,7 @@ class KIND(Kind):
         near, far = socket.socketpair()
         with far:
             far.sendall(data)
-            if len(data) % 2:
+            if len(data) % 16:  # now and then the answer stays open instead
                 far.shutdown(socket.SHUT_WR)
             channel = Channel(near, lambda: "it says nothing")
             try:

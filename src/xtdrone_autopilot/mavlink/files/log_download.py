@@ -84,15 +84,13 @@ class LogDownload:
 
     def step(self) -> None:
         """Sends the next pieces of what is being downloaded; call it every tick."""
-        if not self._transfers:
-            return
         for _ in range(PIECES_PER_TICK):
-            for key, transfer in list(self._transfers.items()):
-                if not self._send(transfer):
-                    del self._transfers[key]
-        # Whoever is served last in this tick comes first in the next one.
-        for key in list(self._transfers)[:1]:
-            self._transfers[key] = self._transfers.pop(key)
+            if not self._transfers:
+                return
+            key = next(iter(self._transfers))
+            transfer = self._transfers.pop(key)
+            if self._send(transfer):
+                self._transfers[key] = transfer  # behind the others
 
     def _files(self, i):
         return [] if self._log is None else self._log.files(i)
