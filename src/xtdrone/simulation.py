@@ -15,6 +15,7 @@ from xtdrone_core.errors import XtdroneError
 from xtdrone_core.scenario import Scenario
 from xtdrone_core.state import Estimates, FleetState, SensorBatch, SetPoints
 from xtdrone_core.vehicle import Vehicle
+from xtdrone_sim.crashes import Crash
 from xtdrone_sim.simulation import Simulation as Lockstep
 from xtdrone_sim.vehicles.sdf import load_vehicle as _load_vehicle
 
@@ -115,6 +116,11 @@ class Simulation:
     def collisions(self) -> list[tuple[float, str, str]]:
         """Time [s] and names of each touch so far, the ground left out."""
         return [(t_us * 1e-6, one, other) for t_us, one, other in self._flight.collisions]
+
+    @property
+    def crashes(self) -> list[Crash]:
+        """What has crashed so far: time [us], vehicle, kind, what it touched, speed, tilt."""
+        return self._flight.crashes
 
     @property
     def done(self) -> bool:

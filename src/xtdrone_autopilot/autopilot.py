@@ -165,7 +165,8 @@ class EmbeddedAutopilot(Memory, ExternalPose, Logging, SettableParameters):
         self.offboard = Offboard(status, self.commander, fleet.rotor_mask.shape[1], now, outbox)
         self.failures = Failures(fleet.rotor_mask)
         self.actuator_test = ActuatorTest(fleet.rotor_mask.shape)
-        self._health = Health(status, estimator, self.battery, self.failsafes, self.commander, now)
+        self._health = Health(status, estimator, self.battery, self.failsafes, self.commander,
+                              self.missions, now)
 
     @classmethod
     def for_scenario(cls, scenario: Scenario, fleet: FleetModel, origin: Sequence[float],

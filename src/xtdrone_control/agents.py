@@ -8,6 +8,7 @@ import numpy as np
 
 from xtdrone_core import ARM, KEEP, Estimates, Mode, SetPoints
 from xtdrone_core.agent import BaseAgent
+from xtdrone_core.contracts import Flight
 from xtdrone_core.errors import XtdroneError
 from xtdrone_core.flight_agent import FlightAgent
 
@@ -24,7 +25,7 @@ class SquareAgent(FlightAgent):
     have held the corner for hold_s.
     """
 
-    MEMORY = (*FlightAgent.MEMORY, "_index", "_asked_at", "_inside_us")
+    MEMORY = (*FlightAgent.MEMORY, "_index", "_reached", "_asked_at", "_inside_us")
 
     def __init__(self, n: int = 1, side: float = 4.0, height: float = 3.0, hold_s: float = 2.0,
                  time_out_s: float = 20.0, on_event: Callable[..., None] | None = None):
@@ -43,7 +44,7 @@ class SquareAgent(FlightAgent):
         """
         super().__init__(n, height, land_from=height, on_event=on_event)
         self._corners = side * np.array([[1, 0, 0], [1, 1, 0], [0, 1, 0], [0, 0, 0.0]])
-        self._index = 0
+        self._index = self._reached = 0
         self._hold_us = round(hold_s * 1e6)
         self._time_out = round(time_out_s * 1e6)
         self._asked_at, self._inside_us = 0, None
@@ -51,6 +52,10 @@ class SquareAgent(FlightAgent):
     def begin(self, t_us: int, estimates: Estimates) -> None:
         """Starts the clock of the first corner."""
         self._asked_at = t_us
+
+    def reached(self) -> dict[str, tuple[int, int]]:
+        """The corners that all vehicles have held."""
+        return {"corners": (self._reached, len(self._corners))}
 
     def fly(self, t_us: int, estimates: Estimates, out: SetPoints) -> Any:
         """Sends the current corner; goes on to the next once all vehicles have held it."""
@@ -64,6 +69,7 @@ class SquareAgent(FlightAgent):
         if not stayed and t_us - self._asked_at < self._time_out:
             return False
         self._index += 1
+        self._reached += bool(stayed)
         self.event(t_us, "corner", index=self._index, reached=stayed,
                    place=np.round(out.pos, 3).tolist())
         self._asked_at, self._inside_us = t_us, None
@@ -134,7 +140,22 @@ class MissionAgent(BaseAgent):
         self._over = np.zeros(n, dtype=bool)  # landed and disarmed again
         self._loitering_us = np.full(n, -1)  # since when in AUTO.LOITER, -1 = not
         self._start_us = None
+        self._autopilot: Any = None
         self.remember_start()
+
+    def attach(self, flight: Flight) -> None:
+        """Takes the autopilot, which knows how far the missions are."""
+        self._autopilot = flight.autopilot
+
+    def reached(self) -> dict[str, tuple[int, int]]:
+        """The missions that were flown until the vehicle disarmed, and their waypoints."""
+        counts = {"missions": (int(self._over.sum()), len(self._over))}
+        health = self._autopilot.health() if self._autopilot is not None else []
+        waypoints = [state["waypoints"] for state in health if "waypoints" in state]
+        if waypoints:
+            reached, asked = map(sum, zip(*waypoints))
+            counts["waypoints"] = (reached, asked)
+        return counts
 
     def step(self, t_us: int, estimates: Any) -> SetPoints:
         """Requests to arm and to change mode; no set-points.

@@ -2,9 +2,9 @@
 
 A class that implements one of these protocols needs nothing else. Callers use the protocol only:
 no hasattr, no private attributes. Optional features are protocols of their own (Renderer,
-RangeCaster, Viewer, WorldEditor, ExternalPose, Logging, SettableParameters; Attachable and
-Reporting of an Agent). An implementation inherits from those that it supports; callers check with
-required() at construction, so that a missing feature is reported before the flight.
+RangeCaster, Viewer, WorldEditor, ExternalPose, Logging, SettableParameters; Attachable, Counting
+and Reporting of an Agent). An implementation inherits from those that it supports; callers check
+with required() at construction, so that a missing feature is reported before the flight.
 
 `mask` is (N,) bool and selects vehicles; None selects all. save() returns a Snapshot: plain data
 and NumPy arrays by name, which snapshot.write() stores without pickle. load() restores it in
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 import numpy as np
 
 from .errors import ScenarioError
-from .state import Estimates, FleetState, Reading, SensorBatch, SetPoints
+from .state import Contacts, Estimates, FleetState, Reading, SensorBatch, SetPoints
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -69,8 +69,8 @@ class Engine(Stateful, Protocol):
             EngineError: A vehicle's state is not finite any more.
         """
 
-    def contacts(self) -> list[tuple[str, str]]:
-        """Sorted pairs of names (vehicles or models of the world) that are in contact."""
+    def contacts(self) -> Contacts:
+        """What is in contact after the last step."""
 
     def set_payload(self, vehicle: int, mass: float, pos: np.ndarray) -> None:
         """Attaches a point mass [kg] to a vehicle at pos (3,), body [m]; replaces the last one.
@@ -303,6 +303,14 @@ class Reporting(Protocol):
 
     def report(self, folder: "Path") -> object:
         """Writes results and plots to the run folder, and prints a summary."""
+
+
+@runtime_checkable
+class Counting(Protocol):
+    """An Agent that counts what it set out to reach, for the end of the flight."""
+
+    def reached(self) -> dict[str, tuple[int, int]]:
+        """By the name of the goals, such as "corners": how many it reached, and of how many."""
 
 
 def required(part: object, protocol: type[Part], what: str, instead: str) -> Part:

@@ -10,6 +10,7 @@ import traceback
 from collections.abc import Iterable
 from pathlib import Path
 
+CRASHED = 3  # exit status of a flight in which a vehicle has crashed
 _SHOWN = 160  # characters of a given value in a message
 
 

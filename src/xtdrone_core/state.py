@@ -67,6 +67,19 @@ class FleetState:
 ARRAYS_OF_STATE = tuple(entry.name for entry in fields(FleetState))[1:]
 
 
+@dataclass(frozen=True, slots=True)
+class Contacts:
+    """Contact points between vehicles and models of the world, from the engine."""
+
+    names: tuple[str, ...]  # of vehicles and models, sorted
+    pairs: np.ndarray  # (K, 2) indices into names, the smaller first
+    normals: np.ndarray  # (K, 3) unit vectors from the first to the second, world
+
+    def by_name(self) -> list[tuple[str, str]]:
+        """Sorted pairs of names that are in contact, each once."""
+        return [(self.names[a], self.names[b]) for a, b in sorted(set(map(tuple, self.pairs)))]
+
+
 SENSORS = np.dtype([
     ("gyro", "f8", (3,)),  # angular rate, body [rad/s]
     ("accel", "f8", (3,)),  # specific force, body [m/s^2]; +9.8 on z at rest

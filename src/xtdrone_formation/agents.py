@@ -31,8 +31,8 @@ class FormationFlight(FlightAgent):
     FlightAgent: `settled` (formation) and `unsettled` (formation; it timed out).
     """
 
-    MEMORY = (*FlightAgent.MEMORY, "_index", "_inside_us", "_settled", "_command_us",
-              "_arrival_us")
+    MEMORY = (*FlightAgent.MEMORY, "_index", "_inside_us", "_settled",
+              "_settled_count", "_command_us", "_arrival_us")
 
     def __init__(self, n: int, names: Sequence[str] = DEFAULT_FORMATIONS, hold_s: float = 8.0,
                  formation_s: float | None = None, time_out_s: float = 30.0,
@@ -70,6 +70,7 @@ class FormationFlight(FlightAgent):
         self._time_out = round(time_out_s * 1e6)
         self._inside_us = None  # since when all vehicles are in their slots
         self._settled = False
+        self._settled_count = 0
         self._command_us = self._arrival_us = 0
 
     def attach(self, simulation: Any) -> None:
@@ -111,6 +112,10 @@ class FormationFlight(FlightAgent):
         self.control(t_us, estimates, out)
         return False
 
+    def reached(self) -> dict[str, tuple[int, int]]:
+        """The formations that have settled."""
+        return {"formations": (self._settled_count, len(self.names))}
+
     def leave(self, t_us: int) -> None:
         """Called at the end of the formation flight, before descent and landing."""
 
@@ -138,6 +143,7 @@ class FormationFlight(FlightAgent):
             return inside >= _RETURN_HOLD_S * 1e6 or overdue
         if not self._settled and inside >= SETTLED_S * 1e6:
             self._settled = True
+            self._settled_count += 1
             self.event(t_us, "settled", formation=self.names[self._index])
         if self._fixed_us is not None:
             return t_us - self._command_us >= self._fixed_us
@@ -187,6 +193,7 @@ class FormationAgent(FormationFlight):
 
     def begin(self, t_us: int, estimates: Estimates) -> None:
         """Takes the hovering start grid as the first formation."""
+        self.formation.ground = float(self.home[:, 2].max())
         self.formation.leader.go_to(self.home[0] + [0.0, 0.0, self.height])
         self.formation.start(t_us, estimates.pos)
         super().begin(t_us, estimates)

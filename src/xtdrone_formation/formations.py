@@ -23,6 +23,8 @@ from .errors import FormationError
 
 MIN_SLOT_SEPARATION = 1.5  # least distance between two vehicles of a formation [m]
 LARGEST = 1e4  # scale, and spacing [m]
+MIN_HEIGHT = 1.0  # of slots below the leader, above the ground [m]
+_LEVEL = 0.5  # a slot that is less below the leader is level with it [m]
 DEFAULT_SPACING = 2.0  # of a generated formation [m], as in XTDrone's formations of nine
 
 _WAITING = ("origin", "waiting")  # XTDrone's names of the start grid
@@ -259,6 +261,38 @@ def slots(name: str, n: int, scale: float = 1.0, rotation: float = 0.0,
                              f"apart, less than {min_separation:g} m: give a larger scale or "
                              "spacing")
     return offsets
+
+
+def require_height(name: str, offsets: npt.ArrayLike, height: float) -> None:
+    """Refuses a formation whose lowest slot would be too close to the ground.
+
+    Args:
+        name: The formation's name.
+        offsets: (M, 3) slots relative to the leader [m].
+        height: Of the leader above the ground [m].
+
+    Raises:
+        FormationError: The leader is too low.
+    """
+    lowest = float(np.min(np.asarray(offsets)[:, 2], initial=0.0))
+    if lowest < -_LEVEL and height + lowest < MIN_HEIGHT - 0.5 * _LEVEL:
+        raise FormationError(f"formation '{name}' reaches {-lowest:.1f} m below the leader, who is "
+                             f"{height:.1f} m above the ground: climb to {MIN_HEIGHT - lowest:.1f} "
+                             "m or more first")
+
+
+def lifted(offsets: np.ndarray, height: float) -> np.ndarray:
+    """Slots (M, 3), raised together if the lowest would come too close to the ground [m].
+
+    The leader may descend with a formation that fitted where it was commanded.
+
+    Args:
+        offsets: Relative to the leader [m].
+        height: Of the leader above the ground [m].
+    """
+    lowest = float(np.min(offsets[:, 2], initial=0.0))
+    rise = min(MIN_HEIGHT, height) - (height + lowest)
+    return offsets + [0.0, 0.0, rise] if rise > 0.0 else offsets
 
 
 @dataclass(frozen=True)

@@ -338,10 +338,10 @@ def scheme(name: str, radio: Radio = Radio(), parameters: FollowerParameters = F
 class Formation(Memory):
     """Leader, followers and network of a fleet; step() computes the set-points of a period."""
 
-    MEMORY = ("name", "leader", "follower")
+    MEMORY = ("name", "leader", "follower", "ground", "_leader_z")
 
     def __init__(self, n: int, leader: Leader, follower: Follower, speed: float = 3.0,
-                 acceleration: float = 2.0):
+                 acceleration: float = 2.0, ground: float = -math.inf):
         """A fleet without a formation; call start() or command() first.
 
         Args:
@@ -350,6 +350,7 @@ class Formation(Memory):
             follower: Controls vehicles 1 to n - 1.
             speed: Largest speed of a transition, relative to the leader [m/s].
             acceleration: Largest acceleration of a transition [m/s^2].
+            ground: Height of the ground [m].
 
         Raises:
             FormationError: Too few vehicles, or limits that do not fit.
@@ -365,6 +366,8 @@ class Formation(Memory):
         self.leader, self.follower = leader, follower
         self.transition: Transition = None
         self.name = "waiting"
+        self.ground = ground
+        self._leader_z = math.inf  # at the last step [m]
         self._speed, self._acceleration = speed, acceleration
         self._rows = np.arange(1, n)
         self._set_points = SetPoints.empty(n)
@@ -389,6 +392,7 @@ class Formation(Memory):
     def start(self, t_us: int, pos: np.ndarray) -> None:
         """Takes the current positions (N, 3) [m] as the first formation."""
         self.transition = hold(pos[1:] - pos[0], t_us)
+        self._leader_z = float(pos[0, 2])
         self.network = Network(self.leader.edges(self.transition.goal), self.n, self.leader.radio)
 
     def command(self, t_us: int, name: str, offsets: npt.ArrayLike | None = None,
@@ -405,10 +409,12 @@ class Formation(Memory):
             The transition; its `goal` holds the slots in the followers' order.
 
         Raises:
-            FormationError: No safe transition to the formation was found.
+            FormationError: The formation does not fit above the ground, or no safe transition to
+                it was found.
         """
         if offsets is None:
             offsets = formations.slots(name, self.n)
+        formations.require_height(name, offsets, self._leader_z - self.ground)
         now = self.transition.at(t_us)[0]
         self.transition = plan(now, offsets, t_us, self._speed, self._acceleration, floor=floor)
         self.network.rewire(self.leader.edges(self.transition.goal))
@@ -426,7 +432,12 @@ class Formation(Memory):
         Returns:
             Set-points of all vehicles; overwritten by the next call.
         """
-        own = SelfState(pos[1:], vel[1:], *self.transition.at(t_us))
+        self._leader_z = float(pos[0, 2])
+        slots, slot_vel, slot_acc = self.transition.at(t_us)
+        lifted = formations.lifted(slots, self._leader_z - self.ground)
+        if lifted is not slots:  # they stay up while the leader moves
+            slot_vel = slot_vel - [0.0, 0.0, vel[0, 2]]
+        own = SelfState(pos[1:], vel[1:], lifted, slot_vel, slot_acc)
         leader_pos, leader_vel, leader_acc = self.leader.control(t_us, pos[0], vel[0])
         packets = np.vstack([self.leader.packet(t_us, pos[0], vel[0]),
                              self.follower.packet(t_us, own)])
@@ -442,6 +453,10 @@ class Formation(Memory):
             out.vel[1:] = saturate(self.follower.avoid(desired, pos, vel)[1:], limit)
             out.acc[1:] = own.slot_acc
         return out
+
+    def pattern(self, t_us: int) -> np.ndarray:
+        """The slots (N - 1, 3) at a time, clear of the ground below the leader [m]."""
+        return formations.lifted(self.transition.at(t_us)[0], self._leader_z - self.ground)
 
     def _control(self, t_us, own, neighbours, leader_vel):
         """Output of the control law (N, 3); zero for a follower that has received nothing yet."""
@@ -463,5 +478,6 @@ class Formation(Memory):
 
     def errors(self, t_us: int, pos: np.ndarray) -> np.ndarray:
         """Distance of each follower from its final slot, (N - 1,) [m]."""
-        error = pos[1:] - pos[0] - self.transition.goal
+        error = pos[1:] - pos[0] - formations.lifted(self.transition.goal,
+                                                     self._leader_z - self.ground)
         return np.sqrt(np.einsum("ik,ik->i", error, error))

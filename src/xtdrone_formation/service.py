@@ -1,5 +1,6 @@
 """Leaders that execute the commands of /xtdrone/leader/cmd, with or without followers."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -73,22 +74,34 @@ class PatternLeader:
             raise FormationError(f"n = {n} is not allowed: a leader has followers, give 2 or more "
                                  "vehicles")
         self._speed = speed
+        self._ground: float | None = None  # its height [m]
         self._on_event = on_event or (lambda t_us, name, **values: None)
         self.pattern = self._transition.goal  # (N - 1, 3) [m]; None after release
         self.edges = None  # (E, 2) communication graph, from the first formation on
 
-    def step(self, t_us: int) -> None:
-        """Updates the pattern to a simulated time [us]."""
+    def step(self, t_us: int, z: float = math.inf) -> None:
+        """Updates the pattern.
+
+        Args:
+            t_us: Simulated time [us].
+            z: Height of the leader; the first one is that of the ground [m].
+
+        Raises:
+            FormationError: A formation does not fit above the ground, or cannot be reached.
+        """
+        self._ground = z if self._ground is None else self._ground
+        height = z - self._ground if math.isfinite(z) else math.inf
         command = self.commands.pop()
         if command == RELEASE:
             self.pattern = None
         elif command is not None:
+            slots = self.commands.slots(command)
+            formations.require_height(command, slots, height)
             self.edges = topology("star", self._transition.goal)
-            self._transition = plan(self._transition.at(t_us)[0], self.commands.slots(command),
-                                    t_us, self._speed)
+            self._transition = plan(self._transition.at(t_us)[0], slots, t_us, self._speed)
             self._on_event(t_us, "formation", **description(command, self._transition))
         if self.pattern is not None or command not in (None, RELEASE):
-            self.pattern = self._transition.at(t_us)[0]
+            self.pattern = formations.lifted(self._transition.at(t_us)[0], height)
 
 
 class FormationService:
@@ -137,7 +150,7 @@ class FormationService:
     def step(self, t_us: int, estimates: Any) -> SetPoints:
         """Set-points of the followers at t_us, or None while inactive."""
         if self._ground is None:
-            self._ground = float(estimates.pos[:, 2].min())
+            self._ground = self.formation.ground = float(estimates.pos[:, 2].min())
         command = self.commands.pop()
         if command == RELEASE:
             self._release(t_us)
@@ -146,7 +159,7 @@ class FormationService:
         if not self._active:
             self.pattern = None
             return None
-        self.pattern = self.formation.transition.at(t_us)[0]
+        self.pattern = self.formation.pattern(t_us)
         out = self.formation.step(t_us, estimates.pos, estimates.vel)
         for values in (out.pos, out.vel, out.acc):
             values[0] = np.nan  # the leader is controlled by others

@@ -20,7 +20,7 @@ from xtdrone_core import (
 )
 from xtdrone_core.contracts import Attachable, Observer, Reporting
 from xtdrone_core.control_link import TICK_US, ControlServer
-from xtdrone_core.errors import shown
+from xtdrone_core.errors import CRASHED, shown
 from xtdrone_core.options import number, number_type
 
 SIM_EXAMPLES = """examples:
@@ -231,10 +231,9 @@ def _sim(args):
               f"{scenario.engine}, autopilot {scenario.autopilot}; ground stations: UDP "
               f"{ports.Ports(scenario.instance).ground_station}; run folder: {folder}", flush=True)
         _run(simulation, signals, until, args.await_bridge and scenario.speed == 0.0)
-    if folder is not None:
-        if not signals.came:
-            _plot(folder)
-        print(f"run folder: {folder}")
+    if folder is not None and not signals.came:
+        _plot(folder)
+    return _closed(simulation)
 
 
 def _fly(args):
@@ -245,16 +244,24 @@ def _fly(args):
         agent_class = registry.AGENTS.load(args.agent)
     ensure_warm()
     with _folder_of(scenario) as folder, _Signals() as signals:
-        agent = _flown(args, scenario, agent_class, folder, signals)
-    _report(agent, folder)
-    print(f"run folder: {folder}")
-    if not agent.done:
+        simulation = _flown(args, scenario, agent_class, folder, signals)
+    _report(simulation.agent, folder)
+    status = _closed(simulation)
+    if not simulation.agent.done:
         raise KeyboardInterrupt
-    return 0
+    return status
+
+
+def _closed(simulation):
+    """Prints how a flight went; returns the exit status."""
+    from .figures import closing_lines
+
+    print("\n".join(closing_lines(simulation)), flush=True)
+    return CRASHED if simulation.crashes else 0
 
 
 def _flown(args, scenario, agent_class, folder, signals):
-    """The Agent after its flight."""
+    """The simulation after its flight."""
     from .simulation import Simulation
 
     simulation = Simulation(scenario, folder, links=args.links)
@@ -270,7 +277,7 @@ def _flown(args, scenario, agent_class, folder, signals):
         _run(simulation, signals)
     except XtdroneError as error:
         raise type(error)("; ".join([str(error), *_reasons(simulation, str(error))])) from error
-    return simulation.agent
+    return simulation
 
 
 def _warn_of_what_cannot_fly(simulation):
@@ -302,7 +309,7 @@ def _agent(agent_class, args, simulation, bar):
 
 
 def _reasons(simulation, error) -> list[str]:
-    """The last warning, why vehicles are not ready to arm, and the path of the logs."""
+    """Crashes, the last warning, why vehicles are not ready to arm, and the path of the logs."""
     warning = simulation.last_warning
     said = [] if warning is None or warning.split(": ", 1)[1] in error else [
         f"last warning: {warning}"]
@@ -310,7 +317,8 @@ def _reasons(simulation, error) -> list[str]:
                zip(simulation.scenario.vehicles, simulation.autopilot.health())
                if state["not_ready"]]
     logs = [f"run folder: {simulation.folder}"] if simulation.t_us >= TICK_US else []
-    return said + waiting[:_SHOWN] + logs
+    crashes = [f"{crash} at {crash.t_us * 1e-6:.1f} s" for crash in simulation.crashes[:_SHOWN]]
+    return crashes + said + waiting[:_SHOWN] + logs
 
 
 def _plot(folder):

@@ -1,23 +1,20 @@
-"""Recorders of a simulation: truth log, collisions, console, summary."""
+"""Recorders of a simulation: truth log, console, summary."""
 
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from xtdrone_core import FleetState, SensorBatch, run_folder
-from xtdrone_core.contracts import Engine, Observer
+from xtdrone_core.contracts import Observer
 from xtdrone_core.control_link import TICK_US
 from xtdrone_core.log_file import LogFile, LogGaps
-from xtdrone_core.snapshot import Memory
 from xtdrone_core.truth_log import TruthWriter
 
 WARNING = 4  # severity of a text from a flight stack, as in MAVLink
 SUMMARY_S = 2.0  # between two summaries of a flight [s, wall]
-_GROUND = "ground_plane"
 _GAP_SIZE = 384  # of the gaps of one log in summary.json [bytes]
+_CRASH_SIZE = 256  # of a crash [bytes]
 _SUMMARY_SIZE = 3072  # of the rest
 
 
@@ -43,48 +40,12 @@ class TruthRecorder(Observer):
         self._writer.close()
 
 
-class Collisions(Memory, Observer):
-    """Records contacts between vehicles and objects, except the ground.
-
-    Attributes:
-        found: (t_us, name, name), each once per touch.
-    """
-
-    MEMORY = ("found", "_touching")
-    period_us = TICK_US
-
-    def __init__(self, names: Sequence[str], engine: Engine, on_collision: Callable[..., None]):
-        """Asks an engine that moves vehicles of these names.
-
-        on_collision(t_us, [name, name]) is called at each new contact.
-        """
-        self._names = list(names)
-        self.found: list[tuple[int, str, str]] = []
-        self._engine, self._on_collision = engine, on_collision
-        self._touching: set[tuple[str, str]] = set()
-
-    def on_step(self, t_us: int, state: FleetState, sensors: SensorBatch) -> None:
-        """Compares with the previous contacts."""
-        touching = {pair for pair in self._engine.contacts() if _GROUND not in pair}
-        for pair in touching - self._touching:
-            self.found.append((t_us, *pair))
-            self._on_collision(t_us, list(pair))
-        self._touching = touching
-
-    def on_reset(self, t_us: int, mask: np.ndarray) -> None:
-        """Forgets current contacts of the reset vehicles."""
-        moved = {name for name, there in zip(self._names, mask) if there}
-        self._touching = {pair for pair in self._touching if not moved & set(pair)}
-
-    def reset(self, mask: np.ndarray | None = None) -> None:
-        """Keeps the list of collisions; see on_reset()."""
-
-
 class Console:
     """console/autopilot.log: messages of the simulation and of the flight stacks.
 
     Attributes:
-        last_warning: Text of the last warning of a flight stack; None before the first.
+        warnings: Number of warnings of the flight stacks.
+        last_warning: Text of the last one; None before the first.
     """
 
     def __init__(self, names: Sequence[str], folder: Path | None, gaps: LogGaps | None = None):
@@ -96,6 +57,7 @@ class Console:
             gaps: Collects what the disk does not take; None: its own.
         """
         self._names = list(names)
+        self.warnings = 0
         self.last_warning: str | None = None
         self._file = None if folder is None else LogFile(
             Path(folder) / "console" / "autopilot.log", gaps or LogGaps())
@@ -104,6 +66,7 @@ class Console:
         """A line of one vehicle, None for the simulation; severity as in MAVLink."""
         who = "simulation" if vehicle is None else self._names[vehicle]
         if vehicle is not None and severity <= WARNING:
+            self.warnings += 1
             self.last_warning = f"{who} at {t_us * 1e-6:.1f} s: {text}"
         if self._file is not None:
             line = f"{t_us * 1e-6:9.3f} {who} [{severity}] {text}\n"
@@ -125,7 +88,8 @@ class SummaryKeeper(Observer):
             summary: Returns the fields, without gaps and end.
         """
         self._folder, self._gaps, self._summary = folder, gaps, summary
-        self._reserve = _SUMMARY_SIZE + _GAP_SIZE * (n + 4)  # gaps of every log
+        self._reserve = (_SUMMARY_SIZE + _GAP_SIZE * (n + 4)  # gaps of every log
+                         + _CRASH_SIZE * n)
         self._file = LogFile(folder / run_folder.SUMMARY, gaps)
         self._due = 0.0
 

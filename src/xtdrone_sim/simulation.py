@@ -27,6 +27,7 @@ from xtdrone_core import (
 from xtdrone_core.contracts import (
     Agent,
     Autopilot,
+    Counting,
     Engine,
     ExternalPose,
     Logging,
@@ -41,11 +42,13 @@ from xtdrone_core.errors import unknown_name
 from xtdrone_core.log_file import LogGaps
 
 from .control import ControlRequests
+from .crashes import Crash, CrashMonitor
 from .entities import Entities
+from .figures import FlightFigures
 from .pacer import Pacer
 from .plant.plant import Plant
 from .pose_feed import TruthPose
-from .recording import WARNING, Collisions, Console, SummaryKeeper, TruthRecorder
+from .recording import WARNING, Console, SummaryKeeper, TruthRecorder
 from .rendering.scene import Beams
 from .rendering.sensors import RenderedSensors
 from .vehicles.pose import Pose, sensors_at_zero
@@ -67,6 +70,8 @@ class Simulation:
         t_us: Simulated time [us].
         world, fleet: The World and the FleetModel.
         engine, plant, sensor_suite, rendered, autopilot: The parts of the lockstep.
+        monitor: Records collisions and crashes.
+        figures: Separation and errors of the estimates.
         observers: Called at each step; append more, see contracts.Observer.
         entities: Models and links by Gazebo's names: their states, moved, inserted, pushed.
         pacer: Keeps simulated time at a multiple of wall time.
@@ -137,8 +142,10 @@ class Simulation:
                                                 self.log_gaps))
             self._summaries = SummaryKeeper(self.folder, scenario.n, self.log_gaps, self.summary)
             self.observers.append(self._summaries)
-        self._collisions = Collisions(names, self.engine, self._on_collision)
-        self.observers.append(self._collisions)
+        self.monitor = CrashMonitor(names, self.fleet, self.engine, self._on_collision,
+                                    self._on_crash)
+        self.figures = FlightFigures(names, self.monitor, self.autopilot)
+        self.observers += [self.monitor, self.figures]
         self.entities = Entities(world, scenario.vehicles, models, self.engine, self.plant.pushes)
         if scenario.pose_source == "truth":
             self.observers.append(TruthPose(required(
@@ -183,7 +190,26 @@ class Simulation:
     @property
     def collisions(self) -> list[tuple[int, str, str]]:
         """(t_us, name, name) of each collision so far, except with the ground."""
-        return self._collisions.found
+        return self.monitor.collisions
+
+    @property
+    def crashes(self) -> list[Crash]:
+        """What has crashed so far."""
+        return self.monitor.crashes
+
+    @property
+    def landed(self) -> np.ndarray:
+        """(N,) bool, which vehicles have landed.
+
+        The autopilot says so and has disarmed, and the vehicle is upright, at rest and intact.
+        """
+        estimates = self.autopilot.estimates()
+        return estimates.landed & ~estimates.armed & self.monitor.resting(self.state)
+
+    @property
+    def reached(self) -> dict[str, tuple[int, int]]:
+        """How many of what the Agent set out to reach, see contracts.Counting."""
+        return self._agent.reached() if isinstance(self._agent, Counting) else {}
 
     @property
     def last_warning(self) -> str | None:
@@ -341,7 +367,7 @@ class Simulation:
     def _stateful(self) -> dict:
         parts = {"engine": self.engine, "plant": self.plant, "sensors": self.sensor_suite,
                  "rendered": self.rendered, "autopilot": self.autopilot,
-                 "collisions": self._collisions}
+                 "monitor": self.monitor}
         return parts if self._agent is None else {**parts, "agent": self._agent}
 
     def mask_of(self, vehicles: Any) -> np.ndarray:
@@ -399,7 +425,6 @@ class Simulation:
     def summary(self) -> dict:
         """The simulation's fields of summary.json."""
         s = self.scenario
-        estimates = self.autopilot.estimates()
         health = self.autopilot.health() if s.key else ()
         refused = {vehicle.name: sum(link["refused"] for link in report["links"].values())
                    for vehicle, report in zip(s.vehicles, health)}
@@ -408,9 +433,11 @@ class Simulation:
                 "seed": s.seed, "gps": s.gps, "pose_source": s.pose_source, "speed": s.speed,
                 "sim_time_s": self.t_us * 1e-6,
                 "real_time_factor": round(self.real_time_factor(), 3),
-                "collisions": len(self.collisions),
+                "reached": {what: list(counts) for what, counts in self.reached.items()},
+                "collisions": len(self.collisions), "crashes": self.monitor.table(),
+                **self.figures.summary(),
                 **({"refused_messages": refused} if s.key else {}),
-                "landed": bool((estimates.landed & ~estimates.armed).all())}
+                "landed": bool(self.landed.all())}
 
     def close(self) -> None:
         """Ends all parts and writes summary.json; safe to call twice."""
@@ -462,6 +489,11 @@ class Simulation:
 
     def _on_collision(self, t_us, pair):
         self.event(t_us, "collision", between=pair)
+
+    def _on_crash(self, crash):
+        values = crash._asdict()
+        self.event(values.pop("t_us"), "crash", **values)
+        self.say(f"crash: {crash}")
 
 
 def _refuse_other(own: dict, other: dict, path) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from xtdrone_control.agents import SquareAgent
-from xtdrone_core import FleetState, Mode, Scenario, XtdroneError
+from xtdrone_core import ARM, FleetState, Mode, Scenario, SetPoints, XtdroneError
 from xtdrone_core.command import main
 from xtdrone_core.scenario import fleet, grid
 from xtdrone_core.truth_log import TruthWriter, read_truth
@@ -379,7 +379,7 @@ def test_a_service_is_silent_until_a_formation_is_named_and_after_release():
     simulator = SimpleSimulator(grid(6))
     service = FormationService(6)
     assert service.step(0, simulator.estimates()) is None
-    service.commands.push("T")
+    service.commands.push("circle")
     out = service.step(40_000, simulator.estimates())
     assert np.isfinite(out.vel[1:]).all()
     assert np.isnan(out.vel[0]).all() and np.isnan(out.pos).all()
@@ -399,3 +399,57 @@ def test_a_leader_alone_moves_its_pattern_smoothly():
         before = leader.pattern
     assert ({tuple(row) for row in leader.pattern.tolist()}
             == {tuple(row) for row in slots("pyramid", 9).tolist()})
+
+
+@pytest.mark.parametrize("scheme", ["centralised", "consensus", "consensus_acceleration"])
+def test_a_formation_stays_above_the_ground(scheme):
+    simulator, service = SimpleSimulator(grid(9)), FormationService(9, scheme)
+    assert service.step(0, simulator.estimates()) is None
+    out = SetPoints.empty(9)
+    heights = []
+
+    def fly(seconds, z):
+        for _ in range(round(seconds * 25)):
+            found = service.step(simulator.t_us, simulator.estimates())
+            out.clear()
+            out.arm[:], out.mode[:] = ARM, Mode.OFFBOARD
+            out.pos[:] = simulator.pos  # until the service controls the followers
+            out.pos[:, 2] = z
+            out.pos[0, :2] = 0.0
+            if found is not None:
+                for values, wished in ((out.pos, found.pos), (out.vel, found.vel),
+                                       (out.acc, found.acc)):
+                    values[1:] = wished[1:]
+                heights.append(simulator.pos[1:, 2].min())
+            simulator.apply(out)
+            for _ in range(2):
+                simulator.step()
+
+    fly(8.0, 2.5)
+    service.commands.push("pyramid")
+    with pytest.raises(FormationError, match="'pyramid' reaches 4.0 m below the leader, who is "
+                                             "2.5 m above the ground: climb to 5.0 m or more"):
+        fly(0.1, 2.5)
+    assert service.step(simulator.t_us, simulator.estimates()) is None
+    fly(8.0, 5.2)
+    service.commands.push("pyramid")
+    fly(15.0, 5.2)
+    assert service.formation.errors(simulator.t_us, simulator.pos).max() < 0.3
+    assert min(heights) > 0.9
+    fly(8.0, 2.0)  # the leader descends, the formation stays up
+    assert min(heights) > 0.8
+
+
+def test_a_leader_alone_refuses_what_does_not_fit():
+    leader = PatternLeader(9)
+    leader.step(0, 0.1)
+    leader.commands.push("pyramid")
+    with pytest.raises(FormationError, match="climb to 5.0 m"):
+        leader.step(40_000, 2.6)
+    np.testing.assert_array_equal(leader.pattern, grid(9)[1:])
+    leader.commands.push("pyramid")
+    for t_us in range(80_000, 12_000_000, 40_000):
+        leader.step(t_us, 6.1)
+    assert leader.pattern[:, 2].min() == -4.0
+    leader.step(12_000_000, 3.1)
+    assert leader.pattern[:, 2].min() == pytest.approx(-2.0)

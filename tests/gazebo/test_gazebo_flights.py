@@ -98,15 +98,27 @@ def test_standing_still_contacts_and_reset(build):
         state = push(engine, np.zeros((1, 6)), STEP_US)
     assert np.abs(state.acc).max() < 1e-3  # a shaking vehicle blinds every estimator
     np.testing.assert_allclose(state.pos, start.pos, atol=2e-3)
-    assert engine.contacts() == [("ground_plane", "iris_0")]
+    assert engine.contacts().by_name() == [("ground_plane", "iris_0")]
     for _ in range(50):
         push(engine, np.array([[0, 0, 30.0, 0, 0, 0]]), STEP_US)
-    assert engine.contacts() == []
+    assert engine.contacts().by_name() == []
     engine.reset()
     again = engine.state
     np.testing.assert_allclose(again.pos, start.pos, atol=1e-9)
     np.testing.assert_allclose(again.vel, 0.0, atol=1e-9)
     assert again.t_us == 300 * STEP_US  # time goes on
+
+
+def test_normals_point_from_the_first_name_to_the_second(build):
+    engine = build(GazeboEngine, VehicleSpec("iris", "iris_0", (0.0, 0.0, 0.0)),
+                   VehicleSpec("iris", "a", (3.0, 0.0, 0.0)))
+    engine.reset()
+    push(engine, np.zeros((2, 6)), STEP_US)
+    contacts = engine.contacts()
+    assert contacts.by_name() == [("a", "ground_plane"), ("ground_plane", "iris_0")]
+    ups = {contacts.names[i]: normal[2] for (i, _), normal in zip(contacts.pairs,
+                                                                  contacts.normals)}
+    assert ups == pytest.approx({"a": -1.0, "ground_plane": 1.0}, abs=1e-3)
 
 
 def test_one_vehicle_is_reset_and_the_other_flies_on(build):
@@ -140,7 +152,8 @@ def test_a_payload_weighs_on_the_ground_and_comes_off(build):
     for wrench in (still, lift):  # the lift is too little for vehicle and payload together
         for _ in range(250):
             state = push(engine, wrench, STEP_US)
-    assert abs(state.vel).max() < 1e-2 and engine.contacts() == [("ground_plane", "iris_0")]
+    assert abs(state.vel).max() < 1e-2
+    assert engine.contacts().by_name() == [("ground_plane", "iris_0")]
     engine.set_payload(0, 0.0, (0.0, 0.0, 0.0))
     before = state.vel[0, 2]
     for _ in range(50):

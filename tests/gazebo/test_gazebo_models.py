@@ -50,7 +50,7 @@ def test_inserted_models_fall_stand_on_each_other_and_go(simulation):
     assert state(simulation, "box")[:3] == pytest.approx([2.5, 2.1, 1.5])
     step(simulation, 1.5)
     assert state(simulation, "box")[:3] == pytest.approx([2.5, 2.1, 0.75], abs=0.01)
-    assert ("box", "wall") in simulation.engine.contacts()
+    assert ("box", "wall") in simulation.engine.contacts().by_name()
     simulation.entities.place(simulation.entities.model("wall"),
                               np.array([9.0, 9.0, 0.25, 0, 0, 0, 1] + [0] * 6), "")
     step(simulation, 1.0)

@@ -87,7 +87,7 @@ def test_a_vehicle_at_z_0_stands_still(name, world):
     assert abs(state.pos - start.pos).max() < 1e-3
     np.testing.assert_allclose(state.quat, start.quat, atol=2e-3)
     assert highest < 0.06  # settles without a jump
-    assert found.contacts() == [("ground_plane", "v")]
+    assert found.contacts().by_name() == [("ground_plane", "v")]
 
 
 def test_friction_holds_against_a_push_and_yields_to_a_stronger_one():
@@ -115,11 +115,11 @@ def test_contacts_name_vehicles_and_models_of_the_world():
     found = engine(VehicleSpec("iris", "low", (0.0, 0.0, 0.0)),
                    VehicleSpec("iris", "high", (0.0, 0.0, 0.6)),
                    VehicleSpec("iris", "free", (5.0, 5.0, 5.0)))
-    assert found.contacts() == [("ground_plane", "low")]
+    assert found.contacts().by_name() == [("ground_plane", "low")]
     run(found, 200)
-    assert ("high", "low") in found.contacts()
+    assert ("high", "low") in found.contacts().by_name()
     wall = engine(VehicleSpec("iris", "v", (11.8, 0.0, 1.0)), world="indoor")
-    assert ("v", "wall_east") in wall.contacts()
+    assert ("v", "wall_east") in wall.contacts().by_name()
 
 
 def test_start_poses_put_the_models_origin_there():

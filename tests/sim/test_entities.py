@@ -76,7 +76,7 @@ def test_inserted_models_fall_stand_on_each_other_and_go(simulation):
     simulation.insert(FREE, "box", Pose((2.5, 2.1, 2.0)))
     step(simulation, 1.5)
     assert state(simulation, "box")[:3] == pytest.approx([2.5, 2.1, 0.75], abs=0.005)
-    assert ("box", "wall") in simulation.engine.contacts()
+    assert ("box", "wall") in simulation.engine.contacts().by_name()
     simulation.remove("wall")
     assert list(simulation.entities.models)[-1] == "box"
     step(simulation, 1.0)

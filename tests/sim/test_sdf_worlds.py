@@ -137,7 +137,7 @@ def stand(world, seconds=1.5, start="0,0,0.3", **scenario):
     simulation = Simulation(Scenario(f"iris@{start}", world=world, **scenario), links=False)
     try:
         simulation.run(until_us=round(seconds * 1e6))
-        return simulation.state.pos[0].copy(), simulation.engine.contacts()
+        return simulation.state.pos[0].copy(), simulation.engine.contacts().by_name()
     finally:
         simulation.close()
 

@@ -15,9 +15,10 @@ from xtdrone_core.contracts import (
     Viewer,
 )
 from xtdrone_formation.agents import FormationAgent
+from xtdrone_sim.crashes import CrashMonitor
 from xtdrone_sim.engines.embedded import EmbeddedEngine
 from xtdrone_sim.engines.gazebo.engine import GazeboEngine
-from xtdrone_sim.recording import Collisions, TruthRecorder
+from xtdrone_sim.recording import TruthRecorder
 from xtdrone_slam.agents.trajectory import TrajectoryAgent
 
 
@@ -48,9 +49,9 @@ def agents(square: SquareAgent, mission: MissionAgent, hover: HoverAgent,
     return square, mission, hover, formation, trajectory
 
 
-def observers(truth: TruthRecorder, collisions: Collisions) -> tuple[Observer, ...]:
+def observers(truth: TruthRecorder, crashes: CrashMonitor) -> tuple[Observer, ...]:
     """Observers of each flight."""
-    return truth, collisions
+    return truth, crashes
 
 
 def stateful(engine: EmbeddedEngine, autopilot: EmbeddedAutopilot,

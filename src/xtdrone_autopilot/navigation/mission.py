@@ -141,6 +141,11 @@ class Missions(Memory):
         """The items of vehicle i; kind is MISSION, FENCE or RALLY of mission_items."""
         return self._items[kind][i]
 
+    def waypoints(self, i: int) -> tuple[int, int]:
+        """How many items with a place vehicle i has reached, and how many its mission has."""
+        placed = [item.command in PLACED for item in self._items[MISSION][i]]
+        return sum(placed[:self.last_reached[i] + 1]), sum(placed)
+
     def replace(self, i: int, kind: int, items: list) -> None:
         """Puts checked items in place of the old ones, in flight too."""
         self._items[kind][i] = list(items)

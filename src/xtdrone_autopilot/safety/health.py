@@ -17,6 +17,7 @@ from ..estimation.flags import (
 )
 from ..interfaces import Estimator
 from ..mavlink.links import KINDS, Links
+from ..navigation.mission import Missions
 from ..now import Now
 from .battery import Battery
 from .commander import Commander
@@ -30,10 +31,11 @@ class Health:
     """Collects the health of each vehicle from the parts of a flight stack."""
 
     def __init__(self, status: np.ndarray, estimator: Estimator, battery: Battery,
-                 failsafes: Failsafes, commander: Commander, now: Now):
+                 failsafes: Failsafes, commander: Commander, missions: Missions, now: Now):
         """status: (N,) of VEHICLE_STATUS; the rest are its parts."""
         self._status, self._estimator, self._battery = status, estimator, battery
         self._failsafes, self._commander, self._now = failsafes, commander, now
+        self._missions = missions
 
     def report(self, links: Links | None) -> list[dict]:
         """Plain data about each vehicle.
@@ -45,9 +47,9 @@ class Health:
             For each: mode, armed, landed, failsafe, failing (condition: text, advice), answers
             (condition: action that would follow), not_ready (why it would not arm),
             aligned, located, aid_sources (name: in use), test_ratios (name: ratio; above 1 is
-            rejected), battery (0..1), voltage [V], set_points (count so far), set_point_age_s
-            (None = none so far), links (name: {streams, peers, heard_s,
-            refused}, the last being messages that were not signed as they must be).
+            rejected), battery (0..1), voltage [V], waypoints of the mission (reached, all),
+            set_points (count so far), set_point_age_s (None = none so far), links (name: {streams,
+            peers, heard_s, refused}, the last being messages that were not signed as they must be).
         """
         return [{**self._vehicle(i), "links": {} if links is None
                  else _links(self._now.t_us, links, i)} for i in range(len(self._status))]
@@ -68,6 +70,7 @@ class Health:
                             for name, ratio in zip(TESTS, ratios)},
             "battery": round(float(self._battery.level[i]), 3),
             "voltage": round(float(self._battery.voltage[i]), 2),
+            "waypoints": self._missions.waypoints(i),
             "set_points": count,
             "set_point_age_s": ((self._now.t_us - int(v["offboard_t"])) * 1e-6 if count
                                 else None),

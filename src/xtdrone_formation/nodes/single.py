@@ -64,7 +64,7 @@ class Leader:
             if estimates is None:
                 continue
             try:
-                self.leader.step(t_us)
+                self.leader.step(t_us, float(estimates.pos[0, 2]))
             except FormationError as error:
                 rospy.logerr("%s", error)
                 continue

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from xtdrone_core import FleetModel, FleetState, Vehicle, VehicleSpec
 from xtdrone_core.contracts import Viewer, WorldEditor
 from xtdrone_core.snapshot import put
-from xtdrone_core.state import ARRAYS_OF_STATE
+from xtdrone_core.state import ARRAYS_OF_STATE, Contacts
 from xtdrone_dynamics import quaternion
 from xtdrone_dynamics.compiled import njit
 
@@ -45,7 +45,7 @@ _SLEEP = ("tree_asleep", "tree_awake", "body_awake", "body_awake_ind", "parent_a
           "dof_awake_ind", "nbody_awake", "nparent_awake", "nv_awake", "ntree_awake")
 
 
-_NOBODY = np.zeros(0, dtype=bool)
+_NO_CONTACTS = np.zeros((0, 2), dtype=np.int64), np.zeros((0, 3))
 
 
 class EmbeddedEngine(Viewer, WorldEditor):
@@ -125,7 +125,7 @@ class EmbeddedEngine(Viewer, WorldEditor):
                              self._payloads.items()},
                 "inserted": [model.plain() for model in self.inserted],
                 "asleep": None if self._asleep is None else self._asleep.copy(),
-                "asleep_pairs": set(self._asleep_pairs)}
+                "asleep_contacts": [table.copy() for table in self._asleep_contacts]}
 
     def load(self, snapshot: Mapping) -> None:
         """Restores a state returned by save()."""
@@ -148,7 +148,8 @@ class EmbeddedEngine(Viewer, WorldEditor):
                 getattr(data, name)[:] = value
             else:
                 setattr(data, name, int(value))
-        self._asleep, self._asleep_pairs = snapshot["asleep"], set(snapshot["asleep_pairs"])
+        self._asleep = snapshot["asleep"]
+        self._asleep_contacts = tuple(snapshot["asleep_contacts"])
         put(self.state, ("t_us", *ARRAYS_OF_STATE), snapshot["state"])
         if viewing:
             self.open_viewer()
@@ -199,28 +200,34 @@ class EmbeddedEngine(Viewer, WorldEditor):
             self._show()
         return self.state
 
-    def contacts(self) -> list[tuple[str, str]]:
-        """Sorted pairs of names (vehicles or models of the world) that are in contact."""
-        pairs = self._touching(self.data)
-        asleep = _NOBODY
+    def contacts(self) -> Contacts:
+        """What is in contact after the last step; see Engine."""
+        pairs, normals = self._touching(self.data)
         if self.data.ntree_awake < len(self._fresh_sleep):
-            asleep = self.data.body_awake[self._at.body[:, 0]] == 0
-        if asleep.any():
-            # MuJoCo drops the contacts of sleeping bodies. The last pairs stay valid until a body
+            # MuJoCo drops the contacts of sleeping bodies. They stay as they are until a body
             # falls asleep or wakes up; then they are recomputed on a copy without sleep.
+            asleep = self.data.body_awake[self._owner_roots] == 0
             if not np.array_equal(asleep, self._asleep):
                 self._asleep = asleep
-                self._asleep_pairs = self._touching(self._awake_copy())
-            pairs = pairs | self._asleep_pairs
-        return sorted((self._owners[a], self._owners[b]) for a, b in pairs)
+                found = self._touching(self._awake_copy())
+                rows = asleep[found[0]].any(axis=1)
+                self._asleep_contacts = found[0][rows], found[1][rows]
+            pairs = np.concatenate([pairs, self._asleep_contacts[0]])
+            normals = np.concatenate([normals, self._asleep_contacts[1]])
+        return Contacts(self._owners, pairs, normals)
 
-    def _touching(self, data) -> set:
-        """Contact pairs as indices into _owners, smaller name first."""
+    def _touching(self, data) -> tuple[np.ndarray, np.ndarray]:
+        """Pairs and normals as those of Contacts, with indices into _owners."""
         if data.ncon == 0:
-            return set()
+            return _NO_CONTACTS
         contact = data.contact
-        owners = np.sort(self._owner_of[contact.geom[contact.dist <= 0.0]], axis=1)
-        return {(a, b) for a, b in owners.tolist() if a != b}
+        owners = self._owner_of[contact.geom]
+        rows = (contact.dist <= 0.0) & (owners[:, 0] != owners[:, 1])
+        owners, normals = owners[rows], contact.frame[rows, :3]
+        swapped = owners[:, 0] > owners[:, 1]
+        owners[swapped] = owners[swapped, ::-1]
+        normals[swapped] *= -1.0
+        return owners, normals
 
     def _awake_copy(self):
         flags = self.model.opt.enableflags
@@ -373,9 +380,11 @@ class EmbeddedEngine(Viewer, WorldEditor):
         if self._payloads:
             self._derive()
         owners = [self._owner(geom) for geom in range(self.model.ngeom)]
-        self._owners = sorted(set(owners))
+        self._owners = tuple(sorted(set(owners)))
         self._owner_of = np.array([self._owners.index(owner) for owner in owners], dtype=np.int64)
-        self._asleep, self._asleep_pairs = None, set()
+        self._owner_roots = np.zeros(len(self._owners), dtype=np.int64)  # bodies
+        self._owner_roots[self._owner_of] = self.model.body_rootid[self.model.geom_bodyid]
+        self._asleep, self._asleep_contacts = None, _NO_CONTACTS
 
     def _weigh(self, i):
         """Writes mass, centre of gravity and inertia of one vehicle with payload into the model."""

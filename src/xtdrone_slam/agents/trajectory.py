@@ -93,6 +93,10 @@ class TrajectoryAgent(FlightAgent):
         if self._recorder is not None:
             self._recorder.start()
 
+    def reached(self) -> dict[str, tuple[int, int]]:
+        """How much of the trajectory was flown."""
+        return {"per cent of the trajectory": (self._reported, 100)}
+
     def fly(self, t_us: int, estimates: Estimates, out: SetPoints) -> Any:
         """Position and yaw set-points with their derivatives as feed-forward."""
         t = (t_us - self._begin_us) * 1e-6

@@ -29,6 +29,7 @@ from xtdrone_core import FleetModel, FleetState, Vehicle, VehicleSpec, resources
 from xtdrone_core.contracts import RangeCaster, Renderer, Viewer, WorldEditor
 from xtdrone_core.parent import tied
 from xtdrone_core.ports import gazebo_master
+from xtdrone_core.state import Contacts
 
 from ...errors import EngineError
 from ...rendering.scene import FURTHEST
@@ -159,10 +160,21 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
         state.t_us += dt_us
         return state
 
-    def contacts(self) -> list[tuple[str, str]]:
-        """Sorted pairs of names (vehicles or models of the world) that are in contact."""
-        lines = self._channel.text(_CONTACTS).splitlines()
-        return [(a, b) for a, _, b in (line.partition("\t") for line in lines)]
+    def contacts(self) -> Contacts:
+        """What is in contact after the last step; see Engine.
+
+        Raises:
+            EngineError: gzserver has ended, or its answer is of another plugin.
+        """
+        lines = [line.split("	") for line in self._channel.text(_CONTACTS).splitlines()]
+        try:
+            normals = np.array([line[2:] for line in lines], dtype=float).reshape(len(lines), 3)
+        except ValueError:
+            raise EngineError("gzserver's contacts have no normals: build the plugin again by "
+                              "scripts/setup_gazebo.sh") from None
+        names = tuple(sorted({name for line in lines for name in line[:2]}))
+        pairs = [[names.index(name) for name in line[:2]] for line in lines]
+        return Contacts(names, np.array(pairs, dtype=np.int64).reshape(-1, 2), normals)
 
     def set_payload(self, vehicle: int, mass: float, pos: npt.ArrayLike) -> None:
         """Fixes a point mass to a vehicle and replaces its previous one; see Engine."""

@@ -12,7 +12,8 @@
 //   FLEET    bodies of the vehicles, a line "vehicle<TAB>link" each  ->  text: empty, or what is
 //            wrong
 //   JOINTS   likewise the joints that have targets, a line "vehicle<TAB>joint" each
-//   CONTACTS ->  text: a line "name<TAB>name" for each pair of models that touch
+//   CONTACTS ->  text: a line "name<TAB>name<TAB>x<TAB>y<TAB>z" for each surface at which two models
+//            touch: its normal, from the first to the second, world
 //   PAYLOAD  number of a body, its mass, centre of gravity xyz in the frame of its body, inertia
 //            about it xx yy zz xy xz yz (doubles)  ->  nothing; the body's frame moves on as before
 //   CAST     number of a body, longest distance, origin xyz, then direction xyz of each ray,
@@ -35,6 +36,7 @@
 
 #include <atomic>
 #include <cmath>
+#include <cstdio>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -357,18 +359,28 @@ class LockstepWorld : public gazebo::WorldPlugin {
   }
 
   std::string Contacts() const {
-    std::set<std::pair<std::string, std::string>> pairs;
+    std::set<std::string> lines;
     const auto *manager = world_->Physics()->GetContactManager();
     for (unsigned i = 0; i < manager->GetContactCount(); ++i) {
       const auto *contact = manager->GetContacts()[i];
       std::string a = contact->collision1->GetModel()->GetName();
       std::string b = contact->collision2->GetModel()->GetName();
       if (a == b) continue;
-      if (b < a) std::swap(a, b);
-      pairs.emplace(a, b);
+      double sign = -1.0;  // ODE's normals point from the second to the first
+      if (b < a) {
+        std::swap(a, b);
+        sign = 1.0;
+      }
+      for (int k = 0; k < contact->count; ++k) {
+        const auto normal = sign * contact->normals[k];
+        char numbers[64];
+        std::snprintf(numbers, sizeof(numbers), "\t%.3f\t%.3f\t%.3f\n", normal.X(), normal.Y(),
+                      normal.Z());
+        lines.insert(a + "\t" + b + numbers);
+      }
     }
     std::string text;
-    for (const auto &pair : pairs) text += pair.first + "\t" + pair.second + "\n";
+    for (const auto &line : lines) text += line;
     return text;
   }
 
