@@ -140,8 +140,7 @@ class ControlServer:
             self._listener.bind(("127.0.0.1", port))
         except OSError as error:
             self._listener.close()
-            raise ControlError(f"control port {port} (TCP) is in use: another simulation is "
-                               f"running; {ports.advice()}") from error
+            raise ports.control_taken(port) from error
         self._listener.listen()
         self._listener.setblocking(False)
         self._clients: dict[socket.socket, _Client] = {}

@@ -18,7 +18,7 @@ import os
 import socket
 from dataclasses import dataclass, field
 
-from .errors import ScenarioError
+from .errors import ControlError, ScenarioError
 from .options import number, number_type
 
 MAX_VEHICLES = 250  # MAVLink system ids 251 to 255 are left to ground stations
@@ -188,6 +188,22 @@ def in_use(port: int, tcp: bool = False) -> bool:
         except OSError:
             return True
     return False
+
+
+def require_free(ports: Ports) -> None:
+    """Refuses an instance whose control port another simulation has.
+
+    Raises:
+        ControlError: The port is taken.
+    """
+    if in_use(ports.control, tcp=True):
+        raise control_taken(ports.control)
+
+
+def control_taken(port: int) -> ControlError:
+    """The error of a control port that another simulation has."""
+    return ControlError(f"control port {port} (TCP) is in use: another simulation is running; "
+                        f"{advice()}")
 
 
 def advice() -> str:

@@ -1,6 +1,7 @@
 """Formation nodes over real ROS topics, in the simple simulator: launch file, single nodes."""
 
 import json
+import socket
 import sys
 
 import pytest
@@ -28,6 +29,20 @@ Mine("iris", int(sys.argv[1]), 3).loop()
 
 def summary_of(folder):
     return json.loads((folder / "runs" / LATEST / "summary.json").read_text())
+
+
+def test_a_launch_beside_a_running_simulation_starts_nothing(tmp_path):
+    master = free_port()
+    processes = Processes(environment(master, tmp_path))
+    with socket.socket() as running:
+        running.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        running.bind(("127.0.0.1", PORTS.control))
+        running.listen()
+        done = processes.run("roslaunch", "-p", str(master), ROOT / "launch" / "formation.launch",
+                             "n:=9")
+    assert done.returncode == 1
+    assert f"roslaunch: control port {PORTS.control} (TCP) is in use" in done.stderr
+    assert "instance:=" in done.stderr and "started roslaunch server" not in done.stdout
 
 
 def test_the_launch_file_flies_formations_and_reports(tmp_path):
