@@ -1,5 +1,6 @@
 #!/bin/bash
-# Long flights that look for leaks and drift: one simulated hour with 20 vehicles, then MAVProxy
+# Long flights that look for leaks and drift: one simulated hour with 20 vehicles and faults (strangers,
+# floods, a full disk, a ground station that comes and goes), then MAVProxy
 # flying a mission (scripts/mavproxy.sh), where it is installed or can be.
 #
 #   scripts/soak.sh                    about ten minutes

@@ -6,8 +6,11 @@ whether a frame was overwritten while it was read. The control socket lists the 
 (request "sensors").
 """
 
+import contextlib
+import itertools
 import mmap
 import os
+import re
 import tempfile
 from pathlib import Path
 
@@ -36,13 +39,19 @@ def sweep() -> None:
     """Removes rings of processes that are gone."""
     for path in folder().glob(f"{_PREFIX}*"):
         process = path.name.removeprefix(_PREFIX).partition("-")[0]
-        try:
-            if process.isdigit():
-                os.kill(int(process), 0)
-        except ProcessLookupError:
-            path.unlink(missing_ok=True)
-        except PermissionError:
-            pass  # another user's process, still running
+        if re.fullmatch(r"[0-9]{1,9}", process, re.ASCII) and not _runs(int(process)):
+            with contextlib.suppress(OSError):  # another user's, or no file
+                path.unlink()
+
+
+def _runs(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # another user's
+        pass
+    return True
 
 
 def size_of(arrays: list) -> int:
@@ -61,26 +70,27 @@ class FrameWriter:
         """Makes the file.
 
         Args:
-            path: Of the file; it must not exist.
+            path: Of the file; if there is a file of that name, a number is added.
             arrays: (name, dtype, shape) of each array of a frame.
 
         Raises:
             ControlError: It cannot be made.
         """
-        self.path, self._arrays = path, arrays
+        self._arrays = arrays
         self._slot = _HEADER + -(-size_of(arrays) // _HEADER) * _HEADER
         length = _HEADER + SLOTS * self._slot
         try:
-            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+            handle, self.path = _new_file(path)
         except OSError as error:
             raise ControlError(f"cannot make '{path}' for images: {error.strerror}") from error
         try:
             os.posix_fallocate(handle, 0, length)
             self._memory = mmap.mmap(handle, length)
         except OSError as error:
-            os.unlink(path)
-            raise ControlError(f"no room for images in {path.parent} ({length >> 20} MiB): "
-                               f"{error.strerror}") from error
+            os.unlink(self.path)
+            raise ControlError(f"no room for images in {path.parent} ({length / 2 ** 20:.1f} MiB): "
+                               f"{error.strerror}; make room there, give a container more "
+                               "(--shm-size), or smaller images to the cameras") from error
         finally:
             os.close(handle)
         self._head = np.frombuffer(self._memory, dtype="<u8", count=4)
@@ -110,6 +120,15 @@ class FrameWriter:
     def close(self) -> None:
         """Removes the file; readers keep what they have mapped. May be called twice."""
         self.path.unlink(missing_ok=True)
+
+
+def _new_file(path: Path) -> tuple[int, Path]:
+    """Descriptor and path of a file that was not there before."""
+    for number in itertools.count():
+        free = path.with_name(f"{path.name}.{number}") if number else path
+        with contextlib.suppress(FileExistsError):
+            return os.open(free, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600), free
+    raise AssertionError
 
 
 class FrameReader:

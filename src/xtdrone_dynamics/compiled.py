@@ -3,23 +3,30 @@
 Numba's cache only depends on the file of the compiled function, not on its imports:
 functions that it calls, constants that it freezes. So the cache folder of a file is
 named by a hash of the file and of all files in src/ that it imports, directly or not.
-A change recompiles what it can affect and nothing else.
+A change recompiles what it can affect and nothing else. A damaged file of the cache
+is thrown away, and a disk that takes no more leaves kernels that are compiled again.
 """
 
 import functools
 import hashlib
+import logging
 import os
+import pickle
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
 import numba
+from numba.core.caching import FunctionCache
 
 Record = Any  # a NumPy record in a kernel; Numba knows its fields
 
 _Kernel = TypeVar("_Kernel", bound=Callable[..., Any])
 
+_DAMAGED = (pickle.UnpicklingError, EOFError, ValueError, TypeError, KeyError, IndexError,
+            AttributeError, ImportError, MemoryError)  # what damaged pickles raise
+_log = logging.getLogger(__name__)
 _SRC = Path(__file__).resolve().parents[1]
 _IMPORT = re.compile(rb"^\s*from\s+([.\w]+)\s+import\s+(\([^)]*\)|[^\n]*)", re.MULTILINE)
 
@@ -54,9 +61,43 @@ def njit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
         own = Path(function.__code__.co_filename).resolve()
         if "NUMBA_CACHE_DIR" not in os.environ:
             numba.config.CACHE_DIR = str(cache_root() / _folder(own))
-        return numba.njit(cache=True, error_model="numpy", **options)(function)
+        kernel = numba.njit(error_model="numpy", **options)(function)
+        kernel._cache = _Cache(function)  # as numba.njit(cache=True) does
+        return kernel
 
     return decorate if function is None else decorate(function)
+
+
+class _Cache(FunctionCache):  # type: ignore[misc]  # Numba has no types
+    """The cache of one kernel, which survives damaged files and a full disk."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """The compiled kernel, or None if it is not in the cache."""
+        try:
+            return super().load_overload(sig, target_context)
+        except _DAMAGED:
+            _warn(f"the cache of compiled kernels in {cache_root()} is damaged: what cannot be "
+                  "read is compiled again")
+            self.save(self.flush)
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Adds a compiled kernel."""
+        self.save(functools.partial(super().save_overload, sig, data))
+
+    def save(self, write: Callable[[], None]) -> None:
+        """Calls write(), which the disk may not allow."""
+        try:
+            write()
+        except OSError as error:
+            _warn(f"compiled kernels cannot be kept in {cache_root()}: {error.strerror}; they are "
+                  "compiled again at each start")
+
+
+@functools.cache
+def _warn(text: str) -> None:
+    """A warning, once."""
+    _log.warning("warning: %s", text)
 
 
 @functools.cache

@@ -1,5 +1,6 @@
 """Frames to other processes: the ring in shared memory, ROS messages, and the node."""
 
+import errno
 import json
 import math
 import os
@@ -74,6 +75,36 @@ def test_rings_of_dead_processes_are_swept():
     finally:
         for writer in writers:
             writer.close()
+
+
+def test_files_that_are_in_the_way_do_not_stop_cameras(monkeypatch, tmp_path):
+    monkeypatch.setattr(frame_ring, "folder", lambda: tmp_path)
+    names = ["xtdrone-", "xtdrone-x-0", "xtdrone-99999999999999999999-0", "xtdrone-\u0663-0",
+             f"xtdrone-{os.getpid()}-0-camera"]
+    for name in names:
+        (tmp_path / name).write_text("not ours")
+    (tmp_path / "xtdrone-999999999-0-folder").mkdir()  # no process has this number
+    frame_ring.sweep()
+    path = frame_ring.path_of(os.getpid(), 0, "camera")
+    writers = [FrameWriter(path, ARRAYS) for _ in range(2)]
+    readers = [FrameReader(writer.path, ARRAYS) for writer in writers]
+    for k, writer in enumerate(writers, start=1):
+        writer.write(k, frame(k))
+    assert [reader.read()[0][0] for reader in readers] == [1, 2]
+    for writer in writers:
+        writer.close()
+    assert all((tmp_path / name).read_text() == "not ours" for name in names)
+
+
+def test_no_room_for_images_is_said_in_one_line(monkeypatch, tmp_path):
+    def full(handle, begin, length):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    with pytest.raises(ControlError, match=r"no room for images in .* \(0.0 MiB\): No space left "
+                       r"on device; make room there, give a container more \(--shm-size\)"):
+        FrameWriter(tmp_path / "ring", ARRAYS)
+    assert not list(tmp_path.iterdir())
 
 
 def described(vehicle):

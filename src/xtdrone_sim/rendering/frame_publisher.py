@@ -32,8 +32,9 @@ class FramePublisher(Observer):
                 vehicle, sensor = description["vehicle"], description["sensor"]
                 plain = re.sub(r"\W+", "_", f"{vehicle}_{sensor}")
                 path = frame_ring.path_of(os.getpid(), instance, f"{number}_{plain}")
-                self._rings[vehicle, sensor] = frame_ring.FrameWriter(path, description["arrays"])
-                self._descriptions.append({**description, "ring": str(path)})
+                ring = frame_ring.FrameWriter(path, description["arrays"])
+                self._rings[vehicle, sensor] = ring
+                self._descriptions.append({**description, "ring": str(ring.path)})
         except BaseException:
             self.close()
             raise

@@ -1,0 +1,51 @@
+"""The cache of compiled kernels: damaged files and a full disk."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+PROGRAM = """from xtdrone_dynamics.compiled import njit
+
+@njit
+def double(x):
+    return 2 * x
+
+print(double(21))
+"""
+
+
+@pytest.fixture
+def call(tmp_path):
+    """call(LARGEST) runs a kernel in a process of its own; no file may grow beyond LARGEST."""
+    program = tmp_path / "kernel.py"
+    program.write_text(PROGRAM)
+
+    def run(largest=-1):
+        import resource
+
+        return subprocess.run(
+            [sys.executable, program], capture_output=True, text=True, timeout=120,
+            env={**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")},
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (largest, -1)))
+
+    return run
+
+
+@pytest.mark.parametrize("ending", ["nbi", "nbc"])
+def test_a_truncated_file_is_thrown_away_and_made_anew(call, tmp_path, ending):
+    assert call().stderr == ""
+    file, = (tmp_path / "cache").rglob(f"*.{ending}")
+    whole = file.stat().st_size
+    os.truncate(file, whole // 2)
+    second = call()
+    assert second.stdout == "42\n"
+    assert second.stderr.count("\n") == 1 and "is damaged" in second.stderr
+    assert call().stderr == "" and file.stat().st_size > whole // 2
+
+
+def test_a_full_disk_keeps_no_kernels_but_runs_them(call):
+    first = call(largest=100)
+    assert first.stdout == "42\n"
+    assert first.stderr.count("\n") == 1 and "cannot be kept in" in first.stderr
