@@ -1,7 +1,7 @@
 #!/bin/bash
-# Long flights that look for leaks and drift: one simulated hour with 20 vehicles and faults (strangers,
-# floods, a full disk, a ground station that comes and goes), then MAVProxy
-# flying a mission (scripts/mavproxy.sh), where it is installed or can be.
+# Long flights that look for leaks and drift: one simulated hour with 20 vehicles and faults
+# (strangers, floods, a full disk, a ground station that comes and goes), then MAVProxy flying a
+# mission (scripts/mavproxy.sh), where it is installed or can be.
 #
 #   scripts/soak.sh                    about ten minutes
 #   scripts/soak.sh --n 5 --minutes 10
