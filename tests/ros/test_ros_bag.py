@@ -1,10 +1,12 @@
 """Bags of our own writer, and the inputs and outputs that pass serialised messages."""
 
 import json
+import resource
 import subprocess
 import sys
 
 from ros_fixtures import needs_ros, ros  # noqa: F401
+from xtdrone_core.log_file import LogGaps
 
 pytestmark = needs_ros
 KIND = "std_msgs/String", "992ce8a1687cec8c8bd883ec73ca41d1", "string data\n"
@@ -14,11 +16,11 @@ def text(words):
     return len(words).to_bytes(4, "little") + words
 
 
-def filled(path, count):
+def filled(path, count, gaps=None):
     """A bag of two topics with a message on each every 10 ms; more than one chunk."""
     from xtdrone_control.nodes.ros_bag import Bag
 
-    bag = Bag(path)
+    bag = Bag(path, gaps)
     numbers = [bag.connection(topic, *KIND) for topic in ("/a", "/b")]
     for k in range(count):
         for number in numbers:
@@ -65,6 +67,29 @@ def test_a_bag_whose_writer_was_killed_is_restored_but_for_its_last_chunk(tmp_pa
     found = read(cut)
     assert 600 - (64 << 10) // 500 < len(found) < 600
     assert {topic for topic, *_ in found} == {"/a", "/b"}
+
+
+def test_a_bag_on_a_full_disk_lacks_chunks_and_is_complete_once_there_is_space(tmp_path):
+    """Files that may not grow further stand for the disk that is full."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    gaps = LogGaps(tmp_path, list)
+    bag = filled(tmp_path / "ros.bag", 300, gaps)
+    size = (tmp_path / "ros.bag.active").stat().st_size
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size + 1000, before[1]))
+        for k in range(300, 600):
+            bag.write(0, 10_000 * k, text(b"lost" + 500 * b"."))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert (tmp_path / "ros.bag.active").stat().st_size == size
+    for k in range(600, 900):
+        bag.write(1, 10_000 * k, text(b"found" + 500 * b"."))
+    bag.close()
+    gap, = gaps.table()
+    (begin, end), = gap["missing_s"]
+    found = [t_ns * 1e-9 for _, t_ns, _ in read(tmp_path / "ros.bag")]
+    assert gap["log"] == "ros.bag" and 2.5 < begin < 3.0 and 5.0 < end < 6.0
+    assert not [t_s for t_s in found if begin + 1e-3 < t_s < end - 1e-3] and max(found) == 8.99
 
 
 LISTENER = """

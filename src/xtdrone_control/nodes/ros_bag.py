@@ -3,6 +3,7 @@
 What this node publishes is written as it is published, without a socket; everything else that
 matches is subscribed to. The file is written in small chunks: after a crash `rosbag reindex`
 restores all but the last one. As with rosbag, its name ends in .active until it is complete.
+Chunks that a full disk does not take are left out.
 """
 
 import contextlib
@@ -16,6 +17,8 @@ import rospy
 
 from xtdrone_control.errors import ControlNodeError
 from xtdrone_control.nodes.ros_tools import MASTER_S, Input, Output, ros_class
+from xtdrone_core import run_folder
+from xtdrone_core.log_file import LogFile, LogGaps
 
 TOPICS = (r"/clock|/tf|/xtdrone/.*|/[^/]+/mavros/(state|extended_state|statustext/recv|"
           r"local_position/(pose|velocity_local)|setpoint_raw/local|home_position/home)")
@@ -50,15 +53,20 @@ def _time(t_us: int) -> bytes:
 class Bag:
     """A bag that is being written."""
 
-    def __init__(self, path: Path):
+    def __init__(self, path: Path, gaps: LogGaps | None = None):
         """Begins a file.
+
+        Args:
+            path: Of the bag.
+            gaps: Collects what the disk does not take; None: its own.
 
         Raises:
             OSError: It cannot be written.
         """
         self._path = path
         self._active = path.with_name(path.name + ".active")
-        self._file = open(self._active, "wb")
+        self._log = LogFile(path, gaps or LogGaps())
+        self._file = open(self._active, "wb", buffering=0)
         self._connections: list[bytes] = []
         self._heads: list[bytes] = []  # of a message of each connection, up to its time
         self._infos: list[bytes] = []  # of the chunks
@@ -90,16 +98,31 @@ class Bag:
             self._end_chunk()
 
     def close(self) -> None:
-        """Completes the file. May be called twice."""
+        """Completes the file; on a full disk it stays .active. May be called twice."""
         if self._file.closed:
             return
         self._end_chunk()
         position = self._file.tell()
-        self._file.write(b"".join((*self._connections, *self._infos)))
-        self._file.seek(13)
-        self._write_header(position)
-        self._file.close()
-        self._active.rename(self._path)
+        with self._file:
+            if self._append(b"".join((*self._connections, *self._infos)), self._log.good_us):
+                self._file.seek(13)
+                self._write_header(position)
+                self._active.rename(self._path)
+
+    def _append(self, data, t_us):
+        """Appends bytes that belong together; False if the disk does not take them."""
+        position, rest = self._file.tell(), memoryview(data)
+        try:
+            while rest:
+                rest = rest[self._file.write(rest):]
+        except OSError as error:
+            self._file.seek(position)
+            with contextlib.suppress(OSError):
+                self._file.truncate()
+            self._log.fail(error.strerror or str(error), t_us)
+            return False
+        self._log.succeed(t_us)
+        return True
 
     def _add(self, record):
         self._parts.append(record)
@@ -116,15 +139,15 @@ class Bag:
             return
         position, data = self._file.tell(), b"".join(self._parts)
         counts = b""
-        self._file.write(_record(_fields(_CHUNK, compression=b"none", size=_u32(len(data))), data))
+        records = [_record(_fields(_CHUNK, compression=b"none", size=_u32(len(data))), data)]
         for number, entries in self._index.items():
-            self._file.write(_record(_fields(_INDEX, ver=_u32(1), conn=_u32(number),
-                                             count=_u32(len(entries))), b"".join(entries)))
+            records.append(_record(_fields(_INDEX, ver=_u32(1), conn=_u32(number),
+                                           count=_u32(len(entries))), b"".join(entries)))
             counts += struct.pack("<II", number, len(entries))
-        self._infos.append(_record(_fields(
-            _INFO, ver=_u32(1), chunk_pos=_u64(position), start_time=_time(self._first),
-            end_time=_time(self._last), count=_u32(len(self._index))), counts))
-        self._file.flush()
+        if self._append(b"".join(records), self._last):
+            self._infos.append(_record(_fields(
+                _INFO, ver=_u32(1), chunk_pos=_u64(position), start_time=_time(self._first),
+                end_time=_time(self._last), count=_u32(len(self._index))), counts))
         self._begin_chunk()
 
     def _write_header(self, position):
@@ -140,18 +163,19 @@ class Recorder:
         now_us: Simulated time of what comes now [us].
     """
 
-    def __init__(self, path: Path, pattern: str = TOPICS):
+    def __init__(self, path: Path, pattern: str = TOPICS, gaps: LogGaps | None = None):
         """Begins a bag; has to be there before the Outputs that it records.
 
         Args:
             path: Of the bag.
             pattern: Regular expression of the topics' names.
+            gaps: As of Bag.
 
         Raises:
             OSError: It cannot be written.
         """
         self.now_us = 0
-        self._bag, self._lock = Bag(path), threading.Lock()
+        self._bag, self._lock = Bag(path, gaps), threading.Lock()
         self._closed = False
         self._pattern = re.compile(pattern)
         self._known: set[str] = set()
@@ -212,7 +236,14 @@ def begin(folder: str | None, pattern: str) -> Recorder:
     if folder is None:
         raise ControlNodeError("the simulation has no run folder to record into: start it without "
                                "--no-log")
+    def warn(text):
+        rospy.logwarn("%s", text)
+        with contextlib.suppress(OSError):  # the simulation keeps what it finds in its summary
+            size = (Path(folder) / run_folder.SUMMARY).stat().st_size
+            run_folder.update_summary(Path(folder), reserve=size, bag_gaps=gaps.table())
+
+    gaps = LogGaps(Path(folder), warn)
     try:
-        return Recorder(Path(folder) / "bags" / "ros.bag", pattern)
+        return Recorder(Path(folder) / "bags" / "ros.bag", pattern, gaps)
     except (OSError, re.error) as error:
         raise ControlNodeError(f"cannot record '{pattern}' into {folder}/bags: {error}") from error
