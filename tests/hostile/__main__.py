@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 
 from xtdrone_core.options import number_type
+from xtdrone_core.parent import tied
 from xtdrone_core.ports import INSTANCES, VARIABLE, Ports
 from xtdrone_core.run_folder import runs_root
 
@@ -62,8 +63,9 @@ def _indices(text):
     return int(first), int(last or first)
 
 
-def _host(name, instance, args, seconds, results):
+def _host(tie, name, instance, args, seconds, results):
     """Runs one kind in this process on an instance of its own."""
+    tie()
     os.environ[VARIABLE] = str(instance)
     results.send(run(load(name), args.seed, seconds, *args.only))
     results.close()
@@ -80,7 +82,8 @@ def _try_all(args) -> dict[str, Result]:
         while waiting and free:
             name, instance = waiting.pop(0), free.pop()
             reader, writer = _FORK.Pipe(duplex=False)
-            process = _FORK.Process(target=_host, args=(name, instance, args, seconds, writer))
+            process = _FORK.Process(target=_host, args=(tied(), name, instance, args, seconds,
+                                                          writer))
             process.start()
             writer.close()
             running[reader] = name, instance, process

@@ -1,5 +1,9 @@
 """A few hostile inputs of each kind; `make hostile` tries many."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 
 from .common import Crash, Kind, Nonsense, Obeyed, load, names
@@ -28,8 +32,6 @@ class Harmful(Kind):
         return index
 
     def try_one(self, value):
-        import os
-        import sys
         import threading
 
         match value:
@@ -64,6 +66,16 @@ def test_each_harm_is_found_and_the_inputs_behind_it_are_tried():
     assert "ValueError: one" in found[1].text and "test_hostile.py" in found[1].text
     assert found[5].first == 5  # the fork that followed the one that ended at 4
     assert "status 3" in found[4].text and "SIGABRT" in found[8].text
+
+
+def test_the_command_prints_a_table(tmp_path):
+    said = subprocess.run(
+        [sys.executable, "-m", "hostile", "--kinds", "bag", "--only", "3-5", "--jobs", "1", "--out",
+         str(tmp_path)], capture_output=True, text=True, env={
+             **os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+    if "not tried" not in said.stdout:
+        assert "| all | 3 | 0 | 0 | 0 | 0 |" in said.stdout
+    assert (said.returncode, said.stderr, list(tmp_path.iterdir())) == (0, "", [])
 
 
 def test_inputs_depend_on_kind_seed_and_index_alone():
