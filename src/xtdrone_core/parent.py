@@ -21,6 +21,11 @@ def launched() -> bool:
     return any(word.startswith("__log:=") for word in sys.argv)
 
 
+def launch() -> int | None:
+    """Process of the roslaunch that started this process, or None."""
+    return os.getppid() if launched() else None
+
+
 def tied(number: int = signal.SIGKILL,
          then: Callable[[], object] | None = None) -> Callable[[], None]:
     """For preexec_fn of subprocess.Popen: the child ends with this process, however that ends.

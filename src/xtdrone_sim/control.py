@@ -4,7 +4,7 @@ import re
 import time
 from typing import TYPE_CHECKING
 
-from xtdrone_core import ControlError, XtdroneError
+from xtdrone_core import ControlError, XtdroneError, parent
 from xtdrone_core.control_link import ControlServer, pack
 from xtdrone_core.disturbances import parse_disturbance
 from xtdrone_core.errors import failure
@@ -120,6 +120,7 @@ class ControlRequests:
         return {"t_us": simulation.t_us, "paused": simulation.pacer.paused,
                 "speed": simulation.pacer.speed,
                 "real_time_factor": simulation.real_time_factor(), "n": simulation.scenario.n,
+                "launch": parent.launch(),
                 "vehicles": [spec.name for spec in simulation.scenario.vehicles],
                 "folder": str(simulation.folder) if simulation.folder else None,
                 "gravity": simulation.world.gravity}

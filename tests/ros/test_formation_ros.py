@@ -3,12 +3,14 @@
 import json
 import socket
 import sys
+from types import SimpleNamespace
 
 import pytest
 
 from own_ports import LATEST, PORTS
 from ros_fixtures import ROOT, Processes, environment, free_port, needs_ros, ros  # noqa: F401
 from waiting import LIMIT_S
+from xtdrone_core import ControlError
 from xtdrone_formation import analysis
 
 pytestmark = needs_ros
@@ -43,6 +45,21 @@ def test_a_launch_beside_a_running_simulation_starts_nothing(tmp_path):
     assert done.returncode == 1
     assert f"roslaunch: control port {PORTS.control} (TCP) is in use" in done.stderr
     assert "instance:=" in done.stderr and "started roslaunch server" not in done.stdout
+
+
+@pytest.mark.parametrize("starter, fits", [(None, True), (1, False)])
+def test_the_nodes_of_a_launch_refuse_another_simulation(monkeypatch, starter, fits):
+    from xtdrone_control.nodes import ros_tools
+
+    client = SimpleNamespace(ask=lambda op: None, ready=lambda timeout: True, close=lambda: None,
+                             answer=lambda: {"launch": starter})
+    monkeypatch.setattr(ros_tools, "ControlClient", lambda instance, wait: client)
+    monkeypatch.setenv(ros_tools.OWN_SIMULATION, "1")
+    if fits:  # no launch has started this process either
+        assert ros_tools.connect(0, 1.0) is client
+    else:
+        with pytest.raises(ControlError, match="was not started by this launch.*--instance"):
+            ros_tools.connect(0, 1.0)
 
 
 def test_the_launch_file_flies_formations_and_reports(tmp_path):

@@ -4,6 +4,7 @@ import contextlib
 import functools
 import importlib
 import itertools
+import os
 import queue
 import select
 import signal
@@ -28,11 +29,12 @@ from rospy.impl.registration import (
 
 from xtdrone_control import ros_serialisation as serialisation
 from xtdrone_control.errors import ControlNodeError
-from xtdrone_core import ControlError, XtdroneError, parent
+from xtdrone_core import ControlError, XtdroneError, parent, ports
 from xtdrone_core.control_link import ControlClient
 
 _TOGETHER = 1000  # registrations in one request to the master
 _HELD = "/xtdrone/launch_held"  # parameter: a node still needs the launch
+OWN_SIMULATION = "XTDRONE_OWN_SIMULATION"  # of the environment: set by simulation.launch
 BRIDGE = "/xtdrone_bridge"  # the node
 MASTER_S = 2.0  # between two checks of the ROS master [s, wall]
 
@@ -374,7 +376,8 @@ def connect(instance: int, wait: float) -> ControlClient:
     takes minutes on a slow machine, and answers after that.
 
     Raises:
-        ControlError: There was no socket within the time-out [s, wall], or the simulation ended.
+        ControlError: There was no socket within the time-out [s, wall], the simulation ended, or
+            it is not that of this launch.
     """
     patience = Patience(wait)
     while True:
@@ -388,7 +391,11 @@ def connect(instance: int, wait: float) -> ControlClient:
     client.ask("status")
     while not client.ready(0.0):
         patience.wait(0.05)
-    client.answer()
+    status = client.answer()
+    if os.environ.get(OWN_SIMULATION) and status.get("launch") != parent.launch():
+        client.close()
+        raise ControlError("the simulation that answers was not started by this launch: "
+                           f"{ports.advice()}")
     return client
 
 
