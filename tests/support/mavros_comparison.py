@@ -44,8 +44,9 @@ REASONS = {  # pattern of what and name: reason
                                 "repeats them; the embedded stack's receiver knows both.",
     r"answer cmd/set_home .*1000": "PX4 takes any finite number for a latitude, and has its home "
                                    "there; the embedded stack refuses it.",
-    r"answer mission/push": "A waypoint whose latitude is not a number. PX4 takes it, and refuses "
-                            "the mode AUTO.MISSION; the embedded stack refuses the upload.",
+    r"answer mission/push": "A waypoint whose latitude is not a number. PX4 takes it, since it "
+                            "checks places where a mission begins; the embedded stack refuses "
+                            "the upload.",
     r"answer geofence/push .*5001": "Two vertices of a polygon that should have four. PX4 takes "
                                     "them, and its fence counts as left everywhere; the embedded "
                                     "stack refuses them.",
