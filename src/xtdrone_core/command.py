@@ -15,7 +15,9 @@ of them, so these modules import what is slow inside run().
 
 import argparse
 import difflib
+import errno
 import os
+import resource
 import sys
 from collections.abc import Callable, Sequence
 from importlib import metadata
@@ -25,6 +27,7 @@ from . import registry
 from .errors import XtdroneError, one_line, unknown_name
 
 GROUP = "xtdrone.commands"
+FILES_PER_VEHICLE = 4  # sockets of its MAVLink links and its PX4, and a log that is written
 EXAMPLES = """examples:
   xtdrone sim --vehicle iris --n 9 --speed 0   nine vehicles, as fast as possible
   xtdrone sim --help                           options of one subcommand
@@ -115,13 +118,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:  # a full disk, missing permissions, too many open files
         if error.errno is None:
             raise
-        print(one_line(f"xtdrone: {error.filename or 'standard output'}: {error.strerror}"),
-              file=sys.stderr)
+        print(one_line(f"xtdrone: {_reason(error)}"), file=sys.stderr)
         _end_output()
         return 1
     except MemoryError:
         print("xtdrone: the memory does not suffice for that", file=sys.stderr)
         return 1
+
+
+def _reason(error: OSError) -> str:
+    """What the system refused, in words."""
+    if error.errno == errno.EMFILE:
+        most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        return (f"too many open files: {most} are allowed here, and each vehicle needs up to "
+                f"{FILES_PER_VEHICLE}; 'ulimit -n {max(4096, 2 * most)}' allows more")
+    return f"{error.filename or 'standard output'}: {error.strerror}"
 
 
 def _end_output() -> None:

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import re
+import resource
 import signal
 import socket
 import subprocess
@@ -84,6 +85,16 @@ def test_one_line_for_a_scenario_file_that_makes_no_sense(runs, capsys, yaml, sa
     assert main(["sim", "--duration", "0.1", "--scenario", "s.yaml"]) == 1
     err = capsys.readouterr().err
     assert said in err and err.count("\n") == 1
+
+
+def test_too_few_open_files_are_named(runs):
+    done = subprocess.run(
+        [sys.executable, "-m", "xtdrone", "sim", "--n", "50", "--no-log", "--duration", "0.1"],
+        capture_output=True, text=True, timeout=LIMIT_S,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (20, 20)))
+    assert done.returncode == 1
+    assert "too many open files: 20 are allowed here" in done.stderr
+    assert "'ulimit -n 4096' allows more" in done.stderr and done.stderr.count("\n") == 1
 
 
 def test_a_port_in_use_is_named(runs, capsys):
