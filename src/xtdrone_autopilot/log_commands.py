@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+from xtdrone_core import files
+
 from .errors import AutopilotError
 
 EXAMPLES = """examples:
@@ -12,6 +14,10 @@ EXAMPLES = """examples:
   xtdrone log info runs/latest/ulog/iris_0/log001.ulg
   xtdrone log csv log001.ulg --topic vehicle_attitude --topic battery_status --out tables
 """
+
+
+# Of the logs in a vehicle's folder, a run's ulog folder, and a run.
+_DEPTHS = ("*.ulg", "*/*.ulg", "*/*/*.ulg")
 
 
 def register(subparsers: Any) -> None:
@@ -36,7 +42,8 @@ def _files(names):
     """The given logs, and those in the given folders."""
     for name in names:
         path = Path(name)
-        found = sorted(path.resolve().rglob("*.ulg")) if path.is_dir() else [path]
+        found = sorted(log for pattern in _DEPTHS for log in path.resolve().glob(pattern)) \
+            if files.is_folder(path) else [path]
         if not found:
             raise AutopilotError(f"no .ulg file in '{name}': give a log, or the folder of a run")
         yield from found

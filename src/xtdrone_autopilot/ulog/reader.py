@@ -23,6 +23,25 @@ NAV_STATES = {0: "MANUAL", 1: "ALTCTL", 2: "POSCTL", 3: "AUTO.MISSION", 4: "AUTO
 ARMED = 2  # vehicle_status.arming_state
 
 
+class _LogFile(io.BufferedReader):
+    """A log for pyulog, which goes back by what it wanted to read and not by what there was.
+
+    Without this, it reads the end of a damaged file again and again.
+    """
+
+    _missing = 0
+
+    def read(self, size: int | None = -1) -> bytes:
+        data = super().read(size)
+        self._missing = max(0, (size or 0) - len(data))
+        return data
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        if whence == io.SEEK_CUR and offset + self._missing <= 0:
+            offset += self._missing
+        return super().seek(offset, whence)
+
+
 class FlightLog:
     """One ULog file. Times are seconds since its first data message."""
 
@@ -41,8 +60,9 @@ class FlightLog:
             raise AutopilotError(f"{error}; give a .ulg file, for example "
                                  "runs/latest/ulog/iris_0/log001.ulg") from error
         try:
-            with contextlib.redirect_stdout(io.StringIO()):  # pyulog prints what it skips
-                self.ulog = ULog(str(path))
+            # pyulog prints what it skips.
+            with contextlib.redirect_stdout(io.StringIO()), _LogFile(io.FileIO(path)) as file:
+                self.ulog = ULog(file)
         except Exception as error:  # damaged bytes raise any of them in pyulog
             raise AutopilotError(f"'{path}' is not a ULog: {shown(error)}") from error
         self._topics = {}
@@ -111,7 +131,7 @@ def summary(log: FlightLog) -> list[str]:
     lines += _flight(log)
     lines.append(f"parameters: {len(ulog.initial_parameters)}, changed "
                  f"{len(ulog.changed_parameters)} times")
-    lines += [f"  {log.seconds_of(t):8.2f} s  {name} = {value:.9g}"
+    lines += [f"  {log.seconds_of(t):8.2f} s  {_plain(name)} = {_value(value)}"
               for t, name, value in ulog.changed_parameters]
     lines.append("messages:")
     lines += [f"  {log.seconds_of(m.timestamp):8.2f} s  {m.log_level_str()}: "
@@ -122,6 +142,11 @@ def summary(log: FlightLog) -> list[str]:
         label = data.name + (f" [{data.multi_id}]" if data.multi_id else "")
         lines.append(f"{label:38} {count:8d} {count / max(log.seconds, 1e-9):9.1f}")
     return lines
+
+
+def _value(value):
+    """A parameter's value; in a damaged log it may be of any type."""
+    return f"{value:.9g}" if isinstance(value, (int, float)) else _plain(str(value))
 
 
 def _plain(text):

@@ -3,12 +3,16 @@
 from dataclasses import replace
 from functools import lru_cache
 
+import numpy as np
+
 from sensor_models.cameras import TYPES
 from sensor_models.rates import rounded_rates
 from sensor_models.sensor import sensors
-from xtdrone_core import SensorBlock, Vehicle, resources
+from xtdrone_core import FleetModel, SensorBlock, Vehicle, resources
 from xtdrone_core.vehicle import Rotor
+from xtdrone_dynamics.effectiveness import effectiveness, largest_thrust
 
+from ..errors import SdfError
 from ..plant.battery import read_battery
 from .actuators import driven_joints, read_actuators, read_channels
 from .effects import read_effects
@@ -17,6 +21,8 @@ from .pose import Pose
 from .sdf_file import parse
 from .sdf_tree import Scope, name_of, plugin_name, pose_of, to_dict
 from .shapes import shapes_of
+
+_LARGEST = 1e9  # mass, inertia, force and torque [kg, kg m^2, N, N m]
 
 
 def load_vehicle(name_or_path: str) -> Vehicle:
@@ -62,12 +68,26 @@ def _load(path, mtime) -> Vehicle:
             and not any(block.kind == "gps" for block in blocks):
         remarks.append("no GPS: it is armed only with a position from outside, such as "
                        "pose_source:=truth")
-    return Vehicle(
+    vehicle = Vehicle(
         type=path.parent.name if path.name == "model.sdf" else path.stem, sdf=path,
         mass=links.mass, inertia=links.inertia, cog=links.cog, bodies=links.bodies,
         joints=links.joints, actuators=actuators,
         sensors=blocks, shapes=shapes, effects=read_effects(scope.own("effects")),
         battery=read_battery(scope.own("battery")), remarks=tuple(remarks))
+    _check_magnitudes(vehicle)
+    return vehicle
+
+
+def _check_magnitudes(vehicle: Vehicle) -> None:
+    """Refuses coefficients that are numbers and make none: forces would overflow."""
+    fleet = FleetModel.of([vehicle])
+    with np.errstate(all="ignore"):
+        thrust = largest_thrust(fleet)
+        whole = np.concatenate([effectiveness(fleet, thrust=thrust).ravel(), thrust.ravel(),
+                                np.array(vehicle.inertia).ravel(), [vehicle.mass]])
+    if not (np.abs(whole) <= _LARGEST).all():
+        raise SdfError(f"{vehicle.sdf}: mass, inertia or an actuator's full thrust is beyond "
+                       f"{_LARGEST:g}: give kg, m and s")
 
 
 def _shapes(scope, links: Links, remarks):

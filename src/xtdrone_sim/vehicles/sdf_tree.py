@@ -64,7 +64,8 @@ def numbers(element: Any, count: int) -> tuple[float, ...]:
         values = ()
     if len(values) != count or not all(abs(x) <= _LARGEST for x in values):
         what = "a number" if count == 1 else f"{count} numbers"
-        fail(element, f"<{element.tag}> is '{shown(' '.join(tokens))}': give {what}")
+        fail(element, f"<{element.tag}> is '{shown(' '.join(tokens))}': give {what} within "
+                      f"{_LARGEST:g}")
     return values
 
 

@@ -1,0 +1,36 @@
+"""Flight logs (ULog) with flipped, missing and additional bytes."""
+
+import os
+
+from . import _commands, _samples
+from .common import Kind, mutated_bytes
+
+
+class Ulog(Kind):
+    """The bytes of a log."""
+
+    share = 15
+    per_fork = 500
+
+    def prepare(self):
+        _commands.load()
+        import pyulog  # noqa: F401
+
+        import xtdrone_autopilot.ulog.plots  # noqa: F401
+        self._log = _samples.ulog()
+
+    def start(self, folder):
+        os.environ["XTDRONE_RUNS"] = str(folder / "runs")
+
+    def make(self, rng, index):
+        data = self._log[:rng.choice((20_000, 60_000, len(self._log)))]
+        return mutated_bytes(rng, mutated_bytes(rng, data))
+
+    def try_one(self, value):
+        _samples.write("given.ulg", value)
+        _commands.run(["log", "info", "given.ulg"])
+        if value[-1] % 8 == 0:  # drawing takes half a second
+            _commands.run(["log", "plot", "given.ulg", "--out", "plots"])
+
+
+KIND = Ulog
