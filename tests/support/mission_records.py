@@ -1,9 +1,11 @@
-"""Flies a plan in process and records it as a ground station would, to hold it to a reference.
+"""Flies references of real PX4 in process, with the embedded stack, and records them alike.
 
-    python tests/support/mission_records.py PLAN OUT [--wind WIND] [--seed 1]
+    python tests/support/mission_records.py OUT [lanes/calm corners/wind ...]
+    python tests/support/flight_comparison.py tests/data/missions/px4 OUT
 
-A record is NAME.npz (t_s, pos, vel, yaw: the truth at 10 Hz by seconds after arming) and NAME.json
-(modes, texts, mission items and landed states with their times, duration_s).
+What px4_references.py records of real PX4 through a ground station is recorded here. A record is
+NAME.npz (t_s, pos, vel, yaw: the truth at 10 Hz by seconds after arming) and NAME.json (modes,
+texts, mission items and landed states with their times, duration_s).
 """
 
 import argparse
@@ -22,9 +24,12 @@ from xtdrone_autopilot.navigation.plan_file import load
 from xtdrone_core.frames import yaw_enu_ned
 from xtdrone_core.modes import ROS_NAME, Mode, from_custom_mode
 
-DATA = Path(__file__).parents[1] / "data"
+MISSIONS = Path(__file__).resolve().parents[1] / "data" / "missions"
+REFERENCES = MISSIONS / "px4"
+FLIGHTS = sorted(str(path.relative_to(REFERENCES).with_suffix(""))
+                 for path in REFERENCES.glob("*/*.npz"))
 WATCHED = ("HEARTBEAT", "EXTENDED_SYS_STATE", "MISSION_CURRENT", "MISSION_ITEM_REACHED")
-LANDED = {1: "ON_GROUND", 2: "IN_AIR", 3: "TAKEOFF", 4: "LANDING"}
+LANDED = {0: "UNDEFINED", 1: "ON_GROUND", 2: "IN_AIR", 3: "TAKEOFF", 4: "LANDING"}
 _TRUTH_US, _STREAM_US = 100_000, 1_000_000
 
 
@@ -169,19 +174,30 @@ def fly_offboard(stem, set_points, **scenario):
     record.save(stem, armed_us, ended_us)
 
 
+def fly(name, stem):
+    """Flies one of FLIGHTS as its reference was flown, and writes its record."""
+    about = json.loads((REFERENCES / name).with_suffix(".json").read_text())
+    scenario = {"gps": "", "seed": about["seed"]}
+    if about["wind"]:
+        scenario["wind"] = about["wind"]
+    Path(stem).parent.mkdir(parents=True, exist_ok=True)
+    if about["plan"] == "offboard":
+        fly_offboard(stem, about["set_points"][1:], **scenario)
+    else:
+        fly_plan(MISSIONS / f"{about['plan']}.plan", stem, **scenario)
+
+
 def main():
     """The command above."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("plan")
-    parser.add_argument("out", help="what is written is OUT.npz and OUT.json")
-    parser.add_argument("--wind", default="none")
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("flights", nargs="*", metavar="FLIGHT", default=FLIGHTS,
+                        help="all, or some of " + ", ".join(FLIGHTS))
     args = parser.parse_args()
-    scenario = {"seed": args.seed, "gps": ""}
-    if args.wind != "none":
-        scenario["wind"] = args.wind
-    Path(args.out).parent.mkdir(parents=True, exist_ok=True)
-    fly_plan(args.plan, args.out, **scenario)
+    for name in set(args.flights) - set(FLIGHTS):
+        parser.error(f"no flight '{name}': give one of {', '.join(FLIGHTS)}")
+    for name in args.flights:
+        fly(name, args.out / name)
 
 
 if __name__ == "__main__":

@@ -30,6 +30,7 @@ import numpy as np
 from pymavlink.dialects.v20 import development as mavlink
 from pyulog import ULog
 
+from mission_records import LANDED, MISSIONS, REFERENCES
 from own_ports import PORTS
 from xtdrone_autopilot.navigation.mission_items import MISSION, fields_of
 from xtdrone_autopilot.navigation.plan_file import load
@@ -40,12 +41,9 @@ from xtdrone_core.modes import ROS_NAME, Mode, custom_mode, from_custom_mode
 from xtdrone_core.scenario import fleet
 from xtdrone_sim.simulation import Simulation
 
-MISSIONS = Path(__file__).resolve().parents[1] / "data" / "missions"
-REFERENCES = MISSIONS / "px4"
 WIND = {"calm": "", "wind": "mean=4,0,0 dryden=4"}
 PLANS = ("lanes", "corners", "roi_jump", "headings", "heights", "loiters")
 FLIGHTS = (*(f"{plan}_{wind}" for plan in PLANS for wind in WIND), "offboard_calm")
-LANDED = {0: "UNDEFINED", 1: "ON_GROUND", 2: "IN_AIR", 3: "TAKEOFF", 4: "LANDING"}
 LONGEST_S = 420.0  # of a flight
 _KEPT = ("modes", "armed", "texts", "current", "reached", "landed", "acks", "home")
 _PERIOD_US, _BEAT_US, _TRUTH_US = 20_000, 500_000, 100_000
