@@ -36,8 +36,8 @@ def add_scheme(parser: argparse.ArgumentParser) -> None:
         help="communication delay [s]")
     add("--loss", type=number_type("loss", 0.0, 1.0), default=0.0,
         help="packet loss, 0 to 1")
-    add("--range", type=number_type("range", 0.0, unit="m"), default=math.inf,
-        help="communication range [m]")
+    add("--range", type=_range, default=math.inf, metavar="M",
+        help="communication range [m]; inf = no limit (inf)")
     add("--leader_lost", type=_times, default=(), metavar="FROM,TO",
         help="outage of the leader's packets, simulated time [s]")
     add("--transition_speed", type=number_type("transition_speed", 0.01, 100.0, unit="m/s"),
@@ -48,6 +48,10 @@ def add_scheme(parser: argparse.ArgumentParser) -> None:
 def radio_of(args: argparse.Namespace) -> Radio:
     """The Radio from the options of add_scheme()."""
     return Radio(args.delay, args.loss, args.range, args.leader_lost)
+
+
+def _range(text):
+    return math.inf if text == "inf" else number_type("range", 0.0, unit="m, or inf")(text)
 
 
 def _times(text):

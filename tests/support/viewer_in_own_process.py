@@ -135,7 +135,7 @@ def test_what_is_refused(viewer, run_folder):
         with pytest.raises(FormationError, match=words):
             viewer.Viewer(Replay(run_folder), **options)
     window = viewer.Viewer(Replay(run_folder))
-    with pytest.raises(FormationError, match="cannot write the screenshot"):
+    with pytest.raises(FormationError, match="cannot write picture"):
         window.screenshot("/no/such/folder/x.png")
 
 
