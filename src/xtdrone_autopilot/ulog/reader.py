@@ -138,7 +138,7 @@ def summary(log: FlightLog) -> list[str]:
               f"{_plain(m.message)}" for m in ulog.logged_messages]
     lines.append(f"{'topic':38} {'samples':>8} {'rate [Hz]':>9}")
     for data in sorted(ulog.data_list, key=lambda d: (d.name, d.multi_id)):
-        count = len(data.data["timestamp"])
+        count = len(next(iter(data.data.values()), ()))  # a damaged log may lack any field
         label = data.name + (f" [{data.multi_id}]" if data.multi_id else "")
         lines.append(f"{label:38} {count:8d} {count / max(log.seconds, 1e-9):9.1f}")
     return lines
@@ -161,7 +161,8 @@ def _flight(log):
         return []
     path = np.stack([position[axis] for axis in "xyz"], axis=1).astype(float)
     path = path[np.isfinite(path).all(axis=1)]
-    speed = np.hypot(position["vx"], position["vy"])
+    # As doubles: damaged numbers may be as large as a float allows.
+    speed = np.hypot(position["vx"].astype(float), position["vy"].astype(float))
     if not len(path):
         return []
     steps = np.linalg.norm(np.diff(path[::5], axis=0), axis=1)
