@@ -168,8 +168,10 @@ def test_a_changed_file_is_read_again(tmp_path):
     assert load_vehicle(path).mass == pytest.approx(first + 1.0)
 
 
-def test_a_collision_without_a_size_is_left_out_and_named(tmp_path):
-    flat = ('<collision name="c"><geometry><box><size>1 0 1</size></box></geometry></collision>')
+@pytest.mark.parametrize("side, size", [("0", "(1.0, 0.0, 1.0)"), ("5e-324", "(1.0, 5e-324, 1.0)")])
+def test_a_collision_without_a_size_is_left_out_and_named(tmp_path, side, size):
+    flat = (f'<collision name="c"><geometry><box><size>1 {side} 1</size></box></geometry>'
+            '</collision>')
     model = load_vehicle(write(tmp_path, link(more=flat) + GOOD[len(link()):]))
-    assert "collision 'base::c' is left out: its size is (1.0, 0.0, 1.0)" in model.remarks
+    assert f"collision 'base::c' is left out: its size is {size}" in model.remarks
     assert not any(shape.collides for shape in model.shapes)

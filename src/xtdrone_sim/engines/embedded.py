@@ -352,11 +352,8 @@ class EmbeddedEngine(Viewer, WorldEditor):
             self._viewer = None
 
     def _compile(self):
-        try:
-            self.model = scene.build(self._world, self.specs, self.models, set(self._payloads),
-                                     seen=False, inserted=self.inserted)
-        except (ValueError, mujoco.FatalError) as error:
-            raise EngineError(f"MuJoCo refuses the scene: {str(error).splitlines()[0]}") from error
+        self.model = scene.build(self._world, self.specs, self.models, set(self._payloads),
+                                 seen=False, inserted=self.inserted)
         # MuJoCo restarts from the initial pose after a numerical overflow. It also chooses warm or
         # cold start of its contact solver for the whole scene, so the touchdown of one vehicle
         # would change the last bits of the others.

@@ -11,6 +11,7 @@ import numpy as np
 from xtdrone_core import SensorBlock, Vehicle, VehicleSpec
 from xtdrone_dynamics import quaternion
 
+from ..errors import EngineError
 from ..vehicles.pose import Pose, start_pose
 from ..world import World
 from ..world_models import WorldModel
@@ -60,6 +61,9 @@ def build(world: World, specs: Sequence[VehicleSpec], models: Sequence[Vehicle],
 
     Returns:
         The compiled model.
+
+    Raises:
+        EngineError: MuJoCo refuses it.
     """
     scene = mujoco.MjSpec()
     _options(scene, world)
@@ -81,7 +85,10 @@ def build(world: World, specs: Sequence[VehicleSpec], models: Sequence[Vehicle],
         shapes.add(body, actor.name, actor.shape)
     for light in world.lights if seen else ():
         _add_light(scene, light)
-    return scene.compile()
+    try:
+        return scene.compile()
+    except (ValueError, mujoco.FatalError) as error:
+        raise EngineError(f"MuJoCo refuses the scene: {str(error).splitlines()[0]}") from error
 
 
 def actor_ids(model: mujoco.MjModel, world: World) -> np.ndarray:

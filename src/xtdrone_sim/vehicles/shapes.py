@@ -12,6 +12,8 @@ from .pose import Pose
 from .sdf_file import fail, resolve_uri
 from .sdf_tree import FARTHEST, Scope, name_of, number, numbers, pose_of, text, vector
 
+_THINNEST = 1e-9  # smaller sides count as none [m]; of a mesh its scale
+
 
 @dataclass(frozen=True)
 class Shape:
@@ -65,7 +67,8 @@ def _shapes(element, name, link_pose, remarks) -> list[Shape]:
         remarks.append(f"visual '{name}' is not drawn: {error}")
         return []
     for shape in shapes:
-        if not (all(shape.size) if shape.kind == "mesh" else all(side > 0 for side in shape.size)):
+        if not all((abs(side) if shape.kind == "mesh" else side) > _THINNEST
+                   for side in shape.size):
             remarks.append(f"{element.tag} '{name}' is left out: its size is {shape.size}")
             return []
         if max(map(abs, shape.size)) > FARTHEST:
