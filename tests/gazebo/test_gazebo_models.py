@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from boxes import FREE, STATIC
+from boxes import FREE, STATIC, state, step
 from xtdrone_core import Scenario, resources
 from xtdrone_core.scenario import parse_vehicles
 from xtdrone_dynamics.quaternion import from_euler
@@ -32,16 +32,6 @@ def simulation(gazebo):
         gazebo.remove(gazebo.entities.inserted[0].name)
     gazebo.reset()
     return gazebo
-
-
-def step(simulation, seconds):
-    for _ in range(round(seconds / 0.004)):
-        simulation.step()
-
-
-def state(simulation, name, frame=""):
-    entities = simulation.entities
-    return entities.relative(entities.frame(name), frame)
 
 
 def test_inserted_models_fall_stand_on_each_other_and_go(simulation):

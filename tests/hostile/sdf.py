@@ -73,17 +73,27 @@ def _plain(words):
     return "".join(c if c.isprintable() else "?" for c in words)
 
 
-class Vehicle(Kind):
-    """The text of a vehicle's SDF."""
+class Sdf(Kind):
+    """The text of an SDF file, read by `xtdrone sim`.
 
-    models = ("iris", "typhoon_h480")
-    per_fork = 1000
+    Attributes:
+        sources: Paths of the valid files, from the project's folder.
+        given: Name of the changed file.
+        option: Of `xtdrone sim`, and its value.
+    """
+
+    sources: tuple[str, ...] = ()
+    given = ""
+    option: tuple[str, str] = ("", "")
 
     def prepare(self):
         _commands.load()
-        self._texts = [(_samples.ROOT / "models" / name / "model.sdf").read_text()
-                       for name in self.models]
-        self._odd = [each for source in self._texts for each in odd(source)]
+        self._texts = [(_samples.ROOT / source).read_text() for source in self.sources]
+        self._odd = self.odd()
+
+    def odd(self) -> list[str]:
+        """The inputs that are tried first."""
+        raise NotImplementedError
 
     def start(self, folder: Path):
         os.environ["XTDRONE_RUNS"] = str(folder / "runs")
@@ -96,8 +106,19 @@ class Vehicle(Kind):
         return mutated(rng, rng.choice(self._texts))
 
     def try_one(self, value):
-        _samples.write("given.sdf", value)
-        _commands.run(["sim", "--vehicle", "v=given.sdf", "--no-log", "--duration", "0.1"])
+        _samples.write(self.given, value)
+        _commands.run(["sim", *self.option, "--no-log", "--duration", "0.1"])
+
+
+class Vehicle(Sdf):
+    """The text of a vehicle's SDF."""
+
+    sources = ("models/iris/model.sdf", "models/typhoon_h480/model.sdf")
+    given, option = "given.sdf", ("--vehicle", "v=given.sdf")
+    per_fork = 1000
+
+    def odd(self):
+        return [each for source in self._texts for each in odd(source)]
 
 
 KIND = Vehicle

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from boxes import BOX, FREE, STATIC
+from boxes import BOX, FREE, STATIC, state, step
 from xtdrone_core import Scenario, XtdroneError
 from xtdrone_core.scenario import parse_vehicles
 from xtdrone_dynamics.quaternion import from_euler
@@ -22,16 +22,6 @@ def simulation():
     made = Simulation(Scenario(vehicles=parse_vehicles("iris@0,0,0; iris@5,0,0,1.0")), links=False)
     yield made
     made.close()
-
-
-def step(simulation, seconds):
-    for _ in range(round(seconds / 0.004)):
-        simulation.step()
-
-
-def state(simulation, name, frame=""):
-    entities = simulation.entities
-    return entities.relative(entities.frame(name), frame)
 
 
 def test_names_are_those_of_gazebo(simulation):
