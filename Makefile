@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 # Test processes; each has ports of its own, of which there are enough for four.
 JOBS ?= $(shell n=$$(nproc); echo $$((n < 4 ? n : 4)))
-.PHONY: help setup demo check test test-fast docs validation bench soak hostile slam-report
+.PHONY: help setup demo check test test-fast docs validation pictures bench soak hostile slam-report
 
 help:
 	@echo "make setup        ROS, .venv, messages, kernels (scripts/setup.sh)"
@@ -12,6 +12,7 @@ help:
 	@echo "make test-fast    tests of each package that need no other program; under 2 minutes"
 	@echo "make docs         the documentation site, into runs/site"
 	@echo "make validation   long checks against closed forms and published results"
+	@echo "make pictures     every screenshot and plot of the manual; ARGS=\"--outdated\" or words of names"
 	@echo "make bench        benchmarks, into runs/bench.json"
 	@echo "make slam-report  the SLAM report of docs/slam_report; 20 minutes"
 	@echo "make soak         long flights that look for leaks and stalls"
@@ -33,5 +34,5 @@ test-fast: setup
 	@. scripts/env.sh && python -m pytest -q -n $(JOBS) --dist worksteal -m "not slow" \
 		$(addprefix --ignore=tests/,integration ros gazebo px4) $(ARGS)
 
-demo validation bench soak hostile slam-report: setup
+demo validation pictures bench soak hostile slam-report: setup
 	@. scripts/env.sh && scripts/$@.sh $(ARGS)

@@ -1,11 +1,11 @@
-"""Adds models/, worlds/ and launch/ to the package, under share/xtdrone of its environment."""
+"""Adds models, worlds, launch files and missions to share/xtdrone of the environment."""
 
 import os
 from pathlib import Path
 
 from setuptools import setup
 
-FOLDERS = ("models", "worlds", "launch")
+FOLDERS = ("models", "worlds", "launch", "docs/missions")
 
 
 def data_files():

@@ -22,9 +22,10 @@ import numpy as np
 import results
 
 from xtdrone_control.agents import HoverAgent
-from xtdrone_core import Scenario, run_folder
-from xtdrone_core.ports import MAX_VEHICLES as MAX_LINKED
-from xtdrone_core.scenario import fleet
+from xtdrone_core import Scenario
+from xtdrone_core.runs import run_folder
+from xtdrone_core.runs.ports import MAX_VEHICLES as MAX_LINKED
+from xtdrone_core.scenario.scenario import fleet
 from xtdrone_sim.simulation import Simulation
 
 FLIGHT_S = 6.0  # simulated time until all vehicles hover

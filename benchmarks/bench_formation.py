@@ -25,7 +25,7 @@ import psutil
 import results
 
 from xtdrone_core.command import main as xtdrone
-from xtdrone_core.control_link import ControlClient
+from xtdrone_core.runs.control_link import ControlClient
 from xtdrone_formation.simple import run as simple_run
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -66,7 +66,7 @@ def full(n: int) -> dict:
     """Summary of a flight in the full simulator."""
     with folder_for_runs() as runs:
         if xtdrone(["fly", "formation", "--n", str(n), "--gps", "rtk", "--set",
-                    f"names=[{shapes(n)}]"]):
+                    f"formations={shapes(n)}"]):
             raise SystemExit(f"the flight of {n} in the full simulator failed")
         return json.loads((runs / "latest" / "summary.json").read_text())
 

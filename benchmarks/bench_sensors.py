@@ -23,7 +23,7 @@ import results
 from sensor_models import SensorSuite
 from xtdrone_control.agents import HoverAgent
 from xtdrone_core import FleetModel, Scenario, VehicleSpec, resources
-from xtdrone_core.scenario import fleet
+from xtdrone_core.scenario.scenario import fleet
 from xtdrone_sim.engines.embedded import EmbeddedEngine
 from xtdrone_sim.plant.actuators import ActuatorStage
 from xtdrone_sim.rendering.sensors import RenderedSensors

@@ -12,7 +12,7 @@ import sys
 
 from pymavlink.dialects.v20 import common as mavlink
 
-from xtdrone_core.ports import Ports
+from xtdrone_core.runs.ports import Ports
 
 
 def main():

@@ -2,7 +2,7 @@
 
 import json
 
-from xtdrone_core import run_folder
+from xtdrone_core.runs import run_folder
 
 
 def replace(name: str, rows) -> None:

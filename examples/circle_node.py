@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A user's ROS node: takes off in OFFBOARD, flies a circle, lands.
 
-    roslaunch launch/single_vehicle.launch gps:=rtk         # in one terminal
+    roslaunch launch/single_vehicle.launch                  # in one terminal
     python examples/circle_node.py                          # in another
 """
 
@@ -56,4 +56,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except rospy.ROSInterruptException:
+        pass  # Ctrl-C

@@ -14,7 +14,7 @@ DISTURBANCES = ("25: payload typhoon_h480_0 0.4 0,0,-0.15; "  # [kg] at an offse
 
 def hover(**options):
     """Distances from the hover position, every 0.1 s from 15 s to 40 s [m]."""
-    scenario = xd.Scenario(vehicles="typhoon_h480", gps="rtk", seed=1, **options)
+    scenario = xd.Scenario(vehicles="typhoon_h480", seed=1, **options)
     with xd.Simulation(scenario) as sim:
         sim.arm()
         sim.takeoff(5.0)

@@ -5,7 +5,7 @@
 
 import xtdrone as xd
 
-with xd.Simulation(xd.Scenario(vehicles="iris*2", gps="rtk")) as sim:
+with xd.Simulation(xd.Scenario(vehicles="iris*2")) as sim:
     sim.arm()
     sim.takeoff(3.0)
     sim.goto([[4.0, 0.0, 3.0], [0.0, 4.0, 5.0]])

@@ -30,9 +30,9 @@ def tell(t_us, event, **values):
         print(f"{t_us * 1e-6:6.2f} s  {event} {values.get('formation', '')}")
 
 
-agent = FormationAgent(9, ["cube", "pyramid", "triangle"], hold_s=3.0, on_event=tell)
+agent = FormationAgent(9, ["cube", "pyramid", "triangle"], hold=3.0, on_event=tell)
 separation = Separation()
-scenario = xd.Scenario(vehicles="iris*9", gps="rtk")
+scenario = xd.Scenario(vehicles="iris*9")
 with xd.Simulation(scenario, agent=agent, observers=[separation]) as sim:
     sim.run()
     print(f"landed after {sim.time:.1f} s; no two were nearer than {separation.least:.2f} m")

@@ -1,6 +1,6 @@
 """A MAVSDK client takes off, flies a square by OFFBOARD set-points and lands.
 
-    xtdrone sim --gps rtk                    # in one terminal
+    xtdrone sim                              # in one terminal
     python examples/mavsdk_square.py         # in another
 """
 
@@ -12,7 +12,7 @@ from mavsdk.plugins.action import Action
 from mavsdk.plugins.offboard import Offboard, PositionNedYaw
 from mavsdk.plugins.telemetry import Telemetry
 
-from xtdrone_core.ports import Ports
+from xtdrone_core.runs.ports import Ports
 
 HEIGHT = 3.0  # [m]
 SQUARE = [(0.0, 4.0), (4.0, 4.0), (4.0, 0.0), (0.0, 0.0)]  # north, east [m]

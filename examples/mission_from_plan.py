@@ -18,7 +18,7 @@ def tell(t_us, event, **values):
     print(f"{t_us * 1e-6:6.2f} s  {event} {values or ''}")
 
 
-scenario = xd.Scenario(vehicles="iris", mission=plan, gps="rtk")
+scenario = xd.Scenario(vehicles="iris", mission=plan)
 with xd.Simulation(scenario, agent=MissionAgent(1, on_event=tell)) as sim:
     while not sim.done:
         sim.run(5.0)

@@ -1,6 +1,6 @@
 """A user-defined estimator for the whole fleet.
 
-    PYTHONPATH=examples xtdrone fly square --gps rtk --estimator my_estimator:Complementary
+    PYTHONPATH=examples xtdrone fly square --estimator my_estimator:Complementary
 """
 
 import numpy as np
@@ -9,7 +9,7 @@ from scipy.spatial.transform import Rotation
 from xtdrone_autopilot.estimation.flags import ALIGNED, GPS_USED, POSITION_VALID
 from xtdrone_autopilot.interfaces import Estimator
 from xtdrone_dynamics.constants import GRAVITY
-from xtdrone_dynamics.geodesy import to_local
+from xtdrone_dynamics.earth.geodesy import to_local
 
 
 class Complementary(Estimator):

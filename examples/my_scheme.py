@@ -1,7 +1,7 @@
 """A formation scheme of your own: each vehicle receives the leader and its two nearest neighbours.
 
-    PYTHONPATH=examples xtdrone formation fly --n 9 --scheme my_scheme:Cohesive
-    PYTHONPATH=examples xtdrone fly formation --n 9 --gps rtk --set scheme=my_scheme:Cohesive
+    PYTHONPATH=examples xtdrone formation simulate --n 9 --scheme my_scheme:Cohesive
+    PYTHONPATH=examples xtdrone fly formation --n 9 --set scheme=my_scheme:Cohesive
 """
 
 import numpy as np

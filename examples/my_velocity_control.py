@@ -1,6 +1,6 @@
 """A user-defined velocity controller for the whole fleet.
 
-    PYTHONPATH=examples xtdrone fly square --gps rtk \
+    PYTHONPATH=examples xtdrone fly square \
         --velocity_control my_velocity_control:Gentle
 """
 
@@ -8,7 +8,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from xtdrone_autopilot.vehicle_status import TRAJECTORY
-from xtdrone_core.snapshot import Memory
+from xtdrone_core.runs.snapshot import Memory
 from xtdrone_dynamics.constants import GRAVITY
 
 GAIN = np.array([1.8, 1.8, 4.0])  # of the velocity error [1/s]

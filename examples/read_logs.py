@@ -3,15 +3,12 @@
     python examples/read_logs.py
 """
 
-import matplotlib
-
-matplotlib.use("Agg")
 import numpy as np
-from matplotlib import pyplot as plt
 
 import xtdrone as xd
 from xtdrone_autopilot.ulog.reader import FlightLog
-from xtdrone_core.truth_log import read_truth
+from xtdrone_core import plot_style
+from xtdrone_core.runs.truth_log import read_truth
 
 with xd.Simulation(xd.Scenario(vehicles="iris", name="logs"), record=True) as sim:
     sim.arm()
@@ -30,8 +27,8 @@ nearest = np.searchsorted(t_us, local["timestamp"]).clip(max=len(t_us) - 1)
 error = np.linalg.norm(estimate - true_pos[nearest], axis=1)
 settled = local["timestamp"] > 5_000_000
 
-figure, axes = plt.subplots(figsize=(8, 3), layout="constrained")
+figure = plot_style.figure(8, 3)
+axes, = plot_style.time_axes(figure, ["[m]"], ["error of the estimated position"])
 axes.plot(local["timestamp"] * 1e-6, error)
-axes.set(xlabel="time [s]", ylabel="error of the estimated position [m]")
-figure.savefig(folder / "plots" / "estimator_error.png")
+plot_style.save(figure, folder / "plots" / "estimator_error.png")
 print(f"{np.sqrt(np.mean(error[settled] ** 2)):.2f} m RMS; {folder / 'plots'}/estimator_error.png")

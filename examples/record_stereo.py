@@ -7,7 +7,8 @@ import sys
 
 import numpy as np
 
-from xtdrone_core import command, run_folder
+from xtdrone_core import command
+from xtdrone_core.runs import run_folder
 from xtdrone_slam.datasets.dataset import Dataset
 
 # Half a metre to the side and back in 4 s, 1.5 m above the floor, looking along x.

@@ -10,7 +10,7 @@ import numpy as np
 
 import xtdrone as xd
 
-scenario = xd.Scenario(vehicles="iris*3", gps="rtk")
+scenario = xd.Scenario(vehicles="iris*3")
 path = Path(tempfile.mkdtemp()) / "state.zip"
 
 with xd.Simulation(scenario) as sim:

@@ -2,7 +2,7 @@
 # The demonstration flight: nine iris through ROS, as fast as the machine can; ends with its figures.
 #
 #   scripts/demo.sh                     cube, pyramid and triangle with nine iris
-#   scripts/demo.sh speed:=1 gui:=true  at real time, with the engine's viewer
+#   scripts/demo.sh speed:=1 gui:=true  at real time, with a window on the flight
 #   scripts/demo.sh n:=18 formations:=cuboid,sphere,diamond
 #   scripts/demo.sh --square            one iris, a 4 m square
 set -euo pipefail
@@ -17,13 +17,14 @@ runs="${XTDRONE_RUNS:-$PWD/runs}"
 mkdir -p "$runs"
 begun=$(mktemp)
 trap 'rm -f "$begun"' EXIT
+status=0
 if command -v roslaunch >/dev/null; then
-    roslaunch "launch/$flight.launch" speed:=0 "$@" || true
+    roslaunch "launch/$flight.launch" speed:=0 "$@" || status=$?
 else
     echo "ROS is not installed here, so the demo flies without it: xtdrone fly $flight" >&2
-    options=(--gps rtk)
+    options=()
     if [ $flight = formation ]; then options+=(--n 9); fi
-    xtdrone fly $flight "${options[@]}"
+    xtdrone fly $flight "${options[@]}" || status=$?
 fi
 # A flight that ended left its figures.
 ended=$(find "$runs" -mindepth 2 -maxdepth 2 -name summary.json -newer "$begun" -printf '%T@ %h\n' |
@@ -34,3 +35,4 @@ if [ -z "$ended" ] || grep -q '"ended": "unfinished"' "$ended/summary.json"; the
 fi
 echo
 xtdrone formation table "$ended"
+exit $status

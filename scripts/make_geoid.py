@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Writes src/xtdrone_dynamics/egm96.npz from NGA's EGM96 grid, WW15MGH.DAC (public domain)."""
+"""Writes egm96.npz of xtdrone_dynamics.earth from NGA's grid WW15MGH.DAC (public domain)."""
 
 import argparse
 from pathlib import Path
 
 import numpy as np
 
-from xtdrone_dynamics.geoid import STEP
+from xtdrone_dynamics.earth.geoid import STEP
 
-OUT = Path(__file__).parents[1] / "src/xtdrone_dynamics/egm96.npz"
+OUT = Path(__file__).parents[1] / "src/xtdrone_dynamics/earth/egm96.npz"
 
 
 def main() -> None:

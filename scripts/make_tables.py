@@ -2,7 +2,7 @@
 
     python scripts/make_tables.py             docs/options.md, docs/scenario.schema.json and the
                                               arguments of launch/simulation.launch from the
-                                              options in src/xtdrone_core/scenario.py;
+                                              options in src/xtdrone_core/scenario/scenario.py;
                                               docs/ros_topics.md from topics, inputs and services
                                               of xtdrone_control; docs/parameters.md and the
                                               tables of docs/mavlink.md from the flight stack
@@ -13,6 +13,7 @@
 import argparse
 import json
 import re
+import shlex
 import sys
 from pathlib import Path
 from xml.etree import ElementTree
@@ -23,7 +24,8 @@ from xtdrone_autopilot.parameters.store import listed, table
 from xtdrone_control.inputs import SUBSCRIPTIONS
 from xtdrone_control.services import SERVICES
 from xtdrone_control.topics import TOPICS
-from xtdrone_core import listing, scenario_options
+from xtdrone_core import listing
+from xtdrone_core.scenario import scenario_options
 
 ROOT = Path(__file__).resolve().parents[1]
 LAUNCH = ROOT / "launch" / "simulation.launch"
@@ -35,10 +37,10 @@ TABLE_END = "<!-- End of the table of {name}. -->\n"
 FROM = ("scenario", "", "YAML file to begin with; the other arguments change it")
 INTRODUCTION = """# Options
 
-<!-- Written by scripts/make_tables.py; declared in src/xtdrone_core/scenario.py. -->
+<!-- Written by scripts/make_tables.py; declared in src/xtdrone_core/scenario/scenario.py. -->
 
 An option of a scenario has one name everywhere: `--NAME VALUE` for `xtdrone sim`, `fly` and
-`mission fly`, `NAME:=VALUE` for launch files, `NAME: VALUE` in a scenario's YAML
+`mission check`, `NAME:=VALUE` for launch files, `NAME: VALUE` in a scenario's YAML
 (`--scenario FILE`, `scenario:=FILE`) and a field of `Scenario` in Python. What is left out or
 empty has the default. A launch file refuses an argument that it does not have. `xtdrone list` lists
 the names that exist, and `xtdrone schema` prints the schema of the YAML, which is also
@@ -171,14 +173,25 @@ def page() -> str:
                if arg.get("doc") and (path != LAUNCH or arg.get("name") not in (
                    "scenario", *declared))]
         includes = "pass_all_args" in source and path != LAUNCH
-        if own:
+        defaults = usual(source) if includes else {}
+        if own or defaults:
             words = SHARED if path == LAUNCH else (
                 "Beside all arguments of the file that it includes, with its own defaults:"
                 if includes else "It takes:")
             text += OWN.format(name=path.name, words=words)
+            text += "".join(row(name, declared[name][1].help, value)
+                            for name, value in defaults.items())
             text += "".join(row(arg.get("name"), arg.get("doc"),
                                 arg.get("default", "must be given")) for arg in own)
     return text
+
+
+def usual(source: str) -> dict[str, str]:
+    """The defaults of a launch file in place of those of the options that it hands on."""
+    given = [arg.get("default", "") for arg in ElementTree.fromstring(source).iter("arg")
+             if arg.get("name") == "defaults"]
+    return dict(word.replace("$(dirname)/../", "").split("=", 1)
+                for word in shlex.split(" ".join(given)) if word != "--default")
 
 
 def topics_page() -> str:

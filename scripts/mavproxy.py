@@ -20,9 +20,9 @@ import numpy as np
 from xtdrone_autopilot.navigation.mission_items import LAND, MISSION
 from xtdrone_autopilot.navigation.plan_file import load
 from xtdrone_autopilot.parameters import store as parameters
-from xtdrone_core.control_link import ControlClient
-from xtdrone_core.ports import Ports
-from xtdrone_core.truth_log import read_truth
+from xtdrone_core.runs.control_link import ControlClient
+from xtdrone_core.runs.ports import Ports
+from xtdrone_core.runs.truth_log import read_truth
 from xtdrone_sim.world import load_world
 
 PLAN = Path(__file__).resolve().parents[1] / "docs" / "missions" / "square.plan"

@@ -1,7 +1,8 @@
 #!/bin/bash
 # Sets the workspace up on Debian 12+ or Ubuntu 22.04+. Safe to call again: what is done is skipped.
 #
-#   scripts/setup.sh            ROS from the distribution's packages, .venv, messages, kernels
+#   scripts/setup.sh            the distribution's packages (ROS, rviz, what windows and cameras need),
+#                               .venv, messages, kernels
 #   scripts/setup.sh --no-ros   leaves the system's packages alone
 #
 # Steps leave stamps in .setup/, named by a hash of what they depend on.
@@ -19,7 +20,7 @@ with_ros=1
 case "${1:-}" in
     "") ;;
     --no-ros) with_ros=0 ;;
-    -h | --help) sed -n '2,7s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    -h | --help) sed -n '2,8s/^# \{0,1\}//p' "$0"; exit 0 ;;
     *) fail "unknown option '$1': only --no-ros is allowed" ;;
 esac
 
@@ -33,39 +34,56 @@ hash_of() { sha256sum "$@" | sha256sum | cut -c1-16; }
 stamped() { [ "$(cat ".setup/$1.done" 2>/dev/null)" = "$2" ]; }
 stamp() { echo "$2" >".setup/$1.done"; }
 
+# first NAME|NAME... COMMAND...: the first of the names for which the command succeeds.
+first() {
+    local name
+    for name in ${1//|/ }; do
+        if "${@:2}" "$name"; then echo "$name"; return 0; fi
+    done
+    return 1
+}
+installed() { [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
+offered() { apt-cache show "$1" >/dev/null 2>&1; }
+has_ros() { command -v roslaunch >/dev/null; }
+# consequence: what works and what does not, where packages could not be installed.
+consequence() {
+    has_ros || echo -n "'xtdrone' works, roslaunch does not; "
+    echo "'xtdrone doctor' says what windows and cameras lack"
+}
+
 system_packages() {
-    local missing=() as_root=() wanted=() name
-    for name in $(cat scripts/apt-packages.txt); do
-        [ "$(dpkg-query -W -f '${db:Status-Status}' "$name" 2>/dev/null)" = installed ] \
-            || missing+=("$name")
+    local missing=() as_root=() wanted=() name found
+    for name in $(grep -v '^#' scripts/apt-packages.txt); do
+        first "$name" installed >/dev/null || missing+=("$name")
     done
     [ ${#missing[@]} -gt 0 ] || return 0
     if ! command -v apt-get >/dev/null; then
-        say "no apt-get here, so ROS is not installed: 'xtdrone' works, roslaunch does not"
+        say "no apt-get here, so ${#missing[@]} packages are not installed (see" \
+            "scripts/apt-packages.txt): $(consequence)"
         return 1
     fi
     if [ "$(id -u)" -ne 0 ]; then
         if ! command -v sudo >/dev/null || { [ ! -t 0 ] && ! sudo -n true 2>/dev/null; }; then
-            say "no root and no sudo, so ${#missing[@]} ROS packages are not installed (see" \
-                "scripts/apt-packages.txt): 'xtdrone' works, roslaunch does not"
+            say "no root and no sudo, so ${#missing[@]} packages are not installed (see" \
+                "scripts/apt-packages.txt): $(consequence)"
             return 1
         fi
         as_root=(sudo)
     fi
-    say "installing ${#missing[@]} packages with apt (log: .setup/apt.log); about a minute"
+    say "installing ${#missing[@]} packages with apt (log: .setup/apt.log); a few minutes"
     local apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive TZ="$TZ" LC_ALL="$LC_ALL"
         apt-get -q -o DPkg::Lock::Timeout=300)
     "${apt[@]}" update >.setup/apt.log 2>&1 || say "apt-get update failed, trying without it"
     for name in "${missing[@]}"; do
-        if apt-cache show "$name" >/dev/null 2>&1; then
-            wanted+=("$name")
+        if found=$(first "$name" offered); then
+            wanted+=("$found")
         else
             say "this distribution has no package $name"
         fi
     done
     if ! "${apt[@]}" install -y --no-install-recommends "${wanted[@]}" >>.setup/apt.log 2>&1; then
-        say "apt-get install failed, so ROS is not installed: $(grep -m1 '^E:' .setup/apt.log ||
-            echo 'see .setup/apt.log'); 'xtdrone' works, roslaunch does not"
+        say "apt-get install failed: $(grep -m1 '^E:' .setup/apt.log ||
+            echo 'see .setup/apt.log'); $(consequence)"
         return 1
     fi
 }
@@ -81,11 +99,12 @@ python_environment() {
         /usr/bin/python3 -m venv --clear --system-site-packages .venv >.setup/venv.log 2>&1 \
             || fail "cannot make .venv (log: .setup/venv.log): install python3-venv"
     fi
-    say "installing Python packages into .venv (log: .setup/pip.log); a minute or two"
+    say "installing Python packages into .venv (log: .setup/pip.log); a few minutes"
     .venv/bin/python -m pip install --progress-bar off \
         -r requirements.txt -r requirements-slam.txt -r requirements-dev.txt >.setup/pip.log 2>&1 \
         && .venv/bin/python -m pip install --no-deps --no-build-isolation -e . >>.setup/pip.log 2>&1 \
-        || fail "pip failed: $(grep -m1 '^ERROR' .setup/pip.log || echo 'see .setup/pip.log')"
+        || fail "pip failed: $(grep -m1 -E '^(ERROR|Could not fetch URL)' .setup/pip.log ||
+            echo 'see .setup/pip.log')"
 }
 
 messages() {
@@ -107,7 +126,8 @@ kernels() {
 
 start=$SECONDS
 if [ "$with_ros" -eq 1 ]; then
-    system_packages || with_ros=0
+    system_packages || true
+    has_ros || with_ros=0
 fi
 
 key=$(hash_of requirements*.txt pyproject.toml setup.py scripts/setup.sh /usr/bin/python3)

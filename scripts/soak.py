@@ -24,13 +24,14 @@ import psutil
 from pyulog import ULog
 
 from xtdrone_control.agents import HoverAgent
-from xtdrone_core import Scenario, run_folder
-from xtdrone_core.control_link import ControlServer
-from xtdrone_core.mavlink_dialect import mavlink
-from xtdrone_core.parent import tied
-from xtdrone_core.ports import Ports
-from xtdrone_core.scenario import fleet
-from xtdrone_core.truth_log import read_truth
+from xtdrone_core import Scenario
+from xtdrone_core.mavlink.dialect import mavlink
+from xtdrone_core.runs import run_folder
+from xtdrone_core.runs.control_link import ControlServer
+from xtdrone_core.runs.parent import tied
+from xtdrone_core.runs.ports import Ports
+from xtdrone_core.runs.truth_log import read_truth
+from xtdrone_core.scenario.scenario import fleet
 from xtdrone_sim.simulation import STEP_US, Simulation
 
 SETTLED_MIN = 5  # simulated minutes until memory use has settled

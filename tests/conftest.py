@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from processes import SimulationProcess
-from xtdrone_core.ports import INSTANCES, VARIABLE
+from xtdrone_core.runs.ports import INSTANCES, VARIABLE, Ports, gazebo_master
 
 # Each worker of pytest-xdist has an instance of its own, and with it ports that nobody else uses.
 # The last instance is left to the test of two fleets.
@@ -16,6 +16,8 @@ if _worker:
     if int(_worker.removeprefix("gw")) >= INSTANCES - 1:
         pytest.exit(f"there are ports for {INSTANCES - 1} workers: give pytest a smaller -n", 2)
     os.environ[VARIABLE] = _worker.removeprefix("gw")
+# Likewise for Gazebo, of which a test may ask any instance: gzserver and the gz tools read it.
+os.environ["GAZEBO_MASTER_URI"] = gazebo_master(INSTANCES * Ports().instance)
 
 # No limits of wall time: a first call may compile, a busy machine may stall. The examples are
 # the same in every run; --hypothesis-profile=random draws new ones.
@@ -25,6 +27,17 @@ settings.load_profile("xtdrone")
 
 # A shell has what it starts in the background ignore SIGINT, and so would every process of a test.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(autouse=True)
+def _display():
+    """A display that a test opens is not left to the next, whose windows would stay open."""
+    names = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
+    before = {name: os.environ[name] for name in names if name in os.environ}
+    yield
+    for name in names:
+        os.environ.pop(name, None)
+    os.environ.update(before)
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from matplotlib import pyplot as plt
+from xtdrone_core import plot_style
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "validation"
 
@@ -43,9 +43,8 @@ class Page:
         """Adds a figure, saved beside the page under `name`, or under a name made from its text."""
         name = name or text.lower().replace(" ", "_").replace(",", "")
         (FOLDER / self.name).mkdir(parents=True, exist_ok=True)
-        figure.tight_layout()
-        figure.savefig(FOLDER / self.name / f"{name}.png", dpi=110)
-        plt.close(figure)
+        plot_style.title_panels(figure)
+        plot_style.save(figure, FOLDER / self.name / f"{name}.png")
         self.add(f"![{text}]({self.name}/{name}.png)")
 
     def write(self) -> int:

@@ -8,17 +8,22 @@ import sys
 import tempfile
 from pathlib import Path
 
-import matplotlib
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from xtdrone_core import ARM, FleetModel, Mode, Scenario, SetPoints, VehicleSpec, resources
+from xtdrone_core import (
+    ARM,
+    FleetModel,
+    Mode,
+    Scenario,
+    SetPoints,
+    VehicleSpec,
+    plot_style,
+    resources,
+)
 from xtdrone_core.agent import BaseAgent
 from xtdrone_core.flight_agent import minimum_jerk
-from xtdrone_core.scenario import fleet
+from xtdrone_core.scenario.scenario import fleet
 from xtdrone_sim.engines.embedded import EmbeddedEngine
 from xtdrone_sim.engines.gazebo.engine import GazeboEngine
 from xtdrone_sim.plant.actuators import ActuatorStage
@@ -198,7 +203,7 @@ def visits():
 def plot_visits(found, folder):
     """Side view, height and tilt of each contact case, both engines in one figure."""
     for obstacle in OBSTACLES:
-        figure, axes = plt.subplots(1, 3, figsize=(11, 3.2))
+        figure, axes = plot_style.panels(1, 3, 11, 3.2)
         for name, style in (("embedded", "-"), ("gazebo", "--")):
             pos, tilt, *_ = found[obstacle, name]
             time = np.arange(1, len(pos) + 1) * STEP_US * 1e-6
@@ -213,7 +218,7 @@ def plot_visits(found, folder):
             axes[0].axvline(WALL_X, color="k", lw=1)
         axes[0].set(xlabel="x [m]", ylabel="z [m]", title=obstacle, xlim=(-0.5, 6.0),
                     ylim=(-0.1, 3.5))
-        axes[0].legend(fontsize=8)
+        plot_style.legend(axes[0], below=True)
         axes[1].set(xlabel="t [s]", ylabel="height [m]")
         axes[2].set(xlabel="t [s]", ylabel="tilt [deg]")
         _save(figure, folder / f"{obstacle}.png")
@@ -229,30 +234,31 @@ def main():
     differences, flights, drops, contacts = open_loop(), closed_loop(), falls(), visits()
     plot_visits(contacts, pictures)
     seconds = np.arange(1, round(OPEN_S * 1e6 / STEP_US) + 1) * STEP_US * 1e-6
-    figure, axes = plt.subplots(2, 1, sharex=True, figsize=(7, 5))
+    figure, axes = plot_style.panels(2, 1, 7, 5)
     for name, (distance, angle) in differences.items():
         axes[0].semilogy(seconds, np.maximum(distance, 1e-9), label=name)
         axes[1].semilogy(seconds, np.maximum(angle, 1e-7))
     axes[0].set(ylabel="position [m]", title="Gazebo against embedded, open loop")
     axes[1].set(xlabel="t [s]", ylabel="attitude [deg]")
-    axes[0].legend(fontsize=8)
+    plot_style.legend(axes[0], below=True)
     _save(figure, pictures / "open_loop.png")
     apart = np.linalg.norm(flights["embedded"] - flights["gazebo"], axis=1)
-    figure, axes = plt.subplots(2, 1, sharex=True, figsize=(7, 5))
+    figure, axes = plot_style.panels(2, 1, 7, 5)
     time = np.arange(1, len(apart) + 1) * STEP_US * 1e-6
     for name, style in (("embedded", "-"), ("gazebo", "--")):
         for k, axis in enumerate("xyz"):
-            axes[0].plot(time, flights[name][:, k], style, color=f"C{k}", label=f"{axis}, {name}")
+            axes[0].plot(time, flights[name][:, k], style, color=plot_style.series(k),
+                         label=f"{axis}, {name}")
     axes[0].set(ylabel="position [m]", title="a flight by the clock, the same seed")
-    axes[0].legend(fontsize=7, ncol=2)
+    plot_style.legend(axes[0], below=True)
     axes[1].plot(time, apart)
     axes[1].set(xlabel="t [s]", ylabel="difference [m]")
     _save(figure, pictures / "closed_loop.png")
-    figure, axis = plt.subplots(figsize=(7, 3))
+    figure, axis = plot_style.panels(1, 1, 7, 3)
     for name, pos in drops.items():
         axis.plot(np.arange(1, len(pos) + 1) * STEP_US * 1e-6, pos[:, 2], label=name)
     axis.set(xlabel="t [s]", ylabel="height [m]", title="dropped from 0.5 m")
-    axis.legend()
+    plot_style.legend(axis, below=True)
     _save(figure, pictures / "drop.png")
     values = {
         "open loop, position [m]": max(d.max() for d, _ in differences.values()),
@@ -306,9 +312,8 @@ east at 2.5 m and lands on a slope of {SLOPE_DEG:g} degrees; another is to go th
 
 
 def _save(figure, path: Path):
-    figure.tight_layout()
-    figure.savefig(path, dpi=100)
-    plt.close(figure)
+    plot_style.title_panels(figure)
+    plot_style.save(figure, path)
 
 
 if __name__ == "__main__":

@@ -8,11 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-import matplotlib
-
-matplotlib.use("Agg")
 import numpy as np
-from matplotlib import pyplot as plt
 
 from _report import Page
 
@@ -22,6 +18,7 @@ sys.path.insert(0, str(ROOT / "tests" / "support"))  # estimators shared with th
 import allan  # noqa: E402
 import calibration  # noqa: E402
 from sensor_models.lens import Lens  # noqa: E402
+from xtdrone_core import plot_style  # noqa: E402
 
 CAMERA_COLUMNS = "camera", "check", "given", "found", "deviation", "bound", "holds"
 ERRORS = 3.0  # bound, in standard errors
@@ -47,7 +44,7 @@ def noise(page: Page) -> None:
              "noise density also within 5 %. SI units of each quantity.")
     page.table("quantity", "parameter", "given", "estimate", "standard error",
                "off by (errors)", "holds")
-    figure, axes = plt.subplots(2, 3, figsize=(13, 7.5))
+    figure, axes = plot_style.panels(2, 3, 13, 7.5)
     panels = dict(zip(PANELS, axes.flat))
     for quantity in allan.quantities():
         found = [allan.density(quantity, DENSITY_SAMPLES, DENSITY_STREAMS)]
@@ -71,8 +68,7 @@ def noise(page: Page) -> None:
     for (kind, field), panel in panels.items():
         panel.set(title=kind if field == "noise" else f"{kind}, {field}",
                   xlabel="averaging time [s]", ylabel=f"Allan deviation [{PANELS[kind, field]}]")
-        panel.legend(fontsize=8)
-        panel.grid(True, which="both", alpha=0.3)
+        plot_style.legend(panel, below=True)
     page.picture("Allan deviations of the presets: points measured, lines by the parameters",
                  figure, "allan")
 
@@ -93,7 +89,7 @@ def draw(panel, quantity, taus, curve) -> None:
 def cameras(page: Page) -> None:
     """Camera calibration with a rendered checkerboard, and stereo depth of a wall."""
     page.add("## Cameras", "",
-             "A checkerboard of 12 x 9 squares of 0.1 m, rendered from 40 places with noise and "
+             "A checkerboard of 12 x 9 squares of 0.1 m, rendered from 40 poses with noise and "
              "four samples per pixel, calibrated by OpenCV, which knows nothing of the camera. "
              "Undistortion: corners straightened by OpenCV with the given parameters against a "
              "plane's perspective image. Projection: found corners against Brown-Conrady written "
@@ -159,17 +155,19 @@ def intrinsics(page, label, shot, views) -> None:
 def board_picture(shot, views):
     """Figure of one view and of all residuals."""
     view = next(view for view in views if calibration.find_corners(view) is not None)
-    figure, (left, right) = plt.subplots(1, 2, figsize=(13, 4.5))
+    figure, (left, right) = plot_style.panels(1, 2, 13, 4.5)
     left.imshow(view.image, cmap="gray", vmin=0, vmax=255)
     left.plot(*calibration.textbook_pixels(view, shot).T, "r+", ms=5)
-    left.set(title="rendered; crosses where Brown-Conrady puts the corners")
+    left.grid(False)
+    left.set(title="rendered; crosses where Brown-Conrady puts the corners", xlabel="column [px]",
+             ylabel="row [px]")
     for each in views:
         corners = calibration.find_corners(each)
         if corners is not None:
             right.plot(*(corners - calibration.textbook_pixels(each, shot)).T, "b.", ms=2)
-    right.set(title="found minus projected corners [px]", aspect="equal", xlim=(-0.4, 0.4),
+    right.set(title="found minus projected corners", xlabel="along the row [px]",
+              ylabel="along the column [px]", aspect="equal", xlim=(-0.4, 0.4),
               ylim=(-0.4, 0.4))
-    right.grid(True, alpha=0.3)
     return figure
 
 

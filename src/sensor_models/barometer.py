@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from xtdrone_core import SensorBlock
-from xtdrone_dynamics import atmosphere
 from xtdrone_dynamics.compiled import Record, njit
+from xtdrone_dynamics.earth import atmosphere
 
 from .geometry import due
 from .noise import NoiseParameters, reading, set_channels

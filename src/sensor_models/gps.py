@@ -7,7 +7,7 @@ import numpy as np
 
 from xtdrone_core import SensorBlock
 from xtdrone_dynamics.compiled import Record, njit
-from xtdrone_dynamics.geodesy import to_geodetic
+from xtdrone_dynamics.earth.geodesy import to_geodetic
 
 from .errors import SensorError
 from .geometry import due, lever

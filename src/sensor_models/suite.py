@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from xtdrone_core import FleetState, SensorBatch, SensorBlock
-from xtdrone_core.snapshot import Memory
+from xtdrone_core.runs.snapshot import Memory
 from xtdrone_core.state import ExtraReadings
 from xtdrone_dynamics.compiled import Record
 from xtdrone_dynamics.constants import GRAVITY

@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # loaded where they are first used, so that the command start
     from xtdrone_core.contracts import Observer as Observer
     from xtdrone_core.errors import ScenarioError as ScenarioError, XtdroneError as XtdroneError
     from xtdrone_core.modes import Mode as Mode
-    from xtdrone_core.scenario import Scenario as Scenario, VehicleSpec as VehicleSpec
+    from xtdrone_core.scenario.scenario import Scenario as Scenario, VehicleSpec as VehicleSpec
     from xtdrone_core.state import (
         Estimates as Estimates,
         FleetState as FleetState,
@@ -35,11 +35,11 @@ _EXPORTS = {
     "Agent": "xtdrone_core.agent:BaseAgent", "EachVehicle": "xtdrone_core.agent:EachVehicle",
     "Estimates": "xtdrone_core.state:Estimates", "FleetState": "xtdrone_core.state:FleetState",
     "Mode": "xtdrone_core.modes:Mode", "Observer": "xtdrone_core.contracts:Observer",
-    "Scenario": "xtdrone_core.scenario:Scenario",
+    "Scenario": "xtdrone_core.scenario.scenario:Scenario",
     "ScenarioError": "xtdrone_core.errors:ScenarioError",
     "SensorBatch": "xtdrone_core.state:SensorBatch", "SetPoints": "xtdrone_core.state:SetPoints",
     "Simulation": "xtdrone.simulation:Simulation", "Vehicle": "xtdrone_core.vehicle:Vehicle",
-    "VehicleSpec": "xtdrone_core.scenario:VehicleSpec",
+    "VehicleSpec": "xtdrone_core.scenario.scenario:VehicleSpec",
     "XtdroneError": "xtdrone_core.errors:XtdroneError",
     "load_vehicle": "xtdrone.simulation:load_vehicle",
 }

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from xtdrone_core import run_folder
 from xtdrone_core.contracts import Agent, Observer
-from xtdrone_core.control_link import TICK_US
 from xtdrone_core.errors import XtdroneError
-from xtdrone_core.scenario import Scenario
+from xtdrone_core.runs import run_folder
+from xtdrone_core.runs.control_link import TICK_US
+from xtdrone_core.scenario.scenario import Scenario
 from xtdrone_core.state import Estimates, FleetState, SensorBatch, SetPoints
 from xtdrone_core.vehicle import Vehicle
 from xtdrone_sim.crashes import Crash

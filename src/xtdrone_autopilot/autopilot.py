@@ -9,17 +9,25 @@ import numpy.typing as npt
 
 from xtdrone_core import FleetModel, Scenario, registry
 from xtdrone_core.contracts import ExternalPose, Logging, SettableParameters
-from xtdrone_core.key_file import read_key
-from xtdrone_core.log_file import LogGaps
-from xtdrone_core.ports import Ports
-from xtdrone_core.snapshot import Memory, put
+from xtdrone_core.fleet_model import PROPELLER
+from xtdrone_core.mavlink.key_file import read_key
+from xtdrone_core.runs.log_file import LogGaps
+from xtdrone_core.runs.ports import Ports
+from xtdrone_core.runs.snapshot import Memory, put
 from xtdrone_core.state import Estimates, SensorBatch, SetPoints
-from xtdrone_dynamics.effectiveness import cannot_fly
+from xtdrone_dynamics.abilities.vehicle_type import (
+    FIXED_WING,
+    MULTICOPTER,
+    STANDARD_VTOL,
+    cannot_fly,
+)
 
 from . import interfaces
 from .control.actuator_test import ActuatorTest
-from .control.output import at_rest, finish
+from .control.balance import Balance
+from .control.output import at_rest, finish, not_allocated
 from .errors import AutopilotError
+from .fixed_wing.stack import FixedWing
 from .gimbal_manager import GimbalManager
 from .mavlink.commands import Commands
 from .mavlink.description.answers import Answers, EventProtocol
@@ -27,6 +35,7 @@ from .mavlink.device_commands import DeviceCommands
 from .mavlink.dialect import mavlink
 from .mavlink.files.ftp import FileServer
 from .mavlink.files.log_download import LogDownload
+from .mavlink.handlers import declared
 from .mavlink.links import HERE, TICK_US, Links
 from .mavlink.messages import Messages, Presence
 from .mavlink.mission_protocol import MissionProtocol
@@ -34,6 +43,7 @@ from .mavlink.parameter_protocol import ParameterProtocol
 from .mavlink.set_points import SetPointMessages
 from .mavlink.setup_signing import SetupSigning
 from .mavlink.streams import Reported, Streams
+from .mavlink.transitions import Transitions
 from .mount import Mount
 from .navigation.follow import FollowTarget
 from .navigation.mission import Missions
@@ -45,6 +55,8 @@ from .outbox import WARNING, Outbox
 from .parameters.constraints import Constraints
 from .parameters.preload import preload
 from .parameters.store import ParameterStore
+from .rover.drive import Drive
+from .safety.arming_checks import ArmingChecks
 from .safety.battery import Battery
 from .safety.commander import Commander
 from .safety.conditions import PERIOD_US, Watched
@@ -55,11 +67,27 @@ from .safety.health import Health
 from .safety.rotor_monitor import RotorMonitor
 from .ulog.writer import FleetLog, Logged
 from .vehicle_status import describe_bodies, new_status, thrust_normalised
+from .vtol.stack import Vtol
 
 VISION_MAX_AGE_US = 240_000  # largest age of a pose: the length of the estimator's history [us]
 _FORGET_PEERS_US = 10_000_000  # period of forgetting silent peers [us]
+MAV_TYPE_VTOL_FIXEDROTOR = 22  # a name that pymavlink's dialect lacks
 MAV_TYPE_OF_ROTORS = {3: mavlink.MAV_TYPE_TRICOPTER, 4: mavlink.MAV_TYPE_QUADROTOR,
                       6: mavlink.MAV_TYPE_HEXAROTOR, 8: mavlink.MAV_TYPE_OCTOROTOR}
+
+
+def _mav_types(fleet, status):
+    """(N,) MAV_TYPE of each vehicle."""
+    vehicle_type, vtol_type = status["vehicle_type"], status["vtol_type"]
+    rotors = [MAV_TYPE_OF_ROTORS.get(r, mavlink.MAV_TYPE_QUADROTOR)
+              for r in fleet.n_rotors.tolist()]
+    boats = (fleet.actuator["kind"] == PROPELLER).any(axis=1)
+    return np.select(
+        [vtol_type == STANDARD_VTOL, vehicle_type == MULTICOPTER, vehicle_type == FIXED_WING,
+         boats],
+        [MAV_TYPE_VTOL_FIXEDROTOR, rotors, mavlink.MAV_TYPE_FIXED_WING,
+         mavlink.MAV_TYPE_SURFACE_BOAT],
+        mavlink.MAV_TYPE_GROUND_ROVER)
 
 
 class EmbeddedAutopilot(Memory, ExternalPose, Logging, SettableParameters):
@@ -70,8 +98,9 @@ class EmbeddedAutopilot(Memory, ExternalPose, Logging, SettableParameters):
 
     Attributes:
         status: (N,) of VEHICLE_STATUS.
-        parameters, battery, estimator, navigator, flight, missions, returns, follow, failsafes,
-            commander, offboard, failures, mixer, mount, outbox: The parts.
+        parameters, battery, estimator, navigator, fixed_wing, vtol, flight, missions, returns,
+            follow, arming_checks, failsafes, commander, offboard, failures, balance, mixer, mount,
+            outbox: Parts.
         position_control, velocity_control, attitude_control, rate_control: The control loops.
         commands: (N, A) of the actuators, as of the last step.
         log: The FleetLog, or None.
@@ -79,9 +108,10 @@ class EmbeddedAutopilot(Memory, ExternalPose, Logging, SettableParameters):
 
     # In this order: time first, since the others' schedules depend on it.
     MEMORY = ("now", "parameters", "status", "battery", "estimator", "position_control",
-              "velocity_control", "attitude_control", "rate_control", "mixer", "navigator",
-              "missions", "returns", "follow", "failsafes", "offboard", "failures",
-              "actuator_test", "outbox", "_rotor_monitor", "mount", "gimbals", "commands", "log")
+              "velocity_control", "attitude_control", "rate_control", "balance", "mixer",
+              "navigator", "missions", "returns", "follow", "arming_checks", "failsafes",
+              "offboard", "failures", "actuator_test", "outbox", "_rotor_monitor", "fixed_wing",
+              "vtol", "mount", "gimbals", "commands", "log")
 
     def __init__(self, fleet: FleetModel, origin: Sequence[float], magnetic_field: npt.ArrayLike,
                  links: bool = True, on_text: Callable[[int, int, str], None] | None = None,
@@ -104,25 +134,23 @@ class EmbeddedAutopilot(Memory, ExternalPose, Logging, SettableParameters):
         self.origin = tuple(origin)
         self.now = Now(SensorBatch.empty(n), n=n)
         self.outbox = Outbox(n, self.now, on_text)
-        self.parameters = ParameterStore(n)
-        self._constraints = Constraints(self.parameters, self.outbox)
-        self.parameter_files = None  # one for each vehicle, where it saves its parameters
-        rotors = fleet.n_rotors
-        self.parameters.values["MAV_TYPE"] = [
-            MAV_TYPE_OF_ROTORS.get(r, mavlink.MAV_TYPE_QUADROTOR) for r in rotors.tolist()]
         self.status = new_status(n)
         describe_bodies(self.status, fleet)
+        self.parameters = ParameterStore(n, self.status["vehicle_type"], self.status["vtol_type"])
+        self._constraints = Constraints(self.parameters, self.outbox)
+        self.parameter_files = None  # one for each vehicle, where it saves its parameters
+        self.parameters.values["MAV_TYPE"] = _mav_types(fleet, self.status)
         self.battery = Battery(fleet, self.parameters)
         self._make_loops(fleet, magnetic_field, classes or interfaces.classes())
-        self._make_navigation(fleet)
-        self._rotor_monitor = RotorMonitor(fleet)
         self.mount = Mount(fleet, self.estimator, self.now)
         self.gimbals = GimbalManager(self.mount, self.now)
+        self._make_navigation(fleet)
+        self._rotor_monitor = RotorMonitor(fleet)
         self._rotor_mask = fleet.rotor_mask
         self._rotor_numbers = np.arange(fleet.rotor_mask.shape[1])
         self._rest = at_rest(fleet)
         self.commands = self._rest.copy()
-        self._flying = np.zeros(fleet.n, dtype=np.bool_)  # in the air with the actuators on
+        self._flying = np.zeros(fleet.n, dtype=np.bool_)  # multicopters in the air, rotors on
         self.log = None
         self.remember_start()
         self._ports = ports
@@ -148,21 +176,29 @@ class EmbeddedAutopilot(Memory, ExternalPose, Logging, SettableParameters):
         status, parameters, estimator = self.status, self.parameters, self.estimator
         now, origin, outbox = self.now, self.origin, self.outbox
         self.navigator = Navigator(status, parameters, estimator)
+        self.fixed_wing = FixedWing(fleet, status, parameters, estimator, origin)
+        self.vtol = Vtol(fleet, status, parameters, estimator, self.fixed_wing, now, origin)
+        self.drive = Drive(status, parameters, estimator, fleet)
         self.flight = FlightState(status, now, outbox)
         self.missions = Missions(status, parameters, estimator, self.navigator, self.flight, now,
-                                 origin, outbox)
+                                 origin, outbox, self.mount.look_at,
+                                 dict(declared(self.mount, "obeys")
+                                      + declared(self.gimbals, "obeys")))
+        self.missions.on_transition = self.vtol.ask
         self.returns = Return(status, parameters, estimator, self.navigator, self.missions,
                               self.flight, origin, outbox)
         self.follow = FollowTarget(status, parameters, estimator, self.navigator, self.flight, now,
                                    outbox)
-        watched = Watched(status, parameters, estimator, self.battery, self.missions, now)
+        self.arming_checks = ArmingChecks(status, parameters, estimator, self.battery,
+                                          self.missions, now, outbox, cannot_fly(fleet))
+        watched = Watched(status, parameters, estimator, self.battery, self.missions, now,
+                          self.arming_checks)
         self.failsafes = Failsafes(watched, self.flight, outbox, self.fly_without)
-        obstacles = cannot_fly(fleet)
-        self._flyable = np.array([not why for why in obstacles])
-        self.commander = Commander(status, parameters, estimator, self.battery, self.failsafes,
-                                   self.missions, self.follow, self.returns, self.navigator,
-                                   self.flight, now, origin, outbox, obstacles)
-        self.offboard = Offboard(status, self.commander, fleet.rotor_mask.shape[1], now, outbox)
+        self.commander = Commander(status, parameters, estimator, self.arming_checks,
+                                   self.failsafes, self.missions, self.follow, self.returns,
+                                   self.navigator, self.flight, now, origin, outbox)
+        self.offboard = Offboard(status, self.commander, not_allocated(fleet), now, outbox)
+        self.balance = Balance(fleet, self.offboard.own)
         self.failures = Failures(fleet.rotor_mask)
         self.actuator_test = ActuatorTest(fleet.rotor_mask.shape)
         self._health = Health(status, estimator, self.battery, self.failsafes, self.commander,
@@ -218,7 +254,7 @@ class EmbeddedAutopilot(Memory, ExternalPose, Logging, SettableParameters):
         """The telemetry of this flight stack."""
         return Streams(Reported(self.status, self.parameters, self.estimator, self.battery,
                                 self.missions, self.failsafes, self.commands, self.now,
-                                self.origin, self._rotor_mask, self.outbox.events.sequence,
+                                self.origin, self._rotor_mask, self.outbox.events,
                                 (self.mount, self.gimbals)))
 
     def messages(self, links: Any) -> Messages:
@@ -231,16 +267,17 @@ class EmbeddedAutopilot(Memory, ExternalPose, Logging, SettableParameters):
         downloads = LogDownload(self.log, outbox, links)
         presence = Presence(self.status, self.parameters, self.failures, now, outbox, links)
         devices = DeviceCommands(self.status, self.parameters, self.actuator_test,
-                                 self._rotor_mask, now)
+                                 self.offboard, self._rotor_mask, now)
         commands = Commands(self.status, self.parameters, self.estimator, self.commander,
                             self.missions, self.failures, now, self.origin, outbox, links,
-                            (parameters, self.mount, self.gimbals, devices),
+                            (parameters, self.mount, self.gimbals, devices,
+                             Transitions(self.vtol)),
                             (Answers(self.status, now), self.gimbals))
         set_points = SetPointMessages(self.status, self.estimator, self.offboard, self.follow,
                                       self.failures, self.take_pose, now, self.origin, outbox)
         return Messages(outbox, commands, set_points, parameters, missions,
                         FileServer(self.log, self.parameter_files, links), downloads,
-                        presence, EventProtocol(outbox.events, links),
+                        presence, EventProtocol(outbox.events, links), self.gimbals,
                         SetupSigning(self.status, outbox, links),
                         each_tick=(parameters.step, downloads.step),
                         each_check=(missions.step, presence.step))
@@ -254,7 +291,11 @@ class EmbeddedAutopilot(Memory, ExternalPose, Logging, SettableParameters):
         self.navigator.follow_resets()
         if self._links is not None:
             self._links.receive(t_us, self._messages.handle)
-        if self.navigator.step(self.now, self.offboard.actuators, dt):
+        events = self.vtol.step(self.now, dt)
+        events |= self.navigator.step(self.now, self.offboard.actuators, dt)
+        events |= self.fixed_wing.step(self.now, dt, self.commands)
+        events |= self.drive.step(self.now, dt)
+        if events:
             self.commander.handle_events()
         self._control(dt)
         if self.now.any_due(PERIOD_US):
@@ -273,11 +314,16 @@ class EmbeddedAutopilot(Memory, ExternalPose, Logging, SettableParameters):
         if self.now.any_due(LOOP_US):
             for loop in (self.position_control, self.velocity_control):
                 loop.step(p, values, self.estimator, LOOP_S)
+        self.vtol.blend()
         for loop in (self.attitude_control, self.rate_control):
             loop.step(p, values, self.estimator, dt)
+        self.balance.step(p, self.commands, dt)
         self.mixer.step(p, values, self.estimator, dt, self.commands)
-        finish(p, self.offboard.actuators, self._rest, self.commands, self._flying)
-        self.mount.apply(self.commands)
+        self.vtol.mix(self.commands)
+        self.drive.mix(self.commands)
+        finish(p, self.offboard.actuators, self.offboard.own, self._rest, self.commands,
+               self._flying)
+        self.mount.apply(self.commands, dt)
         self._rotor_monitor.step(self._flying, values["FD_ACT_EN"], self.commands,
                                  self.estimator.records, self.now.sensors.accel, dt,
                                  self.failsafes.failed_rotor)
@@ -342,8 +388,8 @@ class EmbeddedAutopilot(Memory, ExternalPose, Logging, SettableParameters):
             if not isinstance(part, Memory) or part.MEMORY is None:
                 raise AutopilotError(
                     f"{name} '{type(part).__module__}:{type(part).__qualname__}' cannot be reset, "
-                    "saved or loaded: inherit from xtdrone_core.snapshot.Memory and list its state "
-                    "variables in MEMORY")
+                    "saved or loaded: inherit from xtdrone_core.runs.snapshot.Memory and list its "
+                    "state variables in MEMORY")
 
     def collect_gaps(self, gaps: LogGaps) -> None:
         """Notes there what the disk does not take of the flight logs."""
@@ -385,19 +431,19 @@ class EmbeddedAutopilot(Memory, ExternalPose, Logging, SettableParameters):
         Args:
             due: (N,) bool, the vehicles meant.
         """
-        p, t_us, sensors = self.status, self.now.t_us, self.now.sensors
+        p, sensors = self.status, self.now.sensors
+        if self._links is not None:
+            if self.now.t_us % _FORGET_PEERS_US == 0:
+                self._links.forget_silent_peers(self.now.t_us)
+            self._messages.check()
         self._constraints.step()
         self.battery.step(p["armed"], sensors.battery_voltage, sensors.battery_current,
                           thrust_normalised(p), PERIOD_US * 1e-6, due)
         self.failures.empty_batteries(self.battery.level)
-        self.failsafes.step(None if due.all() else due)
+        # In PX4's order: it reports checks first, and acts on them then.
+        changes = self.failsafes.check(None if due.all() else due)
+        self.arming_checks.step(due)
+        self.failsafes.act(changes)
         self.follow.step(due)
-        least = self.parameters.values["COM_ARM_BAT_MIN"]
-        ready = (self._flyable & self.estimator.ready & (self.battery.level >= least)
-                 & self.failsafes.may_arm())
-        p["ready"] = np.where(due, ready, p["ready"])
+        p["ready"] = np.where(due, self.arming_checks.ready & self.estimator.ready, p["ready"])
         self.commander.move_home(due)
-        if self._links is not None:
-            if t_us % _FORGET_PEERS_US == 0:
-                self._links.forget_silent_peers(t_us)
-            self._messages.check()

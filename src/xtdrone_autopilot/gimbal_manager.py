@@ -9,12 +9,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from xtdrone_core.snapshot import Memory
-from xtdrone_dynamics.quaternion import from_euler
+from xtdrone_core.runs.snapshot import Memory
+from xtdrone_dynamics.quaternion import from_euler, to_euler
 
 from .mavlink.commands import NO_ANSWER
 from .mavlink.dialect import mavlink
-from .mavlink.handlers import obeys, on_request, streams
+from .mavlink.handlers import obeys, on_request, receives, streams
 from .mount import Mount
 from .now import Now
 from .safety.commander import ACCEPTED, DENIED, Answer
@@ -23,9 +23,14 @@ DEVICE = 1  # number of the gimbal that is the autopilot's own
 _KEEP, _TAKE, _GIVE_UP = -1, -2, -3  # in place of a system id in DO_GIMBAL_MANAGER_CONFIGURE
 _STRAIGHT = mavlink.GIMBAL_MANAGER_FLAGS_RETRACT | mavlink.GIMBAL_MANAGER_FLAGS_NEUTRAL
 _CAPABILITIES = (mavlink.GIMBAL_MANAGER_CAP_FLAGS_HAS_NEUTRAL
+                 | mavlink.GIMBAL_MANAGER_CAP_FLAGS_HAS_ROLL_LOCK
                  | mavlink.GIMBAL_MANAGER_CAP_FLAGS_HAS_PITCH_AXIS
+                 | mavlink.GIMBAL_MANAGER_CAP_FLAGS_HAS_PITCH_LOCK
                  | mavlink.GIMBAL_MANAGER_CAP_FLAGS_HAS_YAW_AXIS
-                 | mavlink.GIMBAL_MANAGER_CAP_FLAGS_HAS_YAW_FOLLOW)
+                 | mavlink.GIMBAL_MANAGER_CAP_FLAGS_HAS_YAW_FOLLOW
+                 | mavlink.GIMBAL_MANAGER_CAP_FLAGS_HAS_YAW_LOCK
+                 | mavlink.GIMBAL_MANAGER_CAP_FLAGS_CAN_POINT_LOCATION_GLOBAL)
+_LEVEL = mavlink.GIMBAL_DEVICE_FLAGS_ROLL_LOCK | mavlink.GIMBAL_DEVICE_FLAGS_PITCH_LOCK
 
 
 def _has_gimbal(manager: "GimbalManager") -> np.ndarray:
@@ -64,21 +69,33 @@ class GimbalManager(Memory):
 
     @obeys(mavlink.MAV_CMD_DO_GIMBAL_MANAGER_PITCHYAW)
     def _pitch_yaw(self, link, p):
-        i, flags = link.vehicle, int(p[4]) if math.isfinite(p[4]) else 0
+        pitch, yaw, pitch_rate, yaw_rate = np.radians(p[:4])
+        flags = int(p[4]) if math.isfinite(p[4]) else 0
+        return self._turn(link, flags, (0.0, pitch, yaw), (0.0, pitch_rate, yaw_rate))
+
+    @receives("GIMBAL_MANAGER_SET_ATTITUDE")
+    def _set_attitude(self, link, message):
+        w, *xyz = message.q
+        angles = to_euler(*xyz, w) if math.isfinite(w) else (math.nan,) * 3
+        rates = (message.angular_velocity_x, message.angular_velocity_y,
+                 message.angular_velocity_z)
+        self._turn(link, message.flags, angles, rates)
+
+    def _turn(self, link, flags, angles, rates):
+        """To roll, pitch and yaw [rad], or where they are NaN at rates [rad/s]."""
+        i = link.vehicle
         if not self.mount.fitted[i]:
             return _no_gimbal()
         if link.source not in map(tuple, self._control[i].tolist()):
             return Answer(DENIED, "another one is in control of the gimbal: take it by "
                                   "DO_GIMBAL_MANAGER_CONFIGURE")
         if flags & _STRAIGHT:
-            self.mount.angles[i] = 0.0
-        elif not all(map(math.isfinite, p[:2])):
-            return Answer(DENIED, "the gimbal needs angles of pitch and yaw, not rates")
+            self.mount.look_ahead(i)
+        elif not np.isfinite([*angles[1:], *rates[1:]]).any():
+            return Answer(DENIED, "the gimbal needs angles or rates of pitch and yaw")
         else:
-            yaw = math.radians(p[1])
-            if flags & mavlink.GIMBAL_MANAGER_FLAGS_YAW_LOCK:
-                yaw = math.remainder(yaw - self.mount.heading(i), 2.0 * math.pi)
-            self.mount.angles[i] = 0.0, math.radians(p[0]), yaw
+            self.mount.turn(i, angles, rates,
+                            bool(flags & mavlink.GIMBAL_MANAGER_FLAGS_YAW_LOCK))
         return Answer(ACCEPTED)
 
     @on_request("GIMBAL_MANAGER_INFORMATION")
@@ -101,7 +118,7 @@ class GimbalManager(Memory):
              where=_has_gimbal)
     def _attitude(self, m: np.ndarray, t_us: int) -> None:
         m["time_boot_ms"] = t_us // 1000
-        m["flags"] = mavlink.GIMBAL_DEVICE_FLAGS_YAW_IN_VEHICLE_FRAME
+        m["flags"] = _LEVEL | mavlink.GIMBAL_DEVICE_FLAGS_YAW_IN_VEHICLE_FRAME
         quat = np.array([from_euler(*angles) for angles in self.mount.angles])
         m["q"] = quat[:, [3, 0, 1, 2]]
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xtdrone_core import FleetModel, SensorBatch, registry
-from xtdrone_core.snapshot import Memory
+from xtdrone_core.runs.snapshot import Memory
 from xtdrone_dynamics.quaternion import rotate, to_euler
 
 from .errors import AutopilotError
@@ -167,7 +167,8 @@ class ControlLoop(Protocol):
     |------------------|-----------------------|-----------------------------------|--------------|
     | position_control | TRAJECTORY            | sp_pos [m], sp_vel [m/s]          | sp_vel       |
     | velocity_control | TRAJECTORY            | sp_vel, sp_acc [m/s^2], sp_yaw    | sp_quat,     |
-    |                  |                       | [rad], sp_yaw_rate [rad/s], ramp  | sp_thrust    |
+    |                  |                       | [rad], sp_yaw_rate [rad/s], ramp  | sp_thrust,   |
+    |                  |                       |                                   | sp_side_force|
     | attitude_control | TRAJECTORY, ATTITUDE  | sp_quat, sp_yaw_rate              | sp_rates     |
     | rate_control     | any but NO_SET_POINT  | sp_rates [rad/s], body            | sp_torque    |
 
@@ -181,7 +182,7 @@ class ControlLoop(Protocol):
     some vehicles were reset, not all fly their trajectory at the same steps.
 
     So that a flight can be reset, saved and loaded, a loop inherits from
-    xtdrone_core.snapshot.Memory and lists its state variables, rows (N, ...), in MEMORY.
+    xtdrone_core.runs.snapshot.Memory and lists its state variables, rows (N, ...), in MEMORY.
     """
 
     def __init__(self, fleet: FleetModel):
@@ -200,7 +201,9 @@ class ControlLoop(Protocol):
 
 
 class Mixer(Protocol):
-    """Turns sp_thrust [N] and sp_torque [N m] of the vehicles into rotor commands.
+    """Turns sp_thrust [N] and sp_torque [N m] of the vehicles into commands.
+
+    Of rotors and of the servos that tilt them; of fully actuated vehicles also sp_side_force [N].
 
     To be reset, saved and loaded it inherits from Memory, as a ControlLoop.
     """

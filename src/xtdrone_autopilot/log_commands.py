@@ -1,4 +1,4 @@
-"""Subcommand `xtdrone log`: pictures, contents and tables of flight logs."""
+"""Subcommand `xtdrone log`: contents and tables of flight logs; `xtdrone plot` draws them."""
 
 from pathlib import Path
 from typing import Any
@@ -8,9 +8,6 @@ from xtdrone_core import files
 from .errors import AutopilotError
 
 EXAMPLES = """examples:
-  xtdrone log plot runs/latest/ulog/iris_0/log001.ulg
-  xtdrone log plot runs/latest                 every vehicle of a run
-  xtdrone log plot --format pdf PX4.ulg        a log of PX4 itself, one file with six pages
   xtdrone log info runs/latest/ulog/iris_0/log001.ulg
   xtdrone log csv log001.ulg --topic vehicle_attitude --topic battery_status --out tables
 """
@@ -21,21 +18,18 @@ _DEPTHS = ("*.ulg", "*/*.ulg", "*/*/*.ulg")
 
 
 def register(subparsers: Any) -> None:
-    """`xtdrone log`: show and plot flight logs (ULog), the workspace's or PX4's."""
-    parser = subparsers.add_parser("log", help="draw and read flight logs (ULog)",
+    """`xtdrone log`: read flight logs (ULog), the workspace's or PX4's."""
+    parser = subparsers.add_parser("log", help="read flight logs (ULog)",
                                    epilog=EXAMPLES)
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
-    plot = actions.add_parser("plot", help="draw the standard plots next to the log")
-    plot.add_argument("--format", choices=["png", "pdf"], default="png", help="(png)")
     info = actions.add_parser("info", help="summarise a log")
     table = actions.add_parser("csv", help="write a table for each topic")
     table.add_argument("--topic", action="append", default=[], metavar="NAME",
                        help="only this one; may be given several times")
-    for action, run in ((plot, _plot), (info, _info), (table, _csv)):
+    for action, run in ((info, _info), (table, _csv)):
         action.add_argument("file", nargs="+", help="a .ulg file, or a folder of them")
         action.set_defaults(run=run)
-    for action in (plot, table):
-        action.add_argument("--out", metavar="FOLDER", help="output folder (that of the log)")
+    table.add_argument("--out", metavar="FOLDER", help="output folder (that of the log)")
 
 
 def _files(names):
@@ -55,15 +49,6 @@ def _folder(path, args):
         return path.parent
     several = len(list(_files(args.file))) > 1
     return Path(args.out) / (path.parent.name if several else "")
-
-
-def _plot(args):
-    from .ulog import plots as ulog_plots, reader as ulog_reader
-
-    for path in _files(args.file):
-        for picture in ulog_plots.draw(ulog_reader.FlightLog(path), _folder(path, args),
-                                       args.format):
-            print(picture)
 
 
 def _info(args):

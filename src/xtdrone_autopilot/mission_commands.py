@@ -3,16 +3,17 @@
 import time
 from typing import Any
 
-from xtdrone_core import key_file, ports
 from xtdrone_core.errors import XtdroneError
-from xtdrone_core.options import number_type
+from xtdrone_core.mavlink import key_file
+from xtdrone_core.runs import ports
+from xtdrone_core.scenario import scenario_options
+from xtdrone_core.scenario.options import number_type
 
 from .errors import AutopilotError
 
 MISSION_EXAMPLES = """examples:
   xtdrone mission check docs/missions/survey.plan
-  xtdrone mission fly docs/missions/survey.plan           in process, as fast as possible
-  xtdrone mission fly docs/missions/square.plan --n 3     each its own, shifted to its start
+  xtdrone mission check docs/missions/square.plan --world outdoor --vehicle typhoon_h480
   xtdrone mission upload docs/missions/survey.plan --vehicle 1 --start
   xtdrone mission download saved.plan --vehicle 1
 """
@@ -25,28 +26,28 @@ PARAMS_EXAMPLES = """examples:
 """
 FLOAT_MAX = 3.4028234e38  # of a parameter, which has 32 bits
 START_TIME_OUT_S = 60.0
+CHECKED_S = 3.0  # until which PX4 has checked a mission that it was given
 
 
 def register_mission(subparsers: Any) -> None:
     """`xtdrone mission`: QGroundControl's plans."""
-    parser = subparsers.add_parser("mission", help="check, fly, upload and download plans",
+    parser = subparsers.add_parser("mission", help="check, upload and download plans",
                                    epilog=MISSION_EXAMPLES)
     actions = parser.add_subparsers(metavar="ACTION", required=True)
-    check = actions.add_parser("check", help="summarise and check a plan")
+    check = actions.add_parser("check", help="length, duration, geofence, obstacles, terrain and "
+                               "battery; status 1 if it cannot be flown; takes the options of "
+                               "'xtdrone fly'")
     check.set_defaults(run=_check)
-    fly = actions.add_parser("fly", help="simulate it in process until all have landed; takes the "
-                                         "options of 'xtdrone fly' as well")
-    fly.set_defaults(run=_fly)
     upload = actions.add_parser("upload", help="into a vehicle of a running simulation")
     upload.add_argument("--start", action="store_true", help="arm and fly it")
     upload.set_defaults(run=_upload)
     download = actions.add_parser("download", help="from a vehicle of a running simulation")
     download.set_defaults(run=_download)
-    for action in (check, fly, upload, download):
+    for action in (check, upload, download):
         action.add_argument("file", metavar="FILE.plan")
     for action in (upload, download):
         _add_vehicle(action)
-    _scenario_options(fly)
+    scenario_options.add(check)
 
 
 def register_params(subparsers: Any) -> None:
@@ -87,30 +88,14 @@ def _add_vehicle(parser):
     key_file.add_option(parser)
 
 
-def _scenario_options(parser):
-    from xtdrone_core import scenario_options
-
-    scenario_options.add(parser)
-    parser.add_argument("--links", action="store_true",
-                        help="open the MAVLink ports, for a ground station to watch")
-
-
 def _check(args):
-    from .navigation.plan_file import describe, load
+    from xtdrone_sim.mission_check import check_plan
 
-    print("\n".join(describe(load(args.file))))
+    from .navigation.plan_file import load
 
-
-def _fly(args):
-    """Hands over to `xtdrone fly`, which makes the run folder, the progress bar and the plots."""
-    from xtdrone_core.command import main
-
-    words = ["fly", "mission", "--mission", args.file]
-    for name, value in vars(args).items():
-        if name in ("file", "run", "mission") or value in (None, False):
-            continue
-        words += [f"--{name}"] if value is True and name == "links" else [f"--{name}", str(value)]
-    return main(words)
+    report = check_plan(load(args.file), scenario_options.scenario_of(args))
+    print("\n".join(report.lines()))
+    return 1 if report.errors else 0
 
 
 def _client(args):
@@ -124,7 +109,7 @@ def _upload(args):
     from .navigation.mission_items import TYPE_NAME
     from .navigation.plan_file import load
 
-    plan = load(args.file)
+    plan = load(args.file)  # what it cannot fly, the vehicle refuses
     client = _client(args)
     try:
         for kind, items in plan.items.items():
@@ -140,14 +125,16 @@ def _start(client):
     """Starts the mission; the request is repeated for vehicles that are not ready yet."""
     from .mavlink.dialect import mavlink
 
-    end = time.monotonic() + START_TIME_OUT_S
+    begin = time.monotonic()
     while True:
         result, text = client.command(mavlink.MAV_CMD_MISSION_START)
         if result == mavlink.MAV_RESULT_ACCEPTED:
             print(f"vehicle {client.vehicle} flies its mission")
             return
-        if "not ready" not in text or time.monotonic() > end:
-            raise AutopilotError(f"vehicle {client.vehicle} does not start: {text}")
+        patience = START_TIME_OUT_S if "not ready" in text else CHECKED_S
+        if time.monotonic() - begin > patience:
+            why = text or mavlink.enums["MAV_RESULT"][result].name
+            raise AutopilotError(f"vehicle {client.vehicle} does not start: {why}")
         time.sleep(0.5)
 
 

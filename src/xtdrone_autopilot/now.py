@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from xtdrone_core.snapshot import Memory
+from xtdrone_core.runs.snapshot import Memory
 from xtdrone_core.state import SensorBatch
 
 STEP_US = 4_000  # of the lockstep [us]

@@ -1,11 +1,11 @@
 """Unsolicited output of vehicles: STATUSTEXTs for users, events and mode changes for clients."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from xtdrone_core.snapshot import Memory
+from xtdrone_core.runs.snapshot import Memory
 
 from .mavlink.description.events import Events
 from .mavlink.dialect import mavlink
@@ -75,9 +75,20 @@ class Outbox(Memory):
         data = text.encode("ascii", "replace")
         self._text_id = self._text_id % 65535 + 1
         chunks = [data[k:k + TEXT_CHUNK] for k in range(0, len(data), TEXT_CHUNK)]
-        for k, chunk in enumerate(chunks):
-            self.links.broadcast_text(i, mavlink.MAVLink_statustext_message(
-                severity, chunk, self._text_id if len(chunks) > 1 else 0, k))
+        self.links.broadcast_text(i, [mavlink.MAVLink_statustext_message(
+            severity, chunk, self._text_id if len(chunks) > 1 else 0, k)
+            for k, chunk in enumerate(chunks)], self._now.t_us)
+
+    def tell(self, i: int, name: str, *arguments: Any) -> None:
+        """Sends an event of vehicle i that has no text: a row of EVENTS."""
+        if self.links is not None:
+            self.links.broadcast(i, self.events.named(i, name, arguments, self._now.t_us))
+
+    def send_events(self, i: int, events: Iterable[tuple[int, int, bytes]]) -> None:
+        """Sends events of vehicle i: number, levels, and arguments as they are sent."""
+        if self.links is not None:
+            for event in events:
+                self.links.broadcast(i, self.events.message(i, *event, self._now.t_us))
 
     def say_once(self, i: int, text: str) -> None:
         """A warning that is sent only the first time."""

@@ -8,12 +8,20 @@ counter-clockwise from east.
 import numpy as np
 
 from xtdrone_core import FleetModel
+from xtdrone_dynamics.abilities.effectiveness import in_hover, largest_thrust, rank
+from xtdrone_dynamics.abilities.force_envelope import ForceEnvelope
+from xtdrone_dynamics.abilities.vehicle_type import (
+    MULTICOPTER,
+    NOT_VTOL,
+    lifting_rotors,
+    vehicle_types,
+    vtol_types,
+)
 from xtdrone_dynamics.constants import GRAVITY
-from xtdrone_dynamics.effectiveness import effectiveness, largest_thrust, rank
 
 NEW_MODE = -1  # value of mode_stage: the mode has not begun yet
 NEVER = 1 << 62  # time of what has not happened [us]
-_STATION_US = 2_500_000  # a ground station counts as there for so long after a heartbeat [us]
+STATION_US = 2_500_000  # a ground station counts as there for so long after a heartbeat [us]
 
 # Kinds of set-point that OFFBOARD can follow (offboard_kind).
 NO_SET_POINT, TRAJECTORY, ATTITUDE, RATES, ACTUATORS = range(5)
@@ -26,20 +34,35 @@ EVENT_DISARM_PREFLIGHT = 8
 EVENT_OFFBOARD_LOST = 16
 EVENT_FAILSAFE_DELAY_OVER = 32
 EVENT_TARGET_REACHED = 64
+EVENT_TRANSITION_OVER = 128
+EVENT_QUADCHUTE = 256
 
 
 # What AUTO modes do at their target (target_type).
 TARGET_POSITION, TARGET_LOITER, TARGET_TAKEOFF, TARGET_ORBIT, TARGET_LAND = range(5)
 
-# When a target counts as reached (watch).
-WATCH_NOTHING, WATCH_PLACE, WATCH_HEIGHT, WATCH_TIME = range(4)
+# When a target counts as reached (watch); WATCH_STOP: where a VTOL begins its transition to hover
+# so as to stop there.
+WATCH_NOTHING, WATCH_PLACE, WATCH_HEIGHT, WATCH_TIME, WATCH_STOP = range(5)
 
 # Stages of a take-off (stage).
 STAGE_DISARMED, STAGE_SPOOL_UP, STAGE_READY, STAGE_RAMP, STAGE_FLIGHT = range(5)
 
+# What rovers and boats are turned by (drive).
+STEERED, DIFFERENTIAL, BOAT = range(3)
+
+# What a VTOL does (vtol_state): MAVLink's MAV_VTOL_STATE.
+NO_VTOL, TO_FIXED_WING, TO_HOVER, HOVERS, ON_WINGS = range(5)
+
 VEHICLE_STATUS = np.dtype([
+    ("vehicle_type", "i1"),  # MULTICOPTER, FIXED_WING or ROVER: whose control laws fly it
+    ("vtol_type", "i1"),  # PX4's VT_TYPE, or NOT_VTOL
+    ("vtol_state", "i1"),  # HOVERS, ON_WINGS or a transition; NO_VTOL
+    ("quadchute", "i1"),  # why it gave fixed-wing flight up, of vtol.state; 0 = it did not
+    ("hover_weight", "f8"),  # share of the commands of the rotors that carry it in hover
     # What the vehicle is doing.
     ("mode", "i1"),  # a Mode
+    ("nav_state", "i1"),  # PX4's number of what clients see: that of the mode, or of a variant
     ("mode_disarmed", "i1"),  # the last one that was asked for and that it may be armed in
     ("armed", "?"),
     ("landed", "?"),
@@ -142,6 +165,16 @@ VEHICLE_STATUS = np.dtype([
     ("climb_max", "f8"),  # largest vertical velocity; negative as a take-off begins [m/s]
     ("sink_max", "f8"),  # and downwards [m/s]
     ("ramp", "f8"),  # 0..1 how far a take-off has come: 0 on the ground, 1 in flight
+    # Rovers and boats.
+    ("drive", "i1"),  # STEERED, DIFFERENTIAL or BOAT
+    ("drive_stage", "i1"),  # on the way to the target
+    ("drive_target", "f8", (2,)),  # where that way leads [m]
+    ("drive_speed", "f8"),  # that it has come to on the way [m/s]
+    ("drive_yaw", "f8"),  # heading kept in STABILIZED [rad], NaN = none yet
+    ("throttle", "f8"),  # -1..1
+    ("steering", "f8"),  # -1..1, to the right
+    ("speed_integral", "f8"),  # [m]
+    ("turn_integral", "f8"),  # [rad]
     # Hover thrust, as a command 0..1 of all rotors.
     ("hover", "f8"),  # that the velocity loop uses
     ("hover_estimate", "f8"),
@@ -156,6 +189,7 @@ VEHICLE_STATUS = np.dtype([
     ("mass", "f8"),  # [kg]
     ("inertia", "f8", (3, 3)),  # [kg m^2]
     ("fully_actuated", "?"),  # force and torque are commanded in all six directions
+    ("side_force_max", "f8"),  # that it exerts in all horizontal directions, level in hover [N]
     ("thrust_max", "f8"),  # all rotors at full command [N]
     ("thrust_poly", "f8", (3,)),  # collective [N] as polynomial of the common command 0..1
     ("drag", "f8"),  # deceleration for each m/s across the rotors, in hover [1/s]
@@ -164,11 +198,14 @@ VEHICLE_STATUS = np.dtype([
 
 def new_status(n: int) -> np.ndarray:
     """Records of n vehicles, disarmed on the ground in AUTO.LOITER (PX4's mode after boot)."""
-    from xtdrone_core.modes import Mode
+    from xtdrone_core.modes import MODES, Mode
 
     status = np.zeros(n, dtype=VEHICLE_STATUS)
     status["mode"] = status["mode_disarmed"] = Mode.LOITER
+    status["nav_state"] = MODES[Mode.LOITER].nav_state
     status["landed"] = True
+    status["vehicle_type"], status["vtol_type"] = MULTICOPTER, NOT_VTOL
+    status["hover_weight"] = 1.0
     for name in ("offboard_pos", "offboard_vel", "offboard_acc", "offboard_yaw",
                  "offboard_yaw_rate", "takeoff_height", "target_speed", "target_yaw", "previous",
                  "following", "line", "roi", "sp_pos", "sp_vel", "sp_acc", "sp_yaw", "sp_yaw_rate"):
@@ -185,7 +222,7 @@ def station_away(status: np.ndarray, t_us: int) -> np.ndarray:
 
     As in PX4, one counts as there for 2.5 s after its heartbeat.
     """
-    return (t_us - status["gcs_t"] - _STATION_US) * 1e-6
+    return (t_us - status["gcs_t"] - STATION_US) * 1e-6
 
 
 def thrust_normalised(status: np.ndarray) -> np.ndarray:
@@ -197,23 +234,32 @@ def command_of(thrust_poly: np.ndarray, thrust: np.ndarray) -> np.ndarray:
     """The common rotor command 0..1 at which all rotors together give a thrust.
 
     Args:
-        thrust_poly: (N, 3) collective [N] as polynomial of that command.
+        thrust_poly: (N, 3) collective [N] as polynomial of that command; zeros without rotors,
+            whose command is 1.
         thrust: (N,) [N].
     """
     c, b, a = thrust_poly.T
     c = np.minimum(c - thrust, 0.0)
-    return np.minimum((-b + np.sqrt(b * b - 4 * a * c)) / (2 * a), 1.0)
+    command = np.ones(len(thrust_poly))
+    np.divide(-b + np.sqrt(b * b - 4 * a * c), 2 * a, out=command, where=a > 0.0)
+    return np.minimum(command, 1.0)
 
 
 def describe_bodies(status: np.ndarray, fleet: FleetModel) -> None:
-    """Writes mass, inertia, thrust and drag of each body of a FleetModel into its record."""
+    """Writes type, mass, inertia, thrust and drag of each vehicle into its record."""
+    status["vehicle_type"], status["vtol_type"] = vehicle_types(fleet), vtol_types(fleet)
+    status["vtol_state"] = np.where(status["vtol_type"] == NOT_VTOL, NO_VTOL, HOVERS)
     status["mass"] = fleet.vehicle["mass"]
     status["inertia"] = fleet.vehicle["inertia"]
-    status["fully_actuated"] = [rank(matrix) == 6 for matrix in effectiveness(fleet)]
-    status["thrust_max"] = largest_thrust(fleet).sum(axis=1)
+    status["fully_actuated"] = [rank(matrix) == 6 for matrix in in_hover(fleet)]
+    for i in np.flatnonzero(status["fully_actuated"]):
+        status["side_force_max"][i] = ForceEnvelope(FleetModel.of([fleet.vehicles[i]])
+                                                    ).across_weight()
+    lifting = lifting_rotors(fleet)
+    status["thrust_max"] = np.where(lifting, largest_thrust(fleet), 0.0).sum(axis=1)
     # Collective = sum of C_T (scaling u + zero)^2, a polynomial in the common command u.
     a = fleet.actuator
-    c = np.where(fleet.rotor_mask, a["motor_constant"], 0.0)
+    c = np.where(lifting, a["motor_constant"], 0.0)
     s, z = a["input_scaling"], a["zero_position_armed"]
     status["thrust_poly"] = np.stack([c * z * z, 2 * c * s * z, c * s * s], -1).sum(axis=1)
     # H-force of XTDrone (4) at the speed that all rotors have in hover.

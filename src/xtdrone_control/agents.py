@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from xtdrone_core.agent import BaseAgent
 from xtdrone_core.contracts import Flight
 from xtdrone_core.errors import XtdroneError
 from xtdrone_core.flight_agent import FlightAgent
+from xtdrone_core.scenario.options import Option
 
 _REACHED = 0.3  # acceptance radius of a corner [m]
 _RETRY_US = 500_000  # after which a request that was not granted is sent again [us]
@@ -22,22 +23,24 @@ class SquareAgent(FlightAgent):
 
     Every vehicle flies a square of its own, counter-clockwise from its start. In addition to the
     events of FlightAgent: `corner` (index 1 to 4, set-point of each vehicle), once all vehicles
-    have held the corner for hold_s.
+    have held the corner for the time `hold`.
     """
 
     MEMORY = (*FlightAgent.MEMORY, "_index", "_reached", "_asked_at", "_inside_us")
 
-    def __init__(self, n: int = 1, side: float = 4.0, height: float = 3.0, hold_s: float = 2.0,
-                 time_out_s: float = 20.0, on_event: Callable[..., None] | None = None):
-        """A square flight.
-
-        Args:
-            n: Number of vehicles.
-            side: Length of a side [m].
-            height: Above the start position [m].
-            hold_s: Time to hold each corner [s].
-            time_out_s: Time after which a corner that was not reached is skipped [s].
-            on_event: Called as on_event(t_us, name, **values).
+    def __init__(
+            self, n: int = 1,
+            side: Annotated[float, Option("length of a side", unit="m", least=0.1,
+                                          most=1000.0)] = 4.0,
+            height: Annotated[float, Option("above the start", unit="m", least=0.5,
+                                            most=1000.0)] = 3.0,
+            hold: Annotated[float, Option("time to hold each corner", unit="s", least=0.0,
+                                          most=3600.0)] = 2.0,
+            time_out: Annotated[float, Option("after which a corner that was not reached is "
+                                              "skipped", unit="s", least=0.1,
+                                              most=3600.0)] = 20.0,
+            on_event: Callable[..., None] | None = None):
+        """A square flight of n vehicles; on_event(t_us, name, **values) is called at each event.
 
         Raises:
             XtdroneError: The height is not allowed.
@@ -45,8 +48,8 @@ class SquareAgent(FlightAgent):
         super().__init__(n, height, land_from=height, on_event=on_event)
         self._corners = side * np.array([[1, 0, 0], [1, 1, 0], [0, 1, 0], [0, 0, 0.0]])
         self._index = self._reached = 0
-        self._hold_us = round(hold_s * 1e6)
-        self._time_out = round(time_out_s * 1e6)
+        self._hold_us = round(hold * 1e6)
+        self._time_out = round(time_out * 1e6)
         self._asked_at, self._inside_us = 0, None
 
     def begin(self, t_us: int, estimates: Estimates) -> None:
@@ -84,8 +87,13 @@ class HoverAgent(BaseAgent):
 
     MEMORY = ("_pads", "_out")
 
-    def __init__(self, n: int = 1, height: float = 3.0, yaw: float = math.nan):
-        """n vehicles at a height above their start [m], with a yaw [rad] (NaN: unchanged)."""
+    def __init__(
+            self, n: int = 1,
+            height: Annotated[float, Option("above the start", unit="m", least=0.1,
+                                            most=10e3)] = 3.0,
+            yaw: Annotated[float, Option("counter-clockwise from east", unit="rad",
+                                         unset="unchanged")] = math.nan):
+        """n vehicles that hover."""
         self._height, self._yaw = height, yaw
         self._out = SetPoints.empty(n)
         self._pads = np.full((n, 3), np.nan)  # NaN where a vehicle was not ready yet
@@ -115,22 +123,19 @@ class MissionAgent(BaseAgent):
     """Arms, switches to AUTO.MISSION and waits until every vehicle has landed.
 
     The missions are on the vehicles already: from --mission, or uploaded. A vehicle whose mission
-    ends in the air is landed where it loiters. Events: `armed`, `mission_over` (index of the
-    vehicle), `landed`.
+    ends in the air is landed where it loiters. Events: `armed`, `waypoint` (index of the vehicle,
+    reached, of how many), `mission_over` (index), `landed`.
     """
 
-    MEMORY = ("done", "_asked_us", "_begun", "_over", "_loitering_us", "_start_us")
+    MEMORY = ("done", "_asked_us", "_begun", "_over", "_loitering_us", "_start_us", "_reached")
     period_us = 100_000  # between two checks of a mission's state
 
-    def __init__(self, n: int = 1, time_out: float = 60.0,
-                 on_event: Callable[..., None] | None = None):
-        """An agent for n vehicles.
-
-        Args:
-            n: Number of vehicles.
-            time_out: For the arming checks and arming [s].
-            on_event: Called as on_event(t_us, name, **values).
-        """
+    def __init__(
+            self, n: int = 1,
+            time_out: Annotated[float, Option("of arming checks and arming", unit="s", least=1.0,
+                                              most=3600.0)] = 60.0,
+            on_event: Callable[..., None] | None = None):
+        """An agent for n vehicles; on_event(t_us, name, **values) is called at each event."""
         self.done = False
         self._out = SetPoints.empty(n)
         self._on_event = on_event or (lambda t_us, name, **values: None)
@@ -139,6 +144,7 @@ class MissionAgent(BaseAgent):
         self._begun = np.zeros(n, dtype=bool)  # armed in AUTO.MISSION
         self._over = np.zeros(n, dtype=bool)  # landed and disarmed again
         self._loitering_us = np.full(n, -1)  # since when in AUTO.LOITER, -1 = not
+        self._reached = np.zeros(n, dtype=int)  # waypoints
         self._start_us = None
         self._autopilot: Any = None
         self.remember_start()
@@ -150,12 +156,16 @@ class MissionAgent(BaseAgent):
     def reached(self) -> dict[str, tuple[int, int]]:
         """The missions that were flown until the vehicle disarmed, and their waypoints."""
         counts = {"missions": (int(self._over.sum()), len(self._over))}
-        health = self._autopilot.health() if self._autopilot is not None else []
-        waypoints = [state["waypoints"] for state in health if "waypoints" in state]
+        waypoints = self._waypoints()
         if waypoints:
             reached, asked = map(sum, zip(*waypoints))
             counts["waypoints"] = (reached, asked)
         return counts
+
+    def _waypoints(self):
+        """Reached, and of how many, for each vehicle; empty where the autopilot does not count."""
+        health = self._autopilot.health() if self._autopilot is not None else []
+        return [state["waypoints"] for state in health if "waypoints" in state]
 
     def step(self, t_us: int, estimates: Any) -> SetPoints:
         """Requests to arm and to change mode; no set-points.
@@ -175,6 +185,10 @@ class MissionAgent(BaseAgent):
             self._start(t_us, estimates, out)
         elif not all_had_begun:
             self._on_event(t_us, "armed")
+        for i, (reached, count) in enumerate(self._waypoints()):
+            if reached > self._reached[i]:
+                self._reached[i] = reached
+                self._on_event(t_us, "waypoint", index=i, reached=reached, of=count)
         for i in np.flatnonzero(self._begun & ~self._over & ~estimates.armed):
             self._over[i] = True
             self._on_event(t_us, "mission_over", index=int(i))

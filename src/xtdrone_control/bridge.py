@@ -12,7 +12,7 @@ from typing import Any
 
 from xtdrone_core import modes
 from xtdrone_core.errors import XtdroneError, failure
-from xtdrone_core.mavlink_dialect import mavlink
+from xtdrone_core.mavlink.dialect import mavlink
 
 from . import diagnostics, mavlink_convert as convert, ros_serialisation as ros
 from .command_translator import LATE_US
@@ -353,7 +353,7 @@ class Vehicle:
                                      "nsecs": self._heard_us % 1_000_000 * 1000}},
                    available_info=1, sysid=self.index + 1, compid=1, autopilot=autopilot,
                    type=kind, system_status=status, base_mode=base, custom_mode=custom,
-                   mode=convert.mode_name(custom), mode_id=custom if base & 1 else base)
+                   mode=modes.ros_name(custom), mode_id=custom if base & 1 else base)
         if version is not None:
             (capabilities, uid, flight, middleware, system, board, vendor, product,
              *custom_version) = unpack(148, version)
@@ -441,7 +441,7 @@ class Vehicle:
         self.heartbeats += 1
         self._offboard = modes.from_custom_mode(custom) == modes.Mode.OFFBOARD
         self.state = ros.state(self.now_us, True, base & 128 != 0, base & 8 != 0, base & 64 != 0,
-                               convert.mode_name(custom), status)
+                               modes.ros_name(custom), status)
 
     def _on_gps_raw(self, payload):
         self.fix = fix_of(payload)

@@ -7,7 +7,10 @@ from typing import Any
 
 import numpy.typing as npt
 
+from xtdrone_core.mavlink.dialect import mavlink
+
 from .errors import ControlNodeError
+from .vehicle_kind import GROUND, Kind, on_wings
 
 STREAM_HZ = 30.0  # of set-points, simulated time
 # Time without a set-point after which a stream is late [us]; PX4 requires 2 Hz, times out at 1 s.
@@ -22,6 +25,9 @@ ONLY_POSITION = _VEL | _ACC | _YAW_RATE  # type masks: what the set-point does n
 ONLY_VELOCITY = _POS | _ACC | _YAW
 ONLY_ACCELERATION = _POS | _VEL | _YAW
 _ZERO = (0.0, 0.0, 0.0)
+HOLDS = ("HOVER", "loiter")  # hold the current position: a plane stays around it
+TRANSITIONS = {"multirotor": mavlink.MAV_VTOL_STATE_MC, "plane": mavlink.MAV_VTOL_STATE_FW}
+_MODES = {"takeoff": "AUTO.TAKEOFF", "land": "AUTO.LAND"}  # by the commands of XTDrone's plane
 
 
 @dataclass(frozen=True)
@@ -39,10 +45,11 @@ class SetPoint:
 
 @dataclass(frozen=True)
 class Request:
-    """A request to MAVROS's services: arm (True, False), or a mode by name."""
+    """A request to MAVROS's services: arm (True, False), a mode by name, or a transition."""
 
     arm: bool | None = None
     mode: str = ""
+    transition: int = mavlink.MAV_VTOL_STATE_UNDEFINED  # MC or FW
 
 
 class CommandTranslator:
@@ -56,6 +63,8 @@ class CommandTranslator:
         self._report = report
         self._pos, self._yaw = None, 0.0
         self._mode = ""
+        self._kind = Kind.MULTIROTOR
+        self._on_wings = False
         self._set_point = None  # None: hold the current position
         self._hovering = False
         self._commanded = False  # whether any command has been received
@@ -71,6 +80,16 @@ class CommandTranslator:
     def set_mode(self, mode: str) -> None:
         """Its flight mode, by MAVROS's name."""
         self._mode = mode
+
+    def set_kind(self, kind: Kind, vtol_state: int = mavlink.MAV_VTOL_STATE_UNDEFINED) -> None:
+        """Its kind, and MAV_VTOL_STATE; one that begins fixed-wing flight holds its position.
+
+        A velocity from before the transition is no set-point of a fixed wing.
+        """
+        before, self._on_wings = self._on_wings, on_wings(kind, vtol_state)
+        self._kind = kind
+        if self._on_wings and not before and self._set_point is not None:
+            self._hover()
 
     @property
     def needs_pose(self) -> bool:
@@ -95,22 +114,38 @@ class CommandTranslator:
         self._commanded = True
         if command in ("ARM", "DISARM"):
             return Request(arm=command == "ARM")
-        if command == "HOVER":
+        if command in HOLDS:
             self._hover()
-            self._report("HOVER: done")
+            self._report(f"{command}: done")
             return None
+        if command == "idle":  # of XTDrone's plane, for PX4 up to v1.11
+            self._report("idle refused: PX4 has no idle set-point any more; give loiter or land")
+            return None
+        if command in TRANSITIONS:
+            return self._transition(command)
         if command[:-1] == "mission" and command[-1].isdigit():
             self.mission = command
             self._report(f"{command}: noted")
             return None
-        if command in ("AUTO.LAND", "AUTO.RTL"):
+        mode = _MODES.get(command, command)
+        if mode in ("AUTO.LAND", "AUTO.RTL"):
             self._hover()  # so that OFFBOARD after the next take-off does not continue this motion
-        return Request(mode=command)
+        return Request(mode=mode)
 
     def pose_flu(self, pos: npt.ArrayLike, yaw: float) -> None:
-        """A position and yaw relative to the body [m, rad]."""
+        """A position and yaw relative to the body [m, rad].
+
+        Multirotors get it in XTDrone's frame, which PX4 has not had since v1.12; the others
+        relative to where they are now.
+        """
         _check(*pos, yaw)
-        self._move(SetPoint(FLU_OFFSET, ONLY_POSITION, pos=tuple(pos), yaw=yaw))
+        if self._kind is Kind.MULTIROTOR:
+            self._move(SetPoint(FLU_OFFSET, ONLY_POSITION, pos=tuple(pos), yaw=yaw))
+        elif self._pos is not None:
+            (x, y, z), (forward, left, up) = self._pos, pos
+            c, s = math.cos(self._yaw), math.sin(self._yaw)
+            self.pose_enu((x + c * forward - s * left, y + s * forward + c * left, z + up),
+                          self._yaw + yaw)
 
     def pose_enu(self, pos: npt.ArrayLike, yaw: float) -> None:
         """A position and yaw in the world [m, rad]."""
@@ -118,13 +153,23 @@ class CommandTranslator:
         self._move(SetPoint(ENU, ONLY_POSITION, pos=tuple(pos), yaw=yaw))
 
     def velocity(self, frame: int, vel: npt.ArrayLike, yaw_rate: float) -> None:
-        """A velocity [m/s] in frame ENU or FLU, and yaw rate [rad/s]; HOVER if both are 0."""
-        if not self._is_hover(vel, yaw_rate):
-            self._move(SetPoint(frame, ONLY_VELOCITY, vel=tuple(vel), yaw_rate=yaw_rate))
+        """A velocity [m/s] in frame ENU or FLU, and yaw rate [rad/s]; HOVER if both are 0.
+
+        PX4's rovers and boats have no set-point of the yaw rate: they steer towards the velocity.
+        As XTDrone's rover, they take the angular velocity as that to the left.
+        """
+        if self._is_hover(vel, yaw_rate):
+            return
+        self._require_rotors("velocities")
+        vel = tuple(vel)
+        if self._kind in GROUND and frame == FLU:
+            vel = vel[0], yaw_rate, 0.0
+        self._move(SetPoint(frame, ONLY_VELOCITY, vel=vel, yaw_rate=yaw_rate))
 
     def acceleration(self, frame: int, acc: npt.ArrayLike, yaw_rate: float) -> None:
         """An acceleration [m/s^2] in ENU or FLU, and yaw rate [rad/s]; HOVER if both are 0."""
         if not self._is_hover(acc, yaw_rate):
+            self._require_rotors("accelerations")
             self._move(SetPoint(frame, ONLY_ACCELERATION, acc=tuple(acc), yaw_rate=yaw_rate))
 
     def set_point(self) -> Any:
@@ -152,6 +197,19 @@ class CommandTranslator:
         if not self._hovering:
             self._hover()
         return True
+
+    def _require_rotors(self, what):
+        """Refuses set-points that only a hovering vehicle, a rover or a boat can follow."""
+        if self._on_wings:
+            raise ControlNodeError(f"{what} are not for fixed-wing flight: publish positions on "
+                                   "cmd_pose_enu or cmd_pose_flu")
+
+    def _transition(self, command):
+        if self._kind is Kind.VTOL:
+            return Request(transition=TRANSITIONS[command])
+        self._report(f"{command} refused: this vehicle is a {self._kind.value}, and only a VTOL "
+                     "has transitions")
+        return None
 
     def _hover(self):
         self._commanded = self._hovering = True

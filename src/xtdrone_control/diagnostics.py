@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from xtdrone_core.mavlink_dialect import mavlink
+from xtdrone_core import modes
+from xtdrone_core.mavlink.dialect import mavlink
 
 from . import mavlink_convert as convert, ros_serialisation as ros
 from .mavlink_link import unpack
@@ -69,7 +70,7 @@ def _heartbeat(v):
         ("Vehicle type", _enum("MAV_TYPE", kind)),
         ("Autopilot type", "PX4 Autopilot" if autopilot == mavlink.MAV_AUTOPILOT_PX4
          else _enum("MAV_AUTOPILOT", autopilot)),
-        ("Mode", convert.mode_name(custom)), ("System status", _enum("MAV_STATE", status))])
+        ("Mode", modes.ros_name(custom)), ("System status", _enum("MAV_STATE", status))])
 
 
 def _enum(name, value):

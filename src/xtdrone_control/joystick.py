@@ -10,7 +10,8 @@ from typing import Any
 from .errors import ControlNodeError
 
 AXES = (0, 1, 3, 4)  # of an Xbox pad: yaw, throttle (left stick), roll, pitch (right stick)
-COMMANDS = {0: "AUTO.TAKEOFF", 1: "AUTO.LAND", 2: "AUTO.RTL", 3: "POSCTL", 6: "DISARM", 7: "ARM"}
+COMMANDS = {0: "AUTO.TAKEOFF", 1: "AUTO.LAND", 2: "AUTO.RTL", 3: "POSCTL", 4: "multirotor",
+            5: "plane", 6: "DISARM", 7: "ARM", 8: "MANUAL"}
 _EVENT = struct.Struct("<IhBB")  # of <linux/joystick.h>: time [ms], value, kind, number
 _BUTTON, _AXIS = 1, 2
 _FULL = 32767.0

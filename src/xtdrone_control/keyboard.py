@@ -5,16 +5,20 @@ vehicle, all vehicles, or the leader of a formation.
 """
 
 import math
-from collections.abc import Callable, Sequence
+import textwrap
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Protocol
 
 from .errors import ControlNodeError
+from .vehicle_kind import GROUND, Kind, on_wings
 
 STEP = 0.1  # of a velocity or acceleration, per key [m/s, m/s^2]
-TURN_STEP = 0.1  # of the yaw rate, per key [rad/s]
+TURN_STEP = 0.1  # of the yaw rate or the steering, per key [rad/s]
+POINT_STEP = 5.0  # of the set-point of a fixed wing, per key [m]
 MAX_SPEED = {"velocity": 20.0, "acceleration": 5.0}  # per axis [m/s, m/s^2]
 MAX_TURN = 3.0  # [rad/s]
+MAX_STEERING = 1.0  # of rovers and boats, as in XTDrone
 ALL, LEADER = "all", "leader"
 MOTION = {"w": (0, 1), "x": (0, -1), "a": (1, 1), "d": (1, -1), "i": (2, 1), ",": (2, -1),
           "j": (3, 1), "l": (3, -1)}  # key -> axis (forward, left, up, turn), direction
@@ -29,12 +33,20 @@ FORMATIONS = {  # by the digit keys for the leader, as in XTDrone
 OTHER_FORMATIONS = ("origin", "cube", "pyramid", "triangle", "sphere", "circle", "line")
 FEW_FORMATIONS = ("origin", "triangle", "line", "V", "circle", "grid")  # below nine vehicles
 
+ROTORS, WINGS, WHEELS = range(3)  # what moves a vehicle; boats are steered as rovers are
+MOTION_HELP = {
+    ROTORS: ("w/x forward, back", "a/d left, right", "i/, up, down", "j/l yaw left, right",
+             "s/k stop and hover"),
+    WINGS: ("w/x north, south", "a/d west, east", "i/, up, down", "", "s/k stay here"),
+    WHEELS: ("w/x forward, back", "a/d steer left, right", "", "", "s/k stop")}
 HELP = """\
- w/x forward, back     t/y arm, disarm      g    all vehicles, or the leader
- a/d left, right       v/n take off, land   tab  one vehicle, then the next
- i/, up, down          b   OFFBOARD         m    velocity or acceleration
- j/l yaw left, right   r   return and land  q    hover and quit
- s/k stop and hover    0-9 {digits}"""
+ {:22}t/y arm, disarm      g    all vehicles, or the leader
+ {:22}v/n take off, land   tab  one vehicle, then the next
+ {:22}b   OFFBOARD         m    velocity or acceleration
+ {:22}r   return and land  q    hover and quit
+ {:22}0-9 {digits}"""
+O_HELP = {Kind.PLANE: [" o   send the set-point again"],
+          Kind.VTOL: [" o   transition to fixed-wing flight, or back"]}
 
 
 @dataclass
@@ -46,16 +58,40 @@ class VehicleState:
     mode: str = ""
     pos: tuple = (math.nan,) * 3  # ENU [m]
     info: str = ""  # last line of /xtdrone/V/info
+    kind: Kind = Kind.MULTIROTOR
+    vtol_state: int = 0  # MAV_VTOL_STATE
+
+    @property
+    def moved_by(self) -> int:
+        """ROTORS, WINGS or WHEELS."""
+        if self.kind in GROUND:
+            return WHEELS
+        return WINGS if on_wings(self.kind, self.vtol_state) else ROTORS
+
+
+class Publisher(Protocol):
+    """What Teleop needs of ROS; `who` is the name of a vehicle or LEADER.
+
+    Attributes:
+        states: VehicleState of each vehicle, in the order of their names.
+    """
+
+    states: Sequence[VehicleState]
+
+    def send(self, who: str, command: str) -> None:
+        """Publishes a command."""
+
+    def move(self, who: str, kind: str, linear: tuple, turn: float) -> None:
+        """Publishes a motion of this kind, "velocity" or "acceleration" [m/s, m/s^2, rad/s]."""
+
+    def set_position(self, who: str, pos: tuple) -> None:
+        """Publishes a position, ENU [m]."""
 
 
 class Teleop:
-    """Turns keys into commands.
+    """Turns keys into commands."""
 
-    `send(who, command)` and `move(who, kind, linear, yaw_rate)` are called to publish; who is the
-    name of a vehicle or LEADER, kind is "velocity" or "acceleration".
-    """
-
-    def __init__(self, names: Sequence[str], send: Callable[..., Any], move: Callable[..., None],
+    def __init__(self, names: Sequence[str], publisher: Publisher,
                  formations: Sequence[str] = ()):
         """Starts with all vehicles, at rest.
 
@@ -69,15 +105,37 @@ class Teleop:
         self.formations = tuple(formations) or FORMATIONS.get(len(names), default)
         self.who = ALL
         self.kind = "velocity"
-        self.axes = [0.0] * 4  # forward, left, up [m/s or m/s^2], turn [rad/s]
         self.done = False
         self.last = "nothing yet"
-        self._send_to, self._move_to = send, move
+        self._publisher = publisher
+        self._states = publisher.states
+        self._rest()
+
+    def _rest(self):
+        self._presses = [0] * 4  # of the keys forward, left, up, turn, less the opposite ones
+        self._from = {}  # by name: where the set-point of a fixed wing began [m]
+
+    @property
+    def axes(self) -> list[float]:
+        """Forward, left, up [m/s or m/s^2] and turn [rad/s]."""
+        return [round(number * step, 3)
+                for number, step in zip(self._presses, (STEP, STEP, STEP, TURN_STEP))]
+
+    @property
+    def steering(self) -> float:
+        """Of rovers and boats, to the left; both pairs of keys steer."""
+        return min(max(self.axes[1] + self.axes[3], -MAX_STEERING), MAX_STEERING)
+
+    @property
+    def offset(self) -> tuple[float, ...]:
+        """Of the set-point of a fixed wing from where it began, ENU [m]."""
+        forward, left, up, _ = (number * POINT_STEP for number in self._presses)
+        return -left, forward, up
 
     @property
     def moving(self) -> bool:
         """Whether a motion is commanded."""
-        return any(self.axes)
+        return any(self._presses)
 
     def key(self, key: str) -> None:
         """Handles one key; unknown keys are ignored."""
@@ -87,6 +145,8 @@ class Teleop:
             self._send(COMMANDS[key])
         elif key in HOVER_KEYS:
             self.hover()
+        elif key == "o":
+            self._transition()
         elif key == "g":
             self._select(ALL if self.who == LEADER else LEADER)
         elif key == "\t":
@@ -101,19 +161,21 @@ class Teleop:
             self._digit(int(key))
 
     def repeat(self) -> None:
-        """Publishes the current motion again; called periodically."""
+        """Publishes the current motion again, not set-points; called periodically."""
         if self.moving:
-            self._publish()
+            for who in self._targets():
+                self._move(who)
 
     def hover(self) -> None:
         """Stops the controlled vehicles.
 
         A zero motion means HOVER. It is sent on the topic of the motions, since a command on
-        another topic might arrive before the last motion.
+        another topic might arrive before the last motion. A plane stays around its position.
         """
-        self.axes = [0.0] * 4
+        self._rest()
         self.last = f"{self.who}: HOVER"
-        self._publish()
+        for who in self._targets():
+            self._publisher.move(who, self.kind, (0.0, 0.0, 0.0), 0.0)
 
     def quit(self) -> None:
         """Quits and stops the controlled vehicles."""
@@ -122,14 +184,24 @@ class Teleop:
             self.hover()
 
     def _accelerate(self, axis, direction):
-        step, limit = (TURN_STEP, MAX_TURN) if axis == 3 else (STEP, MAX_SPEED[self.kind])
-        value = round(self.axes[axis] + direction * step, 3)
-        self.axes[axis] = min(max(value, -limit), limit)
-        if self.moving:
-            self._publish()
-            self.last = f"{self.who}: {self.kind}"
-        else:
+        limit = round(MAX_TURN / TURN_STEP if axis == 3 else MAX_SPEED[self.kind] / STEP)
+        self._presses[axis] = min(max(self._presses[axis] + direction, -limit), limit)
+        if not self.moving:
             self.hover()
+            return
+        self.last = f"{self.who}: motion"
+        for who in self._targets():
+            self._move(who)
+            self._set_position(who)
+
+    def _transition(self):
+        """The key of VTOLs, by which a plane gets its set-point once more."""
+        for who in self._targets():
+            state = self._state(who)
+            if state.kind is Kind.VTOL:
+                self._command(who, "multirotor" if state.moved_by == WINGS else "plane")
+            else:
+                self._set_position(who)
 
     def _select(self, who):
         if self.moving:
@@ -145,30 +217,47 @@ class Teleop:
     def _targets(self):
         return self.names if self.who == ALL else [self.who]
 
+    def _state(self, who):
+        """VehicleState of a vehicle, or of the leader, which is the first one."""
+        return self._states[0 if who == LEADER else self.names.index(who)]
+
     def _send(self, command):
+        for who in self._targets():
+            self._command(who, command)
+
+    def _command(self, who, command):
         self.last = f"{self.who}: {command}"
-        for who in self._targets():
-            self._send_to(who, command)
+        self._publisher.send(who, command)
 
-    def _publish(self):
-        for who in self._targets():
-            self._move_to(who, self.kind, tuple(self.axes[:3]), self.axes[3])
+    def _move(self, who):
+        """Publishes the motion of a vehicle that is not on its wings."""
+        moved_by = self._state(who).moved_by
+        if moved_by == WHEELS:
+            self._publisher.move(who, "velocity", (self.axes[0], 0.0, 0.0), self.steering)
+        elif moved_by == ROTORS:
+            self._publisher.move(who, self.kind, tuple(self.axes[:3]), self.axes[3])
 
-    def screen(self, states: Any, width: int = 100, height: int = 40) -> list[str]:
+    def _set_position(self, who):
+        """Publishes the set-point of a fixed wing, relative to where it was at the first key."""
+        state = self._state(who)
+        if state.moved_by == WINGS and math.isfinite(state.pos[0]):
+            start = self._from.setdefault(who, state.pos)
+            self._publisher.set_position(who, tuple(a + b for a, b in zip(start, self.offset)))
+
+    def screen(self, width: int = 100, height: int = 40, leader: str = "") -> list[str]:
         """The screen as lines.
 
         Args:
-            states: VehicleState of each vehicle, in the order of their names.
             width: Columns of the terminal.
             height: Lines of the terminal.
+            leader: Last line of /xtdrone/leader/info.
         """
-        digits = " ".join(f"{k} {name}" for k, name in enumerate(self.formations)) \
-            if self.who == LEADER else "mission"
-        forward, left, up, turn = self.axes
-        lines = [*HELP.format(digits=digits).splitlines(), "",
-                 f" flying {self.who} by {self.kind}: forward {forward:+.1f} left {left:+.1f} "
-                 f"up {up:+.1f} {UNITS[self.kind]}, turn {turn:+.1f} rad/s",
-                 f" last: {self.last}", ""]
+        states, targets = self._states, [self._state(who) for who in self._targets()]
+        lines = [*self._help(targets[0]), "",
+                 *map(self._motion, sorted({state.moved_by for state in targets})),
+                 f" last: {self.last}",
+                 *textwrap.wrap(leader, max(width - 2, 8), initial_indent=" ",
+                                subsequent_indent=" "), ""]
         armed = sum(state.armed for state in states)
         connected = sum(state.connected for state in states)
         lines.append(f" {len(self.names)} vehicles, {connected} connected, {armed} armed")
@@ -179,6 +268,25 @@ class Teleop:
         if len(shown) < len(self.names):
             lines.append(f" and {len(self.names) - len(shown)} more")
         return [line[:width - 1] for line in lines[:height - 1]]
+
+    def _help(self, state):
+        """The keys, with the motions of a vehicle in this state."""
+        digits = " ".join(f"{k} {name}" for k, name in enumerate(self.formations)) \
+            if self.who == LEADER else "mission"
+        lines = HELP.format(*MOTION_HELP[state.moved_by], digits=digits).splitlines()
+        return lines + O_HELP.get(state.kind, [])
+
+    def _motion(self, moved_by):
+        """The commanded motion of vehicles that are moved by ROTORS, WINGS or WHEELS."""
+        forward, left, up, turn = self.axes
+        east, north, rise = self.offset
+        return {
+            ROTORS: f" flying {self.who} by {self.kind}: forward {forward:+.1f} left {left:+.1f} "
+                    f"up {up:+.1f} {UNITS[self.kind]}, turn {turn:+.1f} rad/s",
+            WINGS: f" set-point of {self.who}: east {east:+.0f} north {north:+.0f} "
+                   f"up {rise:+.0f} m from where it was",
+            WHEELS: f" driving {self.who}: speed {forward:+.1f} m/s, steering {self.steering:+.1f}",
+        }[moved_by]
 
     def _shown(self, room):
         """Indices of the vehicles that fit on the screen, the controlled one among them."""

@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from xtdrone_core import modes
-from xtdrone_core.mavlink_dialect import mavlink
-from xtdrone_dynamics.geoid import geoid_height
+from xtdrone_core.mavlink.dialect import mavlink
+from xtdrone_dynamics.earth.geoid import geoid_height
 
 from .mavlink_link import unpack
 
@@ -145,12 +144,6 @@ def mav_frame_name(number: int) -> str:
     """The name of a MAV_FRAME without that word, or its number where it has none."""
     entry = mavlink.enums["MAV_FRAME"].get(number)
     return str(number) if entry is None else entry.name.removeprefix("MAV_FRAME_")
-
-
-def mode_name(custom: int) -> str:
-    """MAVROS's name of a HEARTBEAT.custom_mode."""
-    mode = modes.from_custom_mode(custom)
-    return f"CMODE({custom})" if mode is None else modes.ROS_NAME[mode]
 
 
 # From MAVLink -------------------------------------------------------------------------------

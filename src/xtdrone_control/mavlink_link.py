@@ -11,9 +11,9 @@ import threading
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from xtdrone_core.mavlink_dialect import mavlink
-from xtdrone_core.mavlink_frames import frames
-from xtdrone_core.ports import Ports, advice
+from xtdrone_core.mavlink.dialect import mavlink
+from xtdrone_core.mavlink.framing import frames
+from xtdrone_core.runs.ports import Ports, advice
 
 from .errors import ControlNodeError
 

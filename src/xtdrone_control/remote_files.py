@@ -8,7 +8,7 @@ import struct
 import threading
 from typing import Any
 
-from xtdrone_core.mavlink_dialect import mavlink
+from xtdrone_core.mavlink.dialect import mavlink
 
 from .requests import LinkTransport
 

@@ -8,8 +8,8 @@ import queue
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from xtdrone_core.mavlink_client import ClientError, MavlinkClient, NoAnswer, Receive, is_integer
-from xtdrone_core.mavlink_dialect import mavlink
+from xtdrone_core.mavlink.client import ClientError, MavlinkClient, NoAnswer, Receive, is_integer
+from xtdrone_core.mavlink.dialect import mavlink
 
 from .mavlink_link import SYSTEM_ID
 

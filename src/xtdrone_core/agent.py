@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .snapshot import Memory
+from .runs.snapshot import Memory
 from .state import Estimates, SetPoints
 
 PERIOD_US = 20_000  # of set-points [us]

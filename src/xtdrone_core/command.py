@@ -2,7 +2,8 @@
 """The `xtdrone` command. Packages add subcommands through the entry-point group xtdrone.commands.
 
 An entry point NAME = "module:register" gives the subcommand NAME. register(subparsers) adds its
-parser and says what to run; run(args) returns an exit status or None for 0:
+parser and says what to run; run(args) returns an exit status or None for 0. A default `instead`,
+instead(args, words), says what to write in place of words that the parser does not take.
 
     def register(subparsers):
         parser = subparsers.add_parser("sim", help="fly a scenario without ROS", epilog=EXAMPLES)
@@ -28,6 +29,9 @@ from .errors import XtdroneError, one_line, unknown_name
 
 GROUP = "xtdrone.commands"
 FILES_PER_VEHICLE = 4  # sockets of its MAVLink links and its PX4, and a log that is written
+# Options by another name than elsewhere; the same thing has one name in every subcommand.
+RENAMED = {"--png": "--out", "--output": "--out", "--no-log": "--no_run_folder",
+           "--gps": "--fuse_gps"}
 EXAMPLES = """examples:
   xtdrone sim --vehicle iris --n 9 --speed 0   nine vehicles, as fast as possible
   xtdrone sim --help                           options of one subcommand
@@ -59,8 +63,15 @@ class _Parser(argparse.ArgumentParser):
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """As argparse's, but refuses what is left over here, where the options are known."""
+        options = self._option_string_actions
+        for name in (word.partition("=")[0] for word in args or ()):
+            if name not in options and RENAMED.get(name) in options:
+                self.error(f"does not take '{name}': it is called '{RENAMED[name]}'")
         known, extra = super().parse_known_args(args, namespace)
         if extra:
+            instead = self.get_default("instead")
+            if instead and (words := instead(known, [*extra, ""])):
+                self.error(f"does not take '{extra[0]}': write {words}")
             near = difflib.get_close_matches(extra[0].partition("=")[0],
                                              self._option_string_actions, n=1)
             hint = f"; did you mean '{near[0]}'?" if near else ""
@@ -93,8 +104,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: Arguments after the command's name; None for those of sys.argv.
 
     Returns:
-        0, or what the subcommand returned; 1 after an XtdroneError, or where a file or the memory
-        fails; 130 after Ctrl-C.
+        0, or what the subcommand returned; the status of an XtdroneError; 1 where a file or the
+        memory fails; 130 after Ctrl-C.
     """
     arguments = sys.argv[1:] if argv is None else list(argv)
     try:
@@ -109,7 +120,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return status
     except XtdroneError as error:
         print(f"xtdrone: {error}", file=sys.stderr)
-        return 1
+        return error.status
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:  # the reader of the output has closed the pipe

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from .fleet_model import FleetModel
-    from .log_file import LogGaps
-    from .scenario import Scenario
+    from .runs.log_file import LogGaps
+    from .scenario.scenario import Scenario
 
 Snapshot = Mapping[str, Any]  # numbers, strings, lists, arrays, and mappings of these
 Part = TypeVar("Part")
@@ -311,6 +311,11 @@ class Counting(Protocol):
 
     def reached(self) -> dict[str, tuple[int, int]]:
         """By the name of the goals, such as "corners": how many it reached, and of how many."""
+
+
+def goals_missed(reached: Mapping[str, tuple[int, int]]) -> bool:
+    """Whether an Agent's counts, see Counting, have fewer reached than asked."""
+    return any(count < asked for count, asked in reached.values())
 
 
 def required(part: object, protocol: type[Part], what: str, instead: str) -> Part:

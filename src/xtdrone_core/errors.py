@@ -2,7 +2,7 @@
 
 A message names the given value, the allowed values and the remedy. Each package
 has its own subclass; the command line and the nodes print the message as
-one line and exit with status 1, so a user never sees a traceback for it.
+one line and exit with its status, so a user never sees a traceback for it.
 """
 
 import difflib
@@ -10,12 +10,21 @@ import traceback
 from collections.abc import Iterable
 from pathlib import Path
 
-CRASHED = 3  # exit status of a flight in which a vehicle has crashed
+# Exit status of a flight, where it is not 0.
+CRASHED = 3  # a vehicle has crashed
+MISSED = 4  # none has, but the Agent reached less than it was asked for
 _SHOWN = 160  # characters of a given value in a message
+_LISTED = 40  # names that a message lists; of more, the nearest
 
 
 class XtdroneError(Exception):
-    """Base class of all errors that a user can cause and fix; its text is one line."""
+    """Base class of all errors that a user can cause and fix; its text is one line.
+
+    Attributes:
+        status: Exit status of the command that it ends.
+    """
+
+    status = 1
 
     def __str__(self) -> str:
         return one_line(super().__str__())
@@ -66,7 +75,9 @@ def unknown_name(what: str, given: object, allowed: Iterable[str], also: str = "
         The message.
     """
     names = sorted(allowed)
-    near = difflib.get_close_matches(str(given)[:_SHOWN], names, n=1)
+    near = difflib.get_close_matches(str(given)[:_SHOWN], names, n=3)
     hint = f"; did you mean '{near[0]}'?" if near else ""
     choice = ", ".join(names) or "(none found)"
+    if len(names) > _LISTED:
+        choice = f"the {len(names)} that exist" + (f", such as {', '.join(near)}" if near else "")
     return f"unknown {what} '{shown(given)}': choose one of {choice}{also and ', or ' + also}{hint}"

@@ -11,7 +11,19 @@ from typing import Any, get_type_hints
 
 import numpy as np
 
-from .vehicle import KINDS, Actuator, Body, Matrix, Pack, Rotor, Vehicle
+from .vehicle import (
+    KINDS,
+    Actuator,
+    Body,
+    HalfWing,
+    Hull,
+    Matrix,
+    Pack,
+    Rotor,
+    Tyre,
+    Vehicle,
+    Wing,
+)
 
 Real = type[np.float64] | type[np.float32]
 
@@ -24,6 +36,7 @@ def vehicle_dtype(real: Real = np.float64) -> np.dtype:
     """Record of a whole vehicle, (N,)."""
     return np.dtype([
         ("bodies", "i8"), ("joints", "i8"), ("actuators", "i8"), ("rotors", "i8"),  # how many
+        ("wings", "i8"), ("half_wings", "i8"), ("tyres", "i8"), ("hulls", "i8"),
         ("mass", real),  # [kg]
         ("inertia", real, (3, 3)),  # joints at zero, about the centre of gravity [kg m^2]
     ], align=True)
@@ -64,6 +77,26 @@ def actuator_dtype(real: Real = np.float64,
     return np.dtype([(name, *form) for name, form in fields.items()], align=True)
 
 
+def wing_dtype(real: Real = np.float64) -> np.dtype:
+    """Record of a lifting surface, (N, W), under the names of Wing."""
+    return _part_dtype(Wing, real)
+
+
+def tyre_dtype(real: Real = np.float64) -> np.dtype:
+    """Record of a tyre, (N, T), under the names of Tyre."""
+    return _part_dtype(Tyre, real)
+
+
+def hull_dtype(real: Real = np.float64) -> np.dtype:
+    """Record of a float in the water, (N, H), under the names of Hull."""
+    return _part_dtype(Hull, real)
+
+
+def half_wing_dtype(real: Real = np.float64) -> np.dtype:
+    """Record of a half wing, (N, H), under the names of HalfWing."""
+    return _part_dtype(HalfWing, real)
+
+
 def effects_dtype(real: Real = np.float64) -> np.dtype:
     """Record of a vehicle's aerodynamic effects, (N,); zeros switch an effect off."""
     return np.dtype([
@@ -93,6 +126,10 @@ class FleetModel:
     body: np.ndarray  # (N, B) body_dtype
     joint: np.ndarray  # (N, J) joint_dtype
     actuator: np.ndarray  # (N, A) actuator_dtype
+    wing: np.ndarray  # (N, W) wing_dtype
+    half_wing: np.ndarray  # (N, H) half_wing_dtype
+    tyre: np.ndarray  # (N, T) tyre_dtype
+    hull: np.ndarray  # (N, H) hull_dtype
     effects: np.ndarray  # (N,) effects_dtype
     battery: np.ndarray  # (N,) battery_dtype
     kinds: tuple[type[Actuator], ...] = KINDS  # of actuators, those of the vehicles' own last
@@ -118,11 +155,16 @@ class FleetModel:
         joint = table(joint_dtype, lambda vehicle: vehicle.joints)
         actuator = table(lambda real: actuator_dtype(real, kinds),
                          lambda vehicle: vehicle.actuators)
+        wing = table(wing_dtype, lambda vehicle: vehicle.wings)
+        half_wing = table(half_wing_dtype, lambda vehicle: vehicle.half_wings)
+        tyre = table(tyre_dtype, lambda vehicle: vehicle.tyres)
+        hull = table(hull_dtype, lambda vehicle: vehicle.hulls)
         whole, effects, battery = (np.zeros(n, dtype=form(dtype)) for form in
                                    (vehicle_dtype, effects_dtype, battery_dtype))
         body["parent"] = body["joint"] = -1
         made: dict[int, int] = {}  # a vehicle to the row that has its records already
-        tables = whole, body, joint, actuator, effects, battery
+        tables = (whole, body, joint, actuator, wing, half_wing, tyre, hull, effects,
+                  battery)
         for i, vehicle in enumerate(vehicles):
             first = made.setdefault(id(vehicle), i)
             if first < i:
@@ -140,10 +182,15 @@ class FleetModel:
                 actuator[i, k]["kind"] = 1 + kinds.index(type(driven))
                 if isinstance(driven, Rotor):
                     actuator[i, k]["power_constant"] = _power_constant(vehicle, driven)
+            for records, parts in ((wing, vehicle.wings), (half_wing, vehicle.half_wings),
+                                   (tyre, vehicle.tyres), (hull, vehicle.hulls)):
+                for k, piece in enumerate(parts):
+                    _fill(records[i, k], piece)
             _fill_effects(effects[i], vehicle)
             if vehicle.battery is not None:
                 _fill(battery[i], vehicle.battery)
-        return cls(vehicles, whole, body, joint, actuator, effects, battery, kinds)
+        return cls(vehicles, whole, body, joint, actuator, wing, half_wing, tyre, hull, effects,
+                   battery, kinds)
 
     @property
     def n(self) -> int:
@@ -166,8 +213,12 @@ def packed(matrix: Matrix) -> tuple[float, ...]:
     return (matrix[0][0], matrix[1][1], matrix[2][2], matrix[0][1], matrix[0][2], matrix[1][2])
 
 
-def _numbers(kind: type[Actuator]) -> list[tuple[str, Any]]:
-    """Names and types of the fields of an actuator's kind that go into records."""
+def _part_dtype(kind: type, real: Real) -> np.dtype:
+    return np.dtype([(name, *_scalar(hint, real)) for name, hint in _numbers(kind)], align=True)
+
+
+def _numbers(kind: type) -> list[tuple[str, Any]]:
+    """Names and types of the fields of a kind of part that go into records."""
     hints = get_type_hints(kind)
     return [(entry.name, hints[entry.name]) for entry in dataclasses.fields(kind)
             if hints[entry.name] is not str]
@@ -188,7 +239,8 @@ def _fill(record: Any, part: Any) -> None:
 
 def _fill_vehicle(record: Any, vehicle: Vehicle) -> None:
     record["mass"], record["inertia"] = vehicle.mass, vehicle.inertia
-    for name in ("bodies", "joints", "actuators", "rotors"):
+    for name in ("bodies", "joints", "actuators", "rotors", "wings", "half_wings", "tyres",
+                 "hulls"):
         record[name] = len(getattr(vehicle, name))
 
 
@@ -226,4 +278,5 @@ def _fill_effects(record: Any, vehicle: Vehicle) -> None:
 
 __all__ = ["ACTUATOR_KINDS", "NO_ACTUATOR", "PROPELLER", "ROTOR", "SERVO", "SURFACE", "WHEEL",
            "FleetModel", "actuator_dtype", "battery_dtype", "body_dtype",
-           "effects_dtype", "joint_dtype", "packed", "vehicle_dtype"]
+           "effects_dtype", "half_wing_dtype", "hull_dtype", "joint_dtype", "packed", "tyre_dtype",
+           "vehicle_dtype", "wing_dtype"]

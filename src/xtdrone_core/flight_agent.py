@@ -9,7 +9,7 @@ import numpy as np
 from .agent import PERIOD_US, BaseAgent
 from .errors import XtdroneError
 from .modes import Mode
-from .snapshot import SnapshotError, put, take
+from .runs.snapshot import SnapshotError, put, take
 from .state import ARM, KEEP, Estimates, SetPoints
 
 _RETRY_US = 500_000  # until a mode or arming request that was not granted is repeated [us]

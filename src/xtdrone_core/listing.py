@@ -3,15 +3,20 @@
 import argparse
 import json
 import re
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from . import files, registry, resources, scenario_options
-from .errors import XtdroneError, unknown_name
+from . import files, registry, resources
+from .errors import ScenarioError, XtdroneError, unknown_name
+from .runs import run_folder
+from .scenario import scenario_options
+from .scenario.arguments import Argument, arguments_of, rows, table
 
 GROUP = "xtdrone.lists"
+_MANY = 60  # names of a kind that are listed beside the others
 LIST_EXAMPLES = """examples:
   xtdrone list                                 all registered names
-  xtdrone list agents
+  xtdrone list agents                          with the options that --set gives them
   xtdrone list options --json                  for programs
 """
 SCHEMA_EXAMPLES = """examples:
@@ -48,14 +53,20 @@ def _list(args: argparse.Namespace) -> None:
     for kind, names in found.items():
         if not args.kind:
             print(f"{kind}:")
+        if not args.kind and len(names) > _MANY:
+            print(f"  {len(names)} names: xtdrone list {kind}")
+            continue
         width = max(map(len, names), default=0)
-        for name, text in names.items():
-            print(f"{'' if args.kind else '  '}{name:{width}}  {text}".rstrip())
+        for name, row in names.items():
+            words = row if isinstance(row, str) else row["description"]
+            print(f"{'' if args.kind else '  '}{name:{width}}  {words}".rstrip())
+            if args.kind and not isinstance(row, str):
+                print(table(row["options"], indent="    "))
 
 
-def _described(kind: str) -> dict[str, str]:
+def _described(kind: str) -> dict[str, Any]:
     try:
-        names: dict[str, str] = registry.entries(GROUP)[kind].load()()
+        names: dict[str, Any] = registry.entries(GROUP)[kind].load()()
     except ImportError as error:
         return {"": f"not listed: {error}"}
     return names
@@ -73,15 +84,45 @@ def autopilots() -> dict[str, str]:
     return registry.AUTOPILOTS.descriptions()
 
 
-def agents() -> dict[str, str]:
-    """A line on each Agent."""
-    return registry.AGENTS.descriptions()
+def agents() -> dict[str, Any]:
+    """A line on each Agent, and its options."""
+    return described(registry.AGENTS)
+
+
+def described(group: registry.Group, options: Callable[[type], Mapping[str, Argument]]
+              = arguments_of) -> dict[str, Any]:
+    """A line on each class of a group, and its options as of Argument.row().
+
+    Args:
+        group: The group.
+        options: The options of a class.
+    """
+    found: dict[str, Any] = {}
+    for name, text in group.descriptions().items():
+        try:
+            known = rows(options(group.load(name)))
+        except ScenarioError:  # the text says why it cannot be loaded
+            known = {}
+        found[name] = {"description": text, "options": known}
+    return found
 
 
 def parts() -> dict[str, str]:
     """A line on each class that a part of the embedded flight stack may be."""
     return {f"{part} {name}": text for part, group in registry.PARTS.items()
             for name, text in group.descriptions().items()}
+
+
+def runs() -> dict[str, str]:
+    """The runs in runs/, the newest first, with their vehicles and length."""
+    found = {}
+    for name in run_folder.names():
+        try:
+            summary = files.read_json(run_folder.find(name) / run_folder.SUMMARY)
+            found[name] = f"{summary['n']} vehicles, {summary['sim_time_s']:.1f} s"
+        except (XtdroneError, KeyError, TypeError, ValueError):  # of another kind, or damaged
+            found[name] = ""
+    return found
 
 
 def worlds() -> dict[str, str]:

@@ -1,4 +1,7 @@
-"""Flight modes. Each is one row of MODES, from which all tables of modes are derived."""
+"""Flight modes. Each is one row of MODES, from which all tables of modes are derived.
+
+NAV_STATES are the modes as PX4 numbers and names them, those included that cannot be flown here.
+"""
 
 from dataclasses import dataclass
 from enum import Flag, IntEnum, auto
@@ -21,6 +24,84 @@ class Mode(IntEnum):
     FOLLOW_TARGET = 11
 
 
+class Requirement(Flag):
+    """What PX4 requires of a mode, as in its mode requirements; losing it ends the mode."""
+
+    NOTHING = 0
+    ANGULAR_VELOCITY = auto()
+    ATTITUDE = auto()
+    ALTITUDE = auto()
+    LOCAL_POSITION = auto()
+    GLOBAL_POSITION = auto()
+    HOME = auto()
+    MISSION = auto()
+    OFFBOARD_SIGNAL = auto()
+    MANUAL_CONTROL = auto()
+    LIMITS = auto()  # of wind and flight time
+    ANOTHER_TO_ARM = auto()  # the vehicle cannot be armed in it
+    REGISTRATION = auto()  # of a program that flies it
+
+
+_R = Requirement
+_BY_ATTITUDE = _R.ANGULAR_VELOCITY | _R.ATTITUDE
+_BY_ALTITUDE = _BY_ATTITUDE | _R.ALTITUDE
+_BY_POSITION = _BY_ALTITUDE | _R.LOCAL_POSITION
+_BY_GLOBAL_POSITION = _BY_POSITION | _R.GLOBAL_POSITION
+
+
+@dataclass(frozen=True)
+class NavState:
+    """A mode of PX4."""
+
+    name: str  # in its texts
+    px4: tuple[int, int]  # main mode and sub mode, 0 where there is none
+    base_mode: int  # MAVLink's HEARTBEAT.base_mode of PX4, disarmed
+    requires: Requirement
+    standard: int = 0  # MAVLink's MAV_STANDARD_MODE, 0 = it is none
+    advanced: bool = True  # not for beginners
+    listed: bool = True  # in AVAILABLE_MODES
+    selectable: bool = True  # by a user
+
+    @property
+    def custom_mode(self) -> int:
+        """HEARTBEAT.custom_mode: main mode << 16 | sub mode << 24."""
+        return self.px4[0] << 16 | self.px4[1] << 24
+
+    @property
+    def external(self) -> bool:
+        """Whether it is for a program outside, which this stack does not offer."""
+        return Requirement.REGISTRATION in self.requires
+
+
+NAV_STATES = {  # by PX4's vehicle_status.nav_state
+    0: NavState("Manual", (1, 0), 0x51, _R.MANUAL_CONTROL),
+    1: NavState("Altitude", (2, 0), 0x51, _BY_ALTITUDE | _R.MANUAL_CONTROL, advanced=False),
+    2: NavState("Position", (3, 0), 0x51, _BY_POSITION | _R.MANUAL_CONTROL, advanced=False),
+    3: NavState("Mission", (4, 4), 0x1D, _BY_GLOBAL_POSITION | _R.MISSION | _R.LIMITS, 7),
+    4: NavState("Hold", (4, 3), 0x1D, _BY_GLOBAL_POSITION | _R.LIMITS),
+    5: NavState("Return", (4, 5), 0x1D, _BY_GLOBAL_POSITION | _R.HOME | _R.ANOTHER_TO_ARM, 5),
+    6: NavState("Position Slow", (3, 2), 0x51, _BY_POSITION | _R.MANUAL_CONTROL),
+    10: NavState("Acro", (5, 0), 0x41, _R.ANGULAR_VELOCITY | _R.MANUAL_CONTROL),
+    12: NavState("Descend", (4, 6), 0x1D, _BY_ALTITUDE | _R.ANOTHER_TO_ARM, listed=False),
+    13: NavState("Termination", (10, 0), 0x01, _R.ANOTHER_TO_ARM, selectable=False),
+    14: NavState("Offboard", (6, 0), 0x11, _BY_ATTITUDE | _R.OFFBOARD_SIGNAL),
+    15: NavState("Stabilized", (7, 0), 0x51, _BY_ATTITUDE | _R.MANUAL_CONTROL),
+    17: NavState("Takeoff", (4, 2), 0x1D, _BY_POSITION, 9),
+    18: NavState("Land", (4, 6), 0x1D, _BY_POSITION | _R.ANOTHER_TO_ARM, 8),
+    19: NavState("Follow Target", (4, 8), 0x11, _BY_POSITION | _R.LIMITS | _R.ANOTHER_TO_ARM),
+    20: NavState("Precision Landing", (4, 9), 0x1D, _BY_POSITION | _R.ANOTHER_TO_ARM),
+    21: NavState("Orbit", (3, 1), 0x11, _BY_POSITION | _R.LIMITS | _R.ANOTHER_TO_ARM),
+    22: NavState("VTOL Takeoff", (4, 10), 0x1D, _BY_POSITION),
+    **{22 + k: NavState(f"External {k}", (4, 10 + k), 0x11, _R.REGISTRATION, advanced=False,
+                        selectable=False) for k in range(1, 9)},
+}
+
+
+def may_arm(nav_state: int) -> bool:
+    """Whether a vehicle may be armed in one of PX4's modes."""
+    return Requirement.ANOTHER_TO_ARM not in NAV_STATES[nav_state].requires
+
+
 class Need(Flag):
     """Preconditions of a mode."""
 
@@ -36,53 +117,80 @@ class Need(Flag):
 class ModeSpec:
     """Properties of one mode, except its control law."""
 
-    px4: tuple[int, int]  # PX4's main mode and sub mode, 0 where there is none
-    nav_state: int  # PX4's vehicle_status.nav_state
-    base_mode: int  # MAVLink's HEARTBEAT.base_mode of PX4, disarmed
+    nav_state: int  # of NAV_STATES
     needs: Need
     by_position: bool = True  # flies by its position: losing that is a failsafe
-    arms: bool = True  # may be armed in; once disarmed, the vehicle is in the last such mode
     rc_exception: int = 0  # bit of COM_RCL_EXCEPT: losing the sticks is no failure in it
 
+    @property
+    def px4(self) -> tuple[int, int]:
+        """PX4's main mode and sub mode, 0 where there is none."""
+        return NAV_STATES[self.nav_state].px4
 
+    @property
+    def arms(self) -> bool:
+        """Whether it may be armed in; once disarmed, a vehicle is in the last such mode."""
+        return may_arm(self.nav_state)
+
+
+_AUTO = 4  # PX4's main mode
 _STICKS_ONLY = Need.STICKS | Need.POSITION_ON_GROUND
 MODES = {
-    Mode.MANUAL: ModeSpec((1, 0), 0, 0x41, Need.STICKS, by_position=False),
-    Mode.STABILIZED: ModeSpec((7, 0), 15, 0x51, _STICKS_ONLY, by_position=False),
-    Mode.ACRO: ModeSpec((5, 0), 10, 0x41, _STICKS_ONLY, by_position=False),
-    Mode.ALTCTL: ModeSpec((2, 0), 1, 0x51, _STICKS_ONLY, by_position=False),
-    Mode.POSCTL: ModeSpec((3, 0), 2, 0x51, Need.STICKS | Need.POSITION),
-    Mode.OFFBOARD: ModeSpec((6, 0), 14, 0x11, Need.SET_POINTS | Need.POSITION, rc_exception=4),
-    Mode.TAKEOFF: ModeSpec((4, 2), 17, 0x1D, Need.POSITION, rc_exception=2),
-    Mode.LOITER: ModeSpec((4, 3), 4, 0x1D, Need.POSITION, rc_exception=2),
-    Mode.MISSION: ModeSpec((4, 4), 3, 0x1D, Need.MISSION | Need.POSITION, rc_exception=1),
-    Mode.RTL: ModeSpec((4, 5), 5, 0x1D, Need.POSITION, arms=False),
-    Mode.LAND: ModeSpec((4, 6), 18, 0x1D, Need.POSITION_ON_GROUND, arms=False),
-    Mode.FOLLOW_TARGET: ModeSpec((4, 8), 19, 0x1D, Need.POSITION),
+    Mode.MANUAL: ModeSpec(0, Need.STICKS, by_position=False),
+    Mode.STABILIZED: ModeSpec(15, _STICKS_ONLY, by_position=False),
+    Mode.ACRO: ModeSpec(10, _STICKS_ONLY, by_position=False),
+    Mode.ALTCTL: ModeSpec(1, _STICKS_ONLY, by_position=False),
+    Mode.POSCTL: ModeSpec(2, Need.STICKS | Need.POSITION),
+    Mode.OFFBOARD: ModeSpec(14, Need.SET_POINTS | Need.POSITION, rc_exception=4),
+    Mode.TAKEOFF: ModeSpec(17, Need.POSITION, rc_exception=2),
+    Mode.LOITER: ModeSpec(4, Need.POSITION, rc_exception=2),
+    Mode.MISSION: ModeSpec(3, Need.MISSION | Need.POSITION, rc_exception=1),
+    Mode.RTL: ModeSpec(5, Need.POSITION),
+    Mode.LAND: ModeSpec(18, Need.POSITION_ON_GROUND),
+    Mode.FOLLOW_TARGET: ModeSpec(19, Need.POSITION),
 }
 
 PX4_MODE = {mode: spec.px4 for mode, spec in MODES.items()}
 
 # MAVROS's names, as set_mode takes them and State carries them.
-ROS_NAME = {mode: (f"AUTO.{mode.name}" if spec.px4[0] == 4 else mode.name)
+ROS_NAME = {mode: (f"AUTO.{mode.name}" if spec.px4[0] == _AUTO else mode.name)
             for mode, spec in MODES.items()}
 
 # PX4's names, in its texts.
-PX4_NAME = {Mode.MANUAL: "Manual", Mode.STABILIZED: "Stabilized", Mode.ACRO: "Acro",
-            Mode.ALTCTL: "Altitude", Mode.POSCTL: "Position", Mode.OFFBOARD: "Offboard",
-            Mode.TAKEOFF: "Takeoff", Mode.LOITER: "Hold", Mode.MISSION: "Mission",
-            Mode.RTL: "Return", Mode.LAND: "Land", Mode.FOLLOW_TARGET: "Follow Target"}
+PX4_NAME = {mode: NAV_STATES[spec.nav_state].name for mode, spec in MODES.items()}
 
 FROM_PX4_MODE = {numbers: mode for mode, numbers in PX4_MODE.items()}
 FROM_ROS_NAME = {name: mode for mode, name in ROS_NAME.items()}
 
 
+# Modes of PX4 that are flown by one of another name: nav_state -> that.
+POSITION_SLOW, PRECISION_LANDING, ORBIT = 6, 20, 21
+VARIANTS = {POSITION_SLOW: Mode.POSCTL, PRECISION_LANDING: Mode.LAND, ORBIT: Mode.LOITER}
+
+
 def custom_mode(mode: Mode) -> int:
-    """PX4's HEARTBEAT.custom_mode: main mode << 16 | sub mode << 24."""
-    main, sub = PX4_MODE[mode]
-    return main << 16 | sub << 24
+    """PX4's HEARTBEAT.custom_mode of a mode."""
+    return NAV_STATES[MODES[mode].nav_state].custom_mode
 
 
 def from_custom_mode(number: int) -> Mode | None:
-    """The Mode of a HEARTBEAT.custom_mode, or None if the stack has no such mode."""
-    return FROM_PX4_MODE.get((number >> 16 & 0xFF, number >> 24 & 0xFF))
+    """The Mode of a HEARTBEAT.custom_mode, or None if the stack has no such mode.
+
+    As for MAVROS, sub modes only count in AUTO: an orbit is a POSCTL.
+    """
+    main, sub = number >> 16 & 0xFF, number >> 24 & 0xFF
+    return FROM_PX4_MODE.get((main, sub if main == _AUTO else 0))
+
+
+def ros_name(number: int) -> str:
+    """MAVROS's name of a HEARTBEAT.custom_mode."""
+    if number == NAV_STATES[PRECISION_LANDING].custom_mode:
+        return "AUTO.PRECLAND"
+    mode = from_custom_mode(number)
+    return f"CMODE({number})" if mode is None else ROS_NAME[mode]
+
+
+def nav_state(main: int, sub: int) -> int | None:
+    """PX4's number of the mode that a user may choose by these numbers, or None."""
+    return next((number for number, state in NAV_STATES.items()
+                 if state.listed and state.px4 == (main, sub)), None)

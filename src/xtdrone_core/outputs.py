@@ -74,13 +74,19 @@ def save_figure(figure: Any, path: Path | str, dpi: int = 110,
     """
     suffix = Path(path).suffix.lower()
     metadata = {_FIELD[suffix]: MARK}
-    if suffix == ".pdf":
-        metadata["CreationDate"] = None  # type: ignore[assignment]  # the same at each repetition
+    date = {".pdf": "CreationDate", ".svg": "Date"}.get(suffix)
+    if date:
+        metadata[date] = None  # type: ignore[assignment]  # the same at each repetition
     try:
         figure.savefig(path, dpi=dpi, metadata=metadata)
     except OSError as failed:
-        raise error(f"cannot write '{shown(path)}': {failed.strerror or failed}; give a file in a "
-                    "folder that can be written") from failed
+        raise cannot_write(path, failed, error) from failed
+
+
+def cannot_write(path: Path | str, failed: OSError, error: type[XtdroneError]) -> XtdroneError:
+    """The error of a file that could not be written."""
+    return error(f"cannot write '{shown(path)}': {failed.strerror or failed}; give a file in a "
+                 "folder that can be written")
 
 
 def _ends(path: Path) -> bytes:

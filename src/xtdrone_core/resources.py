@@ -113,6 +113,25 @@ def world_sdf(name: str) -> Path:
     return _find("world", name, root() / "worlds" / f"{name}.world", world_names)
 
 
+def mission_names() -> list[str]:
+    """Names of the plans in docs/missions."""
+    return sorted(path.stem for path in (root() / "docs" / "missions").glob("*.plan"))
+
+
+def mission_plan(name: Path | str) -> Path:
+    """The .plan file of a mission: a path, which need not exist, or a name from docs/missions.
+
+    Raises:
+        ScenarioError: A word without '.' and '/' that is neither a file nor a name.
+    """
+    path = Path(name).expanduser()
+    if path.exists() or path.suffix or path.name != str(name):
+        return path
+    if str(name) not in mission_names():
+        raise ScenarioError(unknown_name("mission", name, mission_names(), "a .plan file"))
+    return root() / "docs" / "missions" / f"{name}.plan"
+
+
 def _find(what: str, name: str, path: Path, names: Callable[[], list[str]]) -> Path:
     given = "/" in name or name.endswith((".sdf", ".world", ".xacro"))
     if given:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .snapshot import Memory
+from .runs.snapshot import Memory
 
 
 @dataclass(slots=True)
@@ -33,14 +33,16 @@ class FleetState:
     body_quat: np.ndarray  # (N, B, 4) xyzw, body to world
     body_vel: np.ndarray  # (N, B, 3) of the origin, world [m/s]
     body_ang_vel: np.ndarray  # (N, B, 3) body's own frame [rad/s]
+    tyre_load: np.ndarray  # (N, T, 3) force of the ground on each tyre along its normal, world [N]
 
     @classmethod
-    def zeros(cls, n: int, actuators: int, joints: int = 0, bodies: int = 1) -> "FleetState":
+    def zeros(cls, n: int, actuators: int, joints: int = 0, bodies: int = 1,
+              tyres: int = 0) -> "FleetState":
         """A level fleet of n vehicles at rest at the origin.
 
         Args:
             n: Number of vehicles.
-            actuators, joints, bodies: The most that one of them has.
+            actuators, joints, bodies, tyres: The most that one of them has.
         """
         shapes = (n, 3), (n, 4), (n, 3), (n, 3)
         base = [np.zeros(shape) for shape in shapes]
@@ -52,12 +54,13 @@ class FleetState:
             every[1][..., 3] = 1.0
         return cls(0, base[0], base[1], base[2], base[3], np.zeros((n, 3)),
                    np.zeros((n, actuators)), np.zeros((n, joints)), np.zeros((n, joints)),
-                   every[0], every[1], every[2], every[3])
+                   every[0], every[1], every[2], every[3], np.zeros((n, tyres, 3)))
 
     def copy(self) -> "FleetState":
         """A deep copy, to keep a state beyond the step."""
         n, bodies = self.body_pos.shape[:2]
-        found = FleetState.zeros(n, self.actuator.shape[1], self.joint_pos.shape[1], bodies)
+        found = FleetState.zeros(n, self.actuator.shape[1], self.joint_pos.shape[1], bodies,
+                                 self.tyre_load.shape[1])
         found.t_us = self.t_us
         for name in ARRAYS_OF_STATE:
             getattr(found, name)[:] = getattr(self, name)
@@ -218,6 +221,7 @@ class SetPoints(Memory):
     Attributes:
         records: (N,) of SET_POINT.
         actuators: (N, A) commands, 0..1 or -1..1 as PX4 has them; A may be 0 where none is given.
+            Those of servos that steer nothing may be given beside any level.
         pos, vel and so on: views of the records' fields.
     """
 

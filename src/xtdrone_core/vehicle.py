@@ -82,6 +82,7 @@ class Rotor(Actuator):
     time_constant_up: float  # [s]
     time_constant_down: float  # [s]
     max_rot_velocity: float  # [rad/s]
+    max_relative_airspeed: float = 0.0  # along the axis, without thrust from here on [m/s]; 0: none
     bidirectional: bool = False  # turns both ways; commands are -1..1
 
 
@@ -100,16 +101,12 @@ class Servo(Actuator):
 
 @dataclass(frozen=True, kw_only=True)
 class Surface(Actuator):
-    """A control surface. Its deflection moves no body; it only has aerodynamic effects."""
+    """A control surface. Its deflection moves no body; it changes the forces of its Wing."""
 
     kind = "surface"
     lower: float = -1.0
-    pos: Vector  # centre of pressure in the frame of its body [m]
+    pos: Vector  # centre of pressure of its wing in the frame of its body [m]
     axis: Vector  # of the hinge, frame of its body
-    forward: Vector  # of the wing that it is part of, frame of its body
-    upward: Vector  # direction of the lift, frame of its body
-    area: float  # [m^2]
-    lift_per_rad: float  # change of the lift coefficient with the deflection [1/rad]
     rate: float  # [rad/s]
     time_constant: float  # [s]
     joint_lower: float  # [rad]
@@ -118,13 +115,12 @@ class Surface(Actuator):
 
 @dataclass(frozen=True, kw_only=True)
 class Wheel(Actuator):
-    """A driven wheel."""
+    """What turns a wheel; the ground acts on its Tyre."""
 
     kind = "wheel"
     lower: float = -1.0
     pos: Vector  # hub in the frame of its body [m]
     axis: Vector  # about which it turns, frame of its body
-    radius: float  # [m]
     time_constant: float  # of its speed [s]
     max_rot_velocity: float  # [rad/s]
 
@@ -175,6 +171,94 @@ class Pack:
     rotor_power_constant: float  # shaft power / speed^3 of a rotor [W s^3]; 0 = C_M C_T
 
 
+@dataclass(frozen=True, kw_only=True)
+class Wing:
+    """A lifting surface, under the parameter names of PX4 sitl_gazebo's LiftDrag plugin."""
+
+    name: str
+    body: int = BASE  # that it acts on
+    control: int = -1  # index of the actuator that deflects its control surface; -1 = none
+    rotor: int = -1  # index of the actuator in whose slipstream it lies; -1 = none
+    disc_area: float = 0.0  # of that rotor [m^2]
+    pos: Vector  # centre of pressure in the frame of its body [m]
+    forward: Vector  # unit vector against the drag at no angle of attack, frame of its body
+    upward: Vector  # unit vector of the lift there, frame of its body
+    radial_symmetry: bool = False  # `upward` turns with the air, as around a fuselage
+    area: float  # [m^2]
+    air_density: float  # at the world's origin [kg/m^3]
+    alpha0: float  # angle of attack when the air comes from `forward` [rad]
+    alpha_stall: float  # [rad]
+    cla: float  # slopes of lift, drag and moment over the angle of attack [1/rad]
+    cda: float
+    cma: float
+    cla_stall: float  # the same beyond the stall
+    cda_stall: float
+    cma_stall: float
+    cd_alpha0: float  # drag and moment at no angle of attack
+    cm_alpha0: float
+    cl_delta: float  # change by the deflection of the control surface [1/rad]
+    cd_delta: float
+    cm_delta: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class HalfWing:
+    """Half a wing with its elevon, behind a propeller; names as in dronesim (6)-(11)."""
+
+    body: int = BASE  # that it acts on
+    control: int  # index of the actuator that deflects its elevon
+    rotor: int  # index of the rotor ahead of it
+    pos: Vector  # its point in the frame of its body [m]
+    forward: Vector  # unit vector along the thrust, frame of its body
+    left: Vector  # unit vector along the span, about which the elevon turns, frame of its body
+    area: float  # of this half [m^2]
+    chord: float  # [m]
+    span: float  # of the whole wing [m]
+    cd0: float  # drag along the thrust
+    cy0: float  # and along the span
+    lift_slope: float  # [1/rad]
+    offset: float  # of the aerodynamic centre ahead of `pos` [m]
+    zeta_f: float  # effect of the elevon on the force
+    zeta_m: float  # and on the moment
+    damping: Vector  # diagonal of Phi_mw
+    disc_area: float  # of the propeller [m^2]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tyre:
+    """Where a wheel touches the ground, driven or not; see xtdrone_dynamics.forces.tyre."""
+
+    name: str
+    link: str  # full name of the wheel's link, whose collision rolls on the ground
+    body: int = BASE  # that it acts on
+    wheel: int = -1  # index of the Wheel that drives it; -1 = it rolls freely
+    pos: Vector  # hub in the frame of its body [m]
+    axis: Vector  # unit vector about which it turns, frame of its body
+    radius: float  # [m]
+    friction: float  # Coulomb's, in the direction of rolling
+    lateral_friction: float  # along the axis
+    slip_stiffness: float  # force over load per unit of small slip
+    relaxation_length: float  # rolled until the force follows a change of slip [m]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hull:
+    """A float in the water; see xtdrone_dynamics.forces.hull."""
+
+    name: str
+    body: int = BASE  # that it acts on
+    pos: Vector  # centre of its bottom, frame of its body [m]
+    length: float  # along the body's x axis [m]
+    width: float  # [m]
+    height: float  # [m]
+    half_cylinder: bool = False  # instead of a box: lying, its round side down
+    displacement: float  # submerged volume at which the drag coefficients hold [m^3]
+    linear_drag: Vector  # along the axes of its body [N s/m]
+    quadratic_drag: Vector  # [N s^2/m^2]
+    linear_damping: Vector  # about the axes of its body [N m s/rad]
+    quadratic_damping: Vector  # [N m s^2/rad^2]
+
+
 @dataclass(frozen=True)
 class Vehicle:
     """One type of vehicle."""
@@ -187,6 +271,10 @@ class Vehicle:
     bodies: tuple[Body, ...]  # the base first, parents before their children
     joints: tuple[Joint, ...] = ()
     actuators: tuple[Actuator, ...] = ()  # rotors by motorNumber, then the others by channel
+    wings: tuple[Wing, ...] = ()
+    half_wings: tuple[HalfWing, ...] = ()
+    tyres: tuple[Tyre, ...] = ()
+    hulls: tuple[Hull, ...] = ()
     sensors: tuple[SensorBlock, ...] = ()
     shapes: tuple[Any, ...] = ()  # collisions and visuals, each in the frame of its body
     effects: dict[str, dict[str, tuple[float, ...]]] = field(default_factory=dict)  # by name

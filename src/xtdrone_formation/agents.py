@@ -1,30 +1,38 @@
 """Agents that fly formations from take-off to landing, in process or over topics."""
 
-import dataclasses
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from xtdrone_core import Estimates, Mode, SetPoints, run_folder
+from xtdrone_core import Estimates, Mode, SetPoints
 from xtdrone_core.flight_agent import FlightAgent
+from xtdrone_core.runs import run_folder
+from xtdrone_core.scenario.arguments import Configured
+from xtdrone_core.scenario.options import Option, options_of
 
-from . import formations, schemes, settling
+from . import schemes, settling
 from .errors import FormationError
-from .network import Radio
-from .schemes import FollowerParameters, Formation
+from .formations import Shape, names as all_formations
+from .network import TOPOLOGIES, Radio
+from .schemes import Formation
 from .settling import SETTLED_S, in_place
 
 DEFAULT_FORMATIONS = ("cube", "pyramid", "triangle")  # XTDrone, section V
 GROUND_CLEARANCE = 2.5  # of the lowest slot above the ground [m]
+# Options of Agents, `xtdrone formation` and its viewer.
+FORMATION = Option("a name, or a CSV file with a row x,y,z for each follower", names=all_formations)
+SCHEME = Option("of communication and control, or module:Class", names=schemes.SCHEMES.names)
+TOPOLOGY = Option("communication graph", choices=("", *TOPOLOGIES), unset="the scheme's")
+TRANSITION_SPEED = Option("largest speed of a transition", unit="m/s", least=0.01, most=100.0)
 _RETRY_US = 1_000_000  # after which a mode request that was not granted is repeated [us]
 _RETURN_HOLD_S = 1.0  # hover above the start grid before the descent [s]
 
 
-class FormationFlight(FlightAgent):
+class FormationFlight(FlightAgent, Configured):
     """Base class: takes off, flies a list of formations, returns to the start grid and lands.
 
     Subclasses define how formations are commanded and flown. In addition to the events of
@@ -33,48 +41,54 @@ class FormationFlight(FlightAgent):
 
     MEMORY = (*FlightAgent.MEMORY, "_index", "_inside_us", "_settled",
               "_settled_count", "_command_us", "_arrival_us")
+    FIXED = ("height", "climb_speed", "land_from")
 
-    def __init__(self, n: int, names: Sequence[str] = DEFAULT_FORMATIONS, hold_s: float = 8.0,
-                 formation_s: float | None = None, time_out_s: float = 30.0,
-                 on_event: Callable[..., None] | None = None, **shape: Any):
+    def __init__(
+            self, n: int,
+            formations: Annotated[Sequence[str], Option(
+                "in order: names, or CSV files with a row x,y,z for each follower",
+                names=all_formations)] = DEFAULT_FORMATIONS,
+            hold: Annotated[float, Option("time to hold a formation after it has settled",
+                                          unit="s", least=0.0, most=3600.0)] = 8.0,
+            interval: Annotated[float | None, Option(
+                "fixed time from one formation to the next", unit="s", least=0.1, most=36e3,
+                unset="until it has settled and was held")] = None,
+            time_out: Annotated[float, Option(
+                "time to settle after the end of a transition", unit="s", least=0.1,
+                most=3600.0)] = 30.0,
+            on_event: Callable[..., None] | None = None, **shape: Annotated[Any, Shape]):
         """Computes all formations, so that errors are found before the flight.
 
-        Args:
-            n: Number of vehicles, the leader included.
-            names: Formations in order: names or CSV files.
-            hold_s: Time to hold a formation after it has settled [s].
-            formation_s: Fixed time from one command to the next [s]; None: by settling and hold_s.
-            time_out_s: Time to settle after the end of a transition [s].
-            on_event: Called as on_event(t_us, name, **values).
-            **shape: Fields of formations.Shape: spacing [m], scale, rotation [deg].
+        n vehicles, the leader included; on_event(t_us, name, **values) is called at each event;
+        **shape are fields of formations.Shape.
 
         Raises:
             FormationError: A formation is unknown or does not fit n vehicles.
         """
-        names = (names,) if isinstance(names, str) else tuple(names)
+        names = (formations,) if isinstance(formations, str) else tuple(formations)
         if not names:
             raise FormationError("no formation is given: name one or more of "
-                                 f"{', '.join(formations.names(n))}")
+                                 f"{', '.join(all_formations(n))}")
         if n < 2:
             raise FormationError(f"n = {n} is not allowed: a formation has a leader and followers, "
                                  "give 2 or more vehicles")
         self.names = names
-        shape = formations.Shape(**shape)
-        self.slots = [shape.slots(name, n) for name in names]
+        size = Shape(**shape)
+        self.slots = [size.slots(name, n) for name in names]
         lowest = min(min(slots[:, 2].min() for slots in self.slots), 0.0)
         super().__init__(n, height=GROUND_CLEARANCE - lowest, on_event=on_event,
                          time_out=60.0 - 2.0 * lowest)
         self._index = -1  # of the current formation; len(names) during the return
-        self._hold_us = round(hold_s * 1e6)
-        self._fixed_us = None if formation_s is None else round(formation_s * 1e6)
-        self._time_out = round(time_out_s * 1e6)
+        self._hold_us = round(hold * 1e6)
+        self._fixed_us = None if interval is None else round(interval * 1e6)
+        self._time_out = round(time_out * 1e6)
         self._inside_us = None  # since when all vehicles are in their slots
         self._settled = False
         self._settled_count = 0
         self._command_us = self._arrival_us = 0
 
     def attach(self, simulation: Any) -> None:
-        """Warns before take-off if the GNSS receivers are too inaccurate for the slots."""
+        """Warns if the GNSS receivers are too inaccurate for the slots."""
         sensors = simulation.sensors
         start = np.array([vehicle.pos for vehicle in simulation.scenario.vehicles])
         warning = "" if simulation.scenario.pose_source == "truth" else settling.accuracy_warning(
@@ -161,35 +175,40 @@ class FormationAgent(FormationFlight):
 
     MEMORY = (*FormationFlight.MEMORY, "formation")
 
-    def __init__(self, n: int, names: Sequence[str] = DEFAULT_FORMATIONS,
-                 scheme: Any = "centralised", topology: str = "", speed: float = 3.0,
-                 speed_limit: float = 5.0, **options: Any):
+    def __init__(
+            self, n: int,
+            formations: Annotated[Sequence[str], Option(
+                "in order: names, or CSV files with a row x,y,z for each follower",
+                names=all_formations)] = DEFAULT_FORMATIONS,
+            scheme: Annotated[str | tuple, SCHEME] = "centralised",
+            topology: Annotated[str, TOPOLOGY] = "",
+            transition_speed: Annotated[float, TRANSITION_SPEED] = 3.0,
+            **options: Annotated[Any, Radio]):
         """Computes all formations, so that errors are found before the flight.
 
-        Args:
-            n: Number of vehicles, the leader included.
-            names: Formations in order: names or CSV files.
-            scheme: Name for schemes.scheme(), or a Leader and a Follower. topology, speed_limit
-                and the radio options apply to a scheme given by name.
-            topology: Communication graph, see schemes.scheme().
-            speed: Largest speed of a transition [m/s].
-            speed_limit: Of the followers [m/s].
-            **options: Fields of network.Radio (delay, loss, range, leader_lost), and arguments of
-                FormationFlight: hold_s, formation_s, time_out_s, spacing, scale, rotation,
-                on_event.
+        n vehicles, the leader included. The scheme may also be a Leader and a Follower, to which
+        topology and the options of radio and followers do not apply. **options are fields of
+        Radio and of the scheme's Parameters, and arguments of FormationFlight.
 
         Raises:
             FormationError: A formation or scheme is unknown or does not fit.
         """
-        radio = Radio(**{field.name: options.pop(field.name)
-                         for field in dataclasses.fields(Radio) if field.name in options})
-        super().__init__(n, names, **options)
+        radio = Radio(**_taken(options, Radio))
+        law: dict[str, Any] = {}
+        if isinstance(scheme, str):
+            parameters = schemes.SCHEMES.load(scheme).Parameters
+            law = _taken(options, parameters)
+        super().__init__(n, formations, **options)
         self._scheme = scheme if isinstance(scheme, str) else type(scheme[1]).__name__
         if isinstance(scheme, str):
-            scheme = schemes.scheme(scheme, radio, FollowerParameters(speed_limit=speed_limit),
-                                    topology)
+            scheme = schemes.scheme(scheme, radio, parameters(**law), topology)
         scheme[0].edges(self.slots[0])  # raises an error if the topology is unknown
-        self.formation = Formation(n, *scheme, speed=speed)
+        self.formation = Formation(n, *scheme, speed=transition_speed)
+
+    @classmethod
+    def more_options(cls, given: Mapping[str, str]) -> tuple[type, ...]:
+        """The parameters of the scheme that is given."""
+        return (schemes.SCHEMES.load(given.get("scheme", "centralised")).Parameters,)
 
     def begin(self, t_us: int, estimates: Estimates) -> None:
         """Takes the hovering start grid as the first formation."""
@@ -239,20 +258,20 @@ class MissionFormation(FormationAgent):
     """
 
     MEMORY = (*FormationAgent.MEMORY, "_stage", "_mode_us")
+    FIXED = (*FormationAgent.FIXED, "formations", "interval")
 
-    def __init__(self, n: int, name: str = "V", speed_limit: float = 12.0, **options: Any):
-        """A flight with one formation.
-
-        Args:
-            n: Number of vehicles, the leader included.
-            name: Name of the formation.
-            speed_limit: Of the followers; above the mission speed, so that they can catch up [m/s].
-            **options: Arguments of FormationAgent.
+    def __init__(
+            self, n: int, formation: Annotated[str, FORMATION] = "V",
+            speed_limit: Annotated[float, Option(
+                "largest speed of the followers; above the mission's, so that they can catch up",
+                unit="m/s", least=0.1, most=100.0)] = 12.0,
+            **options: Any):
+        """A flight of n vehicles, the leader included; **options as of FormationAgent.
 
         Raises:
             FormationError: An invalid formation, scheme or value.
         """
-        super().__init__(n, (name,), speed_limit=speed_limit, **options)
+        super().__init__(n, (formation,), speed_limit=speed_limit, **options)
         self._stage = "formation"  # then requesting, flying, returning, finished
         self._mode_us = -_RETRY_US
 
@@ -293,25 +312,29 @@ class PathFormation(FormationAgent):
     """
 
     MEMORY = (*FormationAgent.MEMORY, "_started")
+    FIXED = (*FormationAgent.FIXED, "formations", "interval")
 
-    def __init__(self, n: int, waypoints: Any, name: str = "V", path_speed: float = 3.0,
-                 path_acceleration: float = 1.0, speed_limit: float = 8.0, **options: Any):
-        """A flight with one formation.
+    def __init__(
+            self, n: int,
+            waypoints: Annotated[Any, Option("of the leader, world, such as [[30,0,8],[30,30,10]]",
+                                             unit="m")],
+            formation: Annotated[str, FORMATION] = "V",
+            path_speed: Annotated[float, Option("of the leader", unit="m/s", least=0.01,
+                                                most=100.0)] = 3.0,
+            path_acceleration: Annotated[float, Option("of the leader", unit="m/s^2", least=0.01,
+                                                       most=100.0)] = 1.0,
+            speed_limit: Annotated[float, Option(
+                "largest speed of the followers; above path_speed, so that they can catch up",
+                unit="m/s", least=0.1, most=100.0)] = 8.0,
+            **options: Any):
+        """A flight of n vehicles, the leader included; **options as of FormationAgent.
 
-        Args:
-            n: Number of vehicles, the leader included.
-            waypoints: (K, 3) of the leader, world [m].
-            name: Name of the formation.
-            path_speed: Of the leader [m/s].
-            path_acceleration: Of the leader [m/s^2].
-            speed_limit: Of the followers; above path_speed, so that they can catch up [m/s].
-            **options: Arguments of FormationAgent. The communication is that of the scheme's
-                leader.
+        The communication is that of the scheme's leader.
 
         Raises:
             FormationError: An invalid formation, scheme, waypoint or value.
         """
-        super().__init__(n, (name,), speed_limit=speed_limit, **options)
+        super().__init__(n, (formation,), speed_limit=speed_limit, **options)
         leader = self.formation.leader
         self._path = schemes.PathLeader(waypoints, path_speed, path_acceleration, leader.radio)
         self._path.edges, self._path.packet = leader.edges, leader.packet
@@ -338,20 +361,20 @@ class Director(FormationFlight):
     do. In addition to the events of FormationFlight: `return`.
     """
 
-    def __init__(self, n: int, names: Sequence[str] = DEFAULT_FORMATIONS,
+    def __init__(self, n: int, formations: Sequence[str] = DEFAULT_FORMATIONS,
                  send_command: Callable[..., None] | None = None, **options: Any):
         """A director without a pattern; see on_pattern().
 
         Args:
             n: Number of vehicles, the leader included.
-            names: Formations in order.
+            formations: In order.
             send_command: Called with each command (a string) for the leader.
             **options: Arguments of FormationFlight.
 
         Raises:
             FormationError: A formation is unknown or does not fit n vehicles.
         """
-        super().__init__(n, names, **options)
+        super().__init__(n, formations, **options)
         self._send_command = send_command
         self._pattern = None
         self._moved_us = None  # when the pattern last changed
@@ -381,6 +404,11 @@ class Director(FormationFlight):
         if self._pattern is None or t_us - self._moved_us < 500_000:
             return np.full(self.n - 1, np.inf)
         return np.linalg.norm(pos[1:] - pos[0] - self._pattern, axis=1)
+
+
+def _taken(options: dict[str, Any], kind: type) -> dict[str, Any]:
+    """Takes the options of a dataclass out of these."""
+    return {name: options.pop(name) for name in options_of(kind) if name in options}
 
 
 def description(name: str, transition: Any) -> dict:

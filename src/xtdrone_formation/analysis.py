@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.spatial import cKDTree
 
-from xtdrone_core import run_folder
-from xtdrone_core.run_folder import update_summary
-from xtdrone_core.scenario import FARTHEST
+from xtdrone_core.runs import run_folder
+from xtdrone_core.runs.run_folder import update_summary
+from xtdrone_core.scenario.scenario import FARTHEST
 
 from .errors import FormationError
 from .settling import SETTLED_S, in_place
@@ -68,9 +68,11 @@ class Flight:
 
     folder: Path
     source: str  # of the motion, a key of recordings.SOURCES
+    names: list[str]  # of the vehicles, the leader first
     t_s: np.ndarray  # (T,) [s]
     pos: np.ndarray  # (T, N, 3) world [m]
     vel: np.ndarray  # (T, N, 3) world [m/s]
+    yaw: np.ndarray  # (T, N) heading, see recordings.Motion
     windows: tuple[Window, ...]
     late: tuple[str, ...]  # formations excluded: already in place when the recording begins
     mission: dict  # of the leader: path_m, rms_slot_error_m, max_slot_error_m; or empty
@@ -109,7 +111,8 @@ def load(folder: Path | str, source: str | None = None) -> Flight:
     windows = tuple(_windows(motion, marks))
     # If a recording begins after the command, the settling time is still known.
     late = [w.settled == 0 and w.t_s[0] > w.command_s + _LATE_S for w in windows]
-    return Flight(folder, motion.source, motion.t_us * 1e-6, motion.pos, motion.vel,
+    return Flight(folder, motion.source, recordings.vehicle_names(folder, motion.pos.shape[1]),
+                  motion.t_us * 1e-6, motion.pos, motion.vel, motion.yaw,
                   tuple(w for w, is_late in zip(windows, late) if not is_late),
                   tuple(w.name for w, is_late in zip(windows, late) if is_late),
                   _mission(motion, found), _messages(folder, found))

@@ -1,30 +1,30 @@
-"""The command `xtdrone formation`: list, show, fly, report, compare, view."""
+"""The command `xtdrone formation`: show, simulate, report, compare, view."""
 
 import argparse
-import sys
+from pathlib import Path
 from typing import Any
 
 from xtdrone_core.errors import unknown_name
-from xtdrone_core.options import number_type
-from xtdrone_core.scenario import MAX_FLEET
+from xtdrone_core.runs import run_folder
+from xtdrone_core.scenario.options import number_type
+from xtdrone_core.scenario.scenario import MAX_FLEET
 
 from . import options
 from .viewing.recordings import SOURCES
 
 EXAMPLES = """examples:
-  xtdrone formation list --n 9
-  xtdrone formation show pyramid --n 9
-  xtdrone formation fly --n 1000 --formations cube,sphere --transition_speed 4.5
-  xtdrone formation fly --n 9 --formations V --scale 2 --rotation 45
-  xtdrone formation fly --n 9 --topology ring --loss 0.2 --delay 0.2 --leader_lost 20,30
-  xtdrone formation report runs/latest
-  xtdrone formation report runs/latest --from ulog
-  xtdrone formation table runs/latest
-  xtdrone formation compare runs/simple runs/simple-2
-  xtdrone formation compare runs/latest --from truth,rosbag,ulog
-  xtdrone formation view runs/latest
+  xtdrone formation show pyramid --n 9 --out pyramid.png
+  xtdrone formation simulate --n 1000 --formations cube,sphere --transition_speed 4.5
+  xtdrone formation simulate --n 9 --formations V --scale 2 --rotation 45
+  xtdrone formation simulate --n 9 --topology ring --loss 0.2 --delay 0.2 --leader_lost 20,30
+  xtdrone formation report latest
+  xtdrone formation report latest --from ulog
+  xtdrone formation table latest
+  xtdrone formation compare simple simple-2
+  xtdrone formation compare latest --from truth,rosbag,ulog
+  xtdrone formation view latest
   xtdrone formation view --n 100 --formations cube,sphere
-  xtdrone formation view runs/latest --at 25 --png cube.png
+  xtdrone formation view latest --at 25 --png cube.png
 """
 
 
@@ -36,39 +36,40 @@ def register(subparsers: Any) -> None:
     parser = subparsers.add_parser("formation", help="show, fly and evaluate formations",
                                    description="Formations of any size.", epilog=EXAMPLES)
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
-    _add_list(actions)
     _add_show(actions)
-    _add_fly(actions)
+    _add_simulate(actions)
     _add_report(actions)
     _add_table(actions)
     _add_compare(actions)
     _add_view(actions)
 
 
-def _add_list(actions):
-    listing = actions.add_parser("list", help="list the formations")
-    listing.add_argument("--n", type=_VEHICLES,
-                         help="only those that this number of vehicles can fly")
-    listing.set_defaults(run=_list)
-
-
 def _add_show(actions):
-    show = actions.add_parser("show", help="draw a formation to a PNG file")
+    show = actions.add_parser("show", help="list the slots of a formation, or draw them")
     name = show.add_argument("name", help="a formation, or a CSV file with a row x,y,z for each "
                                           "follower")
     name.completer = _formation_names
     show.add_argument("--n", type=_VEHICLES, default=9,
                       help="number of vehicles, the leader included")
     options.add_shape(show)
-    show.add_argument("--out", help="file to write (NAME_N.png)")
+    show.add_argument("--out", metavar="FILE", help="draw it to this file (not drawn)")
     show.set_defaults(run=_show)
 
 
-def _add_fly(actions):
-    fly = actions.add_parser("fly", help="fly formations in the simple 3D simulator")
-    _add_flight(fly)
-    fly.add_argument("--name", default="simple", help="run folder (simple)")
-    fly.set_defaults(run=_fly)
+def _add_simulate(actions):
+    simulate = actions.add_parser("simulate", help="fly formations in the simple 3D simulator; in "
+                                                   "the full one: xtdrone fly formation")
+    _add_flight(simulate)
+    simulate.add_argument("--name", default="simple", help="run folder (simple)")
+    simulate.set_defaults(run=_simulate, instead=_instead)
+
+
+def _instead(args, words):
+    """How an option of `xtdrone fly formation --set` is given here."""
+    name, _, value = words[0].removeprefix("--set=").partition("=")
+    if words[0] == "--set":
+        name, _, value = words[1].partition("=")
+    return f"--{name} {value}" if name in vars(args) else ""
 
 
 def _formation_names(**_):
@@ -81,8 +82,7 @@ def _add_flight(parser):
     """Options of a flight in the simple simulator."""
     add = parser.add_argument
     add("--n", type=_VEHICLES, default=9, help="number of vehicles, the leader included")
-    add("--formations", default="cube,pyramid,triangle",
-        help="names or CSV files, separated by commas").completer = _formation_names
+    options.add_formations(parser)
     options.add_shape(parser)
     options.add_scheme(parser)
     add("--noise", type=number_type("noise", 0.0, 100.0, unit="m"), default=0.0,
@@ -92,7 +92,7 @@ def _add_flight(parser):
 
 def _add_report(actions):
     report = actions.add_parser("report", help="metrics and plots of a run folder")
-    report.add_argument("folder", help="for example runs/latest")
+    run_folder.add_argument(report)
     report.add_argument("--from", dest="source", choices=list(SOURCES),
                         help="source of the motion (the first that the run has)")
     report.set_defaults(run=_report)
@@ -100,28 +100,30 @@ def _add_report(actions):
 
 def _add_table(actions):
     table = actions.add_parser("table", help="figures of a run that has ended, as a table")
-    table.add_argument("folder", help="for example runs/latest")
+    run_folder.add_argument(table)
     table.set_defaults(run=_table)
 
 
 def _add_compare(actions):
     compare = actions.add_parser("compare", help="compare two or more runs")
-    compare.add_argument("folders", nargs="+", help="run folders")
+    compare.add_argument("runs", nargs="+", metavar="RUN", help="names of runs in runs/, or paths "
+                         "of their folders").completer = lambda **_: run_folder.names()
     compare.add_argument("--from", dest="sources", metavar="SOURCES", type=_sources,
                          default=[None], help="sources of the motion, separated by commas: "
                          f"{', '.join(SOURCES)} (the first that a run has)")
-    compare.add_argument("--out", default="comparison.png", help="file to write")
+    compare.add_argument("--out", metavar="FILE",
+                         help="file to write (plots/comparison.png in the first run's folder)")
     compare.set_defaults(run=_compare)
 
 
 def _add_view(actions):
     view = actions.add_parser("view", help="watch a run, or a flight in the simple simulator")
-    view.add_argument("folder", nargs="?", help="run folder to replay; without it, a flight in the "
-                      "simple simulator")
+    run_folder.add_argument(view, without="a flight in the simple simulator")
     _add_flight(view)
     view.add_argument("--speed", type=number_type("speed", 0.001, 1000.0), default=1.0,
                       help="simulated seconds per second")
-    view.add_argument("--follow", default="fleet", help="camera: fleet, leader or nobody")
+    view.add_argument("--follow", default="fleet", choices=("fleet", "leader", "nobody"),
+                      help="whom the camera follows (fleet)")
     view.add_argument("--at", type=number_type("at", 0.0, 1e6, unit="s"),
                       help="start at this simulated time [s]")
     view.add_argument("--png", metavar="FILE", help="write one picture and exit; needs no display")
@@ -137,29 +139,23 @@ def _sources(text):
     return names
 
 
-def _list(args):
-    from . import formations
-
-    for name in formations.names(args.n):
-        sizes = [n for n, table in formations.XTDRONE.items() if name in table]
-        print(f"{name:10s}" + (f"  as XTDrone's for {', '.join(map(str, sizes))}" if sizes else ""))
-
-
 def _show(args):
-    from pathlib import Path
-
     from . import formations
-    from .viewing import plots
 
     offsets = options.shape_of(args).slots(args.name, args.n)
     name = Path(args.name).stem
-    out = args.out or f"{name}_{args.n}.png"
-    plots.formation(name, offsets, out)
-    print(f"{name}: {args.n} vehicles, at least {formations.separation(offsets):.2f} m apart; "
-          f"drawn to {out}")
+    if args.out:
+        from .viewing import plots
+
+        plots.formation(name, offsets, args.out)
+    print(f"{name}: {args.n} vehicles, at least {formations.separation(offsets):.2f} m apart"
+          + (f"; drawn to {args.out}" if args.out else ""))
+    print("slot    east   north      up [m]")
+    for slot, (east, north, up) in enumerate(offsets + 0.0, 1):
+        print(f"{slot:4} {east:7.2f} {north:7.2f} {up:7.2f}")
 
 
-def _fly(args):
+def _simulate(args):
     import time
 
     from .simple import run as simple_run
@@ -173,7 +169,7 @@ def _fly(args):
 
 def _flight(args):
     """Arguments of simple_run.run() and scenes.LiveFlight() from the options of _add_flight()."""
-    return {"n": args.n, "names": args.formations.split(","), "scheme_name": args.scheme,
+    return {"n": args.n, "names": args.formations, "scheme_name": args.scheme,
             "topology": args.topology, "radio": options.radio_of(args),
             "shape": options.shape_of(args), "speed": args.transition_speed, "noise": args.noise,
             "seed": args.seed}
@@ -188,17 +184,26 @@ def progress(t_us: int, event: str, values: Any) -> None:
 def _report(args):
     from . import analysis
 
-    print_report(analysis.report(args.folder, args.source))
+    fields = analysis.report(run_folder.find(args.of_run), args.source)
+    print_report(fields)
+    return 0 if _flown(fields) else 1
 
 
 def _table(args):
     from . import figures
 
-    print(figures.table(args.folder))
+    print(figures.table(run_folder.find(args.of_run)))
+
+
+def _flown(fields: dict) -> bool:
+    """Whether a report is of a run with a formation."""
+    return bool(fields["formations"] or fields.get("recorded_late") or "mission" in fields)
 
 
 def print_report(fields: dict) -> None:
     """Prints the fields of a formation report, a line each."""
+    if not _flown(fields):
+        print("no formation was flown in this run: its events name none")
     for row in fields["formations"]:
         if row["settle_time_s"] is None:
             print(f"{row['name']:12s} not settled")
@@ -223,21 +228,25 @@ def _compare(args):
     from . import analysis
     from .viewing import plots
 
-    flights = [analysis.load(folder, source) for folder in args.folders for source in args.sources]
+    flights = [analysis.load(run_folder.find(run), source) for run in args.runs
+               for source in args.sources]
     for flight in flights:
         print(flight.title)
         print_report(flight.summary())
-    plots.comparison(flights, args.out)
-    print(args.out, file=sys.stdout)
+    out = Path(args.out) if args.out else flights[0].folder / "plots" / "comparison.png"
+    if not args.out:
+        out.parent.mkdir(exist_ok=True)
+    plots.comparison(flights, out)
+    print(out)
 
 
 def _view(args):
     from .viewing import scenes, viewer
 
-    if args.folder is None:
+    if args.of_run is None:
         scene = scenes.LiveFlight(**_flight(args))
     else:
-        scene = scenes.Replay(args.folder)
+        scene = scenes.Replay(run_folder.find(args.of_run))
     while args.at is not None and scene.t_s < args.at and not scene.done:
         scene.advance(min(args.at - scene.t_s, 1.0) + 1e-6)
     if args.png is None:

@@ -17,7 +17,8 @@ from scipy.spatial.transform import Rotation
 
 from xtdrone_core import files
 from xtdrone_core.errors import shown, unknown_name
-from xtdrone_core.scenario import FARTHEST, GRID_SPACING, MAX_FLEET, grid as start_grid
+from xtdrone_core.scenario.options import option
+from xtdrone_core.scenario.scenario import FARTHEST, GRID_SPACING, MAX_FLEET, grid as start_grid
 
 from .errors import FormationError
 
@@ -203,6 +204,17 @@ def names(n: int | None = None) -> list[str]:
     return fitting + list(_WAITING)
 
 
+def descriptions() -> dict[str, str]:
+    """A line on each formation."""
+    found = {}
+    for name in names():
+        least = _GENERATORS[name][1] if name in _GENERATORS else 2
+        sizes = [str(size) for size, table in XTDRONE.items() if name in table]
+        found[name] = f"{least} vehicles or more" + (
+            f"; XTDrone's own for {', '.join(sizes)}" if sizes else "")
+    return found
+
+
 def separation(offsets: npt.ArrayLike) -> float:
     """Least distance between any two vehicles, the leader (at zero) included [m].
 
@@ -297,11 +309,14 @@ def lifted(offsets: np.ndarray, height: float) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Shape:
-    """Size and rotation of formations; fields as the arguments of slots()."""
+    """Size, rotation and height of formations; fields as the arguments of slots()."""
 
-    spacing: float | None = None  # least distance between two vehicles [m]; None: the default
-    scale: float = 1.0  # factor on all offsets
-    rotation: float = 0.0  # about the up axis [deg]
+    spacing: float | None = option(None, "least distance between two vehicles", unit="m",
+                                   least=0.0, most=LARGEST, unset="the formation's; 0 as well")
+    scale: float = option(1.0, "factor on all offsets", least=0.0, most=LARGEST)
+    rotation: float = option(0.0, "about the up axis", unit="deg", least=-3600.0, most=3600.0)
+    rise: float = option(0.0, "of all slots above the leader, for one on the ground", unit="m",
+                         least=0.0, most=LARGEST)
 
     def slots(self, name: str, n: int) -> np.ndarray:
         """(n - 1, 3) offsets of a formation from the leader, world axes [m].
@@ -309,7 +324,8 @@ class Shape:
         Raises:
             FormationError: As slots().
         """
-        return slots(name, n, self.scale, math.radians(self.rotation), self.spacing)
+        return slots(name, n, self.scale, math.radians(self.rotation),
+                     self.spacing or None) + [0.0, 0.0, self.rise]
 
 
 def _raw(name, n):

@@ -16,13 +16,23 @@ from scipy.sparse import csr_matrix
 from scipy.spatial import cKDTree
 
 from xtdrone_core.errors import unknown_name
-from xtdrone_core.snapshot import Memory
+from xtdrone_core.runs.snapshot import Memory
+from xtdrone_core.scenario.options import option
 
 from .errors import FormationError
 
 PACKET = 12  # columns of a packet: position, velocity, slot, slot velocity
 
-TOPOLOGIES = ("star", "complete", "chain", "ring", "nearest")
+TOPOLOGIES = {
+    "star": "all hear the leader", "complete": "all hear all",
+    "chain": "each hears the one before it",
+    "ring": "a chain whose ends are connected too",
+    "nearest": "each hears the nearest of those closer to the leader"}
+
+
+def descriptions() -> dict[str, str]:
+    """A line on each topology, for `xtdrone list`."""
+    return TOPOLOGIES
 
 
 def topology(kind: Any, offsets: npt.ArrayLike, neighbours: int = 3) -> np.ndarray:
@@ -98,10 +108,12 @@ def _check_reached(edges, n):
 class Radio:
     """Properties of the links between vehicles."""
 
-    delay: float = 0.0  # from sending to receiving [s]
-    loss: float = 0.0  # probability that a packet is lost, 0 to 1
-    range: float = math.inf  # of the radio [m]
-    leader_lost: tuple = ()  # start and end of an outage of the leader, simulated time [s]
+    delay: float = option(0.0, "of packets between vehicles", unit="s", least=0.0, most=60.0)
+    loss: float = option(0.0, "share of the packets that is lost", least=0.0, most=1.0)
+    range: float = option(math.inf, "of the radio; inf = no limit", unit="m", least=0.0)
+    leader_lost: tuple[float, ...] = option((), "begin and end of an outage of the leader's "
+                                            "packets, simulated time", unit="s", least=0.0,
+                                            metavar="FROM,TO")
     seed: int = 1  # of the losses
 
     def __post_init__(self):

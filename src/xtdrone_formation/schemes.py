@@ -6,7 +6,7 @@ module depends neither on ROS nor on a simulator.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,10 @@ import numpy.typing as npt
 
 from xtdrone_core import SetPoints, registry
 from xtdrone_core.errors import unknown_name
-from xtdrone_core.snapshot import Memory
+from xtdrone_core.listing import described
+from xtdrone_core.runs.snapshot import Memory
+from xtdrone_core.scenario.arguments import fields_of
+from xtdrone_core.scenario.options import option
 
 from . import formations
 from .assignment import Transition, hold, plan
@@ -27,6 +30,21 @@ _SHARPNESS = 8  # exponent of the smooth limit: 1 % below identity at 0.7 of the
 # Axis about which two vehicles pass each other. It is no direction in which formations usually
 # align vehicles, since two vehicles along the axis would get no sideways velocity.
 _PASSING_AXIS = np.array([0.36, 0.48, 0.8])
+
+
+def require_hovering(kinds: Iterable[tuple[str, str]]) -> None:
+    """Checks that followers can hold a slot.
+
+    Args:
+        kinds: Name and kind of each follower, such as ("plane_1", "plane").
+
+    Raises:
+        FormationError: One of them is neither a multirotor nor a VTOL.
+    """
+    for name, kind in kinds:
+        if kind not in ("multirotor", "VTOL"):
+            raise FormationError(f"{name} is a {kind}, which cannot hold a slot beside its leader: "
+                                 "give followers that hover; only the leader may be of any type")
 
 
 def saturate(vectors: np.ndarray, limit: float) -> np.ndarray:
@@ -165,15 +183,23 @@ class PathLeader(Leader):
 class FollowerParameters:
     """Parameters of the followers' control laws."""
 
-    gain: float = 1.0  # of the slot error [1/s]
-    damping: float = 2.0  # of velocity differences, in acceleration laws [1/s]
-    speed_limit: float = 5.0  # [m/s]
-    acceleration_limit: float = 4.0  # in acceleration laws [m/s^2]
-    avoid_gain: float = 2.0  # repulsion velocity at avoid_distance [m/s]
-    avoid_radius: float = 1.4  # within which vehicles repel each other [m]
-    avoid_distance: float = 1.0  # at which no velocity towards each other remains [m]
-    look_ahead: float = 0.5  # prediction horizon of the distance to another vehicle [s]
-    packet_timeout: float = 0.5  # after which a sender is assumed to slow down and stop [s]
+    gain: float = option(1.0, "of the slot error", unit="1/s", least=0.0, most=100.0)
+    damping: float = option(2.0, "of velocity differences, in acceleration laws", unit="1/s",
+                            least=0.0, most=100.0)
+    speed_limit: float = option(5.0, "largest speed of the followers", unit="m/s", least=0.0,
+                                most=100.0)
+    acceleration_limit: float = option(4.0, "largest acceleration, in acceleration laws",
+                                       unit="m/s^2", least=0.0, most=100.0)
+    avoid_gain: float = option(2.0, "repulsion velocity at avoid_distance", unit="m/s", least=0.0,
+                               most=100.0)
+    avoid_radius: float = option(1.4, "within which vehicles repel each other", unit="m",
+                                 least=0.0, most=1000.0)
+    avoid_distance: float = option(1.0, "at which no velocity towards each other remains",
+                                   unit="m", least=0.0, most=1000.0)
+    look_ahead: float = option(0.5, "prediction horizon of the distance to another vehicle",
+                               unit="s", least=0.0, most=60.0)
+    packet_timeout: float = option(0.5, "after which a sender is assumed to slow down and stop",
+                                   unit="s", least=0.0, most=60.0)
 
     def __post_init__(self):
         for name in ("gain", "damping", "speed_limit", "acceleration_limit", "packet_timeout"):
@@ -193,6 +219,7 @@ class Follower(Memory):
 
     commands = "velocity"  # type of the output of control(): "velocity" or "acceleration"
     leader = Leader  # class of the leader that belongs to it
+    Parameters = FollowerParameters  # class of its parameters; a law of your own may add some
 
     def __init__(self, parameters: FollowerParameters = FollowerParameters()):
         """Followers with these gains and limits."""
@@ -307,19 +334,20 @@ class AccelerationConsensusFollower(ConsensusFollower):
 SCHEMES = registry.Group("scheme", "xtdrone.schemes", "xtdrone_formation.schemes:Follower")
 
 
-def descriptions() -> dict[str, str]:
-    """A line on each scheme, for `xtdrone list`."""
-    return SCHEMES.descriptions()
+def descriptions() -> dict[str, Any]:
+    """What `xtdrone list` says on each scheme, with the parameters of its followers."""
+    return described(SCHEMES, lambda follower: fields_of(follower.Parameters))
 
 
-def scheme(name: str, radio: Radio = Radio(), parameters: FollowerParameters = FollowerParameters(),
+def scheme(name: str, radio: Radio = Radio(), parameters: FollowerParameters | None = None,
            topology: str = "") -> tuple:
     """Leader and Follower objects of a scheme.
 
     Args:
         name: One of SCHEMES, or module:Class of a Follower of your own.
         radio: Properties of the links between vehicles.
-        parameters: Parameters of the followers' control law.
+        parameters: Of the followers' control law, of the scheme's class Parameters; None: its
+            defaults.
         topology: Communication graph, see network.topology(); empty: the scheme's own.
 
     Raises:
@@ -332,7 +360,7 @@ def scheme(name: str, radio: Radio = Radio(), parameters: FollowerParameters = F
         if topology not in TOPOLOGIES:
             raise FormationError(unknown_name("topology", topology, TOPOLOGIES))
         leader.topology = topology
-    return leader, follower(parameters)
+    return leader, follower(follower.Parameters() if parameters is None else parameters)
 
 
 class Formation(Memory):

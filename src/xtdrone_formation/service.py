@@ -108,13 +108,15 @@ class FormationService:
     """Controls the followers from the first formation command on.
 
     The leader is controlled by others (keyboard, director, mission); the followers use its
-    estimated position and velocity. Events: `formation`, as of FormationAgent, and `released`
-    (messages_sent, messages_lost).
+    estimated position and velocity. A follower that is sent into another mode, such as AUTO.LAND,
+    stays there until the next formation is commanded. Events: `formation`, as of FormationAgent,
+    and `released` (messages_sent, messages_lost).
     """
 
     def __init__(self, n: int, scheme_name: str = "centralised", radio: Radio = Radio(),
                  shape: formations.Shape = formations.Shape(), speed: float = 3.0,
-                 topology: str = "", on_event: Callable[..., None] | None = None):
+                 topology: str = "", on_event: Callable[..., None] | None = None,
+                 require_followers: Callable[[], None] = lambda: None):
         """A service for n vehicles.
 
         Args:
@@ -125,6 +127,8 @@ class FormationService:
             speed: Largest speed of a transition [m/s].
             topology: Communication graph, see schemes.scheme().
             on_event: Called as on_event(t_us, name, **values).
+            require_followers: Called before the first formation; raises FormationError if a
+                follower cannot hold a slot.
 
         Raises:
             FormationError: An invalid scheme, topology or value.
@@ -136,8 +140,10 @@ class FormationService:
             leader.edges(formations.slots("origin", n))  # raises an error on an unknown topology
         self.formation = Formation(n, leader, follower, speed=speed)
         self._on_event = on_event or (lambda t_us, name, **values: None)
+        self._require_followers = require_followers
         self.pattern = None  # (N - 1, 3) slots at the last step [m]; None while inactive
         self._active = False
+        self._taken = np.zeros(n, bool)  # in OFFBOARD since the last command
         self._start = None  # (N - 1, 3) offsets at the first command [m]
         self._ground = None  # height of the lowest vehicle when first seen [m]
         self._requested_us = -_RETRY_US
@@ -154,8 +160,10 @@ class FormationService:
         command = self.commands.pop()
         if command == RELEASE:
             self._release(t_us)
-        elif command is not None and (not self._active or command != self.formation.name):
-            self._begin(t_us, estimates.pos, command)
+        elif command is not None:
+            self._taken[:] = False
+            if not self._active or command != self.formation.name:
+                self._begin(t_us, estimates.pos, command)
         if not self._active:
             self.pattern = None
             return None
@@ -164,10 +172,13 @@ class FormationService:
         for values in (out.pos, out.vel, out.acc):
             values[0] = np.nan  # the leader is controlled by others
         out.mode.fill(KEEP)
-        other_mode = estimates.armed & (estimates.mode != Mode.OFFBOARD)
-        other_mode[0] = False
-        if other_mode.any() and t_us - self._requested_us >= _RETRY_US:
-            out.mode[other_mode] = Mode.OFFBOARD
+        offboard = estimates.armed & (estimates.mode == Mode.OFFBOARD)
+        self._taken |= offboard
+        # Whoever has left OFFBOARD since is flown by a pilot, or by a failsafe.
+        waits = estimates.armed & ~offboard & ~self._taken
+        waits[0] = False
+        if waits.any() and t_us - self._requested_us >= _RETRY_US:
+            out.mode[waits] = Mode.OFFBOARD
             self._requested_us = t_us
         return out
 
@@ -180,6 +191,7 @@ class FormationService:
 
     def _begin(self, t_us, pos, name):
         if not self._active:
+            self._require_followers()
             self.formation.start(t_us, pos)
             if self._start is None:
                 self._start = self.formation.transition.goal

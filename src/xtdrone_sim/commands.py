@@ -1,5 +1,6 @@
 """Subcommands of the simulation: sim, fly, control, warmup."""
 
+import argparse
 import contextlib
 import json
 import logging
@@ -8,20 +9,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from xtdrone_core import (
-    ScenarioError,
-    XtdroneError,
-    files,
-    ports,
-    registry,
-    resources,
-    run_folder,
-    scenario_options,
-)
-from xtdrone_core.contracts import Attachable, Observer, Reporting
-from xtdrone_core.control_link import TICK_US, ControlServer
-from xtdrone_core.errors import CRASHED, shown
-from xtdrone_core.options import number, number_type
+from xtdrone_core import ScenarioError, XtdroneError, registry, resources
+from xtdrone_core.contracts import Attachable, Observer, Reporting, goals_missed
+from xtdrone_core.errors import CRASHED, MISSED
+from xtdrone_core.runs import ports, run_folder
+from xtdrone_core.runs.control_link import TICK_US, ControlServer
+from xtdrone_core.scenario import arguments, scenario_options
+from xtdrone_core.scenario.options import number, number_type, pair
 
 SIM_EXAMPLES = """examples:
   xtdrone sim                                  one iris; QGroundControl finds it on UDP 14550
@@ -31,12 +25,12 @@ SIM_EXAMPLES = """examples:
 FLY_EXAMPLES = """examples:
   xtdrone fly square                           one iris, a 4 m square
   xtdrone fly formation --n 9                  leader and eight followers
-  xtdrone fly formation --n 9 --set names=[cube]
+  xtdrone fly formation --n 9 --set formations=cube,sphere
+  xtdrone fly mission --mission survey         a plan: the name of one, or a file
   xtdrone fly my_module:MyAgent --n 3          a user-defined Agent
 """
 VEHICLE_EXAMPLES = """examples:
-  xtdrone vehicle list
-  xtdrone vehicle show typhoon_h480
+  xtdrone vehicle show typhoon_h480 --out typhoon_h480.png
   xtdrone vehicle check ~/PX4-Autopilot/Tools/simulation/gazebo-classic/sitl_gazebo-classic/models
   xtdrone vehicle check my_iris/model.sdf --hover 20
   xtdrone vehicle presets                      presets of sensors, by kind
@@ -62,25 +56,63 @@ def register_sim(subparsers: Any) -> None:
     parser.add_argument("--duration", type=number_type("duration", 0.004, 1e9, unit="s"),
                         metavar="SECONDS",
                         help="end after this simulated time (never)")
+    parser.add_argument("--default", action="append", default=[], metavar="NAME=VALUE",
+                        help="of a scenario option, where neither it nor --scenario's file is "
+                        "given; for launch files")
     parser.add_argument("--await_bridge", action="store_true",
                         help="with --speed 0: begin when a bridge has connected")
-    parser.add_argument("--no-log", action="store_true", help="write no run folder")
+    parser.add_argument("--no_run_folder", action="store_true",
+                        help="write nothing; --log none leaves out the flight logs alone")
     parser.set_defaults(run=_sim)
 
 
 def register_fly(subparsers: Any) -> None:
     """`xtdrone fly`: an Agent flies the fleet inside the lockstep."""
     parser = subparsers.add_parser("fly", help="fly an Agent in process, without ROS",
-                                   epilog=FLY_EXAMPLES)
+                                   epilog=FLY_EXAMPLES, add_help=False)
+    parser.add_argument("-h", "--help", action=_Help,
+                        help="this text; behind an Agent's name, with its options for --set")
     agent = parser.add_argument(
         "agent", help=f"{', '.join(registry.AGENTS.names())}, or module:Class")
     agent.completer = lambda **_: registry.AGENTS.names()
-    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE",
-                        help="argument of the Agent, as YAML; may be given several times")
+    settings = parser.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE",
+        help="option of the Agent; may be given several times, see xtdrone fly AGENT --help")
+    settings.completer = _settings
     parser.add_argument("--links", action="store_true",
                         help="open the MAVLink ports, for a ground station to watch")
     scenario_options.add(parser)
-    parser.set_defaults(run=_fly)
+    parser.set_defaults(run=_fly, instead=_instead)
+
+
+class _Help(argparse._HelpAction):
+    """--help, with the options of the Agent that stands before it."""
+
+    def __call__(self, parser, namespace, values, option_string=None):
+        if namespace.agent:
+            agent = registry.AGENTS.load(namespace.agent)
+            known = arguments.arguments_of(agent, dict(
+                word.split("=", 1) for word in namespace.set if "=" in word))
+            parser.epilog = (f"--set of agent '{namespace.agent}':\n"
+                             f"{arguments.table(arguments.rows(known)) or '  none'}\n\n"
+                             f"{parser.epilog}")
+        super().__call__(parser, namespace, values, option_string)
+
+
+def _instead(args, words):
+    """How an option of the Agent is given."""
+    name, _, value = words[0].removeprefix("--").partition("=")
+    known = arguments.arguments_of(registry.AGENTS.load(args.agent))
+    return f"--set {name}={value or words[1] or 'VALUE'}" if name in known else ""
+
+
+def _settings(prefix, parsed_args, **_):
+    """Completion of --set."""
+    try:
+        return arguments.completions(registry.AGENTS.load(parsed_args.agent), prefix,
+                                     parsed_args.set or [])
+    except (XtdroneError, TypeError):
+        return []
 
 
 def register_control(subparsers: Any) -> None:
@@ -108,15 +140,16 @@ def register_warmup(subparsers: Any) -> None:
 
 def register_vehicle(subparsers: Any) -> None:
     """`xtdrone vehicle`: derived figures of a vehicle."""
-    parser = subparsers.add_parser("vehicle", help="list vehicles, show their derived figures",
+    parser = subparsers.add_parser("vehicle", help="check vehicles, show their derived figures",
                                    epilog=VEHICLE_EXAMPLES)
     actions = parser.add_subparsers(metavar="ACTION", required=True)
-    actions.add_parser("list", help="names in models/").set_defaults(run=_list_vehicles)
-    show = actions.add_parser("show", help="hover throttle, thrust to weight, mixer, rotor layout")
+    show = actions.add_parser("show", help="hover throttle, thrust to weight, what it can "
+                              "command, force envelope")
     name = show.add_argument("vehicle", help="a name from models/, or an SDF file")
     name.completer = lambda **_: resources.vehicle_names()
-    show.add_argument("--png", metavar="FILE", help="draw the rotor layout (NAME_rotors.png)")
-    show.add_argument("--json", action="store_true", help="print figures as JSON, draw nothing")
+    show.add_argument("--out", metavar="FILE",
+                      help="draw rotors, wings and force envelope (not drawn)")
+    show.add_argument("--json", action="store_true", help="print figures as JSON")
     show.set_defaults(run=_show_vehicle)
     checked = actions.add_parser("check", help="a line on each model: whether it loads and flies")
     checked.add_argument("path", nargs="+", help="an SDF file, a model's folder, or a folder of "
@@ -129,16 +162,16 @@ def register_vehicle(subparsers: Any) -> None:
     known.set_defaults(run=_presets)
 
 
-def _list_vehicles(args):
-    print("\n".join(resources.vehicle_names()))
-
-
 def _show_vehicle(args):
     from .vehicles.report import draw_layout, vehicle_figures, vehicle_sensors
     from .vehicles.sdf import load_vehicle
 
     model = load_vehicle(args.vehicle)
     figures = {**vehicle_figures(model), "sensors": vehicle_sensors(model)}
+    if args.out and not model.rotors:
+        raise ScenarioError(f"vehicle '{args.vehicle}' has no rotors to draw: leave out --out")
+    if args.out:
+        draw_layout(model, args.out)
     if args.json:
         print(json.dumps(figures, indent=2).replace("Infinity", "null"))  # JSON has no such word
         return
@@ -160,11 +193,8 @@ def _show_vehicle(args):
         print(f"    {sensor['kind']} '{sensor['name']}' at {position} m")
         for line in _lines(sensor["parameters"]):
             print(f"        {line}")
-    if not model.rotors:
-        return
-    path = args.png or f"{model.type}_rotors.png"
-    draw_layout(model, path)
-    print(f"rotor layout: {path}")
+    if args.out:
+        print(f"drawing: {args.out}")
 
 
 def _check_vehicles(args):
@@ -217,23 +247,27 @@ def _sim(args):
         from .simulation import Simulation
         from .warm_up import ensure_warm
 
-    scenario = scenario_options.scenario_of(args)
+    scenario = scenario_options.scenario_of(args, **dict(pair("default", word)
+                                                         for word in args.default))
     until = None if args.duration is None else round(args.duration * 1e6)
     # Opened before the kernels are compiled: a client that connects knows that there is something
     # to wait for.
     server = ControlServer(ports.Ports(scenario.instance).control)
     ensure_warm()
-    with contextlib.closing(server), _folder_of(scenario, wanted=not args.no_log) as folder, \
-            _Signals() as signals:
+    wanted = not args.no_run_folder
+    with contextlib.closing(server), _folder_of(scenario, wanted) as folder, _Signals() as signals:
         simulation = Simulation(scenario, folder, control=server)
-        _warn_of_what_cannot_fly(simulation)
+        for line in _grounded(simulation):
+            print(f"warning: {line}", file=sys.stderr, flush=True)
         print(f"{scenario.n} vehicle{'s' * (scenario.n > 1)} in '{scenario.world}', engine "
               f"{scenario.engine}, autopilot {scenario.autopilot}; ground stations: UDP "
               f"{ports.Ports(scenario.instance).ground_station}; run folder: {folder}", flush=True)
         _run(simulation, signals, until, args.await_bridge and scenario.speed == 0.0)
-    if folder is not None and not signals.came:
-        _plot(folder)
-    return _closed(simulation)
+        stopped = signals.came
+        signals.conclude()
+        if folder is not None and not stopped:
+            _plot(folder)
+        return _closed(simulation)
 
 
 def _fly(args):
@@ -242,9 +276,10 @@ def _fly(args):
         from .warm_up import ensure_warm
 
         agent_class = registry.AGENTS.load(args.agent)
+    settings = arguments.read(f"agent '{args.agent}'", agent_class, args.set)
     ensure_warm()
     with _folder_of(scenario) as folder, _Signals() as signals:
-        simulation = _flown(args, scenario, agent_class, folder, signals)
+        simulation = _flown(args, scenario, (agent_class, settings), folder, signals)
     _report(simulation.agent, folder)
     status = _closed(simulation)
     if not simulation.agent.done:
@@ -257,39 +292,58 @@ def _closed(simulation):
     from .figures import closing_lines
 
     print("\n".join(closing_lines(simulation)), flush=True)
-    return CRASHED if simulation.crashes else 0
+    if simulation.crashes:
+        return CRASHED
+    return MISSED if goals_missed(simulation.reached) else 0
 
 
-def _flown(args, scenario, agent_class, folder, signals):
+def _flown(args, scenario, agent, folder, signals):
     """The simulation after its flight."""
     from .simulation import Simulation
 
     simulation = Simulation(scenario, folder, links=args.links)
-    _warn_of_what_cannot_fly(simulation)
     bar = _Bar(args.agent, simulation)
     simulation.observers.append(bar)
     try:
-        simulation.agent = _agent(agent_class, args, simulation, bar)
+        if grounded := [*_grounded(simulation), *_not_hovering(simulation, args.agent, agent[0])]:
+            raise ScenarioError("; ".join(grounded))
+        simulation.agent = _agent(*agent, simulation, bar)
     except BaseException:
         simulation.close()
         raise
     try:
         _run(simulation, signals)
     except XtdroneError as error:
-        raise type(error)("; ".join([str(error), *_reasons(simulation, str(error))])) from error
+        failed = type(error)("; ".join([str(error), *_reasons(simulation, str(error))]))
+        failed.status = CRASHED if simulation.crashes else error.status
+        raise failed from error
     return simulation
 
 
-def _warn_of_what_cannot_fly(simulation):
-    """Warns before the start of vehicles that cannot fly, with the reason."""
-    from xtdrone_dynamics.effectiveness import cannot_fly
+def _grounded(simulation):
+    """A line for each vehicle that the embedded flight stack cannot fly, with the reason."""
+    from xtdrone_dynamics.abilities.vehicle_type import cannot_fly
 
-    for spec, why in zip(simulation.scenario.vehicles, cannot_fly(simulation.fleet), strict=True):
-        if why:
-            print(f"warning: {spec.name} cannot be flown: {why}", file=sys.stderr, flush=True)
+    if simulation.scenario.autopilot != "embedded":
+        return []
+    return [f"{spec.name} cannot be flown: {why}" for spec, why in
+            zip(simulation.scenario.vehicles, cannot_fly(simulation.fleet), strict=True) if why]
 
 
-def _agent(agent_class, args, simulation, bar):
+def _not_hovering(simulation, name, agent_class):
+    """A line for each vehicle that cannot hover, if the Agent takes off and hovers."""
+    from xtdrone_core.flight_agent import FlightAgent
+    from xtdrone_dynamics.abilities.vehicle_type import MULTICOPTER, vehicle_types
+
+    if not issubclass(agent_class, FlightAgent):
+        return []
+    return [f"{spec.name} cannot hover, as all vehicles of agent '{name}' must: fly 'mission', or "
+            "command it over ROS" for spec, kind in
+            zip(simulation.scenario.vehicles, vehicle_types(simulation.fleet), strict=True)
+            if kind != MULTICOPTER]
+
+
+def _agent(agent_class, settings, simulation, bar):
     """A new Agent for a simulation, whose events go to the run folder and to the bar.
 
     Raises:
@@ -300,33 +354,40 @@ def _agent(agent_class, args, simulation, bar):
         bar.note(name, values)
 
     try:
-        agent = agent_class(simulation.scenario.n, on_event=on_event, **_arguments(args.set))
+        agent = agent_class(simulation.scenario.n, on_event=on_event, **settings)
     except TypeError as error:
-        raise ScenarioError(f"agent '{args.agent}' does not accept that: {error}") from error
+        raise ScenarioError(f"agent '{agent_class.__name__}' does not accept that: {error}"
+                            ) from error
     if isinstance(agent, Attachable):
         agent.attach(simulation)
     return agent
 
 
 def _reasons(simulation, error) -> list[str]:
-    """Crashes, the last warning, why vehicles are not ready to arm, and the path of the logs."""
+    """Crashes, the last warning, why vehicles are not ready to arm, and the path of the logs.
+
+    None of a flight that has not begun.
+    """
+    if simulation.t_us < TICK_US:
+        return []
     warning = simulation.last_warning
     said = [] if warning is None or warning.split(": ", 1)[1] in error else [
         f"last warning: {warning}"]
     waiting = [f"{spec.name}: {state['not_ready']}" for spec, state in
                zip(simulation.scenario.vehicles, simulation.autopilot.health())
                if state["not_ready"]]
-    logs = [f"run folder: {simulation.folder}"] if simulation.t_us >= TICK_US else []
+    logs = [f"run folder: {simulation.folder}"]
     crashes = [f"{crash} at {crash.t_us * 1e-6:.1f} s" for crash in simulation.crashes[:_SHOWN]]
     return crashes + said + waiting[:_SHOWN] + logs
 
 
 def _plot(folder):
-    """Draws the plot of a flight, if the disk takes it and holds the flight."""
-    from . import plots
+    """Draws the overview of a flight, if the disk takes it and holds the flight."""
+    from xtdrone_core import plot_style
+    from xtdrone_plots import figures, run
 
     try:
-        plots.flight(folder)
+        plot_style.save(figures.overview(run.Run(folder)), folder / "plots" / "flight.png")
     except (OSError, XtdroneError) as error:
         print(f"warning: no plot of the flight: {error}", file=sys.stderr)
 
@@ -388,10 +449,14 @@ class _Signals:
         if self.came:
             simulation.stop()
 
+    def conclude(self):
+        """After the flight: the first signal, which roslaunch may send now, interrupts nothing."""
+        self._simulation, self.came = None, False
+
     def _take(self, number, _):
         if self._simulation is not None:
             self._simulation.stop()
-        elif self.came:  # the second one: what is being built may be stuck
+        elif self.came:  # the second one: what is being built or concluded may be stuck
             raise KeyboardInterrupt
         self.came = True
 
@@ -411,17 +476,6 @@ def _folder_of(scenario, wanted=True):
     except BaseException:
         run_folder.discard_unflown(folder)
         raise
-
-
-def _arguments(pairs):
-    arguments = {}
-    for pair in pairs:
-        name, equals, value = pair.partition("=")
-        if not equals or not name.isidentifier():
-            raise ScenarioError(f"cannot read --set '{shown(pair)}': write NAME=VALUE")
-        arguments[name] = files.parse_yaml(value, f"the value of --set '{shown(pair)}'",
-                                           ScenarioError)
-    return arguments
 
 
 class _Bar(Observer):
@@ -453,7 +507,7 @@ class _Bar(Observer):
 
 
 def _control(args):
-    from xtdrone_core.control_link import ControlClient
+    from xtdrone_core.runs.control_link import ControlClient
 
     values = {"step": {"n": args.n},
               "disturb": {"disturbance": " ".join(args.value)},

@@ -4,10 +4,11 @@ import re
 import time
 from typing import TYPE_CHECKING
 
-from xtdrone_core import ControlError, XtdroneError, parent
-from xtdrone_core.control_link import ControlServer, pack
-from xtdrone_core.disturbances import parse_disturbance
+from xtdrone_core import ControlError, XtdroneError
 from xtdrone_core.errors import failure
+from xtdrone_core.runs import parent
+from xtdrone_core.runs.control_link import ControlServer, pack
+from xtdrone_core.scenario.disturbances import parse_disturbance
 
 from . import world_requests
 from .rendering.frame_publisher import FramePublisher
@@ -119,7 +120,9 @@ class ControlRequests:
         simulation = self._simulation
         return {"t_us": simulation.t_us, "paused": simulation.pacer.paused,
                 "speed": simulation.pacer.speed,
-                "real_time_factor": simulation.real_time_factor(), "n": simulation.scenario.n,
+                "real_time_factor": round(simulation.real_time_factor(), 3),
+                "real_time_factor_now": round(simulation.pacer.recent_factor(simulation.t_us), 3),
+                "n": simulation.scenario.n,
                 "launch": parent.launch(),
                 "vehicles": [spec.name for spec in simulation.scenario.vehicles],
                 "folder": str(simulation.folder) if simulation.folder else None,
@@ -197,7 +200,7 @@ class ControlRequests:
         folder, name = self._simulation.folder, request.get("name", "snapshot")
         if folder is None:
             raise ControlError("this simulation has no run folder for snapshots: start it without "
-                               "--no-log")
+                               "--no_run_folder")
         if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", name):
             raise ControlError(f"'{name}' is no name for a snapshot: use letters, digits, '_' and "
                                "'-'")

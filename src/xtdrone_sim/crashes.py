@@ -19,8 +19,8 @@ import numpy as np
 
 from xtdrone_core import FleetModel, FleetState, SensorBatch
 from xtdrone_core.contracts import Engine, Observer
-from xtdrone_core.control_link import TICK_US
-from xtdrone_core.snapshot import Memory
+from xtdrone_core.runs.control_link import TICK_US
+from xtdrone_core.runs.snapshot import Memory
 from xtdrone_dynamics.compiled import njit
 
 # Least speed towards the ground that is a crash [m/s]: a drop from 0.2 m (8 inches), the lowest

@@ -18,7 +18,7 @@ from xtdrone_dynamics.quaternion import multiply_array, normalize, rotate_array
 
 from .errors import WorldError
 from .plant.pushes import Push, Pushes
-from .vehicles.links import centres
+from .vehicles.parts.links import centres
 from .vehicles.pose import Pose, body_frames
 from .vehicles.sdf import scope_of
 from .vehicles.sdf_tree import name_of

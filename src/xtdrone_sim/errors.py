@@ -17,3 +17,7 @@ class WorldError(XtdroneError):
 
 class WindError(XtdroneError):
     """An invalid wind."""
+
+
+class ViewError(XtdroneError):
+    """A recording of a flight that cannot be shown, or a window or film that cannot be made."""

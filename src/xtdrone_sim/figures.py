@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from xtdrone_core import FleetState, SensorBatch
+from xtdrone_core import FleetState, SensorBatch, command, registry
 from xtdrone_core.contracts import Autopilot, Observer
+from xtdrone_core.runs import run_folder
 from xtdrone_dynamics.compiled import njit
 
 from .crashes import CrashMonitor
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from .simulation import Simulation
 
 _SHOWN = 5  # largest number of crashes that are printed
+_SHOW_A_RUN = "plot", "view"  # subcommands
 
 
 class FlightFigures(Observer):
@@ -84,10 +86,19 @@ def closing_lines(simulation: "Simulation") -> list[str]:
     console = simulation.console
     rows.append(("warnings", f"{console.warnings}, the last of {console.last_warning}"
                  if console.warnings else "none"))
+    if simulation.folder is not None:
+        shown = commands_that_show(run_folder.latest(simulation.scenario.instance))
+        rows += [("shown by", shown)] * bool(shown)
     lines = [f"{label:18s}{value}" for label, value in rows]
     if simulation.folder is not None:
         lines.append(f"run folder: {simulation.folder}")
     return lines
+
+
+def commands_that_show(run: str) -> str:
+    """The registered commands that show a run, with its name; an empty string without any."""
+    known = registry.entries(command.GROUP)
+    return ", ".join(f"xtdrone {name} {run}" for name in _SHOW_A_RUN if name in known)
 
 
 @njit

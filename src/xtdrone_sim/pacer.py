@@ -1,9 +1,11 @@
 """Pacing against the wall clock: speed, pause and single steps of a simulation."""
 
 import time
+from collections import deque
 
 MAX_LAG_S = 0.1  # a larger delay behind real time is not caught up [s]
 LONGEST_SLEEP_S = 0.05  # so that a slow simulation answers all the same [s]
+RECENT_S = 2.0  # wall time over which the factor of now is measured [s]
 
 
 class Pacer:
@@ -35,6 +37,7 @@ class Pacer:
         """Wall time counts from here, where simulated time is t_us."""
         self._begin, self._begin_us = time.monotonic(), t_us
         self._paused_s = 0.0
+        self._marks: deque[tuple[float, int]] = deque(((0.0, t_us),))  # running time, simulated
         self.set_speed(self._speed, t_us)
 
     def set_speed(self, speed: float, t_us: int) -> None:
@@ -49,10 +52,15 @@ class Pacer:
         """Goes on."""
         self._paused = False
 
-    def stepped(self) -> None:
-        """Called after each step."""
+    def stepped(self, t_us: int) -> None:
+        """Called after each step, which ended at the simulated time t_us."""
         if self._steps_left:
             self._steps_left -= 1
+        running = self._running()
+        if running - self._marks[-1][0] >= 0.1 * RECENT_S:
+            self._marks.append((running, t_us))
+            while running - self._marks[1][0] >= RECENT_S:
+                self._marks.popleft()
 
     def wait(self, t_us: int) -> bool:
         """Sleeps until the simulated time t_us is due, but no longer than LONGEST_SLEEP_S.
@@ -76,5 +84,13 @@ class Pacer:
 
     def factor(self, t_us: int) -> float:
         """Simulated over wall time since restart(), pauses left out."""
-        wall = time.monotonic() - self._begin - self._paused_s
-        return (t_us - self._begin_us) * 1e-6 / max(wall, 1e-9)
+        return (t_us - self._begin_us) * 1e-6 / max(self._running(), 1e-9)
+
+    def recent_factor(self, t_us: int) -> float:
+        """The same over the last RECENT_S of wall time."""
+        since, since_us = self._marks[0]
+        return (t_us - since_us) * 1e-6 / max(self._running() - since, 1e-9)
+
+    def _running(self):
+        """Wall time since restart(), without pauses [s]."""
+        return time.monotonic() - self._begin - self._paused_s

@@ -5,11 +5,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from xtdrone_core import FleetState, SensorBatch, run_folder
+from xtdrone_core import FleetState, SensorBatch
 from xtdrone_core.contracts import Observer
-from xtdrone_core.control_link import TICK_US
-from xtdrone_core.log_file import LogFile, LogGaps
-from xtdrone_core.truth_log import TruthWriter
+from xtdrone_core.runs import run_folder
+from xtdrone_core.runs.control_link import TICK_US
+from xtdrone_core.runs.log_file import LogFile, LogGaps
+from xtdrone_core.runs.truth_log import TruthWriter
 
 WARNING = 4  # severity of a text from a flight stack, as in MAVLink
 SUMMARY_S = 2.0  # between two summaries of a flight [s, wall]

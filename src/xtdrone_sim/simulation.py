@@ -14,16 +14,7 @@ from typing import Any
 import numpy as np
 
 from sensor_models import SensorSuite
-from xtdrone_core import (
-    FleetModel,
-    Scenario,
-    ScenarioError,
-    SensorBatch,
-    Vehicle,
-    registry,
-    run_folder,
-    snapshot,
-)
+from xtdrone_core import FleetModel, Scenario, ScenarioError, SensorBatch, Vehicle, registry
 from xtdrone_core.contracts import (
     Agent,
     Autopilot,
@@ -37,9 +28,10 @@ from xtdrone_core.contracts import (
     Viewer,
     required,
 )
-from xtdrone_core.control_link import TICK_US, ControlServer
 from xtdrone_core.errors import unknown_name
-from xtdrone_core.log_file import LogGaps
+from xtdrone_core.runs import run_folder, snapshot
+from xtdrone_core.runs.control_link import TICK_US, ControlServer
+from xtdrone_core.runs.log_file import LogGaps
 
 from .control import ControlRequests
 from .crashes import Crash, CrashMonitor
@@ -126,6 +118,7 @@ class Simulation:
         scenario, world = self.scenario, self.world
         self.engine: Engine = self._kept(build_engine(scenario, world, models))
         names = [spec.name for spec in scenario.vehicles]
+        _refuse_overlaps(names, self.engine.contacts().by_name())
         self.console = Console(names, self.folder, self.log_gaps)
         for text in self.remarks():
             self._warn(text)
@@ -138,7 +131,7 @@ class Simulation:
         if isinstance(self.autopilot, Logging):
             self.autopilot.collect_gaps(self.log_gaps)
         if self.folder is not None:
-            self.observers.append(TruthRecorder(self.folder / "truth.bin", scenario.n,
+            self.observers.append(TruthRecorder(self.folder / run_folder.TRUTH, scenario.n,
                                                 self.log_gaps))
             self._summaries = SummaryKeeper(self.folder, scenario.n, self.log_gaps, self.summary)
             self.observers.append(self._summaries)
@@ -274,7 +267,7 @@ class Simulation:
                 requests.idle()
                 continue
             self.step()
-            pacer.stepped()
+            pacer.stepped(self.t_us)
             if self.t_us % TICK_US == 0:
                 if requests is not None:
                     requests.tick()
@@ -494,6 +487,14 @@ class Simulation:
         values = crash._asdict()
         self.event(values.pop("t_us"), "crash", **values)
         self.say(f"crash: {crash}")
+
+
+def _refuse_overlaps(names: list[str], touching: list[tuple[str, str]]) -> None:
+    """Refuses vehicles that touch each other where they start."""
+    for one, other in touching:
+        if one in names and other in names:
+            raise ScenarioError(f"'{one}' and '{other}' overlap where they start: give poses "
+                                "further apart, as in --vehicles 'boat@0,0,0; boat@10,0,0'")
 
 
 def _refuse_other(own: dict, other: dict, path) -> None:

@@ -5,7 +5,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from xtdrone_core import Scenario, VehicleSpec, registry, run_folder
+from xtdrone_core import Scenario, VehicleSpec, registry
+from xtdrone_core.runs import run_folder
 from xtdrone_dynamics.compiled import cache_root, state_of_sources
 
 from .simulation import Simulation

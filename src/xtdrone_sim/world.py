@@ -6,7 +6,7 @@ from pathlib import Path
 
 from xtdrone_core import resources
 from xtdrone_dynamics.constants import GRAVITY, TROPOPAUSE
-from xtdrone_dynamics.magnetic_field import earth_field
+from xtdrone_dynamics.earth.magnetic_field import earth_field
 
 from .vehicles.actors import Actor, read_actor
 from .vehicles.pose import Pose
@@ -18,12 +18,15 @@ from .vehicles.sdf_tree import (
     numbers,
     plugin_name,
     pose_of,
+    refuse_unknown,
     text,
     to_dict,
     vector,
 )
 from .vehicles.shapes import Shape, shapes_of
 from .world_models import WorldModel, of_world
+
+_SEA = 1025.0  # density of sea water [kg/m^3]
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,8 @@ class World:
     models: tuple[WorldModel, ...] = ()  # without their shapes, which are above
     actors: tuple[Actor, ...] = ()  # people that walk, seen by cameras only
     remarks: tuple[str, ...] = ()  # what of the file is left out, a line each
+    water: float = -math.inf  # height of the water's surface [m]; -inf without water
+    water_density: float = 0.0  # [kg/m^3]
 
 
 def load_world(name_or_path: str) -> World:
@@ -94,7 +99,7 @@ def load_world(name_or_path: str) -> World:
                  tuple(map(float, field)), _wind(scope), tuple(shapes_of(scope, remarks)),
                  tuple(_light(*found) for found in scope.lights()), ambient, background,
                  of_world(scope), tuple(read_actor(actor, remarks) for actor in scope.actors()),
-                 tuple(remarks))
+                 tuple(remarks), *_water(scope))
 
 
 def _state(element) -> dict[str, Pose]:
@@ -146,6 +151,20 @@ def _wind(scope) -> dict:
         if plugin_name(plugin) == "gazebo_wind_plugin":
             tags.update(to_dict(plugin))
     return tags
+
+
+def _water(scope) -> tuple[float, float]:
+    """Height of the surface and density: <xtdrone:water>, or PX4's model `ocean` of salt water."""
+    block = scope.own("water")
+    if block is None:
+        seas = [nested.pose("", scope.element) for name, nested in scope.models()
+                if name == "ocean"]
+        return (seas[0].pos[2], _SEA) if seas else (-math.inf, 0.0)
+    refuse_unknown(block, ("level", "density"))
+    level, density = number(block, "level", 0.0), number(block, "density", _SEA)
+    if density <= 0.0:
+        fail(block, f"<density> of water is {density:g}: give kg/m^3 above 0")
+    return level, density
 
 
 def _light(element, pose) -> Light:

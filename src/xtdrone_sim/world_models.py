@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from .vehicles.links import read_links
+from .vehicles.parts.links import read_links
 from .vehicles.pose import Pose
 from .vehicles.sdf_file import fail, parse_text
 from .vehicles.sdf_tree import Scope, name_of, pose_of, text

@@ -1,23 +1,23 @@
 """The command `xtdrone slam`: record datasets, run systems on them, evaluate, compare, export."""
 
-from pathlib import Path
 from typing import Any
 
-from xtdrone_core.options import number_type
+from xtdrone_core import resources
+from xtdrone_core.runs import run_folder
+from xtdrone_core.scenario.options import number_type
 
 EXAMPLES = """examples:
-  xtdrone slam record --world indoor --trajectory reference --name indoor
-  xtdrone slam evaluate estimate.tum --reference runs/indoor/dataset/groundtruth.tum
-  xtdrone slam run --system klt --dataset runs/indoor/dataset --runs 5
-  xtdrone slam campaign benchmarks/slam_indoor.yaml --serial
-  xtdrone slam compare runs/slam_klt runs/slam_orb
-  xtdrone slam watch runs/latest
-  xtdrone slam export runs/indoor/dataset --format kitti --output indoor_kitti
-  xtdrone slam import flight.bag --calibration camchain-imucam.yaml --imu imu.yaml --truth /pose \
-      --output flight
-  xtdrone slam list
+  xtdrone slam record --name indoor
+  xtdrone slam run --system klt --dataset indoor --runs 2
+  xtdrone slam run --system ./my_slam --dataset indoor --set features=500 --limit ape_percent=2
+  xtdrone slam watch latest
+  xtdrone slam live --system klt --trajectory rounds
   xtdrone slam install orbslam3
-  xtdrone slam live --system klt
+  xtdrone slam campaign benchmarks/slam_indoor.yaml --serial
+  xtdrone slam compare slam_klt slam_orb
+  xtdrone slam evaluate estimate.tum --reference runs/indoor/dataset/groundtruth.tum
+  xtdrone slam export indoor --format kitti --out indoor_kitti
+  xtdrone slam import a.bag --calibration camchain-imucam.yaml --imu imu.yaml --truth /pose --out a
 """
 
 
@@ -26,43 +26,158 @@ def register(subparsers: Any) -> None:
     parser = subparsers.add_parser("slam", help="record datasets, run and evaluate visual SLAM",
                                    description="Benchmarks of visual SLAM.", epilog=EXAMPLES)
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
-    _add_record(actions)
-    _add_evaluate(actions)
-    _add_run(actions)
-    _add_campaign(actions)
-    _add_compare(actions)
-    _add_export(actions)
-    _add_import(actions)
-    _add_watch(actions)
-    _add_list(actions)
-    _add_install(actions)
-    _add_live(actions)
+    for add in (_add_record, _add_run, _add_watch, _add_live, _add_install,
+                _add_campaign, _add_compare, _add_evaluate, _add_export, _add_import):
+        add(actions)
 
 
-def _add_record(actions):
+def _completed(argument: Any, names: Any) -> None:
+    """Completes an argument in the shell by a function that returns names."""
+    argument.completer = lambda **_: list(names())
+
+
+def _add_flight(parser, *wanted):
+    """Options of a flight, by their names in FlightOptions, with its defaults."""
+    from xtdrone_core import Scenario
+    from xtdrone_core.scenario.options import options_of
+
+    from .flight import trajectories
     from .flight.options import FlightOptions
 
-    defaults = FlightOptions()
-    record = actions.add_parser("record", help="fly a trajectory and record a stereo dataset")
-
-    def add(name, text):
+    defaults, scenario = FlightOptions(), options_of(Scenario)
+    known = {
+        "world": ("a name from worlds/, or an SDF file", resources.world_names),
+        "trajectory": ("reference, rounds (two laps of the hall with the camera ahead), a file "
+                       "(.csv with t,x,y,z,yaw, or .tum), or the run folder of a flight to repeat",
+                       lambda: trajectories.BUILT_IN),
+        "seed": ("seed of all random numbers", None),
+        "light": ("factor on every lamp and on the ambient light", None),
+        "texture": ("fraction of the surfaces that keep their texture, 0 to 1", None),
+        "vehicle": ("vehicle type, with a grey stereo pair", resources.vehicle_names),
+        "gps": (scenario["gps"][1].help, scenario["gps"][1].names)}
+    for name in wanted:
+        text, names = known[name]
         default = getattr(defaults, name)
         kind = str if isinstance(default, str) else number_type(
             name, 0.0, whole=isinstance(default, int))
-        record.add_argument(f"--{name}", default=default, type=kind, help=f"{text} ({default})")
+        usual = default if default != "" else scenario[name][1].unset
+        argument = parser.add_argument(f"--{name}", default=default, type=kind,
+                                       help=f"{text} ({usual})")
+        if names is not None:
+            _completed(argument, names)
 
-    add("world", "a name from worlds/, or an SDF file")
-    add("trajectory", "reference, rounds (two laps of the hall with the camera ahead), a file "
-        "(.csv with t,x,y,z,yaw, or .tum), or the run folder of a flight to repeat")
-    add("seed", "seed of all random numbers")
-    add("light", "factor on every lamp and on the ambient light")
-    add("texture", "fraction of the surfaces that keep their texture, 0 to 1")
-    add("vehicle", "vehicle type, with a grey stereo pair")
-    add("gps", "preset of the GNSS receiver")
+
+def _add_record(actions):
+    record = actions.add_parser("record", help="fly a trajectory and record a stereo dataset")
+    _add_flight(record, "world", "trajectory", "seed", "light", "texture", "vehicle", "gps")
     record.add_argument("--bag", action="store_true", help="write bags/flight.bag as well")
     record.add_argument("--name", default="slam",
                         help="run folder; the dataset is written to its folder dataset (slam)")
     record.set_defaults(run=_record)
+
+
+def _add_system(parser, **options):
+    from .benchmark import adapters
+
+    _completed(parser.add_argument("--system", help="a name (see xtdrone list systems), or a "
+                                   "folder with an adapter.yaml", **options), adapters.names)
+
+
+def _add_metrics(parser):
+    parser.add_argument("--align", default="se3", choices=["se3", "sim3", "none", "origin"],
+                        help="alignment of the estimate to the truth (se3)")
+    parser.add_argument("--max_diff", type=number_type("max_diff", 0.0, 1000.0, unit="s"),
+                        default=0.01,
+                        help="largest time difference of associated poses [s] (0.01)")
+
+
+def _add_limits(parser):
+    from xtdrone_core.scenario.options import options_of
+
+    from .evaluation.verdict import Limits
+
+    limits = options_of(Limits)
+    _completed(parser.add_argument(
+        "--limit", action="append", default=[], metavar="NAME=VALUE",
+        help="what a good run keeps to; may be repeated. " + "; ".join(
+            f"{name}: {option.help} ({field.default:g}{' ' * bool(option.unit)}{option.unit})"
+            for name, (field, option) in limits.items()).replace("%", "%%")),
+        lambda: [f"{name}=" for name in limits])
+
+
+def _add_run(actions):
+    run = actions.add_parser(
+        "run", help="run a system on a dataset and evaluate it",
+        description="Plays a dataset back to a system and judges each run: good, poor or failed. "
+                    "The exit status is 0 if all are good, 4 if not, 1 if one could not be "
+                    "started.")
+    add = run.add_argument
+    _add_system(run, required=True)
+    _add_dataset(add("--dataset", required=True, metavar="DATASET",
+                     help="run of slam record, or folder with mav0"))
+    add("--runs", type=number_type("runs", 1, 1000, whole=True), default=5,
+        help="number of runs (5)")
+    add("--speed", type=number_type("speed", 0.0, 1000.0), default=1.0,
+        help="playback rate, 1: the sensor's; 0: wait for the system at each pair, so that none "
+             "is dropped, but CPU and latency are not representative (1)")
+    add("--bandwidth", type=number_type("bandwidth", 0.0, unit="MB/s"), default=0.0,
+        metavar="MB/S",
+        help="of the image link; a pair taken during a transmission is lost (unlimited)")
+    add("--loss", type=number_type("loss", 0.0, 1.0), default=0.0, metavar="FRACTION",
+        help="of pairs lost (0)")
+    _add_metrics(run)
+    _add_limits(run)
+    add("--set", action="append", default=[], metavar="NAME=VALUE",
+        help="parameter of the system, as YAML; may be repeated").completer = _parameters
+    add("--gui", action="store_true", help="open the window of slam watch")
+    add("--name", help="run folder (slam_SYSTEM)")
+    run.set_defaults(run=_run)
+
+
+def _add_dataset(argument):
+    from .datasets import dataset
+
+    _completed(argument, dataset.recorded)
+
+
+def _parameters(parsed_args, **_):
+    """Parameters of the system on the command line so far, for completion."""
+    from .benchmark import adapters
+    from .errors import SlamError
+
+    try:
+        return [f"{name}=" for name in adapters.load(parsed_args.system or "").parameters]
+    except SlamError:
+        return []
+
+
+def _add_campaign(actions):
+    campaign = actions.add_parser(
+        "campaign", help="systems x worlds x seeds x parameters, from a YAML file",
+        description="Executes all runs of a campaign and writes its report to runs/NAME. An "
+                    "interrupted campaign resumes. The exit status is that of slam run.")
+    add = campaign.add_argument
+    add("file", metavar="FILE.yaml")
+    add("--serial", action="store_true", help="run serially, without Ray")
+    add("--address", help="Ray cluster whose machines share the run folder (this machine)")
+    add("--cores", type=number_type("cores", 1, 10_000, whole=True),
+        help="cores reserved by a run (all: one run at a time)")
+    add("--retry", action="store_true", help="repeat runs that failed or are incomplete")
+    add("--report", metavar="FOLDER", help="write a second copy of the report there")
+    campaign.set_defaults(run=_campaign)
+
+
+def _add_compare(actions):
+    compare = actions.add_parser(
+        "compare", help="combine several benchmarks in one report",
+        description="Flights with the same truth are combined in one table.")
+    _completed(compare.add_argument("folders", nargs="+", metavar="RUN",
+                                    help="runs of slam run or campaign: names, or paths of their "
+                                         "folders"), run_folder.names)
+    _add_metrics(compare)
+    _add_limits(compare)
+    compare.add_argument("--name", default="slam_compare", help="run folder (slam_compare)")
+    compare.set_defaults(run=_compare)
 
 
 def _add_evaluate(actions):
@@ -79,82 +194,17 @@ def _add_evaluate(actions):
     evaluate.set_defaults(run=_evaluate)
 
 
-def _add_metrics(parser):
-    parser.add_argument("--align", default="se3", choices=["se3", "sim3", "none", "origin"],
-                        help="alignment of the estimate to the truth (se3)")
-    parser.add_argument("--max_diff", type=number_type("max_diff", 0.0, 1000.0, unit="s"),
-                        default=0.01,
-                        help="largest time difference of associated poses [s] (0.01)")
-
-
-def _system_names(**_):
-    from .benchmark.adapters import names
-
-    return names()
-
-
-def _add_run(actions):
-    run = actions.add_parser("run", help="run a system on a dataset and evaluate it")
-    add = run.add_argument
-    system = add("--system", required=True, help="a name (see xtdrone slam list), or a folder "
-                                                 "with an adapter.yaml")
-    system.completer = _system_names
-    add("--dataset", required=True, metavar="FOLDER", help="folder with mav0")
-    add("--runs", type=number_type("runs", 1, 1000, whole=True), default=5,
-        help="number of runs (5)")
-    add("--speed", type=number_type("speed", 0.0, 1000.0), default=1.0,
-        help="playback rate, 1: the sensor's; 0: wait for the system at each pair, so that none "
-             "is dropped, but CPU and latency are not representative (1)")
-    add("--bandwidth", type=number_type("bandwidth", 0.0, unit="MB/s"), default=0.0,
-        metavar="MB/S",
-        help="of the image link; a pair taken during a transmission is lost (unlimited)")
-    add("--loss", type=number_type("loss", 0.0, 1.0), default=0.0, metavar="FRACTION",
-        help="of pairs lost (0)")
-    _add_metrics(run)
-    add("--set", action="append", default=[], metavar="NAME=VALUE",
-        help="parameter of the system, as YAML; may be repeated")
-    add("--gui", action="store_true", help="open a window with trajectory, CPU, memory, features")
-    add("--name", help="run folder (slam_SYSTEM)")
-    run.set_defaults(run=_run)
-
-
-def _add_campaign(actions):
-    campaign = actions.add_parser(
-        "campaign", help="systems x worlds x seeds x parameters, from a YAML file",
-        description="Executes all runs of a campaign and writes its report to runs/NAME. An "
-                    "interrupted campaign resumes.")
-    add = campaign.add_argument
-    add("file", metavar="FILE.yaml")
-    add("--serial", action="store_true", help="run serially, without Ray")
-    add("--address", help="Ray cluster whose machines share the run folder (this machine)")
-    add("--cores", type=number_type("cores", 1, 10_000, whole=True),
-        help="cores reserved by a run (all: one run at a time)")
-    add("--retry", action="store_true", help="repeat invalid runs")
-    add("--report", metavar="FOLDER", help="write a second copy of the report there")
-    campaign.set_defaults(run=_campaign)
-
-
-def _add_compare(actions):
-    compare = actions.add_parser(
-        "compare", help="combine several benchmarks in one report",
-        description="Flights with the same truth are combined in one table.")
-    compare.add_argument("folders", nargs="+", metavar="RUN",
-                         help="run folders of slam run or campaign")
-    _add_metrics(compare)
-    compare.add_argument("--name", default="slam_compare", help="run folder (slam_compare)")
-    compare.set_defaults(run=_compare)
-
-
 def _add_export(actions):
     export = actions.add_parser(
         "export", help="convert a dataset, or export a flown trajectory",
         description="Formats of a dataset: euroc (ASL folder), tum (RGB-D benchmark), kitti "
-                    "(odometry benchmark, rectified), rosbag (ROS 1). Format of a run folder: csv, "
-                    "the flown trajectory, for --trajectory of slam record.")
-    export.add_argument("source", metavar="FOLDER", help="folder with mav0, or a run folder")
+                    "(odometry benchmark, rectified), rosbag (ROS 1). Format of a run: csv, the "
+                    "flown trajectory, for --trajectory of slam record.")
+    _completed(export.add_argument("source", metavar="RUN", help="run, or folder with mav0"),
+               run_folder.names)
     export.add_argument("--format", required=True,
                         choices=["euroc", "tum", "kitti", "rosbag", "csv"])
-    export.add_argument("--output", required=True, metavar="PATH", help="folder or file to write")
+    export.add_argument("--out", required=True, metavar="PATH", help="folder or file to write")
     export.set_defaults(run=_export)
 
 
@@ -162,9 +212,7 @@ def _add_import(actions):
     bag = actions.add_parser(
         "import", help="convert a bag recorded elsewhere to a dataset",
         description="Converts a ROS 1 or ROS 2 bag with a stereo pair and an IMU to a dataset. An "
-                    "EuRoC folder needs no import: give it to slam run as --dataset.",
-        epilog="example: xtdrone slam import V1_01_easy.bag --calibration camchain-imucam.yaml "
-               "--imu imu.yaml --truth /vicon/firefly_sbx/firefly_sbx --output v101")
+                    "EuRoC folder needs no import: give it to slam run as --dataset.")
     bag.add_argument("bag", help="ROS 1 bag file, or ROS 2 bag folder")
     bag.add_argument("--calibration", required=True, metavar="CAMCHAIN.yaml",
                      help="Kalibr's camchain-imucam.yaml, which also names the image topics")
@@ -172,45 +220,42 @@ def _add_import(actions):
                      help="Kalibr's imu.yaml, which also names the IMU topic")
     bag.add_argument("--truth", required=True, metavar="TOPIC",
                      help="topic of the true pose of the IMU, or a TUM file")
-    bag.add_argument("--output", required=True, metavar="FOLDER", help="folder to create")
+    bag.add_argument("--out", required=True, metavar="FOLDER", help="folder to create")
     bag.set_defaults(run=_import)
 
 
 def _add_watch(actions):
     watch = actions.add_parser("watch", help="show a run in progress in a window or as a PNG")
-    watch.add_argument("folder", metavar="RUN", help="run folder of slam run, campaign or a flight")
+    run_folder.add_argument(watch)
     watch.add_argument("--png", metavar="FILE", help="draw once to a file; needs no display")
     watch.set_defaults(run=_watch)
 
 
-def _add_list(actions):
-    listed = actions.add_parser(
-        "list", help="list the systems, their inputs and parameters",
-        description="Systems in the workspace. Any folder with an adapter.yaml is a system as "
-                    "well: give its path instead of a name.")
-    listed.set_defaults(run=_list)
-
-
 def _add_install(actions):
+    from .benchmark import adapters
+
     install = actions.add_parser(
         "install", help="create the environment of a system that needs one",
         description="Installs a system into a virtual environment of its own, below "
-                    "~/.cache/xtdrone/systems (XTDRONE_SYSTEMS).",
-        epilog="example: xtdrone slam install orbslam3")
-    install.add_argument("system", help="orbslam3, basalt, or a folder with an adapter.yaml")
+                    "~/.cache/xtdrone/systems (XTDRONE_SYSTEMS).")
+    _completed(install.add_argument("system", help="orbslam3, basalt, or a folder with an "
+                                    "adapter.yaml"), adapters.names)
     install.add_argument("--again", action="store_true", help="reinstall it if it is installed")
     install.set_defaults(run=_install)
 
 
-def _list(args):
-    from .benchmark import adapters, environments
-
-    for adapter in map(adapters.load, adapters.names()):
-        state = "" if environments.installed(adapter) \
-            else f"; not installed: xtdrone slam install {adapter.name}"
-        print(f"{adapter.name:12s} {adapter.description} ({', '.join(adapter.inputs)}{state})")
-        for key, value in adapter.parameters.items():
-            print(f"{'':12s}   --set {key}={value!r}")
+def _add_live(actions):
+    live = actions.add_parser(
+        "live", help="fly on the poses of a system, without GNSS",
+        description="A vehicle with a stereo pair flies a trajectory; the pose of the system is "
+        "the estimator's only position source.")
+    _add_system(live, default="orb")
+    _add_flight(live, "world", "trajectory", "vehicle", "seed")
+    live.add_argument("--latency_ms", type=number_type("latency_ms", 0.0, 10_000.0, unit="ms"),
+                      default=80.0, help="from exposure to estimator (80)")
+    live.add_argument("--fuse_gps", action="store_true", help="fuse GNSS in addition to vision")
+    live.add_argument("--name", default="slam_live", help="run folder (slam_live)")
+    live.set_defaults(run=_live)
 
 
 def _install(args):
@@ -240,21 +285,7 @@ def _install(args):
 def _watch(args):
     from .benchmark import watch
 
-    watch.show(args.folder, args.png)
-
-
-def _open_window(folder):
-    """A process with a window on a run folder."""
-    import os
-    import subprocess
-    import sys
-
-    from xtdrone_core.parent import tied
-
-    return subprocess.Popen(
-        [sys.executable, "-m", "xtdrone_core.command", "slam", "watch", str(folder)],
-        preexec_fn=tied(),
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))})
+    watch.show(run_folder.find(args.of_run), args.png)
 
 
 def _evaluate(args):
@@ -276,87 +307,44 @@ def _evaluate(args):
 
 
 def _run(args):
-    from xtdrone_core import run_folder
+    from .benchmark import campaign, execution, watch
+    from .datasets import dataset
+    from .evaluation import verdict
 
-    from .benchmark import campaign
-    from .datasets.dataset import Dataset
-
+    if args.gui:
+        watch.require_display("leave --gui away, and draw the run by slam watch --png")
     choice = campaign.parse_system(args.system, args.set)
-    Dataset(args.dataset)  # raises an error, if any, before the run folder is created
-    plan = campaign.Campaign(
-        choice.label, (choice,), tuple(campaign.parse(
-            {"systems": [args.system], "datasets": [args.dataset], "bandwidth": args.bandwidth,
-             "loss": args.loss}).conditions), args.runs, args.speed, args.align, args.max_diff)
-    folder = run_folder.create(args.name or f"slam_{choice.label}")
-    return execute(plan, folder, gui=args.gui, serial=True)
+    limits = verdict.parse_limits(args.limit)
+    folder = dataset.find(args.dataset)
+    dataset.Dataset(folder)  # raises an error, if any, before the run folder is created
+    conditions = campaign.parse({"systems": [args.system], "datasets": [str(folder)],
+                                 "bandwidth": args.bandwidth, "loss": args.loss}).conditions
+    plan = campaign.Campaign(choice.label, (choice,), conditions, args.runs, args.speed, args.align,
+                             args.max_diff, limits)
+    return execution.execute(plan, run_folder.create(args.name or f"slam_{choice.label}"),
+                             gui=args.gui, serial=True)
 
 
 def _campaign(args):
-    from xtdrone_core import run_folder
-
-    from .benchmark import campaign
+    from .benchmark import campaign, execution
 
     plan = campaign.load(args.file)
     folder = run_folder.runs_root() / plan.name
     folder.mkdir(parents=True, exist_ok=True)
-    return execute(plan, folder, args.report, serial=args.serial, address=args.address,
-                    cores=args.cores, retry=args.retry)
-
-
-def execute(plan: Any, folder: Path | str, report_folder: Path | None = None, gui: bool = False,
-            **options: Any) -> Any:
-    """Executes a campaign and writes its report; returns 1 if a flight or run failed to start."""
-    import shlex
-    import sys
-
-    from tqdm import tqdm
-
-    from .benchmark import campaign
-    from .errors import SlamError
-    from .evaluation import report, results
-
-    window = _open_window(folder) if gui else None
-    with tqdm(total=0, unit=" pairs", file=sys.stderr, mininterval=1.0, delay=1e-3) as bar:
-        def progress(pairs, total, text):
-            if total is not None:
-                bar.total = total
-            bar.set_description(text, refresh=False)
-            bar.update(pairs)
-
-        failures = campaign.execute(plan, folder, progress=progress, **options)
-    if window is not None:
-        window.terminate()
-        window.wait()
-    for line in failures[:-1]:
-        print(line, file=sys.stderr)
-    try:
-        flights = results.load(folder, plan.align, plan.max_diff)
-    except SlamError as error:
-        raise SlamError(failures[-1] if failures else str(error)) from error
-    if failures:
-        print(failures[-1], file=sys.stderr)
-    command = shlex.join(["xtdrone", *sys.argv[1:]])
-    for target in filter(None, (folder, report_folder)):
-        text = report.save(target, f"SLAM benchmark {plan.name}", flights, command)
-    print(text)
-    print(f"run folder: {folder}")
-    return 1 if failures else 0
+    return execution.execute(plan, folder, args.report, serial=args.serial, address=args.address,
+                             cores=args.cores, retry=args.retry)
 
 
 def _compare(args):
-    from pathlib import Path
+    from .benchmark import execution
+    from .evaluation import results, verdict
 
-    from xtdrone_core import run_folder
-
-    from .evaluation import report, results
-
-    benchmarks = [(Path(folder).name, results.load(folder, args.align, args.max_diff))
-                  for folder in args.folders]
-    flights = results.merge(benchmarks)
-    folder = run_folder.create(args.name)
-    title = "Comparison of " + ", ".join(name for name, _ in benchmarks)
-    print(report.save(folder, title, flights))
-    print(f"run folder: {folder}")
+    limits = verdict.parse_limits(args.limit)
+    folders = [run_folder.find(name).resolve() for name in args.folders]
+    found = execution.evaluate(folders, args.align, args.max_diff, limits)
+    names = [folder.name for folder in folders]
+    return execution.conclude(run_folder.create(args.name), "Comparison of " + ", ".join(names),
+                              results.merge(list(zip(names, found))))
 
 
 def _export(args):
@@ -365,18 +353,19 @@ def _export(args):
 
     from tqdm import tqdm
 
-    from .datasets.dataset import Dataset
+    from .datasets import dataset
     from .datasets.export import export
     from .flight import trajectories
 
     if args.format == "csv":
-        trajectories.write_csv(Path(args.output), trajectories.read_flown(Path(args.source)))
+        flown = trajectories.read_flown(run_folder.find(args.source))
+        trajectories.write_csv(Path(args.out), flown)
     else:
-        dataset = Dataset(args.source)
-        with tqdm(total=len(dataset), unit=" pairs", desc=args.format, file=sys.stderr,
-                  delay=1e-3) as bar:
-            export(dataset, args.format, args.output, bar.update)
-    print(args.output)
+        source = dataset.Dataset(dataset.find(args.source))
+        with tqdm(total=len(source), unit=" pairs", desc=args.format, file=sys.stderr,
+                  delay=1e-3, disable=None) as bar:
+            export(source, args.format, args.out, bar.update)
+    print(args.out)
 
 
 def _import(args):
@@ -386,20 +375,21 @@ def _import(args):
 
     from .datasets.importing import import_bag
 
-    with tqdm(total=0, unit=" messages", desc="import", file=sys.stderr, delay=1e-3) as bar:
+    with tqdm(total=0, unit=" messages", desc="import", file=sys.stderr, delay=1e-3,
+              disable=None) as bar:
         def progress(count, total):
             bar.total = total
             bar.update(count - bar.n)
 
-        pairs = import_bag(args.bag, args.calibration, args.imu, args.truth, args.output, progress)
-    print(f"{args.output}: {pairs} stereo pairs")
+        pairs = import_bag(args.bag, args.calibration, args.imu, args.truth, args.out, progress)
+    print(f"{args.out}: {pairs} stereo pairs")
 
 
 def _record(args):
     import json
     from dataclasses import asdict, fields
 
-    from xtdrone_core import command, run_folder
+    from xtdrone_core import command
 
     from .flight import trajectories, worlds
     from .flight.options import FlightOptions
@@ -419,32 +409,6 @@ def _record(args):
         "--seed", str(options.seed), "--gps", options.gps, "--name", args.name])
 
 
-def _add_live(actions):
-    from .flight.options import FlightOptions
-
-    defaults = FlightOptions()
-    parser = actions.add_parser(
-        "live", help="fly on the poses of a system, without GNSS",
-        description="A vehicle with a stereo pair flies a trajectory; the pose of the system is "
-        "the estimator's only position source.",
-        epilog="example: xtdrone slam live --system klt --trajectory rounds --name klt_live")
-    add = parser.add_argument
-    system = add("--system", default="orb", help="a name, or a folder with an adapter.yaml (orb)")
-    system.completer = _system_names
-    add("--world", default=defaults.world,
-        help=f"a name from worlds/, or an SDF file ({defaults.world})")
-    add("--trajectory", default=defaults.trajectory, help="as for record (reference)")
-    add("--vehicle", default=defaults.vehicle,
-        help=f"vehicle type, with a grey stereo pair ({defaults.vehicle})")
-    add("--seed", type=number_type("seed", 0, whole=True), default=defaults.seed,
-        help="seed of all random numbers (1)")
-    add("--latency_ms", type=number_type("latency_ms", 0.0, 10_000.0, unit="ms"), default=80.0,
-        help="from exposure to estimator (80)")
-    add("--gps", action="store_true", help="fuse GNSS in addition to vision")
-    add("--name", default="slam_live", help="run folder (slam_live)")
-    parser.set_defaults(run=_live)
-
-
 def _live(args):
     from xtdrone_core import command
 
@@ -454,6 +418,6 @@ def _live(args):
     return command.main([
         "fly", "xtdrone_slam.agents.vision:VisionAgent", "--set", f"trajectory={args.trajectory}",
         "--set", f"system={args.system}", "--set", f"latency_ms={args.latency_ms}",
-        "--set", f"gps_off={str(not args.gps).lower()}",
+        "--set", f"gps_off={str(not args.fuse_gps).lower()}",
         "--vehicles", f"{args.vehicle}@{x:.4f},{y:.4f},0,{yaw:.4f}", "--world", args.world,
         "--seed", str(args.seed), "--name", args.name])

@@ -22,6 +22,7 @@ from xtdrone_autopilot.navigation.returning import Return
 from xtdrone_autopilot.now import Now
 from xtdrone_autopilot.outbox import WARNING, WARNINGS_PER_SECOND, Outbox
 from xtdrone_autopilot.parameters.store import ParameterStore
+from xtdrone_autopilot.safety.arming_checks import ArmingChecks
 from xtdrone_autopilot.safety.battery import Battery
 from xtdrone_autopilot.safety.commander import Commander
 from xtdrone_autopilot.safety.conditions import CONDITIONS, Action, Watched
@@ -51,17 +52,20 @@ class Stack:
         self.navigator = Navigator(self.status, self.parameters, self.estimator)
         self.flight = FlightState(self.status, self.now, self.outbox)
         self.missions = Missions(self.status, self.parameters, self.estimator, self.navigator,
-                                 self.flight, self.now, ORIGIN, self.outbox)
+                                 self.flight, self.now, ORIGIN, self.outbox,
+                                 lambda i, position: None, {})
         self.follow = FollowTarget(self.status, self.parameters, self.estimator, self.navigator,
                                    self.flight, self.now, self.outbox)
+        self.checks = ArmingChecks(self.status, self.parameters, self.estimator, self.battery,
+                                   self.missions, self.now, self.outbox)
         self.watched = Watched(self.status, self.parameters, self.estimator, self.battery,
-                               self.missions, self.now)
+                               self.missions, self.now, self.checks)
         self.without = []
         self.failsafes = Failsafes(self.watched, self.flight, self.outbox,
                                    lambda i, rotor: self.without.append((i, rotor)))
         self.returns = Return(self.status, self.parameters, self.estimator, self.navigator,
                               self.missions, self.flight, ORIGIN, self.outbox)
-        self.commander = Commander(self.status, self.parameters, self.estimator, self.battery,
+        self.commander = Commander(self.status, self.parameters, self.estimator, self.checks,
                                    self.failsafes, self.missions, self.follow, self.returns,
                                    self.navigator, self.flight, self.now, ORIGIN, self.outbox)
 

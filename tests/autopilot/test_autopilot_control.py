@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from physics import CONVENTIONAL
 from xtdrone_autopilot.control.allocation import Mixer
 from xtdrone_autopilot.control.attitude import AttitudeControl
 from xtdrone_autopilot.control.hover_thrust import estimate_hover_thrust
@@ -19,13 +20,13 @@ from xtdrone_autopilot.vehicle_status import (
     describe_bodies,
     new_status,
 )
-from xtdrone_core import FleetModel, resources
+from xtdrone_core import FleetModel
+from xtdrone_dynamics.abilities.effectiveness import effectiveness
 from xtdrone_dynamics.constants import GRAVITY
-from xtdrone_dynamics.effectiveness import effectiveness
 from xtdrone_dynamics.quaternion import from_euler, rotate
 from xtdrone_sim.vehicles.sdf import load_vehicle
 
-VEHICLES = resources.vehicle_names()
+VEHICLES = CONVENTIONAL
 
 
 def at_rest(n=1):

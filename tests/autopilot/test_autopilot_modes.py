@@ -16,7 +16,7 @@ from stack_flights import (
 )
 from xtdrone_autopilot.mavlink.dialect import mavlink
 from xtdrone_core import Mode
-from xtdrone_dynamics.geodesy import to_geodetic
+from xtdrone_dynamics.earth.geodesy import to_geodetic
 
 TWO_TASKS_US = 40_000  # the trajectory of AUTO modes goes on by 16 and by 24 ms in turn
 
@@ -337,6 +337,24 @@ def test_posctl_flies_with_the_sticks_and_stops_without(flight):
     place = f.pos
     f.run(5, lambda: sticks(f))
     assert np.linalg.norm(f.pos - place) < 0.4
+
+
+def test_position_slow_is_slow(flight):
+    """MC_SLOW_DEF_HVEL 3 m/s, _VVEL 1 m/s, _YAWR 45 deg/s; POSCTL itself is faster again."""
+    f = flight()
+    sticks(f)
+    f.send(mavlink.MAVLink_set_mode_message(1, 1, 0x2030000))
+    assert f.mode == Mode.POSCTL
+    f.run(5, lambda: sticks(f, forward=1000, up=1000))
+    assert f.vel[0] == pytest.approx(3.0, abs=0.2) and f.vel[2] == pytest.approx(1.0, abs=0.15)
+    f.send(mavlink.MAVLink_set_mode_message(1, 1, 0x30000))
+    f.run(4, lambda: sticks(f, forward=1000, up=1000))
+    assert f.vel[0] > 4.5 and f.vel[2] > 2.0
+    f.run(2, lambda: sticks(f, turn=1000))
+    assert abs(f.simulation.state.ang_vel[0, 2]) > math.radians(100)
+    f.send(mavlink.MAVLink_set_mode_message(1, 1, 0x2030000))
+    f.run(3, lambda: sticks(f, turn=1000))
+    assert abs(f.simulation.state.ang_vel[0, 2]) == pytest.approx(math.radians(45), abs=0.05)
 
 
 @pytest.mark.parametrize("mode", [Mode.MANUAL, Mode.STABILIZED, Mode.ALTCTL])

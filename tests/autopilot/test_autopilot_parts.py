@@ -18,9 +18,10 @@ from xtdrone_autopilot.estimation.status import fleet_solution_status
 from xtdrone_autopilot.mavlink.dialect import mavlink
 from xtdrone_autopilot.safety.failures import GPS, OFF, OK, VISION
 from xtdrone_control.agents import HoverAgent, SquareAgent
-from xtdrone_core import Mode, Scenario, ScenarioError, registry, run_folder
+from xtdrone_core import Mode, Scenario, ScenarioError, registry
 from xtdrone_core.command import main
-from xtdrone_core.scenario import fleet
+from xtdrone_core.runs import run_folder
+from xtdrone_core.scenario.scenario import fleet
 from xtdrone_sim.simulation import Simulation
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

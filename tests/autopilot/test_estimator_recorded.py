@@ -10,8 +10,8 @@ from scipy.spatial.transform import Rotation
 import px4_recording
 from xtdrone_autopilot.estimation.ekf import Ekf
 from xtdrone_core import SensorBatch
-from xtdrone_dynamics.geodesy import to_local
-from xtdrone_dynamics.magnetic_field import earth_field
+from xtdrone_dynamics.earth.geodesy import to_local
+from xtdrone_dynamics.earth.magnetic_field import earth_field
 
 RECORDING = Path(__file__).parents[1] / "data" / "px4_session_dynamic.bin.gz"
 ORIGIN = (math.radians(47.397742), math.radians(8.545594), 488.0)

@@ -317,7 +317,7 @@ def test_actions_on_rotor_failure(action, mode):
             1, 1, mavlink.MAV_CMD_INJECT_FAILURE, 0, mavlink.FAILURE_UNIT_SYSTEM_MOTOR,
             mavlink.FAILURE_TYPE_OFF, 3, 0, 0, 0, 0))
         f.run(2)
-        assert says(f, "rotor 3 has failed")
+        assert says(f, "rotor 2 (motor 3) has failed")
         assert not f.armed if mode is None else f.mode == mode and f.pos[2] > 2.0
     finally:
         f.simulation.close()
@@ -335,7 +335,7 @@ def test_rotor_failure_is_found(vehicle, motor):
             1, 1, mavlink.MAV_CMD_INJECT_FAILURE, 0, mavlink.FAILURE_UNIT_SYSTEM_MOTOR,
             mavlink.FAILURE_TYPE_OFF, motor, 0, 0, 0, 0))
         f.run(0.5)
-        assert says(f, f"rotor {motor} has failed: terminate") and not f.armed
+        assert says(f, f"rotor {motor - 1} (motor {motor}) has failed: terminate") and not f.armed
     finally:
         f.simulation.close()
 
@@ -355,7 +355,7 @@ def test_octorotor_flies_on_without_a_failed_rotor():
             tilts.append(math.degrees(math.acos(1 - 2 * (x * x + y * y))))
 
         f.run(1, watch)
-        assert says(f, "rotor 3 has failed: land") and f.mode == Mode.LAND
+        assert says(f, "rotor 2 (motor 3) has failed: land") and f.mode == Mode.LAND
         f.wait(lambda: watch() or not f.armed, 40)
         assert max(tilts) < 20
     finally:
@@ -392,7 +392,7 @@ def test_failures_can_be_forbidden(flight):
 
 
 def follow(f, east, north, vel=(0.0, 0.0, 0.0)):
-    from xtdrone_dynamics.geodesy import to_geodetic
+    from xtdrone_dynamics.earth.geodesy import to_geodetic
 
     lat, lon = to_geodetic(east, north, f.autopilot.origin[0], f.autopilot.origin[1])
     f.send(mavlink.MAVLink_follow_target_message(

@@ -9,7 +9,7 @@ import pytest
 from own_ports import PORTS
 from xtdrone_autopilot.errors import AutopilotError
 from xtdrone_autopilot.mavlink.client import Client
-from xtdrone_core.mavlink_dialect import mavlink
+from xtdrone_core.mavlink.dialect import mavlink
 
 
 class FirstAlone(threading.Thread):

@@ -12,8 +12,8 @@ from xtdrone_autopilot.mavlink.datagrams import LARGEST, Sender
 from xtdrone_autopilot.mavlink.dialect import mavlink
 from xtdrone_autopilot.parameters.store import listed
 from xtdrone_core import Scenario
-from xtdrone_core.mavlink_frames import FrameStream, frames
-from xtdrone_core.scenario import fleet
+from xtdrone_core.mavlink.framing import FrameStream, frames
+from xtdrone_core.scenario.scenario import fleet
 from xtdrone_sim.simulation import Simulation
 
 READ = 296  # bytes that libmavconn takes of a datagram

@@ -7,31 +7,16 @@ import struct
 import numpy as np
 import pytest
 
-from stack_flights import Flight
+from stack_flights import Flight, Sent
 from xtdrone_autopilot.mavlink.description import metadata
 from xtdrone_autopilot.mavlink.description.events import EVENTS, Events
 from xtdrone_autopilot.mavlink.dialect import mavlink
 from xtdrone_autopilot.now import Now
 from xtdrone_autopilot.outbox import INFO, Outbox
+from xtdrone_autopilot.safety.arming_checks import CHECKS
 from xtdrone_core.modes import Mode
 
 AUTOPILOT = 1 << 24
-
-
-class Sent:
-    """Stands where Links stands."""
-
-    def __init__(self):
-        self.texts, self.messages = [], []
-
-    def broadcast(self, i, message):
-        self.messages.append(message)
-
-    def hurry(self, i, name, t_us):
-        """A heartbeat, which no test here is about."""
-
-    def broadcast_text(self, i, message):
-        self.texts.append(message.text)
 
 
 @pytest.fixture
@@ -53,7 +38,7 @@ def test_a_text_that_ends_in_a_tab_is_an_event_as_well(outbox, text, number, arg
     assert "".join(outbox.links.texts) == text + "\t"
     assert event.id == AUTOPILOT | number
     assert bytes(event.arguments) == arguments.ljust(40, b"\0")
-    assert (event.sequence, event.event_time_boot_ms, event.log_levels) == (1, 5000, 0x66)
+    assert (event.sequence, event.event_time_boot_ms, event.log_levels) == (65526, 5000, 0x66)
 
 
 def test_other_texts_are_none(outbox):
@@ -95,26 +80,36 @@ def test_refusals_are_told_as_by_px4():
 
 
 def test_each_vehicle_counts_its_events_and_sends_the_last_again():
+    """They soon begin anew, as PX4's."""
     events = Events(2)
+    assert events.begun().tolist() == [False, False]
     for k in range(25):
         events.of_text(0, "Takeoff detected", (), k)
-    assert events.sequence.tolist() == [25, 0]
-    assert [m.sequence for m in events.again(0, 24, 25)] == [24, 25]
-    gone, there = events.again(0, 5, 6)
-    assert gone.get_type() == "RESPONSE_EVENT_ERROR" and there.sequence == 6
-    assert (gone.sequence, gone.sequence_oldest_available) == (5, 6)
+    assert events.sequence.tolist() == [14, 65525]
+    assert events.begun().tolist() == [True, False]
+    assert [m.sequence for m in events.again(0, 13, 14)] == [13, 14]
+    assert [m.sequence for m in events.again(0, 65535, 0)] == [65535, 0]
+    gone, there = events.again(0, 65530, 65531, 255, 190)
+    assert gone.get_type() == "RESPONSE_EVENT_ERROR" and there.sequence == 65531
+    assert (gone.sequence, gone.sequence_oldest_available) == (65530, 65531)
+    assert (gone.target_system, gone.target_component) == (255, 190)
     assert len(events.again(0, 0, 65535)) <= 20
     events.reset(np.array([True, False]))
-    assert events.sequence[0] == 0
-    assert events.again(0, 25, 25)[0].get_type() == "RESPONSE_EVENT_ERROR"
+    assert not events.begun().any()
+    assert events.again(0, 14, 14)[0].get_type() == "RESPONSE_EVENT_ERROR"
 
 
 def test_the_metadata_explains_every_event():
     text = json.loads(lzma.decompress(metadata.files()["etc/extras/all_events.json.xz"]))
     component = text["components"]["1"]
-    told = component["event_groups"]["default"]["events"]
-    assert {int(number) for number in told} == {event.number for event in EVENTS}
-    for event in told.values():
+    told = {group: of["events"] for group, of in component["event_groups"].items()}
+    assert {int(number) for number in told["default"]} == {event.number for event in EVENTS}
+    checks = {check.number for check in CHECKS} | {11047904, 1914663}  # and PX4's summaries
+    assert {int(number) for group in ("arming_check", "health") for number in told[group]} == checks
+    assert component["supported_protocols"] == ["health_and_arming_check"]
+    groups = component["navigation_mode_groups"]["groups"]
+    assert groups["17"] == [33816576] and groups["3"] == [67371008]  # as of PX4
+    for event in (event for events in told.values() for event in events.values()):
         assert event["message"].count("{") <= len(event.get("arguments", []))
         for argument in event.get("arguments", []):
             kind = argument["type"]

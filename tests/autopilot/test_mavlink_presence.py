@@ -9,9 +9,10 @@ import pytest
 from own_ports import PORTS
 from stack_flights import Flight, Link
 from xtdrone_autopilot.mavlink.dialect import mavlink
+from xtdrone_autopilot.mavlink.links import Links
 from xtdrone_core import Scenario
-from xtdrone_core.mavlink_frames import frames
-from xtdrone_core.scenario import fleet
+from xtdrone_core.mavlink.framing import frames
+from xtdrone_core.scenario.scenario import fleet
 from xtdrone_sim.simulation import Simulation
 
 
@@ -70,3 +71,38 @@ def test_texts_go_where_a_ground_station_is(kind, texts):
                 found |= {frame.message_id for frame in frames(data)}
     assert mavlink.MAVLINK_MSG_ID_ATTITUDE in found
     assert (mavlink.MAVLINK_MSG_ID_STATUSTEXT in found) == texts
+
+
+def test_texts_wait_for_a_ground_station():
+    """As from PX4: the last eight for five seconds, and anew once its heartbeats stop."""
+    links = Links(1, Flight().autopilot.streams(), PORTS)
+    link = links.by_kind[0][0]
+
+    def say(second):
+        links.broadcast_text(0, [mavlink.MAVLink_statustext_message(6, b"%d" % second)],
+                             round(second * 1e6))
+
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+        client.bind(("127.0.0.1", PORTS.ground_station))
+        client.setblocking(False)
+
+        def heard():
+            with contextlib.suppress(BlockingIOError):
+                while data := client.recv(65536):
+                    yield int(mavlink.MAVLink(None).decode(bytearray(data)).text)
+
+        for second in range(20):
+            say(second)
+        assert not list(heard())
+        links.hear_station(link, 19_500_000)
+        assert list(heard()) == [15, 16, 17, 18, 19]
+        for second in range(20, 32):
+            say(second)
+        assert list(heard()) == [20, 21, 22]
+        links.hear_station(link, 32_000_000)
+        assert list(heard()) == [28, 29, 30, 31]
+        for _ in range(12):
+            say(36)
+        links.hear_station(link, 37_000_000)
+        assert list(heard()) == [36] * 8
+    links.close()

@@ -14,6 +14,7 @@ from xtdrone_autopilot.navigation.mission_items import (
     ItemError,
     check_all,
     check_item,
+    opaque_id,
 )
 from xtdrone_autopilot.now import Now
 
@@ -32,6 +33,9 @@ class Store:
 
     def items(self, i, kind):
         return self.stored[kind]
+
+    def is_for_vtol(self, i):
+        return False
 
     def replace(self, i, kind, items):
         self.history.append((kind, len(items)))
@@ -181,3 +185,21 @@ def test_no_parameter_is_larger_than_fits(k, result):
         with pytest.raises(ItemError) as caught:
             check_item(0, 0, Item(177, 2, tuple(params), 0, 0, 0.0))
         assert caught.value.result == result
+
+
+@pytest.mark.parametrize("kind, item, number", [
+    (1, Item(5003, 0, (50.0, 0.0, 0.0, 0.0), 473977420, 85455940, 0.0), 3186982565),
+    (2, Item(5100, 3, (0.0, 0.0, 0.0, 0.0), 473977420, 85455940, 20.0), 1101918810)])
+def test_items_have_px4s_numbers(kind, item, number):
+    """Those that real PX4 v1.15.4 gave in MISSION_ACK, MISSION_COUNT and MISSION_CURRENT."""
+    assert opaque_id([item]) == number
+    assert opaque_id([]) == 0
+    server, _, replies, _ = protocol()
+    server.handle(Link, sent_by(mavlink.MAVLink_mission_count_message(1, 1, 1, kind), 255))
+    server.handle(Link, sent_by(mavlink.MAVLink_mission_item_int_message(
+        1, 1, 0, item.frame, item.command, 0, 1, *item.params, item.x, item.y, item.z, kind), 255))
+    assert (replies[-1].type, replies[-1].opaque_id) == (mavlink.MAV_MISSION_ACCEPTED, number)
+    server.handle(Link, sent_by(mavlink.MAVLink_mission_request_list_message(1, 1, kind), 255))
+    assert (replies[-1].count, replies[-1].opaque_id) == (1, number)
+    server.handle(Link, sent_by(mavlink.MAVLink_mission_clear_all_message(1, 1, kind), 255))
+    assert replies[-1].opaque_id == 0

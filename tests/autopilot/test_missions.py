@@ -8,7 +8,8 @@ import pytest
 from stack_flights import NAN
 from xtdrone_autopilot.mavlink.dialect import mavlink
 from xtdrone_autopilot.navigation.mission_items import FENCE, MISSION, RALLY
-from xtdrone_core import Mode, run_folder
+from xtdrone_core import Mode
+from xtdrone_core.runs import run_folder
 
 
 def test_twenty_waypoints_are_passed_inside_the_acceptance_radius(flight):
@@ -298,7 +299,8 @@ def test_rtl_goes_to_the_nearest_rally_point(flight):
 
 
 @pytest.mark.parametrize("bad, result, word", [
-    (dict(command=84, east=0, north=0, z=1.0), mavlink.MAV_MISSION_UNSUPPORTED, "not supported"),
+    (dict(command=92, east=0, north=0, z=1.0), mavlink.MAV_MISSION_UNSUPPORTED, "not supported"),
+    (dict(command=84, east=0, north=0, z=1.0), mavlink.MAV_MISSION_UNSUPPORTED, "is no VTOL"),
     (dict(command=16, east=0, north=0, z=1.0, frame=1), mavlink.MAV_MISSION_UNSUPPORTED_FRAME,
      "frame 1"),
     (dict(command=16, east=0, north=0, z=math.inf), mavlink.MAV_MISSION_INVALID_PARAM7, "height"),

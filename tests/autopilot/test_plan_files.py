@@ -11,9 +11,11 @@ from xtdrone_autopilot.errors import AutopilotError
 from xtdrone_autopilot.navigation import plan_file
 from xtdrone_autopilot.navigation.mission_items import DO_JUMP, FENCE, MISSION, RALLY
 from xtdrone_autopilot.parameters import file as parameter_file
+from xtdrone_autopilot.parameters.preload import preload
 from xtdrone_autopilot.parameters.store import ParameterStore, listed
+from xtdrone_core import Scenario
 from xtdrone_core.command import main
-from xtdrone_core.run_folder import runs_root
+from xtdrone_core.runs.run_folder import runs_root
 
 PLANS = Path(__file__).parents[2] / "docs" / "missions"
 
@@ -23,6 +25,16 @@ def test_plans_survive_reading_and_writing(name, tmp_path):
     plan = plan_file.load(PLANS / f"{name}.plan")
     plan_file.save(tmp_path / "again.plan", plan)
     assert repr(plan_file.load(tmp_path / "again.plan")) == repr(plan)
+
+
+def test_a_mission_has_a_name(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert plan_file.load("square") == plan_file.load(PLANS / "square.plan")
+    assert main(["mission", "check", "squar"]) == 1
+    assert "did you mean 'square'?" in capsys.readouterr().err
+    (tmp_path / "square").write_text("{}")  # a file comes first
+    with pytest.raises(AutopilotError, match="is not a plan"):
+        plan_file.load("square")
 
 
 def simple(command, params, jump_id, frame=3):
@@ -69,27 +81,22 @@ def test_files_that_are_no_plans_are_refused_in_one_line(tmp_path, text, word, c
 
 
 def test_items_that_cannot_be_flown_are_refused(tmp_path):
-    path = write(tmp_path, [simple(84, [0, 0, 0, 0, 47.0, 8.0, 5], 1)])
-    with pytest.raises(AutopilotError, match="MAV_CMD_NAV_VTOL_TAKEOFF.*not supported"):
+    path = write(tmp_path, [simple(92, [0, 0, 0, 0, 47.0, 8.0, 5], 1)])
+    with pytest.raises(AutopilotError, match="MAV_CMD_NAV_GUIDED_ENABLE.*not supported"):
         plan_file.load(path)
 
 
-def test_check_says_what_is_doubtful(tmp_path, capsys):
-    far = write(tmp_path, [simple(16, [0, 0, 0, None, 47.01, 8.0, 5], 1)],
-                geoFence={"circles": [{"inclusion": True, "circle": {"center": [47.0, 8.0],
-                                                                     "radius": 50}}]})
-    assert main(["mission", "check", str(far)]) == 0
-    text = capsys.readouterr().out
-    assert "item 0 lies outside the geofence" in text and "ends in the air" in text
-
-
-def test_mission_fly_shifts_one_plan_to_each_start(runs):
-    assert main(["mission", "fly", str(PLANS / "square.plan"), "--n", "2", "--gps", "rtk",
-                 "--log", "none"]) == 0
+def test_a_flight_shifts_one_plan_to_each_start(runs):
+    assert main(["fly", "mission", "--mission", str(PLANS / "square.plan"), "--n", "2",
+                 "--gps", "rtk", "--log", "none"]) == 0
     events = [json.loads(line) for line in
               (runs_root() / LATEST / "events.jsonl").read_text().splitlines()]
-    assert [event["event"] for event in events] == ["armed", "mission_over", "mission_over",
-                                                    "landed"]
+    reached = [event for event in events if event["event"] == "waypoint"]
+    for i in range(2):
+        assert [(e["reached"], e["of"]) for e in reached if e["index"] == i] == [
+            (k, 5) for k in range(1, 6)]
+    assert [event["event"] for event in events if event not in reached] == [
+        "armed", "mission_over", "mission_over", "landed"]
     summary = json.loads((runs_root() / LATEST / "summary.json").read_text())
     assert summary["landed"] and summary["collisions"] == 0
 
@@ -111,6 +118,25 @@ def test_parameter_files(tmp_path):
     path.write_text("1\t1\tMPC_Z_P\n")
     with pytest.raises(AutopilotError, match="line 1"):
         parameter_file.read(path)
+
+
+def test_parameters_of_a_scenario_that_px4_does_not_have(tmp_path, caplog):
+    path = tmp_path / "own.params"
+    path.write_text("1\t1\tMPC_XY_CRUSE\t3\t9\n1\t1\tMPC_XY_CRUISE\t3\t9\n")
+    with pytest.raises(AutopilotError) as refused:
+        preload(ParameterStore(2), None, Scenario("iris*2", params=str(path)))
+    said = str(refused.value)
+    assert "own.params': unknown parameter 'MPC_XY_CRUSE': choose one of the 1" in said
+    assert "did you mean 'MPC_XY_CRUISE'?" in said and "--unknown_params skip" in said
+    assert len(said) < 400
+    scenario, store = Scenario("iris*2", params=str(path), unknown_params="skip"), ParameterStore(2)
+    preload(store, None, scenario)
+    assert store.get(0, "MPC_XY_CRUISE") == store.get(1, "MPC_XY_CRUISE") == 3.0
+    warning, = caplog.messages
+    assert "own.params': parameters that PX4 v1.15 does not have are skipped: MPC_" in warning
+    # A PX4 of the user's own may have them.
+    values, unknown = parameter_file.of_scenario(scenario, "iris_0")
+    assert values == {"MPC_XY_CRUSE": 3.0, "MPC_XY_CRUISE": 3.0} and unknown == ["MPC_XY_CRUSE"]
 
 
 def test_vehicles_save_and_load_their_own_parameters(tmp_path):

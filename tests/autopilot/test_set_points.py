@@ -159,7 +159,7 @@ def test_what_cannot_be_flown_is_said_once(flight):
 def test_the_dispatch_stands_alone():
     """Offboard without a flight stack around it."""
     status, now = new_status(2), Now(None, 40_000)
-    offboard = Offboard(status, None, 4, now, Outbox(2, now))
+    offboard = Offboard(status, None, np.zeros((2, 4), dtype=bool), now, Outbox(2, now))
     points = SetPoints.empty(2)
     points.vel[1] = 1.0, 0.0, 0.0
     offboard.apply(points)

@@ -10,10 +10,12 @@ from pymavlink import mavutil
 from pymavlink.dialects.v20 import common as mavlink
 
 from own_ports import PORTS
-from xtdrone_core import Scenario, ScenarioError, run_folder
+from waiting import LIMIT_S
+from xtdrone_core import Scenario, ScenarioError
 from xtdrone_core.command import main
-from xtdrone_core.scenario import fleet
-from xtdrone_core.signing import now
+from xtdrone_core.mavlink.signing import now
+from xtdrone_core.runs import run_folder
+from xtdrone_core.scenario.scenario import fleet
 from xtdrone_sim.simulation import Simulation
 
 KEY = hashlib.sha256(b"secret").digest()
@@ -81,7 +83,7 @@ def test_only_who_signs_is_obeyed_and_answered(world, tmp_path):
         assert not world.set_cruise(link, 8.0)
         assert link.recv_msg() is None  # neither an answer nor a stream
     assert world.set_cruise(signed, 7.0)
-    answer = signed.recv_match(type="PARAM_VALUE", blocking=True, timeout=5)
+    answer = signed.recv_match(type="PARAM_VALUE", blocking=True, timeout=LIMIT_S)
     assert answer.param_value == 7.0 and answer.get_signed()
     world.steps(100)
     received = [signed.recv_msg() for _ in range(30)]

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from xtdrone_autopilot.navigation.heading import turn_to
 from xtdrone_autopilot.navigation.line import fly_line
 from xtdrone_autopilot.navigation.trajectory import advance, speed_to_slow
 from xtdrone_autopilot.parameters.store import ParameterStore
@@ -113,3 +114,14 @@ def test_it_stops_before_a_leg_that_changes_height():
     path, vel = fly_legs((0, 0, 10), (30, 0, 10), (60, 0, 20))
     near = np.linalg.norm(path - (30, 0, 10), axis=1) < 2.5
     assert np.linalg.norm(vel[near], axis=1).min() < 1.5
+
+
+@pytest.mark.parametrize("begin", [0.0, 90.0, 180.0, -90.0, 30.0])
+@pytest.mark.parametrize("rounding", [-1e-9, 0.0, 1e-9])
+def test_half_a_turn_goes_the_way_that_px4_goes(begin, rounding):
+    """Counter-clockwise seen from above, whatever is lost in rounding."""
+    status = new_status(1)
+    status["sp_yaw"] = math.radians(begin)
+    turn_to(status[0], PARAMETERS[0], math.radians(begin + 180.0) + rounding, DT)
+    turned = math.degrees(status["sp_yaw"][0]) - begin
+    assert (turned + 180.0) % 360.0 - 180.0 == pytest.approx(45.0 * DT)  # MPC_YAWRAUTO_MAX

@@ -10,7 +10,7 @@ from pymavlink.dialects.v20 import common as mavlink
 from pyulog import ULog
 
 from own_ports import PORTS
-from waiting import until
+from waiting import LIMIT_S, until
 from xtdrone_autopilot.mavlink.files import log_download as ulog_download
 from xtdrone_autopilot.mavlink.streams import layout
 
@@ -20,7 +20,7 @@ def client(vehicle=0):
     link = mavutil.mavlink_connection(f"udpout:127.0.0.1:{PORTS.offboard_local(vehicle)}",
                                       source_system=255, source_component=190, dialect="common")
     link.mav.heartbeat_send(6, 8, 0, 0, 0)
-    assert link.wait_heartbeat(timeout=20) is not None
+    assert link.wait_heartbeat(timeout=LIMIT_S) is not None
     link.target_system, link.target_component = vehicle + 1, 1
     return link
 

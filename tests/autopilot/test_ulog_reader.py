@@ -84,7 +84,7 @@ def test_modes_and_flight_time_of_px4_s_log():
 @pytest.mark.slow
 def test_command_plot_writes_beside_the_log(tmp_path, capsys):
     shutil.copy(PX4, tmp_path / "flight.ulg")
-    assert command.main(["log", "plot", str(tmp_path / "flight.ulg")]) == 0
+    assert command.main(["plot", str(tmp_path / "flight.ulg")]) == 0
     names = {f"flight_{name}.png" for name in ulog_plots.FIGURES}
     assert {path.name for path in tmp_path.glob("*.png")} == names
     assert len(capsys.readouterr().out.splitlines()) == len(names)
@@ -93,7 +93,7 @@ def test_command_plot_writes_beside_the_log(tmp_path, capsys):
 
 @pytest.mark.slow
 def test_command_plot_writes_one_pdf(tmp_path):
-    assert command.main(["log", "plot", "--format", "pdf", str(PX4), "--out", str(tmp_path)]) == 0
+    assert command.main(["plot", "--pdf", str(PX4), "--out", str(tmp_path)]) == 0
     assert (tmp_path / "px4_hover.pdf").read_bytes().count(b"/Type /Page ") == 6
 
 
@@ -126,17 +126,17 @@ def test_a_folder_stands_for_the_logs_in_it(ours, capsys):
 
 
 @pytest.mark.parametrize("words, reason", [
-    (["info", "nothing.ulg"], "cannot read flight log 'nothing.ulg'"),
+    (["log", "info", "nothing.ulg"], "cannot read flight log 'nothing.ulg'"),
     (["plot", "text.ulg"], "'text.ulg' is not a ULog"),
-    (["plot", "empty"], "no .ulg file in 'empty'"),
-    (["csv", str(PX4), "--topic", "vehicle_atitude"], "did you mean 'vehicle_attitude'"),
+    (["log", "info", "empty"], "no .ulg file in 'empty'"),
+    (["log", "csv", str(PX4), "--topic", "vehicle_atitude"], "did you mean 'vehicle_attitude'"),
     (["plot", str(PX4), "--out", "text.ulg/plots"], "cannot write"),
-    (["csv", str(PX4), "--out", "text.ulg/tables"], "cannot write"),
+    (["log", "csv", str(PX4), "--out", "text.ulg/tables"], "cannot write"),
 ])
 def test_what_cannot_be_done_is_said_in_one_line(words, reason, runs, capsys):
     (runs / "empty").mkdir()
     (runs / "text.ulg").write_text("no log, but long enough to be read as one")
-    assert command.main(["log", *words]) == 1
+    assert command.main(words) == 1
     error = capsys.readouterr().err
     assert reason in error and error.count("\n") == 1
 

@@ -7,8 +7,10 @@ import pytest
 from ros_fixtures import needs_ros
 from xtdrone_control.command_translator import ENU, FLU, FLU_OFFSET, CommandTranslator, Request
 from xtdrone_control.errors import ControlNodeError
+from xtdrone_control.vehicle_kind import Kind, kind_of, on_wings
 
 S = 1_000_000  # [us]
+TO_WINGS, TO_ROTORS, ON_ROTORS, ON_WINGS = 1, 2, 3, 4  # MAV_VTOL_STATE
 
 
 @pytest.fixture
@@ -149,6 +151,108 @@ def test_numbers_that_are_none_are_refused(one, bad):
             with pytest.raises(ControlNodeError, match="not finite"):
                 ask()
     assert one.set_point() == before
+
+
+@pytest.mark.parametrize("mav_type, kind", [
+    (1, Kind.PLANE), (2, Kind.MULTIROTOR), (10, Kind.ROVER), (11, Kind.BOAT), (13, Kind.MULTIROTOR),
+    *[(number, Kind.VTOL) for number in range(19, 26)], (26, Kind.MULTIROTOR)])
+def test_kinds_by_the_type_of_the_heartbeat(mav_type, kind):
+    assert kind_of(mav_type) is kind
+
+
+def test_a_vtol_is_on_its_wings_from_the_begin_of_its_transition():
+    assert [on_wings(Kind.VTOL, state) for state in range(5)] == [False, True, False, False, True]
+    assert on_wings(Kind.PLANE, 0) and not on_wings(Kind.ROVER, ON_WINGS)
+
+
+@pytest.mark.parametrize("kind", Kind)
+@pytest.mark.parametrize("word, mode", [("takeoff", "AUTO.TAKEOFF"), ("land", "AUTO.LAND")])
+def test_the_commands_of_xtdrones_plane_are_modes(one, kind, word, mode):
+    one.set_kind(kind)
+    assert one.command(word, 0) == Request(mode=mode)
+
+
+def test_loiter_holds_the_position_of_the_moment(one):
+    one.set_kind(Kind.PLANE)
+    one.set_mode("OFFBOARD")
+    one.pose_enu((50.0, 60.0, 70.0), 0.0)
+    assert one.command("loiter", 0) is None
+    assert one.set_point().pos == (1.0, 2.0, 3.0)
+    one.pose_enu((50.0, 60.0, 70.0), 0.0)
+    assert one.set_point().pos == (50.0, 60.0, 70.0)
+    assert one.lines == ["loiter: done"]
+
+
+def test_idle_is_refused_with_what_to_give_instead(one):
+    assert one.command("idle", 0) is None
+    assert "give loiter or land" in one.lines[-1]
+
+
+@pytest.mark.parametrize("word, state", [("plane", ON_WINGS), ("multirotor", ON_ROTORS)])
+@pytest.mark.parametrize("kind", Kind)
+def test_only_a_vtol_has_transitions(one, kind, word, state):
+    one.set_kind(kind)
+    request = one.command(word, 0)
+    if kind is Kind.VTOL:
+        assert request == Request(transition=state) and one.lines == []
+    else:
+        assert request is None
+        assert one.lines == [f"{word} refused: this vehicle is a {kind.value}, and only a VTOL has "
+                             "transitions"]
+
+
+@pytest.mark.parametrize("kind, state", [(Kind.PLANE, 0), (Kind.VTOL, TO_WINGS),
+                                         (Kind.VTOL, ON_WINGS)])
+@pytest.mark.parametrize("motion", ["velocity", "acceleration"])
+def test_fixed_wing_flight_takes_positions_only(one, kind, state, motion):
+    one.set_kind(kind, state)
+    with pytest.raises(ControlNodeError, match="publish positions on cmd_pose_enu"):
+        getattr(one, motion)(FLU, (1.0, 0.0, 0.0), 0.0)
+    getattr(one, motion)(FLU, (0.0, 0.0, 0.0), 0.0)
+    assert one.set_point().pos == (1.0, 2.0, 3.0)
+
+
+def test_a_transition_ends_a_velocity(one):
+    one.set_kind(Kind.VTOL, ON_ROTORS)
+    one.set_mode("OFFBOARD")
+    one.velocity(FLU, (1.0, 0.0, 0.0), 0.0)
+    assert one.set_point().vel == (1.0, 0.0, 0.0)
+    one.set_kind(Kind.VTOL, TO_WINGS)
+    assert one.set_point().pos == (1.0, 2.0, 3.0)
+    one.pose_enu((5.0, 5.0, 5.0), 0.0)
+    for state in (ON_WINGS, TO_ROTORS, ON_ROTORS):
+        one.set_kind(Kind.VTOL, state)
+        assert one.set_point().pos == (5.0, 5.0, 5.0)
+    one.velocity(FLU, (1.0, 0.0, 0.0), 0.0)
+    assert one.set_point().vel == (1.0, 0.0, 0.0)
+
+
+def test_a_transition_leaves_the_offboard_of_another_node_alone(one):
+    one.set_mode("OFFBOARD")
+    one.set_kind(Kind.VTOL, TO_WINGS)
+    assert one.set_point() is None
+
+
+@pytest.mark.parametrize("kind", [Kind.PLANE, Kind.VTOL, Kind.ROVER, Kind.BOAT])
+def test_a_pose_relative_to_the_body_is_one_of_the_moment(one, kind):
+    one.set_kind(kind)
+    one.pose_flu((10.0, 3.0, 4.0), 0.5)  # it faces north
+    target = one.set_point()
+    assert (target.frame, target.type_mask) == (ENU, 8 + 16 + 32 + 64 + 128 + 256 + 2048)
+    assert target.pos == pytest.approx((-2.0, 12.0, 7.0))
+    assert target.yaw == pytest.approx(math.pi / 2 + 0.5)
+
+
+@pytest.mark.parametrize("kind", [Kind.ROVER, Kind.BOAT])
+def test_rovers_and_boats_steer_by_the_angular_velocity(one, kind):
+    """XTDrone's rover_communication sends it as the velocity to the left."""
+    one.set_kind(kind)
+    one.velocity(FLU, (2.0, 7.0, 7.0), 0.3)
+    target = one.set_point()
+    assert (target.frame, target.vel) == (FLU, (2.0, 0.3, 0.0))
+    one.velocity(ENU, (2.0, 1.0, 0.0), 0.3)
+    target = one.set_point()
+    assert (target.frame, target.vel) == (ENU, (2.0, 1.0, 0.0))
 
 
 @needs_ros

@@ -17,7 +17,7 @@ from xtdrone_control.bridge import Bridge
 from xtdrone_control.inputs import SUBSCRIPTIONS
 from xtdrone_control.services import SERVICES
 from xtdrone_control.topics import TOPICS
-from xtdrone_core.mavlink_dialect import mavlink
+from xtdrone_core.mavlink.dialect import mavlink
 
 REFERENCE = json.loads((Path(__file__).parents[1] / "data/mavros_reference.json").read_text())
 OTHER = {"setpoint_attitude/attitude"}  # in place of cmd_vel, by the parameter use_quaternion

@@ -15,7 +15,7 @@ from xtdrone_control.bridge import Bridge
 from xtdrone_control.inputs import SUBSCRIPTIONS, set_points
 from xtdrone_control.services import SERVICES, commands, parameters, plans
 from xtdrone_control.topics import TOPICS
-from xtdrone_dynamics.geoid import geoid_height
+from xtdrone_dynamics.earth.geoid import geoid_height
 
 MISSION = mavlink.MAV_MISSION_TYPE_MISSION
 GEOID = geoid_height(math.radians(47.5), math.radians(8.5))  # at the places below [m]

@@ -12,8 +12,10 @@ from waiting import LIMIT_S
 from xtdrone_autopilot.safety.conditions import CONDITIONS, DataLink, RotorFailure
 from xtdrone_control.doctor import fleet as doctor_fleet, machine as doctor
 from xtdrone_control.doctor.finding import FAULT, OK, WARNING, Finding
-from xtdrone_core import command
-from xtdrone_core.ports import INSTANCES
+from xtdrone_core import command, libraries
+from xtdrone_core.runs.ports import INSTANCES
+from xtdrone_sim.errors import EngineError
+from xtdrone_sim.rendering import offscreen
 
 HEALTHY = {"mode": "OFFBOARD", "armed": True, "landed": False, "failsafe": False, "not_ready": "",
            "aligned": True, "located": True, "aid_sources": {"GPS": True, "barometer": True},
@@ -53,7 +55,7 @@ def test_a_healthy_vehicle_has_no_warnings():
     ({"aligned": False}, WARNING, "no attitude yet", "at rest"),
     ({"located": False}, WARNING, "no position", "GPS"),
     ({"aid_sources": {"GPS": False, "vision": False}}, WARNING, "inertial sensors alone", "land"),
-    ({"test_ratios": {"mag": 3.0}}, WARNING, r"refuses mag (test ratio 3.0)", "log plot"),
+    ({"test_ratios": {"mag": 3.0}}, WARNING, r"refuses mag (test ratio 3.0)", "xtdrone plot"),
     ({"battery": 0.12}, WARNING, "battery 12%", "land soon"),
     ({"battery": 0.05}, FAULT, "battery 5%", "land at once"),
     ({"set_points": 1}, FAULT, "OFFBOARD with 0.5 set-points a second", "20 Hz"),
@@ -130,6 +132,27 @@ def test_a_package_path_without_the_workspace_is_a_fault(monkeypatch):
     assert finding.level == FAULT and "env.sh" in finding.advice
 
 
+@pytest.mark.parametrize("check, subject, said, advice", [
+    (doctor.display, "viewers", "cannot open a window without libxcb-icccm.so.4",
+     "apt-get install libxcb-icccm4'"),
+    (doctor.display, "Xvfb", "no picture without a display", "apt-get install xvfb'"),
+    (doctor.display, "OpenGL", "no camera images", "apt-get install libegl1 libgl1-mesa-dri"),
+    (doctor.ros, "rviz", "rviz:=true is refused", "apt-get install rviz'"),
+])
+def test_what_windows_lack_is_named_with_what_installs_it(monkeypatch, check, subject, said,
+                                                          advice):
+    def no_backend():
+        raise EngineError(f"cannot render: {libraries.advice(offscreen.PACKAGES)}")
+
+    monkeypatch.setattr(libraries, "missing_for_qt", lambda: ["libxcb-icccm.so.4"])
+    monkeypatch.setattr(offscreen, "backend", no_backend)
+    monkeypatch.setattr(doctor.shutil, "which",
+                        lambda name: "/bin/false" if name in ("roslaunch", "rospack") else None)
+    finding = of(check)[subject]
+    assert finding.level == WARNING and said in finding.text
+    assert "scripts/setup.sh" in str(finding) and advice in str(finding)
+
+
 def test_a_folder_for_runs_that_cannot_be_written_is_a_fault(monkeypatch, tmp_path):
     monkeypatch.setenv("XTDRONE_RUNS", str(tmp_path / "runs"))
     assert of(doctor.system)["run folders"].level == OK
@@ -183,7 +206,7 @@ def test_what_a_companion_computer_says_is_not_taken_for_the_vehicle():
 
         answers = threading.Thread(target=answer)
         answers.start()
-        heard, = doctor_fleet._listen(PORTS, [vehicle.getsockname()[1]], 0.3, None)
+        heard, = doctor_fleet._listen(PORTS, [vehicle.getsockname()[1]], 2.0, None)
         answers.join()
     assert heard["HEARTBEAT"].custom_mode == 0x3040000
 

@@ -12,7 +12,7 @@ from xtdrone_autopilot.mavlink.files.ftp import FileServer
 from xtdrone_control import remote_files
 from xtdrone_control.remote_files import RemoteFiles
 from xtdrone_control.services import SERVICES, ServiceFailed
-from xtdrone_core.mavlink_dialect import mavlink
+from xtdrone_core.mavlink.dialect import mavlink
 
 LOG = bytes(range(256)) * 5  # several messages
 

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from waiting import LIMIT_S
 from xtdrone_core import XtdroneError, command, registry
 
 
@@ -125,6 +126,17 @@ def test_bad_arguments_are_one_line(commands, capsys, words, said):
     assert err.startswith(said) and err.count("\n") == 1
 
 
+@pytest.mark.parametrize("words, instead", [
+    (["vehicle", "show", "iris", "--png", "a.png"], "--out"), (["sim", "--no-log"],
+                                                               "--no_run_folder")])
+def test_another_name_of_an_option_names_the_one(words, instead, capsys):
+    with pytest.raises(SystemExit) as end:
+        command.main(words)
+    assert end.value.code == 2
+    err = capsys.readouterr().err
+    assert f"it is called '{instead}'" in err and err.count("\n") == 1
+
+
 def test_a_reader_that_stops_is_no_error():
     code = ("from xtdrone_core import command; import sys\n"
             "class E:\n    name = 'talk'\n"
@@ -139,7 +151,7 @@ def test_a_reader_that_stops_is_no_error():
     process.stdout.readline()
     process.stdout.close()
     assert process.stderr.read() == ""
-    assert process.wait(20) == 0
+    assert process.wait(LIMIT_S) == 0
     process.stderr.close()
 
 
@@ -152,7 +164,12 @@ def test_every_installed_entry_point_loads():
 
 @pytest.mark.parametrize("line, offered", [
     ("xtdrone fly square --gps ", {"rtk", "m8n"}), ("xtdrone slam run --system bas", {"basalt"}),
-    ("xtdrone params set MPC_XY_CRU", {"MPC_XY_CRUISE"})])
+    ("xtdrone params set MPC_XY_CRU", {"MPC_XY_CRUISE"}),
+    ("xtdrone fly square --set s", {"side="}),
+    ("xtdrone slam run --system klt --set k", {"keep="}),
+    ("xtdrone slam run --system klt --limit ape_d", {"ape_deg="}),
+    ("xtdrone slam record --trajectory ro", {"rounds"}),
+    ("xtdrone fly formation --set scheme=consensus_", {"scheme=consensus_acceleration"})])
 def test_completion_offers_names(tmp_path, line, offered):
     out = tmp_path / "words"
     subprocess.run([sys.executable, "-m", "xtdrone"], stderr=subprocess.DEVNULL, env={

@@ -8,7 +8,7 @@ import pytest
 
 from own_ports import PORTS
 from xtdrone_core import ControlError, FleetState
-from xtdrone_core.control_link import (
+from xtdrone_core.runs.control_link import (
     LONGEST,
     MAX_CLIENTS,
     MISSES,

@@ -3,8 +3,8 @@
 import pytest
 
 from xtdrone_core import Scenario, ScenarioError
-from xtdrone_core.disturbances import Disturbance, parse_disturbance, parse_disturbances
-from xtdrone_core.scenario import fleet
+from xtdrone_core.scenario.disturbances import Disturbance, parse_disturbance, parse_disturbances
+from xtdrone_core.scenario.scenario import fleet
 
 NAMES = ["iris_0", "iris_1"]
 

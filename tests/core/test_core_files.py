@@ -130,9 +130,9 @@ def test_where_no_picture_can_be_is_one_line(tmp_path, name, said):
 
 
 @pytest.mark.parametrize("words", [
-    ["formation", "show", "cube", "--out"], ["vehicle", "show", "iris", "--png"],
+    ["formation", "show", "cube", "--out"], ["vehicle", "show", "iris", "--out"],
     ["formation", "compare", "run", "run", "--out"],
-    ["slam", "export", "run", "--format", "csv", "--output"]])
+    ["slam", "export", "run", "--format", "csv", "--out"]])
 def test_no_command_replaces_somebody_elses_file(tmp_path, monkeypatch, capsys, words):
     from xtdrone_core.command import main
 

@@ -6,7 +6,7 @@ import itertools
 import pytest
 from pymavlink.dialects.v20 import common as mavlink
 
-from xtdrone_core.mavlink_client import MavlinkClient, NoAnswer, Refused
+from xtdrone_core.mavlink.client import MavlinkClient, NoAnswer, Refused
 
 TEXT = mavlink.MAVLink_statustext_message(4, b"too far away")
 

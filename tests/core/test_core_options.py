@@ -1,6 +1,8 @@
 """An option is declared once; command line, launch files, schema and docs follow from it."""
 
+import argparse
 import dataclasses
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -8,13 +10,16 @@ from xml.etree import ElementTree
 
 import pytest
 
-from xtdrone_core import Scenario, ScenarioError, launch_arguments, listing, scenario_options
+from xtdrone_core import Scenario, ScenarioError, command as command_line, listing, registry
 from xtdrone_core.command import build_parser
-from xtdrone_core.options import number, options_of
-from xtdrone_core.scenario import FLEET, fleet
+from xtdrone_core.scenario import launch_arguments, scenario_options
+from xtdrone_core.scenario.options import number, options_of, pair
+from xtdrone_core.scenario.scenario import FLEET, fleet
 
 ROOT = Path(__file__).parents[2]
 LAUNCH = ROOT / "launch"
+WITHOUT_SCENARIO = {"simple_formation.launch", "slam_benchmark.launch", "px4_gazebo_classic.launch",
+                    "px4_gazebo_classic_vehicle.launch", "orbslam2.launch", "vins_fusion.launch"}
 NAMES = {"scenario", *FLEET, *options_of(Scenario)}
 
 
@@ -31,7 +36,19 @@ def test_every_field_of_a_scenario_is_an_option():
         assert option.help and default, f"{name} has no help, or nothing says what holds without it"
 
 
-@pytest.mark.parametrize("command", [["sim"], ["fly"], ["mission", "fly"]])
+@pytest.mark.parametrize("name", registry.entries(command_line.GROUP))
+def test_words_of_an_option_are_joined_by_underscores(name):
+    def names(parser):
+        for action in parser._actions:
+            yield from action.option_strings
+            if isinstance(action, argparse._SubParsersAction):
+                for inner in action.choices.values():
+                    yield from names(inner)
+
+    assert not [name for name in names(build_parser([name])) if "-" in name.lstrip("-")]
+
+
+@pytest.mark.parametrize("command", [["sim"], ["fly"], ["mission", "check"]])
 def test_every_command_line_has_every_option(command, capsys):
     with pytest.raises(SystemExit):
         build_parser(command).parse_args([*command, "--help"])
@@ -51,6 +68,48 @@ def test_simulation_launch_hands_every_option_to_the_simulation():
                                   "mission", "keyboard", "slam_flight"])
 def test_every_launch_file_that_simulates_takes_every_option(file):
     assert NAMES <= launch_arguments.settable(LAUNCH / f"{file}.launch")
+
+
+@pytest.mark.parametrize("text, words, expected", [
+    ("{}", [], dict(speed=0.0, name="square", n=9)),
+    ("speed: 2", [], dict(speed=2.0, name="square", n=9)),
+    ("{speed: 0, name: hop, n: 2}", [], dict(speed=0.0, name="hop", n=2)),
+    ("{vehicle: typhoon_h480}", [], dict(n=1, type="typhoon_h480")),
+    ("{vehicles: 'iris*3', seed: 5}", ["--seed", "6", "--name", "own"],
+     dict(n=3, seed=6, name="own")),
+    ("{speed: 3, n: 4}", ["--speed", "1", "--n", "2"], dict(speed=1.0, n=2)),
+    ("{name: hop}", ["--name", "", "--n", ""], dict(name="hop", n=9)),  # as launch files pass them
+    (None, ["--vehicle", "typhoon_h480"], dict(n=9, type="typhoon_h480", speed=0.0))])
+def test_a_scenario_flies_as_it_is_written(tmp_path, text, words, expected):
+    """The command line comes before the file, and that before the defaults of an Agent."""
+    if text is not None:
+        (tmp_path / "s.yaml").write_text(text)
+        words = [*words, "--scenario", str(tmp_path / "s.yaml")]
+    args = build_parser(["sim"]).parse_args(["sim", *words])
+    scenario = scenario_options.scenario_of(args, speed=0.0, name="square", n=9)
+    found = {**scenario.to_dict(), "n": scenario.n, "type": scenario.vehicles[0].type}
+    assert {name: found[name] for name in expected} == expected
+
+
+def test_defaults_of_launch_files_leave_a_scenario_as_it_is_written(tmp_path):
+    (tmp_path / "s.yaml").write_text("{vehicles: 'iris*2', world: outdoor, name: mine, gps: m8n}")
+    flown = Scenario.load(tmp_path / "s.yaml")
+    for file in sorted(LAUNCH.glob("*.launch")):
+        tree = ElementTree.parse(file).getroot()
+        if file.name in WITHOUT_SCENARIO:
+            continue
+        own = {arg.get("name"): arg.get("default") for arg in tree.findall("arg")
+               if arg.get("name") in NAMES - {"instance"}}
+        assert not any(own.values()), f"{file.name} sets {own} even where a scenario says otherwise"
+        for arg in tree.findall("arg"):
+            if arg.get("name") == "defaults":
+                words = shlex.split(arg.get("default").replace("$(dirname)", str(LAUNCH)))
+                args = build_parser(["sim"]).parse_args(["sim", *words])
+                given = dict(pair("default", word) for word in args.default)
+                assert given and set(given) <= NAMES
+                mission = given.pop("mission", "")
+                assert Scenario.load(tmp_path / "s.yaml", given) == flown
+                assert not mission or Path(mission).is_file()
 
 
 def test_the_schema_has_every_key_of_a_scenario_and_no_other():

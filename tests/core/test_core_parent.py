@@ -5,16 +5,16 @@ import sys
 
 import pytest
 
-from xtdrone_core import parent
+from xtdrone_core.runs import parent
 
 NODE = ("import signal, time\n"
-        "from xtdrone_core import parent\n"
+        "from xtdrone_core.runs import parent\n"
         "{tie}\n"
         "print('up', flush=True)\n"
         "signal.sigwait([signal.SIGTERM])\n"
         "print('gone', flush=True)")
 LAUNCH = ("import signal, subprocess, sys\n"
-          "from xtdrone_core import parent\n"
+          "from xtdrone_core.runs import parent\n"
           "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])\n"
           "subprocess.run([sys.executable, '-c', {node!r}, {word!r}], preexec_fn={tie})")
 

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from xtdrone_core import Scenario, ScenarioError, command, registry
-from xtdrone_core.scenario import fleet
+from xtdrone_core.scenario.scenario import fleet
 
 METADATA = "Metadata-Version: 2.1\nName: somebodys\nVersion: 1\n"
 ENTRY_POINTS = """[xtdrone.engines]
@@ -31,7 +31,7 @@ def pets():
 USE = """
 import json
 from xtdrone_core import Scenario, registry
-from xtdrone_core.scenario import fleet
+from xtdrone_core.scenario.scenario import fleet
 from xtdrone_slam.benchmark import adapters
 Scenario(fleet("iris", 1), engine="ideal")
 print(json.dumps([registry.ENGINES.names(), registry.ENGINES.load("ideal").__name__,

@@ -7,9 +7,9 @@ import pytest
 from pymavlink.dialects.v20 import common as mavlink
 
 from xtdrone_core import ScenarioError
-from xtdrone_core.key_file import read_key
-from xtdrone_core.mavlink_frames import frames
-from xtdrone_core.signing import AHEAD, MAX_STREAMS, NEW_STREAM, Signer, now
+from xtdrone_core.mavlink.framing import frames
+from xtdrone_core.mavlink.key_file import read_key
+from xtdrone_core.mavlink.signing import AHEAD, MAX_STREAMS, NEW_STREAM, Signer, now
 
 KEY = hashlib.sha256(b"secret").digest()
 PING = mavlink.MAVLink_ping_message(1, 2, 0, 0)

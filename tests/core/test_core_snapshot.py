@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from xtdrone_core import snapshot
-from xtdrone_core.snapshot import Memory, SnapshotError
+from xtdrone_core.runs import snapshot
+from xtdrone_core.runs.snapshot import Memory, SnapshotError
 
 _RECORD = np.dtype([("mode", "i1"), ("place", "f8", (3,))])
 

@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from xtdrone_core import FleetState, run_folder
-from xtdrone_core.log_file import MOST, LogFile, LogGaps
-from xtdrone_core.truth_log import TruthWriter, read_truth
+from xtdrone_core import FleetState
+from xtdrone_core.runs import run_folder
+from xtdrone_core.runs.log_file import MOST, LogFile, LogGaps
+from xtdrone_core.runs.truth_log import TruthWriter, read_truth
 
 
 @pytest.fixture

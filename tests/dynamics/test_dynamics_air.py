@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from xtdrone_dynamics import aerodynamics, wind
+from xtdrone_dynamics.earth import wind
+from xtdrone_dynamics.forces import aerodynamics
 
 
 def test_linear_drag_is_pegasus_2():

@@ -5,8 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from xtdrone_dynamics import quaternion, rigid_body, rotor
+from xtdrone_dynamics import quaternion, rigid_body
 from xtdrone_dynamics.constants import GRAVITY
+from xtdrone_dynamics.forces import rotor
 
 REST = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 INERTIA = (0.03, 0.02, 0.05, 0.002, -0.001, 0.003)

@@ -8,10 +8,11 @@ from hypothesis import example, given, strategies as st
 
 from physics import ISA, WMM, hover
 from xtdrone_core import resources
-from xtdrone_dynamics import DynamicsError, atmosphere, geodesy
+from xtdrone_dynamics import DynamicsError
 from xtdrone_dynamics.constants import EARTH_RADIUS
-from xtdrone_dynamics.geoid import geoid_height
-from xtdrone_dynamics.magnetic_field import earth_field
+from xtdrone_dynamics.earth import atmosphere, geodesy
+from xtdrone_dynamics.earth.geoid import geoid_height
+from xtdrone_dynamics.earth.magnetic_field import earth_field
 
 
 @pytest.mark.parametrize("height, temperature, pressure, density", ISA)

@@ -9,7 +9,7 @@ from scipy.spatial.transform import Rotation
 import jointed
 from physics import STEP_US
 from xtdrone_core import FleetModel, FleetState
-from xtdrone_dynamics.effectiveness import cannot_fly, commanded, effectiveness, rank
+from xtdrone_dynamics.abilities.effectiveness import cannot_hover, commanded, effectiveness, rank
 from xtdrone_sim.engines.body import place_bodies
 from xtdrone_sim.plant.actuators import ActuatorStage
 from xtdrone_sim.vehicles.sdf import load_vehicle
@@ -87,7 +87,7 @@ def test_columns_are_the_derivatives_of_what_the_plant_does(tmp_path, name, airs
 def test_leaning_rotors_command_all_six():
     matrix = effectiveness(FleetModel.of([tilted_hexarotor()]))[0]
     assert rank(matrix) == 6 and commanded(matrix).all()
-    assert cannot_fly(FleetModel.of([tilted_hexarotor()])) == [""]
+    assert cannot_hover(FleetModel.of([tilted_hexarotor()])) == [""]
 
 
 @pytest.mark.parametrize("change, why", [
@@ -99,5 +99,5 @@ def test_leaning_rotors_command_all_six():
 ])
 def test_what_cannot_be_flown_says_why(change, why):
     iris = load_vehicle("iris")
-    found = cannot_fly(FleetModel.of([iris, dataclasses.replace(iris, **change(iris))]))
+    found = cannot_hover(FleetModel.of([iris, dataclasses.replace(iris, **change(iris))]))
     assert found[0] == "" and found[1].endswith(why) and bool(found[1]) == bool(why)

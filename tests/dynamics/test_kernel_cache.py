@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from waiting import LIMIT_S
+
 PROGRAM = """from xtdrone_dynamics.compiled import njit
 
 @njit
@@ -26,7 +28,7 @@ def call(tmp_path):
         import resource
 
         return subprocess.run(
-            [sys.executable, program], capture_output=True, text=True, timeout=120,
+            [sys.executable, program], capture_output=True, text=True, timeout=LIMIT_S,
             env={**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")},
             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (largest, -1)))
 

@@ -12,7 +12,7 @@ import pytest
 from steered_leader import SteeredLeader
 from xtdrone_core import Scenario
 from xtdrone_core.command import main
-from xtdrone_core.scenario import fleet
+from xtdrone_core.scenario.scenario import fleet
 from xtdrone_formation import Radio, analysis, scheme
 from xtdrone_formation.agents import FormationAgent
 from xtdrone_sim.simulation import Simulation
@@ -52,7 +52,7 @@ def separation(pos):
 def test_eighteen_hold_three_formations_in_the_full_simulator():
     """RMS slot error at most 0.25 m after settling; benchmarks/bench_formation.py flies more."""
     commands = []
-    agent = FormationAgent(18, ("cuboid", "sphere", "diamond"), hold_s=1.0,
+    agent = FormationAgent(18, ("cuboid", "sphere", "diamond"), hold=1.0,
                            on_event=lambda t, event, **v: commands.append(
                                (t * 1e-6, event, v.get("slots"))))
     t, pos = track(agent)
@@ -72,7 +72,7 @@ def test_one_scheme_file_settles_alike_in_both_simulators(runs, examples, capsys
     source = (ROOT / "examples" / "my_scheme.py").read_text()
     assert len(source.splitlines()) <= 35
     assert source in (ROOT / "docs" / "formation.md").read_text()
-    assert main(["formation", "fly", "--scheme", "my_scheme:Cohesive", "--noise", "0.06",
+    assert main(["formation", "simulate", "--scheme", "my_scheme:Cohesive", "--noise", "0.06",
                  "--name", "simple"]) == 0
     assert main(["fly", "formation", "--n", "9", "--gps", "rtk", "--name", "full", "--set",
                  "scheme=my_scheme:Cohesive"]) == 0
@@ -112,7 +112,7 @@ def the_ulogs_tell_of_the_same_flight(folder):
 def test_loss_and_delay_leave_a_bounded_error_and_no_collision(name):
     """20 % of the packets lost, the rest 200 ms late."""
     commands = []
-    agent = FormationAgent(9, SHAPES, name, delay=0.2, loss=0.2, formation_s=18.0,
+    agent = FormationAgent(9, SHAPES, name, delay=0.2, loss=0.2, interval=18.0,
                            on_event=lambda t, event, **v: commands.append((t, event, v)))
     t, pos = track(agent)
     assert separation(pos) >= 1.0
@@ -133,7 +133,7 @@ class LosesLeader(FormationAgent):
         leader, follower = scheme(name, Radio(delay=0.04))
         steered = SteeredLeader(leader.radio)
         steered.topology = type(leader).topology
-        super().__init__(n, ("pyramid",), (steered, follower), formation_s=42.0, on_event=on_event)
+        super().__init__(n, ("pyramid",), (steered, follower), interval=42.0, on_event=on_event)
 
     def control(self, t_us, estimates, out):
         t = (t_us - self._command_us) * 1e-6

@@ -1,10 +1,13 @@
 """The table of a run's figures."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 
 from xtdrone_core.command import main
+from xtdrone_formation import FormationError
+from xtdrone_formation.viewing import plots
 
 SUMMARY = {"formations": [
     {"name": "cube", "settle_time_s": 3.44, "rms_slot_error_m": 0.193, "max_slot_error_m": 0.335,
@@ -35,3 +38,8 @@ def test_a_folder_without_a_summary_is_one_line(tmp_path, capsys, text):
     err = capsys.readouterr().err
     assert "summary.json'" in err and err.count("\n") == 1
     assert "give the folder of a run that has ended" in err
+
+
+def test_runs_without_a_formation_are_not_compared(tmp_path):
+    with pytest.raises(FormationError, match="no formation was flown in these runs"):
+        plots.comparison([SimpleNamespace(windows=())], tmp_path / "comparison.png")

@@ -1,6 +1,7 @@
 """Agents from take-off to landing in the simple simulator, the truth log, and the report."""
 
 import json
+import math
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -8,18 +9,21 @@ import numpy as np
 import pytest
 
 from xtdrone_control.agents import SquareAgent
-from xtdrone_core import ARM, FleetState, Mode, Scenario, SetPoints, XtdroneError
+from xtdrone_core import ARM, FleetModel, FleetState, Mode, Scenario, SetPoints, XtdroneError
 from xtdrone_core.command import main
-from xtdrone_core.scenario import fleet, grid
-from xtdrone_core.truth_log import TruthWriter, read_truth
+from xtdrone_core.runs.truth_log import TruthWriter, read_truth
+from xtdrone_core.scenario.scenario import fleet, grid
 from xtdrone_formation import FormationError, Radio, analysis, slots
 from xtdrone_formation.agents import Director, FormationAgent, PathFormation
+from xtdrone_formation.formations import Shape
+from xtdrone_formation.schemes import require_hovering
 from xtdrone_formation.service import FormationService, PatternLeader
 from xtdrone_formation.settling import in_place
 from xtdrone_formation.simple import run as simple_run
 from xtdrone_formation.simple.node import CommandTable
 from xtdrone_formation.simple.simulator import SimpleSimulator, fly
 from xtdrone_formation.viewing import recordings
+from xtdrone_sim.vehicles.sdf import load_vehicle
 
 
 @pytest.fixture
@@ -53,7 +57,7 @@ def test_two_runs_with_one_seed_leave_the_same_log(runs):
 
 def test_a_fixed_time_for_each_formation():
     times = []
-    agent = FormationAgent(6, ("T", "triangle"), formation_s=20.0,
+    agent = FormationAgent(6, ("T", "triangle"), interval=20.0,
                            on_event=lambda t, event, **v: times.append((event, t)))
     assert fly(SimpleSimulator(grid(6)), agent, 200.0)
     commands = [t for event, t in times if event in ("formation", "return")]
@@ -62,7 +66,7 @@ def test_a_fixed_time_for_each_formation():
 
 def test_a_leader_flies_its_path_in_formation():
     events, places = [], []
-    agent = PathFormation(9, [[20.0, 0.0, 6.0], [20.0, 15.0, 8.0]], "V", hold_s=1.0,
+    agent = PathFormation(9, [[20.0, 0.0, 6.0], [20.0, 15.0, 8.0]], "V", hold=1.0,
                           on_event=lambda t, name, **v: events.append((name, t)))
     simulator = SimpleSimulator(grid(9))
     assert fly(simulator, agent, 120.0, lambda s: places.append((s.t_us, s.pos.copy())))
@@ -237,12 +241,13 @@ def test_one_follower_astray_keeps_the_others_from_being_settled():
 def test_inaccurate_receivers_are_warned_of_before_the_flight(capsys, accuracy, least, words):
     agent = FormationAgent(2, "line", spacing=least)
     sensors = SimpleNamespace(gps_eph=np.full(2, accuracy[0]), gps_epv=np.full(2, accuracy[1]))
+    model = FleetModel.of([load_vehicle("iris")] * 2)
     for pose_source, expected in (("sensors", words), ("truth", ())):
         scenario = Scenario(fleet("iris", 2), pose_source=pose_source)
         scenario = replace(scenario, vehicles=tuple(
             replace(vehicle, pos=(least * i, 0.0, 0.0))
             for i, vehicle in enumerate(scenario.vehicles)))
-        agent.attach(SimpleNamespace(sensors=sensors, scenario=scenario))
+        agent.attach(SimpleNamespace(sensors=sensors, scenario=scenario, fleet=model))
         told = capsys.readouterr().err
         assert told.count("\n") == bool(expected)
         assert all(word in told for word in expected)
@@ -281,12 +286,13 @@ def test_a_leaders_mission_is_reported_from_its_start_to_its_end(tmp_path):
 
 def test_recordings_of_each_vehicle_meet_at_the_leaders_times():
     """Vehicle 1 moves at 2 m/s and is sampled at other times, one of them twice."""
-    leader = np.array([[t, 0.0, 0.0, 5.0] for t in (0, 10, 20, 30)], dtype=float)
-    other = np.array([[t, 2.0 * t, 0.0, 5.0] for t in (5, 15, 15, 25)], dtype=float)
-    t_us, pos, vel = recordings._interpolate([(leader, leader), (other, other)])
+    leader = np.array([[t, 0.0, 0.0, 5.0, 0.1 * t] for t in (0, 10, 20, 30)], dtype=float)
+    other = np.array([[t, 2.0 * t, 0.0, 5.0, 0.0] for t in (5, 15, 15, 25)], dtype=float)
+    t_us, pos, vel, yaw = recordings._interpolate([(rows, rows[:, :4]) for rows in (leader, other)])
     assert t_us.tolist() == [10, 20]
     assert pos[:, 1].tolist() == [[20.0, 0.0, 5.0], [40.0, 0.0, 5.0]]
     assert pos.shape == vel.shape == (2, 2, 3)
+    assert yaw.tolist() == [[1.0, 0.0], [2.0, 0.0]]
 
 
 @pytest.mark.parametrize("files, source, words", [
@@ -323,6 +329,13 @@ def test_commands_refuse_in_one_line(runs, monkeypatch, capsys, command, words):
         assert end.code == 2  # noqa: PT017  (or main returns 1)
     said = capsys.readouterr().err
     assert words in said and said.count("\n") == 1
+
+
+def test_a_report_says_that_no_formation_was_flown(runs, capsys):
+    folder = made_up_run(runs.parent / "run", lambda t: 0.2)
+    (folder / "events.jsonl").write_text('{"t_us": 1000000, "event": "armed"}\n')
+    assert main(["formation", "report", str(folder)]) == 1
+    assert "no formation was flown" in capsys.readouterr().out
 
 
 def fly_by_words(n, names, **options):
@@ -386,6 +399,64 @@ def test_a_service_is_silent_until_a_formation_is_named_and_after_release():
     service.commands.push("stop controlling")
     assert service.step(80_000, simulator.estimates()) is None
     assert service.pattern is None
+
+
+def test_a_follower_that_is_sent_elsewhere_stays_there_until_the_next_command():
+    service = FormationService(6)
+
+    def asked(t_s, command="", **modes):
+        """Who is sent into OFFBOARD, with these modes of some vehicles."""
+        mode = np.full(6, int(Mode.OFFBOARD))
+        for name, value in modes.items():
+            mode[int(name[1:])] = value
+        if command:
+            service.commands.push(command)
+        out = service.step(round(t_s * 1e6), replace(
+            SimpleSimulator(grid(6)).estimates(), armed=np.ones(6, bool), mode=mode))
+        return np.flatnonzero(out.mode == Mode.OFFBOARD).tolist()
+
+    assert asked(0, "circle", v1=Mode.LOITER, v2=Mode.LOITER) == [1, 2]
+    assert asked(2, v1=Mode.LOITER) == [1], "not there yet"
+    assert asked(4) == []
+    assert asked(6, v3=Mode.LAND, v0=Mode.LAND) == []
+    assert asked(8, "circle", v3=Mode.LOITER) == [3]
+
+
+@pytest.mark.parametrize("kind", ["plane", "rover", "boat"])
+def test_a_follower_that_cannot_hover_is_refused(kind):
+    kinds = [("iris_1", "multirotor"), ("vtol_2", "VTOL"), (f"{kind}_3", kind)]
+    service = FormationService(4, require_followers=lambda: require_hovering(kinds))
+    simulator = SimpleSimulator(grid(4))
+    service.commands.push("line")
+    with pytest.raises(FormationError, match=f"{kind}_3 is a {kind}, which cannot hold a slot"):
+        service.step(0, simulator.estimates())
+    assert service.step(40_000, simulator.estimates()) is None
+    kinds.pop()
+    service.commands.push("line")
+    assert service.step(80_000, simulator.estimates()) is not None
+
+
+def test_followers_keep_their_slots_above_a_leader_on_the_ground():
+    """It drives a circle of 20 m at 2 m/s, as a rover does."""
+    n, radius, speed = 4, 20.0, 2.0
+    simulator = SimpleSimulator(grid(n) + [0.0, 0.0, 4.0] * (np.arange(n) > 0)[:, None])
+    service = FormationService(n, shape=Shape(rise=4.0))
+    service.commands.push("V")
+    out, errors = SetPoints.empty(n), []
+    while simulator.t_us < 40e6:
+        found = service.step(simulator.t_us, simulator.estimates())
+        angle = simulator.t_us * 1e-6 * speed / radius
+        out.clear()
+        out.arm[:], out.mode[:] = ARM, Mode.OFFBOARD
+        out.pos[1:], out.vel[1:], out.acc[1:] = found.pos[1:], found.vel[1:], found.acc[1:]
+        out.vel[0] = speed * np.array([math.cos(angle), math.sin(angle), 0.0])
+        simulator.apply(out)
+        for _ in range(2):
+            simulator.step()
+        errors.append(service.formation.errors(simulator.t_us, simulator.pos).max())
+    assert abs(simulator.pos[0, 2]) < 0.5
+    assert max(errors[-250:]) < 0.5
+    np.testing.assert_allclose(simulator.pos[1:, 2], 4.0, atol=0.5)
 
 
 def test_a_leader_alone_moves_its_pattern_smoothly():

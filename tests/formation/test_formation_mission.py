@@ -8,7 +8,7 @@ import pytest
 
 from xtdrone_autopilot.navigation import plan_file
 from xtdrone_core import Scenario
-from xtdrone_core.scenario import fleet
+from xtdrone_core.scenario.scenario import fleet
 from xtdrone_formation.agents import MissionFormation
 from xtdrone_sim.simulation import Simulation
 
@@ -20,7 +20,7 @@ PLAN = Path(__file__).resolve().parents[2] / "docs" / "missions" / "two_km.plan"
 def flight():
     """Events, and time [s], places and velocities of a whole flight, every 20 ms."""
     events, rows = {}, []
-    agent = MissionFormation(9, "V", hold_s=1.0,
+    agent = MissionFormation(9, "V", hold=1.0,
                              on_event=lambda t, name, **v: events.setdefault(name, (t * 1e-6, v)))
     scenario = Scenario(fleet("iris", 9), speed=0.0, gps="rtk", log="none")
     simulation = Simulation(scenario, agent=agent, links=False)

@@ -12,10 +12,11 @@ from drawing import LASER_VEHICLE
 from physics import push
 from sensor_models.cameras import cameras_of, lidar_of
 from sensor_models.lens import pinhole_of
+from waiting import until
 from xtdrone_control.agents import HoverAgent
 from xtdrone_core import FleetState, Scenario, VehicleSpec, resources
 from xtdrone_core.contracts import Observer
-from xtdrone_core.scenario import fleet
+from xtdrone_core.scenario.scenario import fleet
 from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_dynamics.quaternion import from_euler
 from xtdrone_sim.engines.gazebo.engine import GazeboEngine
@@ -172,12 +173,14 @@ def test_gazebos_own_topic_has_the_scans_for_those_who_subscribe(build):
     topic = f"/gazebo/empty/v_0/body/{block.name}/scan"
     script = f". {resources.root()}/.setup/gazebo11/env.sh; exec gz topic -e {topic}"
     hover = np.array([[0, 0, model.mass * GRAVITY, 0, 0, 0] for model in engine.models])
+
+    def echoed():
+        push(engine, hover, 4000)
+        return select.select([echo.stdout], [], [], 0)[0]
+
     with subprocess.Popen(["bash", "-c", script], stdout=subprocess.PIPE, text=True) as echo:
         try:
-            for _ in range(100_000):  # until it has subscribed
-                push(engine, hover, 4000)
-                if select.select([echo.stdout], [], [], 0)[0]:
-                    break
+            until(echoed, "gz topic has subscribed and echoes a scan", echo)
             lines = []
             for line in echo.stdout:
                 lines.append(line)

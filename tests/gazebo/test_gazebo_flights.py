@@ -12,10 +12,11 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from own_ports import LATEST
-from physics import push
+from physics import MULTIROTORS, push
+from waiting import LIMIT_S
 from xtdrone_core import VehicleSpec, resources
 from xtdrone_core.command import main
-from xtdrone_core.truth_log import read_truth
+from xtdrone_core.runs.truth_log import read_truth
 from xtdrone_sim.engines.embedded import EmbeddedEngine
 from xtdrone_sim.engines.gazebo.engine import GazeboEngine
 from xtdrone_sim.errors import EngineError
@@ -63,19 +64,19 @@ def test_free_fall_is_semi_implicit(build):
 
 
 @pytest.mark.parametrize("kind,payload", [
-    *((kind, 0.0) for kind in resources.vehicle_names() if not kind.startswith("iris_")),
+    *((kind, 0.0) for kind in MULTIROTORS if not kind.startswith("iris_")),
     ("iris", 0.5)])
 def test_open_loop_both_engines_move_alike(build, kind, payload):
     """2 s of forces and torques that tumble the vehicle: within 5 cm and 0.2 degrees.
 
-    With joints, which the engines hold in different ways, within 0.5 degrees.
+    0.4 s with joints: Gazebo's give way under load, and these bodies have no gyroscopic correction.
     """
     model = load_vehicle(kind)
     engines = [build(cls, high(kind=kind)) for cls in (GazeboEngine, EmbeddedEngine)]
     inertia = np.diag(np.array(model.inertia))
     for engine in engines:
         engine.reset()
-    for k in range(500):
+    for k in range(100 if model.joints else 500):
         t = k * DT
         if payload and k == 100:  # taken up in flight
             for engine in engines:
@@ -87,7 +88,7 @@ def test_open_loop_both_engines_move_alike(build, kind, payload):
     assert np.linalg.norm(wanted.ang_vel[0]) > 0.5
     assert np.linalg.norm(found.pos - wanted.pos) <= 0.05
     turn = Rotation.from_quat(found.quat).inv() * Rotation.from_quat(wanted.quat)
-    assert np.degrees(turn.magnitude()[0]) <= (0.5 if model.joints else 0.2)
+    assert np.degrees(turn.magnitude()[0]) <= 0.2
 
 
 def test_standing_still_contacts_and_reset(build):
@@ -175,7 +176,7 @@ def test_gazebos_own_tools_work_on_the_running_world(build):
         while running.poll() is None:
             push(engine, hover, STEP_US)
     with gz("gz world --pause 0; gz model --model-name iris_0 --pose") as running:
-        answer = running.communicate(timeout=60)[0]
+        answer = running.communicate(timeout=LIMIT_S)[0]
     assert [float(x) for x in answer.split()][2] == pytest.approx(50.1, abs=0.01)
     state = push(engine, hover, STEP_US)
     assert state.pos[0, 2] == pytest.approx(50.1, abs=0.01)
@@ -221,7 +222,7 @@ def test_nothing_survives_a_simulation_that_is_killed():
     number = os.pidfd_open(int(pid))
     parent.send_signal(signal.SIGKILL)
     parent.wait()
-    assert select.select([number], [], [], 20)[0]
+    assert select.select([number], [], [], LIMIT_S)[0]
     os.close(number)
     subprocess.run(["rm", "-r", folder], check=True)
 

@@ -6,6 +6,7 @@ import pytest
 import jointed
 from sensor_models.cameras import cameras_of
 from sensor_models.lens import pinhole_of
+from stack_flights import MissionFlight
 from xtdrone_core import FleetModel, VehicleSpec, resources
 from xtdrone_sim.engines.embedded import EmbeddedEngine
 from xtdrone_sim.engines.gazebo.engine import GazeboEngine
@@ -109,3 +110,18 @@ def test_the_camera_of_a_gimbal_is_drawn_from_where_it_points(opened, tmp_path):
     assert abs(level[0].mean(axis=0) - level[-1].mean(axis=0)).max() > 20  # ground below, sky
     assert abs(down[0].mean(axis=0) - level[-1].mean(axis=0)).max() > 20  # no sky any more
     assert abs(down[-1].mean(axis=0) - level[-1].mean(axis=0)).max() > 20
+
+
+def test_the_shipped_gimbal_looks_at_a_region_of_interest():
+    """Before take-off, in front to the left and above; then straight ahead again."""
+    f, place = MissionFlight("typhoon_h480", engine="gazebo"), np.array([10.0, 8.0, 6.0])
+    try:
+        f.ready()
+        f.autopilot.missions.set_roi(0, place)
+        f.run(2)
+        assert jointed.off_axis(f.simulation, "gimbal_camera", place) < 2.0
+        f.autopilot.missions.set_roi(0, None)
+        f.run(2)
+        np.testing.assert_allclose(jointed.looks(f.simulation, "gimbal_camera"), 0.0, atol=2.0)
+    finally:
+        f.simulation.close()

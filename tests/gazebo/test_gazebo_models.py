@@ -5,7 +5,7 @@ import pytest
 
 from boxes import FREE, STATIC, state, step
 from xtdrone_core import Scenario, resources
-from xtdrone_core.scenario import parse_vehicles
+from xtdrone_core.scenario.scenario import parse_vehicles
 from xtdrone_dynamics.quaternion import from_euler
 from xtdrone_sim.errors import WorldError
 from xtdrone_sim.simulation import Simulation
@@ -18,8 +18,7 @@ pytestmark = [pytest.mark.gazebo, pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def gazebo():
-    scenario = Scenario(vehicles=parse_vehicles("iris@0,0,0; iris@5,0,0,1.0"), engine="gazebo",
-                        instance=2)
+    scenario = Scenario(vehicles=parse_vehicles("iris@0,0,0; iris@5,0,0,1.0"), engine="gazebo")
     made = Simulation(scenario, links=False)
     yield made
     made.close()

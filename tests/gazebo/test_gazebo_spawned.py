@@ -7,9 +7,8 @@ import subprocess
 import pytest
 from lxml import etree
 
-from own_ports import PORTS
-from waiting import until
-from xtdrone_core import ports, resources
+from waiting import LIMIT_S, until
+from xtdrone_core import resources
 
 ROOT = resources.root()
 SETUP = ROOT / ".setup" / "gazebo11" / "env.sh"
@@ -22,8 +21,7 @@ pytestmark = [pytest.mark.gazebo, pytest.mark.slow, pytest.mark.skipif(
 @pytest.fixture
 def gazebo(tmp_path):
     """gazebo(words) runs a command in Gazebo's environment, beside a gzserver; it prints to log."""
-    env = {**os.environ, "GAZEBO_MODEL_PATH": f"{ROOT / 'models'}", "GAZEBO_IP": "127.0.0.1",
-           "GAZEBO_MASTER_URI": ports.gazebo_master(PORTS.instance)}
+    env = {**os.environ, "GAZEBO_MODEL_PATH": f"{ROOT / 'models'}", "GAZEBO_IP": "127.0.0.1"}
 
     def start(words):
         with open(tmp_path / "log", "a") as log:
@@ -35,7 +33,7 @@ def gazebo(tmp_path):
     until(lambda: "Publicized address" in start.log.read_text(), "gzserver listens", server)
     yield start
     os.killpg(server.pid, signal.SIGINT)
-    server.wait(60)
+    server.wait(LIMIT_S)
 
 
 def test_the_classic_launch_file_gives_an_included_iris_its_own_port(gazebo):
@@ -45,7 +43,7 @@ def test_the_classic_launch_file_gives_an_included_iris_its_own_port(gazebo):
                         ("arg tcp_port", "4567")):
         command = command.replace(f"$({name})", str(value))
     sdf = gazebo.log.with_name("sdf")
-    assert gazebo(f"{command} > {sdf}").wait(60) == 0
+    assert gazebo(f"{command} > {sdf}").wait(LIMIT_S) == 0
     assert etree.fromstring(sdf.read_bytes()).findtext(".//mavlink_tcp_port") == "4567"
 
 
@@ -55,11 +53,11 @@ def test_vehicles_of_all_kinds_are_spawned_side_by_side(gazebo):
         for vehicle in VEHICLES:
             name = f"{vehicle}_{i}"
             sdf = ROOT / "models" / vehicle / "model.sdf"
-            gazebo(f"gz model -m {name} --spawn-file {sdf} -x {3 * i}").wait(60)
+            gazebo(f"gz model -m {name} --spawn-file {sdf} -x {3 * i}").wait(LIMIT_S)
             found = gazebo.log.with_name(name)
 
             def there(found=found, name=name):
-                gazebo(f"gz model -m {name} -i > {found}").wait(60)
+                gazebo(f"gz model -m {name} -i > {found}").wait(LIMIT_S)
                 return f'"{name}"' in found.read_text()
 
             until(there, f"{name} is in the world")

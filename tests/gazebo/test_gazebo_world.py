@@ -36,7 +36,7 @@ def test_the_world_holds_the_vehicle_as_one_body_and_the_plugin(world, vehicle):
     assert float(link.findtext("inertial/mass")) == model.mass
     inertia = [[float(link.findtext(f"inertial/inertia/i{''.join(sorted(a + b))}"))
                 for a in "xyz"] for b in "xyz"]
-    np.testing.assert_allclose(inertia, model.inertia)
+    np.testing.assert_allclose(inertia, model.inertia, atol=1e-15)
     pose = [float(x) for x in body.findtext("pose").split()]
     np.testing.assert_allclose(pose[:3], start_pose(spec, model).pos)
     assert pose[5] == pytest.approx(0.3)

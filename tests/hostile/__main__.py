@@ -14,10 +14,10 @@ import sys
 import time
 from pathlib import Path
 
-from xtdrone_core.options import number_type
-from xtdrone_core.parent import tied
-from xtdrone_core.ports import INSTANCES, VARIABLE, Ports
-from xtdrone_core.run_folder import runs_root
+from xtdrone_core.runs.parent import tied
+from xtdrone_core.runs.ports import INSTANCES, VARIABLE, Ports
+from xtdrone_core.runs.run_folder import runs_root
+from xtdrone_core.scenario.options import number_type
 
 from .common import FAILURES, load, names
 from .runner import Found, Result, run

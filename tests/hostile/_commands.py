@@ -49,7 +49,7 @@ def _leaves(parser, words) -> Iterator[tuple[str, argparse.ArgumentParser]]:
 
 def cut_flights() -> None:
     """From now on, every flight in this process ends after a few steps."""
-    from xtdrone_core.mavlink_client import MavlinkClient
+    from xtdrone_core.mavlink.client import MavlinkClient
     from xtdrone_formation.simple import simulator
     from xtdrone_sim import simulation
 

@@ -7,7 +7,8 @@ from . import _commands, _samples
 from .common import EXTREMES, Kind, number, text
 
 # Not run, whatever their options: they open windows, install packages, or speak to a network.
-_LEFT_OUT = {"slam install", "warmup", "doctor", "formation view", "slam watch"}
+LEFT_OUT = {"slam install", "warmup", "doctor", "formation view", "slam watch"}
+DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")  # with one, a window stays open
 # What makes an action run where the input leaves its required arguments alone.
 _USUAL = {
     "agent": "square", "vehicle": "iris", "preset": "m8n", "kind": "engines", "value": "1",
@@ -24,12 +25,21 @@ _WORDS = ("iris@1e308,0", "iris@1,2,3,nan", "iris*99999999999999999999",
           "iris@0,0;iris@1e300,1e300", "os:system", "json:JSONDecoder", "builtins:dict",
           "builtins:print", "json.decoder:", ":",
           "xtdrone_core:Scenario", "this_is:nothing", "side=1e308", "side=[[", "side=&a [*a]",
-          "=1", "n=1", "side={a: b}", "side=nan", "names=[cube]", "1e308,1e308,1e308", "1,2,3",
+          "=1", "n=1", "side={a: b}", "side=nan", "formations=cube", "1e308,1e308,1e308", "1,2,3",
           "mean=1e308,0,0", "gust=-1", "field=precious.txt", "field=fifo",
           "12: payload iris_0 1e308",
           "1e308: rotor iris_0 0 0", "0: payload iris_0 1e30", "cube,nowhere.csv", "table.csv",
           "0,1e308", "1,", "cube", "consensus", "ring", "0: charge iris_0 nan", "a\nb",
           "٣", "run", "iris=iris", "reference", "precious.txt,precious.txt")
+
+
+def usual(leaf, action):
+    """A value of an argument or option with which its command runs."""
+    if action.dest == "file":
+        return _FILE[leaf.split()[0]]
+    if leaf == "formation show" and action.dest == "name":
+        return "cube"
+    return _USUAL.get(action.dest, "1")
 
 
 class Command(Kind):
@@ -40,11 +50,12 @@ class Command(Kind):
 
     def prepare(self):
         self.leaves = {words: parser for words, parser in _commands.load().items()
-                       if words not in _LEFT_OUT}
+                       if words not in LEFT_OUT}
 
     def start(self, folder):
         os.environ.update(XTDRONE_RUNS=str(folder / "runs"), XTDRONE_SYSTEMS=str(folder / "s"))
-        os.environ.pop("DISPLAY", None)
+        for name in DISPLAYS:
+            os.environ.pop(name, None)
         _samples.put_samples(folder)
         _commands.cut_flights()
 
@@ -67,22 +78,15 @@ class Command(Kind):
         flag = rng.choice(action.option_strings) if action.option_strings else None
         if action.nargs == 0:
             return [flag]
-        usual = self._usual(leaf, action)
+        usually = usual(leaf, action)
         if not mutated:
             if action.option_strings:
-                return [flag, usual]
-            return [usual] if action.nargs not in ("?", "*") else []
-        value = self._value(rng, action, usual).replace("\0", "0")
+                return [flag, usually]
+            return [usually] if action.nargs not in ("?", "*") else []
+        value = self._value(rng, action, usually).replace("\0", "0")
         if flag is None:
             return [value] if not value.startswith("-") or rng.random() < 0.2 else ["--", value]
         return [f"{flag}={value}"]
-
-    def _usual(self, leaf, action):
-        if action.dest == "file":
-            return _FILE[leaf.split()[0]]
-        if leaf == "formation show" and action.dest == "name":
-            return "cube"
-        return _USUAL.get(action.dest, "1")
 
     def _value(self, rng, action, usual):
         choice = rng.random()

@@ -196,19 +196,19 @@ def mutated_text(rng: random.Random, source: str) -> str:
 
 def mutated_tree(rng: random.Random, tree: Any) -> Any:
     """Nested dicts and lists, as of JSON or YAML, with one value, key or branch changed."""
-    places = list(_places(tree))
-    if not places or rng.random() < 0.05:
+    paths = list(_paths(tree))
+    if not paths or rng.random() < 0.05:
         return _value(rng)
-    path = rng.choice(places)
+    path = rng.choice(paths)
     return _changed(rng, tree, path)
 
 
-def _places(tree, path=()):
+def _paths(tree, path=()):
     items = tree.items() if isinstance(tree, dict) else (
         enumerate(tree) if isinstance(tree, list) else ())
     for key, value in items:
         yield *path, key
-        yield from _places(value, (*path, key))
+        yield from _paths(value, (*path, key))
 
 
 def _changed(rng, tree, path):

@@ -11,8 +11,8 @@ import struct
 
 from bridge_host import NOW, Host, Link
 from ros_fixtures import GENERATED
-from xtdrone_core.mavlink_dialect import mavlink
-from xtdrone_core.mavlink_frames import frames
+from xtdrone_core.mavlink.dialect import mavlink
+from xtdrone_core.mavlink.framing import frames
 
 from .common import Crash, Kind, Nonsense, mutated_bytes, number, text
 from .mavlink import columns, message

@@ -21,7 +21,7 @@ from multiprocessing.connection import Pipe
 from pathlib import Path
 
 from xtdrone_core.errors import XtdroneError
-from xtdrone_core.parent import tied
+from xtdrone_core.runs.parent import tied
 
 from .common import FAILURES, Crash, Failure, Hang, Kind, Nonsense, generator
 

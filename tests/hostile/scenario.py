@@ -48,7 +48,7 @@ class ScenarioFile(Kind):
     def try_one(self, value):
         _samples.write("given.yaml", value)
         status = _commands.run(["sim", "--scenario", "given.yaml", "--duration", "0.02",
-                                "--no-log"])
+                                "--no_run_folder"])
         if status == 0:
             raise Nonsense("it ended with status 0 without a flight")
 

@@ -107,7 +107,7 @@ class Sdf(Kind):
 
     def try_one(self, value):
         _samples.write(self.given, value)
-        _commands.run(["sim", *self.option, "--no-log", "--duration", "0.1"])
+        _commands.run(["sim", *self.option, "--no_run_folder", "--duration", "0.1"])
 
 
 class Vehicle(Sdf):

@@ -9,8 +9,8 @@ from own_ports import PORTS
 from xtdrone_autopilot.mavlink.dialect import mavlink
 from xtdrone_autopilot.navigation.mission_items import CAPACITY
 from xtdrone_core import Scenario
-from xtdrone_core.scenario import fleet
-from xtdrone_core.signing import now
+from xtdrone_core.mavlink.signing import now
+from xtdrone_core.scenario.scenario import fleet
 from xtdrone_sim.simulation import Simulation
 from xtdrone_sim.warm_up import ensure_warm
 

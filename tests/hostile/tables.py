@@ -4,8 +4,10 @@ import json
 import os
 from pathlib import Path
 
+import numpy as np
+
 from . import _commands, _samples
-from .common import Kind, mutated_bytes, mutated_text, mutated_tree
+from .common import Kind, Nonsense, mutated_bytes, mutated_text, mutated_tree
 
 
 class Tables(Kind):
@@ -14,6 +16,8 @@ class Tables(Kind):
     def prepare(self):
         _commands.load()
         import xtdrone_formation.viewing.plots  # noqa: F401
+        import xtdrone_plots.figures  # noqa: F401
+        import xtdrone_sim.viewing.flights  # noqa: F401
 
     def start(self, folder):
         os.environ["XTDRONE_RUNS"] = str(folder / "runs")
@@ -40,6 +44,7 @@ class Tables(Kind):
 
     def try_one(self, value):
         from xtdrone_formation import analysis
+        from xtdrone_sim.viewing.flights import Replay
         from xtdrone_slam.flight import trajectories
 
         name, content = value
@@ -52,11 +57,16 @@ class Tables(Kind):
         _commands.run(["formation", "table", "run"])
         if content and content[-1] in ("}", 0) and len(content) % 20 == 0:  # drawing takes long
             _commands.run(["formation", "report", "run"])
+            _commands.run(["plot", "run", "--figures", "position"])
         else:
             summary = analysis.load("run").summary()
             json.dumps(summary, allow_nan=False)
         if name == "truth.bin":
             trajectories.read_flown(run)
+        replay = Replay(run)
+        replay.caption(replay.end_s)
+        if not np.isfinite(replay.state(0.5 * replay.end_s).pos).all():
+            raise Nonsense("a replay shows vehicles nowhere")
 
 
 KIND = Tables

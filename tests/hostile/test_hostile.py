@@ -1,40 +1,32 @@
 """A few hostile inputs of each kind; `make hostile` tries many."""
 
-import multiprocessing
 import os
 import subprocess
 import sys
 
 import pytest
 
+from forked import in_a_process
+from waiting import LIMIT_S
+
 from . import runner
 from .common import Crash, Kind, Nonsense, Obeyed, load, names
 from .runner import run
 
 SEED = 20
-LIMIT_S = 60.0  # for one kind, should the machine be busy
-HANG_S = 10.0  # likewise for one input: a thread that draws waits for the other tests
+HANG_S = 10.0  # for one input: a thread that draws waits for the other tests
 
 
-# Hosts are forked from a server: earlier tests may have left threads and OpenGL in this process.
-_SERVER = multiprocessing.get_context("forkserver")
-
-
-def _host(name, results):
+def _host(name):
     """Tries the share of one kind in this process."""
     runner.LIMITS_S["input"] = HANG_S
     kind = load(name)
-    results.send((kind.share, run(kind, SEED, LIMIT_S, last=kind.share - 1)))
+    return kind.share, run(kind, SEED, LIMIT_S, last=kind.share - 1)
 
 
 @pytest.mark.parametrize("name", names())
 def test_nothing_does_harm(name):
-    reader, writer = _SERVER.Pipe(duplex=False)
-    host = _SERVER.Process(target=_host, args=(name, writer))
-    host.start()
-    writer.close()
-    share, result = reader.recv()
-    host.join()
+    share, result = in_a_process(_host, name)
     if result.missing:
         pytest.skip(result.missing)
     assert {cause: found[0].text for cause, found in result.causes.items()} == {}

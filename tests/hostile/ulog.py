@@ -30,7 +30,7 @@ class Ulog(Kind):
         _samples.write("given.ulg", value)
         _commands.run(["log", "info", "given.ulg"])
         if value[-1] % 8 == 0:  # drawing takes half a second
-            _commands.run(["log", "plot", "given.ulg", "--out", "plots"])
+            _commands.run(["plot", "given.ulg", "--out", "plots"])
 
 
 KIND = Ulog

@@ -15,8 +15,10 @@ import pytest
 from own_ports import LATEST, PORTS
 from processes import end_with_parent
 from waiting import LIMIT_S, until
-from xtdrone_core import command, run_folder
+from xtdrone_core import command
 from xtdrone_core.command import main
+from xtdrone_core.errors import CRASHED
+from xtdrone_core.runs import run_folder
 from xtdrone_sim.warm_up import ensure_warm
 
 IRIS = "iris"
@@ -31,7 +33,7 @@ def warm():
 @pytest.mark.parametrize("words, said", [
     (["--vehicle", "irish"], "unknown vehicle 'irish': choose one of"),
     (["--vehicle", "irish"], "did you mean 'iris'?"),
-    (["--world", "moon"], "unknown world 'moon': choose one of empty, indoor, outdoor"),
+    (["--world", "moon"], "unknown world 'moon': choose one of empty, indoor, lake, outdoor"),
     (["--engine", "bullet"], "unknown engine 'bullet': choose one of embedded"),
     (["--autopilot", "ardupilot"], "unknown autopilot 'ardupilot': choose one of embedded"),
     (["--gps", "galileo"], "galileo"),
@@ -89,7 +91,8 @@ def test_one_line_for_a_scenario_file_that_makes_no_sense(runs, capsys, yaml, sa
 
 def test_too_few_open_files_are_named(runs):
     done = subprocess.run(
-        [sys.executable, "-m", "xtdrone", "sim", "--n", "50", "--no-log", "--duration", "0.1"],
+        [sys.executable, "-m", "xtdrone", "sim", "--n", "50", "--no_run_folder", "--duration",
+         "0.1"],
         capture_output=True, text=True, timeout=LIMIT_S,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (20, 20)))
     assert done.returncode == 1
@@ -120,7 +123,7 @@ def test_ctrl_c_during_the_imports_is_silent():
                           stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "up\n"
         process.send_signal(signal.SIGINT)
-        assert process.wait(60) == -signal.SIGINT
+        assert process.wait(LIMIT_S) == -signal.SIGINT
         assert process.stderr.read() == ""
 
 
@@ -152,7 +155,7 @@ def test_ctrl_c_before_the_first_step_leaves_no_run_folder(runs, monkeypatch):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_in_flight_ends_it_with_its_logs_readable(runs, number):
-    from xtdrone_core.truth_log import read_truth
+    from xtdrone_core.runs.truth_log import read_truth
 
     process = subprocess.Popen(
         [sys.executable, "-m", "xtdrone", "fly", "square", "--speed", "5"], text=True,
@@ -180,7 +183,7 @@ def test_an_error_before_the_flight_leaves_no_run_folder(runs, words):
 
 
 def test_a_killed_simulation_leaves_a_readable_log(simulate):
-    from xtdrone_core.truth_log import read_truth
+    from xtdrone_core.runs.truth_log import read_truth
 
     simulation = simulate("--speed", "5", "--name", "killed")
     simulation.wait_until(3_000_000)
@@ -191,7 +194,8 @@ def test_a_killed_simulation_leaves_a_readable_log(simulate):
 
 
 def test_a_flight_that_fails_tells_what_the_flight_stack_said(runs, capsys):
-    assert main(["fly", "square", "--gps", "rtk", "--disturbances", "8: rotor iris_0 0 0"]) == 1
+    """The Agent gives up after a crash, which is what the exit status tells."""
+    assert main(["fly", "square", "--disturbances", "8: rotor iris_0 0 0"]) == CRASHED
     error = capsys.readouterr().err.splitlines()[-1]
     assert "vehicle 0 is not" in error and "last warning: iris_0 at " in error
     assert error.endswith(f"; run folder: {(runs / LATEST).resolve()}")
@@ -208,8 +212,31 @@ def test_one_line_for_an_unknown_agent(runs, capsys, agent, said):
 
 @pytest.mark.parametrize("words, said", [
     (["square", "--set", "side"], "write NAME=VALUE"),
-    (["square", "--set", "colour=red"], "does not accept that"),
-    (["square", "--set", "height=-3"], "give a positive number")])
+    (["square", "--set", "sid=3"], "agent 'square': unknown option 'sid': choose one of height, "
+     "hold, side, time_out; did you mean 'side'?"),
+    (["square", "--set", "height=-3"], "height -3 is not allowed: give a number from 0.5 to"),
+    (["square", "--set", "hold=long"], "hold long is not allowed: give a number"),
+    (["formation", "--set", "topology=rings"], "unknown topology 'rings': choose one of chain"),
+    (["formation", "--set", "scheme=consens"], "did you mean 'consensus'?"),
+    (["formation_path"], "agent 'formation_path' needs --set waypoints=VALUE: of the leader")])
 def test_one_line_for_a_wrong_argument_of_an_agent(runs, capsys, words, said):
     assert main(["fly", *words]) == 1
-    assert said in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert said in err and err.count("\n") == 1 and not list(runs.iterdir())
+
+
+@pytest.mark.parametrize("words, name", [
+    (["square", "--vehicle", "plane"], "plane_0"), (["square", "--vehicle", "rover"], "rover_0"),
+    (["formation", "--vehicles", "iris, plane"], "plane_1")])
+def test_one_line_for_a_vehicle_that_cannot_hover(runs, capsys, words, name):
+    assert main(["fly", *words]) == 1
+    err = capsys.readouterr().err
+    assert f"{name} cannot hover, as all vehicles of agent '{words[0]}' must" in err
+    assert "Traceback" not in err and err.count("xtdrone:") == 1
+
+
+def test_one_line_for_vehicles_that_overlap_where_they_start(runs, capsys):
+    assert main(["sim", "--vehicles", "boat*2", "--world", "lake", "--duration", "1"]) == 1
+    err = capsys.readouterr().err
+    assert "'boat_0' and 'boat_1' overlap where they start: give poses further apart" in err
+    assert err.count("xtdrone:") == 1 and "Traceback" not in err

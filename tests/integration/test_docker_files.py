@@ -9,7 +9,7 @@ from lxml import etree
 
 from ros_fixtures import needs_ros
 from xtdrone_core import resources
-from xtdrone_core.ports import Ports
+from xtdrone_core.runs.ports import Ports
 
 ROOT = resources.root()
 COMPOSE = sorted((ROOT / "docker").glob("compose*.yaml"))

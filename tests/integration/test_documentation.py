@@ -23,7 +23,7 @@ from xtdrone_core import command
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 TIME_OUT_S = 300
-_BLOCK = re.compile(r"(?P<mark><!-- not run: [^>]+ -->\n)?^```(?P<language>sh|python)\n"
+_BLOCK = re.compile(r"(?:<!-- not run: (?P<why>[^>]+) -->\n)?^```(?P<language>sh|python)\n"
                     r"(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -33,11 +33,15 @@ class Block:
 
     language: str
     code: str
-    runs: bool
+    why: str | None  # it is not run
+
+    @property
+    def runs(self):
+        return self.why is None
 
 
 def blocks(page):
-    return [Block(found["language"], found["code"], found["mark"] is None)
+    return [Block(found["language"], found["code"], found["why"])
             for found in _BLOCK.finditer(page.read_text())]
 
 

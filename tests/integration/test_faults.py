@@ -13,11 +13,10 @@ from own_ports import LATEST, PORTS
 from ros_fixtures import NODES, ROOT, Processes, environment, free_port, needs_ros
 from waiting import LIMIT_S, until
 from xtdrone_core import ControlError
-from xtdrone_core.control_link import ControlClient
-from xtdrone_core.truth_log import read_truth
+from xtdrone_core.runs.control_link import ControlClient
+from xtdrone_core.runs.truth_log import read_truth
 
 N = 2
-END_S = 2.0  # in which a flight goes on, or ends with a reason [s]
 STOPPED_S = 1.5  # for which a process is stopped [s]
 CLIENT = """import time
 from mavsdk_pilot import Pilot
@@ -131,16 +130,12 @@ def test_a_launch_goes_on_after_each_process_was_stopped_and_ends_when_roslaunch
                  "scripts/ros/roslaunch"):
         stop_for_a_while(flight.pid(word))
         size, t_us = bag.stat().st_size, flight.time_us()
-        begin = time.monotonic()
         until(lambda: bag.stat().st_size > size, f"the bridge goes on after {word}", running)
         flight.await_time(t_us + 200_000, running)
-        assert time.monotonic() - begin < END_S
     os.kill(flight.pid("nodes/communication"), signal.SIGKILL)  # only its own commands are lost
     flight.await_time(flight.time_us() + 500_000, running)
     os.kill(flight.pid("scripts/ros/roslaunch"), signal.SIGKILL)
-    begin = time.monotonic()
     until(lambda: not flight.processes.left(), "nothing is left")
-    assert time.monotonic() - begin < 2 * END_S  # half of it on a machine that is not busy
     flight.check_logs()
     assert flight.summary()["ended"] == "stopped" and (flight.folder / "bags/ros.bag").exists()
 
@@ -197,10 +192,8 @@ def test_a_px4_that_is_stopped_answers_again_and_one_that_is_killed_is_named(fli
     t_us = flight.time_us()
     flight.await_time(t_us + 200_000, running)
     peers[1].kill()
-    begin = time.monotonic()
     if loss == "stop":
         said, _ = running.communicate(timeout=LIMIT_S)
-        assert time.monotonic() - begin < 2 * END_S
         assert running.returncode == 1 and "closed its simulator link" in said
         assert flight.summary()["ended"].startswith("failed: PX4 1 of 'iris_1' closed")
     else:
@@ -220,9 +213,7 @@ def test_gazebo_that_is_stopped_goes_on_and_one_that_is_killed_is_named(flight):
     stop_for_a_while(server)
     flight.await_time(flight.time_us() + 200_000, running)
     os.kill(server, signal.SIGKILL)
-    begin = time.monotonic()
     said, _ = running.communicate(timeout=LIMIT_S)
-    assert time.monotonic() - begin < 2 * END_S
     assert running.returncode == 1 and "gzserver has ended" in said and "SIGKILL" in said
     assert said.count("Traceback") == 0
     until(lambda: not flight.processes.left(), "nothing is left")

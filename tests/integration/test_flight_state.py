@@ -13,9 +13,9 @@ import reference_flights
 import state_flights
 import xtdrone as xd
 from xtdrone_control.agents import SquareAgent
-from xtdrone_core import run_folder
 from xtdrone_core.agent import EachVehicle
 from xtdrone_core.contracts import Observer
+from xtdrone_core.runs import run_folder
 from xtdrone_sim.simulation import Simulation
 
 # flight: when it is saved, and its end [s]
@@ -64,7 +64,7 @@ def _flight(folder, seconds, reset=None):
     scenario = xd.Scenario(vehicles="iris*3", log="full", speed=0.0, wind="dryden=3")
     paths = Paths(3)
     simulation = Simulation(scenario, folder, links=False, observers=[paths],
-                            agent=EachVehicle(3, lambda: SquareAgent(1, hold_s=0.5)))
+                            agent=EachVehicle(3, lambda: SquareAgent(1, hold=0.5)))
     try:
         if reset:
             simulation.run(until_us=round(reset[0] * 1e6))

@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 
 from own_ports import LATEST
-from xtdrone_core import Scenario, resources
+from physics import MULTIROTORS
+from xtdrone_core import Scenario
 from xtdrone_core.command import main
-from xtdrone_core.truth_log import read_truth
+from xtdrone_core.errors import CRASHED, MISSED
+from xtdrone_core.runs.truth_log import read_truth
 
 # Rigs with cameras or lidars fly like the iris that carries them; rendering is tested elsewhere.
-VEHICLES = [name for name in resources.vehicle_names() if not name.startswith("iris_")]
+VEHICLES = [name for name in MULTIROTORS if not name.startswith("iris_")]
 CORNERS = np.array([(4, 0), (4, 4), (0, 4), (0, 0)], dtype=float)
 
 
@@ -43,7 +45,7 @@ def test_square_is_flown_and_its_corners_are_hit(runs, vehicle):
 
 
 def test_a_crash_is_told_and_is_no_success(runs, capsys):
-    assert main(["fly", "square", "--gps", "rtk", "--disturbances", "20: rotor iris_0 2 0"]) == 3
+    assert main(["fly", "square", "--disturbances", "20: rotor iris_0 2 0"]) == CRASHED
     printed = capsys.readouterr().out
     folder = (runs / LATEST).resolve()
     summary = json.loads((folder / "summary.json").read_text())
@@ -57,8 +59,9 @@ def test_a_crash_is_told_and_is_no_success(runs, capsys):
     assert "landed            0 of 1" in printed
 
 
-def test_a_flight_ends_with_what_it_reached(runs, capsys):
-    folder = fly(runs, "square", "--gps", "rtk", "--n", "2", "--set", "time_out_s=0.5")
+def test_a_flight_ends_with_what_it_reached_and_a_status_of_its_own(runs, capsys):
+    assert main(["fly", "square", "--n", "2", "--set", "time_out=0.5"]) == MISSED
+    folder = (runs / LATEST).resolve()
     printed = capsys.readouterr().out
     assert json.loads((folder / "summary.json").read_text())["reached"] == {"corners": [0, 4]}
     for line in ("reached           0 of 4 corners", "landed            2 of 2",

@@ -5,9 +5,10 @@ import time
 
 from mavsdk_pilot import Pilot, wait_for
 from own_ports import PORTS
-from xtdrone_core.control_link import ControlClient
-from xtdrone_core.ports import INSTANCES, Ports
-from xtdrone_core.run_folder import latest
+from waiting import LIMIT_S
+from xtdrone_core.runs.control_link import ControlClient
+from xtdrone_core.runs.ports import INSTANCES, Ports
+from xtdrone_core.runs.run_folder import latest
 
 LISTEN_S = 2.0  # wall time
 HEIGHT = 3.0  # [m]
@@ -31,7 +32,7 @@ def senders(port):
 
 def highest(ports):
     """How high the highest vehicle of a fleet is now, from the truth."""
-    client = ControlClient(ports.instance)
+    client = ControlClient(ports.instance, LIMIT_S)
     client.request("subscribe")
     truth = client.next_tick()[1]
     client.close()

@@ -3,7 +3,6 @@
 import contextlib
 import math
 import socket
-import time
 
 import pytest
 from pymavlink import mavutil
@@ -12,9 +11,10 @@ from pymavlink.dialects.v20 import common as mavlink
 from mavsdk_pilot import Pilot, wait_for
 from own_ports import PORTS
 from processes import SimulationProcess
+from waiting import LIMIT_S
 from xtdrone_autopilot.mavlink.streams import stream_declarations
 from xtdrone_core import Scenario
-from xtdrone_core.scenario import fleet
+from xtdrone_core.scenario.scenario import fleet
 from xtdrone_sim.simulation import Simulation
 
 SQUARE = [(0.0, 4.0), (4.0, 4.0), (4.0, 0.0), (0.0, 0.0)]  # north, east [m]
@@ -110,7 +110,7 @@ def test_offboard_link_keeps_to_heartbeats_until_a_peer_speaks(simulate):
             kinds.add(message.get_type())
         assert kinds == {"HEARTBEAT"}
         link.mav.heartbeat_send(mavlink.MAV_TYPE_GCS, mavlink.MAV_AUTOPILOT_INVALID, 0, 0, 4)
-        assert link.recv_match(type="ATTITUDE", blocking=True, timeout=5) is not None
+        assert link.recv_match(type="ATTITUDE", blocking=True, timeout=LIMIT_S) is not None
     finally:
         link.close()
 
@@ -126,9 +126,9 @@ def ready_vehicle(tmp_path_factory):
     simulation.stop()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def ground_station(ready_vehicle):
-    """pymavlink on the ground station's link of that vehicle."""
+    """pymavlink on the ground station's link of that vehicle; one, since a link has few peers."""
     link = mavutil.mavlink_connection(f"udpout:127.0.0.1:{PORTS.ground_station_local(0)}",
                                       source_system=255, dialect="common")
     link.target_system, link.target_component = 1, 1
@@ -143,24 +143,26 @@ def ground_station(ready_vehicle):
 def command(link, number, *params, answered=True):
     """Sends COMMAND_LONG; returns (result, texts that came before the acknowledgement).
 
-    Where no answer is expected, the result is None after 2 s.
+    Where no answer is expected, the result is None once the command behind it is acknowledged.
     """
     while link.recv_match(blocking=False):
         pass
+    link.mav.heartbeat_send(mavlink.MAV_TYPE_GCS, mavlink.MAV_AUTOPILOT_INVALID, 0, 0, 0)
     params = (list(params) + [0.0] * 7)[:7]
     link.mav.command_long_send(1, 1, number, 0, *params)
-    texts = {}
-    end = time.monotonic() + (10 if answered else 2)
-    while time.monotonic() < end:
-        message = link.recv_match(type=["STATUSTEXT", "COMMAND_ACK"], blocking=True, timeout=1)
-        if message is None:
-            continue
+    if not answered:
+        link.mav.command_long_send(1, 1, mavlink.MAV_CMD_DO_CHANGE_SPEED, 0, 1, 5.0, *[0] * 5)
+    texts, acknowledged = {}, None
+    while acknowledged is None:
+        message = link.recv_match(type=["STATUSTEXT", "COMMAND_ACK"], blocking=True,
+                                  timeout=LIMIT_S)
+        assert message is not None, "no acknowledgement"
         if message.get_type() == "STATUSTEXT":
             texts.setdefault(message.id or len(texts) + 1e6, []).append(message.text)
-        elif message.command == number:
-            return message.result, " ".join("".join(chunks) for chunks in texts.values())
-    assert not answered, "no acknowledgement"
-    return None, " ".join("".join(chunks) for chunks in texts.values())
+        elif message.command == number or not answered:
+            acknowledged = message
+    result = acknowledged.result if acknowledged.command == number else None
+    return result, " ".join("".join(chunks) for chunks in texts.values())
 
 
 PX4_OFFBOARD = (1, 6, 0)
@@ -205,9 +207,9 @@ def test_parameters_can_be_listed_read_and_set(ground_station):
             got.add(message.param_id)
             assert message.param_count == len(listed())
     link.mav.param_set_send(1, 1, b"MPC_XY_CRUISE", 7.0, mavlink.MAV_PARAM_TYPE_REAL32)
-    assert link.recv_match(type="PARAM_VALUE", blocking=True, timeout=5).param_value == 7.0
+    assert link.recv_match(type="PARAM_VALUE", blocking=True, timeout=LIMIT_S).param_value == 7.0
     link.mav.param_set_send(1, 1, b"MPC_XY_CRUISE", math.nan, mavlink.MAV_PARAM_TYPE_REAL32)
-    assert link.recv_match(type="PARAM_VALUE", blocking=True, timeout=5).param_value == 7.0
+    assert link.recv_match(type="PARAM_VALUE", blocking=True, timeout=LIMIT_S).param_value == 7.0
 
 
 def test_messages_for_others_are_ignored(ground_station):
@@ -215,7 +217,7 @@ def test_messages_for_others_are_ignored(ground_station):
     link.mav.command_long_send(2, 1, mavlink.MAV_CMD_COMPONENT_ARM_DISARM, 0, 1, *[0] * 6)
     link.mav.command_long_send(1, 190, mavlink.MAV_CMD_COMPONENT_ARM_DISARM, 0, 1, *[0] * 6)
     assert command(link, mavlink.MAV_CMD_DO_CHANGE_SPEED, 1, 5.0)[0] == 0  # all before it is read
-    assert not link.recv_match(type="HEARTBEAT", blocking=True, timeout=5).base_mode & 128
+    assert not link.recv_match(type="HEARTBEAT", blocking=True, timeout=LIMIT_S).base_mode & 128
 
 
 def test_disarming_in_flight_is_refused_and_offboard_loss_returns_home(ground_station):
@@ -224,7 +226,7 @@ def test_disarming_in_flight_is_refused_and_offboard_loss_returns_home(ground_st
     assert command(link, mavlink.MAV_CMD_NAV_TAKEOFF, *takeoff)[0] == 0
     assert command(link, mavlink.MAV_CMD_COMPONENT_ARM_DISARM, 1)[0] == 0
     wait_for(lambda: link.recv_match(type="GLOBAL_POSITION_INT", blocking=True,
-                                     timeout=5).relative_alt > 2000)
+                                     timeout=LIMIT_S).relative_alt > 2000)
     result, text = command(link, mavlink.MAV_CMD_COMPONENT_ARM_DISARM, 0)
     assert result == mavlink.MAV_RESULT_TEMPORARILY_REJECTED and "it is flying" in text
 
@@ -237,7 +239,7 @@ def test_disarming_in_flight_is_refused_and_offboard_loss_returns_home(ground_st
     seen = []
 
     def returns():
-        message = link.recv_match(type=["STATUSTEXT", "HEARTBEAT"], blocking=True, timeout=5)
+        message = link.recv_match(type=["STATUSTEXT", "HEARTBEAT"], blocking=True, timeout=LIMIT_S)
         seen.append(message.text if message.get_type() == "STATUSTEXT" else message.custom_mode)
         return 4 << 16 | 5 << 24 in seen  # AUTO.RTL
 
@@ -246,4 +248,4 @@ def test_disarming_in_flight_is_refused_and_offboard_loss_returns_home(ground_st
     assert hold < back  # AUTO.LOITER for COM_FAIL_ACT_T, then AUTO.RTL
     assert any("offboard set-points lost" in str(item) for item in seen)
     wait_for(lambda: not link.recv_match(type="HEARTBEAT", blocking=True,
-                                         timeout=5).base_mode & 128)
+                                         timeout=LIMIT_S).base_mode & 128)

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from waiting import LIMIT_S
+
 ROOT = Path(__file__).resolve().parents[2]
 NEEDED = ("bash sh env cat cp mv rm mkdir dirname basename grep sed cut head tail sha256sum flock "
           "id date sort").split()
@@ -56,7 +58,7 @@ class Checkout:
         """Runs setup.sh; returns (status, its lines, what it called)."""
         self.calls.write_text("")
         done = subprocess.run(["bash", self.root / "scripts" / "setup.sh", *options], text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=LIMIT_S,
                               env={"PATH": str(self.bin), "HOME": str(self.root)},
                               stdin=subprocess.DEVNULL)
         return done.returncode, done.stdout.splitlines(), self.calls.read_text().splitlines()
@@ -81,7 +83,7 @@ def test_first_call_does_everything_and_the_second_nothing(checkout):
 
 @pytest.mark.parametrize("changed, again", [
     ("requirements.txt", "-r requirements.txt"), ("pyproject.toml", "-e ."),
-    ("src/xtdrone_dynamics/rotor.py", "warmup"),
+    ("src/xtdrone_dynamics/forces/rotor.py", "warmup"),
 ])
 def test_a_change_repeats_its_step_only(checkout, changed, again):
     checkout.setup("--no-ros")
@@ -134,6 +136,29 @@ def test_only_missing_packages_are_installed(checkout):
     assert "rospack-tools" in install and "python3-rospy" not in install
 
 
+def test_of_alternatives_the_one_that_the_distribution_has_is_installed(checkout):
+    (checkout.bin / "id").unlink()
+    checkout.script("id", "#!/bin/sh\necho 0\n")
+    checkout.script("apt-get", PIP.format(calls=checkout.calls))
+    checkout.script("apt-cache", "#!/bin/sh\n[ \"$2\" != libglib2.0-0t64 ]\n")
+    checkout.installed("nothing")
+    install, = (call for call in checkout.setup()[2] if "--no-install-recommends" in call)
+    assert "libglib2.0-0" in install.split() and "libglib2.0-0t64" not in install
+    assert "#" not in install
+    checkout.installed("libglib2.0-0t64|[!l]*|libx*|lib[!gx]*|libgl1*")
+    assert not any("--no-install-recommends" in call for call in checkout.setup()[2])
+
+
+def test_ros_that_is_there_is_used_where_other_packages_cannot_be_installed(checkout):
+    checkout.installed("nothing")
+    checkout.script("roslaunch", "#!/bin/sh\n")
+    (checkout.root / "scripts/make_messages.py").write_text("print('generated')")
+    status, lines, _ = checkout.setup()
+    assert status == 0 and (checkout.root / ".setup/ros").exists()
+    line, = (line for line in lines if "no apt-get" in line)
+    assert "roslaunch does not" not in line and "xtdrone doctor" in line
+
+
 def test_pip_that_fails_ends_it(checkout):
     checkout.script("python", "#!/bin/sh\necho 'ERROR: No matching distribution'\nexit 1\n",
                     checkout.root / ".venv" / "bin")
@@ -175,7 +200,7 @@ def sourced(checkout, shell, before="", where="/", path=None):
     """The environment after sourcing env.sh twice in a shell."""
     script = path or f"'{checkout.root}/scripts/env.sh'"
     done = subprocess.run([shell, "-c", f"{before} . {script} && . {script} && env"], text=True,
-                          capture_output=True, cwd=where, timeout=20,
+                          capture_output=True, cwd=where, timeout=LIMIT_S,
                           env={"PATH": os.environ["PATH"], "HOME": "/tmp"})
     return dict(line.split("=", 1) for line in done.stdout.splitlines() if "=" in line), done.stderr
 
@@ -210,7 +235,7 @@ def test_what_is_set_already_is_kept(checkout):
                                   "mavproxy"])
 def test_a_script_without_set_up_is_one_line(checkout, name):
     shutil.rmtree(checkout.root / ".venv")
-    done = subprocess.run([checkout.root / "scripts" / f"{name}.sh"], text=True, timeout=60,
+    done = subprocess.run([checkout.root / "scripts" / f"{name}.sh"], text=True, timeout=LIMIT_S,
                           capture_output=True, env={"PATH": str(checkout.bin)})
     assert done.returncode == 1 and done.stdout == ""
     assert "run scripts/setup.sh" in done.stderr and done.stderr.count("\n") == 1
@@ -219,7 +244,7 @@ def test_a_script_without_set_up_is_one_line(checkout, name):
 @pytest.mark.parametrize("name", ["demo", "bench", "validation", "slam-report", "mavproxy"])
 def test_help_of_a_script_is_its_head(checkout, name):
     done = subprocess.run([checkout.root / "scripts" / f"{name}.sh", "--help"], text=True,
-                          timeout=60, capture_output=True, env={"PATH": str(checkout.bin)})
+                          timeout=LIMIT_S, capture_output=True, env={"PATH": str(checkout.bin)})
     assert done.returncode == 0 and f"  scripts/{name}.sh" in done.stdout
     assert "#" not in done.stdout and "set -" not in done.stdout
 

@@ -14,7 +14,7 @@ from waiting import LIMIT_S
 from xtdrone_autopilot.errors import AutopilotError
 from xtdrone_autopilot.px4 import process as px4_process
 from xtdrone_core import SensorBlock
-from xtdrone_core.ports import Ports
+from xtdrone_core.runs.ports import Ports
 from xtdrone_sim.vehicles.sdf import load_vehicle
 
 
@@ -75,6 +75,12 @@ def test_a_vehicle_that_px4_does_not_know_gets_an_airframe(build, folder):
     assert "param set-default CA_ROTOR_COUNT 6" in lines
     assert f"param set-default CA_ROTOR5_PY {-model.rotors[5].pos[1]:.5f}" in lines
     assert 0.1 < px4_process.hover_command(model) < 0.9
+    defaults = dict(line.split()[2:] for line in script.read_text().splitlines()
+                    if "set-default" in line)
+    gimbal = {"MNT_MODE_IN": "4", "MNT_MODE_OUT": "0", "PWM_MAIN_FUNC7": "420",
+              "PWM_MAIN_FUNC8": "421", "PWM_MAIN_FUNC9": "422", "MNT_RANGE_PITCH": "180",
+              "PWM_MAIN_REV": str(0b110000000)}  # joints turn up and left, PX4 down and right
+    assert gimbal.items() <= defaults.items()
     assert (airframes / f"{script.name}.post").read_text().splitlines() == [
         "param set-default EKF2_ABL_LIM 0.8", "param set-default EKF2_GPS_DELAY 100",
         "param set-default IMU_GYRO_CAL_EN 0"]

@@ -24,12 +24,13 @@ from xtdrone_autopilot.parameters.store import ParameterStore, listed
 from xtdrone_autopilot.px4 import process as px4_process
 from xtdrone_autopilot.px4.link import Peer
 from xtdrone_control.agents import SquareAgent
-from xtdrone_core import Mode, Scenario, resources, run_folder
+from xtdrone_core import Mode, Scenario, resources
 from xtdrone_core.agent import EachVehicle
 from xtdrone_core.command import main
-from xtdrone_core.mavlink_client import param_value
-from xtdrone_core.scenario import fleet
-from xtdrone_core.truth_log import read_truth
+from xtdrone_core.mavlink.client import param_value
+from xtdrone_core.runs import run_folder
+from xtdrone_core.runs.truth_log import read_truth
+from xtdrone_core.scenario.scenario import fleet
 from xtdrone_sim.simulation import Simulation
 from xtdrone_sim.vehicles.sdf import load_vehicle
 
@@ -212,6 +213,30 @@ def test_the_surveys_plan_is_uploaded_downloaded_and_flown(simulate, tmp_path, c
     assert text.index("Executing Mission") < text.index("RTL: land at destination")
 
 
+def test_a_plane_takes_off_from_the_runway_flies_its_mission_and_lands(simulate, tmp_path):
+    """By PX4's own airframe, on lift and drag of its wings, without a ground station."""
+    params = tmp_path / "alone.params"
+    params.write_text("1\t1\tNAV_DLL_ACT\t0\t6\n1\t1\tFW_LND_USETER\t0\t6\n"
+                      "1\t1\tFW_LND_ABORT\t0\t6\n")  # it has no range finder
+    simulation = simulate("--vehicle", "plane", "--autopilot", "px4", "--speed", 0,
+                          "--params", str(params))
+    simulation.wait_until(6_000_000)
+    assert main(["mission", "upload", str(resources.root() / "docs/missions/plane.plan"),
+                 "--start"]) == 0
+    console = next(simulation.folder.glob("*/console/plane_0.log"))
+    until(lambda: "Disarmed by landing" in console.read_text(), "it has landed",
+          simulation.process)
+    text = console.read_text()
+    assert "Takeoff detected" in text and "failsafe" not in text.lower()
+    _, states = read_truth(next(simulation.folder.glob("*/truth.bin")), 1)
+    pos, speed = states[:, 0, :3], np.linalg.norm(states[:, 0, 7:10], axis=1)
+    for corner in ((250, 0, 40), (250, 200, 40), (-150, 200, 40)):
+        assert np.linalg.norm(pos - corner, axis=1).min() < 45.0
+    aloft = pos[:, 2] > 25.0
+    assert speed[aloft].min() > 10.0 and speed.max() < 25.0  # where the rotor has no thrust left
+    assert pos[-1, 2] < 0.3 and np.linalg.norm(pos[-1, :2]) < 150.0
+
+
 def test_one_that_is_killed_in_flight_is_named_and_the_other_flies_on(runs):
     for sub in ("console", "ulog"):
         (runs / sub).mkdir()
@@ -357,11 +382,11 @@ def test_it_holds_velocity_zero_for_30_s_within_half_a_metre(tmp_path, seed):
     apart = []
     try:
         recording.await_ready()
-        with px4_references.set_points(recording) as wanted:
+        with px4_references.set_points(recording) as want:
             recording.station.wait(1.5)
             recording.arm(Mode.OFFBOARD)
             recording.station.wait(20)
-            wanted.update(pos=None)
+            want((0.0, 0.0, 0.0))
             start = recording.simulation.state.pos[0].copy()
             for _ in range(300):
                 recording.station.wait(0.1)

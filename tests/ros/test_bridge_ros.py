@@ -1,8 +1,10 @@
 """The launch file with everything real: a user's script flies by XTDrone's and MAVROS's topics."""
 
+import contextlib
 import json
 import os
 import signal
+import socket
 import sys
 import time
 
@@ -12,7 +14,7 @@ from own_ports import PORTS
 from ros_fixtures import NODES, ROOT, Processes, environment, free_port, needs_ros, ros  # noqa: F401
 from waiting import LIMIT_S, PATIENT, until
 from xtdrone_core import FleetState
-from xtdrone_core.control_link import ControlClient, ControlServer
+from xtdrone_core.runs.control_link import ControlClient, ControlServer
 
 pytestmark = needs_ros
 
@@ -100,12 +102,12 @@ def test_the_launch_ends_with_the_simulation(launch):
     assert "name: \"log\"" in told("rosservice", "call", "/iris_1/mavros/ftp/list", "/")
     nobody = processes.run("rosservice", "call", "/iris_1/mavros/vehicle_info_get", "{sysid: 99}")
     assert nobody.returncode and "responded with an error" in nobody.stderr
-    control = ControlClient()
+    control = ControlClient(timeout=LIMIT_S)
     control.request("stop")
     control.close()
     await_end(launch, running)
     said = running.communicate(timeout=LIMIT_S)[0]
-    assert running.returncode == 0
+    assert running.returncode == 0, said
     assert "REQUIRED" not in said and "Traceback" not in said, said
 
 
@@ -155,6 +157,28 @@ def test_an_interrupt_within_a_call_to_the_master_ends_a_node(ros):  # noqa: F81
     assert (done.returncode, done.stderr) == (0, "")
 
 
+ACCEPTS_NOTHING = """
+import os, signal
+from rospy.impl.tcpros_base import get_tcpros_server_address
+from xtdrone_control.nodes import ros_tools
+ros_tools.start("busy", disable_rostime=True)
+print(get_tcpros_server_address()[1], flush=True)
+os.kill(os.getpid(), signal.SIGSTOP)
+"""
+
+
+def test_a_busy_node_lets_the_connections_of_a_fleet_wait(ros):  # noqa: F811
+    """A connection that is dropped is tried again by the kernel after a second."""
+    node = ros.start(sys.executable, "-c", ACCEPTS_NOTHING)
+    port = int(node.stdout.readline())
+    with contextlib.ExitStack() as opened:
+        for _ in range(100):
+            connection = opened.enter_context(socket.socket())
+            connection.settimeout(0.9)
+            connection.connect(("127.0.0.1", port))
+    node.kill()
+
+
 @pytest.mark.parametrize("node", ["bridge", "communication", "record", "mavros_fleet"])
 def test_without_a_master_a_node_says_so_in_one_line(node, tmp_path):
     processes = Processes(environment(free_port(), tmp_path))
@@ -201,6 +225,11 @@ def test_nodes_wait_without_time_out_for_a_simulation_that_compiles(ros):  # noq
         until(ticked, "the clock runs", bridge)
         # Ahead of the vehicles' clocks where they speak with a real MAVROS.
         assert "secs: 1\n  nsecs:  20000000" in watch.communicate()[0]
+        bridge.send_signal(signal.SIGSTOP)  # so that the end comes in the midst of a tick
+        for t_us in (40_000, 60_000):
+            server.tick(t_us, FleetState.zeros(1, 4))
     finally:
         server.close()
+    bridge.send_signal(signal.SIGCONT)
     assert "the simulation has ended" in bridge.communicate(timeout=LIMIT_S)[0]
+    assert bridge.returncode == 0

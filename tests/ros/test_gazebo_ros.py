@@ -59,8 +59,8 @@ def test_md5_sum_is_that_of_gazebo_ros(name):
 def running(ros):  # noqa: F811
     """running(*words): the user's report from a simulation with these options."""
     def run(*words):
-        simulation = ros.start(sys.executable, "-m", "xtdrone", "sim", "--n", "2", "--no-log",
-                               *words)
+        simulation = ros.start(sys.executable, "-m", "xtdrone", "sim", "--n", "2",
+                               "--no_run_folder", *words)
         bridge = ros.start(NODES / "bridge", "--link", "none")
         until(lambda: ros.parameter("/xtdrone/vehicles"), "the bridge is up", bridge)
         done = ros.run(sys.executable, ROOT / "tests" / "support" / "gazebo_user.py")

@@ -1,5 +1,7 @@
 """The keyboard node in a pseudo-terminal flies a real fleet."""
 
+import json
+import math
 import os
 import pty
 import select
@@ -8,25 +10,26 @@ import subprocess
 import termios
 import time
 
+import numpy as np
 import pytest
 
 from ros_fixtures import NODES, ROOT, Processes, environment, free_port, needs_ros, ros  # noqa: F401
 from waiting import LIMIT_S, PATIENT, until
-from xtdrone_core.control_link import ControlClient
+from xtdrone_core.runs.control_link import ControlClient
 
 pytestmark = needs_ros
 
 
 class Keyboard:
-    """The node behind a pseudo-terminal."""
+    """The node, or a launch file with it, behind a pseudo-terminal."""
 
-    def __init__(self, env):
+    def __init__(self, env, *command):
         self.master, self._slave = pty.openpty()
         self.before = termios.tcgetattr(self._slave)
-        self.process = subprocess.Popen([str(NODES / "keyboard")], stdin=self._slave,
-                                        stdout=self._slave, stderr=subprocess.PIPE,
-                                        env=dict(env, COLUMNS="100", LINES="40"), text=True,
-                                        start_new_session=True)
+        self.process = subprocess.Popen(list(map(str, command or [NODES / "keyboard"])),
+                                        stdin=self._slave, stdout=self._slave,
+                                        stderr=subprocess.PIPE, text=True, start_new_session=True,
+                                        env=dict(env, COLUMNS="100", LINES="40"))
         self._text = ""
 
     def screen(self) -> str:
@@ -47,6 +50,15 @@ class Keyboard:
             if self.process.poll() is not None:
                 raise AssertionError(self.process.stderr.read()) from error
             raise AssertionError(f"{error}:\n{self.screen()}") from error
+
+    def arm(self, n):
+        def armed(text):
+            if f"{n} armed" not in text:  # refused until the estimates have settled
+                self.press("t")
+                time.sleep(1.0)
+            return f"{n} armed" in text
+
+        self.wait("all are armed", armed)
 
     def restored(self) -> bool:
         """Whether the terminal is as it was."""
@@ -87,14 +99,7 @@ def test_keys_fly_the_fleet_and_quitting_stops_it(fleet):
     keyboard = Keyboard(processes.env)
     try:
         keyboard.wait("both are there", lambda text: "2 vehicles, 2 connected" in text)
-
-        def armed(text):
-            if "2 armed" not in text:  # refused until the estimates have settled
-                keyboard.press("t")
-                time.sleep(1.0)
-            return "2 armed" in text
-
-        keyboard.wait("both are armed", armed)
+        keyboard.arm(2)
         control.request("subscribe")
         keyboard.press("v")
         keyboard.wait("both are up", lambda text: (truth(control)[:, 2] > 2.0).all())
@@ -115,6 +120,53 @@ def test_keys_fly_the_fleet_and_quitting_stops_it(fleet):
         assert keyboard.restored()
     finally:
         keyboard.close()
+
+
+def test_a_pyramid_below_the_ground_is_refused_and_flown_higher_up(tmp_path):
+    """roslaunch keyboard.launch and its keys, from arming to quitting."""
+    env = environment(port := free_port(), tmp_path)
+    keyboard = Keyboard(env, "roslaunch", "-p", port, ROOT / "launch/keyboard.launch", "n:=9",
+                        "speed:=5", f"params:={PATIENT}")
+    lowest = math.inf
+
+    def height(control):
+        nonlocal lowest
+        lowest = min(lowest, truth(control)[:, 2].min())
+        return truth(control)[0, 2]
+
+    try:
+        keyboard.wait("all are there", lambda text: "9 vehicles, 9 connected" in text)
+        keyboard.arm(9)
+        control = ControlClient(timeout=LIMIT_S)
+        control.request("subscribe")
+        keyboard.press("v")
+        keyboard.wait("all are up", lambda text: (truth(control)[:, 2] > 2.2).all())
+        keyboard.press("b")
+        keyboard.wait("all follow", lambda text: text.count("OFFBOARD  ") >= 9)
+        keyboard.press("g2")
+        keyboard.wait("the pyramid is refused", lambda text: "climb to 5.0 m" in text)
+        keyboard.press("i" * 10)
+        keyboard.wait("the leader is higher", lambda text: height(control) > 5.5)
+        keyboard.press("s2")
+        keyboard.wait("the pyramid is flown", lambda text: "formation pyramid: " in text
+                      and "climb to" not in text)
+        # At rest: who lands on the way to its slot may come down on another one.
+        keyboard.wait("it is taken", lambda text: height(control) > 5.0 and (
+            np.ptp(truth(control)[:, 2]) > 3.8) and np.abs(truth(control)[:, 7:10]).max() < 0.3)
+        keyboard.press("gn")
+        keyboard.wait("all have landed", lambda text: "0 armed" in text)
+        control.close()
+        keyboard.press("q")
+        assert keyboard.process.wait(LIMIT_S) == 0, keyboard.process.stderr.read()
+        assert keyboard.restored()
+    finally:
+        keyboard.close()
+    assert lowest > 0.8
+    run = tmp_path / "runs/keyboard"
+    summary = json.loads((run / "summary.json").read_text())
+    assert summary["landed"] and not summary["crashes"]
+    events = map(json.loads, (run / "events.jsonl").read_text().splitlines())
+    assert [row["formation"] for row in events if row["event"] == "formation"] == ["pyramid"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

@@ -10,7 +10,8 @@ from ros_fixtures import ROOT, Processes, environment, free_port, needs_ros
 from waiting import LIMIT_S
 
 N = 11  # PX4 has an offboard port of its own for nine, the tenth to twelfth share one
-FLOWN = [0, 8, 9, 10]
+NAMES = [f"iris_{i}" for i in range(N)]
+FLOWN = [NAMES[i] for i in (0, 8, 9, 10)]
 
 
 def mavros_is_installed() -> bool:
@@ -74,7 +75,7 @@ PX4 = pytest.param(["autopilot:=px4", "speed:=0.4"], id="px4", marks=[
 @pytest.mark.parametrize("options", [pytest.param([], id="embedded"), PX4])
 def test_each_of_eleven_mavros_speaks_with_its_own_vehicle(launch, options):
     launch("multi_vehicle.launch", f"n:={N}", "gps:=rtk", *options)
-    report = launch.report_of("mavros_fleet_user.py", N, *FLOWN)
+    report = launch.report_of("mavros_fleet_user.py", *NAMES, "--", *FLOWN)
     assert report["system_ids"] == [[i + 1] for i in range(N)]
     assert report["armed"] == report["up"] == FLOWN
 

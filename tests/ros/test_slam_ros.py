@@ -15,7 +15,9 @@ pytestmark = needs_ros
 
 
 def test_benchmark_launch_file(tmp_path):
-    (tmp_path / "short.csv").write_text("t,x,y,z,yaw\n0,0,3,0.8,-1.57\n3,0.7,2.2,0.8,-1.3\n")
+    # Not along a line, about which the alignment of the estimate would leave the rotation open.
+    (tmp_path / "short.csv").write_text("t,x,y,z,yaw\n0,0,3,0.8,-1.57\n1.5,0.6,2.7,1.2,-1.4\n"
+                                        "3,0.7,2.2,0.8,-1.3\n")
     processes = Processes(environment(free_port(), tmp_path))
     port = processes.env["ROS_MASTER_URI"].rsplit(":", 1)[1]
     done = processes.run("roslaunch", "-p", port, ROOT / "launch" / "slam_benchmark.launch",
@@ -35,7 +37,7 @@ def test_benchmark_launch_file(tmp_path):
     for flight in (live, replayed):
         run = flight.systems[0].runs[0]  # a busy machine may drop live pairs; it then counts not
         assert run.evaluation.statistics["ape_translation"]["rmse"] < 0.05
-    assert replayed.systems[0].valid
+    assert replayed.systems[0].good, replayed.systems[0].runs[0].verdict
     assert len(Dataset(folder / "dataset").imu()) > 100
     events = [json.loads(line) for line in (folder / "events.jsonl").read_text().splitlines()]
     assert "landed" in [event["event"] for event in events]

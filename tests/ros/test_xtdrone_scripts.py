@@ -16,7 +16,7 @@ from scipy.optimize import linear_sum_assignment
 
 from ros_fixtures import ROOT, Processes, environment, free_port, needs_ros
 from waiting import until
-from xtdrone_core.control_link import ControlClient
+from xtdrone_core.runs.control_link import ControlClient
 
 CHECKOUT = os.environ.get("XTDRONE_CHECKOUT", "")
 COMMUNICATION = "communication/multirotor_communication.py"

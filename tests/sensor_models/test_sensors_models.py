@@ -18,7 +18,7 @@ from sensor_models import (
 from sensor_models.parameters import presets
 from xtdrone_core import FleetState, SensorBlock
 from xtdrone_dynamics.constants import GRAVITY
-from xtdrone_dynamics.geodesy import to_local
+from xtdrone_dynamics.earth.geodesy import to_local
 from xtdrone_dynamics.quaternion import from_euler
 
 ORIGIN = (math.radians(47.397742), math.radians(8.545594), 488.0)

@@ -8,19 +8,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from physics import STEP_US, aloft, effects, fall, push, state_of, with_block
+from physics import MULTIROTORS, STEP_US, aloft, effects, fall, push, state_of, with_block
 from sensor_models.parameters import presets
 from xtdrone_core import FleetModel, FleetState, Scenario
 from xtdrone_core.command import main
-from xtdrone_core.resources import vehicle_names
-from xtdrone_core.scenario import fleet
-from xtdrone_dynamics import atmosphere
+from xtdrone_core.scenario.scenario import fleet
+from xtdrone_dynamics.earth import atmosphere
 from xtdrone_sim.engines.body import place_bodies
 from xtdrone_sim.errors import SdfError, WindError
 from xtdrone_sim.plant.actuators import ActuatorStage
 from xtdrone_sim.plant.wind import Gust, Wind, WindParameters
 from xtdrone_sim.simulation import Simulation
-from xtdrone_sim.vehicles.effects import EFFECTS
+from xtdrone_sim.vehicles.parts.effects import EFFECTS
 from xtdrone_sim.vehicles.report import vehicle_figures
 from xtdrone_sim.vehicles.sdf import load_vehicle
 
@@ -361,7 +360,7 @@ def test_every_kind_of_wind_from_a_worlds_file_and_from_an_argument_is_the_same(
         np.testing.assert_allclose(found[0], [(1.5, 2.5, -3.5)] * 2, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", vehicle_names())
+@pytest.mark.parametrize("name", MULTIROTORS)
 def test_figures_agree_with_the_kernel(name):
     """The hover command of the figures gives a wrench that carries the weight and does not turn."""
     model = load_vehicle(name)
@@ -372,9 +371,10 @@ def test_figures_agree_with_the_kernel(name):
     commands, rotors = np.zeros_like(state.actuator), len(model.rotors)
     commands[0, :rotors] = figures["hover_command"]
     for _ in range(500):
-        wrench = stage.step(commands, state, STEP_US)[:, 0]
-    weight = model.mass * G
-    np.testing.assert_allclose(wrench[0], (0, 0, weight, 0, 0, 0), atol=1e-6 * weight)
+        wrench = stage.step(commands, state, STEP_US)[0]
+    weight, total = model.mass * G, wrench.sum(axis=0)
+    total[3:] += np.cross(state.body_pos[0] - state.pos[0], wrench[:, :3]).sum(axis=0)
+    np.testing.assert_allclose(total, (0, 0, weight, 0, 0, 0), atol=1e-6 * weight)
     np.testing.assert_allclose(state.actuator[0, :rotors], figures["hover_speed_rad_s"], rtol=1e-6)
     assert figures["thrust_to_weight"] > 1.4
     assert min(figures["max_angular_acceleration_rad_s2"]) > 1.0
@@ -386,10 +386,10 @@ def test_too_heavy_a_vehicle_says_so_and_has_no_hover():
     assert "hover_command" not in figures and figures["thrust_to_weight"] < 1.0
 
 
-@pytest.mark.parametrize("name", [n for n in vehicle_names() if not n.startswith("iris_")])
+@pytest.mark.parametrize("name", [n for n in MULTIROTORS if not n.startswith("iris_")])
 def test_vehicle_show_prints_figures_and_sensors_and_draws_the_rotors(tmp_path, capsys, name):
     picture = tmp_path / "layout.png"
-    assert main(["vehicle", "show", name, "--png", str(picture)]) == 0
+    assert main(["vehicle", "show", name, "--out", str(picture)]) == 0
     out = capsys.readouterr().out
     for word in ("hover_command", "thrust_to_weight", "time_constant_up_s", "allocation_matrix",
                  "effects: none", "noise_density", "bias_correlation_time"):
@@ -397,7 +397,7 @@ def test_vehicle_show_prints_figures_and_sensors_and_draws_the_rotors(tmp_path, 
     assert picture.stat().st_size > 5000
 
 
-@pytest.mark.parametrize("name", vehicle_names())
+@pytest.mark.parametrize("name", MULTIROTORS)
 def test_vehicle_show_as_json_has_every_rotor_and_every_sensor(capsys, name):
     assert main(["vehicle", "show", name, "--json"]) == 0
     shown, model = json.loads(capsys.readouterr().out), load_vehicle(name)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from physics import state_of
-from xtdrone_core import FleetModel, FleetState, resources
+from physics import RIGID, state_of
+from xtdrone_core import FleetModel, FleetState
 from xtdrone_sim.engines.body import place_bodies
 from xtdrone_sim.plant.actuators import ActuatorStage
 from xtdrone_sim.vehicles.sdf import load_vehicle
@@ -37,7 +37,7 @@ def reference(model, speed, quat, vel, rate, wind):
     return np.concatenate([turn.apply(force), turn.apply(torque)])
 
 
-@pytest.mark.parametrize("name", resources.vehicle_names())
+@pytest.mark.parametrize("name", RIGID)
 def test_wrench_is_xtdrone_3_to_6(name):
     model = load_vehicle(name)
     n, r = 3, len(model.rotors)
@@ -100,6 +100,30 @@ def test_step_response_and_impulse_do_not_depend_on_the_step():
             impulse += wrench[0, 2] * dt_us * 1e-6
         results.append((impulse, state.actuator[0, 0]))
     assert results[0] == pytest.approx(results[1], rel=1e-12)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_thrust_falls_linearly_with_the_air_speed_along_the_axis(reverse):
+    """PX4's gazebo_motor_model: 1 - |v| / maxRelativeAirspeed, at least 0; the torque stays."""
+    iris = load_vehicle("iris")
+    model = dataclasses.replace(iris, actuators=tuple(
+        dataclasses.replace(r, max_relative_airspeed=25.0, bidirectional=True, lower=-1.0)
+        for r in iris.rotors))
+    climb = np.array([-30.0, -10.0, 0.0, 5.0, 12.5, 25.0, 40.0])
+    fleet = FleetModel.of([model] * len(climb))
+    stage, state = ActuatorStage(fleet), state_of(fleet.vehicles)
+    state.vel[:, 0], state.vel[:, 2] = 3.0, climb
+    place_bodies(fleet, state)
+    commands = np.zeros_like(state.actuator)
+    commands[:, 0] = -0.5 if reverse else 0.5
+    wrench = settled(stage, commands, state)
+    one = model.rotors[0]
+    thrust = np.sign(commands[0, 0]) * one.motor_constant * 600.0**2
+    np.testing.assert_allclose(
+        wrench[:, 2], thrust * np.clip(1.0 - abs(climb) / 25.0, 0.0, 1.0), atol=1e-9)
+    np.testing.assert_allclose(wrench[:, 0], -600.0 * one.rotor_drag_coefficient * 3.0)
+    turning = wrench[:, 5] - one.pos[0] * wrench[:, 1] + one.pos[1] * wrench[:, 0]
+    np.testing.assert_allclose(turning, -one.direction * one.moment_constant * thrust)
 
 
 def test_thrust_scales_with_density():

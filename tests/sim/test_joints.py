@@ -174,6 +174,25 @@ def test_a_tilting_motor_turns_its_thrust(built):
     assert state.joint_pos[0, 0] == pytest.approx(-0.5, abs=1e-4)
 
 
+def test_a_tilting_thrust_follows_the_servos_rate_lag_and_limit(built):
+    """At the largest rate up to rate times lag before the joint's limit, then exponentially."""
+    rate, tau, end = 2.0, 0.1, 0.9
+    body = jointed.TILT.replace(jointed.servo(0.0, 2.0), jointed.servo(tau, rate)).replace(
+        jointed.joint("tilt", "base", "nacelle", "0 1 0"),
+        jointed.joint("tilt", "base", "nacelle", "0 1 0",
+                      f"<limit><lower>-0.2</lower><upper>{end}</upper></limit>"))
+    _, engine, stage = built(body, gravity=False)
+    fixed = np.zeros((1, 2, 6))
+    slowing = end / rate - tau  # when the lag takes over [s]
+    for k in range(250):
+        turn = Rotation.from_quat(engine.state.quat[0])
+        fly(engine, stage, (0.5, 0.0, 1.0), 1, hold=fixed)
+        force = turn.inv().apply(stage.wrench[0, 1, :3])
+        t = k * DT
+        expected = rate * t if t < slowing else end - rate * tau * np.exp((slowing - t) / tau)
+        assert np.arctan2(force[0], force[2]) == pytest.approx(expected, abs=0.006), t
+
+
 def test_a_slide_moves_the_base_the_other_way(built):
     _, engine, stage = built(jointed.SLIDE, gravity=False)
     state = fly(engine, stage, (1.0,), 500)
@@ -224,12 +243,17 @@ def test_every_kind_of_actuator_is_read(tmp_path):
             + jointed.channels(
                 jointed.channel(1, "flap", 0.5),
                 jointed.channel(2, "axle", 30.0, control="velocity",
-                                own="<xtdrone:wheel><radius>0.08</radius></xtdrone:wheel>")))
+                                own="<xtdrone:wheel><time_constant>0.2</time_constant>"
+                                    "</xtdrone:wheel>")))
     vehicle = jointed.write(tmp_path, body)
     assert [type(found) for found in vehicle.actuators] == [Rotor, Surface, Wheel, Propeller]
     rotor, surface, wheel, propeller = vehicle.actuators
     assert rotor.bidirectional and rotor.lower == -1.0 and propeller.channel == 3
-    assert surface.lift_per_rad == -0.4 and surface.area == 0.3 and wheel.radius == 0.08
+    assert wheel.time_constant == 0.2 and not vehicle.tyres
+    assert any("'axle' has no cylinder or sphere" in line for line in vehicle.remarks)
+    only, = vehicle.wings
+    assert only.cl_delta == -0.4 and only.area == 0.3 and only.pos == surface.pos
+    assert vehicle.actuators[only.control] is surface
     assert len(vehicle.bodies) == 1  # neither flaps nor wheels are bodies of their own
     stage = ActuatorStage(FleetModel.of([vehicle]))
     from xtdrone_core import FleetState

@@ -1,16 +1,18 @@
 """Models as PX4's and XTDrone's users have them: folders, includes, templates, meshes."""
 
+import dataclasses
 import os
 
 import numpy as np
 import pytest
+from scipy.spatial import ConvexHull
 
 import jointed
 from xtdrone_autopilot.control.output import at_rest
 from xtdrone_core import FleetModel, Scenario, ScenarioError, resources
 from xtdrone_core.command import main
-from xtdrone_core.scenario import fleet, parse_vehicles
-from xtdrone_dynamics.effectiveness import cannot_fly
+from xtdrone_core.scenario.scenario import fleet, parse_vehicles
+from xtdrone_dynamics.abilities.vehicle_type import cannot_fly
 from xtdrone_sim.errors import SdfError
 from xtdrone_sim.simulation import Simulation
 from xtdrone_sim.vehicles.check import check
@@ -348,6 +350,38 @@ def test_a_body_with_a_notch_is_cut_into_plates():
     assert area[:6].sum() / 2 == pytest.approx(2 * 10.0)  # both caps
     volume = np.einsum("ij,ij->i", sides[:, 0], np.cross(sides[:, 1], sides[:, 2])).sum() / 6
     assert volume == pytest.approx(30.0)  # every triangle shows outwards
-    assert len(convex_pieces(mesh)) == len(mesh.faces)
+    plates = convex_pieces(mesh)
+    # The sides are quadrilaterals, the caps have three triangles; none is lost or there twice.
+    assert len(plates) == 5 + 2 * 3
+    volumes = [ConvexHull(plate).volume for plate in plates]
+    assert sum(volumes) == pytest.approx(0.05 * area.sum() / 2)
     square, = Extrusion(((0, 0), (1, 0), (1, 1), (0, 1)), 1.0).parts()
     assert len(convex_pieces(square)) == 1
+
+
+# PX4's own VTOLs ---------------------------------------------------------------------------------
+
+def px4s(name):
+    """PX4's file of a model in a folder of GAZEBO_MODEL_PATH, or None."""
+    files = (folder / name / f"{name}.sdf" for folder in resources.folders_of("GAZEBO_MODEL_PATH"))
+    return next((file for file in files if file.is_file()), None)
+
+
+@pytest.mark.parametrize("name", ["plane", "standard_vtol", "tiltrotor", "tailsitter"])
+def test_ours_has_the_rotors_wings_and_outputs_of_px4s(name):
+    """Skipped where GAZEBO_MODEL_PATH does not name sitl_gazebo's models."""
+    if px4s(name) is None:
+        pytest.skip("needs PX4's models: set GAZEBO_MODEL_PATH to sitl_gazebo-classic/models")
+    ours, theirs = load_vehicle(name), load_vehicle(str(px4s(name)))
+    assert ours.mass == pytest.approx(theirs.mass, rel=0.02)
+    assert [(a.kind, a.channel, a.input_scaling, a.zero_position_armed) for a in ours.actuators] \
+        == [(a.kind, a.channel, a.input_scaling, a.zero_position_armed) for a in theirs.actuators]
+    for a, b in zip(ours.rotors, theirs.rotors, strict=True):
+        np.testing.assert_allclose(a.axis, b.axis, atol=2e-3)
+        assert (a.direction, a.motor_constant, a.moment_constant, a.max_rot_velocity) == (
+            b.direction, b.motor_constant, b.moment_constant, b.max_rot_velocity)
+    for a, b in zip(ours.wings, theirs.wings, strict=True):
+        np.testing.assert_allclose(a.pos, b.pos, atol=0.02)
+        changed = dataclasses.replace(b, name=a.name, pos=a.pos, forward=a.forward,
+                                      upward=a.upward)
+        assert a == changed

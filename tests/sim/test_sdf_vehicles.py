@@ -4,7 +4,8 @@ import re
 import numpy as np
 import pytest
 
-from xtdrone_core import ScenarioError, resources
+from physics import MULTIROTORS
+from xtdrone_core import ScenarioError
 from xtdrone_sim.errors import SdfError
 from xtdrone_sim.vehicles.sdf import load_vehicle
 
@@ -32,6 +33,18 @@ def rotor(name="r0", number=0, turn="ccw"):
     return ROTOR.format(name=name, number=number, turn=turn)
 
 
+def hinge(name, parent, child):
+    return (f'<joint name="{name}" type="revolute"><parent>{parent}</parent><child>{child}</child>'
+            "<axis><xyz>0 1 0</xyz></axis></joint>")
+
+
+def channel(number, joint):
+    return ('<plugin name="link" filename="libgazebo_mavlink_interface.so"><control_channels>'
+            f'<channel name="{joint}"><input_index>{number}</input_index><input_scaling>1'
+            "</input_scaling><joint_control_type>position</joint_control_type>"
+            f"<joint_name>{joint}</joint_name></channel></control_channels></plugin>")
+
+
 def write(tmp_path, body):
     path = tmp_path / "vehicle.sdf"
     path.write_text(f'<sdf version="1.7"><model name="test">{body}</model></sdf>')
@@ -41,7 +54,7 @@ def write(tmp_path, body):
 GOOD = link() + link("r0", "0.1 0 0.05 0 0 0", mass="0.01", i=(1e-5, 1e-5, 1e-5)) + rotor()
 
 
-@pytest.mark.parametrize("name", resources.vehicle_names())
+@pytest.mark.parametrize("name", MULTIROTORS)
 def test_every_vehicle_loads_and_can_fly(name):
     model = load_vehicle(name)
     assert model.type == name
@@ -120,6 +133,16 @@ def test_frames_relative_to_joints_and_nested_models(tmp_path):
     (GOOD.replace("<motorConstant>1e-5</motorConstant>", ""), "has no <motorConstant>"),
     (GOOD.replace("1e-5</motorC", "0</motorC"), "<motorConstant> of a rotor is 0"),
     (GOOD.replace("<xyz>0 0 1</xyz>", "<xyz>0 0 0</xyz>"), "is 0 0 0: give a direction"),
+    (GOOD.replace("<axis><xyz>0 0 1</xyz></axis>", ""), "joint 'r0_joint' has no <axis>"),
+    (link(i=(0.0, 0.0, 0.0)) + rotor(), "inertia of link 'base' is not positive"),
+    (GOOD.replace("<motorNumber>0", "<motorNumber>16"), "<motorNumber> is 16: the autopilot has "
+     "16 outputs, give 0 to 15"),
+    (GOOD + channel(16, "r0_joint"), "<input_index> is 16: the autopilot has 16 outputs"),
+    (GOOD + '<plugin name="w" filename="libLiftDragPlugin.so"><link_name>base</link_name>'
+     "<area>0</area></plugin>", "<area> of wing 'w' is 0: give a number above 0"),
+    (GOOD + link("a") + link("b") + hinge("one", "base", "a") + hinge("two", "base", "b")
+     + hinge("held", "a", "b") + channel(4, "one") + channel(5, "two"),
+     "'b' is moved by two joints"),
     (GOOD.replace("<jointName>r0_joint", "<jointName>nothing"), "there is no joint 'nothing'"),
     (GOOD.replace('<link name="r0"><pose>', '<link name="r0"><pose relative_to="x">'),
      "there is no frame 'x'"),

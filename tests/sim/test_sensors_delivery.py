@@ -13,8 +13,9 @@ import pytest
 from drawing import draws
 from ros_fixtures import ROOT, needs_ros, ros  # noqa: F401
 from sensor_models.cameras import cameras_of
-from xtdrone_core import ControlError, VehicleSpec, frame_ring
-from xtdrone_core.frame_ring import FrameReader, FrameWriter
+from xtdrone_core import ControlError, VehicleSpec
+from xtdrone_core.runs import frame_ring
+from xtdrone_core.runs.frame_ring import FrameReader, FrameWriter
 from xtdrone_sim.rendering import messages as camera_messages
 from xtdrone_sim.rendering.sensors import RenderedSensors
 from xtdrone_sim.vehicles.sdf import load_vehicle
@@ -188,7 +189,7 @@ for topic, kind in (("left/image_raw", Image), ("right/image_raw", Image),
 @needs_ros
 def test_node_publishes_a_stereo_pair(ros):  # noqa: F811
     ros.start(sys.executable, "-m", "xtdrone_core.command", "sim", "--vehicle", "iris_stereo",
-              "--no-log")
+              "--no_run_folder")
     node = ros.start(ROOT / "src" / "xtdrone_sim" / "nodes" / "cameras")
     heard = ros.run(sys.executable, "-c", LISTENER)
     assert heard.returncode == 0, heard.stderr + ros.stop(node)

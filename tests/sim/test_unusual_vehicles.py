@@ -14,7 +14,7 @@ from xtdrone_core import Scenario, SetPoints
 from xtdrone_core.agent import BaseAgent
 from xtdrone_core.command import main
 from xtdrone_core.modes import Mode
-from xtdrone_core.scenario import fleet
+from xtdrone_core.scenario.scenario import fleet
 from xtdrone_sim.simulation import Simulation
 
 BRICK = jointed.link("base") + jointed.SENSORS
@@ -43,7 +43,7 @@ def simulation_of(folder, body, **options):
 
 @pytest.mark.parametrize("body, why", [
     (BRICK, "no vertical force, roll torque, pitch torque: rank 0 of 6"),
-    (CART, "no vertical force, roll torque, pitch torque: rank 0 of 6"),
+    (CART, "no driven wheel has a cylinder or sphere to roll on"),
     (hexarotor(thrust="1e-06"), "its weight of 15 N exceeds the thrust of its rotors"),
 ])
 def test_it_stands_is_not_armed_and_says_why(tmp_path, body, why):
@@ -62,7 +62,8 @@ def test_show_says_what_cannot_be_flown(tmp_path, capsys):
     path = jointed.write(tmp_path, CART).sdf
     assert main(["vehicle", "show", str(path)]) == 0
     said = capsys.readouterr().out
-    assert "rank 0 of 6" in said and "wheel axle_channel on base" in said and "nothing" in said
+    assert "no driven wheel has a cylinder" in said and "nothing" in said
+    assert "wheel axle_channel on base" in said
 
 
 class Push(BaseAgent):
@@ -124,6 +125,7 @@ def test_a_thrust_of_three_axes_moves_a_hexarotor_sideways_while_level(tmp_path)
     try:
         v, estimator = f.autopilot.status[0], f.autopilot.estimator
         begin = f.vel[0]
+        held = v["sp_side_force"][0]  # against a tilt that the accelerometer's bias hides
 
         def push():
             up = np.clip(-2.0 * estimator.vel[0, 2], -1.0, 1.0)
@@ -133,7 +135,7 @@ def test_a_thrust_of_three_axes_moves_a_hexarotor_sideways_while_level(tmp_path)
         f.offboard()
         f.run(1.0, push, 250)
         x, y, _, _ = f.simulation.state.quat[0]
-        assert f.vel[0] - begin == pytest.approx(1.5 / v["mass"], rel=0.15)
+        assert f.vel[0] - begin == pytest.approx((1.5 - held) / v["mass"], rel=0.15)
         assert max(abs(x), abs(y)) < 0.02 and abs(f.vel[1]) < 0.2  # 0.4 degrees of tilt
     finally:
         f.simulation.close()

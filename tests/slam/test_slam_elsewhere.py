@@ -84,7 +84,7 @@ def run(system, folder, tmp_path, monkeypatch):
                              "--runs", "1", "--speed", "0", "--name", "one"])
     (flight,) = results.load(tmp_path / "runs" / "one")
     (one,) = flight.systems[0].runs
-    assert one.reason == "", one.reason
+    assert one.verdict.word == "good", one.verdict
     return one.evaluation.statistics
 
 

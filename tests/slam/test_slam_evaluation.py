@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from waiting import LIMIT_S
+
 pytest.importorskip("evo")
 
 from xtdrone_slam import SlamError
@@ -44,7 +46,7 @@ def evo_says(metric, alignment, estimate, truth, home):
                "-r", _PARTS[part], *_OPTIONS[alignment]]
     if kind == "rpe":
         command += ["--delta", "0.5", "--delta_unit", "m"]
-    said = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True,
+    said = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=True,
                           env={**os.environ, "HOME": str(home), "MPLBACKEND": "Agg"}).stdout
     rows = (line.split() for line in said.splitlines())
     return {row[0]: row[1] for row in rows if len(row) == 2 and row[0].isalpha()}

@@ -196,7 +196,7 @@ def test_bag_comes_back_as_the_same_dataset(data, tmp_path, capsys):
     words = ["slam", "import", str(tmp_path / "a.bag"), "--calibration",
              str(data.folder / "kalibr/camchain-imucam.yaml"), "--imu",
              str(data.folder / "kalibr/imu.yaml"), "--truth"]
-    assert not command.main([*words, "/groundtruth/pose", "--output", str(tmp_path / "b")])
+    assert not command.main([*words, "/groundtruth/pose", "--out", str(tmp_path / "b")])
     again = Dataset(tmp_path / "b")
     assert np.array_equal(again.times_us, data.times_us)
     assert np.allclose(again.imu(), data.imu()) and np.allclose(again.truth(), data.truth())
@@ -206,11 +206,11 @@ def test_bag_comes_back_as_the_same_dataset(data, tmp_path, capsys):
     assert again.calibration.imu == data.calibration.imu
     assert again.calibration.left.rate == pytest.approx(12.5, rel=0.1)
     # The truth may be a file; what is not there is told.
-    assert not command.main([*words, str(data.folder / "groundtruth.tum"), "--output",
+    assert not command.main([*words, str(data.folder / "groundtruth.tum"), "--out",
                              str(tmp_path / "c")])
     assert np.allclose(Dataset(tmp_path / "c").truth(), data.truth())
     capsys.readouterr()
     for truth, says in (("/none", "has no topic /none; it has /cam0"), ("/imu0", "must be one of")):
-        assert command.main([*words, truth, "--output", str(tmp_path / truth[1:])]) == 1
+        assert command.main([*words, truth, "--out", str(tmp_path / truth[1:])]) == 1
         said = capsys.readouterr().err.splitlines()[-1]
         assert says in said and not (tmp_path / truth[1:]).exists()

@@ -7,6 +7,8 @@ import sys
 import numpy as np
 import pytest
 
+from waiting import LIMIT_S
+
 pytest.importorskip("cv2")
 
 from slam_wall import POSE, READ, stereo, wall
@@ -104,7 +106,7 @@ def test_recording_stays_whole_when_no_more_can_be_written(tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", _RECORD.format(paths=paths, folder=str(tmp_path / "data"))],
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000)),
-        capture_output=True, text=True, timeout=60)
+        capture_output=True, text=True, timeout=LIMIT_S)
     assert done.returncode == 1 and "File too large" in done.stdout, done.stderr
     left = Dataset(tmp_path / "data")
     truth = left.truth()

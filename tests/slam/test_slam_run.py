@@ -68,6 +68,16 @@ def test_system_that_hangs_is_ended(dataset, tmp_path, code, says):
     assert re.search(says, outcome.reason), outcome.reason
 
 
+@pytest.mark.slow
+def test_a_system_that_answers_slowly_to_the_end_is_not_ended(dataset, tmp_path):
+    """Together the pairs that are queued when the recording is over take longer than the limit."""
+    code = READ + "import time; time.sleep(1.2 * (t > 400000)); " + POSE.format("0")
+    adapter = adapters.Adapter("slow", (sys.executable, "-c", code.replace("{", "{{").replace(
+        "}", "}}")), "", True, {})
+    outcome = runner.run(adapter, dataset, tmp_path / "run", speed=0.0, timeout_s=3.0)
+    assert outcome.reason == "" and outcome.answers == len(dataset)
+
+
 def test_link_carries_pairs_and_answers():
     import io
 

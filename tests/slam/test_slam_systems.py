@@ -144,10 +144,10 @@ def test_unreachable_package_index_is_told_in_one_line():
 
 def test_list_and_install_tell_what_is_there(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("XTDRONE_SYSTEMS", str(tmp_path))
-    assert not command.main(["slam", "list"])
+    assert not command.main(["list", "systems"])
     said = capsys.readouterr().out
     assert all(name in said for name in adapters.names())
-    assert "not installed: xtdrone slam install basalt" in said and "--set features=300\n" in said
+    assert "not installed: xtdrone slam install basalt" in said and "(input: stereo)" in said
     (tmp_path / "basalt").mkdir()
     (tmp_path / "basalt" / "installed").write_text(
         "\n".join(adapters.load("basalt").requirements) + "\n")

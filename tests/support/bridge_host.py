@@ -3,8 +3,8 @@
 import importlib
 
 from xtdrone_control.mavlink_link import FleetLink
-from xtdrone_core.mavlink_dialect import mavlink
-from xtdrone_core.mavlink_frames import frames
+from xtdrone_core.mavlink.dialect import mavlink
+from xtdrone_core.mavlink.framing import frames
 
 NOW = 3_000_000  # [us]
 

@@ -23,8 +23,6 @@ import numpy as np
 
 SEQUENCES = ("modes", "landed", "current", "reached", "texts")
 _TOGETHER = {"Landing detected", "Mission finished, landed"}  # in any order, as in PX4
-# Of PX4's simulated battery, in one recording (lanes/wind).
-_BATTERY = ("2 Preflight Fail: Battery unhealthy", "2 Failsafe activated")
 _NUMBER = r"\d+(?:\.\d+)?"
 _CHUNK = 256  # points compared with a whole path at once
 
@@ -52,7 +50,7 @@ class Track:
         found = []
         for t, *values in self.document[key]:
             word = " ".join(str(value).strip() for value in values)
-            if t > -1.0 and word not in _BATTERY and found[-1:] != [word]:
+            if t > -1.0 and found[-1:] != [word]:
                 found.append(word)
         for k in range(1, len(found)):
             if {found[k - 1][2:], found[k][2:]} == _TOGETHER:

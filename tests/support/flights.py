@@ -14,7 +14,7 @@ from xtdrone_autopilot.estimation.ekf import Ekf
 from xtdrone_autopilot.parameters.store import ParameterStore
 from xtdrone_core import FleetState, SensorBlock
 from xtdrone_dynamics.constants import GRAVITY
-from xtdrone_dynamics.magnetic_field import earth_field
+from xtdrone_dynamics.earth.magnetic_field import earth_field
 
 ORIGIN = (math.radians(47.397742), math.radians(8.545594), 488.0)
 FIELD = earth_field(*ORIGIN)

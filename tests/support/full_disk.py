@@ -12,7 +12,7 @@ from pathlib import Path
 from pyulog import ULog
 
 import xtdrone as xd
-from xtdrone_core.truth_log import read_truth
+from xtdrone_core.runs.truth_log import read_truth
 
 SIZE = 1_500_000  # [bytes]
 

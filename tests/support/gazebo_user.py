@@ -21,6 +21,7 @@ from gazebo_msgs.srv import (
     SetPhysicsProperties,
     SpawnModel,
 )
+from waiting import LIMIT_S, until
 
 BOX = """<?xml version="1.0"?>
 <sdf version="1.6"><model name="any"><link name="link">
@@ -30,7 +31,7 @@ BOX = """<?xml version="1.0"?>
 
 
 def call(name, kind, *values):
-    rospy.wait_for_service(f"/gazebo/{name}", 10.0)
+    rospy.wait_for_service(f"/gazebo/{name}", LIMIT_S)
     return rospy.ServiceProxy(f"/gazebo/{name}", kind)(*values)
 
 
@@ -66,9 +67,9 @@ wait(1.5)
 said["fallen"] = xyz(call("get_model_state", GetModelState, "box", "").pose.position)
 seen = call("get_model_state", GetModelState, "box", "iris_0")
 said["seen"], said["seq"] = xyz(seen.pose.position), seen.header.seq
-states = rospy.wait_for_message("/gazebo/model_states", ModelStates, 10.0)
+states = rospy.wait_for_message("/gazebo/model_states", ModelStates, LIMIT_S)
 said["states"] = dict(zip(states.name, [xyz(pose.position) for pose in states.pose]))
-links = rospy.wait_for_message("/gazebo/link_states", LinkStates, 10.0)
+links = rospy.wait_for_message("/gazebo/link_states", LinkStates, LIMIT_S)
 said["base"] = xyz(links.pose[links.name.index("iris_0::base_link")].position)
 
 call("apply_body_wrench", ApplyBodyWrench, "box::link", "", Point(),
@@ -82,11 +83,14 @@ said["moved"] = [moved.success, xyz(call("get_link_state", GetLinkState, "iris_0
                                          "ground_plane").link_state.pose.position)[:2]]
 publisher = rospy.Publisher("/gazebo/set_model_state", ModelState, queue_size=1)
 state.model_name, state.pose.position = "box", Point(-5, -5, 0.1)
-until = time.monotonic() + 10
-while time.monotonic() < until and abs(
-        call("get_model_state", GetModelState, "box", "").pose.position.x + 5) > 0.1:
+
+
+def set_by_topic():
     publisher.publish(state)
-    time.sleep(0.05)
+    return abs(call("get_model_state", GetModelState, "box", "").pose.position.x + 5) < 0.1
+
+
+until(set_by_topic, "the topic moves the box")
 said["by topic"] = xyz(call("get_model_state", GetModelState, "box", "").pose.position)
 
 for name, kind, values in [

@@ -1,5 +1,8 @@
 """Vehicles with joints for tests: a gimbal, an arm, a tilting motor."""
 
+import numpy as np
+from scipy.spatial.transform import Rotation
+
 from xtdrone_core import VehicleSpec
 from xtdrone_sim.vehicles.sdf import load_vehicle
 
@@ -104,3 +107,28 @@ def write(folder, body):
 def spec(vehicle, height=50.0):
     """One of it, high above the ground."""
     return VehicleSpec(str(vehicle.sdf), "one", (0.0, 0.0, height))
+
+
+def _camera(simulation, body):
+    """Place [m] and attitude of a body of the first vehicle."""
+    k = [one.name for one in simulation.fleet.vehicles[0].bodies].index(body)
+    state = simulation.state
+    return state.body_pos[0, k], Rotation.from_quat(state.body_quat[0, k])
+
+
+def off_axis(simulation, body, place):
+    """Angle between where a camera looks and a place (3,) in the world [deg]."""
+    pos, attitude = _camera(simulation, body)
+    way = place - pos
+    cosine = attitude.as_matrix()[:, 0] @ way / np.linalg.norm(way)
+    return np.degrees(np.arccos(min(cosine, 1.0)))
+
+
+def looks(simulation, body):
+    """Roll and pitch of a camera from the horizon, yaw from the vehicle's heading [deg].
+
+    Pitch is positive upwards, yaw to the right.
+    """
+    yaw, pitch, roll = _camera(simulation, body)[1].as_euler("ZYX", degrees=True)
+    heading = Rotation.from_quat(simulation.state.quat[0]).as_euler("ZYX", degrees=True)[0]
+    return roll, -pitch, (heading - yaw + 180.0) % 360.0 - 180.0

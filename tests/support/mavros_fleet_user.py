@@ -1,8 +1,8 @@
-"""A user's script for a fleet that real MAVROS connects: some vehicles take off; prints JSON.
+"""A user's script for a fleet on MAVROS's topics: some vehicles take off; prints JSON.
 
-Run by test_mavros_real in a process of its own.
+Run by tests of real MAVROS and real PX4 in a process of its own.
 
-Usage: mavros_fleet_user.py N I...     vehicles I of iris_0 to iris_<N - 1>
+Usage: mavros_fleet_user.py NAME... -- NAME...     the fleet, and those of it that take off
 """
 
 import json
@@ -15,34 +15,40 @@ from mavros_msgs.msg import State
 from mavros_msgs.srv import CommandBool, SetMode, VehicleInfoGet
 from waiting import until
 
-n, flown = int(sys.argv[1]), [int(word) for word in sys.argv[2:]]
+middle = sys.argv.index("--")
+names, flown = sys.argv[1:middle], sys.argv[middle + 1:]
 states, heights = {}, {}
 
 
-def call(i, service, kind, *values):
-    name = f"/iris_{i}/mavros/{service}"
-    rospy.wait_for_service(name)
-    return rospy.ServiceProxy(name, kind)(*values)
+def call(name, service, kind, *values):
+    path = f"/{name}/mavros/{service}"
+    rospy.wait_for_service(path)
+    return rospy.ServiceProxy(path, kind)(*values)
 
 
-def armed(i):
-    return call(i, "cmd/arming", CommandBool, True).success
+def arms(name):
+    return call(name, "cmd/arming", CommandBool, True).success
+
+
+def takes_off(name):
+    return call(name, "set_mode", SetMode, 0, "AUTO.TAKEOFF").mode_sent
 
 
 rospy.init_node("fleet_user")
-for i in range(n):
-    rospy.Subscriber(f"/iris_{i}/mavros/state", State, lambda m, i=i: states.__setitem__(i, m))
-    rospy.Subscriber(f"/xtdrone/iris_{i}/ground_truth/odom", Odometry,
-                     lambda m, i=i: heights.__setitem__(i, m.pose.pose.position.z))
-until(lambda: len(states) == len(heights) == n, "everything is there")
+for name in names:
+    rospy.Subscriber(f"/{name}/mavros/state", State,
+                     lambda m, name=name: states.__setitem__(name, m))
+    rospy.Subscriber(f"/xtdrone/{name}/ground_truth/odom", Odometry,
+                     lambda m, name=name: heights.__setitem__(name, m.pose.pose.position.z))
+until(lambda: len(states) == len(heights) == len(names), "everything is there")
 until(lambda: all(state.connected for state in states.values()), "all are connected")
 ids = [sorted({info.sysid for info in  # components of the vehicle have its system id
-               call(i, "vehicle_info_get", VehicleInfoGet, 0, 0, True).vehicles})
-       for i in range(n)]
-for i in flown:
-    until(lambda: call(i, "set_mode", SetMode, 0, "AUTO.TAKEOFF").mode_sent, "it knows the mode")
-    until(lambda: armed(i), "it arms")
-until(lambda: all(heights[i] > 1.5 for i in flown), "they are up")
-print(json.dumps({"system_ids": ids, "armed": [i for i in range(n) if states[i].armed],
-                  "modes": [states[i].mode for i in flown],
-                  "up": [i for i in range(n) if heights[i] > 1.0]}))
+               call(name, "vehicle_info_get", VehicleInfoGet, 0, 0, True).vehicles})
+       for name in names]
+for name in flown:
+    until(lambda: takes_off(name), "it knows the mode")
+    until(lambda: arms(name), "it arms")
+until(lambda: all(heights[name] > 1.5 for name in flown), "they are up")
+print(json.dumps({"system_ids": ids, "armed": [name for name in names if states[name].armed],
+                  "modes": [states[name].mode for name in flown],
+                  "up": [name for name in names if heights[name] > 1.0]}))

@@ -3,8 +3,10 @@
 import math
 import time
 
+from waiting import LIMIT_S
 
-def wait_for(condition, seconds=120.0):
+
+def wait_for(condition, seconds=LIMIT_S):
     """Polls until the condition holds; client libraries give no other way."""
     end = time.monotonic() + seconds
     while not condition():

@@ -45,7 +45,8 @@ class Listener:
     def broadcast(self, i, message):
         self.seen.append((self._now.t_us, message))
 
-    broadcast_text = broadcast
+    def broadcast_text(self, i, messages, t_us):
+        self.seen += [(t_us, message) for message in messages]
 
     def broadcast_stream(self, i, name, t_us):
         self._streams.changed(name)

@@ -7,13 +7,24 @@ import numpy as np
 
 from xtdrone_core import FleetModel, FleetState, Scenario, VehicleSpec
 from xtdrone_core.flight_agent import FlightAgent
-from xtdrone_core.scenario import fleet
+from xtdrone_core.resources import vehicle_names
+from xtdrone_core.scenario.scenario import fleet
+from xtdrone_dynamics.abilities.effectiveness import effectiveness, rank
+from xtdrone_dynamics.abilities.vehicle_type import MULTICOPTER, cannot_fly, vehicle_types
 from xtdrone_sim.engines.embedded import EmbeddedEngine
 from xtdrone_sim.plant.actuators import ActuatorStage
 from xtdrone_sim.simulation import Simulation
 from xtdrone_sim.vehicles.sdf import load_vehicle
 from xtdrone_sim.world import load_world
 
+MULTIROTORS = [name for name in vehicle_names()
+               if not load_vehicle(name).wings and not load_vehicle(name).half_wings
+               and vehicle_types(FleetModel.of([load_vehicle(name)]))[0] == MULTICOPTER
+               and not cannot_fly(FleetModel.of([load_vehicle(name)]))[0]]
+# Those whose rotors are on the base, and of these the ones that cannot push sideways.
+RIGID = [name for name in MULTIROTORS if not any(r.body for r in load_vehicle(name).rotors)]
+CONVENTIONAL = [name for name in RIGID
+                if rank(effectiveness(FleetModel.of([load_vehicle(name)]))[0]) < 6]
 STEP_US, DT = 4000, 0.004
 HEIGHT = 5.0  # of a hover [m]
 TICK_US = 20_000  # between two rows of a flight [us]
@@ -101,6 +112,7 @@ def hover(vehicle, until_s, end_s=math.inf, folder=None, parameters=None, **opti
     simulation = Simulation(Scenario(fleet(str(vehicle), 1), speed=0.0, gps="rtk", **options),
                             folder, agent=Hover(end_s), links=False)
     start, rows = simulation.state.pos[0].copy(), []
+    rotors = len(simulation.fleet.vehicles[0].rotors)
     for name, value in (parameters or {}).items():
         simulation.autopilot.parameters.set(0, name, value)
     try:
@@ -111,7 +123,7 @@ def hover(vehicle, until_s, end_s=math.inf, folder=None, parameters=None, **opti
             rows.append((simulation.t_us * 1e-6, away[2], math.hypot(*away[:2]),
                          math.acos(1.0 - 2.0 * (quat[0]**2 + quat[1]**2)),
                          np.linalg.norm(state.vel[0]), simulation.plant.actuators.speed_share[0],
-                         simulation.autopilot.commands[0].mean()))
+                         simulation.autopilot.commands[0, :rotors].mean()))
     finally:
         simulation.close()
     return simulation, np.rec.fromrecords(rows, names="t,height,away,tilt,speed,share,command")

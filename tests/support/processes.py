@@ -6,8 +6,8 @@ import subprocess
 import sys
 
 from waiting import LIMIT_S
-from xtdrone_core.control_link import ControlClient
-from xtdrone_core.parent import tied
+from xtdrone_core.runs.control_link import ControlClient
+from xtdrone_core.runs.parent import tied
 
 end_with_parent = tied(signal.SIGTERM)  # nothing is left when the test run dies
 

@@ -5,8 +5,9 @@
 
 A mission NAME_calm or NAME_wind flies tests/data/missions/NAME.plan; offboard is a scripted
 flight by set-points. A reference is calm.npz and calm.json, or wind.*, in
-tests/data/missions/px4/NAME. All times are simulated seconds since arming; the instants of arming
-and disarming are those of PX4's own answers in lockstep, exact to 4 ms.
+tests/data/missions/px4/NAME; with --seed 2 it is calm_2. All times are simulated seconds since
+arming; the instants of arming and disarming are those of PX4's own answers in lockstep, exact to
+4 ms.
 
 - npz: at 10 Hz t_s, pos (T, 3) ENU [m], vel (T, 3) [m/s] and yaw [rad, ENU] of the truth; estimate
   (K, 7) t_s, pos, vel of PX4's LOCAL_POSITION_NED in ENU at 2 Hz.
@@ -34,11 +35,12 @@ from mission_records import LANDED, MISSIONS, REFERENCES
 from own_ports import PORTS
 from xtdrone_autopilot.navigation.mission_items import MISSION, fields_of
 from xtdrone_autopilot.navigation.plan_file import load
-from xtdrone_core import Scenario, run_folder
+from xtdrone_core import Scenario
 from xtdrone_core.contracts import Observer
-from xtdrone_core.mavlink_client import MavlinkClient
+from xtdrone_core.mavlink.client import MavlinkClient
 from xtdrone_core.modes import ROS_NAME, Mode, custom_mode, from_custom_mode
-from xtdrone_core.scenario import fleet
+from xtdrone_core.runs import run_folder
+from xtdrone_core.scenario.scenario import fleet
 from xtdrone_sim.simulation import Simulation
 
 WIND = {"calm": "", "wind": "mean=4,0,0 dryden=4"}
@@ -171,11 +173,11 @@ class Truth(Observer):
 class Recording:
     """One flight of real PX4, with a ground station."""
 
-    def __init__(self, folder, speed, seed, **options):
+    def __init__(self, folder, speed, seed, vehicle="iris", **options):
         run_folder.prepare(folder)
         self.folder, self.truth = folder, Truth()
         self.simulation = Simulation(
-            Scenario(fleet("iris", 1), autopilot="px4", speed=speed, seed=seed, **options), folder,
+            Scenario(fleet(vehicle, 1), autopilot="px4", speed=speed, seed=seed, **options), folder,
             observers=[self.truth])
         self.truth.autopilot = self.simulation.autopilot
         self.station = Station(self.simulation)
@@ -304,22 +306,30 @@ def fly_plan(recording, plan):
 
 @contextlib.contextmanager
 def set_points(recording):
-    """Sends set-points at 25 Hz: {pos: NED or None, vel: NED}, at first a position 10 m above."""
+    """Sends set-points at 25 Hz, at first a position 10 m above.
+
+    Yields:
+        want(velocity): sends another one, (3,) NED [m/s], at once and from then on.
+    """
     station = recording.station
     here, yaw = station.last("LOCAL_POSITION_NED"), station.last("ATTITUDE").yaw
-    wanted = {"pos": (here.x, here.y, here.z - 10.0), "vel": (0.0, 0.0, 0.0)}
+    wanted = {"mask": 0b100111111000, "pos": (here.x, here.y, here.z - 10.0), "vel": (0, 0, 0)}
+
+    def send():
+        station.send(mavlink.MAVLink_set_position_target_local_ned_message(
+            recording.simulation.t_us // 1000, 1, 1, mavlink.MAV_FRAME_LOCAL_NED, wanted["mask"],
+            *wanted["pos"], *wanted["vel"], 0, 0, 0, yaw, 0))
 
     def stream():
-        t_us = recording.simulation.t_us
-        if t_us % (2 * _PERIOD_US) == 0:
-            pos = wanted["pos"]
-            mask = 0b100111000111 if pos is None else 0b100111111000
-            station.send(mavlink.MAVLink_set_position_target_local_ned_message(
-                t_us // 1000, 1, 1, mavlink.MAV_FRAME_LOCAL_NED, mask, *(pos or (0, 0, 0)),
-                *wanted["vel"], 0, 0, 0, yaw, 0))
+        if recording.simulation.t_us % (2 * _PERIOD_US) == 0:
+            send()
+
+    def want(velocity):
+        wanted.update(mask=0b100111000111, pos=(0, 0, 0), vel=velocity)
+        send()
 
     station.each = stream
-    yield wanted
+    yield want
     station.each = lambda: None
 
 
@@ -330,10 +340,10 @@ def fly_offboard(recording):
 
     def velocity(north, east, down, seconds):
         recording.set_points.append((now.t_us, f"velocity {north:g} {east:g} {down:g} NED"))
-        wanted.update(pos=None, vel=(north, east, down))
+        want((north, east, down))
         station.wait(seconds)
 
-    with set_points(recording) as wanted:
+    with set_points(recording) as want:
         station.wait(1.5)
         recording.set_points.append((now.t_us, "position 10 m above"))
         recording.arm(Mode.OFFBOARD)
@@ -366,7 +376,7 @@ def record(name, out=REFERENCES, speed=2.0, seed=1):
                 fly_plan(recording, path)
         finally:
             recording.close()
-        recording.save(out / plan / air, **what)
+        recording.save(out / plan / (air if seed == 1 else f"{air}_{seed}"), **what)
     print(f"{name}: {recording.duration} s", flush=True)
 
 

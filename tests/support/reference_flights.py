@@ -21,11 +21,13 @@ from importlib import metadata
 from pathlib import Path
 
 import numpy as np
+from llvmlite import binding
 
-from xtdrone_core import Scenario, registry, run_folder
+from xtdrone_core import Scenario, registry
 from xtdrone_core.contracts import Observer
-from xtdrone_core.scenario import parse_vehicles
-from xtdrone_core.truth_log import read_truth
+from xtdrone_core.runs import run_folder
+from xtdrone_core.runs.truth_log import read_truth
+from xtdrone_core.scenario.scenario import parse_vehicles
 from xtdrone_sim.simulation import Simulation
 
 RECORDED = Path(__file__).resolve().parents[1] / "data" / "reference_flights.json"
@@ -36,16 +38,16 @@ _SAMPLES = 20  # of each path
 
 # name: seconds, agent, its arguments, scenario
 FLIGHTS = {
-    "iris": (25.0, "square", {"hold_s": 0.5}, {"vehicles": "iris", "log": "full"}),
-    "typhoon_h480": (20.0, "square", {"hold_s": 0.5},
+    "iris": (25.0, "square", {"hold": 0.5}, {"vehicles": "iris", "log": "full"}),
+    "typhoon_h480": (20.0, "square", {"hold": 0.5},
                      {"vehicles": "typhoon_h480", "disturbances": "9: rotor typhoon_h480_0 1 0.6"}),
-    "heavy_lifter": (20.0, "square", {"hold_s": 0.5},
+    "heavy_lifter": (20.0, "square", {"hold": 0.5},
                      {"vehicles": "heavy_lifter",
                       "disturbances": "8: payload heavy_lifter_0 1.0 0.1,0,-0.2; 10: drain "
                                  "heavy_lifter_0 0.1; 12: charge heavy_lifter_0 0.5"}),
     "mixed": (12.0, "square", {}, {"vehicles": "iris*1, octorotor*1, crazyflie*1",
                                    "world": "outdoor", "pose_source": "truth"}),
-    "formation": (40.0, "formation", {"names": ["cube", "triangle"]}, {"vehicles": "iris*9"}),
+    "formation": (40.0, "formation", {"formations": ["cube", "triangle"]}, {"vehicles": "iris*9"}),
     "mission_in_wind": (45.0, "mission", {}, {
         "vehicles": "iris", "mission": str(PLANS / "square.plan"), "log": "full",
         "wind": "mean=4,1,0 gust=20:3:0,4,0 dryden=5"}),
@@ -55,13 +57,18 @@ FLIGHTS = {
 
 
 def machine() -> dict:
-    """What the last bits of a flight depend on beside the code."""
+    """What the last bits of a flight depend on beside the code; OPENBLAS_CORETYPE names kernels.
+
+    The target is what Numba compiles for: virtual machines of one model name have several.
+    """
     model = next((line.split(":", 1)[1].strip()
                   for line in Path("/proc/cpuinfo").read_text().splitlines()
                   if line.startswith(("model name", "CPU part"))), platform.processor())
     libraries = {name: metadata.version(name) for name in ("numpy", "numba", "scipy", "mujoco")}
-    return {"processor": f"{platform.machine()} {model}", "python": platform.python_version(),
-            **libraries}
+    return {"processor": f"{platform.machine()} {model}",
+            "target": binding.get_host_cpu_name(),
+            "python": platform.python_version(),
+            "blas": os.environ.get("OPENBLAS_CORETYPE", "as the processor"), **libraries}
 
 
 def fly(name: str) -> dict:

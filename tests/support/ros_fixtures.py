@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from own_ports import PORTS
 from waiting import LIMIT_S, until
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -24,9 +25,13 @@ if GENERATED.is_dir() and str(GENERATED) not in sys.path:
     sys.path.append(str(GENERATED))
 
 
-# Between the ports of XTDrone (see xtdrone_core.ports) and ROS's and Gazebo's own, so that none is
-# taken between its choice and its use. Each is given once; another test run begins elsewhere.
-_PORTS = itertools.islice(itertools.cycle(range(11_400, 13_000)), 97 * os.getpid() % 1_600, None)
+# Between the ports of XTDrone (see xtdrone_core.runs.ports) and ROS's and Gazebo's own, so that
+# none is taken between its choice and its use. Each instance has its own, and each is given once;
+# another test run begins elsewhere.
+_SHARE = 320
+_FIRST = 11_400 + _SHARE * PORTS.instance
+_PORTS = itertools.islice(itertools.cycle(range(_FIRST, _FIRST + _SHARE)),
+                          97 * os.getpid() % _SHARE, None)
 
 
 def free_port() -> int:

@@ -7,9 +7,9 @@ from xtdrone_autopilot.mavlink.dialect import mavlink
 from xtdrone_autopilot.navigation.mission_items import MISSION, Item, fields_of
 from xtdrone_core import Mode, Scenario
 from xtdrone_core.contracts import Observer
-from xtdrone_core.mavlink_client import MavlinkClient, Refused
-from xtdrone_core.scenario import fleet
-from xtdrone_dynamics.geodesy import to_geodetic
+from xtdrone_core.mavlink.client import MavlinkClient, Refused
+from xtdrone_core.scenario.scenario import fleet
+from xtdrone_dynamics.earth.geodesy import to_geodetic
 from xtdrone_sim.simulation import Simulation
 
 HEIGHT = 5.0  # of a take-off [m]
@@ -42,6 +42,25 @@ class NoLinks:
 
     def reply(self, link, message):
         self.replies.append(message)
+
+    def hear_station(self, link, t_us):
+        """Texts that wait for a ground station, which no flight here is about."""
+
+
+class Sent:
+    """Stands where Links stands, and keeps what is sent to all clients."""
+
+    def __init__(self):
+        self.messages, self.texts = [], []
+
+    def broadcast(self, i, message):
+        self.messages.append(message)
+
+    def broadcast_text(self, i, messages, t_us):
+        self.texts += [message.text for message in messages]
+
+    def hurry(self, i, name, t_us):
+        """A heartbeat."""
 
 
 class InProcess:

@@ -14,10 +14,11 @@ from collections import Counter
 from pathlib import Path
 
 from own_ports import PORTS
-from xtdrone_core import Scenario, run_folder
-from xtdrone_core.mavlink_dialect import mavlink
-from xtdrone_core.mavlink_frames import frames
-from xtdrone_core.scenario import fleet
+from xtdrone_core import Scenario
+from xtdrone_core.mavlink.dialect import mavlink
+from xtdrone_core.mavlink.framing import frames
+from xtdrone_core.runs import run_folder
+from xtdrone_core.scenario.scenario import fleet
 from xtdrone_sim.simulation import Simulation
 
 RECORDED = Path(__file__).resolve().parents[1] / "data" / "px4_streams.json"
@@ -87,10 +88,11 @@ class Client:
 class Probe:
     """A simulation of one iris, and clients on its links."""
 
-    def __init__(self, autopilot: str, folder: Path):
+    def __init__(self, autopilot: str, folder: Path, params: str = ""):
+        folder.mkdir(exist_ok=True)
         run_folder.prepare(folder)
         self.simulation = Simulation(
-            Scenario(fleet("iris", 1), autopilot=autopilot,
+            Scenario(fleet("iris", 1), autopilot=autopilot, params=params,
                      speed=SPEED if autopilot == "px4" else 0.0), folder)
         self.clients = {link: Client(link) for link in LINKS}
         self.station = self.clients["ground_station"]

@@ -7,8 +7,8 @@ from sensor_models.noise import NoiseParameters, reading, set_channels
 from sensor_models.parameters import Tags, noise_of, values_of
 from sensor_models.sensor import STEP_US, Sensor, period_steps
 from xtdrone_core.state import Topic
-from xtdrone_dynamics import atmosphere
 from xtdrone_dynamics.compiled import njit
+from xtdrone_dynamics.earth import atmosphere
 
 TAGS = Tags(kind="thermometer", preset="usual",
             presets={"usual": {"rate": 10.0, "noise_density": 0.01, "resolution": 0.0}})

@@ -1,4 +1,4 @@
-"""The OpenGL viewer, driven under Xvfb: buttons, replay, live flight, pictures."""
+"""The window of the viewer, driven under Xvfb: keys, replay, live flight, pictures."""
 
 import importlib.util
 import os
@@ -9,6 +9,8 @@ import sys
 import numpy as np
 import pytest
 
+from waiting import LIMIT_S
+from xtdrone_core import plot_style
 from xtdrone_formation import FormationError
 from xtdrone_formation.simple import run as simple_run
 from xtdrone_formation.viewing.scenes import LiveFlight, Replay
@@ -44,33 +46,99 @@ def run_folder(tmp_path_factory):
     return folder
 
 
-def picture(viewer, window):
-    """The OpenGL part of the window as (H, W, 3)."""
+def pixels(viewer, window):
+    """The picture of the window as (H, W, 3)."""
     window.refresh()
     viewer.QtWidgets.QApplication.processEvents()
-    image = window.view.grabFramebuffer().convertToFormat(
-        viewer.pg.Qt.QtGui.QImage.Format.Format_RGB888)
+    image = window.grab().toImage().convertToFormat(viewer.QtGui.QImage.Format.Format_RGB888)
     rows = np.frombuffer(image.constBits(), dtype=np.uint8).reshape(image.height(), -1)
     return rows[:, :3 * image.width()].reshape(image.height(), image.width(), 3).astype(int)
 
 
 def like(image, colour):
-    """Number of pixels near a colour of 0 to 1."""
-    return int((np.abs(image - 255 * np.array(colour[:3])).max(axis=2) < 30).sum())
+    """Number of pixels near a colour #rrggbb."""
+    from xtdrone_formation.viewing.canvas import rgba
+
+    return int((np.abs(image - 255 * np.array(rgba(colour)[:3])).max(axis=2) < 40).sum())
 
 
-def test_vehicles_slots_edges_and_trails_are_drawn(viewer, run_folder):
+def test_vehicles_slots_links_heights_and_trails_are_drawn(viewer, run_folder):
+    canvas = viewer.canvas
     scene = Replay(run_folder)
     scene.seek(12.0)
     window = viewer.Viewer(scene)
     window.show()
-    full = picture(viewer, window)
-    assert like(full, viewer._LEADER) > 50
-    assert like(full, viewer._FOLLOWER) > 5 * 30
-    for name in ("slots", "trails", "edges"):
-        before = picture(viewer, window)
-        window._show[name].setChecked(False)
-        assert (picture(viewer, window) != before).any(), name
+    assert [window.view.drawn(layer) for layer in ("slots", "links", "height lines")] == \
+        [5 * 12, len(scene.edges), 6]
+    before = pixels(viewer, window)
+    for colour, least in ((plot_style.LEADER, 100), (plot_style.FOLLOWERS[0], 50),
+                          (canvas.SLOT, 100), (canvas.LINK, 100), (canvas.INK, 500)):
+        assert like(before, colour) > least, colour
+    for layer in canvas.LAYERS:
+        window.show_layer(layer, False)
+        after = pixels(viewer, window)
+        assert (after != before).any(), layer
+        before = after
+    assert like(before, canvas.LINK) < 100 < like(before, plot_style.LEADER)  # the legend's line
+    window.close()
+
+
+def test_the_window_tells_time_formation_error_scale_and_keys(viewer, run_folder):
+    scene = Replay(run_folder)
+    scene.seek(14.0)
+    window = viewer.Viewer(scene, speed=2.0)
+    facts = window.facts()
+    assert facts["time"] == f"14.0 of {scene.end_s:.1f} s, 2 x"
+    assert facts["formation"] == "T" and facts["vehicles"] == "6"
+    assert facts["slot error"].endswith("m RMS") and "vehicle " in facts["largest"]
+    assert facts["links"] == str(len(scene.edges)) and "on the ground" in facts["grid"]
+    words = " ".join(label.text() for label in window.findChildren(viewer.QtWidgets.QLabel))
+    for text in (facts["time"], "play, pause", "zoom", "follow the leader", "leader"):
+        assert text in words, text
+    labels = [text for _, text, _ in window.view.labels]
+    assert {"x east [m]", "y north [m]", "z up [m]", "vehicle 5"} <= set(labels)
+    assert "xtdrone formation" in window.windowTitle() and window.width() >= 800
+
+
+def test_keys(viewer, run_folder):
+    window = viewer.Viewer(Replay(run_folder))
+    window.seek(10.0)
+    actions = {key: action for _, _, each in window._keys() for key, action in each.items()}
+    bound = {shortcut.key().toString() for shortcut in window.findChildren(viewer.QtGui.QShortcut)}
+    assert bound == set(actions)
+    actions["Right"]()
+    actions["Shift+Left"]()
+    assert window.scene.t_s == 1.0
+    actions["+"]()
+    assert window.speed == 2.0
+    actions["L"]()
+    assert window.view.follow == "leader"
+    actions["C"]()
+    assert window.view.drawn("links") == 0 and not window._boxes["links"].isChecked()
+    actions["Space"]()
+    assert window.playing
+    actions["Q"]()
+
+
+@pytest.mark.parametrize("n, spread, height", [(2, 2.0, 3.0), (9, 200.0, 60.0), (30, 5.0, 150.0),
+                                               (1000, 100.0, 20.0)])
+def test_the_camera_frames_the_fleet(viewer, n, spread, height):
+    scene = LiveFlight(n, ("line",))
+    rng = np.random.default_rng(1)
+    scene.pos[:] = rng.uniform(-0.5, 0.5, (n, 3)) * (spread, spread, 0.3 * spread) + (5, 9, height)
+    window = viewer.Viewer(scene)
+    window.show()
+    viewer.QtWidgets.QApplication.processEvents()
+    places = window.view.on_screen(scene.pos)
+    size = np.array([window.view.width(), window.view.height()])
+    assert (places > 0.02 * size).all() and (places < 0.98 * size).all()
+    labels = window.view.label_positions()
+    assert (labels > 0).all() and (labels < size).all()  # of the axes, too
+    window.view.opts["distance"] *= 0.5  # as the mouse wheel does
+    window.refresh()
+    assert window.view.opts["distance"] == pytest.approx(0.5 * window.view._framed)
+    window.look_at_all()
+    np.testing.assert_allclose(window.view.on_screen(scene.pos), places, atol=1.0)
     window.close()
 
 
@@ -96,12 +164,15 @@ def test_the_camera_follows(viewer, run_folder):
     scene = Replay(run_folder)
     window = viewer.Viewer(scene)
     window.seek(15.0)
-    for whom, centre in (("leader", scene.pos[0]), ("fleet", scene.pos.mean(axis=0))):
-        window.set_follow(whom)
-        np.testing.assert_allclose(list(window.view.opts["center"]), centre, atol=1e-4)
-    window.set_follow("nobody")
+    window.set_follow("leader")
+    np.testing.assert_allclose(list(window.view.opts["center"]), scene.pos[0], atol=1e-4)
+    window.view.panned.emit()
+    assert window.view.follow == "nobody" == window._follow.currentText()
     window.seek(2.0)
-    np.testing.assert_allclose(list(window.view.opts["center"]), centre, atol=1e-4)
+    centre = list(window.view.opts["center"])
+    assert np.abs(np.array(centre) - scene.pos[0]).max() > 0.1
+    window.look_at_all()
+    assert list(window.view.opts["center"]) != centre
 
 
 def test_a_live_flight_goes_on_while_it_is_watched(viewer, tmp_path):
@@ -111,8 +182,8 @@ def test_a_live_flight_goes_on_while_it_is_watched(viewer, tmp_path):
     while scene.t_s < 12.0:
         window.advance(0.5)
     assert scene.formation == "T"
-    assert "T" in window._label.text() and "slot error" in window._label.text()
-    assert len(scene.edges) == 5
+    assert window._facts["formation"].text() == "T"
+    assert len(scene.edges) == 5 == window.view.drawn("links")
     window.pause()
     window.screenshot(tmp_path / "live.png")
     assert (tmp_path / "live.png").stat().st_size > 5_000
@@ -144,11 +215,12 @@ def command(*words, **environment):
     env = {k: v for k, v in os.environ.items() if k not in ("DISPLAY", "WAYLAND_DISPLAY")}
     return subprocess.run([sys.executable, "-m", "xtdrone_core.command", "formation", "view",
                            *map(str, words)], env={**env, **environment}, text=True,
-                          capture_output=True, timeout=120)
+                          capture_output=True, timeout=LIMIT_S)
 
 
 def test_a_picture_without_a_display(run_folder, tmp_path):
-    done = command(run_folder, "--at", 12, "--png", tmp_path / "run.png")
+    done = command(run_folder.name, "--at", 12, "--png", tmp_path / "run.png",
+                   XTDRONE_RUNS=str(run_folder.parent))
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "run.png").stat().st_size > 5_000
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from xtdrone_core.snapshot import Memory
+from xtdrone_core.runs.snapshot import Memory
 
 
 class ActuatorTest(Memory):

@@ -1,8 +1,8 @@
 """Allocation of force and torque to rotor commands.
 
 The mixer is the pseudo-inverse of the effectiveness matrix in hover. It gives rotor thrusts;
-XTDrone (3) turns them into rotor speeds, and those into commands 0..1. If the matrix has rank six
-(fully actuated), all six rows are used; otherwise only collective thrust and the three torques.
+XTDrone (3) turns them into rotor speeds, and those into commands 0..1. Fully actuated vehicles, and
+those whose servos tilt rotors, are allocated by vectoring.py.
 """
 
 import math
@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 
 from xtdrone_core import FleetModel
-from xtdrone_core.snapshot import Memory
+from xtdrone_core.runs.snapshot import Memory
+from xtdrone_dynamics.abilities.effectiveness import effectiveness, largest_thrust
+from xtdrone_dynamics.abilities.vehicle_type import MULTICOPTER, lifting_rotors
 from xtdrone_dynamics.compiled import njit
-from xtdrone_dynamics.effectiveness import effectiveness, largest_thrust, rank
 
 from ..vehicle_status import NO_SET_POINT
 from .vector import clamp
+from .vectoring import Vectoring, allocate, command_servos
 
 YAW_THRUST_MARGIN = 0.15  # share of the rotor's range that yaw may take from the collective
 IDLE_COMMAND = 0.01  # of an armed rotor without a set-point
@@ -25,13 +27,6 @@ SWEEPS = 40  # of the allocation for a vehicle with a failed rotor
 # row of the effectiveness matrix normalised; and of each rotor's thrust.
 WEIGHTS = np.array([1.0, 30.0, 30.0, 0.05])
 LEAST_WEIGHT = 1e-4
-
-
-@njit
-def _rest(v, row, share):
-    """Thrust of a rotor for share of the yaw torque, plus side force if fully actuated [N]."""
-    return share * row[5] * v.sp_torque[2] + share * (row[0] * v.sp_side_force[0]
-                                                      + row[1] * v.sp_side_force[1])
 
 
 @njit
@@ -46,7 +41,7 @@ def _share_of_tilt(v, mixer, n_rotors, thrust):
 
 @njit
 def _allocate_one(v, q, mixer, t_max, n_rotors, thrust):
-    """Thrust of each rotor [N]. Priority: roll and pitch, collective, yaw and side force.
+    """Thrust of each rotor [N]. Priority: roll and pitch, collective, yaw.
 
     The collective is raised for roll and pitch only with MC_AIRMODE: without it a vehicle that
     takes the thrust away as it lands does not lift itself off by righting itself.
@@ -57,7 +52,7 @@ def _allocate_one(v, q, mixer, t_max, n_rotors, thrust):
         thrust[r] = tilt
         lowest = min(lowest, tilt)
         highest = max(highest, tilt)
-        yaw_peak = max(yaw_peak, abs(_rest(v, mixer[r], 1.0)))
+        yaw_peak = max(yaw_peak, abs(mixer[r, 5] * v.sp_torque[2]))
         smallest_max = min(smallest_max, t_max[r])
     span = 1.0
     if highest - lowest > smallest_max:
@@ -70,13 +65,13 @@ def _allocate_one(v, q, mixer, t_max, n_rotors, thrust):
     share = 1.0
     for r in range(n_rotors):
         thrust[r] = span * thrust[r] + clamp(mixer[r, 2] * v.sp_thrust, low, high)
-        yaw = _rest(v, mixer[r], 1.0)
+        yaw = mixer[r, 5] * v.sp_torque[2]
         if yaw > 1e-9:
             share = min(share, max(t_max[r] - thrust[r], 0.0) / yaw)
         elif yaw < -1e-9:
             share = min(share, max(thrust[r], 0.0) / -yaw)
     for r in range(n_rotors):
-        thrust[r] = clamp(thrust[r] + _rest(v, mixer[r], share), 0.0, t_max[r])
+        thrust[r] = clamp(thrust[r] + share * mixer[r, 5] * v.sp_torque[2], 0.0, t_max[r])
 
 
 @njit
@@ -101,10 +96,31 @@ def _allocate_within(v, gain, hessian, t_max, used, n_rotors, thrust):
 
 
 @njit
-def _mix(status, parameters, actuator, mixer, gain, hessian, used, whole, t_max, n_rotors, thrust,
-         commands):
+def _vectored(status, parameters, vehicle, body, joints, actuator, half_wings, used, weight, scale,
+              low, high, values, position, dt, thrust, commands):
+    """Thrusts (N, A) and servo commands of the vehicles of vectoring.Vectoring."""
+    for i in range(status.shape[0]):
+        if not used[i]:
+            continue
+        flies = status[i].armed and status[i].sp_kind != NO_SET_POINT
+        if flies:
+            allocate(status[i], parameters[i], vehicle[i:i + 1], body[i:i + 1], joints[i:i + 1],
+                     actuator[i:i + 1], half_wings[i:i + 1], weight[i], scale[i], low[i], high[i],
+                     values[i])
+        else:
+            values[i] = 0.0
+        for r in range(vehicle[i].rotors):
+            thrust[i, r] = values[i, r]
+        command_servos(actuator[i], scale[i], values[i], position[i], dt, commands[i])
+
+
+@njit
+def _mix(status, parameters, actuator, mixer, gain, hessian, used, whole, vectored, t_max,
+         n_rotors, thrust, commands):
     for i in range(status.shape[0]):
         v = status[i]
+        if v.vehicle_type != MULTICOPTER:
+            continue
         if not v.armed:
             for r in range(commands.shape[1]):
                 commands[i, r] = 0.0
@@ -113,47 +129,48 @@ def _mix(status, parameters, actuator, mixer, gain, hessian, used, whole, t_max,
             for r in range(n_rotors[i]):
                 commands[i, r] = IDLE_COMMAND
             continue
-        if whole[i]:
+        if whole[i] and not vectored[i]:
             _allocate_one(v, parameters[i], mixer[i], t_max[i], n_rotors[i], thrust[i])
-        else:
+        elif not vectored[i]:
             _allocate_within(v, gain[i], hessian[i], t_max[i], used[i], n_rotors[i], thrust[i])
         for r in range(n_rotors[i]):
             a = actuator[i, r]
             speed = math.sqrt(thrust[i, r] / a.motor_constant)
-            commands[i, r] = clamp((speed - a.zero_position_armed) / a.input_scaling,
-                                   IDLE_COMMAND, 1.0)
+            command = (speed - a.zero_position_armed) / a.input_scaling
+            commands[i, r] = clamp(v.hover_weight * command, IDLE_COMMAND, 1.0)
 
 
 class Mixer(Memory):
     """Mixer of a fleet; implements parts.Mixer."""
 
-    MEMORY = ("_mixer", "_gain", "_hessian", "_used", "_whole", "_thrust")
+    MEMORY = ("_mixer", "_gain", "_hessian", "_used", "_whole", "_thrust", "_vectoring")
 
     def __init__(self, fleet: FleetModel):
-        """fleet: The vehicles; all their rotors are in use."""
-        self._fleet = fleet
+        """fleet: The vehicles; all the rotors that carry them in hover are in use."""
+        self._fleet, self._lifting = fleet, lifting_rotors(fleet)
         n, width = fleet.actuator.shape
         self._mixer, self._gain = np.zeros((n, width, 6)), np.zeros((n, width, 4))
         self._hessian = np.zeros((n, width, width))
         self._used = np.zeros((n, width), dtype=np.bool_)
         self._whole = np.ones(n, dtype=np.bool_)
         self._effectiveness = effectiveness(fleet)
+        self._vectoring = Vectoring(fleet)
         for i in range(fleet.n):
             self.use_rotors(i, fleet.rotor_mask[i])
-        self._t_max = largest_thrust(fleet)
+        self._t_max = np.where(fleet.rotor_mask & ~self._lifting, np.inf, largest_thrust(fleet))
         self._n_rotors = fleet.n_rotors
         self._thrust = np.zeros((n, width))
         self.remember_start()
 
     def use_rotors(self, i: int, used: np.ndarray) -> None:
-        """Allocates vehicle i to the rotors of used (A,) bool only."""
-        whole = self._effectiveness[i]
-        first = 0 if rank(whole[:, used]) == 6 else 2
+        """Allocates vehicle i to those of used (A,) bool only that carry it in hover."""
+        used = used & self._lifting[i]
+        matrix = self._effectiveness[i, 2:]
         self._mixer[i] = 0.0
-        self._mixer[i, used, first:] = np.linalg.pinv(whole[first:, used])
+        self._mixer[i, used, 2:] = np.linalg.pinv(matrix[:, used])
         self._used[i] = used
-        self._whole[i] = (used == self._fleet.rotor_mask[i]).all()
-        matrix = whole[2:]
+        self._whole[i] = (used == self._lifting[i]).all()
+        self._vectoring.use_rotors(i, used)
         count = max(self._fleet.vehicle["rotors"][i], 1)
         size = np.sqrt((matrix ** 2).sum(axis=1) / count)
         weights = WEIGHTS / np.maximum(size, 1e-9) ** 2
@@ -163,6 +180,11 @@ class Mixer(Memory):
 
     def step(self, status: np.ndarray, parameters: np.ndarray, estimator: Any, dt: float,
              commands: np.ndarray) -> None:
-        """Writes commands (N, A) in 0..1, zero where disarmed."""
+        """Writes commands (N, A): rotors 0..1, zero where disarmed; servos that tilt them -1..1."""
+        f, u = self._fleet, self._vectoring
+        if u.used.any():
+            _vectored(status, parameters, f.vehicle, f.body, f.joint, f.actuator, f.half_wing,
+                      u.used, u.weight, u.scale, u.low, u.high, u.values, u.position, dt,
+                      self._thrust, commands)
         _mix(status, parameters, self._fleet.actuator, self._mixer, self._gain, self._hessian,
-             self._used, self._whole, self._t_max, self._n_rotors, self._thrust, commands)
+             self._used, self._whole, u.used, self._t_max, self._n_rotors, self._thrust, commands)

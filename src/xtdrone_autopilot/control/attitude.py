@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from xtdrone_core import FleetModel
-from xtdrone_core.snapshot import Memory
+from xtdrone_core.runs.snapshot import Memory
+from xtdrone_dynamics.abilities.vehicle_type import MULTICOPTER
 from xtdrone_dynamics.compiled import njit
 from xtdrone_dynamics.quaternion import multiply
 
@@ -53,8 +54,9 @@ def _control_one(v, q, quat):
 @njit
 def _control(status, parameters, estimates):
     for i in range(status.shape[0]):
-        if status[i].sp_kind == TRAJECTORY or status[i].sp_kind == ATTITUDE:
-            _control_one(status[i], parameters[i], estimates[i].quat)
+        v = status[i]
+        if v.vehicle_type == MULTICOPTER and v.sp_kind in (TRAJECTORY, ATTITUDE):
+            _control_one(v, parameters[i], estimates[i].quat)
 
 
 class AttitudeControl(Memory):

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from xtdrone_core import FleetModel
-from xtdrone_core.snapshot import Memory
+from xtdrone_core.runs.snapshot import Memory
+from xtdrone_dynamics.abilities.vehicle_type import MULTICOPTER
 from xtdrone_dynamics.compiled import njit
 
 from ..vehicle_status import TRAJECTORY
@@ -38,7 +39,7 @@ def _control_one(v, q, pos):
 @njit
 def _control(status, parameters, estimates):
     for i in range(status.shape[0]):
-        if status[i].sp_kind == TRAJECTORY:
+        if status[i].vehicle_type == MULTICOPTER and status[i].sp_kind == TRAJECTORY:
             _control_one(status[i], parameters[i], estimates[i].pos)
 
 

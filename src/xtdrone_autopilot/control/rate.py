@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from xtdrone_core import FleetModel
-from xtdrone_core.snapshot import Memory
+from xtdrone_core.runs.snapshot import Memory
+from xtdrone_dynamics.abilities.vehicle_type import MULTICOPTER
 from xtdrone_dynamics.compiled import njit
 
 from ..vehicle_status import ACTUATORS, NO_SET_POINT
@@ -60,6 +61,8 @@ def _control_one(v, q, rate, dt):
 def _control(status, parameters, estimates, dt):
     for i in range(status.shape[0]):
         v = status[i]
+        if v.vehicle_type != MULTICOPTER:
+            continue
         if v.armed and v.sp_kind != NO_SET_POINT and v.sp_kind != ACTUATORS:
             _control_one(v, parameters[i], estimates[i].ang_vel, dt)
             continue

@@ -1,7 +1,8 @@
 """Velocity control: velocity error and feed-forward to an attitude and a collective thrust.
 
 A PID loop as in PX4. The acceleration set-point becomes a thrust of 0..1 by way of the hover
-thrust; its direction and the yaw give the attitude set-point.
+thrust; its direction and the yaw give the attitude set-point. A fully actuated vehicle stays level
+and exerts the horizontal force across its z axis, up to what it can; only the rest tilts it.
 """
 
 import math
@@ -11,15 +12,18 @@ import numpy as np
 
 from xtdrone_core import FleetModel
 from xtdrone_core.modes import Mode
-from xtdrone_core.snapshot import Memory
+from xtdrone_core.runs.snapshot import Memory
+from xtdrone_dynamics.abilities.vehicle_type import MULTICOPTER
 from xtdrone_dynamics.compiled import njit
 from xtdrone_dynamics.constants import GRAVITY
+from xtdrone_dynamics.quaternion import rotate_inverse
 
 from ..vehicle_status import STAGE_FLIGHT, TRAJECTORY
 from .vector import clamp, limit_norm2, quat_from_axes, thrust_newtons, wrap_pi, yaw_of
 
 OFFBOARD = int(Mode.OFFBOARD)
 LEAST_THRUST = 1e-3  # of 0..1, so that the thrust has a direction
+SIDE_SHARE = 0.7  # of the largest side force that a level vehicle exerts, the rest is for torque
 
 
 @njit
@@ -45,6 +49,15 @@ def _thrust(v, q, ax, ay, az):
     least = max(q.MPC_THR_MIN if v.stage == STAGE_FLIGHT else 0.0, LEAST_THRUST)
     collective = max(v.hover * (1.0 + az / GRAVITY) * norm / up, least)
     return collective * ax / norm, collective * ay / norm, collective * up / norm, least
+
+
+@njit
+def _leaning(fx, fy, fz, side):
+    """Unit vector of the body's z axis for a force [N] of which `side` is exerted across it."""
+    across = math.sqrt(fx * fx + fy * fy)
+    share = max(across - side, 0.0) / max(across, 1e-9)
+    size = math.sqrt(share * share * across * across + fz * fz)
+    return share * fx / size, share * fy / size, fz / size
 
 
 @njit
@@ -86,18 +99,28 @@ def _control_one(v, q, vel, quat, dt):
     else:
         yaw = v.sp_yaw
         v.free_yaw = math.nan
-    qx, qy, qz, qw = quat_from_axes(tx / thrust, ty / thrust, tz / thrust, yaw)
+    newtons = thrust_newtons(v, thrust)
+    fx, fy, fz = tx / thrust, ty / thrust, tz / thrust
+    zx, zy, zz = fx, fy, fz
+    if v.fully_actuated:
+        zx, zy, zz = _leaning(fx * newtons, fy * newtons, fz * newtons,
+                              SIDE_SHARE * v.side_force_max)
+    qx, qy, qz, qw = quat_from_axes(zx, zy, zz, yaw)
     v.sp_quat[0] = qx
     v.sp_quat[1] = qy
     v.sp_quat[2] = qz
     v.sp_quat[3] = qw
-    v.sp_thrust = thrust_newtons(v, thrust)
+    v.sp_thrust = newtons
+    if v.fully_actuated:
+        sx, sy, sz = rotate_inverse(quat[0], quat[1], quat[2], quat[3], fx * newtons,
+                                    fy * newtons, fz * newtons)
+        v.sp_side_force[0], v.sp_side_force[1], v.sp_thrust = sx, sy, max(sz, 0.0)
 
 
 @njit
 def _control(status, parameters, estimates, dt):
     for i in range(status.shape[0]):
-        if status[i].sp_kind == TRAJECTORY:
+        if status[i].vehicle_type == MULTICOPTER and status[i].sp_kind == TRAJECTORY:
             _control_one(status[i], parameters[i], estimates[i].vel, estimates[i].quat, dt)
 
 

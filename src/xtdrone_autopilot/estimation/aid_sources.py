@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 
-from xtdrone_dynamics.atmosphere import density
 from xtdrone_dynamics.compiled import njit
 from xtdrone_dynamics.constants import GRAVITY
+from xtdrone_dynamics.earth.atmosphere import density
 from xtdrone_dynamics.quaternion import rotate, rotate_inverse, to_matrix
 
 from .delayed_fusion import delayed_position

@@ -28,10 +28,10 @@ import math
 
 import numpy as np
 
-from xtdrone_dynamics.atmosphere import density, height_of_pressure
 from xtdrone_dynamics.compiled import njit
 from xtdrone_dynamics.constants import AIR_GAS_CONSTANT
-from xtdrone_dynamics.geodesy import to_local
+from xtdrone_dynamics.earth.atmosphere import density, height_of_pressure
+from xtdrone_dynamics.earth.geodesy import to_local
 
 from .aid_sources import (
     fuse_airspeed,

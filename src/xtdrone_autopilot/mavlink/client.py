@@ -7,8 +7,10 @@ from typing import Any
 
 from pymavlink import mavutil
 
-from xtdrone_core.mavlink_client import MavlinkClient, Receive
-from xtdrone_core.ports import Ports
+from xtdrone_core import ControlError
+from xtdrone_core.mavlink.client import MavlinkClient, Receive, ground_station_heartbeat
+from xtdrone_core.runs.control_link import ControlClient
+from xtdrone_core.runs.ports import Ports
 
 from ..errors import AutopilotError
 from ..navigation.mission_items import Item, fields_of, of_message
@@ -84,15 +86,17 @@ class Client(MavlinkClient):
         super().__init__(vehicle, self._udp)
         if not self.is_there():
             self.close()
-            raise AutopilotError(f"vehicle {vehicle} does not answer: start a simulation with "
-                                 "'xtdrone sim', count vehicles from 1, and give --key where the "
-                                 "simulation has one" + ("" if self._udp.alone else
-                                 f"; real PX4 answers only the program that has UDP port "
-                                 f"{ports.ground_station}: end that one first"))
+            raise AutopilotError(f"vehicle {vehicle} does not answer: "
+                                 + _advice(ports, self._udp.alone))
 
     def close(self) -> None:
         """Closes the socket."""
         self._udp.close()
+
+    def _exchange(self, *kinds):
+        # A vehicle keeps what it has to say while no ground station is there.
+        self.send(ground_station_heartbeat())
+        return super()._exchange(*kinds)
 
     def upload_items(self, kind: int, items: list[Item]) -> None:
         """Replaces all items of a kind (MISSION, FENCE or RALLY). Raises as upload() does."""
@@ -114,3 +118,18 @@ class Client(MavlinkClient):
         if not abs(got - value) <= 1e-6 * max(abs(value), 1.0):  # also where it is NaN
             raise AutopilotError(said or f"{name} stays {got:g}")
         return got
+
+
+def _advice(ports: Ports, alone: bool) -> str:
+    """What to do about a vehicle that does not answer."""
+    paused = count = None
+    with contextlib.suppress(ControlError), \
+            contextlib.closing(ControlClient(ports.instance, timeout=1.0)) as control:
+        status = control.request("status")
+        paused, count = status["paused"], status["n"]
+    if paused:
+        return "the simulation is paused; resume it with 'xtdrone control resume'"
+    return ("no simulation runs; start one with 'xtdrone sim'" if count is None else
+            f"the simulation has {count}, counted from 1; give --key where its links have one"
+            ) + ("" if alone else f"; real PX4 answers only the program that has UDP port "
+                                  f"{ports.ground_station}: end that one first")

@@ -10,14 +10,23 @@ from typing import Any
 import numpy as np
 
 from xtdrone_core.frames import yaw_enu_ned
-from xtdrone_core.modes import Mode, from_custom_mode
-from xtdrone_dynamics.geodesy import to_local_array
+from xtdrone_core.modes import (
+    MODES,
+    NAV_STATES,
+    ORBIT,
+    POSITION_SLOW,
+    PRECISION_LANDING,
+    VARIANTS,
+    Mode,
+    nav_state,
+)
+from xtdrone_dynamics.earth.geodesy import to_local_array
 
 from ..interfaces import Estimator
 from ..navigation.mission import Missions
 from ..navigation.mission_items import PAYLOAD, command_name
 from ..now import Now
-from ..outbox import INFO, WARNING, Outbox
+from ..outbox import CRITICAL, INFO, WARNING, Outbox
 from ..parameters.store import ParameterStore
 from ..safety.commander import ACCEPTED, DENIED, NO_ANSWER, REJECTED, Answer, Commander
 from ..safety.failures import Failures
@@ -38,7 +47,6 @@ _INSTEAD = {
     mavlink.MAV_CMD_DO_PAUSE_CONTINUE: ": change to AUTO.LOITER, and back to go on",
     mavlink.MAV_CMD_OVERRIDE_GOTO: ": change to AUTO.LOITER, or use DO_REPOSITION",
     mavlink.MAV_CMD_CONDITION_YAW: ": use DO_REPOSITION with a yaw",
-    mavlink.MAV_CMD_DO_VTOL_TRANSITION: ": it is a multirotor",
 }
 # PX4's commander leaves these to other modules, so that nobody answers where none runs.
 _UNANSWERED = {getattr(mavlink, f"MAV_CMD_{name}") for name in (
@@ -48,11 +56,15 @@ _UNANSWERED = {getattr(mavlink, f"MAV_CMD_{name}") for name in (
     "CONFIGURE_ACTUATOR", "START_RX_PAIR", "REQUEST_CAMERA_INFORMATION", "SET_CAMERA_MODE",
     "SET_CAMERA_ZOOM", "SET_CAMERA_FOCUS", "DO_GIMBAL_MANAGER_PITCHYAW",
     "DO_GIMBAL_MANAGER_CONFIGURE", "DO_TRIGGER_CONTROL", "CONTROL_HIGH_LATENCY",
-    "DO_VTOL_TRANSITION", "PAYLOAD_PREPARE_DEPLOY", "PAYLOAD_CONTROL_DEPLOY", "DO_WINCH",
+    "PAYLOAD_PREPARE_DEPLOY", "PAYLOAD_CONTROL_DEPLOY", "DO_WINCH",
     "EXTERNAL_POSITION_ESTIMATE")}
-_AUTO, _PRECISION_LAND = 4, 9  # PX4's main mode, and a sub mode of it
-# Modes by MAV_STANDARD_MODE: return, mission, land, take-off; the others PX4 does not take.
-_STANDARD_MODES = {5: Mode.RTL, 7: Mode.MISSION, 8: Mode.LAND, 9: Mode.TAKEOFF}
+_AUTO = 4  # PX4's main mode
+# Those that a user may choose, an orbit excepted, which needs its centre.
+_BY_NAV_STATE = {**{spec.nav_state: mode for mode, spec in MODES.items()},
+                 **{state: mode for state, mode in VARIANTS.items() if state != ORBIT}}
+# Modes by MAV_STANDARD_MODE; the others PX4 does not take.
+_STANDARD_MODES = {NAV_STATES[spec.nav_state].standard: mode for mode, spec in MODES.items()
+                   if NAV_STATES[spec.nav_state].standard}
 
 
 class Commands:
@@ -147,35 +159,49 @@ class Commands:
     def _do_set_mode(self, link, p):
         base, main, sub = (int(x) & 0xFF if math.isfinite(x) else 0 for x in p[:3])
         if base & mavlink.MAV_MODE_FLAG_CUSTOM_MODE_ENABLED:
-            mode = self._custom_mode(main, sub)
-            why = f"there is no mode {main}, {sub}"
-        else:
-            mode = _base_mode(base)
-            why = ("DO_SET_MODE needs PX4's custom mode: param1 = 1, param2 = main mode, param3 = "
-                   "sub mode")
+            return self._set_custom_mode(link, main, sub)
+        mode = _base_mode(base)
         if mode is not None:
             return self._mode(link, mode)
-        self._outbox.say(link.vehicle, WARNING, why)
-        return Answer(REJECTED if base & 1 and main == _AUTO else ACCEPTED)
+        self._outbox.say(link.vehicle, WARNING,
+                         "DO_SET_MODE needs PX4's custom mode: param1 = 1, param2 = main mode, "
+                         "param3 = sub mode")
+        return Answer(ACCEPTED)
+
+    def _set_custom_mode(self, link, main, sub):
+        """A mode by PX4's numbers; of AUTO, sub mode 0 is MISSION."""
+        if main == _AUTO:
+            state = nav_state(main, sub) if sub else MODES[Mode.MISSION].nav_state
+        else:
+            state = nav_state(main, sub if NAV_STATES[POSITION_SLOW].px4 == (main, sub) else 0)
+        mode = _BY_NAV_STATE.get(state)
+        if mode is not None:
+            return self._mode(link, mode, shown=state)
+        if main == _AUTO:
+            return self._refuse_auto_mode(link.vehicle, state)
+        self._outbox.say(link.vehicle, WARNING, f"there is no mode {main}, {sub}")
+        return Answer(ACCEPTED)
+
+    def _refuse_auto_mode(self, i, state):
+        """Answers as PX4 in the air; on the ground that lets users choose an external mode."""
+        if state is not None and NAV_STATES[state].external:
+            self._commander.say_unavailable(i, state)
+        else:
+            self._outbox.say(i, CRITICAL, "Unsupported auto mode\t")
+        return Answer(REJECTED)
 
     @receives("SET_MODE")
     def _set_mode(self, link, message):
         number = message.custom_mode
         self._do_set_mode(link, (message.base_mode, number >> 16 & 0xFF, number >> 24 & 0xFF))
 
-    def _custom_mode(self, main, sub):
-        """The Mode of PX4's numbers, or None; sub modes are AUTO's, 0 is MISSION there."""
-        if main == _AUTO and sub in (0, _PRECISION_LAND):
-            return Mode.LAND if sub else Mode.MISSION
-        return from_custom_mode(main << 16 | (sub if main == _AUTO else 0) << 24)
-
     @obeys(mavlink.MAV_CMD_DO_SET_STANDARD_MODE)
     def _do_set_standard_mode(self, link, p):
         mode = _STANDARD_MODES.get(p[0])
         return Answer(FAILED) if mode is None else self._mode(link, mode)
 
-    def _mode(self, link, mode, text=""):
-        return self._commander.set_mode(link.vehicle, mode, self._now.t_us, text)
+    def _mode(self, link, mode, text="", shown=None):
+        return self._commander.set_mode(link.vehicle, mode, self._now.t_us, text, shown)
 
     @obeys(mavlink.MAV_CMD_NAV_TAKEOFF)
     def _nav_takeoff(self, link, p):
@@ -213,6 +239,7 @@ class Commands:
 
     @obeys(mavlink.MAV_CMD_RUN_PREARM_CHECKS)
     def _run_checks(self, link, p):
+        self._commander.report_checks(link.vehicle)
         reason = self._commander.checks(link.vehicle)
         self._outbox.say(link.vehicle, INFO,
                     f"Not ready to arm: {reason}" if reason else "Ready to arm")
@@ -311,19 +338,16 @@ class Commands:
         return self._set_roi(link, None)
 
     def _set_roi(self, link, position):
-        """What the mission faces from now on; other modes do not care, as in PX4."""
-        v = self._status[link.vehicle]
-        if v["in_mission"]:
-            v["roi"] = math.nan if position is None else position
+        self._missions.set_roi(link.vehicle, position)
         return Answer(ACCEPTED)
 
     @obeys(mavlink.MAV_CMD_NAV_LAND_LOCAL)  # NAV_PRECLAND of PX4
     def _precision_land(self, link, p):
-        return self._mode(link, Mode.LAND)
+        return self._mode(link, Mode.LAND, shown=PRECISION_LANDING)
 
-    @obeys(mavlink.MAV_CMD_DO_GO_AROUND, mavlink.MAV_CMD_DO_SET_ACTUATOR)
+    @obeys(mavlink.MAV_CMD_DO_GO_AROUND)
     def _accept_without_effect(self, link, p):
-        """As PX4 where no landing of a plane and no peripheral actuator is meant."""
+        """As PX4 where no landing of a plane is meant."""
         return Answer(ACCEPTED)
 
     @obeys(mavlink.MAV_CMD_DO_LAND_START)

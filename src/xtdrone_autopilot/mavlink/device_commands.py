@@ -1,10 +1,11 @@
-"""Commands to devices: ACTUATOR_TEST."""
+"""Commands to devices: ACTUATOR_TEST, DO_SET_ACTUATOR."""
 
 import math
 
 import numpy as np
 
 from ..control.actuator_test import ActuatorTest
+from ..navigation.offboard import Offboard
 from ..now import Now
 from ..parameters.store import ParameterStore
 from ..safety.commander import ACCEPTED, DENIED, Answer
@@ -20,18 +21,26 @@ class DeviceCommands:
     """Obeys commands to the devices of a fleet."""
 
     def __init__(self, status: np.ndarray, parameters: ParameterStore, tests: ActuatorTest,
-                 rotor_mask: np.ndarray, now: Now):
+                 offboard: Offboard, rotor_mask: np.ndarray, now: Now):
         """The devices of a fleet.
 
         Args:
             status: (N,) of VEHICLE_STATUS.
             parameters: Of the fleet.
             tests: Of actuators.
+            offboard: Holds the commands of servos that steer nothing.
             rotor_mask: (N, A) bool, the actuators that are rotors.
             now: Time.
         """
         self._status, self._parameters, self._tests = status, parameters, tests
-        self._rotor_mask, self._now = rotor_mask, now
+        self._offboard, self._rotor_mask, self._now = offboard, rotor_mask, now
+
+    @obeys(mavlink.MAV_CMD_DO_SET_ACTUATOR)
+    def _set_actuator(self, link, p):
+        """As PX4's outputs "Offboard Actuator Set 1" and on: the first six, or the next."""
+        sets = int(p[6]) if math.isfinite(p[6]) else 0
+        self._offboard.set_own(link.vehicle, 6 * max(sets, 0), np.clip(p[:6], -1.0, 1.0))
+        return Answer(ACCEPTED)
 
     @obeys(mavlink.MAV_CMD_ACTUATOR_TEST)
     def _actuator_test(self, link, p):

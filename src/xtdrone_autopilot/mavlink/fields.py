@@ -90,6 +90,10 @@ LIMITED: dict[str, tuple[Limit, ...]] = {
         *_limits("SET_ATTITUDE_TARGET", *_RATES, first_bit=0),
         *_limits("SET_ATTITUDE_TARGET", "q", most=_UNIT_LENGTH, bits=ATTITUDE_IGNORE),
         *_limits("SET_ATTITUDE_TARGET", "thrust", most=1.0, bits=THRUST_BODY | THRUST_IGNORE)),
+    "GIMBAL_MANAGER_SET_ATTITUDE": (
+        *_limits("GIMBAL_MANAGER_SET_ATTITUDE", "q", most=_UNIT_LENGTH, may_be_unset=True),
+        *_limits("GIMBAL_MANAGER_SET_ATTITUDE", "angular_velocity_x", "angular_velocity_y",
+                 "angular_velocity_z", may_be_unset=True)),
     "SET_ACTUATOR_CONTROL_TARGET": (*_limits("SET_ACTUATOR_CONTROL_TARGET", "controls",
                                              most=1.0),),
     "MANUAL_CONTROL": (*_limits("MANUAL_CONTROL", "x", "y", "r", most=1000),

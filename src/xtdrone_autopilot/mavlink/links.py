@@ -7,23 +7,27 @@ comes when it is full gets answers, and streams as soon as one of them has been 
 
 With a key the ground station's and the offboard link are guarded: what goes out is signed, and
 what comes in must be. Only then may they reach other machines; the bridge's link never does.
+
+STATUSTEXTs wait for a ground station, as in PX4: without one the newest are kept for a while.
 """
 
 import resource
 import select
 import socket
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from xtdrone_core.mavlink_frames import frames
-from xtdrone_core.ports import Ports, advice, check_links
-from xtdrone_core.signing import UNSIGNED, Signer
+from xtdrone_core.mavlink.framing import frames
+from xtdrone_core.mavlink.signing import UNSIGNED, Signer
+from xtdrone_core.runs.ports import Ports, advice, check_links
 from xtdrone_dynamics.compiled import njit
 
 from ..errors import AutopilotError
+from ..vehicle_status import NEVER, STATION_US
 from .datagrams import LARGEST, Sender
 from .dialect import mavlink
 from .streams import BUFFER, Streams
@@ -33,6 +37,7 @@ PHASES_US = 100_000  # within which the streams of a link begin [us]
 PEER_LOST_US = 30_000_000  # a learned peer that is silent for this long is forgotten [us]
 MAX_PEERS = 8  # learned, on one link of one vehicle
 _QUIET_US = 3_000_000  # a peer that was silent for this long makes room for another [us]
+KEPT_TEXTS, KEPT_TEXT_US = 8, 5_000_000  # that wait for one, and for how long [us]
 MAX_DATAGRAM = 4096  # what is longer is cut [bytes]
 MAX_DATAGRAMS = 64  # taken from one socket in one step
 MAX_REFUSED = 32  # senders of one link of whom it is said that they are refused
@@ -76,7 +81,8 @@ class Link:
     peers: dict = field(default_factory=dict)  # address -> when it last spoke [us]
     sender: tuple = None  # address of the message that is being handled
     source: tuple = None  # system and component id of its sender
-    texts: bool = False  # STATUSTEXT goes out on it: a ground station's heartbeat has come
+    station_t: int = -NEVER  # when a ground station's heartbeat came last [us]
+    waiting: deque = field(default_factory=lambda: deque(maxlen=KEPT_TEXTS))  # (time, messages)
     clock_us: float | None = None  # what its other end's clock lacks to the vehicle's [us]
     signer: Signer | None = None  # signs and checks, where there is a key
     refused: int = 0  # messages that were not signed as they must be
@@ -155,8 +161,7 @@ class Links:
                 f"simulation or PX4 is running ('xtdrone doctor' says which); {advice()}"
             ) from error
         sock.setblocking(False)
-        link = Link(i, k, sock, (remote, kind.remote(self._ports, i)), kind.always,
-                    texts=kind.texts)
+        link = Link(i, k, sock, (remote, kind.remote(self._ports, i)), kind.always)
         if self._key and kind.guarded:
             link.signer = Signer(self._key, k, len(self._length), self._signed_streams[i])
         self._links[sock.fileno()] = self.by_kind[k][i] = link
@@ -258,11 +263,26 @@ class Links:
             if link.active:
                 self._send(link, self._pack(link, message), link.addresses())
 
-    def broadcast_text(self, i: int, message: Any) -> None:
-        """Sends a STATUSTEXT of vehicle i on the links that have them."""
+    def broadcast_text(self, i: int, messages: Sequence[Any], t_us: int) -> None:
+        """Sends the STATUSTEXTs of one text of vehicle i, or keeps them for a ground station."""
         for links in self.by_kind:
             link = links[i]
-            if link.active and link.texts:
+            if KINDS[link.kind].texts or t_us - link.station_t <= STATION_US:
+                self._send_text(link, messages)
+            else:
+                link.waiting.append((t_us, messages))
+
+    def hear_station(self, link: Link, t_us: int) -> None:
+        """A ground station's heartbeat has come on a link: texts that wait for one go out."""
+        link.station_t = t_us
+        while link.waiting:
+            said_t, messages = link.waiting.popleft()
+            if t_us - said_t < KEPT_TEXT_US:
+                self._send_text(link, messages)
+
+    def _send_text(self, link, messages):
+        if link.active:
+            for message in messages:
                 self._send(link, self._pack(link, message), link.addresses())
 
     def request(self, link: Link, name: str, t_us: int) -> None:

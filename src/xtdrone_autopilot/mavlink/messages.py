@@ -120,7 +120,7 @@ class Presence:
         silenced = self._failures.failed(link.vehicle, DATA_LINK)
         if message.type == mavlink.MAV_TYPE_GCS and not silenced:
             self._status[link.vehicle]["gcs_t"] = self._now.t_us
-            link.texts = True
+            self._links.hear_station(link, self._now.t_us)
 
     @receives("TIMESYNC")
     def _timesync(self, link, message):

@@ -22,6 +22,7 @@ from ..navigation.mission_items import (
     check_all,
     check_item,
     of_message,
+    opaque_id,
 )
 from ..now import Now
 from .dialect import mavlink
@@ -84,9 +85,9 @@ class MissionProtocol:
         """Whether a message comes from the sender of an upload; ids alone do not tell clients."""
         return upload.partner == self._partner(message) and upload.address == link.sender
 
-    def _answer(self, link, message, result, kind):
-        self._reply(link, mavlink.MAVLink_mission_ack_message(*self._partner(message), result,
-                                                             kind))
+    def _answer(self, link, message, result, kind, items=()):
+        self._reply(link, mavlink.MAVLink_mission_ack_message(
+            *self._partner(message), result, kind, opaque_id(items)))
 
     def _refuse(self, link, message, kind, error):
         self._say(link.vehicle, mavlink.MAV_SEVERITY_WARNING, f"Upload refused: {error}")
@@ -139,7 +140,7 @@ class MissionProtocol:
             return
         item = of_message(message)
         try:
-            check_item(upload.kind, message.seq, item)
+            check_item(upload.kind, message.seq, item, self._store.is_for_vtol(i))
             upload.items.append(item)
             if len(upload.items) < upload.count:
                 self._ask(upload)
@@ -153,7 +154,7 @@ class MissionProtocol:
         self._store.replace(i, upload.kind, upload.items)
         if upload.kind == FENCE:
             self._say_what_bounds_nothing(i, upload.items)
-        self._answer(link, message, ACCEPTED, upload.kind)
+        self._answer(link, message, ACCEPTED, upload.kind, upload.items)
 
     def _say_what_bounds_nothing(self, i, items):
         found = [f"{k} ({item.name})" for k, item in enumerate(items)
@@ -169,8 +170,9 @@ class MissionProtocol:
         if kind not in CAPACITY:
             self._answer(link, message, mavlink.MAV_MISSION_UNSUPPORTED, kind)
             return
+        items = self._store.items(link.vehicle, kind)
         self._reply(link, mavlink.MAVLink_mission_count_message(
-            *self._partner(message), len(self._store.items(link.vehicle, kind)), kind))
+            *self._partner(message), len(items), kind, opaque_id(items)))
 
     @receives("MISSION_REQUEST_INT", "MISSION_REQUEST")
     def _request(self, link, message):

@@ -12,7 +12,7 @@ import numpy as np
 
 from xtdrone_core.frames import enu_ned, flu_frd, quat_enu_ned, yaw_enu_ned
 from xtdrone_core.state import SetPoints
-from xtdrone_dynamics.geodesy import to_local_array
+from xtdrone_dynamics.earth.geodesy import to_local_array
 from xtdrone_dynamics.quaternion import from_euler
 
 from ..control.vector import thrust_newtons

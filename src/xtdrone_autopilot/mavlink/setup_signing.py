@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from xtdrone_core.signing import AHEAD, now
+from xtdrone_core.mavlink.signing import AHEAD, now
 
 from ..outbox import NOTICE, WARNING, Outbox
 from .handlers import receives

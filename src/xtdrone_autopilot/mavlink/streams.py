@@ -14,10 +14,10 @@ import numpy as np
 
 from xtdrone_core import SetPoints
 from xtdrone_core.frames import enu_ned, flu_frd, yaw_enu_ned
-from xtdrone_core.modes import MODES, Mode, custom_mode
-from xtdrone_dynamics.atmosphere import density
-from xtdrone_dynamics.geodesy import to_geodetic_array
-from xtdrone_dynamics.geoid import geoid_height
+from xtdrone_core.modes import MODES, Mode
+from xtdrone_dynamics.earth.atmosphere import density
+from xtdrone_dynamics.earth.geodesy import to_geodetic_array
+from xtdrone_dynamics.earth.geoid import geoid_height
 from xtdrone_dynamics.quaternion import rotate_inverse_array
 
 from ..estimation.flags import BARO_USED, GPS_USED, MAG_USED, POSITION_VALID
@@ -31,6 +31,7 @@ from ..parameters.store import ParameterStore
 from ..safety.battery import Battery
 from ..safety.failsafes import Failsafes
 from ..vehicle_status import TARGET_LAND, TARGET_TAKEOFF, thrust_normalised
+from .description.events import Events
 from .dialect import mavlink
 from .frames import GAUSS, append_frames, layout
 from .handlers import Stream, declarations, declared, streams
@@ -43,7 +44,7 @@ from .telemetry.kernel import (
     fill_global_position,
     fill_position_target,
 )
-from .telemetry.modes import ModeStreams
+from .telemetry.modes import BASE, CUSTOM, ModeStreams
 from .telemetry.remote_id import RemoteIdStreams
 
 BUFFER = 4096  # for one vehicle's frames of one tick [bytes]; the default streams need at most 1100
@@ -67,7 +68,7 @@ class Reported:
     now: Now
     origin: tuple  # latitude, longitude [rad] and height [m] of the world's origin
     rotor_mask: np.ndarray  # (N, A) bool, the actuators that are rotors
-    events: np.ndarray  # (N,) uint16, the number of each vehicle's last event
+    events: Events
     others: tuple  # objects that fill further messages
 
 
@@ -200,8 +201,8 @@ class Streams:
         p = self._status
         m["type"] = self._parameters.values["MAV_TYPE"]
         m["autopilot"] = mavlink.MAV_AUTOPILOT_PX4
-        m["custom_mode"] = _CUSTOM_MODE[p["mode"]]
-        m["base_mode"] = _BASE_MODE[p["mode"]] | np.where(p["armed"], 128, 0).astype(np.uint8)
+        m["custom_mode"] = CUSTOM[p["nav_state"]]
+        m["base_mode"] = BASE[p["nav_state"]] | np.where(p["armed"], 128, 0).astype(np.uint8)
         m["system_status"] = np.where(p["home_set"], mavlink.MAV_STATE_STANDBY,
                                       mavlink.MAV_STATE_BOOT)
         m["system_status"][p["armed"]] = mavlink.MAV_STATE_ACTIVE
@@ -332,6 +333,7 @@ class Streams:
     def _extended_sys_state(self, m, t_us):
         p = self._status
         auto = _AUTO[p["mode"]]
+        m["vtol_state"] = p["vtol_state"]
         m["landed_state"] = np.select(
             (p["landed"], auto & (p["target_type"] == TARGET_TAKEOFF),
              auto & (p["target_type"] == TARGET_LAND)),
@@ -344,6 +346,8 @@ class Streams:
         missions = self._missions
         m["seq"] = missions.seq
         m["total"] = np.where(missions.total > 0, missions.total, 65535)
+        for name in ("mission_id", "fence_id", "rally_points_id"):
+            m[name] = missions.records[name]
 
     @streams("MISSION_ITEM_REACHED", ground_station=1, offboard=1, where=_has_reached)
     def _mission_item_reached(self, m, t_us):
@@ -481,9 +485,6 @@ _CAPABILITIES = (mavlink.MAV_PROTOCOL_CAPABILITY_PARAM_FLOAT
                  | mavlink.MAV_PROTOCOL_CAPABILITY_SET_ATTITUDE_TARGET
                  | mavlink.MAV_PROTOCOL_CAPABILITY_SET_POSITION_TARGET_LOCAL_NED
                  | mavlink.MAV_PROTOCOL_CAPABILITY_MAVLINK2)
-_CUSTOM_MODE = np.array([custom_mode(mode) for mode in Mode], dtype=np.uint32)
-_AUTO = np.array([MODES[mode].px4[0] == 4 for mode in Mode])
-_BASE_MODE = np.array([MODES[mode].base_mode for mode in Mode], dtype=np.uint8)
 
 
 def stream_declarations() -> list[Stream]:

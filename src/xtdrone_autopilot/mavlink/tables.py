@@ -9,6 +9,8 @@ from xtdrone_core.modes import MODES, ROS_NAME, Need
 
 from ..gimbal_manager import GimbalManager
 from ..mount import Mount
+from ..safety.arming_checks import CHECKS
+from ..safety.checks import ALL, Level
 from ..safety.conditions import CONDITIONS
 from .commands import Commands
 from .description.answers import EventProtocol
@@ -26,8 +28,8 @@ from .streams import stream_declarations
 _RECEIVERS = {"commands": Commands, "set-points, sticks, poses": SetPointMessages,
               "parameters": ParameterProtocol, "missions, geofences, rally points": MissionProtocol,
               "files": FileServer, "logs": LogDownload, "presence, time": Presence,
-              "events": EventProtocol}
-_COMMANDS = (*_RECEIVERS.values(), Mount, GimbalManager, DeviceCommands)
+              "events": EventProtocol, "gimbals": GimbalManager}
+_COMMANDS = (*_RECEIVERS.values(), Mount, DeviceCommands)
 _LINKS = ("ground_station", "offboard", "bridge")
 _WIDTH = 100  # of running text [characters]
 
@@ -78,5 +80,20 @@ def failsafes_table() -> str:
     return "\n".join(rows)
 
 
+_LEVELS = {Level.CRITICAL: "critical", Level.ERROR: "error", Level.WARNING: "warning",
+           Level.INFO: "information"}
+
+
+def checks_table() -> str:
+    """The arming checks, in the order of their reports."""
+    rows = ["| event | says | level | denies arming |", "|---|---|---|---|"]
+    for c in CHECKS:
+        denied = {0: "–", ALL: "in every mode"}.get(c.blocked, "in the modes concerned")
+        message = c.message.partition(" ({")[0]  # without the event's argument
+        rows.append(f"| {c.name} | {message} | {_LEVELS[c.level]} | {denied} |")
+    return "\n".join(rows)
+
+
 TABLES = {"streams": streams_table, "messages received": received_table,
-          "commands": commands_table, "modes": modes_table, "failsafes": failsafes_table}
+          "commands": commands_table, "modes": modes_table, "failsafes": failsafes_table,
+          "arming checks": checks_table}

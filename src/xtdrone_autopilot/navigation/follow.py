@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xtdrone_core.modes import Mode
-from xtdrone_core.snapshot import Memory
+from xtdrone_core.runs.snapshot import Memory
 
 from ..interfaces import Estimator
 from ..now import Now

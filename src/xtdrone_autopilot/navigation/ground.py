@@ -154,16 +154,22 @@ def detect(v: np.void, q: np.void, t_us: int, vel: np.ndarray, rate: np.ndarray,
 
     v.still_t = _held(v.maybe_landed, v.still_t, t_us)
     landed = t_us - v.still_t >= third
+    detected(v, landed, t_us)
+    disarm_when_idle(v, q, t_us)
+
+
+@njit
+def detected(v: np.void, landed: bool, t_us: int) -> None:
+    """Raises the event of a landing or take-off that is found out now."""
     if landed != v.landed:
         v.landed = landed
         v.landed_t = t_us
         v.events |= EVENT_LANDED if landed else EVENT_TAKEN_OFF
         v.taken_off = v.taken_off or not landed
-    _disarm_when_idle(v, q, t_us)
 
 
 @njit
-def _disarm_when_idle(v, q, t_us):
+def disarm_when_idle(v: np.void, q: np.void, t_us: int) -> None:
     """Raises an event where the vehicle has been on the ground for long enough.
 
     In a mission that goes on the wait is neither begun nor ended, as in PX4: a vehicle that lands

@@ -9,11 +9,15 @@ from xtdrone_dynamics.compiled import njit
 from ..control.vector import clamp, wrap_pi
 
 FEED_FORWARD_S = 0.2  # time constant of the yaw rate that is fed forward [s]
+HALF_TURN = math.pi - 1e-6  # from here on both ways round are equally long [rad]
 
 
 @njit
 def turn_to(v: np.void, q: np.void, yaw: float, dt: float) -> None:
     """Turns the yaw set-point at no more than MPC_YAWRAUTO_MAX, its rate fed forward.
+
+    Half a turn goes counter-clockwise seen from above, as in PX4, whose angles lie in [-pi, pi) of
+    north, east, down.
 
     Args:
         v: Record of VEHICLE_STATUS.
@@ -22,7 +26,10 @@ def turn_to(v: np.void, q: np.void, yaw: float, dt: float) -> None:
         dt: Length of the step [s].
     """
     limit = math.radians(q.MPC_YAWRAUTO_MAX)
-    turn = clamp(wrap_pi(yaw - v.sp_yaw), -limit * dt, limit * dt)
+    gap = wrap_pi(yaw - v.sp_yaw)
+    if abs(gap) > HALF_TURN:
+        gap = math.pi
+    turn = clamp(gap, -limit * dt, limit * dt)
     v.sp_yaw = wrap_pi(v.sp_yaw + turn)
     rate = v.sp_yaw_rate if math.isfinite(v.sp_yaw_rate) else 0.0
     if dt > 0.0:

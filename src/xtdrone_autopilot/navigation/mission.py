@@ -7,15 +7,17 @@ that hover.
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from xtdrone_core.frames import yaw_enu_ned
 from xtdrone_core.modes import Mode
-from xtdrone_core.snapshot import Memory
+from xtdrone_core.runs.snapshot import Memory
+from xtdrone_dynamics.abilities.vehicle_type import FIXED_WING, MULTICOPTER, NOT_VTOL, ROVER
 
 from ..interfaces import Estimator
 from ..mavlink.dialect import mavlink
@@ -25,7 +27,9 @@ from ..parameters.store import ParameterStore
 from ..safety.fence import Fence
 from ..safety.flight_state import FlightState
 from ..vehicle_status import (
+    HOVERS,
     NEVER,
+    ON_WINGS,
     TARGET_LAND,
     TARGET_LOITER,
     TARGET_ORBIT,
@@ -34,6 +38,7 @@ from ..vehicle_status import (
     WATCH_HEIGHT,
     WATCH_NOTHING,
     WATCH_PLACE,
+    WATCH_STOP,
     WATCH_TIME,
 )
 from . import mission_items as items_of
@@ -46,6 +51,7 @@ from .mission_items import (
     DO_SET_ROI,
     DO_SET_ROI_LOCATION,
     DO_SET_ROI_NONE,
+    DO_VTOL_TRANSITION,
     FENCE,
     LAND,
     LOITER_TIME,
@@ -57,14 +63,21 @@ from .mission_items import (
     RALLY,
     RTL,
     TAKEOFF,
+    VTOL_LAND,
+    VTOL_TAKEOFF,
     WAYPOINT,
 )
 from .navigator import OPEN, Navigator
 
 REPEAT_US = 10_500_000  # for so long MISSION_ITEM_REACHED is repeated [us]
+_ID = {MISSION: "mission_id", FENCE: "fence_id", RALLY: "rally_points_id"}
+_AUTOPILOT = mavlink.MAV_COMP_ID_AUTOPILOT1
+_RADIUS = {LOITER_UNLIM: 2, LOITER_TIME: 2, LOITER_TO_ALT: 1}  # parameter with the radius
 _AT_CIRCLE = 1.0  # a turn begins this near to its circle [m]
-# What is done about the current item: it itself, a climb or a way before it, or a circle.
-_ITEM, _CLIMB, _APPROACH, _LEVEL, _CIRCLE = range(5)
+_FLYING = (TAKEOFF, LAND, LOITER_TO_ALT, LOITER_TURNS)  # what rovers and boats cannot do
+# What is done about the current item: it itself, a climb or a way before it, a circle, or a turn
+# towards the way of a VTOL's transition, and that.
+_ITEM, _CLIMB, _APPROACH, _LEVEL, _CIRCLE, _ALIGN, _TRANSITION = range(7)
 
 MISSION_STATUS = np.dtype([
     ("seq", "u2"),  # the current item
@@ -72,7 +85,18 @@ MISSION_STATUS = np.dtype([
     ("last_reached", "i4"),  # the item that was reached last, -1 = none yet
     ("reached_t", "i8"),  # when that was [us]
     ("finished", "?"),
+    ("valid", "?"),  # there is a mission, and it can be flown from home
+    ("mission_id", "u4"),  # of its items, and of those of geofence and rally points, as PX4's
+    ("fence_id", "u4"),
+    ("rally_points_id", "u4"),
 ], align=True)
+
+
+class _Own(NamedTuple):
+    """Stands where a link stands: the autopilot's own, for commands that are items."""
+
+    vehicle: int
+    source: tuple[int, int]  # system and component id
 
 
 @dataclass
@@ -93,19 +117,33 @@ def _speed(wanted):
     return wanted if wanted > 0 else math.nan
 
 
+def _state_of(item):
+    """The state of a VTOL after the transition of an item."""
+    if item.command == DO_VTOL_TRANSITION:
+        return item.params[0]
+    return ON_WINGS if item.command == VTOL_TAKEOFF else HOVERS
+
+
+def _no_transition(i, state):
+    """Without VTOLs there is none to make."""
+
+
 class Missions(Memory):
     """Items of each vehicle, and the flight along them.
 
     Attributes:
         records: (N,) of MISSION_STATUS; its fields are attributes as well.
         fences: For each vehicle a Fence, or None.
+        on_transition: Called with a vehicle and its new state, HOVERS or ON_WINGS, where an item
+            wants a transition.
     """
 
     MEMORY = ("records",)
 
     def __init__(self, status: np.ndarray, parameters: ParameterStore, estimator: Estimator,
                  navigator: Navigator, flight: FlightState, now: Now, origin: Sequence[float],
-                 outbox: Outbox):
+                 outbox: Outbox, look_at: Callable[[int, npt.ArrayLike | None], None],
+                 payload: Mapping[int, Callable[["_Own", list[float]], Any]]):
         """No mission, no geofence, no rally points.
 
         Args:
@@ -117,7 +155,11 @@ class Missions(Memory):
             now: Time.
             origin: Latitude, longitude [rad] and height [m] of the world's origin.
             outbox: Sends STATUSTEXTs and progress messages.
+            look_at: Turns the camera of a vehicle to a region of interest, (3,) world [m], None =
+                straight ahead.
+            payload: What obeys the items with these commands.
         """
+        self._look_at, self._payload = look_at, payload
         self._status, self._parameters, self._estimator = status, parameters, estimator
         self._navigator, self._flight = navigator, flight
         self._now, self._origin, self._outbox = now, origin, outbox
@@ -129,6 +171,7 @@ class Missions(Memory):
                        RALLY: [[] for _ in range(n)]}
         self._flown = [_Flown() for _ in range(n)]
         self.fences = [None] * n  # a Fence where there is one
+        self.on_transition: Callable[[int, int], None] = _no_transition
         self.records = np.zeros(n, dtype=MISSION_STATUS)
         for name in MISSION_STATUS.names:
             setattr(self, name, self.records[name])
@@ -149,8 +192,10 @@ class Missions(Memory):
     def replace(self, i: int, kind: int, items: list) -> None:
         """Puts checked items in place of the old ones, in flight too."""
         self._items[kind][i] = list(items)
+        self.records[_ID[kind]][i] = items_of.opaque_id(items)
         if kind == FENCE:
             self._make_fence(i)
+        self.validate(i)
         if kind != MISSION:
             return
         self._flown[i] = _Flown()
@@ -167,6 +212,10 @@ class Missions(Memory):
             else:
                 self.begin(i)
 
+    def validate(self, i: int) -> None:
+        """Finds out anew whether the mission of vehicle i can be flown; as from another home."""
+        self.valid[i] = bool(self._items[MISSION][i]) and not self.why_not(i)
+
     def load_items(self, i: int, items: dict) -> None:
         """Items from a file, {kind: list}; kinds that are not given are emptied.
 
@@ -175,10 +224,14 @@ class Missions(Memory):
         """
         for kind, group in items.items():
             for seq, item in enumerate(group):
-                items_of.check_item(kind, seq, item)
+                items_of.check_item(kind, seq, item, self.is_for_vtol(i))
             items_of.check_all(kind, group)
         for kind in (FENCE, RALLY, MISSION):
             self.replace(i, kind, items.get(kind, []))
+
+    def is_for_vtol(self, i: int) -> bool:
+        """Whether the missions of vehicle i may hold items of VTOLs."""
+        return bool(self._status["vtol_type"][i] != NOT_VTOL)
 
     def current(self, i: int) -> int:
         """Number of the item being flown."""
@@ -241,6 +294,9 @@ class Missions(Memory):
         acts = fence is not None and self._parameters.get(i, "GF_ACTION") > 0
         first = True
         for seq, item in enumerate(items):
+            if item.command in _FLYING and v["vehicle_type"] == ROVER:
+                return (f"mission item {seq} is for what flies: give a rover waypoints and places "
+                        "to loiter at")
             if item.command not in PLACED or not item.has_place:
                 continue
             position = item.position(self._origin, v["home"])
@@ -252,7 +308,22 @@ class Missions(Memory):
                 return (f"mission item {seq} is {far:.0f} m from home, MIS_DIST_1WP allows "
                         f"{limit:g} m for the first waypoint")
             first = False
+        if self._runs_off(v) and v["landed"] and not any(
+                item.command == TAKEOFF for item in items):
+            return "a fixed wing on the ground needs a mission with a take-off (NAV_TAKEOFF)"
         return ""
+
+    def landing(self, i: int) -> tuple[np.ndarray, np.ndarray] | None:
+        """Where the landing of vehicle i's mission begins and ends, (3,) each [m]; None = none."""
+        before = None
+        for item in self._items[MISSION][i]:
+            if item.command not in PLACED or not item.has_place:
+                continue
+            position = item.position(self._origin, self._status["home"][i])
+            if item.command == LAND and before is not None:
+                return before, position
+            before = position
+        return None
 
     def set_current(self, i: int, seq: int) -> str:
         """Continues at another item; returns the reason of a rejection, or an empty string."""
@@ -267,6 +338,19 @@ class Missions(Memory):
         if self._flies(i):
             self.begin(i)
         return ""
+
+    def set_roi(self, i: int, position: npt.ArrayLike | None) -> None:
+        """What the camera looks at, and in a mission the vehicle faces, from now on.
+
+        Other modes do not turn the vehicle, as in PX4.
+
+        Args:
+            i: The vehicle.
+            position: (3,) world [m], NaN where it leaves an axis open; None = nothing any more.
+        """
+        if self._status["in_mission"][i]:
+            self._status["roi"][i] = np.nan if position is None else position
+        self._look_at(i, position)
 
     def change_speed(self, i: int, speed: float) -> None:
         """Horizontal speed of vehicle i in this leg and those to come [m/s]; 0 = MPC_XY_CRUISE."""
@@ -295,7 +379,9 @@ class Missions(Memory):
             return
         f.index = first
         place = self._next_place(i, f.index)
-        low = place is not None and (place[2] - self._estimator.pos[i, 2]
+        hovers = v["vehicle_type"] == MULTICOPTER
+        rises = items[first].command == VTOL_TAKEOFF  # by itself
+        low = hovers and not rises and place is not None and (place[2] - self._estimator.pos[i, 2]
                                      > self._parameters.get(i, "NAV_MC_ALT_RAD"))
         f.climb_to = float(place[2]) if low else math.nan
         self._go_on(i)
@@ -311,13 +397,33 @@ class Missions(Memory):
         if f.work == _LEVEL:
             self._change_height(i, item)
             return
+        if self._goes_on_to_transition(i, f, item):
+            return
         if f.work != _CLIMB:
             self._has_reached(i)
         if item.autocontinue:
-            if f.work in (_ITEM, _CIRCLE):
+            if f.work in (_ITEM, _CIRCLE, _TRANSITION):
+                f.work = _ITEM
                 self._advance(i, f)
             self._go_on(i)
         self._outbox.stream_now(i, "MISSION_ITEM_REACHED")
+
+    def transition_over(self, i: int) -> None:
+        """Vehicle i, a VTOL, hovers or flies on its wings now."""
+        if not self._flies(i) or self._flown[i].work != _TRANSITION:
+            return
+        f = self._flown[i]
+        item = self._items[MISSION][i][f.index]
+        if self._status["vtol_state"][i] != _state_of(item):
+            return  # a quad-chute; its failsafe decides
+        if item.command == DO_VTOL_TRANSITION:
+            self.reached(i)
+            return
+        f.work, f.last = _ITEM, ()
+        if item.command == VTOL_TAKEOFF:
+            self._leg(i, f, item, self._place(i, item), TARGET_POSITION)
+        else:
+            self._land(i, f, self._place(i, item))
 
     def landed(self, i: int) -> None:
         """Vehicle i has touched down."""
@@ -383,10 +489,12 @@ class Missions(Memory):
         """Begins the current item; False where it was over at once."""
         command = item.command
         if command in PLACED:
-            if command == LAND and self._status["landed"][i]:
+            if command in (LAND, VTOL_LAND) and self._status["landed"][i]:
                 return False
             self._fly(i, f, item)
             return True
+        if command == DO_VTOL_TRANSITION:
+            return self._begin_transition(i, f, item)
         if command == RTL:
             self._set_seq(i, f.index)
             self._outbox.stream_now(i, "MISSION_ITEM_REACHED")
@@ -401,7 +509,10 @@ class Missions(Memory):
         elif command == DO_SET_HOME:
             self._set_home(i, item)
         elif command in (DO_SET_ROI_LOCATION, DO_SET_ROI_NONE, DO_SET_ROI):
-            self._set_roi(i, item)
+            self._begin_roi(i, item)
+        elif command in self._payload:
+            own = _Own(i, (int(self._parameters.get(i, "MAV_SYS_ID")), _AUTOPILOT))
+            self._payload[command](own, [*item.params, item.x, item.y, item.z])
         return False
 
     def _set_home(self, i, item):
@@ -410,11 +521,10 @@ class Missions(Memory):
             position = self._estimator.pos[i].copy()
         self._status["home"][i] = position
 
-    def _set_roi(self, i, item):
+    def _begin_roi(self, i, item):
         located = item.command == DO_SET_ROI_LOCATION or (
             item.command == DO_SET_ROI and item.params[0] == mavlink.MAV_ROI_LOCATION)
-        self._status["roi"][i] = (item.position(self._origin, self._status["home"][i]) if located
-                                  else np.nan)
+        self.set_roi(i, item.position(self._origin, self._status["home"][i]) if located else None)
 
     def _has_reached(self, i):
         index = self._flown[i].index
@@ -445,7 +555,11 @@ class Missions(Memory):
         position = self._place(i, item)
         if math.isfinite(f.climb_to) and f.work == _ITEM:
             self._climb(i, f)
-        elif item.command == LAND:
+        elif self._runs_off(v) and item.command in (TAKEOFF, LAND):
+            self._by_runway(i, f, item, position)
+        elif item.command == VTOL_TAKEOFF and v["vehicle_type"] == MULTICOPTER:
+            self._rise(i, f, position)
+        elif item.command in (LAND, VTOL_LAND):
             self._land(i, f, position)
         elif item.command == LOITER_TURNS:
             self._circle(i, f, item, position)
@@ -468,6 +582,15 @@ class Missions(Memory):
         position = item.position(self._origin, v["home"])
         return np.where(np.isfinite(position), position, v["target"])
 
+    def _by_runway(self, i, f, item, position):
+        """Take-off of a fixed wing towards an item, or its landing from the last leg's end."""
+        if item.command == TAKEOFF:
+            self._navigator.fly_to(i, position, TARGET_TAKEOFF, speed=f.speed)
+            self._navigator.watch(i, WATCH_HEIGHT)
+            f.last = ()
+        else:
+            self._navigator.fly_to(i, position, TARGET_LAND, previous=f.last or OPEN)
+
     def _radius(self, i, given):
         """Radius of an item's circle [m]."""
         return abs(given) if math.isfinite(given) and given else self._parameters.get(
@@ -481,11 +604,13 @@ class Missions(Memory):
         accept = item.params[1] if item.command == WAYPOINT and item.params[1] > 0 else None
         # PX4 faces north while it loiters to a height.
         yaw = 0.0 if item.command == LOITER_TO_ALT else item.params[3]
-        if item.command == TAKEOFF:
+        if item.command in (TAKEOFF, VTOL_TAKEOFF):
             yaw = math.nan
+        radius = item.params[_RADIUS[item.command]] if item.command in _RADIUS else 0.0
         self._navigator.fly_to(i, position, kind, yaw=yaw_enu_ned(math.radians(yaw)),
                                accept=accept, previous=f.last or OPEN,
-                               following=OPEN if following is None else following, speed=f.speed)
+                               following=OPEN if following is None else following, speed=f.speed,
+                               radius=radius if math.isfinite(radius) else 0.0)
         self._navigator.watch(i, WATCH_PLACE, hold=hold)
         f.last = tuple(position)
 
@@ -516,21 +641,75 @@ class Missions(Memory):
         """Above the place first, at the height flown so far, then down."""
         v, pos = self._status[i], self._estimator.pos[i]
         radius = self._parameters.get(i, "NAV_ACC_RAD")
-        if f.work != _APPROACH and math.hypot(*(position - pos)[:2]) > radius:
+        on_wings = v["vehicle_type"] == FIXED_WING
+        if f.work != _APPROACH and (on_wings or math.hypot(*(position - pos)[:2]) > radius):
             f.work = _APPROACH
             height = v["target"][2] if v["target_type"] == TARGET_POSITION else pos[2]
             self._navigator.fly_to(i, [*position[:2], height], TARGET_POSITION,
                                    previous=f.last or OPEN, speed=f.speed)
-            self._navigator.watch(i)
+            self._navigator.watch(i, WATCH_STOP if on_wings else WATCH_PLACE)
         else:
             f.work = _ITEM
             self._navigator.fly_to(i, position, TARGET_LAND, previous=f.last or OPEN,
                                    speed=f.speed)
 
+    def _runs_off(self, v):
+        """Whether it takes off and lands as a fixed wing: no VTOL does."""
+        return v["vehicle_type"] == FIXED_WING and v["vtol_type"] == NOT_VTOL
+
+    def _rise(self, i, f, position):
+        """VTOL_TAKEOFF: up in a hover to the height of its place."""
+        f.work, f.last = _CLIMB, ()
+        place = np.array([*self._estimator.pos[i, :2], position[2]])
+        on_ground = self._status["landed"][i]
+        self._navigator.fly_to(i, place, TARGET_TAKEOFF if on_ground else TARGET_LOITER)
+        if on_ground:
+            self._navigator.watch(i, WATCH_HEIGHT,
+                                  height=self._navigator.height_reached(i, place[2]))
+        else:
+            self._navigator.watch(i)
+
+    def _begin_transition(self, i, f, item):
+        """DO_VTOL_TRANSITION; False where the vehicle is in that state already."""
+        v = self._status[i]
+        if v["vtol_state"] == item.params[0]:
+            return False
+        if item.params[0] == ON_WINGS and not v["landed"]:
+            self._align(i, f, item)
+        else:
+            self._transition(i, f, item)
+        return True
+
+    def _align(self, i, f, item):
+        """Turns towards the way that a transition to the wings goes."""
+        f.work = _ALIGN
+        place = np.array([*self._estimator.pos[i, :2], self._status["target"][i, 2]])
+        ahead = self._place(i, item) if item.command == VTOL_TAKEOFF else self._next_place(
+            i, f.index + 1)
+        way = np.zeros(2) if ahead is None else (ahead - place)[:2]
+        yaw = math.atan2(way[1], way[0]) if math.hypot(*way) > _AT_CIRCLE else math.nan
+        self._navigator.fly_to(i, place, TARGET_POSITION, yaw=yaw)
+        self._navigator.watch(i)
+
+    def _transition(self, i, f, item):
+        f.work = _TRANSITION
+        self.on_transition(i, _state_of(item))
+
+    def _goes_on_to_transition(self, i, f, item):
+        """Begins what an item with a transition does next, if there is something."""
+        on_wings = self._status["vehicle_type"][i] == FIXED_WING
+        if item.command == VTOL_TAKEOFF and f.work == _CLIMB:
+            self._align(i, f, item)
+        elif f.work == _ALIGN or (f.work == _APPROACH and on_wings):
+            self._transition(i, f, item)
+        else:
+            return False
+        return True
+
     def _circle(self, i, f, item, centre):
         v, pos = self._status[i], self._estimator.pos[i]
         radius = math.copysign(self._radius(i, item.params[2]), item.params[2])
-        if f.work == _APPROACH:
+        if f.work == _APPROACH or v["vehicle_type"] == FIXED_WING:
             f.work = _CIRCLE
             self._navigator.fly_to(i, centre, TARGET_ORBIT, speed=f.speed)
             self._navigator.watch(i)

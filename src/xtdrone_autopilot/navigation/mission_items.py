@@ -5,6 +5,7 @@ gives back what was uploaded, to the bit. Places become world ENU when used.
 """
 
 import math
+import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,9 +13,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from xtdrone_dynamics.geodesy import to_local_array
+from xtdrone_dynamics.earth.geodesy import to_local_array
 
 from ..errors import AutopilotError
+from ..mavlink.checksum import crc32
 from ..mavlink.dialect import mavlink
 from ..mavlink.fields import LARGEST
 
@@ -25,26 +27,30 @@ TYPE_NAME = {MISSION: "mission", FENCE: "geofence", RALLY: "rally points"}
 
 WAYPOINT, LOITER_UNLIM, LOITER_TURNS, LOITER_TIME = 16, 17, 18, 19  # MAV_CMD_NAV_...
 RTL, LAND, TAKEOFF, LOITER_TO_ALT, DELAY = 20, 21, 22, 31, 93
+VTOL_TAKEOFF, VTOL_LAND, DO_VTOL_TRANSITION = 84, 85, 3000
 CONDITION_DELAY, DO_JUMP, DO_CHANGE_SPEED, DO_SET_HOME, DO_LAND_START = 112, 177, 178, 179, 189
 DO_SET_ROI_LOCATION, DO_SET_ROI_NONE, DO_SET_ROI = 195, 197, 201
 RETURN_POINT, POLYGON_INCLUSION, POLYGON_EXCLUSION = 5000, 5001, 5002
 CIRCLE_INCLUSION, CIRCLE_EXCLUSION, RALLY_POINT = 5003, 5004, 5100
 
 PLACED = frozenset({WAYPOINT, LOITER_UNLIM, LOITER_TURNS, LOITER_TIME, LOITER_TO_ALT, LAND,
-                    TAKEOFF})  # flown to
+                    TAKEOFF, VTOL_TAKEOFF, VTOL_LAND})  # flown to
 _PLACE_OPTIONAL = frozenset({TAKEOFF, LAND, LOITER_UNLIM, LOITER_TURNS, LOITER_TIME,
                              LOITER_TO_ALT})  # latitude 0 and longitude 0 mean: where it is
 _FLOWN = PLACED | {RTL, DELAY, CONDITION_DELAY, DO_JUMP, DO_CHANGE_SPEED, DO_SET_HOME,
-                   DO_LAND_START, DO_SET_ROI_LOCATION, DO_SET_ROI_NONE, DO_SET_ROI}
-# What cameras, gimbals, servos and grippers do: missions pass them by.
-PAYLOAD = frozenset({183, 187, 196, 200, 203, 204, 205, 206, 211, 214, 260, 530,
-                     531, 532, 1000, 1001, 2000, 2001, 2003, 2500, 2501})
+                   DO_LAND_START, DO_SET_ROI_LOCATION, DO_SET_ROI_NONE, DO_SET_ROI,
+                   DO_VTOL_TRANSITION}
+OF_VTOLS = frozenset({VTOL_TAKEOFF, VTOL_LAND, DO_VTOL_TRANSITION})
+GIMBAL = frozenset({204, 205, 1000, 1001})  # obeyed by a camera mount
+# What cameras, servos and grippers do: missions pass them by.
+PAYLOAD = frozenset({183, 187, 196, 200, 203, 206, 211, 214, 260, 530, 531, 532, 2000, 2001, 2003,
+                     2500, 2501})
 FENCE_ITEMS = frozenset({RETURN_POINT, POLYGON_INCLUSION, POLYGON_EXCLUSION, CIRCLE_INCLUSION,
                          CIRCLE_EXCLUSION})
 _WAITS = frozenset({WAYPOINT, LOITER_TIME, DELAY, CONDITION_DELAY})  # for param1 [s]
 LONGEST_S = 86400.0  # that an item may wait: a day [s]
 # As PX4, a geofence may hold places that bound nothing.
-_COMMANDS = {MISSION: _FLOWN | PAYLOAD, FENCE: FENCE_ITEMS | PLACED | {RALLY_POINT},
+_COMMANDS = {MISSION: _FLOWN | GIMBAL | PAYLOAD, FENCE: FENCE_ITEMS | PLACED | {RALLY_POINT},
              RALLY: frozenset({RALLY_POINT})}
 
 _ABSOLUTE = frozenset({mavlink.MAV_FRAME_GLOBAL, mavlink.MAV_FRAME_GLOBAL_INT})
@@ -113,6 +119,15 @@ def from_degrees(item: Item, latitude: float, longitude: float) -> Item:
     return replace(item, x=x, y=y)
 
 
+def opaque_id(items: Sequence[Item]) -> int:
+    """PX4's number of a set of items: stations need not fetch what they know by it; 0 = none."""
+    crc = 0
+    for item in items:
+        crc = crc32(struct.pack("<BHB4fiif", item.frame, item.command, item.autocontinue,
+                                *item.params, item.x, item.y, item.z), crc)
+    return crc
+
+
 def of_message(message: Any) -> Item:
     """The item of a MISSION_ITEM_INT or MISSION_ITEM."""
     params = (message.param1, message.param2, message.param3, message.param4)
@@ -140,13 +155,14 @@ class ItemError(AutopilotError):
         self.result = result
 
 
-def check_item(kind: int, seq: int, item: Item) -> None:
+def check_item(kind: int, seq: int, item: Item, vtol: bool = True) -> None:
     """Refuses an item that cannot be flown.
 
     Args:
         kind: MISSION, FENCE or RALLY.
         seq: Its number, for the text.
         item: The item.
+        vtol: Whether it is for a VTOL, or for any vehicle.
 
     Raises:
         ItemError: With the reason.
@@ -154,6 +170,8 @@ def check_item(kind: int, seq: int, item: Item) -> None:
     where = f"{TYPE_NAME[kind]} item {seq} ({item.name})"
     if item.command not in _COMMANDS[kind]:
         raise ItemError(mavlink.MAV_MISSION_UNSUPPORTED, f"{where}: not supported")
+    if item.command in OF_VTOLS and not vtol:
+        raise ItemError(mavlink.MAV_MISSION_UNSUPPORTED, f"{where}: the vehicle is no VTOL")
     placed = (item.command in PLACED or kind != MISSION
               or (item.command == DO_SET_HOME and item.params[0] != 1))
     if placed and item.frame not in _ABSOLUTE | _RELATIVE:
@@ -202,6 +220,9 @@ def _check_parameters(item, where):
     if item.command == WAYPOINT and p2 < 0:
         raise ItemError(mavlink.MAV_MISSION_INVALID_PARAM2,
                         f"{where}: acceptance radius {p2:g} m is negative")
+    if item.command == DO_VTOL_TRANSITION and p1 not in (3, 4):
+        raise ItemError(mavlink.MAV_MISSION_INVALID_PARAM1,
+                        f"{where}: state {p1:g} is not allowed: 3 is hover, 4 fixed-wing flight")
     if item.command == LOITER_TURNS and not abs(p3) <= 1000:
         raise ItemError(mavlink.MAV_MISSION_INVALID_PARAM3,
                         f"{where}: radius {p3:g} m is more than 1000")

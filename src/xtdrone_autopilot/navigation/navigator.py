@@ -11,8 +11,9 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from xtdrone_core.modes import Mode
-from xtdrone_core.snapshot import Memory
+from xtdrone_core.modes import POSITION_SLOW, Mode
+from xtdrone_core.runs.snapshot import Memory
+from xtdrone_dynamics.abilities.vehicle_type import FIXED_WING, MULTICOPTER, NOT_VTOL
 from xtdrone_dynamics.compiled import njit
 from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_dynamics.quaternion import rotate
@@ -46,6 +47,8 @@ from ..vehicle_status import (
     TARGET_LOITER,
     TARGET_ORBIT,
     TARGET_TAKEOFF,
+    TO_FIXED_WING,
+    TO_HOVER,
     TRAJECTORY,
     WATCH_HEIGHT,
     WATCH_NOTHING,
@@ -69,6 +72,7 @@ WATCH_US = 50_000  # period of looking whether a target is reached [us]
 SINKS = 1.1  # a landing vehicle wants to sink at this many times LNDMC_Z_VEL_MAX
 REST_SINK = 0.7  # the trajectory of a vehicle on the ground begins at this descent rate [m/s]
 AUTO_MARGIN = 1.2  # the vertical limits of AUTO modes leave this much to the position loop
+CLIMB_FILTER_S = 2.0  # time constant of the climb rate in a transition [s]
 BRAKE_S = 0.6  # before a vehicle that is told to hold begins to brake [s]
 OPEN = np.full(3, np.nan)  # no point
 
@@ -116,7 +120,7 @@ def _begin_mode(v, pos, vel, yaw):
             v.smooth_acc[k] = 0.0
             v.line[1, k] = math.nan
         v.target_vel[k] = 0.0
-    v.free_yaw = math.nan
+    v.free_yaw = v.drive_target[0] = math.nan
     v.mode_stage = 0
 
 
@@ -186,7 +190,8 @@ def _auto(v, q, pos, dt):
             v.target[k] += v.target_vel[k] * dt
             v.centre[k] += v.target_vel[k] * dt
         v.target_yaw = math.atan2(v.centre[1] - pos[1], v.centre[0] - pos[0])
-    elif math.isfinite(v.roi[0]) and v.target_type not in (TARGET_TAKEOFF, TARGET_LAND):
+    elif (math.isfinite(v.roi[0]) and not q.MIS_MNT_YAW_CTL
+          and v.target_type not in (TARGET_TAKEOFF, TARGET_LAND)):
         dx, dy = v.roi[0] - pos[0], v.roi[1] - pos[1]
         if math.hypot(dx, dy) > q.NAV_ACC_RAD:
             v.target_yaw = math.atan2(dy, dx)
@@ -230,10 +235,15 @@ def _position_by_sticks(v, q, pos, vel, yaw, dt):
     """POSCTL: sticks are velocities in the heading frame; centred, it holds its position."""
     forward, right, up = _stick(v.stick_forward), _stick(v.stick_right), _stick(v.stick_up)
     _sticks_yaw(v, q)
-    fast = q.MPC_VEL_MANUAL
+    fast, climb, sink = q.MPC_VEL_MANUAL, q.MPC_Z_VEL_MAX_UP, q.MPC_Z_VEL_MAX_DN
+    if v.nav_state == POSITION_SLOW:
+        fast = min(fast, q.MC_SLOW_DEF_HVEL)
+        climb, sink = min(climb, q.MC_SLOW_DEF_VVEL), min(sink, q.MC_SLOW_DEF_VVEL)
+        most = math.radians(q.MC_SLOW_DEF_YAWR)
+        v.sp_yaw_rate = clamp(v.sp_yaw_rate, -most, most)
     wx = (forward * math.cos(yaw) + right * math.sin(yaw)) * fast
     wy = (forward * math.sin(yaw) - right * math.cos(yaw)) * fast
-    wz = up * (q.MPC_Z_VEL_MAX_UP if up > 0.0 else q.MPC_Z_VEL_MAX_DN)
+    wz = up * (climb if up > 0.0 else sink)
     advance(v, 0, 2, (wx, wy, 0.0), q.MPC_ACC_HOR, 0.0, q.MPC_JERK_AUTO, dt)
     for k in range(2):
         v.smooth_pos[k] = clamp(v.smooth_pos[k], pos[k] - 2.0, pos[k] + 2.0)
@@ -344,6 +354,19 @@ def _task_step(age_us):
 
 
 @njit
+def _change_over(v, q, yaw, dt):
+    """A VTOL in a transition: its climb rate goes to zero, pitch and roll follow by vtol.Vtol.
+
+    As PX4's FlightTaskTransition.
+    """
+    _free(v)
+    backwards = GRAVITY * math.tan(math.radians(q.FW_PSP_OFF))
+    v.sp_acc[0], v.sp_acc[1] = -backwards * math.cos(yaw), -backwards * math.sin(yaw)
+    v.smooth_vel[2] *= 1.0 - dt / (CLIMB_FILTER_S + dt)
+    v.sp_vel[2] = v.smooth_vel[2]
+
+
+@njit
 def _navigate_one(v, q, t_us, age_us, pos, vel, quat, actuators, dt):
     """Set-points of the mode; returns whether it wants to climb off the ground."""
     yaw = yaw_of(quat)
@@ -356,9 +379,9 @@ def _navigate_one(v, q, t_us, age_us, pos, vel, quat, actuators, dt):
     v.sp_side_force[0] = v.sp_side_force[1] = 0.0
     v.climb_max, v.sink_max = q.MPC_Z_VEL_MAX_UP, q.MPC_Z_VEL_MAX_DN
     wants_up = v.stick_up > STICK_TAKES_OFF
-    if mode == OFFBOARD:
-        if v.armed and (t_us - v.offboard_t) * 1e-6 > q.COM_OF_LOSS_T:
-            v.events |= EVENT_OFFBOARD_LOST
+    if v.vtol_state in (TO_FIXED_WING, TO_HOVER) and _by_trajectory(v):
+        _change_over(v, q, yaw, dt)
+    elif mode == OFFBOARD:
         _offboard(v, actuators)
         wants_up = _offboard_wants_up(v, pos)
     elif mode == POSCTL:
@@ -404,9 +427,23 @@ def _navigate_one(v, q, t_us, age_us, pos, vel, quat, actuators, dt):
                 and age_us % WATCH_US < LOOP_US):
             _watch(v, q, t_us, pos, yaw)
         wants_up = v.wants_up
-    if v.failsafe and mode == LOITER and (t_us - v.mode_t) * 1e-6 > q.COM_FAIL_ACT_T:
-        v.events |= EVENT_FAILSAFE_DELAY_OVER
+    raise_timed_events(v, q, t_us)
     return wants_up
+
+
+@njit
+def raise_timed_events(v: np.void, q: np.void, t_us: int) -> None:
+    """Raises events where offboard set-points are missing, or a failsafe has held for long enough.
+
+    Args:
+        v: Record of VEHICLE_STATUS.
+        q: Record of its parameters.
+        t_us: Simulated time [us].
+    """
+    if v.mode == OFFBOARD and v.armed and (t_us - v.offboard_t) * 1e-6 > q.COM_OF_LOSS_T:
+        v.events |= EVENT_OFFBOARD_LOST
+    if v.failsafe and v.mode == LOITER and (t_us - v.mode_t) * 1e-6 > q.COM_FAIL_ACT_T:
+        v.events |= EVENT_FAILSAFE_DELAY_OVER
 
 
 @njit
@@ -415,6 +452,8 @@ def _navigate(status, parameters, t_us, epoch_us, estimates, sensors, actuators,
     events = 0
     for i in range(status.shape[0]):
         v, q, e = status[i], parameters[i], estimates[i]
+        if v.vehicle_type != MULTICOPTER:
+            continue
         age_us = t_us - epoch_us[i]
         acc_up = math.nan
         if age_us != 0:
@@ -497,7 +536,8 @@ class Navigator(Memory):
 
     def fly_to(self, i: int, position: npt.ArrayLike, kind: int, *, yaw: float = math.nan,
                accept: float | None = None, previous: npt.ArrayLike = OPEN,
-               following: npt.ArrayLike = OPEN, speed: float = math.nan) -> None:
+               following: npt.ArrayLike = OPEN, speed: float = math.nan,
+               radius: float = 0.0) -> None:
         """Sets the target of an AUTO mode; nothing is watched for yet.
 
         Args:
@@ -509,9 +549,11 @@ class Navigator(Memory):
                 NAV_ACC_RAD.
             previous: (3,) where the leg begins [m]; NaN = at the vehicle.
             following: (3,) where the next leg ends [m]; NaN = stop at the target.
-            speed: Horizontal [m/s]; NaN = MPC_XY_CRUISE.
+            speed: Horizontal [m/s]; NaN = MPC_XY_CRUISE, or FW_AIRSPD_TRIM of a fixed wing.
+            radius: Of a fixed wing's circle, positive = clockwise [m]; 0 = NAV_LOITER_RAD.
         """
         v = self._status[i]
+        v["orbit_radius"] = radius
         v["target"], v["previous"], v["following"] = position, previous, following
         v["target_type"], v["target_yaw"], v["target_speed"] = kind, yaw, speed
         v["accept"] = self._parameters.get(i, "NAV_ACC_RAD") if accept is None else accept
@@ -539,11 +581,17 @@ class Navigator(Memory):
         """AUTO.LOITER: stays where it loiters, or where it can come to rest."""
         v = self._status[i]
         e, get = self._estimator, self._parameters.get
-        loiters = (v["on_trajectory"] and not v["landed"] and v["target_type"] == TARGET_LOITER
-                   and math.hypot(*(v["target"] - e.pos[i])[:2]) <= get(i, "NAV_ACC_RAD"))
+        circles = v["vehicle_type"] == FIXED_WING
+        near = get(i, "NAV_ACC_RAD") + (get(i, "NAV_LOITER_RAD") if circles else 0.0)
+        loiters = ((circles or v["on_trajectory"]) and not v["landed"]
+                   and v["target_type"] == TARGET_LOITER
+                   and math.hypot(*(v["target"] - e.pos[i])[:2]) <= near)
         self.begin(i)
         if loiters:
             v["watch"] = WATCH_NOTHING
+            return
+        if circles:
+            self.fly_to(i, e.pos[i], TARGET_LOITER)
             return
         speed = math.hypot(*e.vel[i, :2])
         position = e.pos[i] + (speed / (2.0 * get(i, "MPC_ACC_HOR")) + BRAKE_S) * np.array(
@@ -551,12 +599,15 @@ class Navigator(Memory):
         self.fly_to(i, position, TARGET_LOITER)
 
     def land(self, i: int) -> None:
-        """AUTO.LAND: straight down."""
+        """AUTO.LAND: straight down; a fixed wing descends on a circle to the height of home."""
         self.begin(i)
-        self.fly_to(i, self._estimator.pos[i], TARGET_LAND)
+        v, position = self._status[i], self._estimator.pos[i].copy()
+        if v["vehicle_type"] == FIXED_WING and v["vtol_type"] == NOT_VTOL:
+            position[2] = v["home"][2]
+        self.fly_to(i, position, TARGET_LAND)
 
     def take_off(self, i: int, height: float) -> None:
-        """AUTO.TAKEOFF: straight up to a height, world z [m]."""
+        """AUTO.TAKEOFF: straight up, or straight on, to a height, world z [m]."""
         self.begin(i)
         position = self._estimator.pos[i].copy()
         position[2] = max(height, position[2])

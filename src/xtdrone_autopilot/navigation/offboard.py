@@ -1,12 +1,13 @@
 """Set-points of OFFBOARD, from Agents and from MAVLink clients."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from xtdrone_core.modes import Mode
-from xtdrone_core.snapshot import Memory
+from xtdrone_core.runs.snapshot import Memory
 from xtdrone_core.state import ARM, DISARM, KEEP, SetPoints
 from xtdrone_dynamics.compiled import njit
 
@@ -28,23 +29,30 @@ def _any_finite(vector):
 
 
 @njit
-def _level(s, actuators):
-    """The kind of set-point that s, one record of SET_POINT, and actuators (A,) give."""
-    if _any_finite(actuators):
-        return ACTUATORS
+def _level(s, actuators, own):
+    """The kind of set-point that s, one record of SET_POINT, and actuators (A,) give.
+
+    Actuators of `own` (A,) alone, such as the servos of an arm, leave the others to a higher level.
+    """
+    for k in range(actuators.shape[0]):
+        if math.isfinite(actuators[k]) and not own[k]:
+            return ACTUATORS
     if math.isfinite(s.quat[0]):
         return ATTITUDE
     if _any_finite(s.rates):
         return RATES
     if _any_finite(s.pos) or _any_finite(s.vel) or _any_finite(s.acc):
         return TRAJECTORY
-    return NO_SET_POINT
+    return ACTUATORS if _any_finite(actuators) else NO_SET_POINT
 
 
 @njit
-def _take(v, s, actuators, kept, t_us):
+def _take(v, s, actuators, own, kept, t_us):
     """One vehicle's set-point into its status; kept (A,) holds its actuator commands."""
-    kind = _level(s, actuators)
+    kind = _level(s, actuators, own)
+    for k in range(kept.shape[0]):
+        if own[k] and math.isfinite(actuators[k]):
+            kept[k] = actuators[k]
     if kind == NO_SET_POINT:
         return _TAKEN
     if kind == ACTUATORS:
@@ -79,11 +87,11 @@ def _take(v, s, actuators, kept, t_us):
 
 
 @njit
-def _take_all(status, set_points, actuators, kept, t_us, answers):
+def _take_all(status, set_points, actuators, own, kept, t_us, answers):
     """The set-points of a fleet; answers (N,) holds error codes. Returns whether any is set."""
     wrong = False
     for i in range(status.shape[0]):
-        answers[i] = _take(status[i], set_points[i], actuators[i], kept[i], t_us)
+        answers[i] = _take(status[i], set_points[i], actuators[i], own[i], kept[i], t_us)
         wrong = wrong or answers[i] != _TAKEN
     return wrong
 
@@ -98,19 +106,21 @@ class Offboard(Memory):
 
     Attributes:
         actuators: (N, A) commands that are flown where the set-point is of that level.
+        own: (N, A) bool, the actuators that follow them at every level.
         by_actuators: Whether there has been one of that level.
     """
 
     MEMORY = ("actuators", "by_actuators")
 
-    def __init__(self, status: np.ndarray, commander: Commander, actuators: int, now: Now,
+    def __init__(self, status: np.ndarray, commander: Commander, own: np.ndarray, now: Now,
                  outbox: Outbox):
-        """status: (N,) of VEHICLE_STATUS; actuators: how many each vehicle has at most."""
+        """status: (N,) of VEHICLE_STATUS; own: (N, A) of control.output.not_allocated()."""
         self._status, self._commander, self._now, self._outbox = status, commander, now, outbox
         n = len(status)
         self.by_actuators = False
-        self.actuators = np.full((n, actuators), np.nan)
-        self._no_actuators = np.full((n, actuators), np.nan)
+        self.own = own
+        self.actuators = np.full(own.shape, np.nan)
+        self._no_actuators = np.full(own.shape, np.nan)
         self._answers = np.zeros(n, dtype=np.int64)
         self.remember_start()
 
@@ -121,7 +131,7 @@ class Offboard(Memory):
             AutopilotError: Commands for another number of actuators than the fleet has.
         """
         s, given = set_points, self._actuators_of(set_points)
-        if _take_all(self._status, s.records, given, self.actuators, self._now.t_us,
+        if _take_all(self._status, s.records, given, self.own, self.actuators, self._now.t_us,
                      self._answers):
             for i in np.flatnonzero(self._answers):
                 self._outbox.say_once(int(i), f"Set-point ignored: {_WHY[self._answers[i]]}")
@@ -148,9 +158,22 @@ class Offboard(Memory):
             given = given.copy()
             given[:len(actuators)] = actuators[:len(given)]
             self.by_actuators = True
-        answer = _take(self._status[i], set_point, given, self.actuators[i], self._now.t_us)
+        answer = _take(self._status[i], set_point, given, self.own[i], self.actuators[i],
+                       self._now.t_us)
         if answer != _TAKEN:
             raise AutopilotError(_WHY[answer])
+
+    def set_own(self, i: int, first: int, values: Sequence[float]) -> None:
+        """Commands actuators of vehicle i that no loop allocates.
+
+        Args:
+            i: The vehicle.
+            first: Number of the first of them, from 0.
+            values: Commands; not finite = as it is.
+        """
+        for k, value in zip(np.flatnonzero(self.own[i])[first:], values):
+            if math.isfinite(value):
+                self.actuators[i, k] = value
 
     def _actuators_of(self, set_points):
         if set_points.actuators.shape[1] == 0:

@@ -5,31 +5,25 @@ import math
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import numpy as np
-
-from xtdrone_core import files, outputs
+from xtdrone_core import files, outputs, resources
 from xtdrone_core.errors import shown
-from xtdrone_dynamics.geodesy import to_geodetic
+from xtdrone_dynamics.earth.geodesy import to_geodetic
 
 from ..errors import AutopilotError
 from ..mavlink.dialect import mavlink
-from ..safety.fence import Fence
 from .mission_items import (
     CIRCLE_EXCLUSION,
     CIRCLE_INCLUSION,
     DO_JUMP,
     FENCE,
     HIGHEST,
-    LAND,
     MISSION,
-    PAYLOAD,
     PLACED,
     POLYGON_EXCLUSION,
     POLYGON_INCLUSION,
     RALLY,
     RALLY_POINT,
     RETURN_POINT,
-    RTL,
     Item,
     check_all,
     check_item,
@@ -54,11 +48,15 @@ class Plan:
 
 
 def load(path: Path | str) -> Plan:
-    """Reads and checks a .plan file.
+    """Reads and checks a .plan file; a name alone is one from docs/missions.
+
+    Args:
+        path: The file; it may have items for VTOLs.
 
     Raises:
-        AutopilotError: No such file, not a plan, or an item that cannot be flown.
+        AutopilotError: No such file, not a plan, or an item that no vehicle can fly.
     """
+    path = resources.mission_plan(path)
     data = files.read_json(path, "plan", _MOST, AutopilotError)
     if not isinstance(data, dict) or data.get("fileType") != "Plan":
         raise AutopilotError(f"'{shown(path)}' is not a plan: its fileType has to be 'Plan'")
@@ -76,6 +74,13 @@ def load(path: Path | str) -> Plan:
             check_item(kind, seq, item)
         check_all(kind, items)
     return plan
+
+
+def descriptions() -> dict[str, str]:
+    """A line on each plan of docs/missions, for `xtdrone list`."""
+    counts = {name: load(name).items for name in resources.mission_names()}
+    return {name: f"{len(items[MISSION])} mission items, {len(items[FENCE])} of the geofence, "
+                  f"{len(items[RALLY])} rally points" for name, items in counts.items()}
 
 
 def _home(values):
@@ -234,36 +239,3 @@ def shifted(items: dict, east: float, north: float) -> dict:
         return from_degrees(item, math.degrees(lat), math.degrees(lon))
 
     return {kind: [moved(item) for item in group] for kind, group in items.items()}
-
-
-def describe(plan: Plan) -> list[str]:
-    """What a plan amounts to, and what is doubtful about it, line by line."""
-    mission = plan.items[MISSION]
-    geo = plan.home or _first_place(plan)
-    origin = math.radians(geo[0]), math.radians(geo[1]), geo[2]
-    at_home = np.zeros(3)
-    positions = [(seq, item.position(origin, at_home)) for seq, item in enumerate(mission)
-              if item.command in PLACED and item.has_place]
-    lines = [f"mission: {len(mission)} items, {len(positions)} of them with a position"]
-    if positions:
-        path = np.array([at_home] + [position for _, position in positions])
-        path[:, 2] = np.where(np.isfinite(path[:, 2]), path[:, 2], 0.0)
-        legs = np.linalg.norm(np.diff(path, axis=0), axis=1)
-        lines.append(f"path: {legs.sum():.0f} m, farthest {np.hypot(*path[:, :2].T).max():.0f} m "
-                     f"from home, highest {path[:, 2].max():.0f} m")
-    circles = sum(i.command in (CIRCLE_INCLUSION, CIRCLE_EXCLUSION) for i in plan.items[FENCE])
-    lines.append(f"geofence: {len(list(polygons(plan.items[FENCE])))} polygons, {circles} circles; "
-                 f"rally points: {len(plan.items[RALLY])}")
-    if plan.items[FENCE]:
-        fence = Fence.of(plan.items[FENCE], origin)
-        lines += [f"WARNING: item {seq} lies outside the geofence; the vehicle will refuse to "
-                  "start" for seq, position in positions
-                  if not fence.contains(position[0], position[1])]
-    if not mission:
-        lines.append("WARNING: there is no mission in it")
-    elif mission[-1].command not in (LAND, RTL):
-        lines.append("WARNING: it ends in the air, with a hold: add a landing or a return")
-    lines += [f"note: item {seq} ({item.name}) will be passed by, no vehicle here has such a device"
-              for seq, item in enumerate(mission) if item.command in PAYLOAD]
-    return lines
-

@@ -6,23 +6,36 @@ from collections.abc import Sequence
 import numpy as np
 
 from xtdrone_core.modes import Mode
-from xtdrone_core.snapshot import Memory
+from xtdrone_core.runs.snapshot import Memory
+from xtdrone_dynamics.abilities.vehicle_type import FIXED_WING, NOT_VTOL, ROVER
 
 from ..interfaces import Estimator
 from ..outbox import INFO, Outbox
 from ..parameters.store import ParameterStore
 from ..safety.flight_state import FlightState
-from ..vehicle_status import TARGET_LAND, TARGET_LOITER, TARGET_POSITION
+from ..vehicle_status import (
+    HOVERS,
+    ON_WINGS,
+    TARGET_LAND,
+    TARGET_LOITER,
+    TARGET_POSITION,
+    WATCH_STOP,
+)
 from .mission import Missions
 from .navigator import Navigator
 
-CLIMB, MOVE, DESCEND, WAIT, CENTRE, LAND, DONE = range(7)
+CLIMB, MOVE, DESCEND, WAIT, CENTRE, LAND, DONE, STOP = range(8)
+_LANDS_AS_MISSION = (1, 3)  # of RTL_TYPE
 
 
 class Return(Memory):
-    """Returns of a fleet to home or the rally point nearest to the vehicle."""
+    """Returns of a fleet to home or the rally point nearest to the vehicle.
 
-    MEMORY = ("_stage", "_height", "_destination")
+    A fixed wing lands by the landing of its mission if it has one, from RTL_TYPE 1. A VTOL on its
+    wings changes to hover on the way from the loiter to the landing.
+    """
+
+    MEMORY = ("_stage", "_height", "_destination", "_entrance")
 
     def __init__(self, status: np.ndarray, parameters: ParameterStore, estimator: Estimator,
                  navigator: Navigator, missions: Missions, flight: FlightState,
@@ -36,6 +49,7 @@ class Return(Memory):
         self._stage = np.full(n, DONE, dtype=np.int8)  # the next one
         self._height = np.zeros(n)  # of the way back, world z [m]
         self._destination = np.zeros((n, 3))  # [m]
+        self._entrance = np.full((n, 3), np.nan)  # of the mission's landing [m], NaN = not used
         self.remember_start()
 
     def begin(self, i: int) -> None:
@@ -45,6 +59,11 @@ class Return(Memory):
             self._stage[i] = DONE
             return
         positions = np.vstack([v["home"], self._missions.rally_points(i)])
+        landing = self._missions.landing(i)
+        self._entrance[i] = np.nan
+        if (landing is not None and v["vehicle_type"] == FIXED_WING and v["vtol_type"] == NOT_VTOL
+                and self._get(i, "RTL_TYPE") in _LANDS_AS_MISSION):
+            self._entrance[i], positions = landing[0], landing[1][None]
         offset = positions[:, :2] - pos[:2]
         distance = np.hypot(offset[:, 0], offset[:, 1])
         nearest = int(np.argmin(distance))
@@ -53,6 +72,11 @@ class Return(Memory):
         self._height[i] = max(pos[2], self._destination[i, 2] + above)
         self._stage[i] = CLIMB if pos[2] < self._height[i] else MOVE
         self._navigator.begin(i)
+        if v["vehicle_type"] == ROVER:
+            self._stage[i] = DONE
+            self._navigator.fly_to(i, self._destination[i], TARGET_LOITER)
+            self._outbox.say(i, INFO, "RTL: drives back\t")
+            return
         self._next(i)
         sea = self._height[i] + self._origin[2]
         above = self._height[i] - self._destination[i, 2]
@@ -61,7 +85,16 @@ class Return(Memory):
 
     def reached(self, i: int) -> None:
         """The navigator has reached the target of vehicle i."""
-        self._next(i)
+        if self._stage[i] == STOP:
+            self._missions.on_transition(i, HOVERS)
+        else:
+            self._next(i)
+
+    def transition_over(self, i: int) -> None:
+        """Vehicle i, a VTOL, hovers now."""
+        if self._stage[i] == STOP:
+            self._stage[i] = CENTRE
+            self._next(i)
 
     def _return_height(self, i, distance):
         """Height of the way back above the destination, by the cone over it [m]."""
@@ -77,7 +110,10 @@ class Return(Memory):
 
     def _next(self, i):
         stage, pos, navigator = int(self._stage[i]), self._estimator.pos[i], self._navigator
-        place = self._destination[i].copy()
+        place, entrance = self._destination[i].copy(), self._entrance[i]
+        if np.isfinite(entrance[0]):
+            self._land_as_mission(i, stage, entrance)
+            return
         home_yaw = float(self._status["home_yaw"][i])
         low = min(self._height[i], place[2] + self._get(i, "RTL_DESCEND_ALT"))
         # A height is changed anywhere on the loiter circle that a fixed wing would fly.
@@ -106,11 +142,31 @@ class Return(Memory):
         elif stage == CENTRE:
             place[2] = low
             navigator.fly_to(i, place, TARGET_POSITION, yaw=home_yaw)
+            if self._status["vtol_state"][i] == ON_WINGS:
+                navigator.watch(i, WATCH_STOP)
+                self._stage[i] = STOP
+                return
             navigator.watch(i)
         elif stage == LAND:
             navigator.fly_to(i, place, TARGET_LAND, yaw=home_yaw)
             self._outbox.say(i, INFO, "RTL: land at destination\t")
         self._stage[i] = min(stage + 1, DONE)
+
+    def _land_as_mission(self, i, stage, entrance):
+        """Climbs where it is, loiters down to where the landing begins, and lands."""
+        navigator, following = self._navigator, DESCEND
+        if stage == CLIMB:
+            navigator.fly_to(i, [*self._estimator.pos[i, :2], self._height[i]], TARGET_LOITER)
+            following = MOVE
+        elif stage == MOVE:
+            navigator.fly_to(i, entrance, TARGET_LOITER)
+        else:
+            navigator.fly_to(i, self._destination[i], TARGET_LAND, previous=entrance)
+            self._outbox.say(i, INFO, "RTL: land at destination\t")
+            following = DONE
+        if following != DONE:
+            navigator.watch(i)
+        self._stage[i] = following
 
     def _get(self, i, name):
         return self._parameters.get(i, name)

@@ -7,12 +7,12 @@
 from pathlib import Path
 from typing import Any
 
-from xtdrone_core import files, outputs
-from xtdrone_core.errors import shown
+from xtdrone_core import Scenario, files, outputs
+from xtdrone_core.errors import shown, unknown_name
 
 from ..errors import AutopilotError
 from ..mavlink.dialect import mavlink
-from .store import parameter
+from .store import parameter, table
 
 OF_EACH = ("MAV_SYS_ID", "MAV_TYPE")  # parameters that a file does not change
 _HEAD = "# Onboard parameters for Vehicle"
@@ -44,6 +44,21 @@ def read(path: Path | str) -> dict[str, float]:
                                  "vehicle, component, name, value and type, separated by tabs"
                                  ) from error
     return values
+
+
+def of_scenario(scenario: Scenario, name: str) -> tuple[dict[str, float], list[str]]:
+    """Values of the scenario's parameter file of a vehicle, and the names that PX4 does not have.
+
+    Raises:
+        AutopilotError: As of read(), or such a name where the scenario does not skip them.
+    """
+    path = of_vehicle(scenario.params, name)
+    values = read(path)
+    unknown = [name for name in values if name not in table()]
+    if unknown and scenario.unknown_params == "refuse":
+        raise AutopilotError(f"'{shown(path)}': {unknown_name('parameter', unknown[0], table())}; "
+                             "--unknown_params skip (unknown_params:=skip) flies without it")
+    return values, unknown
 
 
 def write(path: Path | str, vehicle: int, values: dict) -> None:

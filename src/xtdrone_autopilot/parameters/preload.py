@@ -1,5 +1,7 @@
 """What a scenario puts into the flight stacks before they start: parameters and missions."""
 
+import logging
+
 import numpy as np
 
 from xtdrone_core import Scenario
@@ -10,6 +12,9 @@ from ..navigation import plan_file
 from ..navigation.mission import Missions
 from . import file as parameter_file
 from .store import ParameterStore
+
+_SHOWN = 5  # names in a warning
+_log = logging.getLogger(__name__)
 
 
 def preload(store: ParameterStore, missions: Missions, scenario: Scenario) -> None:
@@ -28,16 +33,23 @@ def preload(store: ParameterStore, missions: Missions, scenario: Scenario) -> No
         store.values["EKF2_GPS_CTRL"] = 0
         store.values["EKF2_HGT_REF"] = HEIGHT_BY_VISION
     if scenario.params:
-        _load_parameters(store, scenario.params, names)
+        _load_parameters(store, scenario, names)
     if scenario.mission:
         _load_missions(missions, scenario)
 
 
-def _load_parameters(store, path, names):
+def _load_parameters(store, scenario, names):
+    skipped = {}  # names by file: a fleet may share one
     for i, name in enumerate(names):
-        file = parameter_file.of_vehicle(path, name)
-        if refused := parameter_file.load_into(store, i, parameter_file.read(file)):
+        file = parameter_file.of_vehicle(scenario.params, name)
+        values, skipped[file] = parameter_file.of_scenario(scenario, name)
+        known = {key: value for key, value in values.items() if key not in skipped[file]}
+        if refused := parameter_file.load_into(store, i, known):
             raise AutopilotError(f"'{file}': {refused[0]}")
+    for file, unknown in skipped.items():
+        if unknown:
+            _log.warning("'%s': parameters that PX4 v1.15 does not have are skipped: %s", file,
+                         ", ".join(unknown[:_SHOWN]) + ", ..." * (len(unknown) > _SHOWN))
 
 
 def _load_missions(missions, scenario):

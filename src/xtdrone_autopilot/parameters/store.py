@@ -2,15 +2,16 @@
 
 px4.csv holds all of them with their values for the iris in PX4's simulation;
 scripts/make_parameters.py writes it. effects.csv names those that do something here, with a
-default where it differs, and limits where the code needs them. Their values in force live in
-one structured array over the fleet, which the compiled control loops read directly. The others
-are held, so that they can be set, listed, saved and read back.
+default where it differs, and limits where the code needs them. fixed_wing.csv and standard_vtol.csv
+have the defaults of PX4's airframes 1030_gazebo-classic_plane and 1040_gazebo-classic_standard_vtol
+(and of rc.fw_defaults and rc.vtol_defaults). Their values in force live in one structured array
+over the fleet, which the compiled control loops read directly. The others are held, so that they
+can be set, listed, saved and read back.
 """
 
 import csv
 import functools
 import math
-import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,9 +19,16 @@ from pathlib import Path
 import numpy as np
 
 from xtdrone_core.errors import unknown_name
-from xtdrone_core.snapshot import Memory
+from xtdrone_core.runs.snapshot import Memory
+from xtdrone_dynamics.abilities.vehicle_type import (
+    FIXED_WING,
+    MULTICOPTER,
+    NOT_VTOL,
+    STANDARD_VTOL,
+)
 
 from ..errors import AutopilotError
+from ..mavlink.checksum import crc32
 
 
 @dataclass(frozen=True)
@@ -68,6 +76,12 @@ def table() -> dict[str, Parameter]:
     return found
 
 
+def descriptions() -> dict[str, str]:
+    """A line on each parameter, for `xtdrone list`."""
+    return {p.name: f"{p.default:g}{' ' * bool(p.unit)}{p.unit}: {p.effect or p.description}"
+            for p in table().values()}
+
+
 def _rows(name):
     with open(Path(__file__).parent / name, newline="") as file:
         return list(csv.DictReader(file))
@@ -85,19 +99,30 @@ def _parameter(row, effect):
         float(effect.get("least") or least), float(effect.get("most") or most))
 
 
+_MULTIROTOR = (MULTICOPTER, NOT_VTOL)
+# Defaults of a vehicle type and VTOL type.
+_AIRFRAMES = {(FIXED_WING, NOT_VTOL): "fixed_wing.csv",
+              (MULTICOPTER, STANDARD_VTOL): "standard_vtol.csv"}
+_OF_FIXED_WINGS = ("FW_", "LNDFW_", "NPFG_", "RWTO_", "TRIM_")  # listed in what has wings
+_OF_VTOLS = ("VT_",)
+
 # Of no use in a multirotor; PX4 reads them where it checks a mission, and lists them from then on.
 _READ_BY_MISSION_CHECK = frozenset({"FW_LND_ANG", "MIS_TKO_LAND_REQ"})
 
 
 @functools.cache
-def listed(mission_checked: bool = False) -> dict[str, Parameter]:
-    """Those that PX4 lists over MAVLink, in the order of their index: in use in a multirotor.
+def listed(mission_checked: bool = False,
+           kind: tuple[int, int] = _MULTIROTOR) -> dict[str, Parameter]:
+    """Those that PX4 lists over MAVLink, in the order of their index: in use in the vehicle.
 
     Args:
         mission_checked: Whether the vehicle has had a mission.
+        kind: Vehicle type and VTOL type, of xtdrone_dynamics.abilities.vehicle_type.
     """
     return {name: p for name, p in table().items()
-            if p.listed or (mission_checked and name in _READ_BY_MISSION_CHECK)}
+            if p.listed or (mission_checked and name in _READ_BY_MISSION_CHECK)
+            or (kind in _AIRFRAMES and name.startswith(_OF_FIXED_WINGS))
+            or (kind[1] != NOT_VTOL and name.startswith(_OF_VTOLS))}
 
 
 @functools.cache
@@ -113,12 +138,17 @@ def _columns() -> dict[str, int]:
 
 
 @functools.cache
-def _defaults() -> tuple[np.ndarray, np.ndarray]:
-    """One row of values, and one of held."""
+def _defaults(kind: tuple[int, int] = _MULTIROTOR) -> tuple[np.ndarray, np.ndarray]:
+    """One row of values, and one of held, of a vehicle type and VTOL type."""
+    found = {name: p.default for name, p in table().items()}
+    if kind in _AIRFRAMES:
+        for row in _rows(_AIRFRAMES[kind]):
+            found[row["name"]] = float(row["value"])
     values = np.zeros(1, dtype=dtype())
     for name in dtype().names:
-        values[name] = table()[name].in_force(table()[name].default)
-    return values, np.array([to_bits(p, p.default) for p in table().values()], dtype=np.uint32)
+        values[name] = table()[name].in_force(found[name])
+    held = [to_bits(p, found[name]) for name, p in table().items()]
+    return values, np.array(held, dtype=np.uint32)
 
 
 def to_bits(p: Parameter, value: float) -> int:
@@ -160,9 +190,21 @@ class ParameterStore(Memory):
 
     MEMORY = ("values", "held", "mission_checked")
 
-    def __init__(self, n: int):
-        values, held = _defaults()
-        self.values, self.held = np.tile(values, n), np.tile(held, (n, 1))
+    def __init__(self, n: int, vehicle_type: np.ndarray | None = None,
+                 vtol_type: np.ndarray | None = None):
+        """The defaults of n vehicles.
+
+        Args:
+            n: Their number.
+            vehicle_type: (N,) of each, None = multicopters.
+            vtol_type: (N,) of each, None = no VTOLs.
+        """
+        types = [MULTICOPTER] * n if vehicle_type is None else vehicle_type.tolist()
+        vtols = [NOT_VTOL] * n if vtol_type is None else vtol_type.tolist()
+        self._kinds = list(zip(types, vtols, strict=True))
+        rows = [_defaults(kind) for kind in self._kinds]
+        self.values = np.concatenate([_defaults()[0][:0], *(values for values, _ in rows)])
+        self.held = np.array([held for _, held in rows]).reshape(n, -1)
         self.mission_checked = np.zeros(n, dtype=bool)
         self.listeners: list[Callable[[int, Parameter], None]] = []
         self.values["MAV_SYS_ID"] = np.arange(1, n + 1)
@@ -225,14 +267,14 @@ class ParameterStore(Memory):
     def set_defaults(self, i: int) -> None:
         """Resets vehicle i to the defaults, except its id, type and battery."""
         kept = {name: self.reported(i, name) for name in _OF_THE_VEHICLE}
-        values, held = _defaults()
+        values, held = _defaults(self._kinds[i])
         self.values[i], self.held[i] = values[0], held
         for name, value in kept.items():
             self.set(i, name, value)
 
     def listed(self, i: int) -> dict[str, Parameter]:
         """Those that vehicle i lists over MAVLink, in the order of their index."""
-        return listed(bool(self.mission_checked[i]))
+        return listed(bool(self.mission_checked[i]), self._kinds[i])
 
     def hash(self, i: int) -> int:
         """What PX4 answers to a request for _HASH_CHECK.
@@ -243,7 +285,7 @@ class ParameterStore(Memory):
         row = self.bits(slice(i, i + 1))[0]
         data = b"".join(name.encode() + row[_columns()[name]].tobytes()
                         for name, p in self.listed(i).items() if not p.volatile)
-        return zlib.crc32(data, 0xFFFFFFFF) ^ 0xFFFFFFFF
+        return crc32(data)
 
 
 def parameter(name: str) -> Parameter:

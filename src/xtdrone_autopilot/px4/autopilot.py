@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from xtdrone_core import FleetModel, FleetState, Scenario, ports
+from xtdrone_core import FleetModel, FleetState, Scenario
 from xtdrone_core.contracts import ExternalPose, Observer
 from xtdrone_core.fleet_model import NO_ACTUATOR
-from xtdrone_core.ports import Ports, check_links
+from xtdrone_core.runs import ports
+from xtdrone_core.runs.ports import Ports, check_links
 from xtdrone_core.state import Estimates, SensorBatch, SetPoints
 
 from ..errors import AutopilotError
@@ -28,7 +29,7 @@ CONTROLS = 16  # channels of HIL_ACTUATOR_CONTROLS
 NAME_S = 1.8  # wall time after which a warning names each PX4 that has not connected [s]
 CONNECT_S = 30.0  # wall time for the whole fleet to connect, from the first PX4 on [s]
 TELEMETRY_US = 20_000  # period of reading PX4's telemetry [us]
-HEARTBEAT_US = 3_000_000  # without one for so long, a PX4 that does not answer hangs [us]
+HEARTBEAT_US = 3_000_000  # after so long without one and without an answer, a PX4 hangs [us]
 _WAIT_S = 0.1
 _CRITICAL, _WARNING, _INFO = 2, 4, 6  # MAV_SEVERITY
 _log = logging.getLogger(__name__)
@@ -294,9 +295,13 @@ class Px4Autopilot(ExternalPose, Observer):
                 self._link.lose(i, end)
 
     def _tell_hanging_from_waiting(self, t_us):
-        """A PX4 that does not answer and sends no heartbeat hangs; with one, it only waits."""
+        """A PX4 that does not answer and sends no heartbeat hangs; with one, it only waits.
+
+        While it starts up it may answer before its first heartbeat, and pause.
+        """
+        alive_us = np.maximum(self._telemetry.heard_us, self._link.answered_us)
         silent = self._link.state == Peer.SILENT
-        for i in np.flatnonzero(silent & (t_us - self._telemetry.heard_us >= HEARTBEAT_US)):
+        for i in np.flatnonzero(silent & (t_us - alive_us >= HEARTBEAT_US)):
             self._link.hang(int(i), "does not answer and sends no heartbeat: it hangs")
 
     def _news(self, i, text):
@@ -329,7 +334,7 @@ def _parameters_of(scenario: Scenario) -> list[dict[str, float]]:
         if scenario.pose_source == "truth":  # fuse external vision only, as the embedded stack does
             values = {"EKF2_GPS_CTRL": 0, "EKF2_HGT_REF": HEIGHT_BY_VISION}
         if scenario.params:
-            values |= parameter_file.read(parameter_file.of_vehicle(scenario.params, spec.name))
+            values |= parameter_file.of_scenario(scenario, spec.name)[0]
         found.append(values)
     return found
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from xtdrone_core.mavlink_frames import FrameStream
+from xtdrone_core.mavlink.framing import FrameStream
 
 from ..mavlink.frames import layout
 

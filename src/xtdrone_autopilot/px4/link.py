@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from xtdrone_core import ports
-from xtdrone_core.ports import Ports
+from xtdrone_core.runs import ports
+from xtdrone_core.runs.ports import Ports
 
 from ..errors import AutopilotError
 from .frames import FrameReader
@@ -52,6 +52,7 @@ class SimulatorLink:
         state: (N,) Peer.
         controls: (N, 16) latest actuator controls; zero while disarmed, hanging or lost, and
             STOP_US after the last answer.
+        answered_us: (N,) simulated time of the readings that were answered last, -1 before [us].
         armed: (N,) bool, from the mode field of HIL_ACTUATOR_CONTROLS.
     """
 
@@ -79,8 +80,9 @@ class SimulatorLink:
         self._readers = [None] * n
         self._since = np.zeros(n)  # wall time of connecting [s]
         self._sent = np.zeros(n, dtype=np.int64)  # readings sent since then
-        self._answered = np.full(n, -1, dtype=np.int64)  # time of the last answer [us]
+        self.answered_us = np.full(n, -1, dtype=np.int64)
         self._t_us = -1  # of the last readings [us]
+        self._step_us = 0  # from the readings before to these [us]
         self._refused = set()  # vehicles of which a further connection was reported
         self._vehicle_of = {}  # file descriptor of a connection: vehicle
         self._poll = select.poll()
@@ -137,14 +139,14 @@ class SimulatorLink:
             t_us: Simulated time of the readings [us].
             frames: N byte strings: the MAVLink messages for each vehicle.
         """
-        self._t_us = t_us
+        self._step_us, self._t_us = t_us - self._t_us, t_us
         for i, data in enumerate(frames):
             if self._sockets[i] is not None and self.state[i] != Peer.HANGING:
                 self._send(i, data)
         if not self._all_in_step:
             self._align(t_us)
         waited = 0.0
-        while (due := (self.state == Peer.LOCKSTEP) & (self._answered < t_us)).any():
+        while (due := (self.state == Peer.LOCKSTEP) & (self.answered_us < t_us)).any():
             if waited >= ANSWER_S:
                 self.state[due] = Peer.SILENT
                 break
@@ -168,7 +170,7 @@ class SimulatorLink:
     def await_again(self, i: int) -> None:
         """Disconnects the PX4 of a vehicle and accepts the next one that connects."""
         self._drop(i)
-        self._sent[i], self._answered[i] = 0, -1
+        self._sent[i], self.answered_us[i] = 0, -1
         self.state[i] = Peer.AWAITED
         self._all_in_step = False
 
@@ -179,7 +181,7 @@ class SimulatorLink:
         """
         waiting = (self.state == Peer.CONNECTED) | (self.state == Peer.SILENT)
         self.listen(ALIGN_S if waiting.any() else 0.0)
-        self.controls[(self.state == Peer.SILENT) & (t_us - self._answered >= STOP_US)] = 0.0
+        self.controls[(self.state == Peer.SILENT) & (t_us - self.answered_us >= STOP_US)] = 0.0
         silent = (self.state == Peer.CONNECTED) & (self._sent > SILENT_READINGS)
         silent &= time.monotonic() - self._since > SILENCE_S
         for i in np.flatnonzero(silent):
@@ -246,11 +248,13 @@ class SimulatorLink:
     def _take(self, i, record):
         """Takes an answer; one to readings that were answered before changes the controls only."""
         answered = min(int(record["time_usec"]), self._t_us)  # nobody answers what is to come
-        if answered > self._answered[i]:
+        if answered > self.answered_us[i]:
             if self.state[i] == Peer.HANGING:
                 self._on_news(i, "answers again")
-            self.state[i] = Peer.LOCKSTEP
-            self._answered[i] = answered
+            # A rover's PX4 that is disarmed answers some readings only, and is not waited for.
+            if self.state[i] != Peer.SILENT or answered - self.answered_us[i] <= self._step_us:
+                self.state[i] = Peer.LOCKSTEP
+            self.answered_us[i] = answered
         elif self.state[i] != Peer.LOCKSTEP:
             return
         self.armed[i] = bool(record["mode"] & _ARMED)

@@ -1,6 +1,7 @@
 """Starts and stops real PX4 instances; none keeps running after the simulation."""
 
 import ctypes
+import math
 import os
 import re
 import resource
@@ -14,19 +15,23 @@ from pathlib import Path
 
 import numpy as np
 
-from xtdrone_core.parent import tied
-from xtdrone_core.ports import Ports, system_id
+from xtdrone_core.runs.parent import tied
+from xtdrone_core.runs.ports import Ports, system_id
 from xtdrone_core.vehicle import Vehicle
 from xtdrone_dynamics.constants import GRAVITY
 
 from ..errors import AutopilotError
+from ..mount import AXES, mount_servos, sense
 
 _STOP_S = 2.0  # wall time from SIGTERM to SIGKILL, for PX4 to close its log [s]
 _PR_CAPBSET_DROP, _CAP_SYS_NICE = 24, 23
 _libc = ctypes.CDLL(None, use_errno=True)
 _AIRFRAME = 22000  # SYS_AUTOSTART of the airframe generated for a vehicle that PX4 has none for
-_KNOWN = {"iris": "none_iris"}  # vehicle type: PX4's own airframe, without simulator plugins
+# Vehicle type: PX4's own airframe.
+_KNOWN = {"iris": "none_iris"} | {name: f"gazebo-classic_{name}" for name in (
+    "plane", "standard_vtol", "tiltrotor", "tailsitter", "rover", "r1_rover", "boat")}
 _MAV_TYPES = {3: 15, 4: 2, 6: 13, 8: 14}  # number of rotors to MAV_TYPE
+_GIMBAL = 420  # PX4's output functions of AXES begin here
 _FIXED = {"MAV_SYS_ID", "MAV_TYPE", "SYS_AUTOSTART", "SYS_AUTOCONFIG"}  # from the fleet
 _ACCELEROMETER_BIAS_LIMIT = 0.8  # EKF2_ABL_LIM [m/s^2]
 _LONGEST_DELAY = 0.2  # EKF2_DELAY_MAX of PX4 [s]
@@ -255,7 +260,29 @@ def airframe_of(model: Vehicle) -> str:
                   f"param set-default CA_ROTOR{k}_PY {-rotor.pos[1]:.5f}",
                   f"param set-default CA_ROTOR{k}_KM {turn:.5f}",
                   f"param set-default PWM_MAIN_FUNC{k + 1} {101 + k}"]
-    return "\n".join([*lines, f"param set-default MPC_THR_HOVER {hover_command(model):.3f}", ""])
+    return "\n".join([*lines, *_gimbal_of(model),
+                      f"param set-default MPC_THR_HOVER {hover_command(model):.3f}", ""])
+
+
+def _gimbal_of(model):
+    """Lines by which PX4 turns the servos of a camera mount.
+
+    MNT_DO_STAB 2 stabilises a locked yaw. With 1, which is roll and pitch as well, PX4 v1.15 takes
+    the vehicle's attitude off once more in each cycle until the first command, so that the mount
+    swings from end to end.
+    """
+    servos = mount_servos(model).values()
+    if not servos:
+        return []
+    values, reversed_outputs = {"MNT_MODE_IN": 4, "MNT_MODE_OUT": 0, "MNT_DO_STAB": 2}, 0
+    for servo in servos:
+        axis, turns = servo.name.removeprefix("gimbal_").upper(), sense(model, servo)
+        values[f"MNT_RANGE_{axis}"] = 2.0 * math.degrees(abs(servo.input_scaling))
+        values[f"MNT_OFF_{axis}"] = 0.0 - math.degrees(turns * servo.zero_position_armed)
+        values[f"PWM_MAIN_FUNC{servo.channel + 1}"] = _GIMBAL + AXES.index(servo.name)
+        reversed_outputs |= (turns * servo.input_scaling < 0.0) << servo.channel
+    values["PWM_MAIN_REV"] = reversed_outputs
+    return [f"param set-default {name} {value:g}" for name, value in values.items()]
 
 
 def hover_command(model: Vehicle) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 from xtdrone_core.frames import enu_ned, flu_frd, quat_enu_ned
 from xtdrone_core.state import FleetState, SensorBatch
 from xtdrone_dynamics.constants import GRAVITY
-from xtdrone_dynamics.geodesy import to_geodetic_array
+from xtdrone_dynamics.earth.geodesy import to_geodetic_array
 
 from ..mavlink.dialect import mavlink
 from ..mavlink.frames import GAUSS, append_frames, layout

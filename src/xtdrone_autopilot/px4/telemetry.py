@@ -1,7 +1,7 @@
 """MAVLink telemetry from real PX4s, and an Agent's set-points and commands to them.
 
 One UDP socket serves the fleet. It sends heartbeats to each PX4's onboard camera
-link (14280 + i; see xtdrone_core.ports), which has no other client. That link gives slow
+link (14280 + i; see xtdrone_core.runs.ports), which has no other client. That link gives slow
 telemetry, and leaves the ground-station and offboard links to other clients. Once an
 Agent flies the fleet, the socket uses the offboard link (14580 + i) too, on which PX4
 then streams at full rate. Only what comes from these ports counts, and only of their vehicle.
@@ -14,10 +14,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from xtdrone_core import ports
 from xtdrone_core.frames import enu_ned, flu_frd, quat_enu_ned, yaw_enu_ned
 from xtdrone_core.modes import PX4_MODE, ROS_NAME, Mode, from_custom_mode
-from xtdrone_core.ports import Ports
+from xtdrone_core.runs import ports
+from xtdrone_core.runs.ports import Ports
 from xtdrone_core.state import ARM, DISARM, KEEP, Estimates, SetPoints
 
 from ..errors import AutopilotError

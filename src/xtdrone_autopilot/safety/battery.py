@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from xtdrone_core import FleetModel
-from xtdrone_core.snapshot import Memory
+from xtdrone_core.runs.snapshot import Memory
 
 _PULL = 0.03  # of the voltage's level on the level, of an empty battery [1/s]
 _NO_CURRENT = -1.0  # as PX4 says where there is no reading [A]

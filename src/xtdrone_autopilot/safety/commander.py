@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from xtdrone_core.modes import MODES, PX4_NAME, ROS_NAME, Mode, Need, custom_mode
+from xtdrone_core.modes import MODES, NAV_STATES, ORBIT, ROS_NAME, Mode, Need, may_arm
+from xtdrone_dynamics.abilities.vehicle_type import ROVER
 
 from ..interfaces import Estimator
 from ..mavlink.dialect import mavlink
@@ -28,13 +29,17 @@ from ..vehicle_status import (
     EVENT_FAILSAFE_DELAY_OVER,
     EVENT_LANDED,
     EVENT_OFFBOARD_LOST,
+    EVENT_QUADCHUTE,
     EVENT_TAKEN_OFF,
     EVENT_TARGET_REACHED,
+    EVENT_TRANSITION_OVER,
+    HOVERS,
     NEW_MODE,
     TARGET_LOITER,
     TARGET_ORBIT,
 )
-from .battery import Battery
+from ..vtol.state import QUADCHUTES
+from .arming_checks import ArmingChecks
 from .failsafes import Failsafes
 from .flight_state import FlightState
 
@@ -42,7 +47,8 @@ ACCEPTED = mavlink.MAV_RESULT_ACCEPTED
 REJECTED = mavlink.MAV_RESULT_TEMPORARILY_REJECTED
 DENIED = mavlink.MAV_RESULT_DENIED
 NO_ANSWER = -1  # instead of a MAV_RESULT: no COMMAND_ACK, as PX4
-_THROTTLE_DOWN = -0.8  # of the throttle stick, -1..1: above it nothing is armed
+_THROTTLE_DOWN = -0.8  # of the throttle stick, -1..1: above it nothing is armed that flies
+_FLYING = (Mode.ALTCTL, Mode.TAKEOFF, Mode.LAND, Mode.FOLLOW_TARGET)  # modes that rovers lack
 
 
 @dataclass(frozen=True)
@@ -62,17 +68,17 @@ class Commander:
     """Arming, modes and events of a fleet."""
 
     def __init__(self, status: np.ndarray, parameters: ParameterStore, estimator: Estimator,
-                 battery: Battery, failsafes: Failsafes, missions: Missions, follow: FollowTarget,
-                 returns: Return, navigator: Navigator, flight: FlightState, now: Now,
-                 origin: Sequence[float], outbox: Outbox, cannot_fly: Sequence[str] = ()):
+                 checks: ArmingChecks, failsafes: Failsafes, missions: Missions,
+                 follow: FollowTarget, returns: Return, navigator: Navigator, flight: FlightState,
+                 now: Now, origin: Sequence[float], outbox: Outbox):
         """The commander of a fleet.
 
         Args:
             status: (N,) of VEHICLE_STATUS.
             parameters: Of the fleet.
             estimator: Its state.
-            battery: Its batteries.
-            failsafes: Those that may prevent arming.
+            checks: Those that may prevent arming.
+            failsafes: Told of arming and of modes.
             missions: Notified of reached targets.
             follow: Of AUTO.FOLLOW_TARGET, for its conditions.
             returns: Of AUTO.RTL, notified likewise.
@@ -81,13 +87,11 @@ class Commander:
             now: Time.
             origin: Latitude, longitude [rad] and height [m] of the world's origin.
             outbox: Sends STATUSTEXTs.
-            cannot_fly: Why each vehicle cannot be flown at all, or an empty string.
         """
         self._status, self._parameters, self._estimator = status, parameters, estimator
-        self._battery, self._failsafes, self._missions = battery, failsafes, missions
+        self._checks, self._failsafes, self._missions = checks, failsafes, missions
         self._returns, self._navigator, self._flight = returns, navigator, flight
         self._now, self._origin, self._outbox = now, origin, outbox
-        self._cannot_fly = cannot_fly or [""] * len(status)
         self._conditions = {Mode.MISSION: missions.why_not, Mode.FOLLOW_TARGET: follow.why_not}
         flight.on_enter[Mode.TAKEOFF] = self._begin_takeoff
         flight.on_enter[Mode.LOITER] = navigator.hold
@@ -95,14 +99,11 @@ class Commander:
 
     def checks(self, i: int) -> str:
         """The first reason why vehicle i may not arm, or an empty string."""
-        if self._cannot_fly[i]:
-            return f"the vehicle cannot be flown: {self._cannot_fly[i]}"
-        if not self._estimator.ready[i]:
-            return self._estimator_reason(i)
-        least, level = self._parameters.get(i, "COM_ARM_BAT_MIN"), self._battery.level[i]
-        if level < least:
-            return f"battery at {level:.0%}, COM_ARM_BAT_MIN asks for {least:.0%}: charge it"
-        return self._failsafes.why_not_arm(i)
+        return self._checks.why_not(i)
+
+    def report_checks(self, i: int) -> None:
+        """Reports the arming checks of vehicle i to ground stations."""
+        self._checks.report(i)
 
     def arm(self, i: int, t_us: int, force: bool = False) -> Answer:
         """Arms vehicle i, or rejects it with a reason."""
@@ -130,6 +131,7 @@ class Commander:
         v = self._status[i]
         v["home"], v["home_yaw"] = self._estimator.pos[i], self._estimator.yaw(i)
         v["home_set"] = True
+        self._missions.validate(i)
 
     def move_home(self, due: np.ndarray) -> None:
         """Home of disarmed vehicles follows where it is new, or farther off than it is known.
@@ -151,27 +153,31 @@ class Commander:
     def _why_not_in(self, i, mode, t_us):
         """Why vehicle i may not arm in a mode, or an empty string."""
         needs = MODES[mode].needs
-        if not MODES[mode].arms:
+        rover = self._status["vehicle_type"][i] == ROVER
+        if rover and mode in _FLYING:
+            return _no_height(mode)
+        if not may_arm(self._status["nav_state"][i]):
             return (f"mode {ROS_NAME[mode]} is not for take-off: change to AUTO.TAKEOFF or "
                     "OFFBOARD")
         if Need.SET_POINTS in needs and not self._has_offboard(i, t_us):
             return self._offboard_reason(i)
         if Need.STICKS in needs and not self._has_sticks(i, t_us):
             return f"no MANUAL_CONTROL, which mode {ROS_NAME[mode]} needs"
-        if Need.STICKS in needs and self._status["stick_up"][i] > _THROTTLE_DOWN:
+        if Need.STICKS in needs and not rover and self._status["stick_up"][i] > _THROTTLE_DOWN:
             return "the throttle stick is not down"
         return self._conditions[mode](i) if mode in self._conditions else ""
 
     def disarm(self, i: int, force: bool = False, why: str = "external command") -> Answer:
         """Disarms vehicle i; in the air only by force."""
         v = self._status[i]
-        if v["armed"] and not v["landed"] and not force:
+        if v["armed"] and not v["landed"] and not force and v["vehicle_type"] != ROVER:
             self._outbox.say(i, CRITICAL, "Disarming denied: not landed\t")
             return self._refuse(i, "Disarming denied", "it is flying: land first, or force it")
         self._flight.disarm(i, why)
         return Answer(ACCEPTED)
 
-    def set_mode(self, i: int, mode: Mode, t_us: int, text: str = "") -> Answer:
+    def set_mode(self, i: int, mode: Mode, t_us: int, text: str = "",
+                 shown: int | None = None) -> Answer:
         """Changes the mode of vehicle i, or rejects it with a reason.
 
         As with PX4, any mode can be chosen before arming; what it lacks is said, and denies arming.
@@ -181,13 +187,13 @@ class Commander:
             mode: The wanted one.
             t_us: Now [us].
             text: Said if it is accepted, before the mode's own texts.
+            shown: The variant of it that clients see, by PX4's number; None = the mode itself.
         """
         v = self._status[i]
+        shown = MODES[mode].nav_state if shown is None else shown
         reason = self._why_not(i, mode, t_us)
         if reason and v["armed"]:
-            self._outbox.say(
-                i, CRITICAL, f"Switching to {PX4_NAME[mode]} is currently not available\t",
-                ("commander_modeswitch_not_avail", custom_mode(mode), PX4_NAME[mode]))
+            self.say_unavailable(i, shown)
             return self._refuse(i, f"Mode {ROS_NAME[mode]} refused", reason)
         if reason:
             self._outbox.say(i, WARNING, f"Mode {ROS_NAME[mode]} cannot be armed: {reason}")
@@ -198,11 +204,20 @@ class Commander:
         if mode != v["mode"]:
             self._flight.enter(i, mode)
             v["descend"] = mode == Mode.LAND and not self._estimator.ready[i]
+        self._flight.show(i, shown)
         return Answer(ACCEPTED)
+
+    def say_unavailable(self, i: int, nav_state: int) -> None:
+        """Says that vehicle i cannot change to a mode, by PX4's number, now."""
+        state = NAV_STATES[nav_state]
+        self._outbox.say(i, CRITICAL, f"Switching to {state.name} is currently not available\t",
+                         ("commander_modeswitch_not_avail", state.custom_mode, state.name))
 
     def _why_not(self, i, mode, t_us):
         """Why vehicle i may not change to a mode, or an empty string."""
         needs = MODES[mode].needs
+        if mode in _FLYING and self._status["vehicle_type"][i] == ROVER:
+            return _no_height(mode)
         if Need.MISSION in needs and not self._missions.total[i]:
             return self._missions.why_not(i)
         if Need.SET_POINTS in needs and not self._has_offboard(i, t_us):
@@ -246,7 +261,7 @@ class Commander:
             speed: [m/s]; NaN = MPC_XY_CRUISE.
             t_us: Now [us].
         """
-        answer = self.set_mode(i, Mode.LOITER, t_us)
+        answer = self.set_mode(i, Mode.LOITER, t_us, shown=ORBIT)
         if answer.accepted:
             self._navigator.begin(i)
             v = self._status[i]
@@ -287,6 +302,24 @@ class Commander:
             self._status["target_type"][i] = TARGET_LOITER
             self._flight.enter(i, Mode.LOITER)
 
+    def _transition_over(self, i):
+        v = self._status[i]
+        if v["mode"] == Mode.MISSION:
+            self._missions.transition_over(i)
+        elif v["mode"] == Mode.RTL:
+            self._returns.transition_over(i)
+        elif v["vtol_state"] == HOVERS and v["armed"] and not v["landed"]:
+            if v["mode"] == Mode.LAND and not v["descend"]:
+                self._navigator.land(i)
+            elif v["mode"] == Mode.LOITER:
+                self._navigator.hold(i)
+
+    def _quadchute(self, i):
+        words, name = QUADCHUTES[int(self._status["quadchute"][i])]
+        self._outbox.say(i, CRITICAL, "Quad-chute triggered\t",
+                         (f"vtol_att_ctrl_quadchute_{name}",))
+        self._outbox.say(i, CRITICAL, f"Quad-chute: {words}; it hovers from now on")
+
     def _begin_takeoff(self, i):
         """AUTO.TAKEOFF, to the height asked for or MIS_TAKEOFF_ALT above the vehicle."""
         v = self._status[i]
@@ -321,6 +354,10 @@ class Commander:
         return Answer(REJECTED, reason)
 
 
+def _no_height(mode):
+    return f"rovers and boats stay at their height: {ROS_NAME[mode]} is for what flies"
+
+
 # Event: what follows from it, in this order.
 _EVENTS = (
     (EVENT_TAKEN_OFF, Commander._taken_off),
@@ -328,6 +365,8 @@ _EVENTS = (
     (EVENT_TARGET_REACHED, Commander._reached),
     (EVENT_DISARM_LANDED, lambda c, i: c.disarm(i, why="landing")),
     (EVENT_DISARM_PREFLIGHT, lambda c, i: c.disarm(i, why="auto preflight disarming")),
+    (EVENT_QUADCHUTE, Commander._quadchute),
+    (EVENT_TRANSITION_OVER, Commander._transition_over),
     (EVENT_OFFBOARD_LOST, lambda c, i: c._failsafes.offboard_lost(i)),
     (EVENT_FAILSAFE_DELAY_OVER, lambda c, i: c._failsafes.delay_over(i)),
 )

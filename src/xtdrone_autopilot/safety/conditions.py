@@ -1,18 +1,19 @@
 """Failsafe conditions: each is one class, listed in CONDITIONS.
 
 A new failsafe is a new class here. It defines when it holds, the action (by one of PX4's
-parameters) and the message; failsafes.py does it, and `xtdrone doctor` reports it.
+parameters), the message, and the arming checks that go with it; failsafes.py does it, `xtdrone
+doctor` reports it, and arming_checks.py, which lists the checks in order, tells ground stations.
 """
 
 import math
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from xtdrone_core.modes import MODES, Mode
-from xtdrone_core.snapshot import Memory
+from xtdrone_core.modes import MODES, Mode, Requirement, custom_mode
+from xtdrone_core.runs.snapshot import Memory
 
 from ..estimation.flags import ALIGNED, GPS_USED, POSITION_VALID, VISION_USED
 from ..interfaces import Estimator
@@ -21,7 +22,12 @@ from ..navigation.trajectory import stopping_distance
 from ..now import Now
 from ..parameters.store import ParameterStore
 from ..vehicle_status import TRAJECTORY, station_away
+from ..vtol.state import QUADCHUTES
 from .battery import Battery
+from .checks import ALL, Check, Component, Level, modes_with
+
+if TYPE_CHECKING:
+    from .arming_checks import ArmingChecks
 
 PERIOD_US = 100_000  # of checking the conditions [us]
 
@@ -44,6 +50,10 @@ _LINK_ACTION = {0: Action.NONE, 1: Action.HOLD, 2: Action.RETURN, 3: Action.LAND
 _BY_POSITION = np.array([MODES[mode].by_position for mode in Mode])
 _RC_EXCEPTION = np.array([MODES[mode].rc_exception for mode in Mode])
 _NO_FLIGHT_TERMINATION = 121212  # value of CBRK_FLIGHTTERM
+_WARNINGS = {  # of causes with an event of their own
+    "Low battery level": "commander_failsafe_enter_low_bat",
+    "Critical battery level": "commander_failsafe_enter_crit_bat_warn",
+    "Emergency battery level": "commander_failsafe_enter_crit_low_bat_warn"}
 
 
 @dataclass(frozen=True)
@@ -56,6 +66,7 @@ class Watched:
     battery: Battery
     missions: Missions
     now: Now
+    checks: "ArmingChecks"
 
 
 class Condition(Memory):
@@ -63,6 +74,7 @@ class Condition(Memory):
 
     Attributes:
         holds: (N,) bool, now.
+        failing: (N, C) bool, a column for each of `checks`, written by check().
     """
 
     name = ""
@@ -73,11 +85,15 @@ class Condition(Memory):
     px4 = ""  # PX4's name of the cause in its events; "" = it has none
     waits = True  # a return or a landing comes after COM_FAIL_ACT_T
     comes_back = ""  # what does when it ends during that wait, and the mode before with it
+    checks: ClassVar[tuple[Check, ...]] = ()  # before and while flying, as PX4 reports them
     MEMORY = ("holds",)
 
     def __init__(self, watched: Watched):
         self._w = watched
         self.holds = np.zeros(len(watched.status), dtype=bool)
+        if self.checks:
+            self.failing = watched.checks.columns(self.checks)
+            watched.checks.explain(self.checks, self.why_not_arm, self.argument)
 
     def check(self, flying: np.ndarray, q: np.ndarray) -> np.ndarray:
         """(N,) bool, whether it holds for vehicles that fly.
@@ -106,17 +122,26 @@ class Condition(Memory):
         """The action for vehicle i."""
         return self.actions.get(self.get(i, self.parameter), Action.WARN)
 
+    def warning_event(self, i: int) -> tuple:
+        """Name and arguments of PX4's event where the action for vehicle i is a warning."""
+        if self.px4 in _WARNINGS:
+            return (_WARNINGS[self.px4],)
+        mode = custom_mode(Mode(self._w.status["mode"][i]))
+        if not self.px4:
+            return "commander_failsafe_enter_generic_warn", mode
+        return "commander_failsafe_enter_warn", mode, self.px4
+
     def mode_instead(self, i: int) -> Mode | None:
         """A mode that vehicle i changes to in place of the action."""
         return None
 
-    def no_arming(self) -> np.ndarray | bool:
-        """(N,) bool, it forbids arming."""
-        return False
-
     def why_not_arm(self, i: int) -> str:
-        """Why vehicle i may not be armed, if no_arming() holds."""
+        """Why vehicle i may not be armed, if one of the checks that forbid it fails."""
         return self.why(i)
+
+    def argument(self, i: int) -> float:
+        """Of the events of the checks that have one."""
+        raise NotImplementedError
 
     def armed(self, i: int) -> None:
         """Vehicle i has just been armed."""
@@ -133,22 +158,23 @@ class DataLink(Condition):
     name, parameter, actions = "data_link", "NAV_DLL_ACT", _LINK_ACTION
     comes_back = "ground station"
     px4 = "GCS connection loss"
-    MEMORY = ("holds", "_silent")
-
-    def __init__(self, watched: Watched):
-        super().__init__(watched)
-        self._silent = np.zeros(len(self.holds), dtype=bool)
+    checks = tuple(
+        Check("check_rc_dl_no_dllink", "No connection to the ground control station",
+              Component.COMMUNICATION_LINKS, level, blocks=blocks, text=text,
+              severity=Level.WARNING)
+        for level, blocks, text in (
+            (Level.ERROR, ALL, "Preflight Fail: No connection to the ground control station\t"),
+            (Level.INFO, 0, "")))  # required by NAV_DLL_ACT, or not
 
     def check(self, flying: np.ndarray, q: np.ndarray) -> np.ndarray:
         silent = station_away(self._w.status, self._w.now.t_us) > q["COM_DL_LOSS_T"]
-        self._silent[:] = silent & (q["NAV_DLL_ACT"] > 0)
-        return flying & self._silent
+        required = q["NAV_DLL_ACT"] > 0
+        self.failing[:, 0] = silent & required
+        self.failing[:, 1] = silent & ~required
+        return flying & self.failing[:, 0]
 
     def why(self, i: int) -> str:
         return f"no ground station for {self.get(i, 'COM_DL_LOSS_T'):g} s"
-
-    def no_arming(self) -> np.ndarray:
-        return self._silent
 
     def why_not_arm(self, i: int) -> str:
         return "the ground station link is lost, and NAV_DLL_ACT requires one"
@@ -187,9 +213,15 @@ class BatteryLow(Condition):
     text, advice = "the battery is low", "go home"
     name, threshold, word = "battery_low", "BAT_LOW_THR", "low"
     px4 = "Low battery level"
+    checks = (Check("check_battery_low", "Low battery", Component.BATTERY, Level.WARNING, blocks=0,
+                    text="Low battery level\t", severity=Level.EMERGENCY),)
 
     def check(self, flying: np.ndarray, q: np.ndarray) -> np.ndarray:
-        return flying & ((self._w.battery.level < q[self.threshold]) | self.holds)
+        below = self._w.battery.level < q[self.threshold]
+        holds = flying & (below | self.holds)
+        if self.checks:
+            self.failing[:, 0] = below | holds
+        return holds
 
     def why(self, i: int) -> str:
         return f"battery {self.word}, {self._w.battery.level[i]:.0%} left"
@@ -204,9 +236,14 @@ class BatteryCritical(BatteryLow):
     text, advice = "the battery is critical", "land"
     name, threshold, word = "battery_critical", "BAT_CRIT_THR", "critical"
     px4 = "Critical battery level"
+    checks = (Check("check_battery_low", "Low battery", Component.BATTERY, Level.CRITICAL,
+                    text="Low battery level\t", severity=Level.EMERGENCY),)
     parameter = "COM_LOW_BAT_ACT"
     actions = {0: Action.WARN, 2: Action.LAND, 3: Action.RETURN}
     action = Condition.action
+
+    def why_not_arm(self, i: int) -> str:
+        return (f"battery at {self._w.battery.level[i]:.0%}, below BAT_CRIT_THR: charge it")
 
 
 class BatteryEmergency(BatteryLow):
@@ -215,6 +252,7 @@ class BatteryEmergency(BatteryLow):
     text, advice = "the battery is at emergency level", "land at once"
     name, threshold, word = "battery_emergency", "BAT_EMERGEN_THR", "at emergency level"
     px4 = "Emergency battery level"
+    checks = ()
     waits = False
 
     def action(self, i: int) -> Action:
@@ -228,6 +266,12 @@ class Geofence(Condition):
     name, parameter = "fence", "GF_ACTION"
     actions = {0: Action.NONE, 1: Action.WARN, 2: Action.HOLD, 3: Action.RETURN,
                4: Action.TERMINATE, 5: Action.LAND}
+    checks = tuple(
+        Check(f"check_gf_violation_{name}", f"Geofence violation: {what}", Component.SYSTEM,
+              Level.ERROR, text=f"Geofence violation: {what}")
+        for name, what in (("max_hor_dist", "exceeding maximum distance to Home"),
+                           ("max_alt", "exceeding maximum altitude above Home"),
+                           ("custom_gf", "approaching or outside geofence")))
     MEMORY = ("holds", "fenced", "outside")
 
     def __init__(self, watched: Watched):
@@ -244,14 +288,17 @@ class Geofence(Condition):
         distance = np.hypot(offset[:, 0], offset[:, 1])
         far = (q["GF_MAX_HOR_DIST"] > 0) & (distance > q["GF_MAX_HOR_DIST"])
         high = (q["GF_MAX_VER_DIST"] > 0) & (offset[:, 2] > q["GF_MAX_VER_DIST"])
-        outside = (far | high) & w.status["home_set"]
+        left = np.zeros(len(far), dtype=bool)
         fenced = (q["GF_MAX_HOR_DIST"] > 0) | (q["GF_MAX_VER_DIST"] > 0)
         for i, fence in enumerate(w.missions.fences):
             fenced[i] |= fence is not None
             if fence is not None and w.estimator.flags[i] & POSITION_VALID:
-                outside[i] |= not fence.contains(pos[i, 0], pos[i, 1])
-        self.outside[:] = outside & (q["GF_ACTION"] > 0)
-        self.fenced[:] = fenced & (q["GF_ACTION"] > 0)
+                left[i] = not fence.contains(pos[i, 0], pos[i, 1])
+        home, acts = w.status["home_set"], q["GF_ACTION"] > 0
+        for k, broken in enumerate((far & home, high & home, left)):
+            self.failing[:, k] = broken & acts
+        self.outside[:] = self.failing.any(axis=1)
+        self.fenced[:] = fenced & acts
         return flying & self.outside
 
     def _stop(self, q):
@@ -271,9 +318,6 @@ class Geofence(Condition):
 
     def why(self, i: int) -> str:
         return f"geofence broken, {self._text(i)}"
-
-    def no_arming(self) -> np.ndarray:
-        return self.outside
 
     def why_not_arm(self, i: int) -> str:
         return "it is outside the geofence: " + self._text(i)
@@ -297,15 +341,28 @@ class WindHigh(Condition):
     name, parameter, limit = "wind_high", "COM_WIND_MAX_ACT", "COM_WIND_MAX"
     actions = {0: Action.NONE, 1: Action.WARN, 2: Action.HOLD, 3: Action.RETURN,
                4: Action.TERMINATE, 5: Action.LAND}
+    checks = (Check("check_wind_too_high", "Wind speed is above limit ({3:.1m/s})",
+                    Component.SYSTEM, Level.WARNING, stops=modes_with(Requirement.LIMITS),
+                    argument="f"),)
+    warning = "check_above_wind_limits_warning"
 
     def check(self, flying: np.ndarray, q: np.ndarray) -> np.ndarray:
         wind = self._w.estimator.wind  # NaN where nothing tells it
         speed = np.hypot(wind[:, 0], wind[:, 1])
-        return flying & (q[self.limit] > 0) & (speed > q[self.limit])
+        holds = flying & (q[self.limit] > 0) & (speed > q[self.limit])
+        if self.checks:
+            self.failing[:, 0] = holds & (q["COM_WIND_MAX_ACT"] > 1)
+        return holds
 
     def why(self, i: int) -> str:
-        speed = math.hypot(*self._w.estimator.wind[i])
+        speed = self.argument(i)
         return f"wind of {speed:.1f} m/s, {self.limit} allows {self.get(i, self.limit):g} m/s"
+
+    def argument(self, i: int) -> float:
+        return math.hypot(*self._w.estimator.wind[i])
+
+    def warning_event(self, i: int) -> tuple:
+        return self.warning, self.argument(i)
 
 
 class WindWarning(WindHigh):
@@ -313,6 +370,7 @@ class WindWarning(WindHigh):
 
     text, advice = "the wind is above COM_WIND_WARN", "land"
     name, parameter, limit = "wind_warning", "", "COM_WIND_WARN"
+    checks, warning = (), "check_high_wind_warning"
 
     def action(self, i: int) -> Action:
         return Action.WARN
@@ -323,6 +381,9 @@ class FlightTime(Condition):
 
     text, advice = "the time of flight is over", "land, or raise COM_FLT_TIME_MAX"
     name = "flight_time"
+    checks = (Check("check_flight_time_limit", "Maximum flight time reached", Component.SYSTEM,
+                    Level.ERROR, stops=modes_with(Requirement.LIMITS),
+                    text="Maximum flight time reached\t"),)
     MEMORY = ("holds", "_since")
 
     def __init__(self, watched: Watched):
@@ -332,7 +393,9 @@ class FlightTime(Condition):
     def check(self, flying: np.ndarray, q: np.ndarray) -> np.ndarray:
         self._since[~flying] = self._w.now.t_us
         most = q["COM_FLT_TIME_MAX"]
-        return flying & (most > 0) & ((self._w.now.t_us - self._since) * 1e-6 > most)
+        self.failing[:, 0] = flying & (most > 0) & (
+            (self._w.now.t_us - self._since) * 1e-6 > most)
+        return self.failing[:, 0].copy()
 
     def why(self, i: int) -> str:
         return f"maximum flight time reached, {self.get(i, 'COM_FLT_TIME_MAX')} s"
@@ -362,6 +425,15 @@ class PositionLost(Condition):
     def action(self, i: int) -> Action:
         return Action.DESCEND
 
+    def warning_event(self, i: int) -> tuple:
+        """Name and arguments of PX4's event where the action for vehicle i is a warning."""
+        if self.px4 in _WARNINGS:
+            return (_WARNINGS[self.px4],)
+        mode = custom_mode(Mode(self._w.status["mode"][i]))
+        if not self.px4:
+            return "commander_failsafe_enter_generic_warn", mode
+        return "commander_failsafe_enter_warn", mode, self.px4
+
     def mode_instead(self, i: int) -> Mode | None:
         by_sticks = self.get(i, "COM_POSCTL_NAVL") == 0 and sticks_held(self._w, i)
         return Mode.ALTCTL if by_sticks else None
@@ -372,6 +444,10 @@ class AttitudeFailure(Condition):
 
     text, advice = "it is tilted beyond FD_FAIL_R or FD_FAIL_P", "level it by the sticks"
     name = "attitude"
+    checks = tuple(Check(f"check_failure_detector_{axis}", "Attitude failure detected",
+                         Component.SYSTEM, Level.CRITICAL,
+                         text=f"Preflight Fail: Attitude failure ({axis})")
+                   for axis in ("roll", "pitch"))
     MEMORY = ("holds", "_tilted_s")
 
     def __init__(self, watched: Watched):
@@ -383,13 +459,12 @@ class AttitudeFailure(Condition):
         roll = np.arctan2(2 * (w * x + y * z), 1 - 2 * (x * x + y * y))
         pitch = np.arcsin(np.clip(2 * (w * y - z * x), -1.0, 1.0))
         acro = self._w.status["mode"] == Mode.ACRO
-        failed = np.zeros(len(x), dtype=bool)
         for k, (angle, name) in enumerate(((roll, "R"), (pitch, "P"))):
             limit = q[f"FD_FAIL_{name}"]
             beyond = (limit > 0) & (np.abs(np.degrees(angle)) > limit) & ~acro
             self._tilted_s[:, k] = np.where(beyond, self._tilted_s[:, k] + PERIOD_US * 1e-6, 0.0)
-            failed |= self._tilted_s[:, k] >= q[f"FD_FAIL_{name}_TTRI"]
-        return flying & failed
+            self.failing[:, k] = beyond & (self._tilted_s[:, k] >= q[f"FD_FAIL_{name}_TTRI"])
+        return flying & self.failing.any(axis=1)
 
     def why(self, i: int) -> str:
         return "attitude failure, tilted beyond FD_FAIL_R or FD_FAIL_P"
@@ -398,9 +473,6 @@ class AttitudeFailure(Condition):
         may = self.get(i, "CBRK_FLIGHTTERM") != _NO_FLIGHT_TERMINATION
         return Action.TERMINATE if may else Action.WARN
 
-    def no_arming(self) -> np.ndarray:
-        return self._tilted_s.any(axis=1)
-
     def why_not_arm(self, i: int) -> str:
         return "it is tilted beyond FD_FAIL_R or FD_FAIL_P: put it upright"
 
@@ -408,7 +480,7 @@ class AttitudeFailure(Condition):
 class EstimatorFailure(Condition):
     """The estimator has no attitude, or NaN."""
 
-    text, advice = "the estimator has failed", "look at 'xtdrone log plot' of this flight"
+    text, advice = "the estimator has failed", "look at 'xtdrone plot' of its flight log"
     name = "estimator"
 
     def check(self, flying: np.ndarray, q: np.ndarray) -> np.ndarray:
@@ -423,6 +495,20 @@ class EstimatorFailure(Condition):
         return Action.TERMINATE
 
 
+class Quadchute(Condition):
+    """A VTOL has given fixed-wing flight up, and hovers."""
+
+    text, advice = "it has given fixed-wing flight up", "see VT_QC_* and VT_TRANS_TIMEOUT"
+    name, parameter = "quadchute", "COM_QC_ACT"
+    actions = {-1: Action.WARN, 0: Action.RETURN, 1: Action.LAND, 2: Action.HOLD}
+
+    def check(self, flying: np.ndarray, q: np.ndarray) -> np.ndarray:
+        return flying & (self._w.status["quadchute"] != 0)
+
+    def why(self, i: int) -> str:
+        return f"quad-chute: {QUADCHUTES[int(self._w.status['quadchute'][i])][0]}"
+
+
 class RotorFailure(Condition):
     """The rotor monitor has found a rotor that gives no thrust."""
 
@@ -430,22 +516,27 @@ class RotorFailure(Condition):
     name, parameter, waits = "rotor", "COM_ACT_FAIL_ACT", False
     actions = {0: Action.WARN, 1: Action.HOLD, 2: Action.LAND, 3: Action.RETURN,
                4: Action.TERMINATE}
+    checks = (Check("check_failure_detector_motor", "Motor failure detected",
+                    Component.MOTORS_ESCS, Level.CRITICAL,
+                    text="Preflight Fail: Motor failure detected", health=True),)
     MEMORY = ("holds", "failed")
 
     def __init__(self, watched: Watched):
         super().__init__(watched)
-        self.failed = np.full(len(self.holds), -1, dtype=np.int16)  # its number, -1 = none
+        self.failed = np.full(len(self.holds), -1, dtype=np.int16)  # its number from 0, -1 = none
 
     def check(self, flying: np.ndarray, q: np.ndarray) -> np.ndarray:
-        return flying & (self.failed >= 0)
+        self.failing[:, 0] = flying & (self.failed >= 0)
+        return self.failing[:, 0].copy()
 
     def why(self, i: int) -> str:
-        return f"rotor {self.failed[i] + 1} has failed"
+        # SDF files and disturbances count rotors from 0, MAVLink and PX4 motors from 1.
+        return f"rotor {self.failed[i]} (motor {self.failed[i] + 1}) has failed"
 
 
 CONDITIONS = (DataLink, Sticks, BatteryLow, BatteryCritical, BatteryEmergency, Geofence,
-              WindWarning, WindHigh, FlightTime, PositionLost, AttitudeFailure, EstimatorFailure,
-              RotorFailure)
+              WindWarning, WindHigh, FlightTime, Quadchute, PositionLost, AttitudeFailure,
+              EstimatorFailure, RotorFailure)
 
 
 def sticks_held(watched: Watched, i: int) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from xtdrone_core.modes import ROS_NAME, Mode, custom_mode
-from xtdrone_core.snapshot import Memory
+from xtdrone_core.runs.snapshot import Memory
 
 from ..estimation.flags import GPS_USED, VISION_USED
 from ..outbox import CRITICAL, INFO, WARNING, Outbox
@@ -85,20 +85,6 @@ class Failsafes(Memory):
         """(N,) int16, the rotor that the rotor monitor has found, -1 = none; it writes here."""
         return self._rotor.failed
 
-    def why_not_arm(self, i: int) -> str:
-        """Why vehicle i may not arm as far as failsafes go, or an empty string."""
-        for condition in self._conditions.values():
-            if np.broadcast_to(condition.no_arming(), len(self._level))[i]:
-                return condition.why_not_arm(i)
-        return ""
-
-    def may_arm(self) -> np.ndarray:
-        """(N,) bool, why_not_arm() is empty."""
-        may = np.ones(len(self._level), dtype=bool)
-        for condition in self._conditions.values():
-            may &= ~np.asarray(condition.no_arming())
-        return may
-
     def active(self) -> np.ndarray:
         """(N,) bool, a failsafe has chosen what the vehicle does."""
         return self._level >= Action.HOLD
@@ -133,24 +119,30 @@ class Failsafes(Memory):
             condition.reset(mask)
 
     def step(self, due: np.ndarray | None = None) -> None:
-        """Checks every condition; call it each PERIOD_US of a vehicle.
+        """Checks every condition, and acts; call it each PERIOD_US of a vehicle.
 
         Args:
             due: (N,) bool, the vehicles meant; None for all.
         """
+        self.act(self.check(due))
+
+    def check(self, due: np.ndarray | None = None) -> list:
+        """Checks every condition; returns what has changed, for act()."""
         q, flying = self._parameters.values, self._status["armed"] & ~self._status["landed"]
         begun, ended = [], []
         for condition in self._conditions.values():
             now = condition.check_due(due, flying, q)
             changed = now != condition.holds
             if changed.any():
-                begun += [(int(i), condition) for i in np.flatnonzero(changed & now)]
-                ended += [(int(i), condition) for i in np.flatnonzero(changed & ~now)]
+                begun += [(self._begun, int(i), condition) for i in np.flatnonzero(changed & now)]
+                ended += [(self._ended, int(i), condition) for i in np.flatnonzero(changed & ~now)]
                 condition.holds[:] = now
-        for i, condition in ended:
-            self._ended(i, condition)
-        for i, condition in begun:
-            self._begun(i, condition)
+        return ended + begun
+
+    def act(self, changes: list) -> None:
+        """Does what follows from the changes that check() has found."""
+        for follow, i, condition in changes:
+            follow(i, condition)
 
     def armed(self, i: int) -> None:
         """Vehicle i has just been armed."""
@@ -204,6 +196,8 @@ class Failsafes(Memory):
         # A vehicle that is landing already does not climb to return, as in PX4.
         under_way |= action == Action.RETURN and v["mode"] == Mode.LAND
         if action == Action.WARN or action <= self._level[i] or under_way:
+            if action == Action.WARN:
+                self._tell_warning(i, condition)
             self._outbox.say(i, CRITICAL if action > Action.WARN else WARNING, f"Warning: {why}")
             self._level[i] = max(self._level[i], action)
             return
@@ -222,6 +216,14 @@ class Failsafes(Memory):
         v["failsafe"] = False
         self._outbox.say(i, CRITICAL, f"Failsafe: {why}: {_WORDS[action]}")
         self._perform(i, action)
+
+    def _tell_warning(self, i, condition):
+        """PX4's event, and its text where it sees a failsafe in it."""
+        event = condition.warning_event(i)
+        if event[0].startswith("commander_failsafe"):
+            self._outbox.say(i, CRITICAL, "Failsafe activated\t", event)
+        else:
+            self._outbox.tell(i, *event)
 
     def _tell(self, i, condition, action, delay=0.0):
         """PX4's text and event: a hold for a delay [s], or the action at once."""

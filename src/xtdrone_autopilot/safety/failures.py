@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from xtdrone_core import SensorBatch
-from xtdrone_core.snapshot import Memory
+from xtdrone_core.runs.snapshot import Memory
 
 from ..mavlink.dialect import mavlink
 

@@ -54,6 +54,13 @@ class Fence:
                    for item in items if item.command in (CIRCLE_INCLUSION, CIRCLE_EXCLUSION)]
         return cls(groups, circles)
 
+    def outlines(self) -> list[np.ndarray]:
+        """Closed outlines (K, 2) of its polygons and circles, to be drawn [m]."""
+        turn = np.linspace(0.0, 2.0 * np.pi, 73)
+        return [np.vstack([vertices, vertices[:1]]) for _, vertices in self._polygons] + [
+            np.stack([x + np.sqrt(r2) * np.cos(turn), y + np.sqrt(r2) * np.sin(turn)], axis=1)
+            for _, x, y, r2 in self._circles]
+
     def contains(self, x: float, y: float) -> bool:
         """Whether the position (x, y) [m] is allowed."""
         included = not self._has_inclusions

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from xtdrone_core.modes import MODES, Mode
+from xtdrone_core.modes import MODES, Mode, may_arm
 
 from ..now import Now
 from ..outbox import INFO, Outbox
@@ -28,7 +28,7 @@ class FlightState:
         """Changes the mode of vehicle i; the last one not of a failsafe is back once disarmed."""
         v = self._status[i]
         left = Mode(v["mode"])
-        v["mode"] = mode
+        v["mode"], v["nav_state"] = mode, MODES[mode].nav_state
         if MODES[mode].arms and not failsafe:
             v["mode_disarmed"] = mode
         if left in self.on_leave and left != mode:
@@ -39,6 +39,12 @@ class FlightState:
         self._outbox.announce(i)
         if mode in self.on_enter:
             self.on_enter[mode](i)
+
+    def show(self, i: int, nav_state: int) -> None:
+        """Lets clients of vehicle i see its mode as one of its variants, or as itself again."""
+        if self._status["nav_state"][i] != nav_state:
+            self._status["nav_state"][i] = nav_state
+            self._outbox.announce(i)
 
     def disarm(self, i: int, why: str = "internal command") -> None:
         """Stops the rotors of vehicle i, wherever it is."""
@@ -52,5 +58,7 @@ class FlightState:
             follow(i)
         if v["mode"] != v["mode_disarmed"]:
             self.enter(i, Mode(v["mode_disarmed"]))
+        elif not may_arm(v["nav_state"]):
+            self.show(i, MODES[Mode(v["mode"])].nav_state)
         self._outbox.announce(i)
         self._outbox.say(i, INFO, f"Disarmed by {why}\t")

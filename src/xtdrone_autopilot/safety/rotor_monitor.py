@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from xtdrone_core import FleetModel
-from xtdrone_core.snapshot import Memory
+from xtdrone_core.runs.snapshot import Memory
+from xtdrone_dynamics.abilities.effectiveness import effectiveness
 from xtdrone_dynamics.compiled import njit
-from xtdrone_dynamics.effectiveness import effectiveness
 
 FILTER_S = 0.02  # time constant of the residuals [s]
 STEADY_S = 2.0  # time constant of the lift that a payload or a low battery takes [s]

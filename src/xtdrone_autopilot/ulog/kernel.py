@@ -9,11 +9,12 @@ import math
 
 import numpy as np
 
-from xtdrone_core.modes import MODES, Mode
-from xtdrone_dynamics.atmosphere import density, height_of_pressure
+from xtdrone_core.modes import Mode
+from xtdrone_dynamics.abilities.vehicle_type import NOT_VTOL, TAILSITTER
 from xtdrone_dynamics.compiled import njit
 from xtdrone_dynamics.constants import AIR_GAS_CONSTANT
-from xtdrone_dynamics.geodesy import to_geodetic
+from xtdrone_dynamics.earth.atmosphere import density, height_of_pressure
+from xtdrone_dynamics.earth.geodesy import to_geodetic
 from xtdrone_dynamics.quaternion import to_euler
 
 from ..control.vector import thrust_normalised
@@ -40,6 +41,7 @@ from ..estimation.flags import (
 )
 from ..estimation.status import solution_status
 from ..ned import heading, quat_to_ned, to_frd, to_ned
+from ..vehicle_status import TO_FIXED_WING, TO_HOVER
 
 MAX_MOTORS = 12  # length of actuator_motors.control
 AS_DOUBLE, AS_SINGLE, AS_WHOLE = range(3)  # type in the file: float64, float32, integer
@@ -88,6 +90,8 @@ SNAPSHOT = np.dtype([(name, "f8", shape) if shape else (name, "f8") for name, sh
     ("battery_cells", ()),
     # State.
     ("armed_t", ()), ("mode_t", ()), ("arming_state", ()), ("nav_state", ()), ("failsafe", ()),
+    ("vehicle_type", ()), ("vtol_state", ()), ("is_vtol", ()),
+    ("is_tailsitter", ()), ("in_transition", ()), ("in_transition_to_fw", ()), ("quadchute", ()),
     ("ready", ()), ("mav_type", ()), ("landed", ()), ("in_air", ()),
     ("home_lat", ()), ("home_lon", ()), ("home_alt", ()), ("home_x", ()), ("home_y", ()),
     ("home_z", ()), ("home_yaw", ()), ("home_set", ()),
@@ -95,8 +99,6 @@ SNAPSHOT = np.dtype([(name, "f8", shape) if shape else (name, "f8") for name, sh
     ("mission_reached", ()), ("mission_finished", ()),
 ]])
 
-# vehicle_status.nav_state of each Mode, as in PX4.
-_NAV_STATE = np.array([MODES[mode].nav_state for mode in Mode], dtype=np.int64)
 
 # Bits of estimator_status.control_mode_flags.
 _CS_TILT, _CS_YAW, _CS_GPS, _CS_IN_AIR, _CS_WIND, _CS_BARO = 1, 2, 4, 1 << 7, 1 << 8, 1 << 9
@@ -226,9 +228,13 @@ def _state(s, v, q, origin, commands):
     s.armed_t = v.armed_t if v.armed else 0
     s.mode_t = max(v.mode_t, 0)
     s.arming_state = 2 if v.armed else 1
-    s.nav_state = _NAV_STATE[v.mode]
+    s.nav_state = v.nav_state
     s.failsafe, s.ready, s.landed, s.in_air = v.failsafe, v.ready, v.landed, not v.landed
     s.mav_type = q.MAV_TYPE
+    s.vehicle_type, s.vtol_state, s.quadchute = v.vehicle_type, v.vtol_state, v.quadchute != 0
+    s.is_vtol, s.is_tailsitter = v.vtol_type != NOT_VTOL, v.vtol_type == TAILSITTER
+    s.in_transition_to_fw = v.vtol_state == TO_FIXED_WING
+    s.in_transition = v.vtol_state in (TO_FIXED_WING, TO_HOVER)
     lat, lon = to_geodetic(v.home[0], v.home[1], lat0, lon0)
     s.home_lat, s.home_lon, s.home_alt = math.degrees(lat), math.degrees(lon), v.home[2] + alt0
     s.home_x, s.home_y, s.home_z = v.home[1], v.home[0], -v.home[2]

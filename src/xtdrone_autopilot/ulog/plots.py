@@ -8,18 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
 
+from xtdrone_core import plot_style
 from xtdrone_dynamics.quaternion import to_euler_array
 
 from ..errors import AutopilotError
 from .reader import FlightLog
 
-_WANTED = {"color": "#d62728", "lw": 1.4, "label": "set-point"}
-_ESTIMATED = {"color": "#1f77b4", "lw": 1.0, "label": "estimate"}
-_TRUE = {"color": "black", "lw": 0.8, "ls": ":", "label": "truth"}
-_MODES = ("#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#b07aa1", "#9c755f", "#76b7b2", "#edc948")
+_WANTED, _ESTIMATED, _TRUE = plot_style.SET_POINT, plot_style.ESTIMATE, plot_style.TRUTH
+_SHADES = ("#eef3fa", "#fdf3e4")  # of flight modes, in turn
 _LOWEST_LIMIT = 1.5  # smallest upper limit of the test-ratio axis
 
 # Fields of estimator_status_flags that get a bar of their own.
@@ -32,28 +29,24 @@ _FLAGS = {"cs_tilt_align": "tilt aligned", "cs_yaw_align": "yaw aligned", "cs_gp
           "reject_airspeed": "airspeed refused"}
 
 
-def _axes(log, title, count, labels):
-    """A figure of `count` rows with one time axis; flight modes are shaded."""
-    figure = Figure(figsize=(11, 2.2 + 1.9 * count), layout="constrained")
-    FigureCanvasAgg(figure)
-    rows = figure.subplots(count, 1, sharex=True, squeeze=False)[:, 0]
+def _axes(log, title, names, labels):
+    """A figure of panels with one time axis; flight modes are shaded and named above the first."""
+    figure = plot_style.figure(11, 1.9 + 1.9 * len(labels),
+                               f"{log.path.parent.name}/{log.path.name}: {title}")
+    rows = plot_style.time_axes(figure, labels, names, xlabel="time since the log's begin [s]")
     modes = log.modes()
-    colours = dict(zip(dict.fromkeys(name for *_, name in modes), _MODES * 3))
-    for row, label in zip(rows, labels):
-        row.set_ylabel(label)
-        row.grid(alpha=0.3)
-        for begin, end, name in modes:
-            row.axvspan(begin, end, color=colours[name], alpha=0.10, lw=0)
-        for begin, end in log.armed():
-            for edge in (begin, end):
-                row.axvline(edge, color="grey", lw=0.7, ls="--")
+    for row in rows:
+        for k, (begin, end, _) in enumerate(modes):
+            row.axvspan(begin, end, color=_SHADES[k % 2], lw=0, zorder=0)
+        for edge in {edge for stretch in log.armed() for edge in stretch}:
+            row.axvline(edge, **plot_style.LIMIT)
+    rows[0].set_xlim(0, max(log.seconds, 1e-3))
+    plot_style.title(rows[0], names[0], pad=18)
     for begin, end, name in modes:
         if end - begin > 0.04 * log.seconds:
-            rows[0].text((begin + end) / 2, 1.02, name, transform=rows[0].get_xaxis_transform(),
-                         ha="center", fontsize="x-small", color=colours[name])
-    rows[0].set_xlim(0, max(log.seconds, 1e-3))
-    rows[-1].set_xlabel("time [s]; dashed: armed, disarmed")
-    figure.suptitle(f"{log.path.parent.name}/{log.path.name}: {title}", fontsize="medium")
+            rows[0].text((begin + end) / 2, 1.02, name, ha="center", fontsize=8, color="#555555",
+                         transform=rows[0].get_xaxis_transform())
+    rows[-1].set_xlabel("time since the log's begin [s]; dashed: armed and disarmed")
     return figure, rows
 
 
@@ -66,26 +59,20 @@ def _draw(row, data, field, style, scale=1.0, step=False):
     return True
 
 
-def _legend(row):
-    if row.get_legend_handles_labels()[0]:
-        row.legend(fontsize="small", loc="upper right", ncols=4)
-
-
 def position(log: FlightLog) -> Any:
     """Position: set-point, estimate and, if logged, ground truth."""
-    figure, rows = _axes(log, "position", 3, ("north [m]", "east [m]", "up [m]"))
+    figure, rows = _axes(log, "position", ("north", "east", "up"), ("[m]",) * 3)
     for row, axis, sign in zip(rows, "xyz", (1, 1, -1)):
         _draw(row, log.topic("vehicle_local_position_setpoint"), axis, _WANTED, sign)
         _draw(row, log.topic("vehicle_local_position"), axis, _ESTIMATED, sign)
         _draw(row, log.topic("vehicle_local_position_groundtruth"), axis, _TRUE, sign)
-    _legend(rows[0])
+    plot_style.legend(rows[0])
     return figure
 
 
 def velocity(log: FlightLog) -> Any:
     """Velocity tracking as in XTDrone Fig. 15, with the RMS of the error in flight."""
-    figure, rows = _axes(log, "velocity tracking", 3,
-                         ("north [m/s]", "east [m/s]", "up [m/s]"))
+    figure, rows = _axes(log, "velocity", ("north", "east", "up"), ("[m/s]",) * 3)
     wanted, flown = log.topic("vehicle_local_position_setpoint"), log.topic(
         "vehicle_local_position")
     for row, axis, sign in zip(rows, ("vx", "vy", "vz"), (1, 1, -1)):
@@ -97,7 +84,7 @@ def velocity(log: FlightLog) -> Any:
             row.text(0.01, 0.04, f"RMS error in the air: {error:.3f} m/s",
                      transform=row.transAxes, fontsize="small",
                      bbox={"facecolor": "white", "alpha": 0.8, "edgecolor": "none", "pad": 1})
-    _legend(rows[0])
+    plot_style.legend(rows[0])
     return figure
 
 
@@ -130,54 +117,56 @@ def _angles(data, field):
 
 def attitude(log: FlightLog) -> Any:
     """Roll, pitch and yaw: set-point, estimate and, if logged, ground truth."""
-    figure, rows = _axes(log, "attitude", 3, ("roll [deg]", "pitch [deg]", "yaw [deg]"))
+    figure, rows = _axes(log, "attitude", ("roll", "pitch", "yaw"), ("[deg]",) * 3)
     for topic, field, style in (("vehicle_attitude_setpoint", "q_d", _WANTED),
                                 ("vehicle_attitude", "q", _ESTIMATED),
                                 ("vehicle_attitude_groundtruth", "q", _TRUE)):
         angles = _angles(log.topic(topic), field)
         for row, name in zip(rows, ("roll", "pitch", "yaw")):
             _draw(row, angles, name, style)
-    _legend(rows[0])
+    plot_style.legend(rows[0])
     return figure
 
 
 def rates(log: FlightLog) -> Any:
     """Body rates: set-point and measurement."""
-    figure, rows = _axes(log, "body rates (FRD)", 3,
-                         ("roll [deg/s]", "pitch [deg/s]", "yaw [deg/s]"))
+    figure, rows = _axes(log, "body rates (FRD)", ("roll", "pitch", "yaw"), ("[deg/s]",) * 3)
     measured = {**_ESTIMATED, "label": "measured", "lw": 0.8}
     for k, (row, name) in enumerate(zip(rows, ("roll", "pitch", "yaw"))):
         _draw(row, log.topic("vehicle_angular_velocity"), f"xyz[{k}]", measured, np.degrees(1.0))
         _draw(row, log.topic("vehicle_rates_setpoint"), name, _WANTED, np.degrees(1.0))
-    _legend(rows[0])
+    plot_style.legend(rows[0])
     return figure
 
 
 def actuators(log: FlightLog) -> Any:
     """Motor commands, collective thrust and battery."""
-    figure, rows = _axes(log, "actuators", 3,
-                         ("motor command", "collective thrust", "battery [V]"))
+    figure, rows = _axes(log, "actuators", ("motors", "collective thrust", "battery"),
+                         ("command [0 to 1]", "command [0 to 1]", "voltage [V]"))
     motors = log.topic("actuator_motors")
     for k in range(12):
-        _draw(rows[0], motors, f"control[{k}]", {"lw": 0.8, "label": f"{k + 1}"})
+        _draw(rows[0], motors, f"control[{k}]", {
+            "lw": 0.8, "label": f"motor {k + 1}", "color": plot_style.vehicle_color(k)})
     _draw(rows[1], log.topic("vehicle_rates_setpoint"), "thrust_body[2]", _WANTED, -1.0)
-    _draw(rows[2], log.topic("battery_status"), "voltage_v", {"color": "#2ca02c"})
+    _draw(rows[2], log.topic("battery_status"), "voltage_v", {"color": plot_style.series(2)})
     for row in rows[:2]:
         row.set_ylim(-0.05, 1.05)
-    _legend(rows[0])
+    plot_style.legend(rows[0])
     return figure
 
 
 def estimator(log: FlightLog) -> Any:
     """Innovation test ratios, estimated accuracy, and estimator flags."""
-    figure, rows = _axes(log, "estimator", 3, ("innovation test ratio", "accuracy [m, m/s]", ""))
+    figure, rows = _axes(log, "estimator", ("innovation test ratios", "estimated accuracy",
+                                            "flags: what is fused, and what is refused"),
+                         ("ratio [-]", "[m], [m/s]", ""))
     status = log.topic("estimator_status")
     top = _LOWEST_LIMIT
     for name in ("vel", "pos", "hgt", "mag", "tas", "hagl"):
         field = f"{name}_test_ratio"
         if _draw(rows[0], status, field, {"lw": 1.0, "label": name}):
             top = max(top, min(5.0, 1.1 * np.nanpercentile(status[field], 99)))
-    rows[0].axhline(1.0, color="black", lw=0.8, ls="--")
+    rows[0].axhline(1.0, **plot_style.LIMIT, label="refused above")
     rows[0].set_ylim(0, top)
     place = log.topic("vehicle_local_position")
     for field, label in (("eph", "horizontal"), ("epv", "vertical"),
@@ -186,8 +175,8 @@ def estimator(log: FlightLog) -> Any:
     if place is not None:
         rows[1].set_ylim(0, 1.2 * np.nanpercentile(place["epv"], 95) + 0.3)
     _flags(log, rows[2])
-    _legend(rows[0])
-    _legend(rows[1])
+    for row in rows[:2]:
+        plot_style.legend(row)
     return figure
 
 
@@ -201,7 +190,7 @@ def _flags(log, row):
     for y, name in enumerate(names):
         for k in np.flatnonzero(data[name]):
             row.barh(y, edges[k + 1] - edges[k], left=edges[k], height=0.6, lw=0,
-                     color="#d62728" if name.startswith("reject") else "#59a14f")
+                     color=plot_style.series(1 if name.startswith("reject") else 2))
     row.set_yticks(range(len(names)), [_FLAGS[name] for name in names])
     row.invert_yaxis()
 
@@ -216,7 +205,7 @@ def draw(log: FlightLog, folder: Path | str, kind: str = "png") -> list[Path]:
     Args:
         log: The log.
         folder: Output folder.
-        kind: png, one file per plot, or pdf, one file with one page per plot.
+        kind: png or svg, one file per plot, or pdf, one file with one page per plot.
 
     Returns:
         Paths of the files.
@@ -229,22 +218,11 @@ def draw(log: FlightLog, folder: Path | str, kind: str = "png") -> list[Path]:
     folder = Path(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        if kind == "pdf":
-            return [_pdf(log, folder / f"{log.path.stem}.pdf")]
-        paths = []
-        for name, figure in FIGURES.items():
-            paths.append(folder / f"{log.path.stem}_{name}.png")
-            figure(log).savefig(paths[-1], dpi=110)
-        return paths
     except OSError as error:
         raise AutopilotError(f"cannot write to '{folder}': {error.strerror}; give another folder "
                              "with --out") from error
-
-
-def _pdf(log, path):
-    from matplotlib.backends.backend_pdf import PdfPages
-
-    with PdfPages(path) as pages:
-        for figure in FIGURES.values():
-            pages.savefig(figure(log))
-    return path
+    if kind == "pdf":
+        return [plot_style.save_pages((figure(log) for figure in FIGURES.values()),
+                                      folder / f"{log.path.stem}.pdf", AutopilotError)]
+    return [plot_style.save(figure(log), folder / f"{log.path.stem}_{name}.{kind}",
+                            error=AutopilotError) for name, figure in FIGURES.items()]

@@ -17,9 +17,9 @@ from ..errors import AutopilotError
 
 # Names of vehicle_status.nav_state, as in PX4.
 NAV_STATES = {0: "MANUAL", 1: "ALTCTL", 2: "POSCTL", 3: "AUTO.MISSION", 4: "AUTO.LOITER",
-              5: "AUTO.RTL", 10: "ACRO", 12: "DESCEND", 13: "TERMINATION", 14: "OFFBOARD",
-              15: "STABILIZED", 17: "AUTO.TAKEOFF", 18: "AUTO.LAND", 19: "AUTO.FOLLOW_TARGET",
-              20: "AUTO.PRECLAND", 21: "ORBIT"}
+              5: "AUTO.RTL", 6: "POSCTL.SLOW", 10: "ACRO", 12: "DESCEND", 13: "TERMINATION",
+              14: "OFFBOARD", 15: "STABILIZED", 17: "AUTO.TAKEOFF", 18: "AUTO.LAND",
+              19: "AUTO.FOLLOW_TARGET", 20: "AUTO.PRECLAND", 21: "ORBIT"}
 ARMED = 2  # vehicle_status.arming_state
 
 
@@ -76,6 +76,10 @@ class FlightLog:
     def seconds(self) -> float:
         """Duration of the log [s]."""
         return max(0, self.ulog.last_timestamp - self._begin) * 1e-6
+
+    def topics(self) -> list[str]:
+        """Names of the logged topics."""
+        return list(self._topics)
 
     def topic(self, name: str) -> dict | None:
         """The fields of a topic: name -> array, with the time 't' [s]; None if not logged."""

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from xtdrone_core.log_file import LogFile, LogGaps
-from xtdrone_core.snapshot import Memory
-from xtdrone_dynamics.geoid import geoid_height
+from xtdrone_core.runs.log_file import LogFile, LogGaps
+from xtdrone_core.runs.snapshot import Memory
+from xtdrone_dynamics.earth.geoid import geoid_height
 
 from ..errors import AutopilotError
 from ..interfaces import Estimator

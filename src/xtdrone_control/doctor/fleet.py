@@ -7,9 +7,10 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from xtdrone_core import ports, signing
-from xtdrone_core.mavlink_dialect import mavlink
+from xtdrone_core.mavlink import signing
+from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.modes import ROS_NAME, from_custom_mode
+from xtdrone_core.runs import ports
 
 from .finding import FAULT, OK, WARNING, Finding
 
@@ -192,7 +193,8 @@ def _estimator(name, health):
     if refused:
         words = ", ".join(f"{aid} (test ratio {ratio:.1f})" for aid, ratio in refused.items())
         yield Finding(WARNING, name, f"the estimator refuses {words}",
-                      "that sensor disagrees with the others: look at 'xtdrone log plot'")
+                      "that sensor disagrees with the others: look at 'xtdrone plot' of its "
+                      "flight log")
     elif high:
         words = ", ".join(f"{aid} {ratio:.2f}" for aid, ratio in high.items())
         yield Finding(OK, name, f"test ratios below 1, the highest: {words}")

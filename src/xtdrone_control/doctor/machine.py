@@ -4,6 +4,7 @@ Every finding is ok, a warning or a fault. The checks of the machine do not use 
 simulation; those of the fleet use its control socket, and MAVLink as an additional ground station.
 """
 
+import importlib.util
 import inspect
 import json
 import os
@@ -20,11 +21,13 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from xtdrone_core import key_file, ports
-from xtdrone_core.control_link import ControlClient
+from xtdrone_core import libraries
 from xtdrone_core.errors import ControlError, XtdroneError
+from xtdrone_core.mavlink import key_file
 from xtdrone_core.resources import root
-from xtdrone_core.run_folder import runs_root
+from xtdrone_core.runs import ports
+from xtdrone_core.runs.control_link import ControlClient
+from xtdrone_core.runs.run_folder import runs_root
 
 from .finding import FAULT, OK, WARNING, Finding
 
@@ -108,11 +111,20 @@ def ros() -> Iterator[Any]:
     except ImportError as error:
         yield Finding(FAULT, "mavros_msgs", f"cannot be imported: {error}",
                       "run scripts/setup.sh, then '. scripts/env.sh'")
-    rospack = shutil.which("rospack")
-    has_mavros = rospack and subprocess.run([rospack, "find", "mavros"],
-                                            capture_output=True).returncode == 0
-    yield Finding(OK, "MAVROS", "installed" if has_mavros else
+    yield Finding(OK, "MAVROS", "installed" if _has_package("mavros") else
                   "not installed; the workspace's bridge replaces it")
+    if _has_package("rviz"):
+        yield Finding(OK, "rviz", "installed")
+    else:
+        yield Finding(WARNING, "rviz", "not installed: rviz:=true is refused",
+                      libraries.advice(["rviz"]))
+
+
+def _has_package(name):
+    """Whether ROS finds a package."""
+    rospack = shutil.which("rospack")
+    return rospack is not None and subprocess.run([rospack, "find", name],
+                                                  capture_output=True).returncode == 0
 
 
 def programs() -> Iterator[Any]:
@@ -133,19 +145,37 @@ def programs() -> Iterator[Any]:
 
 
 def display() -> Iterator[Any]:
-    """Checks the display for viewers, and off-screen OpenGL for cameras."""
+    """Checks the display and the libraries of viewers, and off-screen OpenGL for cameras."""
     screen = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
     if screen:
         yield Finding(OK, "display", screen)
     else:
         yield Finding(WARNING, "display", "none: --gui and rviz cannot open a window",
                       "set DISPLAY, or fly without a window")
+    if importlib.util.find_spec("pyqtgraph") is None:
+        yield Finding(WARNING, "viewers", "pyqtgraph is not installed",
+                      "run scripts/setup.sh, or 'pip install xtdrone[view]'")
+    else:
+        yield _viewer("viewers", libraries.missing_for_qt())
+    if shutil.which("Xvfb"):
+        yield Finding(OK, "Xvfb", "viewers draw pictures without a display")
+    else:
+        yield Finding(WARNING, "Xvfb", "not installed: viewers draw no picture without a display",
+                      libraries.advice(["xvfb"]))
     from xtdrone_sim.rendering import offscreen
 
     try:
         yield Finding(OK, "OpenGL", f"cameras render through {offscreen.backend().upper()}")
     except (XtdroneError, OSError, subprocess.SubprocessError) as error:
         yield Finding(WARNING, "OpenGL", f"no camera images: {error}")
+
+
+def _viewer(subject, lacking):
+    """Whether a viewer finds the libraries that it opens."""
+    if lacking:
+        return Finding(WARNING, subject, f"cannot open a window without {', '.join(lacking)}",
+                       libraries.advice(libraries.packages(lacking)))
+    return Finding(OK, subject, "its libraries are installed")
 
 
 def system() -> Iterator[Any]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from xtdrone_core.mavlink_dialect import mavlink
+from xtdrone_core.mavlink.dialect import mavlink
 
 from .. import mavlink_convert as convert
 from .row import Subscription, quat, time_us, xyz

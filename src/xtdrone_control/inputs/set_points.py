@@ -4,7 +4,7 @@ import functools
 import math
 from typing import Any
 
-from xtdrone_core.mavlink_dialect import mavlink
+from xtdrone_core.mavlink.dialect import mavlink
 
 from .. import mavlink_convert as convert, ros_serialisation as ros
 from .row import Subscription, quat, target, time_us, xyz

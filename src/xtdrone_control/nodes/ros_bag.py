@@ -17,8 +17,8 @@ import rospy
 
 from xtdrone_control.errors import ControlNodeError
 from xtdrone_control.nodes.ros_tools import MASTER_S, Input, Output, ros_class
-from xtdrone_core import run_folder
-from xtdrone_core.log_file import LogFile, LogGaps
+from xtdrone_core.runs import run_folder
+from xtdrone_core.runs.log_file import LogFile, LogGaps
 
 TOPICS = (r"/clock|/tf|/xtdrone/.*|/[^/]+/mavros/(state|extended_state|statustext/recv|"
           r"local_position/(pose|velocity_local)|setpoint_raw/local|home_position/home)")
@@ -235,7 +235,7 @@ def begin(folder: str | None, pattern: str) -> Recorder:
     """
     if folder is None:
         raise ControlNodeError("the simulation has no run folder to record into: start it without "
-                               "--no-log")
+                               "--no_run_folder")
     def warn(text):
         rospy.logwarn("%s", text)
         with contextlib.suppress(OSError):  # the simulation keeps what it finds in its summary

@@ -8,13 +8,21 @@ import rospy
 from rosgraph_msgs.msg import Clock
 from std_msgs.msg import String
 
-from mavros_msgs.msg import State, StatusText
-from mavros_msgs.srv import CommandBool, SetMode
+from mavros_msgs.msg import ExtendedState, State, StatusText
+from mavros_msgs.srv import CommandBool, CommandVtolTransition, SetMode
 from xtdrone_control import ros_serialisation as serialisation
-from xtdrone_control.command_translator import ENU, FLU, STREAM_HZ, CommandTranslator
+from xtdrone_control.command_translator import (
+    ENU,
+    FLU,
+    HOLDS,
+    STREAM_HZ,
+    TRANSITIONS,
+    CommandTranslator,
+)
 from xtdrone_control.errors import ControlNodeError
 from xtdrone_control.mavlink_convert import euler
 from xtdrone_control.nodes import ros_tools
+from xtdrone_control.vehicle_kind import Kind
 from xtdrone_core.errors import unknown_name
 from xtdrone_core.modes import FROM_ROS_NAME
 
@@ -22,7 +30,7 @@ CONFIRM_S = 5.0  # wall time for a mode to be confirmed [s]
 CONFIRM_STATES = 3  # and messages of V/mavros/state, one per second of simulated time
 REASON_S = 1.0  # wall time for the status text of a refusal to arrive [s]
 POLL_S = 0.01  # between two checks for it [s]
-COMMANDS = ("ARM", "DISARM", "HOVER", *FROM_ROS_NAME)
+COMMANDS = ("ARM", "DISARM", *HOLDS, *TRANSITIONS, *FROM_ROS_NAME)
 WARNING = 4  # MAV_SEVERITY: this and below is a reason for a refusal
 
 
@@ -37,7 +45,10 @@ class Vehicle:
                                         "mavros_msgs/PositionTarget")
         self._arming = rospy.ServiceProxy(f"/{name}/mavros/cmd/arming", CommandBool)
         self._set_mode = rospy.ServiceProxy(f"/{name}/mavros/set_mode", SetMode)
+        self._vtol_transition = rospy.ServiceProxy(f"/{name}/mavros/cmd/vtol_transition",
+                                                   CommandVtolTransition)
         self._translator = CommandTranslator(self._report)
+        self._kind = None  # until the vehicle is connected
         self._pose = None  # bytes of the last PoseStamped
         self._mode, self._states = "", 0  # the last mode, and the number of states received
         self._reason = ""  # the autopilot's last warning
@@ -55,7 +66,7 @@ class Vehicle:
         rospy.Subscriber(mavros + "statustext/recv", StatusText, self._on_text, queue_size=10)
         rospy.Subscriber(f"/xtdrone/{self.name}/cmd", String, self._on_command)  # no limit
         top = f"/xtdrone/{self.name}/cmd_"
-        ros_tools.Input(f"{top}pose_flu", pose, self._poser(do.pose_flu))
+        ros_tools.Input(f"{top}pose_flu", pose, self._poser(self._relative))
         ros_tools.Input(f"{top}pose_enu", pose, self._poser(do.pose_enu))
         for word, frame in (("flu", FLU), ("enu", ENU)):
             ros_tools.Input(f"{top}vel_{word}", twist, self._mover(do.velocity, frame))
@@ -68,6 +79,10 @@ class Vehicle:
                           euler(quat if any(quat) else (0.0, 0.0, 0.0, 1.0))[2])
 
         return handle
+
+    def _relative(self, pos, yaw):
+        self._set_pose()
+        self._translator.pose_flu(pos, yaw)
 
     def _mover(self, method, frame):
         def handle(data):
@@ -90,6 +105,22 @@ class Vehicle:
         self._mode, self._states = m.mode, self._states + 1
         with self._lock:
             self._translator.set_mode(m.mode)
+        if m.connected and self._kind is None:
+            self._take_kind(ros_tools.vehicle_kind(self.name))
+
+    def _take_kind(self, kind):
+        self._kind = kind
+        if kind is None:
+            return
+        with self._lock:
+            self._translator.set_kind(kind)
+        if kind is Kind.VTOL:
+            rospy.Subscriber(f"/{self.name}/mavros/extended_state", ExtendedState,
+                             self._on_extended_state, queue_size=10)
+
+    def _on_extended_state(self, m):
+        with self._lock:
+            self._translator.set_kind(self._kind, m.vtol_state)
 
     def _on_text(self, m):
         if m.severity <= WARNING:
@@ -109,6 +140,8 @@ class Vehicle:
             try:
                 if request.mode:
                     done = self._change_mode(request.mode)
+                elif request.transition:
+                    done = self._vtol_transition(state=request.transition).success
                 else:
                     done = self._arming(request.arm).success
             except rospy.ServiceException as error:
@@ -142,15 +175,20 @@ class Vehicle:
         period = 1e6 / STREAM_HZ
         self._next_us = max(self._next_us + period, t_us - period)
         with self._lock:
-            if self._pose is not None and self._translator.needs_pose:
-                size = struct.unpack_from("<I", self._pose, 12)[0]
-                x, y, z, *quat = struct.unpack_from("<7d", self._pose, 16 + size)
-                self._translator.set_pose((x, y, z), euler(quat)[2])
+            if self._translator.needs_pose:
+                self._set_pose()
             target = self._translator.set_point()
         if target is not None and self._target.wanted():
             self._target.publish(serialisation.position_target(
                 t_us, "map", target.frame, target.type_mask, target.pos, target.vel, target.acc,
                 target.yaw, target.yaw_rate))
+
+    def _set_pose(self):
+        """Passes the last estimated pose on, if there is one."""
+        if self._pose is not None:
+            size = struct.unpack_from("<I", self._pose, 12)[0]
+            x, y, z, *quat = struct.unpack_from("<7d", self._pose, 16 + size)
+            self._translator.set_pose((x, y, z), euler(quat)[2])
 
     def _report(self, text):
         rospy.loginfo("%s: %s", self.name, text)

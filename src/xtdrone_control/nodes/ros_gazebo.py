@@ -15,7 +15,7 @@ import rospy
 from xtdrone_control import ros_serialisation as serialisation
 from xtdrone_control.nodes.ros_tools import Output, ros_class
 from xtdrone_core import ControlError
-from xtdrone_core.control_link import TABLES, ControlClient
+from xtdrone_core.runs.control_link import TABLES, ControlClient
 
 TOP = "/gazebo/"
 STEP_S = 0.004  # of the physics [s]

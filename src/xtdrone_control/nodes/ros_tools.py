@@ -21,21 +21,27 @@ from typing import Any, ClassVar
 
 import rosgraph
 import rospy
+from rosgraph.xmlrpc import ThreadingXMLRPCServer
+from rospy.impl import tcpros_base
 from rospy.impl.registration import (
     Registration,
     RegistrationListener,
     get_registration_listeners,
 )
 
+from mavros_msgs.srv import VehicleInfoGet
 from xtdrone_control import ros_serialisation as serialisation
 from xtdrone_control.errors import ControlNodeError
-from xtdrone_core import ControlError, XtdroneError, parent, ports
-from xtdrone_core.control_link import ControlClient
+from xtdrone_control.vehicle_kind import Kind, kind_of
+from xtdrone_core import ControlError, XtdroneError
+from xtdrone_core.runs import parent, ports
+from xtdrone_core.runs.control_link import ControlClient
 
 _TOGETHER = 1000  # registrations in one request to the master
 _HELD = "/xtdrone/launch_held"  # parameter: a node still needs the launch
 OWN_SIMULATION = "XTDRONE_OWN_SIMULATION"  # of the environment: set by simulation.launch
 BRIDGE = "/xtdrone_bridge"  # the node
+_BACKLOG = 1024  # connections that may wait to be accepted, from every node of a large fleet
 MASTER_S = 2.0  # between two checks of the ROS master [s, wall]
 
 
@@ -301,6 +307,10 @@ def start(name: str, **options) -> None:
     rospy's own signal handlers call the master; if they interrupt another call to the master, the
     node deadlocks. Here a separate thread makes that call. A SimpleQueue can be used in a handler,
     also in one that interrupts another.
+
+    rospy's servers let five connections wait. Of more, as when the nodes of a fleet begin to call
+    each other, some come through at the second attempt, one second later, which is ten seconds of
+    a fast flight.
     """
     came: queue.SimpleQueue[int] = queue.SimpleQueue()
 
@@ -308,7 +318,9 @@ def start(name: str, **options) -> None:
         rospy.signal_shutdown(f"signal {came.get()}")
 
     require_alone(name)
+    ThreadingXMLRPCServer.request_queue_size = _BACKLOG
     rospy.init_node(name, disable_signals=True, **options)
+    tcpros_base._tcpros_server.tcp_ros_server.server_sock.listen(_BACKLOG)
     threading.Thread(target=end, daemon=True, name="signals").start()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda number, _: came.put(number))
@@ -420,11 +432,20 @@ def fleet(wait: float) -> list[str]:
                                    "launch/formation.launch")
 
 
+def vehicle_kind(name: str) -> Kind | None:
+    """The kind of a connected vehicle by its HEARTBEAT; None where MAVROS does not answer yet."""
+    try:
+        answer = rospy.ServiceProxy(f"/{name}/mavros/vehicle_info_get", VehicleInfoGet)()
+    except rospy.ServiceException:
+        return None
+    return kind_of(answer.vehicles[0].type)
+
+
 def main(name: str, run) -> int:
-    """Calls run() and returns the exit status of the node; errors are printed as one line."""
+    """Calls run() and returns its status or 0; errors are printed as one line, with status 1."""
     parent.end_with_launch()
     try:
-        run()
+        return run() or 0
     except KeyboardInterrupt:  # and rospy.ROSInterruptException, which is one
         return 130
     except (XtdroneError, rospy.ROSException) as error:
@@ -432,4 +453,3 @@ def main(name: str, run) -> int:
             return 130  # a topic has closed while it was used
         print(f"{name}: {error}", file=sys.stderr)
         return 1
-    return 0

@@ -4,7 +4,7 @@ from typing import Any
 
 from xtdrone_core import modes
 from xtdrone_core.errors import unknown_name
-from xtdrone_core.mavlink_dialect import mavlink
+from xtdrone_core.mavlink.dialect import mavlink
 
 from .. import mavlink_convert as convert
 from ..mavlink_link import COMPONENT_ID, SYSTEM_ID

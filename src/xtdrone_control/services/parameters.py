@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from xtdrone_core.mavlink_dialect import mavlink
+from xtdrone_core.mavlink.dialect import mavlink
 
 from .row import Service
 

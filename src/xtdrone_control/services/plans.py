@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from xtdrone_core.mavlink_dialect import mavlink
+from xtdrone_core.mavlink.dialect import mavlink
 
 from .. import mavlink_convert as convert
 from .row import Service

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from xtdrone_core.errors import XtdroneError
-from xtdrone_core.mavlink_dialect import mavlink
+from xtdrone_core.mavlink.dialect import mavlink
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from xtdrone_core.mavlink_dialect import mavlink
+from xtdrone_core.mavlink.dialect import mavlink
 
 from .. import ros_serialisation as ros
 from ..mavlink_link import unpack

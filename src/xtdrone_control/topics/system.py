@@ -1,6 +1,6 @@
 """Topics about the vehicle itself: state, battery, motors, time, parameters, logs."""
 
-from xtdrone_core.mavlink_client import param_value
+from xtdrone_core.mavlink.client import param_value
 
 from .. import mavlink_convert as convert, ros_serialisation as ros
 from ..mavlink_link import unpack

@@ -1,8 +1,8 @@
-"""The leader's topics: commands in; pose, pattern and topology out; velocity commands passed on."""
+"""The leader's topics: commands and velocities in; pose, pattern, topology and results out."""
 
 import numpy as np
 import rospy
-from geometry_msgs.msg import PoseStamped, Twist
+from geometry_msgs.msg import Pose, PoseStamped, Twist
 from std_msgs.msg import Float32MultiArray, Int32MultiArray, String
 
 from xtdrone_formation.errors import FormationError
@@ -25,10 +25,11 @@ class LeaderTopics:
         self._topology = rospy.Publisher("/xtdrone/communication_topology", Int32MultiArray,
                                          queue_size=5, latch=True)
         self._pose = rospy.Publisher("/xtdrone/leader/pose", PoseStamped, queue_size=5)
+        self._info = rospy.Publisher("/xtdrone/leader/info", String, queue_size=20)
         rospy.Subscriber("/xtdrone/leader/cmd", String, self._on_command)
-        for kind in ("vel", "accel"):
-            out = rospy.Publisher(f"/xtdrone/{fleet.names[0]}/cmd_{kind}_flu", Twist, queue_size=5)
-            rospy.Subscriber(f"/xtdrone/leader/cmd_{kind}_flu", Twist, out.publish, queue_size=5)
+        for what, kind in (("vel_flu", Twist), ("accel_flu", Twist), ("pose_enu", Pose)):
+            out = rospy.Publisher(f"/xtdrone/{fleet.names[0]}/cmd_{what}", kind, queue_size=5)
+            rospy.Subscriber(f"/xtdrone/leader/cmd_{what}", kind, out.publish, queue_size=5)
 
     def _on_command(self, message):
         command = message.data.strip()
@@ -36,7 +37,17 @@ class LeaderTopics:
             if command and not self._leader.commands.push(command):
                 self._fleet.send_command(0, command)
         except FormationError as error:
-            rospy.logerr("%s", error)
+            self.refuse(error)
+
+    def tell(self, text: str) -> None:
+        """Logs a line and publishes it on /xtdrone/leader/info."""
+        rospy.loginfo("%s", text)
+        self._info.publish(text)
+
+    def refuse(self, error: FormationError) -> None:
+        """Logs and publishes why a formation is not flown."""
+        rospy.logerr("%s", error)
+        self._info.publish(str(error))
 
     def publish(self, t_us: int, estimates) -> None:
         """Publishes the leader's pose, pattern and topology of one period."""

@@ -9,13 +9,15 @@ import rospy
 from std_msgs.msg import String
 
 from xtdrone_control import ros_serialisation
-from xtdrone_control.nodes.ros_tools import Input, Output
+from xtdrone_control.nodes.ros_tools import Input, Output, vehicle_kind
 from xtdrone_core import ARM, KEEP, ControlError, Estimates, Mode
-from xtdrone_core.contracts import Agent
-from xtdrone_core.control_link import ControlClient
+from xtdrone_core.contracts import Agent, Counting, goals_missed
+from xtdrone_core.errors import MISSED
 from xtdrone_core.modes import FROM_ROS_NAME, ROS_NAME
+from xtdrone_core.runs.control_link import ControlClient
 from xtdrone_formation import serialisation
 from xtdrone_formation.commands import progress
+from xtdrone_formation.schemes import require_hovering
 from xtdrone_formation.service import PERIOD_US
 
 _STANDBY = 3  # MAV_STATE from which on a vehicle can be armed
@@ -123,6 +125,15 @@ class RosFleet:
                          for data in self._extended.last]
         return Estimates(t_us, pos, quat, rotate(quat, vel), rate, armed, landed, mode, ready)
 
+    def require_followers(self) -> None:
+        """Checks that every vehicle but the first can hold a slot.
+
+        Raises:
+            FormationError: One cannot.
+        """
+        kinds = [(name, vehicle_kind(name)) for name in self.names[1:]]
+        require_hovering((name, kind.value) for name, kind in kinds if kind is not None)
+
     def send_command(self, i: int, command: str) -> None:
         """Sends a command to one vehicle's communication node."""
         self._command[i].publish(command)
@@ -155,13 +166,16 @@ def rotate(quat, v):
 
 
 def run_agent(fleet: RosFleet, agent: Agent,
-              before_step: Callable[[int], None] | None = None) -> None:
+              before_step: Callable[[int], None] | None = None) -> int:
     """Runs an Agent on a fleet until it is done or ROS shuts down.
 
     Args:
         fleet: The fleet.
         agent: Any Agent.
         before_step: Called with the simulated time [us] before each step of the Agent.
+
+    Returns:
+        The exit status: MISSED if it is done and has missed some of its goals, else 0.
     """
     while not rospy.is_shutdown() and not agent.done:
         t_us = fleet.wait()
@@ -171,6 +185,10 @@ def run_agent(fleet: RosFleet, agent: Agent,
         if before_step is not None:
             before_step(t_us)
         fleet.send(agent.step(t_us, estimates))
+    reached = agent.reached() if agent.done and isinstance(agent, Counting) else {}
+    for what, (count, asked) in reached.items():
+        print(f"reached {count} of {asked} {what}", flush=True)
+    return MISSED if goals_missed(reached) else 0
 
 
 class EventLog:

@@ -52,8 +52,8 @@ class Leader:
         self._topics = LeaderTopics(self.fleet, self.leader)
 
     def _on_event(self, t_us, name, **values):
-        rospy.loginfo("formation %s: %s, %.1f s", values["formation"], values["method"],
-                      values["duration_s"])
+        self._topics.tell(f"formation {values['formation']}: {values['method']}, "
+                          f"{values['duration_s']:.1f} s")
         self._log(t_us, name, **values)
 
     def loop(self) -> None:
@@ -66,7 +66,7 @@ class Leader:
             try:
                 self.leader.step(t_us, float(estimates.pos[0, 2]))
             except FormationError as error:
-                rospy.logerr("%s", error)
+                self._topics.refuse(error)
                 continue
             self._topics.publish(t_us, estimates)
 
@@ -75,8 +75,15 @@ class Follower:
     """One follower: keeps its slot of /xtdrone/formation_pattern relative to the leader."""
 
     def __init__(self, vehicle_type: str, vehicle_id: int, n: int,
-                 parameters: FollowerParameters = FollowerParameters()):
-        """Vehicle `type_id`, id 1 to n - 1, follows `type_0`.
+                 parameters: FollowerParameters = FollowerParameters(), leader: str = ""):
+        """Vehicle `type_id`, id 1 to n - 1, follows the leader.
+
+        Args:
+            vehicle_type: First part of the namespace.
+            vehicle_id: Its second part.
+            n: Number of vehicles, the leader included.
+            parameters: Of the control law.
+            leader: Namespace of the leader, of any type; empty: `type_0`.
 
         Raises:
             FormationError: No ROS master, or an id that is not a follower's.
@@ -90,7 +97,7 @@ class Follower:
         name = f"{vehicle_type}_{vehicle_id}"
         self.fleet = ros_fleet.RosFleet([name], info=False)
         self._law = CentralisedFollower(parameters)
-        self._leader = ros_fleet.Listener([f"{vehicle_type}_0"], "local_position/odom",
+        self._leader = ros_fleet.Listener([leader or f"{vehicle_type}_0"], "local_position/odom",
                                           "nav_msgs/Odometry")
         self._pattern, self._pattern_us = None, 0
         self._now_us = 0

@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from xtdrone_core import run_folder
-from xtdrone_core.log_file import LogGaps
-from xtdrone_core.scenario import grid
-from xtdrone_core.truth_log import TruthWriter
+from xtdrone_core.runs import run_folder
+from xtdrone_core.runs.log_file import LogGaps
+from xtdrone_core.runs.truth_log import TruthWriter
+from xtdrone_core.scenario.scenario import grid
 
 from .. import analysis
 from ..agents import DEFAULT_FORMATIONS, FormationAgent
@@ -54,13 +54,13 @@ def run(n: int = 9, names: Sequence[str] = DEFAULT_FORMATIONS, scheme_name: str 
         if progress:
             progress(t_us, event, values)
 
-    agent = FormationAgent(n, names, scheme(scheme_name, radio, topology=topology), speed=speed,
-                           on_event=on_event, **asdict(shape))
+    agent = FormationAgent(n, names, scheme(scheme_name, radio, topology=topology),
+                           transition_speed=speed, on_event=on_event, **asdict(shape))
     simulator = SimpleSimulator(grid(n), PointMass(), noise, seed)
     folder = run_folder.create(name)
     gaps = LogGaps(folder)
     events = run_folder.EventLog(folder, gaps)
-    writer = TruthWriter(folder / "truth.bin", n, gaps)
+    writer = TruthWriter(folder / run_folder.TRUTH, n, gaps)
     every = PERIOD_US * (1 if n <= _RECORDS else 10)
 
     def record(sim):

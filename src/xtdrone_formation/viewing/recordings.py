@@ -10,19 +10,22 @@ from pathlib import Path
 
 import numpy as np
 
-from xtdrone_core import Scenario, files, run_folder
+from xtdrone_core import Scenario, files
 from xtdrone_core.errors import shown
-from xtdrone_core.options import number
-from xtdrone_core.scenario import MAX_FLEET
-from xtdrone_core.truth_log import read_truth
+from xtdrone_core.runs import run_folder
+from xtdrone_core.runs.truth_log import read_truth
+from xtdrone_core.scenario.options import number
+from xtdrone_core.scenario.scenario import MAX_FLEET
 
 from .. import serialisation
 from ..errors import FormationError
 
-SOURCES = {"truth": "truth.bin", "rosbag": "bags/*.bag", "ulog": "ulog/*/*.ulg"}
+SOURCES = {"truth": run_folder.TRUTH, "rosbag": "bags/*.bag", "ulog": "ulog/*/*.ulg"}
+SOURCE_NAMES = {"truth": "true positions (truth log)", "ulog": "estimates (flight logs)",
+                "rosbag": "estimates (ROS topics in the rosbag)"}
 _POSE = re.compile(r"/([^/]+)/mavros/local_position/(pose|velocity_local)")
 _LARGEST = 1e7  # position and speed of a vehicle [m, m/s]
-_ESTIMATE = "timestamp x y z vx vy vz xy_valid z_valid".split()  # fields that are read
+_ESTIMATE = "timestamp x y z heading vx vy vz xy_valid z_valid".split()  # fields that are read
 _HOW = {"truth": "every run does", "rosbag": "launch files do with record:=true",
         "ulog": "the full simulator does, unless with --log none"}
 
@@ -35,6 +38,7 @@ class Motion:
     t_us: np.ndarray  # (T,) simulated time [us]
     pos: np.ndarray  # (T, N, 3) world [m]
     vel: np.ndarray  # (T, N, 3) world [m/s]
+    yaw: np.ndarray  # (T, N) heading of the nose, from east counter-clockwise, continuous [rad]
 
 
 def read(folder: Path | str, source: str | None = None) -> Motion:
@@ -60,11 +64,24 @@ def read(folder: Path | str, source: str | None = None) -> Motion:
     elif not available[source]:
         raise FormationError(f"'{folder}' has no {source} ({SOURCES[source]}): give a run that "
                              f"recorded it; {_HOW[source]}")
-    t_us, pos, vel = _READERS[source](folder, available[source])
+    t_us, pos, vel, yaw = _READERS[source](folder, available[source])
     if not (np.abs(pos) < _LARGEST).all() or not (np.abs(vel) < _LARGEST).all():
         raise FormationError(f"the {source} of '{folder}' is damaged: it has positions or "
                              f"velocities beyond {_LARGEST:g}")
-    return Motion(source, t_us, pos, vel)
+    return Motion(source, t_us, pos, vel, np.nan_to_num(yaw))
+
+
+def vehicle_names(folder: Path | str, n: int) -> list[str]:
+    """Names of a run's vehicles, the leader first; the simple simulator's have numbers."""
+    path = Path(folder) / "scenario.yaml"
+    if not path.exists():
+        return numbered(n)
+    return [vehicle.name for vehicle in Scenario.load(path).vehicles]
+
+
+def numbered(n: int) -> list[str]:
+    """Names of vehicles that have none."""
+    return [f"vehicle {i}" for i in range(n)]
 
 
 def _names(folder, found):
@@ -86,7 +103,13 @@ def _truth(folder, paths):
     n = number(f"n of '{folder}/summary.json'", summary["n"], 1, MAX_FLEET, whole=True) \
         if "n" in summary else Scenario.load(folder / "scenario.yaml").n
     t_us, table = read_truth(paths[0], n)
-    return t_us, table[:, :, 0:3], table[:, :, 7:10]
+    return t_us, table[:, :, 0:3], table[:, :, 7:10], _heading(table[:, :, 3:7])
+
+
+def _heading(quat):
+    """Continuous headings [rad] of attitudes (T, ..., 4) xyzw."""
+    x, y, z, w = np.moveaxis(quat, -1, 0)
+    return np.unwrap(np.arctan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z)), axis=0)
 
 
 def _rosbag(folder, paths):
@@ -100,10 +123,13 @@ def _rosbag(folder, paths):
                 wanted = [c for c in bag.connections if _POSE.fullmatch(c.topic)]
                 for connection, _, data in bag.messages(wanted):
                     name, what = _POSE.fullmatch(connection.topic).groups()
-                    read_one = (serialisation.pose_stamped if what == "pose"
-                                else serialisation.twist_stamped)
+                    if what == "pose":
+                        place, quat = serialisation.pose_stamped(data)
+                        values = *place, *quat
+                    else:
+                        values = serialisation.twist_stamped(data)[0]
                     rows.setdefault(name, {"pose": [], "velocity_local": []})[what].append(
-                        (serialisation.stamp(data), *read_one(data)[0]))
+                        (serialisation.stamp(data), *values))
         except Exception as error:  # damaged bytes raise any of them in rosbags
             raise FormationError(f"cannot read '{path}': {shown(error)}; repair a truncated "
                                  "recording by rosbag reindex") from error
@@ -111,8 +137,14 @@ def _rosbag(folder, paths):
     if not rows:
         raise FormationError(f"'{paths[0]}' has no poses: record mavros/local_position/pose and "
                              "velocity_local of each vehicle")
-    return _interpolate([[np.array(rows[name][what]) for what in ("pose", "velocity_local")]
-                      for name in _names(folder, rows)])
+    return _interpolate([(_with_heading(np.array(rows[name]["pose"])),
+                          np.array(rows[name]["velocity_local"]))
+                         for name in _names(folder, rows)])
+
+
+def _with_heading(rows):
+    """Rows (t, x, y, z, heading) of rows (t, x, y, z, quaternion)."""
+    return np.column_stack([rows[:, :4], _heading(rows[:, 4:])])
 
 
 def _ulog(folder, paths):
@@ -127,19 +159,21 @@ def _ulog(folder, paths):
                 raise FormationError(f"vehicle_local_position of '{path}' has no {lacking[0]}: the "
                                      "log is damaged")
             located = (topic["xy_valid"] & topic["z_valid"]).astype(bool)
-            rows = np.stack([topic["timestamp"], topic["y"], topic["x"], -topic["z"], topic["vy"],
-                             topic["vx"], -topic["vz"]], axis=1)  # PX4 writes north, east, down
+            # PX4 writes north, east, down, and the heading from north clockwise.
+            rows = np.stack([topic["timestamp"], topic["y"], topic["x"], -topic["z"],
+                             0.5 * np.pi - np.unwrap(topic["heading"]), topic["vy"], topic["vx"],
+                             -topic["vz"]], axis=1)
             logs.setdefault(path.parent.name, []).append(rows[located].astype(float))
     if not logs:
         raise FormationError(f"the flight logs of '{folder}' have no vehicle_local_position: log "
                              "that topic")
     tables = {name: np.concatenate(parts) for name, parts in logs.items()}
-    return _interpolate([(tables[name][:, [0, 1, 2, 3]], tables[name][:, [0, 4, 5, 6]])
-                      for name in _names(folder, tables)])
+    return _interpolate([(tables[name][:, :5], tables[name][:, [0, 5, 6, 7]])
+                         for name in _names(folder, tables)])
 
 
 def _interpolate(fleet):
-    """Positions and velocities at the leader's times, from rows (t_us, x, y, z) per vehicle."""
+    """Motion at the leader's times, from rows (t_us, x, y, z, heading) and (t_us, velocity)."""
     fleet = [[rows[np.unique(rows[:, 0], return_index=True)[1]] for rows in both]
              for both in fleet]
     begin = max(rows[0, 0] for both in fleet for rows in both)
@@ -149,10 +183,10 @@ def _interpolate(fleet):
     if not len(t_us):
         raise FormationError("the vehicles' recordings have no time in common: give the folder of "
                              "one run")
-    pos, vel = (np.stack([np.stack([np.interp(t_us, both[k][:, 0], both[k][:, axis])
-                                    for axis in (1, 2, 3)], axis=1) for both in fleet], axis=1)
-                for k in (0, 1))
-    return t_us.astype(np.int64), pos, vel
+    poses, vel = (np.stack([np.stack([np.interp(t_us, both[k][:, 0], column)
+                                      for column in both[k].T[1:]], axis=1) for both in fleet],
+                           axis=1) for k in (0, 1))
+    return t_us.astype(np.int64), poses[..., :3], vel, poses[..., 3]
 
 
 _READERS = {"truth": _truth, "rosbag": _rosbag, "ulog": _ulog}

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from xtdrone_core import run_folder
-from xtdrone_core.scenario import grid
+from xtdrone_core.runs import run_folder
+from xtdrone_core.scenario.scenario import grid
 
 from .. import analysis, schemes
 from ..agents import DEFAULT_FORMATIONS, FormationAgent
@@ -18,6 +18,7 @@ from ..formations import Shape
 from ..network import Radio, topology as edges_of
 from ..schemes import scheme
 from ..simple.simulator import PERIOD_US, PointMass, SimpleSimulator
+from . import recordings
 
 TRAIL_STEP_S = 0.1  # between two points of a trail [s]
 _MAX_STEPS = 50  # of the live simulator per frame, so that the window stays responsive
@@ -39,6 +40,8 @@ class Replay:
         self.name = self._flight.folder.resolve().name
         self.start_s, self.end_s = float(self._flight.t_s[0]), float(self._flight.t_s[-1])
         self.t_s = self.start_s
+        self.names = recordings.vehicle_names(self._flight.folder, self.n)
+        self.ground = float(self._flight.pos[0, :, 2].min())  # where the lowest one stands [m]
         self._scheme = run_folder.read_summary(self._flight.folder).get("scheme")
         self._edges = {}  # formation's number -> edges
 
@@ -51,6 +54,11 @@ class Replay:
     def pos(self) -> np.ndarray:
         """(N, 3) true places now, world [m]."""
         return self._flight.pos[self._index(self.t_s)]
+
+    @property
+    def yaw(self) -> np.ndarray:
+        """(N,) headings now, from east counter-clockwise [rad]."""
+        return self._flight.yaw[self._index(self.t_s)]
 
     @property
     def formation(self) -> str:
@@ -116,8 +124,10 @@ class LiveFlight:
         """
         self.n, self.name = n, f"simple simulator, {n} vehicles"
         flown = schemes.scheme(scheme_name, radio, topology=topology)
-        self._agent = FormationAgent(n, names, flown, speed=speed, **asdict(shape))
+        self.names = recordings.numbered(n)
+        self._agent = FormationAgent(n, names, flown, transition_speed=speed, **asdict(shape))
         self._simulator = SimpleSimulator(grid(n), PointMass(), noise, seed)
+        self.ground = float(self._simulator.pos[:, 2].min())  # where the lowest one stands [m]
         self._past = [self._simulator.pos.copy()]
         self._behind_s = 0.0  # simulated time that was requested but not flown yet [s]
 
@@ -135,6 +145,11 @@ class LiveFlight:
     def pos(self) -> np.ndarray:
         """(N, 3) true places now, world [m]."""
         return self._simulator.pos
+
+    @property
+    def yaw(self) -> np.ndarray:
+        """(N,) headings now, from east counter-clockwise [rad]."""
+        return self._simulator.yaw
 
     @property
     def formation(self) -> str:

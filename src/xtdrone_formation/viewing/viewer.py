@@ -1,40 +1,37 @@
-"""OpenGL viewer of formations by pyqtgraph: a run folder, or a live flight in the simple simulator.
+"""The window of the formation viewer: a run folder, or a live flight in the simple simulator.
 
-Vehicles are points, the leader in red; slots are green crosses. Without a display, a picture is
-drawn by a virtual X server (Xvfb).
+Without a display, a picture is drawn by a virtual X server (Xvfb).
 """
 
 import os
 import shutil
 import signal
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from xtdrone_core import outputs
-from xtdrone_core.parent import tied
+from xtdrone_core import outputs, plot_style
+from xtdrone_core.runs.parent import tied
 
 from ..errors import FormationError
+from . import canvas
+from .canvas import FOLLOW, Canvas, pg
 
-try:
-    import pyqtgraph as pg
-    import pyqtgraph.opengl as gl
-    from pyqtgraph.Qt import QtCore, QtWidgets
-except ImportError as error:
-    raise FormationError(f"the viewer needs pyqtgraph, PySide6-Essentials and PyOpenGL ({error}): "
-                         "pip install 'xtdrone[view]'") from error
+from pyqtgraph.Qt import QtCore, QtGui, QtWidgets  # isort: skip  # canvas says what to install
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
-FOLLOW = ("fleet", "leader", "nobody")
 TICK_MS = 33  # between two frames [ms]
+SIZE = (1280, 800)  # of the window, on a screen that is large enough [pixels]
 _MAX_FRAME_S = 0.2  # largest wall time between frames, so that a stalled window does not jump [s]
-_TRAIL, _TRAIL_OF_MANY, _MANY = 80, 25, 200  # points of a trail, and vehicles that are many
-_BACKGROUND = (18, 22, 30)
-_LEADER, _FOLLOWER = (1.0, 0.32, 0.28, 1.0), (0.42, 0.72, 1.0, 1.0)
-_SLOT, _EDGE = (0.45, 0.95, 0.55, 0.9), (1.0, 0.85, 0.35, 0.35)
-_CROSS = 0.35 * np.stack([-np.eye(3), np.eye(3)], axis=1)  # (3, 2, 3) lines of a slot's cross [m]
+_PANEL = 270  # width of the panel at the right [pixels]
+_MOUSE = (("drag", "turn"), ("wheel", "zoom"), ("middle drag", "move"))
+_LEGEND = {"slots": (canvas.SLOT, "slots of the followers"),
+           "links": (canvas.LINK, "communication"),
+           "height lines": (canvas.DROP, "height above the grid"),
+           "trails": (plot_style.CROWD, "path of the last seconds"), "names": ("", "names")}
 
 
 class Viewer(QtWidgets.QWidget):
@@ -53,20 +50,25 @@ class Viewer(QtWidgets.QWidget):
         """
         super().__init__()
         self.scene, self.playing = scene, False
-        self._points = _TRAIL if scene.n <= _MANY else _TRAIL_OF_MANY
-        self._shown_edges = None
-        self.setWindowTitle(f"formation: {scene.name}")
-        self.resize(1100, 760)
-        self._make_view()
-        self._make_controls()
+        self.setWindowTitle(f"{scene.name} - xtdrone formation")
+        room = self.screen().availableSize()
+        self.resize(min(SIZE[0], int(0.95 * room.width())), min(SIZE[1], int(0.9 * room.height())))
+        self.view = Canvas(scene)
+        self.view.panned.connect(lambda: self.set_follow("nobody"))
+        self._slider = None
+        columns = QtWidgets.QHBoxLayout()
+        columns.addWidget(self.view, 1)
+        columns.addWidget(self._make_panel())
+        rows = QtWidgets.QVBoxLayout(self)
+        rows.addLayout(columns, 1)
+        rows.addLayout(self._make_bar())
+        self._bind_keys()
         self.set_speed(speed)
-        self.set_follow(follow)
-        self._look_at_all()
         self._clock = QtCore.QElapsedTimer()
         self._timer = QtCore.QTimer(self, interval=TICK_MS, timeout=self._on_timer)
-        self.refresh()
+        self.set_follow(follow)
 
-    # Actions of buttons and scripts -----------------------------------------------------------
+    # Actions of buttons, keys and scripts -----------------------------------------------------
 
     def play(self) -> None:
         """Starts or continues; a replay at its end starts again."""
@@ -83,6 +85,10 @@ class Viewer(QtWidgets.QWidget):
         self._play.setText("Play")
         self._timer.stop()
 
+    def toggle(self) -> None:
+        """Plays, or pauses."""
+        (self.pause if self.playing else self.play)()
+
     def set_speed(self, speed: float) -> None:
         """Simulated seconds per second.
 
@@ -96,6 +102,11 @@ class Viewer(QtWidgets.QWidget):
         if speed in SPEEDS:
             self._speed.setCurrentIndex(SPEEDS.index(speed))
 
+    def change_speed(self, places: int) -> None:
+        """Goes to the speed of SPEEDS that is some places above or below."""
+        nearest = int(np.argmin([abs(np.log(speed / self.speed)) for speed in SPEEDS]))
+        self.set_speed(SPEEDS[min(max(nearest + places, 0), len(SPEEDS) - 1)])
+
     def set_follow(self, whom: str) -> None:
         """Sets the camera target: "fleet", "leader" or "nobody".
 
@@ -106,6 +117,18 @@ class Viewer(QtWidgets.QWidget):
             raise FormationError(f"the camera cannot follow '{whom}': choose one of "
                                  f"{', '.join(FOLLOW)}")
         self._follow.setCurrentText(whom)
+        self.view.follow = whom
+        self.refresh()
+
+    def look_at_all(self) -> None:
+        """Turns the camera back to where it was at the start, on the whole fleet."""
+        self.view.look()
+        self.set_follow("fleet")
+
+    def show_layer(self, layer: str, shown: bool) -> None:
+        """Shows or hides one of canvas.LAYERS."""
+        self.view.shown[layer] = shown
+        self._boxes[layer].setChecked(shown)
         self.refresh()
 
     def seek(self, t_s: float) -> None:
@@ -134,120 +157,181 @@ class Viewer(QtWidgets.QWidget):
             raise FormationError(f"cannot write the screenshot '{path}': give a PNG file in a "
                                  "folder that can be written")
 
-    # Drawing ----------------------------------------------------------------------------------
-
     def refresh(self) -> None:
         """Draws the current scene."""
-        scene = self.scene
-        pos, slots, edges = scene.pos, scene.slots, scene.edges
-        self._vehicles.setData(pos=pos)
-        self._slots.setVisible(slots is not None and self._show["slots"].isChecked())
-        if self._slots.visible():
-            self._slots.setData(pos=(slots[:, None, None] + _CROSS).reshape(-1, 3))
-        self._edges.setVisible(len(edges) > 0 and self._show["edges"].isChecked())
-        if self._edges.visible():
-            self._edges.setData(pos=pos[edges].reshape(-1, 3))
-        if self._show["trails"].isChecked():
-            trail = scene.trail(self._points)
-            pairs = np.stack([trail[:-1], trail[1:]], axis=2)  # (K - 1, N, 2, 3)
-            self._trails.setData(pos=pairs.reshape(-1, 3))
-        self._trails.setVisible(self._show["trails"].isChecked())
-        self._move_camera(pos)
-        self._update_label(pos, slots)
+        self.view.draw(glide=self.playing)
+        for name, text in self.facts().items():
+            self._facts[name].setText(text)
+        if self._slider is not None and not self._slider.isSliderDown():
+            self._slider.setValue(round(self.scene.t_s * 100))
 
-    def _make_view(self):
+    def facts(self) -> dict[str, str]:
+        """What the panel says about the moment, by name."""
+        scene, grid = self.scene, self.view.scale
+        pos, slots = scene.pos, scene.slots
+        heights = pos[:, 2] - scene.ground
+        end = "" if scene.live else f" of {scene.end_s:.1f}"
+        found = {"time": f"{scene.t_s:.1f}{end} s, {self.speed:g} x",
+                 "formation": scene.formation or "none commanded",
+                 "slot error": "-", "largest": "-", "vehicles": str(scene.n),
+                 "links": str(len(scene.edges)),
+                 "height": f"{heights.min():.1f} to {heights.max():.1f} m",
+                 "grid": f"{grid.step:g} m, " + ("on the ground" if grid.on_ground else
+                                                 f"at z = {grid.low[2]:.1f} m"),
+                 "drawn": f"{self.view.span:.1f} m wide"}
+        if slots is not None and len(slots):
+            error = np.linalg.norm(pos[1:] - slots, axis=1)
+            worst = int(error.argmax())
+            found["slot error"] = f"{np.sqrt(np.mean(error ** 2)):.2f} m RMS"
+            found["largest"] = f"{error[worst]:.2f} m, {scene.names[1 + worst]}"
+        return found
+
+    # Parts of the window ----------------------------------------------------------------------
+
+    def _make_panel(self):
+        panel = QtWidgets.QWidget()
+        panel.setFixedWidth(_PANEL)
+        column = QtWidgets.QVBoxLayout(panel)
+        column.setContentsMargins(8, 4, 4, 4)
+        title = QtWidgets.QLabel(f"<b>{self.scene.name}</b>")
+        title.setWordWrap(True)
+        column.addWidget(title)
+        self._facts = {name: QtWidgets.QLabel() for name in (
+            "time", "formation", "slot error", "largest", "vehicles", "links", "height", "grid",
+            "drawn")}
+        column.addLayout(_table(self._facts.items()))
+        column.addWidget(_heading("Shown"))
+        legend = QtWidgets.QVBoxLayout()
         n = self.scene.n
-        self.view = gl.GLViewWidget()
-        self.view.setBackgroundColor(_BACKGROUND)
-        colours = np.array([_LEADER] + [_FOLLOWER] * (n - 1))
-        size = 11.0 if n <= _MANY else 5.0
-        ground = gl.GLGridItem(color=(255, 255, 255, 40))
-        reach = max(20.0, 2.0 * float(np.abs(self.scene.pos[:, :2]).max()))
-        ground.setSize(2 * reach, 2 * reach)
-        ground.setSpacing(*[max(1.0, reach / 20)] * 2)
-        self._vehicles = gl.GLScatterPlotItem(pos=self.scene.pos, size=np.where(
-            np.arange(n) == 0, 1.4 * size, size), color=colours, pxMode=True)
-        self._slots, self._edges = (
-            gl.GLLinePlotItem(pos=np.zeros((2, 3)), mode="lines", color=colour, width=width)
-            for colour, width in ((_SLOT, 2.0), (_EDGE, 1.0)))
-        fade = np.linspace(0.0, 0.9, self._points - 1)[:, None, None, None]
-        base = np.broadcast_to(colours[None, :, None], (self._points - 1, n, 2, 4)).copy()
-        base[..., 3:] = fade
-        self._trails = gl.GLLinePlotItem(pos=np.zeros((base.size // 4, 3)), mode="lines",
-                                         color=base.reshape(-1, 4), width=1.5)
-        for item in (ground, self._trails, self._edges, self._slots, self._vehicles):
-            item.setGLOptions("translucent")
-            self.view.addItem(item)
+        for colour, text in ((plot_style.vehicle_color(0, n), "leader; the nose is dark"),
+                             (plot_style.vehicle_color(1, n), "followers, a colour each"
+                              if n <= plot_style.MOST_COLOURED else "followers")):
+            row = QtWidgets.QHBoxLayout()
+            swatch = QtWidgets.QLabel()
+            swatch.setPixmap(_swatch(colour, solid=True))
+            row.addSpacing(20)
+            row.addWidget(swatch)
+            row.addWidget(QtWidgets.QLabel(text), 1)
+            legend.addLayout(row)
+        self._boxes = {}
+        for layer, (colour, text) in _LEGEND.items():
+            box = self._boxes[layer] = QtWidgets.QCheckBox(text, checked=True)
+            if colour:
+                box.setIcon(QtGui.QIcon(_swatch(colour)))
+            box.setIconSize(QtCore.QSize(24, 12))
+            box.toggled.connect(lambda shown, layer=layer: self.show_layer(layer, shown))
+            legend.addWidget(box)
+        column.addLayout(legend)
+        column.addWidget(_heading("Mouse"))
+        column.addLayout(_table((key, QtWidgets.QLabel(text)) for key, text in _MOUSE))
+        column.addWidget(_heading("Keys"))
+        column.addLayout(_table((key, QtWidgets.QLabel(text)) for key, text, *_ in self._keys()))
+        column.addStretch(1)
+        return panel
 
-    def _make_controls(self):
+    def _make_bar(self):
         self._play = QtWidgets.QPushButton("Play")
-        self._play.clicked.connect(lambda: self.pause() if self.playing else self.play())
+        self._play.clicked.connect(self.toggle)
         self._speed = QtWidgets.QComboBox()
         self._speed.addItems([f"{speed:g} x" for speed in SPEEDS])
         self._speed.activated.connect(lambda index: self.set_speed(SPEEDS[index]))
         self._follow = QtWidgets.QComboBox()
         self._follow.addItems(FOLLOW)
-        self._follow.activated.connect(lambda _: self.refresh())
-        shot = QtWidgets.QPushButton("Screenshot")
+        self._follow.activated.connect(lambda index: self.set_follow(FOLLOW[index]))
+        shot = QtWidgets.QPushButton("Save picture")
         shot.clicked.connect(self._save)
-        self._label = QtWidgets.QLabel()
-        row = QtWidgets.QHBoxLayout()
+        bar = QtWidgets.QHBoxLayout()
         for widget in (self._play, QtWidgets.QLabel("speed"), self._speed,
-                       QtWidgets.QLabel("camera follows"), self._follow):
-            row.addWidget(widget)
-        self._show = {}
-        for name in ("trails", "slots", "edges"):
-            self._show[name] = QtWidgets.QCheckBox(name, checked=True)
-            self._show[name].toggled.connect(lambda _: self.refresh())
-            row.addWidget(self._show[name])
-        row.addWidget(shot)
-        row.addStretch(1)
-        row.addWidget(self._label)
-        column = QtWidgets.QVBoxLayout(self)
-        column.addWidget(self.view, 1)
-        column.addLayout(row)
-        self._slider = None
-        if not self.scene.live:
+                       QtWidgets.QLabel("camera follows"), self._follow, shot):
+            bar.addWidget(widget)
+        if self.scene.live:
+            bar.addStretch(1)
+        else:
             self._slider = QtWidgets.QSlider(QtCore.Qt.Orientation.Horizontal)
             self._slider.setRange(round(self.scene.start_s * 100), round(self.scene.end_s * 100))
             self._slider.sliderMoved.connect(lambda value: self.seek(value / 100))
-            column.addWidget(self._slider)
+            bar.addWidget(self._slider, 1)
+        return bar
 
-    def _look_at_all(self):
-        pos = self.scene.pos
-        wide = float(np.linalg.norm(pos.max(axis=0) - pos.min(axis=0)))
-        self.view.setCameraPosition(distance=14.0 + 1.6 * wide, elevation=22, azimuth=-60)
+    def _keys(self) -> list[tuple[str, str, dict[str, Callable]]]:
+        """Rows of the list of keys: how they are written, what they do, and their actions."""
+        def step(seconds):
+            return lambda: self.seek(self.scene.t_s + seconds)
 
-    def _move_camera(self, pos):
-        whom = self._follow.currentText()
-        if whom != "nobody":
-            middle = pos[0] if whom == "leader" else pos.mean(axis=0)
-            self.view.opts["center"] = pg.Vector(*middle)
-        self.view.update()
+        def switch(layer):
+            return lambda: self.show_layer(layer, not self.view.shown[layer])
 
-    def _update_label(self, pos, slots):
-        parts = [f"{self.scene.t_s:.2f} s"]
-        if slots is not None:
-            error = np.linalg.norm(pos[1:] - slots, axis=1)
-            parts += [self.scene.formation, f"slot error {error.max():.2f} m at most"]
-        self._label.setText("   ".join(parts))
-        if self._slider is not None and not self._slider.isSliderDown():
-            self._slider.setValue(round(self.scene.t_s * 100))
+        seeking = [("\u2190 \u2192", "1 s back, on", {"Left": step(-1.0), "Right": step(1.0)}),
+                   ("shift \u2190 \u2192", "10 s back, on",
+                    {"Shift+Left": step(-10.0), "Shift+Right": step(10.0)})]
+        return [("space", "play, pause", {"Space": self.toggle}),
+                *([] if self.scene.live else seeking),
+                ("- +", "slower, faster", {"-": lambda: self.change_speed(-1),
+                                           "+": lambda: self.change_speed(1)}),
+                ("F", "look at the whole fleet", {"F": self.look_at_all}),
+                ("L", "follow the leader", {"L": lambda: self.set_follow("leader")}),
+                ("S C H T N", "slots, communication, height, trails, names",
+                 {key: switch(layer) for key, layer in zip("SCHTN", canvas.LAYERS)}),
+                ("P", "save a picture", {"P": self._save}), ("Q", "close", {"Q": self.close})]
+
+    def _bind_keys(self):
+        for _, _, actions in self._keys():
+            for key, action in actions.items():
+                QtGui.QShortcut(QtGui.QKeySequence(key), self, activated=action)
 
     def _on_timer(self):
         self.advance(min(self._clock.restart() * 1e-3, _MAX_FRAME_S) * self.speed)
 
     def _save(self):
-        path, _ = QtWidgets.QFileDialog.getSaveFileName(self, "Screenshot", "formation.png",
+        path, _ = QtWidgets.QFileDialog.getSaveFileName(self, "Save picture", "formation.png",
                                                         "PNG (*.png)")
         if path:
             self.screenshot(path)
 
 
+def _heading(text):
+    label = QtWidgets.QLabel(f"<b>{text}</b>")
+    label.setContentsMargins(0, 8, 0, 0)
+    return label
+
+
+def _table(rows):
+    """Two columns: names, and labels that may take several lines."""
+    grid = QtWidgets.QGridLayout()
+    grid.setVerticalSpacing(2)
+    grid.setColumnStretch(1, 1)
+    for k, (name, label) in enumerate(rows):
+        label.setWordWrap(True)
+        top = QtCore.Qt.AlignmentFlag.AlignTop
+        grid.addWidget(QtWidgets.QLabel(name), k, 0, top)
+        grid.addWidget(label, k, 1, top)
+    return grid
+
+
+def _swatch(colour, solid=False):
+    """A picture of a colour for the legend: a line, or a filled arrowhead."""
+    image = QtGui.QPixmap(24, 12)
+    image.fill(QtCore.Qt.GlobalColor.transparent)
+    painter = QtGui.QPainter(image)
+    painter.setRenderHint(QtGui.QPainter.RenderHint.Antialiasing)
+    painter.setPen(QtGui.QPen(QtGui.QColor(colour), 0 if solid else 2.5))
+    if solid:
+        painter.setBrush(QtGui.QColor(colour))
+        painter.drawPolygon([QtCore.QPoint(4, 1), QtCore.QPoint(21, 6), QtCore.QPoint(4, 11),
+                             QtCore.QPoint(8, 6)])
+    else:
+        painter.drawLine(1, 6, 23, 6)
+    painter.end()
+    return image
+
+
 def application() -> Any:
-    """The Qt application. All windows share their OpenGL contexts."""
+    """The Qt application: light, whatever the desktop's theme; windows share their contexts."""
     QtCore.QCoreApplication.setAttribute(QtCore.Qt.ApplicationAttribute.AA_ShareOpenGLContexts)
-    return pg.mkQApp("xtdrone formation view")
+    app = pg.mkQApp("xtdrone formation view")
+    app.setStyle("Fusion")
+    app.setPalette(QtGui.QPalette(QtGui.QColor("#e9ebee")))
+    return app
 
 
 def watch(scene: Any, speed: float = 1.0, follow: str = "fleet") -> None:

@@ -4,8 +4,9 @@ import numpy as np
 import numpy.typing as npt
 
 from xtdrone_core import Body, FleetModel, FleetState
-from xtdrone_dynamics import joint, quaternion, rigid_body
+from xtdrone_dynamics import quaternion, rigid_body
 from xtdrone_dynamics.compiled import njit
+from xtdrone_dynamics.forces import joint
 
 _SLOW = 1e-6  # no correction below this squared rate, so vehicles can sleep [rad^2/s^2]
 

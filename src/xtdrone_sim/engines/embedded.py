@@ -12,7 +12,6 @@ not creep.
 
 import logging
 import math
-import os
 from collections.abc import Mapping
 
 import mujoco
@@ -21,7 +20,7 @@ import numpy.typing as npt
 
 from xtdrone_core import FleetModel, FleetState, Vehicle, VehicleSpec
 from xtdrone_core.contracts import Viewer, WorldEditor
-from xtdrone_core.snapshot import put
+from xtdrone_core.runs.snapshot import put
 from xtdrone_core.state import ARRAYS_OF_STATE, Contacts
 from xtdrone_dynamics import quaternion
 from xtdrone_dynamics.compiled import njit
@@ -39,7 +38,7 @@ mujoco.set_mju_user_warning(logging.getLogger(__name__).warning)
 # No vehicle or model is faster on one axis: beyond, drag and gyroscopic torque, which are constant
 # during a step, would overshoot without bound.
 _FASTEST, _FASTEST_TURN = 1000.0, 500.0  # [m/s], [rad/s]
-_FRAME_US = 20_000  # frame period of the viewer [us]
+_FRAME_US = 20_000  # frame period of the window [us]
 _STATE = mujoco.mjtState.mjSTATE_INTEGRATION  # all that a step depends on, except sleep
 _SLEEP = ("tree_asleep", "tree_awake", "body_awake", "body_awake_ind", "parent_awake_ind",
           "dof_awake_ind", "nbody_awake", "nparent_awake", "nv_awake", "ntree_awake")
@@ -67,7 +66,7 @@ class EmbeddedEngine(Viewer, WorldEditor):
             world: The world.
             specs: The VehicleSpecs of the scenario.
             models: Their Vehicles, in the same order.
-            instance: Number of the simulation instance; unused, as this engine opens no ports.
+            instance: Number of the simulation instance.
 
         Raises:
             EngineError: MuJoCo cannot compile the scene.
@@ -76,12 +75,14 @@ class EmbeddedEngine(Viewer, WorldEditor):
         self.specs, self.models = tuple(specs), tuple(models)
         self._fleet = FleetModel.of(self.models)
         self._masses = Masses(self._fleet)
-        self._viewer = None
+        self._window = None
+        self._instance = instance
         self._payloads = {}  # by vehicle: (mass [kg], position in the frame of its base [m])
         self.inserted: tuple[WorldModel, ...] = ()
         self._pushed: list[int] = []  # bodies of inserted models with a wrench for the next step
         shape = self._fleet.actuator.shape[1], self._fleet.joint.shape[1]
-        self.state = FleetState.zeros(len(self.specs), *shape, self._fleet.body.shape[1])
+        self.state = FleetState.zeros(len(self.specs), *shape, self._fleet.body.shape[1],
+                                      self._fleet.tyre.shape[1])
         self._compile()
         mujoco.mj_forward(self.model, self.data)
         self._extract(0.0)
@@ -106,7 +107,7 @@ class EmbeddedEngine(Viewer, WorldEditor):
                 at = model.jnt_qposadr[joint]
                 wide = 7 if model.jnt_type[joint] == mujoco.mjtJoint.mjJNT_FREE else 1
                 data.qpos[at:at + wide] = model.qpos0[at:at + wide]
-            state.actuator[i] = 0.0
+            state.actuator[i] = state.tyre_load[i] = 0.0
         self._list_awake(awake)
         acc = state.acc.copy()
         self._extract(0.0)
@@ -131,8 +132,6 @@ class EmbeddedEngine(Viewer, WorldEditor):
         """Restores a state returned by save()."""
         self._payloads = dict(snapshot["payloads"])
         self.inserted = tuple(WorldModel.restore(plain) for plain in snapshot["inserted"])
-        viewing = self._viewer is not None
-        self.close()
         self._compile()
         model, data = self.model, self.data
         if len(snapshot["mujoco"]) != mujoco.mj_stateSize(model, _STATE):
@@ -151,8 +150,6 @@ class EmbeddedEngine(Viewer, WorldEditor):
         self._asleep = snapshot["asleep"]
         self._asleep_contacts = tuple(snapshot["asleep_contacts"])
         put(self.state, ("t_us", *ARRAYS_OF_STATE), snapshot["state"])
-        if viewing:
-            self.open_viewer()
 
     def _wake(self, tree: int) -> list[int]:
         """Wakes a kinematic tree and those that fell asleep with it; returns their indices."""
@@ -195,9 +192,13 @@ class EmbeddedEngine(Viewer, WorldEditor):
             self._applied[self._pushed] = 0.0
             self._pushed.clear()
         self.state.t_us += dt_us
+        if self._fleet.tyre.size:
+            contact = self.data.contact
+            _load_tyres(self._at.tyres, contact.geom, contact.frame, contact.efc_address,
+                        self.data.efc_force, state.tyre_load)
         self._extract(1e6 / dt_us)
-        if self._viewer is not None and self.state.t_us % _FRAME_US == 0:
-            self._show()
+        if self._window is not None and self.state.t_us % _FRAME_US == 0:
+            self._window.show(self.state, self.inserted, self)
         return self.state
 
     def contacts(self) -> Contacts:
@@ -311,45 +312,21 @@ class EmbeddedEngine(Viewer, WorldEditor):
         self._list_awake(awake)
 
     def open_viewer(self) -> None:
-        """Opens MuJoCo's viewer; the simulation goes on when the window is closed.
+        """Opens a window in a process of its own; the simulation goes on when that ends.
 
         Raises:
-            EngineError: No display is available.
+            EngineError: No display is available, or the window does not open.
         """
-        if not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
-            raise EngineError("gui needs a display: set DISPLAY, or run without gui")
-        import mujoco.viewer
+        from ..viewing.live import LiveWindow
 
-        shown = scene.build(self._world, self.specs, self.models, set(self._payloads),
-                            inserted=self.inserted)
-        self._shown = shown, mujoco.MjData(shown)
-        self._viewer = mujoco.viewer.launch_passive(*self._shown, show_left_ui=False,
-                                                    show_right_ui=False)
-        self._show()
-        # Frames the whole fleet, from slightly above and from the south.
-        low, high = self.state.pos.min(axis=0), self.state.pos.max(axis=0)
-        with self._viewer.lock():
-            camera = self._viewer.cam
-            camera.lookat[:] = (low + high) / 2 + (0.0, 0.0, 1.5)
-            camera.distance = 5.0 + 0.9 * np.linalg.norm(high - low)
-            camera.azimuth, camera.elevation = 110.0, -14.0
-
-    def _show(self):
-        """Updates the viewer; its scene also has the geometry that is drawn but not simulated."""
-        if self._viewer.is_running():
-            model, data = self._shown
-            data.qpos[:] = self.data.qpos
-            data.mocap_pos[:] = self.data.mocap_pos
-            data.mocap_quat[:] = self.data.mocap_quat
-            mujoco.mj_kinematics(model, data)
-            mujoco.mj_camlight(model, data)
-            self._viewer.sync()
+        self._window = LiveWindow(self._world, self.specs, self.models, self._instance,
+                                  self.inserted)
 
     def close(self) -> None:
-        """Closes the viewer. May be called twice."""
-        if self._viewer is not None:
-            self._viewer.close()
-            self._viewer = None
+        """Closes the window. May be called twice."""
+        if self._window is not None:
+            self._window.close()
+            self._window = None
 
     def _compile(self):
         self.model = scene.build(self._world, self.specs, self.models, set(self._payloads),
@@ -378,7 +355,8 @@ class EmbeddedEngine(Viewer, WorldEditor):
             self._derive()
         owners = [self._owner(geom) for geom in range(self.model.ngeom)]
         self._owners = tuple(sorted(set(owners)))
-        self._owner_of = np.array([self._owners.index(owner) for owner in owners], dtype=np.int64)
+        index = {owner: k for k, owner in enumerate(self._owners)}
+        self._owner_of = np.array([index[owner] for owner in owners], dtype=np.int64)
         self._owner_roots = np.zeros(len(self._owners), dtype=np.int64)  # bodies
         self._owner_roots[self._owner_of] = self.model.body_rootid[self.model.geom_bodyid]
         self._asleep, self._asleep_contacts = None, _NO_CONTACTS
@@ -410,8 +388,6 @@ class EmbeddedEngine(Viewer, WorldEditor):
         """
         acc = self.state.acc.copy()
         qpos, qvel = self._qpos[:self._own[0]].copy(), self._qvel[:self._own[1]].copy()
-        viewing = self._viewer is not None
-        self.close()
         self._compile()
         self._qpos[:len(qpos)], self._qvel[:len(qvel)] = qpos, qvel
         for index, state in enumerate(inserted):
@@ -419,8 +395,6 @@ class EmbeddedEngine(Viewer, WorldEditor):
         mujoco.mj_forward(self.model, self.data)
         self._extract(0.0)
         self.state.acc[:] = acc
-        if viewing:
-            self.open_viewer()
 
     def _extract(self, rate):
         state, at = self.state, self._at
@@ -451,6 +425,20 @@ def _limit_speed(qvel, at):
         most = _FASTEST if k < at + 3 else _FASTEST_TURN
         if abs(qvel[k]) > most:  # not where it is NaN, which has to be noticed
             qvel[k] = math.copysign(most, qvel[k])
+
+
+@njit
+def _load_tyres(tyres, geoms, frames, rows, forces, load):
+    """Sums the normal forces (N, T, 3) of the contacts of each tyre."""
+    load[:] = 0.0
+    for c in range(geoms.shape[0]):
+        if rows[c] < 0:
+            continue
+        for side in range(2):  # the normal points from the first geom to the second
+            i, k = tyres[geoms[c, side]]
+            if i >= 0:
+                for axis in range(3):
+                    load[i, k, axis] += (2 * side - 1) * forces[rows[c]] * frames[c, axis]
 
 
 @njit

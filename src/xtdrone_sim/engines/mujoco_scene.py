@@ -1,7 +1,7 @@
 """Builds the MuJoCo model of a world with vehicles through MjSpec."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -17,13 +17,12 @@ from ..world import World
 from ..world_models import WorldModel
 from .mujoco_shapes import Shapes, wxyz
 
-CHASE = "chase"  # name of the camera behind each vehicle, for the viewer
+SKY = "sky"  # name of the sky's texture
 _TIMESTEP = 0.004  # timestep until the first step sets it [s]
 _CAMERA_AXES = quaternion.from_matrix(0, 0, -1, -1, 0, 0, 0, 1, 0)  # they look along -z, y up
 _STIFF = 0.9999  # MuJoCo's largest constraint impedance, for joints that follow targets
 _LIGHTS = {"directional": mujoco.mjtLightType.mjLIGHT_DIRECTIONAL,
            "point": mujoco.mjtLightType.mjLIGHT_POINT, "spot": mujoco.mjtLightType.mjLIGHT_SPOT}
-_SPAN = 0.5  # size of a vehicle without rotors, for the camera behind it [m]
 
 
 @dataclass(frozen=True)
@@ -36,11 +35,13 @@ class Addresses:
     joint_qvel: np.ndarray  # (N, J) index of each joint in qvel
     locks: np.ndarray  # (M,) ids of the equality constraints that move joints
     moving: np.ndarray  # (N, J) bool, the joints that they move, in the same order
+    tyres: np.ndarray  # (G, 2) vehicle and index of the tyre that a geom is of, -1 for none
 
 
 def build(world: World, specs: Sequence[VehicleSpec], models: Sequence[Vehicle],
           loaded: Any = frozenset(), seen: bool = True,
-          inserted: Sequence[WorldModel] = ()) -> mujoco.MjModel:
+          inserted: Sequence[WorldModel] = (),
+          dress: Callable[[Any], None] = lambda scene: None) -> mujoco.MjModel:
     """Compiles the scene.
 
     The base of each vehicle is a free body with its frame at the vehicle's centre of
@@ -58,6 +59,7 @@ def build(world: World, specs: Sequence[VehicleSpec], models: Sequence[Vehicle],
         loaded: Indices of the vehicles whose mass and centre of gravity may change.
         seen: Whether to include visuals, cameras and lights. Each adds time to every step.
         inserted: Further models: static ones as bodies that are moved from outside (mocap).
+        dress: Called with the MjSpec before it is compiled, to change how it looks.
 
     Returns:
         The compiled model.
@@ -83,8 +85,10 @@ def build(world: World, specs: Sequence[VehicleSpec], models: Sequence[Vehicle],
     for actor in world.actors if seen else ():
         body = scene.worldbody.add_body(name=_actor_name(actor), mocap=True)
         shapes.add(body, actor.name, actor.shape)
+    shapes.finish()
     for light in world.lights if seen else ():
         _add_light(scene, light)
+    dress(scene)
     try:
         return scene.compile()
     except (ValueError, mujoco.FatalError) as error:
@@ -129,6 +133,7 @@ def addresses(model: mujoco.MjModel, specs: Sequence[VehicleSpec],
     body = np.full((n, max((len(vehicle.bodies) for vehicle in models), default=1)), -1)
     joints = np.full((2, n, max((len(vehicle.joints) for vehicle in models), default=0)), -1)
     base, locks = np.zeros((n, 2), dtype=int), []
+    tyres = np.full((model.ngeom, 2), -1)
     for i, (spec, vehicle) in enumerate(zip(specs, models, strict=True)):
         free = model.joint(spec.name)
         base[i] = free.qposadr[0], free.dofadr[0]
@@ -139,7 +144,10 @@ def addresses(model: mujoco.MjModel, specs: Sequence[VehicleSpec],
             found = model.joint(name)
             joints[:, i, k] = found.qposadr[0], found.dofadr[0]
             locks.append(model.equality(name).id)
-    return Addresses(body, base, *joints, np.array(locks, dtype=int), joints[0] >= 0)
+        for shape in vehicle.shapes:
+            if shape.tyre >= 0:
+                tyres[model.geom(f"{spec.name}/{shape.name}").id] = i, shape.tyre
+    return Addresses(body, base, *joints, np.array(locks, dtype=int), joints[0] >= 0, tyres)
 
 
 class Placed(NamedTuple):
@@ -186,7 +194,8 @@ def _add_bodies(scene, spec, vehicle, pose, loaded) -> list:
             body.add_freejoint(name=spec.name)
             if loaded:
                 body.ipos = (part.cog[0] + 1e-3, *part.cog[1:])
-            if vehicle.joints:  # a new joint target would not wake a sleeping vehicle
+            # A new joint target would not wake a sleeping vehicle, and tyres and water always act.
+            if vehicle.joints or vehicle.tyres or vehicle.hulls:
                 body.sleep = mujoco.mjtSleepPolicy.mjSLEEP_NEVER
     for joint in vehicle.joints:
         name = f"{spec.name}/{joint.name}"
@@ -236,7 +245,7 @@ def _options(scene, world):
     scene.visual.map.zfar = 50.0
     scene.stat.extent = 20.0
     colour = world.background
-    scene.add_texture(name="sky", type=mujoco.mjtTexture.mjTEXTURE_SKYBOX,
+    scene.add_texture(name=SKY, type=mujoco.mjtTexture.mjTEXTURE_SKYBOX,
                       builtin=mujoco.mjtBuiltin.mjBUILTIN_FLAT, rgb1=colour, rgb2=colour,
                       width=16, height=16)
 
@@ -247,10 +256,6 @@ def _add_cameras(bodies, name, model):
             pose = Pose(block.pos, block.quat).to(Pose(quat=_CAMERA_AXES))
             bodies[block.body].add_camera(name=f"{name}/{block.name}", pos=pose.pos,
                                           quat=wxyz(pose.quat), fovy=_fovy(block))
-    down = Pose(quat=quaternion.from_euler(0.0, 0.3, 0.0)).to(Pose(quat=_CAMERA_AXES))
-    span = max((math.dist((0.0, 0.0, 0.0), rotor.pos) for rotor in model.rotors), default=_SPAN)
-    bodies[0].add_camera(name=f"{name}/{CHASE}", pos=(-7.0 * span, 0.0, 2.8 * span),
-                         quat=wxyz(down.quat), mode=mujoco.mjtCamLight.mjCAMLIGHT_TRACK)
 
 
 def _fovy(block: SensorBlock) -> float:

@@ -1,5 +1,6 @@
 """Shapes of SDF as MuJoCo's geoms, with meshes, heightmaps, colours and textures."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,43 @@ _KINDS = {"box": mujoco.mjtGeom.mjGEOM_BOX, "sphere": mujoco.mjtGeom.mjGEOM_SPHE
           "mesh": mujoco.mjtGeom.mjGEOM_MESH, "heightmap": mujoco.mjtGeom.mjGEOM_HFIELD}
 _CONVEX = mujoco.mjtMeshInertia.mjMESH_INERTIA_CONVEX
 _SHELL = mujoco.mjtMeshInertia.mjMESH_INERTIA_SHELL  # also fits what has no volume
+_BATCH = 12_000  # geoms that are added to a scene at once
+_PREFIX = "asset/"  # of the names of assets, and what a batch puts before the names in it
 _FACES = (0, 1, 2, 0, 2, 3)  # of a side's four corners
+
+
+class _Batch:
+    """Adds geoms to the world's body in batches.
+
+    MjSpec lists all elements of its tree anew for each one that is added, so a world of a hundred
+    thousand pieces would take minutes. A batch has a tree of its own until it is attached.
+    """
+
+    def __init__(self, scene: Any) -> None:
+        self._scene = scene
+        self._geoms: list[tuple[Any, str]] = []  # with their names
+        self._body = self._frame = None
+
+    def add(self, name: str, make: Callable[[Any], Any]) -> Any:
+        """A geom of this name that is made in a body; attach() puts _PREFIX before its assets."""
+        if len(self._geoms) >= _BATCH:
+            self.attach()
+        if self._body is None:
+            self._part = mujoco.MjSpec()
+            self._body = self._part.worldbody
+            self._frame = self._body.add_frame()
+        geom = make(self._body)
+        geom.set_frame(self._frame)
+        self._geoms.append((geom, name))
+        return geom
+
+    def attach(self) -> None:
+        """Moves the geoms to the scene."""
+        if self._geoms:
+            self._scene.worldbody.attach_frame(self._frame, _PREFIX, "")
+            for geom, name in self._geoms:
+                geom.name = name  # without the prefix
+            self._geoms, self._body = [], None
 
 
 class Shapes:
@@ -33,6 +70,11 @@ class Shapes:
         self._assets: dict[Any, str] = {}
         self._in_pieces: dict[Any, list[tuple[str, np.ndarray]]] = {}  # of meshes, by their size
         self._names: set[str] = set()
+        self._batch = _Batch(scene)
+
+    def finish(self) -> None:
+        """Must be called after the last shape."""
+        self._batch.attach()
 
     def add(self, body: Any, name: str, shape: Shape, fixed: bool = False) -> None:
         """Adds a shape to a body of the scene.
@@ -56,17 +98,23 @@ class Shapes:
                     geom.contype = geom.conaffinity = 0
                 self._collide(geom, name)
             else:
-                self._collide(self._primitive(body, shape), name)
+                geom = self._primitive(body, shape)
+                if shape.tyre >= 0:  # without friction, which the plant computes
+                    geom.condim, geom.priority = 1, 1
+                self._collide(geom, name)
         elif self._seen:
             for geom in self._visual(body, shape):
                 geom.group = _VISUAL_GROUP
                 geom.contype = geom.conaffinity = 0
 
     def _collide(self, geom, name):
+        geom.name, geom.group = self._unique(name), COLLISION_GROUP
+
+    def _unique(self, name):
         while name in self._names:  # Gazebo takes two of one name
             name += "'"
         self._names.add(name)
-        geom.name, geom.group = name, COLLISION_GROUP
+        return name
 
     def _geom(self, body, shape, **more) -> Any:
         return body.add_geom(type=_KINDS[shape.kind], pos=shape.pose.pos,
@@ -89,9 +137,14 @@ class Shapes:
 
     def _add_pieces(self, body, name, shape):
         for k, (asset, centre) in enumerate(self._pieces(shape)):
-            geom = self._geom(body, shape, meshname=asset)
+            if body == self._scene.worldbody:
+                geom = self._batch.add(self._unique(f"{name}#{k}"), lambda body, asset=asset:
+                    self._geom(body, shape, meshname=asset.removeprefix(_PREFIX)))
+                geom.group = COLLISION_GROUP
+            else:
+                geom = self._geom(body, shape, meshname=asset)
+                self._collide(geom, f"{name}#{k}")
             geom.pos = shape.pose.point(centre)
-            self._collide(geom, f"{name}#{k}")
 
     def _pieces(self, shape):
         """Asset and centre of each convex piece of a mesh; the same for all trees of a forest."""
@@ -134,7 +187,7 @@ class Shapes:
         return geom
 
     def _new(self, key) -> str:
-        self._assets[key] = f"asset_{len(self._assets)}"
+        self._assets[key] = f"{_PREFIX}{len(self._assets)}"
         return self._assets[key]
 
     def _mesh(self, part: Mesh, shape) -> str:

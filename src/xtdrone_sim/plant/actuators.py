@@ -1,4 +1,4 @@
-"""All actuators of a fleet and the aerodynamics in one compiled kernel: commands to wrenches.
+"""All actuators, wings and aerodynamics of a fleet in compiled kernels: commands to wrenches.
 
 Each kind of actuator is one row of a table, `_act`, which calls the kind's scalar function in
 xtdrone_dynamics. A user-defined kind brings its own function, `act`.
@@ -12,11 +12,16 @@ import numpy as np
 
 from xtdrone_core import FleetModel, FleetState
 from xtdrone_core.fleet_model import PROPELLER, ROTOR, SERVO, SURFACE, WHEEL
-from xtdrone_core.snapshot import Memory
+from xtdrone_core.runs.snapshot import Memory
 from xtdrone_core.vehicle import KINDS
-from xtdrone_dynamics import aerodynamics, atmosphere, quaternion, rotor, servo
+from xtdrone_dynamics import quaternion
 from xtdrone_dynamics.compiled import njit
 from xtdrone_dynamics.constants import SEA_LEVEL_DENSITY
+from xtdrone_dynamics.earth import atmosphere
+from xtdrone_dynamics.forces import aerodynamics, half_wing, propeller, rotor, servo, wing
+
+from .ground import add_tyres
+from .water import add_hulls
 
 
 class ActuatorStage(Memory):
@@ -35,16 +40,20 @@ class ActuatorStage(Memory):
         wrench: (N, B, 6) wrench of the last step on each body: force [N], then torque about the
             body's origin [N m], world frame.
         joint_targets: (N, J) joint targets of this step [rad] or [m].
+        tread: (N, T, 2) deflection of the tyres, in the direction of rolling and to the left [m].
     """
 
-    MEMORY = ("wind", "density", "speed_share", "effectiveness", "power", "joint_targets")
+    MEMORY = ("wind", "density", "speed_share", "effectiveness", "power", "joint_targets", "tread")
 
-    def __init__(self, fleet: FleetModel, altitude: float = 0.0):
+    def __init__(self, fleet: FleetModel, altitude: float = 0.0, water: float = -math.inf,
+                 water_weight: float = 0.0):
         """Starts with all actuators at rest.
 
         Args:
             fleet: The vehicles.
             altitude: Height of the world's origin above mean sea level [m].
+            water: Height of the water's surface above the world's origin [m]; -inf without water.
+            water_weight: Of the water over its volume [N/m^3].
         """
         n = fleet.n
         self.wind = np.zeros((n, 3))
@@ -54,6 +63,8 @@ class ActuatorStage(Memory):
         self.power = np.zeros(n)
         self.wrench = np.zeros((*fleet.body.shape, 6))
         self.joint_targets = np.zeros(fleet.joint.shape)
+        self.tread = np.zeros((*fleet.tyre.shape, 2))
+        self._water = float(water), float(water_weight)
         self._fleet = fleet
         self._altitude = altitude
         self._air = np.zeros((n, 3))
@@ -80,9 +91,23 @@ class ActuatorStage(Memory):
             _add_downwash(fleet.vehicle, fleet.actuator, fleet.effects, self.effectiveness,
                           state.pos, state.actuator, self.density, air)
         self._step(commands, fleet.vehicle, fleet.actuator, fleet.effects, self._altitude,
-                   self.speed_share, self.effectiveness, state.body_pos, state.body_quat,
-                   state.body_vel, state.body_ang_vel, air, self.density, dt_us * 1e-6,
-                   state.actuator, self.wrench, self.joint_targets, self.power)
+                   self._water[0], self.speed_share, self.effectiveness, state.body_pos,
+                   state.body_quat, state.body_vel, state.body_ang_vel, air, self.density,
+                   dt_us * 1e-6, state.actuator, self.wrench, self.joint_targets, self.power)
+        if fleet.wing.size:
+            _add_wings(fleet.vehicle, fleet.wing, fleet.actuator, fleet.effects,
+                       self.effectiveness, state.body_quat, state.body_vel, state.body_ang_vel,
+                       air, self.density, state.actuator, self.wrench)
+        if fleet.half_wing.size:
+            _add_half_wings(fleet.vehicle, fleet.half_wing, fleet.actuator, self.effectiveness,
+                            state.body_quat, state.body_vel, state.body_ang_vel, air,
+                            self.density, state.actuator, self.wrench)
+        if fleet.tyre.size:
+            add_tyres(fleet.vehicle, fleet.tyre, state.tyre_load, state.body_quat, state.body_vel,
+                      state.body_ang_vel, state.actuator, self.tread, dt_us * 1e-6, self.wrench)
+        if fleet.hull.size:
+            add_hulls(fleet.vehicle, fleet.hull, *self._water, state.body_pos, state.body_quat,
+                      state.body_vel, state.body_ang_vel, self.wrench)
         return self.wrench
 
 
@@ -114,7 +139,7 @@ def _act(a, e, command, value, speed_share, ratio, height, vx, vy, vz, dt):
         value: Speed or position at the start of the step.
         speed_share: Fraction of the largest speed that the battery voltage allows.
         ratio: Factor on the actuator's forces from air density and damage.
-        height: Height of the actuator above z = 0 [m].
+        height: Height of the actuator above z = 0, of a propeller above the water [m].
         vx, vy, vz: Velocity of the actuator relative to the air, frame of its body [m/s].
         dt: Length of the step [s].
 
@@ -127,15 +152,15 @@ def _act(a, e, command, value, speed_share, ratio, height, vx, vy, vz, dt):
     if a.kind == SERVO or a.kind == SURFACE:
         return servo.act(a, command, value, dt)
     if a.kind == WHEEL:
-        return servo.turn(a, command, value, a.time_constant, a.time_constant, dt)
+        return servo.turn(a, command, value, dt)
     if a.kind == PROPELLER:
-        return servo.turn(a, command, value, a.time_constant_up, a.time_constant_down, dt)
+        return propeller.act(a, command, value, height, dt)
     return value, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
 
 
 @njit
-def _step(commands, vehicle, actuator, effects, altitude, speed_share, effectiveness, pos, quat,
-          vel, ang_vel, air, density, dt, value, wrench, joint_targets, power):
+def _step(commands, vehicle, actuator, effects, altitude, water, speed_share, effectiveness, pos,
+          quat, vel, ang_vel, air, density, dt, value, wrench, joint_targets, power):
     for i in range(vehicle.shape[0]):
         e = effects[i]
         if e.air_density:
@@ -160,8 +185,10 @@ def _step(commands, vehicle, actuator, effects, altitude, speed_share, effective
                 command = min(a.upper, max(a.lower, commands[i, j]))
                 rx, ry, rz = a.pos[0], a.pos[1], a.pos[2]
                 height = 0.0
-                if e.ground_radius > 0.0:
+                if e.ground_radius > 0.0 or a.kind == PROPELLER:
                     height = pos[i, b, 2] + quaternion.rotate(qx, qy, qz, qw, rx, ry, rz)[2]
+                    if a.kind == PROPELLER:
+                        height -= water
                 value[i, j], hx, hy, hz, bx, by, bz, shaft = _act(
                     a, e, command, value[i, j], share, thickness * effectiveness[i, j],
                     height, ux + wy * rz - wz * ry, uy + wz * rx - wx * rz,
@@ -177,6 +204,71 @@ def _step(commands, vehicle, actuator, effects, altitude, speed_share, effective
             w[0], w[1], w[2] = quaternion.rotate(qx, qy, qz, qw, fx, fy, fz)
             w[3], w[4], w[5] = quaternion.rotate(qx, qy, qz, qw, mx, my, mz)
         power[i] = total
+
+
+@njit
+def _in_slipstream(w, a, speed, share, density, vx, vy, vz):
+    """Velocity of a wing relative to the air behind a rotor, in the frame of their body [m/s]."""
+    ax, ay, az = a.axis[0], a.axis[1], a.axis[2]
+    along = vx * ax + vy * ay + vz * az
+    thrust = a.motor_constant * share * speed * abs(speed)
+    if a.max_relative_airspeed > 0.0:
+        thrust *= 1.0 - rotor.thrust_lost(a.max_relative_airspeed, along)
+    more = wing.slipstream(thrust, w.disc_area, density, along) - along
+    return vx + more * ax, vy + more * ay, vz + more * az
+
+
+@njit
+def _add_wings(vehicle, wings, actuator, effects, effectiveness, quat, vel, ang_vel, air, density,
+               value, wrench):
+    """Adds the forces of the lifting surfaces to the wrenches of the bodies."""
+    for i in range(vehicle.shape[0]):
+        ratio = density[i] / SEA_LEVEL_DENSITY if effects[i].air_density else 1.0
+        for k in range(vehicle[i].wings):
+            w = wings[i, k]
+            b = w.body
+            qx, qy, qz, qw = quat[i, b, 0], quat[i, b, 1], quat[i, b, 2], quat[i, b, 3]
+            ux, uy, uz = quaternion.rotate_inverse(
+                qx, qy, qz, qw, vel[i, b, 0] - air[i, 0], vel[i, b, 1] - air[i, 1],
+                vel[i, b, 2] - air[i, 2])
+            wx, wy, wz = ang_vel[i, b, 0], ang_vel[i, b, 1], ang_vel[i, b, 2]
+            rx, ry, rz = w.pos[0], w.pos[1], w.pos[2]
+            deflection = value[i, w.control] if w.control >= 0 else 0.0
+            vx, vy, vz = ux + wy * rz - wz * ry, uy + wz * rx - wx * rz, uz + wx * ry - wy * rx
+            if w.rotor >= 0:
+                vx, vy, vz = _in_slipstream(
+                    w, actuator[i, w.rotor], value[i, w.rotor],
+                    ratio * effectiveness[i, w.rotor], density[i], vx, vy, vz)
+            fx, fy, fz, mx, my, mz = wing.forces(w, deflection, ratio, vx, vy, vz)
+            mx, my, mz = mx + ry * fz - rz * fy, my + rz * fx - rx * fz, mz + rx * fy - ry * fx
+            fx, fy, fz = quaternion.rotate(qx, qy, qz, qw, fx, fy, fz)
+            mx, my, mz = quaternion.rotate(qx, qy, qz, qw, mx, my, mz)
+            out = wrench[i, b]
+            out[0], out[1], out[2] = out[0] + fx, out[1] + fy, out[2] + fz
+            out[3], out[4], out[5] = out[3] + mx, out[4] + my, out[5] + mz
+
+
+@njit
+def _add_half_wings(vehicle, half_wings, actuator, effectiveness, quat, vel, ang_vel, air, density,
+                    value, wrench):
+    """Adds the forces of the half wings to the wrenches of the bodies."""
+    for i in range(vehicle.shape[0]):
+        for k in range(vehicle[i].half_wings):
+            w = half_wings[i, k]
+            b, r = w.body, w.rotor
+            qx, qy, qz, qw = quat[i, b, 0], quat[i, b, 1], quat[i, b, 2], quat[i, b, 3]
+            ux, uy, uz = quaternion.rotate_inverse(
+                qx, qy, qz, qw, vel[i, b, 0] - air[i, 0], vel[i, b, 1] - air[i, 1],
+                vel[i, b, 2] - air[i, 2])
+            thrust = actuator[i, r].motor_constant * effectiveness[i, r] * value[i, r]**2
+            wx, wy, wz = ang_vel[i, b, 0], ang_vel[i, b, 1], ang_vel[i, b, 2]
+            fx, fy, fz, mx, my, mz = half_wing.wrench(w, value[i, w.control], thrust, density[i],
+                                                      ux, uy, uz, wx, wy, wz)
+            out = wrench[i, b]
+            fx, fy, fz = quaternion.rotate(qx, qy, qz, qw, fx, fy, fz)
+            mx, my, mz = quaternion.rotate(qx, qy, qz, qw, mx, my, mz)
+            out[0], out[1], out[2] = out[0] + fx, out[1] + fy, out[2] + fz
+            out[3], out[4], out[5] = out[3] + mx, out[4] + my, out[5] + mz
 
 
 def _step_with(kinds):

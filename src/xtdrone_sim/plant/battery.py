@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from xtdrone_core import FleetModel, Pack
-from xtdrone_core.snapshot import Memory
+from xtdrone_core.runs.snapshot import Memory
 from xtdrone_dynamics import battery
 from xtdrone_dynamics.compiled import njit
 

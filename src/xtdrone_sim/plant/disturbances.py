@@ -8,7 +8,7 @@ import numpy as np
 
 from xtdrone_core import FleetModel, Scenario, ScenarioError
 from xtdrone_core.contracts import Engine
-from xtdrone_core.disturbances import Disturbance, parse_disturbances
+from xtdrone_core.scenario.disturbances import Disturbance, parse_disturbances
 
 DRAIN_PERIOD_US = 20_000  # update period of the mass of a draining tank [us]
 

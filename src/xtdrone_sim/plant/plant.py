@@ -38,7 +38,8 @@ class Plant:
         Raises:
             XtdroneError: Wind or a disturbance is invalid.
         """
-        self.actuators = ActuatorStage(fleet, world.altitude)
+        self.actuators = ActuatorStage(fleet, world.altitude, world.water,
+                                       world.water_density * world.gravity)
         self.battery = BatteryStage(fleet)
         self.disturbances = Disturbances(scenario, fleet, engine, self.actuators, self.battery)
         self.pushes = Pushes(fleet.n, engine)

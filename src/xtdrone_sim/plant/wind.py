@@ -11,9 +11,9 @@ import numpy as np
 from sensor_models.streams import new_stream, next_normals
 from xtdrone_core import files
 from xtdrone_core.errors import shown, unknown_name
-from xtdrone_core.snapshot import Memory
-from xtdrone_dynamics import wind as dryden
+from xtdrone_core.runs.snapshot import Memory
 from xtdrone_dynamics.compiled import njit
+from xtdrone_dynamics.earth import wind as dryden
 
 from ..errors import WindError
 

@@ -3,8 +3,9 @@
 import os
 import re
 
-from xtdrone_core import Reading, frame_ring
+from xtdrone_core import Reading
 from xtdrone_core.contracts import Observer
+from xtdrone_core.runs import frame_ring
 
 from .sensors import RenderedSensors
 

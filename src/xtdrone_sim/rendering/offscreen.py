@@ -6,9 +6,12 @@ import sys
 from functools import lru_cache
 from typing import Any
 
+from xtdrone_core import libraries
+
 from ..errors import EngineError
 
 BACKENDS = ("egl", "osmesa")
+PACKAGES = ("libegl1", "libgl1-mesa-dri", "libopengl0")  # of Debian and Ubuntu, for EGL
 _PROBE = "import mujoco; mujoco.GLContext(16, 16).make_current()"
 
 
@@ -30,8 +33,8 @@ def backend() -> str:
         except subprocess.SubprocessError:  # it failed, or hangs
             continue
         return name
-    raise EngineError("cannot render: neither EGL nor OSMesa works here; install libegl1 and "
-                      "libgl1-mesa-dri, or libosmesa6")
+    raise EngineError("cannot render: neither EGL nor OSMesa works here: "
+                      f"{libraries.advice(PACKAGES)}")
 
 
 def context_class() -> Any:

@@ -56,7 +56,7 @@ class RenderedScene:
         """Compiles the scene with models that were inserted into the world."""
         self.close()
         self._shown = inserted
-        self.model = scene.build(self._world, self._specs, self._models, inserted=inserted)
+        self.model = self._build(inserted)
         vis = self.model.vis
         vis.global_.offwidth, vis.global_.offheight = self._largest
         vis.quality.offsamples = self._samples
@@ -67,6 +67,9 @@ class RenderedScene:
         self._base = self._at.base[:, :1] + np.arange(7)
         self._inserted = scene.placed(self.model, self._data, inserted)
         self._actors = scene.actor_ids(self.model, self._world)
+
+    def _build(self, inserted):
+        return scene.build(self._world, self._specs, self._models, inserted=inserted)
 
     def place(self, state: FleetState, inserted: tuple[WorldModel, ...] = (),
               states: Sequence[np.ndarray] = ()) -> None:

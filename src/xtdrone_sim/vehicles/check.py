@@ -8,9 +8,9 @@ import numpy as np
 from sensor_models.errors import SensorError
 from xtdrone_core import Scenario, XtdroneError, resources
 from xtdrone_core.flight_agent import FlightAgent
-from xtdrone_core.scenario import VehicleSpec
+from xtdrone_core.scenario.scenario import VehicleSpec
 from xtdrone_core.state import Estimates, SetPoints
-from xtdrone_dynamics.effectiveness import cannot_fly
+from xtdrone_dynamics.abilities.vehicle_type import MULTICOPTER, cannot_fly, vehicle_types
 
 from .sdf import load_vehicle
 
@@ -64,7 +64,7 @@ def check(path: Path, seconds: float) -> Checked:
         if not vehicle.rotors or why:
             return Checked(path, "stands" if vehicle.rotors else "loads",
                            why if vehicle.rotors else "no rotors", vehicle.remarks)
-        if seconds > 0.0:
+        if seconds > 0.0 and vehicle_types(simulation.fleet)[0] == MULTICOPTER:
             simulation.run()
             drift = np.ptp(agent.places, axis=0).max()
             return Checked(path, "flies", f"hovers within {drift:.2f} m", vehicle.remarks)

@@ -15,6 +15,7 @@ from ..errors import SdfError
 _THICKNESS = 0.05  # of the body behind a triangle [m]
 _NARROW = 1e-3  # height of a triangle, or thickness of a body, that is left out [m]
 _AHEAD = 1e-3  # of its size, that a convex mesh may have in front of a triangle
+_FLAT = 1e-4  # distance from a plane [m], and 1 - cosine of two normals, that count as none
 _MOST_PAIRS = 20_000_000  # of triangles and points, for which a mesh is tested
 MOST = 256 << 20  # of a file [bytes]
 _FARTHEST = 1e9  # of a corner, before it is scaled
@@ -68,8 +69,8 @@ class Extrusion:
 def convex_pieces(mesh: Mesh) -> list[np.ndarray]:
     """Convex bodies that a mesh consists of, for engines that collide with those only.
 
-    A connected piece that is convex is one body; of any other each triangle is one, with a
-    thickness below it.
+    A connected piece that is convex is one body. Of any other each triangle is one, with a
+    thickness below it, or each pair of triangles that is a flat convex quadrilateral.
 
     Args:
         mesh: The mesh.
@@ -87,24 +88,55 @@ def convex_pieces(mesh: Mesh) -> list[np.ndarray]:
 
 
 def _plates(points, faces) -> list[np.ndarray]:
-    corners, normals = _triangles(points, faces)
+    kept, corners, normals = _triangles(points, faces)
     back = corners - _THICKNESS * normals[:, None, :]
-    return list(np.concatenate([corners, back], axis=1))
+    plates = np.concatenate([corners, back], axis=1)
+    pairs = _quadrilaterals(points, faces[kept], normals)
+    single = np.ones(len(plates), dtype=bool)
+    single[pairs.ravel()] = False
+    return [*plates[single], *np.concatenate([plates[pairs[:, 0]], plates[pairs[:, 1]]], axis=1)]
 
 
-def _triangles(points, faces) -> tuple[np.ndarray, np.ndarray]:
-    """Corners (T, 3, 3) and unit normals (T, 3) of the triangles that are not just lines."""
+def _quadrilaterals(points, faces, normals) -> np.ndarray:
+    """(P, 2) triangles that are a flat convex quadrilateral together; each one at most once."""
+    count = len(faces)
+    sides = np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]])
+    owner, tip = np.tile(np.arange(count), 3), faces[:, [2, 0, 1]].T.ravel()
+    keys = np.sort(sides, axis=1) @ (len(points), 1)
+    order = np.argsort(keys, kind="stable")
+    shared = np.flatnonzero(np.diff(keys[order]) == 0)
+    a, b = order[shared], order[shared + 1]
+    opposite = (sides[a] == sides[b][:, ::-1]).all(axis=1)  # both run around the same side
+    a, b = a[opposite], b[opposite]
+    along = normals[owner[a]]
+    start, end = points[sides[a, 0]], points[sides[a, 1]]
+    corners = np.stack([start, points[tip[b]], end, points[tip[a]]], axis=1)
+    edges = np.roll(corners, -1, axis=1) - corners
+    turns = np.einsum("pkc,pc->pk", np.cross(edges, np.roll(edges, -1, axis=1)), along)
+    off = np.abs(np.einsum("pc,pc->p", corners[:, 1] - start, along))
+    good = (off < _FLAT) & (turns.min(axis=1) >= 0.0) & \
+        (np.einsum("pc,pc->p", along, normals[owner[b]]) > 1.0 - _FLAT)
+    found, used = [], np.zeros(count, dtype=bool)
+    for i, k in zip(owner[a[good]], owner[b[good]]):
+        if not (used[i] or used[k]):
+            used[i] = used[k] = True
+            found.append((i, k))
+    return np.array(found, dtype=int).reshape(-1, 2)
+
+
+def _triangles(points, faces) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The triangles that are more than lines: which, corners (T, 3, 3), unit normals (T, 3)."""
     corners = points[faces]
     sides = corners - np.roll(corners, 1, axis=1)
     normals = np.cross(sides[:, 1], sides[:, 2])
     twice = np.linalg.norm(normals, axis=1)
     kept = twice > _NARROW * np.linalg.norm(sides, axis=2).max(axis=1)
-    return corners[kept], normals[kept] / twice[kept, None]
+    return kept, corners[kept], normals[kept] / twice[kept, None]
 
 
 def _is_convex(points, faces) -> bool:
     """Whether all points lie behind all triangles, with some volume between them."""
-    corners, normals = _triangles(points, faces)
+    _, corners, normals = _triangles(points, faces)
     if len(points) < 4 or len(normals) == 0 or len(normals) * len(points) > _MOST_PAIRS:
         return False
     centred = points - points.mean(axis=0)

@@ -8,17 +8,23 @@ import numpy as np
 
 from sensor_models.cameras import cameras_of, lidar_of
 from sensor_models.sensor import sensors
-from xtdrone_core import FleetModel, Vehicle, outputs
+from xtdrone_core import FleetModel, Vehicle, outputs, plot_style
+from xtdrone_core.vehicle import Servo, Surface
 from xtdrone_dynamics import battery
-from xtdrone_dynamics.constants import GRAVITY
-from xtdrone_dynamics.effectiveness import (
+from xtdrone_dynamics.abilities.effectiveness import (
     ROWS,
-    cannot_fly,
     commanded,
-    effectiveness,
+    hover_thrust,
+    in_hover,
     largest_thrust,
     rank,
 )
+from xtdrone_dynamics.abilities.force_envelope import ForceEnvelope
+from xtdrone_dynamics.abilities.vehicle_type import FIXED_WING, ROVER, cannot_fly, vehicle_types
+from xtdrone_dynamics.constants import GRAVITY
+from xtdrone_dynamics.quaternion import rotate
+
+from .parts.wings import wing_figures
 
 
 def vehicle_figures(model: Vehicle) -> dict:
@@ -30,17 +36,19 @@ def vehicle_figures(model: Vehicle) -> dict:
     Returns:
         Name (with its unit at the end) to number, string, list or matrix (nested lists):
         type, mass_kg, cog_m, inertia_kg_m2, bodies, joints and actuators (strings, one line each),
-        commands (what force and torque it can be given, of six), flies ("yes", or why the
-        flight stack cannot fly it), allocation_matrix (6 x A, see xtdrone_dynamics.effectiveness),
-        effects. With rotors also span_m (largest distance of two hubs), max_thrust_n (sum),
-        thrust_to_weight, time_constant_up_s, time_constant_down_s. If it can hover, also
-        hover_thrust_n, hover_speed_rad_s and hover_command (each per rotor) and
-        max_angular_acceleration_rad_s2 (roll, pitch, yaw, out of the hover at constant thrust);
+        commands (what force and torque it can be given, of six), rank (of the six), flies ("yes",
+        or why the flight stack cannot fly it), allocation_matrix (6 x A in hover, see effectiveness
+        in xtdrone_dynamics.abilities), effects. With rotors also span_m (largest distance of two
+        hubs), max_thrust_n (sum), thrust_to_weight, time_constant_up_s, time_constant_down_s. If
+        it can hover, also hover_thrust_n, hover_speed_rad_s and hover_command (each per rotor),
+        max_angular_acceleration_rad_s2 (roll, pitch, yaw, out of the hover at constant thrust) and
+        largest_force_n (without torque: backwards and forwards, right and left, each while it
+        carries its weight; down and up);
         with a battery hover_shaft_power_w, hover_voltage_v and hover_current_a of the pack at
-        the start, and hover_time_min until it gives too little.
+        the start, and hover_time_min until it gives too little. With wings those of wing_figures().
     """
     fleet = FleetModel.of([model])
-    matrix = effectiveness(fleet)[0]
+    matrix = in_hover(fleet)[0]
     can = commanded(matrix)
     figures = {
         "type": model.type, "mass_kg": model.mass, "cog_m": list(model.cog),
@@ -50,31 +58,57 @@ def vehicle_figures(model: Vehicle) -> dict:
         "actuators": [_actuator_line(found, model) for found in model.actuators],
         "rotors": len(model.rotors),
         "commands": ", ".join(name for name, yes in zip(ROWS, can, strict=True) if yes)
-        or "nothing"}
-    hover = None
+        or "nothing", "rank": rank(matrix)}
+    hover = hover_thrust(fleet)[0]
     if model.rotors:
-        largest = largest_thrust(fleet)[0, :len(model.rotors)]
-        hover = _hover(matrix[:, :len(model.rotors)], largest, model.mass * GRAVITY)
-        figures |= _rotor_figures(model, largest)
-    figures["flies"] = cannot_fly(fleet)[0] or ("yes" if hover is not None else "not without "
-                                                "turning: the rotors' torques do not balance")
-    if hover is not None:
-        figures |= _hover_figures(model, matrix[2:, :len(model.rotors)], hover, largest)
+        figures |= _rotor_figures(model, largest_thrust(fleet)[0])
+    figures["flies"] = cannot_fly(fleet)[0] or _flies(fleet, hover)
+    if hover.any():
+        figures |= _hover_figures(model, fleet, matrix[2:], hover)
+        figures["largest_force_n"] = _largest_forces(ForceEnvelope(fleet), model.mass * GRAVITY)
+    figures |= wing_figures(model)
     return {**figures, "allocation_matrix": matrix.tolist(), "effects": model.effects}
 
 
-def _hover(matrix, largest, weight) -> np.ndarray | None:
-    """Thrust of each rotor (R,) [N] in a hover at rest, or None where there is none."""
-    wanted = np.array((weight, 0.0, 0.0, 0.0))
-    hover = np.linalg.pinv(matrix[2:]) @ wanted
-    if rank(matrix) == 6:
-        hover = np.linalg.pinv(matrix) @ (0.0, 0.0, *wanted)
-    fits = (hover > 0.0).all() and (hover <= largest).all()
-    return hover if fits and abs(matrix[2:] @ hover - wanted).max() <= 1e-6 * weight else None
+def _largest_forces(envelope, weight) -> list[list[float]]:
+    """Of each axis, the farthest forces to both sides [N]; `weight` is carried by x and y."""
+    rows = []
+    for axis, direction in enumerate(np.eye(3)):
+        held = {0: 0.0, 1: 0.0, 2: weight}
+        del held[axis]
+        both = [envelope.farthest(side * direction, held) for side in (-1.0, 1.0)]
+        rows.append([0.0 if force is None else float(force[axis]) for force in both])
+    return rows
+
+
+def _hubs(model) -> np.ndarray:
+    """Hubs of the rotors (R, 3) in the frame of the base, joints at zero [m]."""
+    return np.array([_in_base(model, rotor.body, rotor.pos, rotor.axis)[0]
+                     for rotor in model.rotors])
+
+
+def _in_base(model, body, pos, axis) -> tuple[np.ndarray, np.ndarray]:
+    """A point (3,) [m] and a direction (3,) of a body in the frame of the base, joints at zero."""
+    body = model.bodies[body]
+    while body.parent >= 0:
+        pos = np.add(rotate(*body.quat, *pos), body.pos)
+        axis = rotate(*body.quat, *axis)
+        body = model.bodies[body.parent]
+    return np.array(pos), np.array(axis)
+
+
+def _flies(fleet, hover) -> str:
+    """How a vehicle is flown that can be."""
+    kind = vehicle_types(fleet)[0]
+    if kind == FIXED_WING:
+        return "yes, as a fixed wing"
+    if kind == ROVER:
+        return "no: it drives"
+    return "yes" if hover.any() else "not without turning: the rotors' torques do not balance"
 
 
 def _rotor_figures(model, largest) -> dict:
-    hubs = np.array([rotor.pos for rotor in model.rotors])
+    hubs = _hubs(model)
     span = max(np.linalg.norm(a - b) for a in hubs for b in hubs)
     return {"span_m": float(span), "max_thrust_n": float(largest.sum()),
             "thrust_to_weight": float(largest.sum() / (model.mass * GRAVITY)),
@@ -82,14 +116,21 @@ def _rotor_figures(model, largest) -> dict:
             "time_constant_down_s": [r.time_constant_down for r in model.rotors]}
 
 
-def _hover_figures(model, matrix, hover, largest) -> dict:
-    speed = np.sqrt(hover / [r.motor_constant for r in model.rotors])
+def _hover_figures(model, fleet, matrix, hover) -> dict:
+    """Of a hover with these thrusts (A,) [N], in which `matrix` (4, A) acts."""
+    rotors = len(model.rotors)
+    speed = np.sqrt(hover[:rotors] / [r.motor_constant for r in model.rotors])
     command = [(s - r.zero_position_armed) / r.input_scaling
                for s, r in zip(speed, model.rotors, strict=True)]
-    inverse = np.linalg.pinv(matrix)
+    low, high = -hover, largest_thrust(fleet)[0] - hover
+    for k, servo in enumerate(model.actuators):
+        if isinstance(servo, (Servo, Surface)):
+            low[k], high[k] = servo.joint_lower, servo.joint_upper
+    span = np.where(np.isfinite(high - low), high - low, 1.0)
+    inverse = span[:, None] * np.linalg.pinv(matrix * span)
     turning = np.linalg.inv(model.inertia) @ np.diag(
-        [_torque_reserve(inverse[:, k + 1], hover, largest) for k in range(3)])
-    return {"hover_thrust_n": hover.tolist(), "hover_speed_rad_s": speed.tolist(),
+        [_torque_reserve(inverse[:, k + 1], low, high) for k in range(3)])
+    return {"hover_thrust_n": hover[:rotors].tolist(), "hover_speed_rad_s": speed.tolist(),
             "hover_command": [float(c) for c in command],
             "max_angular_acceleration_rad_s2": np.diag(turning).tolist(),
             **(_battery_figures(model, speed) if model.battery else {})}
@@ -165,20 +206,24 @@ def _battery_figures(model, speed) -> dict:
             "hover_current_a": first[1], "hover_time_min": seconds / 60.0}
 
 
-def _torque_reserve(direction, hover, largest) -> float:
-    """The torque at which the first rotor reaches a limit when torque is added to the hover [N m].
+def _torque_reserve(direction, low, high) -> float:
+    """The torque at which the first actuator reaches a limit when it is added to the hover [N m].
 
     Args:
-        direction: (R,) change of thrusts per newton metre.
-        hover, largest: (R,) thrusts [N].
+        direction: (A,) change of each actuator per newton metre.
+        low, high: (A,) limits less the values in hover.
     """
-    room = np.where(direction > 0.0, largest - hover, hover)
+    room = np.where(direction > 0.0, high, -low)
     moving = np.abs(direction) > 1e-12
     return float((room[moving] / np.abs(direction[moving])).min()) if moving.any() else 0.0
 
 
 def draw_layout(model: Vehicle, path: Path | str) -> None:
-    """Draws the rotors from above, nose up, with numbers and turning directions.
+    """Draws the rotors and wings from above, nose up, and the force envelope.
+
+    Rotors have their numbers and turning directions, an arrow where their axis leans, and a dotted
+    line along the axis of the servo that tilts them. A wing is a line across its centre of
+    pressure, as long as the root of its area.
 
     Args:
         model: The vehicle.
@@ -187,39 +232,90 @@ def draw_layout(model: Vehicle, path: Path | str) -> None:
     Raises:
         XtdroneError: Something else is there, or it cannot be written.
     """
-    import matplotlib
-
     path = outputs.picture(path)
+    figure = plot_style.figure(10.4, 5.4, model.type)
+    cells = figure.add_gridspec(1, 2)
+    _draw_rotors(model, figure, cells[0])
+    _draw_envelope(model, figure, cells[1])
+    plot_style.legend(figure, below=True)
+    plot_style.save(figure, path)
 
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
 
-    hubs = np.array([rotor.pos for rotor in model.rotors])
-    reach = max(np.hypot(hubs[:, 0], hubs[:, 1]))
-    radius = 0.5 * min([np.linalg.norm(a - b) for i, a in enumerate(hubs) for b in hubs[:i]]
-                       or [reach]) * 0.8
-    figure, axes = plt.subplots(figsize=(5, 5))
-    for i, (hub, rotor) in enumerate(zip(hubs, model.rotors)):
-        x, y = -hub[1], hub[0]  # body x up the page, body y to the left
-        colour = "tab:blue" if rotor.direction > 0 else "tab:red"
+def _draw_rotors(model, figure, cell) -> None:
+    from matplotlib.patches import Circle
+
+    hubs = _hubs(model)
+    reach = max(np.hypot(hubs[:, 0], hubs[:, 1])) or float(np.linalg.norm(hubs, axis=1).max())
+    gaps = [gap for i, a in enumerate(hubs) for b in hubs[:i] if (gap := math.dist(a[:2], b[:2]))]
+    radius = 0.4 * min(gaps or [reach])
+    axes = plot_style.map_axes(figure, cell, "from above", ("right [m]", "front [m]"))
+    colours = {1: plot_style.series(0), -1: plot_style.series(1)}
+    drawn: list = []  # where rotors are, of which several can be above each other
+    for i, rotor in enumerate(model.rotors):
+        (front, left, _), (lean_x, lean_y, _) = _in_base(model, rotor.body,
+                                                                    rotor.pos, rotor.axis)
+        x, y = -left, front
+        colour = colours[1 if rotor.direction > 0 else -1]
+        shrunk = radius * 0.8 ** drawn.count((x, y))
         axes.plot([0, x], [0, y], color="0.7", zorder=0)
-        axes.add_patch(plt.Circle((x, y), radius, fill=False, color=colour))
+        axes.add_patch(Circle((x, y), shrunk, fill=False, color=colour))
         begin, end = (0.3, 1.2) if rotor.direction > 0 else (1.2, 0.3)
         for turn in (0.0, math.pi):
-            axes.annotate("", xytext=_around(x, y, radius, begin + turn),
-                          xy=_around(x, y, radius, end + turn),
-                          arrowprops={"arrowstyle": "->", "color": colour,
-                                      "connectionstyle": f"arc3,rad={0.3 * rotor.direction}"})
-        axes.text(x, y, str(i), ha="center", va="center", color=colour)
-    axes.annotate("", xy=(0, 0.45 * reach), xytext=(0, 0), arrowprops={"arrowstyle": "->"})
+            _arrow(axes, _around(x, y, shrunk, begin + turn), _around(x, y, shrunk, end + turn),
+                   color=colour, connectionstyle=f"arc3,rad={0.3 * rotor.direction}")
+        if math.hypot(lean_x, lean_y) > 1e-3:
+            _arrow(axes, (x, y), (x - 2.0 * radius * lean_y, y + 2.0 * radius * lean_x),
+                   color=colour)
+        axes.text(x + 0.6 * radius * drawn.count((x, y)), y, str(i), ha="center", va="center",
+                  color=colour, zorder=plot_style.MARKS,
+                  bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.5})
+        drawn.append((x, y))
+    _draw_tilts(model, axes, radius)
+    _draw_wings(model, axes)
+    _arrow(axes, (0, 0), (0, 0.45 * reach), color="black")
     axes.text(0, 0.47 * reach, "front", ha="center")
+    for sign, text in ((1, "counter-clockwise"), (-1, "clockwise")):
+        axes.plot([], [], "o", mfc="none", color=colours[sign], label=text)
+    axes.set_adjustable("box")
     limit = reach + 1.6 * radius
-    axes.set(xlim=(-limit, limit), ylim=(-limit, limit), aspect="equal", xlabel="-y (right) [m]",
-             ylabel="x (front) [m]",
-             title=f"{model.type}\nblue counter-clockwise, red clockwise")
-    figure.tight_layout()
-    outputs.save_figure(figure, path, dpi=100)
-    plt.close(figure)
+    axes.set(xlim=(-limit, limit), ylim=(-limit, limit))
+
+
+def _draw_tilts(model, axes, radius) -> None:
+    """A line along the axis of each joint that carries rotors."""
+    carriers = {rotor.body for rotor in model.rotors}
+    carriers |= {model.bodies[body].parent for body in carriers}
+    for joint in model.joints:
+        if joint.body in carriers:
+            (front, left, _), (x, y, _) = _in_base(model, joint.body, joint.anchor, joint.axis)
+            axes.plot([-left + side * radius * -y for side in (-1, 1)],
+                      [front + side * radius * x for side in (-1, 1)], ":", color="0.3")
+
+
+def _draw_wings(model, axes) -> None:
+    for wing in model.wings:
+        (front, left, _), span = _in_base(model, wing.body, wing.pos,
+                                          tuple(np.cross(wing.forward, wing.upward)))
+        half = 0.5 * math.sqrt(wing.area)
+        axes.plot([-left + side * half * -span[1] for side in (-1, 1)],
+                  [front + side * half * span[0] for side in (-1, 1)], color="0.5", lw=3)
+
+
+def _draw_envelope(model, figure, cell) -> None:
+    """The sections of the force envelope along the body's planes, and the weight."""
+    envelope = ForceEnvelope(FleetModel.of([model]))
+    axes = plot_style.map_axes(figure, cell, "forces without torque",
+                               ("along the axis [N]", "up [N]"))
+    for k, (axis, text) in enumerate(((1, "to the front"), (0, "to the left"))):
+        corners = envelope.section(axis)
+        if len(corners):
+            axes.plot(corners[:, 1 - axis], corners[:, 2], color=plot_style.series(2 + k),
+                      ls=("-", "--")[k], label=text)
+    axes.plot(0.0, model.mass * GRAVITY, "k+", label="weight")
+
+
+def _arrow(axes, start, end, **style) -> None:
+    axes.annotate("", xytext=start, xy=end, arrowprops={"arrowstyle": "->", **style})
 
 
 def _around(x, y, radius, angle) -> tuple:

@@ -10,13 +10,17 @@ from sensor_models.rates import rounded_rates
 from sensor_models.sensor import sensors
 from xtdrone_core import FleetModel, SensorBlock, Vehicle, resources
 from xtdrone_core.vehicle import Rotor
-from xtdrone_dynamics.effectiveness import effectiveness, largest_thrust
+from xtdrone_dynamics.abilities.effectiveness import effectiveness, largest_thrust
 
 from ..errors import SdfError
 from ..plant.battery import read_battery
-from .actuators import driven_joints, read_actuators, read_channels
-from .effects import read_effects
-from .links import Links, held_joints, read_links
+from .parts.actuators import by_joint, driven_joints, read_actuators, read_channels
+from .parts.effects import read_effects
+from .parts.half_wings import read_half_wings
+from .parts.hulls import read_hulls
+from .parts.links import Links, held_joints, read_links
+from .parts.tyres import read_tyres
+from .parts.wings import read_wings
 from .pose import Pose
 from .sdf_file import parse
 from .sdf_tree import Scope, name_of, plugin_name, pose_of, to_dict
@@ -63,7 +67,11 @@ def _load(path, mtime) -> Vehicle:
     links = read_links(scope, driven_joints(scope, channels), remarks)
     blocks, shapes = _sensors(scope, links, remarks), tuple(_shapes(scope, links, remarks))
     remarks += rounded_rates(blocks)
-    actuators = read_actuators(scope, links, channels)
+    actuators = read_actuators(scope, links, channels, shapes)
+    controls = by_joint(actuators, channels)
+    wings = tuple(read_wings(scope, links, actuators, controls, remarks))
+    tyres = tuple(read_tyres(scope, links, actuators, controls, shapes, remarks))
+    hulls = tuple(read_hulls(scope, links, remarks))
     if any(isinstance(found, Rotor) for found in actuators) \
             and not any(block.kind == "gps" for block in blocks):
         remarks.append("no GPS: it is armed only with a position from outside, such as "
@@ -71,8 +79,10 @@ def _load(path, mtime) -> Vehicle:
     vehicle = Vehicle(
         type=path.parent.name if path.name == "model.sdf" else path.stem, sdf=path,
         mass=links.mass, inertia=links.inertia, cog=links.cog, bodies=links.bodies,
-        joints=links.joints, actuators=actuators,
-        sensors=blocks, shapes=shapes, effects=read_effects(scope.own("effects")),
+        joints=links.joints, actuators=actuators, wings=wings,
+        half_wings=tuple(read_half_wings(scope, links, actuators, controls)),
+        tyres=tyres, hulls=hulls, sensors=blocks, shapes=_rolling(shapes, tyres),
+        effects=read_effects(scope.own("effects")),
         battery=read_battery(scope.own("battery")), remarks=tuple(remarks))
     _check_magnitudes(vehicle)
     return vehicle
@@ -94,6 +104,13 @@ def _shapes(scope, links: Links, remarks):
     for shape in shapes_of(scope, remarks):
         body, pose = links.inside(shape.link, shape.pose)
         yield replace(shape, pose=pose, body=body)
+
+
+def _rolling(shapes, tyres):
+    """The shapes, those that tyres touch the ground with marked as such."""
+    of_link = {tyre.link: k for k, tyre in enumerate(tyres)}
+    return tuple(replace(shape, tyre=of_link[shape.link])
+                 if shape.collides and shape.link in of_link else shape for shape in shapes)
 
 
 def _sensors(scope, links: Links, remarks) -> tuple[SensorBlock, ...]:

@@ -16,8 +16,9 @@ from ..errors import SdfError
 
 OWN = "{urn:xtdrone}"  # namespace of the elements that only this workspace reads
 _OWN_PARENTS = {"effects": "model", "battery": "model", "propeller": "plugin",
-                "in_water": "plugin", "servo": "channel", "wheel": "channel",
-                "actuator": "channel"}  # name: parent
+                "in_water": "plugin", "slipstream": "plugin", "servo": "channel",
+                "wheel": "channel", "actuator": "channel", "hull": "model", "half_wing": "model",
+                "water": "world"}  # name: parent
 _XACRO_S = 60.0  # time-out of a file's rendering [s]
 _DECLARATION = re.compile(rb"<\?xml[^>]*\?>")
 

@@ -29,8 +29,10 @@ class Shape:
     mesh: MeshFile | Extrusion | None = None
     heights: Path | None = None  # picture of a heightmap: its brightness is the height
     friction: float = 1.0  # Coulomb's, of the surface
+    friction2: float = 1.0  # of a wheel along its axis
     link: str = ""  # full name
     body: int = 0  # of the vehicle, that it belongs to
+    tyre: int = -1  # of the vehicle, whose contact it is; -1 = of none
 
 
 def shapes_of(scope: Scope, remarks: list[str] | None = None) -> list[Shape]:
@@ -74,11 +76,12 @@ def _shapes(element, name, link_pose, remarks) -> list[Shape]:
         if max(map(abs, shape.size)) > FARTHEST:
             fail(form, f"the size of {element.tag} '{name}' is {shape.size}: give metres up to "
                        f"{FARTHEST:g}")
-    friction = element.find("surface/friction/ode/mu")
-    mu = 1.0 if friction is None else numbers(friction, 1)[0]
+    ode = element.find("surface/friction/ode")
+    mu = 1.0 if ode is None else number(ode, "mu", 1.0)
+    mu2 = mu if ode is None else number(ode, "mu2", mu)
     look = look_of(element)
-    return [replace(shape, friction=mu, look=look if shape.look == Look() else shape.look)
-            for shape in shapes]
+    return [replace(shape, friction=mu, friction2=mu2,
+                    look=look if shape.look == Look() else shape.look) for shape in shapes]
 
 
 def _box(form, shape) -> list[Shape]:

@@ -2,15 +2,17 @@
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from xtdrone_core import Estimates, SensorBlock, SetPoints, run_folder
+from xtdrone_core import Estimates, SensorBlock, SetPoints
 from xtdrone_core.contracts import Observer
 from xtdrone_core.flight_agent import FlightAgent
-from xtdrone_core.log_file import LogFile
+from xtdrone_core.runs import run_folder
+from xtdrone_core.runs.log_file import LogFile
+from xtdrone_core.scenario.options import Option
 
 from ..datasets.bag import BagWriter
 from ..datasets.calibration import Calibration, Camera, Imu
@@ -19,6 +21,7 @@ from ..errors import SlamError
 from ..flight import trajectories
 from ..flight.options import FlightOptions
 
+TRAJECTORY = Option("reference, rounds, a CSV or TUM file, or a run folder")
 _HOLD_S = 1.0  # hover before and after the trajectory [s]
 _START_RADIUS = 0.5  # horizontally, between take-off and start of the trajectory [m]
 # What the calibration files state of the IMU, and the least of it: estimators divide by each, and a
@@ -35,16 +38,13 @@ class TrajectoryAgent(FlightAgent):
     events of FlightAgent: `trajectory` (index: per cent flown).
     """
 
-    def __init__(self, n: int = 1, trajectory: str = "reference", metadata: dict | None = None,
-                 bag: bool = False, on_event: Callable[..., None] | None = None):
-        """A flight.
-
-        Args:
-            n: Number of vehicles; must be 1.
-            trajectory: See trajectories.load.
-            metadata: FlightOptions as plain data, written to slam.json when the flight completes.
-            bag: Whether to write bags/flight.bag as well.
-            on_event: Called as on_event(t_us, name, **values).
+    def __init__(
+            self, n: int = 1, trajectory: Annotated[str, TRAJECTORY] = "reference",
+            metadata: Annotated[dict | None, Option(
+                "options of the recording, written to slam.json when the flight completes")] = None,
+            bag: Annotated[bool, Option("write bags/flight.bag as well")] = False,
+            on_event: Callable[..., None] | None = None):
+        """A flight of one vehicle; on_event(t_us, name, **values) is called at each event.
 
         Raises:
             SlamError: More than one vehicle, or an invalid trajectory.

@@ -4,20 +4,21 @@ import atexit
 import queue
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.spatial.transform import Rotation
 
-from xtdrone_core import run_folder
 from xtdrone_core.contracts import ExternalPose, Observer, SettableParameters, required
+from xtdrone_core.runs import run_folder
+from xtdrone_core.scenario.options import Option
 
 from ..benchmark import adapters, runner
 from ..datasets.calibration import pose_matrix
 from ..datasets.dataset import DatasetWriter
 from ..errors import SlamError
-from .trajectory import TrajectoryAgent, stereo_calibration
+from .trajectory import TRAJECTORY, TrajectoryAgent, stereo_calibration
 
 LATENCY_MS = 80.0  # of the poses, from exposure to estimator [ms]
 _REST_US = 2_000_000  # at rest at the start, for the estimator to align its attitude [us]
@@ -35,18 +36,15 @@ class VisionAgent(TrajectoryAgent):
     reason of a failure).
     """
 
-    def __init__(self, n: int = 1, trajectory: str = "reference", system: str = "orb",
-                 latency_ms: float = LATENCY_MS, gps_off: bool = True,
-                 on_event: Callable[..., None] | None = None):
-        """A flight.
-
-        Args:
-            n: Number of vehicles; must be 1.
-            trajectory: See trajectories.load.
-            system: Name of a system, or a folder with an adapter.yaml.
-            latency_ms: From exposure to estimator [ms].
-            gps_off: Whether to disable GNSS in the estimator.
-            on_event: Called as on_event(t_us, name, **values).
+    def __init__(
+            self, n: int = 1, trajectory: Annotated[str, TRAJECTORY] = "reference",
+            system: Annotated[str, Option("a name, or a folder with an adapter.yaml",
+                                          names=adapters.names)] = "orb",
+            latency_ms: Annotated[float, Option("from exposure to estimator", unit="ms", least=0.0,
+                                                most=200.0)] = LATENCY_MS,
+            gps_off: Annotated[bool, Option("disable GNSS in the estimator")] = True,
+            on_event: Callable[..., None] | None = None):
+        """A flight of one vehicle; on_event(t_us, name, **values) is called at each event.
 
         Raises:
             SlamError: No such system, one that needs depth images, or a latency out of range.

@@ -3,16 +3,20 @@
 import importlib.util
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from xtdrone_core import files, registry
-from xtdrone_core.errors import XtdroneError, shown, unknown_name
+from xtdrone_core.errors import ScenarioError, XtdroneError, shown, unknown_name
+from xtdrone_core.scenario.arguments import Argument, rows
+from xtdrone_core.scenario.options import Option, checked, number
 
 from ..errors import SlamError
 from . import link
+
+_DECLARES = "default", "meaning", "unit", "least", "most"  # keys of a declared parameter
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,7 @@ class Adapter:
     requirements: tuple[str, ...] = ()  # pip requirements of its own environment
     install: tuple[str, ...] = ()  # command to run after pip
     folder: str = ""  # of the adapter.yaml
+    declared: dict[str, Argument] = field(default_factory=dict)  # of the parameters, by name
 
     def fill(self, command: Sequence[str], **placeholders: Any) -> list[str]:
         """Replaces the placeholders in a command; `{adapter}` is the adapter's folder.
@@ -65,9 +70,18 @@ def names() -> list[str]:
     return list(folders())
 
 
-def descriptions() -> dict[str, str]:
-    """A line on each system, for `xtdrone list`."""
-    return {name: load(name).description for name in folders()}
+def descriptions() -> dict[str, Any]:
+    """What `xtdrone list` says on each system: its inputs, parameters, and whether it can start."""
+    from .environments import installed
+
+    def described(adapter):
+        state = "" if installed(adapter) else (
+            f"; not installed: xtdrone slam install {adapter.name}")
+        return f"{adapter.description} (input: {', '.join(adapter.inputs)}{state})"
+
+    loaded = {name: load(name) for name in folders()}
+    return {name: {"description": described(adapter), "options": rows(adapter.declared)}
+            for name, adapter in loaded.items()}
 
 
 def resolve(name: str, base: Path = Path()) -> str:
@@ -108,23 +122,55 @@ def load(name: str, /, **parameters: Any) -> Adapter:
         for key in ("command", "inputs", "requirements", "install"):
             if not isinstance(values.get(key, []), list):
                 raise TypeError(f"{key} is not a list")
-        known = dict(values.get("parameters") or {})
+        known = {str(key): _argument(str(key), value)
+                 for key, value in dict(values.get("parameters") or {}).items()}
         adapter = Adapter(path.parent.name, tuple(map(str, values["command"])),
                           str(values.get("description", "")), bool(values.get("deterministic")),
-                          {**known, **parameters},
+                          {key: argument.default for key, argument in known.items()},
                           *(tuple(map(str, values.get(key, usual))) for key, usual in (
                               ("inputs", ("stereo",)), ("requirements", ()), ("install", ()))),
-                          str(path.parent))
+                          str(path.parent), known)
     except (XtdroneError, TypeError, ValueError) as error:
         raise SlamError(f"cannot read '{path}': {shown(error)}; it needs a command, as a list of "
                         "strings") from error
     for parameter in parameters:
         if parameter not in known:
             raise SlamError(unknown_name(f"parameter of '{adapter.name}'", parameter, known))
+        adapter.parameters[parameter] = _checked(adapter.name, known[parameter],
+                                                 parameters[parameter])
     for name in adapter.inputs:
         if name not in link.INPUTS:
             raise SlamError(unknown_name(f"input of '{adapter.name}'", name, link.INPUTS))
     return adapter
+
+
+def _argument(name: str, value: Any) -> Argument:
+    """A parameter as an adapter.yaml declares it: a default, or a mapping with its meaning."""
+    if not isinstance(value, dict):
+        return Argument(name, Any, value, Option(""))
+    given = files.check_keys(value, f"parameter {name}", ["default"])
+    for key in given:
+        if key not in _DECLARES:
+            raise SlamError(unknown_name(f"key of parameter {name}", key, _DECLARES))
+    limits = {key: number(f"{key} of {name}", given[key]) for key in ("least", "most")
+              if key in given}
+    return Argument(name, type(given["default"]), given["default"], Option(
+        str(given.get("meaning", "")), unit=str(given.get("unit", "")), **limits))
+
+
+def _checked(system: str, argument: Argument, value: Any) -> Any:
+    """A value of a declared parameter in its type.
+
+    Raises:
+        SlamError: It is not allowed.
+    """
+    if argument.kind not in (str, int, float, bool):
+        return value
+    try:
+        return checked(argument.name, argument.kind, argument.option,
+                       str(value) if argument.kind is str else value)
+    except ScenarioError as error:
+        raise SlamError(f"parameter of '{system}': {error}") from error
 
 
 def reject_depth(adapter: Adapter) -> None:

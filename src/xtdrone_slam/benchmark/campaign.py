@@ -16,14 +16,16 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from xtdrone_core import files, run_folder
+from xtdrone_core import files
 from xtdrone_core.errors import shown, unknown_name
-from xtdrone_core.parent import tied
+from xtdrone_core.runs import run_folder
+from xtdrone_core.runs.parent import tied
 
 from ..datasets.dataset import Dataset
 from ..errors import SlamError
 from ..evaluation import results
 from ..evaluation.metrics import ALIGNMENTS, MAX_DIFF_S
+from ..evaluation.verdict import DEFAULTS, Limits, parse_assignments, shortfall
 from ..flight.options import FlightOptions
 from . import adapters, runner
 from .channel import Channel
@@ -82,6 +84,7 @@ class Campaign:
     speed: float = 1.0  # seconds of the recording per second; see runner.run
     align: str = "se3"
     max_diff: float = MAX_DIFF_S  # largest time difference of associated poses [s]
+    limits: Limits = DEFAULTS  # what a good run keeps to
 
     def __post_init__(self):
         run_folder.check_name(self.name)
@@ -114,13 +117,7 @@ def parse_system(name: str, assignments: Iterable[str]) -> SystemChoice:
     Raises:
         SlamError: No such system, or an assignment that cannot be parsed.
     """
-    parameters = {}
-    for assignment in assignments:
-        key, equals, value = assignment.partition("=")
-        if not (key and equals):
-            raise SlamError(f"cannot read the parameter '{shown(assignment)}': write NAME=VALUE")
-        parameters[key] = files.parse_yaml(value, f"the parameter '{shown(assignment)}'",
-                                           SlamError)
+    parameters = parse_assignments(assignments, "parameter")
     return SystemChoice(adapters.resolve(name), parameters)
 
 
@@ -147,7 +144,8 @@ def parse(data: dict, name: str = "campaign", base: Path = Path()) -> Campaign:
         SlamError: An unknown key or an invalid value.
     """
     plain = {"name", "runs", "speed", "align", "max_diff"}
-    allowed = plain | set(_LISTS) | {"systems", "datasets", "bandwidth", "loss", "gps", "vehicle"}
+    allowed = plain | set(_LISTS) | {"systems", "datasets", "bandwidth", "loss", "gps", "vehicle",
+                                    "limits"}
     if not isinstance(data, dict) or not data.get("systems"):
         raise SlamError("a campaign needs systems: write 'systems: [klt]' and 'worlds: [indoor]' "
                         "or 'datasets: [FOLDER]'")
@@ -161,7 +159,9 @@ def parse(data: dict, name: str = "campaign", base: Path = Path()) -> Campaign:
                     for choice in _choices(item, base))
     try:
         conditions = tuple(_conditions(data, base))
-        return Campaign(systems=systems, conditions=conditions,
+        limits = DEFAULTS.changed(files.check_keys(data.get("limits") or {}, "limits",
+                                                   error=SlamError))
+        return Campaign(systems=systems, conditions=conditions, limits=limits,
                         **{"name": name, **{key: data[key] for key in plain & set(data)}})
     except (TypeError, ValueError, AttributeError, OverflowError) as error:
         raise SlamError(f"a value of the campaign has the wrong type: {shown(error)}") from error
@@ -178,12 +178,12 @@ def execute(campaign: Campaign, folder: Path, serial: bool = False, address: str
         serial: Whether to run serially, without Ray.
         address: Of a Ray cluster; None: this machine.
         cores: Cores reserved by a run; None: all of this machine.
-        retry: Whether to repeat invalid runs.
+        retry: Whether to repeat runs that failed or are incomplete.
         progress: Called as progress(pairs, total, text) while pairs are processed.
 
     Returns:
         Error messages of flights that could not be recorded and runs that could not be started.
-        Invalid runs are not among them; their outcomes give the reason.
+        Runs that failed are not among them; their outcomes give the reason.
 
     Raises:
         SlamError: Ray is not installed or not reachable.
@@ -310,7 +310,7 @@ def _done(folder, job, campaign, retry):
     adapter = adapters.load(job.system.name, **job.system.parameters)
     return (outcome is not None and outcome.get("parameters") == adapter.parameters
             and outcome.get("speed") == campaign.speed
-            and not (retry and (outcome["reason"] or results.exclusion_reason(outcome))))
+            and not (retry and (outcome["reason"] or shortfall(outcome, campaign.limits))))
 
 
 def _prepare(folder, conditions, campaign, progress) -> Dataset:

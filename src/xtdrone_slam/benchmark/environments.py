@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from xtdrone_core.parent import tied
+from xtdrone_core.runs.parent import tied
 
 from ..errors import SlamError
 from .adapters import Adapter

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from xtdrone_core import run_folder
-from xtdrone_core.parent import tied
+from xtdrone_core.runs import run_folder
+from xtdrone_core.runs.parent import tied
 
 from ..datasets.dataset import Dataset
 from ..errors import SlamError

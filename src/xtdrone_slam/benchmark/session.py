@@ -58,7 +58,8 @@ class Session:
         folder = Path(folder)
         self._process, self._log, self._timeout_s = process, log, timeout_s
         self._estimate = formats.LineFile(folder / "estimate.tum")
-        self._frames = formats.LineFile(folder / "frames.csv", "t_us,latency_s,lost,features")
+        self._frames = formats.LineFile(folder / "frames.csv",
+                                        "t_us,latency_s,lost,features,wall_s")
         self.sent = self.dropped = self.answers = self.lost = 0
         self.frames = self.not_arrived = self.missing = 0
         self.latencies = []
@@ -150,14 +151,19 @@ class Session:
         return self._aborted
 
     def finish(self) -> None:
-        """Closes the system's input and waits for the last answers and the end of the process."""
-        end = time.monotonic() + self._timeout_s
-        try:
-            self._queue.put(_END, timeout=self._timeout_s)
-            status = self._process.wait(max(end - time.monotonic(), 0.1))
-        except (queue.Full, subprocess.TimeoutExpired):
-            self.fail(f"did not end within {self._timeout_s:g} s of the last pair")
-            return
+        """Closes the system's input and waits for the last answers and the end of the process.
+
+        As long as answers come the system does not count as hung: some pairs are still queued.
+        """
+        begin, told = time.monotonic(), False
+        while (status := self._process.poll()) is None:
+            if time.monotonic() - max(begin, self._last_answer_s) > self._timeout_s:
+                self.fail(f"did not end within {self._timeout_s:g} s of its last answer")
+                return
+            if not told and not self._queue.full():
+                self._queue.put_nowait(_END)
+                told = True
+            time.sleep(_POLL_S)
         self._reader.join(5.0)
         if status != 0:
             self.fail(f"ended with status {status}")
@@ -220,7 +226,8 @@ class Session:
         if tracked:
             self._check_step(answer.t_us, answer.pose[:3])
             self._estimate.write(formats.tum_line(answer.t_us, answer.pose[:3], answer.pose[3:]))
-        self._frames.write(f"{answer.t_us},{latency:.4f},{int(not tracked)},{answer.features}")
+        self._frames.write(f"{answer.t_us},{latency:.4f},{int(not tracked)},{answer.features},"
+                           f"{self.monitor.now():.3f}")
         if self.on_answer is not None:
             self.on_answer(answer)
 

@@ -1,4 +1,4 @@
-"""A window that shows a run in progress: trajectory against truth, CPU, memory and features.
+"""The data of a run in progress, and the window that shows it.
 
 It reads the growing files of the run folder, so it works for live runs, playback and runs on
 another machine, and does not slow the run down. Without a display it is drawn into a PNG file.
@@ -7,17 +7,18 @@ another machine, and does not slow the run down. Without a display it is drawn i
 import os
 import signal
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
-from xtdrone_core import outputs
+from xtdrone_core import libraries, outputs
 
+from ..datasets.calibration import pose_matrix
 from ..errors import SlamError
+from ..evaluation.usage import usage_in_flight
 
 PERIOD_MS = 200  # between two updates [ms]
-_MIN_POSES = 3  # that an alignment needs
-_PENS = {"truth": "#888888", "estimate": "#1f77b4", "cpu": "#d62728", "memory": "#2ca02c",
-         "features": "#9467bd"}
+_LONG_M = 2.0  # path from which the estimate is aligned by its positions, not by its first pose [m]
 
 
 class Tail:
@@ -48,6 +49,24 @@ class Tail:
         return np.array(self._rows).reshape(-1, self._width)
 
 
+class Paths(NamedTuple):
+    """Truth and estimate so far, the estimate aligned to the truth by SE(3)."""
+
+    truth: np.ndarray  # (T, 4) time [s] and position [m], of the whole flight where it is known
+    estimate: np.ndarray  # (E, 4)
+    errors: np.ndarray  # (E,) distances of the estimate from the truth [m]
+
+    @property
+    def rmse(self) -> float:
+        """Of the errors [m]; NaN without any."""
+        return float(np.sqrt(np.mean(self.errors ** 2))) if len(self.errors) else np.nan
+
+    @property
+    def length(self) -> float:
+        """Of the true path at the times of the estimate [m]."""
+        return _length(_at(self.truth, self.estimate[:, 0]))
+
+
 class RunView:
     """The data of one run so far."""
 
@@ -56,21 +75,31 @@ class RunView:
         self.folder = Path(folder)
         self._estimate = Tail(self.folder / "estimate.tum", None, 8)
         self._usage = Tail(self.folder / "usage.csv", ",", 4)
-        self._frames = Tail(self.folder / "frames.csv", ",", 4)
+        self._frames = Tail(self.folder / "frames.csv", ",", 5)
         self._truth = None
 
     @property
     def title(self) -> str:
         """Flight, system and run."""
-        return " / ".join(self.folder.parts[-3:])
+        flight, system, run = self.folder.parts[-3:]
+        return f"{system} on {flight}, {run.replace('_', ' ')}"
 
-    def usage(self) -> np.ndarray:
-        """(U, 4): time since the start [s], CPU [%], memory [MiB], processes."""
-        return self._usage.table()
+    @property
+    def finished(self) -> bool:
+        """Whether the run has ended."""
+        return (self.folder / "outcome.json").exists()
 
     def frames(self) -> np.ndarray:
-        """(F, 4): time [s], latency [ms], 1 if tracking was lost, number of features."""
-        return self._frames.table() * [1e-6, 1e3, 1.0, 1.0]
+        """(F, 5): time [s], latency [ms], 1 if tracking was lost, features, wall time [s]."""
+        return self._frames.table() * [1e-6, 1e3, 1.0, 1.0, 1.0]
+
+    def usage(self, frames: np.ndarray) -> np.ndarray:
+        """(U, 3): time in the flight [s], CPU [% of a core], memory [MiB].
+
+        Args:
+            frames: See frames(). The samples before the first answer are left out.
+        """
+        return usage_in_flight(self._usage.table(), frames)
 
     def truth(self) -> np.ndarray:
         """True trajectory (T, 8) so far, columns as in a TUM file."""
@@ -80,21 +109,35 @@ class RunView:
             self._truth = Tail(beside if beside.exists() else live, None, 8)
         return self._truth.table()
 
-    def paths(self) -> tuple[np.ndarray, np.ndarray]:
-        """Positions of the truth (T, 3) and of the estimate (E, 3), aligned to it by SE(3)."""
+    def paths(self) -> Paths:
+        """Truth and estimate, aligned as far as both are known."""
         truth, guess = self.truth(), self._estimate.table()
-        if len(truth) == 0 or len(guess) < _MIN_POSES:
-            return truth[:, 1:4], guess[:, 1:4]
-        targets = np.column_stack([np.interp(guess[:, 0], truth[:, 0], truth[:, axis])
-                                   for axis in (1, 2, 3)])
-        rotation, translation = _align(guess[:, 1:4], targets)
-        return truth[:, 1:4], guess[:, 1:4] @ rotation.T + translation
+        guess = guess[guess[:, 0] <= truth[-1:, 0].sum()]  # the truth of a live flight comes later
+        if len(guess) == 0:
+            return Paths(truth[:, :4], guess[:, :4], np.zeros(0))
+        targets = _at(truth, guess[:, 0])
+        if _length(targets) < _LONG_M:
+            first = truth[np.searchsorted(truth[:, 0], guess[0, 0]).clip(max=len(truth) - 1)]
+            change = (pose_matrix(targets[0], first[4:])
+                      @ np.linalg.inv(pose_matrix(guess[0, 1:4], guess[0, 4:])))
+            rotation, translation = change[:3, :3], change[:3, 3]
+        else:
+            rotation, translation = _align(guess[:, 1:4], targets)
+        places = guess[:, 1:4] @ rotation.T + translation
+        return Paths(truth[:, :4], np.column_stack([guess[:, 0], places]),
+                     np.linalg.norm(places - targets, axis=1))
 
 
-def latest_run(folder: Path) -> Path | None:
-    """The most recently written run below a folder, or None."""
-    runs = [path.parent for path in Path(folder).glob("**/frames.csv")]
-    return max(runs, key=lambda path: (path / "frames.csv").stat().st_mtime, default=None)
+def runs(folder: Path) -> list[Path]:
+    """The runs below a folder, the most recently written last."""
+    found = [path.parent for path in Path(folder).glob("**/frames.csv")]
+    return sorted(found, key=lambda path: (path / "frames.csv").stat().st_mtime)
+
+
+def require_display(remedy: str) -> None:
+    """Raises a SlamError with a remedy if there is no display."""
+    if not any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")):
+        raise SlamError(f"there is no display: {remedy}")
 
 
 def show(folder: Path, png: Path | None = None) -> None:
@@ -108,27 +151,27 @@ def show(folder: Path, png: Path | None = None) -> None:
         SlamError: pyqtgraph is missing, there is no run yet to draw, or no display.
     """
     if png is not None:
+        outputs.picture(png, SlamError)
         os.environ["QT_QPA_PLATFORM"] = "offscreen"
-    elif not any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY",
-                                                   "QT_QPA_PLATFORM")):
-        raise SlamError("there is no display: give --png FILE, which needs none")
+    else:
+        require_display("give --png FILE, which needs none")
+    if png is not None and not runs(folder):
+        raise SlamError(f"'{folder}' holds no run of a SLAM system: give a run of xtdrone slam run "
+                        "or campaign")
+    libraries.require_qt(SlamError, window=png is None)
     try:
         import pyqtgraph as pg
         from pyqtgraph.Qt import QtCore
     except ImportError as error:
         raise SlamError(f"the window needs pyqtgraph and PySide6-Essentials ({error}): pip "
                         "install 'xtdrone[view]'") from error
-    if png is not None and latest_run(folder) is None:
-        raise SlamError(f"'{folder}' holds no run yet")
+    from .window import make_window
+
     application = pg.mkQApp("xtdrone slam")
-    window = _window(pg, folder)
+    window = make_window(folder)
     window.update_plots()
     if png is not None:
-        image = window.grab().toImage()
-        image.setText("Software", outputs.MARK)
-        if not image.save(str(outputs.picture(png, SlamError))):
-            raise SlamError(f"cannot write '{png}': give a name that ends in .png, in a folder "
-                            "that is there")
+        window.save(png)
         return
     timer = QtCore.QTimer(interval=PERIOD_MS)
     timer.timeout.connect(window.update_plots)
@@ -138,55 +181,13 @@ def show(folder: Path, png: Path | None = None) -> None:
     application.exec()
 
 
-def _window(pg, folder):
-    """The window, built here so that the module loads without Qt."""
-    class Window(pg.GraphicsLayoutWidget):
-        def __init__(self):
-            super().__init__(title="xtdrone slam")
-            self.resize(1200, 720)
-            self.setBackground("w")
-            pg.setConfigOption("foreground", "k")
-            self._run = None
-            plan = self._plot(0, 0, "x [m]", "y [m]", rows=3)
-            plan.setAspectLocked(True)
-            plan.addLegend()
-            self._curves = {"truth": plan.plot(pen=pg.mkPen(_PENS["truth"], width=2), name="truth"),
-                            "estimate": plan.plot(pen=pg.mkPen(_PENS["estimate"], width=2),
-                                                  name="estimate")}
-            for row, (name, unit) in enumerate((("cpu", "CPU [% of a core]"),
-                                                ("memory", "memory [MiB]"),
-                                                ("features", "features"))):
-                plot = self._plot(row, 1, "time [s]", unit)
-                self._curves[name] = plot.plot(pen=pg.mkPen(_PENS[name], width=1.5))
-            self._title = self.addLabel("no run yet", row=3, col=0, colspan=2, color="k")
+def _at(truth, times):
+    """True positions (E, 3) at times (E,)."""
+    return np.column_stack([np.interp(times, truth[:, 0], truth[:, axis]) for axis in (1, 2, 3)])
 
-        def _plot(self, row, column, x, y, rows=1):
-            plot = self.addPlot(row=row, col=column, rowspan=rows)
-            plot.setLabel("bottom", x)
-            plot.setLabel("left", y)
-            plot.showGrid(x=True, y=True, alpha=0.3)
-            return plot
 
-        def update_plots(self):
-            """Reads the new data and redraws."""
-            path = latest_run(folder)
-            if path is None:
-                return
-            if self._run is None or self._run.folder != path:
-                self._run = RunView(path)
-            run = self._run
-            (truth, guess), usage, frames = run.paths(), run.usage(), run.frames()
-            self._curves["truth"].setData(truth[:, 0], truth[:, 1])
-            self._curves["estimate"].setData(guess[:, 0], guess[:, 1])
-            alive = usage[usage[:, 2] > 0]
-            self._curves["cpu"].setData(alive[:, 0], alive[:, 1])
-            self._curves["memory"].setData(alive[:, 0], alive[:, 2])
-            self._curves["features"].setData(frames[:, 0] - frames[:1, 0].sum(), frames[:, 3])
-            latency = f"{frames[-25:, 1].mean():.0f} ms" if len(frames) else "none"
-            self._title.setText(f"{run.title}: {len(frames)} answers, {int(frames[:, 2].sum())} "
-                                f"without a pose, latency of the last 25: {latency}")
-
-    return Window()
+def _length(places):
+    return float(np.linalg.norm(np.diff(places, axis=0), axis=1).sum())
 
 
 def _align(points, targets):

@@ -173,7 +173,7 @@ def read_kalibr(chain: Path, imu: Path) -> tuple[Calibration, list[str]]:
                 [str(part["rostopic"]) for part in (pair["cam0"], pair["cam1"], noise)])
     except _WRONG as error:
         raise SlamError(f"no calibration of a stereo pair and an IMU in '{shown(chain)}' and "
-                        f"'{shown(imu)}' ({shown(repr(error))}): give Kalibr's "
+                        f"'{shown(imu)}' ({_why(error)}): give Kalibr's "
                         "camchain-imucam.yaml and imu.yaml") from error
 
 
@@ -205,6 +205,11 @@ def write_opencv(path: Path, calibration: Calibration) -> None:
     for name, value in values.items():
         storage.write(name, np.ascontiguousarray(value))
     storage.release()
+
+
+def _why(error):
+    """What is wrong with a calibration; the text of a KeyError alone would be only a name."""
+    return shown(error if isinstance(error, XtdroneError) else repr(error))
 
 
 def _read(path):

@@ -10,10 +10,15 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from xtdrone_core import XtdroneError, files
+from xtdrone_core.errors import shown
+from xtdrone_core.runs import run_folder
+
 from ..errors import SlamError
 from . import calibration as calibrations, formats
 from .calibration import Calibration
 
+_SHOWN = 5  # largest number of recordings in a message
 _IMAGE = "#timestamp [ns],filename"
 _IMU = ("#timestamp [ns],w_RS_S_x [rad s^-1],w_RS_S_y [rad s^-1],w_RS_S_z [rad s^-1],"
         "a_RS_S_x [m s^-2],a_RS_S_y [m s^-2],a_RS_S_z [m s^-2]")
@@ -21,6 +26,35 @@ _TRUTH = ("#timestamp, p_RS_R_x [m], p_RS_R_y [m], p_RS_R_z [m], q_RS_w [], q_RS
           "q_RS_z [], v_RS_R_x [m s^-1], v_RS_R_y [m s^-1], v_RS_R_z [m s^-1], "
           "b_w_RS_S_x [rad s^-1], b_w_RS_S_y [rad s^-1], b_w_RS_S_z [rad s^-1], "
           "b_a_RS_S_x [m s^-2], b_a_RS_S_y [m s^-2], b_a_RS_S_z [m s^-2]")
+
+
+def find(name: Path | str) -> Path:
+    """The folder of a dataset.
+
+    Args:
+        name: A folder with mav0, or a run of `xtdrone slam record`: its name, path, or "latest".
+
+    Raises:
+        SlamError: There is no dataset.
+    """
+    folder = Path(name).expanduser()
+    if files.is_folder(folder / "mav0"):
+        return folder
+    try:
+        run = run_folder.find(str(name))
+    except XtdroneError:
+        run = folder
+    if not files.is_folder(run / "dataset" / "mav0"):
+        known = ", ".join(recorded()[:_SHOWN]) or "none yet"
+        raise SlamError(f"no dataset '{shown(name)}': give a folder with mav0, or a run of xtdrone "
+                        f"slam record (the newest: {known})")
+    return run / "dataset"
+
+
+def recorded() -> list[str]:
+    """The runs with a dataset, the newest first."""
+    return [name for name in run_folder.names()
+            if files.is_folder(run_folder.runs_root() / name / "dataset" / "mav0")]
 
 
 class DatasetWriter:

@@ -32,6 +32,17 @@ class Evaluation:
     reference: np.ndarray  # (pairs, 4) time and position, associated [s, m]
     estimate: np.ndarray  # (pairs, 4) time and position, associated and aligned [s, m]
 
+    @property
+    def path_m(self) -> float:
+        """Length of the true path through the associated poses [m]."""
+        return float(np.linalg.norm(np.diff(self.reference[:, 1:], axis=0), axis=1).sum())
+
+    @property
+    def ape_percent(self) -> float:
+        """RMSE of the APE translation in per cent of the path; NaN without a motion."""
+        length = self.path_m
+        return 100.0 * self.statistics["ape_translation"]["rmse"] / length if length else np.nan
+
 
 def evaluate(estimate: Path, reference: Path, alignment: str = "se3", delta_m: float = DELTA_M,
              max_diff_s: float = MAX_DIFF_S) -> Evaluation:

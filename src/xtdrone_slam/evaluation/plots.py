@@ -4,24 +4,25 @@ from pathlib import Path
 
 import numpy as np
 
+from xtdrone_core import outputs, plot_style
+
+from ..errors import SlamError
 from .metrics import DELTA_M, UNITS
 from .results import Flight
+from .usage import usage_in_flight
 
-_COLOURS = ("tab:blue", "tab:orange", "tab:green", "tab:red", "tab:purple", "tab:brown",
-            "tab:pink", "tab:olive", "tab:cyan")
-_SMOOTH = 10  # CPU samples in the moving average
 _LABELS = {"rpe_translation": "RPE translation", "rpe_rotation": "RPE rotation"}
 
 
 def draw(flight: Flight, folder: Path) -> list[tuple[Path, str]]:
     """Draws all plots of a flight as PNG and PDF; returns the PNG paths with captions."""
-    if not any(system.valid for system in flight.systems):
+    if not any(system.counted for system in flight.systems):
         return []
     drawn = []
     for name, function, caption in (
             ("trajectories", _trajectories, "Trajectories against the truth, aligned (figure 6)"),
             ("rpe", _rpe, f"Relative pose error per {DELTA_M:g} m over time (figure 7)"),
-            ("usage", _usage, "CPU, memory and features over time")):
+            ("usage", _usage, "CPU, memory, latency and features over time")):
         path = Path(folder) / f"{flight.name}_{name}"
         _save(function(flight), path)
         drawn.append((path.with_suffix(".png"), caption))
@@ -30,7 +31,12 @@ def draw(flight: Flight, folder: Path) -> list[tuple[Path, str]]:
 
 def _trajectories(flight):
     """Paths from above, height over time, and APE over time."""
-    figure, (plan, height, error) = _figure([["plan", "height"], ["plan", "error"]], (13, 6))
+    figure = plot_style.figure(13, 6, f"{flight.name}: trajectories")
+    grid = figure.add_gridspec(1, 2)
+    plan = plot_style.map_axes(figure, grid[0, 0], labels=("x [m]", "y [m]"))
+    height, error = plot_style.time_axes(
+        figure, ("z [m]", "APE translation [m]"), ("height", "absolute pose error"),
+        "time of the flight [s]", grid[0, 1])
     begin = flight.truth[0, 0]
     for run, label, style in _each(flight):
         t, x, y, z = run.evaluation.estimate.T
@@ -38,56 +44,54 @@ def _trajectories(flight):
         height.plot(t - begin, z, **style)
         error.plot(run.evaluation.times["ape_translation"] - begin,
                    run.evaluation.errors["ape_translation"], **style)
-    truth = {"color": "k", "ls": "--", "lw": 0.8, "zorder": 4}
+    truth = {**plot_style.LIMIT, "color": "black"}
     plan.plot(flight.truth[:, 1], flight.truth[:, 2], label="truth", **truth)
     height.plot(flight.truth[:, 0] - begin, flight.truth[:, 3], **truth)
-    plan.set(xlabel="x [m]", ylabel="y [m]", aspect="equal")
-    height.set(ylabel="z [m]")
-    error.set(xlabel="time [s]", ylabel="APE translation [m]", ylim=(0, None))
-    for axis in (height, error):
-        axis.set_xlim(0, flight.truth[-1, 0] - begin)
-    figure.legend(loc="outside upper center", ncols=6)
+    error.set(xlim=(0, flight.truth[-1, 0] - begin), ylim=(0, None))
+    plot_style.legend(figure, below=True)
     return figure
 
 
 def _rpe(flight):
     """Relative errors and the true yaw rate over time."""
-    figure, axes = _figure([[0], [1], [2]], (12, 8))
+    figure = plot_style.figure(12, 8, f"{flight.name}: relative pose error per {DELTA_M:g} m")
+    metrics = ("rpe_rotation", "rpe_translation")
+    axes = plot_style.time_axes(
+        figure, [f"[{UNITS[metric]}]" for metric in metrics] + ["[deg/s]"],
+        [_LABELS[metric] for metric in metrics] + ["true yaw rate"], "time of the flight [s]")
     begin = flight.truth[0, 0]
     for run, label, style in _each(flight):
-        for axis, metric in zip(axes, ("rpe_rotation", "rpe_translation")):
+        for axis, metric in zip(axes, metrics):
             axis.plot(run.evaluation.times[metric] - begin, run.evaluation.errors[metric],
                       marker=".", label=label if axis is axes[0] else None, **style)
-    for axis, metric in zip(axes, ("rpe_rotation", "rpe_translation")):
-        axis.set_ylabel(f"{_LABELS[metric]} [{UNITS[metric]}]\nper {DELTA_M:g} m")
+    for axis, metric in zip(axes, metrics):
         if any(system.statistics(metric, "max").max() > 0 for system in flight.systems
-               if system.valid):
-            axis.set_yscale("log")
+               if system.counted):
+            plot_style.logarithmic(axis)
     times, rate = yaw_rate(flight.truth)
     axes[2].plot(times - begin, rate, "k", lw=1)
-    for axis in axes[:2]:
-        axis.set_xlim(axes[2].get_xlim())
-    axes[2].set(xlabel="time [s]", ylabel="true yaw rate [deg/s]")
-    figure.legend(loc="outside upper center", ncols=6)
+    axes[2].set_xlim(0, flight.truth[-1, 0] - begin)
+    plot_style.legend(figure, below=True)
     return figure
 
 
 def _usage(flight):
-    figure, axes = _figure([[0], [1], [2]], (12, 8))
+    figure = plot_style.figure(12, 10, f"{flight.name}: usage")
+    axes = plot_style.time_axes(
+        figure, ("[% of a core]", "[MiB]", "[ms]", "number [-]"),
+        ("CPU, mean of 1 s", "memory, mean of 1 s", "latency of an answer", "features"),
+        "time of the flight [s]")
+    begin = flight.truth[0, 0]
     for run, label, style in _each(flight):
-        usage = _table(run.folder / "usage.csv", 4)
-        frames = _table(run.folder / "frames.csv", 4)
-        usage = usage[usage[:, 2] > 0]  # without the sample at the end of the process
-        if len(usage) >= _SMOOTH:
-            smooth = np.convolve(usage[:, 1], np.ones(_SMOOTH) / _SMOOTH, mode="valid")
-            axes[0].plot(usage[_SMOOTH - 1:, 0], smooth, **style)
-        axes[1].plot(usage[:, 0], usage[:, 2], label=label, **style)
+        frames = _table(run.folder / "frames.csv", 5) * [1e-6, 1e3, 1, 1, 1]
+        usage = usage_in_flight(_table(run.folder / "usage.csv", 4), frames)
+        axes[0].plot(usage[:, 0] - begin, usage[:, 1], label=label, **style)
+        axes[1].plot(usage[:, 0] - begin, usage[:, 2], **style)
+        axes[2].plot(frames[:, 0] - begin, frames[:, 1], **style)
         if frames[:, 3].any():  # some systems report none
-            axes[2].plot(frames[:, 0] * 1e-6 - flight.truth[0, 0], frames[:, 3], **style)
-    axes[0].set_ylabel("CPU, mean of 1 s\n[% of a core]")
-    axes[1].set(ylabel="memory [MiB]", xlabel="time since the system's start [s]")
-    axes[2].set(ylabel="features", xlabel="time of the flight [s]")
-    figure.legend(loc="outside upper center", ncols=6)
+            axes[3].plot(frames[:, 0] - begin, frames[:, 3], **style)
+    axes[3].set_xlim(0, flight.truth[-1, 0] - begin)
+    plot_style.legend(figure, below=True)
     return figure
 
 
@@ -103,12 +107,13 @@ def yaw_rate(truth: np.ndarray, step_s: float = 0.1) -> tuple:
 
 
 def _each(flight):
-    """Run, label and style: the first valid run of a system is drawn bold, the others faint."""
-    for colour, system in zip(_COLOURS * len(flight.systems), flight.systems):
-        for i, run in enumerate(system.valid):
-            yield run, None if i else system.label, {
-                "color": colour, "lw": 0.6 if i else 1.4, "alpha": 0.35 if i else 1.0,
-                "zorder": 2 if i else 3, "ms": 3}
+    """Run, label and style: the first run of a system is drawn bold, the others faint."""
+    for k, system in enumerate(flight.systems):
+        for i, run in enumerate(system.counted):
+            yield run, None if i else system.title, {
+                "color": plot_style.series(k), "lw": 0.6 if i else 1.4,
+                "alpha": 0.35 if i else 1.0, "zorder": plot_style.FLOWN + (0 if i else 0.5),
+                "ms": 3}
 
 
 def _table(path, width):
@@ -117,20 +122,7 @@ def _table(path, width):
     return np.array([list(map(float, row)) for row in rows if len(row) == width]).reshape(-1, width)
 
 
-def _figure(mosaic, size):
-    """A figure and its axes by subplot_mosaic, in the order of their names."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=size, layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = list(figure.subplot_mosaic(mosaic).values())
-    for axis in axes:
-        axis.grid(alpha=0.3)
-    return figure, axes
-
-
 def _save(figure, path):
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path.with_suffix(".png"), dpi=110)
-    figure.savefig(path.with_suffix(".pdf"), metadata={"CreationDate": None})
+    for suffix in (".png", ".pdf"):
+        outputs.save_figure(figure, path.with_suffix(suffix), error=SlamError)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ..errors import SlamError
 from . import plots, tables
-from .results import MAX_DROPPED, MAX_LOST, Flight
+from .results import Flight
 
 _STYLE = """
 body { font: 15px/1.45 sans-serif; color: #222; max-width: 72em; margin: 2em auto; padding: 0 1em }
@@ -18,16 +18,17 @@ thead th { border-bottom: 2px solid #222 }
 img { max-width: 100% } figure { margin: 1em 0 } figcaption { font-weight: bold }
 """
 _NOTES = (
-    "Cells are mean ± standard deviation over the valid runs. A run is invalid if it failed, if "
-    "more than {dropped:.0%} of the pairs that arrived were dropped, or if more than {lost:.0%} of "
-    "the answers had no pose; its results appear in the table of every run only.",
+    "A run is good with {limits}. A run without a result failed; the others are poor. Cells are "
+    "mean ± standard deviation over the good runs, so read them together with the number of good "
+    "runs. If a system has no good run, they are those of its poor runs, and its name says so. The "
+    "table of every run has each verdict and its reason.",
     "One core is 100 % CPU. CPU and memory are those of the system's process tree, sampled at "
     "10 Hz from the first answer to the end.",
     "A system gets the images at the times of their exposure (at speed 0, as soon as its input "
     "queue has space). The renderer is off unless the flight is live. A pair is dropped when four "
     "are queued already. Latency counts from the time of exposure.",
-    "In the plots the first valid run is bold and the others are faint. APE, RPE and alignment are "
-    "computed by evo.")
+    "In the plots the first run of a system is bold and the others are faint. APE, RPE and "
+    "alignment are computed by evo.")
 
 
 def save(folder: Path, title: str, flights: list[Flight], command: str = "") -> str:
@@ -102,8 +103,8 @@ def _flight(flight, folder):
         description = outcome.get("description") or "no description"
         parts.append(_Part("item",
                            f"{system.label}: {description}; {tables.determinism(system)}"))
-        parts += [_Part("item", f"{system.label}, run {run.number}: {run.reason}")
-                  for run in system.runs if run.reason]
+        parts += [_Part("item", f"{system.label}, run {run.number}: {run.verdict}")
+                  for run in system.runs if run.verdict.reason]
     parts.append(_Part("p", ""))
     parts += [_Part("image", caption, path.relative_to(folder))
               for path, caption in plots.draw(flight, folder / "plots")]
@@ -134,8 +135,8 @@ def _environment(flights):
                  f"{machine.get('memory_gib', '?')} GiB, {machine.get('system', '')}",
                  ", ".join(f"{name} {version}" for name, version in versions.items())]
         parts.append(_Part("p", "Machine: " + "; ".join(lines)))
-    limits = {"dropped": MAX_DROPPED, "lost": MAX_LOST}
-    return parts + [_Part("p", note.format(**limits)) for note in _NOTES]
+    limits = flights[0].limits.text()
+    return parts + [_Part("p", note.format(limits=limits)) for note in _NOTES]
 
 
 def _write(table, folder):

@@ -6,20 +6,22 @@
 """
 
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from xtdrone_core import XtdroneError, files, run_folder
+from xtdrone_core import XtdroneError, files
+from xtdrone_core.runs import run_folder
 
 from ..datasets import formats
 from ..errors import SlamError
-from .metrics import MAX_DIFF_S, Evaluation, evaluate
+from .metrics import MAX_DIFF_S, METRICS, Evaluation, evaluate
+from .verdict import DEFAULTS, FAILED, GOOD, POOR, Limits, Verdict, arrived_pairs, judge
 
-MAX_DROPPED = 0.01  # fraction of dropped pairs above which the machine was too slow for a fair run
-MAX_LOST = 0.05  # fraction of answers without a pose above which the others are not representative
 _RUN = "run_"
+_WORST = (GOOD, POOR, FAILED)  # verdicts, the worst last
 
 
 @dataclass(frozen=True)
@@ -29,8 +31,8 @@ class Run:
     number: int
     folder: Path
     outcome: dict  # fields of runner.Outcome
-    reason: str  # why the run is invalid, or empty
-    evaluation: Evaluation | None  # also of an invalid run, if it has a trajectory
+    verdict: Verdict
+    evaluation: Evaluation | None  # also of a failed run, if it has a trajectory
 
 
 @dataclass(frozen=True)
@@ -41,25 +43,38 @@ class System:
     runs: tuple[Run, ...]
 
     @property
-    def valid(self) -> tuple[Run, ...]:
-        """The valid runs, which count in the statistics."""
-        return tuple(run for run in self.runs if not run.reason)
+    def good(self) -> tuple[Run, ...]:
+        """The good runs."""
+        return self._with(GOOD)
+
+    @property
+    def counted(self) -> tuple[Run, ...]:
+        """The runs in means and plots: the good ones, or the poor ones if none is good."""
+        return self.good or self._with(POOR)
+
+    @property
+    def title(self) -> str:
+        """The label, which says so if no run is good."""
+        return self.label if self.good or not self.counted else f"{self.label} (poor)"
 
     @property
     def identical(self) -> bool:
-        """Whether there are two valid runs or more, all with the same estimate byte for byte."""
+        """Whether two runs or more count, all with the same estimate byte for byte."""
         sums = {hashlib.sha256((run.folder / "estimate.tum").read_bytes()).digest()
-                for run in self.valid}
-        return len(self.valid) > 1 and len(sums) == 1
+                for run in self.counted}
+        return len(self.counted) > 1 and len(sums) == 1
+
+    def _with(self, word):
+        return tuple(run for run in self.runs if run.verdict.word == word)
 
     def values(self, name: str) -> np.ndarray:
-        """A field of the outcomes of the valid runs, NaN where it is unknown."""
+        """A field of the outcomes of the runs that count, NaN where it is unknown."""
         return np.array([np.nan if run.outcome.get(name) is None else run.outcome[name]
-                         for run in self.valid], dtype=float)
+                         for run in self.counted], dtype=float)
 
     def statistics(self, metric: str, key: str) -> np.ndarray:
-        """A statistic of a metric of the valid runs."""
-        return np.array([run.evaluation.statistics[metric][key] for run in self.valid])
+        """A statistic of a metric of the runs that count."""
+        return np.array([run.evaluation.statistics[metric][key] for run in self.counted])
 
 
 @dataclass(frozen=True)
@@ -70,6 +85,12 @@ class Flight:
     metadata: dict
     truth: np.ndarray  # (T, 8), columns as in a TUM file
     systems: tuple[System, ...]
+    limits: Limits = DEFAULTS  # of the verdicts
+
+    @property
+    def runs(self) -> list[tuple[System, Run]]:
+        """All runs, each with its system."""
+        return [(system, run) for system in self.systems for run in system.runs]
 
 
 def run_path(folder: Path, flight: str, system: str, number: int) -> Path:
@@ -106,35 +127,29 @@ def read_outcome(folder: Path) -> dict | None:
     return outcome if counted and isinstance(outcome["reason"], str) else None
 
 
-def exclusion_reason(outcome: dict) -> str:
-    """Why a finished run does not count in the statistics; empty if it counts.
-
-    Pairs lost by the channel are part of the test conditions and do not exclude a run.
-    """
-    arrived = outcome["frames"] - outcome.get("not_arrived", 0) - outcome.get("missing", 0)
-    dropped, lost, answers = (outcome[name] for name in ("dropped", "lost", "answers"))
-    if dropped > MAX_DROPPED * arrived:
-        return (f"{dropped} of {arrived} pairs dropped, more than {MAX_DROPPED:.0%}: the system "
-                "was too slow on this machine, or the machine was busy (try --speed below 1)")
-    if lost > MAX_LOST * answers:
-        return (f"tracking lost: {lost} of {answers} answers without a pose, more than "
-                f"{MAX_LOST:.0%}")
-    return ""
-
-
-def load(folder: Path, align: str = "se3", max_diff_s: float = MAX_DIFF_S) -> list[Flight]:
+def load(folder: Path, align: str = "se3", max_diff_s: float = MAX_DIFF_S,
+         limits: Limits = DEFAULTS, progress: Callable[..., None] | None = None) -> list[Flight]:
     """All flights of a folder with at least one finished run, evaluated.
+
+    Args:
+        folder: Of slam run or campaign.
+        align, max_diff_s: As for metrics.evaluate.
+        limits: What a good run keeps to.
+        progress: Called as progress(1, total) after each run.
 
     Raises:
         SlamError: There is none.
     """
+    total = len(list(Path(folder).glob(f"*/*/{_RUN}*/outcome.json")))
+    options = {"align": align, "max_diff_s": max_diff_s, "limits": limits,
+               "progress": lambda: progress and progress(1, total)}
     flights = []
     for path in sorted(Path(folder).glob("*/groundtruth.tum")):
         systems = [System(child.name, runs) for child in sorted(path.parent.iterdir())
-                   if child.is_dir() and (runs := _runs(child, path, align, max_diff_s))]
+                   if child.is_dir() and (runs := _runs(child, path, **options))]
         if systems:
             flights.append(Flight(path.parent.name, _metadata(path.parent),
-                                  formats.read_tum(path), tuple(systems)))
+                                  formats.read_tum(path), tuple(systems), limits))
     if not flights:
         raise SlamError(f"'{folder}' holds no finished run: give a run folder of xtdrone slam run "
                         "or campaign")
@@ -157,7 +172,7 @@ def merge(benchmarks: list[tuple[str, list[Flight]]]) -> list[Flight]:
             if same is None:
                 taken = {other.name for other in merged}
                 title = flight.name if flight.name not in taken else f"{flight.name} ({name})"
-                merged.append(Flight(title, flight.metadata, flight.truth, flight.systems))
+                merged.append(replace(flight, name=title))
             else:
                 merged[same] = _joined(merged[same], flight, name)
     return merged
@@ -167,7 +182,7 @@ def _joined(first, second, name):
     taken = {system.label for system in first.systems}
     new = [System(f"{system.label} ({name})" if system.label in taken else system.label,
                   system.runs) for system in second.systems]
-    return Flight(first.name, first.metadata, first.truth, (*first.systems, *new))
+    return replace(first, systems=(*first.systems, *new))
 
 
 def _channel(flight):
@@ -181,17 +196,43 @@ def _metadata(folder):
         return {}
 
 
-def _runs(folder, truth, align, max_diff_s):
+def _runs(folder, truth, align, max_diff_s, limits, progress):
     found = []
     for path in folder.glob(f"{_RUN}*"):
         outcome = read_outcome(path)
         number = path.name.removeprefix(_RUN)
         if outcome is None or not number.isdigit():
             continue
-        reason, evaluation = outcome["reason"] or exclusion_reason(outcome), None
+        evaluation = None
         try:
             evaluation = evaluate(path / "estimate.tum", truth, align, max_diff_s=max_diff_s)
         except SlamError as error:
-            reason = reason or str(error)
-        found.append(Run(int(number), path, outcome, reason, evaluation))
+            outcome = {**outcome, "reason": outcome["reason"] or str(error)}
+        found.append(Run(int(number), path, outcome, judge(outcome, evaluation, limits),
+                         evaluation))
+        progress()
     return tuple(sorted(found, key=lambda run: run.number))
+
+
+def summary(flights: list[Flight]) -> dict:
+    """The verdicts and figures as plain data, for summary.json."""
+    return {"verdict": worst(flights), "limits": asdict(flights[0].limits),
+            "runs": [_summary(flight, system, run)
+                     for flight in flights for system, run in flight.runs]}
+
+
+def worst(flights: list[Flight]) -> str:
+    """The worst verdict of all runs."""
+    return max((run.verdict.word for flight in flights for _, run in flight.runs),
+               key=_WORST.index)
+
+
+def _summary(flight, system, run):
+    values = {"flight": flight.name, "system": system.label, "run": run.number,
+              "verdict": run.verdict.word, "reason": run.verdict.reason,
+              "pairs": arrived_pairs(run.outcome), "dropped": run.outcome["dropped"],
+              "poses": run.outcome["answers"] - run.outcome["lost"]}
+    if run.evaluation is not None:
+        rmse = {name: round(run.evaluation.statistics[name]["rmse"], 6) for name in METRICS}
+        values.update(path_m=round(run.evaluation.path_m, 3), rmse=rmse)
+    return values

@@ -9,6 +9,9 @@ import numpy as np
 
 from .metrics import DELTA_M, METRICS, UNITS
 from .results import Flight, System
+from .verdict import GOOD, POOR
+
+_SHOWN = 10  # largest number of runs whose reason is printed
 
 _HEADS = {"ape_translation": "APE translation", "ape_rotation": "APE rotation",
           "rpe_translation": "RPE translation", "rpe_rotation": "RPE rotation"}
@@ -53,6 +56,13 @@ class Table:
         lines = [self.heads, ["---"] * len(self.heads), *self.rows]
         return "\n".join("| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |"
                          for line in lines) + "\n"
+
+    def text(self) -> str:
+        """Columns aligned by spaces, for a terminal."""
+        lines = [[str(cell) for cell in line] for line in (self.heads, *self.rows)]
+        widths = [max(map(len, column)) for column in zip(*lines)]
+        return "\n".join("  ".join(f"{cell:{width}}" for cell, width in zip(line, widths)).rstrip()
+                         for line in lines)
 
     def csv(self) -> str:
         """Mean and standard deviation in separate columns, at full precision."""
@@ -100,11 +110,12 @@ def accuracy(flight: Flight) -> Table:
     rows = [(f"{_HEADS[metric]} [{UNITS[metric]}]",
              *(_mean_std(system, system.statistics(metric, "rmse"), 4) for system in systems))
             for metric in _PAPER]
-    rows.append(("valid runs",
-                 *(f"{len(system.valid)} of {len(system.runs)}" for system in systems)))
+    rows.append((f"{_HEADS['ape_translation']} [% of the path]",
+                 *(_mean_std(system, _ape_percent(system), 2) for system in systems)))
+    rows.append(("good runs", *(_good(system) for system in systems)))
     return Table(f"{flight.name}_accuracy",
                  f"Accuracy on {flight.name}, {_alignment(flight)}: RMSE, RPE per {DELTA_M:g} m",
-                 ("", *(system.label for system in systems)), tuple(rows))
+                 ("", *(system.title for system in systems)), tuple(rows))
 
 
 def cost(flight: Flight) -> Table:
@@ -116,65 +127,94 @@ def cost(flight: Flight) -> Table:
         if any(isinstance(cell, MeanStd) and not np.isnan(cell.mean) for cell in cells):
             rows.append((head, *cells))
     return Table(f"{flight.name}_cost", f"Cost on {flight.name}: CPU and memory of the whole "
-                 "process tree", ("", *(system.label for system in flight.systems)), tuple(rows))
+                 "process tree", ("", *(system.title for system in flight.systems)), tuple(rows))
 
 
 def statistics(flight: Flight) -> Table:
     """Every statistic of every metric."""
-    rows = [(system.label, f"{_HEADS[metric]} [{UNITS[metric]}]",
+    rows = [(system.title, f"{_HEADS[metric]} [{UNITS[metric]}]",
              *(_mean_std(system, system.statistics(metric, key), 4) for key in _STATISTICS))
-            for system in flight.systems if system.valid for metric in METRICS]
+            for system in flight.systems if system.counted for metric in METRICS]
     return Table(f"{flight.name}_statistics", f"All statistics on {flight.name}, "
                  f"{_alignment(flight)} (sse in squared units)",
                  ("system", "metric", *_STATISTICS), tuple(rows))
 
 
 def runs(flight: Flight) -> Table:
-    """One row per run, including invalid runs with the reason."""
+    """One row per run, with its verdict."""
     rows = []
-    for system in flight.systems:
-        for run in system.runs:
-            result = run.evaluation
-            rows.append((system.label, run.number,
-                         *("" if result is None else f"{result.statistics[name]['rmse']:.6f}"
-                           for name in METRICS),
-                         *(_plain(run.outcome.get(name)) for name in
-                           ("cpu_percent", "memory_mib", "latency_ms", "dropped", "not_arrived",
-                            "lost", "load_before")), run.reason or "valid"))
+    for system, run in flight.runs:
+        result = run.evaluation
+        figures = [""] * (len(METRICS) + 1) if result is None else [
+            f"{result.ape_percent:.3f}", *(f"{result.statistics[name]['rmse']:.6f}"
+                                           for name in METRICS)]
+        rows.append((system.label, run.number, run.verdict.word, *figures,
+                     *(_plain(run.outcome.get(name)) for name in
+                       ("cpu_percent", "memory_mib", "latency_ms", "dropped", "not_arrived",
+                        "lost", "load_before")), run.verdict.reason))
     return Table(f"{flight.name}_runs", f"Every run on {flight.name} (RMSE)",
-                 ("system", "run", *(f"{_HEADS[name]} [{UNITS[name]}]" for name in METRICS),
+                 ("system", "run", "verdict", f"{_HEADS['ape_translation']} [% of the path]",
+                  *(f"{_HEADS[name]} [{UNITS[name]}]" for name in METRICS),
                   "CPU [%]", "peak memory [MiB]", "latency [ms]", "dropped", "lost by the channel",
-                  "without a pose", "load average before", "result"), tuple(rows))
+                  "without a pose", "load average before", "reason"), tuple(rows))
+
+
+def closing(flights: list[Flight]) -> str:
+    """What is printed at the end: a row per system, a line per run that is not good, the limits."""
+    rows = [(flight.name, system.title, _good(system),
+             _mean_std(system, system.statistics("ape_translation", "rmse"), 3),
+             _mean_std(system, _ape_percent(system), 2),
+             _mean_std(system, system.statistics("ape_rotation", "rmse"), 2),
+             _mean_std(system, system.statistics("rpe_translation", "rmse"), 3),
+             *(_mean_std(system, system.values(name), 1, measured=True)
+               for name in ("cpu_percent", "latency_ms")))
+            for flight in flights for system in flight.systems]
+    heads = ("flight", "system", "good runs", "APE [m]", "APE [% of path]", "APE [deg]", "RPE [m]",
+             "CPU [%]", "latency [ms]")
+    bad = [f"{system.label} on {flight.name}, run {run.number}: {run.verdict}"
+           for flight in flights for system, run in flight.runs if run.verdict.reason]
+    more = [f"and {len(bad) - _SHOWN} more, see the report"] * (len(bad) > _SHOWN)
+    return "\n".join([Table("closing", "", heads, tuple(rows)).text(), *bad[:_SHOWN], *more,
+                      f"a run is good with {flights[0].limits.text()}"])
 
 
 def determinism(system: System) -> str:
     """One sentence on the repeatability of a system's runs."""
-    valid = len(system.valid)
+    count = len(system.counted)
+    kind = GOOD if system.good else POOR
     declared = bool(system.runs and system.runs[0].outcome.get("deterministic"))
-    if valid < 2:
-        return "one valid run: no standard deviation" if valid else "no valid run"
+    if count < 2:
+        return f"one {kind} run: no standard deviation" if count else "every run failed"
     if system.identical:
-        return (f"deterministic: {valid} valid runs with identical estimates, so its accuracy has "
+        return (f"deterministic: {count} {kind} runs with identical estimates, so its accuracy has "
                 "no standard deviation")
     drops = int(system.values("dropped").sum())
     if declared:
         why = (f"{drops} pairs were dropped because the machine was too slow" if drops
                else "no pair was dropped, so the adapter's declaration is wrong")
-        return f"declared deterministic, but {valid} valid runs differ: {why}"
-    return f"not deterministic: mean and standard deviation of {valid} valid runs"
+        return f"declared deterministic, but {count} {kind} runs differ: {why}"
+    return f"not deterministic: mean and standard deviation of {count} {kind} runs"
+
+
+def _good(system):
+    return f"{len(system.good)} of {len(system.runs)}"
+
+
+def _ape_percent(system):
+    return np.array([run.evaluation.ape_percent for run in system.counted])
 
 
 def _mean_std(system, values, digits, measured=False):
     """A cell; without a standard deviation for a single run or identical estimates."""
     if not len(values):
-        return "no valid run"
+        return "failed"
     single = len(values) < 2 or (not measured and system.identical)
     return MeanStd(float(np.mean(values)), None if single else float(np.std(values)), digits)
 
 
 def _alignment(flight):
-    kinds = {run.evaluation.alignment for system in flight.systems for run in system.valid}
-    return f"alignment {'/'.join(sorted(kinds))}" if kinds else "no valid run"
+    kinds = {run.evaluation.alignment for system in flight.systems for run in system.counted}
+    return f"alignment {'/'.join(sorted(kinds))}" if kinds else "every run failed"
 
 
 def _plain(value):

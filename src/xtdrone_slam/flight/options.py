@@ -23,7 +23,7 @@ class FlightOptions:
     light: float = 1.0  # factor on every lamp and the ambient light
     texture: float = 1.0  # fraction of the surfaces that keep their texture
     vehicle: str = "iris_stereo"  # type, with a grey stereo pair
-    gps: str = "rtk"  # preset of the GNSS receiver
+    gps: str = ""  # preset of the GNSS receiver; empty: the vehicle's
 
     def __post_init__(self):
         for name in ("world", "trajectory", "vehicle", "gps"):

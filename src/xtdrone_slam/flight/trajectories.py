@@ -1,6 +1,7 @@
 """Reference trajectories: position and yaw over time, from a file or by a built-in name."""
 
 import csv
+import inspect
 import math
 import os
 from pathlib import Path
@@ -12,7 +13,8 @@ from scipy.spatial.transform import Rotation
 
 from xtdrone_core import Scenario, XtdroneError, files, outputs
 from xtdrone_core.errors import shown
-from xtdrone_core.truth_log import read_truth
+from xtdrone_core.runs import run_folder
+from xtdrone_core.runs.truth_log import read_truth
 
 from ..datasets import formats
 from ..errors import SlamError
@@ -109,7 +111,7 @@ def read_flown(folder: Path, vehicle: int = 0) -> np.ndarray:
     """
     try:
         n = Scenario.load(Path(folder) / "scenario.yaml").n
-        t_us, state = read_truth(Path(folder) / "truth.bin", n)
+        t_us, state = read_truth(Path(folder) / run_folder.TRUTH, n)
     except XtdroneError as error:
         raise SlamError(f"'{folder}' is not the run folder of a flight: {error}") from error
     state = state[:, vehicle]
@@ -139,7 +141,7 @@ def write_csv(path: Path, table: np.ndarray) -> None:
 
 
 def reference(step: float = 0.1) -> np.ndarray:
-    """Samples (T, 5) of a loop around the hall of the indoor world in 48 s.
+    """A loop around the hall of the indoor world in 48 s: samples (T, 5).
 
     It starts and ends at rest. The yaw oscillates by 100 degrees about the direction of flight,
     five times per loop, so that it changes much faster than the path does.
@@ -151,7 +153,7 @@ def reference(step: float = 0.1) -> np.ndarray:
 
 
 def rounds(step: float = 0.1) -> np.ndarray:
-    """Samples (T, 5) of two level laps around the hall, 41 m in 56 s, with the yaw along the path.
+    """Two level laps around the hall, 41 m in 56 s, with the yaw along the path: samples (T, 5).
 
     Args:
         step: Time between two samples [s].
@@ -160,6 +162,12 @@ def rounds(step: float = 0.1) -> np.ndarray:
 
 
 BUILT_IN = {"reference": reference, "rounds": rounds}
+
+
+def descriptions() -> dict[str, str]:
+    """A line on each trajectory that has a name, for `xtdrone list`."""
+    return {name: (inspect.getdoc(make) or "").split("\n\n")[0].replace("\n", " ")
+            for name, make in BUILT_IN.items()}
 
 
 def _laps(duration, count, radii, height_amplitude, yaw_amplitude, step):

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from ...now import Now
+from ..checksum import crc32
 from ..dialect import mavlink
 from ..handlers import on_request, receives
 from ..telemetry.modes import available_modes
 from .events import Events
-from .metadata import GENERAL, crc32, files
+from .metadata import GENERAL, files
 
 _VERSION = 200, 100, 200  # of MAVLink: in use, oldest, newest
 _DISK = 1  # number of the only storage
@@ -72,5 +73,5 @@ class EventProtocol:
     @receives("REQUEST_EVENT")
     def _request_event(self, link: Any, message: Any) -> None:
         for answer in self._events.again(link.vehicle, message.first_sequence,
-                                         message.last_sequence):
+                                         message.last_sequence, *link.source or (0, 0)):
             self._links.reply(link, answer)

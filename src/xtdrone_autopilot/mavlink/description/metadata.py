@@ -8,10 +8,10 @@ import functools
 import json
 import lzma
 import math
-import zlib
 
 from ...parameters.store import table
-from . import events
+from ..checksum import crc32
+from . import event_metadata
 
 _FOLDER = "etc/extras"
 GENERAL = f"{_FOLDER}/component_general.json.xz"
@@ -24,16 +24,11 @@ _PARAMETER_METADATA, _EVENT_METADATA = 1, 4  # of COMP_METADATA_TYPE
 def files() -> dict[str, bytes]:
     """Path -> content of each file; all vehicles have the same."""
     found = {_PARAMETERS: _packed({"version": 1, "parameters": [
-        _described(p) for p in table().values()]}), _EVENTS: _packed(events.metadata())}
+        _described(p) for p in table().values()]}), _EVENTS: _packed(event_metadata.metadata())}
     found[GENERAL] = _packed({"version": 1, "metadataTypes": [
         {"type": kind, "uri": f"mftp://{path}", "fileCrc": crc32(found[path])}
         for kind, path in ((_PARAMETER_METADATA, _PARAMETERS), (_EVENT_METADATA, _EVENTS))]})
     return found
-
-
-def crc32(data: bytes, crc: int = 0) -> int:
-    """CRC-32 as MAVLink has it: begun with 0, not inverted in the end."""
-    return zlib.crc32(data, crc ^ 0xFFFFFFFF) ^ 0xFFFFFFFF
 
 
 def _described(p):

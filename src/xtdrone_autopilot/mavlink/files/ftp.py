@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..checksum import crc32
 from ..description import metadata
 from ..dialect import mavlink
 from ..handlers import receives
@@ -234,7 +235,7 @@ class FileServer:
     def _crc(self, i, data):
         file, crc, at = self._file(i, data), 0, 0
         while block := _read(file, at, _BLOCK):
-            crc = metadata.crc32(block, crc)
+            crc = crc32(block, crc)
             at += len(block)
         return crc
 

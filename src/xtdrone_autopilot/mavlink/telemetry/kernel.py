@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from xtdrone_dynamics.compiled import njit
-from xtdrone_dynamics.geodesy import to_geodetic
+from xtdrone_dynamics.earth.geodesy import to_geodetic
 from xtdrone_dynamics.quaternion import to_euler
 
 from ...control.vector import thrust_normalised

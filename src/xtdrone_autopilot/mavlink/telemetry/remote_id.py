@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from xtdrone_core.frames import enu_ned
-from xtdrone_dynamics.atmosphere import height_of_pressure
-from xtdrone_dynamics.geodesy import to_geodetic_array
-from xtdrone_dynamics.geoid import geoid_height
+from xtdrone_dynamics.earth.atmosphere import height_of_pressure
+from xtdrone_dynamics.earth.geodesy import to_geodetic_array
+from xtdrone_dynamics.earth.geoid import geoid_height
 
 from ..dialect import mavlink
 from ..handlers import streams

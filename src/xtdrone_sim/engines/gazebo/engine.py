@@ -27,8 +27,8 @@ import numpy.typing as npt
 
 from xtdrone_core import FleetModel, FleetState, Vehicle, VehicleSpec, resources
 from xtdrone_core.contracts import RangeCaster, Renderer, Viewer, WorldEditor
-from xtdrone_core.parent import tied
-from xtdrone_core.ports import gazebo_master
+from xtdrone_core.runs.parent import tied
+from xtdrone_core.runs.ports import gazebo_master
 from xtdrone_core.state import Contacts
 
 from ...errors import EngineError
@@ -47,7 +47,7 @@ _CHATTER = re.compile(r"\[(Msg|Dbg)\]|\[Err\] \[OpenAL|Audio will be disabled|AL
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 STEP_S = 0.004  # physics step until the first step sets it [s]
 START_S = 60.0  # wall-clock time-out of gzserver's start [s]
-MODELS_S = 10.0  # wall-clock time-out of an inserted or removed model [s]
+MODELS_S = 60.0  # wall-clock time-out of an inserted or removed model [s]
 _LOOP_S = 0.03  # longer than the plugin waits for requests in Gazebo's world loop [s]
 _STOP_S = 3.0
 _TELL_S = 0.5  # wall-clock time to wait for the exit status of a process [s]
@@ -58,6 +58,13 @@ _TIME = struct.Struct("<d")
 _WEIGHT = struct.Struct("<11d")
 _RAYS = struct.Struct("<5d")
 _WIDTH = 13  # numbers per body: pos, quat, vel, ang_vel
+
+
+def _refuse_ground_vehicles(specs, models):
+    for spec, model in zip(specs, models, strict=True):
+        if model.tyres or model.hulls:
+            raise EngineError(f"'{spec.name}' has {'wheels' if model.tyres else 'a hull'}, which "
+                              "engine:=gazebo does not simulate: use engine:=embedded")
 
 
 class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
@@ -86,6 +93,7 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
         self.specs, self.models = tuple(specs), tuple(models)
         self._setup = resources.root() / ".setup" / "gazebo11"
         self._fleet = FleetModel.of(self.models)
+        _refuse_ground_vehicles(self.specs, self.models)
         self._masses = Masses(self._fleet)
         self._loaded = np.zeros(self._fleet.n, dtype=bool)  # carries a payload
         n, bodies = self._fleet.body.shape

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from scipy.spatial.transform import Rotation
 
 from xtdrone_core import resources
-from xtdrone_core.parent import tied
+from xtdrone_core.runs.parent import tied
 from xtdrone_slam.benchmark import link
 from xtdrone_slam.datasets import calibration
 

@@ -1,0 +1,28 @@
+"""DO_VTOL_TRANSITION: hover, or fixed-wing flight."""
+
+import math
+
+from ..safety.commander import ACCEPTED, NO_ANSWER, REJECTED, Answer
+from ..vtol.stack import Vtol
+from .dialect import mavlink
+from .handlers import obeys
+
+
+class Transitions:
+    """Obeys the command of VTOLs; other vehicles do not answer it, as under PX4."""
+
+    def __init__(self, vtol: Vtol):
+        """vtol: Makes the transitions."""
+        self._vtol = vtol
+
+    @obeys(mavlink.MAV_CMD_DO_VTOL_TRANSITION)
+    def _do_vtol_transition(self, link, p):
+        if not self._vtol.is_vtol(link.vehicle):
+            return Answer(NO_ANSWER,
+                          "command MAV_CMD_DO_VTOL_TRANSITION is not supported: it is no VTOL")
+        state = round(p[0]) if math.isfinite(p[0]) else 0
+        reason = self._vtol.why_not(link.vehicle, state)
+        if reason:
+            return Answer(REJECTED, f"no transition: {reason}")
+        self._vtol.ask(link.vehicle, state, math.isfinite(p[1]) and round(p[1]) != 0)
+        return Answer(ACCEPTED)

@@ -1,0 +1,93 @@
+"""What a health or arming check is: PX4's event of it, and what it forbids.
+
+A check is declared where its condition is: by a class of conditions.py, or in arming_checks.py.
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+from xtdrone_core.modes import NAV_STATES, Requirement
+
+from ..mavlink.description.events import event_number
+from ..outbox import CRITICAL
+
+ALL = 0xFFFFFFFF  # modes
+
+
+class Component(IntEnum):
+    """What a check is about: PX4's health_component_t, as the number of its bit."""
+
+    ABSOLUTE_PRESSURE = 1
+    GPS = 3
+    REMOTE_CONTROL = 7
+    MOTORS_ESCS = 8
+    BATTERY = 11
+    COMMUNICATION_LINKS = 12
+    LOCAL_POSITION_ESTIMATE = 17
+    SYSTEM = 20
+    MAGNETOMETER = 27
+    GYRO = 29
+
+
+class Level(IntEnum):
+    """How bad it is: levels of events."""
+
+    EMERGENCY = 0
+    CRITICAL = 2
+    ERROR = 3
+    WARNING = 4
+    INFO = 6
+    PROTOCOL = 8
+
+
+def modes_with(requirement: Requirement) -> int:
+    """The modes that require something, as PX4's bits: 1 << nav_state."""
+    return sum(1 << number for number, state in NAV_STATES.items()
+               if requirement in state.requires)
+
+
+@dataclass(frozen=True)
+class Check:
+    """One check.
+
+    Attributes:
+        name: PX4's, of its event.
+        message: For users.
+        component: What it is about.
+        level: From ERROR on it is counted as an error, a WARNING as a warning.
+        modes: That a ground station shows it for, bits of nav_state.
+        blocks: Modes that the vehicle cannot be armed in while it fails; None = `modes`.
+        stops: Modes that it cannot change to.
+        text: STATUSTEXT that PX4 sends with it, for other ground stations; "" = none.
+        severity: MAV_SEVERITY of the text.
+        health: It is about a part that is broken, not about what the vehicle does.
+        argument: Format of one more argument of the event, by `struct`; "" = it has none.
+    """
+
+    name: str
+    message: str
+    component: Component
+    level: Level
+    modes: int = ALL
+    blocks: int | None = None
+    stops: int = 0
+    text: str = ""
+    severity: int = CRITICAL
+    health: bool = False
+    argument: str = ""
+
+    @property
+    def number(self) -> int:
+        """Of its event."""
+        return event_number(self.name)
+
+    @property
+    def blocked(self) -> int:
+        """Modes that the vehicle cannot be armed in while it fails."""
+        return self.modes if self.blocks is None else self.blocks
+
+
+def of_mode(requirement: Requirement, name: str, message: str, level: Level) -> Check:
+    """The check that a requirement of modes is met."""
+    modes = modes_with(requirement)
+    return Check(name, message, Component.SYSTEM, level, modes, stops=modes)

@@ -1,0 +1,1 @@
+"""VTOLs: hover, fixed-wing flight and the transitions between them, as PX4's vtol_att_control."""

@@ -1,0 +1,1 @@
+"""A run while it lasts and after: its folder, logs, control socket, ports, processes, snapshots."""

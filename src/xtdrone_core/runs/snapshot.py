@@ -1,0 +1,258 @@
+"""Snapshots: the complete state of a simulation as plain data, stored in a file without pickle.
+
+A part with internal state inherits from Memory and lists its attributes; snapshots of parts nest
+as mappings. The file is a zip archive: snapshot.json holds the format version, the scenario and
+the tree; arrays/<k>.npy holds the arrays, which the tree refers to by number.
+"""
+
+import copy
+import dataclasses
+import io
+import json
+import zipfile
+from collections import deque
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from .. import files
+from ..errors import XtdroneError, shown
+
+VERSION = 1  # of the file's layout
+_FORMAT = "xtdrone snapshot"
+_PLAIN = (bool, int, float, str, type(None))
+
+
+class SnapshotError(XtdroneError):
+    """A snapshot that cannot be written, read, or loaded into this scenario."""
+
+
+class Memory:
+    """A part whose internal state is the attributes listed in MEMORY.
+
+    They may be numbers, strings, arrays, lists, mappings, sets, deques, random generators, data
+    classes of these, None, and other parts that inherit from Memory. load() and reset() overwrite
+    arrays in place, so views of them stay valid.
+
+    A class with per-vehicle arrays calls remember_start() at the end of its constructor;
+    reset() then restores these values for the selected rows. A class that has to reset more
+    than arrays and parts extends reset(). A class without MEMORY raises SnapshotError when it
+    is saved, loaded or reset.
+    """
+
+    MEMORY: ClassVar[tuple[str, ...] | None] = None
+    _remembered: dict[str, np.ndarray] | None = None
+
+    def save(self) -> dict[str, Any]:
+        """Returns copies of the attributes in MEMORY."""
+        return take(self, self._memory())
+
+    def load(self, snapshot: Mapping[str, Any]) -> None:
+        """Restores a state returned by save().
+
+        Raises:
+            SnapshotError: It belongs to another scenario.
+        """
+        put(self, self._memory(), snapshot)
+
+    def remember_start(self) -> None:
+        """Stores copies of the arrays for reset()."""
+        self._remembered = {name: getattr(self, name).copy() for name in self._memory()
+                       if isinstance(getattr(self, name), np.ndarray)}
+
+    def reset(self, mask: np.ndarray | None = None) -> None:
+        """Restores the rows of these vehicles as of remember_start(), and resets parts likewise.
+
+        Args:
+            mask: (N,) bool; None for all.
+        """
+        for name in self._memory():
+            value = getattr(self, name)
+            if isinstance(value, Memory):
+                value.reset(mask)
+        for name, start in (self._remembered or {}).items():
+            rows = slice(None) if mask is None else mask
+            getattr(self, name)[rows] = start[rows]
+
+    def _memory(self) -> tuple[str, ...]:
+        if self.MEMORY is None:
+            raise SnapshotError(f"{type(self).__name__} cannot be saved, loaded or reset: list its "
+                                "attributes in MEMORY")
+        return self.MEMORY
+
+
+def take(part: object, names: Iterable[str]) -> dict[str, Any]:
+    """Copies attributes of a part into plain data.
+
+    Raises:
+        SnapshotError: A value has a type that cannot be stored.
+    """
+    return {name: _plain(getattr(part, name), name) for name in names}
+
+
+def put(part: object, names: Iterable[str], snapshot: Mapping[str, Any]) -> None:
+    """Sets attributes of a part to the values that take() returned.
+
+    Arrays, lists, mappings, deques and data classes are overwritten in place.
+
+    Raises:
+        SnapshotError: A name is missing, or an array has another shape or type.
+    """
+    missing = [name for name in names if name not in snapshot]
+    if missing:
+        raise SnapshotError(f"the snapshot lacks '{missing[0]}' of {type(part).__name__}: it is of "
+                            "another version or scenario")
+    for name in names:
+        setattr(part, name, _restored(getattr(part, name), snapshot[name], name))
+
+
+def _plain(value: Any, name: str) -> Any:
+    """A copy as types that the file can hold."""
+    if isinstance(value, Memory):
+        return value.save()
+    if isinstance(value, (np.ndarray, np.generic)):
+        if value.dtype.hasobject:
+            raise SnapshotError(f"'{name}' is an array of objects, which a snapshot cannot hold")
+        return value.copy()
+    if isinstance(value, np.random.Generator):
+        return copy.deepcopy(dict(value.bit_generator.state))
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: _plain(getattr(value, field.name), f"{name}.{field.name}")
+                for field in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {key: _plain(item, f"{name}[{key!r}]") for key, item in value.items()}
+    if isinstance(value, (list, deque)):
+        return [_plain(item, name) for item in value]
+    if isinstance(value, (tuple, set, frozenset)):
+        return type(value)(_plain(item, name) for item in value)
+    if isinstance(value, (*_PLAIN, bytes)):
+        return value
+    raise SnapshotError(f"'{name}' is a {type(value).__name__}, which a snapshot cannot hold")
+
+
+def _restored(current: Any, saved: Any, name: str) -> Any:
+    """The restored value: mutable attributes are overwritten in place, others are copied."""
+    if saved is None:
+        return None
+    if isinstance(current, Memory):
+        current.load(saved)
+    elif isinstance(current, np.ndarray):
+        saved = np.asarray(saved)
+        if saved.shape != current.shape or saved.dtype != current.dtype:
+            raise SnapshotError(
+                f"'{name}' of the snapshot is {saved.dtype} {saved.shape}, here it is "
+                f"{current.dtype} {current.shape}: load it into the scenario of the snapshot")
+        current[...] = saved
+    elif isinstance(current, np.random.Generator):
+        current.bit_generator.state = copy.deepcopy(saved)
+    elif dataclasses.is_dataclass(current) and isinstance(saved, Mapping):
+        put(current, [field.name for field in dataclasses.fields(current)], saved)
+    elif isinstance(current, dict):
+        current.clear()
+        current.update(copy.deepcopy(saved))
+    elif isinstance(current, list) and any(isinstance(item, Memory) for item in current):
+        if len(current) != len(saved):
+            raise SnapshotError(f"'{name}' of the snapshot has {len(saved)} parts, here it has "
+                                f"{len(current)}: load it into the scenario of the snapshot")
+        for item, contents in zip(current, saved):
+            item.load(contents)
+    elif isinstance(current, (list, deque)):
+        current.clear()
+        current.extend(copy.deepcopy(saved))
+    else:
+        return copy.deepcopy(saved)
+    return current
+
+
+def write(path: Path | str, snapshot: Mapping[str, Any], scenario: Mapping[str, Any]) -> None:
+    """Writes one file; an older one of that name is replaced when the new one is whole.
+
+    Args:
+        path: The file.
+        snapshot: As of save().
+        scenario: As of Scenario.to_dict().
+
+    Raises:
+        SnapshotError: The file cannot be written, or a value is of no kind that it can hold.
+    """
+    path = Path(path)
+    part = path.with_name(path.name + ".part")
+    arrays: list[np.ndarray] = []
+    tree = _encode(snapshot, arrays)
+    head = {"format": _FORMAT, "version": VERSION, "scenario": scenario, "tree": tree}
+    try:
+        with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as file:
+            file.writestr("snapshot.json", json.dumps(head))
+            for k, array in enumerate(arrays):
+                data = io.BytesIO()
+                np.save(data, array, allow_pickle=False)
+                file.writestr(f"arrays/{k}.npy", data.getvalue())
+        part.replace(path)
+    except OSError as error:
+        raise SnapshotError(f"cannot write snapshot '{path}': {error.strerror}; give a file in a "
+                            "folder that can be written") from error
+
+
+def read(path: Path | str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The snapshot of a file, and its scenario as plain data for Scenario.from_dict().
+
+    Raises:
+        SnapshotError: No such file, not a snapshot, or of another version.
+    """
+    try:
+        with files.open_zip(path, "snapshot", error=SnapshotError) as file:
+            head = json.loads(file.read("snapshot.json"))  # NaN stands in it, too
+            if head["format"] != _FORMAT:
+                raise ValueError("it holds something else")
+            if head["version"] != VERSION:
+                raise SnapshotError(f"snapshot '{path}' has version {head['version']}, this "
+                                    f"program reads {VERSION}: save it anew by the same program")
+            names = [name for name in file.namelist() if name.startswith("arrays/")]
+            arrays = [np.load(io.BytesIO(file.read(f"arrays/{k}.npy")), allow_pickle=False)
+                      for k in range(len(names))]
+            return _decode(head["tree"], arrays), head["scenario"]
+    except (AttributeError, RecursionError, *files.DAMAGED) as error:
+        raise SnapshotError(f"cannot read snapshot '{shown(path)}': {shown(error)}; give a file "
+                            "that Simulation.save() wrote") from error
+
+
+def _encode(value: Any, arrays: list[np.ndarray]) -> Any:
+    """Plain data as JSON; what JSON does not know becomes {"kind": contents}."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        arrays.append(np.asarray(value))
+        kind = "array" if isinstance(value, np.ndarray) else "scalar"
+        return {kind: len(arrays) - 1}
+    if isinstance(value, Mapping):
+        return {"map": [[_encode(key, arrays), _encode(item, arrays)]
+                        for key, item in value.items()]}
+    if isinstance(value, (list, deque)):
+        return [_encode(item, arrays) for item in value]
+    if isinstance(value, tuple):
+        return {"tuple": [_encode(item, arrays) for item in value]}
+    if isinstance(value, (set, frozenset)):
+        return {"set": [_encode(item, arrays) for item in sorted(value)]}
+    if isinstance(value, bytes):
+        return {"bytes": value.hex()}
+    if isinstance(value, _PLAIN):
+        return value
+    raise SnapshotError(f"a {type(value).__name__} cannot be stored in a snapshot")
+
+
+def _decode(value: Any, arrays: list[np.ndarray]) -> Any:
+    if isinstance(value, list):
+        return [_decode(item, arrays) for item in value]
+    if not isinstance(value, dict):
+        return value
+    (kind, body), = value.items()
+    if kind == "map":
+        return {_decode(key, arrays): _decode(item, arrays) for key, item in body}
+    if kind == "array":
+        return arrays[body]
+    if kind == "scalar":
+        return arrays[body][()]
+    if kind == "bytes":
+        return bytes.fromhex(body)
+    items = (_decode(item, arrays) for item in body)
+    return tuple(items) if kind == "tuple" else set(items)

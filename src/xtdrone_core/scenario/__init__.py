@@ -1,0 +1,1 @@
+"""A scenario: what flies, where, on what; its options, on command lines and in launch files."""

@@ -1,0 +1,354 @@
+"""A scenario: which vehicles, where, in which world, on which engine and autopilot.
+
+One frozen object, made from command-line options, launch arguments or a YAML
+file, and stored as scenario.yaml in each run folder. It is validated
+completely at construction, so that no error is left for the flight.
+"""
+
+import dataclasses
+import ipaddress
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .. import files, registry, resources
+from ..errors import ScenarioError, shown, unknown_name
+from ..mavlink import key_file
+from ..runs import run_folder
+from ..runs.ports import INSTANCES, VARIABLE, default_instance
+from .disturbances import parse_disturbances
+from .options import Option, checked, number, option, options_of
+
+MAX_FLEET = 10_000  # vehicles of one scenario; MAVLink links allow fewer, see ports.MAX_VEHICLES
+_TURN = 100.0  # largest yaw at start, in either direction [rad]
+MIN_SPACING = 0.6  # two vehicles may not start closer than this [m]
+# Within which a vehicle may start, east and north, and up [m]: the local frame is a plane, and the
+# atmosphere's model ends at the tropopause.
+FARTHEST = 100e3
+HEIGHTS = -500.0, 10e3
+GRID_SPACING = 3.0  # of vehicles without a pose of their own [m], as in XTDrone
+
+
+@dataclass(frozen=True)
+class VehicleSpec:
+    """One vehicle of a scenario."""
+
+    type: str  # a name from models/, or a path to an SDF file
+    name: str  # ROS namespace, for example iris_0
+    pos: tuple[float, float, float]  # of the model's origin at start, world [m]
+    yaw: float = 0.0  # at start, counter-clockwise from east [rad]
+
+
+def _receivers() -> Iterable[str]:
+    from sensor_models.parameters import presets  # for completion only
+
+    return presets()["gps"]
+
+
+def _part(name: str) -> Any:
+    """A part of the embedded flight stack that may be replaced."""
+    return option("embedded", f"{name.replace('_', ' ')} of the embedded autopilot, or "
+                  "module:Class", names=registry.PARTS[name].names)
+
+
+# Short forms of `vehicles`, on command lines, in launch files and in YAML.
+FLEET = {
+    "vehicle": Option("type of every vehicle: a name from models/, or a path to a model; NAME=TYPE "
+                      "names them NAME_0 and so on",
+                      names=resources.vehicle_names, unset="iris"),
+    "n": Option("number of vehicles; with MAVLink links at most 250", least=1,
+                most=MAX_FLEET, unset="1"),
+    "vehicles": Option("mixed fleet instead of vehicle and n: 'iris*4, typhoon_h480*2' or "
+                       "'iris@0,0,0; NAME=TYPE@3,0,0,1.57'", metavar="LIST",
+                       unset="n vehicles of that type"),
+}
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """Everything that a run depends on. `vehicles` may be given as parse_vehicles() takes them."""
+
+    vehicles: tuple[VehicleSpec, ...]
+    world: str = option("empty", "a name from worlds/, or an SDF file", names=resources.world_names)
+    engine: str = option("embedded", "physics engine, or module:Class",
+                         names=registry.ENGINES.names)
+    autopilot: str = option("embedded", "flight stack, or module:Class",
+                            names=registry.AUTOPILOTS.names)
+    speed: float = option(1.0, "simulated seconds per second; 0 = as fast as possible", least=0.0)
+    seed: int = option(1, "seed of all random numbers", least=0)
+    gps: str = option("", "preset of every GPS receiver, for example rtk or m8n",
+                      unset="as the vehicle's SDF says", names=_receivers)
+    wind: str = option("", "wind velocity 'E,N,U', or fields mean=E,N,U gust= dryden= field=",
+                       metavar="TEXT", unit="m/s", unset="as in the world's file")
+    disturbances: str = option("", "disturbances by simulated time [s]: '12: payload iris_0 0.3; "
+                               "20: rotor iris_0 2 0.0', also drain and charge", metavar="LIST",
+                               unset="none")
+    pose_source: str = option("sensors", "input of the estimator: its sensors, or the true "
+                              "pose as external vision", choices=("sensors", "truth"))
+    origin: str = option("shared", "origin of local positions: one shared by all vehicles, or "
+                         "each vehicle's own start", choices=("shared", "own"))
+    mission: str = option("", "QGroundControl plan for every vehicle, shifted to its start: a "
+                          "file, or a name from docs/missions; or one plan for each vehicle, "
+                          "separated by commas", metavar="FILE", unset="none",
+                          names=resources.mission_names)
+    params: str = option("", "QGroundControl parameter file for every vehicle, or a folder with "
+                         "NAME.params for each", metavar="FILE", unset="PX4's defaults")
+    unknown_params: str = option(
+        "refuse", "parameters that PX4 v1.15 does not have: refuse the file, or skip them with a "
+        "warning; a PX4 build of your own receives them", choices=("refuse", "skip"))
+    log: str = option("auto", "flight logs (ULog) in the run folder; auto is full for one vehicle, "
+                      "fleet for more", choices=("auto", "full", "fleet", "none"))
+    name: str = option("run", "name of the run folder", metavar="NAME")
+    px4: str = option("", "build folder or binary of PX4, for autopilot px4", metavar="PATH",
+                      unset="PX4_BUILD, or PX4 is started by hand")
+    px4_loss: str = option("stop", "if a PX4 process is lost: stop, or continue with the other "
+                           "vehicles", choices=("stop", "continue"))
+    estimator: str = _part("estimator")
+    position_control: str = _part("position_control")
+    velocity_control: str = _part("velocity_control")
+    attitude_control: str = _part("attitude_control")
+    rate_control: str = _part("rate_control")
+    mixer: str = _part("mixer")
+    key: str = option("", "file of mode 600 with a passphrase: the ground station's and the "
+                      "offboard links accept and send only messages signed with it (MAVLink 2)",
+                      metavar="FILE", unset="no signatures, this machine only")
+    remote: str = option("", "IPv4 address of another machine whose clients may connect; needs key",
+                         metavar="ADDRESS", unset="this machine only")
+    gui: bool = option(False, "open a window that shows the flight")
+    instance: int = option(default_factory=default_instance,
+                           help="number of this simulation, which shifts all ports, so that "
+                           "several run at once", least=0, most=INSTANCES - 1,
+                           launch=f"$(optenv {VARIABLE} 0)")
+
+    def __post_init__(self) -> None:
+        if isinstance(self.vehicles, str):
+            object.__setattr__(self, "vehicles", parse_vehicles(self.vehicles))
+        for name, (field, declared) in options_of(type(self)).items():
+            value = checked(name, field.type, declared, getattr(self, name))
+            object.__setattr__(self, name, value)
+        registry.ENGINES.check(self.engine)
+        registry.AUTOPILOTS.check(self.autopilot)
+        for part, group in registry.PARTS.items():
+            name = getattr(self, part)
+            group.check(name)
+            if name != "embedded" and self.autopilot == "px4":
+                raise ScenarioError(f"{part} '{name}' cannot be flown by autopilot px4, which has "
+                                    "its own: leave one of them out")
+        run_folder.check_name(self.name)
+        if not 1 <= len(self.vehicles) <= MAX_FLEET:
+            raise ScenarioError(f"{len(self.vehicles)} vehicles are not allowed: give 1 to "
+                                f"{MAX_FLEET}")
+        self._check_vehicles()
+        parse_disturbances(self.disturbances, [vehicle.name for vehicle in self.vehicles])
+        resources.world_sdf(self.world)
+        self._check_links()
+
+    def _check_links(self) -> None:
+        """Who may command: signed links are the embedded autopilot's, and others need a key."""
+        given = "remote" if self.remote else "key"
+        if (self.key or self.remote) and self.autopilot != "embedded":
+            raise ScenarioError(f"{given} '{getattr(self, given)}' cannot be used with autopilot "
+                                f"{self.autopilot}, whose links are its own: leave one of them out")
+        if self.remote:
+            try:
+                ipaddress.IPv4Address(self.remote)
+            except ValueError as error:
+                raise ScenarioError(f"remote '{self.remote}' is not an IPv4 address: write it as "
+                                    "192.168.1.20") from error
+            if not self.key:
+                raise ScenarioError(f"remote '{self.remote}' needs a key, so that no stranger "
+                                    "commands: give --key FILE (key:=FILE)")
+        if self.key:
+            key_file.read_key(self.key)
+
+    def _check_vehicles(self) -> None:
+        seen = set()
+        for vehicle in self.vehicles:
+            if not (isinstance(vehicle.type, str) and isinstance(vehicle.name, str)):
+                raise ScenarioError(f"type '{shown(vehicle.type)}' and name '{shown(vehicle.name)}'"
+                                    " of a vehicle are not allowed: give strings")
+            if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,99}", vehicle.name):
+                raise ScenarioError(f"vehicle name '{shown(vehicle.name)}' is not a ROS name: use "
+                                    "letters, digits and '_', at most 100, the first one a letter")
+            if vehicle.name in seen:
+                raise ScenarioError(f"two vehicles are called '{vehicle.name}': give each a name "
+                                    "of its own")
+            seen.add(vehicle.name)
+            _check_pose(vehicle)
+        for type_ in {vehicle.type for vehicle in self.vehicles}:
+            resources.vehicle_sdf(type_)
+        pos = np.array([vehicle.pos for vehicle in self.vehicles])
+        for i in range(len(pos) - 1):
+            gap = np.linalg.norm(pos[i + 1:] - pos[i], axis=1)
+            j = int(np.argmin(gap))
+            if gap[j] < MIN_SPACING:
+                a, b = self.vehicles[i].name, self.vehicles[i + 1 + j].name
+                raise ScenarioError(f"'{a}' and '{b}' start {gap[j]:.2f} m apart: give poses at "
+                                    f"least {MIN_SPACING} m apart")
+
+    @property
+    def n(self) -> int:
+        """Number of vehicles."""
+        return len(self.vehicles)
+
+    def to_dict(self) -> dict:
+        """Plain data for YAML."""
+        data = dataclasses.asdict(self)
+        data["vehicles"] = [{**v, "pos": list(v["pos"])} for v in data["vehicles"]]
+        return data
+
+    @classmethod
+    def from_dict(cls, data: dict, defaults: Mapping[str, Any] | None = None) -> "Scenario":
+        """The scenario of plain data, as scenario.yaml holds it.
+
+        `vehicles` may also be a string as parse_vehicles takes it; `vehicle` and
+        `n` do the same for a fleet of one type; `disturbances` may be a list of its entries.
+
+        Args:
+            data: Values by name.
+            defaults: Likewise, in place of the scenario's own defaults.
+
+        Raises:
+            ScenarioError: An invalid key or value.
+        """
+        if not isinstance(data, dict):
+            raise ScenarioError("a scenario is a mapping of names to values, for example "
+                                "'vehicles: iris*9'")
+        own_fleet = not data.keys().isdisjoint(FLEET)
+        data = {**{name: value for name, value in (defaults or {}).items()
+                   if name not in FLEET or not own_fleet}, **data}
+        known = {"vehicles", *FLEET, *options_of(cls)}
+        for key in set(data) - known:
+            raise ScenarioError(unknown_name("scenario key", key, known))
+        vehicles = data.pop("vehicles", None)
+        kind, n = data.pop("vehicle", "iris"), data.pop("n", 1)
+        if vehicles is None or vehicles == "":
+            specs = fleet(checked("vehicle", str, FLEET["vehicle"], kind), n)
+        elif isinstance(vehicles, list):
+            specs = _specs_of(vehicles)
+        else:
+            specs = parse_vehicles(checked("vehicles", str, FLEET["vehicles"], vehicles))
+        if isinstance(data.get("disturbances"), list):
+            data["disturbances"] = "; ".join(
+                checked("an entry of disturbances", str, options_of(cls)["disturbances"][1], entry)
+                for entry in data["disturbances"])
+        return cls(vehicles=specs, **data)
+
+    @classmethod
+    def load(cls, path: Path | str, defaults: Mapping[str, Any] | None = None) -> "Scenario":
+        """Reads scenario.yaml; defaults as of from_dict().
+
+        Raises:
+            ScenarioError: No such file, not YAML, or not a scenario.
+        """
+        return cls.from_dict(files.read_yaml(path, "scenario", error=ScenarioError), defaults)
+
+
+def grid(n: int, spacing: float = GRID_SPACING) -> np.ndarray:
+    """n positions on a square grid on the ground, row by row from the origin: (n, 3) [m]."""
+    side = max(1, math.ceil(math.sqrt(n)))
+    index = np.arange(n)
+    return np.stack([index % side * spacing, index // side * spacing, 0.0 * index], axis=1)
+
+
+def fleet(kind: str, n: int) -> tuple[VehicleSpec, ...]:
+    """n vehicles of one type on the grid, named type_0 to type_(n-1); NAME=TYPE names them NAME_0.
+
+    Raises:
+        ScenarioError: n outside 1 to MAX_FLEET.
+    """
+    count = checked("n", int, FLEET["n"], n)
+    return _placed([(kind, None, None)] * count)
+
+
+def _named(kind: str) -> tuple[str, str]:
+    """What the vehicles of a type are called, and the type: of NAME=TYPE, a type, or a path."""
+    match = re.fullmatch(r"([A-Za-z]\w*)=(.+)", kind)
+    if match:
+        return match[1], match[2]
+    path = Path(kind)
+    label = path if "/" not in kind or path.expanduser().is_dir() else path.parent
+    return label.name, kind
+
+
+def parse_vehicles(text: str) -> tuple[VehicleSpec, ...]:
+    """The vehicles of a list like `iris*4, typhoon_h480*2` or `iris@0,0,0; iris@3,0,0,1.57`.
+
+    Entries are separated by ';' (or by ',' where no entry has a pose). An entry is
+    a type, then `*COUNT` or `@X,Y[,Z[,YAW]]` [m, m, m, rad]. A type is a name
+    from models/, or a path to an SDF file or a model's folder. Names are type_index, counted over
+    the whole list, so that the index is also the MAVLink instance; of NAME=TYPE they are
+    NAME_index, so that `iris=iris_stereo` is iris_0 to ROS.
+
+    Raises:
+        ScenarioError: An entry that cannot be read.
+    """
+    entries = []
+    for entry in re.split(r";" if "@" in text or ";" in text else r",", text):
+        match = re.fullmatch(r"\s*([^*@\s]+)\s*(?:\*\s*(\d+)|@([-+.eE\d\s,]+))?\s*", entry)
+        if not match:
+            raise ScenarioError(f"cannot read vehicle '{shown(entry)}': write TYPE, TYPE*COUNT or "
+                                "TYPE@X,Y,Z,YAW, separated by ';'")
+        kind, count, pose = match.groups()
+        times = 1 if count is None else number(f"count in '{shown(entry)}'", count, 1, MAX_FLEET,
+                                               whole=True)
+        try:
+            numbers = [float(x) for x in pose.split(",")] if pose else None
+        except ValueError:
+            numbers = []
+        if numbers is not None and not 2 <= len(numbers) <= 4:
+            raise ScenarioError(f"cannot read the pose in '{entry.strip()}': give X,Y[,Z[,YAW]] in "
+                                "metres and radians")
+        pos = None if numbers is None else tuple((numbers + [0.0])[:3] if len(numbers) < 3
+                                                 else numbers[:3])
+        yaw = numbers[3] if numbers and len(numbers) == 4 else 0.0
+        entries += [(kind, pos, yaw)] * times
+        if len(entries) > MAX_FLEET:
+            raise ScenarioError(f"{len(entries)} vehicles and more are not allowed: give 1 to "
+                                f"{MAX_FLEET}")
+    return _placed(entries)
+
+
+def _placed(entries: Sequence[tuple[str, Sequence[float] | None, float | None]],
+            ) -> tuple[VehicleSpec, ...]:
+    """Specs of (type, pos or None, yaw or None); those without a pose go on the grid."""
+    positions = iter(grid(sum(pos is None for _, pos, _ in entries)))
+    specs = []
+    for i, (kind, pos, yaw) in enumerate(entries):
+        x, y, z = (float(x) for x in (next(positions) if pos is None else pos))
+        label, kind = _named(kind)
+        specs.append(VehicleSpec(kind, f"{label}_{i}", (x, y, z), yaw or 0.0))
+    return tuple(specs)
+
+
+def _check_pose(vehicle: VehicleSpec) -> None:
+    """Refuses a start that is not on this part of the Earth."""
+    for axis, value, least, most in zip(
+            ("x", "y", "z", "yaw"), (*vehicle.pos, vehicle.yaw),
+            (-FARTHEST, -FARTHEST, HEIGHTS[0], -_TURN), (FARTHEST, FARTHEST, HEIGHTS[1], _TURN)):
+        number(f"{axis} of '{vehicle.name}'", value, least, most,
+               unit="rad" if axis == "yaw" else "m")
+
+
+def _specs_of(items: list) -> tuple[VehicleSpec, ...]:
+    entries = []
+    for item in items:
+        if not isinstance(item, dict) or not isinstance(item.get("type"), str):
+            raise ScenarioError(f"vehicle {shown(item)} has no type: write "
+                                "{type: iris, pos: [0, 0, 0]}")
+        unknown = set(item) - {"type", "name", "pos", "yaw"}
+        if unknown:
+            raise ScenarioError(unknown_name("vehicle key", unknown.pop(),
+                                             {"type", "name", "pos", "yaw"}))
+        pos = item.get("pos")
+        if pos is not None and not (isinstance(pos, list) and len(pos) == 3):
+            raise ScenarioError(f"pos {shown(pos)} of a vehicle must be three numbers [m]")
+        entries.append((item["type"], pos and [number("pos of a vehicle", x) for x in pos],
+                        number("yaw of a vehicle", item.get("yaw", 0.0))))
+    return tuple(dataclasses.replace(spec, name=item.get("name", spec.name))
+                 for spec, item in zip(_placed(entries), items))

@@ -1,0 +1,65 @@
+"""Which axis each control surface turns a vehicle about, from the forces on its wings."""
+
+import numpy as np
+
+from xtdrone_core import FleetModel, Vehicle
+from xtdrone_core.vehicle import Surface
+
+from ..forces import wing
+
+_SPEED = 15.0  # at which the torques are compared [m/s]
+_DEFLECTION = 0.1  # [rad]
+_STRONG = 0.5  # of the strongest surface's torque about an axis, from which a surface serves it
+_WEAK = 0.02  # of the largest torque about any axis: less is no control of an axis
+
+
+def surface_torque(fleet: FleetModel) -> np.ndarray:
+    """Torque of each control surface in level flight at 15 m/s without an angle of attack.
+
+    Returns:
+        (N, A, 3) per unit of command, about the forward, right and down axes [N m].
+    """
+    out = np.zeros((*fleet.actuator.shape, 3))
+    for i, vehicle in enumerate(fleet.vehicles):
+        for k, lifting in enumerate(vehicle.wings):
+            driven = vehicle.actuators[lifting.control]
+            if lifting.control < 0 or not isinstance(driven, Surface):
+                continue
+            record = fleet.wing[i, k]
+            either = [np.array(wing.forces(record, side * _DEFLECTION, 1.0, _SPEED, 0.0, 0.0))
+                      for side in (1.0, -1.0)]
+            change = (either[0] - either[1]) / (2.0 * _DEFLECTION)
+            torque = np.cross(lifting.pos, change[:3]) + change[3:]
+            out[i, lifting.control] += torque * (1.0, -1.0, -1.0) * driven.input_scaling
+    return out
+
+
+def surface_signs(fleet: FleetModel) -> np.ndarray:
+    """By how much a torque command of -1..1 deflects each surface.
+
+    A surface serves the axes about which it turns the vehicle at least half as strongly as the
+    strongest one, in full: ailerons roll, an elevator pitch, elevons both.
+
+    Returns:
+        (N, A, 3) of -1, 0 or 1, for roll to the right, pitch upwards and yaw to the right.
+    """
+    torque = surface_torque(fleet)
+    if not torque.shape[1]:
+        return torque
+    strongest = abs(torque).max(axis=1, keepdims=True)
+    controlled = strongest > _WEAK * strongest.max(axis=2, keepdims=True)
+    return np.where((abs(torque) >= _STRONG * strongest) & controlled, np.sign(torque), 0.0)
+
+
+def cannot_glide(vehicle: Vehicle, signs: np.ndarray) -> str:
+    """Why a vehicle cannot fly as a fixed wing, or an empty string.
+
+    Args:
+        vehicle: It.
+        signs: (A, 3) of surface_signs.
+    """
+    missing = [axis for axis, there in zip(("roll", "pitch"), signs.any(axis=0)[:2], strict=True)
+               if not there]
+    if missing:
+        return f"no control surface for {' and '.join(missing)}"
+    return "" if vehicle.rotors else "no rotor that drives it"

@@ -1,0 +1,78 @@
+"""The type of each vehicle of a fleet, by what moves it: PX4's vehicle_status.vehicle_type."""
+
+import numpy as np
+
+from xtdrone_core import FleetModel, Vehicle
+from xtdrone_core.fleet_model import PROPELLER, SURFACE, WHEEL
+from xtdrone_core.vehicle import Propeller
+
+from .control_surfaces import cannot_glide, surface_signs
+from .effectiveness import cannot_hover, in_hover, rank
+
+MULTICOPTER, FIXED_WING, ROVER = 1, 2, 3  # PX4's numbers; a boat is a rover, too
+NOT_VTOL, TAILSITTER, TILTROTOR, STANDARD_VTOL = -1, 0, 1, 2  # PX4's VT_TYPE
+_NO_TYRE = "no driven wheel has a cylinder or sphere to roll on"
+_PUSHED = "the flight stack flies no rotor that only pushes forwards: fly it by real PX4"
+_LEVEL = 1e-3  # of a rotor's thrust upwards, below which it only pushes
+
+
+def vehicle_types(fleet: FleetModel) -> np.ndarray:
+    """(N,) int8: MULTICOPTER, FIXED_WING or ROVER.
+
+    What can hover is a multicopter, and what has nothing else to move by.
+    """
+    kinds = fleet.actuator["kind"]
+    rolls = np.isin(kinds, (WHEEL, PROPELLER)).any(axis=1)
+    winged = (kinds == SURFACE).any(axis=1)
+    hovers = np.array([not why for why in cannot_hover(fleet)], dtype=np.bool_)
+    return np.select([hovers, rolls, winged], [MULTICOPTER, ROVER, FIXED_WING],
+                     MULTICOPTER).astype(np.int8)
+
+
+def vtol_types(fleet: FleetModel) -> np.ndarray:
+    """(N,) int8: PX4's VT_TYPE of each vehicle, or NOT_VTOL.
+
+    A standard VTOL hovers on some rotors, is pushed by others, and has control surfaces.
+    """
+    winged = (fleet.actuator["kind"] == SURFACE).any(axis=1)
+    pushed = (fleet.rotor_mask & ~lifting_rotors(fleet)).any(axis=1)
+    return np.where(winged & pushed, STANDARD_VTOL, NOT_VTOL).astype(np.int8)
+
+
+def lifting_rotors(fleet: FleetModel) -> np.ndarray:
+    """(N, A) bool: the rotors that carry a vehicle in hover; all of what is no standard VTOL."""
+    found = fleet.rotor_mask.copy()
+    winged = (fleet.actuator["kind"] == SURFACE).any(axis=1)
+    if not winged.any():
+        return found
+    matrices = in_hover(fleet)
+    for i in np.flatnonzero(winged & (vehicle_types(fleet) == MULTICOPTER)):
+        if rank(matrices[i]) < 6:
+            found[i] &= abs(matrices[i, 2]) >= _LEVEL
+    return found
+
+
+def cannot_fly(fleet: FleetModel) -> list[str]:
+    """Reason why the flight stack cannot fly or drive each vehicle; empty where it can."""
+    found = cannot_hover(fleet)
+    matrices, signs, lifting = in_hover(fleet), surface_signs(fleet), lifting_rotors(fleet)
+    for i, kind in enumerate(vehicle_types(fleet).tolist()):
+        if kind == FIXED_WING:
+            found[i] = cannot_glide(fleet.vehicles[i], signs[i])
+        elif kind == ROVER:
+            found[i] = _cannot_drive(fleet.vehicles[i])
+        else:
+            found[i] = found[i] or _pushed(matrices[i][:, lifting[i]])
+    return found
+
+
+def _cannot_drive(vehicle: Vehicle) -> str:
+    """Why nothing moves a rover or boat, or nothing."""
+    driven = any(tyre.wheel >= 0 for tyre in vehicle.tyres)
+    screws = any(isinstance(found, Propeller) for found in vehicle.actuators)
+    return "" if driven or screws else _NO_TYRE
+
+
+def _pushed(matrix: np.ndarray) -> str:
+    """Why a vehicle that hovers is not flown for its rotors' columns (6, R), or nothing."""
+    return _PUSHED if rank(matrix) < 6 and (abs(matrix[2]) < _LEVEL).any() else ""

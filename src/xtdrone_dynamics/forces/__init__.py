@@ -1,0 +1,1 @@
+"""Forces on a vehicle, as functions of one record: rotors, wings, wheels, hulls, joints."""

@@ -1,0 +1,164 @@
+"""What a run folder holds, read when it is asked for: truth, flight logs, events, mission."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from xtdrone_core import Scenario, XtdroneError
+from xtdrone_core.errors import unknown_name
+from xtdrone_core.runs import run_folder
+from xtdrone_core.runs.truth_log import read_truth
+from xtdrone_dynamics.quaternion import to_euler_array
+
+_MOST_MARKS = 300  # events that are marked in all
+_REPEATED = 12  # events of one name that are marked; more would hide what is drawn
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a vehicle was to fly, in the world's axes."""
+
+    waypoints: np.ndarray  # (W, 3) east, north, up [m]
+    fence: list[np.ndarray]  # its closed outlines, (V, 2) east, north [m]
+
+
+@dataclass(frozen=True)
+class Series:
+    """Samples of something over time."""
+
+    t_s: np.ndarray  # (K,) simulated time [s]
+    values: np.ndarray  # (K,) or (K, M)
+
+
+class Run:
+    """A run folder. Positions are east, north and up, as the truth is."""
+
+    def __init__(self, folder: Path | str, vehicles: list[str] | None = None):
+        """Reads the scenario.
+
+        Args:
+            folder: The run folder.
+            vehicles: Names of those that are wanted; None: all.
+
+        Raises:
+            XtdroneError: There is no scenario in it, or no such vehicle.
+        """
+        self.folder = Path(folder)
+        if not (self.folder / "scenario.yaml").exists():
+            raise XtdroneError(f"'{folder}' is no run folder: it has no scenario.yaml; give the "
+                               "name of a run in runs/, or its path")
+        self.scenario = Scenario.load(self.folder / "scenario.yaml")
+        names = [spec.name for spec in self.scenario.vehicles]
+        for name in vehicles or ():
+            if name not in names:
+                raise XtdroneError(unknown_name("vehicle", name, names))
+        self.index = [i for i, name in enumerate(names) if not vehicles or name in vehicles]
+        self._logs: dict[int, Any] = {}
+
+    @property
+    def title(self) -> str:
+        """Name of the run, and what flew where."""
+        n, scenario = self.scenario.n, self.scenario
+        return (f"{self.folder.resolve().name}: {n} vehicle{'s' * (n > 1)}, world "
+                f"{Path(scenario.world).stem}, engine {scenario.engine}, autopilot "
+                f"{scenario.autopilot}")
+
+    def name(self, i: int) -> str:
+        """Name of the vehicle with this index."""
+        return self.scenario.vehicles[i].name
+
+    @cached_property
+    def truth(self) -> tuple[np.ndarray, np.ndarray]:
+        """Times (T,) [s], and states (T, N, 13) as read_truth() returns them.
+
+        Raises:
+            XtdroneError: There is no truth log.
+        """
+        t_us, table = read_truth(self.folder / run_folder.TRUTH, self.scenario.n)
+        return t_us * 1e-6, table
+
+    @cached_property
+    def angles(self) -> np.ndarray:
+        """True roll, pitch and yaw (T, N, 3) of the body FLU in ENU [deg]."""
+        quat = self.truth[1][..., 3:7]
+        return np.degrees(to_euler_array(quat.reshape(-1, 4))).reshape(*quat.shape[:2], 3)
+
+    def log(self, i: int) -> Any:
+        """The flight log of a vehicle, or None; the longest of several."""
+        if i not in self._logs:
+            from xtdrone_autopilot.ulog.reader import FlightLog
+
+            found = sorted((self.folder / "ulog" / self.name(i)).glob("*.ulg"),
+                           key=lambda path: path.stat().st_size)
+            self._logs[i] = FlightLog(found[-1]) if found else None
+        return self._logs[i]
+
+    def topic(self, i: int, name: str, *fields: str) -> Series | None:
+        """Fields (K, M) of a topic of a vehicle's log, at simulated times; None if not logged."""
+        log = self.log(i)
+        data = None if log is None else log.topic(name)
+        if data is None or any(field not in data for field in fields):
+            return None
+        values = np.stack([data[field].astype(float) for field in fields], axis=1)
+        return Series(data["timestamp"].astype(np.int64) * 1e-6, values)
+
+    def estimate(self, i: int) -> Series | None:
+        """Position and velocity (K, 6), east, north, up [m], [m/s]; NaN while they are invalid."""
+        found = self.topic(i, "vehicle_local_position", "y", "x", "z", "vy", "vx", "vz")
+        valid = self.topic(i, "vehicle_local_position", *(
+            f"{name}_valid" for name in ("xy", "xy", "z", "v_xy", "v_xy", "v_z")))
+        if found is not None and valid is not None:
+            found = Series(found.t_s, np.where(valid.values > 0, found.values, np.nan))
+        return self._of_ned(i, found)
+
+    def set_point(self, i: int) -> Series | None:
+        """Set-points of position and velocity (K, 6), east, north, up; NaN where there is none."""
+        found = self.topic(i, "vehicle_local_position_setpoint", "y", "x", "z", "vy", "vx", "vz")
+        return self._of_ned(i, found)
+
+    def _of_ned(self, i: int, found: Series | None) -> Series | None:
+        if found is None:
+            return None
+        values = found.values * (1.0, 1.0, -1.0, 1.0, 1.0, -1.0)
+        if self.scenario.origin != "shared":  # a local origin is at the vehicle's start
+            values[:, :2] += np.array(self.scenario.vehicles[i].pos[:2])
+        return Series(found.t_s, values)
+
+    @cached_property
+    def events(self) -> list[tuple[float, str]]:
+        """Times [s] and names of the events; those that come often are left out."""
+        named = [(event["t_us"] * 1e-6, " ".join(
+            [event["event"], *(str(event[key]) for key in ("formation", "vehicle") if key in event)]
+        )) for event in run_folder.read_events(self.folder)]
+        counts: dict[str, int] = {}
+        for mark in named:
+            counts[_kind(mark)] = counts.get(_kind(mark), 0) + 1
+        return [mark for mark in named if counts[_kind(mark)] <= _REPEATED][:_MOST_MARKS]
+
+    def plan(self, i: int) -> Plan | None:
+        """The mission and the fence that a vehicle held; None without, or if the file is gone."""
+        if not self.scenario.mission:
+            return None
+        from xtdrone_autopilot.navigation import mission_items as items, plan_file
+        from xtdrone_autopilot.safety.fence import Fence
+        from xtdrone_sim.world import load_world
+
+        try:
+            plan = plan_file.load(self.scenario.mission)
+            world = load_world(self.scenario.world)
+        except XtdroneError:
+            return None
+        starts = [np.array(spec.pos) for spec in self.scenario.vehicles]
+        moved = plan_file.shifted(plan.items, *(starts[i] - starts[0])[:2])
+        origin = world.latitude, world.longitude, world.altitude
+        places = [item.position(origin, starts[i]) for item in moved[items.MISSION]
+                  if item.command in items.PLACED and item.has_place]
+        fence = Fence.of(moved[items.FENCE], origin)
+        return Plan(np.array(places).reshape(-1, 3), fence.outlines())
+
+
+def _kind(mark: tuple[float, str]) -> str:
+    return mark[1].partition(" ")[0]

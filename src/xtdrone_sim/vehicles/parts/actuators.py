@@ -1,0 +1,353 @@
+"""The actuators of a model, as PX4's sitl_gazebo plugins declare them.
+
+Each plugin gazebo_motor_model is a rotor; with <xtdrone:in_water/>, or beside gazebo_uuv_plugin, a
+propeller in the water. Each
+channel of gazebo_mavlink_interface whose joint no such plugin turns is an actuator, too: with
+joint_control_type position a control surface, where a plugin LiftDragPlugin names that joint,
+or else a servo, which moves the joint; with velocity a wheel. A channel with
+<xtdrone:actuator kind="module:Class"> is an actuator of that user-defined kind: <link> and
+<pos> [m] give its position, and the other elements have the names of its fields.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, get_type_hints
+
+from xtdrone_core import ScenarioError, registry
+from xtdrone_core.vehicle import Actuator, Propeller, Rotor, Servo, Surface, Vector, Wheel
+from xtdrone_dynamics.constants import SEA_LEVEL_DENSITY
+from xtdrone_dynamics.forces import rotor
+
+from ..sdf_file import OWN, fail
+from ..sdf_tree import Scope, name_of, number, plugin_name, refuse_unknown, text, vector
+from ..shapes import Shape
+from .links import Links, axis_in_body, child_of, joint_limits, moves, unit
+from .tyres import rims
+from .wings import HALF_WING, centre_of_pressure, control_joint, wing_plugins
+
+_PROPELLER = ("diameter", "blades", "chord", "staticThrust", "staticMoment", "staticDrag",
+              "rootPitch", "twist", "liftSlope")  # of <xtdrone:propeller>
+_SUBMARINE = "gazebo_uuv_plugin"  # whose vehicle has its propellers in the water
+_OUTPUTS = 16  # of the autopilot, as PX4 has them
+_LAG = 0.05  # default of a servo [s]
+_TRUE = ("1", "true")
+
+
+@dataclass(frozen=True)
+class Channel:
+    """One output of the autopilot, from a control channel of the MAVLink plugin."""
+
+    scope: Scope
+    element: object
+    number: int
+    name: str
+    scaling: float
+    zero: float
+    joint: str  # full name; empty where the channel names none
+    position: bool  # position control of the joint instead of velocity
+
+
+def read_channels(scope: Scope, remarks: list[str]) -> list[Channel]:
+    """All control channels of a model.
+
+    Args:
+        scope: The model.
+        remarks: Gets a line on each channel whose joint is not there, or driven already.
+    """
+    found: list[Channel] = []
+    missing: list[str] = []
+    for owner, plugin in scope.elements("plugin"):
+        if plugin_name(plugin) == "gazebo_mavlink_interface":
+            found += [_channel(owner, element, missing)
+                      for element in plugin.iterfind("control_channels/channel")]
+    if missing:
+        remarks.append("channels without effect, since their joints are not there: "
+                       f"{', '.join(missing)}")
+    for k, channel in enumerate(found):
+        if channel.joint and channel.joint in [before.joint for before in found[:k]]:
+            remarks.append(f"channel '{channel.name}' has no effect: another one drives the joint "
+                           f"'{channel.joint}'")
+            found[k] = replace(channel, joint="")
+    return found
+
+
+def _channel(scope, element, missing) -> Channel:
+    scaling = number(element, "input_scaling")
+    # PX4's plugin computes (command + offset) scaling + zero.
+    zero = (number(element, "zero_position_armed", 0.0)
+            + number(element, "input_offset", 0.0) * scaling)
+    name, control = element.get("name", ""), text(element, "joint_control_type", "velocity")
+    joint = _gimbal_joint(scope, element) if control == "position_gztopic" else ""
+    joint = joint or element.findtext("joint_name", "").strip()
+    # Gazebo also takes a name that begins with the model's own.
+    joint = joint.removeprefix(f"{name_of(scope.element)}::")
+    if joint and not scope.has("joint", joint):
+        missing.append(f"'{name}' ({joint})")
+        joint = ""
+    return Channel(scope, element, _output(element, "input_index"), name, scaling, zero,
+                   scope.prefix + joint if joint else "", control.startswith("position"))
+
+
+def _output(element, tag) -> int:
+    """The number of one of the autopilot's outputs."""
+    index = int(number(element, tag))
+    if not 0 <= index < _OUTPUTS:
+        fail(element, f"<{tag}> is {index}: the autopilot has {_OUTPUTS} outputs, give 0 to "
+                      f"{_OUTPUTS - 1}")
+    return index
+
+
+def _gimbal_joint(scope, element) -> str:
+    """The joint that the gimbal's plugin moves by a channel's topic, "/gimbal_roll_cmd"; or ""."""
+    topic = element.findtext("gztopic", "")
+    for plugin in scope.element.iterchildren("plugin"):
+        if plugin_name(plugin) == "gazebo_gimbal_controller_plugin":
+            for axis in ("roll", "pitch", "yaw"):
+                if f"_{axis}_" in topic:
+                    return plugin.findtext(f"joint_{axis}", "").strip()
+    return ""
+
+
+def driven_joints(scope: Scope, channels: Any) -> dict:
+    """Full names of the joints that servos move, to (scope, element) of each."""
+    surfaces, found = _lifts(scope), {}
+    for channel in channels:
+        if channel.position and channel.joint and channel.joint not in surfaces \
+                and channel.element.find(OWN + "actuator") is None:
+            joint = _joint_of(channel)
+            if moves(joint):
+                found[channel.joint] = channel.scope, joint
+    return found
+
+
+def read_actuators(scope: Scope, links: Links, channels: Any,
+                   shapes: Iterable[Shape]) -> tuple[Actuator, ...]:
+    """Rotors by motorNumber, then all others by channel.
+
+    Args:
+        scope: The model.
+        links: Its links.
+        channels: Its channels.
+        shapes: Its shapes.
+
+    Raises:
+        SdfError: An invalid actuator.
+    """
+    by_number = {channel.number: channel for channel in channels}
+    rotors: list[Rotor] = []
+    rest: list[Actuator] = []
+    wheels: list[Channel] = []
+    turned = set()  # joints that motors turn
+    plugins = scope.elements("plugin")
+    submarine = any(plugin_name(plugin) == _SUBMARINE for _, plugin in plugins)
+    for owner, plugin in plugins:
+        if plugin_name(plugin) == "gazebo_motor_model":
+            index = _output(plugin, "motorNumber")
+            turned.add(owner.prefix + text(plugin, "jointName"))
+            if submarine or plugin.find(OWN + "in_water") is not None:
+                rest.append(_propeller(owner, plugin, index, by_number.get(index), links))
+            else:
+                rotors.append(_rotor(owner, plugin, index, by_number.get(index), links))
+    numbers = {rotor.channel for rotor in rotors}
+    lifts = _lifts(scope)
+    for channel in channels:
+        if channel.element.find(OWN + "actuator") is not None:
+            rest.append(_own(channel, links))
+        elif channel.joint and channel.joint not in turned and channel.number not in numbers \
+                and moves(_joint_of(channel)):
+            if channel.joint in lifts:
+                rest.append(_surface(channel, *lifts[channel.joint], links))
+            elif channel.position:
+                rest.append(_servo(channel, links))
+            else:
+                wheels.append(channel)
+    rest += [_wheel(channel, links, len(wheels), rims(shapes)) for channel in wheels]
+    return tuple(found for kind in (rotors, rest)
+                 for found in sorted(kind, key=lambda actuator: actuator.channel))
+
+
+def by_joint(actuators: Sequence[Actuator],
+             channels: Sequence[Channel]) -> dict[str, tuple[int, Any]]:
+    """Full names of the joints that channels turn, to the actuator's index and the element."""
+    turning = {channel.number: channel for channel in channels if channel.joint}
+    return {turning[found.channel].joint: (k, turning[found.channel].element)
+            for k, found in enumerate(actuators) if found.channel in turning}
+
+
+def _lifts(scope) -> dict:
+    """Full name of a control surface's joint to (scope, element) of its wing or half wing."""
+    lifting = (*wing_plugins(scope), *scope.elements(HALF_WING))
+    return {joint: found for found in lifting if (joint := control_joint(*found))}
+
+
+def _hub(scope, joint, links) -> tuple:
+    """Body, position and axis of a revolute joint: (index, (3,) [m], (3,) unit vector)."""
+    frame = scope.pose(name_of(joint), joint)
+    body, placed = links.inside(child_of(scope, joint), frame)
+    return body, placed.pos, axis_in_body(scope, joint, links, body)
+
+
+def _motor(scope, plugin, index, channel, links) -> dict:
+    """Common parameters of rotors and propellers."""
+    joint = scope.find("joint", text(plugin, "jointName"), plugin)
+    body, pos, axis = _hub(scope, joint, links)
+    turning = text(plugin, "turningDirection")
+    if turning not in ("ccw", "cw"):
+        fail(plugin, f"turningDirection is '{turning}': give ccw or cw")
+    top = number(plugin, "maxRotVelocity")
+    both = text(plugin, "reversible", "0") in _TRUE
+    values = {
+        "name": name_of(joint), "channel": index, "body": body, "pos": pos, "axis": axis,
+        "lower": -1.0 if both else 0.0,
+        "direction": 1 if turning == "ccw" else -1, "max_rot_velocity": top,
+        "input_scaling": channel.scaling if channel else top,
+        "zero_position_armed": channel.zero if channel else 0.0,
+        "time_constant_up": number(plugin, "timeConstantUp"),
+        "time_constant_down": number(plugin, "timeConstantDown")}
+    for tag, value in (("maxRotVelocity", top), ("input_scaling", values["input_scaling"])):
+        if value <= 0.0:
+            fail(plugin, f"<{tag}> of a rotor is {value:g}: give a number above 0")
+    for tag, key in (("timeConstantUp", "time_constant_up"),
+                     ("timeConstantDown", "time_constant_down")):
+        if values[key] < 0.0:
+            fail(plugin, f"<{tag}> of a rotor is {values[key]:g}: give a number from 0")
+    return values
+
+
+def _rotor(scope, plugin, index, channel, links) -> Rotor:
+    thrust, moment, drag, rolling = _coefficients(plugin)
+    if thrust <= 0.0:
+        fail(plugin, f"<motorConstant> of a rotor is {thrust:g}: give a number above 0")
+    for tag, value in (("momentConstant", moment), ("rotorDragCoefficient", drag),
+                       ("rollingMomentCoefficient", rolling)):
+        if value < 0.0:
+            fail(plugin, f"<{tag}> of a rotor is {value:g}: give a number from 0")
+    airspeed = number(plugin, "maxRelativeAirspeed", 0.0)
+    if airspeed < 0.0:
+        fail(plugin, f"<maxRelativeAirspeed> of a rotor is {airspeed:g}: give m/s above 0, or 0 "
+                     "for thrust at any airspeed")
+    values = _motor(scope, plugin, index, channel, links)
+    return Rotor(**values, motor_constant=thrust, moment_constant=moment,
+                 rotor_drag_coefficient=drag, rolling_moment_coefficient=rolling,
+                 max_relative_airspeed=airspeed, bidirectional=values["lower"] < 0.0)
+
+
+def _propeller(scope, plugin, index, channel, links) -> Propeller:
+    values = _motor(scope, plugin, index, channel, links)
+    return Propeller(**{**values, "lower": -1.0},
+                     motor_constant=number(plugin, "motorConstant"),
+                     moment_constant=number(plugin, "momentConstant"))
+
+
+def _coefficients(plugin) -> tuple:
+    """C_T, C_M, C_D and C_R: the tags, or else from <xtdrone:propeller> by XTDrone (7)-(10)."""
+    tags = ("motorConstant", "momentConstant", "rotorDragCoefficient", "rollingMomentCoefficient")
+    blade = plugin.find(OWN + "propeller")
+    if blade is None:
+        return tuple(number(plugin, tag) for tag in tags)
+    refuse_unknown(blade, _PROPELLER)
+    values = {tag: number(blade, tag) for tag in _PROPELLER}
+    for tag, value in values.items():
+        if value <= 0.0 and tag not in ("rootPitch", "twist"):
+            fail(blade, f"<{tag}> of a propeller is {value:g}: give a number above 0")
+    diameter, blades, chord, thrust = (values[tag] for tag in _PROPELLER[:4])
+    computed = (rotor.thrust_constant(thrust, diameter, SEA_LEVEL_DENSITY),
+                rotor.moment_constant(values["staticMoment"], thrust, diameter),
+                rotor.drag_coefficient(values["staticDrag"], blades, chord, diameter,
+                                       SEA_LEVEL_DENSITY),
+                rotor.rolling_coefficient(values["rootPitch"], values["twist"], blades,
+                                          values["liftSlope"], chord, diameter,
+                                          SEA_LEVEL_DENSITY))
+    return tuple(number(plugin, tag, value) for tag, value in zip(tags, computed, strict=True))
+
+
+def _joint_of(channel):
+    name = channel.joint.removeprefix(channel.scope.prefix)
+    return channel.scope.find("joint", name, channel.element)
+
+
+def _common(channel) -> dict:
+    return {"name": channel.name or channel.joint, "channel": channel.number,
+            "input_scaling": channel.scaling, "zero_position_armed": channel.zero}
+
+
+def _moving(channel) -> dict:
+    """Limits and lag of a channel's joint."""
+    block = channel.element.find(OWN + "servo")
+    lag = _LAG
+    lower, upper, rate = joint_limits(_joint_of(channel))
+    if block is not None:
+        refuse_unknown(block, ("time_constant", "rate"))
+        lag, rate = number(block, "time_constant", _LAG), number(block, "rate", rate)
+        if lag < 0.0 or rate <= 0.0:
+            fail(block, f"time_constant {lag:g}, rate {rate:g}: give a number from 0, and one "
+                        "above 0")
+    return {"rate": rate, "time_constant": lag, "joint_lower": lower, "joint_upper": upper}
+
+
+def _servo(channel, links) -> Servo:
+    joint = links.joint_of(channel.joint)
+    return Servo(**_common(channel), **_moving(channel), joint=joint,
+                 body=links.joints[joint].body)
+
+
+def _surface(channel, scope, plugin, links) -> Surface:
+    body, pos = centre_of_pressure(scope, plugin, links)
+    joint = _joint_of(channel)
+    axis = axis_in_body(channel.scope, joint, links, body)
+    return Surface(**_common(channel), **_moving(channel), body=body, axis=axis, pos=pos)
+
+
+def _own(channel, links) -> Actuator:
+    """An actuator of a user-defined kind."""
+    block = channel.element.find(OWN + "actuator")
+    try:
+        kind = registry.ACTUATORS.load(block.get("kind", ""))
+    except ScenarioError as error:
+        fail(block, str(error))
+    if kind.act is None:
+        fail(block, f"'{block.get('kind')}' is not a kind of actuator: give a class that inherits "
+                    "from xtdrone_core.vehicle.Actuator and has act()")
+    common, hints = _common(channel), get_type_hints(kind)
+    given = {entry.name: hints[entry.name] for entry in fields(kind)
+             if entry.name not in (*common, "body")}
+    refuse_unknown(block, ("link", *given))
+    link = channel.scope.prefix + text(block, "link")
+    if link not in links.of_link:
+        fail(block, f"there is no link '{link}'")
+    body, frame = links.inside(link, channel.scope.pose(text(block, "link"), block))
+    values = {}
+    for name, hint in given.items():
+        if block.find(name) is not None:
+            values[name] = vector(block, name, (0.0, 0.0, 0.0)) if hint == Vector else \
+                hint(number(block, name))
+    if "pos" in values:
+        values["pos"] = frame.point(values["pos"])
+    if "axis" in values:
+        values["axis"] = unit(frame.direction(values["axis"]))
+    try:
+        return kind(**common, body=body, **values)
+    except TypeError as error:
+        fail(block, f"an actuator of kind '{block.get('kind')}' is incomplete: {error}")
+
+
+def _wheel(channel, links, sharing, rims) -> Wheel:
+    """A driven wheel; `sharing`: how many push the vehicle.
+
+    PX4's plugin turns it by a torque in proportion to the error of its speed. While it rolls, it
+    follows with the time constant of the vehicle's mass on that.
+    """
+    joint = _joint_of(channel)
+    body, pos, axis = _hub(channel.scope, joint, links)
+    block, gains = channel.element.find(OWN + "wheel"), channel.element.find("joint_control_pid")
+    rim, gain = rims.get(child_of(channel.scope, joint)), 0.0
+    if gains is not None:
+        gain = number(gains, "p", 0.0)
+    lag = links.mass / sharing * rim.size[0] ** 2 / gain if rim and gain > 0.0 else _LAG
+    if block is not None:
+        lag = number(block, "time_constant", lag)
+        if lag < 0.0:
+            fail(block, f"<time_constant> of a wheel is {lag:g}: give a number from 0")
+    _, _, top = joint_limits(joint)
+    return Wheel(**_common(channel), body=body, pos=pos, axis=axis, time_constant=lag,
+                 max_rot_velocity=top)

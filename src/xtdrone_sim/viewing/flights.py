@@ -1,0 +1,119 @@
+"""The flight that is shown: a replay of a run folder."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from xtdrone_core import FleetModel, FleetState, Scenario, files
+from xtdrone_core.runs import run_folder
+from xtdrone_core.runs.truth_log import read_truth
+
+from ..errors import ViewError
+from ..vehicles.sdf import load_vehicle
+from ..world import load_world
+
+TRAIL_S = 8.0  # length of a trail [s]
+_TRAIL_STEP_S = 0.1
+_MOST_PIECES = 3000  # of all trails together, for large fleets
+_CAPTION_S = 3.0  # that an event's caption stays [s]
+_CAPTIONS = {"armed": "armed", "airborne": "airborne", "formation": "formation {formation}",
+             "settled": "{formation} settled", "return": "return", "land": "landing",
+             "landed": "landed", "crash": "crash of {vehicle}", "waypoint": "waypoint {index}",
+             "corner": "corner {index}"}
+
+
+class Replay:
+    """A recorded flight.
+
+    Attributes:
+        name: Of the run.
+        vehicles, models, world: VehicleSpecs and Vehicles of what flew, and where.
+        start_s, end_s: First and last simulated time of the recording [s].
+        everything: (K, 3) positions during the flight, for a camera that stands still [m].
+    """
+
+    live = False
+
+    def __init__(self, folder: Path | str):
+        """Reads the run.
+
+        Raises:
+            XtdroneError: It has no scenario or no truth log, or its world or vehicles are not here.
+        """
+        folder = Path(folder)
+        self.name = folder.resolve().name
+        path = folder / "scenario.yaml"
+        if not files.is_file(path):
+            what = "a flight of the simple simulator: 'xtdrone formation view' shows it" \
+                if (folder / run_folder.TRUTH).exists() else "give the folder of a run"
+            raise ViewError(f"'{folder}' has no scenario.yaml, which names world and vehicles: "
+                            f"{what}")
+        scenario = Scenario.load(path)
+        self.vehicles = scenario.vehicles
+        if not files.is_file(folder / run_folder.TRUTH):
+            raise ViewError(f"run '{folder}' has no {run_folder.TRUTH}, the true poses: give a run "
+                            "that flew")
+        self._t_us, self._table = read_truth(folder / run_folder.TRUTH, scenario.n)
+        self.world = load_world(scenario.world)
+        self.models = [load_vehicle(spec.type) for spec in self.vehicles]
+        self.names = [spec.name for spec in self.vehicles]
+        self.start_s, self.end_s = (float(self._t_us[k]) * 1e-6 for k in (0, -1))
+        self.everything = self._table[::50, :, :3].reshape(-1, 3)
+        self._state = blank_state(self.models)
+        self._captions = [(event["t_us"] * 1e-6, _caption(event))
+                          for event in run_folder.read_events(folder)]
+
+    def state(self, t_s: float) -> FleetState:
+        """The fleet at a time [s], between two records interpolated; overwritten by the next call.
+
+        Where a vehicle jumps, by a reset, nothing is interpolated.
+        """
+        t_us = min(max(t_s, self.start_s), self.end_s) * 1e6
+        k = int(np.clip(np.searchsorted(self._t_us, t_us, "right") - 1, 0, len(self._t_us) - 1))
+        here, there = self._table[k], self._table[min(k + 1, len(self._t_us) - 1)]
+        step = float(self._t_us[min(k + 1, len(self._t_us) - 1)] - self._t_us[k]) or 1.0
+        share = np.full((len(here), 1), (t_us - self._t_us[k]) / step)
+        moved = np.linalg.norm(there[:, :3] - here[:, :3], axis=1)
+        share[moved > 1.0 + 2e-6 * step * np.linalg.norm(here[:, 7:10], axis=1)] = 0.0
+        state = self._state
+        state.t_us = round(t_us)
+        state.pos[:] = here[:, :3] + share * (there[:, :3] - here[:, :3])
+        near = np.sign(np.sum(here[:, 3:7] * there[:, 3:7], axis=1, keepdims=True))
+        quat = here[:, 3:7] + share * (near * there[:, 3:7] - here[:, 3:7])
+        state.quat[:] = quat / np.linalg.norm(quat, axis=1, keepdims=True)
+        return state
+
+    def trail(self, t_s: float, seconds: float = TRAIL_S) -> np.ndarray:
+        """Positions (K, N, 3) in the seconds before a time, the latest last [m]."""
+        count = max(2, min(round(seconds / _TRAIL_STEP_S), _MOST_PIECES // len(self.names)) + 1)
+        # At multiples of the step, so that the trail stands still while its end moves on.
+        last = np.floor(t_s / _TRAIL_STEP_S)
+        times = np.append((last - np.arange(count - 2, -1, -1)) * _TRAIL_STEP_S, t_s)
+        found = np.searchsorted(self._t_us, times * 1e6, "right") - 1
+        points = self._table[np.clip(found, 0, len(self._t_us) - 1), :, :3].copy()
+        points[-1] = self.state(t_s).pos
+        return points
+
+    def inserted(self) -> tuple:
+        """Models that were inserted during the flight, and their states: not recorded."""
+        return (), ()
+
+    def caption(self, t_s: float) -> str:
+        """The last event's, for a few seconds; empty without one."""
+        said = [text for at, text in self._captions if t_s - _CAPTION_S < at <= t_s and text]
+        return said[-1] if said else ""
+
+
+def blank_state(models: Any) -> FleetState:
+    """A FleetState with room for these Vehicles."""
+    fleet = FleetModel.of(tuple(models))
+    return FleetState.zeros(len(models), fleet.actuator.shape[1], fleet.joint.shape[1],
+                            fleet.body.shape[1])
+
+
+def _caption(event) -> str:
+    try:
+        return _CAPTIONS.get(event["event"], "").format(**event)
+    except KeyError:  # an event of the same name by another Agent
+        return event["event"]

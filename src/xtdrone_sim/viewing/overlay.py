@@ -1,0 +1,68 @@
+"""Names of vehicles, time and captions, drawn over an image."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+_SIZE = 1 / 40  # height of the letters, in heights of the image
+_LEAST = 10  # [pixels]
+_ABOVE = 0.9  # of its vehicle, in heights of the letters
+_WHITE, _DARK = (255, 255, 255), (20, 24, 30)
+_LUMINANCE, _BRIGHT = (0.2126, 0.7152, 0.0722), 0.55  # of RGB; above, letters are dark
+_MOST_NAMES = 60  # vehicles up to which they have names
+
+
+def draw(image: np.ndarray, places: np.ndarray, names: Sequence[str],
+         colours: np.ndarray, corners: Sequence[str] = ()) -> np.ndarray:
+    """Draws over an image.
+
+    Args:
+        image: (h, w, 3) uint8, the first row the highest.
+        places: (N, 2) of the vehicles [pixels]; NaN for one that is not in view.
+        names: Of the vehicles; empty for none.
+        colours: (N, 3) RGB of their names, 0..1.
+        corners: Texts at the upper left, upper right and lower left.
+
+    Returns:
+        A new image.
+    """
+    from PIL import Image, ImageDraw
+
+    picture = Image.fromarray(np.ascontiguousarray(image))
+    pen = ImageDraw.Draw(picture)
+    size = max(_LEAST, round(_SIZE * picture.height))
+    font = _font(size)
+    taken: list[tuple] = []
+    for place, name, colour in list(zip(places, names, colours))[:_MOST_NAMES]:
+        if np.isfinite(place).all() and (place >= 0).all() and (place < picture.size).all():
+            at = [place[0], place[1] - _ABOVE * size]
+            while any(_overlap(pen.textbbox(at, name, font, "mb"), other) for other in taken):
+                at[1] -= 0.5 * size  # higher, until it covers no other
+            taken.append(pen.textbbox(at, name, font, "mb"))
+            # The colour as the outline of white letters, of dark ones where it is bright.
+            pen.text(at, name, font=font, anchor="mb",
+                     fill=_DARK if np.dot(_LUMINANCE, colour) > _BRIGHT else _WHITE,
+                     stroke_width=max(2, size // 7),
+                     stroke_fill=tuple(int(255 * x) for x in colour))
+    gap = 0.6 * size
+    for text, place, anchor in zip(corners, ((gap, gap), (picture.width - gap, gap),
+                                             (gap, picture.height - gap)), ("la", "ra", "ld")):
+        pen.text(place, text, font=font, anchor=anchor, fill=_WHITE, stroke_width=max(1, size // 9),
+                 stroke_fill=_DARK)
+    return np.asarray(picture)
+
+
+def _overlap(a, b) -> bool:
+    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
+
+
+@lru_cache
+def _font(size: int):
+    """DejaVu Sans, which Matplotlib brings along."""
+    import matplotlib
+    from PIL import ImageFont
+
+    return ImageFont.truetype(str(Path(matplotlib.get_data_path(), "fonts/ttf/DejaVuSans.ttf")),
+                              size)

@@ -1,0 +1,195 @@
+"""A world with vehicles as people look at it: with shadows, a sky, a ground with a grid, trails."""
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import mujoco
+import numpy as np
+
+from sensor_models.lens import Pinhole
+from xtdrone_core import FleetState, Vehicle, VehicleSpec
+from xtdrone_dynamics.quaternion import from_matrix
+
+from ..engines import mujoco_scene
+from ..engines.mujoco_shapes import COLLISION_GROUP
+from ..rendering.scene import RenderedScene
+
+FIELD = math.radians(45.0)  # vertical field of view [rad]
+_HALF = math.tan(0.5 * FIELD)
+# What is drawn [m]. MuJoCo's bias against surfaces that shadow themselves is a part of the depth
+# that is drawn, and too small unless that and the distance of the light are large.
+_NEAR, _FAR, _SUN = 0.1, 20_000.0, 10_000.0
+_ZENITH, _NADIR = (0.33, 0.53, 0.82), (1.0, 1.0, 1.0)  # the horizon has their mean
+_GROUND, _LINE = (0.49, 0.54, 0.45), (0.59, 0.63, 0.55)  # of a ground without texture
+_GRID = 2.0  # distance of the lines on such a ground [m]
+_SHADOWS, _COARSE = 2048, 1024  # side of the shadow map with and without smooth edges [pixels]
+_LIT = 1.6  # shadows reach so many times as far as the fleet's trails
+_LEAST_LIT = 12.0  # [m]
+_GROWTH, _SHIFT = 1.5, 0.25  # steps of that reach, and of its middle in reaches
+_TRAIL_PIXELS = 3.5  # width of a trail, in an image 720 pixels high
+_WORLD = np.array([0, 1, 0, 1, 0, 0], dtype=np.uint8)  # geom groups without the vehicles'
+_JUMP = 5.0  # of a trail's point, from which there is a gap instead [m]
+
+
+class View(NamedTuple):
+    """From where to where somebody looks."""
+
+    eye: np.ndarray  # (3,) world [m]
+    target: np.ndarray  # (3,) world [m]
+
+
+class Trails(NamedTuple):
+    """Where the vehicles were."""
+
+    points: np.ndarray  # (K, N, 3) world, the latest last [m]
+    colours: np.ndarray  # (N, 3) RGB, 0..1
+
+
+class FlightScene(RenderedScene):
+    """Draws a flight. All calls must come from one thread.
+
+    Attributes:
+        shadows: Whether they are drawn; without a graphics card they are most of the time.
+    """
+
+    def __init__(self, world: Any, specs: Sequence[VehicleSpec], models: Sequence[Vehicle],
+                 size: tuple[int, int], samples: int = 4):
+        """Compiles the scene.
+
+        Args:
+            world: The World.
+            specs, models: The fleet's VehicleSpecs and Vehicles.
+            size: Width and height of the largest image [pixels].
+            samples: Per pixel, for smooth edges; 0 for one.
+        """
+        self.shadows = True
+        self._trails: Trails | None = None
+        self._height = size[1]
+        self._lit = np.zeros(3), _LEAST_LIT
+        super().__init__(world, specs, models, size, samples)
+
+    def show(self, state: FleetState, height: int, trails: Trails | None = None,
+             inserted: Sequence = ((), ()), lit: np.ndarray | None = None) -> None:
+        """Puts everything where it is.
+
+        Args:
+            state: Of the fleet.
+            height: Of the image that will be drawn [pixels].
+            trails: Where the vehicles were.
+            inserted: The last two arguments of place().
+            lit: (K, 3) points around which there are shadows; None: the vehicles and their trails.
+        """
+        self._trails, self._height = trails, height
+        if lit is None:
+            lit = state.pos if trails is None else np.concatenate([state.pos, *trails.points])
+        middle = 0.5 * (lit.min(axis=0) + lit.max(axis=0))
+        reach = float(np.linalg.norm(lit - middle, axis=1).max())
+        self._lit = _steady(middle, max(_LEAST_LIT, _LIT * (reach + middle[2])))
+        self.place(state, *inserted)
+
+    def picture(self, view: View, size: tuple[int, int]) -> np.ndarray:
+        """The image (h, w, 3) uint8 of a view, its first row the highest."""
+        width, height = size
+        side = _HALF * width / height
+        forward = _unit(view.target - view.eye)
+        left = _unit(np.cross((0.0, 0.0, 1.0), forward))
+        axes = np.stack([forward, left, np.cross(forward, left)], axis=1)
+        image = self.draw(view.eye, from_matrix(*axes.ravel()),
+                          Pinhole(-side, side, -_HALF, _HALF, width, height), _NEAR, _FAR)
+        return image[::-1]
+
+    def smooth(self, samples: int) -> None:
+        """Changes the samples per pixel."""
+        self.close()
+        self.model.vis.quality.offsamples = self._samples = samples
+        self.model.vis.quality.shadowsize = _SHADOWS if samples else _COARSE
+
+    def free(self, target: np.ndarray, directions: np.ndarray, longest: float) -> np.ndarray:
+        """Distances (M,) from a point to the world along unit vectors (M, 3) [m]; inf for none."""
+        count = len(directions)
+        found, distances = np.empty(count, dtype=np.int32), np.empty(count)
+        mujoco.mj_multiRay(self.model, self._data, target, directions.ravel(), _WORLD, True, -1,
+                           found, distances, None, count, longest)
+        return np.where(found < 0, np.inf, distances)
+
+    def _build(self, inserted):
+        model = mujoco_scene.build(self._world, self._specs, self._models, inserted=inserted,
+                                   dress=_dress)
+        model.vis.quality.shadowsize = _SHADOWS if self._samples else _COARSE
+        # In groups of their own: a camera has to see past the world, not past the vehicles.
+        vehicles = [model.body(spec.name).id for spec in self._specs]
+        model.geom_group[np.isin(model.body_rootid[model.geom_bodyid], vehicles)
+                         & (model.geom_group == COLLISION_GROUP)] += 1
+        model.geom_group[np.isin(model.body_rootid[model.geom_bodyid], vehicles)
+                         & (model.geom_group < COLLISION_GROUP)] = 2
+        return model
+
+    def _update(self):
+        super()._update()
+        self._scene.flags[mujoco.mjtRndFlag.mjRND_SHADOW] = self.shadows
+        self._context.shadowClip = self._lit[1]
+        for light in self._scene.lights[:self._scene.nlight]:
+            if light.castshadow:  # the map of its shadows is around its axis
+                light.pos = self._lit[0] - _SUN * np.array(light.dir)
+        if self._trails is not None:
+            self._add_trails(*self._trails)
+
+    def _add_trails(self, points, colours):
+        pieces = np.stack([points[:-1], points[1:]], axis=2)  # (K - 1, N, 2, 3)
+        length = np.linalg.norm(pieces[:, :, 1] - pieces[:, :, 0], axis=2)
+        scene, width = self._scene, max(2.0, _TRAIL_PIXELS * self._height / 720)
+        for k, i in np.argwhere((length > 1e-4) & (length < _JUMP)):
+            if scene.ngeom >= scene.maxgeom:
+                return
+            geom = scene.geoms[scene.ngeom]
+            fade = (k + 1) / len(pieces)
+            mujoco.mjv_initGeom(geom, mujoco.mjtGeom.mjGEOM_LINE, np.zeros(3), np.zeros(3),
+                                np.zeros(9), np.array([*colours[i], fade], dtype=np.float32))
+            mujoco.mjv_connector(geom, mujoco.mjtGeom.mjGEOM_LINE, width, *pieces[k, i])
+            geom.emission = 1.0
+            scene.ngeom += 1
+
+
+def pixels(points: np.ndarray, view: View, size: tuple[int, int]) -> np.ndarray:
+    """Where points (N, 3) are in the image of a view: (N, 2) [pixels]; NaN behind the eye."""
+    forward = _unit(view.target - view.eye)
+    right = _unit(np.cross(forward, (0.0, 0.0, 1.0)))
+    up = np.cross(right, forward)
+    away = points - view.eye
+    depth = away @ forward
+    depth = np.where(depth > _NEAR, depth, np.nan)
+    scale = 0.5 * size[1] / (_HALF * depth)
+    return np.stack([0.5 * size[0] + away @ right * scale, 0.5 * size[1] - away @ up * scale], 1)
+
+
+def _dress(scene) -> None:
+    """Sky, shadows and ground, which the cameras of vehicles do not get."""
+    sky = scene.texture(mujoco_scene.SKY)
+    sky.builtin, sky.rgb1, sky.rgb2 = mujoco.mjtBuiltin.mjBUILTIN_GRADIENT, _ZENITH, _NADIR
+    sky.width = sky.height = 256
+    sun = next((light for light in scene.lights
+                if light.type == mujoco.mjtLightType.mjLIGHT_DIRECTIONAL), None)
+    if sun is not None:
+        sun.castshadow = True
+    scene.add_texture(name="ground", type=mujoco.mjtTexture.mjTEXTURE_2D, width=512, height=512,
+                      builtin=mujoco.mjtBuiltin.mjBUILTIN_FLAT, rgb1=_GROUND, rgb2=_GROUND,
+                      mark=mujoco.mjtMark.mjMARK_EDGE, markrgb=_LINE)
+    material = scene.add_material(name="ground", texuniform=True,
+                                  texrepeat=(1.0 / _GRID, 1.0 / _GRID))
+    material.textures[mujoco.mjtTextureRole.mjTEXROLE_RGB] = "ground"
+    for geom in scene.worldbody.geoms:
+        if geom.type == mujoco.mjtGeom.mjGEOM_PLANE and geom.group != COLLISION_GROUP \
+                and not geom.material:
+            geom.material, geom.rgba = "ground", (1.0, 1.0, 1.0, 1.0)
+
+
+def _steady(middle, reach) -> tuple[np.ndarray, float]:
+    """Middle and reach of the shadows, in steps: their edges do not flicker while a fleet moves."""
+    reach = _GROWTH ** math.ceil(math.log(reach, _GROWTH))
+    step = _SHIFT * reach
+    return step * np.round(middle / step), reach * (1.0 + _SHIFT)
+
+
+def _unit(vector) -> np.ndarray:
+    return vector / np.linalg.norm(vector)

@@ -1,0 +1,135 @@
+"""Rovers and boats under the embedded flight stack."""
+
+import math
+
+import numpy as np
+import pytest
+
+from stack_flights import MissionFlight
+from xtdrone_autopilot.mavlink.dialect import mavlink
+from xtdrone_core import Mode
+
+WAYPOINT, TAKEOFF, LAND = (mavlink.MAV_CMD_NAV_WAYPOINT, mavlink.MAV_CMD_NAV_TAKEOFF,
+                           mavlink.MAV_CMD_NAV_LAND)
+COURSE = ((40, 0), (40, 30), (0, 30), (0, 6))
+ALL = pytest.mark.parametrize("vehicle", ["rover", "r1_rover", "boat"])
+
+
+def ready(vehicle):
+    return MissionFlight(vehicle, world="lake" if vehicle == "boat" else "empty").ready()
+
+
+def driving(vehicle, mode):
+    """Armed in a mode of sticks; call sticks() at 10 Hz or more."""
+    flight = ready(vehicle)
+    sticks(flight)()
+    assert flight.set_mode(mode).accepted
+    assert flight.autopilot.commander.arm(0, flight.simulation.t_us).accepted
+    return flight
+
+
+def sticks(flight, throttle=0.0, roll=0.0):
+    """A function that sends the sticks, both -1..1."""
+    return lambda: flight.send(mavlink.MAVLink_manual_control_message(
+        1, 0, round(1000 * roll), round(500 + 500 * throttle), 0, 0))
+
+
+def heading(flight):
+    x, y, z, w = flight.simulation.state.quat[0]
+    return math.atan2(2 * (x * y + z * w), 1 - 2 * (y * y + z * z))
+
+
+@pytest.mark.parametrize("vehicle, near", [("rover", 2.5), ("r1_rover", 2.0), ("boat", 5.0)])
+def test_a_mission_is_driven_to_its_end(vehicle, near):
+    flight = ready(vehicle)
+    items = [flight.item(WAYPOINT, *place) for place in COURSE]
+    assert flight.upload(items) == mavlink.MAV_MISSION_ACCEPTED
+    flight.start()
+    way = []
+    flight.run(1.0)
+    while flight.mode == Mode.MISSION and flight.simulation.t_us < 300_000_000:
+        way.append(flight.pos[:2])
+        flight.run(0.1)
+    assert flight.mode == Mode.LOITER and "Mission finished, loitering" in flight.said
+    for corner in COURSE:
+        assert np.linalg.norm(np.array(way) - corner, axis=1).min() < near + 3.0 * (corner[1] == 6)
+    flight.run(20.0)
+    assert np.linalg.norm(flight.vel) < 0.05
+    flight.set_mode(Mode.RTL)
+    flight.wait(lambda: np.linalg.norm(flight.pos[:2]) < 3.0, 120)
+
+
+@ALL
+@pytest.mark.parametrize("mode", [Mode.MANUAL, Mode.ACRO, Mode.STABILIZED, Mode.POSCTL])
+def test_sticks_drive_ahead_turn_and_stop(vehicle, mode):
+    flight = driving(vehicle, mode)
+    flight.run(6.0, sticks(flight, 0.4))
+    assert flight.pos[0] > 1.0 and abs(flight.pos[1]) < 0.3
+    before = heading(flight)
+    flight.run(1.0, sticks(flight, 0.4, 0.1))
+    assert 0.02 < (before - heading(flight)) % math.tau < math.pi  # to the right
+    flight.run(15.0, sticks(flight))
+    assert np.linalg.norm(flight.vel) < 0.15
+    assert flight.autopilot.commander.disarm(0).accepted  # no landing before it
+
+
+def test_posctl_keeps_the_speed_of_the_stick():
+    for vehicle, most in (("rover", 4.0), ("r1_rover", 40 * 0.0686), ("boat", 1.0)):
+        flight = driving(vehicle, Mode.POSCTL)
+        flight.run(15.0, sticks(flight, 0.5))
+        assert flight.vel[0] == pytest.approx(0.5 * most, rel=0.2)
+
+
+def test_acro_turns_a_differential_drive_at_the_rate_of_the_stick():
+    """Its wheels scrub, so that the rate is smaller without the loop (MANUAL)."""
+    rates = []
+    for mode in (Mode.ACRO, Mode.MANUAL):
+        flight = driving("r1_rover", mode)
+        flight.run(3.0, sticks(flight, 0.0, 0.1))
+        rates.append(-flight.simulation.state.ang_vel[0, 2])
+    wanted = 0.1 * 2 * 40 * 0.0686 / (2 * 0.16317)
+    assert abs(rates[0] - wanted) < abs(rates[1] - wanted)
+
+
+def test_stabilized_keeps_the_heading():
+    flight = driving("rover", Mode.STABILIZED)
+    flight.run(3.0, sticks(flight, 0.3))
+    flight.run(1.0, sticks(flight, 0.3, 0.2))
+    flight.run(4.0, sticks(flight, 0.3))
+    assert heading(flight) == pytest.approx(-math.radians(150) * 0.2, abs=0.06)
+
+
+@ALL
+def test_offboard_takes_places_and_velocities(vehicle):
+    flight = ready(vehicle)
+    place, speed = 0xDFC, 0xDE7  # masks that leave x and y
+
+    def send():
+        flight.target(1, place, x=10.0, y=12.0)
+
+    flight.run(1.0, send)
+    flight.offboard()
+    assert flight.autopilot.commander.arm(0, flight.simulation.t_us).accepted
+    flight.run(40.0, send)
+    assert np.linalg.norm(flight.pos[:2] - (12.0, 10.0)) < 3.0
+    flight.run(15.0, lambda: flight.target(1, speed, vx=0.0, vy=-0.8))
+    assert flight.vel[0] == pytest.approx(-0.8, abs=0.3)
+
+
+@ALL
+def test_what_flies_only_is_refused_with_the_reason(vehicle):
+    flight = ready(vehicle)
+    for mode in (Mode.TAKEOFF, Mode.ALTCTL, Mode.LAND, Mode.FOLLOW_TARGET):
+        flight.set_mode(mode)
+        answer = flight.autopilot.commander.arm(0, flight.simulation.t_us)
+        assert not answer.accepted and "rovers and boats stay at their height" in answer.reason
+    flight.set_mode(Mode.LOITER)
+    for command in (TAKEOFF, LAND):
+        flight.upload([flight.item(command, 10, 0, 5.0)])
+        assert "mission item 0 is for what flies" in flight.autopilot.missions.why_not(0)
+
+
+def test_types_are_those_of_px4():
+    for vehicle, number in (("rover", 10), ("r1_rover", 10), ("boat", 11)):
+        flight = MissionFlight(vehicle)
+        assert flight.autopilot.parameters.get(0, "MAV_TYPE") == number

@@ -1,0 +1,40 @@
+"""Run folders by their names, and what is said where there is none."""
+
+import os
+
+import pytest
+
+from xtdrone_core import XtdroneError
+from xtdrone_core.runs import run_folder
+
+
+@pytest.fixture
+def runs(tmp_path, monkeypatch):
+    """Two runs, the second one newer."""
+    monkeypatch.setenv("XTDRONE_RUNS", str(tmp_path))
+    for age, name in enumerate(["square", "formation"]):
+        folder = run_folder.create(name)
+        os.utime(folder, (age, age))
+    return tmp_path
+
+
+def test_a_run_is_found_by_its_name_its_path_and_as_the_latest(runs):
+    assert run_folder.names() == ["formation", "square"]
+    assert run_folder.find("square") == runs / "square"
+    assert run_folder.find(str(runs / "square")) == runs / "square"
+    assert run_folder.find("latest").resolve() == runs / "formation"
+
+
+def test_an_unknown_run_names_the_nearest_and_the_newest(runs):
+    with pytest.raises(XtdroneError, match=r"no run 'formatoin'.*the newest are formation, square; "
+                                           r"did you mean 'formation'\?"):
+        run_folder.find("formatoin")
+
+
+@pytest.mark.parametrize("run", ["latest", "a\0b", "x" * 5000])
+def test_without_runs_there_is_one_line(tmp_path, monkeypatch, run):
+    monkeypatch.setenv("XTDRONE_RUNS", str(tmp_path / "none"))
+    with pytest.raises(XtdroneError, match="no run '") as caught:
+        run_folder.find(run)
+    assert "\n" not in str(caught.value)
+    assert run_folder.names() == []
