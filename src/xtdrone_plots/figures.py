@@ -203,9 +203,9 @@ def actuators(run: Run) -> Any:
     drawn = False
     for i in run.index[:_MOST_LOGS]:
         found = run.topic(i, "actuator_motors", *(f"control[{k}]" for k in range(12)))
-        if found is None:
+        used = found is not None and np.isfinite(found.values).any(axis=0)
+        if not np.any(used):  # no log, or a boat or rover without motors in it
             continue
-        used = np.isfinite(found.values).any(axis=0)
         values, thin = found.values[:, used], _thin(len(found.t_s))
         if one:
             for k, column in enumerate(values.T):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from xtdrone_core import ScenarioError, XtdroneError, registry, resources
-from xtdrone_core.contracts import Attachable, Observer, Reporting, goals_missed
+from xtdrone_core.contracts import Observer, Reporting, goals_missed
 from xtdrone_core.errors import CRASHED, MISSED
 from xtdrone_core.runs import ports, run_folder
 from xtdrone_core.runs.control_link import TICK_US, ControlServer
@@ -358,8 +358,6 @@ def _agent(agent_class, settings, simulation, bar):
     except TypeError as error:
         raise ScenarioError(f"agent '{agent_class.__name__}' does not accept that: {error}"
                             ) from error
-    if isinstance(agent, Attachable):
-        agent.attach(simulation)
     return agent
 
 

@@ -2,7 +2,7 @@
 
 A crash is a contact of one of these kinds:
 
-    vehicle   with another vehicle
+    vehicle   with another vehicle, unless it stands on a rover or boat as on a ground
     obstacle  with a surface that is steeper than 45 degrees: a wall, a tree, a pole
     ground    with any other surface, at HARD or more towards it
     tipped    with such a surface, tilted to it by more than 60 degrees; or for a second, bounces
@@ -21,6 +21,7 @@ from xtdrone_core import FleetModel, FleetState, SensorBatch
 from xtdrone_core.contracts import Engine, Observer
 from xtdrone_core.runs.control_link import TICK_US
 from xtdrone_core.runs.snapshot import Memory
+from xtdrone_dynamics.abilities.vehicle_type import ROVER, vehicle_types
 from xtdrone_dynamics.compiled import njit
 
 # Least speed towards the ground that is a crash [m/s]: a drop from 0.2 m (8 inches), the lowest
@@ -88,6 +89,7 @@ class CrashMonitor(Memory, Observer):
         n = len(names)
         self._names, self._engine = list(names), engine
         self._rotors = fleet.rotor_mask
+        self._carries = vehicle_types(fleet) == ROVER  # on whose decks others may land
         self._on_collision, self._on_crash = on_collision, on_crash
         self._known: tuple[str, ...] = ()  # names of contacts, to whose
         self._vehicle_of = np.zeros(0, dtype=np.int64)  # vehicle these belong; -1: none
@@ -164,8 +166,8 @@ class CrashMonitor(Memory, Observer):
             self._vehicle_of = np.array([indices.get(name, -1) for name in contacts.names])
         pairs, normals = contacts.pairs, contacts.normals
         free = _judge(t_us, pairs, normals, self._vehicle_of, state.quat, self._vel,
-                      state.actuator, self._rotors, self.on_ground, self._leant_us,
-                      self._leaning_us, self._kind, self._row)
+                      state.actuator, self._rotors, self._carries, self.on_ground,
+                      self._leant_us, self._leaning_us, self._kind, self._row)
         if free or self._touching:
             self._collide(t_us, contacts)
         if self._kind.any():
@@ -193,7 +195,12 @@ class CrashMonitor(Memory, Observer):
         for (one, other), normal in zip(contacts.pairs.tolist(), contacts.normals.tolist()):
             first, second = self._vehicle_of[one] >= 0, self._vehicle_of[other] >= 0
             up = -normal[2] if first else normal[2]
-            if (first and second) or ((first or second) and up <= _LEVEL):
+            if first and second:
+                counts = not _on_deck(self._carries, self._vehicle_of[one],
+                                      self._vehicle_of[other], normal[2])
+            else:
+                counts = (first or second) and up <= _LEVEL
+            if counts:
                 touching.add((contacts.names[one], contacts.names[other]))
         for pair in sorted(touching - self._touching):
             self.collisions.append((t_us, *pair))
@@ -202,8 +209,8 @@ class CrashMonitor(Memory, Observer):
 
 
 @njit
-def _judge(t_us, pairs, normals, vehicle_of, quat, before, actuator, rotors, on_ground, leant_us,
-           leaning_us, kind, row):
+def _judge(t_us, pairs, normals, vehicle_of, quat, before, actuator, rotors, carries, on_ground,
+           leant_us, leaning_us, kind, row):
     """Finds vehicles on the ground and crashes in contacts.
 
     Args:
@@ -212,6 +219,7 @@ def _judge(t_us, pairs, normals, vehicle_of, quat, before, actuator, rotors, on_
         vehicle_of: Vehicle by index of pairs, -1 for a model.
         quat, before, actuator: (N, 4) attitudes, (N, 3) velocities before, (N, A) speeds.
         rotors: (N, A) bool, which of the latter are rotors'.
+        carries: (N,) bool, on which vehicles others may stand.
         on_ground: (N,) bool, written.
         leant_us, leaning_us: (N,) when each leaned last and since when, updated.
         kind, row: (N,) index of _KINDS of the worst contact, 0 for none, and its row; written.
@@ -233,7 +241,11 @@ def _judge(t_us, pairs, normals, vehicle_of, quat, before, actuator, rotors, on_
             if j >= 0:
                 vx, vy, vz = vx - before[j, 0], vy - before[j, 1], vz - before[j, 2]
             worst = 0
-            if j >= 0 or nz <= _LEVEL:
+            deck = j >= 0 and _on_deck(carries, j, i, nz)
+            if deck and nz < 0.0:  # it is the carrier
+                if vx * nx + vy * ny + vz * nz < -HARD:
+                    worst = _VEHICLE
+            elif nz <= _LEVEL or (j >= 0 and not deck):
                 free = True
                 if (vx * vx + vy * vy + vz * vz > _MOVES * _MOVES or _turns(actuator, rotors, i)
                         or (j >= 0 and _turns(actuator, rotors, j))):
@@ -255,6 +267,18 @@ def _judge(t_us, pairs, normals, vehicle_of, quat, before, actuator, rotors, on_
             if worst > 0 and (kind[i] == 0 or worst < kind[i]):
                 kind[i], row[i] = worst, k
     return free
+
+
+@njit
+def _on_deck(carries, one, other, normal_z):
+    """Whether of two vehicles the upper one stands on a rover or boat.
+
+    Args:
+        carries: (N,) bool, on which vehicles others may stand.
+        one, other: Indices of the vehicles.
+        normal_z: Vertical part of the normal of their contact, from one to the other.
+    """
+    return abs(normal_z) > _LEVEL and carries[one if normal_z > 0.0 else other]
 
 
 @njit

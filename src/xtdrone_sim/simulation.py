@@ -17,6 +17,7 @@ from sensor_models import SensorSuite
 from xtdrone_core import FleetModel, Scenario, ScenarioError, SensorBatch, Vehicle, registry
 from xtdrone_core.contracts import (
     Agent,
+    Attachable,
     Autopilot,
     Counting,
     Engine,
@@ -101,6 +102,7 @@ class Simulation:
         self._closers: list = []  # in the order in which they are closed
         self._started = False
         self.requests: ControlRequests | None = None
+        self._built = False
         self.agent = agent
         self.world = load_world(scenario.world)
         models = tuple(load_vehicle(spec.type) for spec in scenario.vehicles)
@@ -110,6 +112,7 @@ class Simulation:
             self._sense()
             if control is not None:
                 self.requests = self._kept(ControlRequests(self, control))
+            self._attach_agent()
         except BaseException:
             self._close_parts()
             raise
@@ -169,6 +172,13 @@ class Simulation:
                                 "done, step(), reset(), save() and load(); inherit from "
                                 "xtdrone_core.agent.BaseAgent for defaults")
         self._agent = agent
+        if self._built:
+            self._attach_agent()
+
+    def _attach_agent(self):
+        self._built = True
+        if isinstance(self._agent, Attachable):
+            self._agent.attach(self)
 
     @property
     def state(self) -> Any:

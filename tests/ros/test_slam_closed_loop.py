@@ -32,7 +32,6 @@ def test_flight_without_gps_stays_on_its_way(tmp_path):
     try:
         agent = VisionAgent(1, str(tmp_path / "a.csv"), "klt",
                             on_event=lambda t_us, name, **values: events.append((name, values)))
-        agent.attach(simulation)
         simulation.agent = agent
         simulation.run(40_000_000)
     finally:

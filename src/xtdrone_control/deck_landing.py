@@ -1,0 +1,191 @@
+"""An Agent that lands multirotors on rovers and boats that drive."""
+
+import math
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import numpy as np
+
+from xtdrone_core import ARM, DISARM, KEEP, Estimates, Mode, SetPoints
+from xtdrone_core.agent import BaseAgent
+from xtdrone_core.contracts import Flight
+from xtdrone_core.errors import XtdroneError
+from xtdrone_core.scenario.options import Option
+from xtdrone_dynamics.abilities.vehicle_type import MULTICOPTER, ROVER, vehicle_types
+
+_RETRY_US = 500_000  # until a mode or arming request that was not granted is repeated [us]
+_ABOVE = 0.3  # greatest horizontal error with which a descent begins [m]
+_ASTRAY = 0.5  # horizontal error at which the descent waits [m]
+_STEADY_US = 2_000_000  # within _ABOVE for so long before it descends [us]
+_SINK = 0.5  # speed of the descent [m/s]
+_LEAD = 1.0  # the set-point is at most so far below the vehicle [m]
+_CATCH_UP = 0.8  # of the distance to the carrier [1/s]
+_CLOSING = 3.0  # greatest speed relative to the carrier [m/s]
+_ARRIVED = 0.5  # of the take-off height [m]
+_STOPPED = 0.1  # speed of a carrier that may be disarmed [m/s]
+
+
+class DeckLandingAgent(BaseAgent):
+    """Multirotors take off, follow rovers or boats that drive, land on them and are carried on.
+
+    The k-th multirotor of the fleet lands on its k-th rover or boat: over its origin, wherever it
+    drives, on whatever deck or roof it has there. Both sides fly and drive by OFFBOARD velocities.
+    Events: `armed`, `follow`, `descend`, `on_deck` (index of the multirotor), `stop`.
+    """
+
+    MEMORY = ("done", "_out", "_requested_us", "_begun_us", "_pads", "_headings", "_stage",
+              "_steady_us", "_boarded_us", "_stopped")
+
+    def __init__(
+            self, n: int = 2,
+            speed: Annotated[float, Option("of the rovers and boats", unit="m/s", least=0.0,
+                                           most=1.4)] = 1.0,
+            height: Annotated[float, Option("from which the descent begins, above the carrier's "
+                                            "origin", unit="m", least=3.0, most=50.0)] = 5.0,
+            carry: Annotated[float, Option("time that they are carried on", unit="s", least=0.0,
+                                           most=3600.0)] = 5.0,
+            time_out: Annotated[float, Option("of the whole flight", unit="s", least=10.0,
+                                              most=3600.0)] = 120.0,
+            on_event: Callable[..., None] | None = None):
+        """An agent for n vehicles; on_event(t_us, name, **values) is called at each event."""
+        self.done = False
+        self._speed, self._height = speed, height
+        self._carry_us, self._time_out_us = round(carry * 1e6), round(time_out * 1e6)
+        self._on_event = on_event or (lambda t_us, name, **values: None)
+        self._out = SetPoints.empty(n)
+        self._flyers = self._carriers = np.zeros(0, dtype=np.int64)
+        self._requested_us = -_RETRY_US
+        self._begun_us: int | None = None  # all armed
+        self._pads: Any = None  # (N, 3) where they stood [m]
+        self._headings: Any = None  # (N,) of their start, counter-clockwise from east [rad]
+        self._stage = np.zeros(0, dtype=np.int8)  # index of _STAGES, of each multirotor
+        self._steady_us = self._boarded_us = np.zeros(0, dtype=np.int64)
+        self._stopped = False  # the carriers
+        self.remember_start()
+
+    def attach(self, flight: Flight) -> None:
+        """Finds who lands on whom.
+
+        Raises:
+            XtdroneError: There are not as many multirotors as rovers and boats.
+        """
+        kinds = vehicle_types(flight.fleet)
+        self._flyers, self._carriers = np.flatnonzero(kinds == MULTICOPTER), np.flatnonzero(
+            kinds == ROVER)
+        count = len(self._flyers)
+        if not count or count != len(self._carriers) or 2 * count != len(kinds):
+            raise XtdroneError(
+                f"{count} multirotors and {len(self._carriers)} rovers or boats of "
+                f"{len(kinds)} vehicles: give as many of each, such as 'rover; iris@-3,0'")
+        self._stage = np.zeros(count, dtype=np.int8)
+        self._steady_us = np.full(count, -1, dtype=np.int64)
+        self._boarded_us = np.full(count, -1, dtype=np.int64)
+        self.remember_start()
+
+    def reached(self) -> dict[str, tuple[int, int]]:
+        """The landings on a deck."""
+        return {"deck landings": (int((self._stage == _ON_DECK).sum()), len(self._flyers))}
+
+    def step(self, t_us: int, estimates: Estimates) -> SetPoints:
+        """Velocities of all vehicles, and requests to arm, disarm and change mode.
+
+        Raises:
+            XtdroneError: The flight has not ended in time.
+        """
+        out = self._out
+        out.clear()
+        if self.done:
+            return out
+        if self._pads is None:
+            if estimates.ready.all():
+                self._pads = estimates.pos.copy()
+                x, y, z, w = estimates.quat.T
+                self._headings = np.arctan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z))
+            else:
+                return self._in_time(t_us, out, "ready to arm: see its messages in console/")
+        out.yaw[self._flyers] = self._headings[self._flyers]
+        if self._begun_us is None:
+            out.vel[:] = 0.0
+            if not self._arm(t_us, estimates, out):
+                return self._in_time(t_us, out, "armed in OFFBOARD: see its messages in console/")
+            self._begun_us = t_us
+            self._on_event(t_us, "armed")
+        self._drive(t_us, estimates, out)
+        for k, (i, j) in enumerate(zip(self._flyers.tolist(), self._carriers.tolist())):
+            _STAGES[self._stage[k]](self, t_us, estimates, out, k, i, j)
+        return self._in_time(t_us, out, "on its deck: give more --set time_out, or less speed")
+
+    def _in_time(self, t_us, out, what):
+        if t_us > self._time_out_us:
+            raise XtdroneError(f"after {self._time_out_us / 1e6:g} s of simulated time not every "
+                               f"vehicle is {what}")
+        return out
+
+    def _arm(self, t_us, estimates, out) -> bool:
+        """Asks for OFFBOARD and arming; whether all have both."""
+        granted = estimates.armed & (estimates.mode == Mode.OFFBOARD)
+        if t_us - self._requested_us >= _RETRY_US and not granted.all():
+            out.mode[~granted], out.arm[~granted] = Mode.OFFBOARD, ARM
+            self._requested_us = t_us
+        return bool(granted.all())
+
+    def _drive(self, t_us, estimates, out) -> None:
+        """The carriers drive straight on until all have been carried, then stop."""
+        carriers = self._carriers
+        on_deck = self._stage == _ON_DECK
+        if on_deck.all() and (t_us - self._boarded_us >= self._carry_us).all():
+            if not self._stopped:
+                self._stopped = True
+                self._on_event(t_us, "stop")
+            out.vel[carriers] = 0.0
+            at_rest = np.linalg.norm(estimates.vel[carriers], axis=1) < _STOPPED
+            out.arm[carriers[at_rest]] = DISARM
+            self.done = not estimates.armed.any()
+            return
+        speed = self._speed if (self._stage != _CLIMBS).all() else 0.0
+        out.vel[carriers, 0] = speed * np.cos(self._headings[carriers])
+        out.vel[carriers, 1] = speed * np.sin(self._headings[carriers])
+        out.vel[carriers, 2] = 0.0
+
+    def _climb(self, t_us, estimates, out, k, i, j) -> None:
+        out.pos[i] = self._pads[i] + [0.0, 0.0, self._height]
+        if abs(estimates.pos[i, 2] - out.pos[i, 2]) < _ARRIVED:
+            self._stage[k] = _FOLLOWS
+            self._on_event(t_us, "follow", index=i)
+
+    def _follow(self, t_us, estimates, out, k, i, j) -> None:
+        error = self._approach(estimates, out, i, j, estimates.pos[j, 2] + self._height)
+        if error > _ABOVE:
+            self._steady_us[k] = -1
+        elif self._steady_us[k] < 0:
+            self._steady_us[k] = t_us
+        elif t_us - self._steady_us[k] >= _STEADY_US:
+            self._stage[k] = _DESCENDS
+            self._on_event(t_us, "descend", index=i)
+
+    def _descend(self, t_us, estimates, out, k, i, j) -> None:
+        error = self._approach(estimates, out, i, j, math.nan)
+        out.vel[i, 2] = -_SINK if error < _ASTRAY else 0.0
+        if estimates.landed[i]:
+            out.arm[i] = DISARM
+        if not estimates.armed[i]:
+            self._stage[k], self._boarded_us[k] = _ON_DECK, t_us
+            self._on_event(t_us, "on_deck", index=i, error=round(error, 3))
+
+    def _ride(self, t_us, estimates, out, k, i, j) -> None:
+        out.arm[i] = KEEP
+
+    def _approach(self, estimates, out, i, j, height) -> float:
+        """Velocity of multirotor i over carrier j at a height; returns the distance across [m]."""
+        away = estimates.pos[j, :2] - estimates.pos[i, :2]
+        distance = float(np.hypot(*away))
+        limit = min(_CATCH_UP, _CLOSING / max(distance, 1e-6))
+        out.vel[i, :2] = estimates.vel[j, :2] + limit * away
+        if math.isfinite(height):
+            out.vel[i, 2] = min(max(_CATCH_UP * (height - estimates.pos[i, 2]), -_LEAD), _LEAD)
+        return distance
+
+
+_CLIMBS, _FOLLOWS, _DESCENDS, _ON_DECK = range(4)
+_STAGES = (DeckLandingAgent._climb, DeckLandingAgent._follow, DeckLandingAgent._descend,
+           DeckLandingAgent._ride)
