@@ -19,6 +19,7 @@ from xtdrone_dynamics.abilities.vehicle_type import (
     FIXED_WING,
     MULTICOPTER,
     STANDARD_VTOL,
+    TAILSITTER,
     cannot_fly,
 )
 
@@ -83,10 +84,10 @@ def _mav_types(fleet, status):
               for r in fleet.n_rotors.tolist()]
     boats = (fleet.actuator["kind"] == PROPELLER).any(axis=1)
     return np.select(
-        [vtol_type == STANDARD_VTOL, vehicle_type == MULTICOPTER, vehicle_type == FIXED_WING,
-         boats],
-        [MAV_TYPE_VTOL_FIXEDROTOR, rotors, mavlink.MAV_TYPE_FIXED_WING,
-         mavlink.MAV_TYPE_SURFACE_BOAT],
+        [vtol_type == STANDARD_VTOL, vtol_type == TAILSITTER, vehicle_type == MULTICOPTER,
+         vehicle_type == FIXED_WING, boats],
+        [MAV_TYPE_VTOL_FIXEDROTOR, mavlink.MAV_TYPE_VTOL_QUADROTOR, rotors,
+         mavlink.MAV_TYPE_FIXED_WING, mavlink.MAV_TYPE_SURFACE_BOAT],
         mavlink.MAV_TYPE_GROUND_ROVER)
 
 
@@ -319,7 +320,7 @@ class EmbeddedAutopilot(Memory, ExternalPose, Logging, SettableParameters):
             loop.step(p, values, self.estimator, dt)
         self.balance.step(p, self.commands, dt)
         self.mixer.step(p, values, self.estimator, dt, self.commands)
-        self.vtol.mix(self.commands)
+        self.vtol.mix(dt, self.commands)
         self.drive.mix(self.commands)
         finish(p, self.offboard.actuators, self.offboard.own, self._rest, self.commands,
                self._flying)

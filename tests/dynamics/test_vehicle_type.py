@@ -9,9 +9,13 @@ from xtdrone_core.vehicle import Propeller, Wheel
 from xtdrone_dynamics.abilities.vehicle_type import (
     FIXED_WING,
     MULTICOPTER,
+    NOT_VTOL,
     ROVER,
+    STANDARD_VTOL,
+    TAILSITTER,
     cannot_fly,
     vehicle_types,
+    vtol_types,
 )
 from xtdrone_sim.vehicles.sdf import load_vehicle
 
@@ -38,11 +42,11 @@ def test_type(vehicle, wanted):
     assert vehicle_types(FleetModel.of([vehicle])).tolist() == [wanted]
 
 
-def test_a_pusher_is_refused_and_rotors_that_tilt_are_not():
+def test_vtols_are_known_by_their_wings_and_rotors():
     fleet = FleetModel.of([load_vehicle(name) for name in (
-        "standard_vtol", "tiltrotor", "tailsitter")])
-    pushed, *others = cannot_fly(fleet)
-    assert "only pushes forwards" in pushed and others == ["", ""]
+        "standard_vtol", "tailsitter", "plane", "iris", "phi_tailsitter")])
+    assert vtol_types(fleet).tolist() == [STANDARD_VTOL, TAILSITTER, NOT_VTOL, NOT_VTOL, NOT_VTOL]
+    assert cannot_fly(fleet) == [""] * 5
 
 
 def test_what_no_flight_stack_moves_says_so():

@@ -11,7 +11,7 @@ from xtdrone_dynamics.abilities.vehicle_type import MULTICOPTER, vehicle_types
 from xtdrone_dynamics.compiled import njit
 
 from ..mount import mount_servos
-from ..vehicle_status import ACTUATORS
+from ..vehicle_status import ACTUATORS, TO_FIXED_WING, TO_HOVER
 
 
 def at_rest(fleet: FleetModel) -> np.ndarray:
@@ -48,7 +48,8 @@ def finish(status: np.ndarray, direct: np.ndarray, own: np.ndarray, rest: np.nda
     for i in range(commands.shape[0]):
         v = status[i]
         flying[i] = (v.armed and not v.landed and v.vehicle_type == MULTICOPTER
-                     and v.hover_weight == 1.0)
+                     and v.hover_weight == 1.0
+                     and v.vtol_state != TO_FIXED_WING and v.vtol_state != TO_HOVER)
         given = v.armed and v.sp_kind == ACTUATORS
         for k in range(commands.shape[1]):
             if given or (own[i, k] and math.isfinite(direct[i, k])):

@@ -11,7 +11,12 @@ from xtdrone_core.fleet_model import ROTOR, SURFACE
 from xtdrone_core.modes import Mode
 from xtdrone_core.runs.snapshot import Memory
 from xtdrone_dynamics.abilities.control_surfaces import surface_signs
-from xtdrone_dynamics.abilities.vehicle_type import FIXED_WING, NOT_VTOL, lifting_rotors
+from xtdrone_dynamics.abilities.vehicle_type import (
+    FIXED_WING,
+    NOT_VTOL,
+    TAILSITTER,
+    lifting_rotors,
+)
 from xtdrone_dynamics.compiled import njit
 from xtdrone_dynamics.quaternion import from_euler
 
@@ -32,6 +37,7 @@ from ..vehicle_status import (
 )
 from . import auto, manual, offboard
 from .attitude import control_attitude, control_rates
+from .axes import of_body
 from .guidance import measure_airspeed, motion
 from .land_detector import detect
 from .state import TAKEOFF_NOT_BEGUN, new_state
@@ -83,6 +89,8 @@ def _report(v, w, m, yaw):
         v.sp_quat[k] = quat[k]
     v.sp_rates[0], v.sp_rates[1], v.sp_rates[2] = w.rate[0], -w.rate[1], -w.rate[2]
     v.sp_yaw, v.sp_thrust = yaw, thrust_newtons(v, w.throttle)
+    if v.vtol_type == TAILSITTER:
+        of_body(v.sp_quat, v.sp_rates)
     for k in range(3):
         v.sp_pos[k] = v.target[k]
 
@@ -163,8 +171,8 @@ def _fly_one(v, w, q, e, s, t_us, due, sea, dt):
 
 
 @njit
-def _fly(status, state, parameters, estimates, sensors, vehicle, actuator, pushes, signs, t_us,
-         epoch_us, sea, dt, commands):
+def _fly(status, state, parameters, estimates, tailsitters, sensors, vehicle, actuator, pushes,
+         signs, t_us, epoch_us, sea, dt, commands):
     """One pass over the fleet; returns the union of the events."""
     events = 0
     for i in range(status.shape[0]):
@@ -172,7 +180,8 @@ def _fly(status, state, parameters, estimates, sensors, vehicle, actuator, pushe
         if v.vehicle_type != FIXED_WING:
             continue
         due = (t_us - epoch_us[i]) % GUIDANCE_US == 0
-        _fly_one(v, w, parameters[i], estimates[i], sensors[i], t_us, due, sea, dt)
+        e = tailsitters[i] if v.vtol_type == TAILSITTER else estimates[i]
+        _fly_one(v, w, parameters[i], e, sensors[i], t_us, due, sea, dt)
         _allocate(actuator[i], vehicle[i].actuators, pushes[i], signs[i], w, commands[i])
         events |= v.events
     return events
@@ -183,6 +192,7 @@ class FixedWing(Memory):
 
     Attributes:
         records: (N,) of FIXED_WING_STATE.
+        tailsitters: (N,) of ESTIMATE, of tail-sitters with the axes of their wings.
         signs: (N, A, 3) of surface_signs.
         pushes: (N, A) bool, the rotors that follow the throttle.
     """
@@ -205,6 +215,7 @@ class FixedWing(Memory):
         vtols = status["vtol_type"] != NOT_VTOL
         self.signs = surface_signs(fleet)
         self.pushes = fleet.rotor_mask & ~(vtols[:, None] & lifting_rotors(fleet))
+        self.tailsitters = np.zeros_like(estimator.records)
         self._any = bool(vtols.any() or (status["vehicle_type"] == FIXED_WING).any())
         self.records = new_state(fleet.n)
         self.remember_start()
@@ -220,5 +231,6 @@ class FixedWing(Memory):
         if not self._any:
             return 0
         return _fly(self._status, self.records, self._parameters.values, self._estimator.records,
-                    now.sensors.records, self._fleet.vehicle, self._fleet.actuator, self.pushes,
-                    self.signs, now.t_us, now.epoch_us, self._sea, dt, commands)
+                    self.tailsitters, now.sensors.records, self._fleet.vehicle,
+                    self._fleet.actuator, self.pushes, self.signs, now.t_us, now.epoch_us,
+                    self._sea, dt, commands)

@@ -15,6 +15,7 @@ import numpy as np
 from xtdrone_core import SetPoints
 from xtdrone_core.frames import enu_ned, flu_frd, yaw_enu_ned
 from xtdrone_core.modes import MODES, Mode
+from xtdrone_dynamics.abilities.vehicle_type import TAILSITTER
 from xtdrone_dynamics.earth.atmosphere import density
 from xtdrone_dynamics.earth.geodesy import to_geodetic_array
 from xtdrone_dynamics.earth.geoid import geoid_height
@@ -30,7 +31,7 @@ from ..now import Now
 from ..parameters.store import ParameterStore
 from ..safety.battery import Battery
 from ..safety.failsafes import Failsafes
-from ..vehicle_status import TARGET_LAND, TARGET_TAKEOFF, thrust_normalised
+from ..vehicle_status import ON_WINGS, TARGET_LAND, TARGET_TAKEOFF, thrust_normalised
 from .description.events import Events
 from .dialect import mavlink
 from .frames import GAUSS, append_frames, layout
@@ -49,6 +50,7 @@ from .telemetry.remote_id import RemoteIdStreams
 
 BUFFER = 4096  # for one vehicle's frames of one tick [bytes]; the default streams need at most 1100
 
+_PITCH_90 = (math.sqrt(0.5), 0.0, math.sqrt(0.5), 0.0)  # wxyz
 _DIAGONAL = (0, 6, 11, 15, 18, 20)  # of a 6 x 6 matrix, in its upper triangle row by row
 
 PARTS = (ClockStreams, ModeStreams, RemoteIdStreams)  # that fill further messages
@@ -220,6 +222,10 @@ class Streams:
         m["time_boot_ms"] = self._ms
         m["q1"], m["q2"], m["q3"], m["q4"] = self._quat.T
         m["rollspeed"], m["pitchspeed"], m["yawspeed"] = self._frd_rate.T
+        # Displays turn a tail-sitter on its wings by this.
+        p = self._status
+        forwards = (p["vtol_type"] == TAILSITTER) & (p["vtol_state"] == ON_WINGS)
+        m["repr_offset_q"] = np.where(forwards[:, None], _PITCH_90, 0.0)
 
     @streams("ATTITUDE_TARGET", ground_station=50, offboard=10)
     def _attitude_target(self, m, t_us):

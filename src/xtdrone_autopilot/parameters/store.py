@@ -25,6 +25,7 @@ from xtdrone_dynamics.abilities.vehicle_type import (
     MULTICOPTER,
     NOT_VTOL,
     STANDARD_VTOL,
+    TAILSITTER,
 )
 
 from ..errors import AutopilotError
@@ -102,7 +103,8 @@ def _parameter(row, effect):
 _MULTIROTOR = (MULTICOPTER, NOT_VTOL)
 # Defaults of a vehicle type and VTOL type.
 _AIRFRAMES = {(FIXED_WING, NOT_VTOL): "fixed_wing.csv",
-              (MULTICOPTER, STANDARD_VTOL): "standard_vtol.csv"}
+              (MULTICOPTER, STANDARD_VTOL): "standard_vtol.csv",
+              (MULTICOPTER, TAILSITTER): "tailsitter.csv"}
 _OF_FIXED_WINGS = ("FW_", "LNDFW_", "NPFG_", "RWTO_", "TRIM_")  # listed in what has wings
 _OF_VTOLS = ("VT_",)
 

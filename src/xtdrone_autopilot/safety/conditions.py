@@ -14,14 +14,16 @@ import numpy as np
 
 from xtdrone_core.modes import MODES, Mode, Requirement, custom_mode
 from xtdrone_core.runs.snapshot import Memory
+from xtdrone_dynamics.abilities.vehicle_type import TAILSITTER
 
 from ..estimation.flags import ALIGNED, GPS_USED, POSITION_VALID, VISION_USED
+from ..fixed_wing.axes import turned_forwards
 from ..interfaces import Estimator
 from ..navigation.mission import Missions
 from ..navigation.trajectory import stopping_distance
 from ..now import Now
 from ..parameters.store import ParameterStore
-from ..vehicle_status import TRAJECTORY, station_away
+from ..vehicle_status import ON_WINGS, TO_FIXED_WING, TO_HOVER, TRAJECTORY, station_away
 from ..vtol.state import QUADCHUTES
 from .battery import Battery
 from .checks import ALL, Check, Component, Level, modes_with
@@ -455,13 +457,21 @@ class AttitudeFailure(Condition):
         self._tilted_s = np.zeros((len(self.holds), 2))  # roll, pitch beyond the limit since [s]
 
     def check(self, flying: np.ndarray, q: np.ndarray) -> np.ndarray:
-        x, y, z, w = self._w.estimator.quat.T
+        v = self._w.status
+        quat = self._w.estimator.quat
+        tailsitter = v["vtol_type"] == TAILSITTER
+        if tailsitter.any():
+            on_wings = tailsitter & (v["vtol_state"] == ON_WINGS)
+            quat = np.where(on_wings[:, None], turned_forwards(quat), quat)
+        # Tail-sitters are not judged while they change over.
+        judged = (v["mode"] != Mode.ACRO) & ~(tailsitter & np.isin(
+            v["vtol_state"], (TO_FIXED_WING, TO_HOVER)))
+        x, y, z, w = quat.T
         roll = np.arctan2(2 * (w * x + y * z), 1 - 2 * (x * x + y * y))
         pitch = np.arcsin(np.clip(2 * (w * y - z * x), -1.0, 1.0))
-        acro = self._w.status["mode"] == Mode.ACRO
         for k, (angle, name) in enumerate(((roll, "R"), (pitch, "P"))):
             limit = q[f"FD_FAIL_{name}"]
-            beyond = (limit > 0) & (np.abs(np.degrees(angle)) > limit) & ~acro
+            beyond = (limit > 0) & (np.abs(np.degrees(angle)) > limit) & judged
             self._tilted_s[:, k] = np.where(beyond, self._tilted_s[:, k] + PERIOD_US * 1e-6, 0.0)
             self.failing[:, k] = beyond & (self._tilted_s[:, k] >= q[f"FD_FAIL_{name}_TTRI"])
         return flying & self.failing.any(axis=1)

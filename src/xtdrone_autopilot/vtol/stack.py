@@ -9,12 +9,18 @@ from xtdrone_core import FleetModel
 from xtdrone_core.fleet_model import ROTOR
 from xtdrone_core.modes import ROS_NAME, Mode
 from xtdrone_core.runs.snapshot import Memory
-from xtdrone_dynamics.abilities.vehicle_type import FIXED_WING, MULTICOPTER, NOT_VTOL
+from xtdrone_dynamics.abilities.vehicle_type import (
+    FIXED_WING,
+    MULTICOPTER,
+    NOT_VTOL,
+    TAILSITTER,
+)
 from xtdrone_dynamics.compiled import njit
 from xtdrone_dynamics.quaternion import from_euler
 
 from ..control.vector import clamp, yaw_of
 from ..fixed_wing.attitude import control_attitude, control_rates
+from ..fixed_wing.axes import of_wings
 from ..fixed_wing.guidance import (
     fly_leg,
     fly_line,
@@ -37,9 +43,10 @@ from ..vehicle_status import (
     RATES,
     TARGET_LAND,
     TO_FIXED_WING,
+    TO_HOVER,
     TRAJECTORY,
 )
-from . import standard
+from . import standard, tailsitter
 from .pusher import assist
 from .state import BY_COMMAND, new_state
 from .transition import watch
@@ -54,6 +61,7 @@ _HOVERING_MODES = (Mode.TAKEOFF, Mode.LAND, Mode.RTL)
 
 @njit
 def _step_one(v, u, w, q, e, s, t_us, due, sea, dt):
+    """A vehicle's transition; e has the axes of its wings from fixed-wing flight on."""
     if v.vtol_state != ON_WINGS:
         measure_airspeed(w, s, sea + e.pos[2], t_us)
     m = motion(e)
@@ -61,11 +69,17 @@ def _step_one(v, u, w, q, e, s, t_us, due, sea, dt):
         u.wanted = HOVERS
     watch(v, u, w, q, m, t_us)
     before = v.vtol_state
-    standard.change_state(v, u, w, q, m, t_us)
+    if v.vtol_type == TAILSITTER:
+        tailsitter.change_state(v, u, w, q, m, t_us)
+    else:
+        standard.change_state(v, u, w, q, m, t_us)
     if v.vtol_state != before:
         _enter_state(v, w)
     if v.vtol_state == HOVERS or v.vtol_state == ON_WINGS:
         v.hover_weight = 1.0 if v.vtol_state == HOVERS else 0.0
+        return
+    if v.vtol_type == TAILSITTER:
+        tailsitter.change_over(v, u, w, q, m, dt)
         return
     along = math.atan2(m.vel[0], m.vel[1])
     accel = math.cos(along) * v.acc_filtered[0] + math.sin(along) * v.acc_filtered[1]
@@ -112,15 +126,22 @@ def _guide(v, u, w, q, m):
 
 
 @njit
-def _step(status, transitions, wings, parameters, estimates, sensors, t_us, epoch_us, sea, dt):
+def _step(status, transitions, wings, parameters, estimates, tailsitters, sensors, t_us, epoch_us,
+          sea, dt):
     """One pass over the fleet; returns the union of the events."""
     events = 0
     for i in range(status.shape[0]):
         v = status[i]
         if v.vtol_type != NOT_VTOL:
             due = (t_us - epoch_us[i]) % GUIDANCE_US == 0
-            _step_one(v, transitions[i], wings[i], parameters[i], estimates[i], sensors[i], t_us,
-                      due, sea, dt)
+            e = estimates[i]
+            if v.vtol_type == TAILSITTER:
+                tailsitters[i] = e
+                of_wings(e, tailsitters[i])
+                if v.vtol_state in (ON_WINGS, TO_HOVER):
+                    e = tailsitters[i]
+            _step_one(v, transitions[i], wings[i], parameters[i], e, sensors[i], t_us, due, sea,
+                      dt)
             events |= v.events
     return events
 
@@ -136,15 +157,26 @@ def _blend(status, transitions, wings, parameters, estimates):
                 u.pusher = assist(v, parameters[i], motion(estimates[i]))
             elif v.sp_kind == NO_SET_POINT or v.mode in _MANUAL:
                 u.pusher = 0.0
+        elif v.vtol_type == TAILSITTER:
+            if v.sp_kind == TRAJECTORY:
+                v.sp_thrust = u.thrust
+            if v.sp_kind != RATES and v.sp_kind != NO_SET_POINT:
+                _point(v, tailsitter.attitude(u))
         elif v.sp_kind != RATES and v.sp_kind != NO_SET_POINT:
-            quat = from_euler(w.roll, -u.pitch, yaw_of(estimates[i].quat))
-            for k in range(4):
-                v.sp_quat[k] = quat[k]
-            v.sp_yaw_rate, v.free_yaw = 0.0, math.nan
+            _point(v, from_euler(w.roll, -u.pitch, yaw_of(estimates[i].quat)))
 
 
 @njit
-def _mix(status, transitions, wings, vehicle, actuator, pushes, signs, t_us, commands):
+def _point(v, quat):
+    """Writes an attitude set-point."""
+    for k in range(4):
+        v.sp_quat[k] = quat[k]
+    v.sp_yaw_rate, v.free_yaw = 0.0, math.nan
+
+
+@njit
+def _mix(status, transitions, wings, parameters, tailsitters, vehicle, actuator, pushes, signs,
+         t_us, dt, commands):
     for i in range(status.shape[0]):
         v, u, w, count = status[i], transitions[i], wings[i], vehicle[i].actuators
         if v.vtol_type == NOT_VTOL:
@@ -153,8 +185,15 @@ def _mix(status, transitions, wings, vehicle, actuator, pushes, signs, t_us, com
         if v.vtol_state == ON_WINGS:
             share = clamp((t_us - u.finished_t) * 1e-6 / BLEND_S, 0.0, 1.0)
             pusher = share * w.throttle + (1.0 - share) * u.pusher
+            if v.vtol_type == TAILSITTER:
+                tailsitter.drive(w, parameters[i], pusher, actuator[i], count, commands[i])
         else:
-            deflect(actuator[i], count, signs[i], w.torque, 1.0 - v.hover_weight, commands[i])
+            share = 1.0 - v.hover_weight
+            if v.vtol_type == TAILSITTER and (v.vtol_state != HOVERS
+                                              or not parameters[i].VT_ELEV_MC_LOCK):
+                tailsitter.steer(v, w, parameters[i], tailsitters[i], dt)
+                share = 1.0
+            deflect(actuator[i], count, signs[i], w.torque, share, commands[i])
         for k in range(count):
             if actuator[i, k].kind == ROTOR and pushes[i, k]:
                 commands[i, k] = clamp(pusher, 0.0, 1.0)
@@ -225,8 +264,8 @@ class Vtol(Memory):
         if not self._any:
             return 0
         return _step(self._status, self.records, self._wings.records, self._parameters.values,
-                     self._estimator.records, now.sensors.records, now.t_us, now.epoch_us,
-                     self._sea, dt)
+                     self._estimator.records, self._wings.tailsitters, now.sensors.records,
+                     now.t_us, now.epoch_us, self._sea, dt)
 
     def blend(self) -> None:
         """Attitude set-points of transitions, and of a hover that the pusher helps."""
@@ -234,9 +273,14 @@ class Vtol(Memory):
             _blend(self._status, self.records, self._wings.records, self._parameters.values,
                    self._estimator.records)
 
-    def mix(self, commands: np.ndarray) -> None:
-        """Writes the commands (N, A) of pushers and surfaces, beside the mixer's of the rotors."""
+    def mix(self, dt: float, commands: np.ndarray) -> None:
+        """Writes the commands of pushers and surfaces, beside the mixer's of the rotors.
+
+        Args:
+            dt: Length of the step [s].
+            commands: (N, A).
+        """
         if self._any:
-            _mix(self._status, self.records, self._wings.records, self._fleet.vehicle,
-                 self._fleet.actuator, self._wings.pushes, self._wings.signs, self._now.t_us,
-                 commands)
+            _mix(self._status, self.records, self._wings.records, self._parameters.values,
+                 self._wings.tailsitters, self._fleet.vehicle, self._fleet.actuator,
+                 self._wings.pushes, self._wings.signs, self._now.t_us, dt, commands)

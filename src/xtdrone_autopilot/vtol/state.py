@@ -24,6 +24,9 @@ TRANSITION_STATE = np.dtype([
     ("pusher", "f8"),  # throttle of the rotors that push forwards, 0..1
     ("pitch", "f8"),  # set-point in a transition, upwards [rad]
     ("pitch_integral", "f8"),  # of the deceleration in a transition to hover [rad]
+    ("tilt", "f8"),  # of a tail-sitter in a transition, 0 = hover [rad]
+    ("thrust", "f8"),  # of a tail-sitter in a transition [N]
+    ("vertical", "f8"),  # upward part of that thrust, filtered [N]
     ("highest", "f8"),  # height from which a descent counts, world z [m]; NaN = none
 ], align=True)
 

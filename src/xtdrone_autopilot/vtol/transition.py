@@ -99,7 +99,7 @@ def _reason(v, u, w, q, m, t_us):
         return DESCENT
     changes = v.vtol_state == TO_FIXED_WING or (v.vtol_state == ON_WINGS
                                                 and t_us - u.finished_t < LOSS_US)
-    if (q.VT_QC_T_ALT_LOSS > 0.0 and changes and _holds_height(v)
+    if (q.VT_QC_T_ALT_LOSS > 0.0 and changes and holds_height(v)
             and u.begun_height - m.height > q.VT_QC_T_ALT_LOSS):
         return LOSS_IN_TRANSITION
     if 0.0 < math.radians(q.VT_FW_QC_P) < abs(m.pitch):
@@ -113,7 +113,8 @@ def _reason(v, u, w, q, m, t_us):
 
 
 @njit
-def _holds_height(v):
+def holds_height(v: np.void) -> bool:
+    """Whether its mode holds a height or a climb rate."""
     return v.mode not in (MANUAL, STABILIZED, ACRO)
 
 
@@ -121,7 +122,7 @@ def _holds_height(v):
 def _sinks(v, u, w, q, m, t_us):
     """Whether it has lost VT_QC_ALT_LOSS below the reference of total energy control."""
     runs = t_us - w.tecs_t < TECS_US and v.vtol_state == ON_WINGS
-    if q.VT_QC_ALT_LOSS <= 0.0 or not _holds_height(v) or not runs or m.height >= w.ref_height:
+    if q.VT_QC_ALT_LOSS <= 0.0 or not holds_height(v) or not runs or m.height >= w.ref_height:
         u.highest = math.nan
         return False
     if not math.isfinite(u.highest):

@@ -1,5 +1,7 @@
 """Which axis each control surface turns a vehicle about, from the forces on its wings."""
 
+import math
+
 import numpy as np
 
 from xtdrone_core import FleetModel, Vehicle
@@ -10,7 +12,27 @@ from ..forces import wing
 _SPEED = 15.0  # at which the torques are compared [m/s]
 _DEFLECTION = 0.1  # [rad]
 _STRONG = 0.5  # of the strongest surface's torque about an axis, from which a surface serves it
+_ALONG = math.cos(math.radians(45.0))
 _WEAK = 0.02  # of the largest torque about any axis: less is no control of an axis
+
+
+def wing_axes(vehicle: Vehicle) -> np.ndarray:
+    """Forward, right and down of a vehicle that flies on its wings, in the base's frame.
+
+    Those of the base, but of a tail-sitter, whose wings fly along the base's z axis.
+
+    Returns:
+        (3, 3) with an axis in each row.
+    """
+    if is_tailsitter(vehicle):
+        return np.array([(0.0, 0.0, 1.0), (0.0, -1.0, 0.0), (1.0, 0.0, 0.0)])
+    return np.diag((1.0, -1.0, -1.0))
+
+
+def is_tailsitter(vehicle: Vehicle) -> bool:
+    """Whether the largest wing of a vehicle flies along its z axis."""
+    largest = max(vehicle.wings, key=lambda found: found.area, default=None)
+    return largest is not None and abs(largest.forward[2]) > _ALONG
 
 
 def surface_torque(fleet: FleetModel) -> np.ndarray:
@@ -21,16 +43,17 @@ def surface_torque(fleet: FleetModel) -> np.ndarray:
     """
     out = np.zeros((*fleet.actuator.shape, 3))
     for i, vehicle in enumerate(fleet.vehicles):
+        axes = wing_axes(vehicle)
         for k, lifting in enumerate(vehicle.wings):
             driven = vehicle.actuators[lifting.control]
             if lifting.control < 0 or not isinstance(driven, Surface):
                 continue
             record = fleet.wing[i, k]
-            either = [np.array(wing.forces(record, side * _DEFLECTION, 1.0, _SPEED, 0.0, 0.0))
+            either = [np.array(wing.forces(record, side * _DEFLECTION, 1.0, *(_SPEED * axes[0])))
                       for side in (1.0, -1.0)]
             change = (either[0] - either[1]) / (2.0 * _DEFLECTION)
             torque = np.cross(lifting.pos, change[:3]) + change[3:]
-            out[i, lifting.control] += torque * (1.0, -1.0, -1.0) * driven.input_scaling
+            out[i, lifting.control] += axes @ torque * driven.input_scaling
     return out
 
 

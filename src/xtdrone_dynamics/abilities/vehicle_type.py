@@ -6,7 +6,7 @@ from xtdrone_core import FleetModel, Vehicle
 from xtdrone_core.fleet_model import PROPELLER, SURFACE, WHEEL
 from xtdrone_core.vehicle import Propeller
 
-from .control_surfaces import cannot_glide, surface_signs
+from .control_surfaces import cannot_glide, is_tailsitter, surface_signs
 from .effectiveness import cannot_hover, in_hover, rank
 
 MULTICOPTER, FIXED_WING, ROVER = 1, 2, 3  # PX4's numbers; a boat is a rover, too
@@ -32,11 +32,14 @@ def vehicle_types(fleet: FleetModel) -> np.ndarray:
 def vtol_types(fleet: FleetModel) -> np.ndarray:
     """(N,) int8: PX4's VT_TYPE of each vehicle, or NOT_VTOL.
 
-    A standard VTOL hovers on some rotors, is pushed by others, and has control surfaces.
+    All have control surfaces. A standard VTOL hovers on some rotors and is pushed by others, the
+    wings of a tail-sitter fly along the rotors' axes.
     """
     winged = (fleet.actuator["kind"] == SURFACE).any(axis=1)
     pushed = (fleet.rotor_mask & ~lifting_rotors(fleet)).any(axis=1)
-    return np.where(winged & pushed, STANDARD_VTOL, NOT_VTOL).astype(np.int8)
+    upright = np.array([is_tailsitter(vehicle) for vehicle in fleet.vehicles], dtype=np.bool_)
+    return np.select([winged & pushed, winged & upright & (vehicle_types(fleet) == MULTICOPTER)],
+                     [STANDARD_VTOL, TAILSITTER], NOT_VTOL).astype(np.int8)
 
 
 def lifting_rotors(fleet: FleetModel) -> np.ndarray:

