@@ -323,8 +323,7 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
     def _start(self, world, plugin):
         _refuse_taken(self._environment["GAZEBO_MASTER_URI"])
         path, looks = self._folder / "lockstep", self._folder / "looks"
-        text = world_sdf(world, self.specs, self.models, plugin, path, looks, STEP_S)
-        (self._folder / "scenario.world").write_text(text)
+        (self._folder / "scenario.world").write_text(self._sdf(world, plugin, path, looks))
         if not os.environ.get("DISPLAY"):  # needed without cameras too: Gazebo opens a display
             self._environment["DISPLAY"] = self._open_display()
         with _listener(path) as main, _listener(looks) as second:
@@ -332,6 +331,9 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
                                                ["--verbose", "-u", self._folder / "scenario.world"])
             self._channel = self._accept(main)
             self._looks = self._accept(second)
+
+    def _sdf(self, world, plugin, path, looks) -> str:
+        return world_sdf(world, self.specs, self.models, plugin, path, looks, STEP_S)
 
     def _accept(self, listener):
         end = time.monotonic() + START_S
