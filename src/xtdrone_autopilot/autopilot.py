@@ -147,6 +147,7 @@ class EmbeddedAutopilot(Memory, ExternalPose, Logging, SettableParameters):
         self.gimbals = GimbalManager(self.mount, self.now)
         self._make_navigation(fleet)
         self._rotor_monitor = RotorMonitor(fleet)
+        self._afloat = (fleet.actuator["kind"] == PROPELLER).any(axis=1)  # never at rest: it drifts
         self._rotor_mask = fleet.rotor_mask
         self._rotor_numbers = np.arange(fleet.rotor_mask.shape[1])
         self._rest = at_rest(fleet)
@@ -287,7 +288,7 @@ class EmbeddedAutopilot(Memory, ExternalPose, Logging, SettableParameters):
         """One lockstep step: readings at t_us in, actuator commands (N, A) out."""
         dt = self.now.advance(t_us, sensors)
         self.failures.drop_failed_readings(sensors)
-        self.estimator.landed[:] = self.status["landed"]
+        self.estimator.landed[:] = self.status["landed"] & ~self._afloat
         self.estimator.step(sensors, self.parameters.values)
         self.navigator.follow_resets()
         if self._links is not None:

@@ -19,6 +19,13 @@ def ready(vehicle):
     return MissionFlight(vehicle, world="lake" if vehicle == "boat" else "empty").ready()
 
 
+def test_a_boat_that_drifts_with_the_wind_is_not_taken_for_one_at_rest():
+    flight = MissionFlight("boat", world="lake", wind="mean=0,5,0")
+    flight.run(15.0)
+    assert flight.vel[1] > 0.2 and flight.autopilot.status["ready"][0]
+    assert np.linalg.norm(flight.autopilot.estimator.pos[0] - flight.pos) < 0.3
+
+
 def driving(vehicle, mode):
     """Armed in a mode of sticks; call sticks() at 10 Hz or more."""
     flight = ready(vehicle)

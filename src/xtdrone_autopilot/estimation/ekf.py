@@ -49,6 +49,8 @@ class EkfParameters:
     baro_offset_walk: float  # [m/sqrt(s)]
     earth_field_walk: float  # [T/sqrt(s)]
     field_bias_walk: float  # [T/sqrt(s)]
+    impact_accel: float  # an axis that reads more may be saturated [m/s^2]
+    impact_vel_noise: float  # what such a reading may miss of the velocity's change [m/s]
     rest_gyro_bias_sigma: float  # of the gyro bias after an alignment at rest [rad/s]
     gyro_bias_sigma: float  # upper limit of the gyro bias' deviation [rad/s]
     rest_accel_bias_sigma: float  # of the accelerometer bias along gravity after it [m/s^2]

@@ -143,6 +143,8 @@ def _step_one(tuning, params, world, dt, t_us, times, count, s, e, f, past, cov,
         e.ang_vel[k] = s.gyro[k] - e.gyro_bias[k]
     force = predict_state(f, e, s.gyro, at_centre(s.accel, e.imu_pos, e.ang_vel, f.rate, dt), dt)
     predict_covariance(tuning, e.quat, force, cov, dt)
+    if max(abs(s.accel[0]), abs(s.accel[1]), abs(s.accel[2])) > tuning.impact_accel:
+        add_noise(cov, VEL, 3, tuning.impact_vel_noise ** 2, math.inf)
     predict_terrain(tuning, params, f, e, cov, dt)
     if not math.isnan(e.wind[0]):
         add_noise(cov, WIND, 2, params.EKF2_WIND_NSD ** 2 * dt, tuning.wind_sigma ** 2)

@@ -72,6 +72,20 @@ def test_the_plan_is_flown_from_take_off_to_landing(plane, wind):
     assert rows[pos[:, 2] < 1.0, 7].min() > (-3.0 if wind else -1.0)  # of the touch-down
 
 
+@pytest.mark.parametrize("seed", [7, 8])
+def test_impacts_of_the_take_off_run_do_not_cost_its_position(plane, seed):
+    """With these seeds it bounces on the runway, by more than the accelerometer can read."""
+    f = plane(wind="mean=0,5,0 dryden=5", params=SOFT, seed=seed)
+    f.run(10.0 - f.simulation.t_us * 1e-6)
+    f.autopilot.missions.load_items(0, PLAN.items)
+    f.start()
+    readings = []
+    f.run(12, lambda: readings.append(abs(f.simulation.sensors.accel).max()), rate=250)
+    assert max(readings) > 150.0
+    assert f.mode == Mode.MISSION and "Failsafe activated" not in f.said
+    assert np.linalg.norm(f.autopilot.estimator.pos[0] - f.pos) < 1.0
+
+
 def test_it_loiters_clockwise_on_its_radius_at_its_height(aloft):
     f = aloft()
     centre, rows = f.autopilot.status["target"][0].copy(), []

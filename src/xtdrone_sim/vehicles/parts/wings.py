@@ -94,23 +94,48 @@ def wing_figures(model: Vehicle) -> dict:
         Name (with its unit at the end) to figure: stall_speed_m_s, and level_flight (strings, a
         line for each of some speeds, with angle of attack and drag); empty without lift.
     """
+    found = _lift_by_angle(model)
+    if found is None:
+        return {}
+    lift, _ = found
+    slowest = math.sqrt(model.mass * GRAVITY / lift[-1])
+    lines = []
+    for speed in (slowest * share for share in _TRIMMED):
+        angle, drag = level_flight(model, speed)
+        lines.append(f"{speed:.1f} m/s: angle of attack {math.degrees(angle):.1f} deg, drag "
+                     f"{drag:.2f} N")
+    return {"stall_speed_m_s": slowest, "level_flight": lines}
+
+
+def level_flight(model: Vehicle, speed: float) -> tuple[float, float]:
+    """Angle of attack [rad] and drag [N] at which the wings of the base carry a vehicle.
+
+    Args:
+        model: The vehicle.
+        speed: Of the air, above that of the stall [m/s]; control surfaces are at rest.
+
+    Returns:
+        NaN where they do not carry it, or would at less than -5 degrees.
+    """
+    found = _lift_by_angle(model)
+    wanted = model.mass * GRAVITY / speed**2
+    if found is None or not found[0][0] <= wanted <= found[0][-1]:
+        return math.nan, math.nan
+    lift, drag = found
+    angle = float(np.interp(wanted, lift, _ANGLES[:len(lift)]))
+    return angle, speed**2 * float(np.interp(angle, _ANGLES, drag))
+
+
+def _lift_by_angle(model) -> tuple[np.ndarray, np.ndarray] | None:
+    """Lift up to the stall and drag at _ANGLES [N s^2/m^2]; None without lift."""
     records = [record for record in FleetModel.of([model]).wing[0] if record["body"] == BASE]
     if not records:
-        return {}
+        return None
     largest = max(records, key=lambda record: record["area"])
     lift, drag = np.transpose([_lift_and_drag(records, largest["forward"], largest["upward"],
                                               float(angle)) for angle in _ANGLES])
     stall = int(lift.argmax())
-    if lift[stall] <= 0.0:
-        return {}
-    weight = model.mass * GRAVITY
-    slowest = math.sqrt(weight / lift[stall])
-    lines = []
-    for speed in (slowest * share for share in _TRIMMED):
-        angle = np.interp(weight / speed**2, lift[:stall + 1], _ANGLES[:stall + 1])
-        lines.append(f"{speed:.1f} m/s: angle of attack {math.degrees(angle):.1f} deg, drag "
-                     f"{speed**2 * np.interp(angle, _ANGLES, drag):.2f} N")
-    return {"stall_speed_m_s": slowest, "level_flight": lines}
+    return (lift[:stall + 1], drag) if lift[stall] > 0.0 else None
 
 
 def _lift_and_drag(records, forward, upward, angle) -> tuple[float, float]:
