@@ -59,11 +59,11 @@ TEXTS = {
               "(FW_LND_USETER 0, FW_LND_ABORT 0). The embedded stack leaves the loiter before the "
               "landing 10 m above its height, by NAV_FW_ALT_RAD, PX4 at 5 m, by NAV_FW_ALTL_RAD."),
     "vtol": ("VTOLs", "docs/missions/vtol.plan: hover to 30 m, transition, 1.4 km on the wings, "
-             "transition back, landing in a hover. Height error there: from the start of the "
-             "transition to 10 s after 8 m/s; back: from 5 s before 8 m/s to 5 s after it. The "
-             "goal is 3 m for a standard VTOL and 1 m for a tail-sitter; in wind the bound is 5 m. Real "
-             "PX4 pitches a tail-sitter up at its speed of flight, so that it rises on the way "
-             "back."),
+             "transition back, landing in a hover. Height error there: from 3 s before it flies "
+             "8 m/s to 10 s after it; back: from 5 s before it flies less for good to 5 s after "
+             "it. The goal is 3 m for a standard VTOL and 1 m for a tail-sitter; in wind the bound "
+             "is 5 m. Real PX4 pitches a tail-sitter up at its speed of flight, so that it rises "
+             "on the way back."),
     "ground": ("Rovers and the boat", "docs/missions/course.plan: three sides of 40 m by 30 m and "
                "back, the boat in worlds/lake.world. The path error has the turns in it, which "
                "begin at the acceptance radius of a corner. Rise: from 0.1 to 0.9 of the speed "
