@@ -49,7 +49,10 @@ SETTLED_US = 10_000_000  # until PX4's estimates have settled, for which Recordi
 PARAMETERS = {"plane": {"FW_LND_USETER": 0, "FW_LND_ABORT": 0},
               "r1_rover": {"RDD_WHEEL_BASE": 0.326, "RDD_WHEEL_RADIUS": 0.0686,
                            "RDD_WHEEL_SPEED": 40.0}}
-OF_PX4 = {"boat": {"GND_L1_PERIOD": 25.0}}  # with its airframe's 100 it goes round in circles
+# The boat goes round in circles with its airframe's 100. VTOLs that turn their nose into the wind
+# do not reach the heading of a transition across it in time, and PX4 gives the mission up.
+OF_PX4 = {"boat": {"GND_L1_PERIOD": 25.0}, "standard_vtol": {"WV_EN": 0},
+          "tiltrotor": {"WV_EN": 0}}
 # PX4's airframe that is generated for them has no servos, and does not fly them.
 SERVOS = "hexarotor_arms_tilt", "coaxial", "bicopter", "phi_tailsitter"
 T, X, Y, Z, VX, VY, VZ, ROLL, PITCHED, YAW, TURN, ROTORS = range(12)  # columns of rows

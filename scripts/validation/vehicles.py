@@ -63,13 +63,18 @@ TEXTS = {
              "8 m/s to 10 s after it; back: from 5 s before it flies less for good to 5 s after "
              "it. The goal is 3 m for a standard VTOL and 1 m for a tail-sitter; in wind the bound "
              "is 5 m. Real PX4 pitches a tail-sitter up at its speed of flight, so that it rises "
-             "on the way back."),
+             "on the way back. PX4 flies the two others with WV_EN 0: with the nose into the wind "
+             "they do not reach the heading of the transition in time, and it gives the mission "
+             "up. The embedded stack's tail-sitter keeps its height on the way back, drifts some "
+             "60 m with the wind meanwhile, and flies back in a hover."),
     "ground": ("Rovers and the boat", "docs/missions/course.plan: three sides of 40 m by 30 m and "
                "back, the boat in worlds/lake.world. The path error has the turns in it, which "
                "begin at the acceptance radius of a corner. Rise: from 0.1 to 0.9 of the speed "
                "between the corners. Real PX4 does not drive r1_rover's mission to its end, and "
-               "does not arm a boat that drifts with the wind: it takes it for one at rest. It has "
-               "GND_L1_PERIOD 25 for the boat, which its airframe's 100 takes round in circles."),
+               "does not become ready to arm on a boat that drifts with the wind. It has "
+               "GND_L1_PERIOD 25 for the boat, which its airframe's 100 takes round in circles. "
+               "The rover's speed is GND_SPEED_TRIM's 4 m/s under the embedded stack; PX4 stays at "
+               "3.3 m/s."),
 }
 COLUMNS = {
     "multirotor": {"path, RMS [m]": "path_rms", "path, largest [m]": "path",
