@@ -220,7 +220,7 @@ class EmbeddedAutopilot(Memory, ExternalPose, Logging, SettableParameters):
                         Ports(scenario.instance))
         autopilot.now.sensors = sensors
         try:
-            preload(autopilot.parameters, autopilot.missions, scenario)
+            preload(autopilot.parameters, autopilot.missions, scenario, origin)
             names = [vehicle.name for vehicle in scenario.vehicles]
             if folder is not None:
                 autopilot.parameter_files = [folder / "params" / f"{name}.params"

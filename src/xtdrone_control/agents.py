@@ -6,12 +6,13 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from xtdrone_core import ARM, KEEP, Estimates, Mode, SetPoints
+from xtdrone_core import ARM, DISARM, KEEP, Estimates, Mode, SetPoints
 from xtdrone_core.agent import BaseAgent
 from xtdrone_core.contracts import Flight
 from xtdrone_core.errors import XtdroneError
 from xtdrone_core.flight_agent import FlightAgent
 from xtdrone_core.scenario.options import Option
+from xtdrone_dynamics.abilities.vehicle_type import ROVER, vehicle_types
 
 _REACHED = 0.3  # acceptance radius of a corner [m]
 _RETRY_US = 500_000  # after which a request that was not granted is sent again [us]
@@ -123,8 +124,12 @@ class MissionAgent(BaseAgent):
     """Arms, switches to AUTO.MISSION and waits until every vehicle has landed.
 
     The missions are on the vehicles already: from --mission, or uploaded. A vehicle whose mission
-    ends in the air is landed where it loiters. Events: `armed`, `waypoint` (index of the vehicle,
-    reached, of how many), `mission_over` (index), `landed`.
+    ends in the air is landed where it loiters; rovers and boats, which have no landing, are
+    disarmed where they stop. Events: `armed`, `waypoint` (index of the vehicle, reached, of how
+    many), `mission_over` (index), `landed`.
+
+    Attributes:
+        drives: (n,) bool, which vehicles are rovers or boats; attach() sets it.
     """
 
     MEMORY = ("done", "_asked_us", "_begun", "_over", "_loitering_us", "_start_us", "_reached")
@@ -147,11 +152,13 @@ class MissionAgent(BaseAgent):
         self._reached = np.zeros(n, dtype=int)  # waypoints
         self._start_us = None
         self._autopilot: Any = None
+        self.drives = np.zeros(n, dtype=bool)
         self.remember_start()
 
     def attach(self, flight: Flight) -> None:
-        """Takes the autopilot, which knows how far the missions are."""
+        """Takes the autopilot, which knows how far the missions are, and what drives."""
         self._autopilot = flight.autopilot
+        self.drives = vehicle_types(flight.fleet) == ROVER
 
     def reached(self) -> dict[str, tuple[int, int]]:
         """The missions that were flown until the vehicle disarmed, and their waypoints."""
@@ -192,7 +199,7 @@ class MissionAgent(BaseAgent):
         for i in np.flatnonzero(self._begun & ~self._over & ~estimates.armed):
             self._over[i] = True
             self._on_event(t_us, "mission_over", index=int(i))
-        self._land_loitering(t_us, estimates, out)
+        self._end_loitering(t_us, estimates, out)
         if self._over.all():
             self.done = True
             self._on_event(t_us, "landed")
@@ -215,9 +222,11 @@ class MissionAgent(BaseAgent):
             out.arm[waiting & (estimates.mode == Mode.MISSION)] = ARM
             self._asked_us = t_us
 
-    def _land_loitering(self, t_us, estimates, out):
+    def _end_loitering(self, t_us, estimates, out):
         loiters = (self._begun & ~self._over & (estimates.mode == Mode.LOITER)
-                   & estimates.armed & ~estimates.landed)
+                   & estimates.armed & (self.drives | ~estimates.landed))
         self._loitering_us = np.where(loiters, np.where(self._loitering_us < 0, t_us,
                                                         self._loitering_us), -1)
-        out.mode[loiters & (t_us - self._loitering_us >= _LOITER_US)] = Mode.LAND
+        over = loiters & (t_us - self._loitering_us >= _LOITER_US)
+        out.mode[over & ~self.drives] = Mode.LAND
+        out.arm[over & self.drives] = DISARM

@@ -147,16 +147,15 @@ class Run:
         from xtdrone_sim.world import load_world
 
         try:
-            plan = plan_file.load(self.scenario.mission)
             world = load_world(self.scenario.world)
+            origin = world.latitude, world.longitude, world.altitude
+            starts = [np.array(spec.pos) for spec in self.scenario.vehicles]
+            held = plan_file.of_fleet(self.scenario.mission, starts, origin)[i].items
         except XtdroneError:
             return None
-        starts = [np.array(spec.pos) for spec in self.scenario.vehicles]
-        moved = plan_file.shifted(plan.items, *(starts[i] - starts[0])[:2])
-        origin = world.latitude, world.longitude, world.altitude
-        places = [item.position(origin, starts[i]) for item in moved[items.MISSION]
+        places = [item.position(origin, starts[i]) for item in held[items.MISSION]
                   if item.command in items.PLACED and item.has_place]
-        fence = Fence.of(moved[items.FENCE], origin)
+        fence = Fence.of(held[items.FENCE], origin)
         return Plan(np.array(places).reshape(-1, 3), fence.outlines())
 
 

@@ -15,9 +15,12 @@ from xtdrone_autopilot.parameters.preload import preload
 from xtdrone_autopilot.parameters.store import ParameterStore, listed
 from xtdrone_core import Scenario
 from xtdrone_core.command import main
+from xtdrone_core.errors import XtdroneError
 from xtdrone_core.runs.run_folder import runs_root
 
 PLANS = Path(__file__).parents[2] / "docs" / "missions"
+ORIGIN = math.radians(47.397742), math.radians(8.545594), 488.0  # the planned home of these plans
+STARTS = (5.0, 0.0, 0.0), (10.0, 0.0, 0.0), (30.0, -40.0, 0.0)
 
 
 @pytest.mark.parametrize("name", ["square", "twenty", "survey"])
@@ -35,6 +38,41 @@ def test_a_mission_has_a_name(tmp_path, monkeypatch, capsys):
     (tmp_path / "square").write_text("{}")  # a file comes first
     with pytest.raises(AutopilotError, match="is not a plan"):
         plan_file.load("square")
+
+
+@pytest.mark.parametrize("text, names, moved", [
+    ("square", ["square"] * 3, [(0, 0), (5, 0), (25, -40)]),  # by the starts from the first one
+    ("square, square,course", ["square", "square", "course"], [(0, 0)] * 3),  # as they are
+    ("square*2, course", ["square", "square", "course"], [(5, 0), (10, 0), (0, 0)]),
+    ("course *1,square * 2", ["course", "square", "square"], [(5, 0), (10, 0), (30, -40)])])
+def test_each_vehicle_of_a_fleet_has_its_plan(text, names, moved):
+    def places(items):
+        return [item.position(ORIGIN, (0.0, 0.0, 0.0)) for item in items if item.has_place]
+
+    plans = plan_file.of_fleet(text, STARTS, ORIGIN)
+    for plan, name, (east, north) in zip(plans, names, moved, strict=True):
+        given = places(plan_file.load(name).items[MISSION])
+        found = places(plan.items[MISSION])
+        # Degrees are kept to 1e-7, which is 11 mm.
+        assert found == [pytest.approx((x + east, y + north, z), abs=0.03) for x, y, z in given]
+
+
+@pytest.mark.parametrize("text, said", [
+    ("square*2", "2 plans for 3 vehicles: give one for all, or one for each, as in"),
+    ("square*2,course*2", "4 plans for 3 vehicles"), ("square,square", "2 plans for 3 vehicles"),
+    ("square*0,square*3", "count in 'square[*]0'.*from 1"), ("*3", "cannot read plan '[*]3'"),
+    ("square*x", "cannot read plan 'square[*]x': write PLAN or PLAN[*]COUNT"),
+    ("square*3,", "cannot read plan ''"), ("sqare*3", "did you mean 'square'")])
+def test_plans_that_are_not_one_for_each_vehicle_are_refused_in_one_line(text, said):
+    with pytest.raises(XtdroneError, match=said) as refused:
+        plan_file.of_fleet(text, STARTS, ORIGIN)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_plan_without_a_home_cannot_be_repeated(tmp_path):
+    path = write(tmp_path, [simple(16, [0, 0, 0, None, 47.0, 8.0, 5], 1)])
+    with pytest.raises(XtdroneError, match="has no plannedHomePosition"):
+        plan_file.of_fleet(f"{path}*3", STARTS, ORIGIN)
 
 
 def simple(command, params, jump_id, frame=3):
@@ -124,13 +162,13 @@ def test_parameters_of_a_scenario_that_px4_does_not_have(tmp_path, caplog):
     path = tmp_path / "own.params"
     path.write_text("1\t1\tMPC_XY_CRUSE\t3\t9\n1\t1\tMPC_XY_CRUISE\t3\t9\n")
     with pytest.raises(AutopilotError) as refused:
-        preload(ParameterStore(2), None, Scenario("iris*2", params=str(path)))
+        preload(ParameterStore(2), None, Scenario("iris*2", params=str(path)), ORIGIN)
     said = str(refused.value)
     assert "own.params': unknown parameter 'MPC_XY_CRUSE': choose one of the 1" in said
     assert "did you mean 'MPC_XY_CRUISE'?" in said and "--unknown_params skip" in said
     assert len(said) < 400
     scenario, store = Scenario("iris*2", params=str(path), unknown_params="skip"), ParameterStore(2)
-    preload(store, None, scenario)
+    preload(store, None, scenario, ORIGIN)
     assert store.get(0, "MPC_XY_CRUISE") == store.get(1, "MPC_XY_CRUISE") == 3.0
     warning, = caplog.messages
     assert "own.params': parameters that PX4 v1.15 does not have are skipped: MPC_" in warning

@@ -10,7 +10,14 @@ from xml.etree import ElementTree
 
 import pytest
 
-from xtdrone_core import Scenario, ScenarioError, command as command_line, listing, registry
+from xtdrone_core import (
+    Scenario,
+    ScenarioError,
+    command as command_line,
+    listing,
+    registry,
+    resources,
+)
 from xtdrone_core.command import build_parser
 from xtdrone_core.scenario import launch_arguments, scenario_options
 from xtdrone_core.scenario.options import number, options_of, pair
@@ -65,7 +72,7 @@ def test_simulation_launch_hands_every_option_to_the_simulation():
 
 
 @pytest.mark.parametrize("file", ["single_vehicle", "multi_vehicle", "formation", "square",
-                                  "mission", "keyboard", "slam_flight"])
+                                  "mission", "mixed", "keyboard", "slam_flight"])
 def test_every_launch_file_that_simulates_takes_every_option(file):
     assert NAMES <= launch_arguments.settable(LAUNCH / f"{file}.launch")
 
@@ -107,9 +114,10 @@ def test_defaults_of_launch_files_leave_a_scenario_as_it_is_written(tmp_path):
                 args = build_parser(["sim"]).parse_args(["sim", *words])
                 given = dict(pair("default", word) for word in args.default)
                 assert given and set(given) <= NAMES
-                mission = given.pop("mission", "")
+                loaded = [given.pop(name, "") for name in ("mission", "params")]
                 assert Scenario.load(tmp_path / "s.yaml", given) == flown
-                assert not mission or Path(mission).is_file()
+                for entry in filter(None, ",".join(loaded).split(",")):
+                    assert resources.mission_plan(entry.partition("*")[0].strip()).is_file()
 
 
 def test_the_schema_has_every_key_of_a_scenario_and_no_other():

@@ -2,12 +2,16 @@
 
 import json
 import math
-from dataclasses import dataclass, field
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from xtdrone_core import files, outputs, resources
 from xtdrone_core.errors import shown
-from xtdrone_dynamics.earth.geodesy import to_geodetic
+from xtdrone_core.scenario.options import number
+from xtdrone_core.scenario.scenario import MAX_FLEET
+from xtdrone_dynamics.earth.geodesy import to_geodetic, to_local
 
 from ..errors import AutopilotError
 from ..mavlink.dialect import mavlink
@@ -227,6 +231,66 @@ def _fence_entries(items):
         elif item.command == RETURN_POINT:
             out["breachReturn"] = [*_degrees(item), item.z]
     return out
+
+
+def of_fleet(text: str, starts: Sequence[Sequence[float]], origin: Sequence[float]) -> list[Plan]:
+    """The plan of each vehicle of a fleet.
+
+    A single plan is for all vehicles, each one's moved by its start relative to the first one.
+    Plans separated by commas are one for each vehicle, as they are written; PLAN*COUNT is that plan
+    for COUNT vehicles, each one's moved from the planned home to its start.
+
+    Args:
+        text: As in the option `mission`.
+        starts: (N, 2 or more) where the vehicles start, world [m].
+        origin: Latitude, longitude [rad] and more of the world's origin.
+
+    Raises:
+        XtdroneError: A plan that cannot be read or moved, or not one for each vehicle.
+    """
+    entries = [_counted(entry) for entry in text.split(",")]
+    if len(entries) == 1 and entries[0][1] is None:
+        plan = load(entries[0][0])
+        return [_moved(plan, x - starts[0][0], y - starts[0][1]) for x, y, *_ in starts]
+    total = sum(count or 1 for _, count in entries)
+    if total != len(starts):
+        raise AutopilotError(f"{total} plans for {len(starts)} vehicles: give one for all, or one "
+                             "for each, as in 'square*3, plane'")
+    plans: list[Plan] = []
+    for name, count in entries:
+        plan = load(name)
+        if count is None:
+            plans.append(plan)
+            continue
+        east, north = _home_in(plan, name, origin)
+        plans += [_moved(plan, x - east, y - north)
+                  for x, y, *_ in starts[len(plans):len(plans) + count]]
+    return plans
+
+
+def _counted(entry: str) -> tuple[str, int | None]:
+    """A plan and how often it is repeated, None where that is not said."""
+    match = re.fullmatch(r"\s*([^*]*[^*\s])\s*(?:\*\s*(\d+)\s*)?", entry)
+    if not match:
+        raise AutopilotError(f"cannot read plan '{shown(entry.strip())}': write PLAN or "
+                             "PLAN*COUNT, separated by ','")
+    if match[2] is None:
+        return match[1], None
+    return match[1], number(f"count in '{shown(entry.strip())}'", match[2], 1, MAX_FLEET,
+                            whole=True)
+
+
+def _home_in(plan: Plan, name: str, origin: Sequence[float]) -> tuple[float, float]:
+    """Planned home of a plan, east and north of the world's origin [m]."""
+    if plan.home is None:
+        raise AutopilotError(f"plan '{shown(name)}' has no plannedHomePosition to be moved from: "
+                             "save it with one in QGroundControl, or give a plan for each vehicle")
+    east, north, *_ = to_local(math.radians(plan.home[0]), math.radians(plan.home[1]), *origin[:2])
+    return east, north
+
+
+def _moved(plan: Plan, east: float, north: float) -> Plan:
+    return replace(plan, items=shifted(plan.items, east, north))
 
 
 def shifted(items: dict, east: float, north: float) -> dict:

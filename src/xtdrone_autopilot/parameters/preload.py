@@ -1,8 +1,7 @@
 """What a scenario puts into the flight stacks before they start: parameters and missions."""
 
 import logging
-
-import numpy as np
+from collections.abc import Sequence
 
 from xtdrone_core import Scenario
 
@@ -17,13 +16,15 @@ _SHOWN = 5  # names in a warning
 _log = logging.getLogger(__name__)
 
 
-def preload(store: ParameterStore, missions: Missions, scenario: Scenario) -> None:
+def preload(store: ParameterStore, missions: Missions, scenario: Scenario,
+            origin: Sequence[float]) -> None:
     """Loads the scenario's parameters and missions.
 
     Args:
         store: Parameters of the fleet.
         missions: Its missions.
         scenario: With vehicles, params, mission and pose_source.
+        origin: Latitude, longitude [rad] and more of the world's origin.
 
     Raises:
         AutopilotError: A file that cannot be read or flown.
@@ -35,7 +36,7 @@ def preload(store: ParameterStore, missions: Missions, scenario: Scenario) -> No
     if scenario.params:
         _load_parameters(store, scenario, names)
     if scenario.mission:
-        _load_missions(missions, scenario)
+        _load_missions(missions, scenario, origin)
 
 
 def _load_parameters(store, scenario, names):
@@ -52,15 +53,7 @@ def _load_parameters(store, scenario, names):
                          ", ".join(unknown[:_SHOWN]) + ", ..." * (len(unknown) > _SHOWN))
 
 
-def _load_missions(missions, scenario):
-    files = scenario.mission.split(",")
-    if len(files) not in (1, scenario.n):
-        raise AutopilotError(f"{len(files)} plans for {scenario.n} vehicles: give one for all, or "
-                             "one for each")
-    plans = [plan_file.load(file.strip()) for file in files]
-    starts = np.array([vehicle.pos for vehicle in scenario.vehicles])
-    for i in range(scenario.n):
-        items = plans[i % len(plans)].items
-        if len(plans) == 1:
-            items = plan_file.shifted(items, *(starts[i] - starts[0])[:2])
-        missions.load_items(i, items)
+def _load_missions(missions, scenario, origin):
+    starts = [vehicle.pos for vehicle in scenario.vehicles]
+    for i, plan in enumerate(plan_file.of_fleet(scenario.mission, starts, origin)):
+        missions.load_items(i, plan.items)

@@ -93,8 +93,9 @@ class Scenario:
     origin: str = option("shared", "origin of local positions: one shared by all vehicles, or "
                          "each vehicle's own start", choices=("shared", "own"))
     mission: str = option("", "QGroundControl plan for every vehicle, shifted to its start: a "
-                          "file, or a name from docs/missions; or one plan for each vehicle, "
-                          "separated by commas", metavar="FILE", unset="none",
+                          "file, or a name from docs/missions; or plans separated by commas, one "
+                          "for each vehicle, PLAN*COUNT for COUNT of them, shifted to their "
+                          "starts", metavar="FILE", unset="none",
                           names=resources.mission_names)
     params: str = option("", "QGroundControl parameter file for every vehicle, or a folder with "
                          "NAME.params for each", metavar="FILE", unset="PX4's defaults")
