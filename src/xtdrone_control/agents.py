@@ -17,6 +17,8 @@ from xtdrone_dynamics.abilities.vehicle_type import ROVER, vehicle_types
 _REACHED = 0.3  # acceptance radius of a corner [m]
 _RETRY_US = 500_000  # after which a request that was not granted is sent again [us]
 _LOITER_US = 3_000_000  # in AUTO.LOITER for this long, a mission that ends in the air is over [us]
+_STANDS = 0.15  # a vehicle at rest is slower [m/s]
+_SLIDES_US = 15_000_000  # a plane that lands at 8 m/s on its belly takes 13 s to come to rest [us]
 
 
 class SquareAgent(FlightAgent):
@@ -132,7 +134,8 @@ class MissionAgent(BaseAgent):
         drives: (n,) bool, which vehicles are rovers or boats; attach() sets it.
     """
 
-    MEMORY = ("done", "_asked_us", "_begun", "_over", "_loitering_us", "_start_us", "_reached")
+    MEMORY = ("done", "_asked_us", "_begun", "_over", "_loitering_us", "_start_us", "_reached",
+              "_over_us")
     period_us = 100_000  # between two checks of a mission's state
 
     def __init__(
@@ -151,6 +154,7 @@ class MissionAgent(BaseAgent):
         self._loitering_us = np.full(n, -1)  # since when in AUTO.LOITER, -1 = not
         self._reached = np.zeros(n, dtype=int)  # waypoints
         self._start_us = None
+        self._over_us = -1  # when the last mission was over, -1 = not yet
         self._autopilot: Any = None
         self.drives = np.zeros(n, dtype=bool)
         self.remember_start()
@@ -201,14 +205,18 @@ class MissionAgent(BaseAgent):
             self._on_event(t_us, "mission_over", index=int(i))
         self._end_loitering(t_us, estimates, out)
         if self._over.all():
-            self.done = True
-            self._on_event(t_us, "landed")
+            if self._over_us < 0:
+                self._over_us = t_us
+            stand = (np.abs(estimates.vel) < _STANDS).all()
+            self.done = bool(stand) or t_us - self._over_us >= _SLIDES_US
+            if self.done:
+                self._on_event(t_us, "landed")
         return out
 
     def reset(self, mask: np.ndarray | None = None) -> None:
         """The missions of these vehicles have not begun."""
         super().reset(mask)
-        self.done, self._start_us = False, None
+        self.done, self._start_us, self._over_us = False, None, -1
 
     def _start(self, t_us, estimates, out):
         waiting = ~self._begun

@@ -13,6 +13,7 @@ from ..vehicles.look import Look
 from ..vehicles.mesh import Mesh, convex_pieces
 from ..vehicles.shapes import Shape
 
+_TYRE = 1000  # the highest priority of contacts
 COLLISION_GROUP = 3  # geom group that is not drawn
 _VISUAL_GROUP = 1
 _BELOW = 10.0  # thickness of the ground below a heightmap [m]
@@ -100,7 +101,7 @@ class Shapes:
             else:
                 geom = self._primitive(body, shape)
                 if shape.tyre >= 0:  # without friction, which the plant computes
-                    geom.condim, geom.priority = 1, 1
+                    geom.condim, geom.priority = 1, _TYRE
                 self._collide(geom, name)
         elif self._seen:
             for geom in self._visual(body, shape):
@@ -117,8 +118,12 @@ class Shapes:
         return name
 
     def _geom(self, body, shape, **more) -> Any:
+        # Of two surfaces the more slippery one counts, as in Gazebo; MuJoCo takes the other one,
+        # but for priorities.
+        slippery = round(_TYRE * max(1.0 - shape.friction, 0.0))
         return body.add_geom(type=_KINDS[shape.kind], pos=shape.pose.pos,
                              quat=wxyz(shape.pose.quat), rgba=shape.look.colour,
+                             priority=min(slippery, _TYRE - 1),
                              friction=(shape.friction, 0.005, 0.0001), **more)
 
     def _primitive(self, body, shape) -> Any:
