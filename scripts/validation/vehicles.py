@@ -51,12 +51,12 @@ TEXTS = {
                    "for 6 s, landing. The path error is the distance from the sides of the square, "
                    "overshoot at its corners included. PX4 has no airframe with servos for "
                    "hexarotor_arms_tilt, coaxial, bicopter and phi_tailsitter; phi_tailsitter "
-                   "hovers by its hover.params, and its elevons hold it poorly in wind."),
+                   "hovers by its vehicle.params, and its elevons hold it poorly in wind."),
     "plane": ("Planes", "docs/missions/figure_eight.plan: take-off from the runway to the east, "
               "one and a half figures of eight 400 m long at 40 m, landing at the origin. Legs: "
               "distance across the middle of each leg, 80 m and more from its ends, which is what "
               "is left of the turn before it; turns: the largest distance from the plan anywhere. "
-              "The parameters are those of landing.params, without terrain estimation "
+              "The parameters are those of its vehicle.params, without terrain estimation "
               "(FW_LND_USETER 0, FW_LND_ABORT 0). The embedded stack leaves the loiter before the "
               "landing 10 m above its height, by NAV_FW_ALT_RAD, PX4 at 5 m, by NAV_FW_ALTL_RAD."),
     "vtol": ("VTOLs", "docs/missions/vtol.plan: hover to 30 m, transition, 1.4 km on the wings, "

@@ -82,6 +82,7 @@ def check_plan(plan: Plan, scenario: Scenario) -> Report:
     fleet = FleetModel.of([vehicle])
     kind, vtol = vehicle_types(fleet), vtol_types(fleet)
     store = ParameterStore(1, kind, vtol)
+    parameter_file.load_into(store, 0, parameter_file.of_model(spec.type))
     if scenario.params:
         file = parameter_file.of_vehicle(scenario.params, spec.name)
         parameter_file.load_into(store, 0, parameter_file.read(file))

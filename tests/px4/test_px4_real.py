@@ -216,8 +216,7 @@ def test_the_surveys_plan_is_uploaded_downloaded_and_flown(simulate, tmp_path, c
 def test_a_plane_takes_off_from_the_runway_flies_its_mission_and_lands(simulate, tmp_path):
     """By PX4's own airframe, on lift and drag of its wings, without a ground station."""
     params = tmp_path / "alone.params"
-    params.write_text("1\t1\tNAV_DLL_ACT\t0\t6\n1\t1\tFW_LND_USETER\t0\t6\n"
-                      "1\t1\tFW_LND_ABORT\t0\t6\n")  # it has no range finder
+    params.write_text("1\t1\tNAV_DLL_ACT\t0\t6\n")
     simulation = simulate("--vehicle", "plane", "--autopilot", "px4", "--speed", 0,
                           "--params", str(params))
     simulation.wait_until(6_000_000)

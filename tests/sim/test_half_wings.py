@@ -69,8 +69,7 @@ def test_bad_half_wings_are_refused_in_one_line(tmp_path, old, new, message):
 
 
 def test_the_flight_stack_hovers_it_with_its_parameters():
-    sdf = load_vehicle("phi_tailsitter").sdf
-    f = Flight("phi_tailsitter", params=str(sdf.parent / "hover.params")).take_off()
+    f = Flight("phi_tailsitter").take_off()
     try:
         start, rows = f.pos, []
         f.run(3.0, lambda: rows.append((*(f.pos - start), *f.simulation.state.quat[0, :2])))

@@ -7,13 +7,14 @@
 from pathlib import Path
 from typing import Any
 
-from xtdrone_core import Scenario, files, outputs
+from xtdrone_core import Scenario, files, outputs, resources
 from xtdrone_core.errors import shown, unknown_name
 
 from ..errors import AutopilotError
 from ..mavlink.dialect import mavlink
 from .store import parameter, table
 
+OWN = "vehicle.params"  # file in a model's folder
 OF_EACH = ("MAV_SYS_ID", "MAV_TYPE")  # parameters that a file does not change
 _HEAD = "# Onboard parameters for Vehicle"
 _TYPE = {int: mavlink.MAV_PARAM_TYPE_INT32, float: mavlink.MAV_PARAM_TYPE_REAL32}
@@ -23,6 +24,23 @@ def of_vehicle(path: Path | str, name: str) -> Path:
     """The file of a vehicle, where a scenario gives one for all or a folder with NAME.params."""
     path = Path(path)
     return path / f"{name}.params" if path.is_dir() else path
+
+
+def of_model(vehicle: str) -> dict[str, float]:
+    """What a vehicle brings itself: NAME to value of the file vehicle.params beside its SDF file.
+
+    Args:
+        vehicle: A type, as in VehicleSpec.
+
+    Raises:
+        AutopilotError: As of read(), or a parameter that PX4 does not have.
+    """
+    path = resources.vehicle_sdf(vehicle).parent / OWN
+    values = read(path) if path.is_file() else {}
+    for name in values:
+        if name not in table():
+            raise AutopilotError(f"'{shown(path)}': {unknown_name('parameter', name, table())}")
+    return values
 
 
 def read(path: Path | str) -> dict[str, float]:

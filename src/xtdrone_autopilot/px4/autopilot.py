@@ -330,9 +330,9 @@ def _parameters_of(scenario: Scenario) -> list[dict[str, float]]:
     """The parameters that the start-up script of each PX4 of a scenario sets."""
     found = []
     for spec in scenario.vehicles:
-        values: dict[str, float] = {}
+        values = parameter_file.of_model(spec.type)
         if scenario.pose_source == "truth":  # fuse external vision only, as the embedded stack does
-            values = {"EKF2_GPS_CTRL": 0, "EKF2_HGT_REF": HEIGHT_BY_VISION}
+            values |= {"EKF2_GPS_CTRL": 0, "EKF2_HGT_REF": HEIGHT_BY_VISION}
         if scenario.params:
             values |= parameter_file.of_scenario(scenario, spec.name)[0]
         found.append(values)

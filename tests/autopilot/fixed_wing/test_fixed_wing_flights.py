@@ -12,7 +12,6 @@ from xtdrone_autopilot.navigation.mission_items import MISSION
 from xtdrone_core import Mode, resources
 
 PLAN = plan_file.load(resources.root() / "docs/missions/plane.plan")
-SOFT = str(resources.root() / "models/plane/landing.params")
 RADIUS = 80.0  # NAV_LOITER_RAD [m]
 
 
@@ -56,7 +55,7 @@ def fly_plan(f):
 
 @pytest.mark.parametrize("wind", ["", "mean=0,5,0 dryden=5"])
 def test_the_plan_is_flown_from_take_off_to_landing(plane, wind):
-    f = plane(wind=wind, params=SOFT)
+    f = plane(wind=wind)
     rows = fly_plan(f)
     assert {"Mission finished, landed", "Disarmed by landing"} <= set(f.said)
     pos = rows[:, :3]
@@ -75,7 +74,7 @@ def test_the_plan_is_flown_from_take_off_to_landing(plane, wind):
 @pytest.mark.parametrize("seed", [7, 8])
 def test_impacts_of_the_take_off_run_do_not_cost_its_position(plane, seed):
     """With these seeds it bounces on the runway, by more than the accelerometer can read."""
-    f = plane(wind="mean=0,5,0 dryden=5", params=SOFT, seed=seed)
+    f = plane(wind="mean=0,5,0 dryden=5", seed=seed)
     f.run(10.0 - f.simulation.t_us * 1e-6)
     f.autopilot.missions.load_items(0, PLAN.items)
     f.start()
