@@ -7,27 +7,31 @@ Each vehicle writes its flight log as in any fleet flight; `--log none` writes n
 
     python benchmarks/bench_fleet.py
     python benchmarks/bench_fleet.py --n 1 9 --telemetry none
+    python benchmarks/bench_fleet.py --mixed
 """
 
 import argparse
 import json
+import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import results
 
-from xtdrone_control.agents import HoverAgent
-from xtdrone_core import Scenario
+from xtdrone_control.agents import HoverAgent, MissionAgent
+from xtdrone_core import Scenario, resources
 from xtdrone_core.runs import run_folder
 from xtdrone_core.runs.ports import MAX_VEHICLES as MAX_LINKED
 from xtdrone_core.scenario.scenario import fleet
 from xtdrone_sim.simulation import Simulation
 
+MIXED_MOST_US = 300_000_000  # the mixed fleet is on the ground after 144 s of simulated time
 FLIGHT_S = 6.0  # simulated time until all vehicles hover
 PARTS = {"engine": ("engine", "step"), "rotors": ("plant.actuators", "step"),
          "sensors": ("sensor_suite", "step"), "estimator": ("autopilot.estimator", "step"),
@@ -112,6 +116,31 @@ def measure(n: int, seconds: float, telemetry: str, log: str = "fleet") -> dict:
             "parts": {part: watch.seconds / watched for part, watch in watches.items()}}
 
 
+def measure_mixed() -> float:
+    """Flies launch/mixed.launch's fleet in process, with telemetry, from start to end.
+
+    Returns:
+        The real-time factor.
+    """
+    arg = ElementTree.parse(resources.root() / "launch/mixed.launch").find("arg[@name='defaults']")
+    words = shlex.split(arg.get("default").replace("$(dirname)", str(resources.root() / "launch")))
+    given = dict(word.split("=", 1) for word in words if "=" in word)
+    scenario = Scenario(**given, speed=0.0)
+    folder = Path(tempfile.mkdtemp(prefix="bench-"))
+    run_folder.prepare(folder)
+    simulation = Simulation(scenario, folder, agent=MissionAgent(scenario.n), links=True)
+    try:
+        begin = time.perf_counter()
+        simulation.run(until_us=MIXED_MOST_US)
+        wall = time.perf_counter() - begin
+        if not simulation.landed.all():
+            raise SystemExit(f"only {simulation.landed.sum()} of {scenario.n} vehicles landed")
+        return simulation.t_us * 1e-6 / wall
+    finally:
+        simulation.close()
+        shutil.rmtree(folder)
+
+
 def main():
     """Measures each size, prints a table and updates runs/bench.json."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -122,7 +151,15 @@ def main():
                         default=["full", "none"])
     parser.add_argument("--log", choices=["fleet", "full", "none"], default="fleet",
                         help="profile of the flight logs (fleet)")
+    parser.add_argument("--mixed", action="store_true",
+                        help="only the mixed fleet of twelve of launch/mixed.launch")
     args = parser.parse_args()
+    if args.mixed:
+        factor = measure_mixed()
+        print(f"mixed fleet of twelve: {factor:.2f} x real time")
+        params = {"fleet": "mixed", "n": 12, "transport": "mavlink"}
+        return results.replace("mixed_fleet_real_time_factor",
+                               [(params, round(factor, 3), "s/s")])
     rows, shares_of_wall = [], []
     for telemetry in args.telemetry:
         for n in args.n:
