@@ -282,10 +282,6 @@ def _parameters(folder, stack, vehicle, **more):
     more = PARAMETERS.get(vehicle, {}) | (OF_PX4.get(vehicle, {}) if stack == "px4" else {}) | more
     lines = [f"1\t1\t{name}\t{value}\t{9 if isinstance(value, float) else 6}"
              for name, value in {"NAV_DLL_ACT": 0, **more}.items()]
-    own = resources.root() / "models" / vehicle
-    for name in ("landing", "hover"):
-        if (own / f"{name}.params").is_file():
-            lines.append((own / f"{name}.params").read_text())
     path = Path(folder) / "flight.params"
     path.write_text("\n".join(lines) + "\n")
     return str(path)

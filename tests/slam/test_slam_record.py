@@ -76,8 +76,15 @@ def _wave(folder):
     return str(folder / "a.csv")
 
 
+class Unrecorded(TrajectoryAgent):
+    """Flies only, on a vehicle without cameras."""
+
+    def attach(self, simulation):
+        """Records nothing."""
+
+
 def test_vehicle_follows_place_and_yaw(tmp_path):
-    agent = TrajectoryAgent(1, _wave(tmp_path))
+    agent = Unrecorded(1, _wave(tmp_path))
     scenario = Scenario(vehicles=parse_vehicles("iris@0,0"), gps="rtk", speed=0.0)
     simulation = Simulation(scenario, agent=agent, links=False)
     begin = []
@@ -197,7 +204,7 @@ def test_flight_that_cannot_begin_says_one_line(tmp_path, monkeypatch, capsys):
 
 
 def test_flown_path_becomes_a_trajectory(tmp_path):
-    agent = TrajectoryAgent(1, _wave(tmp_path))
+    agent = Unrecorded(1, _wave(tmp_path))
     run_folder.prepare(tmp_path)
     simulation = Simulation(Scenario(vehicles=parse_vehicles("iris@0,0"), gps="rtk", speed=0.0),
                             tmp_path, agent=agent, links=False)

@@ -516,7 +516,8 @@ class Quadchute(Condition):
         return flying & (self._w.status["quadchute"] != 0)
 
     def why(self, i: int) -> str:
-        return f"quad-chute: {QUADCHUTES[int(self._w.status['quadchute'][i])][0]}"
+        reason, _ = QUADCHUTES.get(int(self._w.status["quadchute"][i]), ("of no known cause", ""))
+        return f"quad-chute: {reason}"
 
 
 class RotorFailure(Condition):

@@ -1,6 +1,7 @@
 """Flights of the plane by the embedded flight stack, in the lockstep."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -68,14 +69,17 @@ def test_the_plan_is_flown_from_take_off_to_landing(plane, wind):
     legs = settled & (pos[:, 0] > -80.0) & (pos[:, 0] < 150.0) & (pos[:, 1] > 150.0)
     assert abs(pos[legs, 1] - 200.0).max() < 4.0
     assert np.linalg.norm(f.pos[:2]) < 100.0 and f.pos[2] < 0.3
-    # It hops along on a belly as slippery as its SDF says: measured -1.7 m/s in calm air.
-    assert rows[pos[:, 2] < 1.0, 7].min() > (-3.0 if wind else -2.2)
+    assert rows[pos[:, 2] < 1.0, 7].min() > (-3.0 if wind else -1.0)  # of the touch-down
 
 
-@pytest.mark.parametrize("seed", [7, 8])
-def test_impacts_of_the_take_off_run_do_not_cost_its_position(plane, seed):
-    """With these seeds it bounces on the runway, by more than the accelerometer can read."""
-    f = plane(wind="mean=0,5,0 dryden=5", seed=seed)
+@pytest.mark.parametrize("seed", [7])
+def test_impacts_of_the_take_off_run_do_not_cost_its_position(flight, tmp_path, seed):
+    """On a rough belly it bounces on the runway, by more than the accelerometer can read."""
+    sdf = (resources.root() / "models/plane/model.sdf").read_text()
+    (tmp_path / "plane").mkdir()
+    rough = tmp_path / "plane/model.sdf"
+    rough.write_text(re.sub(r"<mu>.*</mu2>", "<mu>1</mu><mu2>1</mu2>", sdf))
+    f = flight(vehicle=str(rough), wind="mean=0,5,0 dryden=5", seed=seed)
     f.run(10.0 - f.simulation.t_us * 1e-6)
     f.autopilot.missions.load_items(0, PLAN.items)
     f.start()
