@@ -36,13 +36,7 @@ def land(v: np.void, w: np.void, q: np.void, m: Motion, t_us: int, dt: float) ->
 
     It is straight from v.previous, or on a circle round the target where there is none.
 
-    Args:
-        v: Record of VEHICLE_STATUS.
-        w: Record of FIXED_WING_STATE.
-        q: Parameters.
-        m: Motion.
-        t_us: Now [us].
-        dt: [s].
+    Arguments as of auto.fly_auto().
     """
     straight = math.isfinite(v.previous[0])
     if not w.landing:

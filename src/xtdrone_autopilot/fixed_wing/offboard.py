@@ -28,13 +28,7 @@ def follow_set_point(v: np.void, w: np.void, q: np.void, m: Motion, t_us: int, d
     A position with a velocity is a path through it, one with an acceleration too a curved one; a
     velocity alone is a course with a height rate.
 
-    Args:
-        v: Record of VEHICLE_STATUS.
-        w: Record of FIXED_WING_STATE.
-        q: Parameters.
-        m: Motion.
-        t_us: Now [us].
-        dt: [s].
+    Arguments as of auto.fly_auto().
     """
     if v.offboard_kind == TRAJECTORY:
         _follow_trajectory(v, w, q, m, t_us, dt)

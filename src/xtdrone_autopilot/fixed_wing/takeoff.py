@@ -40,14 +40,7 @@ def take_off(v: np.void, w: np.void, q: np.void, m: Motion, t_us: int, accel: fl
              dt: float) -> None:
     """Sets roll, pitch and throttle of a take-off to v.target.
 
-    Args:
-        v: Record of VEHICLE_STATUS.
-        w: Record of FIXED_WING_STATE.
-        q: Parameters.
-        m: Motion.
-        t_us: Now [us].
-        accel: Specific force along the body's x [m/s^2].
-        dt: [s].
+    Arguments as of auto.fly_auto().
     """
     if w.takeoff == TAKEOFF_NOT_BEGUN:
         _begin(v, w, q, m, t_us)

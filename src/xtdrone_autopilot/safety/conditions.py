@@ -427,15 +427,6 @@ class PositionLost(Condition):
     def action(self, i: int) -> Action:
         return Action.DESCEND
 
-    def warning_event(self, i: int) -> tuple:
-        """Name and arguments of PX4's event where the action for vehicle i is a warning."""
-        if self.px4 in _WARNINGS:
-            return (_WARNINGS[self.px4],)
-        mode = custom_mode(Mode(self._w.status["mode"][i]))
-        if not self.px4:
-            return "commander_failsafe_enter_generic_warn", mode
-        return "commander_failsafe_enter_warn", mode, self.px4
-
     def mode_instead(self, i: int) -> Mode | None:
         by_sticks = self.get(i, "COM_POSCTL_NAVL") == 0 and sticks_held(self._w, i)
         return Mode.ALTCTL if by_sticks else None
