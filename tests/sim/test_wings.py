@@ -226,6 +226,14 @@ def test_a_surface_that_nothing_deflects_is_named(tmp_path):
     assert any("'rudder' is never deflected" in line for line in vehicle.remarks)
 
 
+def test_aerodynamics_that_are_not_computed_are_named(tmp_path):
+    """As in PX4's advanced_plane and quadtailsitter, which load without a force of the air."""
+    vehicle = glider(tmp_path, more='<plugin name="aircraft" '
+                                    'filename="libAdvancedLiftDragPlugin.so"/>')
+    assert any("plugin 'aircraft' is left out: the air exerts no force" in line
+               for line in vehicle.remarks)
+
+
 def test_vehicles_without_wings_have_no_records():
     fleet = FleetModel.of([load_vehicle("iris")])
     assert fleet.wing.shape == (1, 0) and fleet.vehicle["wings"][0] == 0

@@ -18,6 +18,7 @@ from ..sdf_tree import Scope, number, plugin_name, refuse_unknown, text, vector
 from .links import Links
 
 _PLUGINS = ("LiftDragPlugin", "gazebo_liftdrag_plugin")
+_UNKNOWN = "AdvancedLiftDragPlugin"  # stability derivatives of a whole aircraft
 HALF_WING = OWN + "half_wing"
 _TRUE = ("1", "true")
 _ANGLES = np.radians(np.arange(-5.0, 45.0, 0.1))  # of attack, among which the stall is sought
@@ -64,6 +65,11 @@ def read_wings(scope: Scope, links: Links, actuators: Sequence[Actuator],
     Raises:
         SdfError: A surface of an invalid link, direction, area, density or slipstream.
     """
+    for _, plugin in scope.elements("plugin"):
+        if plugin_name(plugin) == _UNKNOWN:
+            remarks.append(f"plugin '{plugin.get('name', _UNKNOWN)}' is left out: the air exerts "
+                           "no force on its wings; give a LiftDragPlugin for each in place of "
+                           f"{_UNKNOWN}")
     for owner, plugin in wing_plugins(scope):
         joint = control_joint(owner, plugin)
         name = plugin.get("name", "wing")
