@@ -7,11 +7,13 @@ from pathlib import Path
 
 from xtdrone_core import Scenario, VehicleSpec, registry
 from xtdrone_core.runs import run_folder
+from xtdrone_core.scenario.scenario import parse_vehicles
 from xtdrone_dynamics.compiled import cache_root, state_of_sources
 
-from .simulation import Simulation
+from .simulation import STEP_US, Simulation
 
 FLIGHT_US = 4_000_000  # simulated: until the vehicle is in the air [us]
+OTHERS = "standard_vtol@0,0; rover@10,0"  # with the kernels of wings, transitions and wheels
 
 
 def is_warm() -> bool:
@@ -55,6 +57,12 @@ def warm_up() -> None:
     finally:
         simulation.close()
         shutil.rmtree(folder)
+    others = Scenario(parse_vehicles(OTHERS), speed=0.0, log="none")
+    simulation = Simulation(others, links=False)
+    try:
+        simulation.run(until_us=STEP_US)
+    finally:
+        simulation.close()
     marker = _marker()
     marker.parent.mkdir(parents=True, exist_ok=True)
     marker.touch()

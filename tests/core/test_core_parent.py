@@ -1,5 +1,6 @@
 """Processes that end with their parent, nodes and the roslaunch that started them."""
 
+import signal
 import subprocess
 import sys
 
@@ -34,3 +35,11 @@ def test_a_process_ends_with_a_parent_that_is_killed(word, by_node, by_launch):
 def test_a_node_that_roslaunch_did_not_start_may_outlive_its_parent(monkeypatch):
     monkeypatch.setattr(parent, "_libc", None)
     parent.end_with_launch()
+
+
+def test_an_interrupt_waits_for_the_end_of_the_block():
+    passed = []
+    with pytest.raises(KeyboardInterrupt), parent.interrupts_wait():
+        signal.raise_signal(signal.SIGINT)
+        passed.append(True)
+    assert passed and signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -7,8 +7,9 @@ import select
 import signal
 import socket
 import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 _PR_SET_PDEATHSIG = 1  # of prctl(2)
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -47,6 +48,25 @@ def tied(number: int = signal.SIGKILL,
             then()
 
     return tie
+
+
+@contextlib.contextmanager
+def interrupts_wait() -> Iterator[None]:
+    """A Ctrl-C waits for the end of this block; Python loses one that comes while it forks.
+
+    Outside of the main thread, which gets them, it does nothing.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: came.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if came:
+        signal.raise_signal(signal.SIGINT)
 
 
 def end_with_launch() -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from xtdrone_core.runs import run_folder
-from xtdrone_core.runs.parent import tied
+from xtdrone_core.runs.parent import interrupts_wait, tied
 
 from ..datasets.dataset import Dataset
 from ..errors import SlamError
@@ -76,9 +76,10 @@ def start(adapter: Adapter, dataset: Path, folder: Path, log: Any) -> subprocess
     for name, value in adapter.parameters.items():
         command += [f"--{name}", str(value)]
     try:
-        return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log,
-                                env=environments.variables(), start_new_session=True,
-                                preexec_fn=tied())
+        with interrupts_wait():
+            return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                    stderr=log, env=environments.variables(),
+                                    start_new_session=True, preexec_fn=tied())
     except OSError as error:
         raise SlamError(f"cannot start '{command[0]}': {error.strerror}") from error
 

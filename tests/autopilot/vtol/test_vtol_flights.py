@@ -28,6 +28,10 @@ def kind(request):
     return request.param
 
 
+# What the types of VTOLs share is flown with one of them.
+ONE = pytest.mark.parametrize("kind", ["standard_vtol"], indirect=True)
+
+
 @pytest.fixture
 def vtol(flight, kind):
     """A VTOL on the ground, in calm air if nothing else is given."""
@@ -120,6 +124,7 @@ def test_it_changes_over_and_back_by_command_and_loiters_in_both(aloft):
     assert np.linalg.norm(f.pos - held) < 0.3 and np.linalg.norm(f.vel) < 0.3
 
 
+@ONE
 def test_commands_that_it_refuses(aloft):
     f = aloft()
     assert transition(f, 7) == mavlink.MAV_RESULT_TEMPORARILY_REJECTED
@@ -146,7 +151,8 @@ def test_land_mode_stops_in_a_hover_and_lands(aloft):
     assert "Disarmed by landing" in f.said
 
 
-@pytest.mark.parametrize("wind", ["", GUSTS])
+@pytest.mark.parametrize("kind, wind", [
+    ("standard_vtol", ""), ("standard_vtol", GUSTS), ("tailsitter", GUSTS)], indirect=["kind"])
 def test_return_comes_home_on_the_wings_and_lands_there_in_a_hover(aloft, wind):
     f = aloft(wind=wind)
     to_wings(f)
@@ -179,7 +185,9 @@ def sticks(f, forward=0.0, right=0.0, up=0.0):
         1, round(1000 * forward), round(1000 * right), round(500 * (up + 1.0)), 0, 0))
 
 
-@pytest.mark.parametrize("mode", [Mode.POSCTL, Mode.ALTCTL, Mode.STABILIZED])
+@pytest.mark.parametrize("kind, mode", [
+    ("standard_vtol", Mode.POSCTL), ("standard_vtol", Mode.ALTCTL),
+    ("standard_vtol", Mode.STABILIZED), ("tailsitter", Mode.STABILIZED)], indirect=["kind"])
 def test_it_changes_over_in_manual_modes(aloft, mode):
     f = aloft()
     sticks(f)
@@ -203,11 +211,13 @@ def test_it_changes_over_in_manual_modes(aloft, mode):
     assert state(f) == HOVERS
 
 
-@pytest.mark.parametrize("cause, parameters, reason", [
-    ("timeout", {"VT_TRANS_TIMEOUT": 2.0, "VT_F_TRANS_THR": 0.1}, "transition timeout"),
-    ("height", {"VT_FW_MIN_ALT": 60.0}, "minimum altitude"),
-    ("roll", {"VT_FW_QC_R": 15}, "maximum roll"),
-    ("command", {}, "external command")])
+@pytest.mark.parametrize("kind, cause, parameters, reason", [
+    ("standard_vtol", "timeout", {"VT_TRANS_TIMEOUT": 2.0, "VT_F_TRANS_THR": 0.1},
+     "transition timeout"),
+    ("standard_vtol", "height", {"VT_FW_MIN_ALT": 60.0}, "minimum altitude"),
+    ("standard_vtol", "roll", {"VT_FW_QC_R": 15}, "maximum roll"),
+    ("standard_vtol", "command", {}, "external command"),
+    ("tailsitter", "command", {}, "external command")], indirect=["kind"])
 def test_quadchutes_return_in_a_hover(aloft, cause, parameters, reason):
     f = aloft()
     f.set(RTL_RETURN_ALT=35.0, **parameters)
