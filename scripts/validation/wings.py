@@ -2,12 +2,10 @@
 
     python scripts/validation/wings.py
 
-Needs scripts/setup_gazebo.sh; without Gazebo 11 it prints a message and exits with status 0. With
-the plugins of scripts/validation/_sitl_gazebo.sh it also flies those, and writes what it found to
-sitl_gazebo.json beside this; else it takes the figures from there.
+Needs scripts/setup_gazebo.sh; without Gazebo 11 it prints a message and exits with status 0. The
+tracks of PX4's sitl_gazebo are recorded in tests/data/sitl_gazebo.json.
 """
 
-import json
 import sys
 from pathlib import Path
 
@@ -22,9 +20,7 @@ import classic  # noqa: E402
 from physics import DT  # noqa: E402
 from xtdrone_core import plot_style, resources  # noqa: E402
 
-EVERY = 25  # steps between two points of a curve
 BOUND_M, BOUND_DEG = 0.5, 2.0
-RECORD = HERE / "sitl_gazebo.json"
 VEHICLES = "plane", "standard_vtol"
 OWN, CORRECTED, SITL = "Gazebo's wings", "Gazebo's wings, with their error", "sitl_gazebo"
 HEAD = f"""Made by `scripts/validation.sh wings`; tests/gazebo/test_gazebo_wings.py flies the same.
@@ -39,9 +35,8 @@ alike on both sides.
   workspace's rotors. In sideslip it takes the spanwise velocity off along the velocity instead of
   along the span, which PX4's plugin did until 2020 (PX4-SITL_gazebo-classic, issue 560). *With
   their error*: the embedded engine's wings were given the same error.
-- *sitl_gazebo* has wings and motors of PX4-SITL_gazebo-classic (commit 807b67b, July 2026), built
-  by `scripts/validation/_sitl_gazebo.sh CHECKOUT`; its figures are those in
-  `scripts/validation/sitl_gazebo.json`."""
+- *sitl_gazebo* has wings and motors of PX4-SITL_gazebo-classic (commit 807b67b, July 2026), which
+  is no part of this project: its tracks stand in `tests/data/sitl_gazebo.json`."""
 FIGURE = """Against Gazebo's wings the ailerons differ by {0} (plane) and {1} (standard_vtol), with
 the plugin's error in both engines by {2} and {3}: the vehicles slip by up to 1.9 degrees. Of the
 rest most comes from the joints of the surfaces, which the plugins see a step (4 ms) later: with its
@@ -55,14 +50,13 @@ force. The sitl_gazebo of PX4 v1.15.4 takes 25 m/s for every motor's maxRelative
 
 
 def curves(one, other):
-    """Differences in position [m] and attitude [deg] at every EVERY-th step."""
-    return [values[EVERY - 1::EVERY].tolist() for values in classic.apart(one, other)]
+    """Differences in position [m] and attitude [deg] every classic.EVERY steps."""
+    return classic.apart(classic.thinned(one), classic.thinned(other))
 
 
 def flights():
     """Curves of all flights, by (vehicle, flight, peer)."""
     found = {}
-    there = (classic.SITL_GAZEBO / "libhold_motors.so").is_file()
     for vehicle in VEHICLES:
         trim = classic.Trim(vehicle)
         for flight, axis in classic.AXES.items():
@@ -71,27 +65,17 @@ def flights():
             found[vehicle, flight, OWN] = curves(embedded, own)
             found[vehicle, flight, CORRECTED] = curves(
                 classic.fly_embedded(trim, added, gazebos_wings=True), own)
-            if there:
-                found[vehicle, flight, SITL] = curves(embedded,
-                                                      classic.fly_gazebo(trim, added, True))
-    if there:
-        hover = classic.Trim("standard_vtol", 0.0)
-        added = hover.pulse(None)
-        found["standard_vtol", "hover", SITL] = curves(classic.fly_embedded(hover, added),
-                                                       classic.fly_gazebo(hover, added, True))
-        lines = [f"{json.dumps(', '.join(key[:2]))}: {json.dumps(np.round(value, 4).tolist())}"
-                 for key, value in found.items() if key[2] == SITL]
-        RECORD.write_text("{" + ",\n ".join(lines) + "}\n")
-    for key, value in json.loads(RECORD.read_text()).items():
-        vehicle, flight = key.split(", ")
-        found[vehicle, flight, SITL] = value
+    for (vehicle, flight), track in classic.sitl_gazebo().items():
+        trim = classic.Trim(vehicle, 0.0 if flight == "hover" else classic.SPEED)
+        embedded = classic.fly_embedded(trim, trim.pulse(classic.AXES.get(flight)))
+        found[vehicle, flight, SITL] = classic.apart(classic.thinned(embedded), track)
     return found
 
 
 def figure(found):
     """Distances and angles over time, both vehicles side by side."""
     panels, axes = plot_style.panels(2, 2, 10, 6)
-    time = DT * EVERY * np.arange(1, round(classic.SECONDS / DT) // EVERY + 1)
+    time = DT * classic.EVERY * np.arange(1, round(classic.SECONDS / DT) // classic.EVERY + 1)
     styles = {OWN: ":", CORRECTED: "--", SITL: "-"}
     for (vehicle, flight, peer), rows in found.items():
         colour = plot_style.series([*classic.AXES, "hover"].index(flight))

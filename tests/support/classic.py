@@ -2,11 +2,12 @@
 
 The peer reads the vehicle's file itself: its links, joints and masses, not the one body that the
 workspace makes of them. Its wings are those of Gazebo's own LiftDragPlugin, with the workspace's
-rotors; or wings and motors are those of PX4's sitl_gazebo, as scripts/validation/_sitl_gazebo.sh
-builds them.
+rotors. Flights with wings and motors of PX4's sitl_gazebo are recorded.
 """
 
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 from lxml import etree
@@ -14,7 +15,7 @@ from scipy.optimize import least_squares
 from scipy.spatial.transform import Rotation
 
 from physics import DT, STEP_US, state_of
-from xtdrone_core import FleetModel, VehicleSpec, resources
+from xtdrone_core import FleetModel, VehicleSpec
 from xtdrone_core.vehicle import Surface
 from xtdrone_dynamics.abilities.control_surfaces import surface_signs
 from xtdrone_dynamics.constants import GRAVITY
@@ -30,9 +31,10 @@ SECONDS, SPEED = 5.0, 15.0  # of a flight [s], [m/s]
 HEIGHT = 500.0  # of its start [m]
 PULSE, PULSE_S = 0.05, 0.5  # of surfaces [rad] [s]
 AXES = {"trim": None, "ailerons": 0, "elevator": 1}  # flights, and the axis of their pulse
-SITL_GAZEBO = resources.root() / ".setup/gazebo11/sitl_gazebo"  # folder of its plugins
+EVERY = 25  # steps between two points of a recorded track
 _WARM_STEPS = 500  # until motors turn and surfaces are in place
-_WINGS, _MOTORS, _HOLD = "libLiftDragPlugin.so", "libgazebo_motor_model.so", "libhold_motors.so"
+_WINGS = "libLiftDragPlugin.so"
+_TRACKS = Path(__file__).resolve().parents[1] / "data/sitl_gazebo.json"
 
 
 class Trim:
@@ -102,9 +104,23 @@ def put(state, start, actuator):
 
 
 def apart(one, other):
-    """Distances [m] and angles [deg] between two flights (T, 13)."""
+    """Distances [m] and angles [deg] between two flights (T, 7 or more)."""
     turn = Rotation.from_quat(one[:, 3:7]).inv() * Rotation.from_quat(other[:, 3:7])
     return np.linalg.norm(one[:, :3] - other[:, :3], axis=1), np.degrees(turn.magnitude())
+
+
+def thinned(flight):
+    """Position and quaternion (T/EVERY, 7) of a flight (T, 13), at the times of the records."""
+    return flight[EVERY - 1::EVERY, :7]
+
+
+def sitl_gazebo():
+    """Tracks in Gazebo 11 with wings and motors of sitl_gazebo, as thinned() gives them.
+
+    They flew from Trim, by (vehicle, name in AXES), and "hover" is that of Trim at no speed.
+    """
+    return {tuple(name.split(", ")): np.array(track)
+            for name, track in json.loads(_TRACKS.read_text()).items()}
 
 
 def fly_embedded(trim, added, gazebos_wings=False):
@@ -158,16 +174,11 @@ def wings_of_gazebo(fleet, state):
 
 
 class ClassicGazebo(gazebo.GazeboEngine):
-    """gzserver with one vehicle as its file has it, and the classic plugins."""
+    """gzserver with one vehicle as its file has it, and Gazebo's wings."""
 
-    def __init__(self, trim, sitl_gazebo=False):
-        """Starts gzserver.
-
-        Args:
-            trim: The flight.
-            sitl_gazebo: Takes the plugins in SITL_GAZEBO for wings and motors.
-        """
-        self._trim, self._sitl, model = trim, sitl_gazebo, trim.model
+    def __init__(self, trim):
+        """Starts gzserver for a Trim."""
+        self._trim, model = trim, trim.model
         self._vehicle = parse(model.sdf, "model")
         self._hinges = [self._vehicle.findtext(f".//channel[@name='{a.name}']/joint_name")
                         for a in model.actuators if isinstance(a, Surface)]
@@ -191,8 +202,6 @@ class ClassicGazebo(gazebo.GazeboEngine):
         rows = []
         for k in range(round(SECONDS / DT)):
             wrench = stage.step((trim.commands + added(k * DT))[None], state, STEP_US)[0, 0]
-            if self._sitl and k:  # placing the vehicle has stopped the motors for the first step
-                wrench[:] = 0.0
             wrench[3:] -= np.cross(Rotation.from_quat(state.quat[0]).apply(self._arm), wrench[:3])
             row = self._moved(gazebo._STEP, [DT, *wrench, *state.actuator[0, surfaces]])
             rows.append(self._shifted(row, -self._arm))
@@ -208,17 +217,8 @@ class ClassicGazebo(gazebo.GazeboEngine):
         for element in [*model.iter("collision", "visual", "sensor")]:
             element.getparent().remove(element)
         for plugin in [*model.iter("plugin")]:
-            if plugin.get("filename") not in ({_WINGS, _MOTORS} if self._sitl else {_WINGS}):
+            if plugin.get("filename") != _WINGS:
                 plugin.getparent().remove(plugin)
-            elif self._sitl:
-                plugin.set("filename", str(SITL_GAZEBO / plugin.get("filename")))
-        if self._sitl:
-            hold = etree.SubElement(model, "plugin", name="hold",
-                                    filename=str(SITL_GAZEBO / _HOLD))
-            rotors = self._trim.model.rotors
-            speeds = dict(zip((rotor.channel for rotor in rotors), self._trim.actuator))
-            etree.SubElement(hold, "speeds").text = " ".join(
-                str(speeds.get(k, 0.0)) for k in range(1 + max(speeds)))
         own = world.find(".//model[@name='v']")
         own.getparent().replace(own, model)
         return etree.tostring(world, encoding="unicode")
@@ -241,9 +241,9 @@ class ClassicGazebo(gazebo.GazeboEngine):
         return row
 
 
-def fly_gazebo(trim, added, sitl_gazebo=False):
+def fly_gazebo(trim, added):
     """As fly_embedded(), in ClassicGazebo."""
-    engine = ClassicGazebo(trim, sitl_gazebo)
+    engine = ClassicGazebo(trim)
     try:
         return engine.fly(added)
     finally:
