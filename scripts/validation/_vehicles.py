@@ -45,9 +45,8 @@ MARGIN = 80.0  # of a leg's ends, which belong to its turns [m]
 FAST = 8.0  # above which a VTOL flies on its wings [m/s]
 LONGEST_S = 400.0  # of a flight
 SETTLED_US = 10_000_000  # until PX4's estimates have settled, for which Recording waits
-# Of both stacks: the plane has no range finder, and PX4 does not know r1_rover's wheels.
-PARAMETERS = {"plane": {"FW_LND_USETER": 0, "FW_LND_ABORT": 0},
-              "r1_rover": {"RDD_WHEEL_BASE": 0.326, "RDD_WHEEL_RADIUS": 0.0686,
+# Of both stacks: PX4 does not know r1_rover's wheels.
+PARAMETERS = {"r1_rover": {"RDD_WHEEL_BASE": 0.326, "RDD_WHEEL_RADIUS": 0.0686,
                            "RDD_WHEEL_SPEED": 40.0}}
 # The boat goes round in circles with its airframe's 100. VTOLs that turn their nose into the wind
 # do not reach the heading of a transition across it in time, and PX4 gives the mission up.

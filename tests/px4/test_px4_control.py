@@ -10,8 +10,8 @@ from ros_fixtures import ROOT, Processes, environment, free_port, needs_ros
 
 pytestmark = [needs_ros, pytest.mark.px4, pytest.mark.slow, pytest.mark.skipif(
     not os.environ.get("PX4_BUILD"), reason="needs real PX4: set PX4_BUILD")]
-# Without a ground station; planes without a range finder and with missions that end in the air.
-ALONE = {"NAV_DLL_ACT": 0, "FW_LND_USETER": 0, "FW_LND_ABORT": 0, "MIS_TKO_LAND_REQ": 0}
+# Without a ground station; planes with missions that end in the air.
+ALONE = {"NAV_DLL_ACT": 0, "MIS_TKO_LAND_REQ": 0}
 
 
 @pytest.fixture

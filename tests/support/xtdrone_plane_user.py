@@ -83,6 +83,8 @@ wait("it arms", lambda: command("ARM") == "ARM: done")  # refused until the esti
 report["takeoff"] = command("takeoff")
 wait("it is up", lambda: position()[2] > 25.0)
 report["transition"] = command("plane")
+# PX4 may lose a plane that goes from AUTO.TAKEOFF to OFFBOARD: see docs/px4.md.
+command("loiter")
 report["offboard"] = command("OFFBOARD")
 goal = Pose()
 goal.position.x, goal.position.y, goal.position.z = GOAL

@@ -74,7 +74,7 @@ def _step_one(v, u, w, q, e, s, t_us, due, sea, dt):
     else:
         standard.change_state(v, u, w, q, m, t_us)
     if v.vtol_state != before:
-        _enter_state(v, w)
+        _enter_state(v, w, before)
     if v.vtol_state == HOVERS or v.vtol_state == ON_WINGS:
         v.hover_weight = 1.0 if v.vtol_state == HOVERS else 0.0
         return
@@ -93,11 +93,12 @@ def _step_one(v, u, w, q, e, s, t_us, due, sea, dt):
 
 
 @njit
-def _enter_state(v, w):
+def _enter_state(v, w, before):
     """It hovers, flies on its wings or begins a transition now."""
     v.vehicle_type = FIXED_WING if v.vtol_state == ON_WINGS else MULTICOPTER
-    v.vel_integral[:] = 0.0
-    v.rate_integral[:] = 0.0
+    if before != TO_HOVER or v.vtol_type == TAILSITTER:
+        v.vel_integral[:] = 0.0
+        v.rate_integral[:] = 0.0
     if v.vtol_state == HOVERS:
         v.mode_stage = NEW_MODE
     elif v.vtol_state == TO_FIXED_WING:

@@ -70,7 +70,7 @@ def change_over(v: np.void, u: np.void, w: np.void, q: np.void, m: Motion, accel
         u.pitch = math.radians(q.FW_PSP_OFF) * (1.0 - v.hover_weight)
         return
     u.pusher = 0.0
-    u.pitch = decelerating_pitch(u, q, accel, dt)
+    u.pitch = decelerating_pitch(u, q, m, accel, dt)
     v.hover_weight = 1.0
     if q.VT_B_TRANS_RAMP > 0.0:
         ramp = min(q.VT_B_TRANS_RAMP, q.VT_B_TRANS_DUR)

@@ -18,6 +18,7 @@ from .state import DESCENT, LOSS_IN_TRANSITION, NO_QUADCHUTE, PITCHED, ROLLED, T
 MANUAL, STABILIZED, ACRO = int(Mode.MANUAL), int(Mode.STABILIZED), int(Mode.ACRO)
 STEEPEST = 0.3  # pitch set-point of a transition to hover [rad]
 MORE_DECELERATION = 1.2  # of VT_B_DEC_MSS, so as not to overshoot
+CLIMBS = 0.2  # above which the nose waits [m/s]
 LOSS_US = 5_000_000  # for so long after a transition a loss of height still counts [us]
 TECS_US = 1_000_000  # for so long total energy control counts as running [us]
 
@@ -62,17 +63,20 @@ def front_is_complete(v: np.void, u: np.void, w: np.void, q: np.void, t_us: int)
 
 
 @njit
-def decelerating_pitch(u: np.void, q: np.void, accel: float, dt: float) -> float:
+def decelerating_pitch(u: np.void, q: np.void, m: Motion, accel: float, dt: float) -> float:
     """Pitch set-point that slows it down by VT_B_DEC_MSS [rad].
 
     Args:
         u: Record of TRANSITION_STATE.
         q: Parameters.
+        m: Motion; the nose does not rise further while the wings lift more than the weight.
         accel: Along its way over the ground [m/s^2].
         dt: [s].
     """
     error = MORE_DECELERATION * q.VT_B_DEC_MSS + accel
     pitch = u.pitch_integral
+    if m.climb > CLIMBS and error > 0.0:
+        error = 0.0
     if not ((pitch >= STEEPEST and error > 0.0) or (pitch <= 0.0 and error < 0.0)):
         u.pitch_integral += q.VT_B_DEC_I * error * dt
     return clamp(pitch, 0.0, STEEPEST)
