@@ -20,6 +20,7 @@ from xtdrone_dynamics.abilities.vehicle_type import (
     MULTICOPTER,
     STANDARD_VTOL,
     TAILSITTER,
+    TILTROTOR,
     cannot_fly,
 )
 
@@ -84,10 +85,11 @@ def _mav_types(fleet, status):
               for r in fleet.n_rotors.tolist()]
     boats = (fleet.actuator["kind"] == PROPELLER).any(axis=1)
     return np.select(
-        [vtol_type == STANDARD_VTOL, vtol_type == TAILSITTER, vehicle_type == MULTICOPTER,
-         vehicle_type == FIXED_WING, boats],
-        [MAV_TYPE_VTOL_FIXEDROTOR, mavlink.MAV_TYPE_VTOL_QUADROTOR, rotors,
-         mavlink.MAV_TYPE_FIXED_WING, mavlink.MAV_TYPE_SURFACE_BOAT],
+        [vtol_type == STANDARD_VTOL, vtol_type == TAILSITTER, vtol_type == TILTROTOR,
+         vehicle_type == MULTICOPTER, vehicle_type == FIXED_WING, boats],
+        [MAV_TYPE_VTOL_FIXEDROTOR, mavlink.MAV_TYPE_VTOL_QUADROTOR,
+         mavlink.MAV_TYPE_VTOL_TILTROTOR, rotors, mavlink.MAV_TYPE_FIXED_WING,
+         mavlink.MAV_TYPE_SURFACE_BOAT],
         mavlink.MAV_TYPE_GROUND_ROVER)
 
 

@@ -154,7 +154,9 @@ VEHICLE_STATUS = np.dtype([
     ("sp_rates", "f8", (3,)),
     ("sp_torque", "f8", (3,)),  # body [N m]
     ("sp_thrust", "f8"),  # collective along the body's z [N]
-    ("sp_side_force", "f8", (2,)),  # along the body's x and y [N]; 0 unless `fully_actuated`
+    ("sp_side_force", "f8", (2,)),  # along the body's x and y [N]; 0 unless `fully_actuated`,
+    # and along x of a tiltrotor
+    ("sp_tilt", "f8"),  # largest tilt of a tiltrotor's rotors; on its wings their tilt [rad]
     # Internal state of the control loops.
     ("vel_integral", "f8", (3,)),  # [m/s^2]
     ("free_yaw", "f8"),  # heading kept while no loop above gives one, NaN = none yet [rad]
@@ -206,6 +208,7 @@ def new_status(n: int) -> np.ndarray:
     status["landed"] = True
     status["vehicle_type"], status["vtol_type"] = MULTICOPTER, NOT_VTOL
     status["hover_weight"] = 1.0
+    status["sp_tilt"] = 0.5 * np.pi
     for name in ("offboard_pos", "offboard_vel", "offboard_acc", "offboard_yaw",
                  "offboard_yaw_rate", "takeoff_height", "target_speed", "target_yaw", "previous",
                  "following", "line", "roi", "sp_pos", "sp_vel", "sp_acc", "sp_yaw", "sp_yaw_rate"):

@@ -13,6 +13,7 @@ from xtdrone_dynamics.abilities.vehicle_type import (
     ROVER,
     STANDARD_VTOL,
     TAILSITTER,
+    TILTROTOR,
     cannot_fly,
     vehicle_types,
     vtol_types,
@@ -44,9 +45,10 @@ def test_type(vehicle, wanted):
 
 def test_vtols_are_known_by_their_wings_and_rotors():
     fleet = FleetModel.of([load_vehicle(name) for name in (
-        "standard_vtol", "tailsitter", "plane", "iris", "phi_tailsitter")])
-    assert vtol_types(fleet).tolist() == [STANDARD_VTOL, TAILSITTER, NOT_VTOL, NOT_VTOL, NOT_VTOL]
-    assert cannot_fly(fleet) == [""] * 5
+        "standard_vtol", "tailsitter", "tiltrotor", "plane", "iris", "phi_tailsitter")])
+    assert vtol_types(fleet).tolist() == [
+        STANDARD_VTOL, TAILSITTER, TILTROTOR, NOT_VTOL, NOT_VTOL, NOT_VTOL]
+    assert cannot_fly(fleet) == [""] * 6
 
 
 def test_what_no_flight_stack_moves_says_so():

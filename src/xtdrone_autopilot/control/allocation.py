@@ -16,9 +16,9 @@ from xtdrone_dynamics.abilities.effectiveness import effectiveness, largest_thru
 from xtdrone_dynamics.abilities.vehicle_type import MULTICOPTER, lifting_rotors
 from xtdrone_dynamics.compiled import njit
 
-from ..vehicle_status import NO_SET_POINT
+from ..vehicle_status import NO_SET_POINT, ON_WINGS
 from .vector import clamp
-from .vectoring import Vectoring, allocate, command_servos
+from .vectoring import Vectoring, allocate, command_servos, tilt_forwards
 
 YAW_THRUST_MARGIN = 0.15  # share of the rotor's range that yaw may take from the collective
 IDLE_COMMAND = 0.01  # of an armed rotor without a set-point
@@ -96,14 +96,19 @@ def _allocate_within(v, gain, hessian, t_max, used, n_rotors, thrust):
 
 
 @njit
-def _vectored(status, parameters, vehicle, body, joints, actuator, half_wings, used, weight, scale,
-              low, high, values, position, dt, thrust, commands):
+def _vectored(status, parameters, vehicle, body, joints, actuator, half_wings, used, tiltrotor,
+              forward_weight, weight, scale, low, high, values, position, dt, thrust, commands):
     """Thrusts (N, A) and servo commands of the vehicles of vectoring.Vectoring."""
     for i in range(status.shape[0]):
         if not used[i]:
             continue
         flies = status[i].armed and status[i].sp_kind != NO_SET_POINT
-        if flies:
+        if tiltrotor[i]:
+            tilt_forwards(status[i], actuator[i], weight[i], forward_weight[i], scale[i], low[i],
+                          high[i], values[i], position[i])
+        if flies and status[i].vtol_state == ON_WINGS:
+            pass  # the throttle drives the rotors
+        elif flies:
             allocate(status[i], parameters[i], vehicle[i:i + 1], body[i:i + 1], joints[i:i + 1],
                      actuator[i:i + 1], half_wings[i:i + 1], weight[i], scale[i], low[i], high[i],
                      values[i])
@@ -184,7 +189,7 @@ class Mixer(Memory):
         f, u = self._fleet, self._vectoring
         if u.used.any():
             _vectored(status, parameters, f.vehicle, f.body, f.joint, f.actuator, f.half_wing,
-                      u.used, u.weight, u.scale, u.low, u.high, u.values, u.position, dt,
-                      self._thrust, commands)
+                      u.used, u.tiltrotor, u.forward_weight, u.weight, u.scale, u.low, u.high,
+                      u.values, u.position, dt, self._thrust, commands)
         _mix(status, parameters, self._fleet.actuator, self._mixer, self._gain, self._hessian,
              self._used, self._whole, u.used, self._t_max, self._n_rotors, self._thrust, commands)

@@ -19,11 +19,17 @@ from xtdrone_dynamics.abilities.effectiveness import (
     place,
     rank,
 )
-from xtdrone_dynamics.abilities.vehicle_type import MULTICOPTER, vehicle_types
+from xtdrone_dynamics.abilities.vehicle_type import (
+    MULTICOPTER,
+    TILTROTOR,
+    vehicle_types,
+    vtol_types,
+)
 from xtdrone_dynamics.compiled import njit
 from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_dynamics.forces import servo
 
+from ..vehicle_status import HOVERS, ON_WINGS
 from .vector import clamp
 
 # Weights of the errors of force and torque, in units of what all actuators together can command,
@@ -32,6 +38,7 @@ WEIGHTS = np.array([0.3, 0.3, 1.0, 30.0, 30.0, 0.03])
 LEAST_WEIGHT = 1e-5
 CHANGE_WEIGHT = 3e-3  # of the changes of one step, so that they converge
 STEP = 0.1  # largest change of a joint position in one linearisation [rad] or [m]
+SMALL_TILT = 0.25  # of a tiltrotor's rotors, in hover [rad]
 LEAD_S = 0.015  # a servo that lags by more is commanded beyond its target
 MOST_LEAD = 4.0
 FULL_AUTHORITY = 0.3  # share of the weight below which torque fades without MC_AIRMODE
@@ -138,17 +145,56 @@ def lead(a: np.void, position: float, target: float) -> float:
     return clamp(position + ahead * (target - position), a.joint_lower, a.joint_upper)
 
 
+@njit
+def tilt_forwards(v: np.void, actuator: np.ndarray, weight: np.ndarray, forward_weight: float,
+                  scale: np.ndarray, low: np.ndarray, high: np.ndarray, values: np.ndarray,
+                  position: np.ndarray) -> None:
+    """What differs for a tiltrotor, which tilts its rotors far and more slowly than its loops are.
+
+    Each servo is allocated near where it is; the force along x counts but for small tilts in
+    hover, which only turn the nose.
+
+    Args:
+        v: Record of VEHICLE_STATUS.
+        actuator: (A,) of the vehicle.
+        weight: (6,) as of allocate(); that of the force along x is written.
+        forward_weight: That of a force along x which counts.
+        scale: (A,) as of allocate().
+        low, high: (A,) limits; those of servos are written.
+        values: (A,); on the wings the tilts are written.
+        position: (A,) where the servos are [rad].
+    """
+    most = 0.0
+    for k in range(len(values)):
+        a = actuator[k]
+        if a.kind != SERVO or scale[k] <= 0.0:
+            continue
+        most = max(most, position[k])
+        bottom = max(a.zero_position_armed + a.input_scaling * a.lower, a.joint_lower)
+        top = min(a.zero_position_armed + a.input_scaling * a.upper, a.joint_upper)
+        top = clamp(v.sp_tilt, bottom, top)
+        if v.vtol_state == ON_WINGS:
+            values[k] = top
+        high[k] = max(min(top, position[k] + STEP), position[k] - STEP)
+        low[k] = min(max(bottom, position[k] - STEP), position[k] + STEP)
+        values[k] = clamp(values[k], low[k], high[k])
+    counts = v.vtol_state != HOVERS or v.sp_side_force[0] > 0.0 or most > SMALL_TILT
+    weight[0] = forward_weight if counts else 0.0
+
+
 class Vectoring(Memory):
     """Which vehicles are allocated so, and their actuators' limits, values and servo positions.
 
     Attributes:
         fleet: The vehicles.
         used: (N,) bool, a multicopter that is fully actuated, or whose servos tilt its rotors.
+        tiltrotor: (N,) bool.
+        forward_weight: (N,) of tilt_forwards().
         weight, scale, low, high, values: As of allocate(), with the vehicle as first axis.
         position: (N, A) where the servos are by a model of their lag [rad] or [m].
     """
 
-    MEMORY = ("high", "values", "position")
+    MEMORY = ("low", "high", "weight", "values", "position")
 
     def __init__(self, fleet: FleetModel):
         """fleet: The vehicles; all their rotors are in use."""
@@ -166,6 +212,8 @@ class Vectoring(Memory):
         size = np.linalg.norm(matrix * self.scale[:, None], axis=2)
         rows = np.array([commanded(one) for one in matrix])
         self.weight = np.where(rows, WEIGHTS / np.where(rows, size, 1.0) ** 2, 0.0)
+        self.tiltrotor = vtol_types(fleet) == TILTROTOR
+        self.forward_weight = WEIGHTS[0] / np.maximum(size[:, 0], 1e-9) ** 2
         self.values, self.position = np.zeros(a.shape), np.zeros(a.shape)
         self.remember_start()
 

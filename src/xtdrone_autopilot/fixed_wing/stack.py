@@ -16,6 +16,7 @@ from xtdrone_dynamics.abilities.vehicle_type import (
     NOT_VTOL,
     TAILSITTER,
     lifting_rotors,
+    tilted_rotors,
 )
 from xtdrone_dynamics.compiled import njit
 from xtdrone_dynamics.quaternion import from_euler
@@ -215,6 +216,7 @@ class FixedWing(Memory):
         vtols = status["vtol_type"] != NOT_VTOL
         self.signs = surface_signs(fleet)
         self.pushes = fleet.rotor_mask & ~(vtols[:, None] & lifting_rotors(fleet))
+        self.pushes |= tilted_rotors(fleet)
         self.tailsitters = np.zeros_like(estimator.records)
         self._any = bool(vtols.any() or (status["vehicle_type"] == FIXED_WING).any())
         self.records = new_state(fleet.n)

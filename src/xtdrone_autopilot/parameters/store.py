@@ -26,6 +26,7 @@ from xtdrone_dynamics.abilities.vehicle_type import (
     NOT_VTOL,
     STANDARD_VTOL,
     TAILSITTER,
+    TILTROTOR,
 )
 
 from ..errors import AutopilotError
@@ -104,7 +105,8 @@ _MULTIROTOR = (MULTICOPTER, NOT_VTOL)
 # Defaults of a vehicle type and VTOL type.
 _AIRFRAMES = {(FIXED_WING, NOT_VTOL): "fixed_wing.csv",
               (MULTICOPTER, STANDARD_VTOL): "standard_vtol.csv",
-              (MULTICOPTER, TAILSITTER): "tailsitter.csv"}
+              (MULTICOPTER, TAILSITTER): "tailsitter.csv",
+              (MULTICOPTER, TILTROTOR): "tiltrotor.csv"}
 _OF_FIXED_WINGS = ("FW_", "LNDFW_", "NPFG_", "RWTO_", "TRIM_")  # listed in what has wings
 _OF_VTOLS = ("VT_",)
 

@@ -13,7 +13,9 @@ from xtdrone_dynamics.abilities.vehicle_type import (
     FIXED_WING,
     MULTICOPTER,
     NOT_VTOL,
+    STANDARD_VTOL,
     TAILSITTER,
+    TILTROTOR,
 )
 from xtdrone_dynamics.compiled import njit
 from xtdrone_dynamics.quaternion import from_euler
@@ -46,7 +48,7 @@ from ..vehicle_status import (
     TO_HOVER,
     TRAJECTORY,
 )
-from . import standard, tailsitter
+from . import standard, tailsitter, tiltrotor
 from .pusher import assist
 from .state import BY_COMMAND, new_state
 from .transition import watch
@@ -60,7 +62,7 @@ _HOVERING_MODES = (Mode.TAKEOFF, Mode.LAND, Mode.RTL)
 
 
 @njit
-def _step_one(v, u, w, q, e, s, t_us, due, sea, dt):
+def _step_one(v, u, w, q, e, s, front, t_us, due, sea, dt):
     """A vehicle's transition; e has the axes of its wings from fixed-wing flight on."""
     if v.vtol_state != ON_WINGS:
         measure_airspeed(w, s, sea + e.pos[2], t_us)
@@ -71,19 +73,25 @@ def _step_one(v, u, w, q, e, s, t_us, due, sea, dt):
     before = v.vtol_state
     if v.vtol_type == TAILSITTER:
         tailsitter.change_state(v, u, w, q, m, t_us)
+    elif v.vtol_type == TILTROTOR:
+        tiltrotor.change_state(v, u, w, q, m, t_us)
     else:
         standard.change_state(v, u, w, q, m, t_us)
     if v.vtol_state != before:
         _enter_state(v, w, before)
     if v.vtol_state == HOVERS or v.vtol_state == ON_WINGS:
         v.hover_weight = 1.0 if v.vtol_state == HOVERS else 0.0
+        v.sp_tilt = tiltrotor.FORWARDS * (1.0 if v.vtol_state == HOVERS else q.VT_TILT_FW)
         return
     if v.vtol_type == TAILSITTER:
         tailsitter.change_over(v, u, w, q, m, dt)
         return
     along = math.atan2(m.vel[0], m.vel[1])
     accel = math.cos(along) * v.acc_filtered[0] + math.sin(along) * v.acc_filtered[1]
-    standard.change_over(v, u, w, q, m, accel, t_us, dt)
+    if v.vtol_type == TILTROTOR:
+        tiltrotor.change_over(v, u, w, q, m, front, accel, t_us, dt)
+    else:
+        standard.change_over(v, u, w, q, m, accel, t_us, dt)
     if due:
         _guide(v, u, w, q, m)
     w.pitch = u.pitch
@@ -96,7 +104,7 @@ def _step_one(v, u, w, q, e, s, t_us, due, sea, dt):
 def _enter_state(v, w, before):
     """It hovers, flies on its wings or begins a transition now."""
     v.vehicle_type = FIXED_WING if v.vtol_state == ON_WINGS else MULTICOPTER
-    if before != TO_HOVER or v.vtol_type == TAILSITTER:
+    if before != TO_HOVER or v.vtol_type != STANDARD_VTOL:
         v.vel_integral[:] = 0.0
         v.rate_integral[:] = 0.0
     if v.vtol_state == HOVERS:
@@ -118,7 +126,8 @@ def _guide(v, u, w, q, m):
     elif v.vtol_state == TO_FIXED_WING:
         fly_line(w, q, m, (u.start[0], u.start[1]), (math.cos(u.course), math.sin(u.course)),
                  q.NPFG_PERIOD)
-    elif v.mode == LAND or v.target_type == TARGET_LAND:
+    elif v.mode == LAND or v.target_type == TARGET_LAND or (v.vtol_type == TILTROTOR
+                                                            and _is_past(v, u, m)):
         w.roll = 0.0
     else:
         fly_leg(w, q, m, (u.start[0], u.start[1]), (v.target[1], v.target[0]))
@@ -127,8 +136,15 @@ def _guide(v, u, w, q, m):
 
 
 @njit
-def _step(status, transitions, wings, parameters, estimates, tailsitters, sensors, t_us, epoch_us,
-          sea, dt):
+def _is_past(v, u, m):
+    """Whether it is beyond its target, to which it does not turn back before it hovers."""
+    north, east = v.target[1] - u.start[0], v.target[0] - u.start[1]
+    return north * (v.target[1] - m.pos[0]) + east * (v.target[0] - m.pos[1]) < 0.0
+
+
+@njit
+def _step(status, transitions, wings, parameters, estimates, tailsitters, sensors, fronts, t_us,
+          epoch_us, sea, dt):
     """One pass over the fleet; returns the union of the events."""
     events = 0
     for i in range(status.shape[0]):
@@ -141,14 +157,14 @@ def _step(status, transitions, wings, parameters, estimates, tailsitters, sensor
                 of_wings(e, tailsitters[i])
                 if v.vtol_state in (ON_WINGS, TO_HOVER):
                     e = tailsitters[i]
-            _step_one(v, transitions[i], wings[i], parameters[i], e, sensors[i], t_us, due, sea,
-                      dt)
+            _step_one(v, transitions[i], wings[i], parameters[i], e, sensors[i], fronts[i], t_us,
+                      due, sea, dt)
             events |= v.events
     return events
 
 
 @njit
-def _blend(status, transitions, wings, parameters, estimates):
+def _blend(status, transitions, wings, parameters, estimates, fronts):
     for i in range(status.shape[0]):
         v, u, w = status[i], transitions[i], wings[i]
         if v.vtol_type == NOT_VTOL or v.vtol_state == ON_WINGS:
@@ -158,12 +174,18 @@ def _blend(status, transitions, wings, parameters, estimates):
                 u.pusher = assist(v, parameters[i], motion(estimates[i]))
             elif v.sp_kind == NO_SET_POINT or v.mode in _MANUAL:
                 u.pusher = 0.0
+            if v.vtol_type == TILTROTOR:
+                v.sp_side_force[0] = tiltrotor.push_in_hover(v, parameters[i], fronts[i], u.pusher)
         elif v.vtol_type == TAILSITTER:
             if v.sp_kind == TRAJECTORY:
                 v.sp_thrust = u.thrust
             if v.sp_kind != RATES and v.sp_kind != NO_SET_POINT:
                 _point(v, tailsitter.attitude(u))
         elif v.sp_kind != RATES and v.sp_kind != NO_SET_POINT:
+            if v.vtol_type == TILTROTOR:
+                v.sp_side_force[0] = u.forward
+                if v.sp_kind == TRAJECTORY:
+                    v.sp_thrust = u.thrust
             _point(v, from_euler(w.roll, -u.pitch, yaw_of(estimates[i].quat)))
 
 
@@ -194,9 +216,12 @@ def _mix(status, transitions, wings, parameters, tailsitters, vehicle, actuator,
                                               or not parameters[i].VT_ELEV_MC_LOCK):
                 tailsitter.steer(v, w, parameters[i], tailsitters[i], dt)
                 share = 1.0
+            elif v.vtol_type == TILTROTOR and v.vtol_state != HOVERS:
+                share = 1.0
             deflect(actuator[i], count, signs[i], w.torque, share, commands[i])
         for k in range(count):
-            if actuator[i, k].kind == ROTOR and pushes[i, k]:
+            if actuator[i, k].kind == ROTOR and pushes[i, k] and (v.vtol_type != TILTROTOR
+                                                                  or v.vtol_state == ON_WINGS):
                 commands[i, k] = clamp(pusher, 0.0, 1.0)
 
 
@@ -229,6 +254,8 @@ class Vtol(Memory):
         self._estimator, self._wings, self._now = estimator, fixed_wing, now
         self._sea = float(origin[2])
         self._any = bool((status["vtol_type"] != NOT_VTOL).any())
+        rotors = np.maximum(fleet.rotor_mask.sum(axis=1), 1)
+        self._fronts = fixed_wing.pushes.sum(axis=1) / rotors  # of tiltrotors
         self.records = new_state(fleet.n)
         self.remember_start()
 
@@ -266,13 +293,13 @@ class Vtol(Memory):
             return 0
         return _step(self._status, self.records, self._wings.records, self._parameters.values,
                      self._estimator.records, self._wings.tailsitters, now.sensors.records,
-                     now.t_us, now.epoch_us, self._sea, dt)
+                     self._fronts, now.t_us, now.epoch_us, self._sea, dt)
 
     def blend(self) -> None:
         """Attitude set-points of transitions, and of a hover that the pusher helps."""
         if self._any:
             _blend(self._status, self.records, self._wings.records, self._parameters.values,
-                   self._estimator.records)
+                   self._estimator.records, self._fronts)
 
     def mix(self, dt: float, commands: np.ndarray) -> None:
         """Writes the commands of pushers and surfaces, beside the mixer's of the rotors.

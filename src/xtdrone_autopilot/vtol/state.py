@@ -24,8 +24,11 @@ TRANSITION_STATE = np.dtype([
     ("pusher", "f8"),  # throttle of the rotors that push forwards, 0..1
     ("pitch", "f8"),  # set-point in a transition, upwards [rad]
     ("pitch_integral", "f8"),  # of the deceleration in a transition to hover [rad]
-    ("tilt", "f8"),  # of a tail-sitter in a transition, 0 = hover [rad]
-    ("thrust", "f8"),  # of a tail-sitter in a transition [N]
+    # Of tail-sitters and tiltrotors in a transition:
+    ("tilt", "f8"),  # of the body, or of the rotors, 0 = hover [rad]
+    ("thrust", "f8"),  # along the body's z [N]
+    ("mean_thrust", "f8"),  # of a tiltrotor, over SERVO_S [N]
+    ("forward", "f8"),  # thrust of a tiltrotor along the body's x [N]
     ("vertical", "f8"),  # upward part of that thrust, filtered [N]
     ("highest", "f8"),  # height from which a descent counts, world z [m]; NaN = none
 ], align=True)

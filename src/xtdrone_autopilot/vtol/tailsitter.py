@@ -17,15 +17,13 @@ from xtdrone_dynamics.quaternion import from_euler
 from ..control.vector import clamp, thrust_newtons, thrust_normalised
 from ..fixed_wing.attitude import control_rates
 from ..fixed_wing.guidance import Motion
-from ..navigation.navigator import ACC_FILTER_S
 from ..vehicle_status import HOVERS, ON_WINGS, TO_FIXED_WING, TO_HOVER
-from .transition import begin, holds_height, is_airborne, least_front_s, since
+from .transition import begin, holds_height, is_airborne, least_front_s, since, vertical_force
 
 SOFT = 0.1  # of the weight: what lacks of the lift, from which on it tilts back at its full rate
 UPRIGHT = 0.26  # tilt below which it hovers again [rad]
 FORWARD = 1.05  # tilt from which it may fly on its wings [rad]
 LEAST_SHARE = 0.5  # of the rotors' thrust that points upwards, for which the thrust makes up
-MOST_VERTICAL = 2.0  # speed to come back to the height [m/s]
 MOST_THRUST = 1.3  # over the weight, with which the tilt goes forwards
 
 
@@ -97,11 +95,7 @@ def change_over(v: np.void, u: np.void, w: np.void, q: np.void, m: Motion, dt: f
     if not holds_height(v):
         u.tilt = clamp(u.tilt + (rate if going else -rate) * dt, 0.0, _forwards(q))
         return
-    wanted = clamp(q.MPC_Z_P * (u.begun_height - m.height), -MOST_VERTICAL, MOST_VERTICAL)
-    accel = q.MPC_Z_VEL_P_ACC * (wanted - m.climb)
-    # What the rotors lift now, filtered as the acceleration is, and what is missing.
-    u.vertical += dt / (ACC_FILTER_S + dt) * (u.thrust * up - u.vertical)
-    needed = u.vertical + v.mass * (accel - v.acc_filtered[2])
+    needed = vertical_force(v, u, q, m, u.thrust * up, dt)
     share = max(up, LEAST_SHARE)
     if going:
         most = min(MOST_THRUST * v.mass * GRAVITY, v.thrust_max)

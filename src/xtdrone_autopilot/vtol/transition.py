@@ -12,6 +12,7 @@ from xtdrone_dynamics.compiled import njit
 
 from ..control.vector import clamp
 from ..fixed_wing.guidance import Motion
+from ..navigation.navigator import ACC_FILTER_S
 from ..vehicle_status import EVENT_QUADCHUTE, HOVERS, ON_WINGS, TO_FIXED_WING, TO_HOVER
 from .state import DESCENT, LOSS_IN_TRANSITION, NO_QUADCHUTE, PITCHED, ROLLED, TIMEOUT, TOO_LOW
 
@@ -19,6 +20,7 @@ MANUAL, STABILIZED, ACRO = int(Mode.MANUAL), int(Mode.STABILIZED), int(Mode.ACRO
 STEEPEST = 0.3  # pitch set-point of a transition to hover [rad]
 MORE_DECELERATION = 1.2  # of VT_B_DEC_MSS, so as not to overshoot
 CLIMBS = 0.2  # above which the nose waits [m/s]
+MOST_VERTICAL = 2.0  # speed to come back to the height [m/s]
 LOSS_US = 5_000_000  # for so long after a transition a loss of height still counts [us]
 TECS_US = 1_000_000  # for so long total energy control counts as running [us]
 
@@ -80,6 +82,24 @@ def decelerating_pitch(u: np.void, q: np.void, m: Motion, accel: float, dt: floa
     if not ((pitch >= STEEPEST and error > 0.0) or (pitch <= 0.0 and error < 0.0)):
         u.pitch_integral += q.VT_B_DEC_I * error * dt
     return clamp(pitch, 0.0, STEEPEST)
+
+
+@njit
+def vertical_force(v: np.void, u: np.void, q: np.void, m: Motion, up: float, dt: float) -> float:
+    """What the rotors have to lift, beside the wings, to hold the height [N].
+
+    Args:
+        v: Record of VEHICLE_STATUS.
+        u: Record of TRANSITION_STATE; its `vertical` is filtered as the acceleration is.
+        q: Parameters.
+        m: Motion.
+        up: What they lift now [N].
+        dt: [s].
+    """
+    wanted = clamp(q.MPC_Z_P * (u.begun_height - m.height), -MOST_VERTICAL, MOST_VERTICAL)
+    accel = q.MPC_Z_VEL_P_ACC * (wanted - m.climb)
+    u.vertical += dt / (ACC_FILTER_S + dt) * (up - u.vertical)
+    return u.vertical + v.mass * (accel - v.acc_filtered[2])
 
 
 @njit

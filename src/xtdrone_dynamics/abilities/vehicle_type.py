@@ -3,7 +3,7 @@
 import numpy as np
 
 from xtdrone_core import FleetModel, Vehicle
-from xtdrone_core.fleet_model import PROPELLER, SURFACE, WHEEL
+from xtdrone_core.fleet_model import PROPELLER, SERVO, SURFACE, WHEEL
 from xtdrone_core.vehicle import Propeller
 
 from .control_surfaces import cannot_glide, is_tailsitter, surface_signs
@@ -33,13 +33,32 @@ def vtol_types(fleet: FleetModel) -> np.ndarray:
     """(N,) int8: PX4's VT_TYPE of each vehicle, or NOT_VTOL.
 
     All have control surfaces. A standard VTOL hovers on some rotors and is pushed by others, the
-    wings of a tail-sitter fly along the rotors' axes.
+    wings of a tail-sitter fly along the rotors' axes, servos tilt rotors of a tiltrotor forwards.
     """
     winged = (fleet.actuator["kind"] == SURFACE).any(axis=1)
     pushed = (fleet.rotor_mask & ~lifting_rotors(fleet)).any(axis=1)
     upright = np.array([is_tailsitter(vehicle) for vehicle in fleet.vehicles], dtype=np.bool_)
-    return np.select([winged & pushed, winged & upright & (vehicle_types(fleet) == MULTICOPTER)],
-                     [STANDARD_VTOL, TAILSITTER], NOT_VTOL).astype(np.int8)
+    hovers = winged & (vehicle_types(fleet) == MULTICOPTER)
+    return np.select([winged & pushed, hovers & upright, tilted_rotors(fleet).any(axis=1)],
+                     [STANDARD_VTOL, TAILSITTER, TILTROTOR], NOT_VTOL).astype(np.int8)
+
+
+def tilted_rotors(fleet: FleetModel) -> np.ndarray:
+    """(N, A) bool: the rotors that servos tilt forwards, of winged vehicles that hover."""
+    found = np.zeros_like(fleet.rotor_mask)
+    servo = fleet.actuator["kind"] == SERVO
+    winged = (fleet.actuator["kind"] == SURFACE).any(axis=1) & servo.any(axis=1)
+    if not winged.any():
+        return found
+    forwards = servo & (in_hover(fleet)[:, 0] > 0.0)
+    for i in np.flatnonzero(winged & (vehicle_types(fleet) == MULTICOPTER)):
+        moved = set(fleet.actuator["body"][i, forwards[i]].tolist())
+        for r in np.flatnonzero(fleet.rotor_mask[i]):
+            body = fleet.actuator["body"][i, r]
+            while body > 0 and body not in moved:
+                body = fleet.body["parent"][i, body]
+            found[i, r] = body > 0
+    return found
 
 
 def lifting_rotors(fleet: FleetModel) -> np.ndarray:

@@ -18,8 +18,10 @@ RADIUS = 80.0  # NAV_LOITER_RAD [m]
 GUSTS = "mean=0,5,0 dryden=5"
 BACK_S = 18.0  # a tail-sitter glides for 14 s until its wings carry it no more
 # Largest height error in transitions and on the wings, calm and in gusts; measured 1.5, 2.2 and
-# 0.7, 3.3 m of the standard VTOL, 0.3, 0.5 and 2.0, 4.3 m of the tail-sitter.
-HEIGHTS = {"standard_vtol": (3.0, 2.0, 4.0), "tailsitter": (1.0, 3.0, 6.0)}
+# 0.7, 3.3 m of the standard VTOL, 0.3, 0.5 and 2.0, 4.3 m of the tail-sitter, 0.2, 1.8 and 1.7,
+# 3.2 m of the tiltrotor.
+HEIGHTS = {"standard_vtol": (3.0, 2.0, 4.0), "tailsitter": (1.0, 3.0, 6.0),
+           "tiltrotor": (3.0, 3.0, 5.0)}
 
 
 @pytest.fixture(params=HEIGHTS)
@@ -152,7 +154,8 @@ def test_land_mode_stops_in_a_hover_and_lands(aloft):
 
 
 @pytest.mark.parametrize("kind, wind", [
-    ("standard_vtol", ""), ("standard_vtol", GUSTS), ("tailsitter", GUSTS)], indirect=["kind"])
+    ("standard_vtol", ""), ("standard_vtol", GUSTS), ("tailsitter", GUSTS),
+    ("tiltrotor", GUSTS)], indirect=["kind"])
 def test_return_comes_home_on_the_wings_and_lands_there_in_a_hover(aloft, wind):
     f = aloft(wind=wind)
     to_wings(f)
@@ -187,7 +190,8 @@ def sticks(f, forward=0.0, right=0.0, up=0.0):
 
 @pytest.mark.parametrize("kind, mode", [
     ("standard_vtol", Mode.POSCTL), ("standard_vtol", Mode.ALTCTL),
-    ("standard_vtol", Mode.STABILIZED), ("tailsitter", Mode.STABILIZED)], indirect=["kind"])
+    ("standard_vtol", Mode.STABILIZED), ("tailsitter", Mode.STABILIZED),
+    ("tiltrotor", Mode.STABILIZED)], indirect=["kind"])
 def test_it_changes_over_in_manual_modes(aloft, mode):
     f = aloft()
     sticks(f)
@@ -217,7 +221,8 @@ def test_it_changes_over_in_manual_modes(aloft, mode):
     ("standard_vtol", "height", {"VT_FW_MIN_ALT": 60.0}, "minimum altitude"),
     ("standard_vtol", "roll", {"VT_FW_QC_R": 15}, "maximum roll"),
     ("standard_vtol", "command", {}, "external command"),
-    ("tailsitter", "command", {}, "external command")], indirect=["kind"])
+    ("tailsitter", "command", {}, "external command"),
+    ("tiltrotor", "command", {}, "external command")], indirect=["kind"])
 def test_quadchutes_return_in_a_hover(aloft, cause, parameters, reason):
     f = aloft()
     f.set(RTL_RETURN_ALT=35.0, **parameters)
