@@ -291,6 +291,7 @@ class EmbeddedAutopilot(Memory, ExternalPose, Logging, SettableParameters):
         dt = self.now.advance(t_us, sensors)
         self.failures.drop_failed_readings(sensors)
         self.estimator.landed[:] = self.status["landed"] & ~self._afloat
+        self.estimator.on_wings[:] = self.status["vehicle_type"] == FIXED_WING
         self.estimator.step(sensors, self.parameters.values)
         self.navigator.follow_resets()
         if self._links is not None:

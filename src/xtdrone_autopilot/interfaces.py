@@ -24,8 +24,8 @@ ESTIMATE = np.dtype([
     ("terrain", "f8"), ("wind", "f8", (2,)), ("ready", "?"), ("flags", "i8"),
     ("test_ratios", "f8", (len(TESTS),)), ("pos_std", "f8", (3,)), ("vel_std", "f8", (3,)),
     ("att_std", "f8", (3,)), ("reset_count", "i8"), ("reset_pos", "f8", (3,)),
-    ("landed", "?"), ("gps_pos", "f8", (3,)), ("range_pos", "f8", (3,)), ("range_axis", "f8", (3,)),
-    ("airspeed_axis", "f8", (3,)), ("imu_pos", "f8", (3,)),
+    ("landed", "?"), ("on_wings", "?"), ("gps_pos", "f8", (3,)), ("range_pos", "f8", (3,)),
+    ("range_axis", "f8", (3,)), ("airspeed_axis", "f8", (3,)), ("imu_pos", "f8", (3,)),
 ], align=True)
 _MOUNTS = ("gps_pos", "range_pos", "range_axis", "airspeed_axis", "imu_pos")
 _LEAST_ARM = 0.05  # of an IMU; what a shorter one measures in excess is less than its noise [m]
@@ -55,10 +55,10 @@ class Estimator(Memory):
         ready: (N,) bool, good enough to arm and fly on.
         flags: (N,) int64, bits of estimation.flags: ALIGNED (attitude is known), POSITION_VALID
             (position is known), GPS_USED, VISION_USED, BARO_USED, MAG_USED, RANGE_USED,
-            AIRSPEED_USED (aid sources in use), AT_REST. Failsafes depend on them: no
+            AIRSPEED_USED, SIDESLIP_USED (aid sources in use), AT_REST. Failsafes depend on them: no
             GPS_USED and no VISION_USED in flight counts as position lost, no ALIGNED as a failed
             estimator.
-        test_ratios: (N, 8) innovations over their gates, squared; above 1 the reading was
+        test_ratios: (N, 9) innovations over their gates, squared; above 1 the reading was
             rejected. Columns as in TESTS.
         pos_std: (N, 3) standard deviation of pos [m].
         vel_std: (N, 3) [m/s].
@@ -66,6 +66,7 @@ class Estimator(Memory):
         reset_count: (N,) int64, how often pos jumped after the first fix.
         reset_pos: (N, 3) by how much it jumped last [m].
         landed: (N,) bool, INPUT: the vehicle is on the ground.
+        on_wings: (N,) bool, INPUT: it flies on its wings, with little sideslip.
         gps_pos: (N, 3) INPUT: GPS antenna from the centre of gravity, body [m].
         range_pos: (N, 3) INPUT: range finder from the centre of gravity, body [m].
         range_axis: (N, 3) INPUT: unit vector of its beam, body.

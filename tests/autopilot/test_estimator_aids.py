@@ -8,6 +8,7 @@ from scipy.spatial.transform import Rotation
 
 import flights
 from flights import FIELD, ORIGIN, REST, N, block, fly, rms, sensors
+from xtdrone_autopilot.estimation.aid_sources import fuse_sideslip
 from xtdrone_autopilot.estimation.ekf import Ekf
 from xtdrone_autopilot.estimation.flags import (
     AIRSPEED_USED,
@@ -16,8 +17,10 @@ from xtdrone_autopilot.estimation.flags import (
     HEIGHT_BY_RANGE,
     MAG_USED,
     RANGE_USED,
+    SIDESLIP_USED,
     VISION_USED,
 )
+from xtdrone_autopilot.estimation.state import ATT, SIZE, VEL, WIND as WIND_STATE
 from xtdrone_autopilot.parameters.store import ParameterStore
 
 DOWN = (0.0, math.sqrt(0.5), 0.0, math.sqrt(0.5))  # turns the block's x axis to the ground
@@ -148,6 +151,59 @@ def test_airspeed_tells_the_wind():
     assert np.all(ekf.flags & AIRSPEED_USED)
     still, _ = fly(flights.circles, 20, suite=suite(), wind=WIND)
     assert np.all(np.isnan(still.wind)) and not np.any(still.flags & AIRSPEED_USED)
+
+
+def winged(turn):
+    """Flight at 15 m/s through the air, nose into it, that turns by `turn` [rad/s]."""
+    def flight(t):
+        ramp = flights._ramp(t, REST, 5)
+        yaw = turn * flights._integrated(flights._ramp(t, REST + 5, 2))
+        air = 15.0 * np.stack([np.cos(yaw), np.sin(yaw), np.zeros(len(t))], axis=1)
+        return flights._integrated(ramp[:, None] * (air + WIND[0])), yaw
+    return flight
+
+
+def glide(turn, seconds, **parameters):
+    """Such a flight; it counts as one on the wings from 8 s on."""
+    ekf = Ekf(N, ORIGIN, FIELD)
+
+    def spread_wings(batch, k):
+        ekf.on_wings[:] = k * flights.DT > REST + 5
+
+    return fly(winged(turn), seconds, suite=suite(), ekf=ekf, wind=WIND, since=seconds - 2,
+               spoil=spread_wings, **parameters)[0]
+
+
+def test_sideslip_tells_the_wind_in_turns():
+    ekf = glide(0.3, 60, EKF2_FUSE_BETA=1)
+    np.testing.assert_allclose(ekf.wind, WIND[:, :2], atol=0.1)  # found 0.033
+    assert np.all(ekf.flags & SIDESLIP_USED) and ekf.test_ratio("sideslip").max() < 0.05
+    without = glide(0.3, 15)
+    assert np.all(np.isnan(without.wind)) and not np.any(without.flags & SIDESLIP_USED)
+
+
+def test_sideslip_tells_the_wind_across_a_straight_flight():
+    """The airspeed tells that along the nose: 0.11 m/s are left across it, 0.9 to 1.9 without."""
+    with_it, without = (glide(0.0, 40, EKF2_ARSP_THR=3, EKF2_FUSE_BETA=fused).wind[:, 1]
+                        for fused in (1, 0))
+    assert abs(with_it - WIND[0, 1]).max() < 0.3 < 0.7 < abs(without - WIND[0, 1]).min()
+
+
+def test_sideslip_has_the_derivatives_of_finite_differences():
+    ekf = glide(0.3, 12, EKF2_FUSE_BETA=1)
+    f, e, work = ekf.filters[0], ekf.records[0], np.zeros((6, SIZE))
+    fuse_sideslip(ekf._tuning[0], ekf._parameters[0], f, e, ekf._cov[0].copy(), work, ekf._t_us)
+
+    def slip(changed):
+        turn = Rotation.from_rotvec(changed[ATT:ATT + 3]) * Rotation.from_quat(e.quat)
+        through = f.vel + changed[VEL:VEL + 3]
+        through[:2] -= e.wind + changed[WIND_STATE:WIND_STATE + 2]
+        ahead, span, _ = turn.inv().apply(through)
+        return span / ahead
+
+    step = 1e-6 * np.eye(SIZE)
+    expected = [(slip(row) - slip(-row)) / 2e-6 for row in step]
+    np.testing.assert_allclose(work[1], expected, atol=1e-7)
 
 
 def test_airspeed_carries_on_where_gps_is_lost():

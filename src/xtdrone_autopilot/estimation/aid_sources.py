@@ -10,7 +10,7 @@ from xtdrone_dynamics.earth.atmosphere import density
 from xtdrone_dynamics.quaternion import rotate, rotate_inverse, to_matrix
 
 from .delayed_fusion import delayed_position
-from .filter import fuse, fuse_one, reset_covariance
+from .filter import fuse, fuse_some, reset_covariance
 from .flags import (
     HEIGHT_BY_BARO,
     HEIGHT_BY_GPS,
@@ -20,6 +20,7 @@ from .flags import (
     TEST_BARO,
     TEST_MAG,
     TEST_RANGE,
+    TEST_SIDESLIP,
 )
 from .state import (
     ATT,
@@ -36,6 +37,8 @@ from .state import (
 )
 
 RANGE_IF_LOW_AND_SLOW, RANGE_ALWAYS = 1, 2  # values of EKF2_RNG_CTRL; 0 = never
+_SIDESLIP_US = 150_000  # period of the sideslip's update [us]
+_FORWARD = 1e-3  # least airspeed along the nose that has a sideslip [m/s]
 _ZERO_VELOCITY_US = 100_000  # period of the zero-velocity update [us]
 _LEAST_FALL = 0.7071  # of a beam's unit vector, downwards; flatter ones are not used
 
@@ -135,7 +138,8 @@ def fuse_range(tuning: np.void, params: np.void, f: np.void, e: np.void, past: n
     if reference or _range_aids(params, below, f.vel):
         ratio = fuse(cov, dx, h, gain, innovation, variance, params.EKF2_RNG_GATE)
     else:
-        ratio = fuse_one(cov, dx, h, gain, innovation, variance, params.EKF2_RNG_GATE, TERRAIN)
+        ratio = fuse_some(cov, dx, h, gain, innovation, variance, params.EKF2_RNG_GATE,
+                          TERRAIN, 1)
     e.test_ratios[TEST_RANGE] = ratio
     if ratio <= 1.0:
         f.range_t = t_us
@@ -178,28 +182,77 @@ def fuse_airspeed(tuning: np.void, params: np.void, f: np.void, e: np.void, past
     ax, ay, az = rotate(attitude[0], attitude[1], attitude[2], attitude[3], axis[0], axis[1],
                         axis[2])
     dx, h, gain = work[0], work[1], work[2]
-    if math.isnan(e.wind[0]):
-        e.wind[0] = 0.0
-        e.wind[1] = 0.0
-        reset_covariance(cov, WIND, 2, tuning.wind_sigma ** 2)
+    _begin_wind(tuning, e, cov)
     through = work[3]  # velocity through the air, at that time
     for k in range(3):
         then = (1.0 - weight) * past[older].dv[k] + weight * past[newer].dv[k]
         through[k] = f.vel[k] - f.dv[k] + then
         if k < 2:
             through[k] -= e.wind[k]
-    h[:] = 0.0
-    h[VEL], h[VEL + 1], h[VEL + 2] = ax, ay, az
-    h[WIND], h[WIND + 1] = -ax, -ay
-    h[ATT] = ay * through[2] - az * through[1]
-    h[ATT + 1] = az * through[0] - ax * through[2]
-    h[ATT + 2] = ax * through[1] - ay * through[0]
+    _derive(h, ax, ay, az, through)
     predicted = ax * through[0] + ay * through[1] + az * through[2]
     sigma = params.EKF2_EAS_NOISE * math.sqrt(density(0.0) / air)
     ratio = fuse(cov, dx, h, gain, speed - predicted, sigma * sigma, params.EKF2_TAS_GATE)
     e.test_ratios[TEST_AIRSPEED] = ratio
     if ratio <= 1.0:
         f.airspeed_t = t_us
+
+
+@njit
+def _begin_wind(tuning, e, cov):
+    """The wind is estimated from now on, from no wind."""
+    if math.isnan(e.wind[0]):
+        e.wind[0] = 0.0
+        e.wind[1] = 0.0
+        reset_covariance(cov, WIND, 2, tuning.wind_sigma ** 2)
+
+
+@njit
+def _derive(h, ax, ay, az, through):
+    """Derivatives of what grows by the vector a, fixed to the body, per m/s through the air."""
+    h[:] = 0.0
+    h[VEL], h[VEL + 1], h[VEL + 2] = ax, ay, az
+    h[WIND], h[WIND + 1] = -ax, -ay
+    h[ATT] = ay * through[2] - az * through[1]
+    h[ATT + 1] = az * through[0] - ax * through[2]
+    h[ATT + 2] = ax * through[1] - ay * through[0]
+
+
+@njit
+def sideslip_fused(params: np.void, f: np.void, e: np.void, t_us: int) -> bool:
+    """Whether it is time to fuse the sideslip of a vehicle that flies on its wings."""
+    return (params.EKF2_FUSE_BETA != 0 and e.on_wings and not e.landed
+            and t_us - f.sideslip_t >= _SIDESLIP_US)
+
+
+@njit
+def fuse_sideslip(tuning: np.void, params: np.void, f: np.void, e: np.void, cov: np.ndarray,
+                  work: np.ndarray, t_us: int) -> None:
+    """That wings meet the air without sideslip: v / u = 0, along span and nose.
+
+    As in PX4 only the wind learns of it while GPS or vision tell the velocity.
+    """
+    dx, h, gain = work[0], work[1], work[2]
+    _begin_wind(tuning, e, cov)
+    through, q, axis = work[3], e.quat, e.airspeed_axis
+    for k in range(3):
+        through[k] = f.vel[k] - (e.wind[k] if k < 2 else 0.0)
+    ax, ay, az = rotate(q[0], q[1], q[2], q[3], axis[0], axis[1], axis[2])
+    sx, sy, sz = rotate(q[0], q[1], q[2], q[3], 0.0, 1.0, 0.0)
+    ahead = ax * through[0] + ay * through[1] + az * through[2]
+    if ahead < _FORWARD:
+        return
+    slip = (sx * through[0] + sy * through[1] + sz * through[2]) / ahead
+    _derive(h, (sx - slip * ax) / ahead, (sy - slip * ay) / ahead, (sz - slip * az) / ahead,
+            through)
+    variance = params.EKF2_BETA_NOISE * params.EKF2_BETA_NOISE
+    if max(f.gps_t, f.vision_t) > t_us - tuning.aid_time:
+        ratio = fuse_some(cov, dx, h, gain, -slip, variance, params.EKF2_BETA_GATE, WIND, 2)
+    else:
+        ratio = fuse(cov, dx, h, gain, -slip, variance, params.EKF2_BETA_GATE)
+    e.test_ratios[TEST_SIDESLIP] = ratio
+    if ratio <= 1.0:
+        f.sideslip_t = t_us
 
 
 @njit

@@ -142,19 +142,20 @@ def fuse(cov: np.ndarray, dx: np.ndarray, h: np.ndarray, gain: np.ndarray, innov
 
 
 @njit
-def fuse_one(cov: np.ndarray, dx: np.ndarray, h: np.ndarray, gain: np.ndarray, innovation: float,
-             variance: float, gate: float, state: int) -> float:
-    """As fuse, but only one state learns of it (Schmidt)."""
+def fuse_some(cov: np.ndarray, dx: np.ndarray, h: np.ndarray, gain: np.ndarray, innovation: float,
+              variance: float, gate: float, first: int, count: int) -> float:
+    """As fuse, but only `count` states learn of it (Schmidt)."""
     innovation, variance = _expect(cov, dx, h, gain, innovation, variance)
     ratio = innovation * innovation / (gate * gate * variance)
     if not ratio <= 1.0:
         return ratio
-    weight = gain[state] / variance
-    dx[state] += weight * innovation
-    for k in range(SIZE):
-        cov[state, k] -= weight * gain[k]
-        if k != state:
-            cov[k, state] = cov[state, k]
+    for state in range(first, first + count):
+        weight = gain[state] / variance
+        dx[state] += weight * innovation
+        for k in range(SIZE):
+            cov[state, k] -= weight * gain[k]
+            if not first <= k < first + count:
+                cov[k, state] = cov[state, k]
     return ratio
 
 

@@ -38,8 +38,10 @@ from .aid_sources import (
     fuse_baro,
     fuse_field,
     fuse_range,
+    fuse_sideslip,
     height_reference,
     predict_terrain,
+    sideslip_fused,
     vehicle_moving,
     zero_velocity_update,
 )
@@ -63,6 +65,7 @@ from .flags import (
     MAG_USED,
     POSITION_VALID,
     RANGE_USED,
+    SIDESLIP_USED,
     VISION_USED,
 )
 from .gnss import fuse_gps, slew_to_gps
@@ -182,6 +185,8 @@ def _step_one(tuning, params, world, dt, t_us, times, count, s, e, f, past, cov,
             if slots[0] >= 0:
                 fuse_airspeed(tuning, params, f, e, past, slots, cov, work, s.airspeed_pressure,
                               air, t_us)
+        if sideslip_fused(params, f, e, t_us):
+            fuse_sideslip(tuning, params, f, e, cov, work, t_us)
     at_rest = zero_velocity_update(tuning, f, e, cov, work, s.gyro, t_us)
     inject(work[0], f, e)
     _predict_output(params, f, e, before, dt)
@@ -259,6 +264,8 @@ def _report(tuning, f, e, cov, t_us, at_rest):
         flag |= RANGE_USED
     if f.airspeed_t > since:
         flag |= AIRSPEED_USED
+    if f.sideslip_t > since:
+        flag |= SIDESLIP_USED
     if at_rest:
         flag |= AT_REST
     e.flags = flag

@@ -34,7 +34,8 @@ FILTER = np.dtype([
     ("aligned_steps", "i8"),  # since the alignment, the history holds that many at most
     ("fixes", "i8"),  # accepted since the last reset
     ("ref_eph", "f8"), ("ref_epv", "f8"),  # accuracy of the position's reference [m]
-    ("range_t", "i8"), ("airspeed_t", "i8"),  # when they last passed their tests [us]
+    # When they last passed their tests [us].
+    ("range_t", "i8"), ("airspeed_t", "i8"), ("sideslip_t", "i8"),
     ("vision_offset", "f8", (3,)),  # of vision's origin from the world's [m]
     ("gps_heard_t", "i8"), ("gps_lost", "?"),  # the last fix [us]; GPS was silent before it
     ("return_fixes", "i8"), ("return_sum", "f8", (3,)),  # of a GPS that returns, innovations
@@ -75,6 +76,7 @@ def reset_filter(f: np.void, field: np.ndarray, t_us: int) -> None:
     f.mag_t = NEVER
     f.range_t = NEVER
     f.airspeed_t = NEVER
+    f.sideslip_t = NEVER
     f.zero_velocity_t = NEVER
     f.gps_heard_t = NEVER
     f.moved_t = t_us

@@ -28,7 +28,7 @@ def solution_status(flags: int, ratios: np.ndarray) -> int:
 
     Args:
         flags: Of the Estimator.
-        ratios: (8,) test ratios.
+        ratios: (9,) test ratios.
     """
     status = 0
     if flags & ALIGNED:

@@ -12,6 +12,7 @@ from ..estimation.flags import (
     MAG_USED,
     POSITION_VALID,
     RANGE_USED,
+    SIDESLIP_USED,
     TESTS,
     VISION_USED,
 )
@@ -24,7 +25,8 @@ from .commander import Commander
 from .failsafes import Failsafes
 
 _AID_SOURCES = {"GPS": GPS_USED, "vision": VISION_USED, "barometer": BARO_USED,
-                "magnetometer": MAG_USED, "range finder": RANGE_USED, "airspeed": AIRSPEED_USED}
+                "magnetometer": MAG_USED, "range finder": RANGE_USED, "airspeed": AIRSPEED_USED,
+                "sideslip": SIDESLIP_USED}
 
 
 class Health:

@@ -29,12 +29,14 @@ from ..estimation.flags import (
     MAG_USED,
     POSITION_VALID,
     RANGE_USED,
+    SIDESLIP_USED,
     TEST_AIRSPEED,
     TEST_BARO,
     TEST_HGT,
     TEST_MAG,
     TEST_POS,
     TEST_RANGE,
+    TEST_SIDESLIP,
     TEST_VEL,
     TEST_VISION,
     VISION_USED,
@@ -62,6 +64,7 @@ SNAPSHOT = np.dtype([(name, "f8", shape) if shape else (name, "f8") for name, sh
     ("mag_used", ()), ("at_rest", ()), ("dead_reckoning", ()),
     ("vel_ratio", ()), ("pos_ratio", ()), ("hgt_ratio", ()), ("baro_ratio", ()),
     ("mag_ratio", ()), ("vision_ratio", ()), ("range_ratio", ()), ("airspeed_ratio", ()),
+    ("sideslip_ratio", ()), ("sideslip_used", ()), ("sideslip_rejected", ()), ("on_wings", ()),
     ("range_used", ()), ("airspeed_used", ()), ("range_height", ()), ("gps_height", ()),
     ("above_ground", ()), ("ground_known", ()), ("wind_known", ()),
     ("wind_north", ()), ("wind_east", ()),
@@ -102,8 +105,10 @@ SNAPSHOT = np.dtype([(name, "f8", shape) if shape else (name, "f8") for name, sh
 
 # Bits of estimator_status.control_mode_flags.
 _CS_TILT, _CS_YAW, _CS_GPS, _CS_IN_AIR, _CS_WIND, _CS_BARO = 1, 2, 4, 1 << 7, 1 << 8, 1 << 9
-_CS_RANGE, _CS_GPS_HEIGHT, _CS_EV, _CS_AIRSPEED = 1 << 10, 1 << 11, 1 << 12, 1 << 17
-_REJECT_MAG, _REJECT_AIRSPEED, _REJECT_HAGL = 7 << 4, 1 << 8, 1 << 10  # of innovation_check_flags
+_CS_RANGE, _CS_GPS_HEIGHT, _CS_EV = 1 << 10, 1 << 11, 1 << 12
+_CS_SIDESLIP, _CS_FIXED_WING, _CS_AIRSPEED = 1 << 15, 1 << 17, 1 << 19
+# Of innovation_check_flags.
+_REJECT_MAG, _REJECT_AIRSPEED, _REJECT_SIDESLIP, _REJECT_HAGL = 7 << 4, 1 << 8, 1 << 9, 1 << 10
 
 @njit
 def _variance(sigma):
@@ -155,6 +160,9 @@ def _health(s, e, height_ref):
     s.baro_ratio, s.mag_ratio = ratios[TEST_BARO], ratios[TEST_MAG]
     s.vision_ratio = ratios[TEST_VISION]
     s.range_ratio, s.airspeed_ratio = ratios[TEST_RANGE], ratios[TEST_AIRSPEED]
+    s.sideslip_ratio = ratios[TEST_SIDESLIP]
+    s.sideslip_used, s.on_wings = flags & SIDESLIP_USED != 0, e.on_wings
+    s.sideslip_rejected = s.sideslip_ratio > 1.0
     s.range_used = flags & RANGE_USED != 0
     s.airspeed_used = flags & AIRSPEED_USED != 0
     s.range_height = s.range_used > 0.0 and height_ref == HEIGHT_BY_RANGE
@@ -166,11 +174,13 @@ def _health(s, e, height_ref):
                        + s.in_air * _CS_IN_AIR + s.wind_known * _CS_WIND
                        + s.baro_used * _CS_BARO + s.range_height * _CS_RANGE
                        + s.gps_height * _CS_GPS_HEIGHT + s.vision_used * _CS_EV
+                       + s.sideslip_used * _CS_SIDESLIP + s.on_wings * _CS_FIXED_WING
                        + s.airspeed_used * _CS_AIRSPEED)
     s.mag_rejected = s.mag_ratio > 1.0
     s.innovation_flags = (s.vel_rejected * 3 + s.pos_rejected * 4 + s.hgt_rejected * 8
                           + s.mag_rejected * _REJECT_MAG
                           + s.airspeed_rejected * _REJECT_AIRSPEED
+                          + s.sideslip_rejected * _REJECT_SIDESLIP
                           + s.range_rejected * _REJECT_HAGL)
     s.solution_flags = solution_status(flags, ratios)
 

@@ -22,11 +22,12 @@ _LOWEST_LIMIT = 1.5  # smallest upper limit of the test-ratio axis
 # Fields of estimator_status_flags that get a bar of their own.
 _FLAGS = {"cs_tilt_align": "tilt aligned", "cs_yaw_align": "yaw aligned", "cs_gps": "GPS",
           "cs_baro_hgt": "barometer", "cs_mag_3d": "magnetometer", "cs_ev_pos": "vision",
-          "cs_rng_hgt": "height by range", "cs_fuse_aspd": "airspeed", "cs_wind": "wind known",
+          "cs_rng_hgt": "height by range", "cs_fuse_aspd": "airspeed",
+          "cs_fuse_beta": "sideslip", "cs_wind": "wind known",
           "cs_in_air": "in air", "cs_inertial_dead_reckoning": "dead reckoning",
           "reject_hor_vel": "velocity refused", "reject_hor_pos": "position refused",
           "reject_ver_pos": "height refused", "reject_hagl": "range refused",
-          "reject_airspeed": "airspeed refused"}
+          "reject_airspeed": "airspeed refused", "reject_sideslip": "sideslip refused"}
 
 
 def _axes(log, title, names, labels):
