@@ -195,9 +195,9 @@ def test_sideslip_has_the_derivatives_of_finite_differences():
     fuse_sideslip(ekf._tuning[0], ekf._parameters[0], f, e, ekf._cov[0].copy(), work, ekf._t_us)
 
     def slip(changed):
-        turn = Rotation.from_rotvec(changed[ATT:ATT + 3]) * Rotation.from_quat(e.quat)
-        through = f.vel + changed[VEL:VEL + 3]
-        through[:2] -= e.wind + changed[WIND_STATE:WIND_STATE + 2]
+        turn = Rotation.from_rotvec(changed[ATT:ATT + 3]) * Rotation.from_quat(e["quat"])
+        through = f["vel"] + changed[VEL:VEL + 3]
+        through[:2] -= e["wind"] + changed[WIND_STATE:WIND_STATE + 2]
         ahead, span, _ = turn.inv().apply(through)
         return span / ahead
 
