@@ -45,13 +45,9 @@ MARGIN = 80.0  # of a leg's ends, which belong to its turns [m]
 FAST = 8.0  # above which a VTOL flies on its wings [m/s]
 LONGEST_S = 400.0  # of a flight
 SETTLED_US = 10_000_000  # until PX4's estimates have settled, for which Recording waits
-# Of both stacks: PX4 does not know r1_rover's wheels.
-PARAMETERS = {"r1_rover": {"RDD_WHEEL_BASE": 0.326, "RDD_WHEEL_RADIUS": 0.0686,
-                           "RDD_WHEEL_SPEED": 40.0}}
-# The boat goes round in circles with its airframe's 100. VTOLs that turn their nose into the wind
-# do not reach the heading of a transition across it in time, and PX4 gives the mission up.
-OF_PX4 = {"boat": {"GND_L1_PERIOD": 25.0}, "standard_vtol": {"WV_EN": 0},
-          "tiltrotor": {"WV_EN": 0}}
+# VTOLs that turn their nose into the wind do not reach the heading of a transition across it in
+# time, and PX4 gives the mission up.
+OF_PX4 = {"standard_vtol": {"WV_EN": 0}, "tiltrotor": {"WV_EN": 0}}
 # PX4's airframe that is generated for them has no servos, and does not fly them.
 SERVOS = "hexarotor_arms_tilt", "coaxial", "bicopter", "phi_tailsitter"
 T, X, Y, Z, VX, VY, VZ, ROLL, PITCHED, YAW, TURN, ROTORS = range(12)  # columns of rows
@@ -278,7 +274,7 @@ def rms(values):
 
 def _parameters(folder, stack, vehicle, **more):
     """A parameter file of what the vehicle needs."""
-    more = PARAMETERS.get(vehicle, {}) | (OF_PX4.get(vehicle, {}) if stack == "px4" else {}) | more
+    more = (OF_PX4.get(vehicle, {}) if stack == "px4" else {}) | more
     lines = [f"1\t1\t{name}\t{value}\t{9 if isinstance(value, float) else 6}"
              for name, value in {"NAV_DLL_ACT": 0, **more}.items()]
     path = Path(folder) / "flight.params"

@@ -71,11 +71,11 @@ TEXTS = {
     "ground": ("Rovers and the boat", "docs/missions/course.plan: three sides of 40 m by 30 m and "
                "back, the boat in worlds/lake.world. The path error has the turns in it, which "
                "begin at the acceptance radius of a corner. Rise: from 0.1 to 0.9 of the speed "
-               "between the corners. Real PX4 does not drive r1_rover's mission to its end, and "
-               "does not become ready to arm on a boat that drifts with the wind. It has "
-               "GND_L1_PERIOD 25 for the boat, which its airframe's 100 takes round in circles. "
-               "The rover's speed is GND_SPEED_TRIM's 4 m/s under the embedded stack; PX4 stays at "
-               "3.3 m/s."),
+               "between the corners. PX4 forgets the integral of the speed in each cycle of "
+               "rover_pos_control (its pid_init), and the embedded stack does as well: both stay "
+               "below GND_SPEED_TRIM, which is 4 m/s for the rover and 1 m/s for the boat. "
+               "r1_rover and the boat have parameters of their own (vehicle.params), without which "
+               "PX4 turns the one round for ever and does not arm the other in wind."),
 }
 COLUMNS = {
     "multirotor": {"path, RMS [m]": "path_rms", "path, largest [m]": "path",

@@ -15,15 +15,15 @@ pytestmark = [pytest.mark.px4, pytest.mark.skipif(
     reason="needs real PX4: set PX4_BUILD to its build folder (see docs/px4.md)")]
 COURSE = (40, 0), (40, 30), (0, 30), (0, 3)  # of docs/missions/course.plan, east and north [m]
 ALONE = "1\t1\tNAV_DLL_ACT\t0\t6\n"
-OWN = {"boat": "1\t1\tGND_L1_PERIOD\t25\t9\n"}  # for legs of 40 m
 
 
-@pytest.mark.parametrize("vehicle, world, near", [("rover", "empty", 3.0), ("boat", "lake", 6.0)])
-def test_a_mission_is_driven_to_its_end(simulate, tmp_path, vehicle, world, near):
+@pytest.mark.parametrize("vehicle, world, near", [("rover", "empty", 3.0), ("r1_rover", "empty", 3.0),
+                                                  ("boat", "lake", 8.0)])
+def test_a_mission_is_driven_to_its_end_in_wind(simulate, tmp_path, vehicle, world, near):
     params = tmp_path / "alone.params"
-    params.write_text(ALONE + OWN.get(vehicle, ""))
+    params.write_text(ALONE)
     simulation = simulate("--vehicle", vehicle, "--world", world, "--autopilot", "px4", "--speed",
-                          0, "--params", str(params))
+                          0, "--params", str(params), "--wind", "mean=0,5,0")
     simulation.wait_until(6_000_000)
     assert main(["mission", "upload", str(resources.root() / "docs/missions/course.plan"),
                  "--start"]) == 0

@@ -1,7 +1,7 @@
 """Throttle and steering of rovers and boats in each mode.
 
-As PX4 v1.15's rover_pos_control (steered wheels and boats) and differential_drive. POSCTL, in which
-those do nothing, keeps the speed of the throttle stick.
+As PX4 v1.15's rover_pos_control (steered wheels and boats) and differential_drive, except that
+POSCTL, in which the first goes on with what it did before, keeps the speed of the throttle stick.
 """
 
 import math
@@ -47,34 +47,39 @@ _FACED = 0.05  # error of heading at which a differential drive begins to drive 
 _FULL, _NONE = 0.1, 0.8  # errors of heading up to which it drives at full speed, and from which not
 _DEADZONE = 0.1  # of the throttle stick in POSCTL
 _STANDS = 0.1  # slower it counts as standing [m/s]
+_CYCLE = 0.008  # of rover_pos_control in AUTO modes, at 250 Hz of sensors [s]
+_SHORTEST = 0.01  # with which it counts otherwise, and at least for a rate of change [s]
 _INTEGRAL = 2.0  # limit of the differential drive's integral of speed [m]
 _TURN_INTEGRAL = 20.0  # and of its yaw rate [rad]
 
 
 @njit
-def _throttle(v: Any, q: Any, wanted: float, speed: float, dt: float) -> float:
-    """Closed loop of speed of rover_pos_control: command for a speed [m/s], without its limits."""
+def _throttle(q: Any, wanted: float, speed: float, dt: float) -> float:
+    """Closed loop of speed of rover_pos_control: command for a speed [m/s], without its limits.
+
+    PX4 v1.15 forgets the integral and the last error in each cycle, so that all three terms are
+    proportional to the error, and the speed stays below the one wanted.
+    """
     error = wanted - speed
-    out = q.GND_SPEED_P * error
-    integral = v.speed_integral + error * dt
+    out = (q.GND_SPEED_P + q.GND_SPEED_D / max(dt, _SHORTEST)) * error
+    integral = error * dt
     if (abs(integral) <= q.GND_SPEED_IMAX
             and abs(out + q.GND_SPEED_I * integral) <= q.GND_SPEED_MAX):
-        v.speed_integral = integral
-    out += q.GND_SPEED_I * v.speed_integral
+        out += q.GND_SPEED_I * integral
     return q.GND_SPEED_THR_SC * clamp(out, -q.GND_SPEED_MAX, q.GND_SPEED_MAX)
 
 
 @njit
-def _cruise(v, q, speed, dt):
+def _cruise(v, q, speed):
     """Throttle of AUTO modes, at the speed of the leg."""
     if q.GND_SP_CTRL_MODE != 1:
         return q.GND_THR_CRUISE
     wanted = v.target_speed if v.target_speed > 0.1 else q.GND_SPEED_TRIM
-    return clamp(_throttle(v, q, wanted, speed, dt), q.GND_THR_MIN, q.GND_THR_MAX)
+    return clamp(_throttle(q, wanted, speed, _CYCLE), q.GND_THR_MIN, q.GND_THR_MAX)
 
 
 @njit
-def _by_line(v, q, e, distance, speed, dt):
+def _by_line(v, q, e, distance, speed):
     """To the target along its line; it stops at NAV_LOITER_RAD and waits for another target."""
     if v.drive_stage == _STOPPED or distance < q.NAV_LOITER_RAD:
         v.drive_stage, v.throttle, v.steering = _STOPPED, 0.0, 0.0
@@ -85,7 +90,7 @@ def _by_line(v, q, e, distance, speed, dt):
     left = lateral_acceleration(q, begin, there, (e.pos[0], e.pos[1]), moves)
     square = moves[0] * moves[0] + moves[1] * moves[1]
     angle = math.atan2(q.GND_WHEEL_BASE * abs(left), square)
-    v.throttle = _cruise(v, q, speed, dt)
+    v.throttle = _cruise(v, q, speed)
     v.steering = -math.copysign(min(1.0, angle / q.GND_MAX_ANG), left)
 
 
@@ -151,7 +156,7 @@ def _to_target(v, q, e, yaw, speed, dt):
     if v.drive == DIFFERENTIAL:
         _to_place(v, q, distance, wrap_pi(math.atan2(dy, dx) - yaw), speed, e.ang_vel[2], dt)
     else:
-        _by_line(v, q, e, distance, speed, dt)
+        _by_line(v, q, e, distance, speed)
     return distance
 
 
@@ -169,7 +174,7 @@ def _by_velocity(v, q, e, yaw, speed, dt):
         _differential(v, q, speed, share * wanted, e.ang_vel[2], (1.0 + q.RDD_P_HEADING) * off,
                       True, True, dt)
     else:
-        v.throttle = clamp(_throttle(v, q, wanted, speed, dt), 0.0, q.GND_THR_CRUISE)
+        v.throttle = clamp(_throttle(q, wanted, speed, _SHORTEST), 0.0, q.GND_THR_CRUISE)
         v.steering = clamp(-off / q.GND_MAX_ANG, -1.0, 1.0)
 
 
@@ -177,21 +182,19 @@ def _by_velocity(v, q, e, yaw, speed, dt):
 def _by_sticks(v, q, e, yaw, speed, dt):
     """MANUAL, ACRO, STABILIZED and POSCTL: throttle stick and roll stick."""
     forward, right = v.stick_up, v.stick_right
-    holds = v.mode == POSCTL
     if v.drive == DIFFERENTIAL:
         most = q.RDD_WHEEL_SPEED * q.RDD_WHEEL_RADIUS
         turn_most = most / max(0.5 * q.RDD_WHEEL_BASE, 1e-6)
-        if holds and abs(forward) <= _DEADZONE:
-            forward = 0.0
         _differential(v, q, speed, forward * q.RDD_SPEED_SCALE * most, e.ang_vel[2],
-                      -right * q.RDD_ANG_SCALE * turn_most, holds, holds or v.mode == ACRO, dt)
+                      -right * q.RDD_ANG_SCALE * turn_most, False, v.mode == ACRO, dt)
         return
     v.steering, v.throttle = right, forward
-    if holds:
+    if v.mode == POSCTL:
         wanted = 0.0 if abs(forward) <= _DEADZONE else forward * q.GND_SPEED_TRIM
-        v.throttle = clamp(_throttle(v, q, wanted, speed, dt), -q.GND_THR_MAX, q.GND_THR_MAX)
+        v.throttle = clamp(_throttle(q, wanted, speed, _SHORTEST), -q.GND_THR_MAX,
+                           q.GND_THR_MAX)
         if wanted == 0.0 and v.drive == STEERED:  # wheels brake by themselves
-            v.throttle = v.speed_integral = 0.0
+            v.throttle = 0.0
     elif v.mode == STABILIZED:
         if not math.isfinite(v.drive_yaw):
             v.drive_yaw = yaw

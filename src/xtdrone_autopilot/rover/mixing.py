@@ -8,7 +8,8 @@ from xtdrone_core.fleet_model import PROPELLER, SERVO, WHEEL
 from ..parameters.store import ParameterStore
 from ..vehicle_status import BOAT, DIFFERENTIAL, STEERED
 
-# What PX4's airframes 1060 (rover) and 1070 (boat) set; both are driven by rover_pos_control.
+# What PX4's airframes 1060 (rover), 1070 (boat), both driven by rover_pos_control, and 1061
+# (r1_rover) set, or leave at the default of no other vehicle type.
 _AIRFRAMES = {
     STEERED: {"GND_L1_DIST": 5, "GND_L1_PERIOD": 10, "GND_SP_CTRL_MODE": 1, "GND_SPEED_I": 3,
               "GND_SPEED_IMAX": 0.125, "GND_SPEED_P": 0.25, "GND_SPEED_TRIM": 4,
@@ -18,8 +19,11 @@ _AIRFRAMES = {
            "GND_SPEED_IMAX": 0.125, "GND_SPEED_P": 2, "GND_SPEED_TRIM": 1, "GND_THR_CRUISE": 0.85,
            "GND_THR_MAX": 1, "GND_MAX_ANG": 0.6, "GND_WHEEL_BASE": 2, "NAV_ACC_RAD": 0.5,
            "NAV_LOITER_RAD": 2},
-    DIFFERENTIAL: {"NAV_ACC_RAD": 2, "NAV_LOITER_RAD": 2},
+    DIFFERENTIAL: {"NAV_ACC_RAD": 10, "NAV_LOITER_RAD": 80},
 }
+# The pseudo-inverse of two propellers 1 m beside the centre with CA_ROTORn_CT 6.5: PX4 normalises
+# their thrust to the command, their torque not.
+_BOAT_TURN = 1.0 / (2.0 * 6.5)
 
 
 def drives(fleet: FleetModel) -> np.ndarray:
@@ -35,8 +39,8 @@ def mixing(fleet: FleetModel) -> np.ndarray:
     found = np.zeros((*a.shape, 2))
     driven = np.isin(a["kind"], (WHEEL, PROPELLER))
     found[..., 0] = driven
-    apart = (drives(fleet) != STEERED)[:, None] & driven
-    found[..., 1] = np.where(apart, np.sign(a["pos"][..., 1]), 0.0)
+    share = np.select([drives(fleet) == BOAT, drives(fleet) == DIFFERENTIAL], [_BOAT_TURN, 1.0])
+    found[..., 1] = np.where(driven, share[:, None] * np.sign(a["pos"][..., 1]), 0.0)
     for i, k in zip(*np.nonzero(_steering(fleet)), strict=True):
         # A turn about an axis that points up is to the left.
         upwards = fleet.joint[i, a[i, k]["joint"]]["axis"][2] * a[i, k]["input_scaling"]
