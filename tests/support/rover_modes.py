@@ -13,8 +13,6 @@ import sys
 import tempfile
 from pathlib import Path
 
-import numpy as np
-
 from px4_references import Recording
 from stack_flights import MissionFlight
 from xtdrone_autopilot.mavlink.dialect import mavlink
