@@ -64,10 +64,10 @@ TEXTS = {
              "8 m/s to 10 s after it; back: from 5 s before it flies less for good to 5 s after "
              "it. The goal for both is 3 m, and 1 m for a tail-sitter. Real PX4 pitches a "
              "tail-sitter up at its speed of flight, so that it rises on the way back. PX4 flies "
-             "the two others with WV_EN 0: with the nose into the wind "
-             "they do not reach the heading of the transition in time, and it gives the mission "
-             "up. The embedded stack's tail-sitter keeps its height on the way back, drifts some "
-             "60 m with the wind meanwhile, and flies back in a hover."),
+             "the two others with WV_EN 0: with the nose into the wind they do not reach the "
+             "heading of the transition in time, and it gives the mission up. The embedded "
+             "stack's tail-sitter keeps its height on the way back, drifts some 60 m with the "
+             "wind meanwhile, and flies back in a hover."),
     "ground": ("Rovers and the boat", "docs/missions/course.plan: three sides of 40 m by 30 m and "
                "back, the boat in worlds/lake.world. The path error has the turns in it, which "
                "begin at the acceptance radius of a corner. Rise: from 0.1 to 0.9 of the speed "

@@ -164,8 +164,9 @@ FROM_ROS_NAME = {name: mode for mode, name in ROS_NAME.items()}
 
 
 # Modes of PX4 that are flown by one of another name: nav_state -> that.
-POSITION_SLOW, PRECISION_LANDING, ORBIT = 6, 20, 21
-VARIANTS = {POSITION_SLOW: Mode.POSCTL, PRECISION_LANDING: Mode.LAND, ORBIT: Mode.LOITER}
+POSITION_SLOW, PRECISION_LANDING, ORBIT, VTOL_TAKEOFF = 6, 20, 21, 22
+VARIANTS = {POSITION_SLOW: Mode.POSCTL, PRECISION_LANDING: Mode.LAND, ORBIT: Mode.LOITER,
+            VTOL_TAKEOFF: Mode.TAKEOFF}
 
 
 def custom_mode(mode: Mode) -> int:

@@ -17,9 +17,11 @@ from xtdrone_core.modes import (
     POSITION_SLOW,
     PRECISION_LANDING,
     VARIANTS,
+    VTOL_TAKEOFF,
     Mode,
     nav_state,
 )
+from xtdrone_dynamics.abilities.vehicle_type import NOT_VTOL
 from xtdrone_dynamics.earth.geodesy import to_local_array
 
 from ..interfaces import Estimator
@@ -59,9 +61,10 @@ _UNANSWERED = {getattr(mavlink, f"MAV_CMD_{name}") for name in (
     "PAYLOAD_PREPARE_DEPLOY", "PAYLOAD_CONTROL_DEPLOY", "DO_WINCH",
     "EXTERNAL_POSITION_ESTIMATE")}
 _AUTO = 4  # PX4's main mode
-# Those that a user may choose, an orbit excepted, which needs its centre.
+# Those that a user may choose; an orbit and a VTOL's take-off have commands that say where.
 _BY_NAV_STATE = {**{spec.nav_state: mode for mode, spec in MODES.items()},
-                 **{state: mode for state, mode in VARIANTS.items() if state != ORBIT}}
+                 **{state: mode for state, mode in VARIANTS.items()
+                    if state not in (ORBIT, VTOL_TAKEOFF)}}
 # Modes by MAV_STANDARD_MODE; the others PX4 does not take.
 _STANDARD_MODES = {NAV_STATES[spec.nav_state].standard: mode for mode, spec in MODES.items()
                    if NAV_STATES[spec.nav_state].standard}
@@ -208,6 +211,16 @@ class Commands:
         if abs(p[6]) > FARTHEST:
             return Answer(DENIED, f"height {p[6]:g} m is not allowed: give one above sea level")
         return self._commander.take_off(link.vehicle, p[6], self._now.t_us)
+
+    @obeys(mavlink.MAV_CMD_NAV_VTOL_TAKEOFF)
+    def _nav_vtol_takeoff(self, link, p):
+        if self._status["vtol_type"][link.vehicle] == NOT_VTOL:
+            return Answer(UNSUPPORTED,
+                          "NAV_VTOL_TAKEOFF is for VTOLs, and it is none: use NAV_TAKEOFF")
+        place = self._position(p)
+        if place is None:
+            return _no_place(p)
+        return self._commander.vtol_take_off(link.vehicle, place, self._now.t_us)
 
     @obeys(mavlink.MAV_CMD_DO_REPOSITION)
     def _do_reposition(self, link, p):

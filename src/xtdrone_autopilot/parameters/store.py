@@ -2,11 +2,11 @@
 
 px4.csv holds all of them with their values for the iris in PX4's simulation;
 scripts/make_parameters.py writes it. effects.csv names those that do something here, with a
-default where it differs, and limits where the code needs them. fixed_wing.csv and standard_vtol.csv
-have the defaults of PX4's airframes 1030_gazebo-classic_plane and 1040_gazebo-classic_standard_vtol
-(and of rc.fw_defaults and rc.vtol_defaults). Their values in force live in one structured array
-over the fleet, which the compiled control loops read directly. The others are held, so that they
-can be set, listed, saved and read back.
+default where it differs, and limits where the code needs them. fixed_wing.csv, standard_vtol.csv,
+tailsitter.csv and tiltrotor.csv have the defaults of PX4's airframes 1030, 1040, 1041 and 1042 (and
+of rc.fw_defaults and rc.vtol_defaults), but for what these models need otherwise.
+Their values in force live in one structured array over the fleet, which the compiled control loops
+read directly. The others are held, so that they can be set, listed, saved and read back.
 """
 
 import csv

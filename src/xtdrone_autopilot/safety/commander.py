@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from xtdrone_core.modes import MODES, NAV_STATES, ORBIT, ROS_NAME, Mode, Need, may_arm
+from xtdrone_core.modes import MODES, NAV_STATES, ORBIT, ROS_NAME, VTOL_TAKEOFF, Mode, Need, may_arm
 from xtdrone_dynamics.abilities.vehicle_type import ROVER
 
 from ..interfaces import Estimator
@@ -35,8 +35,11 @@ from ..vehicle_status import (
     EVENT_TRANSITION_OVER,
     HOVERS,
     NEW_MODE,
+    ON_WINGS,
     TARGET_LOITER,
     TARGET_ORBIT,
+    TARGET_POSITION,
+    TARGET_TAKEOFF,
 )
 from ..vtol.state import QUADCHUTES
 from .arming_checks import ArmingChecks
@@ -242,6 +245,25 @@ class Commander:
             self._begin_takeoff(i)
         return answer
 
+    def vtol_take_off(self, i: int, place: npt.ArrayLike, t_us: int) -> Answer:
+        """NAV_VTOL_TAKEOFF: up in a hover, transition, and a loiter VTO_LOITER_ALT above home.
+
+        Args:
+            i: The vehicle, a VTOL.
+            place: (3,) where it loiters, and the height at which it changes over [m]; NaN = where
+                it is, and MIS_TAKEOFF_ALT.
+            t_us: Now [us].
+        """
+        v, place = self._status[i], np.asarray(place, float)
+        v["takeoff_height"] = place[2]
+        answer = self.set_mode(i, Mode.TAKEOFF, t_us, shown=VTOL_TAKEOFF)
+        if not answer.accepted:
+            v["takeoff_height"] = math.nan
+            return answer
+        here = self._estimator.pos[i]
+        v["centre"] = np.where(np.isfinite(place), place, here)
+        return answer
+
     def reposition(self, i: int, target: npt.ArrayLike, yaw: float, speed: float,
                    t_us: int) -> Answer:
         """DO_REPOSITION: fly to a position (3,) [m] and hold it; NaN keeps a value."""
@@ -298,9 +320,31 @@ class Commander:
             self._missions.reached(i)
         elif mode == Mode.RTL:
             self._returns.reached(i)
+        elif mode == Mode.TAKEOFF and self._goes_on_to_wings(i):
+            self._align_or_change_over(i)
         elif mode == Mode.TAKEOFF:
+            target = self._status["target"][i].copy()
             self._status["target_type"][i] = TARGET_LOITER
             self._flight.enter(i, Mode.LOITER)
+            if self._status["vtol_state"][i] == ON_WINGS:  # it may still be far from the circle
+                self._navigator.fly_to(i, target, TARGET_LOITER)
+
+    def _goes_on_to_wings(self, i):
+        """Whether it takes off by NAV_VTOL_TAKEOFF, and does not fly on its wings yet."""
+        v = self._status[i]
+        return v["nav_state"] == VTOL_TAKEOFF and v["vtol_state"] == HOVERS
+
+    def _align_or_change_over(self, i):
+        """At the height of the transition: the nose to the loiter's place; then the transition."""
+        v = self._status[i]
+        east, north = (v["centre"] - self._estimator.pos[i])[:2]
+        away = math.hypot(east, north) > self._parameters.get(i, "NAV_ACC_RAD")
+        if away and v["target_type"] == TARGET_TAKEOFF:
+            self._navigator.fly_to(i, v["target"].copy(), TARGET_POSITION,
+                                   yaw=math.atan2(north, east))
+            self._navigator.watch(i)
+        else:
+            self._missions.on_transition(i, ON_WINGS)
 
     def _transition_over(self, i):
         v = self._status[i]
@@ -308,6 +352,10 @@ class Commander:
             self._missions.transition_over(i)
         elif v["mode"] == Mode.RTL:
             self._returns.transition_over(i)
+        elif v["nav_state"] == VTOL_TAKEOFF and v["vtol_state"] == ON_WINGS:
+            above = v["home"][2] + self._parameters.get(i, "VTO_LOITER_ALT")
+            self._navigator.fly_to(i, [*v["centre"][:2], above], TARGET_LOITER)
+            self._navigator.watch(i)
         elif v["vtol_state"] == HOVERS and v["armed"] and not v["landed"]:
             if v["mode"] == Mode.LAND and not v["descend"]:
                 self._navigator.land(i)

@@ -10,6 +10,7 @@ from xtdrone_autopilot.mavlink.dialect import mavlink
 from xtdrone_autopilot.navigation import plan_file
 from xtdrone_autopilot.vehicle_status import HOVERS, ON_WINGS, TO_FIXED_WING, TO_HOVER
 from xtdrone_core import Mode, resources
+from xtdrone_core.modes import NAV_STATES
 from xtdrone_dynamics.quaternion import to_euler
 
 PLAN = plan_file.load(resources.root() / "docs/missions/vtol.plan")
@@ -124,6 +125,30 @@ def test_it_changes_over_and_back_by_command_and_loiters_in_both(aloft):
     held = f.pos
     f.run(5)
     assert np.linalg.norm(f.pos - held) < 0.3 and np.linalg.norm(f.vel) < 0.3
+
+
+@ONE
+def test_vtol_takeoff_changes_over_and_loiters_at_its_place(vtol):
+    f = vtol()
+    f.run(1)
+    f.wait(lambda: f.autopilot.status["ready"][0], 5)
+    f.set(VTO_LOITER_ALT=45.0)
+    lat, lon, sea = f.autopilot.origin
+    north, east = 250.0, 100.0
+    f.send(mavlink.MAVLink_command_int_message(
+        1, 1, 0, mavlink.MAV_CMD_NAV_VTOL_TAKEOFF, 0, 0, 0, 0, 0, NAN,
+        round(math.degrees(lat + north / 6.371e6) * 1e7),
+        round(math.degrees(lon + east / 6.371e6 / math.cos(lat)) * 1e7), sea + HEIGHT))
+    assert f.links.replies[-1].result == mavlink.MAV_RESULT_ACCEPTED
+    assert f.autopilot.commander.arm(0, f.simulation.t_us).accepted
+    assert NAV_STATES[f.autopilot.status["nav_state"][0]].name == "VTOL Takeoff"
+    f.wait(lambda: state(f) == TO_FIXED_WING, 60)
+    assert abs(f.pos[2] - HEIGHT) < 1.0 and np.hypot(*f.pos[:2]) < 1.0
+    f.wait(lambda: f.mode == Mode.LOITER, 90)
+    assert state(f) == ON_WINGS
+    f.run(20)
+    distance = np.hypot(*(f.pos[:2] - (east, north)))
+    assert abs(distance - RADIUS) < 5.0 and abs(f.pos[2] - 45.0) < 3.0
 
 
 @ONE
