@@ -86,7 +86,8 @@ ARM = (link("base", mass=1.5)
 
 TILT = (link("base", mass=1.0)
         + link("nacelle", "0.2 0 0.05 0 0 0", 0.1, (1e-4, 1e-4, 1e-4))
-        + joint("tilt", "base", "nacelle", "0 1 0")
+        + joint("tilt", "base", "nacelle", "0 1 0",
+                "<limit><lower>-1.6</lower><upper>1.6</upper></limit>")
         + rotor(0, "nacelle", "0.2 0 0.1") + rotor(1, "base", "-0.2 0 0.05")
         + channels(channel(2, "tilt", 1.57, own=servo(0.0, 2.0))))
 

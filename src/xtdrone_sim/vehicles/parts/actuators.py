@@ -21,7 +21,7 @@ from xtdrone_dynamics.forces import rotor
 from ..sdf_file import OWN, fail
 from ..sdf_tree import Scope, name_of, number, plugin_name, refuse_unknown, text, vector
 from ..shapes import Shape
-from .links import Links, axis_in_body, child_of, joint_limits, moves, unit
+from .links import NO_LIMIT, Links, axis_in_body, child_of, joint_limits, moves, unit
 from .tyres import rims
 from .wings import HALF_WING, centre_of_pressure, control_joint, wing_plugins
 
@@ -158,7 +158,7 @@ def read_actuators(scope: Scope, links: Links, channels: Any,
             if channel.joint in lifts:
                 rest.append(_surface(channel, *lifts[channel.joint], links))
             elif channel.position:
-                rest.append(_servo(channel, links))
+                rest.append(_servo(channel, links, rotors))
             else:
                 wheels.append(channel)
     rest += [_wheel(channel, links, len(wheels), rims(shapes)) for channel in wheels]
@@ -285,10 +285,14 @@ def _moving(channel) -> dict:
     return {"rate": rate, "time_constant": lag, "joint_lower": lower, "joint_upper": upper}
 
 
-def _servo(channel, links) -> Servo:
+def _servo(channel, links, rotors) -> Servo:
     joint = links.joint_of(channel.joint)
-    return Servo(**_common(channel), **_moving(channel), joint=joint,
-                 body=links.joints[joint].body)
+    body, ends = links.joints[joint].body, _moving(channel)
+    endless = ends["joint_lower"] <= -NO_LIMIT or ends["joint_upper"] >= NO_LIMIT
+    if endless and any(rotor.body == body for rotor in rotors):
+        fail(_joint_of(channel), f"joint '{channel.joint}' tilts a rotor and has no end: give "
+                                 "<lower> and <upper> in its <limit> [rad]")
+    return Servo(**_common(channel), **ends, joint=joint, body=body)
 
 
 def _surface(channel, scope, plugin, links) -> Surface:

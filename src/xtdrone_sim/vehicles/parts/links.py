@@ -122,7 +122,8 @@ def joint_axis(scope: Scope, joint: Any) -> np.ndarray:
     """The direction of a joint's axis in the model frame, not normalised."""
     xyz = joint.find("axis/xyz")
     if xyz is None:
-        fail(joint, f"joint '{name_of(joint)}' has no <axis> with <xyz>")
+        fail(joint, f"joint '{name_of(joint)}' has no <axis> with <xyz>: give the direction that "
+                    "it turns about")
     named = xyz.get("expressed_in")
     if named is None and text(joint.find("axis"), "use_parent_model_frame", "0") in ("1", "true"):
         named = ""  # the model's own, as SDF until 1.6 has it
@@ -230,7 +231,8 @@ def _groups(scope, links, driven) -> dict:
             if link not in group:
                 fail(joint, f"joint '{name}' names the link '{link}', which the model lacks")
         if parent in group[child]:
-            fail(joint, f"joint '{name}' cannot move: other joints hold its two links together")
+            fail(joint, f"joint '{name}' cannot move: other joints hold its two links together; "
+                        "take out one of this loop")
         if links[0] in group[child]:
             fail(joint, f"joint '{name}' moves the vehicle's first link '{links[0]}', its base: "
                         "let that be the <parent>")

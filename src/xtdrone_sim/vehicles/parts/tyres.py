@@ -44,7 +44,7 @@ def read_tyres(scope: Scope, links: Links, actuators: Sequence[Actuator],
         remarks: Gets a line on each driven wheel that has nothing to roll on.
 
     Raises:
-        SdfError: A tyre without friction or stiffness.
+        SdfError: A tyre without friction, stiffness or radius.
     """
     driven = {name for name, (k, _) in controls.items() if isinstance(actuators[k], Wheel)}
     round_ones = rims(shapes)
@@ -56,6 +56,7 @@ def read_tyres(scope: Scope, links: Links, actuators: Sequence[Actuator],
             yield _tyre(name, link, owner, joint, links, *controls.get(name, (-1, None)),
                         round_ones[link])
         elif name in driven:
+            _refuse_flat(scope, link, name)
             remarks.append(f"wheel '{name}' has no cylinder or sphere to roll on: it exerts no "
                            "force")
 
@@ -72,6 +73,14 @@ def _tyre(name, link, scope, joint, links, wheel, channel, rim) -> Tyre:
             fail(joint, f"the {tag} of wheel '{name}' is {value:g}: give a number above 0")
     return Tyre(name=name, link=link, body=rim.body, wheel=wheel, pos=rim.pose.pos,
                 axis=axis_in_body(scope, joint, links, rim.body), radius=rim.size[0], **values)
+
+
+def _refuse_flat(scope, link, wheel) -> None:
+    """Refuses a wheel whose cylinder or sphere has no radius."""
+    for name, element, _ in scope.links():
+        for form in element.iterfind("collision/geometry/*") if name == link else ():
+            if form.tag in _ROUND and (radius := number(form, "radius")) <= 0.0:
+                fail(form, f"the radius of wheel '{wheel}' is {radius:g}: give metres above 0")
 
 
 def _endless(joint) -> bool:
