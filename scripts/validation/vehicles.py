@@ -56,9 +56,7 @@ TEXTS = {
               "one and a half figures of eight 400 m long at 40 m, landing at the origin. Legs: "
               "distance across the middle of each leg, 80 m and more from its ends, which is what "
               "is left of the turn before it; turns: the largest distance from the plan anywhere. "
-              "The parameters are those of its vehicle.params. The embedded stack leaves the "
-              "loiter before the landing 10 m above its height, by NAV_FW_ALT_RAD, PX4 at 5 m, by "
-              "NAV_FW_ALTL_RAD."),
+              "The parameters are those of its vehicle.params."),
     "vtol": ("VTOLs", "docs/missions/vtol.plan: hover to 30 m, transition, 1.4 km on the wings, "
              "transition back, landing in a hover. Height error there: from 3 s before it flies "
              "8 m/s to 10 s after it; back: from 5 s before it flies less for good to 5 s after "

@@ -36,6 +36,7 @@ EVENT_FAILSAFE_DELAY_OVER = 32
 EVENT_TARGET_REACHED = 64
 EVENT_TRANSITION_OVER = 128
 EVENT_QUADCHUTE = 256
+EVENT_LANDING_ABORTED = 512
 
 
 # What AUTO modes do at their target (target_type).
@@ -109,6 +110,8 @@ VEHICLE_STATUS = np.dtype([
     ("gcs_t", "i8"),  # when a ground station's heartbeat last came [us]
     # Target of an AUTO mode.
     ("target", "f8", (3,)),  # [m]
+    ("lands_next", "?"),  # a fixed wing's landing begins at it
+    ("landing_abort", "i1"),  # why that was aborted: fixed_wing.state.ABORTED_ or 0
     ("previous", "f8", (3,)),  # where its leg begins [m], NaN = where the vehicle was
     ("following", "f8", (3,)),  # where the next leg ends [m], NaN = it stops at the target
     ("target_yaw", "f8"),  # [rad], NaN = towards the end of the way

@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 
 from stack_flights import Flight, Sent
+from xtdrone_autopilot.fixed_wing.state import ABORTED_LANDINGS
 from xtdrone_autopilot.mavlink.description import metadata
-from xtdrone_autopilot.mavlink.description.events import EVENTS, Events
+from xtdrone_autopilot.mavlink.description.events import EVENTS, Events, event_number
 from xtdrone_autopilot.mavlink.dialect import mavlink
 from xtdrone_autopilot.now import Now
-from xtdrone_autopilot.outbox import INFO, Outbox
+from xtdrone_autopilot.outbox import CRITICAL, INFO, Outbox
 from xtdrone_autopilot.safety.arming_checks import CHECKS
+from xtdrone_autopilot.vtol.state import QUADCHUTES
 from xtdrone_core.modes import Mode
 
 AUTOPILOT = 1 << 24
@@ -45,6 +47,16 @@ def test_other_texts_are_none(outbox):
     outbox.say(0, INFO, "Takeoff detected")
     outbox.say(0, INFO, "something else\t")
     assert outbox.links.messages == [] and len(outbox.links.texts) == 2
+
+
+@pytest.mark.parametrize("name", [
+    *(f"vtol_att_ctrl_quadchute_{end}" for _, end in QUADCHUTES.values()),
+    *(f"fixedwing_position_control_landing_abort_status_{end}"
+      for _, end in ABORTED_LANDINGS.values())])
+def test_quad_chutes_and_aborted_landings_have_an_event(outbox, name):
+    outbox.say(0, CRITICAL, "Quad-chute triggered\t", (name,))
+    event, = outbox.links.messages
+    assert event.id == AUTOPILOT | event_number(name) and event.log_levels == 0x62
 
 
 def test_arguments_that_the_text_lacks_are_given(outbox):

@@ -86,7 +86,7 @@ def _follow_target(v, w, q, m):
         circle(w, q, m, target, loiter_radius(v, q), q.NPFG_PERIOD)
         return v.target[2]
     # Laterally there but not at its height, it loiters until it is.
-    w.circles = (v.watch != WATCH_STOP and abs(v.target[2] - m.height) > q.NAV_FW_ALT_RAD
+    w.circles = (v.watch != WATCH_STOP and abs(v.target[2] - m.height) > _height_radius(v, q)
                  and (w.circles or off < npfg.switch_distance(w, q)))
     if w.circles:
         circle(w, q, m, target, q.NAV_LOITER_RAD, q.NPFG_PERIOD)
@@ -96,6 +96,12 @@ def _follow_target(v, w, q, m):
     else:
         fly_to(w, q, m, target)
     return _height_on_leg(v, w, q)
+
+
+@njit
+def _height_radius(v, q):
+    """Error in height at which the target counts as reached [m]."""
+    return q.NAV_FW_ALTL_RAD if v.lands_next else q.NAV_FW_ALT_RAD
 
 
 @njit
@@ -158,7 +164,7 @@ def _at_target(v, w, q, m):
     if v.target_type == TARGET_LOITER:
         radius += abs(loiter_radius(v, q))
     inside = math.hypot(north, east) <= radius or _has_passed(v, (north, east))
-    return inside and abs(v.target[2] - m.height) <= q.NAV_FW_ALT_RAD
+    return inside and abs(v.target[2] - m.height) <= _height_radius(v, q)
 
 
 @njit

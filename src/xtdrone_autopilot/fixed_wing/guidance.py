@@ -14,6 +14,7 @@ from xtdrone_dynamics.earth import atmosphere
 from xtdrone_dynamics.quaternion import rotate_inverse, to_euler
 
 from ..control.vector import clamp
+from ..estimation.flags import RANGE_USED
 from ..ned import heading
 from . import npfg, tecs
 from .npfg import Pair
@@ -38,7 +39,7 @@ class Motion(NamedTuple):
     wind: Pair  # zeros where it is not known
     wind_known: bool
     certainty: float  # of the guidance, 0..1
-    terrain: float  # height of the ground below, world z [m]; NaN = not known
+    terrain: float  # height of the ground below, world z [m]; NaN = not measured now
 
 
 @njit
@@ -54,8 +55,9 @@ def motion(e: np.void) -> Motion:
     sure = 1.0
     if not known:
         sure = npfg.certainty(over, north, math.hypot(e.vel_std[0], e.vel_std[1]))
+    terrain = e.terrain if e.flags & RANGE_USED else math.nan
     return Motion((e.pos[1], e.pos[0]), e.pos[2], over, vel[2], forward, roll, -pitch, north,
-                  -e.ang_vel[2], wind, known, sure, e.terrain)
+                  -e.ang_vel[2], wind, known, sure, terrain)
 
 
 @njit

@@ -10,6 +10,7 @@ import numpy as np
 from xtdrone_dynamics.compiled import njit
 
 from ..control.vector import clamp
+from ..vehicle_status import EVENT_LANDING_ABORTED, NEVER
 from . import npfg
 from .guidance import (
     Motion,
@@ -22,11 +23,13 @@ from .guidance import (
     loiter_radius,
     set_airspeed,
 )
+from .state import ABORTED_TERRAIN_LOST, ABORTED_WITHOUT_TERRAIN
 
 NUDGE_RATE = 4.0  # at which the pilot moves the touch-down at full stick [m/s]
 NUDGE_DEADZONE = 0.15
 TOUCHDOWN_S = 0.5  # in which the pitch goes to RWTO_PSP after touch-down [s]
 NO_TERRAIN = 0  # FW_LND_USETER: the ground is as high as the touch-down
+FIRST_US, LOST_US = 10_000_000, 1_000_000  # without the terrain: at first, later [us]
 FOLLOWED = 2  # the glide slope begins at the terrain's height
 
 
@@ -40,15 +43,13 @@ def land(v: np.void, w: np.void, q: np.void, m: Motion, t_us: int, dt: float) ->
     """
     straight = math.isfinite(v.previous[0])
     if not w.landing:
-        _begin(v, w, q, m)
+        _begin(v, w, q, m, t_us)
     least = least_airspeed(w, q)
     wanted = q.FW_LND_AIRSPD if q.FW_LND_AIRSPD > 0.0 else least
     least = min(least, wanted)
     set_airspeed(w, q, m, wanted, least, False, dt)
     least = min(least, q.FW_AIRSPD_MIN)
-    ground = v.target[2]
-    if q.FW_LND_USETER != NO_TERRAIN and math.isfinite(m.terrain):
-        ground = m.terrain
+    ground = _ground(v, w, q, m, straight, t_us)
     if not w.flaring and m.height < ground + max(-q.FW_LND_FL_TIME * m.climb, q.FW_LND_FLALT):
         w.flaring, w.flare_t = True, t_us
         w.flare_rate, w.flare_throttle = m.climb, w.throttle
@@ -80,9 +81,35 @@ def land(v: np.void, w: np.void, q: np.void, m: Motion, t_us: int, dt: float) ->
 
 
 @njit
-def _begin(v, w, q, m):
+def _ground(v, w, q, m, straight, t_us):
+    """Height of the ground; where its measurement fails FW_LND_ABORT aborts the landing."""
+    if q.FW_LND_USETER == NO_TERRAIN:
+        return v.target[2]
+    if math.isfinite(m.terrain):
+        w.terrain, w.terrain_t = m.terrain, t_us
+    elif w.terrain_t == NEVER:
+        if straight and t_us - w.landing_t > FIRST_US:
+            _abort(v, w, q, ABORTED_WITHOUT_TERRAIN)
+        return v.target[2]
+    elif t_us - w.terrain_t > LOST_US:
+        _abort(v, w, q, ABORTED_TERRAIN_LOST)
+    return w.terrain
+
+
+@njit
+def _abort(v, w, q, why):
+    """Aborts it, if FW_LND_ABORT has the bit of the reason and the flare has not begun."""
+    wanted = q.FW_LND_ABORT & (1 << (why - ABORTED_WITHOUT_TERRAIN))
+    if wanted and not w.flaring and not v.landing_abort:
+        v.landing_abort = why
+        v.events |= EVENT_LANDING_ABORTED
+
+
+@njit
+def _begin(v, w, q, m, t_us):
     """Where the approach enters; no steeper than FW_LND_ANG."""
     w.landing, w.flaring, w.touchdown_offset = True, False, 0.0
+    w.landing_t, w.terrain_t, v.landing_abort = t_us, NEVER, 0
     if not math.isfinite(v.previous[0]):
         return
     w.entrance_height = max(v.previous[2] - v.target[2], 1e-6)

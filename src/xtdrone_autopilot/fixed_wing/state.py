@@ -11,6 +11,14 @@ import numpy as np
 TAKEOFF_NOT_BEGUN, THROTTLE_RAMP, CLAMPED_TO_RUNWAY, WAITING_FOR_LAUNCH, LAUNCHED, CLIMBOUT, FLY = \
     range(7)
 
+# Why a landing was aborted: abort_status of PX4's position_controller_landing_status.
+ABORTED_BY_OPERATOR, ABORTED_WITHOUT_TERRAIN, ABORTED_TERRAIN_LOST = 1, 2, 3
+# Their words, and the end of PX4's name of their event.
+ABORTED_LANDINGS = {
+    ABORTED_BY_OPERATOR: (" by operator", "operator_abort"),
+    ABORTED_WITHOUT_TERRAIN: (": terrain measurement not found", "terrain_not_found"),
+    ABORTED_TERRAIN_LOST: (": terrain estimate timed out", "terrain_timeout")}
+
 FIXED_WING_STATE = np.dtype([
     # Air data.
     ("airspeed", "f8"),  # calibrated, as measured [m/s]; NaN = none is measured
@@ -61,6 +69,9 @@ FIXED_WING_STATE = np.dtype([
     ("start_height", "f8"),  # world z [m]
     ("start_heading", "f8"),  # [rad]
     ("landing", "?"),  # it has begun
+    ("landing_t", "i8"),  # when [us]
+    ("terrain", "f8"),  # the ground as last measured in it, world z [m]
+    ("terrain_t", "i8"),  # when that was [us]; NEVER = not yet
     ("entrance", "f8", (2,)),  # of the approach from the touch-down, north and east [m]
     ("entrance_height", "f8"),  # above the touch-down [m]
     ("touchdown_offset", "f8"),  # by the pilot, to the right of the approach [m]

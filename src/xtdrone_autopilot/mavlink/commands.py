@@ -359,8 +359,9 @@ class Commands:
         return self._mode(link, Mode.LAND, shown=PRECISION_LANDING)
 
     @obeys(mavlink.MAV_CMD_DO_GO_AROUND)
-    def _accept_without_effect(self, link, p):
-        """As PX4 where no landing of a plane is meant."""
+    def _go_around(self, link, p):
+        """Accepted by every vehicle, as by PX4."""
+        self._commander.go_around(link.vehicle)
         return Answer(ACCEPTED)
 
     @obeys(mavlink.MAV_CMD_DO_LAND_START)

@@ -47,6 +47,7 @@ from .mission_items import (
     DELAY,
     DO_CHANGE_SPEED,
     DO_JUMP,
+    DO_LAND_START,
     DO_SET_HOME,
     DO_SET_ROI,
     DO_SET_ROI_LOCATION,
@@ -430,6 +431,27 @@ class Missions(Memory):
         if self._flies(i) and self._status["target_type"][i] == TARGET_LAND:
             self.reached(i)
 
+    def abort_landing(self, i: int) -> np.ndarray:
+        """Vehicle i, a fixed wing, aborts the landing of its plan, which begins anew later.
+
+        Returns:
+            Where it waits, (3,) [m]: above the touch-down, by MIS_LND_ABRT_ALT at least.
+        """
+        place = self._status["target"][i].copy()
+        ground = place[2]
+        place[2] = max(ground + self._parameters.get(i, "MIS_LND_ABRT_ALT"),
+                       self._estimator.pos[i, 2])
+        above = float(place[2] - ground)
+        self._outbox.say(i, INFO, f"Holding at {int(above)} m above landing waypoint.\t",
+                         ("mission_holding_above_landing", above))
+        if self._flies(i):
+            f, items = self._flown[i], self._items[MISSION][i]
+            starts = [k for k in range(f.index) if items[k].command == DO_LAND_START]
+            before = [k for k in range(f.index) if items[k].command in PLACED]
+            f.index = (starts or before or [f.index])[-1]
+            self._set_seq(i, f.index)
+        return place
+
     def _flies(self, i):
         v = self._status[i]
         return bool(v["mode"] == Mode.MISSION and v["armed"] and self.total[i]
@@ -612,6 +634,7 @@ class Missions(Memory):
                                following=OPEN if following is None else following, speed=f.speed,
                                radius=radius if math.isfinite(radius) else 0.0)
         self._navigator.watch(i, WATCH_PLACE, hold=hold)
+        self._status["lands_next"][i] = self._lands_next(i, f.index + 1)
         f.last = tuple(position)
 
     def _climb(self, i, f):
@@ -729,13 +752,24 @@ class Missions(Memory):
 
     def _next_place(self, i, index):
         """(3,) position of the first placed item from one on [m], or None."""
+        item = self._next_placed(i, index)
+        return None if item is None else self._place(i, item)
+
+    def _lands_next(self, i, index):
+        """Whether the first placed item from one on is a fixed wing's landing."""
+        item = self._next_placed(i, index)
+        return (item is not None and item.command == LAND
+                and bool(self._runs_off(self._status[i])))
+
+    def _next_placed(self, i, index):
+        """The first placed item from one on, or None."""
         items, jumps = self._items[MISSION][i], dict(self._flown[i].jumps)
         for _ in range(len(items) + 1):
             index = self._after(i, index, jumps)
             if index is None:
                 return None
             if items[index].command in PLACED:
-                return self._place(i, items[index])
+                return items[index]
             index += 1
         return None
 

@@ -557,7 +557,7 @@ class Navigator(Memory):
         v["target"], v["previous"], v["following"] = position, previous, following
         v["target_type"], v["target_yaw"], v["target_speed"] = kind, yaw, speed
         v["accept"] = self._parameters.get(i, "NAV_ACC_RAD") if accept is None else accept
-        v["watch"] = WATCH_NOTHING
+        v["watch"], v["lands_next"] = WATCH_NOTHING, False
 
     def watch(self, i: int, kind: int = WATCH_PLACE, *, reach: float | None = None,
               height: float | None = None, hold: float = 0.0, faced: bool = False) -> None:

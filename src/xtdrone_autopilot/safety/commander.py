@@ -12,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from xtdrone_core.modes import MODES, NAV_STATES, ORBIT, ROS_NAME, VTOL_TAKEOFF, Mode, Need, may_arm
-from xtdrone_dynamics.abilities.vehicle_type import ROVER
+from xtdrone_dynamics.abilities.vehicle_type import FIXED_WING, ROVER
 
+from ..fixed_wing.state import ABORTED_BY_OPERATOR, ABORTED_LANDINGS
 from ..interfaces import Estimator
 from ..mavlink.dialect import mavlink
 from ..navigation.follow import FollowTarget
@@ -28,6 +29,7 @@ from ..vehicle_status import (
     EVENT_DISARM_PREFLIGHT,
     EVENT_FAILSAFE_DELAY_OVER,
     EVENT_LANDED,
+    EVENT_LANDING_ABORTED,
     EVENT_OFFBOARD_LOST,
     EVENT_QUADCHUTE,
     EVENT_TAKEN_OFF,
@@ -36,6 +38,7 @@ from ..vehicle_status import (
     HOVERS,
     NEW_MODE,
     ON_WINGS,
+    TARGET_LAND,
     TARGET_LOITER,
     TARGET_ORBIT,
     TARGET_POSITION,
@@ -49,6 +52,7 @@ from .flight_state import FlightState
 ACCEPTED = mavlink.MAV_RESULT_ACCEPTED
 REJECTED = mavlink.MAV_RESULT_TEMPORARILY_REJECTED
 DENIED = mavlink.MAV_RESULT_DENIED
+_LANDING = (Mode.MISSION, Mode.RTL, Mode.LAND)
 NO_ANSWER = -1  # instead of a MAV_RESULT: no COMMAND_ACK, as PX4
 _THROTTLE_DOWN = -0.8  # of the throttle stick, -1..1: above it nothing is armed that flies
 _FLYING = (Mode.ALTCTL, Mode.TAKEOFF, Mode.LAND, Mode.FOLLOW_TARGET)  # modes that rovers lack
@@ -368,6 +372,27 @@ class Commander:
                          (f"vtol_att_ctrl_quadchute_{name}",))
         self._outbox.say(i, CRITICAL, f"Quad-chute: {words}; it hovers from now on")
 
+    def go_around(self, i: int) -> None:
+        """Aborts the landing of vehicle i if it is a fixed wing that lands by itself."""
+        v = self._status[i]
+        if (v["armed"] and not v["landed"] and v["vehicle_type"] == FIXED_WING
+                and v["mode"] in _LANDING and v["target_type"] == TARGET_LAND):
+            v["landing_abort"] = ABORTED_BY_OPERATOR
+            self._landing_aborted(i)
+
+    def _landing_aborted(self, i):
+        """It waits above the touch-down of a plan, or above where it is."""
+        v = self._status[i]
+        words, name = ABORTED_LANDINGS[int(v["landing_abort"])]
+        self._outbox.say(i, CRITICAL, f"Landing aborted{words}\t",
+                         (f"fixedwing_position_control_landing_abort_status_{name}",))
+        place = self._estimator.pos[i].copy()
+        if v["mode"] == Mode.LAND:
+            place[2] += self._parameters.get(i, "MIS_LND_ABRT_ALT")
+        else:
+            place = self._missions.abort_landing(i)
+        self.reposition(i, place, math.nan, math.nan, self._now.t_us)
+
     def _begin_takeoff(self, i):
         """AUTO.TAKEOFF, to the height asked for or MIS_TAKEOFF_ALT above the vehicle."""
         v = self._status[i]
@@ -415,6 +440,7 @@ _EVENTS = (
     (EVENT_DISARM_PREFLIGHT, lambda c, i: c.disarm(i, why="auto preflight disarming")),
     (EVENT_QUADCHUTE, Commander._quadchute),
     (EVENT_TRANSITION_OVER, Commander._transition_over),
+    (EVENT_LANDING_ABORTED, Commander._landing_aborted),
     (EVENT_OFFBOARD_LOST, lambda c, i: c._failsafes.offboard_lost(i)),
     (EVENT_FAILSAFE_DELAY_OVER, lambda c, i: c._failsafes.delay_over(i)),
 )

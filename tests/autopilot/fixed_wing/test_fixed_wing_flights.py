@@ -10,6 +10,7 @@ from stack_flights import NAN
 from xtdrone_autopilot.mavlink.dialect import mavlink
 from xtdrone_autopilot.navigation import plan_file
 from xtdrone_autopilot.navigation.mission_items import MISSION
+from xtdrone_autopilot.vehicle_status import TARGET_LAND
 from xtdrone_core import Mode, resources
 
 PLAN = plan_file.load(resources.root() / "docs/missions/plane.plan")
@@ -136,6 +137,38 @@ def test_return_lands_as_the_mission_does(aloft):
     assert f.set_mode(Mode.RTL).accepted
     f.wait(lambda: not f.armed, 250)
     assert np.linalg.norm(f.pos[:2]) < 100.0
+
+
+def go_around(f):
+    f.send(mavlink.MAVLink_command_long_message(1, 1, mavlink.MAV_CMD_DO_GO_AROUND, *[0] * 8))
+
+
+def blind(f):
+    """Its range finder fails."""
+    f.autopilot.failures.inject(0, mavlink.FAILURE_UNIT_SENSOR_DISTANCE_SENSOR,
+                                mavlink.FAILURE_TYPE_OFF, 0)
+
+
+@pytest.mark.parametrize("before, below_20_m, words", [
+    (go_around, go_around, " by operator"), (blind, None, ": terrain measurement not found"),
+    (None, blind, ": terrain estimate timed out")])
+def test_an_aborted_landing_waits_above_it_and_begins_anew(aloft, before, below_20_m, words):
+    f, items = aloft(), PLAN.items[MISSION]
+    status = f.autopilot.status[0]
+    f.autopilot.missions.replace(0, MISSION, items)
+    f.autopilot.missions.set_current(0, len(items) - 2)  # the loiter before the landing
+    if before is not None:
+        before(f)
+    assert f.set_mode(Mode.MISSION).accepted
+    f.wait(lambda: status["target_type"] == TARGET_LAND, 120)
+    if below_20_m is not None:
+        f.wait(lambda: f.pos[2] < 20.0, 60)
+        below_20_m(f)
+    f.wait(lambda: f.mode == Mode.LOITER, 20)
+    assert f"Landing aborted{words}" in f.said and f.seq() == len(items) - 3  # DO_LAND_START
+    assert status["target"][2] == pytest.approx(30.0, abs=1.0)
+    f.wait(lambda: abs(f.pos[2] - 30.0) < 3.0, 30)
+    assert f.armed
 
 
 def test_land_mode_descends_on_a_circle(aloft):

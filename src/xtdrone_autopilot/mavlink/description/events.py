@@ -16,6 +16,8 @@ import numpy as np
 
 from xtdrone_core.runs.snapshot import Memory
 
+from ...fixed_wing.state import ABORTED_LANDINGS
+from ...vtol.state import QUADCHUTES
 from ..dialect import mavlink
 
 _COMPONENT = 1 << 24  # the autopilot's, in the id of an event
@@ -155,6 +157,12 @@ EVENTS = (
           "RTL: completed, loitering"),
     Event("rtl_land_at_destination", "RTL: land at destination",
           "RTL: land at destination"),
+    *(Event(f"vtol_att_ctrl_quadchute_{name}", "", f"Quad-chute triggered due to {words}",
+            _CRITICAL) for words, name in QUADCHUTES.values()),
+    *(Event(f"fixedwing_position_control_landing_abort_status_{name}", "",
+            f"Landing aborted{words}", _CRITICAL) for words, name in ABORTED_LANDINGS.values()),
+    Event("mission_holding_above_landing", "",
+          "Holding at {1:.0m_v} above landing waypoint", _INFO, ("float",)),
 )
 _PATTERNS = [(re.compile(event.text), event) for event in EVENTS if event.text]
 _BY_NAME = {event.name: event for event in EVENTS}
