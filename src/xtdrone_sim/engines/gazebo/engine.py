@@ -39,7 +39,7 @@ from ...world_models import WorldModel
 from ..body import Masses, apply_wrench
 from .channel import Channel
 from .scene import GazeboScene, scanners
-from .world import joint_name, link_name, model_sdf, world_sdf
+from .world import joint_name, link_name, model_sdf, shape_name, world_sdf
 
 _PLUGIN = "libxtdrone_lockstep.so"
 _CHATTER = re.compile(r"\[(Msg|Dbg)\]|\[Err\] \[OpenAL|Audio will be disabled|ALSA lib|AL lib|"
@@ -53,18 +53,11 @@ _STOP_S = 3.0
 _TELL_S = 0.5  # wall-clock time to wait for the exit status of a process [s]
 # Must match lockstep_world.cc.
 (_STEP, _RESET, _FLEET, _JOINTS, _CONTACTS, _PAYLOAD, _CAST, _SCANNERS, _PLACE, _INSERT, _REMOVE,
- _STATES, _MOVE, _PUSH) = range(1, 15)
+ _STATES, _MOVE, _PUSH, _TYRES) = range(1, 16)
 _TIME = struct.Struct("<d")
 _WEIGHT = struct.Struct("<11d")
 _RAYS = struct.Struct("<5d")
 _WIDTH = 13  # numbers per body: pos, quat, vel, ang_vel
-
-
-def _refuse_ground_vehicles(specs, models):
-    for spec, model in zip(specs, models, strict=True):
-        if model.tyres or model.hulls:
-            raise EngineError(f"'{spec.name}' has {'wheels' if model.tyres else 'a hull'}, which "
-                              "engine:=gazebo does not simulate: use engine:=embedded")
 
 
 class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
@@ -93,12 +86,12 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
         self.specs, self.models = tuple(specs), tuple(models)
         self._setup = resources.root() / ".setup" / "gazebo11"
         self._fleet = FleetModel.of(self.models)
-        _refuse_ground_vehicles(self.specs, self.models)
         self._masses = Masses(self._fleet)
         self._loaded = np.zeros(self._fleet.n, dtype=bool)  # carries a payload
         n, bodies = self._fleet.body.shape
         self.state = FleetState.zeros(n, self._fleet.actuator.shape[1],
-                                      self._fleet.joint.shape[1], bodies)
+                                      self._fleet.joint.shape[1], bodies,
+                                      self._fleet.tyre.shape[1])
         self.inserted: tuple[WorldModel, ...] = ()
         self._processes = []
         self._channel = self._looks = None
@@ -392,7 +385,7 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
     # The fleet --------------------------------------------------------------------------------
 
     def _name_fleet(self):
-        """Exchanges the order of all bodies and joints with the plugin."""
+        """Exchanges the order of all bodies, joints and tyres with the plugin."""
         pairs = list(zip(self.specs, self.models, strict=True))
         self._channel.ask(_FLEET, "".join(
             f"{spec.name}\t{link_name(k)}\n" for spec, model in pairs
@@ -400,6 +393,12 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
         self._channel.ask(_JOINTS, "".join(
             f"{spec.name}\t{joint_name(k)}\n" for spec, model in pairs
             for k in range(len(model.joints))))
+        tyres = [(i, shape) for i, model in enumerate(self.models) for shape in model.shapes
+                 if shape.tyre >= 0]
+        self._tyres = np.array([(i, shape.tyre) for i, shape in tyres], dtype=int).reshape(-1, 2)
+        if tyres:
+            self._channel.ask(_TYRES, "".join(
+                f"{self.specs[i].name}\t{shape_name(shape.name)}\n" for i, shape in tyres))
         self._channel.request(_SCANNERS, scanners(self.specs, self.models).encode())
         rows = self._masses.records["row"]
         self._used, self._base = rows >= 0, rows[:, 0]
@@ -407,7 +406,8 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
         count = self._fleet.vehicle["joints"]
         self._moving = np.arange(self._fleet.joint.shape[1]) < count[:, None]
         self._jointed = bool(self._moving.any())
-        self._state_size = 8 * (len(self._applied) * _WIDTH + 2 * int(self._moving.sum()))
+        self._joints_end = len(self._applied) * _WIDTH + 2 * int(self._moving.sum())
+        self._state_size = 8 * (self._joints_end + 3 * len(self._tyres))
 
     def _take(self, operation, body, rate):
         """Takes over the state that a request is answered with; see Channel.request()."""
@@ -427,11 +427,15 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
         state.vel[:], state.ang_vel[:] = table[:, 7:10], table[:, 10:13]
         if self._jointed:
             state.joint_pos[self._moving], state.joint_vel[self._moving] = \
-                numbers[size:].reshape(-1, 2).T
+                numbers[size:self._joints_end].reshape(-1, 2).T
             state.body_pos[self._used] = bodies[:, 0:3]
             state.body_quat[self._used] = bodies[:, 3:7]
             state.body_vel[self._used] = bodies[:, 7:10]
             state.body_ang_vel[self._used] = bodies[:, 10:13]
+        if len(self._tyres):
+            state.tyre_load[:] = 0.0
+            np.add.at(state.tyre_load, tuple(self._tyres.T),
+                      numbers[self._joints_end:].reshape(-1, 3))
 
 
 def _listener(path):

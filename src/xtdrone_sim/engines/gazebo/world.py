@@ -104,10 +104,11 @@ def _vehicle(spec, vehicle):
     links = [_link(k, body, frame) for k, (body, frame) in
              enumerate(zip(vehicle.bodies, frames, strict=True))]
     body_of = {name: k for k, body in enumerate(vehicle.bodies) for name in body.links}
+    rolling = {shape_name(shape.name) for shape in vehicle.shapes if shape.tyre >= 0}
     for name, source, link_pose in scope_of(vehicle).links():
         body = body_of[name]
         inward = Pose(vehicle.cog).to(frames[body]).inverse()
-        links[body].extend(_shape(name, child, inward.to(link_pose), vehicle.mass)
+        links[body].extend(_shape(name, child, inward.to(link_pose), vehicle.mass, rolling)
                            for child in _shown(vehicle, name, source))
     for block in vehicle.sensors:
         if block.kind in ("camera", "depth"):
@@ -139,10 +140,19 @@ def _shown(model, link, source) -> list:
             if f"{link}::{child.get('name')}" in there]
 
 
-def _shape(link, child, link_pose, mass):
-    """A collision or visual of a link, at its pose in the body frame; mass 0 leaves it as it is."""
+def shape_name(name: str) -> str:
+    """Name in Gazebo of a collision or visual of a body, "LINK::SHAPE" in the vehicle's file."""
+    return name.replace("::", ".")
+
+
+def _shape(link, child, link_pose, mass, rolling=()):
+    """A collision or visual of a link, at its pose in the body frame.
+
+    Mass 0 leaves it as it is; those of the names in `rolling` have no friction, which the plant
+    computes.
+    """
     shape = copy.deepcopy(child)
-    shape.set("name", f"{link}::{child.get('name')}".replace("::", "."))
+    shape.set("name", shape_name(f"{link}::{child.get('name')}"))
     for old in shape.findall("pose"):
         shape.remove(old)
     _set(shape, "pose", _six(link_pose.to(pose_of(child))))
@@ -151,6 +161,10 @@ def _shape(link, child, link_pose, mass):
         uri.text = f"file://{resolve_uri(there, there.text.strip())}"
     if shape.tag == "collision" and mass:
         _soften(shape, mass)
+        if shape.get("name") in rolling:
+            friction = _child(_child(_child(shape, "surface"), "friction"), "ode")
+            _set(friction, "mu", 0.0)
+            _set(friction, "mu2", 0.0)
     return shape
 
 

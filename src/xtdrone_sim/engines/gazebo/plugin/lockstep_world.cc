@@ -6,12 +6,14 @@
 //   STEP     double dt, then for each body force xyz and torque xyz about its centre of gravity,
 //            world frame, then for each joint its target [rad] or [m]  ->  for each body position
 //            xyz, quaternion xyzw and velocity xyz of its frame in the world, angular velocity xyz
-//            in its frame, then for each joint its place and speed (doubles)
+//            in its frame, then for each joint its place and speed, then for each tyre the normal
+//            force xyz of the ground on it, world frame (doubles)
 //   RESET    for each body position xyz and quaternion xyzw, NaN for one that stays as it is  ->
 //            as STEP; the others are at rest, and where none stays the clock is back at 0
 //   FLEET    bodies of the vehicles, a line "vehicle<TAB>link" each  ->  text: empty, or what is
 //            wrong
 //   JOINTS   likewise the joints that have targets, a line "vehicle<TAB>joint" each
+//   TYRES    likewise the collisions of wheels, a line "vehicle<TAB>collision" each
 //   CONTACTS ->  text: a line "name<TAB>name<TAB>x<TAB>y<TAB>z" for each surface at which two models
 //            touch: its normal, from the first to the second, world
 //   PAYLOAD  number of a body, its mass, centre of gravity xyz in the frame of its body, inertia
@@ -38,6 +40,7 @@
 #include <cmath>
 #include <cstdio>
 #include <condition_variable>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -60,7 +63,7 @@ namespace xtdrone {
 
 enum Operation : std::uint32_t {
   STEP = 1, RESET, FLEET, JOINTS, CONTACTS, PAYLOAD, CAST, SCANNERS, PLACE, INSERT, REMOVE, STATES,
-  MOVE, PUSH
+  MOVE, PUSH, TYRES
 };
 
 constexpr int kQuietMs = 10;           // without a request for this long, the world is paused
@@ -122,6 +125,7 @@ class LockstepWorld : public gazebo::WorldPlugin {
       case RESET: Reset(body); break;
       case FLEET: channel_.Answer(Name(channel_.Text())); break;
       case JOINTS: channel_.Answer(Drive(channel_.Text())); break;
+      case TYRES: channel_.Answer(Load(channel_.Text())); break;
       case CONTACTS: channel_.Answer(Contacts()); break;
       case PAYLOAD: SetMass(body); break;
       case CAST: Measure(body); break;
@@ -237,7 +241,7 @@ class LockstepWorld : public gazebo::WorldPlugin {
   // What the requests do -----------------------------------------------------------------------
 
   void SendState() {
-    state_.resize(kState * fleet_.size() + 2 * joints_.size());
+    state_.assign(kState * fleet_.size() + 2 * joints_.size() + 3 * tyres_.size(), 0.0);
     for (std::size_t i = 0; i < fleet_.size(); ++i) {
       StateOf(fleet_[i], &state_[kState * i]);
     }
@@ -246,6 +250,7 @@ class LockstepWorld : public gazebo::WorldPlugin {
       *s++ = joint->Position(0);
       *s++ = joint->GetVelocity(0);
     }
+    if (!tyres_.empty()) AddLoads(s);
     channel_.Answer(state_.data(), state_.size() * sizeof(double));
   }
 
@@ -345,6 +350,39 @@ class LockstepWorld : public gazebo::WorldPlugin {
     return wrong;
   }
 
+  std::string Load(const std::string &text) {
+    std::map<const gazebo::physics::Collision *, std::size_t> found;
+    const auto wrong = EachPair(text, [&](const auto &model, const auto &name) {
+      for (const auto &link : model->GetLinks()) {
+        const auto tyre = link->GetCollision(name);
+        if (tyre) return found.emplace(tyre.get(), found.size()).second;
+      }
+      return false;
+    });
+    if (wrong.empty()) tyres_ = found;
+    return wrong;
+  }
+
+  // Adds up the forces along the normals of the contacts of each tyre.
+  void AddLoads(double *loads) const {
+    const auto *manager = world_->Physics()->GetContactManager();
+    for (unsigned i = 0; i < manager->GetContactCount(); ++i) {
+      const auto *contact = manager->GetContacts()[i];
+      for (const auto *side : {contact->collision1, contact->collision2}) {
+        const auto tyre = tyres_.find(side);
+        if (tyre == tyres_.end()) continue;
+        const auto turn = side->GetLink()->WorldPose().Rot();
+        for (int k = 0; k < contact->count; ++k) {
+          const auto &wrench = contact->wrench[k];
+          const auto force = turn.RotateVector(
+              side == contact->collision1 ? wrench.body1Force : wrench.body2Force);
+          const auto load = contact->normals[k] * force.Dot(contact->normals[k]);
+          for (int axis = 0; axis < 3; ++axis) loads[3 * tyre->second + axis] += load[axis];
+        }
+      }
+    }
+  }
+
   // Goes through lines "model<TAB>part"; gives what Gazebo does not have, or nothing.
   template <typename Take>
   std::string EachPair(const std::string &text, const Take &take) const {
@@ -388,6 +426,7 @@ class LockstepWorld : public gazebo::WorldPlugin {
   gazebo::event::ConnectionPtr begin_, end_, pause_;
   std::vector<gazebo::physics::LinkPtr> fleet_;    // all bodies of all vehicles
   std::vector<gazebo::physics::JointPtr> joints_;  // that are driven
+  std::map<const gazebo::physics::Collision *, std::size_t> tyres_;  // and their numbers
   Channel channel_;
   std::unique_ptr<Looks> looks_;
   std::unique_ptr<Scans> scans_;
