@@ -8,10 +8,8 @@ import pytest
 import ground
 import jointed
 from ground import BASE, RADIUS, TRACK, Ride, chassis, drive, rover, wheel
-from xtdrone_sim.engines.gazebo.engine import GazeboEngine
-from xtdrone_sim.errors import EngineError, SdfError
+from xtdrone_sim.errors import SdfError
 from xtdrone_sim.vehicles.sdf import load_vehicle
-from xtdrone_sim.world import load_world
 
 G = 9.80665
 FLOOR = ('<sdf version="1.6"><world name="w"><model name="slope"><static>1</static><link name="l">'
@@ -126,9 +124,3 @@ def test_wheels_that_make_no_sense_are_refused(tmp_path, change, words):
     path.write_text(path.read_text().replace(*change))
     with pytest.raises(SdfError, match=words):
         load_vehicle(str(path))
-
-
-def test_gazebo_refuses_them_before_it_starts(tmp_path):
-    vehicle = rover(tmp_path)
-    with pytest.raises(EngineError, match="'one' has wheels, which engine:=gazebo does not"):
-        GazeboEngine(load_world("empty"), (jointed.spec(vehicle, 0.0),), (vehicle,))

@@ -273,6 +273,13 @@ def test_range_finder_sees_walls_but_not_its_own_vehicle(tmp_path):
     assert beams(0, (0.0, 0.0, 0.0), np.array([-1.0, 0.0, 0.0])) == math.inf
 
 
+def test_a_ground_plane_has_no_end_for_range_finders():
+    """As for contacts, and in Gazebo; that of the world 'empty' is drawn 1 km wide."""
+    beams = Beams(load_world("empty"), [VehicleSpec("iris", "iris_0", (0.0, 0.0, 0.0), 0.0)],
+                  [load_vehicle("iris")], SimpleNamespace(state=FleetState.zeros(1, 4)))
+    assert beams(0, (0.0, -3000.0, 7.0), np.array([0.0, 0.0, -1.0])) == pytest.approx(7.0)
+
+
 # When it arrives ---------------------------------------------------------------------------------
 
 @draws

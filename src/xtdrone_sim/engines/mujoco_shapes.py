@@ -100,6 +100,8 @@ class Shapes:
                 self._collide(geom, name)
             else:
                 geom = self._primitive(body, shape)
+                if shape.kind == "plane":  # endless for rays as for contacts, as in Gazebo
+                    geom.size = [0.0, 0.0, 1.0]
                 if shape.tyre >= 0:  # without friction, which the plant computes
                     geom.condim, geom.priority = 1, _TYRE
                 self._collide(geom, name)
