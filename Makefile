@@ -1,14 +1,15 @@
 # make demo and make test do all the set-up that they need, on a machine that never saw the project.
 SHELL := /bin/bash
-# Test processes; each has ports of its own, of which there are enough for four.
-JOBS ?= $(shell n=$$(nproc); echo $$((n < 4 ? n : 4)))
+# Test processes, one more than cores since flights wait for other programs; each has ports of its
+# own, of which there are enough for four.
+JOBS ?= $(shell n=$$(nproc); echo $$((n < 3 ? n + 1 : 4)))
 .PHONY: help setup demo check test test-fast docs validation pictures bench soak hostile slam-report
 
 help:
 	@echo "make setup        ROS, .venv, messages, kernels (scripts/setup.sh)"
 	@echo "make demo         the demonstration flight; ARGS=\"...\" passes options to it"
 	@echo "make check        ruff and mypy over the sources; seconds"
-	@echo "make test         every test, on JOBS cores; ARGS=\"tests/sim -x\" for pytest"
+	@echo "make test         every test, in JOBS processes; ARGS=\"tests/sim -x\" for pytest"
 	@echo "make test-fast    tests of each package that need no other program; under 2 minutes"
 	@echo "make docs         the documentation site, into runs/site"
 	@echo "make validation   long checks against closed forms and published results"
