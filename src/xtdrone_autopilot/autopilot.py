@@ -23,6 +23,7 @@ from xtdrone_dynamics.abilities.vehicle_type import (
     TILTROTOR,
     cannot_fly,
 )
+from xtdrone_dynamics.compiled import njit
 
 from . import interfaces
 from .control.actuator_test import ActuatorTest
@@ -76,6 +77,14 @@ _FORGET_PEERS_US = 10_000_000  # period of forgetting silent peers [us]
 MAV_TYPE_VTOL_FIXEDROTOR = 22  # a name that pymavlink's dialect lacks
 MAV_TYPE_OF_ROTORS = {3: mavlink.MAV_TYPE_TRICOPTER, 4: mavlink.MAV_TYPE_QUADROTOR,
                       6: mavlink.MAV_TYPE_HEXAROTOR, 8: mavlink.MAV_TYPE_OCTOROTOR}
+
+
+@njit
+def _tell(status, afloat, estimates):
+    """Tells the estimator how its vehicles are."""
+    for i in range(status.shape[0]):
+        estimates[i].landed = status[i].landed and not afloat[i]
+        estimates[i].on_wings = status[i].vehicle_type == FIXED_WING
 
 
 def _mav_types(fleet, status):
@@ -290,8 +299,7 @@ class EmbeddedAutopilot(Memory, ExternalPose, Logging, SettableParameters):
         """One lockstep step: readings at t_us in, actuator commands (N, A) out."""
         dt = self.now.advance(t_us, sensors)
         self.failures.drop_failed_readings(sensors)
-        self.estimator.landed[:] = self.status["landed"] & ~self._afloat
-        self.estimator.on_wings[:] = self.status["vehicle_type"] == FIXED_WING
+        _tell(self.status, self._afloat, self.estimator.records)
         self.estimator.step(sensors, self.parameters.values)
         self.navigator.follow_resets()
         if self._links is not None:
@@ -442,11 +450,12 @@ class EmbeddedAutopilot(Memory, ExternalPose, Logging, SettableParameters):
                 self._links.forget_silent_peers(self.now.t_us)
             self._messages.check()
         self._constraints.step()
+        whole = bool(due.all())  # a slice copies no records
         self.battery.step(p["armed"], sensors.battery_voltage, sensors.battery_current,
-                          thrust_normalised(p), PERIOD_US * 1e-6, due)
+                          thrust_normalised(p), PERIOD_US * 1e-6, slice(None) if whole else due)
         self.failures.empty_batteries(self.battery.level)
         # In PX4's order: it reports checks first, and acts on them then.
-        changes = self.failsafes.check(None if due.all() else due)
+        changes = self.failsafes.check(None if whole else due)
         self.arming_checks.step(due)
         self.failsafes.act(changes)
         self.follow.step(due)

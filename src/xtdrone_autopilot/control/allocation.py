@@ -187,7 +187,7 @@ class Mixer(Memory):
              commands: np.ndarray) -> None:
         """Writes commands (N, A): rotors 0..1, zero where disarmed; servos that tilt them -1..1."""
         f, u = self._fleet, self._vectoring
-        if u.used.any():
+        if u.any:
             _vectored(status, parameters, f.vehicle, f.body, f.joint, f.actuator, f.half_wing,
                       u.used, u.tiltrotor, u.forward_weight, u.weight, u.scale, u.low, u.high,
                       u.values, u.position, dt, self._thrust, commands)

@@ -67,6 +67,7 @@ class Balance(Memory):
         self._fleet = fleet
         self._moving = own & (fleet.actuator["kind"] == SERVO)
         self._carries = self._moving.any(axis=1)
+        self._any = bool(self._carries.any())
         self._position = np.zeros(own.shape)
         self.remember_start()
 
@@ -79,6 +80,6 @@ class Balance(Memory):
             dt: Length of the step [s].
         """
         f = self._fleet
-        if self._carries.any():
+        if self._any:
             _balance(status, f.vehicle, f.body, f.joint, f.actuator, self._moving, self._carries,
                      commands, self._position, dt)

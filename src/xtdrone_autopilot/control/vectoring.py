@@ -187,6 +187,7 @@ class Vectoring(Memory):
 
     Attributes:
         fleet: The vehicles.
+        any: Whether any vehicle is used.
         used: (N,) bool, a multicopter that is fully actuated, or whose servos tilt its rotors.
         tiltrotor: (N,) bool.
         forward_weight: (N,) of tilt_forwards().
@@ -204,6 +205,7 @@ class Vectoring(Memory):
         tilts = np.isin(a["kind"], (SERVO, SURFACE)) & (abs(matrix).max(axis=1) > 0.0)
         steered = tilts.any(axis=1) | (np.array([rank(one) for one in matrix]) == 6)
         self.used = steered & (vehicle_types(fleet) == MULTICOPTER)
+        self.any = bool(self.used.any())
         ends = np.stack([a["zero_position_armed"] + a["input_scaling"] * a[end]
                          for end in ("lower", "upper")])
         self.low = np.where(tilts, np.maximum(ends.min(axis=0), a["joint_lower"]), 0.0)

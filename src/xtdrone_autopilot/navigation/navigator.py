@@ -498,6 +498,15 @@ def _filter_acceleration(v, quat, accel, bias, dt):
     return az - GRAVITY
 
 
+@njit
+def _follow_resets(status, estimates, seen):
+    for i in range(status.shape[0]):
+        if estimates[i].reset_count != seen[i]:
+            seen[i] = estimates[i].reset_count
+            for k in range(3):
+                status[i].smooth_pos[k] += estimates[i].reset_pos[k]
+
+
 class Navigator(Memory):
     """Modes of a fleet."""
 
@@ -522,12 +531,7 @@ class Navigator(Memory):
 
     def follow_resets(self) -> None:
         """Where an estimate was reset, the trajectory that the vehicle follows is shifted along."""
-        e = self._estimator
-        changed = e.reset_count != self._resets
-        if changed.any():
-            jumped = np.flatnonzero(changed)
-            self._status["smooth_pos"][jumped] += e.reset_pos[jumped]
-            self._resets[jumped] = e.reset_count[jumped]
+        _follow_resets(self._status, self._estimator.records, self._resets)
 
     def begin(self, i: int) -> None:
         """Enters an AUTO mode at once, so that the target set next is not overwritten."""

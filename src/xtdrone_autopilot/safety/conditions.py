@@ -450,13 +450,13 @@ class AttitudeFailure(Condition):
     def check(self, flying: np.ndarray, q: np.ndarray) -> np.ndarray:
         v = self._w.status
         quat = self._w.estimator.quat
+        judged = v["mode"] != Mode.ACRO
         tailsitter = v["vtol_type"] == TAILSITTER
         if tailsitter.any():
             on_wings = tailsitter & (v["vtol_state"] == ON_WINGS)
             quat = np.where(on_wings[:, None], turned_forwards(quat), quat)
-        # Tail-sitters are not judged while they change over.
-        judged = (v["mode"] != Mode.ACRO) & ~(tailsitter & np.isin(
-            v["vtol_state"], (TO_FIXED_WING, TO_HOVER)))
+            # They are not judged while they change over.
+            judged &= ~(tailsitter & np.isin(v["vtol_state"], (TO_FIXED_WING, TO_HOVER)))
         x, y, z, w = quat.T
         roll = np.arctan2(2 * (w * x + y * z), 1 - 2 * (x * x + y * y))
         pitch = np.arcsin(np.clip(2 * (w * y - z * x), -1.0, 1.0))
