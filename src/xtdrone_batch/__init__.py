@@ -1,0 +1,1 @@
+"""Thousands of vehicles at once: parallel physics, worlds and ray-cast cameras."""
