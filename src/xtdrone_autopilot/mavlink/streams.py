@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from xtdrone_core import SetPoints
 from xtdrone_core.frames import enu_ned, flu_frd, yaw_enu_ned
 from xtdrone_core.modes import MODES, Mode
 from xtdrone_dynamics.abilities.vehicle_type import TAILSITTER
@@ -133,6 +132,7 @@ class Streams:
         # One for the world: it changes by centimetres per kilometre.
         self._geoid = geoid_height(self._origin[0], self._origin[1])
         self._devices = DeviceStreams(r)
+        self._tailsitters = np.flatnonzero(r.status["vtol_type"] == TAILSITTER)
         parts = self, self._devices, *(kind(r) for kind in PARTS), *r.others
         found = [*((part, *row) for part in parts for row in declared(part, "streams")),
                  *((self, *row) for row in _extra_streams(self._now.sensors))]
@@ -168,7 +168,7 @@ class Streams:
         """What a message reports has changed within this step."""
         self._filled_t[self.index[name]] = -1
 
-    def append(self, k: int, t_us: int, chosen: Any, sequence: np.ndarray, out: SetPoints,
+    def append(self, k: int, t_us: int, chosen: Any, sequence: np.ndarray, out: np.ndarray,
                length: np.ndarray) -> None:
         """Frames message k of the chosen vehicles behind what out (N, BUFFER) already holds."""
         self._share(t_us)
@@ -222,10 +222,10 @@ class Streams:
         m["time_boot_ms"] = self._ms
         m["q1"], m["q2"], m["q3"], m["q4"] = self._quat.T
         m["rollspeed"], m["pitchspeed"], m["yawspeed"] = self._frd_rate.T
-        # Displays turn a tail-sitter on its wings by this.
-        p = self._status
-        forwards = (p["vtol_type"] == TAILSITTER) & (p["vtol_state"] == ON_WINGS)
-        m["repr_offset_q"] = np.where(forwards[:, None], _PITCH_90, 0.0)
+        rows = self._tailsitters
+        if len(rows):  # displays turn one that is on its wings by this
+            forwards = self._status["vtol_state"][rows] == ON_WINGS
+            m["repr_offset_q"][rows] = np.where(forwards[:, None], _PITCH_90, 0.0)
 
     @streams("ATTITUDE_TARGET", ground_station=50, offboard=10)
     def _attitude_target(self, m, t_us):

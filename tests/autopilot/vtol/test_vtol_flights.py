@@ -7,6 +7,7 @@ import pytest
 
 from stack_flights import NAN, POSITION, VELOCITY
 from xtdrone_autopilot.mavlink.dialect import mavlink
+from xtdrone_autopilot.mavlink.streams import BUFFER
 from xtdrone_autopilot.navigation import plan_file
 from xtdrone_autopilot.vehicle_status import HOVERS, ON_WINGS, TO_FIXED_WING, TO_HOVER
 from xtdrone_core import Mode, resources
@@ -67,6 +68,23 @@ def transition(f, wanted, at_once=0.0):
     f.send(mavlink.MAVLink_command_long_message(
         1, 1, mavlink.MAV_CMD_DO_VTOL_TRANSITION, 0, float(wanted), at_once, 0, 0, 0, 0, 0))
     return f.links.replies[-1].result if f.links.replies else None
+
+
+@pytest.mark.parametrize("kind", ["standard_vtol", "tailsitter"], indirect=True)
+@pytest.mark.parametrize("at", [HOVERS, ON_WINGS])
+def test_displays_turn_a_tailsitter_that_is_on_its_wings(vtol, kind, at):
+    f = vtol()
+    streams = f.autopilot.streams()
+    f.autopilot.status["vtol_state"] = at
+    chosen = np.ones(1, dtype=bool)
+    out = np.zeros((1, BUFFER), dtype=np.uint8)
+    length = np.zeros(1, dtype=np.int64)
+    streams.append(streams.index["ATTITUDE_QUATERNION"], 0, chosen, np.zeros(1, dtype=np.uint8),
+                   out, length)
+    (message,) = mavlink.MAVLink(None).parse_buffer(out[0, :length[0]].tobytes())
+    turned = kind == "tailsitter" and at == ON_WINGS
+    half = math.sqrt(0.5)
+    assert message.repr_offset_q == pytest.approx([half, 0, half, 0] if turned else [0] * 4)
 
 
 def to_wings(f):
