@@ -96,7 +96,7 @@ def _allocate_within(v, gain, hessian, t_max, used, n_rotors, thrust):
 
 
 @njit
-def _vectored(status, parameters, vehicle, body, joints, actuator, half_wings, used, tiltrotor,
+def vector_fleet(status, parameters, vehicle, body, joints, actuator, half_wings, used, tiltrotor,
               forward_weight, weight, scale, low, high, values, position, dt, thrust, commands):
     """Thrusts (N, A) and servo commands of the vehicles of vectoring.Vectoring."""
     for i in range(status.shape[0]):
@@ -120,7 +120,7 @@ def _vectored(status, parameters, vehicle, body, joints, actuator, half_wings, u
 
 
 @njit
-def _mix(status, parameters, actuator, mixer, gain, hessian, used, whole, vectored, t_max,
+def mix_fleet(status, parameters, actuator, mixer, gain, hessian, used, whole, vectored, t_max,
          n_rotors, thrust, commands):
     for i in range(status.shape[0]):
         v = status[i]
@@ -188,8 +188,8 @@ class Mixer(Memory):
         """Writes commands (N, A): rotors 0..1, zero where disarmed; servos that tilt them -1..1."""
         f, u = self._fleet, self._vectoring
         if u.any:
-            _vectored(status, parameters, f.vehicle, f.body, f.joint, f.actuator, f.half_wing,
+            vector_fleet(status, parameters, f.vehicle, f.body, f.joint, f.actuator, f.half_wing,
                       u.used, u.tiltrotor, u.forward_weight, u.weight, u.scale, u.low, u.high,
                       u.values, u.position, dt, self._thrust, commands)
-        _mix(status, parameters, self._fleet.actuator, self._mixer, self._gain, self._hessian,
+        mix_fleet(status, parameters, self._fleet.actuator, self._mixer, self._gain, self._hessian,
              self._used, self._whole, u.used, self._t_max, self._n_rotors, self._thrust, commands)

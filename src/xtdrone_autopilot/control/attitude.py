@@ -52,7 +52,7 @@ def _control_one(v, q, quat):
 
 
 @njit
-def _control(status, parameters, estimates):
+def control_fleet(status, parameters, estimates):
     for i in range(status.shape[0]):
         v = status[i]
         if v.vehicle_type == MULTICOPTER and v.sp_kind in (TRAJECTORY, ATTITUDE):
@@ -69,4 +69,4 @@ class AttitudeControl(Memory):
 
     def step(self, status: np.ndarray, parameters: np.ndarray, estimator: Any, dt: float) -> None:
         """One step for the vehicles whose sp_kind is TRAJECTORY or ATTITUDE."""
-        _control(status, parameters, estimator.records)
+        control_fleet(status, parameters, estimator.records)

@@ -37,7 +37,7 @@ def _control_one(v, q, pos):
 
 
 @njit
-def _control(status, parameters, estimates):
+def control_fleet(status, parameters, estimates):
     for i in range(status.shape[0]):
         if status[i].vehicle_type == MULTICOPTER and status[i].sp_kind == TRAJECTORY:
             _control_one(status[i], parameters[i], estimates[i].pos)
@@ -53,4 +53,4 @@ class PositionControl(Memory):
 
     def step(self, status: np.ndarray, parameters: np.ndarray, estimator: Any, dt: float) -> None:
         """One step for the vehicles whose sp_kind is TRAJECTORY."""
-        _control(status, parameters, estimator.records)
+        control_fleet(status, parameters, estimator.records)

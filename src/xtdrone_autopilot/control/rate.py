@@ -58,7 +58,7 @@ def _control_one(v, q, rate, dt):
 
 
 @njit
-def _control(status, parameters, estimates, dt):
+def control_fleet(status, parameters, estimates, dt):
     for i in range(status.shape[0]):
         v = status[i]
         if v.vehicle_type != MULTICOPTER:
@@ -83,4 +83,4 @@ class RateControl(Memory):
 
     def step(self, status: np.ndarray, parameters: np.ndarray, estimator: Any, dt: float) -> None:
         """One step of dt [s]; without a set-point, torque and thrust are zero."""
-        _control(status, parameters, estimator.records, dt)
+        control_fleet(status, parameters, estimator.records, dt)

@@ -118,7 +118,7 @@ def _control_one(v, q, vel, quat, dt):
 
 
 @njit
-def _control(status, parameters, estimates, dt):
+def control_fleet(status, parameters, estimates, dt):
     for i in range(status.shape[0]):
         if status[i].vehicle_type == MULTICOPTER and status[i].sp_kind == TRAJECTORY:
             _control_one(status[i], parameters[i], estimates[i].vel, estimates[i].quat, dt)
@@ -134,4 +134,4 @@ class VelocityControl(Memory):
 
     def step(self, status: np.ndarray, parameters: np.ndarray, estimator: Any, dt: float) -> None:
         """One step of dt [s] for the vehicles whose sp_kind is TRAJECTORY."""
-        _control(status, parameters, estimator.records, dt)
+        control_fleet(status, parameters, estimator.records, dt)

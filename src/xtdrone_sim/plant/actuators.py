@@ -68,7 +68,7 @@ class ActuatorStage(Memory):
         self._fleet = fleet
         self._altitude = altitude
         self._air = np.zeros((n, 3))
-        self._step = _step if fleet.kinds == KINDS else _step_with(fleet.kinds[len(KINDS):])
+        self._step = step_actuators if fleet.kinds == KINDS else _step_with(fleet.kinds[len(KINDS):])
         self._downwash = bool(fleet.effects["wake_radius"].any())
         self.remember_start()
 
@@ -88,18 +88,18 @@ class ActuatorStage(Memory):
         if self._downwash:
             air = self._air
             air[:] = self.wind
-            _add_downwash(fleet.vehicle, fleet.actuator, fleet.effects, self.effectiveness,
+            add_downwash(fleet.vehicle, fleet.actuator, fleet.effects, self.effectiveness,
                           state.pos, state.actuator, self.density, air)
         self._step(commands, fleet.vehicle, fleet.actuator, fleet.effects, self._altitude,
                    self._water[0], self.speed_share, self.effectiveness, state.body_pos,
                    state.body_quat, state.body_vel, state.body_ang_vel, air, self.density,
                    dt_us * 1e-6, state.actuator, self.wrench, self.joint_targets, self.power)
         if fleet.wing.size:
-            _add_wings(fleet.vehicle, fleet.wing, fleet.actuator, fleet.effects,
+            add_wings(fleet.vehicle, fleet.wing, fleet.actuator, fleet.effects,
                        self.effectiveness, state.body_quat, state.body_vel, state.body_ang_vel,
                        air, self.density, state.actuator, self.wrench)
         if fleet.half_wing.size:
-            _add_half_wings(fleet.vehicle, fleet.half_wing, fleet.actuator, self.effectiveness,
+            add_half_wings(fleet.vehicle, fleet.half_wing, fleet.actuator, self.effectiveness,
                             state.body_quat, state.body_vel, state.body_ang_vel, air,
                             self.density, state.actuator, self.wrench)
         if fleet.tyre.size:
@@ -112,7 +112,7 @@ class ActuatorStage(Memory):
 
 
 @njit
-def _add_downwash(vehicle, actuator, effects, effectiveness, pos, speed, density, air):
+def add_downwash(vehicle, actuator, effects, effectiveness, pos, speed, density, air):
     """Adds the wakes of vehicles above to the wind; wakes point straight down."""
     for i in range(vehicle.shape[0]):
         e = effects[i]
@@ -159,7 +159,7 @@ def _act(a, e, command, value, speed_share, ratio, height, vx, vy, vz, dt):
 
 
 @njit
-def _step(commands, vehicle, actuator, effects, altitude, water, speed_share, effectiveness, pos,
+def step_actuators(commands, vehicle, actuator, effects, altitude, water, speed_share, effectiveness, pos,
           quat, vel, ang_vel, air, density, dt, value, wrench, joint_targets, power):
     for i in range(vehicle.shape[0]):
         e = effects[i]
@@ -219,7 +219,7 @@ def _in_slipstream(w, a, speed, share, density, vx, vy, vz):
 
 
 @njit
-def _add_wings(vehicle, wings, actuator, effects, effectiveness, quat, vel, ang_vel, air, density,
+def add_wings(vehicle, wings, actuator, effects, effectiveness, quat, vel, ang_vel, air, density,
                value, wrench):
     """Adds the forces of the lifting surfaces to the wrenches of the bodies."""
     for i in range(vehicle.shape[0]):
@@ -249,7 +249,7 @@ def _add_wings(vehicle, wings, actuator, effects, effectiveness, quat, vel, ang_
 
 
 @njit
-def _add_half_wings(vehicle, half_wings, actuator, effectiveness, quat, vel, ang_vel, air, density,
+def add_half_wings(vehicle, half_wings, actuator, effectiveness, quat, vel, ang_vel, air, density,
                     value, wrench):
     """Adds the forces of the half wings to the wrenches of the bodies."""
     for i in range(vehicle.shape[0]):
@@ -272,11 +272,11 @@ def _add_half_wings(vehicle, half_wings, actuator, effectiveness, quat, vel, ang
 
 
 def _step_with(kinds):
-    """Compiles _step with a dispatch table that includes these kinds."""
+    """Compiles step_actuators with a dispatch table that includes these kinds."""
     act = _act
     for number, kind in enumerate(kinds, len(KINDS) + 1):
         act = _extended(act, number, kind.act)
-    plain = _step.py_func
+    plain = step_actuators.py_func
     extended = types.FunctionType(plain.__code__, {**plain.__globals__, "_act": act})
     return numba.njit(error_model="numpy")(extended)
 
