@@ -125,14 +125,17 @@ def apply_wrench(masses: np.ndarray, wrench: np.ndarray, quat: np.ndarray, rate:
 
 def place_bodies(fleet: FleetModel, state: FleetState) -> None:
     """Computes the poses and velocities of all bodies from those of the bases and joints."""
-    _place_bodies(fleet.vehicle, fleet.body, fleet.joint, state.pos, state.quat, state.vel,
-                  state.ang_vel, state.joint_pos, state.joint_vel, state.body_pos,
-                  state.body_quat, state.body_vel, state.body_ang_vel)
+    place_fleet(fleet.vehicle, fleet.body, fleet.joint, state.pos, state.quat, state.vel,
+                state.ang_vel, state.joint_pos, state.joint_vel, state.body_pos,
+                state.body_quat, state.body_vel, state.body_ang_vel)
 
 
 @njit
-def _place_bodies(vehicle, body, joints, pos, quat, vel, ang_vel, joint_pos, joint_vel, body_pos,
-                  body_quat, body_vel, body_ang_vel):
+def place_fleet(vehicle: np.ndarray, body: np.ndarray, joints: np.ndarray, pos: np.ndarray,
+                quat: np.ndarray, vel: np.ndarray, ang_vel: np.ndarray, joint_pos: np.ndarray,
+                joint_vel: np.ndarray, body_pos: np.ndarray, body_quat: np.ndarray,
+                body_vel: np.ndarray, body_ang_vel: np.ndarray) -> None:
+    """place_bodies() on the arrays of a FleetModel and a FleetState."""
     for i in range(vehicle.shape[0]):
         body_pos[i, 0], body_quat[i, 0] = pos[i], quat[i]
         body_vel[i, 0], body_ang_vel[i, 0] = vel[i], ang_vel[i]

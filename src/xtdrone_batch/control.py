@@ -1,0 +1,253 @@
+"""From actions to actuator commands: the flight stack's own control loops, or geometric control.
+
+The loops are those of xtdrone_autopilot.control, fed with the true state, at their own rates. What
+an action holds is told by LEVELS.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from xtdrone_autopilot.control import attitude, position, rate, velocity
+from xtdrone_autopilot.control.allocation import Mixer, mix_fleet, vector_fleet
+from xtdrone_autopilot.control.vector import thrust_newtons
+from xtdrone_autopilot.navigation.navigator import ACC_FILTER_S
+from xtdrone_autopilot.now import LOOP_US
+from xtdrone_autopilot.parameters.store import ParameterStore
+from xtdrone_autopilot.vehicle_status import (
+    ATTITUDE,
+    RATES,
+    STAGE_FLIGHT,
+    TRAJECTORY,
+    VEHICLE_STATUS,
+    command_of,
+    describe_bodies,
+    new_status,
+)
+from xtdrone_core import FleetModel
+from xtdrone_core.errors import unknown_name
+from xtdrone_core.modes import Mode
+from xtdrone_dynamics.abilities.vehicle_type import (
+    MULTICOPTER,
+    cannot_fly,
+    vehicle_types,
+    vtol_types,
+)
+from xtdrone_dynamics.compiled import njit
+from xtdrone_dynamics.constants import GRAVITY
+
+from .errors import BatchError
+from .geometric import GAINS, fly_geometric
+
+AT_ACTUATOR, AT_RATES, AT_ATTITUDE, AT_VELOCITY, AT_POSITION = range(5)
+
+
+@dataclass(frozen=True)
+class Level:
+    """What an action commands."""
+
+    number: int
+    fields: tuple[str, ...]  # of one vehicle's action; empty = one for each actuator
+    text: str
+
+
+LEVELS = {
+    "actuator": Level(AT_ACTUATOR, (), "command of each actuator, 0..1 or -1..1"),
+    "rates": Level(AT_RATES, ("p", "q", "r", "thrust"),
+                   "body rates [rad/s] and the common command of all rotors 0..1"),
+    "attitude": Level(AT_ATTITUDE, ("qx", "qy", "qz", "qw", "thrust"),
+                      "attitude (body to world) and the common command of all rotors 0..1"),
+    "velocity": Level(AT_VELOCITY, ("vx", "vy", "vz", "yaw_rate"),
+                      "velocity, world [m/s], and yaw rate [rad/s]"),
+    "position": Level(AT_POSITION, ("x", "y", "z", "yaw"), "position, world [m], and yaw [rad]"),
+}
+
+_KEPT = ("vehicle_type", "vtol_type", "vtol_state", "hover_weight", "mode", "armed", "landed",
+         "maybe_landed", "stage", "sp_kind", "sp_pos", "sp_vel", "sp_acc", "sp_yaw", "sp_yaw_rate",
+         "sp_quat", "sp_rates", "sp_torque", "sp_thrust", "sp_side_force", "sp_tilt",
+         "vel_integral", "free_yaw", "rate_integral", "acc_filtered", "tilt_limit", "climb_max",
+         "sink_max", "hover", "mass", "inertia", "fully_actuated", "side_force_max", "thrust_poly",
+         "drag")
+CONTROL = np.dtype([(name, VEHICLE_STATUS.fields[name][0]) for name in _KEPT], align=True)
+
+MEASURED = np.dtype([("pos", "f8", (3,)), ("quat", "f8", (4,)), ("vel", "f8", (3,)),
+                     ("ang_vel", "f8", (3,))], align=True)  # what the loops read of the state
+
+
+class Allocation(NamedTuple):
+    """What the mixer of one environment's vehicles needs, see allocation.Mixer."""
+
+    mixer: np.ndarray
+    gain: np.ndarray
+    hessian: np.ndarray
+    used: np.ndarray
+    whole: np.ndarray
+    t_max: np.ndarray
+    n_rotors: np.ndarray
+    vectored: np.ndarray
+    tiltrotor: np.ndarray
+    forward_weight: np.ndarray
+    weight: np.ndarray
+    scale: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+
+class Loops(NamedTuple):
+    """The control loops of one environment's vehicles: what all environments share."""
+
+    level: int
+    geometric: bool
+    parameters: np.ndarray  # (V,) of the flight stack
+    gains: np.ndarray  # (V,) GAINS of geometric control
+    allocation: Allocation
+
+
+class LoopState(NamedTuple):
+    """The memory of the control loops."""
+
+    status: np.ndarray  # (E, V) CONTROL
+    thrust: np.ndarray  # (E, V, A) of the rotors [N]
+    values: np.ndarray  # (E, V, A) thrusts and joint positions of vectored vehicles
+    position: np.ndarray  # (E, V, A) of their servos
+
+
+def level_of(name: str, model: FleetModel) -> Level:
+    """The level of that name, which all vehicles of an environment can fly.
+
+    Raises:
+        BatchError: No such level, or a vehicle has no control loops for it.
+    """
+    if name not in LEVELS:
+        raise BatchError(unknown_name("action level", name, LEVELS))
+    if name != "actuator":
+        for vehicle, kind, why in zip(model.vehicles, vehicle_types(model), cannot_fly(model)):
+            if kind != MULTICOPTER or why:
+                raise BatchError(f"'{vehicle.type}' takes no action '{name}', "
+                                 f"{why or 'it does not hover'}: use action='actuator'")
+    return LEVELS[name]
+
+
+def make_loops(model: FleetModel, environments: int, level: Level, controller: str,
+               ) -> tuple[Loops, LoopState]:
+    """The loops of a batch, at rest; commanded to nothing.
+
+    Raises:
+        BatchError: No such controller.
+    """
+    if controller not in ("px4", "geometric"):
+        raise BatchError(unknown_name("controller", controller, ("px4", "geometric")))
+    n = model.n
+    store = ParameterStore(n, vehicle_types(model), vtol_types(model))
+    status = new_status(n)
+    describe_bodies(status, model)
+    values = store.values
+    status["mode"], status["stage"] = Mode.OFFBOARD, STAGE_FLIGHT
+    status["armed"], status["landed"] = True, False
+    status["free_yaw"] = np.nan
+    hover = command_of(status["thrust_poly"], status["mass"] * GRAVITY)
+    status["hover"] = np.clip(hover, 0.01, 1.0)
+    status["tilt_limit"] = np.radians(values["MPC_TILTMAX_AIR"])
+    status["climb_max"], status["sink_max"] = values["MPC_Z_VEL_MAX_UP"], values["MPC_Z_VEL_MAX_DN"]
+    kept = np.zeros(n, dtype=CONTROL)
+    for name in _KEPT:
+        kept[name] = status[name]
+    mixer = Mixer(model)
+    u = mixer._vectoring
+    allocation = Allocation(mixer._mixer, mixer._gain, mixer._hessian, mixer._used, mixer._whole,
+                            mixer._t_max, mixer._n_rotors, u.used, u.tiltrotor, u.forward_weight,
+                            u.weight, u.scale, u.low, u.high)
+    gains = np.zeros(n, dtype=GAINS)
+    for name in GAINS.names:
+        gains[name] = _GEOMETRIC[name]
+    lead = environments, *model.actuator.shape
+    loops = Loops(level.number, controller == "geometric", values, gains, allocation)
+    start = np.broadcast_to(kept, (environments, n)).copy()
+    return loops, LoopState(start, np.zeros(lead),
+                            np.broadcast_to(u.values, lead).copy(),
+                            np.broadcast_to(u.position, lead).copy())
+
+
+# Aerial Gym names no gains: those of the flight stack's loops, of PX4's iris.
+_GEOMETRIC = {"k_p": 0.95, "k_v": 1.8, "k_r": 200.0, "k_w": 20.0, "tilt_limit": math.radians(45.0)}
+
+
+@njit
+def command(loops: Loops, action: np.ndarray, status: np.ndarray, thrust: np.ndarray,
+            values: np.ndarray, position_: np.ndarray, records: Any, measured: np.ndarray,
+            t_us: int, dt: float, commands: np.ndarray) -> None:
+    """Commands of one environment's actuators for one sub-step.
+
+    Args:
+        loops: Of the batch.
+        action: (V, K).
+        status, thrust, values, position_: (V, ...) of LoopState.
+        records: The Records.
+        measured: (V,) MEASURED.
+        t_us: Simulated time [us].
+        dt: Length of the sub-step [s].
+        commands: (V, A), the output.
+    """
+    level = loops.level
+    if level == AT_ACTUATOR:
+        commands[:] = action
+        return
+    q = loops.parameters
+    if loops.geometric and level >= AT_VELOCITY:
+        for i in range(status.shape[0]):
+            status[i].sp_kind = RATES
+            fly_geometric(status[i], loops.gains[i], action[i], level == AT_POSITION, measured[i],
+                          dt)
+    else:
+        if t_us % LOOP_US == 0 or level < AT_VELOCITY:
+            for i in range(status.shape[0]):
+                _take(level, action[i], status[i])
+        if level >= AT_VELOCITY and t_us % LOOP_US == 0:
+            position.control_fleet(status, q, measured)
+            velocity.control_fleet(status, q, measured, LOOP_US * 1e-6)
+        attitude.control_fleet(status, q, measured)
+        rate.control_fleet(status, q, measured, dt)
+    a = loops.allocation
+    vector_fleet(status, q, records.vehicle, records.body, records.joint, records.actuator,
+                 records.half_wing, a.vectored, a.tiltrotor, a.forward_weight, a.weight, a.scale,
+                 a.low, a.high, values, position_, dt, thrust, commands)
+    mix_fleet(status, q, records.actuator, a.mixer, a.gain, a.hessian, a.used, a.whole, a.vectored,
+              a.t_max, a.n_rotors, thrust, commands)
+
+
+@njit
+def _take(level, action, v):
+    """Writes an action as the set-points of the loops."""
+    for k in range(3):
+        v.sp_pos[k] = v.sp_vel[k] = v.sp_acc[k] = math.nan
+    v.sp_side_force[0] = v.sp_side_force[1] = 0.0
+    v.sp_yaw = v.sp_yaw_rate = math.nan
+    v.sp_kind = TRAJECTORY
+    if level == AT_POSITION:
+        for k in range(3):
+            v.sp_pos[k] = action[k]
+        v.sp_yaw = action[3]
+    elif level == AT_VELOCITY:
+        for k in range(3):
+            v.sp_vel[k] = action[k]
+        v.sp_yaw_rate = action[3]
+    elif level == AT_ATTITUDE:
+        v.sp_kind = ATTITUDE
+        for k in range(4):
+            v.sp_quat[k] = action[k]
+        v.sp_thrust = thrust_newtons(v, min(max(action[4], 0.0), 1.0))
+    else:
+        v.sp_kind = RATES
+        for k in range(3):
+            v.sp_rates[k] = action[k]
+        v.sp_thrust = thrust_newtons(v, min(max(action[3], 0.0), 1.0))
+
+
+@njit
+def filter_acceleration(v: Any, acc: np.ndarray, dt: float) -> None:
+    """Low-passes the true acceleration (3,) for the damping of the velocity loop."""
+    gain = dt / (ACC_FILTER_S + dt)
+    for k in range(3):
+        v.acc_filtered[k] += gain * (acc[k] - v.acc_filtered[k])

@@ -1,0 +1,222 @@
+"""BatchSimulation: many environments of a few vehicles each, stepped together."""
+
+from typing import Any
+
+import numpy as np
+
+from xtdrone_core import FleetModel
+from xtdrone_core.errors import shown
+from xtdrone_core.fleet_model import packed
+from xtdrone_core.scenario.scenario import parse_vehicles
+from xtdrone_core.vehicle import Servo
+from xtdrone_dynamics.constants import GRAVITY
+from xtdrone_sim.vehicles.pose import start_pose
+from xtdrone_sim.vehicles.sdf import load_vehicle
+
+from . import steps
+from .arrays import BASE, Air, BatchState, Records, Variation, new_state
+from .contacts import POINT, points_of
+from .control import level_of, make_loops
+from .errors import BatchError
+from .scenes import PLANE, Scenes, object_dtype
+from .threads import Threads
+
+STEP_US = 4_000  # of a sub-step, as in the lockstep fleet [us]
+MOST_ENVIRONMENTS = 1 << 24
+REALS = {"float64": np.float64, "float32": np.float32}
+_GROUND = 20_000.0  # sides of the ground [m]
+
+
+class BatchSimulation:
+    """E environments of V vehicles each, on all threads of the CPU.
+
+    The physics is that of the lockstep fleet: the same kernels, the same 4 ms. Vehicles get the
+    true state; sensors are asked for.
+
+    Attributes:
+        state: The BatchState, arrays (E, V, ...) that every step overwrites.
+        model: FleetModel of one environment's vehicles.
+        scenes: The Scenes.
+        t_us: Simulated time since the start of each environment (E,) [us].
+    """
+
+    def __init__(self, vehicles: str = "iris", environments: int = 1, *,
+                 action: str = "velocity", controller: str = "px4", sub_steps: int = 5,
+                 scenes: Scenes | None = None, dtype: str = "float64", seed: int = 0,
+                 threads: int = 0,
+                 gravity: float = GRAVITY, altitude: float = 0.0):
+        """Builds a batch; all vehicles are at their start, at rest.
+
+        Args:
+            vehicles: Those of one environment, as in a Scenario: 'iris', 'iris*3, plane', or with
+                poses 'iris@0,0,1'.
+            environments: How many environments.
+            action: What an action commands: one of control.LEVELS.
+            controller: 'px4' (the flight stack's loops) or 'geometric' (Aerial Gym's).
+            sub_steps: Of 4 ms in one step().
+            scenes: What stands in the environments; None for a ground.
+            dtype: Of the state, 'float64' or 'float32'.
+            seed: Of all random numbers.
+            threads: How many; 0 for one on each core.
+            gravity: [m/s^2].
+            altitude: Of the ground above mean sea level [m].
+
+        Raises:
+            XtdroneError: Something cannot be built; the message names it.
+        """
+        if dtype not in REALS:
+            raise BatchError(f"dtype '{shown(dtype)}' is not allowed: give {' or '.join(REALS)}")
+        self.environments = _whole("environments", environments, 1, MOST_ENVIRONMENTS)
+        self.sub_steps = _whole("sub_steps", sub_steps, 1, 10_000)
+        self._threads = Threads(_whole("threads", threads, 0, 1024))
+        self._specs = parse_vehicles(vehicles)
+        models = {spec.type: load_vehicle(spec.type) for spec in self._specs}
+        self.model = FleetModel.of([models[spec.type] for spec in self._specs])
+        self._check_vehicles()
+        real = REALS[dtype]
+        level = level_of(action, self.model)
+        self.action_names = level.fields
+        self._width = len(level.fields) or self.model.actuator.shape[1]
+        self._records = _records(self.model)
+        self._air = Air(float(gravity), float(altitude), -np.inf, 0.0)
+        try:
+            self.state: BatchState = new_state(self.model, self.environments, real)
+            self._loops, self._loop_state = make_loops(self.model, self.environments, level,
+                                                       controller)
+            lead = self.environments, self.model.n
+            self._variation = Variation(np.ones(lead),
+                                        np.ones((*lead, self.model.actuator.shape[1])))
+        except MemoryError as error:
+            raise BatchError(f"{self.environments} environments of {self.model.n} vehicles do not "
+                             "fit into the memory: give fewer") from error
+        self.scenes = _ground() if scenes is None else scenes
+        if len(self.scenes.objects) not in (1, self.environments):
+            raise BatchError(f"the scenes have {len(self.scenes.objects)} environments and the "
+                             f"batch {self.environments}: make as many, or one for all")
+        self._start = self.state._replace(**{name: array[0].copy() for name, array in
+                                             self.state._asdict().items()})
+        for i, (spec, vehicle) in enumerate(zip(self._specs, self.model.vehicles)):
+            pose = start_pose(spec, vehicle)
+            self._start.pos[i], self._start.quat[i] = pose.pos, pose.quat
+        self._fresh_loops = [array[0].copy() for array in self._loop_state]
+        self._action = np.zeros((*lead, self._width))
+        self.t_us = np.zeros(self.environments, dtype=np.int64)
+        self._now_us = 0
+        self._seed = seed
+        self.reset()
+
+    @property
+    def vehicles(self) -> int:
+        """Number of vehicles in one environment."""
+        return self.model.n
+
+    @property
+    def step_s(self) -> float:
+        """Simulated time of one step() [s]."""
+        return self.sub_steps * STEP_US * 1e-6
+
+    def reset(self, mask: np.ndarray | None = None, seed: int | None = None) -> BatchState:
+        """Puts environments back to their start.
+
+        Args:
+            mask: (E,) bool, which ones; None for all.
+            seed: Of the random numbers from now on; None goes on with the streams there are.
+
+        Returns:
+            state.
+
+        Raises:
+            BatchError: The mask has another shape or type, or selects nothing.
+        """
+        if mask is None:
+            rows: Any = slice(None)
+        else:
+            rows = np.asarray(mask)
+            if rows.dtype != np.bool_ or rows.shape != (self.environments,):
+                raise BatchError(f"a mask of {rows.dtype} and shape {rows.shape} is not allowed: "
+                                 f"give bool and ({self.environments},)")
+            if not rows.any():
+                raise BatchError("the mask selects no environment: leave the reset out")
+        for array, start in zip(self.state, self._start, strict=True):
+            array[rows] = start
+        for array, start in zip(self._loop_state, self._fresh_loops, strict=True):
+            array[rows] = start
+        self.t_us[rows] = 0
+        return self.state
+
+    def step(self, action: np.ndarray) -> BatchState:
+        """Advances all environments by sub_steps of 4 ms under one action.
+
+        Args:
+            action: (E, V, K) as `action_names`, or one for each actuator.
+
+        Returns:
+            state.
+
+        Raises:
+            BatchError: Its shape is another, or a number is not finite.
+        """
+        self._take(action)
+        self._threads.over(self.environments, lambda first, last: steps.step(
+            self._records, self._air, self.state, self._variation, self._loops, self._loop_state,
+            self.scenes.objects, self._action, self._now_us, STEP_US, self.sub_steps, first, last))
+        self._now_us += self.sub_steps * STEP_US
+        self.t_us += self.sub_steps * STEP_US
+        return self.state
+
+    def _take(self, action):
+        given = np.asarray(action)
+        if given.shape != self._action.shape:
+            names = ", ".join(self.action_names) or "one for each actuator"
+            raise BatchError(f"an action of shape {given.shape} is not allowed: give "
+                             f"{self._action.shape} (environments, vehicles, {names})")
+        if given.dtype.kind not in "fiu":
+            raise BatchError(f"an action of type {given.dtype} is not allowed: give numbers")
+        if not np.isfinite(given.sum()):
+            bad = np.argwhere(~np.isfinite(given))
+            if len(bad):
+                e, i, k = bad[0].tolist()
+                name = self.action_names[k] if self.action_names else f"actuator {k}"
+                raise BatchError(f"the action of environment {e}, vehicle {i} has {name} = "
+                                 f"{given[e, i, k]}: give finite numbers")
+        self._action[:] = given
+
+    def _check_vehicles(self):
+        for vehicle in self.model.vehicles:
+            driven = {actuator.joint for actuator in vehicle.actuators
+                      if isinstance(actuator, Servo)}
+            if len(driven) < len(vehicle.joints):
+                raise BatchError(f"'{vehicle.type}' has a joint that no servo moves: a batch only "
+                                 "moves joints by servos")
+
+
+def _whole(name: str, value: Any, least: int, most: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) \
+            or not least <= value <= most:
+        raise BatchError(f"{name} = {shown(value)} is not allowed: give a whole number from {least} "
+                         f"to {most}")
+    return int(value)
+
+
+def _records(model: FleetModel) -> Records:
+    points = [points_of(vehicle) for vehicle in model.vehicles]
+    padded = np.zeros((model.n, max(1, *map(len, points), 1)), dtype=POINT)
+    base = np.zeros(model.n, dtype=BASE)
+    for i, (vehicle, found) in enumerate(zip(model.vehicles, points)):
+        padded[i, :len(found)] = found
+        inertia = np.array(vehicle.inertia)
+        base[i]["inertia"] = packed(inertia)
+        base[i]["inverse"] = packed(np.linalg.inv(inertia))
+        base[i]["radius"] = steps.radius_of(found)
+        base[i]["points"] = len(found)
+        base[i]["moves"] = bool(vehicle.joints)
+    return Records(model.vehicle, model.body, model.joint, model.actuator, model.wing,
+                   model.half_wing, model.tyre, model.hull, model.effects, base, padded)
+
+
+def _ground() -> Scenes:
+    objects = np.zeros((1, 1), dtype=object_dtype())
+    objects["kind"], objects["size"] = PLANE, (_GROUND, _GROUND, 0.0)
+    objects["quat"] = 0.0, 0.0, 0.0, 1.0
+    bounds = np.array([[[-0.5 * _GROUND] * 2 + [0.0], [0.5 * _GROUND] * 2 + [1000.0]]])
+    return Scenes(objects, bounds)
