@@ -39,7 +39,7 @@ from xtdrone_dynamics.compiled import njit
 from xtdrone_dynamics.constants import GRAVITY
 
 from .errors import BatchError
-from .geometric import GAINS, fly_geometric
+from .geometric import K_P, attitude_control, turned, wanted_acceleration
 
 AT_ACTUATOR, AT_RATES, AT_ATTITUDE, AT_VELOCITY, AT_POSITION = range(5)
 
@@ -70,7 +70,9 @@ _KEPT = ("vehicle_type", "vtol_type", "vtol_state", "hover_weight", "mode", "arm
          "vel_integral", "free_yaw", "rate_integral", "acc_filtered", "tilt_limit", "climb_max",
          "sink_max", "hover", "mass", "inertia", "fully_actuated", "side_force_max", "thrust_poly",
          "drag")
-CONTROL = np.dtype([(name, VEHICLE_STATUS.fields[name][0]) for name in _KEPT], align=True)
+CONTROL = np.dtype([(name, VEHICLE_STATUS.fields[name][0]) for name in _KEPT]
+                   + [("heading", "f8", (2,))],  # cosine and sine of the yaw, 0 = none yet
+                   align=True)
 
 MEASURED = np.dtype([("pos", "f8", (3,)), ("quat", "f8", (4,)), ("vel", "f8", (3,)),
                      ("ang_vel", "f8", (3,))], align=True)  # what the loops read of the state
@@ -101,7 +103,6 @@ class Loops(NamedTuple):
     level: int
     geometric: bool
     parameters: np.ndarray  # (V,) of the flight stack
-    gains: np.ndarray  # (V,) GAINS of geometric control
     allocation: Allocation
 
 
@@ -159,19 +160,12 @@ def make_loops(model: FleetModel, environments: int, level: Level, controller: s
     allocation = Allocation(mixer._mixer, mixer._gain, mixer._hessian, mixer._used, mixer._whole,
                             mixer._t_max, mixer._n_rotors, u.used, u.tiltrotor, u.forward_weight,
                             u.weight, u.scale, u.low, u.high)
-    gains = np.zeros(n, dtype=GAINS)
-    for name in GAINS.names:
-        gains[name] = _GEOMETRIC[name]
     lead = environments, *model.actuator.shape
-    loops = Loops(level.number, controller == "geometric", values, gains, allocation)
+    loops = Loops(level.number, controller == "geometric", values, allocation)
     start = np.broadcast_to(kept, (environments, n)).copy()
     return loops, LoopState(start, np.zeros(lead),
                             np.broadcast_to(u.values, lead).copy(),
                             np.broadcast_to(u.position, lead).copy())
-
-
-# Aerial Gym names no gains: those of the flight stack's loops, of PX4's iris.
-_GEOMETRIC = {"k_p": 0.95, "k_v": 1.8, "k_r": 200.0, "k_w": 20.0, "tilt_limit": math.radians(45.0)}
 
 
 @njit
@@ -198,8 +192,7 @@ def command(loops: Loops, action: np.ndarray, status: np.ndarray, thrust: np.nda
     if loops.geometric and level >= AT_VELOCITY:
         for i in range(status.shape[0]):
             status[i].sp_kind = RATES
-            fly_geometric(status[i], loops.gains[i], action[i], level == AT_POSITION, measured[i],
-                          dt)
+            _fly_geometric(status[i], action[i], level == AT_POSITION, measured[i], dt)
     else:
         if t_us % LOOP_US == 0 or level < AT_VELOCITY:
             for i in range(status.shape[0]):
@@ -215,6 +208,25 @@ def command(loops: Loops, action: np.ndarray, status: np.ndarray, thrust: np.nda
                  a.low, a.high, values, position_, dt, thrust, commands)
     mix_fleet(status, q, records.actuator, a.mixer, a.gain, a.hessian, a.used, a.whole, a.vectored,
               a.t_max, a.n_rotors, thrust, commands)
+
+
+@njit
+def _fly_geometric(v, action, to_place, measured, dt):
+    """Writes torque and thrust of geometric control for one vehicle."""
+    p, q, u, w, j = measured.pos, measured.quat, measured.vel, measured.ang_vel, v.inertia
+    wx, wy, wz, yaw_rate = action[0], action[1], action[2], action[3]
+    if to_place:
+        wx, wy, wz, yaw_rate = (K_P * (wx - p[0]), K_P * (wy - p[1]), K_P * (wz - p[2]), 0.0)
+        v.heading[0], v.heading[1] = math.cos(action[3]), math.sin(action[3])
+    else:
+        if v.heading[0] == 0.0 and v.heading[1] == 0.0:
+            v.heading[0] = 1.0 - 2.0 * (q[1] * q[1] + q[2] * q[2])
+            v.heading[1] = 2.0 * (q[3] * q[2] + q[0] * q[1])
+        v.heading[0], v.heading[1] = turned(v.heading[0], v.heading[1], yaw_rate * dt)
+    ax, ay, az = wanted_acceleration(u[0], u[1], u[2], wx, wy, wz, GRAVITY)
+    v.sp_thrust, v.sp_torque[0], v.sp_torque[1], v.sp_torque[2] = attitude_control(
+        ax, ay, az, v.heading[0], v.heading[1], yaw_rate, q[0], q[1], q[2], q[3], w[0], w[1],
+        w[2], v.mass, (j[0, 0], j[1, 1], j[2, 2], j[0, 1], j[0, 2], j[1, 2]))
 
 
 @njit

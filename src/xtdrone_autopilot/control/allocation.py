@@ -30,23 +30,54 @@ LEAST_WEIGHT = 1e-4
 
 
 @njit
-def _share_of_tilt(v, mixer, n_rotors, thrust):
-    """Share of the roll and pitch thrusts (A,) that leaves no rotor below zero [N]."""
-    share = 1.0
-    for r in range(n_rotors):
-        if thrust[r] < 0.0:
-            share = min(share, max(mixer[r, 2] * v.sp_thrust, 0.0) / -thrust[r])
-    return share
+def tilt_share(tilt: float, carried: float) -> float:
+    """Share of a rotor's thrust for roll and pitch that leaves it above zero.
+
+    Args:
+        tilt: That thrust [N].
+        carried: Its part of the collective [N].
+    """
+    return max(carried, 0.0) / -tilt if tilt < 0.0 else 1.0
+
+
+@njit
+def thrust_range(lowest: float, highest: float, yaw_peak: float, smallest_max: float,
+                 share: float) -> tuple[float, float, float]:
+    """How far roll and pitch are followed, and the limits of the collective then.
+
+    The collective is raised for roll and pitch only with MC_AIRMODE: without it a vehicle that
+    takes the thrust away as it lands does not lift itself off by righting itself.
+
+    Args:
+        lowest, highest: Of all rotors' thrusts for roll and pitch, and 0 [N].
+        yaw_peak: Largest thrust for yaw [N].
+        smallest_max: Of the rotors' largest thrusts [N].
+        share: The least tilt_share() without MC_AIRMODE, 1 with it.
+
+    Returns:
+        (share of roll and pitch, least and largest thrust of each rotor [N]).
+    """
+    span = smallest_max / (highest - lowest) if highest - lowest > smallest_max else 1.0
+    span = min(span, share)
+    low = -lowest * span
+    high = max(smallest_max - highest * span - min(yaw_peak, YAW_THRUST_MARGIN * smallest_max), low)
+    return span, low, high
+
+
+@njit
+def yaw_share(yaw: float, thrust: float, most: float) -> float:
+    """Share of a rotor's thrust for yaw [N] that the range of its thrust leaves."""
+    if yaw > 1e-9:
+        return max(most - thrust, 0.0) / yaw
+    if yaw < -1e-9:
+        return max(thrust, 0.0) / -yaw
+    return 1.0
 
 
 @njit
 def _allocate_one(v, q, mixer, t_max, n_rotors, thrust):
-    """Thrust of each rotor [N]. Priority: roll and pitch, collective, yaw.
-
-    The collective is raised for roll and pitch only with MC_AIRMODE: without it a vehicle that
-    takes the thrust away as it lands does not lift itself off by righting itself.
-    """
-    lowest, highest, yaw_peak, smallest_max = 0.0, 0.0, 0.0, math.inf
+    """Thrust of each rotor [N]. Priority: roll and pitch, collective, yaw."""
+    lowest, highest, yaw_peak, smallest_max, share = 0.0, 0.0, 0.0, math.inf, 1.0
     for r in range(n_rotors):
         tilt = mixer[r, 3] * v.sp_torque[0] + mixer[r, 4] * v.sp_torque[1]
         thrust[r] = tilt
@@ -54,24 +85,28 @@ def _allocate_one(v, q, mixer, t_max, n_rotors, thrust):
         highest = max(highest, tilt)
         yaw_peak = max(yaw_peak, abs(mixer[r, 5] * v.sp_torque[2]))
         smallest_max = min(smallest_max, t_max[r])
-    span = 1.0
-    if highest - lowest > smallest_max:
-        span = smallest_max / (highest - lowest)
-    if q.MC_AIRMODE == 0:
-        span = min(span, _share_of_tilt(v, mixer, n_rotors, thrust))
-    low = -lowest * span
-    high = max(smallest_max - highest * span - min(yaw_peak, YAW_THRUST_MARGIN * smallest_max), low)
+        if q.MC_AIRMODE == 0:
+            share = min(share, tilt_share(tilt, mixer[r, 2] * v.sp_thrust))
+    span, low, high = thrust_range(lowest, highest, yaw_peak, smallest_max, share)
     # Yaw uses the thrust range that is left.
     share = 1.0
     for r in range(n_rotors):
         thrust[r] = span * thrust[r] + clamp(mixer[r, 2] * v.sp_thrust, low, high)
-        yaw = mixer[r, 5] * v.sp_torque[2]
-        if yaw > 1e-9:
-            share = min(share, max(t_max[r] - thrust[r], 0.0) / yaw)
-        elif yaw < -1e-9:
-            share = min(share, max(thrust[r], 0.0) / -yaw)
+        share = min(share, yaw_share(mixer[r, 5] * v.sp_torque[2], thrust[r], t_max[r]))
     for r in range(n_rotors):
         thrust[r] = clamp(thrust[r] + share * mixer[r, 5] * v.sp_torque[2], 0.0, t_max[r])
+
+
+@njit
+def rotor_command(thrust: float, motor_constant: float, scaling: float, zero: float,
+                  weight: float) -> float:
+    """Command of a rotor for a thrust [N]; see Rotor for the constants.
+
+    Args:
+        weight: Share of it that counts, hover_weight.
+    """
+    command = (math.sqrt(thrust / motor_constant) - zero) / scaling
+    return clamp(weight * command, IDLE_COMMAND, 1.0)
 
 
 @njit
@@ -140,9 +175,8 @@ def mix_fleet(status, parameters, actuator, mixer, gain, hessian, used, whole, v
             _allocate_within(v, gain[i], hessian[i], t_max[i], used[i], n_rotors[i], thrust[i])
         for r in range(n_rotors[i]):
             a = actuator[i, r]
-            speed = math.sqrt(thrust[i, r] / a.motor_constant)
-            command = (speed - a.zero_position_armed) / a.input_scaling
-            commands[i, r] = clamp(v.hover_weight * command, IDLE_COMMAND, 1.0)
+            commands[i, r] = rotor_command(thrust[i, r], a.motor_constant, a.input_scaling,
+                                           a.zero_position_armed, v.hover_weight)
 
 
 class Mixer(Memory):

@@ -12,6 +12,8 @@ from xtdrone_core import FleetModel
 from xtdrone_core.runs.snapshot import Memory
 from xtdrone_dynamics.abilities.vehicle_type import MULTICOPTER
 from xtdrone_dynamics.compiled import njit
+from xtdrone_dynamics.rigid_body import symmetric_product
+from xtdrone_dynamics.shapes import Symmetric, Vector
 
 from ..vehicle_status import ACTUATORS, NO_SET_POINT
 from .vector import clamp
@@ -25,36 +27,67 @@ PX4_TILT_P, PX4_YAW_P, PX4_TILT_I, PX4_YAW_I, PX4_LIMIT = \
 
 
 @njit
+def one_rate(wanted: float, rate: float, integral: float, gain: float, growth: float,
+             limit: float, grows: bool, dt: float) -> tuple[float, float]:
+    """Angular acceleration about one axis for a body rate, and the loop's new integral.
+
+    Args:
+        wanted, rate: Set-point and present rate [rad/s].
+        integral: [rad/s^2].
+        gain: [1/s].
+        growth: Gain of the integral [1/s^2].
+        limit: Of the integral [rad/s^2].
+        grows: Whether it changes.
+        dt: Length of the step [s].
+
+    Returns:
+        (acceleration, integral) [rad/s^2].
+    """
+    error = wanted - rate
+    after = clamp(integral + growth * error * dt, -limit, limit)
+    return gain * error + integral, after if grows else integral
+
+
+@njit
+def torque_of(ax: float, ay: float, az: float, wx: float, wy: float, wz: float,
+              j: Symmetric) -> Vector:
+    """Torque for an angular acceleration, with the gyroscopic term of XTDrone (2) [N m].
+
+    Args:
+        ax, ay, az: Angular acceleration, body [rad/s^2].
+        wx, wy, wz: Body rates [rad/s].
+        j: Inertia, packed, body [kg m^2].
+    """
+    lx, ly, lz = symmetric_product(j, wx, wy, wz)
+    tx, ty, tz = symmetric_product(j, ax, ay, az)
+    return tx + wy * lz - wz * ly, ty + wz * lx - wx * lz, tz + wx * ly - wy * lx
+
+
+@njit
+def gains_of(q: np.void) -> tuple[Vector, Vector, Vector]:
+    """Gains, gains of the integrals and their limits about the axes, by the parameters."""
+    return ((TILT_P * q.MC_ROLLRATE_K * (q.MC_ROLLRATE_P / PX4_TILT_P),
+             TILT_P * q.MC_PITCHRATE_K * (q.MC_PITCHRATE_P / PX4_TILT_P),
+             YAW_P * q.MC_YAWRATE_K * (q.MC_YAWRATE_P / PX4_YAW_P)),
+            (TILT_I * q.MC_ROLLRATE_K * (q.MC_ROLLRATE_I / PX4_TILT_I),
+             TILT_I * q.MC_PITCHRATE_K * (q.MC_PITCHRATE_I / PX4_TILT_I),
+             YAW_I * q.MC_YAWRATE_K * (q.MC_YAWRATE_I / PX4_YAW_I)),
+            (LIMIT * (q.MC_RR_INT_LIM / PX4_LIMIT), LIMIT * (q.MC_PR_INT_LIM / PX4_LIMIT),
+             LIMIT * (q.MC_YR_INT_LIM / PX4_LIMIT)))
+
+
+@njit
 def _control_one(v, q, rate, dt):
     """Writes the torque set-point (body) [N m] to v.sp_torque."""
-    gains = (TILT_P * q.MC_ROLLRATE_K * (q.MC_ROLLRATE_P / PX4_TILT_P),
-             TILT_P * q.MC_PITCHRATE_K * (q.MC_PITCHRATE_P / PX4_TILT_P),
-             YAW_P * q.MC_YAWRATE_K * (q.MC_YAWRATE_P / PX4_YAW_P))
-    integrals = (TILT_I * q.MC_ROLLRATE_K * (q.MC_ROLLRATE_I / PX4_TILT_I),
-                 TILT_I * q.MC_PITCHRATE_K * (q.MC_PITCHRATE_I / PX4_TILT_I),
-                 YAW_I * q.MC_YAWRATE_K * (q.MC_YAWRATE_I / PX4_YAW_I))
-    limits = (LIMIT * (q.MC_RR_INT_LIM / PX4_LIMIT), LIMIT * (q.MC_PR_INT_LIM / PX4_LIMIT),
-              LIMIT * (q.MC_YR_INT_LIM / PX4_LIMIT))
-    ax = ay = az = 0.0
-    for k in range(3):
-        error = v.sp_rates[k] - rate[k]
-        a = gains[k] * error + v.rate_integral[k]
-        if not (v.landed or v.maybe_landed):
-            v.rate_integral[k] = clamp(v.rate_integral[k] + integrals[k] * error * dt,
-                                       -limits[k], limits[k])
-        if k == 0:
-            ax = a
-        elif k == 1:
-            ay = a
-        else:
-            az = a
-    j = v.inertia
-    lx = j[0, 0] * rate[0] + j[0, 1] * rate[1] + j[0, 2] * rate[2]
-    ly = j[1, 0] * rate[0] + j[1, 1] * rate[1] + j[1, 2] * rate[2]
-    lz = j[2, 0] * rate[0] + j[2, 1] * rate[1] + j[2, 2] * rate[2]
-    v.sp_torque[0] = (j[0, 0] * ax + j[0, 1] * ay + j[0, 2] * az) + rate[1] * lz - rate[2] * ly
-    v.sp_torque[1] = (j[1, 0] * ax + j[1, 1] * ay + j[1, 2] * az) + rate[2] * lx - rate[0] * lz
-    v.sp_torque[2] = (j[2, 0] * ax + j[2, 1] * ay + j[2, 2] * az) + rate[0] * ly - rate[1] * lx
+    gains, growths, limits = gains_of(q)
+    grows = not (v.landed or v.maybe_landed)
+    s, i, j = v.sp_rates, v.rate_integral, v.inertia
+    ax, i[0] = one_rate(s[0], rate[0], i[0], gains[0], growths[0], limits[0], grows, dt)
+    ay, i[1] = one_rate(s[1], rate[1], i[1], gains[1], growths[1], limits[1], grows, dt)
+    az, i[2] = one_rate(s[2], rate[2], i[2], gains[2], growths[2], limits[2], grows, dt)
+    v.sp_torque[0], v.sp_torque[1], v.sp_torque[2] = torque_of(
+        ax, ay, az, rate[0], rate[1], rate[2],
+        (j[0, 0], j[1, 1], j[2, 2], j[0, 1], j[0, 2], j[1, 2]))
 
 
 @njit

@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from ..compiled import njit
-from ..shapes import Acted
+from ..shapes import Acted, Vector
 from . import aerodynamics
 
 _STOPPED = 1e-3  # a rotor with zero command below this speed is stopped [rad/s]
@@ -54,6 +54,50 @@ def mean_powers(speed: float, target: float, time_constant_up: float, time_const
     first = -math.expm1(-ratio) / ratio
     second = -math.expm1(-2.0 * ratio) / (2.0 * ratio)
     return target + gap * first, target * target + gap * (2.0 * target * first + gap * second)
+
+
+@njit
+def lag_factors(time_constant: float, dt: float) -> Vector:
+    """What lagged() needs of a time constant [s] and a step [s].
+
+    Returns:
+        (what is left of a gap after the step, its mean over the step, the mean of its square).
+    """
+    if time_constant <= 0.0:
+        return 0.0, 0.0, 0.0
+    ratio = dt / time_constant
+    return (math.exp(-ratio), -math.expm1(-ratio) / ratio,
+            -math.expm1(-2.0 * ratio) / (2.0 * ratio))
+
+
+@njit
+def lagged(speed: float, target: float, up: Vector, down: Vector) -> Vector:
+    """Speed after a step, and means of speed and speed^2 over it: lag() and mean_powers().
+
+    Without branches, for kernels in lanes.
+
+    Args:
+        speed, target: As in lag().
+        up, down: lag_factors() while speeding up and slowing down.
+
+    Returns:
+        (speed at the end, mean of speed, mean of speed^2).
+    """
+    rises = target > speed
+    left = up[0] if rises else down[0]
+    first = up[1] if rises else down[1]
+    second = up[2] if rises else down[2]
+    gap = speed - target
+    after = target + gap * left
+    after = 0.0 if (target == 0.0) & (after < _STOPPED) else after
+    return (after, target + gap * first,
+            target * target + gap * (2.0 * target * first + gap * second))
+
+
+@njit
+def target_speed(command: float, scaling: float, zero: float, top: float) -> float:
+    """Speed for a command 0..1 of a rotor that turns one way; exactly 0 stops it [rad/s]."""
+    return min(top, scaling * command + zero) if command > 0.0 else 0.0
 
 
 @njit

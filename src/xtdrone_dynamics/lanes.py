@@ -1,0 +1,78 @@
+"""Kernels in lanes: many vehicles in the registers of one core's vector unit.
+
+A loop over lanes is compiled to vector instructions only if all that it calls is inlined, has no
+branches, and computes in one type: a single 0.5 of double precision makes a loop of single
+precision scalar again. The scalar functions of this package are written in double precision, to be
+called one vehicle at a time; in_lanes() makes the same functions ready for such loops.
+"""
+
+import types
+from collections.abc import Callable
+from typing import Any
+
+import numba
+import numpy as np
+from numba.core.dispatcher import Dispatcher
+
+from .compiled import njit
+
+LANES = 32  # vehicles in one block; their scratch stays in the first cache
+
+_made: dict[tuple[Any, type], Any] = {}
+
+
+def in_lanes(function: Any, real: type) -> Any:
+    """The same compiled function, inlined where it is called, with constants of one type.
+
+    What it calls, of this workspace, is treated alike.
+
+    Args:
+        function: A kernel, or a Python function of kernels.
+        real: np.float32 or np.float64.
+    """
+    key = function, real
+    if key not in _made:
+        plain = getattr(function, "py_func", function)
+        _made[key] = numba.njit(error_model="numpy", forceinline=True)(_typed(plain, real))
+    return _made[key]
+
+
+def kernel_of_lanes(function: Callable[..., Any], real: type) -> Any:
+    """A kernel that loops over lanes, compiled for one type and kept in the cache."""
+    made = _typed(function, real)
+    made.__qualname__ = made.__name__ = f"{function.__name__}_{np.dtype(real).name}"
+    return njit(nogil=True)(made)
+
+
+def _typed(plain: types.FunctionType, real: type) -> types.FunctionType:
+    names = set(plain.__code__.co_names)
+    scope = dict(plain.__globals__)
+    for name in names & set(scope):
+        scope[name] = _value(scope[name], names, real)
+    closure = plain.__closure__ and tuple(types.CellType(_value(cell.cell_contents, names, real))
+                                          for cell in plain.__closure__)
+    constants = tuple(_constant(value, real) for value in plain.__code__.co_consts)
+    made = types.FunctionType(plain.__code__.replace(co_consts=constants), scope, plain.__name__,
+                              plain.__defaults__, closure)
+    made.__module__ = plain.__module__
+    return made
+
+
+def _value(value: Any, names: set[str], real: type) -> Any:
+    """A global of a function: kernels in lanes, constants typed, modules with both."""
+    if isinstance(value, Dispatcher):
+        return in_lanes(value, real)
+    if isinstance(value, types.ModuleType) and value.__name__.startswith("xtdrone"):
+        double = types.ModuleType(value.__name__)
+        for name in names & set(vars(value)):
+            setattr(double, name, _value(getattr(value, name), names, real))
+        return double
+    return _constant(value, real)
+
+
+def _constant(value: Any, real: type) -> Any:
+    if isinstance(value, float):
+        return real(value)
+    if isinstance(value, tuple):
+        return tuple(_constant(each, real) for each in value)
+    return value
