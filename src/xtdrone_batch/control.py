@@ -72,7 +72,7 @@ _KEPT = ("vehicle_type", "vtol_type", "vtol_state", "hover_weight", "mode", "arm
          "drag")
 CONTROL = np.dtype([(name, VEHICLE_STATUS.fields[name][0]) for name in _KEPT]
                    + [("heading", "f8", (2,))],  # cosine and sine of the yaw, 0 = none yet
-                   align=True)
+                   align=True)  # of one environment, in the scratch of a thread
 
 MEASURED = np.dtype([("pos", "f8", (3,)), ("quat", "f8", (4,)), ("vel", "f8", (3,)),
                      ("ang_vel", "f8", (3,))], align=True)  # what the loops read of the state
@@ -102,17 +102,21 @@ class Loops(NamedTuple):
 
     level: int
     geometric: bool
+    status: np.ndarray  # (V,) CONTROL, at the start
     parameters: np.ndarray  # (V,) of the flight stack
     allocation: Allocation
 
 
 class LoopState(NamedTuple):
-    """The memory of the control loops."""
+    """What the control loops keep from step to step."""
 
-    status: np.ndarray  # (E, V) CONTROL
-    thrust: np.ndarray  # (E, V, A) of the rotors [N]
+    memory: np.ndarray  # (E, V, REMEMBERED) see recall()
     values: np.ndarray  # (E, V, A) thrusts and joint positions of vectored vehicles
     position: np.ndarray  # (E, V, A) of their servos
+
+
+VEL_INTEGRAL, RATE_INTEGRAL, ACC_FILTERED, FREE_YAW, HEADING = 0, 3, 6, 9, 10
+SP_QUAT, SP_SIDE_FORCE, SP_THRUST, SP_YAW_RATE, REMEMBERED = 12, 16, 18, 19, 20
 
 
 def level_of(name: str, model: FleetModel) -> Level:
@@ -132,8 +136,8 @@ def level_of(name: str, model: FleetModel) -> Level:
 
 
 def make_loops(model: FleetModel, environments: int, level: Level, controller: str,
-               ) -> tuple[Loops, LoopState]:
-    """The loops of a batch, at rest; commanded to nothing.
+               real: type) -> tuple[Loops, LoopState]:
+    """The loops of a batch, at rest.
 
     Raises:
         BatchError: No such controller.
@@ -160,24 +164,26 @@ def make_loops(model: FleetModel, environments: int, level: Level, controller: s
     allocation = Allocation(mixer._mixer, mixer._gain, mixer._hessian, mixer._used, mixer._whole,
                             mixer._t_max, mixer._n_rotors, u.used, u.tiltrotor, u.forward_weight,
                             u.weight, u.scale, u.low, u.high)
-    lead = environments, *model.actuator.shape
-    loops = Loops(level.number, controller == "geometric", values, allocation)
-    start = np.broadcast_to(kept, (environments, n)).copy()
-    return loops, LoopState(start, np.zeros(lead),
-                            np.broadcast_to(u.values, lead).copy(),
-                            np.broadcast_to(u.position, lead).copy())
+    loops = Loops(level.number, controller == "geometric", kept, values, allocation)
+    memory = np.zeros((environments, n, REMEMBERED), dtype=real)
+    memory[..., FREE_YAW], memory[..., SP_QUAT + 3] = np.nan, 1.0
+    start = [array[:, :model.actuator.shape[1] * bool(u.any)] for array in (u.values, u.position)]
+    return loops, LoopState(memory, *(np.repeat(array[None], environments, axis=0)
+                                      for array in start))
 
 
 @njit
 def command(loops: Loops, action: np.ndarray, status: np.ndarray, thrust: np.ndarray,
-            values: np.ndarray, position_: np.ndarray, records: Any, measured: np.ndarray,
+            values: np.ndarray, places: np.ndarray, records: Any, measured: np.ndarray,
             t_us: int, dt: float, commands: np.ndarray) -> None:
     """Commands of one environment's actuators for one sub-step.
 
     Args:
         loops: Of the batch.
         action: (V, K).
-        status, thrust, values, position_: (V, ...) of LoopState.
+        status: (V,) CONTROL.
+        thrust: (V, A) scratch.
+        values, places: (V, A) values and position of the LoopState.
         records: The Records.
         measured: (V,) MEASURED.
         t_us: Simulated time [us].
@@ -203,9 +209,10 @@ def command(loops: Loops, action: np.ndarray, status: np.ndarray, thrust: np.nda
         attitude.control_fleet(status, q, measured)
         rate.control_fleet(status, q, measured, dt)
     a = loops.allocation
-    vector_fleet(status, q, records.vehicle, records.body, records.joint, records.actuator,
-                 records.half_wing, a.vectored, a.tiltrotor, a.forward_weight, a.weight, a.scale,
-                 a.low, a.high, values, position_, dt, thrust, commands)
+    if values.shape[1] > 0:
+        vector_fleet(status, q, records.vehicle, records.body, records.joint, records.actuator,
+                     records.half_wing, a.vectored, a.tiltrotor, a.forward_weight, a.weight,
+                     a.scale, a.low, a.high, values, places, dt, thrust, commands)
     mix_fleet(status, q, records.actuator, a.mixer, a.gain, a.hessian, a.used, a.whole, a.vectored,
               a.t_max, a.n_rotors, thrust, commands)
 
@@ -255,6 +262,37 @@ def _take(level, action, v):
         for k in range(3):
             v.sp_rates[k] = action[k]
         v.sp_thrust = thrust_newtons(v, min(max(action[3], 0.0), 1.0))
+
+
+@njit
+def recall(v: Any, memory: np.ndarray) -> None:
+    """Copies what the loops keep into the record of a vehicle; memory (REMEMBERED,)."""
+    for k in range(3):
+        v.vel_integral[k] = memory[VEL_INTEGRAL + k]
+        v.rate_integral[k] = memory[RATE_INTEGRAL + k]
+        v.acc_filtered[k] = memory[ACC_FILTERED + k]
+    v.free_yaw = memory[FREE_YAW]
+    v.heading[0], v.heading[1] = memory[HEADING], memory[HEADING + 1]
+    for k in range(4):
+        v.sp_quat[k] = memory[SP_QUAT + k]
+    v.sp_side_force[0], v.sp_side_force[1] = memory[SP_SIDE_FORCE], memory[SP_SIDE_FORCE + 1]
+    v.sp_thrust, v.sp_yaw_rate = memory[SP_THRUST], memory[SP_YAW_RATE]
+    v.sp_kind = TRAJECTORY
+
+
+@njit
+def keep(v: Any, memory: np.ndarray) -> None:
+    """The inverse of recall()."""
+    for k in range(3):
+        memory[VEL_INTEGRAL + k] = v.vel_integral[k]
+        memory[RATE_INTEGRAL + k] = v.rate_integral[k]
+        memory[ACC_FILTERED + k] = v.acc_filtered[k]
+    memory[FREE_YAW] = v.free_yaw
+    memory[HEADING], memory[HEADING + 1] = v.heading[0], v.heading[1]
+    for k in range(4):
+        memory[SP_QUAT + k] = v.sp_quat[k]
+    memory[SP_SIDE_FORCE], memory[SP_SIDE_FORCE + 1] = v.sp_side_force[0], v.sp_side_force[1]
+    memory[SP_THRUST], memory[SP_YAW_RATE] = v.sp_thrust, v.sp_yaw_rate
 
 
 @njit

@@ -82,7 +82,7 @@ class BatchSimulation:
         try:
             self.state: BatchState = new_state(self.model, self.environments, real)
             self._loops, self._loop_state = make_loops(self.model, self.environments, level,
-                                                       controller)
+                                                       controller, real)
             lead = self.environments, self.model.n
             self._variation = Variation(np.ones(lead),
                                         np.ones((*lead, self.model.actuator.shape[1])))
@@ -99,7 +99,7 @@ class BatchSimulation:
             pose = start_pose(spec, vehicle)
             self._start.pos[i], self._start.quat[i] = pose.pos, pose.quat
         self._fresh_loops = [array[0].copy() for array in self._loop_state]
-        self._action = np.zeros((*lead, self._width))
+        self._action = np.zeros((*lead, self._width), dtype=real)
         self.t_us = np.zeros(self.environments, dtype=np.int64)
         self._now_us = 0
         self._seed = seed

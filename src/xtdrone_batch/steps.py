@@ -22,7 +22,7 @@ from xtdrone_sim.plant.ground import add_tyres
 from xtdrone_sim.plant.water import add_hulls
 
 from .contacts import MOST, touch_each_other, touch_objects
-from .control import AT_ACTUATOR, MEASURED, command, filter_acceleration
+from .control import AT_ACTUATOR, MEASURED, command, filter_acceleration, keep, recall
 from .joints import accelerate_jointed
 
 FASTEST, FASTEST_TURN = 1000.0, 500.0  # as in the embedded engine [m/s], [rad/s]
@@ -44,18 +44,20 @@ def step(records: Any, air: Any, state: Any, variation: Any, loops: Any, loop_st
         sub_steps: How many.
         first, last: The environments; several threads call this for different ones.
     """
-    scratch = new_scratch(records)
+    scratch, status = new_scratch(records), loops.status.copy()
     for e in range(first, last):
         for i in range(state.pos.shape[1]):
             for k in range(3):
                 state.contact[e, i, k] = 0.0
+            recall(status[i], loop_state.memory[e, i])
         for s in range(sub_steps):
-            step_one(records, air, state, variation, loops, loop_state,
+            step_one(records, air, state, variation, loops, loop_state, status,
                      objects[e if objects.shape[0] > 1 else 0], action[e], scratch, e,
                      t_us + s * dt_us, dt_us)
         for i in range(state.pos.shape[1]):
             for k in range(3):
                 state.contact[e, i, k] /= sub_steps
+            keep(status[i], loop_state.memory[e, i])
 
 
 @njit
@@ -68,15 +70,15 @@ def new_scratch(records):
             np.zeros((v, bodies, 3)), np.zeros((v, bodies, 4)), np.zeros((v, bodies, 3)),
             np.zeros((v, bodies, 3)), np.zeros((v, 3)), np.zeros((MOST, 16)),
             np.zeros((v, actuators)), np.zeros(records.joint.shape),
-            np.zeros(records.joint.shape))
+            np.zeros(records.joint.shape), np.zeros((v, actuators)))
 
 
 @njit
-def step_one(records, air, state, variation, loops, loop_state, objects, action, scratch, e, t_us,
-             dt_us):
+def step_one(records, air, state, variation, loops, loop_state, status, objects, action, scratch,
+             e, t_us, dt_us):
     """One sub-step of environment e."""
     (wrench, targets, commands, power, share, density, measured, body_pos, body_quat, body_vel,
-     body_rate, wind, rows, actuator, joint_vel, joint_acc) = scratch
+     body_rate, wind, rows, actuator, joint_vel, joint_acc, thrust) = scratch
     dt = dt_us * 1e-6
     v = records.vehicle.shape[0]
     for i in range(v):
@@ -92,13 +94,13 @@ def step_one(records, air, state, variation, loops, loop_state, objects, action,
         for k in range(actuator.shape[1]):
             actuator[i, k] = state.actuator[e, i, k]
         if loops.level != AT_ACTUATOR:
-            filter_acceleration(loop_state.status[e, i], state.acc[e, i], dt)
+            filter_acceleration(status[i], state.acc[e, i], dt)
     if records.joint.shape[1] > 0:
         place_fleet(records.vehicle, records.body, records.joint, measured["pos"],
                     measured["quat"], measured["vel"], measured["ang_vel"], state.joint_pos[e],
                     state.joint_vel[e], body_pos, body_quat, body_vel, body_rate)
-    command(loops, action, loop_state.status[e], loop_state.thrust[e], loop_state.values[e],
-            loop_state.position[e], records, measured, t_us, dt, commands)
+    command(loops, action, status, thrust, loop_state.values[e], loop_state.position[e], records,
+            measured, t_us, dt, commands)
     ratio = variation.effectiveness[e]
     add_downwash(records.vehicle, records.actuator, records.effects, ratio, body_pos[:, 0],
                  actuator, density, wind)

@@ -37,8 +37,20 @@ def in_lanes(function: Any, real: type) -> Any:
     return _made[key]
 
 
-def kernel_of_lanes(function: Callable[..., Any], real: type) -> Any:
-    """A kernel that loops over lanes, compiled for one type and kept in the cache."""
+class LaneLoop:
+    """Marks a function with a loop over lanes; only kernels of kernel_in_lanes() can call it."""
+
+    def __init__(self, function: Callable[..., Any]):
+        self.function = function
+
+
+def kernel_in_lanes(function: Any, real: type) -> Any:
+    """A kernel that calls loops over lanes, compiled for one type and kept in the cache.
+
+    Args:
+        function: A Python function of arrays.
+        real: np.float32 or np.float64, of all its numbers.
+    """
     made = _typed(function, real)
     made.__qualname__ = made.__name__ = f"{function.__name__}_{np.dtype(real).name}"
     return njit(nogil=True)(made)
@@ -62,12 +74,23 @@ def _value(value: Any, names: set[str], real: type) -> Any:
     """A global of a function: kernels in lanes, constants typed, modules with both."""
     if isinstance(value, Dispatcher):
         return in_lanes(value, real)
+    if isinstance(value, LaneLoop):
+        return _loop(value.function, real)
+    if isinstance(value, types.FunctionType) and value.__module__.startswith("xtdrone"):
+        return in_lanes(value, real)
     if isinstance(value, types.ModuleType) and value.__name__.startswith("xtdrone"):
         double = types.ModuleType(value.__name__)
         for name in names & set(vars(value)):
             setattr(double, name, _value(getattr(value, name), names, real))
         return double
     return _constant(value, real)
+
+
+def _loop(function: types.FunctionType, real: type) -> Any:
+    key = function, real
+    if key not in _made:
+        _made[key] = numba.njit(error_model="numpy")(_typed(function, real))
+    return _made[key]
 
 
 def _constant(value: Any, real: type) -> Any:

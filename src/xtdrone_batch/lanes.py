@@ -1,0 +1,458 @@
+"""Multirotors of one body in lanes: a block of vehicles of one type in the vector unit at a time.
+
+Each loop here runs over the lanes of one block in a flat scratch array, field by field, and calls
+the scalar functions of the dynamics and of the flight stack. Such loops are compiled to vector
+instructions as they stand; see xtdrone_dynamics.lanes for what must hold.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from xtdrone_autopilot.control.allocation import (
+    rotor_command,
+    thrust_range,
+    tilt_share,
+    yaw_share,
+)
+from xtdrone_autopilot.control.rate import gains_of, one_rate, torque_of
+from xtdrone_core import FleetModel
+from xtdrone_core.fleet_model import ROTOR
+from xtdrone_core.vehicle import KINDS
+from xtdrone_dynamics import quaternion, rigid_body
+from xtdrone_dynamics.constants import GRAVITY, SEA_LEVEL_DENSITY
+from xtdrone_dynamics.forces import aerodynamics, rotor
+from xtdrone_dynamics.lanes import LANES, LaneLoop, kernel_in_lanes
+
+from .control import AT_ACTUATOR, AT_POSITION, AT_RATES, AT_VELOCITY, RATE_INTEGRAL, Loops
+from .control import HEADING as HEADING_KEPT
+from .geometric import K_P, attitude_control, turned, wanted_acceleration
+
+L = LANES
+# Rows of the scratch, each of L numbers.
+POS, QUAT, VEL, RATE, OLD_VEL, WIND, FORCE, TORQUE, AIRSPEED = (
+    0, 3 * L, 7 * L, 10 * L, 13 * L, 16 * L, 19 * L, 22 * L, 25 * L)
+SCALE, ACTION, HEADING, WANTED, INTEGRAL = 28 * L, 29 * L, 33 * L, 35 * L, 39 * L  # WANTED: thrust
+# [N] and torque [N m] of the loops
+LOW, HIGH, SPAN, SHARE = 42 * L, 43 * L, 44 * L, 45 * L
+ROWS = 46 * L
+# Rows of each rotor: speed [rad/s], thrust [N] or command, factor on its forces.
+SPEED, THRUST, RATIO, ROTOR_ROWS = 0, L, 2 * L, 3 * L
+
+# What the loops read of a vehicle, all of one type.
+MASS, INERTIA, INVERSE, GRAVITATION, DRAG, AREAS, GAINS, POLY = 0, 1, 7, 13, 14, 17, 20, 29
+CONSTANTS = 32
+# Of a rotor.
+(R_POS, R_AXIS, R_DIRECTION, R_THRUST, R_MOMENT, R_DRAG, R_ROLL, R_UP, R_DOWN, R_SCALING, R_ZERO,
+ R_TOP, R_MIX, R_MOST) = 0, 3, 6, 7, 8, 9, 10, 11, 14, 17, 18, 19, 20, 24
+ROTOR_CONSTANTS = 25
+
+
+class LaneModel(NamedTuple):
+    """Constants of the vehicles in lanes, in the type that the loops compute in."""
+
+    fits: np.ndarray  # (V,) bool, whether the vehicle runs in lanes
+    vehicle: np.ndarray  # (V, CONSTANTS)
+    rotor: np.ndarray  # (V, A, ROTOR_CONSTANTS)
+    rotors: np.ndarray  # (V,)
+
+
+def lane_model(model: FleetModel, loops: Loops, gravity: float, dt: float, real: type) -> LaneModel:
+    """The constants; vehicles and actions that need more than these loops do not fit."""
+    n = model.n
+    vehicle = np.zeros((n, CONSTANTS), dtype=real)
+    rotors = np.zeros((*model.actuator.shape, ROTOR_CONSTANTS), dtype=real)
+    fits = np.array([_fits(model, loops, i) for i in range(n)], dtype=np.bool_)
+    for i in np.flatnonzero(fits):
+        c, body, effects = vehicle[i], model.vehicles[i].bodies[0], model.effects[i]
+        c[MASS], c[GRAVITATION] = body.mass, gravity
+        c[INERTIA:INERTIA + 6] = model.body[i, 0]["inertia"]
+        inverse = np.linalg.inv(np.array(body.inertia))
+        c[INVERSE:INVERSE + 6] = inverse[(0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2)]
+        c[DRAG:DRAG + 3], c[AREAS:AREAS + 3] = effects["linear_drag"], effects["drag_areas"]
+        c[GAINS:GAINS + 9] = np.concatenate(gains_of(loops.parameters[i]))
+        c[POLY:POLY + 3] = loops.status[i]["thrust_poly"]
+        for r in range(model.vehicle["rotors"][i]):
+            a, row = model.actuator[i, r], rotors[i, r]
+            row[R_POS:R_POS + 3], row[R_AXIS:R_AXIS + 3] = a["pos"], a["axis"]
+            for place, name in ((R_DIRECTION, "direction"), (R_THRUST, "motor_constant"),
+                                (R_MOMENT, "moment_constant"), (R_DRAG, "rotor_drag_coefficient"),
+                                (R_ROLL, "rolling_moment_coefficient"),
+                                (R_SCALING, "input_scaling"), (R_ZERO, "zero_position_armed"),
+                                (R_TOP, "max_rot_velocity")):
+                row[place] = a[name]
+            row[R_UP:R_UP + 3] = rotor.lag_factors(a["time_constant_up"], dt)
+            row[R_DOWN:R_DOWN + 3] = rotor.lag_factors(a["time_constant_down"], dt)
+            row[R_MIX:R_MIX + 4] = loops.allocation.mixer[i, r, 2:]
+            row[R_MOST] = loops.allocation.t_max[i, r]
+    return LaneModel(fits, vehicle, rotors, model.vehicle["rotors"].astype(np.int64))
+
+
+def _fits(model: FleetModel, loops: Loops, i: int) -> bool:
+    """Whether a vehicle is a multirotor of one body without further effects."""
+    vehicle, effects = model.vehicles[i], model.effects[i]
+    rotors = model.actuator[i, :len(vehicle.actuators)]
+    plain = (len(vehicle.bodies) == 1 and not vehicle.wings and not vehicle.half_wings
+             and not vehicle.tyres and not vehicle.hulls and model.kinds == KINDS)
+    still = not (effects["ground_radius"] or effects["lift"] or effects["damping"]
+                 or effects["wake_radius"] or effects["air_density"])
+    one_way = bool((rotors["kind"] == ROTOR).all() and (rotors["lower"] >= 0.0).all()
+                   and not rotors["max_relative_airspeed"].any())
+    level = loops.level
+    known = (level in (AT_ACTUATOR, AT_RATES) or (loops.geometric and level >= AT_VELOCITY))
+    mixed = level == AT_ACTUATOR or (not loops.allocation.vectored[i]
+                                     and bool(loops.parameters["MC_AIRMODE"][i] == 0))
+    return plain and still and one_way and known and mixed and len(rotors) > 0
+
+
+@LaneLoop
+def _control_rates(x, c, dt):
+    """Rate loop of the flight stack: WANTED torque from the rates in ACTION."""
+    j = (c[INERTIA], c[INERTIA + 1], c[INERTIA + 2], c[INERTIA + 3], c[INERTIA + 4],
+         c[INERTIA + 5])
+    g0, g1, g2, i0, i1, i2, l0, l1, l2 = (c[GAINS], c[GAINS + 1], c[GAINS + 2], c[GAINS + 3],
+                                          c[GAINS + 4], c[GAINS + 5], c[GAINS + 6], c[GAINS + 7],
+                                          c[GAINS + 8])
+    for k in range(L):
+        wx, wy, wz = x[RATE + k], x[RATE + L + k], x[RATE + 2 * L + k]
+        ax, bx = one_rate(x[ACTION + k], wx, x[INTEGRAL + k], g0, i0, l0, True, dt)
+        ay, by = one_rate(x[ACTION + L + k], wy, x[INTEGRAL + L + k], g1, i1, l1, True, dt)
+        az, bz = one_rate(x[ACTION + 2 * L + k], wz, x[INTEGRAL + 2 * L + k], g2, i2, l2, True, dt)
+        tx, ty, tz = torque_of(ax, ay, az, wx, wy, wz, j)
+        x[WANTED + L + k], x[WANTED + 2 * L + k], x[WANTED + 3 * L + k] = tx, ty, tz
+        x[INTEGRAL + k], x[INTEGRAL + L + k], x[INTEGRAL + 2 * L + k] = bx, by, bz
+
+
+@LaneLoop
+def _control_velocity(x, c, to_place, dt):
+    """Geometric control: WANTED thrust and torque from the velocity or position in ACTION."""
+    mass = c[MASS]
+    j = (c[INERTIA], c[INERTIA + 1], c[INERTIA + 2], c[INERTIA + 3], c[INERTIA + 4],
+         c[INERTIA + 5])
+    gain = K_P * to_place
+    moves = 1.0 - to_place
+    for k in range(L):
+        wx = moves * x[ACTION + k] + gain * (x[ACTION + k] - x[POS + k])
+        wy = moves * x[ACTION + L + k] + gain * (x[ACTION + L + k] - x[POS + L + k])
+        wz = moves * x[ACTION + 2 * L + k] + gain * (x[ACTION + 2 * L + k] - x[POS + 2 * L + k])
+        yaw_rate = moves * x[ACTION + 3 * L + k]
+        cy, sy = turned(x[HEADING + k], x[HEADING + L + k], yaw_rate * dt)
+        ax, ay, az = wanted_acceleration(x[VEL + k], x[VEL + L + k], x[VEL + 2 * L + k], wx, wy,
+                                         wz, GRAVITY)
+        f, tx, ty, tz = attitude_control(
+            ax, ay, az, cy, sy, yaw_rate, x[QUAT + k], x[QUAT + L + k], x[QUAT + 2 * L + k],
+            x[QUAT + 3 * L + k], x[RATE + k], x[RATE + L + k], x[RATE + 2 * L + k], mass, j)
+        x[HEADING + k], x[HEADING + L + k] = cy, sy
+        x[WANTED + k], x[WANTED + L + k] = f, tx
+        x[WANTED + 2 * L + k], x[WANTED + 3 * L + k] = ty, tz
+
+
+@LaneLoop
+def _begin_mix(x):
+    for k in range(L):
+        x[LOW + k] = x[HIGH + k] = x[SPAN + k] = 0.0
+        x[SHARE + k] = 1.0
+
+
+@LaneLoop
+def _mix_tilt(x, y, a, b, c, d):
+    """Thrust of a rotor for roll and pitch, with its extremes; y: the rotor's rows."""
+    for k in range(L):
+        tilt = b * x[WANTED + L + k] + c * x[WANTED + 2 * L + k]
+        y[THRUST + k] = tilt
+        x[LOW + k] = min(x[LOW + k], tilt)
+        x[HIGH + k] = max(x[HIGH + k], tilt)
+        x[SPAN + k] = max(x[SPAN + k], abs(d * x[WANTED + 3 * L + k]))
+        x[SHARE + k] = min(x[SHARE + k], tilt_share(tilt, a * x[WANTED + k]))
+
+
+@LaneLoop
+def _mix_range(x, most):
+    for k in range(L):
+        span, low, high = thrust_range(x[LOW + k], x[HIGH + k], x[SPAN + k], most, x[SHARE + k])
+        x[SPAN + k], x[LOW + k], x[HIGH + k] = span, low, high
+        x[SHARE + k] = 1.0
+
+
+@LaneLoop
+def _mix_collective(x, y, a, d, most):
+    for k in range(L):
+        low, high = x[LOW + k], x[HIGH + k]
+        thrust = x[SPAN + k] * y[THRUST + k] + min(max(a * x[WANTED + k], low), high)
+        y[THRUST + k] = thrust
+        x[SHARE + k] = min(x[SHARE + k], yaw_share(d * x[WANTED + 3 * L + k], thrust, most))
+
+
+@LaneLoop
+def _mix_yaw(x, y, d, most, constant, scaling, zero):
+    """Command of a rotor, in place of its thrust."""
+    for k in range(L):
+        thrust = y[THRUST + k] + x[SHARE + k] * d * x[WANTED + 3 * L + k]
+        thrust = min(max(thrust, 0.0), most)
+        y[THRUST + k] = rotor_command(thrust, constant, scaling, zero, 1.0)
+
+
+@LaneLoop
+def _begin_forces(x, kx, ky, kz, ax, ay, az, density):
+    """Velocity relative to the air, and the drag of the body."""
+    for k in range(L):
+        ux, uy, uz = quaternion.rotate_inverse(
+            x[QUAT + k], x[QUAT + L + k], x[QUAT + 2 * L + k], x[QUAT + 3 * L + k],
+            x[VEL + k] - x[WIND + k], x[VEL + L + k] - x[WIND + L + k],
+            x[VEL + 2 * L + k] - x[WIND + 2 * L + k])
+        fx, fy, fz = aerodynamics.linear_drag(kx, ky, kz, ux, uy, uz)
+        dx, dy, dz = aerodynamics.quadratic_drag(ax, ay, az, density, ux, uy, uz)
+        x[AIRSPEED + k], x[AIRSPEED + L + k], x[AIRSPEED + 2 * L + k] = ux, uy, uz
+        x[FORCE + k], x[FORCE + L + k], x[FORCE + 2 * L + k] = fx + dx, fy + dy, fz + dz
+        x[TORQUE + k] = x[TORQUE + L + k] = x[TORQUE + 2 * L + k] = 0.0
+
+
+@LaneLoop
+def _add_rotor(x, y, p):
+    """Lag of one rotor, and its force and torque on the vehicle; p: its constants."""
+    rx, ry, rz, ax, ay, az = p[0], p[1], p[2], p[3], p[4], p[5]
+    direction, thrust, moment, drag, roll = p[6], p[7], p[8], p[9], p[10]
+    up, down = (p[11], p[12], p[13]), (p[14], p[15], p[16])
+    scaling, zero, top = p[17], p[18], p[19]
+    for k in range(L):
+        target = rotor.target_speed(y[THRUST + k], scaling, zero, top)
+        after, mean, square = rotor.lagged(y[SPEED + k], target, up, down)
+        ratio = y[RATIO + k]
+        ux, uy, uz = x[AIRSPEED + k], x[AIRSPEED + L + k], x[AIRSPEED + 2 * L + k]
+        wx, wy, wz = x[RATE + k], x[RATE + L + k], x[RATE + 2 * L + k]
+        fx, fy, fz, mx, my, mz = rotor.wrench(
+            mean, square, direction, ax, ay, az, thrust * ratio, moment, drag * ratio,
+            roll * ratio, ux + wy * rz - wz * ry, uy + wz * rx - wx * rz, uz + wx * ry - wy * rx)
+        y[SPEED + k] = after
+        x[FORCE + k] += fx
+        x[FORCE + L + k] += fy
+        x[FORCE + 2 * L + k] += fz
+        x[TORQUE + k] += mx + ry * fz - rz * fy
+        x[TORQUE + L + k] += my + rz * fx - rx * fz
+        x[TORQUE + 2 * L + k] += mz + rx * fy - ry * fx
+
+
+@LaneLoop
+def _accelerate(x, c, dt):
+    """Velocities at the end of the step."""
+    mass, gravity = c[MASS], c[GRAVITATION]
+    j = (c[INERTIA], c[INERTIA + 1], c[INERTIA + 2], c[INERTIA + 3], c[INERTIA + 4],
+         c[INERTIA + 5])
+    i = (c[INVERSE], c[INVERSE + 1], c[INVERSE + 2], c[INVERSE + 3], c[INVERSE + 4],
+         c[INVERSE + 5])
+    for k in range(L):
+        lighter = 1.0 / x[SCALE + k]
+        fx, fy, fz = quaternion.rotate(
+            x[QUAT + k], x[QUAT + L + k], x[QUAT + 2 * L + k], x[QUAT + 3 * L + k],
+            lighter * x[FORCE + k], lighter * x[FORCE + L + k], lighter * x[FORCE + 2 * L + k])
+        vx, vy, vz, wx, wy, wz = rigid_body.accelerate(
+            x[VEL + k], x[VEL + L + k], x[VEL + 2 * L + k], x[RATE + k], x[RATE + L + k],
+            x[RATE + 2 * L + k], (fx, fy, fz),
+            (lighter * x[TORQUE + k], lighter * x[TORQUE + L + k],
+             lighter * x[TORQUE + 2 * L + k]), mass, j, i, gravity, dt)
+        x[OLD_VEL + k], x[OLD_VEL + L + k] = x[VEL + k], x[VEL + L + k]
+        x[OLD_VEL + 2 * L + k] = x[VEL + 2 * L + k]
+        x[VEL + k], x[VEL + L + k], x[VEL + 2 * L + k] = vx, vy, vz
+        x[RATE + k], x[RATE + L + k], x[RATE + 2 * L + k] = wx, wy, wz
+
+
+@LaneLoop
+def _displace(x, dt):
+    """Poses at the end of the step, with the velocities within the engine's limits."""
+    for k in range(L):
+        vx, vy = min(max(x[VEL + k], -1e3), 1e3), min(max(x[VEL + L + k], -1e3), 1e3)
+        vz = min(max(x[VEL + 2 * L + k], -1e3), 1e3)
+        wx, wy = min(max(x[RATE + k], -5e2), 5e2), min(max(x[RATE + L + k], -5e2), 5e2)
+        wz = min(max(x[RATE + 2 * L + k], -5e2), 5e2)
+        px, py, pz, qx, qy, qz, qw = rigid_body.displace(
+            x[POS + k], x[POS + L + k], x[POS + 2 * L + k], x[QUAT + k], x[QUAT + L + k],
+            x[QUAT + 2 * L + k], x[QUAT + 3 * L + k], vx, vy, vz, wx, wy, wz, dt)
+        x[VEL + k], x[VEL + L + k], x[VEL + 2 * L + k] = vx, vy, vz
+        x[RATE + k], x[RATE + L + k], x[RATE + 2 * L + k] = wx, wy, wz
+        x[POS + k], x[POS + L + k], x[POS + 2 * L + k] = px, py, pz
+        x[QUAT + k], x[QUAT + L + k] = qx, qy
+        x[QUAT + 2 * L + k], x[QUAT + 3 * L + k] = qz, qw
+
+
+@LaneLoop
+def _gather(out, source, stride):
+    """One number of each vehicle into the lanes."""
+    step = np.uintp(stride)
+    for k in range(out.size):
+        lane = np.uintp(k)
+        out[lane] = source[lane * step]
+
+
+@LaneLoop
+def _scatter(lanes, target, stride):
+    """The inverse of _gather()."""
+    step = np.uintp(stride)
+    for k in range(lanes.size):
+        lane = np.uintp(k)
+        target[lane * step] = lanes[lane]
+
+
+def _load(x, row, width, array, n, apart, count):
+    """`width` numbers of each of `count` vehicles, n and every `apart` on, into the scratch."""
+    flat, size = array.reshape(-1), array.shape[1]
+    for a in range(width):
+        _gather(x[row + a * L:row + a * L + count], flat[n * size + a:], apart * size)
+
+
+def _store(x, row, width, array, n, apart, count):
+    """The inverse of _load()."""
+    flat, size = array.reshape(-1), array.shape[1]
+    for a in range(width):
+        _scatter(x[row + a * L:row + a * L + count], flat[n * size + a:], apart * size)
+
+
+@LaneLoop
+def _accelerations(x, dt):
+    """Mean accelerations over the last sub-step, in place of the velocities before it."""
+    for k in range(3 * L):
+        x[OLD_VEL + k] = (x[VEL + k] - x[OLD_VEL + k]) / dt
+
+
+def _headings(x, action, memory, n, apart, count, level):
+    """Cosine and sine of the yaw that each vehicle shall have."""
+    for k in range(count):
+        cy, sy = memory[n + k * apart, HEADING_KEPT], memory[n + k * apart, HEADING_KEPT + 1]
+        if level == AT_POSITION:
+            cy, sy = math.cos(x[ACTION + 3 * L + k]), math.sin(x[ACTION + 3 * L + k])
+        elif cy == 0.0 and sy == 0.0:
+            qx, qy, qz, qw = (x[QUAT + k], x[QUAT + L + k], x[QUAT + 2 * L + k],
+                              x[QUAT + 3 * L + k])
+            cy, sy = 1.0 - 2.0 * (qy * qy + qz * qz), 2.0 * (qw * qz + qx * qy)
+        x[HEADING + k], x[HEADING + L + k] = cy, sy
+
+
+@LaneLoop
+def _collective(x, a, b, c):
+    """WANTED thrust from the common command of all rotors in ACTION."""
+    for k in range(L):
+        u = min(max(x[ACTION + 3 * L + k], 0.0), 1.0)
+        x[WANTED + k] = a + u * (b + u * c)
+
+
+@LaneLoop
+def _limit_commands(y):
+    for k in range(L):
+        y[THRUST + k] = min(max(y[THRUST + k], 0.0), 1.0)
+
+
+def _load_block(x, y, state, variation, memory, action, poly, rotors, level, n, apart, count):
+    """A block of vehicles into the scratch."""
+    _load(x, POS, 3, state.pos, n, apart, count)
+    _load(x, QUAT, 4, state.quat, n, apart, count)
+    _load(x, VEL, 3, state.vel, n, apart, count)
+    _load(x, RATE, 3, state.ang_vel, n, apart, count)
+    _load(x, WIND, 3, state.wind, n, apart, count)
+    _gather(x[SCALE:SCALE + count], variation.mass[n:], apart)
+    for r in range(rotors):
+        width = state.actuator.shape[1]
+        _gather(y[r, SPEED:SPEED + count], state.actuator.reshape(-1)[n * width + r:],
+                apart * width)
+        _gather(y[r, RATIO:RATIO + count], variation.effectiveness.reshape(-1)[n * width + r:],
+                apart * width)
+        if level == AT_ACTUATOR:
+            _gather(y[r, THRUST:THRUST + count], action.reshape(-1)[n * width + r:],
+                    apart * width)
+            _limit_commands(y[r])
+    if level == AT_ACTUATOR:
+        return
+    _load(x, ACTION, 4, action, n, apart, count)
+    if level == AT_RATES:
+        for k in range(count):
+            for a in range(3):
+                x[INTEGRAL + a * L + k] = memory[n + k * apart, RATE_INTEGRAL + a]
+        _collective(x, poly[0], poly[1], poly[2])
+    else:
+        _headings(x, action, memory, n, apart, count, level)
+
+
+def _store_block(x, y, state, memory, rotors, level, n, apart, count, dt):
+    """A block of the scratch back into the arrays."""
+    _accelerations(x, dt)
+    _store(x, POS, 3, state.pos, n, apart, count)
+    _store(x, QUAT, 4, state.quat, n, apart, count)
+    _store(x, VEL, 3, state.vel, n, apart, count)
+    _store(x, RATE, 3, state.ang_vel, n, apart, count)
+    _store(x, OLD_VEL, 3, state.acc, n, apart, count)
+    for r in range(rotors):
+        width = state.actuator.shape[1]
+        _scatter(y[r, SPEED:SPEED + count], state.actuator.reshape(-1)[n * width + r:],
+                 apart * width)
+    for k in range(count):
+        m = n + k * apart
+        for a in range(3):
+            state.contact[m, a] = 0.0
+        if level == AT_RATES:
+            for a in range(3):
+                memory[m, RATE_INTEGRAL + a] = x[INTEGRAL + a * L + k]
+        elif level != AT_ACTUATOR:
+            memory[m, HEADING_KEPT] = x[HEADING + k]
+            memory[m, HEADING_KEPT + 1] = x[HEADING + L + k]
+
+
+def _command(x, y, c, p, rotors, level, smallest, dt):
+    """Commands of the rotors for the actions in the scratch."""
+    if level == AT_RATES:
+        _control_rates(x, c, dt)
+    else:
+        _control_velocity(x, c, 1.0 if level == AT_POSITION else 0.0, dt)
+    _begin_mix(x)
+    for r in range(rotors):
+        _mix_tilt(x, y[r], p[r, R_MIX], p[r, R_MIX + 1], p[r, R_MIX + 2], p[r, R_MIX + 3])
+    _mix_range(x, smallest)
+    for r in range(rotors):
+        _mix_collective(x, y[r], p[r, R_MIX], p[r, R_MIX + 3], p[r, R_MOST])
+    for r in range(rotors):
+        _mix_yaw(x, y[r], p[r, R_MIX + 3], p[r, R_MOST], p[r, R_THRUST], p[r, R_SCALING],
+                 p[r, R_ZERO])
+
+
+def fly(lanes: Any, i: int, first: int, last: int, apart: int, state: Any, variation: Any,
+        memory: np.ndarray, action: np.ndarray, level: int, dt: float, sub_steps: int) -> None:
+    """Advances vehicles of one type: every `apart` of first..last-1 in the flat batch.
+
+    Args:
+        lanes: The LaneModel.
+        i: Index of their type: of a vehicle of the environment.
+        first, last, apart: Which vehicles.
+        state, variation: As in arrays, with the first two axes made one.
+        memory: (N, REMEMBERED) of the LoopState.
+        action: (N, K).
+        level: An AT_.
+        dt: Length of a sub-step [s], in the type of the lanes.
+        sub_steps: How many.
+    """
+    c, p, rotors = lanes.vehicle[i], lanes.rotor[i], lanes.rotors[i]
+    x, y = np.zeros(ROWS, c.dtype), np.zeros((rotors, ROTOR_ROWS), c.dtype)
+    x[QUAT + 3 * L:QUAT + 4 * L] = 1.0
+    x[SCALE:SCALE + L] = 1.0
+    smallest, poly = p[0, R_MOST], c[POLY:POLY + 3]
+    for r in range(rotors):
+        smallest = min(smallest, p[r, R_MOST])
+    for n in range(first, last, apart * L):
+        count = min(L, (last - n + apart - 1) // apart)
+        _load_block(x, y, state, variation, memory, action, poly, rotors, level, n, apart, count)
+        for _ in range(sub_steps):
+            if level != AT_ACTUATOR:
+                _command(x, y, c, p, rotors, level, smallest, dt)
+            _begin_forces(x, c[DRAG], c[DRAG + 1], c[DRAG + 2], c[AREAS], c[AREAS + 1],
+                          c[AREAS + 2], SEA_LEVEL_DENSITY)
+            for r in range(rotors):
+                _add_rotor(x, y[r], p[r])
+            _accelerate(x, c, dt)
+            _displace(x, dt)
+        _store_block(x, y, state, memory, rotors, level, n, apart, count, dt)
+
+
+FLY = {real: kernel_in_lanes(fly, real) for real in (np.float32, np.float64)}
+
+
+def flat(arrays: Any) -> Any:
+    """The arrays of a BatchState or Variation with environments and vehicles in one axis."""
+    return type(arrays)(*(array.reshape(array.shape[0] * array.shape[1], *array.shape[2:])
+                          for array in arrays))
