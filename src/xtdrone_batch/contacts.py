@@ -29,6 +29,7 @@ MOST = 24  # contacts of a vehicle that are solved in one step
 SWEEPS = 10
 SOFTNESS = 0.2  # share of the penetration that one step takes back
 SLOP = 1e-3  # penetration that is left [m]
+FIERCE = 100.0  # no vehicle accelerates faster in free flight [m/s^2]
 RIM = 8  # points on each rim of a cylinder
 TYRE_RIM = 24
 
@@ -293,3 +294,43 @@ def touch_each_other(base: np.ndarray, vehicle: np.ndarray, mass: np.ndarray, po
                 vel[j, k] += impulse * n / mj
                 force[i, k] -= impulse * n / dt
                 force[j, k] += impulse * n / dt
+
+
+@njit(nogil=True)
+def far_from_all(records: Any, objects: np.ndarray, pos: np.ndarray, vel: np.ndarray, first: int,
+                 last: int, seconds: float, out: np.ndarray) -> None:
+    """Marks the environments in which nothing can touch anything for some time.
+
+    Args:
+        records: Of the batch.
+        objects: (E, O) or (1, O).
+        pos, vel: (E, V, 3).
+        first, last: The environments to judge.
+        seconds: For so long, at accelerations up to FIERCE [s].
+        out: (E,) bool, the output.
+    """
+    v = pos.shape[1]
+    for e in range(first, last):
+        row = objects[e if objects.shape[0] > 1 else 0]
+        out[e] = True
+        for i in range(v):
+            x, y, z = pos[e, i, 0], pos[e, i, 1], pos[e, i, 2]
+            speed = math.sqrt(vel[e, i, 0]**2 + vel[e, i, 1]**2 + vel[e, i, 2]**2)
+            room = records.base[i].radius + (speed + FIERCE * seconds) * seconds
+            for k in range(row.shape[0]):
+                o = row[k]
+                if o.kind == NO_OBJECT:
+                    continue
+                moves = math.sqrt(o.vel[0]**2 + o.vel[1]**2 + o.vel[2]**2)
+                if near(o, x, y, z, room + moves * seconds):
+                    out[e] = False
+                    break
+            for j in range(i):
+                dx, dy, dz = x - pos[e, j, 0], y - pos[e, j, 1], z - pos[e, j, 2]
+                other = math.sqrt(vel[e, j, 0]**2 + vel[e, j, 1]**2 + vel[e, j, 2]**2)
+                least = room + records.base[j].radius + (other + FIERCE * seconds) * seconds
+                if dx * dx + dy * dy + dz * dz < least * least:
+                    out[e] = False
+                    break
+            if not out[e]:
+                break

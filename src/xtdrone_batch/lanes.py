@@ -276,35 +276,35 @@ def _displace(x, dt):
 
 
 @LaneLoop
-def _gather(out, source, stride):
-    """One number of each vehicle into the lanes."""
-    step = np.uintp(stride)
-    for k in range(out.size):
+def _gather(out, source, rows, width):
+    """One number of each vehicle into the lanes: of these rows of a flat array."""
+    wide = np.uintp(width)
+    for k in range(rows.size):
         lane = np.uintp(k)
-        out[lane] = source[lane * step]
+        out[lane] = source[rows[lane] * wide]
 
 
 @LaneLoop
-def _scatter(lanes, target, stride):
+def _scatter(lanes, target, rows, width):
     """The inverse of _gather()."""
-    step = np.uintp(stride)
-    for k in range(lanes.size):
+    wide = np.uintp(width)
+    for k in range(rows.size):
         lane = np.uintp(k)
-        target[lane * step] = lanes[lane]
+        target[rows[lane] * wide] = lanes[lane]
 
 
-def _load(x, row, width, array, n, apart, count):
-    """`width` numbers of each of `count` vehicles, n and every `apart` on, into the scratch."""
-    flat, size = array.reshape(-1), array.shape[1]
+def _load(x, row, width, array, rows):
+    """The first `width` numbers of some vehicles into rows of the scratch."""
+    flat = array.reshape(-1)
     for a in range(width):
-        _gather(x[row + a * L:row + a * L + count], flat[n * size + a:], apart * size)
+        _gather(x[row + a * L:row + (a + 1) * L], flat[a:], rows, array.shape[1])
 
 
-def _store(x, row, width, array, n, apart, count):
+def _store(x, row, width, array, rows):
     """The inverse of _load()."""
-    flat, size = array.reshape(-1), array.shape[1]
+    flat = array.reshape(-1)
     for a in range(width):
-        _scatter(x[row + a * L:row + a * L + count], flat[n * size + a:], apart * size)
+        _scatter(x[row + a * L:row + (a + 1) * L], flat[a:], rows, array.shape[1])
 
 
 @LaneLoop
@@ -314,10 +314,10 @@ def _accelerations(x, dt):
         x[OLD_VEL + k] = (x[VEL + k] - x[OLD_VEL + k]) / dt
 
 
-def _headings(x, action, memory, n, apart, count, level):
+def _headings(x, memory, rows, level):
     """Cosine and sine of the yaw that each vehicle shall have."""
-    for k in range(count):
-        cy, sy = memory[n + k * apart, HEADING_KEPT], memory[n + k * apart, HEADING_KEPT + 1]
+    for k in range(len(rows)):
+        cy, sy = memory[rows[k], HEADING_KEPT], memory[rows[k], HEADING_KEPT + 1]
         if level == AT_POSITION:
             cy, sy = math.cos(x[ACTION + 3 * L + k]), math.sin(x[ACTION + 3 * L + k])
         elif cy == 0.0 and sy == 0.0:
@@ -341,58 +341,53 @@ def _limit_commands(y):
         y[THRUST + k] = min(max(y[THRUST + k], 0.0), 1.0)
 
 
-def _load_block(x, y, state, variation, memory, action, poly, rotors, level, n, apart, count):
+def _load_block(x, y, state, variation, memory, action, poly, rotors, level, rows):
     """A block of vehicles into the scratch."""
-    _load(x, POS, 3, state.pos, n, apart, count)
-    _load(x, QUAT, 4, state.quat, n, apart, count)
-    _load(x, VEL, 3, state.vel, n, apart, count)
-    _load(x, RATE, 3, state.ang_vel, n, apart, count)
-    _load(x, WIND, 3, state.wind, n, apart, count)
-    _gather(x[SCALE:SCALE + count], variation.mass[n:], apart)
+    _load(x, POS, 3, state.pos, rows)
+    _load(x, QUAT, 4, state.quat, rows)
+    _load(x, VEL, 3, state.vel, rows)
+    _load(x, RATE, 3, state.ang_vel, rows)
+    _load(x, WIND, 3, state.wind, rows)
+    _gather(x[SCALE:SCALE + L], variation.mass, rows, 1)
     for r in range(rotors):
         width = state.actuator.shape[1]
-        _gather(y[r, SPEED:SPEED + count], state.actuator.reshape(-1)[n * width + r:],
-                apart * width)
-        _gather(y[r, RATIO:RATIO + count], variation.effectiveness.reshape(-1)[n * width + r:],
-                apart * width)
+        _gather(y[r, SPEED:SPEED + L], state.actuator.reshape(-1)[r:], rows, width)
+        _gather(y[r, RATIO:RATIO + L], variation.effectiveness.reshape(-1)[r:], rows, width)
         if level == AT_ACTUATOR:
-            _gather(y[r, THRUST:THRUST + count], action.reshape(-1)[n * width + r:],
-                    apart * width)
+            _gather(y[r, THRUST:THRUST + L], action.reshape(-1)[r:], rows, width)
             _limit_commands(y[r])
     if level == AT_ACTUATOR:
         return
-    _load(x, ACTION, 4, action, n, apart, count)
+    _load(x, ACTION, 4, action, rows)
     if level == AT_RATES:
-        for k in range(count):
-            for a in range(3):
-                x[INTEGRAL + a * L + k] = memory[n + k * apart, RATE_INTEGRAL + a]
+        for a in range(3):
+            _gather(x[INTEGRAL + a * L:INTEGRAL + (a + 1) * L],
+                    memory.reshape(-1)[RATE_INTEGRAL + a:], rows, memory.shape[1])
         _collective(x, poly[0], poly[1], poly[2])
     else:
-        _headings(x, action, memory, n, apart, count, level)
+        _headings(x, memory, rows, level)
 
 
-def _store_block(x, y, state, memory, rotors, level, n, apart, count, dt):
+def _store_block(x, y, state, memory, rotors, level, rows, dt):
     """A block of the scratch back into the arrays."""
     _accelerations(x, dt)
-    _store(x, POS, 3, state.pos, n, apart, count)
-    _store(x, QUAT, 4, state.quat, n, apart, count)
-    _store(x, VEL, 3, state.vel, n, apart, count)
-    _store(x, RATE, 3, state.ang_vel, n, apart, count)
-    _store(x, OLD_VEL, 3, state.acc, n, apart, count)
+    _store(x, POS, 3, state.pos, rows)
+    _store(x, QUAT, 4, state.quat, rows)
+    _store(x, VEL, 3, state.vel, rows)
+    _store(x, RATE, 3, state.ang_vel, rows)
+    _store(x, OLD_VEL, 3, state.acc, rows)
     for r in range(rotors):
-        width = state.actuator.shape[1]
-        _scatter(y[r, SPEED:SPEED + count], state.actuator.reshape(-1)[n * width + r:],
-                 apart * width)
-    for k in range(count):
-        m = n + k * apart
+        _scatter(y[r, SPEED:SPEED + L], state.actuator.reshape(-1)[r:], rows,
+                 state.actuator.shape[1])
+    kept, begin, width = (INTEGRAL, RATE_INTEGRAL, 3) if level == AT_RATES else (
+        HEADING, HEADING_KEPT, 2)
+    if level != AT_ACTUATOR:
+        for a in range(width):
+            _scatter(x[kept + a * L:kept + (a + 1) * L], memory.reshape(-1)[begin + a:], rows,
+                     memory.shape[1])
+    for k in range(len(rows)):
         for a in range(3):
-            state.contact[m, a] = 0.0
-        if level == AT_RATES:
-            for a in range(3):
-                memory[m, RATE_INTEGRAL + a] = x[INTEGRAL + a * L + k]
-        elif level != AT_ACTUATOR:
-            memory[m, HEADING_KEPT] = x[HEADING + k]
-            memory[m, HEADING_KEPT + 1] = x[HEADING + L + k]
+            state.contact[rows[k], a] = 0.0
 
 
 def _command(x, y, c, p, rotors, level, smallest, dt):
@@ -412,14 +407,14 @@ def _command(x, y, c, p, rotors, level, smallest, dt):
                  p[r, R_ZERO])
 
 
-def fly(lanes: Any, i: int, first: int, last: int, apart: int, state: Any, variation: Any,
-        memory: np.ndarray, action: np.ndarray, level: int, dt: float, sub_steps: int) -> None:
-    """Advances vehicles of one type: every `apart` of first..last-1 in the flat batch.
+def fly(lanes: Any, i: int, rows: np.ndarray, state: Any, variation: Any, memory: np.ndarray,
+        action: np.ndarray, level: int, dt: float, sub_steps: int) -> None:
+    """Advances vehicles of one type.
 
     Args:
         lanes: The LaneModel.
         i: Index of their type: of a vehicle of the environment.
-        first, last, apart: Which vehicles.
+        rows: (M,) uint64, the vehicles in the flat batch.
         state, variation: As in arrays, with the first two axes made one.
         memory: (N, REMEMBERED) of the LoopState.
         action: (N, K).
@@ -434,9 +429,9 @@ def fly(lanes: Any, i: int, first: int, last: int, apart: int, state: Any, varia
     smallest, poly = p[0, R_MOST], c[POLY:POLY + 3]
     for r in range(rotors):
         smallest = min(smallest, p[r, R_MOST])
-    for n in range(first, last, apart * L):
-        count = min(L, (last - n + apart - 1) // apart)
-        _load_block(x, y, state, variation, memory, action, poly, rotors, level, n, apart, count)
+    for begin in range(0, len(rows), L):
+        block = rows[begin:begin + L]
+        _load_block(x, y, state, variation, memory, action, poly, rotors, level, block)
         for _ in range(sub_steps):
             if level != AT_ACTUATOR:
                 _command(x, y, c, p, rotors, level, smallest, dt)
@@ -446,13 +441,13 @@ def fly(lanes: Any, i: int, first: int, last: int, apart: int, state: Any, varia
                 _add_rotor(x, y[r], p[r])
             _accelerate(x, c, dt)
             _displace(x, dt)
-        _store_block(x, y, state, memory, rotors, level, n, apart, count, dt)
+        _store_block(x, y, state, memory, rotors, level, block, dt)
 
 
 FLY = {real: kernel_in_lanes(fly, real) for real in (np.float32, np.float64)}
 
 
 def flat(arrays: Any) -> Any:
-    """The arrays of a BatchState or Variation with environments and vehicles in one axis."""
-    return type(arrays)(*(array.reshape(array.shape[0] * array.shape[1], *array.shape[2:])
-                          for array in arrays))
+    """A tuple of arrays (E, V, ...) with environments and vehicles in one axis."""
+    views = [array.reshape(array.shape[0] * array.shape[1], *array.shape[2:]) for array in arrays]
+    return type(arrays)(*views) if hasattr(arrays, "_fields") else tuple(views)

@@ -15,9 +15,10 @@ from xtdrone_sim.vehicles.sdf import load_vehicle
 
 from . import steps
 from .arrays import BASE, Air, BatchState, Records, Variation, new_state
-from .contacts import POINT, points_of
+from .contacts import POINT, far_from_all, points_of
 from .control import level_of, make_loops
 from .errors import BatchError
+from .lanes import FLY, flat, lane_model
 from .scenes import PLANE, Scenes, object_dtype
 from .threads import Threads
 
@@ -84,8 +85,8 @@ class BatchSimulation:
             self._loops, self._loop_state = make_loops(self.model, self.environments, level,
                                                        controller, real)
             lead = self.environments, self.model.n
-            self._variation = Variation(np.ones(lead),
-                                        np.ones((*lead, self.model.actuator.shape[1])))
+            self._variation = Variation(*(np.ones(shape, dtype=real) for shape in (
+                lead, (*lead, self.model.actuator.shape[1]))))
         except MemoryError as error:
             raise BatchError(f"{self.environments} environments of {self.model.n} vehicles do not "
                              "fit into the memory: give fewer") from error
@@ -100,6 +101,14 @@ class BatchSimulation:
             self._start.pos[i], self._start.quat[i] = pose.pos, pose.quat
         self._fresh_loops = [array[0].copy() for array in self._loop_state]
         self._action = np.zeros((*lead, self._width), dtype=real)
+        self._real = real
+        self._lanes = lane_model(self.model, self._loops, self._air.gravity, STEP_US * 1e-6, real)
+        if not self._lanes.fits.all():  # environments are stepped as a whole
+            self._lanes.fits[:] = False
+        self._columns = _columns(self.model)
+        self._flat = (flat(self.state), flat(self._variation),
+                      *flat((self._loop_state.memory, self._action)))
+        self._far = np.zeros(self.environments, dtype=np.bool_)
         self.t_us = np.zeros(self.environments, dtype=np.int64)
         self._now_us = 0
         self._seed = seed
@@ -157,12 +166,27 @@ class BatchSimulation:
             BatchError: Its shape is another, or a number is not finite.
         """
         self._take(action)
-        self._threads.over(self.environments, lambda first, last: steps.step(
-            self._records, self._air, self.state, self._variation, self._loops, self._loop_state,
-            self.scenes.objects, self._action, self._now_us, STEP_US, self.sub_steps, first, last))
+        self._threads.over(self.environments, self._advance)
         self._now_us += self.sub_steps * STEP_US
         self.t_us += self.sub_steps * STEP_US
         return self.state
+
+    def _advance(self, first, last):
+        """One step of environments first..last-1: in lanes where nothing can touch anything."""
+        far = self._far[first:last]
+        if self._lanes.fits.any():
+            far_from_all(self._records, self.scenes.objects, self.state.pos, self.state.vel, first,
+                         last, self.step_s, self._far)
+        if far.any():
+            free = (first + np.flatnonzero(far)).astype(np.uint64) * np.uint64(self.vehicles)
+            for i, columns in self._columns:
+                rows = (free[:, None] + columns).ravel()
+                FLY[self._real](self._lanes, i, rows, *self._flat, self._loops.level,
+                                self._real(STEP_US * 1e-6), self.sub_steps)
+        if not far.all():
+            steps.step(self._records, self._air, self.state, self._variation, self._loops,
+                       self._loop_state, self.scenes.objects, self._action, self._now_us, STEP_US,
+                       self.sub_steps, first + np.flatnonzero(~far))
 
     def _take(self, action):
         given = np.asarray(action)
@@ -196,6 +220,14 @@ def _whole(name: str, value: Any, least: int, most: int) -> int:
         raise BatchError(f"{name} = {shown(value)} is not allowed: give a whole number from {least} "
                          f"to {most}")
     return int(value)
+
+
+def _columns(model: FleetModel) -> list[tuple[int, np.ndarray]]:
+    """The first vehicle of each type in an environment, and all of that type, as uint64."""
+    firsts: dict[int, list[int]] = {}
+    for i, vehicle in enumerate(model.vehicles):
+        firsts.setdefault(id(vehicle), []).append(i)
+    return [(found[0], np.array(found, dtype=np.uint64)) for found in firsts.values()]
 
 
 def _records(model: FleetModel) -> Records:

@@ -31,8 +31,8 @@ FASTEST, FASTEST_TURN = 1000.0, 500.0  # as in the embedded engine [m/s], [rad/s
 @njit(nogil=True)
 def step(records: Any, air: Any, state: Any, variation: Any, loops: Any, loop_state: Any,
          objects: np.ndarray, action: np.ndarray, t_us: int, dt_us: int, sub_steps: int,
-         first: int, last: int) -> None:
-    """Advances environments first..last-1 by some sub-steps under one action.
+         which: np.ndarray) -> None:
+    """Advances some environments by some sub-steps under one action.
 
     Args:
         records, air, state, variation: See arrays.
@@ -42,10 +42,10 @@ def step(records: Any, air: Any, state: Any, variation: Any, loops: Any, loop_st
         t_us: Simulated time at the start [us].
         dt_us: Of a sub-step [us].
         sub_steps: How many.
-        first, last: The environments; several threads call this for different ones.
+        which: Indices of the environments; several threads call this for different ones.
     """
     scratch, status = new_scratch(records), loops.status.copy()
-    for e in range(first, last):
+    for e in which:
         for i in range(state.pos.shape[1]):
             for k in range(3):
                 state.contact[e, i, k] = 0.0
