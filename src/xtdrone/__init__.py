@@ -16,6 +16,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # loaded where they are first used, so that the command starts at once
+    from xtdrone_batch.randomisation import Randomisation as Randomisation
+    from xtdrone_batch.simulation import BatchSimulation as BatchSimulation
     from xtdrone_core.agent import BaseAgent as Agent, EachVehicle as EachVehicle
     from xtdrone_core.contracts import Observer as Observer
     from xtdrone_core.errors import ScenarioError as ScenarioError, XtdroneError as XtdroneError
@@ -32,9 +34,12 @@ if TYPE_CHECKING:  # loaded where they are first used, so that the command start
     from .simulation import Simulation as Simulation, load_vehicle as load_vehicle
 
 _EXPORTS = {
-    "Agent": "xtdrone_core.agent:BaseAgent", "EachVehicle": "xtdrone_core.agent:EachVehicle",
+    "Agent": "xtdrone_core.agent:BaseAgent",
+    "BatchSimulation": "xtdrone_batch.simulation:BatchSimulation",
+    "EachVehicle": "xtdrone_core.agent:EachVehicle",
     "Estimates": "xtdrone_core.state:Estimates", "FleetState": "xtdrone_core.state:FleetState",
     "Mode": "xtdrone_core.modes:Mode", "Observer": "xtdrone_core.contracts:Observer",
+    "Randomisation": "xtdrone_batch.randomisation:Randomisation",
     "Scenario": "xtdrone_core.scenario.scenario:Scenario",
     "ScenarioError": "xtdrone_core.errors:ScenarioError",
     "SensorBatch": "xtdrone_core.state:SensorBatch", "SetPoints": "xtdrone_core.state:SetPoints",
@@ -44,9 +49,9 @@ _EXPORTS = {
     "load_vehicle": "xtdrone.simulation:load_vehicle",
 }
 
-__all__ = ["Agent", "EachVehicle", "Estimates", "FleetState", "Mode", "Observer", "Scenario",
-           "ScenarioError", "SensorBatch", "SetPoints", "Simulation", "Vehicle", "VehicleSpec",
-           "XtdroneError", "load_vehicle"]
+__all__ = ["Agent", "BatchSimulation", "EachVehicle", "Estimates", "FleetState", "Mode", "Observer",
+           "Randomisation", "Scenario", "ScenarioError", "SensorBatch", "SetPoints", "Simulation",
+           "Vehicle", "VehicleSpec", "XtdroneError", "load_vehicle"]
 
 
 def __getattr__(name: str) -> Any:

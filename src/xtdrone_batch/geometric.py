@@ -12,7 +12,7 @@ from xtdrone_dynamics.shapes import Symmetric, Vector
 
 # Aerial Gym names no gains: here those of the flight stack's loops.
 K_P, K_V = 0.95, 1.8  # position to velocity, velocity to acceleration [1/s]
-K_R, K_W = 200.0, 20.0  # attitude error, and error of the body rates, to acceleration [1/s^2], [1/s]
+K_R, K_W = 200.0, 20.0  # errors of attitude and of body rates to acceleration [1/s^2], [1/s]
 YAW_R, YAW_W = 0.2, 0.5  # of these, for yaw
 TAN_TILT = 1.0  # tangent of the largest tilt
 LEAST_LIFT = 0.1  # of gravity: least vertical acceleration that the rotors give
@@ -56,8 +56,8 @@ def attitude_control(ax: float, ay: float, az: float, cy: float, sy: float, yaw_
         (thrust [N], torque x, y, z [N m], body).
     """
     # (7): what of the wanted acceleration lies along the body's z axis.
-    bx, by, bz = quaternion.rotate_inverse(qx, qy, qz, qw, ax, ay, az)
-    thrust = max(mass * bz, 0.0)
+    _, _, along = quaternion.rotate_inverse(qx, qy, qz, qw, ax, ay, az)
+    thrust = max(mass * along, 0.0)
     # (8), (9): pitch and roll of the attitude whose z axis lies along it.
     forward, left = cy * ax + sy * ay, cy * ay - sy * ax
     lean = math.sqrt(forward * forward + az * az)

@@ -23,10 +23,17 @@ from xtdrone_core.vehicle import KINDS
 from xtdrone_dynamics import quaternion, rigid_body
 from xtdrone_dynamics.constants import GRAVITY, SEA_LEVEL_DENSITY
 from xtdrone_dynamics.forces import aerodynamics, rotor
-from xtdrone_dynamics.lanes import LANES, LaneLoop, kernel_in_lanes
+from xtdrone_dynamics.lanes import LANES, LaneLoop, flush_denormals, kernel_in_lanes
 
-from .control import AT_ACTUATOR, AT_POSITION, AT_RATES, AT_VELOCITY, RATE_INTEGRAL, Loops
-from .control import HEADING as HEADING_KEPT
+from .control import (
+    AT_ACTUATOR,
+    AT_POSITION,
+    AT_RATES,
+    AT_VELOCITY,
+    HEADING as HEADING_KEPT,
+    RATE_INTEGRAL,
+    Loops,
+)
 from .geometric import K_P, attitude_control, turned, wanted_acceleration
 
 L = LANES
@@ -429,6 +436,7 @@ def fly(lanes: Any, i: int, rows: np.ndarray, state: Any, variation: Any, memory
     smallest, poly = p[0, R_MOST], c[POLY:POLY + 3]
     for r in range(rotors):
         smallest = min(smallest, p[r, R_MOST])
+    flush_denormals(x.itemsize == 4)
     for begin in range(0, len(rows), L):
         block = rows[begin:begin + L]
         _load_block(x, y, state, variation, memory, action, poly, rotors, level, block)
@@ -442,6 +450,7 @@ def fly(lanes: Any, i: int, rows: np.ndarray, state: Any, variation: Any, memory
             _accelerate(x, c, dt)
             _displace(x, dt)
         _store_block(x, y, state, memory, rotors, level, block, dt)
+    flush_denormals(False)
 
 
 FLY = {real: kernel_in_lanes(fly, real) for real in (np.float32, np.float64)}

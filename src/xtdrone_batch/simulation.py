@@ -4,14 +4,18 @@ from typing import Any
 
 import numpy as np
 
+from sensor_models.suite import SensorSuite
 from xtdrone_core import FleetModel
 from xtdrone_core.errors import shown
 from xtdrone_core.fleet_model import packed
 from xtdrone_core.scenario.scenario import parse_vehicles
+from xtdrone_core.state import SensorBatch
 from xtdrone_core.vehicle import Servo
 from xtdrone_dynamics.constants import GRAVITY
-from xtdrone_sim.vehicles.pose import start_pose
+from xtdrone_sim.plant.wind import Wind, WindParameters
+from xtdrone_sim.vehicles.pose import sensors_at_zero, start_pose
 from xtdrone_sim.vehicles.sdf import load_vehicle
+from xtdrone_sim.world import load_world
 
 from . import steps
 from .arrays import BASE, Air, BatchState, Records, Variation, new_state
@@ -19,6 +23,7 @@ from .contacts import POINT, far_from_all, points_of
 from .control import level_of, make_loops
 from .errors import BatchError
 from .lanes import FLY, flat, lane_model
+from .randomisation import Randomisation, draw, seed_streams
 from .scenes import PLANE, Scenes, object_dtype
 from .threads import Threads
 
@@ -26,6 +31,7 @@ STEP_US = 4_000  # of a sub-step, as in the lockstep fleet [us]
 MOST_ENVIRONMENTS = 1 << 24
 REALS = {"float64": np.float64, "float32": np.float32}
 _GROUND = 20_000.0  # sides of the ground [m]
+_AS_MODELLED = Randomisation()
 
 
 class BatchSimulation:
@@ -44,7 +50,8 @@ class BatchSimulation:
     def __init__(self, vehicles: str = "iris", environments: int = 1, *,
                  action: str = "velocity", controller: str = "px4", sub_steps: int = 5,
                  scenes: Scenes | None = None, dtype: str = "float64", seed: int = 0,
-                 threads: int = 0,
+                 randomisation: Randomisation = _AS_MODELLED, wind: str = "",
+                 sensors: bool = False, threads: int = 0,
                  gravity: float = GRAVITY, altitude: float = 0.0):
         """Builds a batch; all vehicles are at their start, at rest.
 
@@ -57,7 +64,10 @@ class BatchSimulation:
             sub_steps: Of 4 ms in one step().
             scenes: What stands in the environments; None for a ground.
             dtype: Of the state, 'float64' or 'float32'.
-            seed: Of all random numbers.
+            seed: Of all random numbers. What environment e draws depends on it and on e alone.
+            randomisation: Drawn anew at each reset.
+            wind: As in a Scenario: 'E,N,U' or words such as 'dryden=5'; constant within a step().
+            sensors: Whether every step measures; see `sensors`.
             threads: How many; 0 for one on each core.
             gravity: [m/s^2].
             altitude: Of the ground above mean sea level [m].
@@ -111,8 +121,40 @@ class BatchSimulation:
         self._far = np.zeros(self.environments, dtype=np.bool_)
         self.t_us = np.zeros(self.environments, dtype=np.int64)
         self._now_us = 0
-        self._seed = seed
-        self.reset()
+        self._widths = randomisation.widths()
+        self._streams = np.zeros((self.environments, 4), dtype=np.uint64)
+        self._seed = _whole("seed", seed, 0, 2**63 - 1)
+        parameters = WindParameters.parse(wind)
+        total = self.environments * self.vehicles
+        self._wind = None if parameters.still else Wind(parameters, total, self._seed)
+        self._suite = self._make_suite() if sensors else None
+        self.reset(seed=self._seed)
+
+    @property
+    def action_shape(self) -> tuple[int, int, int]:
+        """(E, V, K) of an action."""
+        return self._action.shape
+
+    @property
+    def sensors(self) -> SensorBatch:
+        """The readings after the last step, of vehicle i of environment e in row e V + i.
+
+        Raises:
+            BatchError: The batch was built without sensors.
+        """
+        if self._suite is None:
+            raise BatchError("this batch measures nothing: build it with sensors=True")
+        return self._suite.batch
+
+    @property
+    def variation(self) -> Variation:
+        """How each vehicle differs from its model now."""
+        return self._variation
+
+    @property
+    def in_lanes(self) -> bool:
+        """Whether environments run in lanes while nothing can touch anything in them."""
+        return bool(self._lanes.fits.all())
 
     @property
     def vehicles(self) -> int:
@@ -129,7 +171,7 @@ class BatchSimulation:
 
         Args:
             mask: (E,) bool, which ones; None for all.
-            seed: Of the random numbers from now on; None goes on with the streams there are.
+            seed: Of the draws from now on; None goes on with the streams there are.
 
         Returns:
             state.
@@ -146,11 +188,21 @@ class BatchSimulation:
                                  f"give bool and ({self.environments},)")
             if not rows.any():
                 raise BatchError("the mask selects no environment: leave the reset out")
+        which = np.arange(self.environments)[rows]
+        if seed is not None:
+            fresh = np.zeros_like(self._streams)
+            seed_streams(_whole("seed", seed, 0, 2**63 - 1), 0, fresh)
+            self._streams[which] = fresh[which]
         for array, start in zip(self.state, self._start, strict=True):
             array[rows] = start
         for array, start in zip(self._loop_state, self._fresh_loops, strict=True):
             array[rows] = start
+        draw(which, self._widths, self._streams, self.state, self._variation)
         self.t_us[rows] = 0
+        everyone = None if mask is None else np.repeat(rows, self.vehicles)
+        for part in (self._wind, self._suite):
+            if part is not None:
+                part.reset(everyone)
         return self.state
 
     def step(self, action: np.ndarray) -> BatchState:
@@ -166,10 +218,22 @@ class BatchSimulation:
             BatchError: Its shape is another, or a number is not finite.
         """
         self._take(action)
+        if self._wind is not None:
+            s = self._flat[0]
+            self._wind.step(self._now_us, self.sub_steps * STEP_US, s.pos, s.vel, s.wind)
         self._threads.over(self.environments, self._advance)
         self._now_us += self.sub_steps * STEP_US
         self.t_us += self.sub_steps * STEP_US
+        if self._suite is not None:
+            self._suite.step(self._flat[0], self._now_us, self._flat[0].wind)
         return self.state
+
+    def _make_suite(self):
+        world = load_world("empty")
+        blocks = [sensors_at_zero(vehicle) for vehicle in self.model.vehicles]
+        return SensorSuite(blocks * self.environments,
+                           (world.latitude, world.longitude, self._air.altitude),
+                           world.magnetic_field, self._seed, gravity=self._air.gravity)
 
     def _advance(self, first, last):
         """One step of environments first..last-1: in lanes where nothing can touch anything."""
@@ -217,8 +281,8 @@ class BatchSimulation:
 def _whole(name: str, value: Any, least: int, most: int) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) \
             or not least <= value <= most:
-        raise BatchError(f"{name} = {shown(value)} is not allowed: give a whole number from {least} "
-                         f"to {most}")
+        raise BatchError(f"{name} = {shown(value)} is not allowed: give a whole number from "
+                         f"{least} to {most}")
     return int(value)
 
 

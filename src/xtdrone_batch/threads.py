@@ -20,12 +20,8 @@ class Threads:
     def over(self, total: int, kernel: Callable[[int, int], None]) -> None:
         """Calls kernel(first, last) so that all of 0..total-1 are done; returns afterwards."""
         shares = min(self.count, total)
-        ends = [total * k // shares for k in range(shares + 1)]
-        if self._pool is None:
-            kernel(0, total)
-            return
-        waiting = [self._pool.submit(kernel, first, last)
-                   for first, last in zip(ends[1:-1], ends[2:])]
-        kernel(ends[0], ends[1])
+        ranges = [(total * k // shares, total * (k + 1) // shares) for k in range(shares)]
+        waiting = [self._pool.submit(kernel, *each) for each in ranges[1:]] if self._pool else []
+        kernel(*ranges[0])
         for done in waiting:
             done.result()

@@ -131,8 +131,12 @@ def _allocate_within(v, gain, hessian, t_max, used, n_rotors, thrust):
 
 
 @njit
-def vector_fleet(status, parameters, vehicle, body, joints, actuator, half_wings, used, tiltrotor,
-              forward_weight, weight, scale, low, high, values, position, dt, thrust, commands):
+def vector_fleet(status: np.ndarray, parameters: np.ndarray, vehicle: np.ndarray,
+                 body: np.ndarray, joints: np.ndarray, actuator: np.ndarray,
+                 half_wings: np.ndarray, used: np.ndarray, tiltrotor: np.ndarray,
+                 forward_weight: np.ndarray, weight: np.ndarray, scale: np.ndarray,
+                 low: np.ndarray, high: np.ndarray, values: np.ndarray, position: np.ndarray,
+                 dt: float, thrust: np.ndarray, commands: np.ndarray) -> None:
     """Thrusts (N, A) and servo commands of the vehicles of vectoring.Vectoring."""
     for i in range(status.shape[0]):
         if not used[i]:
@@ -155,8 +159,11 @@ def vector_fleet(status, parameters, vehicle, body, joints, actuator, half_wings
 
 
 @njit
-def mix_fleet(status, parameters, actuator, mixer, gain, hessian, used, whole, vectored, t_max,
-         n_rotors, thrust, commands):
+def mix_fleet(status: np.ndarray, parameters: np.ndarray, actuator: np.ndarray, mixer: np.ndarray,
+              gain: np.ndarray, hessian: np.ndarray, used: np.ndarray, whole: np.ndarray,
+              vectored: np.ndarray, t_max: np.ndarray, n_rotors: np.ndarray, thrust: np.ndarray,
+              commands: np.ndarray) -> None:
+    """Commands (N, A) of the rotors; the arguments are those of Mixer."""
     for i in range(status.shape[0]):
         v = status[i]
         if v.vehicle_type != MULTICOPTER:

@@ -52,7 +52,8 @@ def _control_one(v, q, quat):
 
 
 @njit
-def control_fleet(status, parameters, estimates):
+def control_fleet(status: np.ndarray, parameters: np.ndarray, estimates: np.ndarray) -> None:
+    """The loop for a fleet: records of VEHICLE_STATUS, of parameters and of the estimates (N,)."""
     for i in range(status.shape[0]):
         v = status[i]
         if v.vehicle_type == MULTICOPTER and v.sp_kind in (TRAJECTORY, ATTITUDE):

@@ -37,7 +37,8 @@ def _control_one(v, q, pos):
 
 
 @njit
-def control_fleet(status, parameters, estimates):
+def control_fleet(status: np.ndarray, parameters: np.ndarray, estimates: np.ndarray) -> None:
+    """The loop for a fleet: records of VEHICLE_STATUS, of parameters and of the estimates (N,)."""
     for i in range(status.shape[0]):
         if status[i].vehicle_type == MULTICOPTER and status[i].sp_kind == TRAJECTORY:
             _control_one(status[i], parameters[i], estimates[i].pos)

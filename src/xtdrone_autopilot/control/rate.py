@@ -91,7 +91,9 @@ def _control_one(v, q, rate, dt):
 
 
 @njit
-def control_fleet(status, parameters, estimates, dt):
+def control_fleet(status: np.ndarray, parameters: np.ndarray, estimates: np.ndarray,
+                  dt: float) -> None:
+    """The loop for a fleet: records of VEHICLE_STATUS, of parameters and of the estimates (N,)."""
     for i in range(status.shape[0]):
         v = status[i]
         if v.vehicle_type != MULTICOPTER:

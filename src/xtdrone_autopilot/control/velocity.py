@@ -118,7 +118,9 @@ def _control_one(v, q, vel, quat, dt):
 
 
 @njit
-def control_fleet(status, parameters, estimates, dt):
+def control_fleet(status: np.ndarray, parameters: np.ndarray, estimates: np.ndarray,
+                  dt: float) -> None:
+    """The loop for a fleet: records of VEHICLE_STATUS, of parameters and of the estimates (N,)."""
     for i in range(status.shape[0]):
         if status[i].vehicle_type == MULTICOPTER and status[i].sp_kind == TRAJECTORY:
             _control_one(status[i], parameters[i], estimates[i].vel, estimates[i].quat, dt)

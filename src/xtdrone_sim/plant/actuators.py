@@ -68,7 +68,8 @@ class ActuatorStage(Memory):
         self._fleet = fleet
         self._altitude = altitude
         self._air = np.zeros((n, 3))
-        self._step = step_actuators if fleet.kinds == KINDS else _step_with(fleet.kinds[len(KINDS):])
+        self._step = (step_actuators if fleet.kinds == KINDS
+                      else _step_with(fleet.kinds[len(KINDS):]))
         self._downwash = bool(fleet.effects["wake_radius"].any())
         self.remember_start()
 
@@ -112,7 +113,9 @@ class ActuatorStage(Memory):
 
 
 @njit
-def add_downwash(vehicle, actuator, effects, effectiveness, pos, speed, density, air):
+def add_downwash(vehicle: np.ndarray, actuator: np.ndarray, effects: np.ndarray,
+                 effectiveness: np.ndarray, pos: np.ndarray, speed: np.ndarray,
+                 density: np.ndarray, air: np.ndarray) -> None:
     """Adds the wakes of vehicles above to the wind; wakes point straight down."""
     for i in range(vehicle.shape[0]):
         e = effects[i]
@@ -159,8 +162,13 @@ def _act(a, e, command, value, speed_share, ratio, height, vx, vy, vz, dt):
 
 
 @njit
-def step_actuators(commands, vehicle, actuator, effects, altitude, water, speed_share, effectiveness, pos,
-          quat, vel, ang_vel, air, density, dt, value, wrench, joint_targets, power):
+def step_actuators(commands: np.ndarray, vehicle: np.ndarray, actuator: np.ndarray,
+                   effects: np.ndarray, altitude: float, water: float, speed_share: np.ndarray,
+                   effectiveness: np.ndarray, pos: np.ndarray, quat: np.ndarray, vel: np.ndarray,
+                   ang_vel: np.ndarray, air: np.ndarray, density: np.ndarray, dt: float,
+                   value: np.ndarray, wrench: np.ndarray, joint_targets: np.ndarray,
+                   power: np.ndarray) -> None:
+    """One step of all actuators, and the drag of the bodies; see ActuatorStage."""
     for i in range(vehicle.shape[0]):
         e = effects[i]
         if e.air_density:
@@ -219,8 +227,10 @@ def _in_slipstream(w, a, speed, share, density, vx, vy, vz):
 
 
 @njit
-def add_wings(vehicle, wings, actuator, effects, effectiveness, quat, vel, ang_vel, air, density,
-               value, wrench):
+def add_wings(vehicle: np.ndarray, wings: np.ndarray, actuator: np.ndarray, effects: np.ndarray,
+              effectiveness: np.ndarray, quat: np.ndarray, vel: np.ndarray, ang_vel: np.ndarray,
+              air: np.ndarray, density: np.ndarray, value: np.ndarray,
+              wrench: np.ndarray) -> None:
     """Adds the forces of the lifting surfaces to the wrenches of the bodies."""
     for i in range(vehicle.shape[0]):
         ratio = density[i] / SEA_LEVEL_DENSITY if effects[i].air_density else 1.0
@@ -249,8 +259,10 @@ def add_wings(vehicle, wings, actuator, effects, effectiveness, quat, vel, ang_v
 
 
 @njit
-def add_half_wings(vehicle, half_wings, actuator, effectiveness, quat, vel, ang_vel, air, density,
-                    value, wrench):
+def add_half_wings(vehicle: np.ndarray, half_wings: np.ndarray, actuator: np.ndarray,
+                   effectiveness: np.ndarray, quat: np.ndarray, vel: np.ndarray,
+                   ang_vel: np.ndarray, air: np.ndarray, density: np.ndarray, value: np.ndarray,
+                   wrench: np.ndarray) -> None:
     """Adds the forces of the half wings to the wrenches of the bodies."""
     for i in range(vehicle.shape[0]):
         for k in range(vehicle[i].half_wings):

@@ -1,0 +1,98 @@
+"""What is drawn anew when an environment is reset: starts, masses, motors."""
+
+import math
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from sensor_models.streams import next_uniform
+from xtdrone_dynamics import quaternion
+from xtdrone_dynamics.compiled import njit
+
+from .errors import BatchError
+
+_MOST = 1e5
+
+
+@dataclass(frozen=True)
+class Randomisation:
+    """Half-widths of uniform distributions about a vehicle's start and model; 0 = none."""
+
+    pos: tuple[float, float, float] = (0.0, 0.0, 0.0)  # world [m]
+    yaw: float = 0.0  # [rad]
+    tilt: float = 0.0  # about a random level axis, 0 to this [rad]
+    vel: float = 0.0  # along each axis, world [m/s]
+    ang_vel: float = 0.0  # about each axis, body [rad/s]
+    mass: float = 0.0  # share of mass and inertia, below 1
+    thrust: float = 0.0  # share of each rotor's forces, below 1
+
+    def __post_init__(self) -> None:
+        """Raises BatchError where a width is not allowed."""
+        for entry in fields(self):
+            value = getattr(self, entry.name)
+            most = 1.0 if entry.name in ("mass", "thrust") else _MOST
+            widths = tuple(value) if entry.name == "pos" else (value,)
+            if len(widths) not in (1, 3) or not all(
+                    isinstance(width, (int, float)) and 0.0 <= width <= most for width in widths):
+                raise BatchError(f"{entry.name} = {value} of the randomisation is not allowed: "
+                                 f"give {'three numbers' if entry.name == 'pos' else 'a number'} "
+                                 f"from 0 to {most:g}")
+            if most == 1.0 and value == 1.0:
+                raise BatchError(f"{entry.name} = 1 of the randomisation is not allowed: nothing "
+                                 "would be left; give less")
+
+    def widths(self) -> np.ndarray:
+        """As draw() takes them: (9,)."""
+        return np.array([*self.pos, self.yaw, self.tilt, self.vel, self.ang_vel, self.mass,
+                         self.thrust], dtype=float)
+
+
+@njit
+def seed_streams(seed: int, first: int, streams: np.ndarray) -> None:
+    """Starts a stream (E, 4) for each environment, by its number alone: SplitMix64."""
+    for e in range(streams.shape[0]):
+        state = np.uint64(seed) * np.uint64(0xD1342543DE82EF95) + np.uint64(first + e)
+        for k in range(4):
+            state += np.uint64(0x9E3779B97F4A7C15)
+            word = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+            word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+            streams[e, k] = word ^ (word >> np.uint64(31))
+
+
+@njit
+def _draw(stream, width):
+    return width * (2.0 * next_uniform(stream) - 1.0)
+
+
+@njit
+def draw(which: np.ndarray, widths: np.ndarray, streams: np.ndarray, state: Any,
+         variation: Any) -> None:
+    """Draws the starts and models of some environments, whose state is their start already.
+
+    Args:
+        which: Indices of the environments.
+        widths: (9,) of Randomisation.
+        streams: (E, 4), advanced.
+        state, variation: See arrays; changed in place.
+    """
+    for e in which:
+        s = streams[e]
+        for i in range(state.pos.shape[1]):
+            for k in range(3):
+                state.pos[e, i, k] += _draw(s, widths[k])
+            half, axis = 0.5 * _draw(s, widths[3]), _draw(s, math.pi)
+            lean = 0.25 * (widths[4] + _draw(s, widths[4]))
+            q = state.quat[e, i]
+            x, y, z, w = quaternion.multiply(0.0, 0.0, math.sin(half), math.cos(half), q[0], q[1],
+                                             q[2], q[3])
+            x, y, z, w = quaternion.multiply(math.sin(lean) * math.cos(axis),
+                                             math.sin(lean) * math.sin(axis), 0.0, math.cos(lean),
+                                             x, y, z, w)
+            q[0], q[1], q[2], q[3] = x, y, z, w
+            for k in range(3):
+                state.vel[e, i, k] += _draw(s, widths[5])
+                state.ang_vel[e, i, k] += _draw(s, widths[6])
+            variation.mass[e, i] = 1.0 + _draw(s, widths[7])
+            for r in range(variation.effectiveness.shape[2]):
+                variation.effectiveness[e, i, r] = 1.0 + _draw(s, widths[8])
