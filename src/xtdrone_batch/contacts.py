@@ -137,7 +137,10 @@ def near(o: Any, x: float, y: float, z: float, radius: float) -> bool:
         return False
     dx, dy, dz = x - o.pos[0], y - o.pos[1], z - o.pos[2]
     if o.kind == PLANE:
-        return distance(o, x, y, z)[0] < radius
+        qx, qy, qz, qw = o.quat[0], o.quat[1], o.quat[2], o.quat[3]
+        above = (2.0 * (qx * qz + qw * qy) * dx + 2.0 * (qy * qz - qw * qx) * dy
+                 + (1.0 - 2.0 * (qx * qx + qy * qy)) * dz)
+        return above < radius
     far = reach(o) + radius
     return dx * dx + dy * dy + dz * dz < far * far
 

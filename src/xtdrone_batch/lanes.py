@@ -37,6 +37,8 @@ from .control import (
 from .geometric import K_P, attitude_control, turned, wanted_acceleration
 
 L = LANES
+# Unsigned, so that no index is taken for one that counts from the end.
+ONE, TWO, THREE, FOUR, ROW = map(np.uintp, (1, 2, 3, 4, L))
 # Rows of the scratch, each of L numbers.
 POS, QUAT, VEL, RATE, OLD_VEL, WIND, FORCE, TORQUE, AIRSPEED = (
     0, 3 * L, 7 * L, 10 * L, 13 * L, 16 * L, 19 * L, 22 * L, 25 * L)
@@ -300,18 +302,57 @@ def _scatter(lanes, target, rows, width):
         target[rows[lane] * wide] = lanes[lane]
 
 
-def _load(x, row, width, array, rows):
-    """The first `width` numbers of some vehicles into rows of the scratch."""
-    flat = array.reshape(-1)
-    for a in range(width):
-        _gather(x[row + a * L:row + (a + 1) * L], flat[a:], rows, array.shape[1])
+@LaneLoop
+def _gather3(out, source, rows):
+    """The three numbers of each vehicle into three rows of lanes."""
+    for k in range(rows.size):
+        lane = np.uintp(k)
+        at = rows[lane] * THREE
+        out[lane] = source[at]
+        out[lane + ROW] = source[at + ONE]
+        out[lane + TWO * ROW] = source[at + TWO]
 
 
-def _store(x, row, width, array, rows):
-    """The inverse of _load()."""
-    flat = array.reshape(-1)
-    for a in range(width):
-        _scatter(x[row + a * L:row + (a + 1) * L], flat[a:], rows, array.shape[1])
+@LaneLoop
+def _gather4(out, source, rows):
+    """The four numbers of each vehicle into four rows of lanes."""
+    for k in range(rows.size):
+        lane = np.uintp(k)
+        at = rows[lane] * FOUR
+        out[lane] = source[at]
+        out[lane + ROW] = source[at + ONE]
+        out[lane + TWO * ROW] = source[at + TWO]
+        out[lane + THREE * ROW] = source[at + THREE]
+
+
+@LaneLoop
+def _scatter3(lanes, target, rows):
+    """The inverse of _gather3()."""
+    for k in range(rows.size):
+        lane = np.uintp(k)
+        at = rows[lane] * THREE
+        target[at] = lanes[lane]
+        target[at + ONE] = lanes[lane + ROW]
+        target[at + TWO] = lanes[lane + TWO * ROW]
+
+
+@LaneLoop
+def _scatter4(lanes, target, rows):
+    """The inverse of _gather4()."""
+    for k in range(rows.size):
+        lane = np.uintp(k)
+        at = rows[lane] * FOUR
+        target[at] = lanes[lane]
+        target[at + ONE] = lanes[lane + ROW]
+        target[at + TWO] = lanes[lane + TWO * ROW]
+        target[at + THREE] = lanes[lane + THREE * ROW]
+
+
+@LaneLoop
+def _clear3(target, rows):
+    for k in range(rows.size):
+        at = rows[np.uintp(k)] * THREE
+        target[at] = target[at + ONE] = target[at + TWO] = 0.0
 
 
 @LaneLoop
@@ -350,11 +391,11 @@ def _limit_commands(y):
 
 def _load_block(x, y, state, variation, memory, action, poly, rotors, level, rows):
     """A block of vehicles into the scratch."""
-    _load(x, POS, 3, state.pos, rows)
-    _load(x, QUAT, 4, state.quat, rows)
-    _load(x, VEL, 3, state.vel, rows)
-    _load(x, RATE, 3, state.ang_vel, rows)
-    _load(x, WIND, 3, state.wind, rows)
+    _gather3(x[POS:POS + 3 * L], state.pos.reshape(-1), rows)
+    _gather4(x[QUAT:QUAT + 4 * L], state.quat.reshape(-1), rows)
+    _gather3(x[VEL:VEL + 3 * L], state.vel.reshape(-1), rows)
+    _gather3(x[RATE:RATE + 3 * L], state.ang_vel.reshape(-1), rows)
+    _gather3(x[WIND:WIND + 3 * L], state.wind.reshape(-1), rows)
     _gather(x[SCALE:SCALE + L], variation.mass, rows, 1)
     for r in range(rotors):
         width = state.actuator.shape[1]
@@ -365,7 +406,7 @@ def _load_block(x, y, state, variation, memory, action, poly, rotors, level, row
             _limit_commands(y[r])
     if level == AT_ACTUATOR:
         return
-    _load(x, ACTION, 4, action, rows)
+    _gather4(x[ACTION:ACTION + 4 * L], action.reshape(-1), rows)
     if level == AT_RATES:
         for a in range(3):
             _gather(x[INTEGRAL + a * L:INTEGRAL + (a + 1) * L],
@@ -378,11 +419,11 @@ def _load_block(x, y, state, variation, memory, action, poly, rotors, level, row
 def _store_block(x, y, state, memory, rotors, level, rows, dt):
     """A block of the scratch back into the arrays."""
     _accelerations(x, dt)
-    _store(x, POS, 3, state.pos, rows)
-    _store(x, QUAT, 4, state.quat, rows)
-    _store(x, VEL, 3, state.vel, rows)
-    _store(x, RATE, 3, state.ang_vel, rows)
-    _store(x, OLD_VEL, 3, state.acc, rows)
+    _scatter3(x[POS:POS + 3 * L], state.pos.reshape(-1), rows)
+    _scatter4(x[QUAT:QUAT + 4 * L], state.quat.reshape(-1), rows)
+    _scatter3(x[VEL:VEL + 3 * L], state.vel.reshape(-1), rows)
+    _scatter3(x[RATE:RATE + 3 * L], state.ang_vel.reshape(-1), rows)
+    _scatter3(x[OLD_VEL:OLD_VEL + 3 * L], state.acc.reshape(-1), rows)
     for r in range(rotors):
         _scatter(y[r, SPEED:SPEED + L], state.actuator.reshape(-1)[r:], rows,
                  state.actuator.shape[1])
@@ -392,9 +433,7 @@ def _store_block(x, y, state, memory, rotors, level, rows, dt):
         for a in range(width):
             _scatter(x[kept + a * L:kept + (a + 1) * L], memory.reshape(-1)[begin + a:], rows,
                      memory.shape[1])
-    for k in range(len(rows)):
-        for a in range(3):
-            state.contact[rows[k], a] = 0.0
+    _clear3(state.contact.reshape(-1), rows)
 
 
 def _command(x, y, c, p, rotors, level, smallest, dt):

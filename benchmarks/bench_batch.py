@@ -1,0 +1,122 @@
+"""Vehicle steps a second of a batch, beside crazyflow, and how they grow with its size.
+
+A step is 4 ms of one iris: velocity, attitude and rate loop, allocation, rotor lag, H-force and
+rolling moment, rigid body. `physics` keeps the vehicles in the scratch for 100 steps (actuator
+commands), `controlled` writes the state out after each action of 5 steps. crazyflow steps as many
+drones at the same rate under attitude control; it is installed into a virtual environment of its
+own, .setup/crazyflow; without network and without that folder its rows are skipped.
+
+Aerial Gym's paper gives 3.8 million steps/s of 10 ms for 2^17 robots, on two RTX 3090.
+
+    python benchmarks/bench_batch.py
+    python benchmarks/bench_batch.py --n 1024 131072 --dtype float32
+    python benchmarks/bench_batch.py --sizes
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import results
+from tqdm import tqdm
+
+from xtdrone_batch.simulation import STEP_US, BatchSimulation
+
+CRAZYFLOW = "crazyflow==0.4.0"
+FOLDER = Path(__file__).resolve().parents[1] / ".setup" / "crazyflow"
+HEIGHT = 60.0  # of the start: nothing is touched [m]
+ROBOTS = 131_072  # of Aerial Gym's headline
+SECONDS = 2.0  # of each measurement
+WHAT = {"physics": ("actuator", 100), "controlled": ("velocity", 5)}
+
+
+def batch_of(environments: int, vehicles: int, what: str, dtype: str) -> BatchSimulation:
+    """Irises apart from each other, far above the ground."""
+    level, sub_steps = WHAT[what]
+    fleet = "; ".join(f"iris@{4.0 * i},0,{HEIGHT}" for i in range(vehicles))
+    return BatchSimulation(fleet, environments, action=level, controller="geometric",
+                           sub_steps=sub_steps, dtype=dtype)
+
+
+def measure(environments: int, vehicles: int = 1, what: str = "controlled",
+            dtype: str = "float32") -> float:
+    """Vehicle steps a second: the best of many steps."""
+    batch = batch_of(environments, vehicles, what, dtype)
+    rng = np.random.default_rng(0)
+    action = rng.normal(0.0, 1.0, batch.action_shape).astype(dtype)
+    if what == "physics":
+        action = (0.63 + 0.0005 * action).astype(dtype)
+    per_step = environments * vehicles * batch.sub_steps
+    batch.step(action)
+    best, spent, steps = np.inf, 0.0, 0
+    while spent < SECONDS and steps < 200:
+        if steps % 5 == 0:
+            batch.reset()  # otherwise they would meet the ground, or leave for the stratosphere
+        begin = time.perf_counter()
+        batch.step(action)
+        wall = time.perf_counter() - begin
+        best, spent, steps = min(best, wall), spent + wall, steps + 1
+    if not np.isfinite(batch.state.pos).all() or batch.state.contact.any():
+        raise SystemExit("the vehicles do not fly freely")
+    return per_step / best
+
+
+def crazyflow(n: int, integrator: str) -> dict | None:
+    """The result of crazyflow_batch.py, or None if crazyflow is not available."""
+    python = FOLDER / "bin" / "python"
+    if not python.exists():
+        FOLDER.parent.mkdir(exist_ok=True)
+        made = subprocess.run([sys.executable, "-m", "venv", str(FOLDER)]).returncode == 0
+        if not made or subprocess.run([python, "-m", "pip", "install", "-q",
+                                       CRAZYFLOW]).returncode:
+            print(f"{CRAZYFLOW} cannot be installed into {FOLDER}: its rows are left out",
+                  file=sys.stderr)
+            return None
+    script = Path(__file__).with_name("crazyflow_batch.py")
+    done = subprocess.run([python, script, str(n), str(round(1e6 / STEP_US)), integrator],
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    return json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else None
+
+
+def main() -> None:
+    """Measures and prints the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.
+                                     RawDescriptionHelpFormatter)
+    parser.add_argument("--n", type=int, nargs="+", default=[ROBOTS], help="environments")
+    parser.add_argument("--dtype", nargs="+", default=["float32", "float64"],
+                        choices=["float32", "float64"])
+    parser.add_argument("--sizes", action="store_true",
+                        help="also 1 to 1,048,576 environments, and 1 to 64 vehicles in one")
+    options = parser.parse_args()
+    rows, ours = [], {}
+    cases = [(n, 1, what, dtype) for n in options.n for dtype in options.dtype for what in WHAT]
+    if options.sizes:
+        cases += [(4 ** k, 1, "controlled", "float32") for k in range(11)]
+        cases += [(16384 // v, v, "controlled", "float32") for v in (1, 4, 16, 64)]
+    for n, v, what, dtype in tqdm(cases, desc="batch", disable=None):
+        ours[n, v, what, dtype] = measure(n, v, what, dtype)
+        rows.append(({"what": what, "n": n * v, "vehicles": v, "dtype": dtype, "of": "xtdrone"},
+                     ours[n, v, what, dtype], "1/s"))
+        tqdm.write(f"{n:8d} x {v:<3d} {dtype} {what:10s} {ours[n, v, what, dtype] / 1e6:8.2f} "
+                   "million steps/s")
+    for n in options.n:
+        for integrator in ("euler", "rk4"):
+            found = crazyflow(n, integrator)
+            if found is None:
+                break
+            rows.append(({"what": "controlled", "n": n, "integrator": integrator,
+                          "of": f"crazyflow {found['version']}"}, found["per_s"], "1/s"))
+            print(f"{n:8d}       crazyflow {found['version']}, attitude control, {integrator:5s} "
+                  f"{found['per_s'] / 1e6:8.2f} million steps/s")
+            for dtype in options.dtype:
+                print(f"             ours, {dtype}, velocity control: "
+                      f"{ours[n, 1, 'controlled', dtype] / found['per_s']:.1f} times as many")
+    results.replace("batch_steps_per_s", rows)
+
+
+if __name__ == "__main__":
+    main()
