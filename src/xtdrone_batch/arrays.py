@@ -35,7 +35,10 @@ class Variation(NamedTuple):
 
 
 class Records(NamedTuple):
-    """The records of the V vehicles that every environment has; see xtdrone_core.fleet_model."""
+    """The records of vehicles; see xtdrone_core.fleet_model.
+
+    Those of the V vehicles of an environment, or of the M vehicles of several.
+    """
 
     vehicle: np.ndarray  # (V,)
     body: np.ndarray  # (V, B)
@@ -56,6 +59,7 @@ BASE = np.dtype([
     ("radius", "f8"),  # of the sphere about the origin that holds its collisions [m]
     ("points", "i8"),  # how many contact points it has
     ("moves", "?"),  # it has joints
+    ("wakes", "?"),  # some vehicle of the environment has a downwash
 ], align=True)
 
 

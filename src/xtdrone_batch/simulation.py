@@ -1,5 +1,6 @@
 """BatchSimulation: many environments of a few vehicles each, stepped together."""
 
+import threading
 from typing import Any
 
 import numpy as np
@@ -116,6 +117,13 @@ class BatchSimulation:
         if not self._lanes.fits.all():  # environments are stepped as a whole
             self._lanes.fits[:] = False
         self._columns = _columns(self.model)
+        chunk = max(1, steps.CHUNK // self.vehicles)  # environments
+        self._chunk_records = repeated(self._records, chunk)
+        self._chunk_loops = self._loops._replace(
+            status=np.tile(self._loops.status, chunk),
+            parameters=np.tile(self._loops.parameters, chunk),
+            allocation=repeated(self._loops.allocation, chunk))
+        self._chunks = threading.local()
         self._flat = (flat(self.state), flat(self._variation),
                       *flat((self._loop_state.memory, self._action)))
         self._far = np.zeros(self.environments, dtype=np.bool_)
@@ -235,6 +243,13 @@ class BatchSimulation:
                            (world.latitude, world.longitude, self._air.altitude),
                            world.magnetic_field, self._seed, gravity=self._air.gravity)
 
+    def _chunk_of_thread(self):
+        """This thread's scratch."""
+        if not hasattr(self._chunks, "own"):
+            self._chunks.own = steps.new_chunk(self._chunk_records, self._chunk_loops.status,
+                                               self._width, self._loop_state.values.shape[2])
+        return self._chunks.own
+
     def _advance(self, first, last):
         """One step of environments first..last-1: in lanes where nothing can touch anything."""
         far = self._far[first:last]
@@ -248,9 +263,10 @@ class BatchSimulation:
                 FLY[self._real](self._lanes, i, rows, *self._flat, self._loops.level,
                                 self._real(STEP_US * 1e-6), self.sub_steps)
         if not far.all():
-            steps.step(self._records, self._air, self.state, self._variation, self._loops,
-                       self._loop_state, self.scenes.objects, self._action, self._now_us, STEP_US,
-                       self.sub_steps, first + np.flatnonzero(~far))
+            steps.step(self._chunk_records, self._air, self.state, self._variation,
+                       self._chunk_loops, self._loop_state, self.scenes.objects, self._action,
+                       self._now_us, STEP_US, self.sub_steps, first + np.flatnonzero(~far),
+                       self._chunk_of_thread())
 
     def _take(self, action):
         given = np.asarray(action)
@@ -286,6 +302,11 @@ def _whole(name: str, value: Any, least: int, most: int) -> int:
     return int(value)
 
 
+def repeated(arrays: Any, times: int) -> Any:
+    """A tuple of arrays (V, ...), one after the other several times: (times V, ...)."""
+    return type(arrays)(*(np.concatenate([array] * times) for array in arrays))
+
+
 def _columns(model: FleetModel) -> list[tuple[int, np.ndarray]]:
     """The first vehicle of each type in an environment, and all of that type, as uint64."""
     firsts: dict[int, list[int]] = {}
@@ -306,6 +327,7 @@ def _records(model: FleetModel) -> Records:
         base[i]["radius"] = steps.radius_of(found)
         base[i]["points"] = len(found)
         base[i]["moves"] = bool(vehicle.joints)
+        base[i]["wakes"] = bool(model.effects["wake_radius"].any())
     return Records(model.vehicle, model.body, model.joint, model.actuator, model.wing,
                    model.half_wing, model.tyre, model.hull, model.effects, base, padded)
 
