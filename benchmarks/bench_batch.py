@@ -2,7 +2,8 @@
 
 A step is 4 ms of one iris: velocity, attitude and rate loop, allocation, rotor lag, H-force and
 rolling moment, rigid body. `physics` keeps the vehicles in the scratch for 100 steps (actuator
-commands), `controlled` writes the state out after each action of 5 steps. crazyflow steps as many
+commands), `controlled` writes the state out after each action of 5 steps, with the flight stack's
+loops; `geometric` has those of Aerial Gym. crazyflow steps as many
 drones at the same rate under attitude control; it is installed into a virtual environment of its
 own, .setup/crazyflow; without network and without that folder its rows are skipped.
 
@@ -31,14 +32,16 @@ FOLDER = Path(__file__).resolve().parents[1] / ".setup" / "crazyflow"
 HEIGHT = 60.0  # of the start: nothing is touched [m]
 ROBOTS = 131_072  # of Aerial Gym's headline
 SECONDS = 2.0  # of each measurement
-WHAT = {"physics": ("actuator", 100), "controlled": ("velocity", 5)}
+# The action's level, its controller, sub-steps.
+WHAT = {"physics": ("actuator", "px4", 100), "controlled": ("velocity", "px4", 5),
+        "geometric": ("velocity", "geometric", 5), "controlled, 20 steps": ("velocity", "px4", 20)}
 
 
 def batch_of(environments: int, vehicles: int, what: str, dtype: str) -> BatchSimulation:
     """Irises apart from each other, far above the ground."""
-    level, sub_steps = WHAT[what]
+    level, controller, sub_steps = WHAT[what]
     fleet = "; ".join(f"iris@{4.0 * i},0,{HEIGHT}" for i in range(vehicles))
-    return BatchSimulation(fleet, environments, action=level, controller="geometric",
+    return BatchSimulation(fleet, environments, action=level, controller=controller,
                            sub_steps=sub_steps, dtype=dtype)
 
 
@@ -101,7 +104,7 @@ def main() -> None:
         ours[n, v, what, dtype] = measure(n, v, what, dtype)
         rows.append(({"what": what, "n": n * v, "vehicles": v, "dtype": dtype, "of": "xtdrone"},
                      ours[n, v, what, dtype], "1/s"))
-        tqdm.write(f"{n:8d} x {v:<3d} {dtype} {what:10s} {ours[n, v, what, dtype] / 1e6:8.2f} "
+        tqdm.write(f"{n:8d} x {v:<3d} {dtype} {what:20s} {ours[n, v, what, dtype] / 1e6:8.2f} "
                    "million steps/s")
     for n in options.n:
         for integrator in ("euler", "rk4"):

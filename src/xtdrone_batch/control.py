@@ -288,6 +288,8 @@ def keep(v: Any, memory: np.ndarray) -> None:
         memory[RATE_INTEGRAL + k] = v.rate_integral[k]
         memory[ACC_FILTERED + k] = v.acc_filtered[k]
     memory[FREE_YAW] = v.free_yaw
+    if math.isfinite(v.free_yaw):
+        v.heading[0], v.heading[1] = math.cos(v.free_yaw), math.sin(v.free_yaw)
     memory[HEADING], memory[HEADING + 1] = v.heading[0], v.heading[1]
     for k in range(4):
         memory[SP_QUAT + k] = v.sp_quat[k]

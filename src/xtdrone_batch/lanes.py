@@ -16,7 +16,17 @@ from xtdrone_autopilot.control.allocation import (
     tilt_share,
     yaw_share,
 )
+from xtdrone_autopilot.control.attitude import body_rates, limits_of
 from xtdrone_autopilot.control.rate import gains_of, one_rate, torque_of
+from xtdrone_autopilot.control.vector import axes_quat, limit_norm2
+from xtdrone_autopilot.control.velocity import (
+    LEAST_THRUST,
+    loop_acceleration,
+    saturate,
+    thrust_vector,
+)
+from xtdrone_autopilot.navigation.navigator import ACC_FILTER_S
+from xtdrone_autopilot.now import LOOP_US
 from xtdrone_core import FleetModel
 from xtdrone_core.fleet_model import ROTOR
 from xtdrone_core.vehicle import KINDS
@@ -25,13 +35,16 @@ from xtdrone_dynamics.constants import GRAVITY, SEA_LEVEL_DENSITY
 from xtdrone_dynamics.forces import aerodynamics, rotor
 from xtdrone_dynamics.lanes import LANES, LaneLoop, flush_denormals, kernel_in_lanes
 
+from . import control
 from .control import (
     AT_ACTUATOR,
+    AT_ATTITUDE,
     AT_POSITION,
     AT_RATES,
     AT_VELOCITY,
-    HEADING as HEADING_KEPT,
+    FREE_YAW,
     RATE_INTEGRAL,
+    REMEMBERED,
     Loops,
 )
 from .geometric import K_P, attitude_control, turned, wanted_acceleration
@@ -45,14 +58,24 @@ POS, QUAT, VEL, RATE, OLD_VEL, WIND, FORCE, TORQUE, AIRSPEED = (
 SCALE, ACTION, HEADING, WANTED, INTEGRAL = 28 * L, 29 * L, 33 * L, 35 * L, 39 * L  # WANTED: thrust
 # [N] and torque [N m] of the loops
 LOW, HIGH, SPAN, SHARE = 42 * L, 43 * L, 44 * L, 45 * L
-ROWS = 46 * L
+ACC, FILTERED, VEL_INTEGRAL, SP_QUAT, SP_YAW_RATE = 46 * L, 49 * L, 52 * L, 55 * L, 59 * L
+SP_RATES = 60 * L
+ROWS = 63 * L
 # Rows of each rotor: speed [rad/s], thrust [N] or command, factor on its forces.
 SPEED, THRUST, RATIO, ROTOR_ROWS = 0, L, 2 * L, 3 * L
 
 # What the loops read of a vehicle, all of one type.
 MASS, INERTIA, INVERSE, GRAVITATION, DRAG, AREAS, GAINS, POLY = 0, 1, 7, 13, 14, 17, 20, 29
-CONSTANTS = 32
+# Of the velocity and attitude loops.
+(HOVER, TAN_TILT, LEAST, TOP, MARGIN, XY_P, Z_P, XY_D, Z_D, XY_I, Z_I, PLACE_XY, PLACE_Z, XY_MAX,
+ CLIMB, SINK, ATTITUDE, WEIGHT, LIMITS) = (*range(32, 49), 51, 52)
+CONSTANTS = 55
 # Of a rotor.
+# Rows that the flight stack's loops keep from step to step: where in LoopState.memory, how many.
+HEADING_KEPT, FILTER_S = control.HEADING, ACC_FILTER_S
+KEPT = ((VEL_INTEGRAL, control.VEL_INTEGRAL, 3), (FILTERED, control.ACC_FILTERED, 3),
+        (SP_QUAT, control.SP_QUAT, 4), (WANTED, control.SP_THRUST, 1),
+        (SP_YAW_RATE, control.SP_YAW_RATE, 1))
 (R_POS, R_AXIS, R_DIRECTION, R_THRUST, R_MOMENT, R_DRAG, R_ROLL, R_UP, R_DOWN, R_SCALING, R_ZERO,
  R_TOP, R_MIX, R_MOST) = 0, 3, 6, 7, 8, 9, 10, 11, 14, 17, 18, 19, 20, 24
 ROTOR_CONSTANTS = 25
@@ -81,6 +104,7 @@ def lane_model(model: FleetModel, loops: Loops, gravity: float, dt: float, real:
         c[INVERSE:INVERSE + 6] = inverse[(0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2)]
         c[DRAG:DRAG + 3], c[AREAS:AREAS + 3] = effects["linear_drag"], effects["drag_areas"]
         c[GAINS:GAINS + 9] = np.concatenate(gains_of(loops.parameters[i]))
+        _fill_loops(c, loops.status[i], loops.parameters[i])
         c[POLY:POLY + 3] = loops.status[i]["thrust_poly"]
         for r in range(model.vehicle["rotors"][i]):
             a, row = model.actuator[i, r], rotors[i, r]
@@ -98,6 +122,22 @@ def lane_model(model: FleetModel, loops: Loops, gravity: float, dt: float, real:
     return LaneModel(fits, vehicle, rotors, model.vehicle["rotors"].astype(np.int64))
 
 
+def _fill_loops(c, v, q):
+    """Constants of the flight stack's velocity and attitude loops."""
+    c[HOVER], c[TAN_TILT] = v["hover"], math.tan(v["tilt_limit"])
+    c[LEAST] = max(q["MPC_THR_MIN"], LEAST_THRUST)
+    for place, name in ((TOP, "MPC_THR_MAX"), (MARGIN, "MPC_THR_XY_MARG"),
+                        (XY_P, "MPC_XY_VEL_P_ACC"), (Z_P, "MPC_Z_VEL_P_ACC"),
+                        (XY_D, "MPC_XY_VEL_D_ACC"), (Z_D, "MPC_Z_VEL_D_ACC"),
+                        (XY_I, "MPC_XY_VEL_I_ACC"), (Z_I, "MPC_Z_VEL_I_ACC"),
+                        (PLACE_XY, "MPC_XY_P"), (PLACE_Z, "MPC_Z_P"),
+                        (XY_MAX, "MPC_XY_VEL_MAX"), (ATTITUDE, "MC_ROLL_P"),
+                        (ATTITUDE + 1, "MC_PITCH_P"), (ATTITUDE + 2, "MC_YAW_P"),
+                        (WEIGHT, "MC_YAW_WEIGHT")):
+        c[place] = q[name]
+    c[CLIMB], c[SINK], c[LIMITS:LIMITS + 3] = v["climb_max"], v["sink_max"], limits_of(q)
+
+
 def _fits(model: FleetModel, loops: Loops, i: int) -> bool:
     """Whether a vehicle is a multirotor of one body without further effects."""
     vehicle, effects = model.vehicles[i], model.effects[i]
@@ -108,16 +148,16 @@ def _fits(model: FleetModel, loops: Loops, i: int) -> bool:
                  or effects["wake_radius"] or effects["air_density"])
     one_way = bool((rotors["kind"] == ROTOR).all() and (rotors["lower"] >= 0.0).all()
                    and not rotors["max_relative_airspeed"].any())
-    level = loops.level
-    known = (level in (AT_ACTUATOR, AT_RATES) or (loops.geometric and level >= AT_VELOCITY))
-    mixed = level == AT_ACTUATOR or (not loops.allocation.vectored[i]
-                                     and bool(loops.parameters["MC_AIRMODE"][i] == 0))
-    return plain and still and one_way and known and mixed and len(rotors) > 0
+    q, v = loops.parameters[i], loops.status[i]
+    mixed = loops.level == AT_ACTUATOR or (
+        not loops.allocation.vectored[i] and not v["fully_actuated"] and q["MC_AIRMODE"] == 0
+        and q["MPC_ACC_DECOUPLE"] != 0)
+    return bool(plain and still and one_way and mixed and len(rotors) > 0)
 
 
 @LaneLoop
 def _control_rates(x, c, dt):
-    """Rate loop of the flight stack: WANTED torque from the rates in ACTION."""
+    """Rate loop of the flight stack: WANTED torque."""
     j = (c[INERTIA], c[INERTIA + 1], c[INERTIA + 2], c[INERTIA + 3], c[INERTIA + 4],
          c[INERTIA + 5])
     g0, g1, g2, i0, i1, i2, l0, l1, l2 = (c[GAINS], c[GAINS + 1], c[GAINS + 2], c[GAINS + 3],
@@ -125,9 +165,10 @@ def _control_rates(x, c, dt):
                                           c[GAINS + 8])
     for k in range(L):
         wx, wy, wz = x[RATE + k], x[RATE + L + k], x[RATE + 2 * L + k]
-        ax, bx = one_rate(x[ACTION + k], wx, x[INTEGRAL + k], g0, i0, l0, True, dt)
-        ay, by = one_rate(x[ACTION + L + k], wy, x[INTEGRAL + L + k], g1, i1, l1, True, dt)
-        az, bz = one_rate(x[ACTION + 2 * L + k], wz, x[INTEGRAL + 2 * L + k], g2, i2, l2, True, dt)
+        ax, bx = one_rate(x[SP_RATES + k], wx, x[INTEGRAL + k], g0, i0, l0, True, dt)
+        ay, by = one_rate(x[SP_RATES + L + k], wy, x[INTEGRAL + L + k], g1, i1, l1, True, dt)
+        az, bz = one_rate(x[SP_RATES + 2 * L + k], wz, x[INTEGRAL + 2 * L + k], g2, i2, l2, True,
+                          dt)
         tx, ty, tz = torque_of(ax, ay, az, wx, wy, wz, j)
         x[WANTED + L + k], x[WANTED + 2 * L + k], x[WANTED + 3 * L + k] = tx, ty, tz
         x[INTEGRAL + k], x[INTEGRAL + L + k], x[INTEGRAL + 2 * L + k] = bx, by, bz
@@ -155,6 +196,65 @@ def _control_velocity(x, c, to_place, dt):
         x[HEADING + k], x[HEADING + L + k] = cy, sy
         x[WANTED + k], x[WANTED + L + k] = f, tx
         x[WANTED + 2 * L + k], x[WANTED + 3 * L + k] = ty, tz
+
+
+@LaneLoop
+def _filter_acceleration(x, share):
+    """Low-passed acceleration, for the damping of the velocity loop."""
+    for k in range(3 * L):
+        x[FILTERED + k] += share * (x[ACC + k] - x[FILTERED + k])
+
+
+@LaneLoop
+def _control_place(x, c, to_place, dt):
+    """Position and velocity loop of the flight stack: attitude set-point and WANTED thrust.
+
+    Every second sub-step, as there; dt is theirs [s].
+    """
+    hover, tan_tilt, least, top, margin = c[HOVER], c[TAN_TILT], c[LEAST], c[TOP], c[MARGIN]
+    pxy, pz, dxy, dz, ixy, iz = c[XY_P], c[Z_P], c[XY_D], c[Z_D], c[XY_I], c[Z_I]
+    gxy, gz, most, climb, sink = c[PLACE_XY], c[PLACE_Z], c[XY_MAX], c[CLIMB], c[SINK]
+    c0, c1, c2 = c[POLY], c[POLY + 1], c[POLY + 2]
+    moves = 1.0 - to_place
+    for k in range(L):
+        gx, gy, gh = x[ACTION + k], x[ACTION + L + k], x[ACTION + 2 * L + k]
+        wx = moves * gx + to_place * gxy * (gx - x[POS + k])
+        wy = moves * gy + to_place * gxy * (gy - x[POS + L + k])
+        wz = moves * gh + to_place * gz * (gh - x[POS + 2 * L + k])
+        wx, wy = limit_norm2(wx, wy, most)
+        wz = min(max(wz, -sink), climb)
+        sx, sy = x[VEL_INTEGRAL + k], x[VEL_INTEGRAL + L + k]
+        sz = min(max(x[VEL_INTEGRAL + 2 * L + k], -GRAVITY), GRAVITY)
+        ex, ey, ez = wx - x[VEL + k], wy - x[VEL + L + k], wz - x[VEL + 2 * L + k]
+        ax = loop_acceleration(0.0, ex, pxy, sx, dxy, x[FILTERED + k])
+        ay = loop_acceleration(0.0, ey, pxy, sy, dxy, x[FILTERED + L + k])
+        az = loop_acceleration(0.0, ez, pz, sz, dz, x[FILTERED + 2 * L + k])
+        tx, ty, tz = thrust_vector(ax, ay, az, hover, tan_tilt, True, least)
+        tx, ty, tz, ex, ey, ez = saturate(ax, ay, ex, ey, ez, tx, ty, tz, hover, least, top,
+                                          margin, pxy)
+        x[VEL_INTEGRAL + k], x[VEL_INTEGRAL + L + k] = sx + ixy * ex * dt, sy + ixy * ey * dt
+        x[VEL_INTEGRAL + 2 * L + k] = sz + iz * ez * dt
+        yaw_rate = moves * x[ACTION + 3 * L + k]
+        cy, sy = turned(x[HEADING + k], x[HEADING + L + k], yaw_rate * dt)
+        thrust = math.sqrt(tx * tx + ty * ty + tz * tz)
+        qx, qy, qz, qw = axes_quat(tx / thrust, ty / thrust, tz / thrust, cy, sy)
+        x[HEADING + k], x[HEADING + L + k], x[SP_YAW_RATE + k] = cy, sy, yaw_rate
+        x[WANTED + k] = c0 + thrust * (c1 + thrust * c2)
+        x[SP_QUAT + k], x[SP_QUAT + L + k] = qx, qy
+        x[SP_QUAT + 2 * L + k], x[SP_QUAT + 3 * L + k] = qz, qw
+
+
+@LaneLoop
+def _control_attitude(x, c):
+    """Attitude loop of the flight stack: body rates in ACTION's place."""
+    gains = c[ATTITUDE], c[ATTITUDE + 1], c[ATTITUDE + 2]
+    weight, limits = c[WEIGHT], (c[LIMITS], c[LIMITS + 1], c[LIMITS + 2])
+    for k in range(L):
+        p, q, r = body_rates(
+            x[QUAT + k], x[QUAT + L + k], x[QUAT + 2 * L + k], x[QUAT + 3 * L + k],
+            x[SP_QUAT + k], x[SP_QUAT + L + k], x[SP_QUAT + 2 * L + k], x[SP_QUAT + 3 * L + k],
+            x[SP_YAW_RATE + k], gains, weight, limits)
+        x[SP_RATES + k], x[SP_RATES + L + k], x[SP_RATES + 2 * L + k] = p, q, r
 
 
 @LaneLoop
@@ -357,9 +457,9 @@ def _clear3(target, rows):
 
 @LaneLoop
 def _accelerations(x, dt):
-    """Mean accelerations over the last sub-step, in place of the velocities before it."""
+    """Mean accelerations over the last sub-step."""
     for k in range(3 * L):
-        x[OLD_VEL + k] = (x[VEL + k] - x[OLD_VEL + k]) / dt
+        x[ACC + k] = (x[VEL + k] - x[OLD_VEL + k]) / dt
 
 
 def _headings(x, memory, rows, level):
@@ -377,9 +477,9 @@ def _headings(x, memory, rows, level):
 
 @LaneLoop
 def _collective(x, a, b, c):
-    """WANTED thrust from the common command of all rotors in ACTION."""
+    """WANTED thrust from the common command of all rotors that stands there."""
     for k in range(L):
-        u = min(max(x[ACTION + 3 * L + k], 0.0), 1.0)
+        u = min(max(x[WANTED + k], 0.0), 1.0)
         x[WANTED + k] = a + u * (b + u * c)
 
 
@@ -389,7 +489,7 @@ def _limit_commands(y):
         y[THRUST + k] = min(max(y[THRUST + k], 0.0), 1.0)
 
 
-def _load_block(x, y, state, variation, memory, action, poly, rotors, level, rows):
+def _load_block(x, y, state, variation, memory, action, poly, rotors, level, geometric, rows):
     """A block of vehicles into the scratch."""
     _gather3(x[POS:POS + 3 * L], state.pos.reshape(-1), rows)
     _gather4(x[QUAT:QUAT + 4 * L], state.quat.reshape(-1), rows)
@@ -406,42 +506,75 @@ def _load_block(x, y, state, variation, memory, action, poly, rotors, level, row
             _limit_commands(y[r])
     if level == AT_ACTUATOR:
         return
-    _gather4(x[ACTION:ACTION + 4 * L], action.reshape(-1), rows)
+    given, kept = action.reshape(-1), memory.reshape(-1)
+    for a in range(3):
+        _gather(x[INTEGRAL + a * L:INTEGRAL + (a + 1) * L], kept[RATE_INTEGRAL + a:], rows,
+                REMEMBERED)
     if level == AT_RATES:
         for a in range(3):
-            _gather(x[INTEGRAL + a * L:INTEGRAL + (a + 1) * L],
-                    memory.reshape(-1)[RATE_INTEGRAL + a:], rows, memory.shape[1])
+            _gather(x[SP_RATES + a * L:SP_RATES + (a + 1) * L], given[a:], rows, 4)
+        _gather(x[WANTED:WANTED + L], given[3:], rows, 4)
         _collective(x, poly[0], poly[1], poly[2])
+    elif level == AT_ATTITUDE:
+        for a in range(4):
+            _gather(x[SP_QUAT + a * L:SP_QUAT + (a + 1) * L], given[a:], rows, 5)
+        _gather(x[WANTED:WANTED + L], given[4:], rows, 5)
+        _collective(x, poly[0], poly[1], poly[2])
+        x[SP_YAW_RATE:SP_YAW_RATE + L] = 0.0
     else:
+        _gather4(x[ACTION:ACTION + 4 * L], given, rows)
         _headings(x, memory, rows, level)
+        if not geometric:
+            _gather3(x[ACC:ACC + 3 * L], state.acc.reshape(-1), rows)
+            for row, begin, width in KEPT:
+                for a in range(width):
+                    _gather(x[row + a * L:row + (a + 1) * L], kept[begin + a:], rows, REMEMBERED)
 
 
-def _store_block(x, y, state, memory, rotors, level, rows, dt):
+def _store_block(x, y, state, memory, rotors, level, geometric, rows, dt):
     """A block of the scratch back into the arrays."""
     _accelerations(x, dt)
     _scatter3(x[POS:POS + 3 * L], state.pos.reshape(-1), rows)
     _scatter4(x[QUAT:QUAT + 4 * L], state.quat.reshape(-1), rows)
     _scatter3(x[VEL:VEL + 3 * L], state.vel.reshape(-1), rows)
     _scatter3(x[RATE:RATE + 3 * L], state.ang_vel.reshape(-1), rows)
-    _scatter3(x[OLD_VEL:OLD_VEL + 3 * L], state.acc.reshape(-1), rows)
+    _scatter3(x[ACC:ACC + 3 * L], state.acc.reshape(-1), rows)
+    _clear3(state.contact.reshape(-1), rows)
     for r in range(rotors):
         _scatter(y[r, SPEED:SPEED + L], state.actuator.reshape(-1)[r:], rows,
                  state.actuator.shape[1])
-    kept, begin, width = (INTEGRAL, RATE_INTEGRAL, 3) if level == AT_RATES else (
-        HEADING, HEADING_KEPT, 2)
-    if level != AT_ACTUATOR:
-        for a in range(width):
-            _scatter(x[kept + a * L:kept + (a + 1) * L], memory.reshape(-1)[begin + a:], rows,
-                     memory.shape[1])
-    _clear3(state.contact.reshape(-1), rows)
+    if level == AT_ACTUATOR:
+        return
+    kept = memory.reshape(-1)
+    for a in range(3):
+        _scatter(x[INTEGRAL + a * L:INTEGRAL + (a + 1) * L], kept[RATE_INTEGRAL + a:], rows,
+                 REMEMBERED)
+    if level >= AT_VELOCITY:
+        for a in range(2):
+            _scatter(x[HEADING + a * L:HEADING + (a + 1) * L], kept[HEADING_KEPT + a:], rows,
+                     REMEMBERED)
+        if not geometric:
+            for row, begin, width in KEPT:
+                for a in range(width):
+                    _scatter(x[row + a * L:row + (a + 1) * L], kept[begin + a:], rows, REMEMBERED)
+            if level == AT_VELOCITY:
+                for k in range(len(rows)):
+                    memory[rows[k], FREE_YAW] = math.atan2(x[HEADING + L + k], x[HEADING + k])
 
 
-def _command(x, y, c, p, rotors, level, smallest, dt):
+def _command(x, y, c, p, rotors, level, geometric, smallest, begins, dt, loop_s):
     """Commands of the rotors for the actions in the scratch."""
-    if level == AT_RATES:
-        _control_rates(x, c, dt)
+    to_place = 1.0 if level == AT_POSITION else 0.0
+    if geometric and level >= AT_VELOCITY:
+        _control_velocity(x, c, to_place, dt)
     else:
-        _control_velocity(x, c, 1.0 if level == AT_POSITION else 0.0, dt)
+        if level >= AT_VELOCITY:
+            _filter_acceleration(x, dt / (FILTER_S + dt))
+            if begins:
+                _control_place(x, c, to_place, loop_s)
+        if level != AT_RATES:
+            _control_attitude(x, c)
+        _control_rates(x, c, dt)
     _begin_mix(x)
     for r in range(rotors):
         _mix_tilt(x, y[r], p[r, R_MIX], p[r, R_MIX + 1], p[r, R_MIX + 2], p[r, R_MIX + 3])
@@ -454,7 +587,8 @@ def _command(x, y, c, p, rotors, level, smallest, dt):
 
 
 def fly(lanes: Any, i: int, rows: np.ndarray, state: Any, variation: Any, memory: np.ndarray,
-        action: np.ndarray, level: int, dt: float, sub_steps: int) -> None:
+        action: np.ndarray, level: int, geometric: bool, dt: float, loop_s: float, t_us: int,
+        dt_us: int, sub_steps: int) -> None:
     """Advances vehicles of one type.
 
     Args:
@@ -465,7 +599,11 @@ def fly(lanes: Any, i: int, rows: np.ndarray, state: Any, variation: Any, memory
         memory: (N, REMEMBERED) of the LoopState.
         action: (N, K).
         level: An AT_.
-        dt: Length of a sub-step [s], in the type of the lanes.
+        geometric: Whether geometric control flies them.
+        dt, loop_s: Length of a sub-step and of a step of the velocity loop [s], in the type of
+            the lanes.
+        t_us: Simulated time at the start [us].
+        dt_us: Length of a sub-step [us].
         sub_steps: How many.
     """
     c, p, rotors = lanes.vehicle[i], lanes.rotor[i], lanes.rotors[i]
@@ -478,17 +616,21 @@ def fly(lanes: Any, i: int, rows: np.ndarray, state: Any, variation: Any, memory
     flush_denormals(x.itemsize == 4)
     for begin in range(0, len(rows), L):
         block = rows[begin:begin + L]
-        _load_block(x, y, state, variation, memory, action, poly, rotors, level, block)
-        for _ in range(sub_steps):
+        _load_block(x, y, state, variation, memory, action, poly, rotors, level, geometric,
+                    block)
+        for s in range(sub_steps):
             if level != AT_ACTUATOR:
-                _command(x, y, c, p, rotors, level, smallest, dt)
+                _command(x, y, c, p, rotors, level, geometric, smallest,
+                         (t_us + s * dt_us) % LOOP_US == 0, dt, loop_s)
             _begin_forces(x, c[DRAG], c[DRAG + 1], c[DRAG + 2], c[AREAS], c[AREAS + 1],
                           c[AREAS + 2], SEA_LEVEL_DENSITY)
             for r in range(rotors):
                 _add_rotor(x, y[r], p[r])
             _accelerate(x, c, dt)
             _displace(x, dt)
-        _store_block(x, y, state, memory, rotors, level, block, dt)
+            if level >= AT_VELOCITY and not geometric:
+                _accelerations(x, dt)
+        _store_block(x, y, state, memory, rotors, level, geometric, block, dt)
     flush_denormals(False)
 
 

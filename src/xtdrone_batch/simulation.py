@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from sensor_models.suite import SensorSuite
+from xtdrone_autopilot.now import LOOP_US
 from xtdrone_core import FleetModel
 from xtdrone_core.errors import shown
 from xtdrone_core.fleet_model import packed
@@ -261,7 +262,8 @@ class BatchSimulation:
             for i, columns in self._columns:
                 rows = (free[:, None] + columns).ravel()
                 FLY[self._real](self._lanes, i, rows, *self._flat, self._loops.level,
-                                self._real(STEP_US * 1e-6), self.sub_steps)
+                                self._loops.geometric, self._real(STEP_US * 1e-6),
+                                self._real(LOOP_US * 1e-6), self._now_us, STEP_US, self.sub_steps)
         if not far.all():
             steps.step(self._chunk_records, self._air, self.state, self._variation,
                        self._chunk_loops, self._loop_state, self.scenes.objects, self._action,

@@ -6,6 +6,8 @@ precision scalar again. The scalar functions of this package are written in doub
 called one vehicle at a time; in_lanes() makes the same functions ready for such loops.
 """
 
+import functools
+import math
 import platform
 import types
 from typing import Any
@@ -126,7 +128,44 @@ def _value(value: Any, names: set[str], real: type) -> Any:
         for name in names & set(vars(value)):
             setattr(double, name, _value(getattr(value, name), names, real))
         return double
+    if value is math:
+        return _typed_math(real)
     return _constant(value, real)
+
+
+@functools.cache
+def _typed_math(real: type) -> types.ModuleType:
+    """The module math with constants of one type, and atan2 as arithmetic."""
+    found = types.ModuleType("math")
+    for name in ("sqrt", "isfinite", "copysign", "sin", "cos"):
+        setattr(found, name, getattr(math, name))
+    for name in ("inf", "nan", "pi"):
+        setattr(found, name, real(getattr(math, name)))
+    found.atan2 = in_lanes(arctangent, real)  # type: ignore[attr-defined]
+    return found
+
+
+@njit
+def arctangent(y: float, x: float) -> float:
+    """math.atan2(y, x) without a call, to 2e-16 of a turn in double precision.
+
+    The rational function and its ranges are those of Moshier, Cephes (atan.c).
+    """
+    up, right = abs(y), abs(x)
+    low, high = min(up, right), max(up, right)
+    t = low / high if high > 0.0 else 0.0
+    steep = t > 0.66
+    u = (t - 1.0) / (t + 1.0) if steep else t
+    z = u * u
+    p = (((-0.8750608600031904 * z - 16.157537187333652) * z - 75.00855792314705) * z
+         - 122.88666844901361) * z - 64.85021904942025
+    q = ((((z + 24.858464901423062) * z + 165.02700983169885) * z + 432.88106049129027) * z
+         + 485.3903996359137) * z + 194.5506571482614
+    angle = u + u * (z * p / q)
+    angle = angle + 0.7853981633974483 if steep else angle
+    angle = 1.5707963267948966 - angle if up > right else angle
+    angle = 3.141592653589793 - angle if x < 0.0 else angle
+    return -angle if y < 0.0 else angle
 
 
 def _constant(value: Any, real: type) -> Any:

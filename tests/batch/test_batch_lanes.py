@@ -12,8 +12,8 @@ from xtdrone_dynamics.lanes import loop_in_lanes
 
 E = 2 * lanes.L + 5  # two blocks and a part of one
 PLAIN = ["iris", "crazyflie", "heavy_lifter", "octorotor", "solo"]
-ACTIONS = {"actuator": (0.55, 0.02), "rates": (0.3, 0.2), "velocity": (0.0, 2.0),
-           "position": (0.0, 3.0)}  # mean and deviation
+ACTIONS = {"actuator": (0.55, 0.02), "rates": (0.3, 0.2), "attitude": (0.0, 0.1),
+           "velocity": (0.0, 2.0), "position": (0.0, 3.0)}  # mean and deviation
 
 
 def actions(batch, level, seed=0):
@@ -22,15 +22,19 @@ def actions(batch, level, seed=0):
     found = np.random.default_rng(seed).normal(mean, deviation, batch.action_shape)
     if level == "rates":
         found[..., 3] = 0.55 + 0.05 * found[..., 3]
+    if level == "attitude":
+        found[..., 3:] = 1.0, 0.55
+        found[..., :4] /= np.linalg.norm(found[..., :4], axis=-1, keepdims=True)
     if level == "position":
         found[..., :3] += batch.state.pos
     return found
 
 
-def flown(vehicles, level, in_lanes, dtype="float64", steps=40, environments=E, threads=1):
+def flown(vehicles, level, in_lanes, dtype="float64", steps=40, environments=E, threads=1,
+          controller="px4", sub_steps=5):
     """The state of a batch after some steps, in wind."""
-    batch = BatchSimulation(vehicles, environments, action=level, controller="geometric",
-                            dtype=dtype, threads=threads)
+    batch = BatchSimulation(vehicles, environments, action=level, controller=controller,
+                            dtype=dtype, threads=threads, sub_steps=sub_steps)
     assert batch.in_lanes
     if not in_lanes:
         batch._lanes.fits[:] = False
@@ -47,10 +51,13 @@ def aloft(*names):
     return "; ".join(f"{name}@{5.0 * i},0,{HEIGHT}" for i, name in enumerate(names))
 
 
-@pytest.mark.parametrize("level", ACTIONS)
+@pytest.mark.parametrize("level, controller", [*((level, "px4") for level in ACTIONS),
+                                               ("velocity", "geometric"),
+                                               ("position", "geometric")])
 @pytest.mark.parametrize("name", PLAIN)
-def test_double_precision(name, level):
-    one, many = (flown(aloft(name), level, each) for each in (False, True))
+def test_double_precision(name, level, controller):
+    one, many = (flown(aloft(name), level, each, controller=controller)
+                 for each in (False, True))
     for key in ("pos", "quat", "vel", "ang_vel", "actuator", "acc"):
         there, here = getattr(one, key), getattr(many, key)
         assert here == pytest.approx(there, rel=1e-8, abs=1e-8), key
@@ -63,6 +70,34 @@ def test_single_precision(level):
     # Measured 2e-4 m: at 200 m a number of single precision has steps of 1.5e-5 m.
     assert rough.pos == pytest.approx(exact.pos, abs=2e-3)
     assert rough.quat == pytest.approx(exact.quat, abs=2e-3)
+
+
+@pytest.mark.parametrize("sub_steps", [1, 2, 3])
+def test_the_velocity_loop_keeps_its_own_rate(sub_steps):
+    one, many = (flown(aloft("iris"), "velocity", each, sub_steps=sub_steps, steps=60)
+                 for each in (False, True))
+    assert many.pos == pytest.approx(one.pos, abs=1e-9)
+    assert np.abs(many.vel).max() > 0.3
+
+
+def test_a_vehicle_changes_between_lanes_and_the_ground():
+    def land(in_lanes):
+        batch = BatchSimulation("iris@0,0,6", 3, action="velocity")
+        if not in_lanes:
+            batch._lanes.fits[:] = False
+        down, up = np.zeros(batch.action_shape), np.zeros(batch.action_shape)
+        down[..., 2], up[..., 2] = -1.0, 1.0
+        down[..., 3] = up[..., 3] = 0.4
+        far = []
+        for k in range(800):
+            batch.step(down if k < 400 else up)
+            far.append(bool(batch._far[0]))
+        return batch.state, far
+
+    (one, _), (many, far) = land(False), land(True)
+    assert far[0] and not far[400] and far[-1]
+    assert many.pos == pytest.approx(one.pos, abs=1e-6)
+    assert many.quat == pytest.approx(one.quat, abs=1e-6)
 
 
 def test_several_types_in_an_environment():
@@ -91,6 +126,7 @@ def test_the_neighbours_of_a_vehicle_on_the_ground_stay_in_lanes():
 
 # What each loop takes beside the scratch: the rotor's rows (y), constants (c), numbers.
 LOOPS = {"_control_velocity": "cnn", "_control_rates": "cn", "_add_rotor": "yc",
+         "_control_place": "cnn", "_control_attitude": "c", "_filter_acceleration": "n",
          "_accelerate": "cn", "_displace": "n", "_mix_tilt": "ynnnn", "_mix_range": "n",
          "_mix_collective": "ynnn", "_mix_yaw": "ynnnnn", "_begin_forces": "nnnnnnn"}
 

@@ -10,17 +10,27 @@ from xtdrone_core.runs.snapshot import Memory
 from xtdrone_dynamics.abilities.vehicle_type import MULTICOPTER
 from xtdrone_dynamics.compiled import njit
 from xtdrone_dynamics.quaternion import multiply
+from xtdrone_dynamics.shapes import Vector
 
 from ..vehicle_status import ATTITUDE, TRAJECTORY
 from .vector import clamp
 
 
 @njit
-def _control_one(v, q, quat):
-    x, y, z, w = quat[0], quat[1], quat[2], quat[3]
+def body_rates(x: float, y: float, z: float, w: float, sx: float, sy: float, sz: float, sw: float,
+               yaw_rate: float, gains: Vector, weight: float, limits: Vector) -> Vector:
+    """Body rates that turn an attitude into its set-point [rad/s].
+
+    Args:
+        x, y, z, w: Attitude, body to world.
+        sx, sy, sz, sw: Its set-point.
+        yaw_rate: Wanted about the world's z axis [rad/s].
+        gains: MC_ROLL_P, MC_PITCH_P, MC_YAW_P [1/s].
+        weight: MC_YAW_WEIGHT.
+        limits: Largest rates [rad/s].
+    """
     # Rotation from the current attitude to the set-point, in the body frame.
-    ex, ey, ez, ew = multiply(-x, -y, -z, w,
-                              v.sp_quat[0], v.sp_quat[1], v.sp_quat[2], v.sp_quat[3])
+    ex, ey, ez, ew = multiply(-x, -y, -z, w, sx, sy, sz, sw)
     # Split: error = tilt * turn, where turn is about the body's z axis.
     norm = math.sqrt(ez * ez + ew * ew)
     if norm < 1e-9:  # upside down: turn is arbitrary
@@ -34,21 +44,33 @@ def _control_one(v, q, quat):
         turn -= 2.0 * math.pi
     elif turn < -math.pi:
         turn += 2.0 * math.pi
-    rate_yaw = q.MC_YAW_P * turn
+    rate_yaw = gains[2] * turn
     tilt_sine = math.sqrt(rx * rx + ry * ry)
     scale = 2.0
     if tilt_sine > 1e-9:
         scale = 2.0 * math.atan2(tilt_sine, abs(rw)) / tilt_sine
-    limit_r, limit_p = math.radians(q.MC_ROLLRATE_MAX), math.radians(q.MC_PITCHRATE_MAX)
-    limit_y = math.radians(q.MC_YAWRATE_MAX)
-    v.sp_rates[0] = clamp(q.MC_ROLL_P * scale * tilt_sign * rx, -limit_r, limit_r)
-    v.sp_rates[1] = clamp(q.MC_PITCH_P * scale * tilt_sign * ry, -limit_p, limit_p)
+    roll = clamp(gains[0] * scale * tilt_sign * rx, -limits[0], limits[0])
+    pitch = clamp(gains[1] * scale * tilt_sign * ry, -limits[1], limits[1])
     # The yaw rate set-point is about the world's z axis: project it on the body's axes.
+    return (roll + yaw_rate * 2.0 * (x * z - w * y), pitch + yaw_rate * 2.0 * (y * z + w * x),
+            clamp(weight / 0.4 * rate_yaw + yaw_rate * (1.0 - 2.0 * (x * x + y * y)), -limits[2],
+                  limits[2]))
+
+
+@njit
+def limits_of(q: np.void) -> Vector:
+    """Largest body rates by the parameters [rad/s]."""
+    return (math.radians(q.MC_ROLLRATE_MAX), math.radians(q.MC_PITCHRATE_MAX),
+            math.radians(q.MC_YAWRATE_MAX))
+
+
+@njit
+def _control_one(v, q, quat):
+    s = v.sp_quat
     yaw_rate = v.sp_yaw_rate if math.isfinite(v.sp_yaw_rate) else 0.0
-    v.sp_rates[0] += yaw_rate * 2.0 * (x * z - w * y)
-    v.sp_rates[1] += yaw_rate * 2.0 * (y * z + w * x)
-    v.sp_rates[2] = clamp(q.MC_YAW_WEIGHT / 0.4 * rate_yaw
-                          + yaw_rate * (1.0 - 2.0 * (x * x + y * y)), -limit_y, limit_y)
+    v.sp_rates[0], v.sp_rates[1], v.sp_rates[2] = body_rates(
+        quat[0], quat[1], quat[2], quat[3], s[0], s[1], s[2], s[3], yaw_rate,
+        (q.MC_ROLL_P, q.MC_PITCH_P, q.MC_YAW_P), q.MC_YAW_WEIGHT, limits_of(q))
 
 
 @njit

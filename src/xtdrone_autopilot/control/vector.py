@@ -44,7 +44,13 @@ def quat_from_axes(zx: float, zy: float, zz: float,
     The nose is normal to z and lies in the vertical plane of the heading. Where
     z lies along the heading, the nose points down or up.
     """
-    cy, sy = math.cos(yaw), math.sin(yaw)
+    return axes_quat(zx, zy, zz, math.cos(yaw), math.sin(yaw))
+
+
+@njit
+def axes_quat(zx: float, zy: float, zz: float, cy: float,
+              sy: float) -> tuple[float, float, float, float]:
+    """quat_from_axes() by cosine and sine of the yaw."""
     nx, ny, nz = cy * zz, sy * zz, -(cy * zx + sy * zy)
     norm = math.sqrt(nx * nx + ny * ny + nz * nz)
     if norm < 1e-6:  # z is horizontal, along the left axis: choose a level nose

@@ -17,6 +17,7 @@ from xtdrone_dynamics.abilities.vehicle_type import MULTICOPTER
 from xtdrone_dynamics.compiled import njit
 from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_dynamics.quaternion import rotate_inverse
+from xtdrone_dynamics.shapes import Vector
 
 from ..vehicle_status import STAGE_FLIGHT, TRAJECTORY
 from .vector import clamp, limit_norm2, quat_from_axes, thrust_newtons, wrap_pi, yaw_of
@@ -37,18 +38,66 @@ def _acceleration(v, k, gain, damping, vel):
         # A trajectory of an offboard controller also gets rotor drag and the damping below fed
         # forward, which PX4 leaves to the integrator.
         wanted += v.drag * v.sp_vel[k] + damping * v.sp_acc[k]
-    return (wanted + gain * error + v.vel_integral[k] - damping * v.acc_filtered[k]), error
+    return loop_acceleration(wanted, error, gain, v.vel_integral[k], damping,
+                             v.acc_filtered[k]), error
 
 
 @njit
-def _thrust(v, q, ax, ay, az):
-    """Thrust vector of 0..1 for an acceleration [m/s^2], within the tilt limit."""
-    up = GRAVITY if q.MPC_ACC_DECOUPLE else max(GRAVITY + az, 1e-3)
-    ax, ay = limit_norm2(ax, ay, up * math.tan(v.tilt_limit))
+def loop_acceleration(wanted: float, error: float, gain: float, integral: float, damping: float,
+                      filtered: float) -> float:
+    """Acceleration set-point of one axis [m/s^2] for a velocity error [m/s]."""
+    return wanted + gain * error + integral - damping * filtered
+
+
+@njit
+def thrust_vector(ax: float, ay: float, az: float, hover: float, tan_tilt: float, decouple: bool,
+                  least: float) -> Vector:
+    """Thrust vector of 0..1 for an acceleration [m/s^2], within the tilt limit.
+
+    Args:
+        hover: Collective thrust in hover, 0..1.
+        tan_tilt: Tangent of the largest tilt.
+        decouple: MPC_ACC_DECOUPLE: the tilt does not depend on az.
+        least: Least collective thrust, 0..1.
+    """
+    up = GRAVITY if decouple else max(GRAVITY + az, 1e-3)
+    ax, ay = limit_norm2(ax, ay, up * tan_tilt)
     norm = math.sqrt(ax * ax + ay * ay + up * up)
-    least = max(q.MPC_THR_MIN if v.stage == STAGE_FLIGHT else 0.0, LEAST_THRUST)
-    collective = max(v.hover * (1.0 + az / GRAVITY) * norm / up, least)
-    return collective * ax / norm, collective * ay / norm, collective * up / norm, least
+    collective = max(hover * (1.0 + az / GRAVITY) * norm / up, least)
+    return collective * ax / norm, collective * ay / norm, collective * up / norm
+
+
+@njit
+def saturate(ax: float, ay: float, ex: float, ey: float, ez: float, tx: float, ty: float,
+             tz: float, hover: float, least: float, top: float, margin: float,
+             gain: float) -> tuple[float, float, float, float, float, float]:
+    """The thrust within its limits, and the velocity errors that the integrators see then.
+
+    Args:
+        ax, ay: Acceleration set-point [m/s^2].
+        ex, ey, ez: Velocity errors [m/s].
+        tx, ty, tz: Thrust of 0..1 for it.
+        hover: Collective thrust in hover, 0..1.
+        least, top, margin: MPC_THR_MIN in force, MPC_THR_MAX, MPC_THR_XY_MARG.
+        gain: MPC_XY_VEL_P_ACC.
+
+    Returns:
+        (tx, ty, tz, ex, ey, ez).
+    """
+    # The vertical integrator stops while the thrust saturates in the direction of the error.
+    if (tz <= least and ez <= 0.0) or (tz >= top and ez >= 0.0):
+        ez = 0.0
+    # Height has priority, except for a margin of thrust that the horizontal motion keeps.
+    side = math.sqrt(tx * tx + ty * ty)
+    margin = min(side, margin, top)
+    tz = min(tz, math.sqrt(top * top - margin * margin))
+    tx, ty = limit_norm2(tx, ty, math.sqrt(max(top * top - tz * tz, 0.0)))
+    # Anti-windup: the integrator takes back the acceleration that the limits removed.
+    px, py = tx * GRAVITY / hover, ty * GRAVITY / hover
+    if ax * ax + ay * ay > px * px + py * py:
+        ex -= 2.0 / gain * (ax - px)
+        ey -= 2.0 / gain * (ay - py)
+    return tx, ty, tz, ex, ey, ez
 
 
 @njit
@@ -66,22 +115,11 @@ def _control_one(v, q, vel, quat, dt):
     ax, ex = _acceleration(v, 0, q.MPC_XY_VEL_P_ACC, q.MPC_XY_VEL_D_ACC, vel)
     ay, ey = _acceleration(v, 1, q.MPC_XY_VEL_P_ACC, q.MPC_XY_VEL_D_ACC, vel)
     az, ez = _acceleration(v, 2, q.MPC_Z_VEL_P_ACC, q.MPC_Z_VEL_D_ACC, vel)
-    tx, ty, tz, least = _thrust(v, q, ax, ay, az)
-
-    # The vertical integrator stops while the thrust saturates in the direction of the error.
-    top = q.MPC_THR_MAX
-    if (tz <= least and ez <= 0.0) or (tz >= top and ez >= 0.0):
-        ez = 0.0
-    # Height has priority, except for a margin of thrust that the horizontal motion keeps.
-    side = math.sqrt(tx * tx + ty * ty)
-    margin = min(side, q.MPC_THR_XY_MARG, top)
-    tz = min(tz, math.sqrt(top * top - margin * margin))
-    tx, ty = limit_norm2(tx, ty, math.sqrt(max(top * top - tz * tz, 0.0)))
-    # Anti-windup: the integrator takes back the acceleration that the limits removed.
-    px, py = tx * GRAVITY / v.hover, ty * GRAVITY / v.hover
-    if ax * ax + ay * ay > px * px + py * py:
-        ex -= 2.0 / q.MPC_XY_VEL_P_ACC * (ax - px)
-        ey -= 2.0 / q.MPC_XY_VEL_P_ACC * (ay - py)
+    least = max(q.MPC_THR_MIN if v.stage == STAGE_FLIGHT else 0.0, LEAST_THRUST)
+    tx, ty, tz = thrust_vector(ax, ay, az, v.hover, math.tan(v.tilt_limit),
+                               q.MPC_ACC_DECOUPLE != 0, least)
+    tx, ty, tz, ex, ey, ez = saturate(ax, ay, ex, ey, ez, tx, ty, tz, v.hover, least,
+                                      q.MPC_THR_MAX, q.MPC_THR_XY_MARG, q.MPC_XY_VEL_P_ACC)
     v.vel_integral[0] += q.MPC_XY_VEL_I_ACC * ex * dt
     v.vel_integral[1] += q.MPC_XY_VEL_I_ACC * ey * dt
     v.vel_integral[2] += q.MPC_Z_VEL_I_ACC * ez * dt
