@@ -159,7 +159,7 @@ def test_both_controllers_reach_a_position(name, controller):
 def test_memory_of_a_vehicle():
     batch = BatchSimulation("iris", 1000, controller="geometric", dtype="float32")
     arrays = [*batch.state, *batch._loop_state, *batch.variation, batch._action, batch._streams]
-    assert sum(array.nbytes for array in arrays) / 1000 <= 600  # measured 430 bytes
+    assert sum(array.nbytes for array in arrays) / 1000 <= 400  # measured 252 bytes
 
 
 @pytest.mark.parametrize("options, message", [

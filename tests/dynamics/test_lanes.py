@@ -22,7 +22,7 @@ def test_constants_have_the_type(real):
     made = in_lanes(quaternion.rotate, real)
     found = made(*(real(v) for v in (0.0, 0.0, math.sqrt(0.5), math.sqrt(0.5), 1.0, 0.0, 0.0)))
     assert found == pytest.approx((0.0, 1.0, 0.0), abs=1e-6)
-    types = {str(each.return_type) for each in made.overloads.values()}
+    types = {str(each.signature.return_type) for each in made.overloads.values()}
     assert types == {f"UniTuple({np.dtype(real).name} x 3)"}
 
 
