@@ -4,6 +4,7 @@ import threading
 from typing import Any
 
 import numpy as np
+import psutil
 
 from sensor_models.suite import SensorSuite
 from xtdrone_autopilot.now import LOOP_US
@@ -22,7 +23,7 @@ from xtdrone_sim.world import load_world
 from . import steps
 from .arrays import BASE, Air, BatchState, Records, Variation, new_state
 from .contacts import POINT, far_from_all, points_of
-from .control import level_of, make_loops
+from .control import LEVELS, level_of, make_loops
 from .errors import BatchError
 from .lanes import FLY, flat, lane_model
 from .randomisation import Randomisation, draw, seed_streams
@@ -92,16 +93,13 @@ class BatchSimulation:
         self._width = len(level.fields) or self.model.actuator.shape[1]
         self._records = _records(self.model)
         self._air = Air(float(gravity), float(altitude), -np.inf, 0.0)
-        try:
-            self.state: BatchState = new_state(self.model, self.environments, real)
-            self._loops, self._loop_state = make_loops(self.model, self.environments, level,
-                                                       controller, real)
-            lead = self.environments, self.model.n
-            self._variation = Variation(*(np.ones(shape, dtype=real) for shape in (
-                lead, (*lead, self.model.actuator.shape[1]))))
-        except MemoryError as error:
-            raise BatchError(f"{self.environments} environments of {self.model.n} vehicles do not "
-                             "fit into the memory: give fewer") from error
+        lead = self.environments, self.model.n
+        self._check_memory(real)
+        self.state: BatchState = new_state(self.model, self.environments, real)
+        self._loops, self._loop_state = make_loops(self.model, self.environments, level, controller,
+                                                   real)
+        self._variation = Variation(*(np.ones(shape, dtype=real) for shape in (
+            lead, (*lead, self.model.actuator.shape[1]))))
         self.scenes = _ground() if scenes is None else scenes
         if len(self.scenes.objects) not in (1, self.environments):
             raise BatchError(f"the scenes have {len(self.scenes.objects)} environments and the "
@@ -287,6 +285,17 @@ class BatchSimulation:
                                  f"{given[e, i, k]}: give finite numbers")
         self._action[:] = given
 
+    def _check_memory(self, real):
+        """Refuses what would not fit: the system would end the process later, without a word."""
+        one = _numbers(new_state(self.model, 1, real),
+                       make_loops(self.model, 1, LEVELS["position"], "px4", real)[1])
+        # The action, how vehicles differ, rows and streams take about as much again.
+        needed, free = 2 * one * self.environments, psutil.virtual_memory().available
+        if needed > free:
+            raise BatchError(f"{self.environments} environments of {self.model.n} vehicles need "
+                             f"{needed / 1e9:.1f} GB and {free / 1e9:.1f} GB are free: give at "
+                             f"most {self.environments * free // needed}, or dtype='float32'")
+
     def _check_vehicles(self):
         for vehicle in self.model.vehicles:
             driven = {actuator.joint for actuator in vehicle.actuators
@@ -294,6 +303,11 @@ class BatchSimulation:
             if len(driven) < len(vehicle.joints):
                 raise BatchError(f"'{vehicle.type}' has a joint that no servo moves: a batch only "
                                  "moves joints by servos")
+
+
+def _numbers(*arrays: Any) -> int:
+    """Bytes of the arrays in some tuples."""
+    return sum(array.nbytes for each in arrays for array in each)
 
 
 def _whole(name: str, value: Any, least: int, most: int) -> int:

@@ -169,6 +169,7 @@ def test_memory_of_a_vehicle():
     ({"controller": "lqr"}, "controller"),
     ({"dtype": "int8"}, "dtype 'int8' is not allowed: give float64 or float32"),
     ({"vehicles": "irsi"}, "irsi"),
+    ({"vehicles": "iris*60", "environments": 10_000_000}, "need .* GB and .* GB are free: give at"),
     ({"vehicles": "plane", "action": "velocity"}, "'plane' takes no action 'velocity'"),
     ({"wind": "gusty"}, "gusty"),
     ({"seed": -1}, "seed = -1 is not allowed"),
