@@ -35,7 +35,7 @@ class SensorArray(Memory):
     MEMORY = ("memory", "_channels", "_streams")
 
     def __init__(self, sensor: Sensor, blocks: Sequence[SensorBlock | None], seed: int,
-                 readings: np.ndarray) -> None:
+                 readings: np.ndarray, first: int = 0) -> None:
         """Builds them.
 
         Args:
@@ -43,6 +43,7 @@ class SensorArray(Memory):
             blocks: Of each vehicle; None where it has none.
             seed: The scenario's.
             readings: (N,) records that they write to.
+            first: Number of the first vehicle, where they are a part of a fleet.
         """
         n = len(blocks)
         self.sensor = sensor
@@ -51,12 +52,13 @@ class SensorArray(Memory):
         self._channels = np.zeros((n, sensor.channels), dtype=CHANNEL)
         self._channels["low"], self._channels["high"] = -math.inf, math.inf
         number = sensor.stream_number()
-        self._streams = np.array([new_stream(seed, i, number) for i in range(n)], dtype=np.uint64)
+        self._streams = np.array([new_stream(seed, first + i, number) for i in range(n)],
+                                 dtype=np.uint64)
         for i, block in enumerate(blocks):
             if block is None:
                 continue
             rng = np.random.default_rng(np.random.SeedSequence(
-                seed, spawn_key=(i, _MOUNTING + number)))
+                seed, spawn_key=(first + i, _MOUNTING + number)))
             p = sensor.parameters.from_block(block)
             sensor.fill(self.memory[i], self._channels[i], block, p, rng)
             turn_on(self._channels[i], self._streams[i])
@@ -131,7 +133,8 @@ class SensorSuite(Memory):
 
     def __init__(self, fleet_blocks: Iterable[Sequence[SensorBlock]], origin: Sequence[float],
                  magnetic_field_enu: Sequence[float] | np.ndarray, seed: int,
-                 gps_preset: str = "", gravity: float = GRAVITY, cast: Cast | None = None) -> None:
+                 gps_preset: str = "", gravity: float = GRAVITY, cast: Cast | None = None,
+                 first: int = 0) -> None:
         """Builds the sensors of a fleet.
 
         Args:
@@ -144,6 +147,7 @@ class SensorSuite(Memory):
             cast: What range finders measure with: cast(vehicle, point (3,), direction (3,))
                 gives the distance [m] from a point of the world to the first surface that is
                 not the vehicle's own, or inf. None: the plane z = 0.
+            first: Number of the first vehicle, where they are a part of a fleet.
 
         Raises:
             SensorError: Invalid parameters, preset or rate.
@@ -170,7 +174,7 @@ class SensorSuite(Memory):
                     self.batch.extra[kind] = ExtraReadings(
                         readings, np.array([block is not None for block in blocks]), sensor.log,
                         sensor.mavlink)
-                self._arrays[kind] = SensorArray(sensor, blocks, seed, readings)
+                self._arrays[kind] = SensorArray(sensor, blocks, seed, readings, first)
         self.remember_start()
         self._extra_start = {kind: records.copy() for kind, records in self._extra.items()}
 

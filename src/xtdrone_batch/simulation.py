@@ -54,7 +54,7 @@ class BatchSimulation:
                  action: str = "velocity", controller: str = "px4", sub_steps: int = 5,
                  scenes: Scenes | None = None, dtype: str = "float64", seed: int = 0,
                  randomisation: Randomisation = _AS_MODELLED, wind: str = "",
-                 sensors: bool = False, threads: int = 0,
+                 sensors: bool = False, threads: int = 0, first: int = 0,
                  gravity: float = GRAVITY, altitude: float = 0.0):
         """Builds a batch; all vehicles are at their start, at rest.
 
@@ -72,6 +72,7 @@ class BatchSimulation:
             wind: As in a Scenario: 'E,N,U' or words such as 'dryden=5'; constant within a step().
             sensors: Whether every step measures; see `sensors`.
             threads: How many; 0 for one on each core.
+            first: Number of the first environment, where these are a part of a larger batch.
             gravity: [m/s^2].
             altitude: Of the ground above mean sea level [m].
 
@@ -130,10 +131,12 @@ class BatchSimulation:
         self._now_us = 0
         self._widths = randomisation.widths()
         self._streams = np.zeros((self.environments, 4), dtype=np.uint64)
+        self._first = _whole("first", first, 0, MOST_ENVIRONMENTS)
         self._seed = _whole("seed", seed, 0, 2**63 - 1)
         parameters = WindParameters.parse(wind)
         total = self.environments * self.vehicles
-        self._wind = None if parameters.still else Wind(parameters, total, self._seed)
+        self._wind = None if parameters.still else Wind(
+            parameters, total, self._seed, self._first * self.vehicles)
         self._suite = self._make_suite() if sensors else None
         self.reset(seed=self._seed)
 
@@ -198,7 +201,7 @@ class BatchSimulation:
         which = np.arange(self.environments)[rows]
         if seed is not None:
             fresh = np.zeros_like(self._streams)
-            seed_streams(_whole("seed", seed, 0, 2**63 - 1), 0, fresh)
+            seed_streams(_whole("seed", seed, 0, 2**63 - 1), self._first, fresh)
             self._streams[which] = fresh[which]
         for array, start in zip(self.state, self._start, strict=True):
             array[rows] = start
@@ -240,7 +243,8 @@ class BatchSimulation:
         blocks = [sensors_at_zero(vehicle) for vehicle in self.model.vehicles]
         return SensorSuite(blocks * self.environments,
                            (world.latitude, world.longitude, self._air.altitude),
-                           world.magnetic_field, self._seed, gravity=self._air.gravity)
+                           world.magnetic_field, self._seed, gravity=self._air.gravity,
+                           first=self._first * self.vehicles)
 
     def _chunk_of_thread(self):
         """This thread's scratch."""
@@ -281,7 +285,7 @@ class BatchSimulation:
             if len(bad):
                 e, i, k = bad[0].tolist()
                 name = self.action_names[k] if self.action_names else f"actuator {k}"
-                raise BatchError(f"the action of environment {e}, vehicle {i} has {name} = "
+                raise BatchError(f"the action of environment {self._first + e}, vehicle {i} has {name} = "
                                  f"{given[e, i, k]}: give finite numbers")
         self._action[:] = given
 

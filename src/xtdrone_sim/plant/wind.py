@@ -131,13 +131,14 @@ class Wind(Memory):
 
     MEMORY = ("_streams", "_filters", "_epoch_us", "_next_us")
 
-    def __init__(self, parameters: WindParameters, n: int, seed: int):
+    def __init__(self, parameters: WindParameters, n: int, seed: int, first: int = 0):
         """Starts the turbulence in its stationary state and reads the wind field.
 
         Args:
             parameters: Parameters of the wind.
             n: Number of vehicles.
             seed: Seed of the scenario.
+            first: Number of the first vehicle, where they are a part of a fleet.
 
         Raises:
             WindError: The wind field file cannot be read.
@@ -147,7 +148,7 @@ class Wind(Memory):
                                ).reshape(-1, 5)
         self._dryden = parameters.dryden
         self._axes, self._field = _read_field(parameters.field)
-        self._streams = np.array([new_stream(seed, i, _STREAM) for i in range(n)])
+        self._streams = np.array([new_stream(seed, first + i, _STREAM) for i in range(n)])
         self._filters = np.zeros((n, 5))
         _start(self._streams, self._filters)
         self._epoch_us = np.zeros(n, dtype=np.int64)  # start or last reset of each vehicle
