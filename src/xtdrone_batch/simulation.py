@@ -285,8 +285,8 @@ class BatchSimulation:
             if len(bad):
                 e, i, k = bad[0].tolist()
                 name = self.action_names[k] if self.action_names else f"actuator {k}"
-                raise BatchError(f"the action of environment {self._first + e}, vehicle {i} has {name} = "
-                                 f"{given[e, i, k]}: give finite numbers")
+                raise BatchError(f"the action of environment {self._first + e}, vehicle {i} has "
+                                 f"{name} = {given[e, i, k]}: give finite numbers")
         self._action[:] = given
 
     def _check_memory(self, real):
