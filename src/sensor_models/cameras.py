@@ -114,6 +114,30 @@ class CameraParameters:
         check(self.anti_aliasing in (0, 2, 4, 8), f"anti_aliasing {self.anti_aliasing}",
               "give 0, 2, 4 or 8")
 
+    @classmethod
+    def pinhole(cls, width: int, height: int, horizontal_fov: float, *,
+                pos: tuple[float, float, float] = (0.0, 0.0, 0.0),
+                quat: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 1.0),
+                near: float = 0.1, far: float = 100.0, format: str = "rgb8",
+                noise_stddev: float = 0.0, rate: float = UNSET_RATE) -> "CameraParameters":
+        """A camera without distortion that looks straight ahead.
+
+        Args:
+            width, height: [pixels].
+            horizontal_fov: Its field of view [rad].
+            Others: See the attributes.
+
+        Raises:
+            SensorError: A value is not allowed.
+        """
+        if not 0.0 < horizontal_fov < math.pi:
+            raise SensorError(f"horizontal_fov {horizontal_fov:g} of a camera is not allowed: give "
+                              "0 to pi")
+        focal = 0.5 * width / math.tan(0.5 * horizontal_fov)
+        cx, cy = 0.5 * (width - 1), 0.5 * (height - 1)
+        return cls("", pos, quat, rate, 0.0, width, height, format, 0.0, noise_stddev, focal,
+                   focal, cx, cy, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, (cx, cy), near, far, 0.0)
+
     @property
     def camera_matrix(self) -> tuple[tuple[float, float, float], ...]:
         """(3, 3) rows of K."""

@@ -64,7 +64,7 @@ class Lens:
             SensorError: Its field of view is too wide.
         """
         self.camera = camera = _unfolded(camera)
-        x, y = _coordinates(camera)
+        x, y = normalised_coordinates(camera)
         self.pinhole = _pinhole(camera, x, y)
         scale = self.pinhole.width / (self.pinhole.right - self.pinhole.left)
         self._x = ((x - self.pinhole.left) * scale - 0.5).astype(np.float32)
@@ -85,7 +85,7 @@ class Lens:
         out = np.empty((camera.height, camera.width, 1 if camera.format == "mono8" else 3),
                        dtype=np.uint8)
         _develop(raw, self._x, self._y, np.float32(255.0 * camera.noise_mean),
-                 np.float32(255.0 * camera.noise_stddev), _normal_table(), self.stream, out)
+                 np.float32(255.0 * camera.noise_stddev), normal_table(), self.stream, out)
         return out[:, :, 0] if camera.format == "mono8" else out
 
     def depth(self, raw: np.ndarray) -> np.ndarray:
@@ -101,14 +101,14 @@ class Lens:
         camera = self.camera
         out = np.empty((camera.height, camera.width), dtype=np.float32)
         _measure(raw, self._x, self._y, camera.noise_mean, camera.noise_stddev, camera.near,
-                 camera.far, _normal_table(), self.stream, out)
+                 camera.far, normal_table(), self.stream, out)
         return out
 
 
 def pinhole_of(camera: CameraParameters) -> Pinhole:
     """The image to render for a camera; errors as for Lens."""
     camera = _unfolded(camera)
-    return _pinhole(camera, *_coordinates(camera))
+    return _pinhole(camera, *normalised_coordinates(camera))
 
 
 def project(camera: CameraParameters, points: np.ndarray) -> np.ndarray:
@@ -129,11 +129,20 @@ def project(camera: CameraParameters, points: np.ndarray) -> np.ndarray:
                             camera.fy * bent[:, 1] + camera.cy])
 
 
+def lidar_rays(lidar: LidarParameters) -> np.ndarray:
+    """(rows, columns, 3) unit vectors of a lidar's beams in its frame, the lowest row first."""
+    azimuth = np.linspace(lidar.min_angle, lidar.max_angle, lidar.columns)
+    elevation = np.linspace(lidar.min_elevation, lidar.max_elevation, lidar.rows)[:, None]
+    return np.stack(np.broadcast_arrays(np.cos(elevation) * np.cos(azimuth),
+                                        np.cos(elevation) * np.sin(azimuth),
+                                        np.sin(elevation)), axis=-1)
+
+
 def noisy_ranges(true: np.ndarray, lidar: LidarParameters, stream: np.ndarray) -> np.ndarray:
     """What a lidar says of true distances; inf beyond its range, -inf too near [m]."""
     out = np.empty(true.shape, dtype=np.float32)
-    _range(true.reshape(-1), lidar.noise_mean, lidar.noise_stddev, lidar.resolution, lidar.minimum,
-           lidar.maximum, _normal_table(), stream, out.reshape(-1))
+    ranges_with_noise(true.reshape(-1), lidar.noise_mean, lidar.noise_stddev, lidar.resolution, lidar.minimum,
+           lidar.maximum, normal_table(), stream, out.reshape(-1))
     return out
 
 
@@ -148,7 +157,7 @@ def _centre(camera: CameraParameters) -> tuple[float, float]:
 def _unfolded(camera: CameraParameters) -> CameraParameters:
     """The camera, or the same without distortion where that folds the image over itself."""
     try:
-        _coordinates(camera)
+        normalised_coordinates(camera)
     except SensorError as error:
         _log.warning("warning: %s, so it is left out", error)
         return dataclasses.replace(camera, k1=0.0, k2=0.0, k3=0.0, p1=0.0, p2=0.0)
@@ -156,8 +165,12 @@ def _unfolded(camera: CameraParameters) -> CameraParameters:
 
 
 @lru_cache(maxsize=4)
-def _coordinates(camera: CameraParameters) -> tuple[np.ndarray, np.ndarray]:
-    """Each pixel's coordinates at unit distance, x and y, (H, W) each."""
+def normalised_coordinates(camera: CameraParameters) -> tuple[np.ndarray, np.ndarray]:
+    """Each pixel's coordinates at unit distance, x right and y down, (H, W) each.
+
+    Raises:
+        SensorError: The distortion folds the image over itself.
+    """
     x, y = np.empty((camera.height, camera.width)), np.empty((camera.height, camera.width))
     if not _rays(camera.fx, camera.fy, camera.cx, camera.cy, camera.skew,
                  *_centre(camera), *camera.distortion, x, y):
@@ -182,8 +195,8 @@ def _pinhole(camera: CameraParameters, x: np.ndarray, y: np.ndarray) -> Pinhole:
 
 
 @lru_cache
-def _normal_table() -> np.ndarray:
-    """Quantiles of the standard normal distribution, (65536,) float32, of unit variance."""
+def normal_table() -> np.ndarray:
+    """What noise is drawn from: quantiles of the standard normal distribution, (65536,) float32, of unit variance."""
     normal = NormalDist()
     table = np.array([normal.inv_cdf((i + 0.5) / _LEVELS) for i in range(_LEVELS)])
     return (table / table.std()).astype(np.float32)
@@ -312,8 +325,10 @@ def _measure(raw: np.ndarray, map_x: np.ndarray, map_y: np.ndarray, mean: float,
 
 
 @njit(nogil=True)
-def _range(true: np.ndarray, mean: float, sigma: float, resolution: float, minimum: float,
-           maximum: float, table: np.ndarray, stream: np.ndarray, out: np.ndarray) -> None:
+def ranges_with_noise(true: np.ndarray, mean: float, sigma: float, resolution: float,
+                      minimum: float, maximum: float, table: np.ndarray, stream: np.ndarray,
+                      out: np.ndarray) -> None:
+    """What a lidar says of true distances (M,); inf beyond its range, -inf too near [m]."""
     for k in range(true.shape[0]):
         value = true[k]
         noise = table[_next_word(stream) & np.uint64(0xFFFF)]
@@ -326,3 +341,28 @@ def _range(true: np.ndarray, mean: float, sigma: float, resolution: float, minim
             if resolution > 0.0:
                 value = resolution * math.floor(value / resolution + 0.5)
             out[k] = value
+
+
+@njit(nogil=True)
+def noisy_depths(depth: np.ndarray, mean: float, sigma: float, table: np.ndarray,
+                 stream: np.ndarray) -> None:
+    """Adds a depth camera's noise to depths (M,) [m] that are not infinite, in place."""
+    for k in range(depth.shape[0]):
+        if np.isfinite(depth[k]):
+            noise = sigma * table[_next_word(stream) & np.uint64(0xFFFF)] if sigma > 0.0 else 0.0
+            depth[k] += noise + mean
+
+
+@njit(nogil=True)
+def noisy_levels(levels: np.ndarray, mean: np.float32, sigma: np.float32, table: np.ndarray,
+                 stream: np.ndarray) -> None:
+    """Adds an image's noise to levels (M,) uint8, in place."""
+    word, left = np.uint64(0), 0
+    for k in range(levels.shape[0]):
+        if left == 0:
+            word, left = _next_word(stream), 4
+        value = np.float32(levels[k]) + sigma * table[word & np.uint64(0xFFFF)] + mean
+        word >>= np.uint64(16)
+        left -= 1
+        levels[k] = np.uint8(min(max(value + np.float32(0.5), np.float32(0.0)),
+                                 np.float32(255.0)))

@@ -1,11 +1,13 @@
 """BatchSimulation: many environments of a few vehicles each, stepped together."""
 
+import functools
 import threading
 from typing import Any
 
 import numpy as np
 import psutil
 
+from sensor_models.cameras import CameraParameters, LidarParameters
 from sensor_models.suite import SensorSuite
 from xtdrone_autopilot.now import LOOP_US
 from xtdrone_core import FleetModel
@@ -26,6 +28,8 @@ from .contacts import POINT, far_from_all, points_of
 from .control import LEVELS, level_of, make_loops
 from .errors import BatchError
 from .lanes import FLY, flat, lane_model
+from .rays.scene import RayScene
+from .rays.sensor import Camera, Lidar
 from .randomisation import Randomisation, draw, seed_streams
 from .scenes import PLANE, Scenes, object_dtype
 from .threads import Threads
@@ -48,6 +52,8 @@ class BatchSimulation:
         model: FleetModel of one environment's vehicles.
         scenes: The Scenes.
         t_us: Simulated time since the start of each environment (E,) [us].
+        first: Number of the first environment, where these are a part of a larger batch.
+        threads: That step.
     """
 
     def __init__(self, vehicles: str = "iris", environments: int = 1, *,
@@ -83,7 +89,7 @@ class BatchSimulation:
             raise BatchError(f"dtype '{shown(dtype)}' is not allowed: give {' or '.join(REALS)}")
         self.environments = _whole("environments", environments, 1, MOST_ENVIRONMENTS)
         self.sub_steps = _whole("sub_steps", sub_steps, 1, 10_000)
-        self._threads = Threads(_whole("threads", threads, 0, 1024))
+        self.threads = Threads(_whole("threads", threads, 0, 1024))
         self._specs = parse_vehicles(vehicles)
         models = {spec.type: load_vehicle(spec.type) for spec in self._specs}
         self.model = FleetModel.of([models[spec.type] for spec in self._specs])
@@ -131,13 +137,14 @@ class BatchSimulation:
         self._now_us = 0
         self._widths = randomisation.widths()
         self._streams = np.zeros((self.environments, 4), dtype=np.uint64)
-        self._first = _whole("first", first, 0, MOST_ENVIRONMENTS)
+        self.first = _whole("first", first, 0, MOST_ENVIRONMENTS)
         self._seed = _whole("seed", seed, 0, 2**63 - 1)
         parameters = WindParameters.parse(wind)
         total = self.environments * self.vehicles
         self._wind = None if parameters.still else Wind(
-            parameters, total, self._seed, self._first * self.vehicles)
+            parameters, total, self._seed, self.first * self.vehicles)
         self._suite = self._make_suite() if sensors else None
+        self._views: list[Camera | Lidar] = []
         self.reset(seed=self._seed)
 
     @property
@@ -155,6 +162,42 @@ class BatchSimulation:
         if self._suite is None:
             raise BatchError("this batch measures nothing: build it with sensors=True")
         return self._suite.batch
+
+    @functools.cached_property
+    def rays(self) -> RayScene:
+        """What cameras and lidars see. After a change of scenes.objects call its invalidate()."""
+        return RayScene(self.scenes, self.model, self.environments, self.threads)
+
+    def add_camera(self, camera: CameraParameters, **options: Any) -> Camera:
+        """Mounts a camera; its capture() gives images of all environments.
+
+        Args:
+            camera: CameraParameters.pinhole(...), or one of rays.sensor.mounted().
+            options: vehicle: index in an environment, None for all of them; channels: some of
+                depth, image, segmentation, normals, flow; mounting: a Mounting, drawn at each
+                reset; seed: of noise and mounting.
+
+        Raises:
+            BatchError: An option is not allowed, or the images do not fit into memory.
+        """
+        return self._mounted(Camera(self, camera, **options))
+
+    def add_lidar(self, lidar: LidarParameters, **options: Any) -> Lidar:
+        """Mounts a lidar; its scan() gives the distances of all environments.
+
+        Args:
+            lidar: For example of rays.sensor.mounted().
+            options: As of add_camera(), with channels of ranges, segmentation, normals; beams:
+                (rows, columns, 3) directions in the lidar's frame in place of its own.
+
+        Raises:
+            BatchError: An option is not allowed, or the scans do not fit into memory.
+        """
+        return self._mounted(Lidar(self, lidar, **options))
+
+    def _mounted(self, view):
+        self._views.append(view)
+        return view
 
     @property
     def variation(self) -> Variation:
@@ -201,7 +244,7 @@ class BatchSimulation:
         which = np.arange(self.environments)[rows]
         if seed is not None:
             fresh = np.zeros_like(self._streams)
-            seed_streams(_whole("seed", seed, 0, 2**63 - 1), self._first, fresh)
+            seed_streams(_whole("seed", seed, 0, 2**63 - 1), self.first, fresh)
             self._streams[which] = fresh[which]
         for array, start in zip(self.state, self._start, strict=True):
             array[rows] = start
@@ -213,6 +256,8 @@ class BatchSimulation:
         for part in (self._wind, self._suite):
             if part is not None:
                 part.reset(everyone)
+        for view in self._views:
+            view.reset(which)
         return self.state
 
     def step(self, action: np.ndarray) -> BatchState:
@@ -231,7 +276,7 @@ class BatchSimulation:
         if self._wind is not None:
             s = self._flat[0]
             self._wind.step(self._now_us, self.sub_steps * STEP_US, s.pos, s.vel, s.wind)
-        self._threads.over(self.environments, self._advance)
+        self.threads.over(self.environments, self._advance)
         self._now_us += self.sub_steps * STEP_US
         self.t_us += self.sub_steps * STEP_US
         if self._suite is not None:
@@ -244,7 +289,7 @@ class BatchSimulation:
         return SensorSuite(blocks * self.environments,
                            (world.latitude, world.longitude, self._air.altitude),
                            world.magnetic_field, self._seed, gravity=self._air.gravity,
-                           first=self._first * self.vehicles)
+                           first=self.first * self.vehicles)
 
     def _chunk_of_thread(self):
         """This thread's scratch."""
@@ -285,7 +330,7 @@ class BatchSimulation:
             if len(bad):
                 e, i, k = bad[0].tolist()
                 name = self.action_names[k] if self.action_names else f"actuator {k}"
-                raise BatchError(f"the action of environment {self._first + e}, vehicle {i} has "
+                raise BatchError(f"the action of environment {self.first + e}, vehicle {i} has "
                                  f"{name} = {given[e, i, k]}: give finite numbers")
         self._action[:] = given
 

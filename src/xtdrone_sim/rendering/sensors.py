@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from sensor_models.cameras import FORMATS, RENDERED, cameras_of, lidar_of, plugin_tags
-from sensor_models.lens import Lens, noisy_ranges
+from sensor_models.lens import Lens, lidar_rays, noisy_ranges
 from sensor_models.sensor import STEP_US
 from sensor_models.streams import new_stream
 from xtdrone_core import FleetState, Reading, Vehicle, VehicleSpec
@@ -257,12 +257,7 @@ class _Lidar(_Sensor):
     def __init__(self, index, vehicle, block, seed, stream):
         self.lidar = lidar_of(block)
         super().__init__(index, vehicle, block, self.lidar.rate, self.lidar.latency, stream)
-        lidar = self.lidar
-        azimuth = np.linspace(lidar.min_angle, lidar.max_angle, lidar.columns)
-        elevation = np.linspace(lidar.min_elevation, lidar.max_elevation, lidar.rows)[:, None]
-        self._rays = np.stack(np.broadcast_arrays(
-            np.cos(elevation) * np.cos(azimuth), np.cos(elevation) * np.sin(azimuth),
-            np.sin(elevation)), axis=-1).reshape(-1, 3)
+        self._rays = lidar_rays(self.lidar).reshape(-1, 3)
         self._stream = new_stream(seed, index, stream)
         self._remember_streams()
 

@@ -1,0 +1,348 @@
+"""Cameras and lidars on the vehicles of a batch.
+
+All of them are the same: rays in a frame of their own, on a vehicle. Noise is that of
+sensor_models.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import psutil
+
+from sensor_models.cameras import CameraParameters, LidarParameters, cameras_of, lidar_of
+from sensor_models.lens import (
+    lidar_rays,
+    noisy_depths,
+    noisy_levels,
+    normal_table,
+    ranges_with_noise,
+)
+from sensor_models.streams import next_uniform
+from xtdrone_core.errors import unknown_name
+from xtdrone_dynamics import quaternion
+from xtdrone_dynamics.compiled import njit
+
+from ..errors import BatchError
+from ..randomisation import seed_streams
+from .frames import Frames, Poses, new_scratch, take
+from .pattern import camera_rays, pattern_of
+
+if TYPE_CHECKING:
+    from ..simulation import BatchSimulation
+
+CHANNELS = ("depth", "image", "segmentation", "normals", "flow")  # of a camera
+LIDAR_CHANNELS = ("ranges", "segmentation", "normals")
+_MOST_TURN = math.pi
+
+
+@dataclass(frozen=True)
+class Mounting:
+    """Half-widths of uniform distributions about a sensor's place, drawn at each reset."""
+
+    pos: tuple[float, float, float] = (0.0, 0.0, 0.0)  # body frame [m]
+    angles: tuple[float, float, float] = (0.0, 0.0, 0.0)  # roll, pitch, yaw about its place [rad]
+
+    def __post_init__(self) -> None:
+        """Raises BatchError where a width is not allowed."""
+        for name, most in (("pos", 1e3), ("angles", _MOST_TURN)):
+            widths = getattr(self, name)
+            if np.shape(widths) != (3,) or not all(0.0 <= width <= most for width in widths):
+                raise BatchError(f"{name} = {widths} of the mounting is not allowed: give three "
+                                 f"numbers from 0 to {most:g}")
+
+
+_AS_MODELLED = Mounting()
+
+
+class Images(NamedTuple):
+    """What the cameras of E environments, C in each, see; None where it was not asked for.
+
+    Overwritten by the next capture.
+    """
+
+    depth: np.ndarray | None = None  # (E, C, H, W) f4 along the optical axis [m]; inf = nothing
+    image: np.ndarray | None = None  # (E, C, H, W, 3) u1, or (E, C, H, W) of format mono8
+    segmentation: np.ndarray | None = None  # (E, C, H, W) i4 class of what is seen, 0 = none
+    normals: np.ndarray | None = None  # (E, C, H, W, 3) f4 unit vectors, world; 0 = nothing
+    flow: np.ndarray | None = None  # (E, C, H, W, 2) f4 to the right and down [pixels/s]
+
+
+class Scans(NamedTuple):
+    """What the lidars of E environments, C in each, measure; see Images."""
+
+    ranges: np.ndarray | None = None  # (E, C, rows, columns) f4 [m]; inf beyond the longest
+    # distance, -inf within the shortest
+    segmentation: np.ndarray | None = None  # (E, C, rows, columns) i4
+    normals: np.ndarray | None = None  # (E, C, rows, columns, 3) f4
+
+
+class _RaySensor:
+    """Rays on one vehicle, or on each, of every environment.
+
+    Attributes:
+        mount_pos: (E, C, 3) where the sensors are now, body frame [m].
+        mount_quat: (E, C, 4) xyzw, sensor frame to body.
+    """
+
+    def __init__(self, batch: "BatchSimulation", place: Any, rays: np.ndarray, limits: tuple,
+                 vehicle: int | None, mounting: Mounting, widths: dict[str, int], seed: int):
+        self._batch, self._limits, self._mounting = batch, limits, mounting
+        vehicles = batch.vehicles
+        if vehicle is not None and not 0 <= vehicle < vehicles:
+            raise BatchError(f"vehicle {vehicle} is not in an environment: give 0 to "
+                             f"{vehicles - 1}, or None for all")
+        self._carriers = np.arange(vehicles) if vehicle is None else np.array([vehicle])
+        self._shape = rays.shape[:2]
+        self._pattern = pattern_of(rays)
+        frames, pixels = batch.environments * len(self._carriers), rays.shape[0] * rays.shape[1]
+        numbers = {"distance": (1, np.float32), "colour": (3, np.uint8),
+                   "segmentation": (1, np.int32), "normal": (3, np.float32),
+                   "flow": (2, np.float32)}
+        needed = frames * pixels * sum(widths[name] * np.dtype(numbers[name][1]).itemsize
+                                       for name in widths)
+        free = psutil.virtual_memory().available
+        if needed > free:
+            raise BatchError(f"{frames} sensors of {pixels} rays need {needed / 1e9:.1f} GB and "
+                             f"{free / 1e9:.1f} GB are free: give fewer environments, pixels or "
+                             "channels")
+        self._frames = Frames(*(np.zeros((frames, widths.get(name, 0) * pixels), dtype=kind)
+                                for name, (_, kind) in numbers.items()))
+        lead = batch.environments, len(self._carriers)
+        self.mount_pos = np.broadcast_to(np.array(place.pos, dtype=float), (*lead, 3)).copy()
+        self.mount_quat = np.broadcast_to(np.array(place.quat, dtype=float), (*lead, 4)).copy()
+        self._place = np.array([*place.pos, *place.quat], dtype=float)
+        self._streams = np.zeros((batch.environments, 4), dtype=np.uint64)
+        self._noise = np.zeros((frames, 4), dtype=np.uint64)
+        seed_streams(seed, batch.first, self._streams)
+        seed_streams(seed + 1, batch.first * len(self._carriers), self._noise)
+        environments = np.repeat(np.arange(batch.environments), len(self._carriers))
+        self._poses = Poses(batch.rays.environment(environments),
+                            np.tile(self._carriers, batch.environments).astype(np.int32),
+                            *(np.zeros((frames, k), dtype=np.float32) for k in (3, 9, 3, 3)))
+        self._scratch = [new_scratch(batch.rays.objects) for _ in range(batch.threads.count)]
+        self.reset(np.arange(batch.environments))
+
+    def reset(self, which: np.ndarray) -> None:
+        """Draws where the sensors of some environments (indices) sit; the batch calls it."""
+        _mount(which, np.array([*self._mounting.pos, *self._mounting.angles]), self._place,
+               self._streams, self.mount_pos, self.mount_quat)
+
+    def _look(self):
+        """Casts all rays as the batch stands now."""
+        batch = self._batch
+        batch.rays.update(batch.state)
+        s = batch.state
+        _pose(self._carriers, s.pos, s.quat, s.vel, s.ang_vel, self.mount_pos, self.mount_quat,
+              self._poses)
+        near, far, fx, fy = map(np.float32, self._limits)
+        scratch = list(self._scratch)
+        batch.threads.over(len(self._noise), lambda first, last: self._take(
+            first, last, near, far, fx, fy, scratch.pop()))
+
+    def _take(self, first, last, near, far, fx, fy, scratch):
+        take(first, last, self._pattern, self._batch.rays.placed, self._batch.rays.meshes,
+             self._poses, near, far, fx, fy, self._frames, scratch)
+        self._disturb(first, last)
+
+    def _disturb(self, first, last):
+        """Adds noise to some frames."""
+
+    def _shaped(self, array, last=1):
+        shape = self._batch.environments, len(self._carriers), *self._shape
+        return None if array.shape[1] == 0 else array.reshape(*shape, *((last,) if last > 1 else ()))
+
+
+class Camera(_RaySensor):
+    """A camera on vehicles of a batch.
+
+    Lens, distortion, format and noise are those of CameraParameters; rate and latency are the
+    caller's. Pixels are single rays: edges are hard.
+
+    Attributes:
+        images: The Images of the last capture.
+    """
+
+    def __init__(self, batch: "BatchSimulation", camera: CameraParameters, *,
+                 vehicle: int | None = None, channels: Sequence[str] = ("depth",),
+                 mounting: Mounting = _AS_MODELLED, seed: int = 0):
+        """Use BatchSimulation.add_camera(), whose arguments these are."""
+        channels = _checked(channels, CHANNELS)
+        if "flow" in channels and any(camera.distortion):
+            raise BatchError("optical flow needs a camera without distortion: set k1, k2, k3, p1 "
+                             "and p2 to 0, or leave flow out")
+        self.parameters = camera
+        self._colours = 1 if camera.format == "mono8" else 3
+        widths = {"depth": ("distance", 1), "image": ("colour", self._colours),
+                  "segmentation": ("segmentation", 1), "normals": ("normal", 3),
+                  "flow": ("flow", 2)}
+        super().__init__(batch, camera, camera_rays(camera),
+                         (camera.near, camera.far, camera.fx, camera.fy), vehicle, mounting,
+                         dict(widths[name] for name in channels), seed)
+        f = self._frames
+        self.images = Images(self._shaped(f.distance), self._shaped(f.colour, self._colours),
+                             self._shaped(f.segmentation), self._shaped(f.normal, 3),
+                             self._shaped(f.flow, 2))
+
+    def capture(self) -> Images:
+        """Takes the images of all environments as they stand now."""
+        self._look()
+        return self.images
+
+    def _disturb(self, first, last):
+        camera = self.parameters
+        if camera.noise_stddev == 0.0 and camera.noise_mean == 0.0:
+            return
+        _disturb_images(first, last, self._frames.distance, self._frames.colour,
+                        camera.noise_mean, camera.noise_stddev, normal_table(), self._noise)
+
+
+class Lidar(_RaySensor):
+    """A lidar on vehicles of a batch: rotating, or any set of beams.
+
+    Attributes:
+        scans: The Scans of the last scan.
+    """
+
+    def __init__(self, batch: "BatchSimulation", lidar: LidarParameters, *,
+                 beams: np.ndarray | None = None, vehicle: int | None = None,
+                 channels: Sequence[str] = ("ranges",), mounting: Mounting = _AS_MODELLED,
+                 seed: int = 0):
+        """Use BatchSimulation.add_lidar(), whose arguments these are."""
+        channels = _checked(channels, LIDAR_CHANNELS)
+        self.parameters = lidar
+        rays = lidar_rays(lidar) if beams is None else _unit_beams(beams)
+        widths = {"ranges": ("distance", 1), "segmentation": ("segmentation", 1),
+                  "normals": ("normal", 3)}
+        super().__init__(batch, lidar, rays, (0.0, lidar.maximum, 1.0, 1.0), vehicle, mounting,
+                         dict(widths[name] for name in channels), seed)
+        f = self._frames
+        self.scans = Scans(self._shaped(f.distance), self._shaped(f.segmentation),
+                           self._shaped(f.normal, 3))
+
+    def scan(self) -> Scans:
+        """Takes the scans of all environments as they stand now."""
+        self._look()
+        return self.scans
+
+    def _disturb(self, first, last):
+        lidar = self.parameters
+        if self._frames.distance.shape[1]:
+            _disturb_ranges(first, last, self._frames.distance, lidar.noise_mean,
+                            lidar.noise_stddev, lidar.resolution, lidar.minimum, lidar.maximum,
+                            normal_table(), self._noise)
+
+
+def mounted(batch: "BatchSimulation", sensor: str,
+            vehicle: int = 0) -> tuple[CameraParameters | LidarParameters, ...]:
+    """The cameras of a sensor of a vehicle's SDF (two of a stereo pair), or its lidar.
+
+    Raises:
+        XtdroneError: The vehicle has no such sensor, or a value of it is not allowed.
+    """
+    blocks = {block.name: block for block in batch.model.vehicles[vehicle].sensors
+              if block.kind in ("camera", "depth", "lidar")}
+    if sensor not in blocks:
+        raise BatchError(unknown_name(f"camera or lidar of "
+                                      f"'{batch.model.vehicles[vehicle].type}'", sensor, blocks))
+    block = blocks[sensor]
+    return (lidar_of(block),) if block.kind == "lidar" else cameras_of(block)
+
+
+def rosette(beams: int, half_angle: float, petals: float = 7.3) -> np.ndarray:
+    """Beams of a solid-state lidar with two turning prisms: a rose that never closes.
+
+    Args:
+        beams: How many, one after the other.
+        half_angle: Of the cone that they fill [rad].
+        petals: Turns of the one prism for one of the other.
+
+    Returns:
+        (1, beams, 3) unit vectors.
+    """
+    turn = np.linspace(0.0, 2.0 * math.pi * max(1.0, beams / 1000.0), beams, endpoint=False)
+    out = half_angle * np.cos(petals * turn)
+    return np.stack([np.cos(out), np.sin(out) * np.cos(turn), np.sin(out) * np.sin(turn)],
+                    axis=1)[None]
+
+
+def _checked(channels: Sequence[str], known: tuple[str, ...]) -> tuple[str, ...]:
+    names = (channels,) if isinstance(channels, str) else tuple(channels)
+    for name in names:
+        if name not in known:
+            raise BatchError(unknown_name("channel", str(name), known))
+    if not names:
+        raise BatchError(f"no channel is asked for: give some of {', '.join(known)}")
+    return names
+
+
+def _unit_beams(beams: np.ndarray) -> np.ndarray:
+    found = np.asarray(beams, dtype=float)
+    if found.ndim != 3 or found.shape[2] != 3 or not found.size:
+        raise BatchError(f"beams of shape {found.shape} are not allowed: give (rows, columns, 3)")
+    length = np.linalg.norm(found, axis=2, keepdims=True)
+    if not (np.isfinite(length).all() and length.min() > 0.0):
+        raise BatchError("a beam without a direction is not allowed: give finite vectors, none 0")
+    return found / length
+
+
+@njit
+def _mount(which: np.ndarray, widths: np.ndarray, place: np.ndarray, streams: np.ndarray,
+           pos: np.ndarray, quat: np.ndarray) -> None:
+    """Draws the places of the sensors of some environments; the draws of each are its own."""
+    drawn = np.empty(6)
+    for e in which:
+        for c in range(pos.shape[1]):
+            for k in range(6):
+                drawn[k] = widths[k] * (2.0 * next_uniform(streams[e]) - 1.0)
+            x, y, z, w = quaternion.from_euler(drawn[3], drawn[4], drawn[5])
+            turned = quaternion.multiply(place[3], place[4], place[5], place[6], x, y, z, w)
+            for k in range(3):
+                pos[e, c, k] = place[k] + drawn[k]
+            for k in range(4):
+                quat[e, c, k] = turned[k]
+
+
+@njit
+def _pose(carriers: np.ndarray, pos: np.ndarray, quat: np.ndarray, vel: np.ndarray,
+          ang_vel: np.ndarray, mount_pos: np.ndarray, mount_quat: np.ndarray,
+          poses: Poses) -> None:
+    """Poses and motion of all sensors, from those of their vehicles."""
+    for e in range(mount_pos.shape[0]):
+        for c in range(mount_pos.shape[1]):
+            v, f = carriers[c], e * mount_pos.shape[1] + c
+            q, w, arm, turn = quat[e, v], ang_vel[e, v], mount_pos[e, c], mount_quat[e, c]
+            offset = quaternion.rotate(q[0], q[1], q[2], q[3], arm[0], arm[1], arm[2])
+            speed = quaternion.rotate(q[0], q[1], q[2], q[3], w[1] * arm[2] - w[2] * arm[1],
+                                      w[2] * arm[0] - w[0] * arm[2],
+                                      w[0] * arm[1] - w[1] * arm[0])
+            a, b, c_, d = quaternion.multiply(q[0], q[1], q[2], q[3], turn[0], turn[1], turn[2],
+                                              turn[3])
+            matrix = quaternion.to_matrix(a, b, c_, d)
+            spin = quaternion.rotate_inverse(turn[0], turn[1], turn[2], turn[3], w[0], w[1], w[2])
+            for k in range(3):
+                poses.pos[f, k] = pos[e, v, k] + offset[k]
+                poses.vel[f, k] = vel[e, v, k] + speed[k]
+                poses.spin[f, k] = spin[k]
+            for k in range(9):
+                poses.matrix[f, k] = matrix[k]
+
+
+@njit(nogil=True)
+def _disturb_images(first: int, last: int, distance: np.ndarray, colour: np.ndarray, mean: float,
+                    sigma: float, table: np.ndarray, streams: np.ndarray) -> None:
+    for f in range(first, last):
+        noisy_depths(distance[f], mean, sigma, table, streams[f])
+        noisy_levels(colour[f], np.float32(255.0 * mean), np.float32(255.0 * sigma), table,
+                     streams[f])
+
+
+@njit(nogil=True)
+def _disturb_ranges(first: int, last: int, distance: np.ndarray, mean: float, sigma: float,
+                    resolution: float, minimum: float, maximum: float, table: np.ndarray,
+                    streams: np.ndarray) -> None:
+    for f in range(first, last):
+        ranges_with_noise(distance[f], mean, sigma, resolution, minimum, maximum, table,
+                          streams[f], distance[f])
