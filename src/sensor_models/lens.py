@@ -141,8 +141,8 @@ def lidar_rays(lidar: LidarParameters) -> np.ndarray:
 def noisy_ranges(true: np.ndarray, lidar: LidarParameters, stream: np.ndarray) -> np.ndarray:
     """What a lidar says of true distances; inf beyond its range, -inf too near [m]."""
     out = np.empty(true.shape, dtype=np.float32)
-    ranges_with_noise(true.reshape(-1), lidar.noise_mean, lidar.noise_stddev, lidar.resolution, lidar.minimum,
-           lidar.maximum, normal_table(), stream, out.reshape(-1))
+    ranges_with_noise(true.reshape(-1), lidar.noise_mean, lidar.noise_stddev, lidar.resolution,
+                      lidar.minimum, lidar.maximum, normal_table(), stream, out.reshape(-1))
     return out
 
 
@@ -196,7 +196,10 @@ def _pinhole(camera: CameraParameters, x: np.ndarray, y: np.ndarray) -> Pinhole:
 
 @lru_cache
 def normal_table() -> np.ndarray:
-    """What noise is drawn from: quantiles of the standard normal distribution, (65536,) float32, of unit variance."""
+    """Quantiles of the standard normal distribution, that noise is drawn from.
+
+    (65536,) float32, of unit variance.
+    """
     normal = NormalDist()
     table = np.array([normal.inv_cdf((i + 0.5) / _LEVELS) for i in range(_LEVELS)])
     return (table / table.std()).astype(np.float32)

@@ -28,9 +28,9 @@ from .contacts import POINT, far_from_all, points_of
 from .control import LEVELS, level_of, make_loops
 from .errors import BatchError
 from .lanes import FLY, flat, lane_model
+from .randomisation import Randomisation, draw, seed_streams
 from .rays.scene import RayScene
 from .rays.sensor import Camera, Lidar
-from .randomisation import Randomisation, draw, seed_streams
 from .scenes import PLANE, Scenes, object_dtype
 from .threads import Threads
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from xtdrone_dynamics.lanes import kernel_in_lanes
 
-from ..scenes import BOX, CYLINDER, MESH, PLANE, SPHERE
+from ..scenes import BOX, CYLINDER, PLANE, SPHERE
 from . import light
 from .pattern import TILE, Pattern
 from .surfaces import (
@@ -20,7 +20,6 @@ from .surfaces import (
     POS,
     ROWS,
     SEMANTIC,
-    WHO,
     R,
     aim,
     any_beyond,
@@ -31,6 +30,7 @@ from .surfaces import (
     meet_plane,
     meet_sphere,
     meet_triangle,
+    met,
     start,
     turn_into,
 )
@@ -135,16 +135,16 @@ def _take(first: int, last: int, pattern: Pattern, placed: Placed, meshes: Meshe
                 aim(beam, pattern.packet[p], m, x, y, z)
                 for block in range((count + LEAF - 1) // LEAF):
                     entries(s.box[block], beam, far, s.near[block * LEAF:(block + 1) * LEAF])
-                met = 0
+                seen = 0
                 for j in range(count):
                     i = s.candidate[j]
                     if s.near[j] < NOWHERE and any_beyond(s.packet, s.near[j]) and _meet(
                             number[i], kind[i], i, meshes, pattern.packet[p], m, x, y, z, near,
                             far, s):
-                        s.met[met] = i
-                        met += 1
+                        s.met[seen] = i
+                        seen += 1
                 if painted:
-                    for j in range(met):
+                    for j in range(seen):
                         i = s.met[j]
                         _paint(number[i], kind[i], i, meshes, x, y, z, normals, s)
                         if flowing:
@@ -195,20 +195,20 @@ def _meet(o, kind, i, meshes, box, m, x, y, z, near, far, s):
     who = np.float32(i)
     px, py, pz = _local(o, x, y, z)
     if kind[KIND] == BOX:
-        return meet_box(s.packet, o, px, py, pz, near, who) > 0
-    if kind[KIND] == CYLINDER:
-        return meet_cylinder(s.packet, o, px, py, pz, near, who) > 0
-    if kind[KIND] == SPHERE:
-        return meet_sphere(s.packet, o, x - o[POS], y - o[POS + 1], z - o[POS + 2], near, who) > 0
-    if kind[KIND] == PLANE:
-        return meet_plane(s.packet, o, px, py, pz, near, who) > 0
-    if kind[KIND] == MESH:
-        return _meet_mesh(o, kind[WHICH_MESH], who, meshes, box, m, px, py, pz, near, far, s)
-    return False
+        meet_box(s.packet, o, px, py, pz, near, who)
+    elif kind[KIND] == CYLINDER:
+        meet_cylinder(s.packet, o, px, py, pz, near, who)
+    elif kind[KIND] == SPHERE:
+        meet_sphere(s.packet, o, x - o[POS], y - o[POS + 1], z - o[POS + 2], near, who)
+    elif kind[KIND] == PLANE:
+        meet_plane(s.packet, o, px, py, pz, near, who)
+    else:
+        _meet_mesh(o, kind[WHICH_MESH], who, meshes, box, m, px, py, pz, near, far, s)
+    return met(s.packet, who) > 0
 
 
 def _meet_mesh(o, mesh, who, meshes, box, m, px, py, pz, near, far, s):
-    """Whether a mesh is the first on some ray of the packet."""
+    """The triangles of a mesh."""
     into, turn, beam = s.turn[0], s.turn[1], s.beam[1]
     for j in range(3):
         scale = np.float32(1.0) / o[HALF + j]
@@ -223,7 +223,7 @@ def _meet_mesh(o, mesh, who, meshes, box, m, px, py, pz, near, far, s):
     aim(beam, box, turn, px, py, pz)
     triangles, nodes, leaves = meshes.first[mesh]
     last = meshes.first[mesh + 1, 1]
-    met, n = False, nodes
+    n = nodes
     while n < last:
         if entry_of_node(meshes.node[n], beam, far) == NOWHERE:
             n = nodes + meshes.info[n, 1]
@@ -235,11 +235,9 @@ def _meet_mesh(o, mesh, who, meshes, box, m, px, py, pz, near, far, s):
             for k in range(LEAF):
                 if s.found[k] < NOWHERE and any_beyond(s.packet, s.found[k]):
                     part = meshes.item[leaf, k]
-                    if meet_triangle(s.packet, meshes.triangle[triangles + part], px, py, pz,
-                                     near, who, np.float32(part)) > 0:
-                        met = True
+                    meet_triangle(s.packet, meshes.triangle[triangles + part], px, py, pz, near,
+                                  who, np.float32(part))
         n += 1
-    return met
 
 
 def _paint(o, kind, i, meshes, x, y, z, normals, s):

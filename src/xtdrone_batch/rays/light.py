@@ -4,8 +4,21 @@ import math
 
 from xtdrone_dynamics.lanes import LaneLoop
 
-from .surfaces import COLOUR, FAR, FLOW, LOCAL, NORMAL, PART, POS, RAY, SEMANTIC, SPIN, TINT, VEL
-from .surfaces import HALF, WHO, R
+from .surfaces import (
+    COLOUR,
+    FAR,
+    FLOW,
+    HALF,
+    NORMAL,
+    PART,
+    RAY,
+    SEMANTIC,
+    SPIN,
+    TINT,
+    VEL,
+    WHO,
+    R,
+)
 
 SUN = (0.4, 0.3, 0.866)  # direction to it, world
 AMBIENT = 0.45  # share of the light that comes from everywhere

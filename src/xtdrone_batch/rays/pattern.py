@@ -37,8 +37,9 @@ def pattern_of(directions: np.ndarray) -> Pattern:
     ray = np.ascontiguousarray(sorted_rays.reshape(packets, PACKET, 3).transpose(0, 2, 1))
     first = np.arange(0, packets, TILE)
     low, high = ray.min(axis=2), ray.max(axis=2)
-    return Pattern(ray, order.reshape(packets, PACKET).astype(np.uintp), _box(low, high),
-                   _box(np.minimum.reduceat(low, first), np.maximum.reduceat(high, first)), rows * columns)
+    tile = _box(np.minimum.reduceat(low, first), np.maximum.reduceat(high, first))
+    return Pattern(ray, order.reshape(packets, PACKET).astype(np.uintp), _box(low, high), tile,
+                   rows * columns)
 
 
 def camera_rays(camera: CameraParameters) -> np.ndarray:

@@ -11,7 +11,18 @@ from xtdrone_dynamics.compiled import njit
 from xtdrone_sim.vehicles.pose import body_frames
 
 from ..errors import BatchError
-from ..scenes import BOX, CYLINDER, KINDS, MESH, NO_OBJECT, PLANE, SPHERE, Scenes, TriangleMesh, object_dtype
+from ..scenes import (
+    BOX,
+    CYLINDER,
+    KINDS,
+    MESH,
+    NO_OBJECT,
+    PLANE,
+    SPHERE,
+    Scenes,
+    TriangleMesh,
+    object_dtype,
+)
 from ..threads import Threads
 from .frames import KIND, LABEL, OWNER, WHICH_MESH, Meshes, Placed
 from .surfaces import AXES, HALF, OBJECT, POS, SPIN, TINT, VEL
@@ -48,7 +59,7 @@ class RayScene:
         self.label = len(scenes.semantics) + 1
         mesh_list = list(scenes.meshes)
         # A vehicle on its own does not see itself, so that it is not needed.
-        self._bodies = _bodies(model, mesh_list, self.label) if model.n > 1 else np.zeros((1, 0), object_dtype())
+        self._bodies = _bodies(model if model.n > 1 else None, mesh_list, self.label)
         self._vehicles = self._bodies.size > 0
         self.meshes = _meshes(mesh_list)
         self._mesh_box = np.array([_extent(mesh.points) for mesh in mesh_list] or np.zeros((1, 6)),
@@ -98,8 +109,10 @@ class RayScene:
                       *new_tree((rows,), self.objects))
 
 
-def _bodies(model: FleetModel, meshes: list, label: int) -> np.ndarray:
+def _bodies(model: FleetModel | None, meshes: list, label: int) -> np.ndarray:
     """The shapes of each vehicle (V, K) in its base's frame; their meshes are appended."""
+    if model is None:
+        return np.zeros((1, 0), dtype=object_dtype())
     known: dict[Any, int] = {}
     found = []
     for vehicle in model.vehicles:

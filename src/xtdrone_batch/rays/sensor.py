@@ -151,8 +151,10 @@ class _RaySensor:
         """Adds noise to some frames."""
 
     def _shaped(self, array, last=1):
+        if array.shape[1] == 0:
+            return None
         shape = self._batch.environments, len(self._carriers), *self._shape
-        return None if array.shape[1] == 0 else array.reshape(*shape, *((last,) if last > 1 else ()))
+        return array.reshape(*shape, last) if last > 1 else array.reshape(shape)
 
 
 class Camera(_RaySensor):

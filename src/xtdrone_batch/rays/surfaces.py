@@ -119,6 +119,18 @@ def any_beyond(x, near):
     return found
 
 
+@LaneLoop
+def met(x, who):
+    """Whether an object is the first on some ray.
+
+    On its own: in a loop that stores, too, such a sum would keep the compiler from vectors.
+    """
+    found = NO
+    for k in range(R):
+        found |= YES if x[WHO + k] == who else NO
+    return found
+
+
 def _steady(d):
     """A component of a direction that one can divide by."""
     return d if abs(d) > 1e-12 else 1e-12
@@ -129,7 +141,6 @@ def meet_plane(x, o, px, py, pz, near, who):
     """The upper side of a rectangle; p: the rays' start in its frame."""
     a, b, c, d, e, f, g, h, i = o[3], o[4], o[5], o[6], o[7], o[8], o[9], o[10], o[11]
     wide, deep = o[HALF], o[HALF + 1]
-    met = NO
     for k in range(R):
         dx, dy, dz = x[RAY + k], x[RAY + R + k], x[RAY + 2 * R + k]
         u, v, w = a * dx + d * dy + g * dz, b * dx + e * dy + h * dz, c * dx + f * dy + i * dz
@@ -138,8 +149,6 @@ def meet_plane(x, o, px, py, pz, near, who):
                & (abs(py + t * v) <= deep))
         x[FAR + k] = t if hit else x[FAR + k]
         x[WHO + k] = who if hit else x[WHO + k]
-        met |= YES if hit else NO
-    return met
 
 
 @LaneLoop
@@ -148,7 +157,6 @@ def meet_box(x, o, px, py, pz, near, who):
     a, b, c, d, e, f, g, h, i = o[3], o[4], o[5], o[6], o[7], o[8], o[9], o[10], o[11]
     lx, ly, lz = -o[HALF] - px, -o[HALF + 1] - py, -o[HALF + 2] - pz
     hx, hy, hz = o[HALF] - px, o[HALF + 1] - py, o[HALF + 2] - pz
-    met = NO
     for k in range(R):
         dx, dy, dz = x[RAY + k], x[RAY + R + k], x[RAY + 2 * R + k]
         u = 1.0 / _steady(a * dx + d * dy + g * dz)
@@ -159,15 +167,12 @@ def meet_box(x, o, px, py, pz, near, who):
         hit = (first <= last) & (first > near) & (first < x[FAR + k])
         x[FAR + k] = first if hit else x[FAR + k]
         x[WHO + k] = who if hit else x[WHO + k]
-        met |= YES if hit else NO
-    return met
 
 
 @LaneLoop
 def meet_sphere(x, o, px, py, pz, near, who):
     """A sphere; p: the rays' start from its centre, world."""
     inside = px * px + py * py + pz * pz - o[HALF] * o[HALF]
-    met = NO
     for k in range(R):
         dx, dy, dz = x[RAY + k], x[RAY + R + k], x[RAY + 2 * R + k]
         square = dx * dx + dy * dy + dz * dz
@@ -177,8 +182,6 @@ def meet_sphere(x, o, px, py, pz, near, who):
         hit = (disc > 0.0) & (t > near) & (t < x[FAR + k])
         x[FAR + k] = t if hit else x[FAR + k]
         x[WHO + k] = who if hit else x[WHO + k]
-        met |= YES if hit else NO
-    return met
 
 
 @LaneLoop
@@ -187,7 +190,6 @@ def meet_cylinder(x, o, px, py, pz, near, who):
     a, b, c, d, e, f, g, h, i = o[3], o[4], o[5], o[6], o[7], o[8], o[9], o[10], o[11]
     radius, tall = o[HALF], o[HALF + 1]
     inside = px * px + py * py - radius * radius
-    met = NO
     for k in range(R):
         dx, dy, dz = x[RAY + k], x[RAY + R + k], x[RAY + 2 * R + k]
         u, v = a * dx + d * dy + g * dz, b * dx + e * dy + h * dz
@@ -201,8 +203,6 @@ def meet_cylinder(x, o, px, py, pz, near, who):
         hit = (disc > 0.0) & (first <= last) & (first > near) & (first < x[FAR + k])
         x[FAR + k] = first if hit else x[FAR + k]
         x[WHO + k] = who if hit else x[WHO + k]
-        met |= YES if hit else NO
-    return met
 
 
 @LaneLoop
@@ -226,7 +226,6 @@ def meet_triangle(x, t, px, py, pz, near, who, part):
     sx, sy, sz = px - t[0], py - t[1], pz - t[2]
     qx, qy, qz = sy * az - sz * ay, sz * ax - sx * az, sx * ay - sy * ax
     reach = bx * qx + by * qy + bz * qz
-    met = NO
     for k in range(R):
         dx, dy, dz = x[LOCAL + k], x[LOCAL + R + k], x[LOCAL + 2 * R + k]
         hx, hy, hz = dy * bz - dz * by, dz * bx - dx * bz, dx * by - dy * bx
@@ -241,5 +240,3 @@ def meet_triangle(x, t, px, py, pz, near, who, part):
         x[FAR + k] = far if hit else x[FAR + k]
         x[WHO + k] = who if hit else x[WHO + k]
         x[PART + k] = part if hit else x[PART + k]
-        met |= YES if hit else NO
-    return met
