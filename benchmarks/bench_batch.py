@@ -22,13 +22,13 @@ import time
 from pathlib import Path
 
 import numpy as np
+import peers
 import results
 from tqdm import tqdm
 
 from xtdrone_batch.simulation import STEP_US, BatchSimulation
 
 CRAZYFLOW = "crazyflow==0.4.0"
-FOLDER = Path(__file__).resolve().parents[1] / ".setup" / "crazyflow"
 HEIGHT = 60.0  # of the start: nothing is touched [m]
 ROBOTS = 131_072  # of Aerial Gym's headline
 SECONDS = 2.0  # of each measurement
@@ -70,19 +70,9 @@ def measure(environments: int, vehicles: int = 1, what: str = "controlled",
 
 def crazyflow(n: int, integrator: str) -> dict | None:
     """The result of crazyflow_batch.py, or None if crazyflow is not available."""
-    python = FOLDER / "bin" / "python"
-    if not python.exists():
-        FOLDER.parent.mkdir(exist_ok=True)
-        made = subprocess.run([sys.executable, "-m", "venv", str(FOLDER)]).returncode == 0
-        if not made or subprocess.run([python, "-m", "pip", "install", "-q",
-                                       CRAZYFLOW]).returncode:
-            print(f"{CRAZYFLOW} cannot be installed into {FOLDER}: its rows are left out",
-                  file=sys.stderr)
-            return None
-    script = Path(__file__).with_name("crazyflow_batch.py")
-    done = subprocess.run([python, script, str(n), str(round(1e6 / STEP_US)), integrator],
-                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    return json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else None
+    python = peers.python_with(CRAZYFLOW)
+    return python and peers.answer_of(python, "crazyflow_batch.py", str(n),
+                                      str(round(1e6 / STEP_US)), integrator)
 
 
 def main() -> None:

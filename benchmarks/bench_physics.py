@@ -18,6 +18,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import peers
 import results
 
 from xtdrone_core import FleetModel, VehicleSpec
@@ -29,7 +30,6 @@ from xtdrone_sim.vehicles.sdf import load_vehicle
 from xtdrone_sim.world import load_world
 
 ROTORPY = "rotorpy==3.0.0"
-FOLDER = Path(__file__).resolve().parents[1] / ".setup" / "rotorpy"
 STEP_US, STEPS = 4000, 250
 SIZES = (1, 100, 1000)
 HEIGHT = 200.0
@@ -79,14 +79,9 @@ def ours(model, commands, n, repeats=3):
 
 def theirs(model, commands):
     """The result of rotorpy_manoeuvre.py, or None if rotorpy is not available."""
-    python = FOLDER / "bin" / "python"
-    if not python.exists():
-        FOLDER.parent.mkdir(exist_ok=True)
-        made = subprocess.run([sys.executable, "-m", "venv", str(FOLDER)]).returncode == 0
-        if not made or subprocess.run([python, "-m", "pip", "install", "-q", ROTORPY]).returncode:
-            print(f"{ROTORPY} cannot be installed into {FOLDER}: its rows are left out",
-                  file=sys.stderr)
-            return None
+    python = peers.python_with(ROTORPY)
+    if python is None:
+        return None
     r, inertia = model.rotors[0], np.array(model.inertia)
     vehicle = {
         "mass": model.mass, "num_rotors": 4, "rotor_pos": [list(x.pos) for x in model.rotors],
@@ -99,12 +94,7 @@ def theirs(model, commands):
     task = {"vehicle": vehicle, "gravity": GRAVITY, "dt": STEP_US * 1e-6, "sizes": sizes,
             "speeds": (r.input_scaling * commands + r.zero_position_armed).tolist(),
             "start": [0.0, 0.0, HEIGHT + model.cog[2]]}
-    answer = subprocess.run([python, Path(__file__).with_name("rotorpy_manoeuvre.py")],
-                            input=json.dumps(task), capture_output=True, text=True)
-    if answer.returncode:
-        print(f"rotorpy failed: {answer.stderr.strip().splitlines()[-1]}", file=sys.stderr)
-        return None
-    return json.loads(answer.stdout)
+    return peers.answer_of(python, "rotorpy_manoeuvre.py", task=task)
 
 
 def main():

@@ -18,6 +18,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import peers
 import results
 
 from sensor_models import SensorSuite
@@ -33,7 +34,7 @@ from xtdrone_sim.vehicles.sdf import load_vehicle
 from xtdrone_sim.world import load_world
 
 STEP_US = 4000
-ROTORPY = Path(__file__).resolve().parents[1] / ".setup" / "rotorpy"
+ROTORPY = "rotorpy==3.0.0"
 LOOKS = 15
 HOVER_S = 10.0  # simulated time
 
@@ -154,17 +155,13 @@ def stereo():
 
 def hover():
     """One quadrotor climbs 3 m and hovers: in this simulator, then in RotorPy."""
-    python = ROTORPY / "bin" / "python"
-    if not python.exists():
-        subprocess.run([sys.executable, "-m", "venv", ROTORPY], check=True)
-        subprocess.run([python, "-m", "pip", "install", "-q", "rotorpy"], check=True)
-    script = Path(__file__).with_name("rotorpy_hover.py")
+    python = peers.python_with(ROTORPY)
     ours, theirs = [], []
     for _ in range(2):
         ours.append(hover_factor("iris", HOVER_S))
-        answer = subprocess.run([python, script, str(HOVER_S), "250"], check=True,
-                                capture_output=True, text=True).stdout
-        theirs.append(json.loads(answer.splitlines()[-1]))
+        theirs.append(python and peers.answer_of(python, "rotorpy_hover.py", str(HOVER_S), "250"))
+    if not all(theirs):
+        return
     version, other = theirs[0]["version"], max(row["real_time_factor"] for row in theirs)
     print(f"rise and hover: {max(ours):.1f} x real time; RotorPy {version}: {other:.2f}",
           flush=True)
