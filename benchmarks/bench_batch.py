@@ -15,11 +15,7 @@ Aerial Gym's paper gives 3.8 million steps/s of 10 ms for 2^17 robots, on two RT
 """
 
 import argparse
-import json
-import subprocess
-import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import peers

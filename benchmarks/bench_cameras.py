@@ -13,6 +13,7 @@ Aerial Gym's paper: up to 1,800 frames/s of 480 x 270 depth from 1,024 robots, o
 """
 
 import argparse
+import itertools
 import os
 import sys
 import tempfile
@@ -115,7 +116,8 @@ def triangles_of(objects: np.ndarray) -> np.ndarray:
     ring = [np.cos(angle) * rim + np.sin(angle) * top for angle in lift]
     unit[SPHERE] = np.concatenate([np.concatenate([
         np.stack([low[:-1], low[1:], high[1:]], axis=1),
-        np.stack([low[:-1], high[1:], high[:-1]], axis=1)]) for low, high in zip(ring, ring[1:])])
+        np.stack([low[:-1], high[1:], high[:-1]], axis=1)])
+        for low, high in itertools.pairwise(ring)])
     square = np.array([[-.5, -.5, 0], [.5, -.5, 0], [.5, .5, 0], [-.5, .5, 0]])
     unit[PLANE] = square[np.array([[0, 1, 2], [0, 2, 3]])]
     found = []

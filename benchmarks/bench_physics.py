@@ -11,11 +11,7 @@ its own, .setup/rotorpy; without network and without that folder its rows are sk
 
 import argparse
 import dataclasses
-import json
-import subprocess
-import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import peers

@@ -9,10 +9,7 @@ run (this needs the package index).
 
 import argparse
 import itertools
-import json
 import math
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path

@@ -48,7 +48,7 @@ with wp.ScopedDevice("cpu"):
     rates = []
     for width, height in sizes:
         rays = len(meshes) * width * height
-        out = (wp.zeros(rays, dtype=float), wp.zeros(rays, dtype=int), wp.zeros(rays, dtype=wp.vec3))
+        out = tuple(wp.zeros(rays, dtype=kind) for kind in (float, int, wp.vec3))
         given = [ids, pos, quat, width, height, 0.5 * width / math.tan(0.5 * fov), *out]
         wp.launch(cast, rays, given)
         best, spent = math.inf, 0.0
