@@ -33,6 +33,7 @@ from .rays.scene import RayScene
 from .rays.sensor import Camera, Lidar
 from .scenes import PLANE, Scenes, object_dtype
 from .threads import Threads
+from .worlds.generate import World, move
 
 STEP_US = 4_000  # of a sub-step, as in the lockstep fleet [us]
 MOST_ENVIRONMENTS = 1 << 24
@@ -58,7 +59,7 @@ class BatchSimulation:
 
     def __init__(self, vehicles: str = "iris", environments: int = 1, *,
                  action: str = "velocity", controller: str = "px4", sub_steps: int = 5,
-                 scenes: Scenes | None = None, dtype: str = "float64", seed: int = 0,
+                 scenes: Scenes | World | None = None, dtype: str = "float64", seed: int = 0,
                  randomisation: Randomisation = _AS_MODELLED, wind: str = "",
                  sensors: bool = False, threads: int = 0, first: int = 0,
                  gravity: float = GRAVITY, altitude: float = 0.0):
@@ -71,7 +72,8 @@ class BatchSimulation:
             action: What an action commands: one of control.LEVELS.
             controller: 'px4' (the flight stack's loops) or 'geometric' (Aerial Gym's).
             sub_steps: Of 4 ms in one step().
-            scenes: What stands in the environments; None for a ground.
+            scenes: What stands in the environments: Scenes, or a World (of a world file) that
+                makes each environment anew at its reset; None for a ground.
             dtype: Of the state, 'float64' or 'float32'.
             seed: Of all random numbers. What environment e draws depends on it and on e alone.
             randomisation: Drawn anew at each reset.
@@ -107,6 +109,10 @@ class BatchSimulation:
                                                    real)
         self._variation = Variation(*(np.ones(shape, dtype=real) for shape in (
             lead, (*lead, self.model.actuator.shape[1]))))
+        self._world = scenes if isinstance(scenes, World) else None
+        self._world_streams = np.zeros((self.environments, 4), dtype=np.uint64)
+        if isinstance(scenes, World):
+            scenes = scenes.scenes(self.environments)
         self.scenes = _ground() if scenes is None else scenes
         if len(self.scenes.objects) not in (1, self.environments):
             raise BatchError(f"the scenes have {len(self.scenes.objects)} environments and the "
@@ -246,6 +252,14 @@ class BatchSimulation:
             fresh = np.zeros_like(self._streams)
             seed_streams(_whole("seed", seed, 0, 2**63 - 1), self.first, fresh)
             self._streams[which] = fresh[which]
+            if self._world is not None:
+                # Another seed than the vehicles', so that worlds and starts are independent.
+                seed_streams(~np.uint64(seed), self.first, fresh)
+                self._world_streams[which] = fresh[which]
+        if self._world is not None:
+            self.threads.over(len(which), lambda first, last: self._world.fill(
+                self.scenes, which[first:last], self._world_streams))
+            self.rays.invalidate(mask)
         for array, start in zip(self.state, self._start, strict=True):
             array[rows] = start
         for array, start in zip(self._loop_state, self._fresh_loops, strict=True):
@@ -277,6 +291,9 @@ class BatchSimulation:
             s = self._flat[0]
             self._wind.step(self._now_us, self.sub_steps * STEP_US, s.pos, s.vel, s.wind)
         self.threads.over(self.environments, self._advance)
+        if self.scenes.objects["moving"].any():
+            self.threads.over(len(self.scenes.objects), lambda first, last: move(
+                first, last, self.scenes.bounds, self.scenes.objects, self.step_s))
         self._now_us += self.sub_steps * STEP_US
         self.t_us += self.sub_steps * STEP_US
         if self._suite is not None:

@@ -113,6 +113,28 @@ def world_sdf(name: str) -> Path:
     return _find("world", name, root() / "worlds" / f"{name}.world", world_names)
 
 
+def batch_world_names() -> list[str]:
+    """Names of the world files in worlds/batch."""
+    return sorted(path.stem for path in (root() / "worlds" / "batch").glob("*.yaml"))
+
+
+def batch_world(name: Path | str) -> Path:
+    """A world file for a batch: a name from worlds/batch or worlds, or a path.
+
+    Raises:
+        ScenarioError: A word without '.' and '/' that is no name.
+    """
+    path = Path(name).expanduser()
+    if path.suffix or path.name != str(name):
+        return path
+    if str(name) in batch_world_names():
+        return root() / "worlds" / "batch" / f"{name}.yaml"
+    if str(name) in world_names():
+        return world_sdf(str(name))
+    raise ScenarioError(unknown_name("world", name, [*batch_world_names(), *world_names()],
+                                     "a YAML or SDF file"))
+
+
 def mission_names() -> list[str]:
     """Names of the plans in docs/missions."""
     return sorted(path.stem for path in (root() / "docs" / "missions").glob("*.plan"))
