@@ -16,8 +16,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # loaded where they are first used, so that the command starts at once
+    from sensor_models.cameras import (
+        CameraParameters as CameraParameters,
+        LidarParameters as LidarParameters,
+    )
     from xtdrone_batch.randomisation import Randomisation as Randomisation
+    from xtdrone_batch.rays.sensor import Mounting as Mounting
     from xtdrone_batch.simulation import BatchSimulation as BatchSimulation
+    from xtdrone_batch.worlds.generate import World as World
     from xtdrone_core.agent import BaseAgent as Agent, EachVehicle as EachVehicle
     from xtdrone_core.contracts import Observer as Observer
     from xtdrone_core.errors import ScenarioError as ScenarioError, XtdroneError as XtdroneError
@@ -36,22 +42,27 @@ if TYPE_CHECKING:  # loaded where they are first used, so that the command start
 _EXPORTS = {
     "Agent": "xtdrone_core.agent:BaseAgent",
     "BatchSimulation": "xtdrone_batch.simulation:BatchSimulation",
+    "CameraParameters": "sensor_models.cameras:CameraParameters",
     "EachVehicle": "xtdrone_core.agent:EachVehicle",
     "Estimates": "xtdrone_core.state:Estimates", "FleetState": "xtdrone_core.state:FleetState",
-    "Mode": "xtdrone_core.modes:Mode", "Observer": "xtdrone_core.contracts:Observer",
+    "LidarParameters": "sensor_models.cameras:LidarParameters",
+    "Mode": "xtdrone_core.modes:Mode", "Mounting": "xtdrone_batch.rays.sensor:Mounting",
+    "Observer": "xtdrone_core.contracts:Observer",
     "Randomisation": "xtdrone_batch.randomisation:Randomisation",
     "Scenario": "xtdrone_core.scenario.scenario:Scenario",
     "ScenarioError": "xtdrone_core.errors:ScenarioError",
     "SensorBatch": "xtdrone_core.state:SensorBatch", "SetPoints": "xtdrone_core.state:SetPoints",
     "Simulation": "xtdrone.simulation:Simulation", "Vehicle": "xtdrone_core.vehicle:Vehicle",
     "VehicleSpec": "xtdrone_core.scenario.scenario:VehicleSpec",
+    "World": "xtdrone_batch.worlds.generate:World",
     "XtdroneError": "xtdrone_core.errors:XtdroneError",
     "load_vehicle": "xtdrone.simulation:load_vehicle",
 }
 
-__all__ = ["Agent", "BatchSimulation", "EachVehicle", "Estimates", "FleetState", "Mode", "Observer",
-           "Randomisation", "Scenario", "ScenarioError", "SensorBatch", "SetPoints", "Simulation",
-           "Vehicle", "VehicleSpec", "XtdroneError", "load_vehicle"]
+__all__ = ["Agent", "BatchSimulation", "CameraParameters", "EachVehicle", "Estimates",
+           "FleetState", "LidarParameters", "Mode", "Mounting", "Observer", "Randomisation",
+           "Scenario", "ScenarioError", "SensorBatch", "SetPoints", "Simulation", "Vehicle",
+           "VehicleSpec", "World", "XtdroneError", "load_vehicle"]
 
 
 def __getattr__(name: str) -> Any:
