@@ -2,6 +2,8 @@
 
 import math
 
+import numpy as np
+
 from xtdrone_dynamics.lanes import LaneLoop
 
 from .surfaces import (
@@ -26,7 +28,7 @@ ZENITH, HORIZON = (0.35, 0.55, 0.85), (0.80, 0.88, 0.95)  # colours of the sky
 
 
 @LaneLoop
-def sky(x):
+def sky(x: np.ndarray) -> None:
     """What rays see that meet nothing."""
     for k in range(R):
         dx, dy, dz = x[RAY + k], x[RAY + R + k], x[RAY + 2 * R + k]
@@ -38,14 +40,14 @@ def sky(x):
 
 
 @LaneLoop
-def semantic(x, who, label):
+def semantic(x: np.ndarray, who: float, label: float) -> None:
     """Marks the rays that met an object with its class."""
     for k in range(R):
         x[SEMANTIC + k] = label if x[WHO + k] == who else x[SEMANTIC + k]
 
 
 @LaneLoop
-def plane_normals(x, o, who):
+def plane_normals(x: np.ndarray, o: np.ndarray, who: float) -> None:
     """Normals where the rays met the plane `who`."""
     nx, ny, nz = o[5], o[8], o[11]
     for k in range(R):
@@ -56,7 +58,7 @@ def plane_normals(x, o, who):
 
 
 @LaneLoop
-def box_normals(x, o, px, py, pz, who):
+def box_normals(x: np.ndarray, o: np.ndarray, px: float, py: float, pz: float, who: float) -> None:
     """Normals where the rays met the box `who`; p: their start in its frame."""
     a, b, c, d, e, f, g, h, i = o[3], o[4], o[5], o[6], o[7], o[8], o[9], o[10], o[11]
     sx, sy, sz = 1.0 / o[HALF], 1.0 / o[HALF + 1], 1.0 / o[HALF + 2]
@@ -76,7 +78,8 @@ def box_normals(x, o, px, py, pz, who):
 
 
 @LaneLoop
-def sphere_normals(x, o, px, py, pz, who):
+def sphere_normals(x: np.ndarray, o: np.ndarray, px: float, py: float, pz: float,
+                   who: float) -> None:
     """Normals where the rays met the sphere `who`; p: their start from its centre, world."""
     scale = 1.0 / o[HALF]
     for k in range(R):
@@ -89,7 +92,8 @@ def sphere_normals(x, o, px, py, pz, who):
 
 
 @LaneLoop
-def cylinder_normals(x, o, px, py, pz, who):
+def cylinder_normals(x: np.ndarray, o: np.ndarray, px: float, py: float, pz: float,
+                     who: float) -> None:
     """Normals where the rays met the cylinder `who`; p: their start in its frame."""
     a, b, c, d, e, f, g, h, i = o[3], o[4], o[5], o[6], o[7], o[8], o[9], o[10], o[11]
     out, up = 1.0 / o[HALF], 1.0 / o[HALF + 1]
@@ -107,7 +111,8 @@ def cylinder_normals(x, o, px, py, pz, who):
         x[NORMAL + 2 * R + k] = g * u + h * v + i * w if mine else x[NORMAL + 2 * R + k]
 
 
-def mesh_normals(x, o, triangles, first, who):
+def mesh_normals(x: np.ndarray, o: np.ndarray, triangles: np.ndarray, first: int,
+                 who: float) -> None:
     """Normals, towards the sensor, where the rays met the mesh `who`."""
     for k in range(R):
         if x[WHO + k] == who:
@@ -127,7 +132,7 @@ def mesh_normals(x, o, triangles, first, who):
 
 
 @LaneLoop
-def shade(x, o, who):
+def shade(x: np.ndarray, o: np.ndarray, who: float) -> None:
     """Colours where the rays met the object `who`, in the sun: Lambert's cosine."""
     red, green, blue = o[TINT], o[TINT + 1], o[TINT + 2]
     for k in range(R):
@@ -141,7 +146,8 @@ def shade(x, o, who):
 
 
 @LaneLoop
-def sky_flow(x, rays, wx, wy, wz, fx, fy):
+def sky_flow(x: np.ndarray, rays: np.ndarray, wx: float, wy: float, wz: float, fx: float,
+             fy: float) -> None:
     """Optical flow of what is far away [pixels/s]; w: the camera's angular velocity, its frame."""
     for k in range(R):
         y, z = rays[1, k], rays[2, k]
@@ -151,7 +157,8 @@ def sky_flow(x, rays, wx, wy, wz, fx, fy):
 
 
 @LaneLoop
-def add_flow(x, o, rays, m, px, py, pz, vx, vy, vz, fx, fy, who):
+def add_flow(x: np.ndarray, o: np.ndarray, rays: np.ndarray, m: np.ndarray, px: float, py: float,
+             pz: float, vx: float, vy: float, vz: float, fx: float, fy: float, who: float) -> None:
     """Adds what the motion of the camera and of the object `who` does to its optical flow.
 
     Args:
@@ -176,7 +183,7 @@ def add_flow(x, o, rays, m, px, py, pz, vx, vy, vz, fx, fy, who):
 
 
 @LaneLoop
-def finish(x):
+def finish(x: np.ndarray) -> None:
     """Lengths of rays that met nothing, and colours from 0 to 255."""
     for k in range(R):
         x[FAR + k] = x[FAR + k] if x[WHO + k] >= 0.0 else math.inf
@@ -185,7 +192,7 @@ def finish(x):
 
 
 @LaneLoop
-def grey(x):
+def grey(x: np.ndarray) -> None:
     """The first colour becomes the brightness (ITU-R BT.601)."""
     for k in range(R):
         x[COLOUR + k] = (0.299 * x[COLOUR + k] + 0.587 * x[COLOUR + R + k]

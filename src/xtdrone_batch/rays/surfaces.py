@@ -43,7 +43,7 @@ def _factors(low, high):
     return (*up, *down)
 
 
-def aim(beam, box, m, x, y, z):
+def aim(beam: np.ndarray, box: np.ndarray, m: np.ndarray, x: float, y: float, z: float) -> None:
     """Sets a beam: from a point, with directions of a sensor's box turned by the matrix m."""
     beam[0], beam[1], beam[2] = x, y, z
     for k in range(3):
@@ -55,7 +55,8 @@ def aim(beam, box, m, x, y, z):
             beam[3 + 6 * k + j] = found[j]
 
 
-def entry(low, high, fx, fy, fz, far):
+def entry(low: tuple[float, ...], high: tuple[float, ...], fx: tuple[float, ...],
+          fy: tuple[float, ...], fz: tuple[float, ...], far: float) -> float:
     """Where a beam may first meet a box: its shortest length, or NOWHERE.
 
     A direction d between dl and dh meets the slab from l to h at the length t if t dl <= h and
@@ -76,7 +77,7 @@ def entry(low, high, fx, fy, fz, far):
     return first if first <= min(last, far) else NOWHERE
 
 
-def entry_of_node(node, beam, far):
+def entry_of_node(node: np.ndarray, beam: np.ndarray, far: float) -> float:
     """entry() of a node (6,)."""
     x, y, z = beam[0], beam[1], beam[2]
     return entry((node[0] - x, node[1] - y, node[2] - z),
@@ -87,7 +88,7 @@ def entry_of_node(node, beam, far):
 
 
 @LaneLoop
-def entries(boxes, beam, far, found):
+def entries(boxes: np.ndarray, beam: np.ndarray, far: float, found: np.ndarray) -> None:
     """entry() of the boxes of one leaf; those are in the lanes here."""
     x, y, z = beam[0], beam[1], beam[2]
     fx = (beam[3], beam[4], beam[5], beam[6], beam[7], beam[8])
@@ -99,7 +100,7 @@ def entries(boxes, beam, far, found):
 
 
 @LaneLoop
-def start(x, rays, m, far):
+def start(x: np.ndarray, rays: np.ndarray, m: np.ndarray, far: float) -> None:
     """Directions in the world, and nothing met."""
     a, b, c, d, e, f, g, h, i = m[0], m[1], m[2], m[3], m[4], m[5], m[6], m[7], m[8]
     for k in range(R):
@@ -111,7 +112,7 @@ def start(x, rays, m, far):
 
 
 @LaneLoop
-def any_beyond(x, near):
+def any_beyond(x: np.ndarray, near: float) -> int:
     """Whether a ray still reaches further."""
     found = NO
     for k in range(R):
@@ -120,7 +121,7 @@ def any_beyond(x, near):
 
 
 @LaneLoop
-def met(x, who):
+def met(x: np.ndarray, who: float) -> int:
     """Whether an object is the first on some ray.
 
     On its own: in a loop that stores, too, such a sum would keep the compiler from vectors.
@@ -137,7 +138,8 @@ def _steady(d):
 
 
 @LaneLoop
-def meet_plane(x, o, px, py, pz, near, who):
+def meet_plane(x: np.ndarray, o: np.ndarray, px: float, py: float, pz: float, near: float,
+               who: float) -> None:
     """The upper side of a rectangle; p: the rays' start in its frame."""
     a, b, c, d, e, f, g, h, i = o[3], o[4], o[5], o[6], o[7], o[8], o[9], o[10], o[11]
     wide, deep = o[HALF], o[HALF + 1]
@@ -152,7 +154,8 @@ def meet_plane(x, o, px, py, pz, near, who):
 
 
 @LaneLoop
-def meet_box(x, o, px, py, pz, near, who):
+def meet_box(x: np.ndarray, o: np.ndarray, px: float, py: float, pz: float, near: float,
+             who: float) -> None:
     """A box; p: the rays' start in its frame."""
     a, b, c, d, e, f, g, h, i = o[3], o[4], o[5], o[6], o[7], o[8], o[9], o[10], o[11]
     lx, ly, lz = -o[HALF] - px, -o[HALF + 1] - py, -o[HALF + 2] - pz
@@ -170,7 +173,8 @@ def meet_box(x, o, px, py, pz, near, who):
 
 
 @LaneLoop
-def meet_sphere(x, o, px, py, pz, near, who):
+def meet_sphere(x: np.ndarray, o: np.ndarray, px: float, py: float, pz: float, near: float,
+                who: float) -> None:
     """A sphere; p: the rays' start from its centre, world."""
     inside = px * px + py * py + pz * pz - o[HALF] * o[HALF]
     for k in range(R):
@@ -185,7 +189,8 @@ def meet_sphere(x, o, px, py, pz, near, who):
 
 
 @LaneLoop
-def meet_cylinder(x, o, px, py, pz, near, who):
+def meet_cylinder(x: np.ndarray, o: np.ndarray, px: float, py: float, pz: float, near: float,
+                  who: float) -> None:
     """A cylinder with its ends; p: the rays' start in its frame."""
     a, b, c, d, e, f, g, h, i = o[3], o[4], o[5], o[6], o[7], o[8], o[9], o[10], o[11]
     radius, tall = o[HALF], o[HALF + 1]
@@ -206,7 +211,7 @@ def meet_cylinder(x, o, px, py, pz, near, who):
 
 
 @LaneLoop
-def turn_into(x, m):
+def turn_into(x: np.ndarray, m: np.ndarray) -> None:
     """Directions in a mesh's frame, by the matrix m from the world."""
     a, b, c, d, e, f, g, h, i = m[0], m[1], m[2], m[3], m[4], m[5], m[6], m[7], m[8]
     for k in range(R):
@@ -217,7 +222,8 @@ def turn_into(x, m):
 
 
 @LaneLoop
-def meet_triangle(x, t, px, py, pz, near, who, part):
+def meet_triangle(x: np.ndarray, t: np.ndarray, px: float, py: float, pz: float, near: float,
+                  who: float, part: float) -> None:
     """Both sides of a triangle (Moeller and Trumbore 1997); p: the rays' start in its frame.
 
     t: its first corner and its edges from there.
