@@ -1,6 +1,7 @@
 """The command `xtdrone campaign`: many flights, one table."""
 
 import argparse
+import contextlib
 import os
 import shlex
 import sys
@@ -124,22 +125,23 @@ def _fly(args: argparse.Namespace, made: Any, folder: Path, journal: Any,
     from xtdrone_sim.warm_up import ensure_warm
 
     from .flight import FAILED, GOOD, Result, fly
+    from .runners import ONE_THREAD, ProcessRunner
 
     ensure_warm()
     runner: Any
     if args.ray:
         from .cluster import LOCAL, RayRunner
 
-        runner = RayRunner(fly, None if args.ray == LOCAL else args.ray)
+        runner = RayRunner(fly, None if args.ray == LOCAL else args.ray,
+                           environment=ONE_THREAD)
     else:
-        from .runners import ProcessRunner
-
         runner = ProcessRunner(fly, args.workers or os.cpu_count() or 1, args.time_out)
     folders = folder.parent / "flights" if args.folders else None
     good = sum(result.status == GOOD for result in journal.results.values())
-    with tqdm(total=len(made), initial=len(made) - len(waiting), unit=" flights", desc="campaign",
-              file=sys.stderr, delay=1e-3, disable=None) as bar:
-        for done in runner.run([made.flight(k, folders) for k in waiting]):
+    with (contextlib.closing(runner.run([made.flight(k, folders) for k in waiting])) as flown,
+          tqdm(total=len(made), initial=len(made) - len(waiting), unit=" flights", desc="campaign",
+               file=sys.stderr, delay=1e-3, disable=None) as bar):
+        for done in flown:
             result = done.value or Result(FAILED, done.error)
             journal.add(waiting[done.index], result)
             good += result.status == GOOD

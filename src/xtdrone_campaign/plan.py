@@ -239,14 +239,21 @@ def _parameters() -> Mapping[str, Any]:
 
 
 def _plain(scenario: Scenario) -> dict[str, Any]:
-    """A scenario as plain data, without what differs from one machine to another."""
-    return {name: value for name, value in scenario.to_dict().items() if name not in _HERE}
+    """A scenario as plain data, without what differs here; files by their whole paths."""
+    plain = {name: value for name, value in scenario.to_dict().items() if name not in _HERE}
+    for holder, key in (*((plain, name) for name in _OF_FILES),
+                        *((vehicle, "type") for vehicle in plain["vehicles"])):
+        if files.is_file(holder[key]):  # a worker may be in another folder
+            holder[key] = str(Path(holder[key]).absolute())
+    return plain
 
 
 def _digests(scenarios: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """SHA-256 of each file that an option names."""
-    named = {path for scenario in scenarios for option in _OF_FILES
-             for path in [str(scenario[option])] if files.is_file(path)}
+    named = {path for scenario in scenarios
+             for path in (*(scenario[option] for option in _OF_FILES),
+                          *(vehicle["type"] for vehicle in scenario["vehicles"]))
+             if files.is_file(path)}
     return {path: hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in sorted(named)}
 
 

@@ -9,13 +9,13 @@ import itertools
 import math
 import os
 import re
-import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from xtdrone_campaign.cluster import RayRunner
 from xtdrone_core import files
 from xtdrone_core.errors import shown, unknown_name
 from xtdrone_core.runs import run_folder
@@ -231,76 +231,22 @@ def _run_serially(jobs, folder, campaign, progress):
 
 
 def _run_by_ray(jobs, folder, campaign, progress, address, cores):
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no usage reports to its vendor
-    if address and _has_ray_token():  # Ray looks for a token only if it chooses the address itself
-        os.environ.setdefault("RAY_AUTH_MODE", "token")
-    try:
-        import ray
-    except ModuleNotFoundError as error:
-        raise SlamError("campaigns run on Ray, which is not installed: pip install "
-                        "'xtdrone[campaign]', or give --serial") from error
-    if not jobs:
-        return []
-    claim = os.cpu_count() if cores is None else cores
-    paths = {"env_vars": {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}}
-    here = {"address": "local", "include_dashboard": False, "_node_ip_address": "127.0.0.1"}
-    try:
-        if address:
-            _check_reachable(address)
-        with _no_stderr():  # to which Ray's C++ part repeats the exception
-            ray.init(**({"address": address} if address else here), logging_level="error",
-                     log_to_driver=False, runtime_env=paths)
-    except (OSError, ValueError, RuntimeError, ray.exceptions.RayError) as error:
-        raise SlamError(f"no Ray at '{address}': {str(error).splitlines()[0]}; start one with ray "
-                        "start --head, and give both sides the same token (RAY_AUTH_TOKEN or "
-                        "~/.ray/auth_token)") from error
-    remote = ray.remote(num_cpus=claim, max_retries=0)(run_job)
-    waiting = {remote.remote(job, dataset.folder.absolute(), folder, campaign.speed): (job, dataset)
-               for job, dataset in jobs}
+    runner = RayRunner(_run_task, address, os.cpu_count() if cores is None else cores,
+                       error=SlamError, instead="give --serial")
+    tasks = [(job, dataset.folder.absolute(), folder, campaign.speed) for job, dataset in jobs]
     failures = []
-    try:
-        while waiting:
-            done, _ = ray.wait(list(waiting), num_returns=1)
-            job, dataset = waiting.pop(done[0])
-            try:
-                failures.append(ray.get(done[0]))
-            except ray.exceptions.RayError as error:
-                failures.append(f"{job.conditions.name}, {job.system.label}, run {job.number}: "
-                                f"{str(error).splitlines()[0]}")
-            progress(len(dataset), f"{job.system.label}, {job.conditions.name}, run {job.number}")
-    except KeyboardInterrupt:
-        for reference in waiting:  # so that the systems are stopped too
-            ray.cancel(reference)
-        ray.wait(list(waiting), num_returns=len(waiting), timeout=5.0)
-        raise
-    finally:
-        ray.shutdown()
+    with contextlib.closing(runner.run(tasks)) as results_of_runs:
+        for done in results_of_runs:
+            job, dataset = jobs[done.index]
+            text = f"{job.system.label}, {job.conditions.name}, run {job.number}"
+            failures.append(f"{job.conditions.name}, {job.system.label}, run {job.number}: "
+                            f"{done.error}" if done.error else done.value)
+            progress(len(dataset), text)
     return [line for line in failures if line]
 
 
-def _check_reachable(address):
-    """Raises an OSError if nothing listens at HOST:PORT, long before Ray would time out."""
-    host, _, port = address.removeprefix("ray://").rpartition(":")
-    if host and port.isdigit():
-        socket.create_connection((host, int(port)), timeout=5.0).close()
-
-
-@contextlib.contextmanager
-def _no_stderr():
-    """Discards the standard error of this process within the context."""
-    kept = os.dup(2)
-    with open(os.devnull, "w") as nowhere:
-        os.dup2(nowhere.fileno(), 2)
-    try:
-        yield
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)
-
-
-def _has_ray_token():
-    return (any(os.environ.get(name) for name in ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"))
-            or (Path.home() / ".ray" / "auth_token").is_file())
+def _run_task(task):
+    return run_job(*task)
 
 
 def _done(folder, job, campaign, retry):
