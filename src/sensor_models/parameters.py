@@ -122,7 +122,7 @@ def values_of(block: SensorBlock, tags: Tags) -> dict:
         elif tag not in tags.read_apart and tag != "preset":
             refuse_near_miss(block, tag, [*known, *tags.sitl, *tags.lists, *tags.read_apart], 0.85)
     if tags.more is not None:
-        own.update(tags.more(block))
+        own = {**tags.more(block), **own}
     for name in own:  # a new walk replaces the preset's standing deviation, and the reverse
         prefix, _, _what = name.rpartition("random_walk")
         if name.endswith("random_walk"):

@@ -14,6 +14,7 @@ from xtdrone_dynamics.compiled import Record
 from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_dynamics.quaternion import rotate
 
+from .changes import Changes, changed, parse_changes
 from .errors import SensorError
 from .noise import CHANNEL, turn_on
 from .sensor import STEP_US, WORLD, Sensor, sensors
@@ -134,7 +135,7 @@ class SensorSuite(Memory):
     def __init__(self, fleet_blocks: Iterable[Sequence[SensorBlock]], origin: Sequence[float],
                  magnetic_field_enu: Sequence[float] | np.ndarray, seed: int,
                  gps_preset: str = "", gravity: float = GRAVITY, cast: Cast | None = None,
-                 first: int = 0) -> None:
+                 first: int = 0, changes: str = "") -> None:
         """Builds the sensors of a fleet.
 
         Args:
@@ -148,6 +149,7 @@ class SensorSuite(Memory):
                 gives the distance [m] from a point of the world to the first surface that is
                 not the vehicle's own, or inf. None: the plane z = 0.
             first: Number of the first vehicle, where they are a part of a fleet.
+            changes: Parameters in place of the vehicles' own, see changes.parse_changes().
 
         Raises:
             SensorError: Invalid parameters, preset or rate.
@@ -156,7 +158,12 @@ class SensorSuite(Memory):
                                dtype=WORLD)[0]
         self._cast = _to_ground if cast is None else cast
         presets = {"gps": gps_preset} if gps_preset else {}
-        fleet = [_by_kind(blocks, presets) for blocks in fleet_blocks]
+        new = parse_changes(changes)
+        fleet = [_by_kind(blocks, presets, new) for blocks in fleet_blocks]
+        for kind in new:
+            if not any(kind in found for found in fleet):
+                raise SensorError(f"no vehicle has a sensor of kind '{kind}': leave its "
+                                  "parameters out")
         self.n = len(fleet)
         self.batch = SensorBatch.empty(self.n)
         self._records = self.batch.records
@@ -237,7 +244,8 @@ class SensorSuite(Memory):
             array.load(snapshot["arrays"][kind])
 
 
-def _by_kind(blocks: Sequence[SensorBlock], presets: dict[str, str]) -> dict[str, SensorBlock]:
+def _by_kind(blocks: Sequence[SensorBlock], presets: dict[str, str],
+             changes: Changes) -> dict[str, SensorBlock]:
     """A vehicle's blocks of the kinds that the suite measures; a preset takes a block's place.
 
     Raises:
@@ -248,8 +256,9 @@ def _by_kind(blocks: Sequence[SensorBlock], presets: dict[str, str]) -> dict[str
         if block.kind in sensors():
             if block.kind in found:
                 raise SensorError(f"'{block.name}' is a second {block.kind}: give a vehicle one")
-            found[block.kind] = replace(block, parameters={"preset": presets[block.kind]}) \
-                if block.kind in presets else block
+            found[block.kind] = changed(
+                replace(block, parameters={"preset": presets[block.kind]})
+                if block.kind in presets else block, changes)
     if "imu" not in found:
         raise SensorError("a vehicle without an imu cannot be flown: give its SDF one")
     return found

@@ -37,8 +37,9 @@ def register(subparsers: Any) -> None:
     subject.completer = lambda **_: registry.AGENTS.names()
     varied = add("--vary", action="append", default=[], metavar="NAME=VALUES",
                  help="a quantity and its values: FROM..TO/STEP, FROM..TO of whole numbers, or "
-                      "A,B,C; an option of the scenario or of the Agent, a parameter of PX4, gust "
-                      "or dryden [m/s]; wind may be one number, to the east; may be repeated")
+                      "A,B,C; an option of the scenario or of the Agent, KIND.NAME of a "
+                      "sensor, a parameter of PX4, gust or dryden [m/s]; wind may be one number, "
+                      "to the east; may be repeated")
     varied.completer = _names
     add("--seeds", default="1", metavar="SEEDS",
         help="how many, from the scenario's seed on, or a list 1,5,9, or a range 1..20 (1)")

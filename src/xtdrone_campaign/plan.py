@@ -13,7 +13,7 @@ from typing import Any
 
 from xtdrone_core import Scenario, files, registry
 from xtdrone_core.contracts import SettableParameters
-from xtdrone_core.errors import unknown_name
+from xtdrone_core.errors import shown, unknown_name
 from xtdrone_core.runs import run_folder
 from xtdrone_core.scenario import arguments, scenario_options
 from xtdrone_core.scenario.options import number, pair
@@ -111,7 +111,7 @@ def make(args: argparse.Namespace) -> Plan:
     agent_class = registry.AGENTS.load(agent)
     varied: dict[str, tuple[str, ...]] = {}
     for word in args.vary:
-        name, spec = pair("vary", word)
+        name, spec = _pair(word)
         if name in varied:
             raise CampaignError(f"--vary gives {name} twice: give all its values in one")
         _check_name(name, given, args.set, agent, agent_class)
@@ -167,11 +167,22 @@ def quantities(agent_class: type, settings: Sequence[str] = ()) -> dict[str, str
     return {**{name: argument.meaning() for name, argument in known.items()}, **_AIR_HELP, **own}
 
 
+def _pair(word: str) -> tuple[str, str]:
+    """Name and values of one --vary; the name of a sensor's parameter is KIND.NAME."""
+    name, equals, spec = word.partition("=")
+    if not equals or not name.replace(".", "", 1).isidentifier():
+        raise CampaignError(f"cannot read --vary '{shown(word)}': write NAME=VALUES, for example "
+                            "wind=0..12/2")
+    return name, spec
+
+
 def _check_name(name: str, given: argparse.Namespace, settings: Sequence[str], agent: str,
                 agent_class: type) -> None:
     """Refuses a quantity that is unknown, cannot vary, or is given beside --vary."""
     if name in NOT_VARIED:
         raise CampaignError(f"{name} cannot vary: {NOT_VARIED[name]}")
+    if "." in name:  # of a sensor; its name is checked with its values
+        return
     known = quantities(agent_class, settings)
     if name not in known and name not in _parameters():
         near = _parameters() if name.isupper() else known
@@ -187,7 +198,7 @@ def _check_name(name: str, given: argparse.Namespace, settings: Sequence[str], a
 def _flight(values: Mapping[str, str], given: argparse.Namespace, base: Scenario,
             args: argparse.Namespace, agent: str, agent_class: type) -> Flight:
     """The flight of a combination, checked as far as it can be without flying."""
-    options, air, words, parameters = {}, [], list(args.set), {}
+    options, air, sensors, words, parameters = {}, [], [], list(args.set), {}
     declared, own = scenario_options.declared(), arguments.arguments_of(agent_class)
     for name, value in values.items():
         if name in declared:
@@ -195,6 +206,8 @@ def _flight(values: Mapping[str, str], given: argparse.Namespace, base: Scenario
         elif name in AIR:
             amount = number(name, value, 0.0, 100.0, unit="m/s")
             air += [AIR[name].format(amount)] * (amount > 0.0)
+        elif "." in name:
+            sensors.append(f"{name}={value}")
         elif name in _parameters() and name not in own:
             kind = _parameters()[name].type
             parameters[name] = float(number(name, value, whole=kind is int))
@@ -202,6 +215,9 @@ def _flight(values: Mapping[str, str], given: argparse.Namespace, base: Scenario
             words.append(f"{name}={value}")
     if air:
         options["wind"] = " ".join([options.get("wind", base.wind), *air]).strip()
+    if sensors:
+        options["sensors"] = "; ".join(filter(None, [options.get("sensors", base.sensors),
+                                                     *sensors]))
     scenario = scenario_options.scenario_of(
         argparse.Namespace(**{**vars(given), **options}), speed=0.0) if options else base
     _check_parts(scenario)
@@ -223,11 +239,13 @@ def _eastward(text: str) -> str:
 
 
 def _check_parts(scenario: Scenario) -> None:
-    """Refuses wind and GPS presets that would be refused when the simulation is built."""
+    """Refuses wind and sensors that would be refused when the simulation is built."""
+    from sensor_models.changes import parse_changes
     from sensor_models.parameters import preset
     from xtdrone_sim.plant.wind import WindParameters
 
     WindParameters.parse(scenario.wind)
+    parse_changes(scenario.sensors)
     if scenario.gps:
         preset("gps", scenario.gps)
 

@@ -19,7 +19,7 @@ _MOST_LABELS = 12  # ticks of values that are no numbers
 
 
 def write(folder: Path, table: Table, command: str) -> list[Path]:
-    """Writes summary.md and plots/; returns their paths.
+    """Writes summary.md, and plots/ of what is not the same in all flights; returns their paths.
 
     Args:
         folder: Of the campaign.
@@ -28,8 +28,9 @@ def write(folder: Path, table: Table, command: str) -> list[Path]:
     """
     plots = folder / "plots"
     plots.mkdir(exist_ok=True)
-    names = ["success", *table.figures] if table.varied and len(table) else []
-    pictures = [plot_style.save(_plot(table, name), plots / f"{name}.png") for name in names]
+    names = ["success", *(name for name in table.figures if len(set(table.columns[name])) > 1)]
+    pictures = [plot_style.save(_plot(table, name), plots / f"{name}.png")
+                for name in names if table.varied]
     return [replace(folder / "summary.md", summary(table, command).encode()), *pictures]
 
 

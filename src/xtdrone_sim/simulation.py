@@ -530,7 +530,8 @@ def build_sensors(scenario: Scenario, world: World, models: Sequence[Vehicle],
         beams = engine.beam if isinstance(engine, RangeCaster) else Beams(
             world, scenario.vehicles, models, engine)
     return SensorSuite([sensors_at_zero(model) for model in models], _origin(world),
-                       world.magnetic_field, scenario.seed, scenario.gps, world.gravity, beams)
+                       world.magnetic_field, scenario.seed, scenario.gps, world.gravity, beams,
+                       changes=scenario.sensors)
 
 
 def build_rendered(scenario: Scenario, world: World, models: Sequence[Vehicle],

@@ -42,6 +42,11 @@ def test_every_combination_with_every_seed():
     assert found.flight(0).scenario["wind"] == "0,0,0"
 
 
+def test_parameters_of_sensors():
+    found = made("square", "--sensors", "imu.preset=bmi088", "--vary", "gps.latency=0.1,0.3")
+    assert found.flight(1).scenario["sensors"] == "imu.preset=bmi088; gps.latency=0.3"
+
+
 def test_another_plan_is_refused(tmp_path):
     made("square", "--vary", "side=2,3").keep(tmp_path, "it")
     made("square", "--vary", "side=2..3").keep(tmp_path, "it")
@@ -65,7 +70,10 @@ def test_another_plan_is_refused(tmp_path):
     (["--vary", "side=1", "--vary", "side=2"], "--vary gives side twice"),
     (["--vary", "side=1", "--set", "side=2"], "side is given by --set and by --vary"),
     (["--vary", "n=1", "--n", "2"], "n is given by --n and by --vary"),
-    (["--vary", "side"], "cannot read --vary 'side': write NAME=VALUE"),
+    (["--vary", "side"], "cannot read --vary 'side': write NAME=VALUES"),
+    (["--vary", "imu.presett=1"], "unknown parameter of sensor 'imu' 'presett'.*'preset'"),
+    (["--vary", "gps.latency=x"], "gps.latency 'x' is not allowed: give a number"),
+    (["--vary", "inu.rate=1"], "unknown kind of sensor 'inu'.*did you mean 'imu'"),
     (["--seeds", "x"], "cannot read --seeds 'x'"),
     (["--vary", "height=1..50000", "--seeds", "9"], "450000 flights"),
     (["--agent", "mission"], "two Agents are given")])

@@ -67,6 +67,29 @@ def run(sensors, state, steps, names=READINGS, each=None):
     return {name: np.array(rows) for name, rows in out.items()}
 
 
+def test_parameters_in_place_of_the_vehicles_own():
+    blocks = (*usual()[:3], block("gps", preset="rtk", pubRate="5", latency="0.4"))
+    state = FleetState.zeros(1, 4)
+    for options, wanted in (
+            ({"changes": "gps.rate=10; gps.latency=0.2"},
+             (*usual()[:3], block("gps", preset="rtk", rate="10", latency="0.2"))),
+            ({"changes": "gps.preset=m8n;"}, usual("m8n")),
+            ({"gps_preset": "m8n", "changes": "gps.latency = 0.3"},
+             (*usual()[:3], block("gps", preset="m8n", latency="0.3")))):
+        one, other = (run(each, state, 300) for each in (suite([blocks], **options),
+                                                         suite([wanted])))
+        assert all(np.array_equal(one[name], other[name], equal_nan=True) for name in one)
+
+
+@pytest.mark.parametrize("changes, says", [
+    ("gps.latency", "cannot read sensors 'gps.latency'"), ("gsp.rate=1", "did you mean 'gps'"),
+    ("gps.latencyy=1", "did you mean 'latency'"), ("gps.preset=m8", "did you mean 'm8n'"),
+    ("gps.latency=nan", "give a number"), ("range.rate=5", "no vehicle has a sensor of kind")])
+def test_parameters_that_are_refused(changes, says):
+    with pytest.raises(SensorError, match=says):
+        suite([usual()], changes=changes)
+
+
 def test_exact_sensors_say_the_truth():
     blocks = tuple(exact_block(kind) for kind in EXACT)
     sensors = suite([blocks])

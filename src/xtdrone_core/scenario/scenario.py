@@ -83,6 +83,9 @@ class Scenario:
     seed: int = option(1, "seed of all random numbers", least=0)
     gps: str = option("", "preset of every GPS receiver, for example rtk or m8n",
                       unset="as the vehicle's SDF says", names=_receivers)
+    sensors: str = option("", "parameters of every vehicle's sensors: 'imu.preset=bmi088; "
+                          "gps.latency=0.3'", metavar="LIST",
+                          unset="as the vehicle's SDF says")
     wind: str = option("", "wind velocity 'E,N,U', or fields mean=E,N,U gust= dryden= field=",
                        metavar="TEXT", unit="m/s", unset="as in the world's file")
     disturbances: str = option("", "disturbances by simulated time [s]: '12: payload iris_0 0.3; "

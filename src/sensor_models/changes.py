@@ -1,0 +1,68 @@
+"""Parameters of sensors in place of the vehicles' own: 'imu.preset=bmi088; gps.latency=0.3'."""
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+
+from xtdrone_core import SensorBlock
+from xtdrone_core.errors import shown, unknown_name
+
+from .errors import SensorError
+from .parameters import preset
+from .sensor import sensors
+
+Changes = Mapping[str, Mapping[str, str]]  # values by kind of the sensor and name
+
+_ENTRY = re.compile(r"\s*(\w+)\.(\w+)\s*=\s*(.*?)\s*")
+
+
+def parse_changes(text: str) -> dict[str, dict[str, str]]:
+    """The values of a list of KIND.NAME=VALUE, separated by ';'.
+
+    Args:
+        text: The list. NAME is `preset`, or a parameter that the presets have.
+
+    Raises:
+        SensorError: An entry that cannot be read, an unknown name, or no such value.
+    """
+    found: dict[str, dict[str, str]] = {}
+    for entry in filter(str.strip, text.split(";")):
+        match = _ENTRY.fullmatch(entry)
+        if not match:
+            raise SensorError(f"cannot read sensors '{shown(entry)}': write KIND.NAME=VALUE, "
+                              "separated by ';'")
+        kind, name, value = match.groups()
+        if kind not in sensors():
+            raise SensorError(unknown_name("kind of sensor", kind, sensors()))
+        _check(kind, name, value)
+        found.setdefault(kind, {})[name] = value
+    return found
+
+
+def changed(block: SensorBlock, changes: Changes) -> SensorBlock:
+    """A sensor with the values for its kind; a preset takes the place of all its own."""
+    values = changes.get(block.kind)
+    if not values:
+        return block
+    own = {} if "preset" in values else block.parameters
+    sitl = sensors()[block.kind].tags.sitl
+    kept = {tag: value for tag, value in own.items()
+            if tag not in values and sitl.get(tag, ("",))[0] not in values}
+    return replace(block, parameters={**kept, **values})
+
+
+def _check(kind: str, name: str, value: str) -> None:
+    tags = sensors()[kind].tags
+    known = {"preset", *tags.known_names()}
+    if name not in known:
+        raise SensorError(unknown_name(f"parameter of sensor '{kind}'", name, known))
+    if name == "preset":
+        preset(kind, value, tags.all_presets())
+        return
+    try:
+        valid = math.isfinite(float(value))
+    except ValueError:
+        valid = False
+    if not valid:
+        raise SensorError(f"{kind}.{name} '{shown(value)}' is not allowed: give a number")
