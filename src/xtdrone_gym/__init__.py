@@ -1,0 +1,1 @@
+"""Tasks for learning, over BatchSimulation, with Gymnasium's interfaces."""
