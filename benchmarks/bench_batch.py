@@ -2,7 +2,9 @@
 
 A step is 4 ms of one iris: velocity, attitude and rate loop, allocation, rotor lag, H-force and
 rolling moment, rigid body. `physics` keeps the vehicles in the scratch for 100 steps (actuator
-commands), `controlled` writes the state out after each action of 5 steps, with the flight stack's
+commands), `gym` goes through Gymnasium's vector interface, with observations, rewards, ends and
+resets after each 5 steps under body rates and thrust (its figure counts those, not the steps of
+4 ms), `controlled` writes the state out after each action of 5 steps, with the flight stack's
 loops; `geometric` has those of Aerial Gym. crazyflow steps as many
 drones at the same rate under attitude control; it is installed into a virtual environment of its
 own, .setup/crazyflow; without network and without that folder its rows are skipped.
@@ -23,6 +25,7 @@ import results
 from tqdm import tqdm
 
 from xtdrone_batch.simulation import STEP_US, BatchSimulation
+from xtdrone_gym.vector_env import BatchVectorEnv
 
 CRAZYFLOW = "crazyflow==0.4.0"
 HEIGHT = 60.0  # of the start: nothing is touched [m]
@@ -64,6 +67,20 @@ def measure(environments: int, vehicles: int = 1, what: str = "controlled",
     return per_step / best
 
 
+def gym(n: int) -> float:
+    """Environment steps a second of Position-v0, each of 5 steps of 4 ms: the median."""
+    env = BatchVectorEnv("Position-v0", n)
+    env.reset(seed=0)
+    rng, walls = np.random.default_rng(0), []
+    action = np.zeros((n, 4), dtype=np.float32)
+    action[:, :3], action[:, 3] = rng.normal(0.0, 0.3, (n, 3)), 0.64
+    while sum(walls) < SECONDS or len(walls) < 20:
+        begin = time.perf_counter()
+        env.step(action)
+        walls.append(time.perf_counter() - begin)
+    return n / float(np.median(walls))
+
+
 def crazyflow(n: int, integrator: str) -> dict | None:
     """The result of crazyflow_batch.py, or None if crazyflow is not available."""
     python = peers.python_with(CRAZYFLOW)
@@ -93,6 +110,10 @@ def main() -> None:
         tqdm.write(f"{n:8d} x {v:<3d} {dtype} {what:20s} {ours[n, v, what, dtype] / 1e6:8.2f} "
                    "million steps/s")
     for n in options.n:
+        found = gym(n)
+        rows.append(({"what": "gym", "n": n, "dtype": "float32", "of": "xtdrone"}, found, "1/s"))
+        print(f"{n:8d}       through Gymnasium, Position-v0 {found / 1e6:8.2f} million environment "
+              "steps/s of 20 ms")
         for integrator in ("euler", "rk4"):
             found = crazyflow(n, integrator)
             if found is None:

@@ -261,11 +261,11 @@ class BatchSimulation:
                 self.scenes, which[first:last], self._world_streams))
             self.rays.invalidate(mask)
         for array, start in zip(self.state, self._start, strict=True):
-            array[rows] = start
+            array[which] = start
         for array, start in zip(self._loop_state, self._fresh_loops, strict=True):
-            array[rows] = start
+            array[which] = start
         draw(which, self._widths, self._streams, self.state, self._variation)
-        self.t_us[rows] = 0
+        self.t_us[which] = 0
         everyone = None if mask is None else np.repeat(rows, self.vehicles)
         for part in (self._wind, self._suite):
             if part is not None:

@@ -24,8 +24,8 @@ _SEEDS = 2**31
 class BatchVectorEnv(VectorEnv):
     """A task in many environments that are stepped together.
 
-    Observations, rewards and ends are arrays of the environment, overwritten by the next step;
-    copy them to keep them. Actions are cut to their bounds.
+    Observations, rewards and ends are arrays of the environment, overwritten by the next step
+    or reset; copy them to keep them. Actions are cut to their bounds.
 
     Attributes:
         batch: The BatchSimulation.
@@ -77,6 +77,7 @@ class BatchVectorEnv(VectorEnv):
         self._reward = np.zeros(num_envs, dtype=np.float32)
         self._terminated = np.zeros(num_envs, dtype=np.bool_)
         self._truncated = np.zeros(num_envs, dtype=np.bool_)
+        self._all = np.arange(num_envs)
         self._over = np.zeros(num_envs, dtype=np.bool_)  # of the last step, for next_step
         self._streams = np.zeros((num_envs, 4), dtype=np.uint64)
         seed_streams(seed + 1, 0, self._streams)
@@ -90,7 +91,7 @@ class BatchVectorEnv(VectorEnv):
         mask = (options or {}).get("reset_mask")
         self._begin(np.ones(self.num_envs, dtype=np.bool_) if mask is None else mask,
                     None if seed is None else seed % _SEEDS)
-        self._evaluate()
+        self._evaluate(self._all)
         self._over[:] = False
         return self._observation, {}
 
@@ -104,34 +105,35 @@ class BatchVectorEnv(VectorEnv):
         np.clip(given, self.single_action_space.low, self.single_action_space.high,
                 out=self._action[:, 0])
         self.batch.step(self._action)
+        began = self._over.any() and self._mode is AutoresetMode.NEXT_STEP
+        fresh = self._begin(self._over) if began else self._all[:0]
+        self._evaluate(self._all)
+        self._reward[fresh] = 0.0
+        self._terminated[fresh] = self._truncated[fresh] = False
+        np.logical_or(self._terminated, self._truncated, out=self._over)
+        ends = self._reward, self._terminated, self._truncated
         info: dict[str, Any] = {}
-        if self._mode is AutoresetMode.NEXT_STEP and self._over.any():
-            self._begin(self._over)
-        began = self._over.copy() if self._mode is AutoresetMode.NEXT_STEP else None
-        self._evaluate()
-        if began is not None:
-            self._reward[began] = 0.0
-            self._terminated[began] = self._truncated[began] = False
-        over = np.logical_or(self._terminated, self._truncated, out=self._over)
-        if self._mode is AutoresetMode.SAME_STEP and over.any():
-            which = np.flatnonzero(over)
+        if self._mode is AutoresetMode.SAME_STEP and self._over.any():
+            over = self._over.copy()
             final = np.full(self.num_envs, None, dtype=object)
+            which = np.flatnonzero(over)
             final[which] = list(self._observation[which])
-            info = {"final_obs": final, "_final_obs": over.copy()}
+            info = {"final_obs": final, "_final_obs": over}
             ends = self._reward.copy(), self._terminated.copy(), self._truncated.copy()
-            self._begin(over)
-            self._evaluate()
-            return self._observation, *ends, info
-        return self._observation, self._reward, self._terminated, self._truncated, info
+            self._evaluate(self._begin(over))
+        return self._observation, *ends, info
 
     def _begin(self, mask, seed=None):
+        """Begins episodes; returns in which environments."""
         self.batch.reset(mask, seed)
-        self._action[mask] = 0.0
-        _draw_goals(np.flatnonzero(mask), np.array(self.task.goal), self._streams, self.goal)
+        which = np.flatnonzero(mask)
+        self._action[which] = 0.0
+        _draw_goals(which, np.array(self.task.goal), self._streams, self.goal)
+        return which
 
-    def _evaluate(self):
-        self.batch.threads.over(self.num_envs, lambda first, last: self.task.evaluate(
-            first, last, self.batch.state, self.goal, self._action, self.batch.t_us,
+    def _evaluate(self, which):
+        self.batch.threads.over(len(which), lambda first, last: self.task.evaluate(
+            which[first:last], self.batch.state, self.goal, self._action, self.batch.t_us,
             self._limit_us, self._observation, self._reward, self._terminated, self._truncated))
 
 

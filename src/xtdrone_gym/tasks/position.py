@@ -23,13 +23,13 @@ LOSS = -20.0
 
 
 @njit(nogil=True)
-def evaluate(first: int, last: int, s: Any, goal: np.ndarray, action: np.ndarray,
-             t_us: np.ndarray, limit_us: int, observation: np.ndarray, reward: np.ndarray,
-             terminated: np.ndarray, truncated: np.ndarray) -> None:
-    """Observation, reward and end of environments first..last-1.
+def evaluate(which: np.ndarray, s: Any, goal: np.ndarray, action: np.ndarray, t_us: np.ndarray,
+             limit_us: int, observation: np.ndarray, reward: np.ndarray, terminated: np.ndarray,
+             truncated: np.ndarray) -> None:
+    """Observation, reward and end of some environments.
 
     Args:
-        first, last: Which.
+        which: Their indices.
         s: BatchState.
         goal: (E, 3) world [m].
         action: (E, 1, K) the last one.
@@ -39,14 +39,14 @@ def evaluate(first: int, last: int, s: Any, goal: np.ndarray, action: np.ndarray
         reward: (E,), the output.
         terminated, truncated: (E,) bool, the output.
     """
-    for e in range(first, last):
+    for e in which:
         observe(e, s, goal, action, observation)
         dx, dy, dz = observation[e, 0], observation[e, 1], observation[e, 2]
         square = dx * dx + dy * dy + dz * dz
         d = math.sqrt(square)
-        tilt = math.acos(min(max(observation[e, 11], -1.0), 1.0))
+        tilt = math.acos(observation[e, 11])
         w = observation[e, 15]**2 + observation[e, 16]**2 + observation[e, 17]**2
-        sharp = math.exp(-4.0 * square)
+        sharp = math.exp(np.float32(-4.0) * square)
         near = 3.0 * sharp * sharp + 2.0 * sharp
         lost = d > FURTHEST
         reward[e] = LOSS if lost else (near + (20.0 - d) / 40.0

@@ -19,11 +19,11 @@ LOSS = -20.0
 
 
 @njit(nogil=True)
-def evaluate(first: int, last: int, s: Any, goal: np.ndarray, action: np.ndarray,
-             t_us: np.ndarray, limit_us: int, observation: np.ndarray, reward: np.ndarray,
-             terminated: np.ndarray, truncated: np.ndarray) -> None:
+def evaluate(which: np.ndarray, s: Any, goal: np.ndarray, action: np.ndarray, t_us: np.ndarray,
+             limit_us: int, observation: np.ndarray, reward: np.ndarray, terminated: np.ndarray,
+             truncated: np.ndarray) -> None:
     """See tasks/position.py; goal: (E, 3) velocity, world [m/s]."""
-    for e in range(first, last):
+    for e in which:
         observe(e, s, goal, action, observation)
         square = 0.0
         speed = 0.0
