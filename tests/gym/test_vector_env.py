@@ -13,6 +13,7 @@ from xtdrone_gym.vector_env import BatchVectorEnv
 HOVER = np.array([0.0, 0.0, 0.0, 0.64], dtype=np.float32)
 
 
+@pytest.mark.filterwarnings("ignore:.*symmetric and normalized")  # ours are in SI units
 @pytest.mark.parametrize("name", TASKS)
 def test_gymnasium_checks_and_makes_each_task(name):
     env = gymnasium.make(f"xtdrone_gym:xtdrone/{name}")
