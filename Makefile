@@ -3,7 +3,7 @@ SHELL := /bin/bash
 # Test processes, one more than cores since flights wait for other programs; each has ports of its
 # own, of which there are enough for four.
 JOBS ?= $(shell n=$$(nproc); echo $$((n < 3 ? n + 1 : 4)))
-.PHONY: help setup demo check test test-fast docs validation pictures bench soak hostile slam-report
+.PHONY: help setup demo check test test-fast docs validation pictures bench bench-gpu soak hostile slam-report
 
 help:
 	@echo "make setup        ROS, .venv, messages, kernels (scripts/setup.sh)"
@@ -15,6 +15,7 @@ help:
 	@echo "make validation   long checks against closed forms and published results"
 	@echo "make pictures     every screenshot and plot of the manual; ARGS=\"--outdated\" or words of names"
 	@echo "make bench        benchmarks, into runs/bench.json"
+	@echo "make bench-gpu    those of a graphics card; ARGS=\"--n 1048576\""
 	@echo "make slam-report  the SLAM report of docs/slam_report; 20 minutes"
 	@echo "make soak         long flights that look for leaks and stalls"
 	@echo "make hostile      hostile files, options and messages; 10 minutes; ARGS=\"--seconds 60 --seed 3\""
@@ -34,6 +35,9 @@ test: setup
 test-fast: setup
 	@. scripts/env.sh && python -m pytest -q -n $(JOBS) --dist worksteal -m "not slow" \
 		$(addprefix --ignore=tests/,integration ros gazebo px4) $(ARGS)
+
+bench-gpu: setup
+	@. scripts/env.sh && python benchmarks/bench_gpu.py $(ARGS)
 
 demo validation pictures bench soak hostile slam-report: setup
 	@. scripts/env.sh && scripts/$@.sh $(ARGS)

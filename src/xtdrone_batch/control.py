@@ -192,7 +192,9 @@ def command(loops: Loops, action: np.ndarray, status: np.ndarray, thrust: np.nda
     """
     level = loops.level
     if level == AT_ACTUATOR:
-        commands[:] = action
+        for i in range(commands.shape[0]):
+            for k in range(commands.shape[1]):
+                commands[i, k] = action[i, k]
         return
     q = loops.parameters
     if loops.geometric and level >= AT_VELOCITY:

@@ -5,6 +5,7 @@ accelerations are known; Newton's and Euler's equations of all bodies together t
 base. No other torque acts in a joint.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,8 @@ def _moved(ax, ay, az, tx, ty, tz, wx, wy, wz, rx, ry, rz):
 @njit
 def accelerate_jointed(records: Any, i: int, scale: float, gravity: float, wrench: np.ndarray,
                        pos: np.ndarray, quat: np.ndarray, rate: np.ndarray, joint_vel: np.ndarray,
-                       joint_acc: np.ndarray, vel: np.ndarray, ang_vel: np.ndarray,
+                       joint_acc: np.ndarray, acc: np.ndarray, spin: np.ndarray,
+                       left: np.ndarray, right: np.ndarray, vel: np.ndarray, ang_vel: np.ndarray,
                        dt: float) -> None:
     """Velocities of the base of one vehicle at the end of a step.
 
@@ -42,12 +44,17 @@ def accelerate_jointed(records: Any, i: int, scale: float, gravity: float, wrenc
         wrench: (B, 6) as in ActuatorStage.
         pos, quat, rate: (B, ...) of its bodies at the start of the step; rate in their frames.
         joint_vel, joint_acc: (J,) speeds at the start, and accelerations through the step.
+        acc, spin, left, right: (B, 3), (B, 3), (6, 6) and (6,) scratch.
         vel, ang_vel: (3,) of the base, changed in place.
         dt: Length of the step [s].
     """
     count = records.vehicle[i].bodies
-    acc, spin = np.zeros((count, 3)), np.zeros((count, 3))  # with the base at rest, world
-    left, right = np.zeros((6, 6)), np.zeros(6)
+    for k in range(3):  # accelerations of the bodies with the base at rest, world
+        acc[0, k] = spin[0, k] = 0.0
+    for row in range(6):
+        right[row] = 0.0
+        for column in range(6):
+            left[row, column] = 0.0
     for b in range(count):
         body = records.body[i, b]
         q = quat[b]
@@ -76,11 +83,11 @@ def accelerate_jointed(records: Any, i: int, scale: float, gravity: float, wrenc
         for k, value in enumerate((fx, fy, fz, nx + ex, ny + ey, nz + ez)):
             right[k] -= value
         _add_inertia(left, inertia, mass, cx, cy, cz)
-    found = np.linalg.solve(left, right)
+    _solve(left, right)
     q = quat[0]
-    tx, ty, tz = quaternion.rotate_inverse(q[0], q[1], q[2], q[3], found[3], found[4], found[5])
+    tx, ty, tz = quaternion.rotate_inverse(q[0], q[1], q[2], q[3], right[3], right[4], right[5])
     for k in range(3):
-        vel[k] += dt * found[k]
+        vel[k] += dt * right[k]
     ang_vel[0], ang_vel[1], ang_vel[2] = (ang_vel[0] + dt * tx, ang_vel[1] + dt * ty,
                                           ang_vel[2] + dt * tz)
 
@@ -100,7 +107,7 @@ def _carry(joint, body, q, pos, quat, rate, speed, faster, b, acc, spin):
         x, y, z = _moved(acc[p, 0], acc[p, 1], acc[p, 2], tx, ty, tz, ux, uy, uz, rx, ry, rz)
         acc[b, 0], acc[b, 1], acc[b, 2] = (x + faster * ax + 2.0 * cx, y + faster * ay + 2.0 * cy,
                                            z + faster * az + 2.0 * cz)
-        spin[b] = spin[p]
+        spin[b, 0], spin[b, 1], spin[b, 2] = tx, ty, tz
         return
     spin[b, 0], spin[b, 1], spin[b, 2] = (tx + faster * ax + cx, ty + faster * ay + cy,
                                           tz + faster * az + cz)
@@ -159,3 +166,23 @@ def _add_inertia(left, j, mass, x, y, z):
                                (4, 5, j[5] - mass * y * z)):
         left[row, column] += value
         left[column, row] += value
+
+
+@njit
+def _solve(matrix, x):
+    """Solves a symmetric positive definite system in place, by Cholesky's method."""
+    n = x.shape[0]
+    for row in range(n):
+        for column in range(row + 1):
+            total = matrix[row, column]
+            for k in range(column):
+                total -= matrix[row, k] * matrix[column, k]
+            matrix[row, column] = (math.sqrt(total) if row == column
+                                   else total / matrix[column, column])
+        for k in range(row):
+            x[row] -= matrix[row, k] * x[k]
+        x[row] /= matrix[row, row]
+    for row in range(n - 1, -1, -1):
+        for k in range(row + 1, n):
+            x[row] -= matrix[k, row] * x[k]
+        x[row] /= matrix[row, row]

@@ -462,10 +462,12 @@ def _accelerations(x, dt):
         x[ACC + k] = (x[VEL + k] - x[OLD_VEL + k]) / dt
 
 
+@LaneLoop
 def _headings(x, memory, rows, level):
     """Cosine and sine of the yaw that each vehicle shall have."""
-    for k in range(len(rows)):
-        cy, sy = memory[rows[k], HEADING_KEPT], memory[rows[k], HEADING_KEPT + 1]
+    for k in range(rows.size):
+        at = rows[k] * np.uintp(REMEMBERED) + np.uintp(HEADING_KEPT)
+        cy, sy = memory[at], memory[at + ONE]
         if level == AT_POSITION:
             cy, sy = math.cos(x[ACTION + 3 * L + k]), math.sin(x[ACTION + 3 * L + k])
         elif cy == 0.0 and sy == 0.0:
@@ -473,6 +475,20 @@ def _headings(x, memory, rows, level):
                               x[QUAT + 3 * L + k])
             cy, sy = 1.0 - 2.0 * (qy * qy + qz * qz), 2.0 * (qw * qz + qx * qy)
         x[HEADING + k], x[HEADING + L + k] = cy, sy
+
+
+@LaneLoop
+def _keep_yaw(x, memory, rows):
+    """The yaw that the loops would go on from without lanes."""
+    for k in range(rows.size):
+        at = rows[k] * np.uintp(REMEMBERED) + np.uintp(FREE_YAW)
+        memory[at] = math.atan2(x[HEADING + L + k], x[HEADING + k])
+
+
+@LaneLoop
+def _clear(x):
+    for k in range(L):
+        x[k] = 0.0
 
 
 @LaneLoop
@@ -489,77 +505,75 @@ def _limit_commands(y):
         y[THRUST + k] = min(max(y[THRUST + k], 0.0), 1.0)
 
 
-def _load_block(x, y, state, variation, memory, action, poly, rotors, level, geometric, rows):
+def _load_block(x, y, state, variation, memory, action, poly, rotors, width, level, geometric,
+                rows):
     """A block of vehicles into the scratch."""
-    _gather3(x[POS:POS + 3 * L], state.pos.reshape(-1), rows)
-    _gather4(x[QUAT:QUAT + 4 * L], state.quat.reshape(-1), rows)
-    _gather3(x[VEL:VEL + 3 * L], state.vel.reshape(-1), rows)
-    _gather3(x[RATE:RATE + 3 * L], state.ang_vel.reshape(-1), rows)
-    _gather3(x[WIND:WIND + 3 * L], state.wind.reshape(-1), rows)
+    _gather3(x[POS:POS + 3 * L], state.pos, rows)
+    _gather4(x[QUAT:QUAT + 4 * L], state.quat, rows)
+    _gather3(x[VEL:VEL + 3 * L], state.vel, rows)
+    _gather3(x[RATE:RATE + 3 * L], state.ang_vel, rows)
+    _gather3(x[WIND:WIND + 3 * L], state.wind, rows)
     _gather(x[SCALE:SCALE + L], variation.mass, rows, 1)
     for r in range(rotors):
-        width = state.actuator.shape[1]
-        _gather(y[r, SPEED:SPEED + L], state.actuator.reshape(-1)[r:], rows, width)
-        _gather(y[r, RATIO:RATIO + L], variation.effectiveness.reshape(-1)[r:], rows, width)
+        _gather(y[r, SPEED:SPEED + L], state.actuator[r:], rows, width)
+        _gather(y[r, RATIO:RATIO + L], variation.effectiveness[r:], rows, width)
         if level == AT_ACTUATOR:
-            _gather(y[r, THRUST:THRUST + L], action.reshape(-1)[r:], rows, width)
+            _gather(y[r, THRUST:THRUST + L], action[r:], rows, width)
             _limit_commands(y[r])
     if level == AT_ACTUATOR:
         return
-    given, kept = action.reshape(-1), memory.reshape(-1)
     for a in range(3):
-        _gather(x[INTEGRAL + a * L:INTEGRAL + (a + 1) * L], kept[RATE_INTEGRAL + a:], rows,
+        _gather(x[INTEGRAL + a * L:INTEGRAL + (a + 1) * L], memory[RATE_INTEGRAL + a:], rows,
                 REMEMBERED)
     if level == AT_RATES:
         for a in range(3):
-            _gather(x[SP_RATES + a * L:SP_RATES + (a + 1) * L], given[a:], rows, 4)
-        _gather(x[WANTED:WANTED + L], given[3:], rows, 4)
+            _gather(x[SP_RATES + a * L:SP_RATES + (a + 1) * L], action[a:], rows, 4)
+        _gather(x[WANTED:WANTED + L], action[3:], rows, 4)
         _collective(x, poly[0], poly[1], poly[2])
     elif level == AT_ATTITUDE:
         for a in range(4):
-            _gather(x[SP_QUAT + a * L:SP_QUAT + (a + 1) * L], given[a:], rows, 5)
-        _gather(x[WANTED:WANTED + L], given[4:], rows, 5)
+            _gather(x[SP_QUAT + a * L:SP_QUAT + (a + 1) * L], action[a:], rows, 5)
+        _gather(x[WANTED:WANTED + L], action[4:], rows, 5)
         _collective(x, poly[0], poly[1], poly[2])
-        x[SP_YAW_RATE:SP_YAW_RATE + L] = 0.0
+        _clear(x[SP_YAW_RATE:SP_YAW_RATE + L])
     else:
-        _gather4(x[ACTION:ACTION + 4 * L], given, rows)
+        _gather4(x[ACTION:ACTION + 4 * L], action, rows)
         _headings(x, memory, rows, level)
         if not geometric:
-            _gather3(x[ACC:ACC + 3 * L], state.acc.reshape(-1), rows)
-            for row, begin, width in KEPT:
-                for a in range(width):
-                    _gather(x[row + a * L:row + (a + 1) * L], kept[begin + a:], rows, REMEMBERED)
+            _gather3(x[ACC:ACC + 3 * L], state.acc, rows)
+            for row, begin, many in KEPT:
+                for a in range(many):
+                    _gather(x[row + a * L:row + (a + 1) * L], memory[begin + a:], rows,
+                            REMEMBERED)
 
 
-def _store_block(x, y, state, memory, rotors, level, geometric, rows, dt):
+def _store_block(x, y, state, memory, rotors, width, level, geometric, rows, dt):
     """A block of the scratch back into the arrays."""
     _accelerations(x, dt)
-    _scatter3(x[POS:POS + 3 * L], state.pos.reshape(-1), rows)
-    _scatter4(x[QUAT:QUAT + 4 * L], state.quat.reshape(-1), rows)
-    _scatter3(x[VEL:VEL + 3 * L], state.vel.reshape(-1), rows)
-    _scatter3(x[RATE:RATE + 3 * L], state.ang_vel.reshape(-1), rows)
-    _scatter3(x[ACC:ACC + 3 * L], state.acc.reshape(-1), rows)
-    _clear3(state.contact.reshape(-1), rows)
+    _scatter3(x[POS:POS + 3 * L], state.pos, rows)
+    _scatter4(x[QUAT:QUAT + 4 * L], state.quat, rows)
+    _scatter3(x[VEL:VEL + 3 * L], state.vel, rows)
+    _scatter3(x[RATE:RATE + 3 * L], state.ang_vel, rows)
+    _scatter3(x[ACC:ACC + 3 * L], state.acc, rows)
+    _clear3(state.contact, rows)
     for r in range(rotors):
-        _scatter(y[r, SPEED:SPEED + L], state.actuator.reshape(-1)[r:], rows,
-                 state.actuator.shape[1])
+        _scatter(y[r, SPEED:SPEED + L], state.actuator[r:], rows, width)
     if level == AT_ACTUATOR:
         return
-    kept = memory.reshape(-1)
     for a in range(3):
-        _scatter(x[INTEGRAL + a * L:INTEGRAL + (a + 1) * L], kept[RATE_INTEGRAL + a:], rows,
+        _scatter(x[INTEGRAL + a * L:INTEGRAL + (a + 1) * L], memory[RATE_INTEGRAL + a:], rows,
                  REMEMBERED)
     if level >= AT_VELOCITY:
         for a in range(2):
-            _scatter(x[HEADING + a * L:HEADING + (a + 1) * L], kept[HEADING_KEPT + a:], rows,
+            _scatter(x[HEADING + a * L:HEADING + (a + 1) * L], memory[HEADING_KEPT + a:], rows,
                      REMEMBERED)
         if not geometric:
-            for row, begin, width in KEPT:
-                for a in range(width):
-                    _scatter(x[row + a * L:row + (a + 1) * L], kept[begin + a:], rows, REMEMBERED)
+            for row, begin, many in KEPT:
+                for a in range(many):
+                    _scatter(x[row + a * L:row + (a + 1) * L], memory[begin + a:], rows,
+                             REMEMBERED)
             if level == AT_VELOCITY:
-                for k in range(len(rows)):
-                    memory[rows[k], FREE_YAW] = math.atan2(x[HEADING + L + k], x[HEADING + k])
+                _keep_yaw(x, memory, rows)
 
 
 def _command(x, y, c, p, rotors, level, geometric, smallest, begins, dt, loop_s):
@@ -595,9 +609,9 @@ def fly(lanes: Any, i: int, rows: np.ndarray, state: Any, variation: Any, memory
         lanes: The LaneModel.
         i: Index of their type: of a vehicle of the environment.
         rows: (M,) uint64, the vehicles in the flat batch.
-        state, variation: As in arrays, with the first two axes made one.
-        memory: (N, REMEMBERED) of the LoopState.
-        action: (N, K).
+        state, variation: As in arrays, each with all axes made one, see flat().
+        memory: Of the LoopState, likewise.
+        action: (N, K), likewise.
         level: An AT_.
         geometric: Whether geometric control flies them.
         dt, loop_s: Length of a sub-step and of a step of the velocity loop [s], in the type of
@@ -606,38 +620,55 @@ def fly(lanes: Any, i: int, rows: np.ndarray, state: Any, variation: Any, memory
         dt_us: Length of a sub-step [us].
         sub_steps: How many.
     """
-    c, p, rotors = lanes.vehicle[i], lanes.rotor[i], lanes.rotors[i]
-    x, y = np.zeros(ROWS, c.dtype), np.zeros((rotors, ROTOR_ROWS), c.dtype)
+    rotors, real = lanes.rotors[i], lanes.vehicle.dtype
+    x, y = np.zeros(ROWS, real), np.zeros((rotors, ROTOR_ROWS), real)
     x[QUAT + 3 * L:QUAT + 4 * L] = 1.0
     x[SCALE:SCALE + L] = 1.0
-    smallest, poly = p[0, R_MOST], c[POLY:POLY + 3]
-    for r in range(rotors):
-        smallest = min(smallest, p[r, R_MOST])
     flush_denormals(x.itemsize == 4)
     for begin in range(0, len(rows), L):
-        block = rows[begin:begin + L]
-        _load_block(x, y, state, variation, memory, action, poly, rotors, level, geometric,
-                    block)
-        for s in range(sub_steps):
-            if level != AT_ACTUATOR:
-                _command(x, y, c, p, rotors, level, geometric, smallest,
-                         (t_us + s * dt_us) % LOOP_US == 0, dt, loop_s)
-            _begin_forces(x, c[DRAG], c[DRAG + 1], c[DRAG + 2], c[AREAS], c[AREAS + 1],
-                          c[AREAS + 2], SEA_LEVEL_DENSITY)
-            for r in range(rotors):
-                _add_rotor(x, y[r], p[r])
-            _accelerate(x, c, dt)
-            _displace(x, dt)
-            if level >= AT_VELOCITY and not geometric:
-                _accelerations(x, dt)
-        _store_block(x, y, state, memory, rotors, level, geometric, block, dt)
+        fly_block(x, y, lanes.vehicle[i], lanes.rotor[i], rotors, rows[begin:begin + L], state,
+                  variation, memory, action, level, geometric, dt, loop_s, t_us, dt_us, sub_steps)
     flush_denormals(False)
+
+
+def fly_block(x: np.ndarray, y: np.ndarray, c: np.ndarray, p: np.ndarray, rotors: int,
+              rows: np.ndarray, state: Any, variation: Any, memory: np.ndarray,
+              action: np.ndarray, level: int, geometric: bool, dt: float, loop_s: float, t_us: int,
+              dt_us: int, sub_steps: int) -> None:
+    """Advances one block of vehicles.
+
+    Args:
+        x, y: (ROWS,) and (rotors, ROTOR_ROWS) scratch.
+        c, p: (CONSTANTS,) and (A, ROTOR_CONSTANTS) of their type.
+        rotors: How many.
+        rows: (M,) with M up to L.
+        state, variation, memory, action, level, geometric, dt, loop_s, t_us, dt_us, sub_steps: See
+            fly().
+    """
+    smallest = p[0, R_MOST]
+    for r in range(rotors):
+        smallest = min(smallest, p[r, R_MOST])
+    _load_block(x, y, state, variation, memory, action, c[POLY:POLY + 3], rotors, p.shape[0], level,
+                geometric, rows)
+    for s in range(sub_steps):
+        if level != AT_ACTUATOR:
+            _command(x, y, c, p, rotors, level, geometric, smallest,
+                     (t_us + s * dt_us) % LOOP_US == 0, dt, loop_s)
+        _begin_forces(x, c[DRAG], c[DRAG + 1], c[DRAG + 2], c[AREAS], c[AREAS + 1], c[AREAS + 2],
+                      SEA_LEVEL_DENSITY)
+        for r in range(rotors):
+            _add_rotor(x, y[r], p[r])
+        _accelerate(x, c, dt)
+        _displace(x, dt)
+        if level >= AT_VELOCITY and not geometric:
+            _accelerations(x, dt)
+    _store_block(x, y, state, memory, rotors, p.shape[0], level, geometric, rows, dt)
 
 
 FLY = {real: kernel_in_lanes(fly, real) for real in (np.float32, np.float64)}
 
 
 def flat(arrays: Any) -> Any:
-    """A tuple of arrays (E, V, ...) with environments and vehicles in one axis."""
-    views = [array.reshape(array.shape[0] * array.shape[1], *array.shape[2:]) for array in arrays]
+    """A tuple of arrays with all axes made one."""
+    views = [array.reshape(-1) for array in arrays]
     return type(arrays)(*views) if hasattr(arrays, "_fields") else tuple(views)

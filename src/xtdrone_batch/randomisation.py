@@ -76,7 +76,8 @@ def draw(which: np.ndarray, widths: np.ndarray, streams: np.ndarray, state: Any,
         streams: (E, 4), advanced.
         state, variation: See arrays; changed in place.
     """
-    for e in which:
+    for row in range(which.shape[0]):
+        e = which[row]
         s = streams[e]
         for i in range(state.pos.shape[1]):
             for k in range(3):

@@ -11,7 +11,7 @@ from sensor_models.cameras import CameraParameters, LidarParameters
 from sensor_models.suite import SensorSuite
 from xtdrone_autopilot.now import LOOP_US
 from xtdrone_core import FleetModel
-from xtdrone_core.errors import shown
+from xtdrone_core.errors import shown, unknown_name
 from xtdrone_core.fleet_model import packed
 from xtdrone_core.scenario.scenario import parse_vehicles
 from xtdrone_core.state import SensorBatch
@@ -25,17 +25,18 @@ from xtdrone_sim.world import load_world
 from . import steps
 from .arrays import BASE, Air, BatchState, Records, Variation, new_state
 from .contacts import POINT, far_from_all, points_of
-from .control import LEVELS, level_of, make_loops
+from .control import AT_ACTUATOR, LEVELS, level_of, make_loops
+from .device_array import check_device
 from .errors import BatchError
 from .lanes import FLY, flat, lane_model
 from .randomisation import Randomisation, draw, seed_streams
 from .rays.scene import RayScene
 from .rays.sensor import Camera, Lidar
 from .scenes import PLANE, Scenes, object_dtype
+from .steps import STEP_US
 from .threads import Threads
 from .worlds.generate import World, move
 
-STEP_US = 4_000  # of a sub-step, as in the lockstep fleet [us]
 MOST_ENVIRONMENTS = 1 << 24
 REALS = {"float64": np.float64, "float32": np.float32}
 _GROUND = 20_000.0  # sides of the ground [m]
@@ -61,7 +62,7 @@ class BatchSimulation:
                  action: str = "velocity", controller: str = "px4", sub_steps: int = 5,
                  scenes: Scenes | World | None = None, dtype: str = "float64", seed: int = 0,
                  randomisation: Randomisation = _AS_MODELLED, wind: str = "",
-                 sensors: bool = False, threads: int = 0, first: int = 0,
+                 sensors: bool = False, device: str = "cpu", threads: int = 0, first: int = 0,
                  gravity: float = GRAVITY, altitude: float = 0.0):
         """Builds a batch; all vehicles are at their start, at rest.
 
@@ -79,7 +80,9 @@ class BatchSimulation:
             randomisation: Drawn anew at each reset.
             wind: As in a Scenario: 'E,N,U' or words such as 'dryden=5'; constant within a step().
             sensors: Whether every step measures; see `sensors`.
-            threads: How many; 0 for one on each core.
+            device: 'cpu', or 'cuda' for a graphics card: arrays then lie there, see
+                device_array.DeviceArray. Without wind, sensors, cameras; not for tilting rotors.
+            threads: Of the CPU, how many; 0 for one on each core.
             first: Number of the first environment, where these are a part of a larger batch.
             gravity: [m/s^2].
             altitude: Of the ground above mean sea level [m].
@@ -96,6 +99,7 @@ class BatchSimulation:
         models = {spec.type: load_vehicle(spec.type) for spec in self._specs}
         self.model = FleetModel.of([models[spec.type] for spec in self._specs])
         self._check_vehicles()
+        self._check_device(device, wind, sensors)
         real = REALS[dtype]
         level = level_of(action, self.model)
         self.action_names = level.fields
@@ -136,6 +140,8 @@ class BatchSimulation:
             parameters=np.tile(self._loops.parameters, chunk),
             allocation=repeated(self._loops.allocation, chunk))
         self._chunks = threading.local()
+        self._fleet = BatchState(*(array.reshape(lead[0] * lead[1], *array.shape[2:])
+                                   for array in self.state))  # of one row a vehicle
         self._flat = (flat(self.state), flat(self._variation),
                       *flat((self._loop_state.memory, self._action)))
         self._far = np.zeros(self.environments, dtype=np.bool_)
@@ -151,6 +157,9 @@ class BatchSimulation:
             parameters, total, self._seed, self.first * self.vehicles)
         self._suite = self._make_suite() if sensors else None
         self._views: list[Camera | Lidar] = []
+        self._on_device = _on_device(self) if device == "cuda" else None
+        if self._on_device is not None:
+            self.state, self._variation = self._on_device.state, self._on_device.variation
         self.reset(seed=self._seed)
 
     @property
@@ -202,6 +211,8 @@ class BatchSimulation:
         return self._mounted(Lidar(self, lidar, **options))
 
     def _mounted(self, view):
+        if self._on_device is not None:
+            raise BatchError("device='cuda' has no cameras and lidars: use device='cpu'")
         self._views.append(view)
         return view
 
@@ -260,12 +271,15 @@ class BatchSimulation:
             self.threads.over(len(which), lambda first, last: self._world.fill(
                 self.scenes, which[first:last], self._world_streams))
             self.rays.invalidate(mask)
+        self.t_us[which] = 0
+        if self._on_device is not None:
+            self._on_device.reset(which, seed is not None)
+            return self.state
         for array, start in zip(self.state, self._start, strict=True):
             array[which] = start
         for array, start in zip(self._loop_state, self._fresh_loops, strict=True):
             array[which] = start
         draw(which, self._widths, self._streams, self.state, self._variation)
-        self.t_us[which] = 0
         everyone = None if mask is None else np.repeat(rows, self.vehicles)
         for part in (self._wind, self._suite):
             if part is not None:
@@ -278,7 +292,8 @@ class BatchSimulation:
         """Advances all environments by sub_steps of 4 ms under one action.
 
         Args:
-            action: (E, V, K) as `action_names`, or one for each actuator.
+            action: (E, V, K) as `action_names`, or one for each actuator. With device='cuda' also
+                an array there, of the batch's type; its numbers are not checked.
 
         Returns:
             state.
@@ -286,19 +301,33 @@ class BatchSimulation:
         Raises:
             BatchError: Its shape is another, or a number is not finite.
         """
-        self._take(action)
-        if self._wind is not None:
-            s = self._flat[0]
-            self._wind.step(self._now_us, self.sub_steps * STEP_US, s.pos, s.vel, s.wind)
-        self.threads.over(self.environments, self._advance)
+        if self._on_device is not None:
+            self._on_device.step(self._taken(action))
+        else:
+            self._taken(action)
+            self._step_here()
         if self.scenes.objects["moving"].any():
             self.threads.over(len(self.scenes.objects), lambda first, last: move(
                 first, last, self.scenes.bounds, self.scenes.objects, self.step_s))
+            if self._on_device is not None:
+                self._on_device.place_objects()
         self._now_us += self.sub_steps * STEP_US
         self.t_us += self.sub_steps * STEP_US
         if self._suite is not None:
-            self._suite.step(self._flat[0], self._now_us, self._flat[0].wind)
+            self._suite.step(self._fleet, self._now_us, self._fleet.wind)
         return self.state
+
+    def wait(self) -> None:
+        """Returns when the device has done all that was asked; step() and reset() do not wait."""
+        if self._on_device is not None:
+            self._on_device.wait()
+
+    def _step_here(self):
+        """A step on the threads of the CPU."""
+        if self._wind is not None:
+            s = self._fleet
+            self._wind.step(self._now_us, self.sub_steps * STEP_US, s.pos, s.vel, s.wind)
+        self.threads.over(self.environments, self._advance)
 
     def _make_suite(self):
         world = load_world("empty")
@@ -334,12 +363,16 @@ class BatchSimulation:
                        self._now_us, STEP_US, self.sub_steps, first + np.flatnonzero(~far),
                        self._chunk_of_thread())
 
-    def _take(self, action):
-        given = np.asarray(action)
+    def _taken(self, action):
+        """The action, checked: in this batch's array, or where it lies on the device."""
+        on_device = self._on_device is not None and hasattr(action, "__cuda_array_interface__")
+        given = action if on_device else np.asarray(action)
         if given.shape != self._action.shape:
             names = ", ".join(self.action_names) or "one for each actuator"
             raise BatchError(f"an action of shape {given.shape} is not allowed: give "
                              f"{self._action.shape} (environments, vehicles, {names})")
+        if on_device:
+            return self._on_device.checked(given)
         if given.dtype.kind not in "fiu":
             raise BatchError(f"an action of type {given.dtype} is not allowed: give numbers")
         if not np.isfinite(given.sum()):
@@ -350,6 +383,7 @@ class BatchSimulation:
                 raise BatchError(f"the action of environment {self.first + e}, vehicle {i} has "
                                  f"{name} = {given[e, i, k]}: give finite numbers")
         self._action[:] = given
+        return self._action
 
     def _check_memory(self, real):
         """Refuses what would not fit: the system would end the process later, without a word."""
@@ -362,6 +396,16 @@ class BatchSimulation:
                              f"{needed / 1e9:.1f} GB and {free / 1e9:.1f} GB are free: give at "
                              f"most {self.environments * free // needed}, or dtype='float32'")
 
+    def _check_device(self, device, wind, sensors):
+        """Whether the device can do what is asked for."""
+        if device not in ("cpu", "cuda"):
+            raise BatchError(unknown_name("device", device, ("cpu", "cuda")))
+        if device == "cuda":
+            if wind or sensors:
+                raise BatchError(f"device='cuda' has no {'wind' if wind else 'sensors'}: leave it "
+                                 "out, or use device='cpu'")
+            check_device()
+
     def _check_vehicles(self):
         for vehicle in self.model.vehicles:
             driven = {actuator.joint for actuator in vehicle.actuators
@@ -369,6 +413,15 @@ class BatchSimulation:
             if len(driven) < len(vehicle.joints):
                 raise BatchError(f"'{vehicle.type}' has a joint that no servo moves: a batch only "
                                  "moves joints by servos")
+
+
+def _on_device(batch: BatchSimulation) -> Any:
+    if batch._loop_state.values.shape[2] and batch._loops.level != AT_ACTUATOR:
+        raise BatchError("device='cuda' does not allocate to rotors that tilt: use "
+                         "action='actuator', or device='cpu'")
+    from .cuda import CudaBatch  # numba.cuda is slow to import
+
+    return CudaBatch(batch)
 
 
 def _numbers(*arrays: Any) -> int:

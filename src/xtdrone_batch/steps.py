@@ -26,6 +26,7 @@ from .contacts import MOST, touch_each_other, touch_objects
 from .control import AT_ACTUATOR, CONTROL, MEASURED, command, filter_acceleration, keep, recall
 from .joints import accelerate_jointed
 
+STEP_US = 4_000  # of a sub-step, as in the lockstep fleet [us]
 CHUNK = 32  # vehicles in a chunk, or those of one environment if it has more
 FASTEST, FASTEST_TURN = 1000.0, 500.0  # as in the embedded engine [m/s], [rad/s]
 
@@ -63,6 +64,10 @@ class Chunk(NamedTuple):
     targets: np.ndarray  # (M, J)
     old_joint_vel: np.ndarray  # (M, J)
     joint_acc: np.ndarray  # (M, J)
+    body_acc: np.ndarray  # (M, B, 3) scratch of joints.accelerate_jointed()
+    body_spin: np.ndarray  # (M, B, 3)
+    system: np.ndarray  # (M, 6, 6)
+    unknowns: np.ndarray  # (M, 6)
     power: np.ndarray  # (M,)
     share: np.ndarray  # (M,)
     density: np.ndarray  # (M,)
@@ -88,7 +93,8 @@ def new_chunk(records: Records, status: np.ndarray, width: int, vectored: int) -
              "effectiveness": (m, actuators), "body_pos": (m, bodies, 3),
              "body_quat": (m, bodies, 4), "body_vel": (m, bodies, 3), "body_rate": (m, bodies, 3),
              "wrench": (m, bodies, 6), "targets": (m, joints), "old_joint_vel": (m, joints),
-             "joint_acc": (m, joints), "power": (m,), "rows": (MOST, 16)}
+             "joint_acc": (m, joints), "body_acc": (m, bodies, 3), "body_spin": (m, bodies, 3),
+             "system": (m, 6, 6), "unknowns": (m, 6), "power": (m,), "rows": (MOST, 16)}
     found = {name: np.zeros(shape) for name, shape in zeros.items()}
     found["quat"][:, 3] = 1.0
     return Chunk(status=status.astype(CONTROL), measured=np.zeros(m, dtype=MEASURED),
@@ -222,7 +228,8 @@ def _accelerate(records, air, loops, c, v, t_us, dt):
                     c.old_joint_vel[m], c.joint_acc[m], dt)
             accelerate_jointed(records, m, c.mass[m], air.gravity, c.wrench[m], c.body_pos[m],
                                c.body_quat[m], c.body_rate[m], c.old_joint_vel[m],
-                               c.joint_acc[m], c.vel[m], c.ang_vel[m], dt)
+                               c.joint_acc[m], c.body_acc[m], c.body_spin[m], c.system[m],
+                               c.unknowns[m], c.vel[m], c.ang_vel[m], dt)
         else:
             _accelerate_free(records, air, c, m, dt)
 

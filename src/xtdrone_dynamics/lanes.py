@@ -28,24 +28,92 @@ LANES = 128  # vehicles in one block; their scratch stays in the first cache
 # give the same bits. NaN keeps its meaning in both.
 _FREEDOM: dict[Any, Any] = {np.float64: False, np.float32: {"contract", "nsz", "arcp", "reassoc"}}
 
-_made: dict[tuple[Any, type], Any] = {}
 
+class Target:
+    """Makes functions of this workspace ready for a target and one type of numbers.
 
-def in_lanes(function: Any, real: type) -> Any:
-    """The same compiled function, inlined where it is called, with constants of one type.
-
-    What it calls, of this workspace, is treated alike.
-
-    Args:
-        function: A kernel, or a Python function of kernels.
+    Attributes:
         real: np.float32 or np.float64.
     """
-    key = function, real
-    if key not in _made:
-        plain = getattr(function, "py_func", function)
-        _made[key] = numba.njit(error_model="numpy", forceinline=True,
-                                fastmath=_FREEDOM[real])(_typed(plain, real))
-    return _made[key]
+
+    def __init__(self, real: type):
+        """real: np.float32 or np.float64."""
+        self.real = real
+        self._made: dict[Any, Any] = {}
+
+    def inlined(self, function: Any) -> Any:
+        """The same compiled function, inlined where it is called, with constants of one type.
+
+        What it calls, of this workspace, is treated alike.
+
+        Args:
+            function: A kernel, or a Python function of kernels.
+        """
+        if function not in self._made:
+            plain = getattr(function, "py_func", function)
+            self._made[function] = self._compile(self.typed(plain))
+        return self._made[function]
+
+    def loop(self, loop: "LaneLoop") -> Any:
+        """The compiled loop over lanes."""
+        if loop not in self._made:
+            self._made[loop] = self._compile_loop(self.typed(loop.function))
+        return self._made[loop]
+
+    def typed(self, plain: types.FunctionType) -> types.FunctionType:
+        """The Python function with constants of one type and with what it calls made alike."""
+        names = set(plain.__code__.co_names)
+        scope = dict(plain.__globals__)
+        for name in names & set(scope):
+            scope[name] = self._value(scope[name], names)
+        closure = plain.__closure__ and tuple(types.CellType(self._value(cell.cell_contents, names))
+                                              for cell in plain.__closure__)
+        constants = tuple(_constant(value, self.real) for value in plain.__code__.co_consts)
+        made = types.FunctionType(plain.__code__.replace(co_consts=constants), scope,
+                                  plain.__name__, plain.__defaults__, closure)
+        made.__module__ = plain.__module__
+        return made
+
+    def _compile(self, plain: types.FunctionType) -> Any:
+        return numba.njit(error_model="numpy", forceinline=True,
+                          fastmath=_FREEDOM[self.real])(plain)
+
+    def _compile_loop(self, plain: types.FunctionType) -> Any:
+        return numba.njit(error_model="numpy", fastmath=_FREEDOM[self.real])(plain)
+
+    def _value(self, value: Any, names: set[str]) -> Any:
+        """A global of a function: kernels made alike, constants typed, modules with both."""
+        if isinstance(value, Dispatcher):
+            return self.inlined(value)
+        if isinstance(value, LaneLoop):
+            return self.loop(value)
+        if isinstance(value, types.FunctionType) and value.__module__.startswith("xtdrone"):
+            return self.inlined(value)
+        if isinstance(value, types.ModuleType) and value.__name__.startswith("xtdrone"):
+            double = types.ModuleType(value.__name__)
+            for name in names & set(vars(value)):
+                setattr(double, name, self._value(getattr(value, name), names))
+            return double
+        if value is math:
+            return self._math
+        return _constant(value, self.real)
+
+    @functools.cached_property
+    def _math(self) -> types.ModuleType:
+        """The module math with constants of one type, and atan2 as arithmetic."""
+        found = types.ModuleType("math")
+        for name in ("sqrt", "isfinite", "copysign", "sin", "cos"):
+            setattr(found, name, getattr(math, name))
+        for name in ("inf", "nan", "pi"):
+            setattr(found, name, self.real(getattr(math, name)))
+        found.atan2 = self.inlined(arctangent)  # type: ignore[attr-defined]
+        return found
+
+
+@functools.cache
+def lanes_of(real: type) -> Target:
+    """The target of lanes in the processor's vector unit."""
+    return Target(real)
 
 
 @intrinsic
@@ -82,11 +150,7 @@ class LaneLoop:
 
 def loop_in_lanes(loop: LaneLoop, real: type) -> Any:
     """The compiled loop, as kernels of kernel_in_lanes() call it."""
-    key = loop, real
-    if key not in _made:
-        _made[key] = numba.njit(error_model="numpy", fastmath=_FREEDOM[real])(
-            _typed(loop.function, real))
-    return _made[key]
+    return lanes_of(real).loop(loop)
 
 
 def kernel_in_lanes(function: Any, real: type) -> Any:
@@ -96,53 +160,9 @@ def kernel_in_lanes(function: Any, real: type) -> Any:
         function: A Python function of arrays.
         real: np.float32 or np.float64, of all its numbers.
     """
-    made = _typed(function, real)
+    made = lanes_of(real).typed(function)
     made.__qualname__ = made.__name__ = f"{function.__name__}_{np.dtype(real).name}"
     return njit(nogil=True)(made)
-
-
-def _typed(plain: types.FunctionType, real: type) -> types.FunctionType:
-    names = set(plain.__code__.co_names)
-    scope = dict(plain.__globals__)
-    for name in names & set(scope):
-        scope[name] = _value(scope[name], names, real)
-    closure = plain.__closure__ and tuple(types.CellType(_value(cell.cell_contents, names, real))
-                                          for cell in plain.__closure__)
-    constants = tuple(_constant(value, real) for value in plain.__code__.co_consts)
-    made = types.FunctionType(plain.__code__.replace(co_consts=constants), scope, plain.__name__,
-                              plain.__defaults__, closure)
-    made.__module__ = plain.__module__
-    return made
-
-
-def _value(value: Any, names: set[str], real: type) -> Any:
-    """A global of a function: kernels in lanes, constants typed, modules with both."""
-    if isinstance(value, Dispatcher):
-        return in_lanes(value, real)
-    if isinstance(value, LaneLoop):
-        return loop_in_lanes(value, real)
-    if isinstance(value, types.FunctionType) and value.__module__.startswith("xtdrone"):
-        return in_lanes(value, real)
-    if isinstance(value, types.ModuleType) and value.__name__.startswith("xtdrone"):
-        double = types.ModuleType(value.__name__)
-        for name in names & set(vars(value)):
-            setattr(double, name, _value(getattr(value, name), names, real))
-        return double
-    if value is math:
-        return _typed_math(real)
-    return _constant(value, real)
-
-
-@functools.cache
-def _typed_math(real: type) -> types.ModuleType:
-    """The module math with constants of one type, and atan2 as arithmetic."""
-    found = types.ModuleType("math")
-    for name in ("sqrt", "isfinite", "copysign", "sin", "cos"):
-        setattr(found, name, getattr(math, name))
-    for name in ("inf", "nan", "pi"):
-        setattr(found, name, real(getattr(math, name)))
-    found.atan2 = in_lanes(arctangent, real)  # type: ignore[attr-defined]
-    return found
 
 
 @njit

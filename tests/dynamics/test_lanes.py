@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from xtdrone_dynamics import quaternion
-from xtdrone_dynamics.lanes import LaneLoop, arctangent, in_lanes, kernel_in_lanes
+from xtdrone_dynamics.lanes import LaneLoop, arctangent, kernel_in_lanes, lanes_of
 
 VALUES = np.concatenate([[0.0], np.geomspace(1e-12, 1e12, 60)])
 
@@ -19,7 +19,7 @@ def test_arctangent():
 
 @pytest.mark.parametrize("real", [np.float32, np.float64])
 def test_constants_have_the_type(real):
-    made = in_lanes(quaternion.rotate, real)
+    made = lanes_of(real).inlined(quaternion.rotate)
     found = made(*(real(v) for v in (0.0, 0.0, math.sqrt(0.5), math.sqrt(0.5), 1.0, 0.0, 0.0)))
     assert found == pytest.approx((0.0, 1.0, 0.0), abs=1e-6)
     types = {str(each.signature.return_type) for each in made.overloads.values()}

@@ -137,8 +137,11 @@ def place_fleet(vehicle: np.ndarray, body: np.ndarray, joints: np.ndarray, pos: 
                 body_vel: np.ndarray, body_ang_vel: np.ndarray) -> None:
     """place_bodies() on the arrays of a FleetModel and a FleetState."""
     for i in range(vehicle.shape[0]):
-        body_pos[i, 0], body_quat[i, 0] = pos[i], quat[i]
-        body_vel[i, 0], body_ang_vel[i, 0] = vel[i], ang_vel[i]
+        for k in range(3):
+            body_pos[i, 0, k] = pos[i, k]
+            body_vel[i, 0, k], body_ang_vel[i, 0, k] = vel[i, k], ang_vel[i, k]
+        for k in range(4):
+            body_quat[i, 0, k] = quat[i, k]
         for b in range(1, vehicle[i].bodies):
             one = body[i, b]
             p, j = one.parent, one.joint

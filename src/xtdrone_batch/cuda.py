@@ -1,0 +1,344 @@
+"""The batch on a graphics card: the functions of lanes.py and steps.py, compiled by numba-cuda.
+
+A block of 128 threads is a block of lanes, and thread k has lane k of it. What is near something,
+or does not run in lanes, is stepped by steps.step(), one thread for each environment.
+"""
+
+import functools
+import math
+import types
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import cuda
+
+from xtdrone_autopilot.control.allocation import vector_fleet
+from xtdrone_autopilot.now import LOOP_US
+from xtdrone_dynamics.lanes import LANES, Target
+
+from . import lanes, steps
+from .arrays import BatchState, Variation
+from .contacts import far_from_all
+from .control import LoopState
+from .device_array import CPU, CUDA, DeviceArray
+from .errors import BatchError
+from .randomisation import draw
+from .steps import STEP_US, Chunk, new_chunk
+
+BLOCKS = 1056  # of lanes that have a scratch; more take turns
+THREADS, WORKERS = 64, 64 * 528  # of a block, and in all, of kernels with a thread per environment
+
+
+@cuda.jit(device=True)
+def _own(count):
+    """Of range(count) what the lane of this thread does."""
+    return range(cuda.threadIdx.x, count, LANES)
+
+
+def _device(plain: types.FunctionType) -> Any:
+    """A function that kernels call; in the simulator, faster, as it is."""
+    return plain if cuda.config.ENABLE_CUDASIM else cuda.jit(device=True)(plain)
+
+
+def _nothing(*_):
+    """In place of what no vehicle on the device needs."""
+
+
+class _Functions(Target):
+    """Functions of the device."""
+
+    _math = math  # type: ignore[assignment]
+
+    def _compile(self, plain: types.FunctionType) -> Any:
+        return _device(plain)
+
+    def _value(self, value: Any, names: set[str]) -> Any:
+        if value is vector_fleet:  # allocates by linear algebra that the device lacks
+            return _device(_nothing)
+        return super()._value(value, names)
+
+
+class _Lanes(_Functions):
+    """Functions of lanes; a loop over lanes becomes the one lane of a thread."""
+
+    _math = Target._math
+
+    def _compile_loop(self, plain: types.FunctionType) -> Any:
+        code = plain.__code__
+        names = tuple("_own" if name == "range" else name for name in code.co_names)
+        plain.__code__, plain.__globals__["_own"] = code.replace(co_names=names), _own
+        return _device(plain)
+
+
+def fly_lanes(model, i, rows, far, vehicles, scratch, rotor_scratch, state, variation, memory,
+              action, level, geometric, dt, loop_s, t_us, dt_us, sub_steps):
+    """Kernel: advances vehicles of one type in lanes, those of the environments in `far`.
+
+    Args:
+        scratch, rotor_scratch: (blocks, ROWS) and (blocks, rotors, ROTOR_ROWS).
+        vehicles: Of one environment.
+
+    The others are those of lanes.fly().
+    """
+    x, y = scratch[cuda.blockIdx.x], rotor_scratch[cuda.blockIdx.x]
+    begin = cuda.blockIdx.x * LANES
+    while begin + cuda.threadIdx.x < rows.size:
+        if far[rows[begin + cuda.threadIdx.x] // np.uintp(vehicles)]:
+            lanes.fly_block(x, y, model.vehicle[i], model.rotor[i], model.rotors[i],
+                            rows[begin:begin + LANES], state, variation, memory, action, level,
+                            geometric, dt, loop_s, t_us, dt_us, sub_steps)
+        begin += cuda.gridDim.x * LANES
+
+
+def mark_far(records, objects, pos, vel, seconds, far):
+    """Kernel: far_from_all(), a thread for each environment."""
+    for e in range(cuda.grid(1), far.size, cuda.gridsize(1)):
+        far_from_all(records, objects, pos, vel, e, e + 1, seconds, far)
+
+
+def step_others(records, air, state, variation, loops, loop_state, objects, action, t_us, dt_us,
+                sub_steps, which, far, chunks):
+    """Kernel: steps.step() of the environments that are not `far`; `chunks`: (workers, ...)."""
+    own = cuda.grid(1)
+    if own >= chunks.pos.shape[0]:
+        return
+    chunk = Chunk(chunks.status[own], chunks.measured[own], chunks.commands[own],
+                  chunks.thrust[own], chunks.values[own], chunks.position[own], chunks.action[own],
+                  chunks.pos[own], chunks.quat[own], chunks.vel[own], chunks.ang_vel[own],
+                  chunks.acc[own], chunks.actuator[own], chunks.joint_pos[own],
+                  chunks.joint_vel[own], chunks.contact[own], chunks.tyre_load[own],
+                  chunks.tread[own], chunks.wind[own], chunks.air[own], chunks.mass[own],
+                  chunks.effectiveness[own], chunks.body_pos[own], chunks.body_quat[own],
+                  chunks.body_vel[own], chunks.body_rate[own], chunks.wrench[own],
+                  chunks.targets[own], chunks.old_joint_vel[own], chunks.joint_acc[own],
+                  chunks.body_acc[own], chunks.body_spin[own], chunks.system[own],
+                  chunks.unknowns[own], chunks.power[own], chunks.share[own], chunks.density[own],
+                  chunks.rows[own])
+    for e in range(own, which.size, chunks.pos.shape[0]):
+        if not far[e]:
+            steps.step(records, air, state, variation, loops, loop_state, objects, action, t_us,
+                       dt_us, sub_steps, which[e:e + 1], chunk)
+
+
+def copy_rows(which, start, target):
+    """Kernel: start (W,) into some rows of target (E, W)."""
+    for k in range(cuda.grid(1), which.size, cuda.gridsize(1)):
+        for n in range(start.size):
+            target[which[k], n] = start[n]
+
+
+def draw_starts(which, widths, streams, state, variation):
+    """Kernel: randomisation.draw(), a thread for each environment."""
+    for k in range(cuda.grid(1), which.size, cuda.gridsize(1)):
+        draw(which[k:k + 1], widths, streams, state, variation)
+
+
+@functools.cache
+def kernels(real: type) -> types.SimpleNamespace:
+    """The kernels for a state of np.float32 or np.float64."""
+    own, double = _Lanes(real), _Functions(np.float64)
+    return types.SimpleNamespace(
+        fly_lanes=cuda.jit(own.typed(fly_lanes)),
+        **{kernel.__name__: cuda.jit(double.typed(kernel))
+           for kernel in (mark_far, step_others, copy_rows, draw_starts)})
+
+
+class Held(NamedTuple):
+    """What a batch keeps on the device; names as in BatchSimulation."""
+
+    state: BatchState
+    flat_state: BatchState
+    variation: Variation
+    flat_variation: Variation
+    loop_state: LoopState
+    memory: Any  # of loop_state, with all axes made one as in the other flat ones
+    action: Any  # (E, V, K)
+    flat_action: Any
+    model: Any
+    records: Any
+    objects: Any
+    loops: Any
+    chunks: Chunk
+    scratch: Any  # (blocks, ROWS)
+    rotor_scratch: Any  # (blocks, rotors, ROTOR_ROWS)
+    which: Any  # (E,)
+    far: Any  # (E,)
+    streams: Any  # (E, 4)
+
+
+def hold(batch: Any, place: Any) -> Held:
+    """Copies what a BatchSimulation keeps to the device, with place(array)."""
+    real, environments, v = batch.state.pos.dtype, batch.environments, batch.vehicles
+
+    def both(arrays):
+        placed = [place(array) for array in arrays]
+        views = [array.reshape(array.size) for array in placed]
+        return type(arrays)(*placed), type(arrays)(*views)
+
+    def all_of(arrays):
+        return type(arrays)(*(all_of(each) if isinstance(each, tuple) else
+                              place(np.ascontiguousarray(each)) if isinstance(each, np.ndarray)
+                              else each
+                              for each in arrays))
+
+    state, flat_state = both(batch.state)
+    variation, flat_variation = both(batch.variation)
+    loop_state, flat_loops = both(batch._loop_state)
+    action = place(batch._action)
+    blocks = min(BLOCKS, -(-environments * v // LANES))
+    actuators = batch.model.actuator.shape[1]
+    one = new_chunk(batch._records, batch._loops.status, action.shape[2],
+                    loop_state.values.shape[2])
+    workers = min(WORKERS, -(-environments // THREADS) * THREADS)
+    # With threads side by side in memory, so that what they read lies together.
+    chunks = Chunk(*(place(np.asfortranarray(np.broadcast_to(array, (workers, *array.shape))))
+                     for array in one))
+    return Held(state, flat_state, variation, flat_variation, loop_state, flat_loops.memory,
+                action, action.reshape(action.size),
+                all_of(batch._lanes), all_of(batch._records), place(batch.scenes.objects),
+                all_of(batch._loops), chunks,
+                place(np.zeros((blocks, lanes.ROWS), dtype=real)),
+                place(np.zeros((blocks, actuators, lanes.ROTOR_ROWS), dtype=real)),
+                place(np.arange(environments)), place(np.zeros(environments, dtype=np.bool_)),
+                place(batch._streams))
+
+
+class CudaBatch:
+    """What BatchSimulation does on the device.
+
+    Attributes:
+        state: BatchState of DeviceArrays.
+        variation: Variation of DeviceArrays.
+    """
+
+    def __init__(self, batch: Any, place: Any = cuda.to_device):
+        """Copies a batch to the device.
+
+        Args:
+            batch: The BatchSimulation, all but reset.
+            place: Copies an array there.
+        """
+        self._batch, self._place = batch, place
+        self._real = batch.state.pos.dtype.type
+        self.held = hold(batch, place)
+        first = np.arange(batch.environments, dtype=np.uint64)[:, None] * np.uint64(batch.vehicles)
+        self._rows = [(i, place((first + columns).ravel())) for i, columns in batch._columns]
+        self._widths = place(batch._widths)
+
+    @property
+    def state(self) -> BatchState:
+        """Views of the state."""
+        return BatchState(*map(view, self.held.state))
+
+    @property
+    def variation(self) -> Variation:
+        """Views of how each vehicle differs from its model."""
+        return Variation(*map(view, self.held.variation))
+
+    def checked(self, action: Any) -> Any:
+        """An action on the device as numba.cuda takes it.
+
+        Raises:
+            BatchError: Its type is not that of the batch.
+        """
+        found = cuda.as_cuda_array(getattr(action, "on_device", action))
+        if found.dtype != self._real:
+            raise BatchError(f"an action of type {found.dtype} on the device is not allowed: give "
+                             f"{np.dtype(self._real)}")
+        return found
+
+    def step(self, action: Any) -> None:
+        """Steps under an action: a host array that has been checked, or one on the device."""
+        self.held.action.copy_to_device(action)
+        for kernel, blocks, threads, arguments in self.step_calls():
+            _launch(kernel, blocks, threads, arguments)
+
+    def place_objects(self) -> None:
+        """Copies what stands in the environments to the device."""
+        self.held.objects.copy_to_device(self._batch.scenes.objects)
+
+    def reset(self, which: np.ndarray, seeded: bool) -> None:
+        """Puts environments back to their start, among objects that may be new.
+
+        Args:
+            which: Their indices.
+            seeded: Whether the batch has new streams of random numbers for them.
+        """
+        self.place_objects()
+        if seeded:
+            streams = self.held.streams.copy_to_host()
+            streams[which] = self._batch._streams[which]
+            self.held.streams.copy_to_device(streams)
+        for kernel, blocks, threads, arguments in self.reset_calls(self._place(which)):
+            _launch(kernel, blocks, threads, arguments)
+
+    def wait(self) -> None:
+        """Waits for all kernels."""
+        cuda.synchronize()
+
+    def step_calls(self) -> list[tuple[Any, int, int, tuple]]:
+        """The kernels of a step: (kernel, blocks, threads of each, arguments)."""
+        held, batch, of = self.held, self._batch, kernels(self._real)
+        environments = -(-batch.environments // THREADS)
+        clock = batch._now_us, STEP_US, batch.sub_steps
+        calls: list[tuple[Any, int, int, tuple]] = []
+        if batch.in_lanes:
+            calls.append((of.mark_far, environments, THREADS, (
+                held.records, held.objects, held.state.pos, held.state.vel, batch.step_s,
+                held.far)))
+            calls += [(of.fly_lanes, held.scratch.shape[0], LANES, (
+                held.model, i, rows, held.far, batch.vehicles, held.scratch, held.rotor_scratch,
+                held.flat_state, held.flat_variation, held.memory, held.flat_action,
+                batch._loops.level, batch._loops.geometric, self._real(STEP_US * 1e-6),
+                self._real(LOOP_US * 1e-6), *clock)) for i, rows in self._rows]
+        calls.append((of.step_others, held.chunks.pos.shape[0] // THREADS, THREADS, (
+            held.records, batch._air, held.state, held.variation, held.loops, held.loop_state,
+            held.objects, held.action, *clock, held.which, held.far, held.chunks)))
+        return calls
+
+    def reset_calls(self, which: Any) -> list[tuple[Any, int, int, tuple]]:
+        """The kernels of a reset, as in step_calls(); which: indices, on the device."""
+        held, batch, of = self.held, self._batch, kernels(self._real)
+        blocks, many = -(-len(which) // THREADS), batch.environments
+        calls = [(of.copy_rows, blocks, THREADS,
+                  (which, self._place(start.reshape(-1)), array.reshape((many, start.size))))
+                 for array, start in zip((*held.state, *held.loop_state),
+                                         (*batch._start, *batch._fresh_loops), strict=True)
+                 if start.size]
+        return [*calls, (of.draw_starts, blocks, THREADS, (
+            which, self._widths, held.streams, held.state, held.variation))]
+
+
+def _launch(kernel: Any, blocks: int, threads: int, arguments: tuple) -> None:
+    if cuda.config.ENABLE_CUDASIM:
+        arguments = _simulated(arguments)
+    kernel[blocks, threads](*arguments)
+
+
+class _Record(np.record):
+    """A record in the simulator: its fields go before the attributes of NumPy, such as size."""
+
+    def __getattribute__(self, name: str) -> Any:
+        fields = np.void.__getattribute__(self, "dtype").fields
+        return self[name] if name in fields else np.record.__getattribute__(self, name)
+
+
+def _simulated(arguments: tuple) -> tuple:
+    """Arrays in tuples, and those of records, as NumPy's: the simulator knows them only so."""
+    def plain(value: Any, inside: bool) -> Any:
+        if isinstance(value, tuple):
+            return type(value)(*(plain(each, True) for each in value))
+        if hasattr(value, "_ary") and value.dtype.names:
+            return value._ary.view(np.dtype((_Record, value.dtype)))
+        return value._ary if inside and hasattr(value, "_ary") else value
+
+    return tuple(plain(value, False) for value in arguments)
+
+
+def view(array: Any) -> DeviceArray:
+    """An array of numba.cuda as other libraries take it."""
+    if cuda.config.ENABLE_CUDASIM:
+        return DeviceArray(array, array.ctypes.data, (CPU, 0))
+    address = array.__cuda_array_interface__["data"][0]
+    return DeviceArray(array, address, (CUDA, array.gpu_data.context.device.id
+                                        if array.size else 0))
