@@ -10,7 +10,7 @@ import time
 
 import results
 
-from xtdrone_campaign.flight import GOOD, Flight, fly
+from xtdrone_campaign.flight import GOOD, Flight, fly_each
 from xtdrone_campaign.runners import ProcessRunner
 from xtdrone_core import Scenario
 from xtdrone_core.scenario.scenario import fleet
@@ -48,9 +48,10 @@ def rate(workers: int, count: int) -> float:
     flights = [Flight(k, "square", (), {**scenario, "seed": k + 1}, {}, LONGEST_S)
                for k in range(count)]
     begin = time.perf_counter()
-    done = list(ProcessRunner(fly, workers, TIME_OUT_S).run(flights))
+    done = list(ProcessRunner(fly_each, workers, TIME_OUT_S).run(
+        [[flight] for flight in flights]))
     took = time.perf_counter() - begin
-    assert all(each.value.status == GOOD for each in done)
+    assert all(each.value[0].status == GOOD for each in done)
     return count / took
 
 

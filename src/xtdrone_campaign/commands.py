@@ -57,6 +57,8 @@ def register(subparsers: Any) -> None:
         "(3600)")
     add("--ray", metavar="ADDRESS", help="fly on a Ray cluster, HOST:PORT, or local for Ray on "
                                          "this machine, instead of own processes")
+    add("--batch", action="store_true", help="fly squares on the true state, the seeds of a "
+        "combination in one batch, without sensors, estimator, take-off and landing")
     add("--out", metavar="FOLDER", help="results go to FOLDER/campaign (runs/campaign_NAME)")
     add("--folders", action="store_true", help="keep the run folder of each flight, with its logs")
     add("--retry_failed", action="store_true", help="fly those again that have failed by an error")
@@ -125,26 +127,31 @@ def _fly(args: argparse.Namespace, made: Any, folder: Path, journal: Any,
 
     from xtdrone_sim.warm_up import ensure_warm
 
-    from .flight import FAILED, GOOD, Result, fly
+    from .batch import LARGEST, fly_batch
+    from .flight import FAILED, GOOD, Result, fly_each
     from .runners import ONE_THREAD, ProcessRunner
 
     ensure_warm()
+    function, largest = (fly_batch, LARGEST) if args.batch else (fly_each, 1)
     runner: Any
     if args.ray:
         from .cluster import LOCAL, RayRunner
 
-        runner = RayRunner(fly, None if args.ray == LOCAL else args.ray,
+        runner = RayRunner(function, None if args.ray == LOCAL else args.ray,
                            environment=ONE_THREAD)
     else:
-        runner = ProcessRunner(fly, args.workers or os.cpu_count() or 1, args.time_out)
+        runner = ProcessRunner(function, args.workers or os.cpu_count() or 1, args.time_out)
     folders = folder.parent / "flights" if args.folders else None
     good = sum(result.status == GOOD for result in journal.results.values())
-    with (contextlib.closing(runner.run([made.flight(k, folders) for k in waiting])) as flown,
+    groups = made.groups(waiting, largest)
+    tasks = [[made.flight(k, folders) for k in group] for group in groups]
+    with (contextlib.closing(runner.run(tasks)) as flown,
           tqdm(total=len(made), initial=len(made) - len(waiting), unit=" flights", desc="campaign",
                file=sys.stderr, delay=1e-3, disable=None) as bar):
         for done in flown:
-            result = done.value or Result(FAILED, done.error)
-            journal.add(waiting[done.index], result)
-            good += result.status == GOOD
+            group = groups[done.index]
+            for k, result in zip(group, done.value or [Result(FAILED, done.error)] * len(group)):
+                journal.add(k, result)
+                good += result.status == GOOD
             bar.set_postfix_str(f"{good} good", refresh=False)
-            bar.update(1)
+            bar.update(len(group))

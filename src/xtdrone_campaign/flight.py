@@ -7,7 +7,7 @@ import dataclasses
 import math
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -64,6 +64,11 @@ class Result:
     reason: str = ""  # one line, of all but good flights
     figures: Mapping[str, float] = field(default_factory=dict)
     wall_s: float = math.nan  # how long it took
+
+
+def fly_each(flights: Sequence[Flight]) -> list[Result]:
+    """Flies one after the other; the function of a runner's tasks."""
+    return [fly(flight) for flight in flights]
 
 
 def fly(flight: Flight) -> Result:

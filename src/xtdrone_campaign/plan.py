@@ -18,7 +18,7 @@ from xtdrone_core.runs import run_folder
 from xtdrone_core.scenario import arguments, scenario_options
 from xtdrone_core.scenario.options import number, pair
 
-from . import sweep
+from . import batch, sweep
 from .errors import CampaignError
 from .flight import Flight
 
@@ -71,6 +71,18 @@ class Plan:
         return dataclasses.replace(
             flight, index=index, scenario={**flight.scenario, "seed": self.seeds[seed]},
             folder="" if folder is None else str(folder / f"{index:05d}"))
+
+    def groups(self, indices: Sequence[int], largest: int) -> list[list[int]]:
+        """Flights that differ in their seeds only, which follow each other; at most `largest`."""
+        found: list[list[int]] = []
+        for k in indices:
+            one = found[-1] if found else []
+            if (one and len(one) < largest and k == one[-1] + 1 and k % len(self.seeds)
+                    and self.values(k)[1] == self.values(one[-1])[1] + 1):
+                one.append(k)
+            else:
+                found.append([k])
+        return found
 
     def keep(self, folder: Path, command: str) -> None:
         """Writes the plan to the folder of the campaign, or checks that it is there.
@@ -126,7 +138,12 @@ def make(args: argparse.Namespace) -> Plan:
                          for values in itertools.product(*varied.values()))
     flights = tuple(_flight(values, given, base, args, agent, agent_class)
                     for values in combinations)
-    definition = {"agent": agent, "set": list(args.set), "scenario": _plain(base),
+    if args.batch:
+        usual = _plain(Scenario.from_dict({}))
+        for flight in flights:
+            batch.check(flight, usual)
+    definition = {"agent": agent, "batch": args.batch, "set": list(args.set),
+                  "scenario": _plain(base),
                   "vary": {name: list(values) for name, values in varied.items()},
                   "seeds": list(seeds), "longest": args.longest,
                   "files": _digests([flight.scenario for flight in flights])}

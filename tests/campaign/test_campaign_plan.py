@@ -76,6 +76,8 @@ def test_another_plan_is_refused(tmp_path):
     (["--vary", "inu.rate=1"], "unknown kind of sensor 'inu'.*did you mean 'imu'"),
     (["--seeds", "x"], "cannot read --seeds 'x'"),
     (["--vary", "height=1..50000", "--seeds", "9"], "450000 flights"),
+    (["--batch", "--vary", "gps=rtk"], "gps cannot be flown in a batch"),
+    (["--batch", "--vary", "MPC_XY_P=1"], "MPC_XY_P cannot be flown in a batch"),
     (["--agent", "mission"], "two Agents are given")])
 def test_what_is_refused_in_one_line(words, says, runs, tmp_path, capsys):
     status = command.main(["campaign", "square", *words])

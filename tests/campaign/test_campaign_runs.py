@@ -13,6 +13,7 @@ from campaign_plans import made
 from campaign_tasks import task
 from waiting import until
 from xtdrone_campaign import intervals, report, table
+from xtdrone_campaign.batch import fly_batch
 from xtdrone_campaign.errors import CampaignError
 from xtdrone_campaign.flight import CRASHED, GOOD, Result, fly
 from xtdrone_campaign.journal import Journal
@@ -98,6 +99,19 @@ def test_the_figures_of_a_flight():
     assert slow.figures["speed_max_m_s"] < figures["speed_max_m_s"]  # the parameter counts
     crashed = fly(made("square", "--disturbances", "9: rotor iris_0 2 0").flight(0))
     assert crashed.status == CRASHED and crashed.reason.startswith("iris_0")
+
+
+def test_flights_in_a_batch_are_those_of_the_lockstep_without_sensors():
+    words = ["square", "--vary", "wind=3", "--vary", "dryden=0,5", "--seeds", "2,3,4,6"]
+    plan = made(*words, "--batch", "--set", "hold=0.5")
+    assert plan.groups(range(8), 9) == [[0, 1, 2], [3], [4, 5, 6], [7]]
+    assert plan.groups([1, 2, 6], 1) == [[1], [2], [6]]
+    calm, gusty = (fly_batch([plan.flight(k) for k in group]) for group in ([0, 1], [4, 5, 6]))
+    assert fly_batch([plan.flight(6)])[0].figures == gusty[2].figures  # alone as with others
+    assert calm[0].figures == calm[1].figures and gusty[0].figures != gusty[1].figures
+    flight = fly(made(*words, "--set", "hold=0.5", "--gps", "rtk").flight(0)).figures
+    assert {result.status for result in calm + gusty} == {GOOD}
+    assert calm[0].figures["track_max_m"] == pytest.approx(flight["track_max_m"], rel=0.1)
 
 
 def test_intervals():
