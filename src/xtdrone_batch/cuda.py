@@ -247,11 +247,23 @@ class CudaBatch:
                              f"{np.dtype(self._real)}")
         return found
 
-    def step(self, action: Any) -> None:
-        """Steps under an action: a host array that has been checked, or one on the device."""
+    def step(self, action: Any, wind: np.ndarray | None = None) -> None:
+        """Steps under an action: a host array that has been checked, or one on the device.
+
+        Args:
+            action: (E, V, K).
+            wind: (E, V, 3) from now on, a host array; None leaves it.
+        """
         self.held.action.copy_to_device(action)
+        if wind is not None:
+            self.held.state.wind.copy_to_device(wind)
         for kernel, blocks, threads, arguments in self.step_calls():
             _launch(kernel, blocks, threads, arguments)
+
+    def fetch(self, state: BatchState) -> None:
+        """Copies the state into host arrays."""
+        for array, here in zip(self.held.state, state, strict=True):
+            array.copy_to_host(here)
 
     def place_objects(self) -> None:
         """Copies what stands in the environments to the device."""

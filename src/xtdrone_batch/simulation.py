@@ -81,7 +81,8 @@ class BatchSimulation:
             wind: As in a Scenario: 'E,N,U' or words such as 'dryden=5'; constant within a step().
             sensors: Whether every step measures; see `sensors`.
             device: 'cpu', or 'cuda' for a graphics card: arrays then lie there, see
-                device_array.DeviceArray. Without wind, sensors, cameras; not for tilting rotors.
+                device_array.DeviceArray. Wind and sensors stay on the CPU; tilting rotors only by
+                action='actuator'.
             threads: Of the CPU, how many; 0 for one on each core.
             first: Number of the first environment, where these are a part of a larger batch.
             gravity: [m/s^2].
@@ -99,7 +100,7 @@ class BatchSimulation:
         models = {spec.type: load_vehicle(spec.type) for spec in self._specs}
         self.model = FleetModel.of([models[spec.type] for spec in self._specs])
         self._check_vehicles()
-        self._check_device(device, wind, sensors)
+        self._check_device(device)
         real = REALS[dtype]
         level = level_of(action, self.model)
         self.action_names = level.fields
@@ -157,6 +158,7 @@ class BatchSimulation:
             parameters, total, self._seed, self.first * self.vehicles)
         self._suite = self._make_suite() if sensors else None
         self._views: list[Camera | Lidar] = []
+        self._host = self.state
         self._on_device = _on_device(self) if device == "cuda" else None
         if self._on_device is not None:
             self.state, self._variation = self._on_device.state, self._on_device.variation
@@ -211,8 +213,6 @@ class BatchSimulation:
         return self._mounted(Lidar(self, lidar, **options))
 
     def _mounted(self, view):
-        if self._on_device is not None:
-            raise BatchError("device='cuda' has no cameras and lidars: use device='cpu'")
         self._views.append(view)
         return view
 
@@ -274,12 +274,12 @@ class BatchSimulation:
         self.t_us[which] = 0
         if self._on_device is not None:
             self._on_device.reset(which, seed is not None)
-            return self.state
-        for array, start in zip(self.state, self._start, strict=True):
-            array[which] = start
-        for array, start in zip(self._loop_state, self._fresh_loops, strict=True):
-            array[which] = start
-        draw(which, self._widths, self._streams, self.state, self._variation)
+        else:
+            for array, start in zip(self.state, self._start, strict=True):
+                array[which] = start
+            for array, start in zip(self._loop_state, self._fresh_loops, strict=True):
+                array[which] = start
+            draw(which, self._widths, self._streams, self.state, self._variation)
         everyone = None if mask is None else np.repeat(rows, self.vehicles)
         for part in (self._wind, self._suite):
             if part is not None:
@@ -301,11 +301,15 @@ class BatchSimulation:
         Raises:
             BatchError: Its shape is another, or a number is not finite.
         """
-        if self._on_device is not None:
-            self._on_device.step(self._taken(action))
+        taken = self._taken(action)
+        if self._wind is not None:
+            self.host_state()
+            air = self._fleet
+            self._wind.step(self._now_us, self.sub_steps * STEP_US, air.pos, air.vel, air.wind)
+        if self._on_device is None:
+            self.threads.over(self.environments, self._advance)
         else:
-            self._taken(action)
-            self._step_here()
+            self._on_device.step(taken, None if self._wind is None else self._host.wind)
         if self.scenes.objects["moving"].any():
             self.threads.over(len(self.scenes.objects), lambda first, last: move(
                 first, last, self.scenes.bounds, self.scenes.objects, self.step_s))
@@ -314,20 +318,20 @@ class BatchSimulation:
         self._now_us += self.sub_steps * STEP_US
         self.t_us += self.sub_steps * STEP_US
         if self._suite is not None:
+            self.host_state()
             self._suite.step(self._fleet, self._now_us, self._fleet.wind)
         return self.state
+
+    def host_state(self) -> BatchState:
+        """The state as NumPy's arrays: state, or with device='cuda' a copy that is made now."""
+        if self._on_device is not None:
+            self._on_device.fetch(self._host)
+        return self._host
 
     def wait(self) -> None:
         """Returns when the device has done all that was asked; step() and reset() do not wait."""
         if self._on_device is not None:
             self._on_device.wait()
-
-    def _step_here(self):
-        """A step on the threads of the CPU."""
-        if self._wind is not None:
-            s = self._fleet
-            self._wind.step(self._now_us, self.sub_steps * STEP_US, s.pos, s.vel, s.wind)
-        self.threads.over(self.environments, self._advance)
 
     def _make_suite(self):
         world = load_world("empty")
@@ -396,14 +400,10 @@ class BatchSimulation:
                              f"{needed / 1e9:.1f} GB and {free / 1e9:.1f} GB are free: give at "
                              f"most {self.environments * free // needed}, or dtype='float32'")
 
-    def _check_device(self, device, wind, sensors):
-        """Whether the device can do what is asked for."""
+    def _check_device(self, device):
         if device not in ("cpu", "cuda"):
             raise BatchError(unknown_name("device", device, ("cpu", "cuda")))
         if device == "cuda":
-            if wind or sensors:
-                raise BatchError(f"device='cuda' has no {'wind' if wind else 'sensors'}: leave it "
-                                 "out, or use device='cpu'")
             check_device()
 
     def _check_vehicles(self):

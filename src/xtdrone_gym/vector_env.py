@@ -132,8 +132,9 @@ class BatchVectorEnv(VectorEnv):
         return which
 
     def _evaluate(self, which):
+        state = self.batch.host_state()
         self.batch.threads.over(len(which), lambda first, last: self.task.evaluate(
-            which[first:last], self.batch.state, self.goal, self._action, self.batch.t_us,
+            which[first:last], state, self.goal, self._action, self.batch.t_us,
             self._limit_us, self._observation, self._reward, self._terminated, self._truncated))
 
 

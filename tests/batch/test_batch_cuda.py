@@ -11,6 +11,7 @@ from unittest import mock
 import numba
 import numpy as np
 import pytest
+from numba import types
 
 from xtdrone_batch.device_array import DeviceArray
 from xtdrone_batch.errors import BatchError
@@ -31,6 +32,7 @@ CASES = {
     "position": dict(vehicles=ALOFT[0], action="position", controller="geometric"),
     "single": dict(vehicles=ALOFT[0], action="velocity", dtype="float32"),
     "ground": dict(vehicles="iris", action="velocity"),
+    "wind": dict(vehicles=ALOFT[0], action="velocity", wind="2,1,0", sensors=True),
     "wings": dict(vehicles="plane@0,0,50", action="actuator"),
     "joints": dict(vehicles="tiltrotor@0,0,50", action="actuator"),
 }
@@ -53,6 +55,8 @@ for name, options in CASES.items():
             there.reset(some)
     found[name] = {key: float(np.abs(np.asarray(ours) - theirs).max(initial=0.0))
                    for key, ours, theirs in zip(here.state._fields, there.state, here.state)}
+    if "sensors" in options:
+        found[name]["accel"] = float(np.abs(here.sensors.accel - there.sensors.accel).max())
     shared = np.from_dlpack(there.state.pos)
     there.step(action)
     found[name]["shared"] = float(np.abs(shared - np.asarray(there.state.pos)).max())
@@ -70,7 +74,7 @@ def flights():
 
 
 @pytest.mark.parametrize("name", ["actuator", "rates", "attitude", "velocity", "position",
-                                  "single", "ground", "wings", "joints"])
+                                  "single", "ground", "wind", "wings", "joints"])
 def test_the_simulator_flies_as_the_cpu(flights, name):
     # Measured at most 3e-9 rad/s of rotors that turn at 1000 rad/s, in single precision 4e-4.
     bound = 2e-3 if name == "single" else 1e-7
@@ -88,6 +92,15 @@ def test_every_kernel_compiles_for_two_generations():
 
     batch = BatchSimulation("iris@0,0,9", 3, dtype="float32")
     there = CudaBatch(batch, place=lambda array: np.array(array, order="K"))
+    def type_of(value):
+        """As numba-cuda takes it: an empty array has no layout there."""
+        if isinstance(value, tuple):
+            return types.BaseTuple.from_types(tuple(map(type_of, value)), type(value))
+        found = numba.typeof(value)
+        if isinstance(value, np.ndarray) and 0 in value.strides:
+            return types.Array(found.dtype, found.ndim, "A")
+        return found
+
     calls = {kernel.py_func.__name__: (kernel.py_func, arguments) for kernel, _, _, arguments in
              [*there.step_calls(), *there.reset_calls(np.arange(3))]}
     # Without a GPU functions of the device ask in vain for what they are compiled for.
@@ -95,7 +108,7 @@ def test_every_kernel_compiles_for_two_generations():
     with mock.patch.object(dispatcher, "get_current_device", return_value=device):
         for name, (kernel, arguments) in calls.items():
             for cc in ((8, 0), (9, 0)):
-                ptx, _ = cuda.compile_ptx(kernel, tuple(map(numba.typeof, arguments)), cc=cc)
+                ptx, _ = cuda.compile_ptx(kernel, tuple(map(type_of, arguments)), cc=cc)
                 assert f".target sm_{cc[0]}{cc[1]}" in ptx and ".entry" in ptx, name
                 assert ".extern .func" not in ptx, name
 
@@ -105,12 +118,9 @@ def test_one_line_without_a_gpu():
         BatchSimulation("iris", 2, device="cuda")
 
 
-@pytest.mark.parametrize("options, message", [
-    ({"device": "gpu"}, "device"), ({"device": "cuda", "wind": "1,0,0"}, "no wind"),
-    ({"device": "cuda", "sensors": True}, "no sensors")])
-def test_bad_devices(options, message):
-    with pytest.raises(BatchError, match=message):
-        BatchSimulation("iris", 2, **options)
+def test_a_device_that_is_none():
+    with pytest.raises(BatchError, match="device 'gpu'.*cuda"):
+        BatchSimulation("iris", 2, device="gpu")
 
 
 def test_an_array_is_lent_until_it_is_dropped():

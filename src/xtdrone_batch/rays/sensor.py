@@ -133,8 +133,8 @@ class _RaySensor:
     def _look(self):
         """Casts all rays as the batch stands now."""
         batch = self._batch
-        batch.rays.update(batch.state)
-        s = batch.state
+        s = batch.host_state()
+        batch.rays.update(s)
         _pose(self._carriers, s.pos, s.quat, s.vel, s.ang_vel, self.mount_pos, self.mount_quat,
               self._poses)
         near, far, fx, fy = map(np.float32, self._limits)
