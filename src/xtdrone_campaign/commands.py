@@ -29,7 +29,7 @@ def register(subparsers: Any) -> None:
         "campaign", help="fly one scenario with varied options and seeds, in one table",
         description="Flies every combination of the varied values with every seed, on all cores. "
                     "Ends in a table of flights (CSV, and Parquet where pyarrow is installed), a "
-                    "summary with 95 %% intervals and plots. The exit status is 0 if all flights "
+                    "summary with 95 % intervals and plots. The exit status is 0 if all flights "
                     "succeed, else 4.", epilog=EXAMPLES)
     add = parser.add_argument
     subject = add("subject", metavar="SCENARIO", help="a scenario's YAML file, or an Agent: "

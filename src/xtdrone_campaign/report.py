@@ -123,7 +123,7 @@ def _curve(panel: Any, table: Table, name: str, across: str, rows: Sequence[int]
     at = {tick: float(tick) if numbers else float(k) for k, tick in enumerate(ticks)}
     gap = min((b - a for a, b in zip(sorted(at.values()), sorted(at.values())[1:])), default=1.0)
     k, count = place
-    found = [(at[tick] + 0.12 * gap * (k - (count - 1) / 2), _estimate(
+    found = [(at[tick] + (0.03 if numbers else 0.12) * gap * (k - (count - 1) / 2), _estimate(
         table, name, [row for row in rows if table.columns[across][row] == tick]))
         for tick in ticks]
     found = [(x, estimate) for x, estimate in found if math.isfinite(estimate.value)]

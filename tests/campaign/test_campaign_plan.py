@@ -1,11 +1,12 @@
 """What a campaign flies: values, plans, what is refused."""
 
+import argparse
 import re
 
 import pytest
 
 from campaign_plans import made
-from xtdrone_campaign import sweep
+from xtdrone_campaign import commands, sweep
 from xtdrone_campaign.errors import CampaignError
 from xtdrone_core import command
 
@@ -45,6 +46,13 @@ def test_every_combination_with_every_seed():
 def test_parameters_of_sensors():
     found = made("square", "--sensors", "imu.preset=bmi088", "--vary", "gps.latency=0.1,0.3")
     assert found.flight(1).scenario["sensors"] == "imu.preset=bmi088; gps.latency=0.3"
+
+
+@pytest.mark.parametrize("prefix, offered", [("wi", "wind="), ("hol", "hold="),
+                                             ("gps=", "gps=rtk")])
+def test_completion(prefix, offered):
+    args = argparse.Namespace(subject="square", agent=None, set=None, scenario=None, mission=None)
+    assert offered in commands._names(prefix, args)
 
 
 def test_another_plan_is_refused(tmp_path):
