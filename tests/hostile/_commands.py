@@ -49,6 +49,7 @@ def _leaves(parser, words) -> Iterator[tuple[str, argparse.ArgumentParser]]:
 
 def cut_flights() -> None:
     """From now on, every flight in this process ends after a few steps."""
+    from xtdrone_campaign import commands as campaign
     from xtdrone_core.mavlink.client import MavlinkClient
     from xtdrone_formation.simple import simulator
     from xtdrone_sim import simulation
@@ -59,7 +60,10 @@ def cut_flights() -> None:
         _check_finite(self.state)
         raise CutShort("flight cut short")
 
-    simulation.Simulation.run = run
+    def fly(*_):  # which it would do in other processes
+        raise CutShort("campaign cut short")
+
+    simulation.Simulation.run, campaign._fly = run, fly
     before = simulator.SimpleSimulator.step
 
     def step(self):
