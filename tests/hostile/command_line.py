@@ -11,7 +11,8 @@ LEFT_OUT = {"slam install", "warmup", "doctor", "formation view", "slam watch"}
 DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")  # with one, a window stays open
 # What makes an action run where the input leaves its required arguments alone.
 _USUAL = {
-    "agent": "square", "subject": "square", "vary": "side=2,3", "vehicle": "iris", "preset": "m8n", "kind": "engines", "value": "1",
+    "agent": "square", "subject": "square", "vary": "side=2,3", "vehicle": "iris", "preset": "m8n",
+    "kind": "engines", "value": "1",
     "name": "MPC_XY_CRUISE", "estimate": "est.tum", "reference": "est.tum", "system": "klt",
     "dataset": "run", "format": "csv", "output": "out", "source": "run", "bag": "x.bag",
     "calibration": "c.yaml", "imu": "i.yaml", "truth": "est.tum", "folder": "run",
