@@ -35,7 +35,7 @@ class Variation(NamedTuple):
 
 
 class Records(NamedTuple):
-    """The records of vehicles; see xtdrone_core.fleet_model.
+    """The records of vehicles; see xtdrone_core.fleet_model. Last the meshes that they may touch.
 
     Those of the V vehicles of an environment, or of the M vehicles of several.
     """
@@ -51,6 +51,12 @@ class Records(NamedTuple):
     effects: np.ndarray  # (V,)
     base: np.ndarray  # (V,) BASE
     point: np.ndarray  # (V, P) of contacts.POINT
+    mesh_first: np.ndarray  # see meshes.MeshTables
+    mesh_reach: np.ndarray
+    mesh_triangle: np.ndarray
+    mesh_node: np.ndarray
+    mesh_info: np.ndarray
+    mesh_item: np.ndarray
 
 
 BASE = np.dtype([

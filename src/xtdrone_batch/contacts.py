@@ -16,6 +16,7 @@ from xtdrone_dynamics import quaternion, rigid_body
 from xtdrone_dynamics.compiled import njit
 from xtdrone_sim.vehicles.pose import body_frames
 
+from .meshes import THICKNESS, mesh_distance
 from .scenes import BOX, CYLINDER, MESH, NO_OBJECT, PLANE, SPHERE
 
 POINT = np.dtype([
@@ -74,7 +75,7 @@ def distance(o: Any, x: float, y: float, z: float) -> tuple[float, float, float,
     """Distance of a point from an object's surface, negative inside, and the outward normal.
 
     Args:
-        o: Record of the object. A mesh counts as absent.
+        o: Record of the object, which is no mesh (see meshes.mesh_distance).
         x, y, z: The point, world [m].
 
     Returns:
@@ -119,8 +120,10 @@ def _box(x, y, z, a, b, c):
 
 
 @njit
-def reach(o: Any) -> float:
+def reach(tables: Any, o: Any) -> float:
     """Radius of the sphere about an object's origin that holds it [m]; inf for a plane."""
+    if o.kind == MESH:
+        return tables.mesh_reach[o.mesh] * max(abs(o.size[0]), abs(o.size[1]), abs(o.size[2]))
     if o.kind == SPHERE:
         return o.size[0]
     if o.kind == BOX:
@@ -131,9 +134,9 @@ def reach(o: Any) -> float:
 
 
 @njit
-def near(o: Any, x: float, y: float, z: float, radius: float) -> bool:
-    """Whether a sphere may touch an object."""
-    if o.kind == NO_OBJECT or o.kind == MESH:
+def near(tables: Any, o: Any, x: float, y: float, z: float, radius: float) -> bool:
+    """Whether a sphere may touch an object; tables: as for mesh_distance()."""
+    if o.kind == NO_OBJECT:
         return False
     dx, dy, dz = x - o.pos[0], y - o.pos[1], z - o.pos[2]
     if o.kind == PLANE:
@@ -141,17 +144,19 @@ def near(o: Any, x: float, y: float, z: float, radius: float) -> bool:
         above = (2.0 * (qx * qz + qw * qy) * dx + 2.0 * (qy * qz - qw * qx) * dy
                  + (1.0 - 2.0 * (qx * qx + qy * qy)) * dz)
         return above < radius
-    far = reach(o) + radius
+    far = reach(tables, o) + radius
     return dx * dx + dy * dy + dz * dz < far * far
 
 
 @njit
-def touch_objects(objects: np.ndarray, points: np.ndarray, base: Any, mass: float, share: float,
-                  pos: np.ndarray, quat: np.ndarray, vel: np.ndarray, ang_vel: np.ndarray,
-                  force: np.ndarray, load: np.ndarray, rows: np.ndarray, dt: float) -> bool:
+def touch_objects(tables: Any, objects: np.ndarray, points: np.ndarray, base: Any, mass: float,
+                  share: float, pos: np.ndarray, quat: np.ndarray, vel: np.ndarray,
+                  ang_vel: np.ndarray, force: np.ndarray, load: np.ndarray, rows: np.ndarray,
+                  dt: float) -> bool:
     """Stops one vehicle at the surfaces of objects, by impulses on its velocities.
 
     Args:
+        tables: Has the fields of meshes.MeshTables.
         objects: (O,) scenes.object_dtype.
         points: (P,) POINT of the vehicle.
         base: Its BASE record.
@@ -176,14 +181,19 @@ def touch_objects(objects: np.ndarray, points: np.ndarray, base: Any, mass: floa
         if o.kind == NO_OBJECT:
             continue
         moves = speed + math.sqrt(o.vel[0]**2 + o.vel[1]**2 + o.vel[2]**2)
-        if not near(o, x, y, z, base.radius + moves * dt):
+        if not near(tables, o, x, y, z, base.radius + moves * dt):
             continue
         for p in range(base.points):
             at = points[p]
             rx, ry, rz = quaternion.rotate(qx, qy, qz, qw, at.pos[0], at.pos[1], at.pos[2])
-            gap, nx, ny, nz = distance(o, x + rx, y + ry, z + rz)
+            room = moves * dt + 2e-2 * (base.radius + 0.1)
+            if o.kind == MESH:
+                gap, nx, ny, nz = mesh_distance(tables, o, x + rx, y + ry, z + rz,
+                                                max(room, THICKNESS) + at.radius)
+            else:
+                gap, nx, ny, nz = distance(o, x + rx, y + ry, z + rz)
             gap -= at.radius
-            if gap > moves * dt + 2e-2 * (base.radius + 0.1) or count == MOST:
+            if gap > room or count == MOST:
                 continue
             r = rows[count]
             r[0], r[1], r[2] = rx - at.radius * nx, ry - at.radius * ny, rz - at.radius * nz
@@ -325,7 +335,7 @@ def far_from_all(records: Any, objects: np.ndarray, pos: np.ndarray, vel: np.nda
                 if o.kind == NO_OBJECT:
                     continue
                 moves = math.sqrt(o.vel[0]**2 + o.vel[1]**2 + o.vel[2]**2)
-                if near(o, x, y, z, room + moves * seconds):
+                if near(records, o, x, y, z, room + moves * seconds):
                     out[e] = False
                     break
             for j in range(i):

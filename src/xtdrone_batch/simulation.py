@@ -29,10 +29,11 @@ from .control import AT_ACTUATOR, LEVELS, level_of, make_loops
 from .device_array import check_device
 from .errors import BatchError
 from .lanes import FLY, flat, lane_model
+from .meshes import MeshTables, mesh_tables
 from .randomisation import Randomisation, draw, seed_streams
 from .rays.scene import RayScene
 from .rays.sensor import Camera, Lidar
-from .scenes import PLANE, Scenes, object_dtype
+from .scenes import PLANE, Scenes, TriangleMesh, object_dtype
 from .steps import STEP_US
 from .threads import Threads
 from .worlds.generate import World, move
@@ -105,7 +106,6 @@ class BatchSimulation:
         level = level_of(action, self.model)
         self.action_names = level.fields
         self._width = len(level.fields) or self.model.actuator.shape[1]
-        self._records = _records(self.model)
         self._air = Air(float(gravity), float(altitude), -np.inf, 0.0)
         lead = self.environments, self.model.n
         self._check_memory(real)
@@ -122,6 +122,7 @@ class BatchSimulation:
         if len(self.scenes.objects) not in (1, self.environments):
             raise BatchError(f"the scenes have {len(self.scenes.objects)} environments and the "
                              f"batch {self.environments}: make as many, or one for all")
+        self._records = _records(self.model, self.scenes.meshes)
         self._start = self.state._replace(**{name: array[0].copy() for name, array in
                                              self.state._asdict().items()})
         for i, (spec, vehicle) in enumerate(zip(self._specs, self.model.vehicles)):
@@ -135,7 +136,7 @@ class BatchSimulation:
             self._lanes.fits[:] = False
         self._columns = _columns(self.model)
         chunk = max(1, steps.CHUNK // self.vehicles)  # environments
-        self._chunk_records = repeated(self._records, chunk)
+        self._chunk_records = repeated(self._records, chunk, MeshTables._fields)
         self._chunk_loops = self._loops._replace(
             status=np.tile(self._loops.status, chunk),
             parameters=np.tile(self._loops.parameters, chunk),
@@ -437,9 +438,13 @@ def _whole(name: str, value: Any, least: int, most: int) -> int:
     return int(value)
 
 
-def repeated(arrays: Any, times: int) -> Any:
-    """A tuple of arrays (V, ...), one after the other several times: (times V, ...)."""
-    return type(arrays)(*(np.concatenate([array] * times) for array in arrays))
+def repeated(arrays: Any, times: int, shared: tuple[str, ...] = ()) -> Any:
+    """A tuple of arrays (V, ...), one after the other several times: (times V, ...).
+
+    Those named in `shared` stay as they are.
+    """
+    return type(arrays)(*(array if name in shared else np.concatenate([array] * times)
+                          for name, array in zip(arrays._fields, arrays)))
 
 
 def _columns(model: FleetModel) -> list[tuple[int, np.ndarray]]:
@@ -450,7 +455,7 @@ def _columns(model: FleetModel) -> list[tuple[int, np.ndarray]]:
     return [(found[0], np.array(found, dtype=np.uint64)) for found in firsts.values()]
 
 
-def _records(model: FleetModel) -> Records:
+def _records(model: FleetModel, meshes: tuple[TriangleMesh, ...]) -> Records:
     points = [points_of(vehicle) for vehicle in model.vehicles]
     padded = np.zeros((model.n, max(1, *map(len, points), 1)), dtype=POINT)
     base = np.zeros(model.n, dtype=BASE)
@@ -464,7 +469,8 @@ def _records(model: FleetModel) -> Records:
         base[i]["moves"] = bool(vehicle.joints)
         base[i]["wakes"] = bool(model.effects["wake_radius"].any())
     return Records(model.vehicle, model.body, model.joint, model.actuator, model.wing,
-                   model.half_wing, model.tyre, model.hull, model.effects, base, padded)
+                   model.half_wing, model.tyre, model.hull, model.effects, base, padded,
+                   *mesh_tables(meshes))
 
 
 def _ground() -> Scenes:

@@ -275,7 +275,7 @@ def _touch(records, c, objects, chosen, v, dt):
                              c.contact[first:last], dt)
         row = objects[chosen[k] if objects.shape[0] > 1 else 0]
         for m in range(first, first + v):
-            touch_objects(row, records.point[m], records.base[m],
+            touch_objects(records, row, records.point[m], records.base[m],
                           c.mass[m] * records.vehicle[m].mass, c.mass[m], c.pos[m], c.quat[m],
                           c.vel[m], c.ang_vel[m], c.contact[m], c.tyre_load[m], c.rows, dt)
 
