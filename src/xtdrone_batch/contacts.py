@@ -189,7 +189,8 @@ def touch_objects(tables: Any, objects: np.ndarray, points: np.ndarray, base: An
             room = moves * dt + 2e-2 * (base.radius + 0.1)
             if o.kind == MESH:
                 gap, nx, ny, nz = mesh_distance(tables, o, x + rx, y + ry, z + rz,
-                                                max(room, THICKNESS) + at.radius)
+                                                max(room, THICKNESS) + at.radius,
+                                                THICKNESS)
             else:
                 gap, nx, ny, nz = distance(o, x + rx, y + ry, z + rz)
             gap -= at.radius

@@ -49,17 +49,18 @@ def mesh_tables(meshes: Sequence[TriangleMesh]) -> MeshTables:
 
 @njit
 def mesh_distance(tables: Any, o: Any, x: float, y: float, z: float,
-                  most: float) -> tuple[float, float, float, float]:
+                  most: float, deepest: float) -> tuple[float, float, float, float]:
     """Distance of a point from an object's mesh and the normal there, as contacts.distance().
 
-    Behind a triangle it is negative down to -THICKNESS; deeper points are free, as meshes may be
-    open.
+    Behind a triangle it is negative down to -deepest. Deeper points are free, as meshes may be
+    open: for contacts those beyond THICKNESS.
 
     Args:
         tables: Has the fields of MeshTables.
         o: Record of the object.
         x, y, z: The point, world [m].
         most: Surfaces further away are not looked for [m].
+        deepest: [m].
 
     Returns:
         (distance [m], inf where nothing is within `most`; normal xyz, world).
@@ -119,7 +120,7 @@ def mesh_distance(tables: Any, o: Any, x: float, y: float, z: float,
         return math.inf, 0.0, 0.0, 1.0
     gap = math.sqrt(best)
     if lean < 0.0:
-        if gap <= THICKNESS:
+        if gap <= deepest:
             gap = -gap
         else:
             nx, ny, nz = -nx, -ny, -nz

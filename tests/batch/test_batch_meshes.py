@@ -5,9 +5,12 @@ import pytest
 from test_batch_simulation import GROUND, objects_of
 
 from xtdrone_batch.contacts import distance
+from xtdrone_batch.errors import BatchError
 from xtdrone_batch.meshes import THICKNESS, mesh_distance, mesh_tables
 from xtdrone_batch.scenes import BOX, MESH, Scenes, TriangleMesh, object_dtype
 from xtdrone_batch.simulation import BatchSimulation
+from xtdrone_batch.worlds.generate import World
+from xtdrone_batch.worlds.places import free_places
 from xtdrone_dynamics.quaternion import from_euler
 
 SIDES = (1.6, 1.0, 0.7)
@@ -48,14 +51,14 @@ def test_a_cube_of_triangles_is_a_box(mirror):
     rng, inside = np.random.default_rng(0), 0
     for point in rng.uniform(-1.5, 1.5, (1500, 3)) + box["pos"]:
         wanted = distance(box, *point)
-        found = mesh_distance(tables, mesh, *point, 9.0)
+        found = mesh_distance(tables, mesh, *point, 9.0, THICKNESS)
         if wanted[0] < -THICKNESS:
             assert found[0] == pytest.approx(-wanted[0], abs=1e-12)
             continue
         inside += wanted[0] < 0.0
         assert found[0] == pytest.approx(wanted[0], abs=1e-12)
         assert np.allclose(found[1:], wanted[1:], atol=1e-9)
-        near = mesh_distance(tables, mesh, *point, 0.5)
+        near = mesh_distance(tables, mesh, *point, 0.5, THICKNESS)
         assert near == found if wanted[0] < 0.5 else near[0] == np.inf
     assert inside > 15
 
@@ -68,8 +71,8 @@ def test_the_tree_finds_the_nearest_of_many_triangles():
     single = mesh_tables([TriangleMesh(mesh.points, mesh.faces[k:k + 16])
                           for k in range(0, len(mesh.faces), 16)])
     for point in np.random.default_rng(1).uniform(-2.0, 2.0, (30, 3)) + o["pos"]:
-        found = mesh_distance(whole, o, *point, 9.0)[0]
-        each = [abs(mesh_distance(single, record(MESH, size, m), *point, 9.0)[0])
+        found = mesh_distance(whole, o, *point, 9.0, THICKNESS)[0]
+        each = [abs(mesh_distance(single, record(MESH, size, m), *point, 9.0, THICKNESS)[0])
                 for m in range(len(single.mesh_reach))]
         assert abs(found) == pytest.approx(min(each), abs=1e-12)
 
@@ -109,3 +112,30 @@ def test_a_mesh_stops_a_vehicle_and_one_that_moves_pushes_it():
     # The wall's face has come to -2 + 4 + 0.25 m, and the vehicle is ahead of it.
     assert batch.state.pos[0, 0, 0] > 2.25
     assert np.isfinite(batch.state.pos).all()
+
+
+def test_free_places_keep_their_clearance():
+    """From trees and from a mesh among them, and from each other."""
+    forest = World("forest").generate(12, 3)
+    mesh = np.zeros((12, 1), dtype=forest.objects.dtype)
+    mesh["kind"], mesh["pos"], mesh["size"] = MESH, (0.0, 0.0, 2.0), (4.0, 4.0, 2.0)
+    mesh["quat"] = 0.0, 0.0, 0.0, 1.0
+    scenes = Scenes(np.concatenate([forest.objects, mesh], axis=1), forest.bounds, (ball(),))
+    radii, region = (0.3, 0.5), [[-6.0, -6.0, 0.9], [6.0, 6.0, 4.0]]
+    options = {"region": region, "clearance": 0.2}
+    places = free_places(scenes, radii, seed=1, **options)
+    assert (places[..., :3] >= region[0]).all() and (places[..., :3] <= region[1]).all()
+    tables = mesh_tables(scenes.meshes)
+    for row, two in zip(scenes.objects, places):
+        for radius, (x, y, z, _) in zip(radii, two):
+            assert min(distance(o, x, y, z)[0] for o in row if o["kind"] not in (0, MESH)) \
+                >= radius + 0.2
+            gap = mesh_distance(tables, row[-1], x, y, z, np.inf, np.inf)[0]
+            assert gap >= radius + 0.2
+        assert np.linalg.norm(two[0, :3] - two[1, :3]) >= 1.0
+    assert mesh_distance(tables, row[-1], 0.0, 0.0, 2.0, np.inf, np.inf)[0] < -1.9  # inside
+    part = Scenes(scenes.objects[5:8], scenes.bounds[5:8], scenes.meshes)
+    assert np.array_equal(free_places(part, radii, seed=1, first=5, **options), places[5:8])
+    assert (free_places(scenes, radii, seed=2, **options) != places).any(axis=(1, 2)).all()
+    with pytest.raises(BatchError, match="environment 0 has no free place for 1 of 1 vehicles"):
+        free_places(scenes, [9.0], region=[[-1, -1, 1], [1, 1, 2]])
