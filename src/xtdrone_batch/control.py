@@ -296,7 +296,9 @@ def keep(v: Any, memory: np.ndarray) -> None:
     for k in range(4):
         memory[SP_QUAT + k] = v.sp_quat[k]
     memory[SP_SIDE_FORCE], memory[SP_SIDE_FORCE + 1] = v.sp_side_force[0], v.sp_side_force[1]
-    memory[SP_THRUST], memory[SP_YAW_RATE] = v.sp_thrust, v.sp_yaw_rate
+    memory[SP_THRUST] = v.sp_thrust
+    # No rate is a rate of 0 to the attitude loop; lanes compute with it.
+    memory[SP_YAW_RATE] = v.sp_yaw_rate if math.isfinite(v.sp_yaw_rate) else 0.0
 
 
 @njit

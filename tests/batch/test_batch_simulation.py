@@ -209,3 +209,17 @@ def test_bad_masks(mask, message):
 def test_bad_randomisations(values):
     with pytest.raises(BatchError, match=f"{next(iter(values))} = .* is not allowed"):
         Randomisation(**values)
+
+
+@pytest.mark.parametrize("action", ["velocity", "position"])
+@pytest.mark.parametrize("vehicle", ["iris", "crazyflie", "typhoon_h480"])
+def test_vehicles_take_off_from_the_ground_into_lanes(vehicle, action):
+    """Near the ground without lanes, above it in lanes: what the loops remember goes along."""
+    batch = BatchSimulation(vehicle, 2, action=action)
+    for _ in range(300):
+        climb = np.zeros(batch.action_shape)
+        climb[..., 2] = 3.0 if action == "position" else \
+            np.clip(3.0 - batch.state.pos[..., 2], -1.0, 1.0)
+        batch.step(climb)
+    assert batch.state.pos[..., 2] == pytest.approx(3.0, abs=0.1)
+    assert np.isfinite(batch._loop_state.memory[..., :9]).all()
