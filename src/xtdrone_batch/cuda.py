@@ -70,8 +70,10 @@ class _Lanes(_Functions):
         return _device(plain)
 
 
-def fly_lanes(model, i, rows, far, vehicles, scratch, rotor_scratch, state, variation, memory,
-              action, level, geometric, dt, loop_s, t_us, dt_us, sub_steps):
+def fly_lanes(model: Any, i: int, rows: np.ndarray, far: np.ndarray, vehicles: int,
+              scratch: np.ndarray, rotor_scratch: np.ndarray, state: Any, variation: Any,
+              memory: np.ndarray, action: np.ndarray, level: int, geometric: bool, dt: float,
+              loop_s: float, t_us: int, dt_us: int, sub_steps: int) -> None:
     """Kernel: advances vehicles of one type in lanes, those of the environments in `far`.
 
     Args:
@@ -90,14 +92,16 @@ def fly_lanes(model, i, rows, far, vehicles, scratch, rotor_scratch, state, vari
         begin += cuda.gridDim.x * LANES
 
 
-def mark_far(records, objects, pos, vel, seconds, far):
+def mark_far(records: Any, objects: np.ndarray, pos: np.ndarray, vel: np.ndarray, seconds: float,
+             far: np.ndarray) -> None:
     """Kernel: far_from_all(), a thread for each environment."""
     for e in range(cuda.grid(1), far.size, cuda.gridsize(1)):
         far_from_all(records, objects, pos, vel, e, e + 1, seconds, far)
 
 
-def step_others(records, air, state, variation, loops, loop_state, objects, action, t_us, dt_us,
-                sub_steps, which, far, chunks):
+def step_others(records: Any, air: Any, state: Any, variation: Any, loops: Any, loop_state: Any,
+                objects: np.ndarray, action: np.ndarray, t_us: int, dt_us: int, sub_steps: int,
+                which: np.ndarray, far: np.ndarray, chunks: Any) -> None:
     """Kernel: steps.step() of the environments that are not `far`; `chunks`: (workers, ...)."""
     own = cuda.grid(1)
     if own >= chunks.pos.shape[0]:
@@ -120,14 +124,15 @@ def step_others(records, air, state, variation, loops, loop_state, objects, acti
                        dt_us, sub_steps, which[e:e + 1], chunk)
 
 
-def copy_rows(which, start, target):
+def copy_rows(which: np.ndarray, start: np.ndarray, target: np.ndarray) -> None:
     """Kernel: start (W,) into some rows of target (E, W)."""
     for k in range(cuda.grid(1), which.size, cuda.gridsize(1)):
         for n in range(start.size):
             target[which[k], n] = start[n]
 
 
-def draw_starts(which, widths, streams, state, variation):
+def draw_starts(which: np.ndarray, widths: np.ndarray, streams: np.ndarray, state: Any,
+                variation: Any) -> None:
     """Kernel: randomisation.draw(), a thread for each environment."""
     for k in range(cuda.grid(1), which.size, cuda.gridsize(1)):
         draw(which[k:k + 1], widths, streams, state, variation)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from sensor_models.cameras import CameraParameters
-from xtdrone_core import outputs
+from xtdrone_core import outputs, plot_style
 from xtdrone_dynamics.quaternion import from_euler
 
 from ..scenes import BOX, NO_OBJECT, PLANE, Scenes
@@ -25,8 +25,6 @@ def draw(scenes: Scenes, path: Path | str) -> None:
     Raises:
         XtdroneError: The file cannot be written.
     """
-    from matplotlib.figure import Figure
-
     path = outputs.picture(path)
     low, high = _extent(scenes)
     middle, wide = 0.5 * (low + high), float(max(high[:2] - low[:2]))
@@ -42,7 +40,7 @@ def draw(scenes: Scenes, path: Path | str) -> None:
          (0.0, 0.53, 0.25 * math.pi), 1.0, 0.05, 960, 600),
         ("plan", (*middle[:2], high[2] + eye), (0.0, 0.5 * math.pi, 0.5 * math.pi), _FOV, 0.05,
          800, 800))
-    figure = Figure(figsize=(16, 5.2), layout="constrained")
+    figure = plot_style.figure(16, 5.2)
     axes = figure.subplots(1, 3, width_ratios=(960 / 600, 960 / 600, 1.0))
     for axis, (title, pos, euler, fov, near, width, height) in zip(axes, views, strict=True):
         if title == "plan":
@@ -58,6 +56,7 @@ def draw(scenes: Scenes, path: Path | str) -> None:
             x, y = middle[0], middle[1]
             half = 0.5 * wide
             axis.imshow(image.astype(np.uint8), extent=(x - half, x + half, y - half, y + half))
+            axis.grid(False)
             axis.set_xlabel("east [m]")
             axis.set_ylabel("north [m]")
         else:
