@@ -26,7 +26,7 @@ import results
 from tqdm import tqdm
 
 from xtdrone_batch.simulation import STEP_US, BatchSimulation
-from xtdrone_gym.vector_env import BatchVectorEnv
+from xtdrone_gym.interfaces.vector_env import BatchVectorEnv
 
 CRAZYFLOW = "crazyflow==0.4.0"
 HEIGHT = 60.0  # of the start: nothing is touched [m]

@@ -26,6 +26,7 @@ class Randomisation:
     ang_vel: float = 0.0  # about each axis, body [rad/s]
     mass: float = 0.0  # share of mass and inertia, below 1
     thrust: float = 0.0  # share of each rotor's forces, below 1
+    wind: float = 0.0  # of a steady level wind from any direction, 0 to this [m/s]
 
     def __post_init__(self) -> None:
         """Raises BatchError where a width is not allowed."""
@@ -43,9 +44,9 @@ class Randomisation:
                                  "would be left; give less")
 
     def widths(self) -> np.ndarray:
-        """As draw() takes them: (9,)."""
+        """As draw() takes them: (10,)."""
         return np.array([*self.pos, self.yaw, self.tilt, self.vel, self.ang_vel, self.mass,
-                         self.thrust], dtype=float)
+                         self.thrust, self.wind], dtype=float)
 
 
 @njit
@@ -72,13 +73,18 @@ def draw(which: np.ndarray, widths: np.ndarray, streams: np.ndarray, state: Any,
 
     Args:
         which: Indices of the environments.
-        widths: (9,) of Randomisation.
+        widths: (10,) of Randomisation.
         streams: (E, 4), advanced.
         state, variation: See arrays; changed in place.
     """
     for row in range(which.shape[0]):
         e = which[row]
         s = streams[e]
+        if widths[9] > 0.0:
+            speed, course = 0.5 * (widths[9] + _draw(s, widths[9])), _draw(s, math.pi)
+            for i in range(state.pos.shape[1]):
+                state.wind[e, i, 0] = speed * math.cos(course)
+                state.wind[e, i, 1] = speed * math.sin(course)
         for i in range(state.pos.shape[1]):
             for k in range(3):
                 state.pos[e, i, k] += _draw(s, widths[k])

@@ -154,6 +154,9 @@ class BatchSimulation:
         self.first = _whole("first", first, 0, MOST_ENVIRONMENTS)
         self._seed = _whole("seed", seed, 0, 2**63 - 1)
         parameters = WindParameters.parse(wind)
+        if randomisation.wind and not parameters.still:
+            raise BatchError(f"wind '{shown(wind)}' and wind = {randomisation.wind:g} of the "
+                             "randomisation are not allowed together: leave one out")
         total = self.environments * self.vehicles
         self._wind = None if parameters.still else Wind(
             parameters, total, self._seed, self.first * self.vehicles)

@@ -12,6 +12,6 @@ import gymnasium
 from .tasks import TASKS
 
 for _name in TASKS:
-    gymnasium.register(f"xtdrone/{_name}", entry_point="xtdrone_gym.single_env:BatchEnv",
-                       vector_entry_point="xtdrone_gym.vector_env:BatchVectorEnv",
+    gymnasium.register(f"xtdrone/{_name}", entry_point="xtdrone_gym.interfaces.single_env:BatchEnv",
+                       vector_entry_point="xtdrone_gym.interfaces.vector_env:BatchVectorEnv",
                        kwargs={"task": _name}, disable_env_checker=True)

@@ -1,67 +1,187 @@
 """What a task is: vehicles, an action level, what is observed, what is rewarded.
 
-A task is one file in tasks/. Its kernel goes once over the environments after each step, so that
-observation, reward and end cost one pass over the arrays.
+A task is one file in tasks/, with kernels that go over the environments once after each step.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from sensor_models.cameras import CameraParameters
+from sensor_models.streams import next_uniform
+from xtdrone_batch.arrays import BatchState
 from xtdrone_batch.control import LEVELS
 from xtdrone_batch.randomisation import Randomisation
 from xtdrone_dynamics import quaternion
 from xtdrone_dynamics.compiled import njit
 
-MEASURED = (  # what observe() writes: name, numbers, bound
-    ("position_error", 3, 20.0),  # goal less position, world [m]
-    ("rotation", 9, 1.0),  # matrix, body to world, row by row
-    ("velocity", 3, 30.0),  # world [m/s]
-    ("body_rates", 3, 40.0),  # [rad/s]
-)
-FAR, FAST, SPIN = MEASURED[0][2], MEASURED[2][2], MEASURED[3][2]
-OBSERVED = sum(count for _, count, _ in MEASURED)
+
+class Part(NamedTuple):
+    """A part of an observation."""
+
+    name: str
+    count: int
+    bound: float  # values are cut to -bound..bound, in their unit
+    scale: float  # a usual value, by which a policy divides
+
+
+class Seen(NamedTuple):
+    """What an observation is made of. E environments of V vehicles; of an Agent E = N, V = 1."""
+
+    pos: np.ndarray  # (E, V, 3) as measured, world [m]
+    quat: np.ndarray  # (E, V, 4) xyzw, body to world
+    vel: np.ndarray  # (E, V, 3) world [m/s]
+    ang_vel: np.ndarray  # (E, V, 3) body [rad/s]
+    goal: np.ndarray  # (E, V, G) of the task
+    memory: np.ndarray  # (E, V, M) what the task keeps from step to step
+    action: np.ndarray  # (E, V, K) the last one
+    image: np.ndarray  # (E, V, P) of the task's camera, see camera.py; P = 0 without
+    observation: np.ndarray  # (E, V, N), the output
+
+
+class Judged(NamedTuple):
+    """What a reward is made of, the true state; and the outputs."""
+
+    state: BatchState
+    goal: np.ndarray  # as in Seen
+    memory: np.ndarray
+    action: np.ndarray
+    previous: np.ndarray  # (E, V, K) the action before the last
+    reward: np.ndarray  # (E, V), the output
+    potential: np.ndarray  # (E, V), the output: how near the goal is, for learners that shape the
+    # reward by its change (Ng, Harada and Russell, 1999), which leaves the best policy as it is
+    terminated: np.ndarray  # (E,) bool, the output: the episode has failed, or is complete
+    success: np.ndarray  # (E,) bool, the output: whether it would count as a success if it ended now
+
+
+def no_advance(which: np.ndarray, seen: Any, t_us: np.ndarray, dt: float) -> None:
+    """For tasks whose goals stay."""
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """One task, with one vehicle in each environment."""
+    """One task.
+
+    Its kernels get the indices of environments, `which`, and the arrays. All are compiled with
+    nogil=True, and called by several threads for different environments.
+    """
 
     name: str  # with its version: Position-v0
     text: str  # what is to be done, in a line
+    success: str  # what counts as a success, in a line
     action: str  # of xtdrone_batch.control.LEVELS
     low: tuple[float, ...]  # bounds of an action, in its units
     high: tuple[float, ...]
     sub_steps: int  # of 4 ms in a step
     seconds: float  # until an episode is truncated
-    start: tuple[float, float, float]  # [m]
+    starts: tuple[tuple[float, float, float], ...]  # one for each vehicle [m]
     randomisation: Randomisation
     goal: tuple[tuple[float, ...], tuple[float, ...]]  # lowest and highest that is drawn
-    evaluate: Callable[..., None]  # see tasks/position.py
+    parts: tuple[Part, ...]  # of an observation
+    observe: Callable[..., None]  # observe(which, Seen)
+    judge: Callable[..., None]  # judge(which, Judged)
+    begin: Callable[..., None] = field(default_factory=lambda: draw_goals)  # begin(which, Judged,
+    # limits (2, G), streams (E, 4)): goal and memory of new episodes
+    advance: Callable[..., None] = no_advance  # advance(which, Seen, t_us (E,), dt): moves goals,
+    # after a step and before judge(); by true poses in a batch, by estimates in a flight
+    memory: int = 0  # numbers that the task keeps for each vehicle
+    world: str | None = None  # of worlds/batch; None for a ground
+    camera: CameraParameters | None = None
+    pooled: tuple[int, int] = (0, 0)  # rows and columns of its image in an observation
 
     @property
-    def observation(self) -> tuple[tuple[str, int, float], ...]:
-        """Name, numbers and bound of each part of an observation; the last action comes last."""
-        bounds = max(map(abs, (*self.low, *self.high)))
-        return (*MEASURED, ("last_action", len(self.low), bounds))
+    def vehicles(self) -> int:
+        """In one environment."""
+        return len(self.starts)
 
     @property
     def action_names(self) -> tuple[str, ...]:
         """As LEVELS names them."""
         return LEVELS[self.action].fields
 
+    @property
+    def step_s(self) -> float:
+        """Simulated time of a step [s]."""
+        return self.sub_steps * 0.004
+
+    @property
+    def size(self) -> int:
+        """Numbers in an observation."""
+        return sum(part.count for part in self.parts)
+
+    def per_number(self, name: str) -> np.ndarray:
+        """The bound or scale of each number of an observation (N,)."""
+        return np.concatenate([np.full(part.count, getattr(part, name), dtype=np.float32)
+                               for part in self.parts])
+
+
+def last_action(low: tuple[float, ...], high: tuple[float, ...]) -> Part:
+    """The part of an observation that holds the last action."""
+    most = max(map(abs, (*low, *high)))
+    return Part("last_action", len(low), most, most)
+
+
+# The parts that observe_body() writes: everything in the body's frame, so that no heading differs.
+POSITION_ERROR = Part("position_error", 3, 20.0, 2.0)  # goal less position [m]
+BODY = (
+    Part("up", 3, 1.0, 1.0),  # the vertical
+    Part("velocity", 3, 30.0, 3.0),  # [m/s]
+    Part("body_rates", 3, 40.0, 4.0),  # [rad/s]
+)
+BODY_SIZE = sum(part.count for part in BODY)
+
 
 @njit(inline="always")
-def observe(e: int, s: Any, goal: np.ndarray, action: np.ndarray, out: np.ndarray) -> None:
-    """Writes MEASURED, within its bounds, and the last action of environment e."""
-    for k in range(3):
-        out[e, k] = min(max(goal[e, k] - s.pos[e, 0, k], -FAR), FAR)
-        out[e, 12 + k] = min(max(s.vel[e, 0, k], -FAST), FAST)
-        out[e, 15 + k] = min(max(s.ang_vel[e, 0, k], -SPIN), SPIN)
-    m = quaternion.to_matrix(s.quat[e, 0, 0], s.quat[e, 0, 1], s.quat[e, 0, 2], s.quat[e, 0, 3])
-    for k in range(9):
-        out[e, 3 + k] = min(max(m[k], -1.0), 1.0)
-    for k in range(action.shape[2]):
-        out[e, OBSERVED + k] = action[e, 0, k]
+def put(out: np.ndarray, k: int, bound: float, x: float, y: float, z: float) -> None:
+    """Writes three numbers of an observation from place k on, within their bound."""
+    out[k] = min(max(x, -bound), bound)
+    out[k + 1] = min(max(y, -bound), bound)
+    out[k + 2] = min(max(z, -bound), bound)
+
+
+@njit(inline="always")
+def put_in_body(out: np.ndarray, k: int, bound: float, q: np.ndarray, x: float, y: float,
+                z: float) -> None:
+    """As put(), a vector of the world in the frame of a body of attitude q (4,)."""
+    a, b, c = quaternion.rotate_inverse(q[0], q[1], q[2], q[3], x, y, z)
+    put(out, k, bound, a, b, c)
+
+
+@njit(inline="always")
+def observe_body(s: Any, e: int, i: int, out: np.ndarray, k: int) -> int:
+    """Writes BODY of a vehicle from place k on; returns the next place."""
+    q, u, w = s.quat[e, i], s.vel[e, i], s.ang_vel[e, i]
+    put_in_body(out, k, BODY[0].bound, q, 0.0, 0.0, 1.0)
+    put_in_body(out, k + 3, BODY[1].bound, q, u[0], u[1], u[2])
+    put(out, k + 6, BODY[2].bound, w[0], w[1], w[2])
+    return k + BODY_SIZE
+
+
+@njit(inline="always")
+def put_action(s: Any, e: int, i: int, out: np.ndarray, k: int) -> None:
+    """Writes the last action from place k on."""
+    for j in range(s.action.shape[2]):
+        out[k + j] = s.action[e, i, j]
+
+
+@njit(nogil=True)
+def observe_goal(which: np.ndarray, s: Any) -> None:
+    """An observation of POSITION_ERROR, BODY and the last action."""
+    for e in which:
+        for i in range(s.pos.shape[1]):
+            p, g, out = s.pos[e, i], s.goal[e, i], s.observation[e, i]
+            put_in_body(out, 0, POSITION_ERROR.bound, s.quat[e, i], g[0] - p[0], g[1] - p[1],
+                        g[2] - p[2])
+            put_action(s, e, i, out, observe_body(s, e, i, out, 3))
+
+
+@njit(nogil=True)
+def draw_goals(which: np.ndarray, x: Any, limits: np.ndarray, streams: np.ndarray) -> None:
+    """Goals of new episodes, evenly between limits (2, G); see Task.begin."""
+    for e in which:
+        for i in range(x.goal.shape[1]):
+            for k in range(x.goal.shape[2]):
+                share = next_uniform(streams[e])
+                x.goal[e, i, k] = limits[0, k] + share * (limits[1, k] - limits[0, k])

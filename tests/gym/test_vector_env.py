@@ -5,10 +5,12 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode
+from scipy.spatial.transform import Rotation
 
 from xtdrone_batch.errors import BatchError
+from xtdrone_gym.task_batch import TaskBatch
 from xtdrone_gym.tasks import TASKS
-from xtdrone_gym.vector_env import BatchVectorEnv
+from xtdrone_gym.interfaces.vector_env import BatchVectorEnv
 
 HOVER = np.array([0.0, 0.0, 0.0, 0.64], dtype=np.float32)
 
@@ -35,40 +37,42 @@ def test_observations_stay_in_their_space_under_any_action(name):
         assert np.isfinite(reward).all() and not (terminated & truncated).any()
 
 
-def test_the_observation_is_the_state():
+def test_the_observation_is_the_state_in_the_bodys_frame():
     env = BatchVectorEnv("Position-v0", 5)
     observation, _ = env.reset(seed=3)
+    action = (np.tile(HOVER, (5, 1)) + [0.5, 0.1, 0.2, 0.0]).astype(np.float32)
     for _ in range(20):
-        observation, *_ = env.step(np.tile(HOVER, (5, 1)) + [0.5, 0.1, 0.2, 0.0])
+        observation, *_ = env.step(action)
     s = env.batch.state
-    assert observation[:, :3] == pytest.approx(env.goal - s.pos[:, 0], abs=1e-5)
-    assert observation[:, 12:15] == pytest.approx(s.vel[:, 0])
-    assert observation[:, 15:18] == pytest.approx(s.ang_vel[:, 0])
-    rotation = observation[:, 3:12].reshape(5, 3, 3)
-    assert rotation @ rotation.transpose(0, 2, 1) == pytest.approx(
-        np.tile(np.eye(3), (5, 1, 1)), abs=1e-5)
-    assert observation[:, 18:] == pytest.approx(np.tile(HOVER + [0.5, 0.1, 0.2, 0.0], (5, 1)))
+    turn = Rotation.from_quat(s.quat[:, 0]).inv()
+    assert observation[:, :3] == pytest.approx(
+        turn.apply(env.tasks.goal[:, 0] - s.pos[:, 0]), abs=1e-4)
+    assert observation[:, 3:6] == pytest.approx(turn.apply(np.tile([0, 0, 1], (5, 1))), abs=1e-5)
+    assert observation[:, 6:9] == pytest.approx(turn.apply(s.vel[:, 0]), abs=1e-5)
+    assert observation[:, 9:12] == pytest.approx(s.ang_vel[:, 0])
+    assert observation[:, 12:] == pytest.approx(action)
 
 
 def test_the_reward_of_position_is_aerial_gyms():
-    env = BatchVectorEnv("Position-v0", 1)
-    env.reset(seed=0)
-    env.batch.state.pos[:], env.batch.state.quat[:] = (0.3, -0.2, 30.5), (0.1, 0, 0, 0.99498744)
-    env.batch.state.ang_vel[:], env.goal[:] = (0.4, 0.0, -0.3), (0.0, 0.0, 30.0)
-    env._evaluate(np.arange(1))
+    tasks = TaskBatch("Position-v0", 1)
+    state = tasks.batch.state
+    state.pos[:], state.quat[:] = (0.3, -0.2, 30.5), (0.1, 0, 0, 0.99498744)
+    state.ang_vel[:], tasks.goal[:] = (0.4, 0.0, -0.3), (0.0, 0.0, 30.0)
+    one = np.arange(1)
+    tasks.task.judge(one, tasks._judged)
     d, tilt, w = np.sqrt(0.09 + 0.04 + 0.25), 2.0 * np.arcsin(0.1), 0.5
     near = 3.0 * np.exp(-8.0 * d * d) + 2.0 * np.exp(-4.0 * d * d)
     wanted = near + (20.0 - d) / 40.0 + near * (0.2 / (0.1 + tilt**2) + 3.0 / (1.0 + w * w))
-    assert env._reward[0] == pytest.approx(wanted, rel=1e-4) and not env._terminated[0]
-    env.batch.state.pos[:] = 0.0, 8.1, 30.0
-    env._evaluate(np.arange(1))
-    assert env._reward[0] == -20.0 and env._terminated[0]
+    assert tasks.reward[0, 0] == pytest.approx(wanted, rel=1e-4) and not tasks.terminated[0]
+    state.pos[:] = 0.0, 8.1, 30.0
+    tasks.task.judge(one, tasks._judged)
+    assert tasks.reward[0, 0] == -20.0 and tasks.terminated[0]
 
 
 def falling(mode, seed=5):
     env = BatchVectorEnv("Position-v0", 4, autoreset_mode=mode)
     env.reset(seed=seed)
-    env.batch.state.pos[1, 0, 0] = 7.9 + env.goal[1, 0]
+    env.batch.state.pos[1, 0, 0] = 7.9 + env.tasks.goal[1, 0, 0]
     env.batch.state.vel[1, 0, 0] = 10.0
     return env
 
@@ -81,7 +85,7 @@ def test_same_step_gives_the_final_observation_and_the_next_episode_at_once():
     assert reward[1] == -20.0 and info["_final_obs"].tolist() == terminated.tolist()
     assert np.linalg.norm(info["final_obs"][1][:3]) > 8.0 and info["final_obs"][0] is None
     assert np.linalg.norm(observation[1, :3]) < 8.0 and env.batch.t_us.tolist()[1] == 0
-    assert (observation[1, 18:] == 0.0).all()
+    assert (observation[1, 12:] == 0.0).all()
 
 
 def test_next_step_gives_the_next_episode_with_the_next_action():

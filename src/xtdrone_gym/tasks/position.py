@@ -16,48 +16,40 @@ import numpy as np
 from xtdrone_batch.randomisation import Randomisation
 from xtdrone_dynamics.compiled import njit
 
-from ..task import Task, observe
+from ..task import BODY, POSITION_ERROR, Task, last_action, observe_goal
 
 FURTHEST = 8.0  # from the goal [m]
 LOSS = -20.0
+PULL = 10.0  # potential for each metre from the goal
+NEAR, SLOW = 0.1, 0.5  # at a goal [m], [m/s]
 
 
 @njit(nogil=True)
-def evaluate(which: np.ndarray, s: Any, goal: np.ndarray, action: np.ndarray, t_us: np.ndarray,
-             limit_us: int, observation: np.ndarray, reward: np.ndarray, terminated: np.ndarray,
-             truncated: np.ndarray) -> None:
-    """Observation, reward and end of some environments.
-
-    Args:
-        which: Their indices.
-        s: BatchState.
-        goal: (E, 3) world [m].
-        action: (E, 1, K) the last one.
-        t_us: (E,) since the start of the episode [us].
-        limit_us: When it is truncated [us].
-        observation: (E, N), the output.
-        reward: (E,), the output.
-        terminated, truncated: (E,) bool, the output.
-    """
+def judge(which: np.ndarray, x: Any) -> None:
+    """See Task."""
+    s = x.state
     for e in which:
-        observe(e, s, goal, action, observation)
-        dx, dy, dz = observation[e, 0], observation[e, 1], observation[e, 2]
-        square = dx * dx + dy * dy + dz * dz
-        d = math.sqrt(square)
-        tilt = math.acos(observation[e, 11])
-        w = observation[e, 15]**2 + observation[e, 16]**2 + observation[e, 17]**2
-        sharp = math.exp(np.float32(-4.0) * square)
-        near = 3.0 * sharp * sharp + 2.0 * sharp
-        lost = d > FURTHEST
-        reward[e] = LOSS if lost else (near + (20.0 - d) / 40.0
-                                       + near * (0.2 / (0.1 + tilt * tilt) + 3.0 / (1.0 + w)))
-        terminated[e] = lost
-        truncated[e] = not lost and t_us[e] >= limit_us
+        for i in range(s.pos.shape[1]):
+            p, g, q, u, w = s.pos[e, i], x.goal[e, i], s.quat[e, i], s.vel[e, i], s.ang_vel[e, i]
+            square = (g[0] - p[0])**2 + (g[1] - p[1])**2 + (g[2] - p[2])**2
+            d = math.sqrt(square)
+            tilt = math.acos(min(max(1.0 - 2.0 * (q[0] * q[0] + q[1] * q[1]), -1.0), 1.0))
+            spin = w[0]**2 + w[1]**2 + w[2]**2
+            sharp = math.exp(-4.0 * square)
+            near = 3.0 * sharp * sharp + 2.0 * sharp
+            lost = d > FURTHEST
+            x.terminated[e] = lost
+            x.reward[e, i] = LOSS if lost else near + (20.0 - d) / 40.0 + near * (
+                0.2 / (0.1 + tilt * tilt) + 3.0 / (1.0 + spin))
+            x.potential[e, i] = -PULL * d
+            x.success[e] = d < NEAR and u[0]**2 + u[1]**2 + u[2]**2 < SLOW**2
 
 
+LOW, HIGH = (-6.0, -6.0, -3.0, 0.0), (6.0, 6.0, 3.0, 1.0)
 TASK = Task(
-    name="Position-v0", text="fly to a goal and stay there", action="rates",
-    low=(-6.0, -6.0, -3.0, 0.0), high=(6.0, 6.0, 3.0, 1.0), sub_steps=5, seconds=10.0,
-    start=(0.0, 0.0, 30.0), goal=((-2.0, -2.0, 28.0), (2.0, 2.0, 32.0)),
+    name="Position-v0", text="fly to a goal and stay there",
+    success=f"within {NEAR:g} m of the goal at the end, slower than {SLOW:g} m/s", action="rates",
+    low=LOW, high=HIGH, sub_steps=5, seconds=10.0, starts=((0.0, 0.0, 30.0),),
+    goal=((-2.0, -2.0, 28.0), (2.0, 2.0, 32.0)),
     randomisation=Randomisation(pos=(1.0, 1.0, 1.0), yaw=math.pi, tilt=0.3, vel=0.5, ang_vel=0.5),
-    evaluate=evaluate)
+    parts=(POSITION_ERROR, *BODY, last_action(LOW, HIGH)), observe=observe_goal, judge=judge)

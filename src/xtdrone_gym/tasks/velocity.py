@@ -1,7 +1,7 @@
 """Velocity-v0: fly at a velocity, by body rates and thrust.
 
-The goal is the velocity [m/s]; the observation's position_error is then its error. Reward: 1 less
-the error [m/s], at least -1, and a tenth of the body rates as a price.
+The goal is the velocity [m/s]. Reward: 1 less the error [m/s], at least -1, and a tenth of the
+body rates as a price.
 """
 
 import math
@@ -12,36 +12,45 @@ import numpy as np
 from xtdrone_batch.randomisation import Randomisation
 from xtdrone_dynamics.compiled import njit
 
-from ..task import FAR, Task, observe
+from ..task import BODY, Part, Task, last_action, observe_body, put_action, put_in_body
 
 FASTEST = 25.0  # faster is out of control [m/s]
 LOSS = -20.0
+NEAR = 0.3  # [m/s]
+ERROR = Part("velocity_error", 3, 30.0, 3.0)
 
 
 @njit(nogil=True)
-def evaluate(which: np.ndarray, s: Any, goal: np.ndarray, action: np.ndarray, t_us: np.ndarray,
-             limit_us: int, observation: np.ndarray, reward: np.ndarray, terminated: np.ndarray,
-             truncated: np.ndarray) -> None:
-    """See tasks/position.py; goal: (E, 3) velocity, world [m/s]."""
+def observe(which: np.ndarray, s: Any) -> None:
+    """See Task."""
     for e in which:
-        observe(e, s, goal, action, observation)
-        square = 0.0
-        speed = 0.0
-        for k in range(3):
-            error = min(max(goal[e, k] - s.vel[e, 0, k], -FAR), FAR)
-            observation[e, k] = error
-            square += error * error
-            speed += s.vel[e, 0, k]**2
-        w = observation[e, 15]**2 + observation[e, 16]**2 + observation[e, 17]**2
-        lost = speed > FASTEST**2 or s.pos[e, 0, 2] < 2.0
-        reward[e] = LOSS if lost else max(1.0 - math.sqrt(square), -1.0) - 0.1 * math.sqrt(w)
-        terminated[e] = lost
-        truncated[e] = not lost and t_us[e] >= limit_us
+        for i in range(s.vel.shape[1]):
+            u, g, out = s.vel[e, i], s.goal[e, i], s.observation[e, i]
+            put_in_body(out, 0, ERROR.bound, s.quat[e, i], g[0] - u[0], g[1] - u[1], g[2] - u[2])
+            put_action(s, e, i, out, observe_body(s, e, i, out, 3))
 
 
+@njit(nogil=True)
+def judge(which: np.ndarray, x: Any) -> None:
+    """See Task."""
+    s = x.state
+    for e in which:
+        for i in range(s.pos.shape[1]):
+            u, g, w = s.vel[e, i], x.goal[e, i], s.ang_vel[e, i]
+            error = math.sqrt((g[0] - u[0])**2 + (g[1] - u[1])**2 + (g[2] - u[2])**2)
+            spin = math.sqrt(w[0]**2 + w[1]**2 + w[2]**2)
+            lost = u[0]**2 + u[1]**2 + u[2]**2 > FASTEST**2 or s.pos[e, i, 2] < 2.0
+            x.terminated[e] = lost
+            x.reward[e, i] = LOSS if lost else max(1.0 - error, -1.0) - 0.1 * spin
+            x.potential[e, i] = -error
+            x.success[e] = error < NEAR
+
+
+LOW, HIGH = (-6.0, -6.0, -3.0, 0.0), (6.0, 6.0, 3.0, 1.0)
 TASK = Task(
-    name="Velocity-v0", text="fly at a velocity", action="rates",
-    low=(-6.0, -6.0, -3.0, 0.0), high=(6.0, 6.0, 3.0, 1.0), sub_steps=5, seconds=5.0,
-    start=(0.0, 0.0, 60.0), goal=((-4.0, -4.0, -2.0), (4.0, 4.0, 2.0)),
+    name="Velocity-v0", text="fly at a velocity",
+    success=f"within {NEAR:g} m/s of the velocity at the end", action="rates", low=LOW, high=HIGH,
+    sub_steps=5, seconds=5.0, starts=((0.0, 0.0, 60.0),),
+    goal=((-4.0, -4.0, -2.0), (4.0, 4.0, 2.0)),
     randomisation=Randomisation(yaw=math.pi, tilt=0.3, vel=1.0, ang_vel=0.5),
-    evaluate=evaluate)
+    parts=(ERROR, *BODY, last_action(LOW, HIGH)), observe=observe, judge=judge)

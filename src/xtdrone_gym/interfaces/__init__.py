@@ -1,0 +1,1 @@
+"""Interfaces of other libraries over a TaskBatch, one file each."""

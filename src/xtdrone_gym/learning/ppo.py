@@ -1,0 +1,364 @@
+"""Proximal policy optimisation on a TaskBatch, on plain PyTorch.
+
+Schulman et al., "Proximal Policy Optimization Algorithms", arXiv:1707.06347; advantages after
+Schulman et al., "High-Dimensional Continuous Control Using Generalized Advantage Estimation",
+arXiv:1506.02438; the learning rate follows the policy's change as in Rudin et al., "Learning to
+Walk in Minutes", arXiv:2109.11978. The end of an episode by its time is no end: its reward
+contains the value of what would have followed (Pardo et al., arXiv:1712.00378).
+
+All vehicles of all environments share one policy: a row is one vehicle.
+"""
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import nn
+
+from .scaling import Scaling
+from ..task_batch import TaskBatch
+
+PRIVILEGED = 6  # numbers of TaskBatch.privileged() beside the observation
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Of the learner; the defaults suit every task in tasks/."""
+
+    horizon: int = 16  # steps of each environment in an iteration
+    epochs: int = 5  # passes over them
+    minibatches: int = 4
+    discount: float = 0.985
+    trace: float = 0.95  # lambda of the advantages
+    clip: float = 0.2
+    learning_rate: float = 1e-3  # at the start
+    change: float = 0.015  # wanted mean Kullback-Leibler divergence of an update
+    entropy: float = 0.001  # its weight
+    deviation: float = 0.4  # of an action at the start, share of its range
+    least_deviation: float = 0.05
+    hidden: tuple[int, ...] = (64, 64)
+    recurrent: int = 0  # size of a GRU behind the actor's first layers; 0 = none
+    shaping: float = 1.0  # weight of the change of the task's potential
+    asymmetric: bool = True  # the critic sees the truth
+
+
+def layers(sizes: tuple[int, ...], last: int, gain: float) -> nn.Sequential:
+    """A perceptron with tanh between its layers.
+
+    Args:
+        sizes: Of its input and hidden layers.
+        last: Numbers of its output.
+        gain: Of the output layer at the start.
+    """
+    parts: list[nn.Module] = []
+    for a, b in zip(sizes[:-1], sizes[1:]):
+        parts += [nn.Linear(a, b), nn.Tanh()]
+        nn.init.orthogonal_(parts[-2].weight, math.sqrt(2.0))
+        nn.init.zeros_(parts[-2].bias)
+    parts.append(nn.Linear(sizes[-1], last))
+    nn.init.orthogonal_(parts[-1].weight, gain)
+    nn.init.zeros_(parts[-1].bias)
+    return nn.Sequential(*parts)
+
+
+class Actor(nn.Module):
+    """From observations, divided by their scales, to a Gaussian over actions in -1..1."""
+
+    def __init__(self, inputs: int, outputs: int, settings: Settings):
+        super().__init__()
+        self.recurrent = settings.recurrent
+        if self.recurrent:
+            self.cell = nn.GRUCell(inputs, self.recurrent)
+        self.mean = layers((self.recurrent or inputs, *settings.hidden), outputs, 0.01)
+        self.log_deviation = nn.Parameter(torch.full((outputs,), math.log(settings.deviation)))
+
+    def forward(self, x: torch.Tensor, memory: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Mean (M, K) and the next memory (M, H)."""
+        if self.recurrent:
+            memory = self.cell(x, memory)
+            x = memory
+        return self.mean(x), memory
+
+
+class Rollout(NamedTuple):
+    """T steps of R rows."""
+
+    observation: torch.Tensor  # (T + 1, R, N) scaled
+    critic: torch.Tensor  # (T + 1, R, C) scaled
+    action: torch.Tensor  # (T, R, K) -1..1
+    mean: torch.Tensor  # (T, R, K) of the policy that acted
+    memory: torch.Tensor  # (R, H) at the start
+    over: torch.Tensor  # (T, R)
+    advantage: torch.Tensor  # (T, R)
+    target: torch.Tensor  # (T, R) of the value
+
+
+class Progress(NamedTuple):
+    """One iteration."""
+
+    iteration: int
+    steps: int  # of all rows so far
+    seconds: float  # of training so far
+    reward: float  # mean of a step
+    success: float  # share of the episodes that ended in it; NaN without any
+    change: float  # Kullback-Leibler divergence of its last update
+    learning_rate: float
+
+
+class Learner:
+    """Learns a policy for the rows of a TaskBatch.
+
+    Attributes:
+        tasks: The TaskBatch.
+        actor, critic: The networks.
+        scaling: Between the task's units and the networks'.
+    """
+
+    def __init__(self, tasks: TaskBatch, settings: Settings = Settings(), seed: int = 0):
+        """Nothing is learned yet.
+
+        Args:
+            tasks: What is to be learned.
+            settings: Of the learner.
+            seed: Of networks and exploration; the tasks have their own.
+        """
+        self.tasks, self.settings, self.seed = tasks, settings, seed
+        self.scaling = Scaling.of(tasks)
+        self.generator = torch.Generator().manual_seed(seed)
+        torch.manual_seed(seed)
+        lead = tasks.environments * tasks.task.vehicles
+        inputs, outputs = tasks.observation.shape[2], tasks.action.shape[2]
+        self._clean = np.zeros((*tasks.action.shape[:2], tasks.task.size + PRIVILEGED),
+                               dtype=np.float32)
+        critic_inputs = inputs + (self._clean.shape[2] if settings.asymmetric else 0)
+        self.actor = Actor(inputs, outputs, settings)
+        self.critic = layers((critic_inputs, *settings.hidden), 1, 1.0)
+        self.optimisers = [torch.optim.Adam(net.parameters(), lr=settings.learning_rate, fused=True)
+                           for net in (self.actor, self.critic)]
+        self._orders = [torch.Generator().manual_seed(seed + k) for k in (1, 2)]
+        self._beside = ThreadPoolExecutor(1)
+        t = settings.horizon
+        self._observation = torch.zeros(t + 1, lead, inputs)
+        self._critic = torch.zeros(t + 1, lead, critic_inputs)
+        self._action, self._mean = torch.zeros(2, t, lead, outputs)
+        self._memory = torch.zeros(lead, settings.recurrent)
+        self._reward, self._over, self._next = torch.zeros(3, t, lead)
+        self._potential = tasks.potential.copy()  # after the last step
+        self._return = np.zeros_like(tasks.reward)
+        self._moments, self._seen = np.zeros(2), 0  # of the returns
+        self.iteration = self.steps = 0
+        self.seconds = 0.0
+
+    def learn(self, iterations: int) -> Iterator[Progress]:
+        """Iterations of rollout and update, as many as asked for."""
+        for _ in range(iterations):
+            begin = time.perf_counter()
+            reward, success, rollout = self._roll()
+            change = self._update(rollout)
+            self.iteration += 1
+            self.steps += rollout.advantage.numel()
+            self.seconds += time.perf_counter() - begin
+            yield Progress(self.iteration, self.steps, self.seconds, reward, success, change,
+                           self.optimisers[0].param_groups[0]["lr"])
+
+    @torch.inference_mode()
+    def _roll(self) -> tuple[float, float, Rollout]:
+        tasks, s = self.tasks, self.settings
+        start = self._memory.clone()
+        deviation = self.actor.log_deviation.exp()
+        noise = torch.randn(self._action.shape, generator=self.generator)
+        ended = won = 0
+        total = 0.0
+        potential, before = self._potential, np.zeros_like(self._potential)
+        self._look(0)
+        for t in range(s.horizon):
+            self._mean[t], self._memory = self.actor(self._observation[t], self._memory)
+            torch.addcmul(self._mean[t], noise[t], deviation, out=self._action[t])
+            tasks.step_and_restart(self.scaling.action(self._action[t].numpy()).reshape(
+                tasks.action.shape))
+            vehicles = tasks.task.vehicles
+            before[:] = potential
+            np.copyto(potential, tasks.potential)
+            shaped = tasks.reward + s.shaping * (s.discount * potential - before)
+            self._reward[t] = torch.from_numpy(self._scaled(shaped, tasks.over))
+            total += float(tasks.reward.mean())
+            self._over[t] = torch.from_numpy(np.repeat(tasks.over, vehicles))
+            self._look(t + 1)
+            if tasks.over.any():
+                ended += int(tasks.over.sum())
+                won += int(tasks.success[tasks.over].sum())
+                potential[tasks.over] = tasks.first[tasks.over]
+                self._memory[self._over[t] > 0.0] = 0.0
+                self._next[t] = self._after(tasks.truncated)
+        value = self.critic(self._critic)[..., 0]
+        advantage = torch.zeros_like(self._reward)
+        carried = torch.zeros_like(value[0])
+        for t in reversed(range(s.horizon)):
+            going = 1.0 - self._over[t]
+            following = going * value[t + 1] + self._over[t] * self._next[t]
+            carried = (self._reward[t] + s.discount * following - value[t]
+                       + s.discount * s.trace * going * carried)
+            advantage[t] = carried
+        rollout = Rollout(self._observation, self._critic, self._action, self._mean, start,
+                          self._over, advantage, advantage + value[:-1])
+        return total / s.horizon, won / ended if ended else math.nan, rollout
+
+    def _scaled(self, reward, over):
+        """Rewards (R,) divided by the standard deviation of the discounted returns so far."""
+        self._return[:] = self.settings.discount * self._return + reward
+        batch_mean, batch_square = self._return.mean(), np.square(self._return).mean()
+        share = 1.0 / min(self._seen + 1, 1000)
+        self._moments += share * (np.array([batch_mean, batch_square]) - self._moments)
+        self._seen += 1
+        self._return[over] = 0.0
+        spread = math.sqrt(max(self._moments[1] - self._moments[0] ** 2, 1e-8))
+        return np.float32(reward.reshape(-1) / spread)
+
+    def _look(self, t):
+        """Writes what actor and critic see into row t."""
+        lead = self._observation.shape[1]
+        self._observation[t] = torch.from_numpy(self.scaling.observation(
+            self.tasks.observation.reshape(lead, -1)))
+        self._fill_critic(self._critic[t], self._observation[t])
+
+    def _fill_critic(self, out, observation):
+        n = observation.shape[1]
+        out[:, :n] = observation
+        if self.settings.asymmetric:
+            self.tasks.privileged(self._clean)
+            out[:, n:] = torch.from_numpy(self.scaling.privileged(self._clean)).reshape(
+                len(out), -1)
+
+    def _after(self, truncated):
+        """Values (R,) after the last steps of truncated episodes; others 0."""
+        rows = np.flatnonzero(np.repeat(truncated, self.tasks.task.vehicles))
+        out = torch.zeros(self._observation.shape[1])
+        if len(rows):
+            final = self.tasks.final.reshape(len(out), -1)[rows]
+            seen = torch.from_numpy(self.scaling.observation(final))
+            critic = torch.zeros(len(rows), self._critic.shape[2])
+            critic[:, :seen.shape[1]] = seen
+            if self.settings.asymmetric:  # the truth after a restart is another episode's
+                critic[:, seen.shape[1]:] = torch.from_numpy(self.scaling.privileged(
+                    self.scaling.unmeasured(final, self.tasks.task.size)))
+            out[torch.from_numpy(rows)] = self.critic(critic)[:, 0]
+        return out
+
+    def _update(self, r: Rollout) -> float:
+        """Epochs over a rollout; returns the policy's last change."""
+        valued = self._beside.submit(self._update_critic, r)
+        change = self._update_actor(r)
+        valued.result()
+        return change
+
+    def _update_critic(self, r):
+        """On a thread of its own, since it shares nothing with the actor."""
+        optimiser = self.optimisers[1]
+        for rows, steps in self._minibatches(self._orders[1]):
+            error = self.critic(r.critic[steps, rows])[..., 0] - r.target[steps, rows]
+            optimiser.zero_grad()
+            error.square().mean().backward()
+            nn.utils.clip_grad_norm_(self.critic.parameters(), 1.0)
+            optimiser.step()
+
+    def _update_actor(self, r):
+        s, optimiser = self.settings, self.optimisers[0]
+        with torch.no_grad():
+            old_deviation = self.actor.log_deviation.detach().clone()
+            log_old = _log_density(r.action, r.mean, old_deviation)
+            advantage = (r.advantage - r.advantage.mean()) / (r.advantage.std() + 1e-8)
+        change = 0.0
+        for rows, steps in self._minibatches(self._orders[0]):
+            mean = self._means(r, steps, rows)
+            log = _log_density(r.action[steps, rows], mean, self.actor.log_deviation)
+            ratio = (log - log_old[steps, rows]).exp()
+            a = advantage[steps, rows]
+            gain = torch.minimum(ratio * a, ratio.clamp(1.0 - s.clip, 1.0 + s.clip) * a).mean()
+            loss = -gain - s.entropy * self.actor.log_deviation.sum()
+            optimiser.zero_grad()
+            loss.backward()
+            nn.utils.clip_grad_norm_(self.actor.parameters(), 1.0)
+            optimiser.step()
+            with torch.no_grad():
+                self.actor.log_deviation.clamp_(min=math.log(s.least_deviation), max=0.0)
+                change = float(_divergence(r.mean[steps, rows], old_deviation, mean,
+                                           self.actor.log_deviation))
+            self._adapt(change)
+        return change
+
+    def _adapt(self, change):
+        group, wanted = self.optimisers[0].param_groups[0], self.settings.change
+        if change > 2.0 * wanted:
+            group["lr"] = max(group["lr"] / 1.5, 1e-5)
+        elif 0.0 < change < 0.5 * wanted:
+            group["lr"] = min(group["lr"] * 1.5, 1e-2)
+
+    def _minibatches(self, generator):
+        """Rows and steps of each minibatch; whole sequences of rows for a recurrent policy."""
+        s, lead = self.settings, self._observation.shape[1]
+        for _ in range(s.epochs):
+            if s.recurrent:
+                for rows in torch.randperm(lead, generator=generator).chunk(s.minibatches):
+                    yield rows, slice(None)
+            else:
+                order = torch.randperm(s.horizon * lead, generator=generator)
+                for index in order.chunk(s.minibatches):
+                    yield index % lead, index // lead
+
+    def _means(self, r, steps, rows):
+        if not self.settings.recurrent:
+            return self.actor(r.observation[steps, rows], r.memory)[0]
+        memory, means = r.memory[rows], []
+        for t in range(self.settings.horizon):
+            mean, memory = self.actor(r.observation[t, rows], memory)
+            memory = memory * (1.0 - r.over[t, rows])[:, None]
+            means.append(mean)
+        return torch.stack(means)
+
+
+def _log_density(action, mean, log_deviation):
+    """Logarithm of a Gaussian's density, but for a constant."""
+    return (-0.5 * ((action - mean) / log_deviation.exp()).square() - log_deviation).sum(-1)
+
+
+def _divergence(mean, log_deviation, new_mean, new_log_deviation):
+    """Mean Kullback-Leibler divergence of two Gaussians, the old one first."""
+    ratio = (2.0 * (log_deviation - new_log_deviation)).exp()
+    apart = ((mean - new_mean) / new_log_deviation.exp()).square()
+    return 0.5 * (ratio + apart - 1.0).sum(-1).mean() + (new_log_deviation - log_deviation).sum()
+
+
+@torch.inference_mode()
+def evaluate(actor: Actor, scaling: Scaling, tasks: TaskBatch, seed: int = 0,
+             watch: Callable[[TaskBatch], Any] | None = None) -> float:
+    """Share of one episode in each environment that succeed, without exploration.
+
+    Args:
+        actor: The policy.
+        scaling: Its units.
+        tasks: Of the same task.
+        seed: Of the episodes.
+        watch: Called after each step.
+    """
+    tasks.begin(seed=seed)
+    lead = tasks.environments * tasks.task.vehicles
+    memory = torch.zeros(lead, actor.recurrent)
+    going = np.ones(tasks.environments, dtype=np.bool_)
+    won = np.zeros_like(going)
+    for _ in range(math.ceil(tasks.task.seconds / tasks.task.step_s)):
+        seen = torch.from_numpy(scaling.observation(tasks.observation.reshape(lead, -1)))
+        mean, memory = actor(seen, memory)
+        tasks.step(scaling.action(mean.numpy()).reshape(tasks.action.shape))
+        if watch is not None:
+            watch(tasks)
+        ended = going & tasks.over
+        won[ended] = tasks.success[ended]
+        going &= ~ended
+        if not going.any():
+            break
+    return float(won.mean())

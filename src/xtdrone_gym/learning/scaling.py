@@ -1,0 +1,70 @@
+"""Between a task's units and the numbers of about 1 that networks take and give."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from xtdrone_autopilot.vehicle_status import command_of, describe_bodies, new_status
+from xtdrone_core import FleetModel
+from xtdrone_dynamics.constants import GRAVITY
+
+from ..task import Task
+from ..task_batch import TaskBatch
+
+
+@dataclass(frozen=True, eq=False)
+class Scaling:
+    """An action of 0 is a hover; of -1 and 1 the task's bounds, or as far from a hover."""
+
+    scale: np.ndarray  # (N,) of an observation, its history included
+    base: np.ndarray  # (N0,) of an observation without history
+    centre: np.ndarray  # (K,) of an action, in the task's units
+    half: np.ndarray  # (K,)
+
+    @classmethod
+    def of(cls, tasks: TaskBatch) -> "Scaling":
+        """Of a batch's task and vehicle."""
+        return cls.of_task(tasks.task, tasks.batch.model, tasks.history)
+
+    @classmethod
+    def of_task(cls, task: Task, model: FleetModel, history: int) -> "Scaling":
+        """Of a task, the first vehicle of a fleet, and so many earlier observations."""
+        low, high = np.array(task.low), np.array(task.high)
+        centre, half = 0.5 * (low + high), 0.5 * (high - low)
+        if task.action in ("rates", "attitude"):
+            centre[-1] = half[-1] = hover_command(model)
+        if task.action == "attitude":
+            centre[:4] = 0.0, 0.0, 0.0, 1.0
+        scale = task.per_number("scale")
+        return cls(np.tile(scale, history + 1), scale, np.float32(centre), np.float32(half))
+
+    def observation(self, observation: np.ndarray) -> np.ndarray:
+        """(..., N) divided by its scales."""
+        return observation / self.scale
+
+    def privileged(self, privileged: np.ndarray) -> np.ndarray:
+        """(..., N0 + 6) of TaskBatch.privileged(), likewise."""
+        out = privileged.copy()
+        n = len(self.base)
+        out[..., :n] /= self.base
+        out[..., n:n + 2] = 5.0 * (out[..., n:n + 2] - 1.0)
+        out[..., n + 2:n + 5] /= 5.0
+        return out
+
+    def unmeasured(self, observation: np.ndarray, size: int) -> np.ndarray:
+        """What is privileged (M, N0 + 6) of an observation (M, N), where it is not known."""
+        out = np.zeros((len(observation), size + 6), dtype=np.float32)
+        out[:, :size] = observation[:, :size]
+        out[:, size:size + 2] = 1.0
+        return out
+
+    def action(self, output: np.ndarray) -> np.ndarray:
+        """(..., K) of a network as an action in the task's units."""
+        return self.centre + self.half * output
+
+
+def hover_command(model: FleetModel) -> float:
+    """The common command of all rotors 0..1 at which the first vehicle hovers."""
+    status = new_status(model.n)
+    describe_bodies(status, model)
+    return float(command_of(status["thrust_poly"], status["mass"] * GRAVITY)[0])

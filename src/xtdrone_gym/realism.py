@@ -1,0 +1,149 @@
+"""What keeps a policy from flying elsewhere, put into its training: noise, bias, delay, wind."""
+
+import math
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sensor_models.streams import next_normals, next_uniform
+from xtdrone_batch.errors import BatchError
+from xtdrone_dynamics import quaternion
+from xtdrone_dynamics.compiled import njit
+
+MOST_DELAY = 16  # [steps]
+
+
+@dataclass(frozen=True)
+class Realism:
+    """How an estimate differs from the truth, and how late an action arrives.
+
+    `..._noise` is the standard deviation of white noise in each step, `..._bias` that of an error
+    which an episode keeps.
+    """
+
+    pos_noise: float = 0.0  # along each axis [m]
+    pos_bias: float = 0.0  # [m]
+    vel_noise: float = 0.0  # [m/s]
+    vel_bias: float = 0.0  # [m/s]
+    tilt_noise: float = 0.0  # about each axis [rad]
+    tilt_bias: float = 0.0  # [rad]
+    rate_noise: float = 0.0  # [rad/s]
+    rate_bias: float = 0.0  # [rad/s]
+    delay: int = 0  # of actions, drawn from 0 to this for each episode [steps]
+
+    def __post_init__(self) -> None:
+        """Raises BatchError where a value is not allowed."""
+        for entry in fields(self):
+            value = getattr(self, entry.name)
+            whole = entry.name == "delay"
+            most = MOST_DELAY if whole else 100.0
+            if (isinstance(value, bool) or not isinstance(value, int if whole else (int, float))
+                    or not 0 <= value <= most):
+                raise BatchError(f"{entry.name} = {value!r} is not allowed: give a "
+                                 f"{'whole ' if whole else ''}number from 0 to {most:g}")
+
+    @property
+    def measures(self) -> bool:
+        """Whether anything is measured with an error."""
+        return any(getattr(self, entry.name) > 0.0 for entry in fields(self)
+                   if entry.name != "delay")
+
+    def widths(self) -> np.ndarray:
+        """As draw_bias() and measure() take them: (4, 2) of noise and bias."""
+        return np.array([[getattr(self, f"{kind}_{error}") for error in ("noise", "bias")]
+                         for kind in ("pos", "vel", "tilt", "rate")])
+
+
+FLIGHT = Realism(pos_noise=0.02, pos_bias=0.05, vel_noise=0.05, vel_bias=0.05, tilt_noise=0.005,
+                 tilt_bias=0.02, rate_noise=0.02, rate_bias=0.005, delay=2)  # of a whole stack
+
+
+class Measured(NamedTuple):
+    """Poses as measured, and their lasting errors."""
+
+    pos: np.ndarray  # (E, V, 3), and so on as in BatchState
+    quat: np.ndarray
+    vel: np.ndarray
+    ang_vel: np.ndarray
+    bias: np.ndarray  # (E, V, 4, 3) of position, velocity, attitude, rates
+
+
+def new_measured(environments: int, vehicles: int) -> Measured:
+    """Arrays of zeros."""
+    lead = environments, vehicles
+    return Measured(*(np.zeros((*lead, *shape), dtype=np.float32)
+                      for shape in ((3,), (4,), (3,), (3,), (4, 3))))
+
+
+@njit(nogil=True)
+def draw_bias(which: np.ndarray, widths: np.ndarray, streams: np.ndarray, m: Measured) -> None:
+    """Draws the lasting errors of new episodes."""
+    for e in which:
+        for i in range(m.bias.shape[1]):
+            for kind in range(4):
+                a, b = next_normals(streams[e])
+                c, _ = next_normals(streams[e])
+                m.bias[e, i, kind, 0] = widths[kind, 1] * a
+                m.bias[e, i, kind, 1] = widths[kind, 1] * b
+                m.bias[e, i, kind, 2] = widths[kind, 1] * c
+
+
+@njit(nogil=True)
+def draw_delay(which: np.ndarray, most: int, streams: np.ndarray, delay: np.ndarray) -> None:
+    """Draws by how many steps (E,) the actions of new episodes are late."""
+    for e in which:
+        delay[e] = min(int(next_uniform(streams[e]) * (most + 1)), most)
+
+
+@njit
+def _noisy(stream, width, bias, x, y, z):
+    a, b = next_normals(stream)
+    c, _ = next_normals(stream)
+    return x + bias[0] + width * a, y + bias[1] + width * b, z + bias[2] + width * c
+
+
+@njit(nogil=True)
+def measure(which: np.ndarray, widths: np.ndarray, streams: np.ndarray, s: Any,
+            m: Measured) -> None:
+    """Measures some environments' poses.
+
+    Args:
+        which: Their indices.
+        widths: (4, 2) of Realism.
+        streams: (E, 4), advanced.
+        s: BatchState.
+        m: The output.
+    """
+    for e in which:
+        for i in range(m.pos.shape[1]):
+            t, bias = streams[e], m.bias[e, i]
+            p, q, u, w = s.pos[e, i], s.quat[e, i], s.vel[e, i], s.ang_vel[e, i]
+            m.pos[e, i, 0], m.pos[e, i, 1], m.pos[e, i, 2] = _noisy(
+                t, widths[0, 0], bias[0], p[0], p[1], p[2])
+            m.vel[e, i, 0], m.vel[e, i, 1], m.vel[e, i, 2] = _noisy(
+                t, widths[1, 0], bias[1], u[0], u[1], u[2])
+            x, y, z = _noisy(t, widths[2, 0], bias[2], 0.0, 0.0, 0.0)
+            x, y, z = 0.5 * x, 0.5 * y, 0.5 * z  # a small turn as a quaternion
+            length = math.sqrt(1.0 + x * x + y * y + z * z)
+            (m.quat[e, i, 0], m.quat[e, i, 1], m.quat[e, i, 2],
+             m.quat[e, i, 3]) = quaternion.multiply(q[0], q[1], q[2], q[3], x / length, y / length,
+                                                    z / length, 1.0 / length)
+            m.ang_vel[e, i, 0], m.ang_vel[e, i, 1], m.ang_vel[e, i, 2] = _noisy(
+                t, widths[3, 0], bias[3], w[0], w[1], w[2])
+
+
+@njit(nogil=True)
+def delayed(which: np.ndarray, delay: np.ndarray, count: int, given: np.ndarray,
+            out: np.ndarray) -> None:
+    """The actions that arrive now.
+
+    Args:
+        which: Indices of environments.
+        delay: (E,) in steps.
+        count: Steps so far; the newest action lies in given[count % D].
+        given: (D, E, V, K) the last ones.
+        out: (E, V, K), the output.
+    """
+    for e in which:
+        out[e] = given[(count - delay[e]) % given.shape[0], e]

@@ -1,0 +1,257 @@
+"""TaskBatch: a task in many environments at once, on plain arrays. Every interface is above it."""
+
+from typing import Any
+
+import numpy as np
+
+from xtdrone_batch.errors import BatchError
+from xtdrone_batch.randomisation import Randomisation, seed_streams
+from xtdrone_batch.simulation import BatchSimulation
+from xtdrone_batch.worlds.generate import World
+from xtdrone_core.errors import unknown_name
+from xtdrone_dynamics.compiled import njit
+
+from .camera import TaskCamera
+from .realism import Realism, delayed, draw_bias, draw_delay, measure, new_measured
+from .task import Judged, Seen, Task
+from .tasks import TASKS
+
+SEEDS = 2**31
+MOST_HISTORY = 64
+_TRUE = Realism()
+
+
+def find_task(task: Task | str) -> Task:
+    """A task by its name; a Task is returned as it is.
+
+    Raises:
+        BatchError: There is no such task.
+    """
+    if isinstance(task, Task):
+        return task
+    if task not in TASKS:
+        raise BatchError(unknown_name("task", task, TASKS))
+    return TASKS[task]
+
+
+class TaskBatch:
+    """E environments of V vehicles each that do a task; every step overwrites the arrays.
+
+    Attributes:
+        task: The Task.
+        batch: The BatchSimulation.
+        observation: (E, V, N) float32, or with a history (E, V, (H + 1) N), the newest first.
+        reward: (E, V) float32.
+        potential: (E, V) float32, by whose change a learner may shape the reward.
+        terminated, truncated, over: (E,) bool: failed or complete, out of time, one of both.
+        success: (E,) bool, whether the episode counts as a success if it ends now.
+        action: (E, V, K) float32, the last one, within its bounds.
+        final: As observation; of environments that step_and_restart() has restarted, their last
+            observation before.
+        first: (E, V) float32; of those the potential of their first state.
+    """
+
+    def __init__(self, task: Task | str, environments: int = 1, *, vehicle: str = "iris",
+                 randomisation: Randomisation | None = None, realism: Realism = _TRUE,
+                 history: int = 0, seed: int = 0, **options: Any):
+        """Builds the environments and begins their episodes.
+
+        Args:
+            task: A Task, or its name.
+            environments: How many.
+            vehicle: Of models/, a multirotor; all vehicles are of this type.
+            randomisation: In place of the task's.
+            realism: Errors of what is observed, and delay.
+            history: So many earlier observations follow the newest one.
+            seed: Of all random numbers.
+            options: Of BatchSimulation: threads, wind, controller, device.
+
+        Raises:
+            XtdroneError: There is no such task, or an option is not allowed.
+        """
+        self.task = task = find_task(task)
+        if not 0 <= history <= MOST_HISTORY:
+            raise BatchError(f"history = {history} is not allowed: give 0 to {MOST_HISTORY}")
+        self.realism, self.history = realism, history
+        fleet = "; ".join(f"{vehicle}@{x},{y},{z}" for x, y, z in task.starts)
+        world = {} if task.world is None else {"scenes": World(task.world)}
+        self.batch = BatchSimulation(
+            fleet, environments, action=task.action, sub_steps=task.sub_steps, dtype="float32",
+            seed=seed, randomisation=randomisation or task.randomisation, **world, **options)
+        self.limit_us = round(task.seconds * 1e6)
+        lead, size, width = (environments, task.vehicles), task.size, len(task.low)
+        self._low, self._high = np.float32(task.low), np.float32(task.high)
+        self.observation = np.zeros((*lead, (history + 1) * size), dtype=np.float32)
+        self.final = self.observation.copy()
+        self.reward = np.zeros(lead, dtype=np.float32)
+        self.potential, self.first = np.zeros((2, *lead), dtype=np.float32)
+        self.terminated, self.truncated, self.over, self.success = np.zeros(
+            (4, environments), dtype=np.bool_)
+        self.action = np.zeros((*lead, width), dtype=np.float32)
+        self._arriving = self.action if realism.delay == 0 else np.zeros_like(self.action)
+        self._given = np.zeros((realism.delay + 1, *self.action.shape), dtype=np.float32)
+        self._delay = np.zeros(environments, dtype=np.int64)
+        self._count = 0
+        self._camera = None if task.camera is None else TaskCamera(self.batch, task)
+        goal = np.zeros((*lead, len(task.goal[0])), dtype=np.float32)
+        memory = np.zeros((*lead, task.memory), dtype=np.float32)
+        state = self.batch.host_state()
+        poses = state.pos, state.quat, state.vel, state.ang_vel
+        image = np.zeros((*lead, 0), np.float32) if self._camera is None else self._camera.pooled
+        now = np.zeros((*lead, size), dtype=np.float32)
+        self._judged = Judged(state, goal, memory, self.action, np.zeros_like(self.action),
+                              self.reward, self.potential, self.terminated, self.success)
+        self.true = Seen(*poses, goal, memory, self.action, image, now)
+        self._measured = new_measured(environments, task.vehicles) if realism.measures else None
+        self.seen = self.true if self._measured is None else self.true._replace(
+            **{name: getattr(self._measured, name) for name in ("pos", "quat", "vel", "ang_vel")})
+        self._limits, self._widths = np.array(task.goal, dtype=float), realism.widths()
+        self._all = np.arange(environments)
+        self._streams = np.zeros((environments, 4), dtype=np.uint64)
+        self.begin(seed=seed)
+
+    @property
+    def environments(self) -> int:
+        """E."""
+        return self.batch.environments
+
+    @property
+    def goal(self) -> np.ndarray:
+        """(E, V, G) of the task, see its file."""
+        return self.true.goal
+
+    @property
+    def memory(self) -> np.ndarray:
+        """(E, V, M) what the task keeps, see its file."""
+        return self.true.memory
+
+    def begin(self, mask: np.ndarray | None = None, seed: int | None = None) -> np.ndarray:
+        """Begins episodes in all environments, or in those of a mask (E,) bool.
+
+        Args:
+            mask: Which.
+            seed: Of all random numbers from now on.
+
+        Returns:
+            observation.
+        """
+        if seed is not None:
+            seed_streams(seed % SEEDS + 1, self.batch.first, self._streams)
+            seed %= SEEDS
+        self.batch.reset(mask, seed)
+        self.batch.host_state()
+        which = self._all if mask is None else np.flatnonzero(mask)
+        for array in (self.action, self._judged.previous, self.memory):
+            array[which] = 0.0
+        self._given[:, which] = 0.0
+        for array in (self.terminated, self.truncated, self.over, self.success):
+            array[which] = False
+        self._over(which, self.task.begin, self._judged, self._limits, self._streams)
+        self._over(which, draw_delay, self.realism.delay, self._streams, self._delay)
+        if self._measured is not None:
+            self._over(which, draw_bias, self._widths, self._streams, self._measured)
+        self.task.advance(which, self.true, self.batch.t_us, self.task.step_s)
+        self._over(which, self.task.judge, self._judged)
+        self.reward[which], self.success[which] = 0.0, False
+        self._observe(which)
+        self._over(which, fill_history, self.seen.observation, self.observation)
+        return self.observation
+
+    def step(self, action: np.ndarray) -> None:
+        """One step of all environments; those that are over go on until begin().
+
+        Args:
+            action: (E, V, K) in the task's units; it is cut to the task's bounds.
+
+        Raises:
+            BatchError: Its shape is another, or a number is not finite.
+        """
+        given = np.asarray(action, dtype=np.float32)
+        if given.shape != self.action.shape:
+            raise BatchError(f"actions of shape {given.shape} are not allowed: give "
+                             f"{self.action.shape} (environments, vehicles, "
+                             f"{', '.join(self.task.action_names)})")
+        self._judged.previous[:] = self.action
+        np.clip(given, self._low, self._high, out=self.action)
+        if self.realism.delay:
+            self._count += 1
+            self._given[self._count % len(self._given)] = self.action
+            self._over(self._all, delayed, self._delay, self._count, self._given, self._arriving)
+        self.batch.step(self._arriving)
+        self.batch.host_state()
+        self._over(self._all, self.task.advance, self.true, self.batch.t_us, self.task.step_s)
+        self._over(self._all, self.task.judge, self._judged)
+        np.greater_equal(self.batch.t_us, self.limit_us, out=self.truncated)
+        self.truncated &= ~self.terminated
+        np.logical_or(self.terminated, self.truncated, out=self.over)
+        self._observe(self._all)
+        self._over(self._all, shift_history, self.seen.observation, self.observation)
+
+    def step_and_restart(self, action: np.ndarray) -> None:
+        """As step(); then episodes that are over begin anew, with what they last saw in `final`.
+
+        All but observation, goal and memory are those of the step.
+        """
+        self.step(action)
+        which = np.flatnonzero(self.over)
+        if len(which):
+            self.final[which] = self.observation[which]
+            of_step = (self.reward, self.potential, self.terminated, self.truncated, self.over,
+                       self.success)
+            kept = [array[which] for array in of_step]
+            self.begin(self.over.copy())
+            self.first[which] = self.potential[which]
+            for array, values in zip(of_step, kept):
+                array[which] = values
+
+    def stagger(self) -> None:
+        """Sets the episodes' times at random, so that they do not all end in the same step."""
+        steps = round(self.task.seconds / self.task.step_s)
+        at = np.random.default_rng(self.environments).integers(0, steps, self.environments)
+        self.batch.t_us[:] = at * round(self.task.step_s * 1e6)
+
+    def privileged(self, out: np.ndarray) -> None:
+        """Writes what only a critic may know (E, V, N + 6): the true observation, mass, mean
+        effectiveness of the rotors, wind in the world [m/s], delay [steps].
+        """
+        size = self.task.size
+        self.task.observe(self._all, self.true._replace(observation=out[..., :size]))
+        variation = self.batch.variation
+        out[..., size] = variation.mass
+        out[..., size + 1] = variation.effectiveness.mean(axis=2)
+        out[..., size + 2:size + 5] = self.batch.host_state().wind
+        out[..., size + 5] = self._delay[:, None]
+
+    def _observe(self, which):
+        if self._measured is not None:
+            self._over(which, measure, self._widths, self._streams, self.batch.host_state(),
+                       self._measured)
+        if self._camera is not None:
+            self._camera.look()
+        self._over(which, self.task.observe, self.seen)
+
+    def _over(self, which, kernel, *arguments):
+        self.batch.threads.over(len(which), lambda first, last: kernel(which[first:last],
+                                                                       *arguments))
+
+
+@njit(nogil=True)
+def fill_history(which: np.ndarray, now: np.ndarray, observation: np.ndarray) -> None:
+    """Writes new observations (E, V, N) into all places of the history (E, V, (H + 1) N)."""
+    size = now.shape[2]
+    for e in which:
+        for i in range(now.shape[1]):
+            for k in range(observation.shape[2]):
+                observation[e, i, k] = now[e, i, k % size]
+
+
+@njit(nogil=True)
+def shift_history(which: np.ndarray, now: np.ndarray, observation: np.ndarray) -> None:
+    """Puts new observations (E, V, N) in front of the history (E, V, (H + 1) N)."""
+    size = now.shape[2]
+    for e in which:
+        for i in range(now.shape[1]):
+            for k in range(observation.shape[2] - 1, size - 1, -1):
+                observation[e, i, k] = observation[e, i, k - size]
+            for k in range(size):
+                observation[e, i, k] = now[e, i, k]
