@@ -70,7 +70,13 @@ class _Parser(argparse.ArgumentParser):
         known, extra = super().parse_known_args(args, namespace)
         adapt = self.get_default("adapt")
         if extra and adapt:
-            known, extra = super().parse_known_args(adapt(known, extra), known)
+            taken, left = [], list(extra)
+            for word in args:
+                if left and word == left[0]:
+                    del left[0]
+                else:
+                    taken.append(word)
+            known, extra = super().parse_known_args([*taken, *adapt(known, extra)], namespace)
         if extra:
             near = difflib.get_close_matches(extra[0].partition("=")[0],
                                              self._option_string_actions, n=1)

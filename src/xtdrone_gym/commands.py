@@ -73,11 +73,11 @@ def _task_names() -> list[str]:
     return list(TASKS)
 
 
-def tasks() -> list[tuple[str, str]]:
+def tasks() -> dict[str, str]:
     """Name and meaning of each task, for `xtdrone list tasks`."""
     from .tasks import TASKS
 
-    return [(task.name, f"{task.text}; success: {task.success}") for task in TASKS.values()]
+    return {task.name: f"{task.text}; success: {task.success}" for task in TASKS.values()}
 
 
 def _settings():
