@@ -22,7 +22,7 @@ class PolicyAgent(FlightAgent):
     """Take-off, episodes of a learned policy's task, landing.
 
     In addition to the events of FlightAgent: `episode` (index, success of each vehicle, judged by
-    the true state). Between episodes the vehicles hover where they are.
+    the estimate). Between episodes the vehicles hover where they are.
     """
 
     def __init__(
@@ -50,7 +50,6 @@ class PolicyAgent(FlightAgent):
                                 f"allowed in a flight: it has to be a multiple of {PERIOD_US}")
         self._episodes, self._pause_us, self._seed = episodes, round(pause * 1e6), seed
         self._pilot: Pilot | None = None
-        self._flight: Flight | None = None
         self._hover: Any = None  # (N, 3) where the vehicles wait [m]
         self._offset: Any = None  # (N, 3) from the world to the task's frame [m]
         self._began_us = 0  # the wait, or the episode
@@ -64,7 +63,6 @@ class PolicyAgent(FlightAgent):
         Raises:
             LearningError: The policy does not fit the fleet.
         """
-        self._flight = flight
         self._pilot = Pilot(self._policy, flight.fleet.vehicles, self._seed)
         self._status = new_status(self.n)
         describe_bodies(self._status, flight.fleet)
@@ -107,12 +105,7 @@ class PolicyAgent(FlightAgent):
 
     def _end_episode(self, t_us, estimates, out):
         """Counts what was reached; returns whether it was the last one."""
-        tasks, state = self._pilot.tasks, self._flight.state
-        lead = tasks.action.shape[:2]
-        tasks.follow(t_us - self._began_us, (state.pos + self._offset).reshape(*lead, 3),
-                     state.quat.reshape(*lead, 4), state.vel.reshape(*lead, 3),
-                     state.ang_vel.reshape(*lead, 3))
-        won = np.repeat(tasks.success, tasks.task.vehicles)
+        won = np.repeat(self._pilot.tasks.success, self._pilot.tasks.task.vehicles)
         self._won += won
         self._flown += 1
         self.event(t_us, "episode", index=self._flown, success=won.tolist())
