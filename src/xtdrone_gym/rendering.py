@@ -31,9 +31,9 @@ from .task_batch import TaskBatch
 
 SIZE = 640, 480  # of an image [pixels]
 FPS = 25.0  # of a film
-_ZOOM = 0.85  # of the camera: nearer than for a flight, whose fleet is larger
-_GOAL, _GOAL_RADIUS = "goal", 0.12  # name and size [m] of what marks a goal
-_GOAL_ALPHA = 0.45
+_MARGIN, _CAMERA_MARGIN = 0.7, 1.3  # around vehicles and goals, here and of a Camera [m]
+_GOAL, _GOAL_RADIUS = "goal", 0.1  # name and size [m] of what marks a goal
+_GOAL_ALPHA = 0.4
 _UNSEEN = 2  # a group of shapes that the camera need not keep in view
 _KIND_NAMES = {number: name for name, number in KINDS.items()}
 _SIZES = {"box": 3, "sphere": 1, "cylinder": 2, "plane": 2, "mesh": 3}  # numbers of Shape.size
@@ -91,7 +91,7 @@ class View:
                                  for i in range(len(models))])
         self._state = blank_state(models)
         self._aims = any(part.name == POSITION_ERROR.name for part in tasks.task.parts)
-        self._camera = Camera(camera, zoom=_ZOOM)
+        self._camera = Camera(camera)
         self._past: list[tuple[int, np.ndarray]] = []
         self._shown: np.ndarray | None = None  # objects as they were when the scene was compiled
         self._inserted: tuple[WorldModel, ...] = ()
@@ -117,6 +117,8 @@ class View:
         state = self._state
         points = np.concatenate([state.pos, self._goals()])
         trail = np.stack([pos for _, pos in self._past])
+        reach = 0.5 * float(np.linalg.norm(np.ptp(points, axis=0)))
+        self._camera.zoom = (reach + _MARGIN) / (reach + _CAMERA_MARGIN)
         inserted = self._models()
         self._scene.show(state, self.size[1], Trails(trail, self.colours), inserted, points)
         view = self._camera.view(self._scene, state, points, self.size[0] / self.size[1],
