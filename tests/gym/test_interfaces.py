@@ -77,6 +77,24 @@ def test_rows_are_vehicles_in_numbers_of_about_one():
         rows.scaling.centre[3] / rows.scaling.scale[-1])
 
 
+def test_rewards_may_contain_the_change_of_the_potential():
+    plain, shaped = Rows("Position-v0", 3, **SMALL), Rows("Position-v0", 3, discount=0.9, **SMALL)
+    for rows in (plain, shaped):
+        rows.begin(seed=1)
+        rows.step(np.zeros((3, 4)))
+    before = shaped.tasks.potential[:, 0].copy()
+    for rows in (plain, shaped):
+        rows.tasks.batch.t_us[1] = 9_980_000
+        rows.step(np.zeros((3, 4)))
+    after = shaped.tasks.potential[:, 0].copy()
+    assert shaped.reward - plain.reward == pytest.approx(0.9 * after - before, abs=1e-4)
+    shaped.step(np.zeros((3, 4)))
+    plain.step(np.zeros((3, 4)))
+    after[1] = shaped.tasks.first[1, 0]  # of the next episode
+    assert shaped.reward - plain.reward == pytest.approx(
+        0.9 * shaped.tasks.potential[:, 0] - after, abs=1e-4)
+
+
 @pytest.mark.slow
 def test_stable_baselines_trains():
     pytest.importorskip("stable_baselines3")

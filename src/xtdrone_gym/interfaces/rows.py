@@ -21,14 +21,27 @@ class Rows:
         scaling: Between its units and those of the rows.
         count: R.
         observation_space, action_space, state_space: Of one row.
+        reward: (R,) of the last step.
     """
 
-    def __init__(self, task: Task | str, environments: int, **options: Any):
-        """Builds the environments; options are those of TaskBatch."""
+    def __init__(self, task: Task | str, environments: int, *, discount: float | None = None,
+                 **options: Any):
+        """Builds the environments.
+
+        Args:
+            task: A Task, or its name.
+            environments: How many.
+            discount: Of the learner; rewards then contain the change of the task's potential,
+                see Judged. None for the task's rewards alone.
+            options: Of TaskBatch.
+        """
         self.tasks = TaskBatch(task, environments, **options)
         self.scaling = Scaling.of(self.tasks)
         found, history = self.tasks.task, self.tasks.history
         self.count = environments * found.vehicles
+        self._discount = discount
+        self._potential = np.zeros_like(self.tasks.potential)  # before the next step
+        self.reward = np.zeros(self.count, dtype=np.float32)
         bound = np.tile(found.per_number("bound"), history + 1) / self.scaling.scale
         width = len(found.low)
         self.observation_space = Box(-bound, bound)
@@ -39,12 +52,19 @@ class Rows:
     def begin(self, seed: int | None = None) -> np.ndarray:
         """Observations (R, N) of new episodes everywhere."""
         self.tasks.begin(seed=seed)
+        self._potential[:] = self.tasks.potential
         return self.observation()
 
     def step(self, action: np.ndarray) -> None:
         """One step, by actions (R, K)."""
-        self.tasks.step_and_restart(self.scaling.action(np.asarray(action, dtype=np.float32)
-                                                        ).reshape(self.tasks.action.shape))
+        tasks = self.tasks
+        tasks.step_and_restart(self.scaling.action(np.asarray(action, dtype=np.float32)).reshape(
+            tasks.action.shape))
+        reward = tasks.reward
+        if self._discount is not None:
+            reward = reward + self._discount * tasks.potential - self._potential
+            self._potential[:] = np.where(tasks.over[:, None], tasks.first, tasks.potential)
+        self.reward = reward.reshape(-1).copy()
 
     def observation(self) -> np.ndarray:
         """(R, N) now."""
@@ -58,11 +78,6 @@ class Rows:
         """(R, N0 + 6) of what only a critic may know, see TaskBatch.privileged()."""
         self.tasks.privileged(self._state)
         return self.scaling.privileged(self._state).reshape(self.count, -1)
-
-    @property
-    def reward(self) -> np.ndarray:
-        """(R,) of the last step."""
-        return self.tasks.reward.reshape(-1).copy()
 
     def of_rows(self, array: np.ndarray) -> np.ndarray:
         """(R,) of an array (E,) of the tasks, such as terminated."""

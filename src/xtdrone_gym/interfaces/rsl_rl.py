@@ -32,7 +32,8 @@ class RslRlEnv(VecEnv):
         Args:
             task: A Task, or its name.
             environments: How many; the interface has one for each of their vehicles.
-            options: Of TaskBatch: vehicle, randomisation, realism, history, seed, threads, wind.
+            options: Of Rows: discount; of TaskBatch: vehicle, randomisation, realism, history,
+                seed, threads, wind.
 
         Raises:
             XtdroneError: There is no such task, or an option is not allowed.

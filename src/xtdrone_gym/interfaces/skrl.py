@@ -32,7 +32,8 @@ class SkrlEnv(Wrapper):
             task: A Task, or its name.
             environments: How many; the wrapper has one for each of their vehicles.
             render_mode: None, or rgb_array.
-            options: Of TaskBatch: vehicle, randomisation, realism, history, seed, threads, wind.
+            options: Of Rows: discount; of TaskBatch: vehicle, randomisation, realism, history,
+                seed, threads, wind.
 
         Raises:
             XtdroneError: There is no such task, or an option is not allowed.

@@ -38,7 +38,8 @@ class BatchVecEnv(VecEnv):
             task: A Task, or its name.
             environments: How many; the interface has one for each of their vehicles.
             render_mode: None, or rgb_array.
-            options: Of TaskBatch: vehicle, randomisation, realism, history, seed, threads, wind.
+            options: Of Rows: discount; of TaskBatch: vehicle, randomisation, realism, history,
+                seed, threads, wind.
 
         Raises:
             XtdroneError: There is no such task, or an option is not allowed.
