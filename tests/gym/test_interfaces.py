@@ -225,6 +225,7 @@ def test_a_missing_library_is_named(module, missing, package, monkeypatch):
     name = f"xtdrone_gym.interfaces.{module}"
     monkeypatch.setitem(sys.modules, missing, None)
     monkeypatch.delitem(sys.modules, name, raising=False)
+    extra = "gym" if package == "pettingzoo" else "learners"
     with pytest.raises(BatchError, match=rf"needs the Python package {package} \(.*\): pip install "
-                                         r"'xtdrone\[learning\]'$"):
+                                         rf"'xtdrone\[{extra}\]'$"):
         importlib.import_module(name)

@@ -15,7 +15,7 @@ from .views import RENDER_MODES, Views
 try:
     from pettingzoo import ParallelEnv
 except ImportError as error:
-    raise needs("pettingzoo", error) from error
+    raise needs("pettingzoo", "gym", error) from error
 
 
 class BatchParallelEnv(ParallelEnv):

@@ -14,7 +14,7 @@ try:
     from rsl_rl.env import VecEnv
     from tensordict import TensorDict
 except ImportError as error:
-    raise needs("rsl-rl-lib", error) from error
+    raise needs("rsl-rl-lib", "learners", error) from error
 
 
 class RslRlEnv(VecEnv):

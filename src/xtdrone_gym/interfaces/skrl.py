@@ -15,7 +15,7 @@ try:
     from gymnasium.spaces import Box
     from skrl.envs.wrappers.torch.base import Wrapper
 except ImportError as error:
-    raise needs("skrl", error) from error
+    raise needs("skrl", "learners", error) from error
 
 
 class SkrlEnv(Wrapper):

@@ -20,7 +20,7 @@ try:
     from stable_baselines3.common.vec_env import VecEnv
     from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices
 except ImportError as error:
-    raise needs("stable-baselines3", error) from error
+    raise needs("stable-baselines3", "learners", error) from error
 
 
 class BatchVecEnv(VecEnv):

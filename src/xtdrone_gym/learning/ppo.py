@@ -9,42 +9,22 @@ contains the value of what would have followed (Pardo et al., arXiv:1712.00378).
 All vehicles of all environments share one policy: a row is one vehicle.
 """
 
+import itertools
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import nn
 
-from .scaling import Scaling
 from ..task_batch import TaskBatch
+from .scaling import Scaling
+from .settings import Settings
 
 PRIVILEGED = 6  # numbers of TaskBatch.privileged() beside the observation
-
-
-@dataclass(frozen=True)
-class Settings:
-    """Of the learner; the defaults suit every task in tasks/."""
-
-    horizon: int = 16  # steps of each environment in an iteration
-    epochs: int = 5  # passes over them
-    minibatches: int = 4
-    discount: float = 0.985
-    trace: float = 0.95  # lambda of the advantages
-    clip: float = 0.2
-    learning_rate: float = 1e-3  # at the start
-    change: float = 0.015  # wanted mean Kullback-Leibler divergence of an update
-    entropy: float = 0.001  # its weight
-    deviation: float = 0.4  # of an action at the start, share of its range
-    least_deviation: float = 0.05
-    hidden: tuple[int, ...] = (64, 64)
-    recurrent: int = 0  # size of a GRU behind the actor's first layers; 0 = none
-    shaping: float = 1.0  # weight of the change of the task's potential
-    asymmetric: bool = True  # the critic sees the truth
 
 
 def layers(sizes: tuple[int, ...], last: int, gain: float) -> nn.Sequential:
@@ -56,7 +36,7 @@ def layers(sizes: tuple[int, ...], last: int, gain: float) -> nn.Sequential:
         gain: Of the output layer at the start.
     """
     parts: list[nn.Module] = []
-    for a, b in zip(sizes[:-1], sizes[1:]):
+    for a, b in itertools.pairwise(sizes):
         parts += [nn.Linear(a, b), nn.Tanh()]
         nn.init.orthogonal_(parts[-2].weight, math.sqrt(2.0))
         nn.init.zeros_(parts[-2].bias)
@@ -129,7 +109,6 @@ class Learner:
         """
         self.tasks, self.settings, self.seed = tasks, settings, seed
         self.scaling = Scaling.of(tasks)
-        self.generator = torch.Generator().manual_seed(seed)
         torch.manual_seed(seed)
         lead = tasks.environments * tasks.task.vehicles
         inputs, outputs = tasks.observation.shape[2], tasks.action.shape[2]
@@ -138,9 +117,11 @@ class Learner:
         critic_inputs = inputs + (self._clean.shape[2] if settings.asymmetric else 0)
         self.actor = Actor(inputs, outputs, settings)
         self.critic = layers((critic_inputs, *settings.hidden), 1, 1.0)
-        self.optimisers = [torch.optim.Adam(net.parameters(), lr=settings.learning_rate, fused=True)
-                           for net in (self.actor, self.critic)]
-        self._orders = [torch.Generator().manual_seed(seed + k) for k in (1, 2)]
+        self.optimisers = [torch.optim.Adam(net.parameters(), lr=rate, fused=True) for net, rate in
+                           ((self.actor, settings.learning_rate),
+                            (self.critic, settings.critic_rate))]
+        # Of exploration, and of the minibatches of actor and critic.
+        self._generators = [torch.Generator().manual_seed(3 * seed + k) for k in range(3)]
         self._beside = ThreadPoolExecutor(1)
         t = settings.horizon
         self._observation = torch.zeros(t + 1, lead, inputs)
@@ -153,6 +134,50 @@ class Learner:
         self._moments, self._seen = np.zeros(2), 0  # of the returns
         self.iteration = self.steps = 0
         self.seconds = 0.0
+        self.restart()
+
+    def save(self) -> dict[str, Any]:
+        """All that learning goes on from, as plain data and arrays, see restart()."""
+        optimisers = [{name: value.numpy() for k, state in optimiser.state_dict()["state"].items()
+                       for name, value in ((f"{k}.{part}", state[part]) for part in state)}
+                      for optimiser in self.optimisers]
+        return {"networks": [{name: value.numpy() for name, value in net.state_dict().items()}
+                             for net in (self.actor, self.critic)],
+                "optimisers": optimisers,
+                "rates": [optimiser.param_groups[0]["lr"] for optimiser in self.optimisers],
+                "generators": [generator.get_state().numpy() for generator in self._generators],
+                "moments": self._moments, "seen": self._seen,
+                "iteration": self.iteration, "steps": self.steps, "seconds": self.seconds}
+
+    def load(self, saved: Mapping[str, Any]) -> None:
+        """Goes on from what save() returned; call restart() then, as after the save."""
+        for net, arrays in zip((self.actor, self.critic), saved["networks"], strict=True):
+            net.load_state_dict({name: torch.from_numpy(np.array(value))
+                                 for name, value in arrays.items()})
+        for optimiser, arrays, rate in zip(self.optimisers, saved["optimisers"], saved["rates"],
+                                           strict=True):
+            states: dict[int, dict[str, torch.Tensor]] = {}
+            for name, value in arrays.items():
+                k, part = name.split(".")
+                states.setdefault(int(k), {})[part] = torch.from_numpy(np.array(value))
+            optimiser.load_state_dict({**optimiser.state_dict(), "state": states})
+            optimiser.param_groups[0]["lr"] = rate
+        for generator, state in zip(self._generators, saved["generators"], strict=True):
+            generator.set_state(torch.from_numpy(np.array(state)))
+        self._moments, self._seen = np.array(saved["moments"]), saved["seen"]
+        self.iteration, self.steps = saved["iteration"], saved["steps"]
+        self.seconds = saved["seconds"]
+
+    def restart(self) -> None:
+        """Begins all episodes anew, by the seed and the iteration, at different times.
+
+        What is learned from then on depends on nothing that save() leaves out.
+        """
+        self.tasks.begin(seed=self.seed * 1_000_003 + self.iteration)
+        self.tasks.stagger()
+        self._potential[:] = self.tasks.potential
+        self._memory = torch.zeros_like(self._memory)
+        self._return[:] = 0.0
 
     def learn(self, iterations: int) -> Iterator[Progress]:
         """Iterations of rollout and update, as many as asked for."""
@@ -171,7 +196,7 @@ class Learner:
         tasks, s = self.tasks, self.settings
         start = self._memory.clone()
         deviation = self.actor.log_deviation.exp()
-        noise = torch.randn(self._action.shape, generator=self.generator)
+        noise = torch.randn(self._action.shape, generator=self._generators[0])
         ended = won = 0
         total = 0.0
         potential, before = self._potential, np.zeros_like(self._potential)
@@ -259,7 +284,7 @@ class Learner:
     def _update_critic(self, r):
         """On a thread of its own, since it shares nothing with the actor."""
         optimiser = self.optimisers[1]
-        for rows, steps in self._minibatches(self._orders[1]):
+        for rows, steps in self._minibatches(self._generators[2]):
             error = self.critic(r.critic[steps, rows])[..., 0] - r.target[steps, rows]
             optimiser.zero_grad()
             error.square().mean().backward()
@@ -273,7 +298,7 @@ class Learner:
             log_old = _log_density(r.action, r.mean, old_deviation)
             advantage = (r.advantage - r.advantage.mean()) / (r.advantage.std() + 1e-8)
         change = 0.0
-        for rows, steps in self._minibatches(self._orders[0]):
+        for rows, steps in self._minibatches(self._generators[1]):
             mean = self._means(r, steps, rows)
             log = _log_density(r.action[steps, rows], mean, self.actor.log_deviation)
             ratio = (log - log_old[steps, rows]).exp()
