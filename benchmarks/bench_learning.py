@@ -9,8 +9,8 @@ evaluations, and of building environments and networks, does not count.
 RotorPy learns its own hover (body rates and thrust, 100 Hz, from within 2 m of the goal, 5 s) in
 its own environments with Stable-Baselines3's PPO: a success is an episode at whose end it is within
 0.1 m of the goal, slower than 0.5 m/s, as of Position-v0. It is installed into a virtual
-environment of its own, .setup/rotorpy_learning; without network and without that folder its rows
-are skipped. gym-pybullet-drones is not on PyPI.
+environment of its own, .setup/rotorpy_batched_learning; without network and without that folder
+its rows are skipped. gym-pybullet-drones is not on PyPI.
 
 A row without a value did not reach the target within the limit.
 
@@ -159,16 +159,15 @@ def skrl(task: str, environments: int, seed: int) -> Learning:
     return Learning(train, Policy(models["policy"].net), env._rows.scaling)
 
 
-OURS = {"xtdrone": (xtdrone, "xtdrone", 1), "stable_baselines3": (
-    stable_baselines3, "stable-baselines3", 1), "skrl": (skrl, "skrl", 1)}  # with torch's threads
+HERE = {"xtdrone": (xtdrone, "xtdrone"), "skrl": (skrl, "skrl"),
+        "stable_baselines3": (stable_baselines3, "stable-baselines3")}  # with their packages
 
 
 def seconds_of(name: str, task: str, environments: int, seed: int, target: float,
                limit: float) -> tuple[float | None, float, float]:
     """Seconds to the target or None, the last success, steps a second."""
-    make, _, threads = OURS[name]
-    torch.set_num_threads(threads)
-    learning = make(task, environments, seed)
+    torch.set_num_threads(1)  # networks are small: with more, all of them are slower
+    learning = HERE[name][0](task, environments, seed)
     trial = TaskBatch(task, EPISODES, seed=UNSEEN)
     seconds, steps, success = 0.0, 0, 0.0
     with tqdm(total=limit, desc=f"{name} {seed}", unit="s", leave=False, disable=None) as bar:
@@ -187,8 +186,8 @@ def main() -> None:
     """Measures and prints the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.
                                      RawDescriptionHelpFormatter)
-    parser.add_argument("--of", nargs="+", default=[*OURS, "rotorpy"],
-                        choices=[*OURS, "rotorpy"])
+    parser.add_argument("--of", nargs="+", default=[*HERE, "rotorpy"],
+                        choices=[*HERE, "rotorpy"])
     parser.add_argument("--task", default="Position-v0")
     parser.add_argument("--environments", type=int, default=512)
     parser.add_argument("--seeds", type=int, default=3, help="how many")
@@ -208,7 +207,7 @@ def main() -> None:
             else:
                 seconds, success, rate = seconds_of(name, task, options.environments, seed,
                                                     options.target, options.limit)
-                version = importlib.metadata.version(OURS[name][1])
+                version = importlib.metadata.version(HERE[name][1])
             of = name if name == "xtdrone" else f"{name} {version}"
             rows.append(({"task": task, "target": options.target, "seed": seed, "of": of},
                          seconds, "s"))
@@ -223,7 +222,7 @@ def main() -> None:
 
 def rotorpy(seed: int, target: float, limit: float) -> tuple | None:
     """Version and result of rotorpy_learning.py, or None if it is not available."""
-    python = peers.python_with(ROTORPY)
+    python = peers.python_with(ROTORPY, beside=True)
     found = python and peers.answer_of(python, "rotorpy_learning.py", str(seed), str(target),
                                        str(limit))
     return found and (found["version"], (found["seconds"], found["success"], found["rate"]))
