@@ -28,7 +28,7 @@ PRIVILEGED = 6  # numbers of TaskBatch.privileged() beside the observation
 
 
 def layers(sizes: tuple[int, ...], last: int, gain: float) -> nn.Sequential:
-    """A perceptron with tanh between its layers.
+    """A perceptron of rectified linear units.
 
     Args:
         sizes: Of its input and hidden layers.
@@ -37,7 +37,7 @@ def layers(sizes: tuple[int, ...], last: int, gain: float) -> nn.Sequential:
     """
     parts: list[nn.Module] = []
     for a, b in itertools.pairwise(sizes):
-        parts += [nn.Linear(a, b), nn.Tanh()]
+        parts += [nn.Linear(a, b), nn.ReLU()]
         nn.init.orthogonal_(parts[-2].weight, math.sqrt(2.0))
         nn.init.zeros_(parts[-2].bias)
     parts.append(nn.Linear(sizes[-1], last))
@@ -283,9 +283,9 @@ class Learner:
 
     def _update_critic(self, r):
         """On a thread of its own, since it shares nothing with the actor."""
-        optimiser = self.optimisers[1]
-        for rows, steps in self._minibatches(self._generators[2]):
-            error = self.critic(r.critic[steps, rows])[..., 0] - r.target[steps, rows]
+        optimiser, seen, target = self.optimisers[1], _flat(r.critic[:-1]), _flat(r.target)
+        for index in self._minibatches(self._generators[2]):
+            error = self.critic(seen[index])[:, 0] - target[index]
             optimiser.zero_grad()
             error.square().mean().backward()
             nn.utils.clip_grad_norm_(self.critic.parameters(), 1.0)
@@ -293,16 +293,16 @@ class Learner:
 
     def _update_actor(self, r):
         s, optimiser = self.settings, self.optimisers[0]
-        with torch.no_grad():
-            old_deviation = self.actor.log_deviation.detach().clone()
-            log_old = _log_density(r.action, r.mean, old_deviation)
-            advantage = (r.advantage - r.advantage.mean()) / (r.advantage.std() + 1e-8)
+        old_deviation = self.actor.log_deviation.detach().clone()
+        advantage = _flat((r.advantage - r.advantage.mean()) / (r.advantage.std() + 1e-8))
+        seen, actions, means = _flat(r.observation[:-1]), _flat(r.action), _flat(r.mean)
+        log_old = _log_density(actions, means, old_deviation)
         change = 0.0
-        for rows, steps in self._minibatches(self._generators[1]):
-            mean = self._means(r, steps, rows)
-            log = _log_density(r.action[steps, rows], mean, self.actor.log_deviation)
-            ratio = (log - log_old[steps, rows]).exp()
-            a = advantage[steps, rows]
+        for index in self._minibatches(self._generators[1]):
+            mean = self._means(r, seen[index], index)
+            log = _log_density(actions[index], mean, self.actor.log_deviation)
+            ratio = (log - log_old[index]).exp()
+            a = advantage[index]
             gain = torch.minimum(ratio * a, ratio.clamp(1.0 - s.clip, 1.0 + s.clip) * a).mean()
             loss = -gain - s.entropy * self.actor.log_deviation.sum()
             optimiser.zero_grad()
@@ -311,7 +311,7 @@ class Learner:
             optimiser.step()
             with torch.no_grad():
                 self.actor.log_deviation.clamp_(min=math.log(s.least_deviation), max=0.0)
-                change = float(_divergence(r.mean[steps, rows], old_deviation, mean,
+                change = float(_divergence(means[index], old_deviation, mean,
                                            self.actor.log_deviation))
             self._adapt(change)
         return change
@@ -324,26 +324,34 @@ class Learner:
             group["lr"] = min(group["lr"] * 1.5, 1e-2)
 
     def _minibatches(self, generator):
-        """Rows and steps of each minibatch; whole sequences of rows for a recurrent policy."""
+        """Indices t R + row of each minibatch; of a recurrent policy whole sequences of rows."""
         s, lead = self.settings, self._observation.shape[1]
         for _ in range(s.epochs):
             if s.recurrent:
+                first = torch.arange(s.horizon)[:, None] * lead
                 for rows in torch.randperm(lead, generator=generator).chunk(s.minibatches):
-                    yield rows, slice(None)
+                    yield (first + rows).reshape(-1)
             else:
-                order = torch.randperm(s.horizon * lead, generator=generator)
-                for index in order.chunk(s.minibatches):
-                    yield index % lead, index // lead
+                yield from torch.randperm(s.horizon * lead, generator=generator).chunk(
+                    s.minibatches)
 
-    def _means(self, r, steps, rows):
+    def _means(self, r, seen, index):
+        """What the policy would do now (M, K)."""
         if not self.settings.recurrent:
-            return self.actor(r.observation[steps, rows], r.memory)[0]
-        memory, means = r.memory[rows], []
-        for t in range(self.settings.horizon):
-            mean, memory = self.actor(r.observation[t, rows], memory)
+            return self.actor(seen, r.memory)[0]
+        horizon = self.settings.horizon
+        rows = index[:len(index) // horizon]
+        memory, means, seen = r.memory[rows], [], seen.reshape(horizon, len(rows), -1)
+        for t in range(horizon):
+            mean, memory = self.actor(seen[t], memory)
             memory = memory * (1.0 - r.over[t, rows])[:, None]
             means.append(mean)
-        return torch.stack(means)
+        return torch.cat(means)
+
+
+def _flat(x):
+    """Steps and rows as one axis."""
+    return x.reshape(-1, *x.shape[2:])
 
 
 def _log_density(action, mean, log_deviation):

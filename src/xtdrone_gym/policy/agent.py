@@ -7,7 +7,7 @@ import numpy as np
 
 from xtdrone_autopilot.control.vector import thrust_newtons
 from xtdrone_autopilot.vehicle_status import describe_bodies, new_status
-from xtdrone_core import Estimates, SetPoints
+from xtdrone_core import Estimates, FleetModel, SetPoints
 from xtdrone_core.agent import PERIOD_US
 from xtdrone_core.contracts import Flight
 from xtdrone_core.flight_agent import FlightAgent
@@ -22,7 +22,7 @@ class PolicyAgent(FlightAgent):
     """Take-off, episodes of a learned policy's task, landing.
 
     In addition to the events of FlightAgent: `episode` (index, success of each vehicle, judged by
-    the true state). Between episodes the vehicles hover where they are.
+    the estimate). Between episodes the vehicles hover where they are.
     """
 
     def __init__(
@@ -50,10 +50,9 @@ class PolicyAgent(FlightAgent):
                                 f"allowed in a flight: it has to be a multiple of {PERIOD_US}")
         self._episodes, self._pause_us, self._seed = episodes, round(pause * 1e6), seed
         self._pilot: Pilot | None = None
-        self._flight: Flight | None = None
         self._hover: Any = None  # (N, 3) where the vehicles wait [m]
         self._offset: Any = None  # (N, 3) from the world to the task's frame [m]
-        self._began_us = 0  # the wait, or the episode
+        self._began_us = self._due_us = 0  # the wait or the episode; the next action
         self._flown, self._waits = 0, True
         self._won = np.zeros(n, dtype=np.int64)
         self._last: Any = None  # the last actions
@@ -64,10 +63,17 @@ class PolicyAgent(FlightAgent):
         Raises:
             LearningError: The policy does not fit the fleet.
         """
-        self._flight = flight
-        self._pilot = Pilot(self._policy, flight.fleet.vehicles, self._seed)
+        self.fit(flight.fleet)
+
+    def fit(self, fleet: FleetModel) -> None:
+        """Loads the task for a fleet; attach() does so in a simulation.
+
+        Raises:
+            LearningError: The policy does not fit the fleet.
+        """
+        self._pilot = Pilot(self._policy, fleet.vehicles, self._seed)
         self._status = new_status(self.n)
-        describe_bodies(self._status, flight.fleet)
+        describe_bodies(self._status, fleet)
 
     def reached(self) -> dict[str, tuple[int, int]]:
         """The episodes that have succeeded, of all vehicles."""
@@ -89,7 +95,8 @@ class PolicyAgent(FlightAgent):
         pilot = self._pilot
         assert pilot is not None
         since = t_us - self._began_us
-        if since % self._policy.description.period_us == 0:
+        if t_us >= self._due_us:
+            self._due_us = t_us + self._policy.description.period_us
             self._last = pilot.act(since, estimates.pos + self._offset, estimates.quat,
                                    estimates.vel, estimates.ang_vel)
             if pilot.tasks.over.all():
@@ -101,18 +108,14 @@ class PolicyAgent(FlightAgent):
         self._hover, self._began_us, self._waits = place, t_us, True
 
     def _begin_episode(self, t_us, estimates):
-        self._began_us, self._waits = t_us, False
+        self._began_us = self._due_us = t_us
+        self._waits = False
         self._pilot.begin()
         self._offset = self._pilot.starts - estimates.pos
 
     def _end_episode(self, t_us, estimates, out):
         """Counts what was reached; returns whether it was the last one."""
-        tasks, state = self._pilot.tasks, self._flight.state
-        lead = tasks.action.shape[:2]
-        tasks.follow(t_us - self._began_us, (state.pos + self._offset).reshape(*lead, 3),
-                     state.quat.reshape(*lead, 4), state.vel.reshape(*lead, 3),
-                     state.ang_vel.reshape(*lead, 3))
-        won = np.repeat(tasks.success, tasks.task.vehicles)
+        won = np.repeat(self._pilot.tasks.success, self._pilot.tasks.task.vehicles)
         self._won += won
         self._flown += 1
         self.event(t_us, "episode", index=self._flown, success=won.tolist())

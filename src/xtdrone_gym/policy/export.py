@@ -48,7 +48,7 @@ def network(actor: Actor, scaling: Scaling) -> bytes:
         x = _gru(graph, x, actor.cell)
     *hidden, last = actor.mean
     for part in hidden:
-        x = graph.linear(x, part) if isinstance(part, torch.nn.Linear) else graph.add("Tanh", x)
+        x = graph.linear(x, part) if isinstance(part, torch.nn.Linear) else graph.add("Relu", x)
     graph.linear(x, last, "action")
     outputs = last.out_features
 
