@@ -21,6 +21,7 @@ A row without a value did not reach the target within the limit.
 import argparse
 import importlib.metadata
 import logging
+import math
 import statistics
 import time
 from collections.abc import Callable
@@ -195,28 +196,25 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=120.0, help="of one training [s]")
     options = parser.parse_args()
     rows: list[Any] = []
-    for name in options.of:
-        task, found = options.task, []
-        for seed in range(options.seeds):
-            if name == "rotorpy":
-                task = "rotorpy's hover"
-                answer = rotorpy(seed, options.target, options.limit)
-                if answer is None:
-                    break
-                version, (seconds, success, rate) = answer
-            else:
-                seconds, success, rate = seconds_of(name, task, options.environments, seed,
-                                                    options.target, options.limit)
-                version = importlib.metadata.version(HERE[name][1])
+    found: dict[str, list] = {}
+    for seed in range(options.seeds):  # turn by turn, so that a busy machine delays all alike
+        for name in options.of:
+            task = "rotorpy's hover" if name == "rotorpy" else options.task
+            result = rotorpy(seed, options.target, options.limit) if name == "rotorpy" else (
+                importlib.metadata.version(HERE[name][1]), *seconds_of(
+                    name, task, options.environments, seed, options.target, options.limit))
+            if result is None:
+                continue
+            version, seconds, success, rate = result
             of = name if name == "xtdrone" else f"{name} {version}"
             rows.append(({"task": task, "target": options.target, "seed": seed, "of": of},
                          seconds, "s"))
-            found.append(seconds)
+            found.setdefault(of, []).append(math.inf if seconds is None else seconds)
             tqdm.write(f"{of:28s} seed {seed}  " + (
-                f"{seconds:6.1f} s" if seconds else f"more than {options.limit:g} s")
+                f"more than {options.limit:g} s" if seconds is None else f"{seconds:6.1f} s")
                 + f"  success {success:.3f}, {rate:,.0f} steps/s")
-        if found and None not in found:
-            print(f"{of:28s} median {statistics.median(found):6.1f} s")
+    for of, values in found.items():
+        print(f"{of:28s} median {statistics.median(values):6.1f} s of {len(values)}")
     results.replace("learning_seconds", rows)
 
 
@@ -225,7 +223,7 @@ def rotorpy(seed: int, target: float, limit: float) -> tuple | None:
     python = peers.python_with(ROTORPY, beside=True)
     found = python and peers.answer_of(python, "rotorpy_learning.py", str(seed), str(target),
                                        str(limit))
-    return found and (found["version"], (found["seconds"], found["success"], found["rate"]))
+    return found and tuple(found[key] for key in ("version", "seconds", "success", "rate"))
 
 
 if __name__ == "__main__":
