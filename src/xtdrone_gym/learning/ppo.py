@@ -24,6 +24,7 @@ from ..task_batch import TaskBatch
 from .scaling import Scaling
 from .settings import Settings
 
+_TOO_MUCH = 2.0  # times the wanted change: an update ends there
 PRIVILEGED = 6  # numbers of TaskBatch.privileged() beside the observation
 
 
@@ -313,14 +314,17 @@ class Learner:
                 self.actor.log_deviation.clamp_(min=math.log(s.least_deviation), max=0.0)
                 change = float(_divergence(means[index], old_deviation, mean,
                                            self.actor.log_deviation))
-            self._adapt(change)
+            if change > _TOO_MUCH * s.change:
+                break
+        self._adapt(change)
         return change
 
     def _adapt(self, change):
+        """The learning rate of the next update, by the change that this one has made."""
         group, wanted = self.optimisers[0].param_groups[0], self.settings.change
-        if change > 2.0 * wanted:
+        if change > 1.5 * wanted:
             group["lr"] = max(group["lr"] / 1.5, 1e-5)
-        elif 0.0 < change < 0.5 * wanted:
+        elif change < wanted / 1.5:
             group["lr"] = min(group["lr"] * 1.5, 1e-2)
 
     def _minibatches(self, generator):

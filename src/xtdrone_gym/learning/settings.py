@@ -24,7 +24,7 @@ class Settings:
     clip: float = 0.2
     learning_rate: float = 3e-3  # of the actor at the start
     critic_rate: float = 6e-3  # of the critic
-    change: float = 0.04  # wanted mean Kullback-Leibler divergence of an update
+    change: float = 0.02  # wanted mean Kullback-Leibler divergence of an update
     entropy: float = 0.001  # its weight
     deviation: float = 0.3  # of an action at the start, share of its range
     least_deviation: float = 0.05
