@@ -26,12 +26,12 @@ from xtdrone_sim.viewing.scene import FlightScene, Trails, pixels
 from xtdrone_sim.world import load_world
 from xtdrone_sim.world_models import WorldModel
 
-from .task import POSITION_ERROR
 from .task_batch import TaskBatch
 
 SIZE = 640, 480  # of an image [pixels]
 FPS = 25.0  # of a film
 _MARGIN, _CAMERA_MARGIN = 0.7, 1.3  # around vehicles and goals, here and of a Camera [m]
+_FAR = 8.0  # goals that are further away need not be in view [m]
 _GOAL, _GOAL_RADIUS = "goal", 0.1  # name and size [m] of what marks a goal
 _GOAL_ALPHA = 0.4
 _UNSEEN = 2  # a group of shapes that the camera need not keep in view
@@ -90,7 +90,6 @@ class View:
         self.colours = np.array([to_rgb(plot_style.vehicle_color(i, len(models)))
                                  for i in range(len(models))])
         self._state = blank_state(models)
-        self._aims = any(part.name == POSITION_ERROR.name for part in tasks.task.parts)
         self._camera = Camera(camera)
         self._past: list[tuple[int, np.ndarray]] = []
         self._shown: np.ndarray | None = None  # objects as they were when the scene was compiled
@@ -115,7 +114,9 @@ class View:
         """
         dt = self._update()
         state = self._state
-        points = np.concatenate([state.pos, self._goals()])
+        goals = self._goals()
+        away = np.linalg.norm(goals - state.pos[:len(goals)], axis=1)
+        points = np.concatenate([state.pos, goals[away < _FAR]])
         trail = np.stack([pos for _, pos in self._past])
         reach = 0.5 * float(np.linalg.norm(np.ptp(points, axis=0)))
         self._camera.zoom = (reach + _MARGIN) / (reach + _CAMERA_MARGIN)
@@ -152,8 +153,11 @@ class View:
         return objects[self._environment % len(objects)]
 
     def _goals(self):
-        """Positions of the goals (V, 3), of a task that has any."""
-        return self._tasks.goal[self._environment, :, :3] if self._aims else np.zeros((0, 3))
+        """Places of the goals (V, 3), of a task that has any."""
+        tasks, e = self._tasks, self._environment
+        if tasks.task.marks is None:
+            return np.zeros((0, 3))
+        return np.asarray(tasks.task.marks(tasks.goal[e], tasks.memory[e]), dtype=float)
 
     def _models(self):
         """What stands there as models and their states; new models where other things do."""
