@@ -91,7 +91,7 @@ def stable_baselines3(task: str, environments: int, seed: int) -> Learning:
         return model.policy.get_distribution(x).distribution.mean
 
     return Learning(lambda: model.learn(count, reset_num_timesteps=False), Policy(mean),
-                    env._rows.scaling)
+                    env.rows.scaling)
 
 
 def skrl(task: str, environments: int, seed: int) -> Learning:
@@ -157,7 +157,7 @@ def skrl(task: str, environments: int, seed: int) -> Learning:
         for _ in range(count):
             trainer.train()
 
-    return Learning(train, Policy(models["policy"].net), env._rows.scaling)
+    return Learning(train, Policy(models["policy"].net), env.rows.scaling)
 
 
 HERE = {"xtdrone": (xtdrone, "xtdrone"), "skrl": (skrl, "skrl"),
