@@ -133,7 +133,7 @@ def test_stable_baselines_gets_what_an_episode_saw_last():
     assert [info["TimeLimit.truncated"] for info in infos[1:]] == [True, False]
     assert not any(info["is_success"] for info in infos[1:]) and reward[2] == -20.0
     assert infos[2]["terminal_observation"] == pytest.approx(
-        env.tasks.final[2, 0] / env._rows.scaling.scale)
+        env.tasks.final[2, 0] / env.rows.scaling.scale)
     assert np.linalg.norm(infos[2]["terminal_observation"][:3]) > 8.0
     assert np.linalg.norm(observation[2, :3]) < 4.0
 

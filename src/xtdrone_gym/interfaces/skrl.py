@@ -22,6 +22,9 @@ class SkrlEnv(Wrapper):
     """A task in many environments; observations are of about 1 and actions -1..1, see Rows.
 
     state() is what only a critic may know. Tensors are the CPU's.
+
+    Attributes:
+        rows: The Rows.
     """
 
     def __init__(self, task: Task | str, environments: int = 1, *, render_mode: str | None = None,
@@ -38,19 +41,19 @@ class SkrlEnv(Wrapper):
         Raises:
             XtdroneError: There is no such task, or an option is not allowed.
         """
-        self._rows = Rows(task, environments, **options)
-        self._views = Views(self._rows.tasks, render_mode)
-        super().__init__(self._rows.tasks)
+        self.rows = Rows(task, environments, **options)
+        self._views = Views(self.rows.tasks, render_mode)
+        super().__init__(self.rows.tasks)
         self._device = torch.device("cpu")
 
     @property
     def tasks(self) -> TaskBatch:
         """What is simulated."""
-        return self._rows.tasks
+        return self.rows.tasks
 
     def reset(self) -> tuple[torch.Tensor, dict[str, Any]]:
         """Observations (R, N) of new episodes, and an empty info."""
-        return torch.from_numpy(self._rows.begin()), {}
+        return torch.from_numpy(self.rows.begin()), {}
 
     def step(self, actions: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor,
                                                    torch.Tensor, Any]:
@@ -59,7 +62,7 @@ class SkrlEnv(Wrapper):
         Args:
             actions: (R, K).
         """
-        rows, tasks = self._rows, self._rows.tasks
+        rows, tasks = self.rows, self.rows.tasks
         rows.step(actions.detach().cpu().numpy())
         info = {}
         if tasks.over.any():  # skrl tracks what is in "episode"
@@ -70,7 +73,7 @@ class SkrlEnv(Wrapper):
 
     def state(self) -> torch.Tensor:
         """(R, N0 + 6), see TaskBatch.privileged()."""
-        return torch.from_numpy(self._rows.state())
+        return torch.from_numpy(self.rows.state())
 
     def render(self, *args: Any, **kwargs: Any) -> tuple[np.ndarray, ...] | None:
         """Images of the first environments, see rendering.View; None without render_mode."""
@@ -83,7 +86,7 @@ class SkrlEnv(Wrapper):
     @property
     def num_envs(self) -> int:
         """R."""
-        return self._rows.count
+        return self.rows.count
 
     @property
     def num_agents(self) -> int:
@@ -93,17 +96,17 @@ class SkrlEnv(Wrapper):
     @property
     def observation_space(self) -> Box:
         """Of a row."""
-        return self._rows.observation_space
+        return self.rows.observation_space
 
     @property
     def action_space(self) -> Box:
         """Of a row."""
-        return self._rows.action_space
+        return self.rows.action_space
 
     @property
     def state_space(self) -> Box:
         """Of a row of state()."""
-        return self._rows.state_space
+        return self.rows.state_space
 
 
 def _column(values: np.ndarray) -> torch.Tensor:
