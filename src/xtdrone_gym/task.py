@@ -198,13 +198,13 @@ def others(count: int) -> tuple[Part, ...]:
 
 
 @njit
-def observe_others(s: Any, e: int, i: int, out: np.ndarray, k: int) -> int:
+def observe_others(s: Any, e: int, i: int, q: np.ndarray, out: np.ndarray, k: int) -> int:
     """Writes where the others are and how they move [m], [m/s], both seen from a vehicle.
 
-    In its body's frame, the nearest first; from place k on. Returns the next place.
+    In a frame of attitude q (4,), the nearest first; from place k on. Returns the next place.
     """
     count = s.pos.shape[1] - 1
-    p, u, q, after = s.pos[e, i], s.vel[e, i], s.quat[e, i], -1.0
+    p, u, after = s.pos[e, i], s.vel[e, i], -1.0
     for n in range(count):
         best, nearest = -1, math.inf
         for j in range(count + 1):  # the nearest of those that are further than the last one

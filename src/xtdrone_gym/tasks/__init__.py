@@ -1,7 +1,19 @@
 """The tasks: TASKS has all of them by name."""
 
 from ..task import Task
-from . import depth_navigation, hover, position, racing, trajectory, velocity
+from . import (
+    depth_navigation,
+    formation,
+    hover,
+    landing,
+    multi_hover,
+    position,
+    pursuit,
+    racing,
+    trajectory,
+    velocity,
+)
 
 TASKS: dict[str, Task] = {module.TASK.name: module.TASK for module in (
-    hover, position, velocity, trajectory, racing, depth_navigation)}
+    hover, position, velocity, trajectory, racing, depth_navigation, landing, multi_hover,
+    formation, pursuit)}
