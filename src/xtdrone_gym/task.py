@@ -55,7 +55,7 @@ class Judged(NamedTuple):
     potential: np.ndarray  # (E, V), the output: how near the goal is, for learners that shape the
     # reward by its change (Ng, Harada and Russell, 1999), which leaves the best policy as it is
     terminated: np.ndarray  # (E,) bool, the output: the episode has failed, or is complete
-    success: np.ndarray  # (E,) bool, the output: whether it would count as a success if it ended now
+    success: np.ndarray  # (E,) bool, the output: whether it would be a success if it ended now
 
 
 def no_advance(which: np.ndarray, seen: Any, t_us: np.ndarray, dt: float) -> None:

@@ -99,8 +99,9 @@ class TaskBatch:
         poses = state.pos, state.quat, state.vel, state.ang_vel
         image = np.zeros((*lead, 0), np.float32) if self._camera is None else self._camera.pooled
         now = np.zeros((*lead, size), dtype=np.float32)
-        self._judged = Judged(state, self.batch.scenes.objects, goal, memory, self.action, np.zeros_like(self.action),
-                              self.reward, self.potential, self.terminated, self.success)
+        self._judged = Judged(state, self.batch.scenes.objects, goal, memory, self.action,
+                              np.zeros_like(self.action), self.reward, self.potential,
+                              self.terminated, self.success)
         self.true = Seen(*poses, goal, memory, self.action, image, now)
         self._measured = new_measured(environments, task.vehicles) if realism.measures else None
         self.seen = self.true if self._measured is None else self.true._replace(

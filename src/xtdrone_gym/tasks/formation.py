@@ -1,13 +1,13 @@
 """Formation-v0: three followers keep their slots behind a leader that flies a smooth random curve.
 
 The leader is a point on a curve of trajectory.py. The goal holds the slot's place and velocity,
-then the curve of the slot: the leader's, with a place in a wedge behind it that is turned at random.
+then the curve of the slot: the leader's, moved to a place in a wedge that is turned at random.
 Observed are the slot from the vehicle and its velocity from the vehicle's, the vertical, velocity
 and rates, where the two others are and how they move, all in the body's frame, and the last action.
 
 Reward of a vehicle, with its distance d from the slot [m] and body rates w [rad/s]:
 1 / (1 + 16 d^2) - 0.02 |w|, less 1 - n / 3 where the nearest other one is n < 3 m away, and -20 for
-those that end the episode: by a touch, nearer than 1 m to another one, or further than 16 m from
+those that end the episode: by a touch, nearer than 1 m to another one, or further than 20 m from
 the slot. A success is that each root mean square of d from 3 s on is below 0.3 m.
 """
 
@@ -53,8 +53,9 @@ def begin(which: np.ndarray, x: Any, limits: np.ndarray, streams: np.ndarray) ->
         for k in range(x.goal.shape[2]):
             x.goal[e, :, k] = limits[0, k] + next_uniform(s) * (limits[1, k] - limits[0, k])
         for i in range(x.goal.shape[1]):
-            rank, side = (i + 2) // 2, 1.0 - 2.0 * (i % 2)
-            back, left = -BEHIND * rank, BESIDE * rank * side
+            back, left = -BEHIND, BESIDE * (1.0 - 2.0 * i)
+            if i == 2:
+                back, left = -2.0 * BEHIND, 0.0
             x.goal[e, i, CURVE] += math.cos(turn) * back - math.sin(turn) * left
             x.goal[e, i, CURVE + 1] += math.sin(turn) * back + math.cos(turn) * left
 

@@ -6,9 +6,9 @@ from the vehicle and its velocity from the vehicle's, the vertical and body rate
 frame, and the last action.
 
 The first touch ends the episode. It is a success within 0.7 m of the centre, at less than 0.8 m/s
-down and 0.5 m/s sideways against the platform, leaning by less than 0.25 rad. The reward is 20 then,
--10 for another touch or further than 15 m away, and otherwise a price of 0.05 and of 0.02 |w| for
-body rates w [rad/s].
+down and 0.5 m/s sideways against the platform, leaning by less than 0.25 rad. The reward is 20
+then, -10 for another touch or further than 15 m away, and otherwise a price of 0.05 and of 0.02 |w|
+for body rates w [rad/s].
 """
 
 import math

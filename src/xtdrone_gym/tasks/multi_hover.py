@@ -7,7 +7,7 @@ the last action.
 
 Reward of a vehicle, with its distance d from the goal [m] and body rates w [rad/s]:
 1 / (1 + 16 d^2) - 0.02 |w|, less 1 - n / 3 where the nearest other one is n < 3 m away, and -20 for
-those that end the episode: by a touch, nearer than 1 m to another one, or further than 16 m from
+those that end the episode: by a touch, nearer than 1 m to another one, or further than 20 m from
 the goal. A success is that all are within 0.2 m of their goals at the end, slower than 0.5 m/s.
 """
 
@@ -35,7 +35,7 @@ from ..task import (
     touches,
 )
 
-CLOSE, NEAREST, FURTHEST = 3.0, 1.0, 16.0  # [m]
+CLOSE, NEAREST, FURTHEST = 3.0, 1.0, 20.0  # [m]
 LOSS = -20.0
 PULL = 5.0  # potential for each metre from the goal
 NEAR, SLOW = 0.2, 0.5  # at a goal [m], [m/s]

@@ -1,8 +1,8 @@
 """Pursuit-v0: three pursuers catch an evader that flees from them, by velocities.
 
 The evader is a point in a disc of radius 12 m between 8 and 16 m above the ground. It flees from
-each pursuer and from the disc's edge by the inverse of their distances, at 4 m/s along the level
-and 1 m/s up or down; pursuers fly 5 m/s along each axis. The goal holds its place and velocity.
+each pursuer, and from an edge nearer than 3 m, by the inverse of their distances, at 4 m/s along
+the level and 1 m/s up or down; pursuers fly 5 m/s along each axis. The goal holds its place and velocity.
 Observed are the evader from the vehicle, its velocity, the vehicle's own velocity and place in the
 disc, and where the two others are and how they move, the nearest first, all in the world's frame.
 
@@ -22,6 +22,7 @@ from xtdrone_dynamics.compiled import njit
 from ..task import Part, Task, draw_goals, observe_others, others, put, square_apart, touches
 
 RADIUS, LOWEST, HIGHEST, OUTSIDE = 12.0, 8.0, 16.0, 5.0  # [m]
+EDGE = 3.0  # nearer to an edge the evader flees from it, too [m]
 SPEED, CLIMB, LAG = 4.0, 1.0, 0.4  # of the evader [m/s], [m/s], [s]
 CAUGHT = 1.0  # [m]
 LOSS, REWARD, PRICE = -10.0, 10.0, 0.02
@@ -30,6 +31,12 @@ EVADER_VELOCITY = Part("evader_velocity", 3, 10.0, 3.0)
 VELOCITY = Part("velocity", 3, 30.0, 3.0)
 PLACE = Part("place", 3, 40.0, 5.0)  # from the disc's middle
 WORLD = np.array([0.0, 0.0, 0.0, 1.0], dtype=np.float32)
+
+
+@njit
+def _push(room):
+    """By which an edge at a distance [m] weighs beside pursuers."""
+    return max(1.0 / max(room, 0.1) - 1.0 / EDGE, 0.0)
 
 
 @njit
@@ -43,9 +50,9 @@ def flee(goal: np.ndarray, pos: np.ndarray, dt: float) -> None:
         ay += (y - pos[j, 1]) / square
         az += (z - pos[j, 2]) / square
     far = math.sqrt(x * x + y * y) + 1e-6
-    edge = 1.0 / (far * max(RADIUS - far, 0.1))
+    edge = _push(RADIUS - far) / far
     ax, ay = ax - edge * x, ay - edge * y
-    az += 1.0 / max(z - LOWEST, 0.1) - 1.0 / max(HIGHEST - z, 0.1)
+    az += _push(z - LOWEST) - _push(HIGHEST - z)
     level = math.sqrt(ax * ax + ay * ay) + 1e-6
     share = min(dt / LAG, 1.0)
     goal[3] += share * (SPEED * ax / level - goal[3])

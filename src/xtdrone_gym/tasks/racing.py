@@ -6,7 +6,7 @@ direction, and the vehicle's vertical, velocity and rates, all in the body's fra
 action; after the last gate but one, that one twice.
 
 Reward: how much nearer to the next gate the last step has come [m], 1 for each gate passed, less
-0.01 |w| for body rates w [rad/s]; -10 at the end by a touch, by passing beside a gate, or more than
+0.002 |w| for body rates w [rad/s]; -5 at the end by a touch, by passing beside a gate, or more than
 15 m from it. The episode is complete, and a success, when all gates are passed.
 """
 
@@ -34,7 +34,7 @@ GATES, SIDE = 8, 2.4  # of worlds/batch/race.yaml; of an opening [m]
 GATE = 5  # numbers of a gate: centre, direction's x and y
 BARS = 4  # objects of a gate, those on its left and right first
 FURTHEST = 15.0  # from the next gate [m]
-LOSS, PASS = -10.0, 1.0
+LOSS, PASS = -5.0, 1.0
 NEXT, STARTED, LAST, GAIN, PASSED, MISSED, MEMORY = 0, 1, 2, 5, 6, 7, 8  # places in the memory
 CENTRES = Part("gates", 6, 30.0, 5.0)
 DIRECTIONS = Part("gate_directions", 6, 1.0, 1.0)
@@ -109,7 +109,7 @@ def judge(which: np.ndarray, x: Any) -> None:
                     or square_apart(x.goal[e, i, n:], s.pos[e, i]) > FURTHEST**2)
             x.success[e] = m[NEXT] == GATES and not lost
             x.terminated[e] = lost or x.success[e]
-            x.reward[e, i] = LOSS if lost else m[GAIN] + PASS * m[PASSED] - 0.01 * math.sqrt(
+            x.reward[e, i] = LOSS if lost else m[GAIN] + PASS * m[PASSED] - 0.002 * math.sqrt(
                 w[0]**2 + w[1]**2 + w[2]**2)
 
 
