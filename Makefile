@@ -3,10 +3,11 @@ SHELL := /bin/bash
 # Test processes, one more than cores since flights wait for other programs; each has ports of its
 # own, of which there are enough for four.
 JOBS ?= $(shell n=$$(nproc); echo $$((n < 3 ? n + 1 : 4)))
-.PHONY: help setup demo check test test-fast docs validation pictures bench bench-gpu soak hostile slam-report
+.PHONY: help setup setup-learn demo check test test-fast docs validation pictures bench bench-gpu soak hostile slam-report
 
 help:
 	@echo "make setup        ROS, .venv, messages, kernels (scripts/setup.sh)"
+	@echo "make setup-learn  also PyTorch, for xtdrone learn; make test does it"
 	@echo "make demo         the demonstration flight; ARGS=\"...\" passes options to it"
 	@echo "make check        ruff and mypy over the sources; seconds"
 	@echo "make test         every test, in JOBS processes; ARGS=\"tests/sim -x\" for pytest"
@@ -23,21 +24,26 @@ help:
 setup:
 	@scripts/setup.sh
 
+setup-learn:
+	@scripts/setup.sh --learn
+
 check: setup
 	@. scripts/env.sh && ruff check && mypy
 
 docs: setup
 	@. scripts/env.sh && mkdocs build --strict --site-dir runs/site
 
-test: setup
+test: setup-learn
 	@. scripts/env.sh && python -m pytest -q -n $(JOBS) --dist loadfile $(ARGS)
 
-test-fast: setup
+test-fast: setup-learn
 	@. scripts/env.sh && python -m pytest -q -n $(JOBS) --dist worksteal -m "not slow" \
 		$(addprefix --ignore=tests/,integration ros gazebo px4) $(ARGS)
 
 bench-gpu: setup
 	@. scripts/env.sh && python benchmarks/bench_gpu.py $(ARGS)
 
-demo validation pictures bench soak hostile slam-report: setup
+validation: setup-learn
+demo pictures bench soak hostile slam-report: setup
+demo validation pictures bench soak hostile slam-report:
 	@. scripts/env.sh && scripts/$@.sh $(ARGS)

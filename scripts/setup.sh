@@ -4,6 +4,7 @@
 #   scripts/setup.sh            the distribution's packages (ROS, rviz, what windows and cameras need),
 #                               .venv, messages, kernels
 #   scripts/setup.sh --no-ros   leaves the system's packages alone
+#   scripts/setup.sh --learn    also PyTorch and what else learning and its tests need
 #
 # Steps leave stamps in .setup/, named by a hash of what they depend on.
 
@@ -17,12 +18,15 @@ say() { echo "[setup] $*"; }
 fail() { echo "[setup] $*" >&2; exit 1; }
 
 with_ros=1
-case "${1:-}" in
-    "") ;;
-    --no-ros) with_ros=0 ;;
-    -h | --help) sed -n '2,8s/^# \{0,1\}//p' "$0"; exit 0 ;;
-    *) fail "unknown option '$1': only --no-ros is allowed" ;;
-esac
+with_learning=0
+for option in "$@"; do
+    case "$option" in
+        --no-ros) with_ros=0 ;;
+        --learn) with_learning=1 ;;
+        -h | --help) sed -n '2,9s/^# \{0,1\}//p' "$0"; exit 0 ;;
+        *) fail "unknown option '$option': only --no-ros and --learn are allowed" ;;
+    esac
+done
 
 mkdir -p .setup
 exec 9>.setup/lock
@@ -107,6 +111,14 @@ python_environment() {
             echo 'see .setup/pip.log')"
 }
 
+learning() {
+    say "installing PyTorch and other packages for learning (log: .setup/learn.log); a few minutes"
+    .venv/bin/python -m pip install --progress-bar off -r requirements.txt -r requirements-slam.txt \
+        -r requirements-learn.txt >.setup/learn.log 2>&1 \
+        || fail "pip failed: $(grep -m1 -E '^(ERROR|Could not fetch URL)' .setup/learn.log ||
+            echo 'see .setup/learn.log')"
+}
+
 messages() {
     say "generating the modules of our ROS messages"
     rm -rf .setup/ros.new
@@ -134,6 +146,14 @@ key=$(hash_of requirements*.txt pyproject.toml setup.py scripts/setup.sh /usr/bi
 if ! grep -qsF "$root/.venv/bin/python" .venv/bin/pip || ! stamped python "$key"; then
     python_environment
     stamp python "$key"
+fi
+
+if [ "$with_learning" -eq 1 ]; then
+    key=$(hash_of requirements*.txt pyproject.toml /usr/bin/python3)
+    if ! stamped learning "$key" || ! .venv/bin/python -c 'import torch' 2>/dev/null; then
+        learning
+        stamp learning "$key"
+    fi
 fi
 
 if [ "$with_ros" -eq 1 ]; then

@@ -256,6 +256,7 @@ class BatchSimulation:
         """
         if mask is None:
             rows: Any = slice(None)
+            self._now_us = 0
         else:
             rows = np.asarray(mask)
             if rows.dtype != np.bool_ or rows.shape != (self.environments,):

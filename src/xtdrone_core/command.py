@@ -2,8 +2,8 @@
 """The `xtdrone` command. Packages add subcommands through the entry-point group xtdrone.commands.
 
 An entry point NAME = "module:register" gives the subcommand NAME. register(subparsers) adds its
-parser and says what to run; run(args) returns an exit status or None for 0. A default `instead`,
-instead(args, words), says what to write in place of words that the parser does not take.
+parser and says what to run; run(args) returns an exit status or None for 0. A default `adapt`,
+adapt(args, words), writes words that the parser does not take as it takes them.
 
     def register(subparsers):
         parser = subparsers.add_parser("sim", help="fly a scenario without ROS", epilog=EXAMPLES)
@@ -68,10 +68,16 @@ class _Parser(argparse.ArgumentParser):
             if name not in options and RENAMED.get(name) in options:
                 self.error(f"does not take '{name}': it is called '{RENAMED[name]}'")
         known, extra = super().parse_known_args(args, namespace)
+        adapt = self.get_default("adapt")
+        if extra and adapt:
+            taken, left = [], list(extra)
+            for word in args:
+                if left and word == left[0]:
+                    del left[0]
+                else:
+                    taken.append(word)
+            known, extra = super().parse_known_args([*taken, *adapt(known, extra)], namespace)
         if extra:
-            instead = self.get_default("instead")
-            if instead and (words := instead(known, [*extra, ""])):
-                self.error(f"does not take '{extra[0]}': write {words}")
             near = difflib.get_close_matches(extra[0].partition("=")[0],
                                              self._option_string_actions, n=1)
             hint = f"; did you mean '{near[0]}'?" if near else ""

@@ -61,15 +61,18 @@ def _add_simulate(actions):
                                                    "the full one: xtdrone fly formation")
     _add_flight(simulate)
     simulate.add_argument("--name", default="simple", help="run folder (simple)")
-    simulate.set_defaults(run=_simulate, instead=_instead)
+    simulate.set_defaults(run=_simulate, adapt=_adapt)
 
 
-def _instead(args, words):
-    """How an option of `xtdrone fly formation --set` is given here."""
-    name, _, value = words[0].removeprefix("--set=").partition("=")
-    if words[0] == "--set":
-        name, _, value = words[1].partition("=")
-    return f"--{name} {value}" if name in vars(args) else ""
+def _adapt(args, words):
+    """`--set NAME=VALUE`, as of `xtdrone fly formation`, as the options here."""
+    out, rest = [], iter(words)
+    for word in rest:
+        given = next(rest, "") if word == "--set" else word.removeprefix("--set=")
+        name, equals, value = given.partition("=")
+        takes = word.startswith("--set") and equals and name in vars(args)
+        out += [f"--{name}", value] if takes else [word, given] if word == "--set" else [word]
+    return out
 
 
 def _formation_names(**_):

@@ -55,6 +55,7 @@ class Realism:
                          for kind in ("pos", "vel", "tilt", "rate")])
 
 
+TRUE = Realism()
 FLIGHT = Realism(pos_noise=0.02, pos_bias=0.05, vel_noise=0.05, vel_bias=0.05, tilt_noise=0.005,
                  tilt_bias=0.02, rate_noise=0.02, rate_bias=0.005, delay=2)  # of a whole stack
 

@@ -4,7 +4,7 @@ A task is one file in tasks/, with kernels that go over the environments once af
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -55,7 +55,7 @@ class Judged(NamedTuple):
     potential: np.ndarray  # (E, V), the output: how near the goal is, for learners that shape the
     # reward by its change (Ng, Harada and Russell, 1999), which leaves the best policy as it is
     terminated: np.ndarray  # (E,) bool, the output: the episode has failed, or is complete
-    success: np.ndarray  # (E,) bool, the output: whether it would be a success if it ended now
+    success: np.ndarray  # (E,) bool, the output: whether it counts as a success if it ends now
 
 
 def no_advance(which: np.ndarray, seen: Any, t_us: np.ndarray, dt: float) -> None:
@@ -92,6 +92,8 @@ class Task:
     world: str | None = None  # of worlds/batch; None for a ground
     camera: CameraParameters | None = None
     pooled: tuple[int, int] = (0, 0)  # rows and columns of its image in an observation
+    learner: Mapping[str, Any] = field(default_factory=dict)  # settings of learning.settings that
+    # it needs, and environments
 
     @property
     def vehicles(self) -> int:

@@ -12,13 +12,12 @@ from xtdrone_core.errors import unknown_name
 from xtdrone_dynamics.compiled import njit
 
 from .camera import TaskCamera
-from .realism import Realism, delayed, draw_bias, draw_delay, measure, new_measured
+from .realism import TRUE, Realism, delayed, draw_bias, draw_delay, measure, new_measured
 from .task import Judged, Seen, Task
 from .tasks import TASKS
 
 SEEDS = 2**31
 MOST_HISTORY = 64
-_TRUE = Realism()
 
 
 def find_task(task: Task | str) -> Task:
@@ -52,7 +51,7 @@ class TaskBatch:
     """
 
     def __init__(self, task: Task | str, environments: int = 1, *, vehicle: str = "iris",
-                 randomisation: Randomisation | None = None, realism: Realism = _TRUE,
+                 randomisation: Randomisation | None = None, realism: Realism = TRUE,
                  history: int = 0, seed: int = 0, **options: Any):
         """Builds the environments and begins their episodes.
 
@@ -167,6 +166,16 @@ class TaskBatch:
         Raises:
             BatchError: Its shape is another, or a number is not finite.
         """
+        self.take(action)
+        if self.realism.delay:
+            self._count += 1
+            self._given[self._count % len(self._given)] = self.action
+            self._over(self._all, delayed, self._delay, self._count, self._given, self._arriving)
+        self.batch.step(self._arriving)
+        self._judge()
+
+    def take(self, action: np.ndarray) -> None:
+        """Notes an action as the last one, within its bounds; see step()."""
         given = np.asarray(action, dtype=np.float32)
         if given.shape != self.action.shape:
             raise BatchError(f"actions of shape {given.shape} are not allowed: give "
@@ -174,11 +183,25 @@ class TaskBatch:
                              f"{', '.join(self.task.action_names)})")
         self._judged.previous[:] = self.action
         np.clip(given, self._low, self._high, out=self.action)
-        if self.realism.delay:
-            self._count += 1
-            self._given[self._count % len(self._given)] = self.action
-            self._over(self._all, delayed, self._delay, self._count, self._given, self._arriving)
-        self.batch.step(self._arriving)
+
+    def follow(self, t_us: int, pos: np.ndarray, quat: np.ndarray, vel: np.ndarray,
+               ang_vel: np.ndarray) -> None:
+        """As a step, but the vehicles move elsewhere: this is where they are.
+
+        Args:
+            t_us: Since the episodes began [us].
+            pos: (E, V, 3) [m], and so on as in BatchState.
+            quat: (E, V, 4) xyzw.
+            vel: (E, V, 3) [m/s].
+            ang_vel: (E, V, 3) [rad/s].
+        """
+        state = self.batch.state
+        state.pos[:], state.quat[:], state.vel[:], state.ang_vel[:] = pos, quat, vel, ang_vel
+        self.batch.t_us[:] = t_us
+        self._judge()
+
+    def _judge(self):
+        """Goals, rewards, ends and observations after the vehicles have moved."""
         self.batch.host_state()
         self._over(self._all, self.task.advance, self.true, self.batch.t_us, self.task.step_s)
         self._over(self._all, self.task.judge, self._judged)

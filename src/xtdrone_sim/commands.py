@@ -77,12 +77,12 @@ def register_fly(subparsers: Any) -> None:
     agent.completer = lambda **_: registry.AGENTS.names()
     settings = parser.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE",
-        help="option of the Agent; may be given several times, see xtdrone fly AGENT --help")
+        help="option of the Agent, also as --NAME VALUE; see xtdrone fly AGENT --help")
     settings.completer = _settings
     parser.add_argument("--links", action="store_true",
                         help="open the MAVLink ports, for a ground station to watch")
     scenario_options.add(parser)
-    parser.set_defaults(run=_fly, instead=_instead)
+    parser.set_defaults(run=_fly, adapt=_adapt)
 
 
 class _Help(argparse._HelpAction):
@@ -99,11 +99,18 @@ class _Help(argparse._HelpAction):
         super().__call__(parser, namespace, values, option_string)
 
 
-def _instead(args, words):
-    """How an option of the Agent is given."""
-    name, _, value = words[0].removeprefix("--").partition("=")
+def _adapt(args, words):
+    """--NAME VALUE and --NAME=VALUE of the Agent's options as --set."""
     known = arguments.arguments_of(registry.AGENTS.load(args.agent))
-    return f"--set {name}={value or words[1] or 'VALUE'}" if name in known else ""
+    out, rest = [], iter(words)
+    for word in rest:
+        name, equals, value = word.removeprefix("--").partition("=")
+        if word.startswith("--") and name in known:
+            value = value if equals else next(rest, None)
+        else:
+            value = None
+        out += [word] if value is None else ["--set", f"{name}={value}"]
+    return out
 
 
 def _settings(prefix, parsed_args, **_):

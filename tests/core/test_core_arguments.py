@@ -10,7 +10,7 @@ import pytest
 
 from xtdrone_core import ScenarioError, registry
 from xtdrone_core.agent import BaseAgent
-from xtdrone_core.command import main
+from xtdrone_core.command import build_parser, main
 from xtdrone_core.scenario import arguments, scenario_options
 from xtdrone_core.scenario.arguments import Configured
 from xtdrone_core.scenario.options import Option, option
@@ -147,13 +147,23 @@ def test_what_an_option_takes_by_name_is_listed(capsys, tmp_path, monkeypatch):
     assert taken <= listed
 
 
-@pytest.mark.parametrize("line, instead", [
-    (["fly", "formation", "--scheme", "consensus"], "write --set scheme=consensus"),
-    (["fly", "formation", "--scheme=consensus"], "write --set scheme=consensus"),
-    (["formation", "simulate", "--set", "scheme=consensus"], "write --scheme consensus")])
-def test_an_option_in_the_other_form_names_its_own(capsys, line, instead):
+@pytest.mark.parametrize("line", [
+    ["fly", "formation", "--scheme", "consensus"], ["fly", "formation", "--scheme=consensus"],
+    ["fly", "formation", "--set", "scheme=consensus"],
+    ["formation", "simulate", "--set", "scheme=consensus"],
+    ["formation", "simulate", "--set=scheme=consensus"],
+    ["formation", "simulate", "--scheme", "consensus"]])
+def test_an_option_of_an_agent_is_taken_in_both_forms(line):
+    args = build_parser(line).parse_args(line)
+    assert "scheme=consensus" in args.set if line[0] == "fly" else args.scheme == "consensus"
+
+
+@pytest.mark.parametrize("line", [
+    ["fly", "formation", "--shceme", "consensus"], ["fly", "formation", "--scheme"],
+    ["formation", "simulate", "--set", "shceme=consensus"], ["formation", "simulate", "--set"]])
+def test_what_is_no_option_in_any_form_is_refused(capsys, line):
     with pytest.raises(SystemExit) as end:
         main(line)
     assert end.value.code == 2
     err = capsys.readouterr().err
-    assert instead in err and err.count("\n") == 1
+    assert "does not take" in err and err.count("\n") == 1

@@ -9,46 +9,27 @@ contains the value of what would have followed (Pardo et al., arXiv:1712.00378).
 All vehicles of all environments share one policy: a row is one vehicle.
 """
 
+import itertools
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import nn
 
-from .scaling import Scaling
 from ..task_batch import TaskBatch
+from .scaling import Scaling
+from .settings import Settings
 
+_TOO_MUCH = 2.0  # times the wanted change: an update ends there
 PRIVILEGED = 6  # numbers of TaskBatch.privileged() beside the observation
 
 
-@dataclass(frozen=True)
-class Settings:
-    """Of the learner; the defaults suit every task in tasks/."""
-
-    horizon: int = 16  # steps of each environment in an iteration
-    epochs: int = 5  # passes over them
-    minibatches: int = 4
-    discount: float = 0.985
-    trace: float = 0.95  # lambda of the advantages
-    clip: float = 0.2
-    learning_rate: float = 1e-3  # at the start
-    change: float = 0.015  # wanted mean Kullback-Leibler divergence of an update
-    entropy: float = 0.001  # its weight
-    deviation: float = 0.4  # of an action at the start, share of its range
-    least_deviation: float = 0.05
-    hidden: tuple[int, ...] = (64, 64)
-    recurrent: int = 0  # size of a GRU behind the actor's first layers; 0 = none
-    shaping: float = 1.0  # weight of the change of the task's potential
-    asymmetric: bool = True  # the critic sees the truth
-
-
 def layers(sizes: tuple[int, ...], last: int, gain: float) -> nn.Sequential:
-    """A perceptron with tanh between its layers.
+    """A perceptron of rectified linear units.
 
     Args:
         sizes: Of its input and hidden layers.
@@ -56,8 +37,8 @@ def layers(sizes: tuple[int, ...], last: int, gain: float) -> nn.Sequential:
         gain: Of the output layer at the start.
     """
     parts: list[nn.Module] = []
-    for a, b in zip(sizes[:-1], sizes[1:]):
-        parts += [nn.Linear(a, b), nn.Tanh()]
+    for a, b in itertools.pairwise(sizes):
+        parts += [nn.Linear(a, b), nn.ReLU()]
         nn.init.orthogonal_(parts[-2].weight, math.sqrt(2.0))
         nn.init.zeros_(parts[-2].bias)
     parts.append(nn.Linear(sizes[-1], last))
@@ -129,7 +110,6 @@ class Learner:
         """
         self.tasks, self.settings, self.seed = tasks, settings, seed
         self.scaling = Scaling.of(tasks)
-        self.generator = torch.Generator().manual_seed(seed)
         torch.manual_seed(seed)
         lead = tasks.environments * tasks.task.vehicles
         inputs, outputs = tasks.observation.shape[2], tasks.action.shape[2]
@@ -138,9 +118,11 @@ class Learner:
         critic_inputs = inputs + (self._clean.shape[2] if settings.asymmetric else 0)
         self.actor = Actor(inputs, outputs, settings)
         self.critic = layers((critic_inputs, *settings.hidden), 1, 1.0)
-        self.optimisers = [torch.optim.Adam(net.parameters(), lr=settings.learning_rate, fused=True)
-                           for net in (self.actor, self.critic)]
-        self._orders = [torch.Generator().manual_seed(seed + k) for k in (1, 2)]
+        self.optimisers = [torch.optim.Adam(net.parameters(), lr=rate, fused=True) for net, rate in
+                           ((self.actor, settings.learning_rate),
+                            (self.critic, settings.critic_rate))]
+        # Of exploration, and of the minibatches of actor and critic.
+        self._generators = [torch.Generator().manual_seed(3 * seed + k) for k in range(3)]
         self._beside = ThreadPoolExecutor(1)
         t = settings.horizon
         self._observation = torch.zeros(t + 1, lead, inputs)
@@ -153,6 +135,50 @@ class Learner:
         self._moments, self._seen = np.zeros(2), 0  # of the returns
         self.iteration = self.steps = 0
         self.seconds = 0.0
+        self.restart()
+
+    def save(self) -> dict[str, Any]:
+        """All that learning goes on from, as plain data and arrays, see restart()."""
+        optimisers = [{name: value.numpy() for k, state in optimiser.state_dict()["state"].items()
+                       for name, value in ((f"{k}.{part}", state[part]) for part in state)}
+                      for optimiser in self.optimisers]
+        return {"networks": [{name: value.numpy() for name, value in net.state_dict().items()}
+                             for net in (self.actor, self.critic)],
+                "optimisers": optimisers,
+                "rates": [optimiser.param_groups[0]["lr"] for optimiser in self.optimisers],
+                "generators": [generator.get_state().numpy() for generator in self._generators],
+                "moments": self._moments, "seen": self._seen,
+                "iteration": self.iteration, "steps": self.steps, "seconds": self.seconds}
+
+    def load(self, saved: Mapping[str, Any]) -> None:
+        """Goes on from what save() returned; call restart() then, as after the save."""
+        for net, arrays in zip((self.actor, self.critic), saved["networks"], strict=True):
+            net.load_state_dict({name: torch.from_numpy(np.array(value))
+                                 for name, value in arrays.items()})
+        for optimiser, arrays, rate in zip(self.optimisers, saved["optimisers"], saved["rates"],
+                                           strict=True):
+            states: dict[int, dict[str, torch.Tensor]] = {}
+            for name, value in arrays.items():
+                k, part = name.split(".")
+                states.setdefault(int(k), {})[part] = torch.from_numpy(np.array(value))
+            optimiser.load_state_dict({**optimiser.state_dict(), "state": states})
+            optimiser.param_groups[0]["lr"] = rate
+        for generator, state in zip(self._generators, saved["generators"], strict=True):
+            generator.set_state(torch.from_numpy(np.array(state)))
+        self._moments, self._seen = np.array(saved["moments"]), saved["seen"]
+        self.iteration, self.steps = saved["iteration"], saved["steps"]
+        self.seconds = saved["seconds"]
+
+    def restart(self) -> None:
+        """Begins all episodes anew, by the seed and the iteration, at different times.
+
+        What is learned from then on depends on nothing that save() leaves out.
+        """
+        self.tasks.begin(seed=self.seed * 1_000_003 + self.iteration)
+        self.tasks.stagger()
+        self._potential[:] = self.tasks.potential
+        self._memory = torch.zeros_like(self._memory)
+        self._return[:] = 0.0
 
     def learn(self, iterations: int) -> Iterator[Progress]:
         """Iterations of rollout and update, as many as asked for."""
@@ -171,7 +197,7 @@ class Learner:
         tasks, s = self.tasks, self.settings
         start = self._memory.clone()
         deviation = self.actor.log_deviation.exp()
-        noise = torch.randn(self._action.shape, generator=self.generator)
+        noise = torch.randn(self._action.shape, generator=self._generators[0])
         ended = won = 0
         total = 0.0
         potential, before = self._potential, np.zeros_like(self._potential)
@@ -258,9 +284,9 @@ class Learner:
 
     def _update_critic(self, r):
         """On a thread of its own, since it shares nothing with the actor."""
-        optimiser = self.optimisers[1]
-        for rows, steps in self._minibatches(self._orders[1]):
-            error = self.critic(r.critic[steps, rows])[..., 0] - r.target[steps, rows]
+        optimiser, seen, target = self.optimisers[1], _flat(r.critic[:-1]), _flat(r.target)
+        for index in self._minibatches(self._generators[2]):
+            error = self.critic(seen[index])[:, 0] - target[index]
             optimiser.zero_grad()
             error.square().mean().backward()
             nn.utils.clip_grad_norm_(self.critic.parameters(), 1.0)
@@ -268,16 +294,16 @@ class Learner:
 
     def _update_actor(self, r):
         s, optimiser = self.settings, self.optimisers[0]
-        with torch.no_grad():
-            old_deviation = self.actor.log_deviation.detach().clone()
-            log_old = _log_density(r.action, r.mean, old_deviation)
-            advantage = (r.advantage - r.advantage.mean()) / (r.advantage.std() + 1e-8)
+        old_deviation = self.actor.log_deviation.detach().clone()
+        advantage = _flat((r.advantage - r.advantage.mean()) / (r.advantage.std() + 1e-8))
+        seen, actions, means = _flat(r.observation[:-1]), _flat(r.action), _flat(r.mean)
+        log_old = _log_density(actions, means, old_deviation)
         change = 0.0
-        for rows, steps in self._minibatches(self._orders[0]):
-            mean = self._means(r, steps, rows)
-            log = _log_density(r.action[steps, rows], mean, self.actor.log_deviation)
-            ratio = (log - log_old[steps, rows]).exp()
-            a = advantage[steps, rows]
+        for index in self._minibatches(self._generators[1]):
+            mean = self._means(r, seen[index], index)
+            log = _log_density(actions[index], mean, self.actor.log_deviation)
+            ratio = (log - log_old[index]).exp()
+            a = advantage[index]
             gain = torch.minimum(ratio * a, ratio.clamp(1.0 - s.clip, 1.0 + s.clip) * a).mean()
             loss = -gain - s.entropy * self.actor.log_deviation.sum()
             optimiser.zero_grad()
@@ -286,39 +312,50 @@ class Learner:
             optimiser.step()
             with torch.no_grad():
                 self.actor.log_deviation.clamp_(min=math.log(s.least_deviation), max=0.0)
-                change = float(_divergence(r.mean[steps, rows], old_deviation, mean,
+                change = float(_divergence(means[index], old_deviation, mean,
                                            self.actor.log_deviation))
-            self._adapt(change)
+            if change > _TOO_MUCH * s.change:
+                break
+        self._adapt(change)
         return change
 
     def _adapt(self, change):
+        """The learning rate of the next update, by the change that this one has made."""
         group, wanted = self.optimisers[0].param_groups[0], self.settings.change
-        if change > 2.0 * wanted:
+        if change > 1.5 * wanted:
             group["lr"] = max(group["lr"] / 1.5, 1e-5)
-        elif 0.0 < change < 0.5 * wanted:
+        elif change < wanted / 1.5:
             group["lr"] = min(group["lr"] * 1.5, 1e-2)
 
     def _minibatches(self, generator):
-        """Rows and steps of each minibatch; whole sequences of rows for a recurrent policy."""
+        """Indices t R + row of each minibatch; of a recurrent policy whole sequences of rows."""
         s, lead = self.settings, self._observation.shape[1]
         for _ in range(s.epochs):
             if s.recurrent:
+                first = torch.arange(s.horizon)[:, None] * lead
                 for rows in torch.randperm(lead, generator=generator).chunk(s.minibatches):
-                    yield rows, slice(None)
+                    yield (first + rows).reshape(-1)
             else:
-                order = torch.randperm(s.horizon * lead, generator=generator)
-                for index in order.chunk(s.minibatches):
-                    yield index % lead, index // lead
+                yield from torch.randperm(s.horizon * lead, generator=generator).chunk(
+                    s.minibatches)
 
-    def _means(self, r, steps, rows):
+    def _means(self, r, seen, index):
+        """What the policy would do now (M, K)."""
         if not self.settings.recurrent:
-            return self.actor(r.observation[steps, rows], r.memory)[0]
-        memory, means = r.memory[rows], []
-        for t in range(self.settings.horizon):
-            mean, memory = self.actor(r.observation[t, rows], memory)
+            return self.actor(seen, r.memory)[0]
+        horizon = self.settings.horizon
+        rows = index[:len(index) // horizon]
+        memory, means, seen = r.memory[rows], [], seen.reshape(horizon, len(rows), -1)
+        for t in range(horizon):
+            mean, memory = self.actor(seen[t], memory)
             memory = memory * (1.0 - r.over[t, rows])[:, None]
             means.append(mean)
-        return torch.stack(means)
+        return torch.cat(means)
+
+
+def _flat(x):
+    """Steps and rows as one axis."""
+    return x.reshape(-1, *x.shape[2:])
 
 
 def _log_density(action, mean, log_deviation):

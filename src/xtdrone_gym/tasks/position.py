@@ -21,7 +21,7 @@ from ..task import BODY, POSITION_ERROR, Task, last_action, observe_goal
 FURTHEST = 8.0  # from the goal [m]
 LOSS = -20.0
 PULL = 10.0  # potential for each metre from the goal
-NEAR, SLOW = 0.1, 0.5  # at a goal [m], [m/s]
+NEAR, SLOW = 0.2, 0.5  # at a goal [m], [m/s]
 
 
 @njit(nogil=True)

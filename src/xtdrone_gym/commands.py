@@ -1,0 +1,183 @@
+"""The command `xtdrone learn`: from a task to a policy."""
+
+import argparse
+import dataclasses
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from xtdrone_core import resources
+from xtdrone_core.errors import MISSED
+from xtdrone_core.runs import run_folder
+from xtdrone_core.scenario.options import number_type
+
+EXAMPLES = """examples:
+  xtdrone learn Position-v0
+  xtdrone learn Position-v0 --vehicle crazyflie --target 0.99 --seed 3
+  xtdrone learn Position-v0 --realism flight --wind 3 --mass 0.2 --thrust 0.1 --seconds 120
+  xtdrone learn Position-v0 --seeds 5 --ray local
+  xtdrone learn Racing-v0 --seconds 300 --out runs/racing --resume
+  xtdrone fly policy --policy runs/learn_Position-v0/policy.onnx
+"""
+_REALISM = ("none", "flight")
+
+
+def register(subparsers: Any) -> None:
+    """Adds the subcommand to the `xtdrone` command."""
+    parser = subparsers.add_parser(
+        "learn", help="learn a policy for a task",
+        description="Learns a policy by proximal policy optimisation and writes it as ONNX and "
+                    "JSON, with its curve and checkpoints. Ends at the first of --target, --steps "
+                    "and --seconds. The exit status is 4 if a --target was not reached.",
+        epilog=EXAMPLES)
+    add = parser.add_argument
+    task = add("task", metavar="TASK", help="see xtdrone list tasks")
+    task.completer = lambda **_: _task_names()
+    vehicle = add("--vehicle", default="iris", help="a multirotor (iris)")
+    vehicle.completer = lambda **_: resources.vehicle_names()
+    add("--any_vehicle", action="store_true",
+        help="the policy may fly every multirotor; learn it with --mass, --thrust and --history")
+    add("--environments", type=number_type("environments", 1, 1 << 20, whole=True), default=None,
+        help="learned from side by side (512, or the task's)")
+    add("--target", type=number_type("target", 0.0, 1.0), default=None, metavar="SHARE",
+        help="of unseen episodes that succeed")
+    add("--steps", type=number_type("steps", 1, 1e12), metavar="COUNT",
+        help="of all vehicles together")
+    add("--seconds", type=number_type("seconds", 0.1, 1e7, unit="s"), default=None,
+        help="of training [s] (60, without --target and --steps)")
+    add("--seed", type=number_type("seed", 0, 2**31, whole=True), default=0, help="(0)")
+    add("--seeds", type=number_type("seeds", 1, 1000, whole=True), default=1, metavar="COUNT",
+        help="so many trainings, from --seed on, in processes of one thread each")
+    add("--ray", metavar="ADDRESS", help="these on a Ray cluster, HOST:PORT, or local")
+    add("--realism", choices=_REALISM, default="none",
+        help="flight: noise, bias and delay as of a whole flight stack")
+    add("--wind", type=number_type("wind", 0.0, 50.0, unit="m/s"), default=0.0,
+        help="from any direction, 0 to this [m/s]")
+    for name, text in (("mass", "of mass and inertia"), ("thrust", "of each rotor's forces")):
+        add(f"--{name}", type=number_type(name, 0.0, 0.9), default=0.0, metavar="SHARE",
+            help=f"by which the randomisation {text} differs")
+    add("--history", type=number_type("history", 0, 64, whole=True), default=0,
+        help="earlier observations that the policy sees (0)")
+    add("--set", action="append", default=[], metavar="NAME=VALUE",
+        help=f"setting of the learner: {', '.join(_settings())}")
+    add("--out", metavar="FOLDER", help="(runs/learn_TASK)")
+    add("--resume", action="store_true", help="go on from the last checkpoint in --out")
+    add("--tensorboard", action="store_true", help="write curves for TensorBoard, too")
+    parser.set_defaults(run=_learn)
+
+
+def _task_names() -> list[str]:
+    from .tasks import TASKS
+
+    return list(TASKS)
+
+
+def tasks() -> dict[str, str]:
+    """Name and meaning of each task, for `xtdrone list tasks`."""
+    from .tasks import TASKS
+
+    return {task.name: f"{task.text}; success: {task.success}" for task in TASKS.values()}
+
+
+def _settings():
+    """Names of the learner's settings without importing PyTorch."""
+    from .learning.settings import Settings
+
+    return [entry.name for entry in dataclasses.fields(Settings)]
+
+
+def _learn(args: argparse.Namespace) -> int | None:
+    from .errors import LearningError
+    from .learning.settings import parse
+    from .realism import FLIGHT, Realism
+    from .task_batch import find_task
+
+    task = find_task(args.task)
+    learner = task.learner
+    changes = {name: getattr(args, name) for name in ("wind", "mass", "thrust")
+               if getattr(args, name)}
+    unlimited = args.target is None and args.steps is None and args.seconds is None
+    try:
+        from .learning.training import Plan
+    except ImportError as error:
+        raise LearningError(f"learning needs PyTorch and ONNX ({error.name} is not installed): "
+                            "pip install 'xtdrone[learn]'") from error
+    plan = Plan(
+        task=task.name, vehicle=args.vehicle, any_vehicle=args.any_vehicle, seed=args.seed,
+        environments=args.environments or learner.get("environments", 512), history=args.history,
+        realism=FLIGHT if args.realism == "flight" else Realism(), changes=changes,
+        settings=parse(args.set),
+        **{name: value for name, value in (
+            ("target", args.target), ("steps", args.steps and int(args.steps)),
+            ("seconds", 60.0 if unlimited else args.seconds)) if value is not None})
+    folder = Path(args.out or run_folder.runs_root() / f"learn_{task.name}")
+    success = _many(plan, folder, args) if args.seeds > 1 else [_one(plan, folder, args)]
+    return MISSED if args.target is not None and min(success) < args.target else None
+
+
+def _one(plan: Any, folder: Path, args: argparse.Namespace) -> float:
+    """One training, with a progress bar."""
+    from tqdm import tqdm
+
+    from .learning.training import Training
+
+    training = Training(plan, folder, args.resume, args.tensorboard)
+    total = plan.seconds if plan.seconds < 1e9 else None
+    with tqdm(total=total, desc=plan.task, disable=None, unit="s",
+              bar_format=None if total is None else "{desc}: {percentage:3.0f}%|{bar}| "
+              "{n:.0f}/{total:.0f} s {postfix}") as bar:
+        def watch(progress: Any, success: float) -> None:
+            bar.update(min(progress.seconds, plan.seconds) - bar.n)
+            bar.set_postfix_str(f"{progress.steps / 1e6:.2f} M steps, reward "
+                                f"{progress.reward:.2f}, success {success:.0%}")
+        success = training.run(watch)
+    learner = training.learner
+    print(f"{plan.task}, {plan.vehicle}, seed {plan.seed}: {success:.1%} of unseen episodes "
+          f"succeed after {learner.steps / 1e6:.2f} million steps, {learner.seconds:.1f} s")
+    print(f"policy: {folder / 'policy.onnx'}; fly it: xtdrone fly policy --policy "
+          f"{folder / 'policy.onnx'} --vehicle {plan.vehicle}")
+    return success
+
+
+def train(task: tuple[str, Any]) -> dict[str, Any]:
+    """One training of several, (folder, Plan); runs in a process of its own."""
+    from .learning.training import Training
+
+    folder, plan = Path(task[0]), task[1]
+    training = Training(dataclasses.replace(plan, threads=1), folder / f"seed_{plan.seed}",
+                        resume=(folder / f"seed_{plan.seed}" / "checkpoint.zip").exists())
+    success = training.run()
+    return {"seed": plan.seed, "success": success, "steps": training.learner.steps,
+            "seconds": training.learner.seconds}
+
+
+def _many(plan: Any, folder: Path, args: argparse.Namespace) -> list[float]:
+    """Trainings with several seeds, each in a process; returns their successes."""
+    from tqdm import tqdm
+
+    from xtdrone_campaign.cluster import LOCAL, RayRunner
+    from xtdrone_campaign.runners import ONE_THREAD, ProcessRunner
+
+    from .errors import LearningError
+    from .learning.curve import draw
+
+    plans = [dataclasses.replace(plan, seed=plan.seed + k) for k in range(args.seeds)]
+    limit = 1e6 if plan.seconds > 1e6 else 20.0 * plan.seconds + 600.0
+    folder.mkdir(parents=True, exist_ok=True)
+    runner = (RayRunner(train, None if args.ray == LOCAL else args.ray, environment=ONE_THREAD,
+                        error=LearningError) if args.ray else
+              ProcessRunner(train, min(args.seeds, len(os.sched_getaffinity(0))), limit))
+    rows, work = [], [(str(folder.resolve()), each) for each in plans]
+    for done in tqdm(runner.run(work), total=len(plans), desc=plan.task, disable=None):
+        if done.error:
+            raise LearningError(f"the training with seed {plans[done.index].seed} failed: "
+                                f"{done.error}")
+        rows.append(done.value)
+        tqdm.write(f"seed {done.value['seed']}: {done.value['success']:.1%} after "
+                   f"{done.value['steps'] / 1e6:.2f} million steps, {done.value['seconds']:.1f} s")
+    rows.sort(key=lambda row: row["seed"])
+    (folder / "seeds.json").write_text(json.dumps(rows, indent=1) + "\n")
+    draw([folder / f"seed_{row['seed']}" / "curve.csv" for row in rows], folder / "curve.png",
+         f"{plan.task}, {len(rows)} seeds")
+    return [row["success"] for row in rows]

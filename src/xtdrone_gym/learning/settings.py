@@ -1,0 +1,58 @@
+"""Settings of the learner; needs no PyTorch."""
+
+import ast
+import dataclasses
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from xtdrone_core.errors import shown, unknown_name
+from xtdrone_core.scenario.options import pair
+
+from ..errors import LearningError
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Of the learner; the defaults suit every task in tasks/."""
+
+    horizon: int = 32  # steps of each environment in an iteration
+    epochs: int = 5  # passes over them
+    minibatches: int = 8
+    discount: float = 0.98
+    trace: float = 0.95  # lambda of the advantages
+    clip: float = 0.2
+    learning_rate: float = 3e-3  # of the actor at the start
+    critic_rate: float = 6e-3  # of the critic
+    change: float = 0.02  # wanted mean Kullback-Leibler divergence of an update
+    entropy: float = 0.001  # its weight
+    deviation: float = 0.3  # of an action at the start, share of its range
+    least_deviation: float = 0.05
+    hidden: tuple[int, ...] = (64, 64)
+    recurrent: int = 0  # size of a GRU before the actor's layers; 0 = none
+    shaping: float = 1.0  # weight of the change of the task's potential
+    asymmetric: bool = True  # the critic sees the truth
+
+
+def parse(texts: Iterable[str]) -> dict[str, Any]:
+    """Settings from NAME=VALUE, as the command line takes them.
+
+    Raises:
+        LearningError: There is no such setting, or its value is of another kind.
+    """
+    fields = {entry.name: entry for entry in dataclasses.fields(Settings)}
+    found: dict[str, Any] = {}
+    for text in texts:
+        name, value = pair("set", text)
+        if name not in fields:
+            raise LearningError(unknown_name("setting", name, fields))
+        usual = fields[name].default
+        try:
+            given = ast.literal_eval(value.strip().capitalize() if isinstance(usual, bool)
+                                     else value)
+            kind = type(usual)
+            found[name] = (tuple(int(n) for n in given) if kind is tuple else kind(given))
+        except (ValueError, SyntaxError, TypeError) as error:
+            raise LearningError(f"{name} = {shown(value)} is not allowed: give a value such as "
+                                f"{usual!r}") from error
+    return found

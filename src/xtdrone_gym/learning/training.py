@@ -1,0 +1,229 @@
+"""Training of a policy: from a task to a folder with the policy, its curve and checkpoints.
+
+    policy.onnx, policy.json   the policy, written at each checkpoint
+    curve.csv, curve.png       reward and success over steps and seconds
+    checkpoint.zip             all that a later call goes on from, bit for bit
+    tensorboard/               the same curves, where asked for
+"""
+
+import csv
+import dataclasses
+import json
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from xtdrone_batch.randomisation import Randomisation
+from xtdrone_core.runs import snapshot
+
+from ..errors import LearningError
+from ..policy import export, policy_file
+from ..realism import TRUE, Realism
+from ..task import Task
+from ..task_batch import TaskBatch, find_task
+from .curve import draw
+from .ppo import Learner, Progress, evaluate
+from .settings import Settings
+
+CHECKPOINT_S = 20.0  # between two checkpoints, about [s]
+_EVALUATED = 256  # episodes, now and then
+_FINAL = 1000  # episodes, at the end
+_UNSEEN = 2**30  # seeds of evaluations are from here on
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be learned, and for how long: until the first of target, steps and seconds."""
+
+    task: str
+    vehicle: str = "iris"
+    any_vehicle: bool = False  # the policy may fly other vehicles than that
+    environments: int = 512
+    seed: int = 0
+    target: float = 1.01  # success of an evaluation; above 1: never
+    steps: int = 10**12  # of all vehicles together
+    seconds: float = math.inf  # of training
+    threads: int = 0  # 0 = one for each core
+    history: int = 0
+    realism: Realism = TRUE
+    changes: dict[str, Any] = field(default_factory=dict)  # of the task's randomisation
+    settings: dict[str, Any] = field(default_factory=dict)  # of Settings, others than the task's
+
+    def randomisation(self) -> Randomisation:
+        """The task's, with the changes."""
+        return dataclasses.replace(find_task(self.task).randomisation, **self.changes)
+
+    def tasks(self, environments: int, seed: int) -> TaskBatch:
+        """Environments of the task."""
+        return TaskBatch(self.task, environments, vehicle=self.vehicle, history=self.history,
+                         realism=self.realism, randomisation=self.randomisation(), seed=seed,
+                         threads=self.threads)
+
+
+class Training:
+    """One training, from the beginning or from its last checkpoint.
+
+    Attributes:
+        plan: The Plan.
+        folder: Where everything is written; None for nowhere.
+        learner: The Learner.
+        curve: (Progress, success of an evaluation) so far.
+        success: Of the last evaluation.
+    """
+
+    def __init__(self, plan: Plan, folder: Path | None = None, resume: bool = False,
+                 tensorboard: bool = False):
+        """Builds the environments and networks.
+
+        Raises:
+            XtdroneError: The plan or its checkpoint is not allowed.
+        """
+        self.plan, self.folder = plan, folder
+        torch.set_num_threads(1)  # actor and critic have a thread each; networks are small
+        tasks = plan.tasks(plan.environments, plan.seed)
+        settings = dataclasses.replace(Settings(), **{**_settings_of(tasks.task), **plan.settings})
+        self.learner = Learner(tasks, settings, plan.seed)
+        self.curve: list[tuple[Progress, float]] = []
+        self.success = math.nan
+        self._trial: TaskBatch | None = None
+        self._saved_s = 0.0
+        self._writer = _tensorboard(folder) if tensorboard and folder is not None else None
+        if folder is not None:
+            self._open(folder, resume)
+
+    def run(self, watch: Callable[[Progress, float], None] | None = None) -> float:
+        """Learns until the plan's end; returns the success of a last evaluation.
+
+        Args:
+            watch: Called after each iteration with it and the success of the last evaluation.
+        """
+        plan, learner = self.plan, self.learner
+        while (learner.steps < plan.steps and learner.seconds < plan.seconds
+               and not self.success >= plan.target):
+            progress, = learner.learn(1)
+            evaluated = self._is_due(progress)
+            if evaluated:
+                self.success = self.evaluate(_EVALUATED, progress.iteration)
+            self.curve.append((progress, self.success if evaluated else math.nan))
+            self._log(progress, evaluated)
+            if watch is not None:
+                watch(progress, self.success)
+            if learner.seconds - self._saved_s >= CHECKPOINT_S:
+                self.checkpoint()
+        self.success = self.evaluate(_FINAL, 0)
+        self.checkpoint()
+        if self.folder is not None:
+            draw([self.folder / "curve.csv"], self.folder / "curve.png", plan.task)
+        return self.success
+
+    def evaluate(self, episodes: int, number: int) -> float:
+        """Share of unseen episodes that succeed, without exploration."""
+        if self._trial is None or self._trial.environments != episodes:
+            self._trial = self.plan.tasks(episodes, _UNSEEN)
+        return evaluate(self.learner.actor, self.learner.scaling, self._trial,
+                        seed=_UNSEEN + number)
+
+    def checkpoint(self) -> None:
+        """Writes the policy and all that a later call goes on from; begins new episodes."""
+        learner = self.learner
+        self._saved_s = learner.seconds
+        if self.folder is not None:
+            self.write_policy(self.folder / "policy.onnx")
+            snapshot.write(self.folder / "checkpoint.zip", learner.save(), _plan_data(self.plan))
+        learner.restart()
+
+    def write_policy(self, path: Path) -> Path:
+        """Writes the policy as it is now."""
+        return policy_file.write(path, export.network(self.learner.actor, self.learner.scaling),
+                                 self.describe())
+
+    def describe(self) -> policy_file.Description:
+        """What the policy's JSON says."""
+        plan, learner, task = self.plan, self.learner, self.learner.tasks.task
+        scaling = learner.scaling
+        return policy_file.Description(
+            task=task.name, vehicle=policy_file.ANY if plan.any_vehicle else plan.vehicle,
+            action=task.action, actions=task.action_names,
+            centre=tuple(map(float, scaling.centre)), half=tuple(map(float, scaling.half)),
+            period_us=round(task.step_s * 1e6),
+            observation=tuple((part.name, part.count) for part in task.parts),
+            history=plan.history, memory=learner.actor.recurrent,
+            randomisation=dataclasses.asdict(plan.randomisation()),
+            realism=dataclasses.asdict(plan.realism),
+            training={"vehicle": plan.vehicle, "steps": learner.steps,
+                      "seconds": round(learner.seconds, 3), "seed": plan.seed,
+                      "success": None if math.isnan(self.success) else self.success,
+                      "settings": dataclasses.asdict(learner.settings)})
+
+    def _is_due(self, progress):
+        """Whether an evaluation is worth its time: episodes succeed, or a while has passed."""
+        every = max(1, round(2.0 ** 17 / (progress.steps / progress.iteration)))
+        return progress.iteration % every == 0
+
+    def _open(self, folder, resume):
+        checkpoint = folder / "checkpoint.zip"
+        folder.mkdir(parents=True, exist_ok=True)
+        if checkpoint.exists():
+            if not resume:
+                raise LearningError(f"'{folder}' holds a training already: give --resume to go on, "
+                                    "or another --out")
+            saved, saved_plan = snapshot.read(checkpoint)
+            if saved_plan != _plan_data(self.plan):
+                raise LearningError(f"'{folder}' holds a training of another plan: give the "
+                                    "options that it was begun with, or another --out")
+            self.learner.load(saved)
+            self.learner.restart()
+            self._saved_s = self.learner.seconds
+            _shorten(folder / "curve.csv", self.learner.iteration)
+        elif resume:
+            raise LearningError(f"there is no training to resume in '{folder}': leave --resume out")
+        else:
+            (folder / "curve.csv").write_text(",".join(_COLUMNS) + "\n")
+
+    def _log(self, progress, evaluated):
+        if self.folder is None:
+            return
+        values = [*progress, self.success if evaluated else ""]
+        with open(self.folder / "curve.csv", "a") as file:
+            csv.writer(file, lineterminator="\n").writerow(values)
+        if self._writer is not None:
+            for name, value in zip(_COLUMNS[2:], values[2:]):
+                if value != "":
+                    self._writer.add_scalar(name, value, progress.steps)
+            self._writer.flush()
+
+
+def _settings_of(task: Task) -> dict[str, Any]:
+    return {name: value for name, value in task.learner.items() if name != "environments"}
+
+
+_COLUMNS = (*Progress._fields, "evaluated")
+
+
+def _plan_data(plan: Plan) -> dict[str, Any]:
+    """What two trainings must share for the one to go on with the other."""
+    data = dataclasses.asdict(plan)
+    for name in ("target", "steps", "seconds", "threads"):
+        del data[name]
+    return json.loads(json.dumps(data))
+
+
+def _shorten(path: Path, iteration: int) -> None:
+    """Leaves out of a curve what came after a checkpoint."""
+    lines = path.read_text().splitlines()
+    kept = [line for line in lines[1:] if line.count(",") == len(_COLUMNS) - 1
+            and int(line.split(",")[0]) <= iteration]
+    path.write_text("\n".join([lines[0], *kept]) + "\n")
+
+
+def _tensorboard(folder: Path) -> Any:
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError as error:
+        raise LearningError("TensorBoard is not installed: pip install 'xtdrone[learn]', or leave "
+                            "--tensorboard out") from error
+    return SummaryWriter(str(folder / "tensorboard"))

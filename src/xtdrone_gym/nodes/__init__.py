@@ -1,0 +1,1 @@
+"""Executables that ROS starts."""

@@ -1,0 +1,141 @@
+"""PolicyAgent: flies a policy inside the lockstep, under any flight stack."""
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import numpy as np
+
+from xtdrone_autopilot.control.vector import thrust_newtons
+from xtdrone_autopilot.vehicle_status import describe_bodies, new_status
+from xtdrone_core import Estimates, FleetModel, SetPoints
+from xtdrone_core.agent import PERIOD_US
+from xtdrone_core.contracts import Flight
+from xtdrone_core.flight_agent import FlightAgent
+from xtdrone_core.scenario.options import Option
+
+from ..errors import LearningError
+from .pilot import Pilot
+from .policy_file import Policy
+
+
+class PolicyAgent(FlightAgent):
+    """Take-off, episodes of a learned policy's task, landing.
+
+    In addition to the events of FlightAgent: `episode` (index, success of each vehicle, judged by
+    the estimate). Between episodes the vehicles hover where they are.
+    """
+
+    def __init__(
+            self, n: int = 1,
+            policy: Annotated[str, Option("the policy, NAME.onnx beside NAME.json")] = "",
+            height: Annotated[float, Option("at which episodes begin, above the start", unit="m",
+                                            least=1.0, most=1000.0)] = 12.0,
+            episodes: Annotated[int, Option("how many", least=1, most=100_000)] = 5,
+            pause: Annotated[float, Option("hovering before each episode", unit="s", least=0.0,
+                                           most=60.0)] = 2.0,
+            seed: Annotated[int, Option("of the goals", least=0, most=2**31)] = 0,
+            on_event: Callable[..., None] | None = None):
+        """A flight of n vehicles.
+
+        Raises:
+            XtdroneError: There is no such policy, or a file of it is damaged.
+        """
+        super().__init__(n, height, on_event=on_event)
+        if not policy:
+            raise LearningError("no policy is given: give --policy FILE, for example one that "
+                                "'xtdrone learn Position-v0' has written")
+        self._policy = Policy(policy)
+        if self._policy.description.period_us % PERIOD_US:
+            raise LearningError(f"a period of {self._policy.description.period_us} us is not "
+                                f"allowed in a flight: it has to be a multiple of {PERIOD_US}")
+        self._episodes, self._pause_us, self._seed = episodes, round(pause * 1e6), seed
+        self._pilot: Pilot | None = None
+        self._hover: Any = None  # (N, 3) where the vehicles wait [m]
+        self._offset: Any = None  # (N, 3) from the world to the task's frame [m]
+        self._began_us = self._due_us = 0  # the wait or the episode; the next action
+        self._flown, self._waits = 0, True
+        self._won = np.zeros(n, dtype=np.int64)
+        self._last: Any = None  # the last actions
+
+    def attach(self, flight: Flight) -> None:
+        """Loads the task.
+
+        Raises:
+            LearningError: The policy does not fit the fleet.
+        """
+        self.fit(flight.fleet)
+
+    def fit(self, fleet: FleetModel) -> None:
+        """Loads the task for a fleet; attach() does so in a simulation.
+
+        Raises:
+            LearningError: The policy does not fit the fleet.
+        """
+        self._pilot = Pilot(self._policy, fleet.vehicles, self._seed)
+        self._status = new_status(self.n)
+        describe_bodies(self._status, fleet)
+
+    def reached(self) -> dict[str, tuple[int, int]]:
+        """The episodes that have succeeded, of all vehicles."""
+        return {"episodes": (int(self._won.sum()), self._episodes * self.n)}
+
+    def begin(self, t_us: int, estimates: Estimates) -> None:
+        """Waits before the first episode."""
+        if self._pilot is None:
+            raise LearningError("a policy needs its flight: use xd.Simulation or xtdrone fly")
+        self._wait_here(t_us, self.home + [0.0, 0.0, self.height])
+
+    def fly(self, t_us: int, estimates: Estimates, out: SetPoints) -> bool:
+        """One period of waiting or of an episode."""
+        if self._waits:
+            out.pos[:] = self._hover
+            if t_us - self._began_us < self._pause_us:
+                return False
+            self._begin_episode(t_us, estimates)
+        pilot = self._pilot
+        assert pilot is not None
+        since = t_us - self._began_us
+        if t_us >= self._due_us:
+            self._due_us = t_us + self._policy.description.period_us
+            self._last = pilot.act(since, estimates.pos + self._offset, estimates.quat,
+                                   estimates.vel, estimates.ang_vel)
+            if pilot.tasks.over.all():
+                return self._end_episode(t_us, estimates, out)
+        self._command(out)
+        return False
+
+    def _wait_here(self, t_us, place):
+        self._hover, self._began_us, self._waits = place, t_us, True
+
+    def _begin_episode(self, t_us, estimates):
+        self._began_us = self._due_us = t_us
+        self._waits = False
+        self._pilot.begin()
+        self._offset = self._pilot.starts - estimates.pos
+
+    def _end_episode(self, t_us, estimates, out):
+        """Counts what was reached; returns whether it was the last one."""
+        won = np.repeat(self._pilot.tasks.success, self._pilot.tasks.task.vehicles)
+        self._won += won
+        self._flown += 1
+        self.event(t_us, "episode", index=self._flown, success=won.tolist())
+        self._wait_here(t_us, estimates.pos.copy())
+        out.pos[:] = self._hover
+        return self._flown == self._episodes
+
+    def _command(self, out: SetPoints) -> None:
+        """Writes the last actions as set-points."""
+        action, level = self._last, self._policy.description.action
+        out.clear()
+        if level == "velocity":
+            out.vel[:], out.yaw_rate[:] = action[:, :3], action[:, 3]
+        elif level == "position":
+            out.pos[:], out.yaw[:] = action[:, :3] - self._offset, action[:, 3]
+        else:
+            if level == "rates":
+                out.rates[:] = action[:, :3]
+            else:
+                out.quat[:] = action[:, :4] / np.linalg.norm(action[:, :4], axis=1, keepdims=True)
+            out.force[:, :2] = 0.0
+            out.force[:, 2] = [thrust_newtons(v, command)
+                               for v, command in zip(self._status, action[:, -1])]

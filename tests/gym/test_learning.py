@@ -1,0 +1,112 @@
+"""Learning: a task is learned within a minute, not with a broken reward; resumed bit for bit."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="learning is not installed: scripts/setup.sh --learn")
+
+from xtdrone_dynamics.compiled import njit  # noqa: E402
+from xtdrone_gym.learning import training as trainings  # noqa: E402
+from xtdrone_gym.learning.training import Plan, Training  # noqa: E402
+from xtdrone_gym.tasks import position  # noqa: E402
+
+STEPS = 1_000_000  # within which Position-v0 is learned
+
+
+@njit(nogil=True)
+def judge_reversed(which, x):
+    """Of Position-v0, with rewards of the opposite sign."""
+    position.judge(which, x)
+    for e in which:
+        for i in range(x.reward.shape[1]):
+            x.reward[e, i], x.potential[e, i] = -x.reward[e, i], -x.potential[e, i]
+
+
+def learn(task="Position-v0", **options):
+    training = Training(Plan(task=task, steps=STEPS, target=0.95, **options))
+    return training.run()
+
+
+@pytest.mark.slow
+def test_position_is_learned_within_a_million_steps():
+    assert learn() >= 0.95
+
+
+@pytest.mark.slow
+def test_nothing_is_learned_with_a_broken_reward(monkeypatch):
+    broken = dataclasses.replace(position.TASK, judge=judge_reversed)
+    find = trainings.find_task
+    for module in (trainings, trainings.TaskBatch.__init__.__globals__):
+        space = module if isinstance(module, dict) else vars(module)
+        monkeypatch.setitem(space, "find_task",
+                            lambda task: broken if task == "Position-v0" else find(task))
+    assert learn() < 0.05
+
+
+def weights(training):
+    return [p.detach().clone() for p in (*training.learner.actor.parameters(),
+                                         *training.learner.critic.parameters())]
+
+
+@pytest.mark.parametrize("settings", [{}, {"recurrent": 8}])
+def test_a_resumed_training_is_the_undisturbed_one_bit_for_bit(tmp_path, settings):
+    plan = Plan(task="Position-v0", environments=16, threads=1,
+                settings={"horizon": 8, "minibatches": 2, **settings})
+    step = 16 * 8
+
+    def run(folder, parts):
+        for k, iterations in enumerate(parts):
+            training = Training(dataclasses.replace(plan, steps=iterations * step), folder,
+                                resume=k > 0)
+            training.run()
+        return training
+
+    whole = run(tmp_path / "whole", [2, 4])  # a checkpoint begins new episodes, so both have one
+    training = Training(dataclasses.replace(plan, steps=2 * step), tmp_path / "parts")
+    training.run()
+    training.plan = dataclasses.replace(plan, steps=4 * step)
+    training.run()
+    for a, b in zip(weights(whole), weights(training), strict=True):
+        assert torch.equal(a, b)
+
+
+def test_the_same_seed_learns_the_same(tmp_path):
+    plan = Plan(task="Velocity-v0", environments=8, steps=8 * 32, threads=2)
+    first, second = Training(plan), Training(plan)
+    first.run()
+    second.run()
+    assert all(torch.equal(a, b) for a, b in zip(weights(first), weights(second), strict=True))
+    other = Training(dataclasses.replace(plan, seed=1))
+    other.run()
+    assert not torch.equal(weights(first)[0], weights(other)[0])
+
+
+def test_a_training_belongs_to_its_folder(tmp_path):
+    plan = Plan(task="Position-v0", environments=8, steps=1, threads=1)
+    Training(plan, tmp_path).run()
+    with pytest.raises(trainings.LearningError, match="give --resume"):
+        Training(plan, tmp_path)
+    with pytest.raises(trainings.LearningError, match="another plan"):
+        Training(dataclasses.replace(plan, history=1), tmp_path, resume=True)
+    with pytest.raises(trainings.LearningError, match="no training to resume"):
+        Training(plan, tmp_path / "new", resume=True)
+    rows = (tmp_path / "curve.csv").read_text().splitlines()
+    assert len(rows) == 2 and (tmp_path / "curve.png").stat().st_size > 5000
+
+
+def test_the_advantage_of_a_known_value_is_its_error():
+    """With a value of zero everywhere the advantages are discounted sums of rewards."""
+    training = Training(Plan(task="Position-v0", environments=4, threads=1,
+                             settings={"horizon": 6, "trace": 1.0}))
+    learner = training.learner
+    for p in learner.critic.parameters():
+        torch.nn.init.zeros_(p)
+    _, _, rollout = learner._roll()
+    rewards = learner._reward.numpy()
+    sums, total = np.zeros_like(rewards), np.zeros(4)
+    for t in reversed(range(6)):
+        total = rewards[t] + learner.settings.discount * total * (1.0 - rollout.over[t].numpy())
+        sums[t] = total
+    assert rollout.advantage.numpy() == pytest.approx(sums, abs=1e-5)
