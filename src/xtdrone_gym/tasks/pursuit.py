@@ -2,9 +2,10 @@
 
 The evader is a point in a disc of radius 12 m between 8 and 16 m above the ground. It flees from
 each pursuer, and from an edge nearer than 3 m, by the inverse of their distances, at 4 m/s along
-the level and 1 m/s up or down; pursuers fly 5 m/s along each axis. The goal holds its place and velocity.
-Observed are the evader from the vehicle, its velocity, the vehicle's own velocity and place in the
-disc, and where the two others are and how they move, the nearest first, all in the world's frame.
+the level and 1 m/s up or down; pursuers fly 5 m/s along each axis. The goal holds its place and
+velocity. Observed are the evader from the vehicle, its velocity, the vehicle's own velocity and
+place in the disc, and where the two others are and how they move, the nearest first, all in the
+world's frame.
 
 The episode is complete, and a success, when a pursuer is within 1 m of the evader. The reward of
 each is 10 then, -10 if it touched something or left the disc by 5 m, which ends the episode, and
