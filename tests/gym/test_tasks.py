@@ -98,11 +98,11 @@ def test_gates_stand_where_the_course_is_and_are_passed_in_their_order():
     inner = np.linalg.norm(bars["pos"][:, 0] - bars["pos"][:, 1], axis=1) - bars["size"][:, 0, 1]
     assert inner == pytest.approx(racing.SIDE, abs=1e-5)
     assert through(tasks, 1, 0.0, 0.0)[racing.NEXT] == 0.0  # the second one first
-    memory = through(tasks, 0, 0.5, -0.5)
-    assert memory[racing.NEXT] == memory[racing.PASSED] == 1.0
+    memory = through(tasks, 0, 0.3, -0.6)
+    assert memory[racing.NEXT] == 1.0 and memory[racing.PASSED] == pytest.approx(0.5, abs=1e-4)
     gain = memory[racing.GAIN]
     reward, ended, _ = judge(tasks)
-    assert reward == pytest.approx(gain + racing.PASS) and not ended
+    assert reward == pytest.approx(gain + 1.5, abs=1e-3) and not ended
     assert through(tasks, 1, 1.3, 0.0)[racing.MISSED] == 1.0
     assert judge(tasks)[:2] == (racing.LOSS, True)
     for gate in range(1, racing.GATES):
@@ -206,7 +206,11 @@ def test_the_approach_before_the_touch_decides(aside, velocity, lean, success):
     assert not judge(tasks)[1]
     s.vel[0, 0], s.contact[0, 0] = goal[3:], (0.0, 0.0, 30.0)  # after the touch
     advance(tasks)
-    assert judge(tasks) == (20.0 if success else -10.0, True, success)
+    badly = aside + np.linalg.norm(velocity) + lean
+    assert judge(tasks) == (pytest.approx(20.0 if success else max(5.0 - 5.0 * badly, -10.0),
+                                          abs=1e-3), True, success)
+    s.pos[0, 0, 2] = goal[2] - 0.5  # its side, or the ground
+    assert judge(tasks) == (-10.0, True, False)
 
 
 def test_four_goals_are_dealt_apart_and_the_nearest_others_come_first():

@@ -7,8 +7,9 @@ frame, and the last action.
 
 The first touch ends the episode. It is a success within 0.7 m of the centre, at less than 0.8 m/s
 down and 0.5 m/s sideways against the platform, leaning by less than 0.25 rad. The reward is 20
-then, -10 for another touch or further than 15 m away, and otherwise a price of 0.05 and of 0.02 |w|
-for body rates w [rad/s].
+then; for another touch of the platform 5, less 5 for each metre from its centre, for each m/s
+against it and for each rad of lean, at least -10; -10 for the ground or further than 15 m away; and
+otherwise a price of 0.1 for each metre from the platform and of 0.02 |w| for body rates w [rad/s].
 """
 
 import math
@@ -35,7 +36,7 @@ from ..task import (
 PLATFORM = 1  # its object in worlds/batch/landing.yaml, after the ground
 ASIDE, DOWN, SIDEWAYS, LEAN = 0.7, 0.8, 0.5, 0.25  # [m], [m/s], [m/s], [rad]
 BOUND, FURTHEST = 8.0, 15.0  # of the platform; of the vehicle from it [m]
-LOSS, LANDED = -10.0, 20.0
+LOSS, LANDED, TOUCHED, BADLY = -10.0, 20.0, 5.0, 5.0
 VELOCITY_ERROR = Part("velocity_error", 3, 30.0, 3.0)
 BEFORE, NOW, KEPT = 0, 4, 4  # velocity against the platform, and lean, of the last two steps
 
@@ -82,6 +83,16 @@ def observe(which: np.ndarray, s: Any) -> None:
 
 
 @njit
+def value_of_touch(p: np.ndarray, g: np.ndarray, approach: np.ndarray) -> float:
+    """The reward of a touch at p (3,), after an approach (KEPT,), that is no landing."""
+    if p[2] < g[2]:
+        return LOSS
+    aside = math.sqrt((p[0] - g[0])**2 + (p[1] - g[1])**2)
+    speed = math.sqrt(approach[0]**2 + approach[1]**2 + approach[2]**2)
+    return max(TOUCHED - BADLY * (aside + speed + approach[3]), LOSS)
+
+
+@njit
 def lands(p: np.ndarray, g: np.ndarray, approach: np.ndarray) -> bool:
     """Whether a touch at p (3,), after an approach (KEPT,), is a landing on the platform g."""
     x, y, u = p[0] - g[0], p[1] - g[1], approach
@@ -101,9 +112,10 @@ def judge(which: np.ndarray, x: Any) -> None:
             x.success[e] = touched and lands(p, g, x.memory[e, i, BEFORE:])
             x.terminated[e] = touched or far > FURTHEST
             x.potential[e, i] = -far
-            x.reward[e, i] = -0.05 - 0.02 * math.sqrt(w[0]**2 + w[1]**2 + w[2]**2)
+            x.reward[e, i] = -0.1 * far - 0.02 * math.sqrt(w[0]**2 + w[1]**2 + w[2]**2)
             if x.terminated[e]:
-                x.reward[e, i] = LANDED if x.success[e] else LOSS
+                x.reward[e, i] = LANDED if x.success[e] else LOSS if far > FURTHEST else \
+                    value_of_touch(p, g, x.memory[e, i, BEFORE:])
 
 
 LOW, HIGH = (-6.0, -6.0, -3.0, 0.0), (6.0, 6.0, 3.0, 1.0)

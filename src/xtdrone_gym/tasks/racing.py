@@ -5,9 +5,10 @@ and the level direction in which it is to be passed. Observed are the next two g
 direction, and the vehicle's vertical, velocity and rates, all in the body's frame, and the last
 action; after the last gate but one, that one twice.
 
-Reward: how much nearer to the next gate the last step has come [m], 1 for each gate passed, less
-0.002 |w| for body rates w [rad/s]; -5 at the end by a touch, by passing beside a gate, or more than
-15 m from it. The episode is complete, and a success, when all gates are passed.
+Reward: how much nearer to the next gate the last step has come [m], for each gate passed 3 in its
+middle to 0 at its frame, less 0.002 |w| for body rates w [rad/s]; -10 at the end by a touch, by
+passing beside a gate, or more than 15 m from it. The episode is complete, and a success, when all
+gates are passed.
 """
 
 import math
@@ -34,7 +35,7 @@ GATES, SIDE = 8, 2.4  # of worlds/batch/race.yaml; of an opening [m]
 GATE = 5  # numbers of a gate: centre, direction's x and y
 BARS = 4  # objects of a gate, those on its left and right first
 FURTHEST = 15.0  # from the next gate [m]
-LOSS, PASS = -5.0, 1.0
+LOSS, PASS = -10.0, 3.0
 NEXT, STARTED, LAST, GAIN, PASSED, MISSED, MEMORY = 0, 1, 2, 5, 6, 7, 8  # places in the memory
 CENTRES = Part("gates", 6, 30.0, 5.0)
 DIRECTIONS = Part("gate_directions", 6, 1.0, 1.0)
@@ -73,8 +74,9 @@ def advance(which: np.ndarray, s: Any, t_us: np.ndarray, dt: float) -> None:
                     left = (g[3] * (last[1] + share * (p[1] - last[1]) - g[1])
                             - g[4] * (last[0] + share * (p[0] - last[0]) - g[0]))
                     up = last[2] + share * (p[2] - last[2]) - g[2]
-                    if max(abs(left), abs(up)) < 0.5 * SIDE:
-                        m[PASSED] = 1.0
+                    aside = max(abs(left), abs(up)) / (0.5 * SIDE)
+                    if aside < 1.0:
+                        m[PASSED] = 1.0 - aside
                         m[NEXT] += 1.0
                     else:
                         m[MISSED] = 1.0
