@@ -199,7 +199,8 @@ def test_the_platforms_goal_moves_with_its_object():
 def test_the_approach_before_the_touch_decides(aside, velocity, lean, success):
     tasks = still("Landing-v0", seed=4)
     s, goal = tasks.batch.state, tasks.goal[0, 0]
-    s.pos[0, 0] = goal[:3] + [0.0, aside, 0.2]
+    goal[:] = 1.0, 2.0, 1.0, 0.5, -0.5, 0.0
+    s.pos[0, 0] = goal[:3] + goal[3:] * 2 * 0.02 + [0.0, aside, 0.2]  # two steps later
     s.vel[0, 0] = goal[3:] + velocity
     s.quat[0, 0] = np.sin(lean / 2), 0.0, 0.0, np.cos(lean / 2)
     advance(tasks)
