@@ -70,7 +70,7 @@ def test_a_trajectory_is_the_figure_that_was_drawn_and_its_error_is_measured():
     assert memory == pytest.approx([0.1**2 + 0.2**2, 2.0], rel=1e-3)  # from 3 s on
     tasks.batch.state.ang_vel[0, 0] = 0.3, 0.0, 0.4
     reward, ended, success = judge(tasks)
-    assert reward == pytest.approx(1.0 / (1.0 + 16.0 * 0.04) - 0.01, rel=1e-3)
+    assert reward == pytest.approx(1.0 / (1.0 + 16.0 * 0.04) + 0.98 - 0.01, rel=1e-3)
     assert success and not ended  # a root mean square of 0.16 m
     assert tasks.potential[0, 0] == pytest.approx(-5.0 * 0.2, rel=1e-3)
     place[0] += 8.0
@@ -235,14 +235,14 @@ def test_nearness_costs_and_ends_the_episode_of_all():
     s = tasks.batch.state
     s.pos[0] = tasks.goal[0]
     reward, ended, success = judge(tasks)
-    assert reward == pytest.approx(1.0) and success and not ended
+    assert reward == pytest.approx(2.0) and success and not ended
     s.pos[0, 1] = s.pos[0, 0] + [1.5, 0.0, 0.0]
     reward, ended, success = judge(tasks)
-    assert reward[0] == pytest.approx(0.5) and reward[2:] == pytest.approx(1.0)
+    assert reward[0] == pytest.approx(1.5) and reward[2:] == pytest.approx(2.0)
     assert not ended and not success
     s.pos[0, 1] = s.pos[0, 0] + [0.9, 0.0, 0.0]
     reward, ended, _ = judge(tasks)
-    assert reward.tolist() == [-20.0, -20.0, 1.0, 1.0] and ended
+    assert reward.tolist() == [-20.0, -20.0, 2.0, 2.0] and ended
 
 
 def test_slots_keep_their_places_about_the_leader_and_say_how_fast_they_are():

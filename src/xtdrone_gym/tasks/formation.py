@@ -6,9 +6,9 @@ Observed are the slot from the vehicle and its velocity from the vehicle's, the 
 and rates, where the two others are and how they move, all in the body's frame, and the last action.
 
 Reward of a vehicle, with its distance d from the slot [m] and body rates w [rad/s]:
-1 / (1 + 16 d^2) - 0.02 |w|, less 1 - n / 3 where the nearest other one is n < 3 m away, and -20 for
-those that end the episode: by a touch, nearer than 1 m to another one, or further than 20 m from
-the slot. A success is that each root mean square of d from 3 s on is below 0.3 m.
+1 / (1 + 16 d^2) + 1 - d / 10 - 0.02 |w|, less 1 - n / 3 where the nearest other one is n < 3 m
+away, and -20 for those that end the episode: by a touch, nearer than 1 m to another one, or further
+than 20 m from the slot. A success is that each root mean square of d from 3 s on is below 0.3 m.
 """
 
 import math
@@ -32,13 +32,14 @@ from ..task import (
     others,
     put_action,
     put_in_body,
+    reward_of_place,
     square_apart,
     touches,
 )
 from .multi_hover import FURTHEST, HIGH, LOSS, LOW, NEAREST, PULL, price_of_closeness
 from .trajectory import SETTLED, add_error, follow, follows
 
-CURVE, CURVE_SIZE = 6, 12  # where the curve begins in a goal
+CURVE = 6  # where the curve begins in a goal
 BEHIND, BESIDE = 3.0, 3.5  # of neighbours in the wedge [m]
 NEAR = 0.3  # [m]
 VELOCITY_ERROR = Part("velocity_error", 3, 30.0, 3.0)
@@ -94,12 +95,11 @@ def judge(which: np.ndarray, x: Any) -> None:
     for e in which:
         x.terminated[e], x.success[e] = False, True
         for i in range(s.pos.shape[1]):
-            w, nearest = s.ang_vel[e, i], apart(s, e, i)
+            nearest = apart(s, e, i)
             square = square_apart(x.goal[e, i], s.pos[e, i])
             lost = touches(s, e, i) or nearest < NEAREST or square > FURTHEST**2
             x.reward[e, i] = LOSS if lost else (
-                1.0 / (1.0 + 16.0 * square) - price_of_closeness(nearest)
-                - 0.02 * math.sqrt(w[0]**2 + w[1]**2 + w[2]**2))
+                reward_of_place(square, s.ang_vel[e, i]) - price_of_closeness(nearest))
             x.potential[e, i] = -PULL * math.sqrt(square)
             x.terminated[e] |= lost
             x.success[e] &= follows(x.memory[e, i], NEAR) and not lost

@@ -6,9 +6,10 @@ rates, where the three others are and how they move, the nearest first, all in t
 the last action.
 
 Reward of a vehicle, with its distance d from the goal [m] and body rates w [rad/s]:
-1 / (1 + 16 d^2) - 0.02 |w|, less 1 - n / 3 where the nearest other one is n < 3 m away, and -20 for
-those that end the episode: by a touch, nearer than 1 m to another one, or further than 20 m from
-the goal. A success is that all are within 0.2 m of their goals at the end, slower than 0.5 m/s.
+1 / (1 + 16 d^2) + 1 - d / 10 - 0.02 |w|, less 1 - n / 3 where the nearest other one is n < 3 m
+away, and -20 for those that end the episode: by a touch, nearer than 1 m to another one, or further
+than 20 m from the goal. A success is that all are within 0.2 m of their goals at the end,
+slower than 0.5 m/s.
 """
 
 import math
@@ -31,6 +32,7 @@ from ..task import (
     others,
     put_action,
     put_in_body,
+    reward_of_place,
     square_apart,
     touches,
 )
@@ -87,12 +89,11 @@ def judge(which: np.ndarray, x: Any) -> None:
     for e in which:
         x.terminated[e], x.success[e] = False, True
         for i in range(s.pos.shape[1]):
-            u, w, nearest = s.vel[e, i], s.ang_vel[e, i], apart(s, e, i)
+            u, nearest = s.vel[e, i], apart(s, e, i)
             square = square_apart(x.goal[e, i], s.pos[e, i])
             lost = touches(s, e, i) or nearest < NEAREST or square > FURTHEST**2
             x.reward[e, i] = LOSS if lost else (
-                1.0 / (1.0 + 16.0 * square) - price_of_closeness(nearest)
-                - 0.02 * math.sqrt(w[0]**2 + w[1]**2 + w[2]**2))
+                reward_of_place(square, s.ang_vel[e, i]) - price_of_closeness(nearest))
             x.potential[e, i] = -PULL * math.sqrt(square)
             x.terminated[e] |= lost
             x.success[e] &= (square < NEAR**2 and u[0]**2 + u[1]**2 + u[2]**2 < SLOW**2

@@ -5,8 +5,8 @@ each episode. The goal holds the places of the curve now and 0.2, 0.4, 0.6 s lat
 
 Observed are these four places from the vehicle, its vertical, velocity and rates, all in the body's
 frame, and the last action. With the distance d from the curve [m] and the body rates w [rad/s], the
-reward is 1 / (1 + 16 d^2) - 0.02 |w|, and -10 at the end where d grows beyond 8 m. A success is a
-root mean square of d below 0.2 m from 3 s on.
+reward is 1 / (1 + 16 d^2) + 1 - d / 10 - 0.02 |w|, and -10 at the end where d grows beyond 8 m. A
+success is a root mean square of d below 0.2 m from 3 s on.
 """
 
 import math
@@ -25,6 +25,7 @@ from ..task import (
     observe_body,
     put_action,
     put_in_body,
+    reward_of_place,
     square_apart,
 )
 
@@ -88,12 +89,10 @@ def judge(which: np.ndarray, x: Any) -> None:
     s = x.state
     for e in which:
         for i in range(s.pos.shape[1]):
-            w = s.ang_vel[e, i]
             square = square_apart(x.goal[e, i], s.pos[e, i])
             lost = square > FURTHEST**2
             x.terminated[e] = lost
-            x.reward[e, i] = LOSS if lost else 1.0 / (1.0 + 16.0 * square) - 0.02 * math.sqrt(
-                w[0]**2 + w[1]**2 + w[2]**2)
+            x.reward[e, i] = LOSS if lost else reward_of_place(square, s.ang_vel[e, i])
             x.potential[e, i] = -PULL * math.sqrt(square)
             x.success[e] = follows(x.memory[e, i], NEAR)
 
