@@ -6,7 +6,7 @@ direction, and the vehicle's vertical, velocity and rates, all in the body's fra
 action; after the last gate but one, that one twice.
 
 Reward: how much nearer to the next gate the last step has come [m], for each gate passed 3 in its
-middle to 0 at its frame, less 0.002 |w| for body rates w [rad/s]; -10 at the end by a touch, by
+middle to 0 at its frame, less 0.002 |w| for body rates w [rad/s]; -20 at the end by a touch, by
 passing beside a gate, or more than 15 m from it. The episode is complete, and a success, when all
 gates are passed.
 """
@@ -35,7 +35,7 @@ GATES, SIDE = 8, 2.4  # of worlds/batch/race.yaml; of an opening [m]
 GATE = 5  # numbers of a gate: centre, direction's x and y
 BARS = 4  # objects of a gate, those on its left and right first
 FURTHEST = 15.0  # from the next gate [m]
-LOSS, PASS = -10.0, 3.0
+LOSS, PASS = -20.0, 3.0
 NEXT, STARTED, LAST, GAIN, PASSED, MISSED, MEMORY = 0, 1, 2, 5, 6, 7, 8  # places in the memory
 CENTRES = Part("gates", 6, 30.0, 5.0)
 DIRECTIONS = Part("gate_directions", 6, 1.0, 1.0)
