@@ -62,6 +62,11 @@ def no_advance(which: np.ndarray, seen: Any, t_us: np.ndarray, dt: float) -> Non
     """For tasks whose goals stay."""
 
 
+def first_of_goals(goal: np.ndarray, memory: np.ndarray) -> np.ndarray:
+    """Of goals that begin with a place, that place (V, 3)."""
+    return goal[:, :3]
+
+
 @dataclass(frozen=True, eq=False)
 class Task:
     """One task.
@@ -92,6 +97,8 @@ class Task:
     world: str | None = None  # of worlds/batch; None for a ground
     camera: CameraParameters | None = None
     pooled: tuple[int, int] = (0, 0)  # rows and columns of its image in an observation
+    marks: Callable[..., np.ndarray] | None = first_of_goals  # marks(goal (V, G), memory (V, M)):
+    # places (V, 3) that pictures mark; None where a goal is no place
     learner: Mapping[str, Any] = field(default_factory=dict)  # settings of learning.settings that
     # it needs, and environments
 

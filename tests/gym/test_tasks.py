@@ -130,6 +130,7 @@ def test_the_next_two_gates_are_observed_from_the_body():
         tasks.task.observe(ONE, tasks.true)
         gates = tasks.goal[0, 0].reshape(racing.GATES, racing.GATE)[[first, second]]
         seen = tasks.true.observation[0, 0]
+        assert tasks.task.marks(tasks.goal[0], tasks.memory[0])[0] == pytest.approx(gates[0, :3])
         assert seen[:6].reshape(2, 3) == pytest.approx(np.clip(
             turn.inv().apply(gates[:, :3] - [40.0, 2.0, 4.0]), -30, 30), abs=1e-4)
         assert seen[6:12].reshape(2, 3) == pytest.approx(

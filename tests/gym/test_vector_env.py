@@ -8,9 +8,9 @@ from gymnasium.vector import AutoresetMode
 from scipy.spatial.transform import Rotation
 
 from xtdrone_batch.errors import BatchError
+from xtdrone_gym.interfaces.vector_env import BatchVectorEnv
 from xtdrone_gym.task_batch import TaskBatch
 from xtdrone_gym.tasks import TASKS
-from xtdrone_gym.interfaces.vector_env import BatchVectorEnv
 
 HOVER = np.array([0.0, 0.0, 0.0, 0.64], dtype=np.float32)
 

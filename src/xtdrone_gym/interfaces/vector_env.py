@@ -13,6 +13,7 @@ from xtdrone_batch.simulation import BatchSimulation
 
 from ..task import Task
 from ..task_batch import TaskBatch
+from .views import RENDER_MODES, Views
 
 
 class BatchVectorEnv(VectorEnv):
@@ -28,7 +29,8 @@ class BatchVectorEnv(VectorEnv):
     """
 
     def __init__(self, task: Task | str, num_envs: int = 1, *,
-                 autoreset_mode: AutoresetMode | str = AutoresetMode.SAME_STEP, **options: Any):
+                 autoreset_mode: AutoresetMode | str = AutoresetMode.SAME_STEP,
+                 render_mode: str | None = None, **options: Any):
         """Builds the environments.
 
         Args:
@@ -36,6 +38,7 @@ class BatchVectorEnv(VectorEnv):
             num_envs: How many environments.
             autoreset_mode: Gymnasium's: same_step (final observations in info["final_obs"]),
                 next_step or disabled.
+            render_mode: None, or rgb_array.
             options: Of TaskBatch: vehicle, randomisation, realism, history, seed, threads, wind.
 
         Raises:
@@ -44,7 +47,10 @@ class BatchVectorEnv(VectorEnv):
         self.tasks = TaskBatch(task, num_envs, **options)
         self.num_envs = num_envs
         self._mode = AutoresetMode(autoreset_mode)
-        self.metadata = {"autoreset_mode": self._mode, "render_modes": []}
+        self.render_mode = render_mode
+        self._views = Views(self.tasks, render_mode)
+        self.metadata = {"autoreset_mode": self._mode, "render_modes": list(RENDER_MODES),
+                         "render_fps": round(1.0 / self.tasks.task.step_s)}
         found, many = self.tasks.task, self.tasks.task.vehicles
         bounds = np.tile(found.per_number("bound"), many * (self.tasks.history + 1))
         self.single_observation_space = gymnasium.spaces.Box(-bounds, bounds)
@@ -95,3 +101,11 @@ class BatchVectorEnv(VectorEnv):
                 self._over[:] = tasks.over
         reward = tasks.reward[:, 0] if tasks.task.vehicles == 1 else tasks.reward.mean(axis=1)
         return self._observation, reward, tasks.terminated, tasks.truncated, info
+
+    def render(self) -> tuple[np.ndarray, ...] | None:
+        """Images (h, w, 3) of the first environments, see rendering.View; None without a mode."""
+        return self._views.images()
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """Frees what render() needs."""
+        self._views.close()

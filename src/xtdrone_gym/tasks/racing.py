@@ -115,6 +115,13 @@ def judge(which: np.ndarray, x: Any) -> None:
                 w[0]**2 + w[1]**2 + w[2]**2)
 
 
+def next_gates(goal: np.ndarray, memory: np.ndarray) -> np.ndarray:
+    """The centre (V, 3) of each vehicle's next gate."""
+    gates = goal.reshape(len(goal), GATES, GATE)
+    n = np.minimum(memory[:, NEXT].astype(int), GATES - 1)
+    return gates[np.arange(len(goal)), n, :3]
+
+
 LOW, HIGH = (-6.0, -6.0, -3.0, 0.0), (6.0, 6.0, 3.0, 1.0)
 TASK = Task(
     name="Racing-v0", text="fly through the gates of a random course in their order",
@@ -122,4 +129,5 @@ TASK = Task(
     seconds=20.0, starts=((0.0, 0.0, 3.0),), goal=((0.0,) * GATE * GATES,) * 2, world="race",
     randomisation=Randomisation(pos=(0.5, 0.5, 0.5), yaw=math.pi, tilt=0.2, vel=0.5, ang_vel=0.3),
     parts=(CENTRES, DIRECTIONS, *BODY, last_action(LOW, HIGH)), begin=begin, observe=observe,
-    judge=judge, advance=advance, memory=MEMORY)
+    judge=judge, advance=advance, memory=MEMORY,
+    marks=next_gates)

@@ -53,4 +53,5 @@ TASK = Task(
     sub_steps=5, seconds=5.0, starts=((0.0, 0.0, 60.0),),
     goal=((-4.0, -4.0, -2.0), (4.0, 4.0, 2.0)),
     randomisation=Randomisation(yaw=math.pi, tilt=0.3, vel=1.0, ang_vel=0.5),
-    parts=(ERROR, *BODY, last_action(LOW, HIGH)), observe=observe, judge=judge)
+    parts=(ERROR, *BODY, last_action(LOW, HIGH)), observe=observe, judge=judge,
+    marks=None)

@@ -1,0 +1,87 @@
+"""Every vehicle of every environment as one row, as learners with one shared policy want it."""
+
+from typing import Any
+
+import numpy as np
+from gymnasium.spaces import Box
+
+from ..learning.scaling import Scaling
+from ..task import Task
+from ..task_batch import TaskBatch
+
+
+class Rows:
+    """A TaskBatch as R = E V rows of numbers of about 1; an environment that is over begins anew.
+
+    An action of 0 hovers, -1 and 1 are the bounds, see Scaling. All arrays are new ones, which
+    later steps leave as they are.
+
+    Attributes:
+        tasks: The TaskBatch.
+        scaling: Between its units and those of the rows.
+        count: R.
+        observation_space, action_space, state_space: Of one row.
+        reward: (R,) of the last step.
+    """
+
+    def __init__(self, task: Task | str, environments: int, *, discount: float | None = None,
+                 **options: Any):
+        """Builds the environments.
+
+        Args:
+            task: A Task, or its name.
+            environments: How many.
+            discount: Of the learner; rewards then contain the change of the task's potential,
+                see Judged. None for the task's rewards alone.
+            options: Of TaskBatch.
+        """
+        self.tasks = TaskBatch(task, environments, **options)
+        self.scaling = Scaling.of(self.tasks)
+        found, history = self.tasks.task, self.tasks.history
+        self.count = environments * found.vehicles
+        self._discount = discount
+        self._potential = np.zeros_like(self.tasks.potential)  # before the next step
+        self.reward = np.zeros(self.count, dtype=np.float32)
+        bound = np.tile(found.per_number("bound"), history + 1) / self.scaling.scale
+        width = len(found.low)
+        self.observation_space = Box(-bound, bound)
+        self.action_space = Box(-1.0, 1.0, (width,))
+        self._state = np.zeros((environments, found.vehicles, found.size + 6), dtype=np.float32)
+        self.state_space = Box(-np.inf, np.inf, (self._state.shape[2],))
+
+    def begin(self, seed: int | None = None) -> np.ndarray:
+        """Observations (R, N) of new episodes everywhere."""
+        self.tasks.begin(seed=seed)
+        self._potential[:] = self.tasks.potential
+        return self.observation()
+
+    def step(self, action: np.ndarray) -> None:
+        """One step, by actions (R, K)."""
+        tasks = self.tasks
+        tasks.step_and_restart(self.scaling.action(np.asarray(action, dtype=np.float32)).reshape(
+            tasks.action.shape))
+        reward = tasks.reward
+        if self._discount is not None:
+            reward = reward + self._discount * tasks.potential - self._potential
+            self._potential[:] = np.where(tasks.over[:, None], tasks.first, tasks.potential)
+        self.reward = reward.reshape(-1).copy()
+
+    def observation(self) -> np.ndarray:
+        """(R, N) now."""
+        return self._scaled(self.tasks.observation)
+
+    def final(self, rows: np.ndarray) -> np.ndarray:
+        """Last observations (M, N) of rows (indices) whose episodes ended in the last step."""
+        return self.scaling.observation(self.tasks.final.reshape(self.count, -1)[rows])
+
+    def state(self) -> np.ndarray:
+        """(R, N0 + 6) of what only a critic may know, see TaskBatch.privileged()."""
+        self.tasks.privileged(self._state)
+        return self.scaling.privileged(self._state).reshape(self.count, -1)
+
+    def of_rows(self, array: np.ndarray) -> np.ndarray:
+        """(R,) of an array (E,) of the tasks, such as terminated."""
+        return np.repeat(array, self.tasks.task.vehicles)
+
+    def _scaled(self, observation):
+        return self.scaling.observation(observation.reshape(self.count, -1))

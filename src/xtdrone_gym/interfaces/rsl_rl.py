@@ -1,0 +1,86 @@
+"""rsl-rl's vector environment over a TaskBatch: each vehicle is one of its environments."""
+
+from typing import Any
+
+import numpy as np
+
+from ..task import Task
+from ..task_batch import TaskBatch
+from .needs import needs
+from .rows import Rows
+
+try:
+    import torch
+    from rsl_rl.env import VecEnv
+    from tensordict import TensorDict
+except ImportError as error:
+    raise needs("rsl-rl-lib", "learners", error) from error
+
+
+class RslRlEnv(VecEnv):
+    """A task in many environments; observations are of about 1 and actions -1..1, see Rows.
+
+    Observations have two groups: "policy", and "privileged", which only a critic may know:
+    obs_groups = {"actor": ["policy"], "critic": ["policy", "privileged"]}. Tensors are the CPU's.
+    """
+
+    device = "cpu"
+
+    def __init__(self, task: Task | str, environments: int = 1, **options: Any):
+        """Builds the environments.
+
+        Args:
+            task: A Task, or its name.
+            environments: How many; the interface has one for each of their vehicles.
+            options: Of Rows: discount; of TaskBatch: vehicle, randomisation, realism, history,
+                seed, threads, wind.
+
+        Raises:
+            XtdroneError: There is no such task, or an option is not allowed.
+        """
+        self._rows = Rows(task, environments, **options)
+        found = self._rows.tasks.task
+        self.num_envs, self.num_actions = self._rows.count, len(found.low)
+        self.max_episode_length = round(found.seconds / found.step_s)
+        self.cfg = {"task": found.name, "environments": environments,
+                    **{name: repr(value) for name, value in options.items()}}
+
+    @property
+    def tasks(self) -> TaskBatch:
+        """What is simulated."""
+        return self._rows.tasks
+
+    @property
+    def episode_length_buf(self) -> torch.Tensor:
+        """Steps (R,) of each row's episode so far; the runner may set them at the start."""
+        steps = np.round(self.tasks.batch.t_us / self._step_us).astype(np.int64)
+        return torch.from_numpy(self._rows.of_rows(steps))
+
+    @episode_length_buf.setter
+    def episode_length_buf(self, steps: torch.Tensor) -> None:
+        # The vehicles of an environment have one time, that of the first row.
+        first = steps.cpu().numpy()[::self.tasks.task.vehicles]
+        self.tasks.batch.t_us[:] = first * self._step_us
+
+    @property
+    def _step_us(self):
+        return round(1e6 * self.tasks.task.step_s)
+
+    def get_observations(self) -> TensorDict:
+        """What is seen now."""
+        return TensorDict({"policy": torch.from_numpy(self._rows.observation()),
+                           "privileged": torch.from_numpy(self._rows.state())}, [self.num_envs])
+
+    def step(self, actions: torch.Tensor) -> tuple[TensorDict, torch.Tensor, torch.Tensor, dict]:
+        """Observations, rewards (R,), ends (R,) and extras after actions (R, K).
+
+        Ended episodes have begun anew; extras has time_outs (R,) and the share of successes.
+        """
+        rows, tasks = self._rows, self.tasks
+        rows.step(actions.detach().cpu().numpy())
+        extras: dict[str, Any] = {
+            "time_outs": torch.from_numpy(rows.of_rows(tasks.truncated).astype(np.float32))}
+        if tasks.over.any():
+            extras["log"] = {"/success": float(tasks.success[tasks.over].mean())}
+        return (self.get_observations(), torch.from_numpy(rows.reward),
+                torch.from_numpy(rows.of_rows(tasks.over)), extras)

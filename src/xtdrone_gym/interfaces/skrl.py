@@ -1,0 +1,110 @@
+"""skrl's wrapper over a TaskBatch: each vehicle is one of its environments."""
+
+from typing import Any
+
+import numpy as np
+
+from ..task import Task
+from ..task_batch import TaskBatch
+from .needs import needs
+from .rows import Rows
+from .views import Views
+
+try:
+    import torch
+    from gymnasium.spaces import Box
+    from skrl.envs.wrappers.torch.base import Wrapper
+except ImportError as error:
+    raise needs("skrl", "learners", error) from error
+
+
+class SkrlEnv(Wrapper):
+    """A task in many environments; observations are of about 1 and actions -1..1, see Rows.
+
+    state() is what only a critic may know. Tensors are the CPU's.
+    """
+
+    def __init__(self, task: Task | str, environments: int = 1, *, render_mode: str | None = None,
+                 **options: Any):
+        """Builds the environments.
+
+        Args:
+            task: A Task, or its name.
+            environments: How many; the wrapper has one for each of their vehicles.
+            render_mode: None, or rgb_array.
+            options: Of Rows: discount; of TaskBatch: vehicle, randomisation, realism, history,
+                seed, threads, wind.
+
+        Raises:
+            XtdroneError: There is no such task, or an option is not allowed.
+        """
+        self._rows = Rows(task, environments, **options)
+        self._views = Views(self._rows.tasks, render_mode)
+        super().__init__(self._rows.tasks)
+        self._device = torch.device("cpu")
+
+    @property
+    def tasks(self) -> TaskBatch:
+        """What is simulated."""
+        return self._rows.tasks
+
+    def reset(self) -> tuple[torch.Tensor, dict[str, Any]]:
+        """Observations (R, N) of new episodes, and an empty info."""
+        return torch.from_numpy(self._rows.begin()), {}
+
+    def step(self, actions: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor,
+                                                   torch.Tensor, Any]:
+        """Observations (R, N), then (R, 1) of rewards, terminated and truncated, and an info.
+
+        Args:
+            actions: (R, K).
+        """
+        rows, tasks = self._rows, self._rows.tasks
+        rows.step(actions.detach().cpu().numpy())
+        info = {}
+        if tasks.over.any():  # skrl tracks what is in "episode"
+            info["episode"] = {"success": torch.tensor(tasks.success[tasks.over].mean())}
+        return (torch.from_numpy(rows.observation()), _column(rows.reward),
+                _column(rows.of_rows(tasks.terminated)), _column(rows.of_rows(tasks.truncated)),
+                info)
+
+    def state(self) -> torch.Tensor:
+        """(R, N0 + 6), see TaskBatch.privileged()."""
+        return torch.from_numpy(self._rows.state())
+
+    def render(self, *args: Any, **kwargs: Any) -> tuple[np.ndarray, ...] | None:
+        """Images of the first environments, see rendering.View; None without render_mode."""
+        return self._views.images()
+
+    def close(self) -> None:
+        """Frees what render() needs."""
+        self._views.close()
+
+    @property
+    def num_envs(self) -> int:
+        """R."""
+        return self._rows.count
+
+    @property
+    def num_agents(self) -> int:
+        """Each row is one."""
+        return 1
+
+    @property
+    def observation_space(self) -> Box:
+        """Of a row."""
+        return self._rows.observation_space
+
+    @property
+    def action_space(self) -> Box:
+        """Of a row."""
+        return self._rows.action_space
+
+    @property
+    def state_space(self) -> Box:
+        """Of a row of state()."""
+        return self._rows.state_space
+
+
+def _column(values: np.ndarray) -> torch.Tensor:
+    return torch.from_numpy(values)[:, None]
