@@ -145,7 +145,11 @@ def near(tables: Any, o: Any, x: float, y: float, z: float, radius: float) -> bo
                  + (1.0 - 2.0 * (qx * qx + qy * qy)) * dz)
         return above < radius
     far = reach(tables, o) + radius
-    return dx * dx + dy * dy + dz * dz < far * far
+    if dx * dx + dy * dy + dz * dz >= far * far:
+        return False
+    if o.kind == BOX or o.kind == CYLINDER:  # which may be long and thin
+        return distance(o, x, y, z)[0] < radius
+    return True
 
 
 @njit

@@ -40,6 +40,7 @@ from .worlds.generate import World, move
 
 MOST_ENVIRONMENTS = 1 << 24
 REALS = {"float64": np.float64, "float32": np.float32}
+PIECE = 5  # sub-steps after which it is judged anew whether anything is near
 _GROUND = 20_000.0  # sides of the ground [m]
 _AS_MODELLED = Randomisation()
 
@@ -354,22 +355,50 @@ class BatchSimulation:
         return self._chunks.own
 
     def _advance(self, first, last):
-        """One step of environments first..last-1: in lanes where nothing can touch anything."""
+        """One step of environments first..last-1: in lanes where nothing can touch anything.
+
+        What is not free for the whole step is judged anew in the course of it.
+        """
+        free = self._free(first, last, self.sub_steps)
+        self._fly(first + np.flatnonzero(free), 0, self.sub_steps)
+        rest = first + np.flatnonzero(~free)
+        if not self._lanes.fits.any() or self.sub_steps <= PIECE:
+            self._step_near(rest, 0, self.sub_steps)
+        elif len(rest):
+            force = np.zeros_like(self.state.contact[rest])
+            for begin in range(0, self.sub_steps, PIECE):
+                many = min(PIECE, self.sub_steps - begin)
+                free = self._free(first, last, many)[rest - first]
+                self._fly(rest[free], begin, many)
+                self._step_near(rest[~free], begin, many)
+                force += many * self.state.contact[rest]
+            self.state.contact[rest] = force / self.sub_steps
+
+    def _free(self, first, last, many):
+        """Which of environments first..last-1 can run in lanes for so many sub-steps."""
         far = self._far[first:last]
         if self._lanes.fits.any():
             far_from_all(self._records, self.scenes.objects, self.state.pos, self.state.vel, first,
-                         last, self.step_s, self._far)
-        if far.any():
-            free = (first + np.flatnonzero(far)).astype(np.uint64) * np.uint64(self.vehicles)
+                         last, many * STEP_US * 1e-6, self._far)
+        return far.copy()
+
+    def _fly(self, which, begin, many):
+        """Some sub-steps of environments in lanes."""
+        if len(which):
+            free = which.astype(np.uint64) * np.uint64(self.vehicles)
             for i, columns in self._columns:
                 rows = (free[:, None] + columns).ravel()
                 FLY[self._real](self._lanes, i, rows, *self._flat, self._loops.level,
                                 self._loops.geometric, self._real(STEP_US * 1e-6),
-                                self._real(LOOP_US * 1e-6), self._now_us, STEP_US, self.sub_steps)
-        if not far.all():
+                                self._real(LOOP_US * 1e-6), self._now_us + begin * STEP_US,
+                                STEP_US, many)
+
+    def _step_near(self, which, begin, many):
+        """Some sub-steps of environments in which something may be touched."""
+        if len(which):
             steps.step(self._chunk_records, self._air, self.state, self._variation,
                        self._chunk_loops, self._loop_state, self.scenes.objects, self._action,
-                       self._now_us, STEP_US, self.sub_steps, first + np.flatnonzero(~far),
+                       self._now_us + begin * STEP_US, STEP_US, many, which,
                        self._chunk_of_thread())
 
     def _taken(self, action):

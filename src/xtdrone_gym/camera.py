@@ -25,24 +25,26 @@ class TaskCamera:
                                 dtype=np.float32)
         self.pooled = self._blocks.reshape(batch.environments, batch.vehicles, rows * columns)
 
-    def look(self) -> None:
-        """Takes the images of all environments as they stand now."""
-        depth = self._camera.capture().depth
-        self._threads.over(len(depth), lambda first, last: pool(
-            depth[first:last], self._far, self._blocks[first:last]))
+    def look(self, which: np.ndarray) -> None:
+        """Takes the images of some environments (indices) as they stand now."""
+        everyone = len(which) == len(self._blocks)
+        depth = self._camera.capture(None if everyone else which).depth
+        self._threads.over(len(which), lambda first, last: pool(
+            which[first:last], depth, self._far, self._blocks))
 
 
 @njit(nogil=True)
-def pool(depth: np.ndarray, far: float, out: np.ndarray) -> None:
+def pool(which: np.ndarray, depth: np.ndarray, far: float, out: np.ndarray) -> None:
     """The nearest distance in each block of depth images, as a share of `far`.
 
     Args:
+        which: Indices of environments.
         depth: (E, V, H, W) [m], inf where nothing is near.
         far: The longest distance [m].
         out: (E, V, R, C) 0..1, the output; H and W are multiples of R and C.
     """
     height, width = depth.shape[2] // out.shape[2], depth.shape[3] // out.shape[3]
-    for e in range(out.shape[0]):
+    for e in which:
         for i in range(out.shape[1]):
             for r in range(out.shape[2]):
                 for c in range(out.shape[3]):

@@ -3,6 +3,7 @@
 A task is one file in tasks/, with kernels that go over the environments once after each step.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -45,6 +46,7 @@ class Judged(NamedTuple):
     """What a reward is made of, the true state; and the outputs."""
 
     state: BatchState
+    objects: np.ndarray  # (E, O) or (1, O) of scenes.object_dtype()
     goal: np.ndarray  # as in Seen
     memory: np.ndarray
     action: np.ndarray
@@ -173,6 +175,66 @@ def put_action(s: Any, e: int, i: int, out: np.ndarray, k: int) -> None:
     """Writes the last action from place k on."""
     for j in range(s.action.shape[2]):
         out[k + j] = s.action[e, i, j]
+
+
+@njit(inline="always")
+def touches(s: Any, e: int, i: int) -> bool:
+    """Whether anything touched a vehicle in the last step."""
+    f = s.contact[e, i]
+    return f[0] != 0.0 or f[1] != 0.0 or f[2] != 0.0
+
+
+@njit(inline="always")
+def apart(s: Any, e: int, i: int) -> float:
+    """Distance of a vehicle from the nearest other one of its environment [m]."""
+    least = math.inf
+    for j in range(s.pos.shape[1]):
+        if j != i:
+            least = min(least, square_apart(s.pos[e, i], s.pos[e, j]))
+    return math.sqrt(least)
+
+
+@njit(inline="always")
+def square_apart(a: np.ndarray, b: np.ndarray) -> float:
+    """Square of the distance of two places (3,) [m^2]."""
+    return (b[0] - a[0])**2 + (b[1] - a[1])**2 + (b[2] - a[2])**2
+
+
+def others(count: int) -> tuple[Part, ...]:
+    """The parts that observe_others() writes, of so many other vehicles."""
+    return (Part("others_position", 3 * count, 20.0, 4.0), Part("others_velocity", 3 * count, 30.0,
+                                                              3.0))
+
+
+@njit(inline="always")
+def reward_of_place(square: float, w: np.ndarray) -> float:
+    """1 / (1 + 16 d^2) + 1 - d / 10 - 0.02 |w| of a distance squared [m^2] and body rates (3,).
+
+    It draws from afar, is sharp at the goal, and is worth staying alive for.
+    """
+    return 1.0 / (1.0 + 16.0 * square) + 1.0 - 0.1 * math.sqrt(square) - 0.02 * math.sqrt(
+        w[0]**2 + w[1]**2 + w[2]**2)
+
+
+@njit
+def observe_others(s: Any, e: int, i: int, q: np.ndarray, out: np.ndarray, k: int) -> int:
+    """Writes where the others are and how they move [m], [m/s], both seen from a vehicle.
+
+    In a frame of attitude q (4,), the nearest first; from place k on. Returns the next place.
+    """
+    count = s.pos.shape[1] - 1
+    p, u, after = s.pos[e, i], s.vel[e, i], -1.0
+    for n in range(count):
+        best, nearest = -1, math.inf
+        for j in range(count + 1):  # the nearest of those that are further than the last one
+            square = square_apart(p, s.pos[e, j])
+            if j != i and after < square < nearest:
+                best, nearest = j, square
+        after = nearest
+        a, b = s.pos[e, best], s.vel[e, best]
+        put_in_body(out, k + 3 * n, 20.0, q, a[0] - p[0], a[1] - p[1], a[2] - p[2])
+        put_in_body(out, k + 3 * (count + n), 30.0, q, b[0] - u[0], b[1] - u[1], b[2] - u[2])
+    return k + 6 * count
 
 
 @njit(nogil=True)

@@ -98,8 +98,9 @@ class TaskBatch:
         poses = state.pos, state.quat, state.vel, state.ang_vel
         image = np.zeros((*lead, 0), np.float32) if self._camera is None else self._camera.pooled
         now = np.zeros((*lead, size), dtype=np.float32)
-        self._judged = Judged(state, goal, memory, self.action, np.zeros_like(self.action),
-                              self.reward, self.potential, self.terminated, self.success)
+        self._judged = Judged(state, self.batch.scenes.objects, goal, memory, self.action,
+                              np.zeros_like(self.action), self.reward, self.potential,
+                              self.terminated, self.success)
         self.true = Seen(*poses, goal, memory, self.action, image, now)
         self._measured = new_measured(environments, task.vehicles) if realism.measures else None
         self.seen = self.true if self._measured is None else self.true._replace(
@@ -250,7 +251,7 @@ class TaskBatch:
             self._over(which, measure, self._widths, self._streams, self.batch.host_state(),
                        self._measured)
         if self._camera is not None:
-            self._camera.look()
+            self._camera.look(which)
         self._over(which, self.task.observe, self.seen)
 
     def _over(self, which, kernel, *arguments):

@@ -130,17 +130,21 @@ class _RaySensor:
         _mount(which, np.array([*self._mounting.pos, *self._mounting.angles]), self._place,
                self._streams, self.mount_pos, self.mount_quat)
 
-    def _look(self):
-        """Casts all rays as the batch stands now."""
+    def _look(self, which=None):
+        """Casts the rays of some environments (indices), or of all, as the batch stands now."""
         batch = self._batch
         s = batch.host_state()
         batch.rays.update(s)
         _pose(self._carriers, s.pos, s.quat, s.vel, s.ang_vel, self.mount_pos, self.mount_quat,
               self._poses)
         near, far, fx, fy = map(np.float32, self._limits)
-        scratch = list(self._scratch)
-        batch.threads.over(len(self._noise), lambda first, last: self._take(
-            first, last, near, far, fx, fy, scratch.pop()))
+        each, scratch = len(self._carriers), list(self._scratch)
+        if which is None:
+            batch.threads.over(len(self._noise), lambda first, last: self._take(
+                first, last, near, far, fx, fy, scratch.pop()))
+        else:
+            for e in which:
+                self._take(each * e, each * (e + 1), near, far, fx, fy, scratch[0])
 
     def _take(self, first, last, near, far, fx, fy, scratch):
         take(first, last, self._pattern, self._batch.rays.placed, self._batch.rays.meshes,
@@ -188,9 +192,9 @@ class Camera(_RaySensor):
                              self._shaped(f.segmentation), self._shaped(f.normal, 3),
                              self._shaped(f.flow, 2))
 
-    def capture(self) -> Images:
-        """Takes the images of all environments as they stand now."""
-        self._look()
+    def capture(self, which: np.ndarray | None = None) -> Images:
+        """Takes the images of some environments (indices), or of all, as they stand now."""
+        self._look(which)
         return self.images
 
     def _disturb(self, first, last):

@@ -1,0 +1,98 @@
+"""DepthNavigation-v0: fly through a forest by a depth camera, to a goal on its far side.
+
+The action is a velocity in the world, which the flight stack's loops fly. Observed are the goal
+from the vehicle and the velocity, in the world's frame, height and place across the forest, the
+heading's cosine and sine, the vertical in the body's frame, the camera's image as the nearest
+distance in each of 3 x 16 fields (as a share of 10 m), and the last action.
+
+Reward: how much nearer to the goal the last step has come [m], 10 at the goal, -10 at the end by a
+touch or outside of the forest. The episode is complete, and a success, within 1 m of the goal.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from sensor_models.cameras import CameraParameters
+from xtdrone_batch.randomisation import Randomisation
+from xtdrone_dynamics.compiled import njit
+
+from ..task import (
+    BODY,
+    Part,
+    Task,
+    last_action,
+    put,
+    put_action,
+    put_in_body,
+    square_apart,
+    touches,
+)
+
+NEAR = 1.0  # at the goal [m]
+LOSS, REACHED = -10.0, 10.0
+SIDE, LOWEST, HIGHEST, BACK = 8.0, 0.5, 4.5, -3.0  # of where it may fly [m]
+ROWS, COLUMNS = 3, 16
+CAMERA = CameraParameters.pinhole(48, 12, 1.9, far=10.0, rate=10.0)
+TO_GOAL = Part("to_goal", 3, 50.0, 10.0)
+VELOCITY = Part("velocity", 3, 30.0, 3.0)
+PLACE = Part("place", 2, 20.0, 4.0)  # across the forest, height [m]
+HEADING = Part("heading", 2, 1.0, 1.0)
+IMAGE = Part("image", ROWS * COLUMNS, 1.0, 1.0)
+
+
+@njit(nogil=True)
+def advance(which: np.ndarray, s: Any, t_us: np.ndarray, dt: float) -> None:
+    """Keeps the distance from the goal, and what the last step has gained; see Task."""
+    for e in which:
+        for i in range(s.pos.shape[1]):
+            m, d = s.memory[e, i], math.sqrt(square_apart(s.goal[e, i], s.pos[e, i]))
+            m[1] = m[0] - d if m[0] > 0.0 else 0.0
+            m[0] = d
+
+
+@njit(nogil=True)
+def observe(which: np.ndarray, s: Any) -> None:
+    """See Task."""
+    for e in which:
+        for i in range(s.pos.shape[1]):
+            p, g, u, q, out = (s.pos[e, i], s.goal[e, i], s.vel[e, i], s.quat[e, i],
+                               s.observation[e, i])
+            put(out, 0, TO_GOAL.bound, g[0] - p[0], g[1] - p[1], g[2] - p[2])
+            put(out, 3, VELOCITY.bound, u[0], u[1], u[2])
+            cos = 1.0 - 2.0 * (q[1] * q[1] + q[2] * q[2])
+            sin = 2.0 * (q[0] * q[1] + q[3] * q[2])
+            length = math.sqrt(cos * cos + sin * sin) + 1e-6
+            put(out, 6, PLACE.bound, p[1], p[2], 0.0)
+            put(out, 8, HEADING.bound, cos / length, sin / length, 0.0)
+            put_in_body(out, 10, 1.0, q, 0.0, 0.0, 1.0)
+            for k in range(s.image.shape[2]):
+                out[13 + k] = s.image[e, i, k]
+            put_action(s, e, i, out, 13 + s.image.shape[2])
+
+
+@njit(nogil=True)
+def judge(which: np.ndarray, x: Any) -> None:
+    """See Task."""
+    s = x.state
+    for e in which:
+        for i in range(s.pos.shape[1]):
+            p, m = s.pos[e, i], x.memory[e, i]
+            lost = touches(s, e, i) or abs(p[1]) > SIDE or p[2] < LOWEST or p[2] > HIGHEST \
+                or p[0] < BACK
+            x.success[e] = m[0] < NEAR and not lost
+            x.terminated[e] = lost or x.success[e]
+            x.reward[e, i] = LOSS if lost else m[1] + (REACHED if x.success[e] else 0.0)
+
+
+LOW, HIGH = (-1.0, -2.0, -1.0, -1.0), (3.0, 2.0, 1.0, 1.0)
+TASK = Task(
+    name="DepthNavigation-v0", text="fly through a forest by a depth camera",
+    success=f"within {NEAR:g} m of the goal, nothing touched", action="velocity", low=LOW,
+    high=HIGH, sub_steps=25, seconds=25.0, starts=((0.0, 0.0, 2.5),), world="navigation_forest",
+    goal=((28.0, -5.0, 2.0), (28.0, 5.0, 3.0)),
+    randomisation=Randomisation(pos=(0.5, 1.0, 0.5), yaw=0.5, vel=0.3),
+    parts=(TO_GOAL, VELOCITY, PLACE, HEADING, BODY[0], IMAGE, last_action(LOW, HIGH)),
+    observe=observe, judge=judge, advance=advance, memory=2, camera=CAMERA,
+    pooled=(ROWS, COLUMNS))

@@ -1,0 +1,117 @@
+"""Formation-v0: three followers keep their slots behind a leader that flies a smooth random curve.
+
+The leader is a point on a curve of trajectory.py. The goal holds the slot's place and velocity,
+then the curve of the slot: the leader's, moved to a place in a wedge that is turned at random.
+Observed are the slot from the vehicle and its velocity from the vehicle's, the vertical, velocity
+and rates, where the two others are and how they move, all in the body's frame, and the last action.
+
+Reward of a vehicle, with its distance d from the slot [m] and body rates w [rad/s]:
+1 / (1 + 16 d^2) + 1 - d / 10 - 0.02 |w|, less 1 - n / 3 where the nearest other one is n < 3 m
+away, and -20 for those that end the episode: by a touch, nearer than 1 m to another one, or further
+than 20 m from the slot. A success is that each root mean square of d from 3 s on is below 0.3 m.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from sensor_models.streams import next_uniform
+from xtdrone_batch.randomisation import Randomisation
+from xtdrone_dynamics.compiled import njit
+
+from ..task import (
+    BODY,
+    POSITION_ERROR,
+    Part,
+    Task,
+    apart,
+    last_action,
+    observe_body,
+    observe_others,
+    others,
+    put_action,
+    put_in_body,
+    reward_of_place,
+    square_apart,
+    touches,
+)
+from .multi_hover import FURTHEST, HIGH, LOSS, LOW, NEAREST, PULL, price_of_closeness
+from .trajectory import SETTLED, add_error, follow, follows
+
+CURVE = 6  # where the curve begins in a goal
+BEHIND, BESIDE = 3.0, 3.5  # of neighbours in the wedge [m]
+NEAR = 0.3  # [m]
+VELOCITY_ERROR = Part("velocity_error", 3, 30.0, 3.0)
+
+
+@njit(nogil=True)
+def begin(which: np.ndarray, x: Any, limits: np.ndarray, streams: np.ndarray) -> None:
+    """Draws the leader's curve and the wedge's direction; see Task."""
+    for e in which:
+        s = streams[e]
+        turn = 2.0 * math.pi * next_uniform(s)
+        for k in range(x.goal.shape[2]):
+            x.goal[e, :, k] = limits[0, k] + next_uniform(s) * (limits[1, k] - limits[0, k])
+        for i in range(x.goal.shape[1]):
+            back, left = -BEHIND, BESIDE * (1.0 - 2.0 * i)
+            if i == 2:
+                back, left = -2.0 * BEHIND, 0.0
+            x.goal[e, i, CURVE] += math.cos(turn) * back - math.sin(turn) * left
+            x.goal[e, i, CURVE + 1] += math.sin(turn) * back + math.cos(turn) * left
+
+
+@njit(nogil=True)
+def advance(which: np.ndarray, s: Any, t_us: np.ndarray, dt: float) -> None:
+    """See Task."""
+    for e in which:
+        t = 1e-6 * t_us[e]
+        for i in range(s.pos.shape[1]):
+            g = s.goal[e, i]
+            c = g[CURVE:]
+            follow(c, t, g)
+            for k in range(3):
+                g[3 + k] = c[3 + k] * c[6 + k] * math.cos(c[6 + k] * t + c[9 + k])
+            add_error(s.memory[e, i], t, square_apart(g, s.pos[e, i]))
+
+
+@njit(nogil=True)
+def observe(which: np.ndarray, s: Any) -> None:
+    """See Task."""
+    for e in which:
+        for i in range(s.pos.shape[1]):
+            p, u, g, q, out = (s.pos[e, i], s.vel[e, i], s.goal[e, i], s.quat[e, i],
+                               s.observation[e, i])
+            put_in_body(out, 0, POSITION_ERROR.bound, q, g[0] - p[0], g[1] - p[1], g[2] - p[2])
+            put_in_body(out, 3, VELOCITY_ERROR.bound, q, g[3] - u[0], g[4] - u[1], g[5] - u[2])
+            k = observe_others(s, e, i, s.quat[e, i], out, observe_body(s, e, i, out, 6))
+            put_action(s, e, i, out, k)
+
+
+@njit(nogil=True)
+def judge(which: np.ndarray, x: Any) -> None:
+    """See Task."""
+    s = x.state
+    for e in which:
+        x.terminated[e], x.success[e] = False, True
+        for i in range(s.pos.shape[1]):
+            nearest = apart(s, e, i)
+            square = square_apart(x.goal[e, i], s.pos[e, i])
+            lost = touches(s, e, i) or nearest < NEAREST or square > FURTHEST**2
+            x.reward[e, i] = LOSS if lost else (
+                reward_of_place(square, s.ang_vel[e, i]) - price_of_closeness(nearest))
+            x.potential[e, i] = -PULL * math.sqrt(square)
+            x.terminated[e] |= lost
+            x.success[e] &= follows(x.memory[e, i], NEAR) and not lost
+
+
+TASK = Task(
+    name="Formation-v0", text="three followers keep their slots behind a leader",
+    success=f"root mean square errors below {NEAR:g} m from {SETTLED:g} s on, none ever within "
+            f"{NEAREST:g} m of another", action="rates", low=LOW, high=HIGH, sub_steps=5,
+    seconds=12.0, starts=((-4.0, 4.0, 30.0), (-4.0, -4.0, 30.0), (4.0, 0.0, 30.0)),
+    goal=((0.0,) * CURVE + (0.0, 0.0, 30.0, 1.0, 1.0, 0.3, 0.3, 0.3, 0.3, 0.0, 0.0, 0.0),
+          (0.0,) * CURVE + (0.0, 0.0, 30.0, 3.0, 3.0, 1.0, 0.8, 0.8, 0.8, 6.3, 6.3, 6.3)),
+    randomisation=Randomisation(pos=(1.0, 1.0, 1.0), yaw=math.pi, tilt=0.3, vel=0.5, ang_vel=0.5),
+    parts=(POSITION_ERROR, VELOCITY_ERROR, *BODY, *others(2), last_action(LOW, HIGH)),
+    begin=begin, observe=observe, judge=judge, advance=advance, memory=2)

@@ -1,0 +1,129 @@
+"""Landing-v0: land on a moving platform, by body rates and thrust.
+
+The platform is an object of the world, 3 m wide, that moves at up to 1.2 m/s along each axis and
+turns back at 8 m. The goal holds the centre of its top and its velocity. Observed are the platform
+from the vehicle and its velocity from the vehicle's, the vertical and body rates, all in the body's
+frame, and the last action.
+
+The first touch ends the episode. It is a success within 0.7 m of the centre, at less than 0.8 m/s
+down and 0.5 m/s sideways against the platform, leaning by less than 0.25 rad. The reward is 20
+then; for another touch of the platform 5, less 5 for each metre from its centre, for each m/s
+against it and for each rad of lean, at least -10; -10 for the ground or further than 15 m away; and
+otherwise a price of 0.1 for each metre from the platform and of 0.02 |w| for body rates w [rad/s].
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from xtdrone_batch.randomisation import Randomisation
+from xtdrone_dynamics.compiled import njit
+
+from ..task import (
+    BODY,
+    POSITION_ERROR,
+    Part,
+    Task,
+    last_action,
+    observe_body,
+    put_action,
+    put_in_body,
+    square_apart,
+    touches,
+)
+
+PLATFORM = 1  # its object in worlds/batch/landing.yaml, after the ground
+ASIDE, DOWN, SIDEWAYS, LEAN = 0.7, 0.8, 0.5, 0.25  # [m], [m/s], [m/s], [rad]
+BOUND, FURTHEST = 8.0, 15.0  # of the platform; of the vehicle from it [m]
+LOSS, LANDED, TOUCHED, BADLY = -10.0, 20.0, 5.0, 5.0
+VELOCITY_ERROR = Part("velocity_error", 3, 30.0, 3.0)
+BEFORE, NOW, KEPT = 0, 4, 4  # velocity against the platform, and lean, of the last two steps
+
+
+@njit(nogil=True)
+def begin(which: np.ndarray, x: Any, limits: np.ndarray, streams: np.ndarray) -> None:
+    """The platform as it stands; see Task."""
+    for e in which:
+        for i in range(x.goal.shape[1]):
+            o, g = x.objects[e, PLATFORM], x.goal[e, i]
+            for k in range(3):
+                g[k], g[3 + k] = o.pos[k], o.vel[k]
+            g[2] += 0.5 * o.size[2]
+
+
+@njit(nogil=True)
+def advance(which: np.ndarray, s: Any, t_us: np.ndarray, dt: float) -> None:
+    """Moves the platform as its world does, and keeps the approach; see Task."""
+    for e in which:
+        for i in range(s.pos.shape[1]):
+            g, m, u, q = s.goal[e, i], s.memory[e, i], s.vel[e, i], s.quat[e, i]
+            if t_us[e] > 0:
+                for k in range(2):
+                    g[k] += g[3 + k] * dt
+                    if abs(g[k]) > BOUND and g[k] * g[3 + k] > 0.0:
+                        g[3 + k] = -g[3 + k]
+            for k in range(KEPT):
+                m[BEFORE + k] = m[NOW + k]
+            for k in range(3):
+                m[NOW + k] = u[k] - g[3 + k]
+            m[NOW + 3] = math.acos(min(max(1.0 - 2.0 * (q[0] * q[0] + q[1] * q[1]), -1.0), 1.0))
+
+
+@njit(nogil=True)
+def observe(which: np.ndarray, s: Any) -> None:
+    """See Task."""
+    for e in which:
+        for i in range(s.pos.shape[1]):
+            p, u, g, q, out = (s.pos[e, i], s.vel[e, i], s.goal[e, i], s.quat[e, i],
+                               s.observation[e, i])
+            put_in_body(out, 0, POSITION_ERROR.bound, q, g[0] - p[0], g[1] - p[1], g[2] - p[2])
+            put_in_body(out, 3, VELOCITY_ERROR.bound, q, g[3] - u[0], g[4] - u[1], g[5] - u[2])
+            put_action(s, e, i, out, observe_body(s, e, i, out, 6))
+
+
+@njit
+def value_of_touch(p: np.ndarray, g: np.ndarray, approach: np.ndarray) -> float:
+    """The reward of a touch at p (3,), after an approach (KEPT,), that is no landing."""
+    if p[2] < g[2]:
+        return LOSS
+    aside = math.sqrt((p[0] - g[0])**2 + (p[1] - g[1])**2)
+    speed = math.sqrt(approach[0]**2 + approach[1]**2 + approach[2]**2)
+    return max(TOUCHED - BADLY * (aside + speed + approach[3]), LOSS)
+
+
+@njit
+def lands(p: np.ndarray, g: np.ndarray, approach: np.ndarray) -> bool:
+    """Whether a touch at p (3,), after an approach (KEPT,), is a landing on the platform g."""
+    x, y, u = p[0] - g[0], p[1] - g[1], approach
+    return (x * x + y * y < ASIDE**2 and p[2] > g[2] and abs(u[2]) < DOWN
+            and u[0]**2 + u[1]**2 < SIDEWAYS**2 and u[3] < LEAN)
+
+
+@njit(nogil=True)
+def judge(which: np.ndarray, x: Any) -> None:
+    """See Task."""
+    s = x.state
+    for e in which:
+        for i in range(s.pos.shape[1]):
+            p, g, w = s.pos[e, i], x.goal[e, i], s.ang_vel[e, i]
+            touched = touches(s, e, i)
+            far = math.sqrt(square_apart(g, p))
+            x.success[e] = touched and lands(p, g, x.memory[e, i, BEFORE:])
+            x.terminated[e] = touched or far > FURTHEST
+            x.potential[e, i] = -far
+            x.reward[e, i] = -0.1 * far - 0.02 * math.sqrt(w[0]**2 + w[1]**2 + w[2]**2)
+            if x.terminated[e]:
+                x.reward[e, i] = LANDED if x.success[e] else LOSS if far > FURTHEST else \
+                    value_of_touch(p, g, x.memory[e, i, BEFORE:])
+
+
+LOW, HIGH = (-6.0, -6.0, -3.0, 0.0), (6.0, 6.0, 3.0, 1.0)
+TASK = Task(
+    name="Landing-v0", text="land on a moving platform",
+    success=f"the first touch within {ASIDE:g} m of the platform's centre, slower against it than "
+            f"{DOWN:g} m/s down and {SIDEWAYS:g} m/s sideways", action="rates", low=LOW, high=HIGH,
+    sub_steps=5, seconds=15.0, starts=((0.0, 0.0, 6.0),), goal=((0.0,) * 6,) * 2, world="landing",
+    randomisation=Randomisation(pos=(2.0, 2.0, 1.0), yaw=math.pi, tilt=0.2, vel=0.5, ang_vel=0.3),
+    parts=(POSITION_ERROR, VELOCITY_ERROR, *BODY, last_action(LOW, HIGH)), begin=begin,
+    observe=observe, judge=judge, advance=advance, memory=2 * KEPT)

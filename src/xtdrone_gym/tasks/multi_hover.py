@@ -1,0 +1,112 @@
+"""MultiHover-v0: four vehicles fly to four goals that lie across each other's, without touching.
+
+The vehicles begin at the corners of a square; the goals are the corners of a smaller one, turned at
+random, and dealt at random. Observed are the goal from the vehicle, its vertical, velocity and
+rates, where the three others are and how they move, the nearest first, all in the body's frame, and
+the last action.
+
+Reward of a vehicle, with its distance d from the goal [m] and body rates w [rad/s]:
+1 / (1 + 16 d^2) + 1 - d / 10 - 0.02 |w|, less 1 - n / 3 where the nearest other one is n < 3 m
+away, and -20 for those that end the episode: by a touch, nearer than 1 m to another one, or further
+than 20 m from the goal. A success is that all are within 0.2 m of their goals at the end,
+slower than 0.5 m/s.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from sensor_models.streams import next_uniform
+from xtdrone_batch.randomisation import Randomisation
+from xtdrone_dynamics.compiled import njit
+
+from ..task import (
+    BODY,
+    POSITION_ERROR,
+    Task,
+    apart,
+    last_action,
+    observe_body,
+    observe_others,
+    others,
+    put_action,
+    put_in_body,
+    reward_of_place,
+    square_apart,
+    touches,
+)
+
+CLOSE, NEAREST, FURTHEST = 3.0, 1.0, 20.0  # [m]
+LOSS = -20.0
+PULL = 5.0  # potential for each metre from the goal
+NEAR, SLOW = 0.2, 0.5  # at a goal [m], [m/s]
+
+
+@njit(nogil=True)
+def begin(which: np.ndarray, x: Any, limits: np.ndarray, streams: np.ndarray) -> None:
+    """Deals the corners of a square, whose centre's distance and height are drawn; see Task."""
+    count = x.goal.shape[1]
+    for e in which:
+        s = streams[e]
+        turn = 2.0 * math.pi * next_uniform(s)
+        for i in range(count):
+            g = x.goal[e, i]
+            angle = turn + 2.0 * math.pi * i / count
+            far = limits[0, 0] + next_uniform(s) * (limits[1, 0] - limits[0, 0])
+            g[0], g[1] = far * math.cos(angle), far * math.sin(angle)
+            g[2] = limits[0, 2] + next_uniform(s) * (limits[1, 2] - limits[0, 2])
+        for i in range(count - 1, 0, -1):
+            j = int(next_uniform(s) * (i + 1))
+            for k in range(3):
+                a = x.goal[e, i, k]
+                x.goal[e, i, k] = x.goal[e, j, k]
+                x.goal[e, j, k] = a
+
+
+@njit(inline="always")
+def price_of_closeness(nearest: float) -> float:
+    """What it costs that another vehicle is so near [m]."""
+    return max(1.0 - nearest / CLOSE, 0.0)
+
+
+@njit(nogil=True)
+def observe(which: np.ndarray, s: Any) -> None:
+    """See Task."""
+    for e in which:
+        for i in range(s.pos.shape[1]):
+            p, g, out = s.pos[e, i], s.goal[e, i], s.observation[e, i]
+            put_in_body(out, 0, POSITION_ERROR.bound, s.quat[e, i], g[0] - p[0], g[1] - p[1],
+                        g[2] - p[2])
+            k = observe_others(s, e, i, s.quat[e, i], out, observe_body(s, e, i, out, 3))
+            put_action(s, e, i, out, k)
+
+
+@njit(nogil=True)
+def judge(which: np.ndarray, x: Any) -> None:
+    """See Task."""
+    s = x.state
+    for e in which:
+        x.terminated[e], x.success[e] = False, True
+        for i in range(s.pos.shape[1]):
+            u, nearest = s.vel[e, i], apart(s, e, i)
+            square = square_apart(x.goal[e, i], s.pos[e, i])
+            lost = touches(s, e, i) or nearest < NEAREST or square > FURTHEST**2
+            x.reward[e, i] = LOSS if lost else (
+                reward_of_place(square, s.ang_vel[e, i]) - price_of_closeness(nearest))
+            x.potential[e, i] = -PULL * math.sqrt(square)
+            x.terminated[e] |= lost
+            x.success[e] &= (square < NEAR**2 and u[0]**2 + u[1]**2 + u[2]**2 < SLOW**2
+                             and not lost)
+
+
+LOW, HIGH = (-6.0, -6.0, -3.0, 0.0), (6.0, 6.0, 3.0, 1.0)
+TASK = Task(
+    name="MultiHover-v0", text="four vehicles fly to four goals without touching each other",
+    success=f"each within {NEAR:g} m of its goal at the end, slower than {SLOW:g} m/s, none ever "
+            f"within {NEAREST:g} m of another", action="rates", low=LOW, high=HIGH, sub_steps=5,
+    seconds=10.0, starts=tuple((x, y, 30.0) for x in (-4.0, 4.0) for y in (-4.0, 4.0)),
+    goal=((3.0, 3.0, 29.0), (4.0, 4.0, 31.0)),
+    randomisation=Randomisation(pos=(1.0, 1.0, 1.0), yaw=math.pi, tilt=0.3, vel=0.5, ang_vel=0.5),
+    parts=(POSITION_ERROR, *BODY, *others(3), last_action(LOW, HIGH)), begin=begin,
+    observe=observe, judge=judge)

@@ -1,0 +1,129 @@
+"""Pursuit-v0: three pursuers catch an evader that flees from them, by velocities.
+
+The evader is a point in a disc of radius 12 m between 8 and 16 m above the ground. It flees from
+each pursuer, and from an edge nearer than 3 m, by the inverse of their distances, at 4 m/s along
+the level and 1 m/s up or down; pursuers fly 5 m/s along each axis. The goal holds its place and
+velocity. Observed are the evader from the vehicle, its velocity, the vehicle's own velocity and
+place in the disc, and where the two others are and how they move, the nearest first, all in the
+world's frame.
+
+The episode is complete, and a success, when a pursuer is within 1 m of the evader. The reward of
+each is 10 then, -10 if it touched something or left the disc by 5 m, which ends the episode, and
+otherwise a price of 0.02 for each metre of its distance from the evader.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from xtdrone_batch.randomisation import Randomisation
+from xtdrone_dynamics.compiled import njit
+
+from ..task import Part, Task, draw_goals, observe_others, others, put, square_apart, touches
+
+RADIUS, LOWEST, HIGHEST, OUTSIDE = 12.0, 8.0, 16.0, 5.0  # [m]
+EDGE = 3.0  # nearer to an edge the evader flees from it, too [m]
+SPEED, CLIMB, LAG = 4.0, 1.0, 0.4  # of the evader [m/s], [m/s], [s]
+CAUGHT = 1.0  # [m]
+LOSS, REWARD, PRICE = -10.0, 10.0, 0.02
+EVADER = Part("evader", 3, 40.0, 5.0)
+EVADER_VELOCITY = Part("evader_velocity", 3, 10.0, 3.0)
+VELOCITY = Part("velocity", 3, 30.0, 3.0)
+PLACE = Part("place", 3, 40.0, 5.0)  # from the disc's middle
+WORLD = np.array([0.0, 0.0, 0.0, 1.0], dtype=np.float32)
+
+
+@njit
+def _push(room):
+    """By which an edge at a distance [m] weighs beside pursuers."""
+    return max(1.0 / max(room, 0.1) - 1.0 / EDGE, 0.0)
+
+
+@njit
+def flee(goal: np.ndarray, pos: np.ndarray, dt: float) -> None:
+    """Moves an evader (place and velocity) that flees from pursuers (V, 3) by a time [s]."""
+    x, y, z = goal[0], goal[1], goal[2]
+    ax = ay = az = 0.0
+    for j in range(pos.shape[0]):
+        square = square_apart(pos[j], goal) + 1e-6
+        ax += (x - pos[j, 0]) / square
+        ay += (y - pos[j, 1]) / square
+        az += (z - pos[j, 2]) / square
+    far = math.sqrt(x * x + y * y) + 1e-6
+    edge = _push(RADIUS - far) / far
+    ax, ay = ax - edge * x, ay - edge * y
+    az += _push(z - LOWEST) - _push(HIGHEST - z)
+    level = math.sqrt(ax * ax + ay * ay) + 1e-6
+    share = min(dt / LAG, 1.0)
+    goal[3] += share * (SPEED * ax / level - goal[3])
+    goal[4] += share * (SPEED * ay / level - goal[4])
+    goal[5] += share * (min(max(az, -CLIMB), CLIMB) - goal[5])
+    for k in range(3):
+        goal[k] += goal[3 + k] * dt
+    inside = min(RADIUS / (math.sqrt(goal[0]**2 + goal[1]**2) + 1e-6), 1.0)
+    goal[0], goal[1] = goal[0] * inside, goal[1] * inside
+    goal[2] = min(max(goal[2], LOWEST), HIGHEST)
+
+
+@njit(nogil=True)
+def begin(which: np.ndarray, x: Any, limits: np.ndarray, streams: np.ndarray) -> None:
+    """One evader for all; see Task."""
+    draw_goals(which, x, limits, streams)
+    for e in which:
+        x.goal[e, 1:] = x.goal[e, 0]
+
+
+@njit(nogil=True)
+def advance(which: np.ndarray, s: Any, t_us: np.ndarray, dt: float) -> None:
+    """See Task."""
+    for e in which:
+        if t_us[e] > 0:
+            flee(s.goal[e, 0], s.pos[e], dt)
+            s.goal[e, 1:] = s.goal[e, 0]
+
+
+@njit(nogil=True)
+def observe(which: np.ndarray, s: Any) -> None:
+    """See Task."""
+    for e in which:
+        for i in range(s.pos.shape[1]):
+            p, u, g, out = s.pos[e, i], s.vel[e, i], s.goal[e, i], s.observation[e, i]
+            put(out, 0, EVADER.bound, g[0] - p[0], g[1] - p[1], g[2] - p[2])
+            put(out, 3, EVADER_VELOCITY.bound, g[3], g[4], g[5])
+            put(out, 6, VELOCITY.bound, u[0], u[1], u[2])
+            put(out, 9, PLACE.bound, p[0], p[1], p[2] - 0.5 * (LOWEST + HIGHEST))
+            observe_others(s, e, i, WORLD, out, 12)
+
+
+@njit(nogil=True)
+def judge(which: np.ndarray, x: Any) -> None:
+    """See Task."""
+    s = x.state
+    for e in which:
+        x.terminated[e], x.success[e] = False, False
+        for i in range(s.pos.shape[1]):
+            p = s.pos[e, i]
+            d = math.sqrt(square_apart(x.goal[e, i], p))
+            lost = (touches(s, e, i) or p[0]**2 + p[1]**2 > (RADIUS + OUTSIDE)**2
+                    or abs(2.0 * p[2] - LOWEST - HIGHEST) > HIGHEST - LOWEST + 2.0 * OUTSIDE)
+            x.terminated[e] |= lost
+            x.success[e] |= d < CAUGHT
+            x.potential[e, i] = -d
+            x.reward[e, i] = LOSS if lost else -PRICE * d
+        x.success[e] &= not x.terminated[e]
+        x.terminated[e] |= x.success[e]
+        if x.success[e]:
+            x.reward[e] = REWARD
+
+
+LOW, HIGH = (-5.0, -5.0, -1.5, -0.5), (5.0, 5.0, 1.5, 0.5)
+TASK = Task(
+    name="Pursuit-v0", text="three pursuers catch an evader",
+    success=f"a pursuer within {CAUGHT:g} m of the evader, nothing touched", action="velocity",
+    low=LOW, high=HIGH, sub_steps=25, seconds=20.0,
+    starts=((-8.0, -5.0, 12.0), (-8.0, 0.0, 12.0), (-8.0, 5.0, 12.0)),
+    goal=((0.0, -8.0, 10.0, 0.0, 0.0, 0.0), (8.0, 8.0, 14.0, 0.0, 0.0, 0.0)),
+    randomisation=Randomisation(pos=(1.0, 1.0, 2.0), yaw=math.pi, vel=0.5),
+    parts=(EVADER, EVADER_VELOCITY, VELOCITY, PLACE, *others(2)), begin=begin, observe=observe,
+    judge=judge, advance=advance)

@@ -1,0 +1,133 @@
+"""Racing-v0: fly through the gates of a random course in their order, by body rates and thrust.
+
+The gates are objects of the world, with frames to hit. The goal holds them: each one's centre [m]
+and the level direction in which it is to be passed. Observed are the next two gates, centre and
+direction, and the vehicle's vertical, velocity and rates, all in the body's frame, and the last
+action; after the last gate but one, that one twice.
+
+Reward: how much nearer to the next gate the last step has come [m], for each gate passed 3 in its
+middle to 0 at its frame, less 0.002 |w| for body rates w [rad/s]; -20 at the end by a touch, by
+passing beside a gate, or more than 15 m from it. The episode is complete, and a success, when all
+gates are passed.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from xtdrone_batch.randomisation import Randomisation
+from xtdrone_dynamics.compiled import njit
+
+from ..task import (
+    BODY,
+    Part,
+    Task,
+    last_action,
+    observe_body,
+    put_action,
+    put_in_body,
+    square_apart,
+    touches,
+)
+
+GATES, SIDE = 8, 2.4  # of worlds/batch/race.yaml; of an opening [m]
+GATE = 5  # numbers of a gate: centre, direction's x and y
+BARS = 4  # objects of a gate, those on its left and right first
+FURTHEST = 15.0  # from the next gate [m]
+LOSS, PASS = -20.0, 3.0
+NEXT, STARTED, LAST, GAIN, PASSED, MISSED, MEMORY = 0, 1, 2, 5, 6, 7, 8  # places in the memory
+CENTRES = Part("gates", 6, 30.0, 5.0)
+DIRECTIONS = Part("gate_directions", 6, 1.0, 1.0)
+
+
+@njit(nogil=True)
+def begin(which: np.ndarray, x: Any, limits: np.ndarray, streams: np.ndarray) -> None:
+    """The gates as they stand; see Task."""
+    for e in which:
+        for i in range(x.goal.shape[1]):
+            for n in range(GATES):
+                left, right = x.objects[e, 1 + BARS * n], x.objects[e, 2 + BARS * n]
+                g, q = x.goal[e, i, GATE * n:GATE * (n + 1)], left.quat
+                for k in range(3):
+                    g[k] = 0.5 * (left.pos[k] + right.pos[k])
+                g[3] = 1.0 - 2.0 * (q[1] * q[1] + q[2] * q[2])
+                g[4] = 2.0 * (q[0] * q[1] + q[3] * q[2])
+
+
+@njit(nogil=True)
+def advance(which: np.ndarray, s: Any, t_us: np.ndarray, dt: float) -> None:
+    """Which gate is next, and what the last step has gained; see Task."""
+    for e in which:
+        for i in range(s.pos.shape[1]):
+            p, m = s.pos[e, i], s.memory[e, i]
+            last = m[LAST:LAST + 3]
+            m[GAIN], m[PASSED], m[MISSED] = 0.0, 0.0, 0.0
+            n = int(m[NEXT])
+            if m[STARTED] > 0.0 and n < GATES:
+                g = s.goal[e, i, GATE * n:GATE * (n + 1)]
+                m[GAIN] = math.sqrt(square_apart(g, last)) - math.sqrt(square_apart(g, p))
+                before = g[3] * (last[0] - g[0]) + g[4] * (last[1] - g[1])
+                after = g[3] * (p[0] - g[0]) + g[4] * (p[1] - g[1])
+                if before < 0.0 <= after:
+                    share = before / (before - after)
+                    left = (g[3] * (last[1] + share * (p[1] - last[1]) - g[1])
+                            - g[4] * (last[0] + share * (p[0] - last[0]) - g[0]))
+                    up = last[2] + share * (p[2] - last[2]) - g[2]
+                    aside = max(abs(left), abs(up)) / (0.5 * SIDE)
+                    if aside < 1.0:
+                        m[PASSED] = 1.0 - aside
+                        m[NEXT] += 1.0
+                    else:
+                        m[MISSED] = 1.0
+            m[STARTED] = 1.0
+            for k in range(3):
+                last[k] = p[k]
+
+
+@njit(nogil=True)
+def observe(which: np.ndarray, s: Any) -> None:
+    """See Task."""
+    for e in which:
+        for i in range(s.pos.shape[1]):
+            p, q, out = s.pos[e, i], s.quat[e, i], s.observation[e, i]
+            for k in range(2):
+                n = GATE * min(int(s.memory[e, i, NEXT]) + k, GATES - 1)
+                g = s.goal[e, i, n:n + GATE]
+                put_in_body(out, 3 * k, CENTRES.bound, q, g[0] - p[0], g[1] - p[1], g[2] - p[2])
+                put_in_body(out, 6 + 3 * k, DIRECTIONS.bound, q, g[3], g[4], 0.0)
+            put_action(s, e, i, out, observe_body(s, e, i, out, 12))
+
+
+@njit(nogil=True)
+def judge(which: np.ndarray, x: Any) -> None:
+    """See Task."""
+    s = x.state
+    for e in which:
+        for i in range(s.pos.shape[1]):
+            w, m = s.ang_vel[e, i], x.memory[e, i]
+            n = GATE * min(int(m[NEXT]), GATES - 1)
+            lost = (touches(s, e, i) or m[MISSED] > 0.0
+                    or square_apart(x.goal[e, i, n:], s.pos[e, i]) > FURTHEST**2)
+            x.success[e] = m[NEXT] == GATES and not lost
+            x.terminated[e] = lost or x.success[e]
+            x.reward[e, i] = LOSS if lost else m[GAIN] + PASS * m[PASSED] - 0.002 * math.sqrt(
+                w[0]**2 + w[1]**2 + w[2]**2)
+
+
+def next_gates(goal: np.ndarray, memory: np.ndarray) -> np.ndarray:
+    """The centre (V, 3) of each vehicle's next gate."""
+    gates = goal.reshape(len(goal), GATES, GATE)
+    n = np.minimum(memory[:, NEXT].astype(int), GATES - 1)
+    return gates[np.arange(len(goal)), n, :3]
+
+
+LOW, HIGH = (-6.0, -6.0, -3.0, 0.0), (6.0, 6.0, 3.0, 1.0)
+TASK = Task(
+    name="Racing-v0", text="fly through the gates of a random course in their order",
+    success="all gates passed without a touch", action="rates", low=LOW, high=HIGH, sub_steps=5,
+    seconds=20.0, starts=((0.0, 0.0, 3.0),), goal=((0.0,) * GATE * GATES,) * 2, world="race",
+    randomisation=Randomisation(pos=(0.5, 0.5, 0.5), yaw=math.pi, tilt=0.2, vel=0.5, ang_vel=0.3),
+    parts=(CENTRES, DIRECTIONS, *BODY, last_action(LOW, HIGH)), begin=begin, observe=observe,
+    judge=judge, advance=advance, memory=MEMORY,
+    marks=next_gates)

@@ -1,0 +1,109 @@
+"""Trajectory-v0: follow a smooth random curve, by body rates and thrust.
+
+The curve is a Lissajous figure, along each axis c + a sin(w t + f) with numbers that are drawn for
+each episode. The goal holds the places of the curve now and 0.2, 0.4, 0.6 s later, then c, a, w, f.
+
+Observed are these four places from the vehicle, its vertical, velocity and rates, all in the body's
+frame, and the last action. With the distance d from the curve [m] and the body rates w [rad/s], the
+reward is 1 / (1 + 16 d^2) + 1 - d / 10 - 0.02 |w|, and -10 at the end where d grows beyond 8 m. A
+success is a root mean square of d below 0.2 m from 3 s on.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from xtdrone_batch.randomisation import Randomisation
+from xtdrone_dynamics.compiled import njit
+
+from ..task import (
+    BODY,
+    Part,
+    Task,
+    last_action,
+    observe_body,
+    put_action,
+    put_in_body,
+    reward_of_place,
+    square_apart,
+)
+
+PLACES, AHEAD = 4, 0.2  # on the curve, [s]
+CURVE = 3 * PLACES  # where c, a, w, f begin
+FURTHEST = 8.0  # from the curve [m]
+LOSS = -10.0
+PULL = 5.0  # potential for each metre from the curve
+SETTLED, NEAR = 3.0, 0.2  # [s], [m]
+ERRORS = Part("position_errors", 3 * PLACES, 20.0, 2.0)
+
+
+@njit
+def follow(curve: np.ndarray, t: float, out: np.ndarray) -> None:
+    """The place (3,) of a curve (12,) of c, a, w, f at a time [s]."""
+    for k in range(3):
+        out[k] = curve[k] + curve[3 + k] * math.sin(curve[6 + k] * t + curve[9 + k])
+
+
+@njit
+def add_error(memory: np.ndarray, t: float, square: float) -> None:
+    """Adds to the sum and number of square errors [m^2] once a flight has settled."""
+    if t > SETTLED:
+        memory[0] += square
+        memory[1] += 1.0
+
+
+@njit(inline="always")
+def follows(memory: np.ndarray, bound: float) -> bool:
+    """Whether the root mean square of the errors is below a bound [m]."""
+    return memory[1] > 0.0 and memory[0] < bound * bound * memory[1]
+
+
+@njit(nogil=True)
+def advance(which: np.ndarray, s: Any, t_us: np.ndarray, dt: float) -> None:
+    """See Task."""
+    for e in which:
+        t = 1e-6 * t_us[e]
+        for i in range(s.pos.shape[1]):
+            g = s.goal[e, i]
+            for n in range(PLACES):
+                follow(g[CURVE:], t + AHEAD * n, g[3 * n:])
+            add_error(s.memory[e, i], t, square_apart(g, s.pos[e, i]))
+
+
+@njit(nogil=True)
+def observe(which: np.ndarray, s: Any) -> None:
+    """See Task."""
+    for e in which:
+        for i in range(s.pos.shape[1]):
+            p, g, out = s.pos[e, i], s.goal[e, i], s.observation[e, i]
+            for k in range(0, CURVE, 3):
+                put_in_body(out, k, ERRORS.bound, s.quat[e, i], g[k] - p[0], g[k + 1] - p[1],
+                            g[k + 2] - p[2])
+            put_action(s, e, i, out, observe_body(s, e, i, out, CURVE))
+
+
+@njit(nogil=True)
+def judge(which: np.ndarray, x: Any) -> None:
+    """See Task."""
+    s = x.state
+    for e in which:
+        for i in range(s.pos.shape[1]):
+            square = square_apart(x.goal[e, i], s.pos[e, i])
+            lost = square > FURTHEST**2
+            x.terminated[e] = lost
+            x.reward[e, i] = LOSS if lost else reward_of_place(square, s.ang_vel[e, i])
+            x.potential[e, i] = -PULL * math.sqrt(square)
+            x.success[e] = follows(x.memory[e, i], NEAR)
+
+
+LOW, HIGH = (-6.0, -6.0, -3.0, 0.0), (6.0, 6.0, 3.0, 1.0)
+TASK = Task(
+    name="Trajectory-v0", text="follow a smooth random curve",
+    success=f"a root mean square error below {NEAR:g} m from {SETTLED:g} s on", action="rates",
+    low=LOW, high=HIGH, sub_steps=5, seconds=12.0, starts=((0.0, 0.0, 30.0),),
+    goal=((0.0,) * CURVE + (0.0, 0.0, 30.0, 1.0, 1.0, 0.3, 0.5, 0.5, 0.5, 0.0, 0.0, 0.0),
+          (0.0,) * CURVE + (0.0, 0.0, 30.0, 3.0, 3.0, 1.0, 1.0, 1.0, 1.0, 6.3, 6.3, 6.3)),
+    randomisation=Randomisation(pos=(1.0, 1.0, 1.0), yaw=math.pi, tilt=0.3, vel=0.5, ang_vel=0.5),
+    parts=(ERRORS, *BODY, last_action(LOW, HIGH)), observe=observe, judge=judge, advance=advance,
+    memory=2)
