@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
+from ..rows import Rows
 from ..task import Task
 from ..task_batch import TaskBatch
 from .needs import needs
-from .rows import Rows
 
 try:
     import torch
@@ -29,19 +29,21 @@ class RslRlEnv(VecEnv):
 
     device = "cpu"
 
-    def __init__(self, task: Task | str, environments: int = 1, **options: Any):
+    def __init__(self, task: Task | str, environments: int = 1, *,
+                 discount: float | None = None, **options: Any):
         """Builds the environments.
 
         Args:
             task: A Task, or its name.
             environments: How many; the interface has one for each of their vehicles.
-            options: Of Rows: discount; of TaskBatch: vehicle, randomisation, realism, history,
+            discount: See Rows.
+            options: Of TaskBatch: vehicle, randomisation, realism, history,
                 seed, threads, wind.
 
         Raises:
             XtdroneError: There is no such task, or an option is not allowed.
         """
-        self.rows = Rows(task, environments, **options)
+        self.rows = Rows(TaskBatch(task, environments, **options), discount)
         found = self.rows.tasks.task
         self.num_envs, self.num_actions = self.rows.count, len(found.low)
         self.max_episode_length = round(found.seconds / found.step_s)

@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
+from ..rows import Rows
 from ..task import Task
 from ..task_batch import TaskBatch
 from .needs import needs
-from .rows import Rows
 from .views import Views
 
 try:
@@ -27,21 +27,22 @@ class SkrlEnv(Wrapper):
         rows: The Rows.
     """
 
-    def __init__(self, task: Task | str, environments: int = 1, *, render_mode: str | None = None,
-                 **options: Any):
+    def __init__(self, task: Task | str, environments: int = 1, *, discount: float | None = None,
+                 render_mode: str | None = None, **options: Any):
         """Builds the environments.
 
         Args:
             task: A Task, or its name.
             environments: How many; the wrapper has one for each of their vehicles.
             render_mode: None, or rgb_array.
-            options: Of Rows: discount; of TaskBatch: vehicle, randomisation, realism, history,
+            discount: See Rows.
+            options: Of TaskBatch: vehicle, randomisation, realism, history,
                 seed, threads, wind.
 
         Raises:
             XtdroneError: There is no such task, or an option is not allowed.
         """
-        self.rows = Rows(task, environments, **options)
+        self.rows = Rows(TaskBatch(task, environments, **options), discount)
         self._views = Views(self.rows.tasks, render_mode)
         super().__init__(self.rows.tasks)
         self._device = torch.device("cpu")
@@ -72,7 +73,7 @@ class SkrlEnv(Wrapper):
                 info)
 
     def state(self) -> torch.Tensor:
-        """(R, N0 + 6), see TaskBatch.privileged()."""
+        """(R, N0 + PRIVILEGED), see TaskBatch.privileged()."""
         return torch.from_numpy(self.rows.state())
 
     def render(self, *args: Any, **kwargs: Any) -> tuple[np.ndarray, ...] | None:

@@ -10,10 +10,10 @@ import numpy as np
 
 from xtdrone_batch.errors import BatchError
 
+from ..rows import Rows
 from ..task import Task
 from ..task_batch import TaskBatch
 from .needs import needs
-from .rows import Rows
 from .views import Views
 
 try:
@@ -33,21 +33,22 @@ class BatchVecEnv(VecEnv):
         rows: The Rows.
     """
 
-    def __init__(self, task: Task | str, environments: int = 1, *, render_mode: str | None = None,
-                 **options: Any):
+    def __init__(self, task: Task | str, environments: int = 1, *, discount: float | None = None,
+                 render_mode: str | None = None, **options: Any):
         """Builds the environments.
 
         Args:
             task: A Task, or its name.
             environments: How many; the interface has one for each of their vehicles.
             render_mode: None, or rgb_array.
-            options: Of Rows: discount; of TaskBatch: vehicle, randomisation, realism, history,
+            discount: See Rows.
+            options: Of TaskBatch: vehicle, randomisation, realism, history,
                 seed, threads, wind.
 
         Raises:
             XtdroneError: There is no such task, or an option is not allowed.
         """
-        self.rows = rows = Rows(task, environments, **options)
+        self.rows = rows = Rows(TaskBatch(task, environments, **options), discount)
         self._views = Views(rows.tasks, render_mode)
         self._action: np.ndarray | None = None
         self.render_mode = render_mode
