@@ -17,6 +17,7 @@ from ..interfaces import Estimator
 from ..parameters.store import ParameterStore, table
 from .flags import ALIGNED, GPS_USED, POSITION_VALID, VISION_USED
 from .kernel import step_fleet
+from .lanes import LANES, blocks_of, step_in_lanes
 from .state import FILTER, HISTORY, PAST, SIZE, reset_filter
 from .vision import fuse_vision
 
@@ -163,12 +164,16 @@ class Ekf(Estimator):
         self._count = 0
         self._times = np.zeros(HISTORY, dtype=np.int64)
         self._work = np.zeros((6, SIZE))
+        self._scratch = (np.zeros((4, SIZE, LANES)),np.zeros((15, LANES)), np.zeros((LANES, 3)), np.zeros((SIZE, SIZE)))
         self._parameters = ParameterStore(n).values
         self.filters = np.zeros(n, dtype=FILTER)
         self.baro_offset = self.filters["baro_offset"]
         self.earth_field = self.filters["earth_field"]
         self._history = np.zeros((n, HISTORY), dtype=PAST)
-        self._cov = np.zeros((n, SIZE, SIZE))
+        # A fleet that fills a block is stepped in lanes.
+        self._in_lanes = n >= LANES
+        self._cov = blocks_of(n) if self._in_lanes else np.zeros((n, SIZE, SIZE))
+        self._step = step_in_lanes if self._in_lanes else step_fleet
         super().__init__(n, origin, magnetic_field_enu)
         self._world = (*self.origin, self.field)
 
@@ -181,9 +186,9 @@ class Ekf(Estimator):
         self._count += 1
         if self._untuned or self._count % RETUNE_STEPS == 0:
             self._retune()
-        step_fleet(self._tuning, self._parameters, self._world, dt_us * 1e-6, sensors.t_us,
+        self._step(self._tuning, self._parameters, self._world, dt_us * 1e-6, sensors.t_us,
                    self._times, self._count, sensors.records, self.records, self.filters,
-                   self._history, self._cov, self._work)
+                   self._history, self._cov, self._work, self._scratch)
 
     def _retune(self):
         """Applies the parameters that scale the tuning."""
@@ -206,12 +211,13 @@ class Ekf(Estimator):
         """
         if self._t_us is None:
             return
-        params = self._parameters[i]
+        params, cov = self._parameters[i], np.ascontiguousarray(self._covariance(i))
         fuse_vision(self._tuning[i], params, self.filters[i], self.records[i], self._history[i],
-                    self._cov[i], self._work, self._times, self._count, self._t_us, t_us,
+                    cov, self._work, self._times, self._count, self._t_us, t_us,
                     np.array([*pos, *quat], dtype=np.float64),
                     float(params["EKF2_EVP_NOISE"] if pos_sigma is None else pos_sigma),
                     float(params["EKF2_EVA_NOISE"] if yaw_sigma is None else yaw_sigma))
+        self._covariance(i)[:] = cov
 
     def why_not_ready(self, i: int) -> str:
         """Why vehicle i is not ready; empty where it is ready."""
@@ -231,8 +237,12 @@ class Ekf(Estimator):
 
     def _clear(self, mask):
         super()._clear(mask)
-        self._cov[mask] = 0.0
         self._untuned = True
         begin = 0 if self._t_us is None else self._t_us + _STEP_US
         for i in np.flatnonzero(mask):
+            self._covariance(i)[:] = 0.0
             reset_filter(self.filters[i], self.field, begin)
+
+    def _covariance(self, i):
+        """(SIZE, SIZE) covariance of vehicle i, a view."""
+        return self._cov[i // LANES, :, :, i % LANES] if self._in_lanes else self._cov[i]
