@@ -28,7 +28,7 @@ import math
 
 import numpy as np
 
-from xtdrone_dynamics.compiled import njit
+from xtdrone_dynamics.compiled import fleet_kernel, njit
 from xtdrone_dynamics.constants import AIR_GAS_CONSTANT
 from xtdrone_dynamics.earth.atmosphere import density, height_of_pressure
 from xtdrone_dynamics.earth.geodesy import to_local
@@ -90,7 +90,7 @@ from .state import (
 SYMMETRY_STEPS = 25  # after that many steps the covariance is made symmetric
 
 
-@njit(_nrt=False, nogil=True)
+@fleet_kernel
 def step_fleet(tuning: np.ndarray, parameters: np.ndarray, world: tuple, dt: float, t_us: int,
                times: np.ndarray, count: int, sensors: np.ndarray, estimates: np.ndarray,
                filters: np.ndarray, history: np.ndarray, covs: np.ndarray,

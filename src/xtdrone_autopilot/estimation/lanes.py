@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from xtdrone_dynamics.compiled import njit
+from xtdrone_dynamics.compiled import fleet_kernel, njit
 from xtdrone_dynamics.earth.atmosphere import height_of_pressure
 from xtdrone_dynamics.lane_numbers import LANES, lane_array
 
@@ -43,7 +43,7 @@ def blocks_of(n: int) -> np.ndarray:
     return np.zeros((-(-n // LANES), SIZE, SIZE, LANES))
 
 
-@njit(_nrt=False, nogil=True)
+@fleet_kernel
 def step_in_lanes(tuning: np.ndarray, parameters: np.ndarray, world: tuple, dt: float, t_us: int,
                   times: np.ndarray, count: int, sensors: np.ndarray, estimates: np.ndarray,
                   filters: np.ndarray, history: np.ndarray, covs: np.ndarray,

@@ -11,7 +11,7 @@ import numpy as np
 from numba import types
 from numba.core.typing import signature
 
-from xtdrone_dynamics.compiled import njit
+from xtdrone_dynamics.compiled import fleet_kernel, njit
 
 LARGEST = 280  # bytes of one datagram; a MAVLink 2 frame has at most as many
 _MOST = 64  # datagrams handed to the kernel at once
@@ -69,7 +69,7 @@ class Sender:
               self._parts)
 
 
-@njit
+@fleet_kernel
 def _send(sockets, frames, length, addresses, counts, messages, parts):
     """Hands the datagrams of each vehicle to the kernel."""
     for i in range(len(sockets)):

@@ -13,7 +13,7 @@ import numpy as np
 from xtdrone_core import FleetModel
 from xtdrone_core.runs.snapshot import Memory
 from xtdrone_dynamics.abilities.effectiveness import effectiveness
-from xtdrone_dynamics.compiled import njit
+from xtdrone_dynamics.compiled import fleet_kernel
 
 FILTER_S = 0.02  # time constant of the residuals [s]
 STEADY_S = 2.0  # time constant of the lift that a payload or a low battery takes [s]
@@ -24,7 +24,7 @@ LEAST_LIFT = 0.4  # of the rotor's lift that is missing
 MOST_REST = 0.35  # of what is missing may the rotor leave unexplained, squared
 
 
-@njit
+@fleet_kernel
 def _watch(vehicle, actuator, flying, enabled, commands, estimates, accel, last_rate, missing,
            steady, speed, blamed, since, torque, lift, axis, inverse, dt, failed):
     gain = dt / (FILTER_S + dt)

@@ -15,7 +15,7 @@ from xtdrone_core.fleet_model import PROPELLER, ROTOR, SERVO, SURFACE, WHEEL
 from xtdrone_core.runs.snapshot import Memory
 from xtdrone_core.vehicle import KINDS
 from xtdrone_dynamics import quaternion
-from xtdrone_dynamics.compiled import njit
+from xtdrone_dynamics.compiled import fleet_kernel, njit
 from xtdrone_dynamics.constants import SEA_LEVEL_DENSITY
 from xtdrone_dynamics.earth import atmosphere
 from xtdrone_dynamics.forces import aerodynamics, half_wing, propeller, rotor, servo, wing
@@ -112,7 +112,7 @@ class ActuatorStage(Memory):
         return self.wrench
 
 
-@njit
+@fleet_kernel
 def add_downwash(vehicle: np.ndarray, actuator: np.ndarray, effects: np.ndarray,
                  effectiveness: np.ndarray, pos: np.ndarray, speed: np.ndarray,
                  density: np.ndarray, air: np.ndarray) -> None:
@@ -161,7 +161,7 @@ def _act(a, e, command, value, speed_share, ratio, height, vx, vy, vz, dt):
     return value, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
 
 
-@njit
+@fleet_kernel
 def step_actuators(commands: np.ndarray, vehicle: np.ndarray, actuator: np.ndarray,
                    effects: np.ndarray, altitude: float, water: float, speed_share: np.ndarray,
                    effectiveness: np.ndarray, pos: np.ndarray, quat: np.ndarray, vel: np.ndarray,
@@ -226,7 +226,7 @@ def _in_slipstream(w, a, speed, share, density, vx, vy, vz):
     return vx + more * ax, vy + more * ay, vz + more * az
 
 
-@njit
+@fleet_kernel
 def add_wings(vehicle: np.ndarray, wings: np.ndarray, actuator: np.ndarray, effects: np.ndarray,
               effectiveness: np.ndarray, quat: np.ndarray, vel: np.ndarray, ang_vel: np.ndarray,
               air: np.ndarray, density: np.ndarray, value: np.ndarray,
@@ -258,7 +258,7 @@ def add_wings(vehicle: np.ndarray, wings: np.ndarray, actuator: np.ndarray, effe
             out[3], out[4], out[5] = out[3] + mx, out[4] + my, out[5] + mz
 
 
-@njit
+@fleet_kernel
 def add_half_wings(vehicle: np.ndarray, half_wings: np.ndarray, actuator: np.ndarray,
                    effectiveness: np.ndarray, quat: np.ndarray, vel: np.ndarray,
                    ang_vel: np.ndarray, air: np.ndarray, density: np.ndarray, value: np.ndarray,
