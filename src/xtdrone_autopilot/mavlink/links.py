@@ -16,7 +16,6 @@ import select
 import socket
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,7 +29,7 @@ from xtdrone_dynamics.compiled import fleet_kernel
 from ..errors import AutopilotError
 from ..now import STEP_US
 from ..vehicle_status import NEVER, STATION_US
-from .datagrams import LARGEST, Sender
+from .datagrams import LARGEST, Sender, SendingThread
 from .dialect import mavlink
 from .streams import BUFFER, Streams
 
@@ -43,7 +42,7 @@ KEPT_TEXTS, KEPT_TEXT_US = 8, 5_000_000  # that wait for one, and for how long [
 MAX_DATAGRAM = 4096  # what is longer is cut [bytes]
 MAX_DATAGRAMS = 64  # taken from one socket in one step
 MAX_REFUSED = 32  # senders of one link of whom it is said that they are refused
-LARGE_FLEET = 32  # from so many vehicles on another thread hands the datagrams to the kernel
+LARGE_FLEET = 32  # from so many vehicles on a thread of its own sends the streams
 HERE = "127.0.0.1"
 
 
@@ -140,8 +139,8 @@ class Links:
         self._sequence = np.zeros((len(KINDS), n), dtype=np.uint8)
         self._out = np.zeros((len(KINDS), n, BUFFER), dtype=np.uint8)
         self._length = np.zeros((len(KINDS), n), dtype=np.int64)
-        self._pool = ThreadPoolExecutor(1) if n >= LARGE_FLEET else None
-        self._sending: list[Future | None] = [None] * len(KINDS)
+        self._threads = [SendingThread(*each) for each in zip(
+            self._senders, self._out, self._length)] if n >= LARGE_FLEET else []
         self._wanted = np.zeros((m, n), dtype=bool)
         self._fast = np.zeros(len(KINDS), dtype=bool)  # a stream of this link is faster than ticks
         try:
@@ -182,10 +181,9 @@ class Links:
 
     def close(self) -> None:
         """Closes every socket."""
-        for k in range(len(KINDS)):
-            self._finish(k)
-        if self._pool is not None:
-            self._pool.shutdown()
+        for thread in self._threads:
+            thread.close()
+        self._threads.clear()
         for link in self._links.values():
             link.socket.close()
         self._links.clear()
@@ -347,8 +345,8 @@ class Links:
         """
         between = TICK_US if t_us % TICK_US else 0
         if (t_us + STEP_US) % TICK_US == 0:
-            for k in range(len(KINDS)):
-                self._finish(k)
+            for thread in self._threads:
+                thread.finish()
         if between and not self._fast.any():
             return
         for k in range(len(KINDS)):
@@ -365,16 +363,15 @@ class Links:
                 for i in np.flatnonzero(length):
                     link = self.by_kind[k][i]
                     self._send(link, out[i, :length[i]], link.addresses())
-            elif self._pool is not None:
-                self._sending[k] = self._pool.submit(self._senders[k].send, out, length)
+            elif self._threads:
+                self._threads[k].send()
             else:
                 self._senders[k].send(out, length)
 
     def _finish(self, k):
         """Waits until the streams of a kind of link have gone out."""
-        if self._sending[k] is not None:
-            self._sending[k].result()
-            self._sending[k] = None
+        if self._threads:
+            self._threads[k].finish()
 
     def take_sequence(self, link: Link, frames: int) -> int:
         """The sequence number of the next frame on a link; that of those behind it follow on."""
