@@ -17,7 +17,7 @@ from ..interfaces import Estimator
 from ..parameters.store import ParameterStore, table
 from .flags import ALIGNED, GPS_USED, POSITION_VALID, VISION_USED
 from .kernel import step_fleet
-from .lanes import LANES, blocks_of, step_in_lanes
+from .lanes import LANES, blocks_of, new_scratch, step_in_lanes
 from .state import FILTER, HISTORY, PAST, SIZE, reset_filter
 from .vision import fuse_vision
 
@@ -164,7 +164,7 @@ class Ekf(Estimator):
         self._count = 0
         self._times = np.zeros(HISTORY, dtype=np.int64)
         self._work = np.zeros((6, SIZE))
-        self._scratch = (np.zeros((4, SIZE, LANES)),np.zeros((15, LANES)), np.zeros((LANES, 3)), np.zeros((SIZE, SIZE)))
+        self._scratch = new_scratch()
         self._parameters = ParameterStore(n).values
         self.filters = np.zeros(n, dtype=FILTER)
         self.baro_offset = self.filters["baro_offset"]
@@ -173,7 +173,6 @@ class Ekf(Estimator):
         # A fleet that fills a block is stepped in lanes.
         self._in_lanes = n >= LANES
         self._cov = blocks_of(n) if self._in_lanes else np.zeros((n, SIZE, SIZE))
-        self._step = step_in_lanes if self._in_lanes else step_fleet
         super().__init__(n, origin, magnetic_field_enu)
         self._world = (*self.origin, self.field)
 
@@ -186,9 +185,15 @@ class Ekf(Estimator):
         self._count += 1
         if self._untuned or self._count % RETUNE_STEPS == 0:
             self._retune()
-        self._step(self._tuning, self._parameters, self._world, dt_us * 1e-6, sensors.t_us,
-                   self._times, self._count, sensors.records, self.records, self.filters,
-                   self._history, self._cov, self._work, self._scratch)
+        self._times[self._count % HISTORY] = sensors.t_us
+        if self._in_lanes:
+            step_in_lanes(self._tuning, self._parameters, self._world, dt_us * 1e-6, sensors.t_us,
+                          self._times, self._count, sensors.records, self.records, self.filters,
+                          self._history, self._cov, self._scratch)
+        else:
+            step_fleet(self._tuning, self._parameters, self._world, dt_us * 1e-6, sensors.t_us,
+                       self._times, self._count, sensors.records, self.records, self.filters,
+                       self._history, self._cov, self._work)
 
     def _retune(self):
         """Applies the parameters that scale the tuning."""

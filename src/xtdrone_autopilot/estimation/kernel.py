@@ -94,7 +94,7 @@ SYMMETRY_STEPS = 25  # after that many steps the covariance is made symmetric
 def step_fleet(tuning: np.ndarray, parameters: np.ndarray, world: tuple, dt: float, t_us: int,
                times: np.ndarray, count: int, sensors: np.ndarray, estimates: np.ndarray,
                filters: np.ndarray, history: np.ndarray, covs: np.ndarray,
-               work: np.ndarray, scratch: tuple) -> None:
+               work: np.ndarray) -> None:
     """One step of the whole fleet.
 
     Args:
@@ -103,7 +103,7 @@ def step_fleet(tuning: np.ndarray, parameters: np.ndarray, world: tuple, dt: flo
         world: Origin's latitude, longitude [rad], height [m], and the field (3,) there [T].
         dt: Length of the step [s].
         t_us: Its end [us].
-        times: (HISTORY,) ends of the steps in the history [us].
+        times: (HISTORY,) ends of the steps in the history, this one's among them [us].
         count: Steps so far.
         sensors: (N,) of SENSORS.
         estimates: (N,) of ESTIMATE.
@@ -112,7 +112,6 @@ def step_fleet(tuning: np.ndarray, parameters: np.ndarray, world: tuple, dt: flo
         covs: (N, SIZE, SIZE) covariances.
         work: (6, SIZE) scratch; its first row, the pending correction, is zero between steps.
     """
-    times[count % HISTORY] = t_us
     for i in range(estimates.shape[0]):
         f = filters[i]
         f.steps += 1
@@ -239,8 +238,8 @@ def has_others(tuning: np.void, params: np.void, s: np.void, e: np.void, f: np.v
                t_us: int) -> bool:
     """Whether take_others() has something to do."""
     return (zero_velocity_due(tuning, f, resting(tuning, f, e, t_us), t_us)
-            or f.position_t != NEVER and (s.range_new or s.airspeed_new
-                                          or sideslip_fused(params, f, e, t_us)))
+            or (f.position_t != NEVER and (s.range_new or s.airspeed_new
+                                          or sideslip_fused(params, f, e, t_us))))
 
 
 @njit

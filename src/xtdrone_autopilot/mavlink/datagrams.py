@@ -5,7 +5,6 @@ MAVROS uses, has a buffer of 296 bytes.
 """
 
 import socket
-import threading
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,9 +12,10 @@ from numba import types
 from numba.core.typing import signature
 
 from xtdrone_dynamics.compiled import fleet_kernel, njit
+from xtdrone_dynamics.shared_work import SharedWork
 
 LARGEST = 280  # bytes of one datagram; a MAVLink 2 frame has at most as many
-_SHARE = 16  # vehicles that a thread sends at a time
+_SHARE = 16  # vehicles of one share of SharedWork
 _MOST = 64  # datagrams handed to the kernel at once
 _OVERHEAD = 12  # bytes of a frame besides its payload
 _ADDRESS = 16  # bytes of a sockaddr_in
@@ -28,12 +28,6 @@ _MESSAGE = np.dtype({"names": ["address", "address_size", "parts", "n_parts"],
 
 _sendmmsg = types.ExternalFunction(
     "sendmmsg", signature(types.int32, types.int32, types.uintp, types.uint32, types.int32))
-# Those of sem_overview(7); a semaphore has 32 bytes at most.
-_sem_init = types.ExternalFunction(
-    "sem_init", signature(types.int32, types.uintp, types.int32, types.uint32))
-_sem_post = types.ExternalFunction("sem_post", signature(types.int32, types.uintp))
-_sem_wait = types.ExternalFunction("sem_wait", signature(types.int32, types.uintp))
-_sem_trywait = types.ExternalFunction("sem_trywait", signature(types.int32, types.uintp))
 
 
 def pack_address(address: tuple[str, int]) -> np.ndarray:
@@ -56,7 +50,7 @@ class Sender:
         self.sockets = np.full(n, -1, dtype=np.int32)  # file numbers
         self._addresses = np.zeros((n, most, _ADDRESS), dtype=np.uint8)
         self._counts = np.zeros(n, dtype=np.int64)
-        self._scratch = self.scratch()
+        self._scratch = _new_scratch()
 
     def set_addresses(self, i: int, addresses: Sequence[tuple[str, int]]) -> None:
         """Where send() sends the frames of vehicle i."""
@@ -66,109 +60,30 @@ class Sender:
 
     def send(self, frames: np.ndarray, length: np.ndarray) -> None:
         """Sends frames (N, B) uint8, of which length (N,) bytes count, to every address."""
-        _send(self.fleet(frames, length), 0, len(length), self._scratch)
+        _send(self._fleet(frames, length), 0, len(length), self._scratch)
 
     def send_to(self, i: int, frames: np.ndarray, address: tuple[str, int]) -> None:
         """Sends frames (B,) uint8 of vehicle i to one address."""
         _send((self.sockets[i:i + 1], frames[None], np.array([len(frames)]),
                pack_address(address)[None, None], np.ones(1, dtype=np.int64)), 0, 1, self._scratch)
 
-    def fleet(self, frames: np.ndarray, length: np.ndarray) -> tuple:
-        """What _send() takes of the fleet, as of send()."""
+    def shared(self, frames: np.ndarray, length: np.ndarray) -> SharedWork:
+        """send() of what these arrays hold each time, side by side with a thread."""
+        return SharedWork(_send_share, -(-len(length) // _SHARE), self._fleet(frames, length),
+                          _new_scratch)
+
+    def _fleet(self, frames, length):
         return self.sockets, frames, length, self._addresses, self._counts
 
-    @staticmethod
-    def scratch() -> tuple:
-        """What a thread needs to send."""
-        return np.zeros(_MOST, dtype=_MESSAGE), np.zeros(_MOST, dtype=_PART)
 
-
-class SendingThread:
-    """Sends what is in the buffers of a fleet aside, each time it is told to.
-
-    The thread stays in compiled code, so that it never needs the interpreter's lock. What it has
-    not begun when all must have gone out, because another program has its core, the caller sends.
-    """
-
-    def __init__(self, sender: Sender, frames: np.ndarray, length: np.ndarray):
-        """The thread waits; sender, frames and length are as of Sender.send()."""
-        shares = -(-len(length) // _SHARE)
-        # Of each share, whether it waits, and has gone out; at last, whether there is something.
-        self._semaphores = np.zeros((2 * shares + 1, 32), dtype=np.uint8)
-        self._begun = np.zeros(shares, dtype=np.bool_)  # by the thread
-        self._ends = np.zeros(1, dtype=np.bool_)
-        self._busy = False
-        _create(self._semaphores)
-        self._fleet = sender.fleet(frames, length)
-        self._thread = threading.Thread(target=_serve, daemon=True, args=(
-            self._semaphores, self._ends, self._fleet, sender.scratch()))
-        self._scratch = sender.scratch()
-        self._thread.start()
-
-    def send(self) -> None:
-        """Sends what is in the buffers now; they may not change until finish()."""
-        self._busy = True
-        _offer(self._semaphores)
-
-    def finish(self) -> None:
-        """Returns when all has gone out."""
-        if self._busy:
-            _complete(self._semaphores, self._begun, self._fleet, self._scratch)
-            self._busy = False
-
-    def close(self) -> None:
-        """Ends the thread. May be called twice."""
-        self.finish()
-        self._ends[0] = True
-        _offer(self._semaphores)
-        self._thread.join()
-
-
-@fleet_kernel
-def _create(semaphores):
-    for k in range(len(semaphores)):
-        _sem_init(semaphores[k].ctypes.data, 0, 0)
-
-
-@fleet_kernel
-def _offer(semaphores):
-    """All shares wait to be sent."""
-    for k in range(len(semaphores) // 2):
-        _sem_post(semaphores[k].ctypes.data)
-    _sem_post(semaphores[-1].ctypes.data)
+def _new_scratch():
+    return np.zeros(_MOST, dtype=_MESSAGE), np.zeros(_MOST, dtype=_PART)
 
 
 @njit
-def _wait(semaphore):
-    while _sem_wait(semaphore.ctypes.data) != 0:  # a signal interrupts it
-        pass
-
-
-@fleet_kernel
-def _serve(semaphores, ends, fleet, scratch):
-    """What a SendingThread does."""
-    shares = len(semaphores) // 2
-    while True:
-        _wait(semaphores[-1])
-        if ends[0]:
-            return
-        for k in range(shares):
-            if _sem_trywait(semaphores[k].ctypes.data) == 0:
-                _send(fleet, k * _SHARE, (k + 1) * _SHARE, scratch)
-                _sem_post(semaphores[shares + k].ctypes.data)
-
-
-@fleet_kernel
-def _complete(semaphores, begun, fleet, scratch):
-    """Sends the shares that the thread has not begun, and waits for the others."""
-    shares = len(semaphores) // 2
-    for k in range(shares - 1, -1, -1):
-        begun[k] = _sem_trywait(semaphores[k].ctypes.data) != 0
-        if not begun[k]:
-            _send(fleet, k * _SHARE, (k + 1) * _SHARE, scratch)
-    for k in range(shares):
-        if begun[k]:
-            _wait(semaphores[shares + k])
+def _send_share(share, fleet, scratch):
+    """Hands the datagrams of one share of the fleet to the kernel."""
+    _send(fleet, share * _SHARE, (share + 1) * _SHARE, scratch)
 
 
 @fleet_kernel

@@ -25,11 +25,12 @@ from xtdrone_core.mavlink.framing import frames
 from xtdrone_core.mavlink.signing import UNSIGNED, Signer
 from xtdrone_core.runs.ports import Ports, advice, check_links
 from xtdrone_dynamics.compiled import fleet_kernel
+from xtdrone_dynamics.shared_work import worthwhile
 
 from ..errors import AutopilotError
 from ..now import STEP_US
 from ..vehicle_status import NEVER, STATION_US
-from .datagrams import LARGEST, Sender, SendingThread
+from .datagrams import LARGEST, Sender
 from .dialect import mavlink
 from .streams import BUFFER, Streams
 
@@ -42,7 +43,6 @@ KEPT_TEXTS, KEPT_TEXT_US = 8, 5_000_000  # that wait for one, and for how long [
 MAX_DATAGRAM = 4096  # what is longer is cut [bytes]
 MAX_DATAGRAMS = 64  # taken from one socket in one step
 MAX_REFUSED = 32  # senders of one link of whom it is said that they are refused
-LARGE_FLEET = 32  # from so many vehicles on a thread of its own sends the streams
 HERE = "127.0.0.1"
 
 
@@ -139,8 +139,8 @@ class Links:
         self._sequence = np.zeros((len(KINDS), n), dtype=np.uint8)
         self._out = np.zeros((len(KINDS), n, BUFFER), dtype=np.uint8)
         self._length = np.zeros((len(KINDS), n), dtype=np.int64)
-        self._threads = [SendingThread(*each) for each in zip(
-            self._senders, self._out, self._length)] if n >= LARGE_FLEET else []
+        self._sending = [sender.shared(*buffers) for sender, *buffers in zip(
+            self._senders, self._out, self._length)] if worthwhile(n) else []
         self._wanted = np.zeros((m, n), dtype=bool)
         self._fast = np.zeros(len(KINDS), dtype=bool)  # a stream of this link is faster than ticks
         try:
@@ -181,9 +181,9 @@ class Links:
 
     def close(self) -> None:
         """Closes every socket."""
-        for thread in self._threads:
-            thread.close()
-        self._threads.clear()
+        for work in self._sending:
+            work.close()
+        self._sending.clear()
         for link in self._links.values():
             link.socket.close()
         self._links.clear()
@@ -345,8 +345,8 @@ class Links:
         """
         between = TICK_US if t_us % TICK_US else 0
         if (t_us + STEP_US) % TICK_US == 0:
-            for thread in self._threads:
-                thread.finish()
+            for work in self._sending:
+                work.complete()
         if between and not self._fast.any():
             return
         for k in range(len(KINDS)):
@@ -363,15 +363,15 @@ class Links:
                 for i in np.flatnonzero(length):
                     link = self.by_kind[k][i]
                     self._send(link, out[i, :length[i]], link.addresses())
-            elif self._threads:
-                self._threads[k].send()
+            elif self._sending:
+                self._sending[k].offer()
             else:
                 self._senders[k].send(out, length)
 
     def _finish(self, k):
         """Waits until the streams of a kind of link have gone out."""
-        if self._threads:
-            self._threads[k].finish()
+        if self._sending:
+            self._sending[k].complete()
 
     def take_sequence(self, link: Link, frames: int) -> int:
         """The sequence number of the next frame on a link; that of those behind it follow on."""
