@@ -27,7 +27,7 @@ _REALS = ir.VectorType(ir.DoubleType(), LANES)
 _BITS = ir.VectorType(ir.IntType(1), LANES)
 
 
-class LaneNumber(types.Type):  # type: ignore[misc]  # Numba has no types
+class LaneNumber(types.Type):
     """A number of each lane."""
 
     def can_convert_from(self, typingctx: Any, other: Any) -> Any:
@@ -35,7 +35,7 @@ class LaneNumber(types.Type):  # type: ignore[misc]  # Numba has no types
         return Conversion.promote if isinstance(other, types.Float) else None
 
 
-class LaneTruth(types.Type):  # type: ignore[misc]
+class LaneTruth(types.Type):
     """Whether something holds, in each lane."""
 
 
@@ -54,7 +54,7 @@ class _TruthModel(PrimitiveModel):  # type: ignore[misc]
         super().__init__(manager, kind, _BITS)
 
 
-@lower_cast(types.Float, LaneNumber)
+@lower_cast(types.Float, LaneNumber)  # type: ignore[untyped-decorator]
 def _spread(context: Any, builder: Any, given: Any, wanted: Any, value: Any) -> Any:
     """A number to all lanes."""
     value = context.cast(builder, value, given, types.float64)
@@ -96,7 +96,7 @@ class _Negation(AbstractTemplate):  # type: ignore[misc]
         return signature(lane_number, lane_number) if args == (lane_number,) else None
 
 
-@lower_builtin(operator.neg, LaneNumber)
+@lower_builtin(operator.neg, LaneNumber)  # type: ignore[untyped-decorator]
 def _negate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     return builder.fneg(args[0])
 
