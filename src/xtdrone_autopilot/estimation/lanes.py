@@ -71,7 +71,7 @@ def _step_block(tuning, parameters, world, dt, t_us, times, count, sensors, esti
     """One step of a block of vehicles, whose covariances are block (SIZE, SIZE, LANES)."""
     work, rows, given, before, own = scratch
     cov, lanes, x = lane_array(block), lane_array(rows), lane_array(given)
-    given[:] = 0.0  # a lane of nothing does not change
+    given[:] = 0.0  # of no vehicle, or of one without attitude: its covariance stays zero
     for v in range(len(filters)):
         f = filters[v]
         f.steps += 1
