@@ -172,7 +172,7 @@ class Ekf(Estimator):
         self._history = np.zeros((n, HISTORY), dtype=PAST)
         # A fleet that fills a block is stepped in lanes.
         self._in_lanes = n >= LANES
-        self._cov = blocks_of(n) if self._in_lanes else np.zeros((n, SIZE, SIZE))
+        self._covs = blocks_of(n) if self._in_lanes else np.zeros((n, SIZE, SIZE))
         super().__init__(n, origin, magnetic_field_enu)
         self._world = (*self.origin, self.field)
 
@@ -189,11 +189,11 @@ class Ekf(Estimator):
         if self._in_lanes:
             step_in_lanes(self._tuning, self._parameters, self._world, dt_us * 1e-6, sensors.t_us,
                           self._times, self._count, sensors.records, self.records, self.filters,
-                          self._history, self._cov, self._scratch)
+                          self._history, self._covs, self._scratch)
         else:
             step_fleet(self._tuning, self._parameters, self._world, dt_us * 1e-6, sensors.t_us,
                        self._times, self._count, sensors.records, self.records, self.filters,
-                       self._history, self._cov, self._work)
+                       self._history, self._covs, self._work)
 
     def _retune(self):
         """Applies the parameters that scale the tuning."""
@@ -250,4 +250,16 @@ class Ekf(Estimator):
 
     def _covariance(self, i):
         """(SIZE, SIZE) covariance of vehicle i, a view."""
-        return self._cov[i // LANES, :, :, i % LANES] if self._in_lanes else self._cov[i]
+        return self._covs[i // LANES, :, :, i % LANES] if self._in_lanes else self._covs[i]
+
+    @property
+    def _cov(self):
+        """(N, SIZE, SIZE) covariances; a copy where they are in lanes."""
+        if not self._in_lanes:
+            return self._covs
+        return self._covs.transpose(0, 3, 1, 2).reshape(-1, SIZE, SIZE)[:self.n]
+
+    @_cov.setter
+    def _cov(self, covariances):
+        for i, each in enumerate(covariances):
+            self._covariance(i)[:] = each
