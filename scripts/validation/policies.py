@@ -166,8 +166,8 @@ def flights(page: Page) -> None:
     page.add("## One policy, four ways", "",
              f"{TASK}, learned for {trained['seconds']:.0f} s ({trained['steps'] / 1e6:.1f} "
              "million steps) with noise, bias, delay, wind, and varied mass and rotors: `xtdrone "
-             f"learn {TASK} --realism flight --wind {WIND_LEARNED:g} --mass 0.2 --thrust 0.1 --seconds "
-             f"120`. Flown in {WIND:g} m/s of wind. A goal is held if the true distance stays "
+             f"learn {TASK} --realism flight --wind {WIND_LEARNED:g} --mass 0.2 --thrust 0.1 "
+             f"--seconds {ROBUST.seconds:g}`. Flown in {WIND:g} m/s of wind. A goal is held if the true distance stays "
              f"within {HELD:g} m over the last {HOLD_S:g} s of 10; RTK GPS and every sensor with "
              "its noise, but for the batch, which has the errors of training.")
     page.table("through", "episodes", "goals held", "median distance at the end [m]",
