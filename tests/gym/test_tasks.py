@@ -239,7 +239,7 @@ def test_nearness_costs_and_ends_the_episode_of_all():
     assert reward == pytest.approx(2.0) and success and not ended
     s.pos[0, 1] = s.pos[0, 0] + [1.5, 0.0, 0.0]
     reward, ended, success = judge(tasks)
-    assert reward[0] == pytest.approx(1.5) and reward[2:] == pytest.approx(2.0)
+    assert reward[0] == pytest.approx(2.0 - 2.0 + 0.75) and reward[2:] == pytest.approx(2.0)
     assert not ended and not success
     s.pos[0, 1] = s.pos[0, 0] + [0.9, 0.0, 0.0]
     reward, ended, _ = judge(tasks)

@@ -6,7 +6,7 @@ Observed are the slot from the vehicle and its velocity from the vehicle's, the 
 and rates, where the two others are and how they move, all in the body's frame, and the last action.
 
 Reward of a vehicle, with its distance d from the slot [m] and body rates w [rad/s]:
-1 / (1 + 16 d^2) + 1 - d / 10 - 0.02 |w|, less 1 - n / 3 where the nearest other one is n < 3 m
+1 / (1 + 16 d^2) + 1 - d / 10 - 0.02 |w|, less 2 - n / 2 where the nearest other one is n < 4 m
 away, and -20 for those that end the episode: by a touch, nearer than 1 m to another one, or further
 than 20 m from the slot. A success is that each root mean square of d from 3 s on is below 0.3 m.
 """
