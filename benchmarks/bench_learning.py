@@ -2,7 +2,7 @@
 
 All learn the same task in the same environments on all cores of this machine, by policies of the
 same size, with the same scaling of observations and actions, and the same rewards with the change
-of the task's potential. After each 131,072 steps 256 unseen episodes are flown without
+of the task's potential. After each 65,536 steps 256 unseen episodes are flown without
 exploration; training ends with the first evaluation that reaches the target. The time of
 evaluations, and of building environments and networks, does not count.
 
@@ -40,7 +40,7 @@ from xtdrone_gym.learning.training import Plan, Training
 from xtdrone_gym.task_batch import TaskBatch, find_task
 
 ROTORPY = "rotorpy[batched,learning]==3.0.0"
-STEPS = 2**17  # of all vehicles, between two evaluations
+STEPS = 2**16  # of all vehicles, between two evaluations
 EPISODES = 256
 UNSEEN = 2**30  # seed of evaluations
 USUAL = Settings()
@@ -91,7 +91,7 @@ def stable_baselines3(task: str, environments: int, seed: int) -> Learning:
         return model.policy.get_distribution(x).distribution.mean
 
     return Learning(lambda: model.learn(count, reset_num_timesteps=False), Policy(mean),
-                    env._rows.scaling)
+                    env.rows.scaling)
 
 
 def skrl(task: str, environments: int, seed: int) -> Learning:
@@ -157,7 +157,7 @@ def skrl(task: str, environments: int, seed: int) -> Learning:
         for _ in range(count):
             trainer.train()
 
-    return Learning(train, Policy(models["policy"].net), env._rows.scaling)
+    return Learning(train, Policy(models["policy"].net), env.rows.scaling)
 
 
 HERE = {"xtdrone": (xtdrone, "xtdrone"), "skrl": (skrl, "skrl"),

@@ -18,7 +18,7 @@ from stable_baselines3 import PPO
 from stable_baselines3.common.vec_env import VecNormalize
 
 seed, target, limit = int(sys.argv[1]), float(sys.argv[2]), float(sys.argv[3])
-ENVIRONMENTS, EPISODES, STEPS, HORIZON = 512, 256, 2**17, 32
+ENVIRONMENTS, EPISODES, STEPS, HORIZON = 512, 256, 2**16, 32
 EPISODE = 500  # steps
 
 

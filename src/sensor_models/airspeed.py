@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from xtdrone_core import SensorBlock
-from xtdrone_dynamics.compiled import Record, njit
+from xtdrone_dynamics.compiled import Record, fleet_kernel, njit
 from xtdrone_dynamics.earth import atmosphere
 from xtdrone_dynamics.quaternion import rotate, rotate_inverse
 
@@ -53,7 +53,7 @@ def _ram_pressure(vehicle: Record, height: float, quat: np.ndarray, vel: np.ndar
     return 0.5 * atmosphere.density(height) * speed * speed
 
 
-@njit
+@fleet_kernel
 def sample(step: int, chosen: np.ndarray, memory: np.ndarray, channels: np.ndarray,
            streams: np.ndarray, world: Record, pos: np.ndarray, quat: np.ndarray,
            vel: np.ndarray, ang_vel: np.ndarray, acc: np.ndarray, wind: np.ndarray,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from xtdrone_core import SensorBlock
-from xtdrone_dynamics.compiled import Record, njit
+from xtdrone_dynamics.compiled import Record, fleet_kernel, njit
 from xtdrone_dynamics.earth.geodesy import to_geodetic
 
 from .errors import SensorError
@@ -160,7 +160,7 @@ def _take_fix(vehicle: Record, channels: np.ndarray, stream: np.ndarray, fix: Re
     fix.vel[2] = reading(channels[_SPEED + 2], stream, vel[2] + vz)
 
 
-@njit
+@fleet_kernel
 def sample(step: int, chosen: np.ndarray, memory: np.ndarray, channels: np.ndarray,
            streams: np.ndarray, world: Record, pos: np.ndarray, quat: np.ndarray,
            vel: np.ndarray, ang_vel: np.ndarray, acc: np.ndarray, wind: np.ndarray,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from xtdrone_core import SensorBlock
-from xtdrone_dynamics.compiled import Record, njit
+from xtdrone_dynamics.compiled import Record, fleet_kernel, njit
 from xtdrone_dynamics.quaternion import rotate_inverse
 
 from .noise import NoiseParameters, reading, set_channels
@@ -90,7 +90,7 @@ def specific_force(vehicle: Record, quat: np.ndarray, ang_vel: np.ndarray, acc: 
             fz + wz * along - rz * square)
 
 
-@njit
+@fleet_kernel
 def sample(step: int, chosen: np.ndarray, memory: np.ndarray, channels: np.ndarray,
            streams: np.ndarray, world: Record, pos: np.ndarray, quat: np.ndarray,
            vel: np.ndarray, ang_vel: np.ndarray, acc: np.ndarray, wind: np.ndarray,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from xtdrone_core import SensorBlock
-from xtdrone_dynamics.compiled import Record, njit
+from xtdrone_dynamics.compiled import Record, fleet_kernel
 from xtdrone_dynamics.quaternion import rotate
 
 from .geometry import due
@@ -56,7 +56,7 @@ def _fill(vehicle: Record, channels: np.ndarray, block: SensorBlock, p: RangePar
     set_channels(channels, p.noise, steps * STEP_US * 1e-6, p.resolution)
 
 
-@njit
+@fleet_kernel
 def sample(step: int, chosen: np.ndarray, memory: np.ndarray, channels: np.ndarray,
            streams: np.ndarray, world: Record, pos: np.ndarray, quat: np.ndarray,
            vel: np.ndarray, ang_vel: np.ndarray, acc: np.ndarray, wind: np.ndarray,

@@ -36,6 +36,9 @@ if TYPE_CHECKING:  # loaded where they are first used, so that the command start
         SetPoints as SetPoints,
     )
     from xtdrone_core.vehicle import Vehicle as Vehicle
+    from xtdrone_gym.interfaces.vector_env import make_env as make_env
+    from xtdrone_gym.realism import Realism as Realism
+    from xtdrone_gym.task_batch import TaskBatch as TaskBatch
 
     from .simulation import Simulation as Simulation, load_vehicle as load_vehicle
 
@@ -49,20 +52,24 @@ _EXPORTS = {
     "Mode": "xtdrone_core.modes:Mode", "Mounting": "xtdrone_batch.rays.sensor:Mounting",
     "Observer": "xtdrone_core.contracts:Observer",
     "Randomisation": "xtdrone_batch.randomisation:Randomisation",
+    "Realism": "xtdrone_gym.realism:Realism",
     "Scenario": "xtdrone_core.scenario.scenario:Scenario",
     "ScenarioError": "xtdrone_core.errors:ScenarioError",
     "SensorBatch": "xtdrone_core.state:SensorBatch", "SetPoints": "xtdrone_core.state:SetPoints",
-    "Simulation": "xtdrone.simulation:Simulation", "Vehicle": "xtdrone_core.vehicle:Vehicle",
+    "Simulation": "xtdrone.simulation:Simulation",
+    "TaskBatch": "xtdrone_gym.task_batch:TaskBatch", "Vehicle": "xtdrone_core.vehicle:Vehicle",
     "VehicleSpec": "xtdrone_core.scenario.scenario:VehicleSpec",
     "World": "xtdrone_batch.worlds.generate:World",
     "XtdroneError": "xtdrone_core.errors:XtdroneError",
     "load_vehicle": "xtdrone.simulation:load_vehicle",
+    "make_env": "xtdrone_gym.interfaces.vector_env:make_env",
 }
 
 __all__ = ["Agent", "BatchSimulation", "CameraParameters", "EachVehicle", "Estimates",
            "FleetState", "LidarParameters", "Mode", "Mounting", "Observer", "Randomisation",
-           "Scenario", "ScenarioError", "SensorBatch", "SetPoints", "Simulation", "Vehicle",
-           "VehicleSpec", "World", "XtdroneError", "load_vehicle"]
+           "Realism", "Scenario", "ScenarioError", "SensorBatch", "SetPoints", "Simulation",
+           "TaskBatch", "Vehicle", "VehicleSpec", "World", "XtdroneError", "load_vehicle",
+           "make_env"]
 
 
 def __getattr__(name: str) -> Any:

@@ -23,7 +23,7 @@ from xtdrone_dynamics.abilities.vehicle_type import (
     TILTROTOR,
     cannot_fly,
 )
-from xtdrone_dynamics.compiled import njit
+from xtdrone_dynamics.compiled import fleet_kernel
 
 from . import interfaces
 from .control.actuator_test import ActuatorTest
@@ -79,7 +79,7 @@ MAV_TYPE_OF_ROTORS = {3: mavlink.MAV_TYPE_TRICOPTER, 4: mavlink.MAV_TYPE_QUADROT
                       6: mavlink.MAV_TYPE_HEXAROTOR, 8: mavlink.MAV_TYPE_OCTOROTOR}
 
 
-@njit
+@fleet_kernel
 def _tell(status, afloat, estimates):
     """Tells the estimator how its vehicles are."""
     for i in range(status.shape[0]):

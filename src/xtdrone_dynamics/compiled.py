@@ -68,6 +68,15 @@ def njit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     return decorate if function is None else decorate(function)
 
 
+def fleet_kernel(function: _Kernel) -> _Kernel:
+    """njit for a kernel that Python calls at every step, for the whole fleet.
+
+    It runs without the interpreter's lock. It makes no arrays, so it need not count who holds
+    those that it is given.
+    """
+    return njit(nogil=True, _nrt=False)(function)
+
+
 class _Cache(FunctionCache):  # type: ignore[misc]  # Numba has no types
     """The cache of one kernel, which survives damaged files and a full disk."""
 

@@ -18,6 +18,7 @@ from .tasks import TASKS
 
 SEEDS = 2**31
 MOST_HISTORY = 64
+PRIVILEGED = 6  # numbers of privileged() beside the observation
 
 
 def find_task(task: Task | str) -> Task:
@@ -235,8 +236,8 @@ class TaskBatch:
         self.batch.t_us[:] = at * round(self.task.step_s * 1e6)
 
     def privileged(self, out: np.ndarray) -> None:
-        """Writes what only a critic may know (E, V, N + 6): the true observation, mass, mean
-        effectiveness of the rotors, wind in the world [m/s], delay [steps].
+        """Writes what only a critic may know (E, V, N + PRIVILEGED): the true observation, mass,
+        mean effectiveness of the rotors, wind in the world [m/s], delay [steps].
         """
         size = self.task.size
         self.task.observe(self._all, self.true._replace(observation=out[..., :size]))

@@ -22,7 +22,7 @@ from xtdrone_core.contracts import Engine, Observer
 from xtdrone_core.runs.control_link import TICK_US
 from xtdrone_core.runs.snapshot import Memory
 from xtdrone_dynamics.abilities.vehicle_type import ROVER, vehicle_types
-from xtdrone_dynamics.compiled import njit
+from xtdrone_dynamics.compiled import fleet_kernel, njit
 
 # Least speed towards the ground that is a crash [m/s]: a drop from 0.2 m (8 inches), the lowest
 # that 14 CFR 27.725 allows for the drop test of a rotorcraft's landing gear.
@@ -290,7 +290,7 @@ def _turns(actuator, rotors, i):
     return turns
 
 
-@njit
+@fleet_kernel
 def _jolted(acc):
     """Whether an acceleration (N, 3) may be that of an impact."""
     for i in range(acc.shape[0]):

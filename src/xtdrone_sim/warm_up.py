@@ -5,10 +5,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-from xtdrone_core import Scenario, VehicleSpec, registry
+from xtdrone_core import Scenario, SensorBatch, VehicleSpec, registry
 from xtdrone_core.runs import run_folder
 from xtdrone_core.scenario.scenario import parse_vehicles
 from xtdrone_dynamics.compiled import cache_root, state_of_sources
+from xtdrone_dynamics.lane_numbers import LANES
 
 from .simulation import STEP_US, Simulation
 
@@ -32,6 +33,7 @@ def warm_up() -> None:
     """Flies each kind of kernel once, in wind, with telemetry but without opening a port."""
     import numpy as np
 
+    from xtdrone_autopilot.estimation.ekf import Ekf
     from xtdrone_autopilot.mavlink.datagrams import Sender
     from xtdrone_autopilot.mavlink.links import take_due
     from xtdrone_autopilot.mavlink.streams import BUFFER
@@ -53,7 +55,12 @@ def warm_up() -> None:
         times, nothing = np.zeros((1, 1), dtype=np.int64), np.zeros((1, 1), dtype=bool)
         take_due(times, times, nothing[0], 0, 0, 0, nothing)
         length.fill(0)
-        Sender(1, 1).send(np.zeros((1, BUFFER), dtype=np.uint8), length)
+        buffers, sender = np.zeros((1, BUFFER), dtype=np.uint8), Sender(1, 1)
+        sender.send(buffers, length)
+        shared = sender.shared(buffers, length)  # as large fleets do
+        shared.offer()
+        shared.close()
+        Ekf(LANES, (0.0, 0.0, 0.0), np.zeros(3)).step(SensorBatch.empty(LANES))
     finally:
         simulation.close()
         shutil.rmtree(folder)

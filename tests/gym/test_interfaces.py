@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from xtdrone_batch.errors import BatchError
-from xtdrone_gym.interfaces.rows import Rows
+from xtdrone_gym.rows import Rows
+from xtdrone_gym.task_batch import TaskBatch
 from xtdrone_gym.tasks import TASKS
 
 THREE = dataclasses.replace(TASKS["Position-v0"], name="Three-v0", starts=(
@@ -57,7 +58,7 @@ def test_each_vehicle_is_an_agent_and_all_end_together():
 
 
 def test_rows_are_vehicles_in_numbers_of_about_one():
-    rows = Rows(THREE, 4, **SMALL)
+    rows = Rows(TaskBatch(THREE, 4, **SMALL))
     seen = rows.begin(seed=1)
     assert seen.shape == (12, 16) and rows.observation_space.contains(seen[0])
     assert seen[4] * rows.scaling.scale == pytest.approx(rows.tasks.observation[1, 1])
@@ -78,7 +79,8 @@ def test_rows_are_vehicles_in_numbers_of_about_one():
 
 
 def test_rewards_may_contain_the_change_of_the_potential():
-    plain, shaped = Rows("Position-v0", 3, **SMALL), Rows("Position-v0", 3, discount=0.9, **SMALL)
+    plain, shaped = (Rows(TaskBatch("Position-v0", 3, **SMALL), discount)
+                     for discount in (None, 0.9))
     for rows in (plain, shaped):
         rows.begin(seed=1)
         rows.step(np.zeros((3, 4)))
@@ -133,7 +135,7 @@ def test_stable_baselines_gets_what_an_episode_saw_last():
     assert [info["TimeLimit.truncated"] for info in infos[1:]] == [True, False]
     assert not any(info["is_success"] for info in infos[1:]) and reward[2] == -20.0
     assert infos[2]["terminal_observation"] == pytest.approx(
-        env.tasks.final[2, 0] / env._rows.scaling.scale)
+        env.tasks.final[2, 0] / env.rows.scaling.scale)
     assert np.linalg.norm(infos[2]["terminal_observation"][:3]) > 8.0
     assert np.linalg.norm(observation[2, :3]) < 4.0
 

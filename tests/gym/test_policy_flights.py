@@ -8,10 +8,10 @@ import pytest
 
 pytest.importorskip("onnxruntime", reason="learning is not installed: scripts/setup.sh --learn")
 
-import xtdrone as xd  # noqa: E402
-from ros_fixtures import ROOT, Processes, environment, free_port, needs_ros  # noqa: E402
-from xtdrone_core.contracts import Observer  # noqa: E402
-from xtdrone_gym.policy.agent import PolicyAgent  # noqa: E402
+import xtdrone as xd
+from ros_fixtures import ROOT, Processes, environment, free_port, needs_ros
+from xtdrone_core.contracts import Observer
+from xtdrone_gym.policy.agent import PolicyAgent
 
 POLICY = ROOT / "examples/policies/position_iris.onnx"
 NEAR = 0.5  # of the goal, by the truth, at the end of an episode [m]

@@ -14,7 +14,7 @@ from xtdrone_core import FleetModel
 from xtdrone_core.runs.snapshot import Memory
 from xtdrone_dynamics.abilities.effectiveness import effectiveness, largest_thrust
 from xtdrone_dynamics.abilities.vehicle_type import MULTICOPTER, lifting_rotors
-from xtdrone_dynamics.compiled import njit
+from xtdrone_dynamics.compiled import fleet_kernel, njit
 
 from ..vehicle_status import NO_SET_POINT, ON_WINGS
 from .vector import clamp
@@ -158,7 +158,7 @@ def vector_fleet(status: np.ndarray, parameters: np.ndarray, vehicle: np.ndarray
         command_servos(actuator[i], scale[i], values[i], position[i], dt, commands[i])
 
 
-@njit
+@fleet_kernel
 def mix_fleet(status: np.ndarray, parameters: np.ndarray, actuator: np.ndarray, mixer: np.ndarray,
               gain: np.ndarray, hessian: np.ndarray, used: np.ndarray, whole: np.ndarray,
               vectored: np.ndarray, t_max: np.ndarray, n_rotors: np.ndarray, thrust: np.ndarray,

@@ -8,7 +8,7 @@ import numpy as np
 from xtdrone_core import FleetModel
 from xtdrone_core.runs.snapshot import Memory
 from xtdrone_dynamics.abilities.vehicle_type import MULTICOPTER
-from xtdrone_dynamics.compiled import njit
+from xtdrone_dynamics.compiled import fleet_kernel, njit
 from xtdrone_dynamics.quaternion import multiply
 from xtdrone_dynamics.shapes import Vector
 
@@ -73,7 +73,7 @@ def _control_one(v, q, quat):
         (q.MC_ROLL_P, q.MC_PITCH_P, q.MC_YAW_P), q.MC_YAW_WEIGHT, limits_of(q))
 
 
-@njit
+@fleet_kernel
 def control_fleet(status: np.ndarray, parameters: np.ndarray, estimates: np.ndarray) -> None:
     """The loop for a fleet: records of VEHICLE_STATUS, of parameters and of the estimates (N,)."""
     for i in range(status.shape[0]):

@@ -8,7 +8,7 @@ from xtdrone_core import FleetModel
 from xtdrone_core.fleet_model import NO_ACTUATOR, SERVO, SURFACE
 from xtdrone_dynamics.abilities.effectiveness import in_hover
 from xtdrone_dynamics.abilities.vehicle_type import MULTICOPTER, vehicle_types
-from xtdrone_dynamics.compiled import njit
+from xtdrone_dynamics.compiled import fleet_kernel
 
 from ..mount import mount_servos
 from ..vehicle_status import ACTUATORS, TO_FIXED_WING, TO_HOVER
@@ -31,7 +31,7 @@ def not_allocated(fleet: FleetModel) -> np.ndarray:
     return others & (vehicle_types(fleet) == MULTICOPTER)[:, None]
 
 
-@njit
+@fleet_kernel
 def finish(status: np.ndarray, direct: np.ndarray, own: np.ndarray, rest: np.ndarray,
            commands: np.ndarray, flying: np.ndarray) -> None:
     """Applies direct actuator set-points; what is disarmed or not finite is at rest.

@@ -8,7 +8,7 @@ import numpy as np
 from xtdrone_core import FleetModel
 from xtdrone_core.runs.snapshot import Memory
 from xtdrone_dynamics.abilities.vehicle_type import MULTICOPTER
-from xtdrone_dynamics.compiled import njit
+from xtdrone_dynamics.compiled import fleet_kernel, njit
 
 from ..vehicle_status import TRAJECTORY
 from .vector import limit_norm2
@@ -36,7 +36,7 @@ def _control_one(v, q, pos):
     v.sp_vel[2] = vz
 
 
-@njit
+@fleet_kernel
 def control_fleet(status: np.ndarray, parameters: np.ndarray, estimates: np.ndarray) -> None:
     """The loop for a fleet: records of VEHICLE_STATUS, of parameters and of the estimates (N,)."""
     for i in range(status.shape[0]):

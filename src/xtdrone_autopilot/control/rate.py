@@ -11,7 +11,7 @@ import numpy as np
 from xtdrone_core import FleetModel
 from xtdrone_core.runs.snapshot import Memory
 from xtdrone_dynamics.abilities.vehicle_type import MULTICOPTER
-from xtdrone_dynamics.compiled import njit
+from xtdrone_dynamics.compiled import fleet_kernel, njit
 from xtdrone_dynamics.rigid_body import symmetric_product
 from xtdrone_dynamics.shapes import Symmetric, Vector
 
@@ -90,7 +90,7 @@ def _control_one(v, q, rate, dt):
         (j[0, 0], j[1, 1], j[2, 2], j[0, 1], j[0, 2], j[1, 2]))
 
 
-@njit
+@fleet_kernel
 def control_fleet(status: np.ndarray, parameters: np.ndarray, estimates: np.ndarray,
                   dt: float) -> None:
     """The loop for a fleet: records of VEHICLE_STATUS, of parameters and of the estimates (N,)."""

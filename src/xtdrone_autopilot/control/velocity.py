@@ -14,7 +14,7 @@ from xtdrone_core import FleetModel
 from xtdrone_core.modes import Mode
 from xtdrone_core.runs.snapshot import Memory
 from xtdrone_dynamics.abilities.vehicle_type import MULTICOPTER
-from xtdrone_dynamics.compiled import njit
+from xtdrone_dynamics.compiled import fleet_kernel, njit
 from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_dynamics.quaternion import rotate_inverse
 from xtdrone_dynamics.shapes import Vector
@@ -155,7 +155,7 @@ def _control_one(v, q, vel, quat, dt):
         v.sp_side_force[0], v.sp_side_force[1], v.sp_thrust = sx, sy, max(sz, 0.0)
 
 
-@njit
+@fleet_kernel
 def control_fleet(status: np.ndarray, parameters: np.ndarray, estimates: np.ndarray,
                   dt: float) -> None:
     """The loop for a fleet: records of VEHICLE_STATUS, of parameters and of the estimates (N,)."""

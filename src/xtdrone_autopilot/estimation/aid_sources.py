@@ -1,6 +1,7 @@
 """Aid sources of the estimator: magnetometer, barometer, range finder, pitot tube, rest."""
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -58,16 +59,23 @@ def height_reference(tuning: np.void, params: np.void, f: np.void, t_us: int) ->
 
 
 @njit
-def fuse_field(tuning: np.void, f: np.void, e: np.void, cov: np.ndarray, work: np.ndarray,
-               mag: np.ndarray) -> bool:
-    """The magnetometer, three axes, in the body frame. Returns whether all passed their tests."""
-    dx, h, gain = work[0], work[1], work[2]
-    quat, earth = e.quat, f.earth_field
+def fuse_field(quat: Any, earth: Any, mag: Any, bias: Any, variance: Any, gate: Any,
+               cov: np.ndarray, work: np.ndarray) -> None:
+    """The magnetometer, three axes, in the body frame, of a vehicle or of vehicles in lanes.
+
+    Args:
+        quat: 4 numbers, attitude.
+        earth, mag, bias: 3 numbers each: the Earth's field in the world, the reading, its bias [T].
+        variance: Of the reading [T^2].
+        gate: Largest innovation that is taken, in standard deviations.
+        cov: Covariance.
+        work: Rows of scratch; the first is the pending correction, the fourth gets the three test
+            ratios.
+    """
+    dx, h, gain, ratios = work[0], work[1], work[2], work[3]
     r = to_matrix(quat[0], quat[1], quat[2], quat[3])
-    body = rotate_inverse(quat[0], quat[1], quat[2], quat[3], earth[0], earth[1], earth[2])
     mx, my, mz = earth[0], earth[1], earth[2]
-    good = True
-    e.test_ratios[TEST_MAG] = 0.0
+    body = rotate_inverse(quat[0], quat[1], quat[2], quat[3], mx, my, mz)
     for k in range(3):
         h[:] = 0.0
         rx, ry, rz = r[k], r[3 + k], r[6 + k]  # row k of the world-to-body rotation
@@ -77,27 +85,64 @@ def fuse_field(tuning: np.void, f: np.void, e: np.void, cov: np.ndarray, work: n
         h[ATT + 2] = rx * my - ry * mx
         h[EARTH], h[EARTH + 1], h[EARTH + 2] = rx, ry, rz
         h[FIELD_BIAS + k] = 1.0
-        ratio = fuse(cov, dx, h, gain, mag[k] - body[k] - e.field_bias[k], tuning.mag_noise ** 2,
-                     tuning.mag_gate)
-        e.test_ratios[TEST_MAG] = max(e.test_ratios[TEST_MAG], ratio)
-        good = good and ratio <= 1.0
-    return good
+        ratios[k] = fuse(cov, dx, h, gain, mag[k] - body[k] - bias[k], variance, gate)
 
 
 @njit
-def fuse_baro(tuning: np.void, f: np.void, e: np.void, cov: np.ndarray, work: np.ndarray,
-              height: float, is_reference: bool) -> bool:
+def judge_field(tuning: np.void, f: np.void, e: np.void, cov: np.ndarray, ratios: np.ndarray,
+                t_us: int) -> None:
+    """What follows from a magnetometer's test ratios; rejected for long, its bias is reset."""
+    good = True
+    e.test_ratios[TEST_MAG] = 0.0
+    for k in range(3):
+        e.test_ratios[TEST_MAG] = max(e.test_ratios[TEST_MAG], ratios[k])
+        good = good and ratios[k] <= 1.0
+    if good:
+        f.mag_t = t_us
+    elif t_us - f.mag_t > tuning.mag_reset_time:  # the bias has changed
+        reset_covariance(cov, FIELD_BIAS, 3, tuning.field_bias_reset_sigma ** 2)
+        f.mag_t = t_us
+
+
+@njit
+def baro_continues(tuning: np.void, f: np.void, cov: np.ndarray, height: float,
+                   t_us: int) -> bool:
+    """Whether the barometer's height [m] is to be fused; after a long gap its offset is reset."""
+    if t_us - f.baro_t <= tuning.reset_time:
+        return True
+    f.baro_offset = height - f.pos[2]
+    reset_covariance(cov, BARO_OFFSET, 1, cov[POS + 2, POS + 2] + tuning.baro_noise ** 2)
+    f.baro_t = t_us
+    return False
+
+
+@njit
+def fuse_baro(innovation: Any, offset: Any, variance: Any, gate: Any, cov: np.ndarray,
+              work: np.ndarray) -> Any:
     """The barometer's height over the world's origin: position plus a slow offset.
 
-    If it is the height reference, the offset is taken as known.
+    Of a vehicle or of vehicles in lanes; returns the test ratio.
+
+    Args:
+        innovation: Of the height [m]; NaN = no reading.
+        offset: 1 where the barometer's offset is estimated; 0 where it counts as known, since the
+            barometer is the height reference.
+        variance: Of the reading [m^2].
+        gate, cov, work: As of fuse_field().
     """
-    dx, h, gain = work[0], work[1], work[2]
+    h = work[1]
     h[:] = 0.0
     h[POS + 2] = 1.0
-    h[BARO_OFFSET] = 0.0 if is_reference else 1.0
-    e.test_ratios[TEST_BARO] = fuse(cov, dx, h, gain, height - f.pos[2] - f.baro_offset,
-                                    tuning.baro_noise ** 2, tuning.baro_gate)
-    return e.test_ratios[TEST_BARO] <= 1.0
+    h[BARO_OFFSET] = offset
+    return fuse(cov, work[0], h, work[2], innovation, variance, gate)
+
+
+@njit
+def judge_baro(f: np.void, e: np.void, ratio: float, t_us: int) -> None:
+    """What follows from a barometer's test ratio."""
+    e.test_ratios[TEST_BARO] = ratio
+    if ratio <= 1.0:
+        f.baro_t = t_us
 
 
 @njit
@@ -279,13 +324,22 @@ def vehicle_moving(tuning: np.void, ang_vel: np.ndarray, force: np.ndarray) -> b
 
 
 @njit
-def zero_velocity_update(tuning: np.void, f: np.void, e: np.void, cov: np.ndarray, work: np.ndarray,
-                         gyro: np.ndarray, t_us: int) -> bool:
-    """Zero-velocity update, landed or without a position source. Returns whether at rest."""
-    at_rest = e.landed and t_us - f.moved_t > tuning.rest_time
+def resting(tuning: np.void, f: np.void, e: np.void, t_us: int) -> bool:
+    """Whether a vehicle is at rest: landed, and nothing has moved for a while."""
+    return e.landed and t_us - f.moved_t > tuning.rest_time
+
+
+@njit
+def zero_velocity_due(tuning: np.void, f: np.void, at_rest: bool, t_us: int) -> bool:
+    """Whether velocity is to be held at zero now: at rest, or without a position source."""
     aided = max(f.gps_t, f.vision_t, f.airspeed_t) > t_us - tuning.aid_time
-    if t_us - f.zero_velocity_t >= _ZERO_VELOCITY_US and (at_rest or not aided):
-        f.zero_velocity_t = t_us
-        sigma = tuning.zero_velocity_noise if at_rest else tuning.no_aid_noise
-        _fuse_zero_velocity(tuning, f, e, cov, work, gyro, sigma, at_rest)
-    return at_rest
+    return t_us - f.zero_velocity_t >= _ZERO_VELOCITY_US and (at_rest or not aided)
+
+
+@njit
+def update_zero_velocity(tuning: np.void, f: np.void, e: np.void, cov: np.ndarray,
+                         work: np.ndarray, gyro: np.ndarray, at_rest: bool, t_us: int) -> None:
+    """Zero-velocity update."""
+    f.zero_velocity_t = t_us
+    sigma = tuning.zero_velocity_noise if at_rest else tuning.no_aid_noise
+    _fuse_zero_velocity(tuning, f, e, cov, work, gyro, sigma, at_rest)

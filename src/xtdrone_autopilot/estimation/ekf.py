@@ -17,6 +17,7 @@ from ..interfaces import Estimator
 from ..parameters.store import ParameterStore, table
 from .flags import ALIGNED, GPS_USED, POSITION_VALID, VISION_USED
 from .kernel import step_fleet
+from .lanes import LANES, blocks_of, new_scratch, step_in_lanes
 from .state import FILTER, HISTORY, PAST, SIZE, reset_filter
 from .vision import fuse_vision
 
@@ -163,12 +164,15 @@ class Ekf(Estimator):
         self._count = 0
         self._times = np.zeros(HISTORY, dtype=np.int64)
         self._work = np.zeros((6, SIZE))
+        self._scratch = new_scratch()
         self._parameters = ParameterStore(n).values
         self.filters = np.zeros(n, dtype=FILTER)
         self.baro_offset = self.filters["baro_offset"]
         self.earth_field = self.filters["earth_field"]
         self._history = np.zeros((n, HISTORY), dtype=PAST)
-        self._cov = np.zeros((n, SIZE, SIZE))
+        # A fleet that fills a block is stepped in lanes.
+        self._in_lanes = n >= LANES
+        self._covs = blocks_of(n) if self._in_lanes else np.zeros((n, SIZE, SIZE))
         super().__init__(n, origin, magnetic_field_enu)
         self._world = (*self.origin, self.field)
 
@@ -181,9 +185,15 @@ class Ekf(Estimator):
         self._count += 1
         if self._untuned or self._count % RETUNE_STEPS == 0:
             self._retune()
-        step_fleet(self._tuning, self._parameters, self._world, dt_us * 1e-6, sensors.t_us,
-                   self._times, self._count, sensors.records, self.records, self.filters,
-                   self._history, self._cov, self._work)
+        self._times[self._count % HISTORY] = sensors.t_us
+        if self._in_lanes:
+            step_in_lanes(self._tuning, self._parameters, self._world, dt_us * 1e-6, sensors.t_us,
+                          self._times, self._count, sensors.records, self.records, self.filters,
+                          self._history, self._covs, self._scratch)
+        else:
+            step_fleet(self._tuning, self._parameters, self._world, dt_us * 1e-6, sensors.t_us,
+                       self._times, self._count, sensors.records, self.records, self.filters,
+                       self._history, self._covs, self._work)
 
     def _retune(self):
         """Applies the parameters that scale the tuning."""
@@ -206,12 +216,13 @@ class Ekf(Estimator):
         """
         if self._t_us is None:
             return
-        params = self._parameters[i]
+        params, cov = self._parameters[i], np.ascontiguousarray(self._covariance(i))
         fuse_vision(self._tuning[i], params, self.filters[i], self.records[i], self._history[i],
-                    self._cov[i], self._work, self._times, self._count, self._t_us, t_us,
+                    cov, self._work, self._times, self._count, self._t_us, t_us,
                     np.array([*pos, *quat], dtype=np.float64),
                     float(params["EKF2_EVP_NOISE"] if pos_sigma is None else pos_sigma),
                     float(params["EKF2_EVA_NOISE"] if yaw_sigma is None else yaw_sigma))
+        self._covariance(i)[:] = cov
 
     def why_not_ready(self, i: int) -> str:
         """Why vehicle i is not ready; empty where it is ready."""
@@ -231,8 +242,24 @@ class Ekf(Estimator):
 
     def _clear(self, mask):
         super()._clear(mask)
-        self._cov[mask] = 0.0
         self._untuned = True
         begin = 0 if self._t_us is None else self._t_us + _STEP_US
         for i in np.flatnonzero(mask):
+            self._covariance(i)[:] = 0.0
             reset_filter(self.filters[i], self.field, begin)
+
+    def _covariance(self, i):
+        """(SIZE, SIZE) covariance of vehicle i, a view."""
+        return self._covs[i // LANES, :, :, i % LANES] if self._in_lanes else self._covs[i]
+
+    @property
+    def _cov(self):
+        """(N, SIZE, SIZE) covariances; a copy where they are in lanes."""
+        if not self._in_lanes:
+            return self._covs
+        return self._covs.transpose(0, 3, 1, 2).reshape(-1, SIZE, SIZE)[:self.n]
+
+    @_cov.setter
+    def _cov(self, covariances):
+        for i, each in enumerate(covariances):
+            self._covariance(i)[:] = each

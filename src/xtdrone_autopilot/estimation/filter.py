@@ -1,11 +1,17 @@
-"""The estimator's filter: prediction, one scalar measurement at a time, and the correction."""
+"""The estimator's filter: prediction, one scalar measurement at a time, and the correction.
+
+What takes covariances whole, takes those of one vehicle or of a block of vehicles in lanes: arrays
+of numbers, or of numbers in lanes (see xtdrone_dynamics.lane_numbers).
+"""
 
 import math
+from typing import Any
 
 import numpy as np
 
 from xtdrone_dynamics.compiled import njit
 from xtdrone_dynamics.constants import GRAVITY
+from xtdrone_dynamics.lane_numbers import anywhere, chosen
 from xtdrone_dynamics.quaternion import integrate, multiply, rotate, to_matrix
 
 from .state import (
@@ -48,9 +54,8 @@ def predict_state(f: np.void, e: np.void, gyro: np.ndarray, accel: tuple[float, 
 
 
 @njit
-def predict_covariance(tuning: np.void, quat: np.ndarray, force: np.ndarray, cov: np.ndarray,
-                       dt: float) -> None:
-    """cov = F cov F' + Q over dt, F the error state's transition, by its few entries."""
+def carry_covariance(quat: Any, force: Any, cov: np.ndarray, dt: float) -> None:
+    """cov = F cov F' over dt, F the error state's transition, by its few entries."""
     r00, r01, r02, r10, r11, r12, r20, r21, r22 = to_matrix(quat[0], quat[1], quat[2], quat[3])
     r00, r01, r02, r10, r11, r12, r20, r21, r22 = (
         r00 * dt, r01 * dt, r02 * dt, r10 * dt, r11 * dt, r12 * dt, r20 * dt, r21 * dt, r22 * dt)
@@ -82,6 +87,11 @@ def predict_covariance(tuning: np.void, quat: np.ndarray, force: np.ndarray, cov
         row[ATT] -= r00 * wx + r01 * wy + r02 * wz
         row[ATT + 1] -= r10 * wx + r11 * wy + r12 * wz
         row[ATT + 2] -= r20 * wx + r21 * wy + r22 * wz
+
+
+@njit
+def add_process_noise(tuning: np.void, cov: np.ndarray, dt: float) -> None:
+    """cov + Q over dt."""
     add_noise(cov, ATT, 3, tuning.gyro_noise ** 2 * dt, math.inf)
     add_noise(cov, VEL, 3, tuning.accel_noise ** 2 * dt, math.inf)
     # A bias that nothing observes does not become less known than it was at first.
@@ -107,22 +117,22 @@ def _expect(cov, dx, h, gain, innovation, variance):
         gain[k] = 0.0
     for j in range(SIZE):
         hj = h[j]
-        if hj != 0.0:
-            innovation -= hj * dx[j]
+        if anywhere(hj != 0.0):
+            innovation -= chosen(hj != 0.0, hj * dx[j], 0.0)
             for k in range(SIZE):
-                gain[k] += cov[j, k] * hj
+                gain[k] += chosen(hj != 0.0, cov[j, k] * hj, 0.0)
     for j in range(SIZE):
         variance += h[j] * gain[j]
     return innovation, variance
 
 
 @njit
-def fuse(cov: np.ndarray, dx: np.ndarray, h: np.ndarray, gain: np.ndarray, innovation: float,
-         variance: float, gate: float) -> float:
+def fuse(cov: np.ndarray, dx: np.ndarray, h: np.ndarray, gain: np.ndarray, innovation: Any,
+         variance: Any, gate: Any) -> Any:
     """One scalar measurement, derivatives h, into covariance and pending correction dx.
 
     Args:
-        innovation: Measured minus predicted, before the pending correction.
+        innovation: Measured minus predicted, before the pending correction; NaN = no measurement.
         variance: Of the measurement.
         gate: Largest innovation that is taken, in standard deviations.
 
@@ -131,10 +141,15 @@ def fuse(cov: np.ndarray, dx: np.ndarray, h: np.ndarray, gain: np.ndarray, innov
     """
     innovation, variance = _expect(cov, dx, h, gain, innovation, variance)
     ratio = innovation * innovation / (gate * gate * variance)
-    if not ratio <= 1.0:  # so that a NaN is left out too
+    taken = ratio <= 1.0  # not where it is NaN
+    if not anywhere(taken):
         return ratio
+    # A lane whose measurement is left out subtracts zeros: stores by a mask are slow.
+    innovation = chosen(taken, innovation, 0.0)
     for j in range(SIZE):
-        weight = gain[j] / variance
+        gain[j] = chosen(taken, gain[j], 0.0)
+    for j in range(SIZE):
+        weight = chosen(taken, gain[j] / variance, 0.0)
         dx[j] += weight * innovation
         for k in range(SIZE):
             cov[j, k] -= weight * gain[k]
@@ -183,15 +198,14 @@ def inject(dx: np.ndarray, f: np.void, e: np.void) -> None:
 
 
 @njit
-def make_symmetric(cov: np.ndarray) -> None:
-    """Takes out what rounding did: asymmetry, and variances that are not positive."""
+def make_symmetric(cov: np.ndarray, due: Any) -> None:
+    """Takes out what rounding did, where due: asymmetry, and variances that are not positive."""
     for j in range(SIZE):
-        if not cov[j, j] > 1e-24:
-            cov[j, j] = 1e-24
+        cov[j, j] = chosen(due, chosen(cov[j, j] > 1e-24, cov[j, j], 1e-24), cov[j, j])
         for k in range(j):
             mean = 0.5 * (cov[j, k] + cov[k, j])
-            cov[j, k] = mean
-            cov[k, j] = mean
+            cov[j, k] = chosen(due, mean, cov[j, k])
+            cov[k, j] = chosen(due, mean, cov[k, j])
 
 
 @njit

@@ -28,32 +28,37 @@ import math
 
 import numpy as np
 
-from xtdrone_dynamics.compiled import njit
+from xtdrone_dynamics.compiled import fleet_kernel, njit
 from xtdrone_dynamics.constants import AIR_GAS_CONSTANT
 from xtdrone_dynamics.earth.atmosphere import density, height_of_pressure
 from xtdrone_dynamics.earth.geodesy import to_local
 
 from .aid_sources import (
+    baro_continues,
     fuse_airspeed,
     fuse_baro,
     fuse_field,
     fuse_range,
     fuse_sideslip,
     height_reference,
+    judge_baro,
+    judge_field,
     predict_terrain,
+    resting,
     sideslip_fused,
+    update_zero_velocity,
     vehicle_moving,
-    zero_velocity_update,
+    zero_velocity_due,
 )
 from .alignment import align, collect, start_covariance
 from .delayed_fusion import find, record
 from .filter import (
     add_noise,
+    add_process_noise,
+    carry_covariance,
     inject,
     make_symmetric,
-    predict_covariance,
     predict_state,
-    reset_covariance,
 )
 from .flags import (
     AIRSPEED_USED,
@@ -72,8 +77,6 @@ from .gnss import fuse_gps, slew_to_gps
 from .lever_arm import at_centre
 from .state import (
     ATT,
-    BARO_OFFSET,
-    FIELD_BIAS,
     HISTORY,
     NEVER,
     NO_RESET,
@@ -87,7 +90,7 @@ from .state import (
 SYMMETRY_STEPS = 25  # after that many steps the covariance is made symmetric
 
 
-@njit
+@fleet_kernel
 def step_fleet(tuning: np.ndarray, parameters: np.ndarray, world: tuple, dt: float, t_us: int,
                times: np.ndarray, count: int, sensors: np.ndarray, estimates: np.ndarray,
                filters: np.ndarray, history: np.ndarray, covs: np.ndarray,
@@ -100,7 +103,7 @@ def step_fleet(tuning: np.ndarray, parameters: np.ndarray, world: tuple, dt: flo
         world: Origin's latitude, longitude [rad], height [m], and the field (3,) there [T].
         dt: Length of the step [s].
         t_us: Its end [us].
-        times: (HISTORY,) ends of the steps in the history [us].
+        times: (HISTORY,) ends of the steps in the history, this one's among them [us].
         count: Steps so far.
         sensors: (N,) of SENSORS.
         estimates: (N,) of ESTIMATE.
@@ -109,19 +112,19 @@ def step_fleet(tuning: np.ndarray, parameters: np.ndarray, world: tuple, dt: flo
         covs: (N, SIZE, SIZE) covariances.
         work: (6, SIZE) scratch; its first row, the pending correction, is zero between steps.
     """
-    times[count % HISTORY] = t_us
     for i in range(estimates.shape[0]):
         f = filters[i]
         f.steps += 1
-        if f.aligned_t == NEVER and not _align(tuning[i], world[3], t_us, sensors[i], estimates[i],
-                                               f, covs[i]):
+        if f.aligned_t == NEVER and not aligned(tuning[i], world[3], t_us, sensors[i],
+                                                estimates[i], f, covs[i]):
             continue
         _step_one(tuning[i], parameters[i], world, dt, t_us, times, count, sensors[i], estimates[i],
                   f, history[i], covs[i], work)
 
 
 @njit
-def _align(tuning, field, t_us, s, e, f, cov):
+def aligned(tuning: np.void, field: np.ndarray, t_us: int, s: np.void, e: np.void, f: np.void,
+            cov: np.ndarray) -> bool:
     """Collects a step at rest; whether the attitude is known from here on."""
     collect(f, s.gyro, s.accel, s.mag, s.mag_new)
     if f.samples < tuning.align_steps:
@@ -139,38 +142,112 @@ def _align(tuning, field, t_us, s, e, f, cov):
 @njit
 def _step_one(tuning, params, world, dt, t_us, times, count, s, e, f, past, cov, work):
     """Prediction, all aid sources that are new, correction and output of one vehicle."""
-    before = work[5]  # FILTER's dv before this step
+    before = work[5]
+    force = begin(tuning, s, e, f, before, t_us, dt)
+    carry_covariance(e.quat, force, cov, dt)
+    go_on(tuning, params, s, e, f, past[count % HISTORY], cov, dt)
+    if has_fix(tuning, s):
+        take_fix(tuning, params, world, t_us, times, count, s, e, f, past, cov, work)
+    if s.mag_new:
+        fuse_field(e.quat, f.earth_field, s.mag, e.field_bias, tuning.mag_noise ** 2,
+                   tuning.mag_gate, cov, work)
+        judge_field(tuning, f, e, cov, work[3], t_us)
+    if has_pressure(params, f, s):
+        height = height_of_pressure(s.baro_pressure) - world[2]
+        if baro_continues(tuning, f, cov, height, t_us):
+            offset = offset_estimated(tuning, params, f, t_us)
+            judge_baro(f, e, fuse_baro(height - f.pos[2] - f.baro_offset, offset,
+                                       tuning.baro_noise ** 2, tuning.baro_gate, cov, work), t_us)
+    if has_others(tuning, params, s, e, f, t_us):
+        take_others(tuning, params, world, t_us, times, count, s, e, f, past, cov, work)
+    inject(work[0], f, e)
+    predict_output(params, f, e, before, dt)
+    if f.steps % SYMMETRY_STEPS == 0:
+        make_symmetric(cov, True)
+    report(tuning, f, e, cov, t_us)
+
+
+@njit
+def begin(tuning: np.void, s: np.void, e: np.void, f: np.void, before: np.ndarray, t_us: int,
+          dt: float) -> tuple[float, float, float]:
+    """Carries the state over one step.
+
+    Args:
+        tuning: A record of EkfParameters.
+        s, e, f: Records of SENSORS, ESTIMATE and FILTER.
+        before: (3,) output: FILTER's dv before this step.
+        t_us: End of the step [us].
+        dt: Its length [s].
+
+    Returns:
+        The specific force in the world frame [m/s^2].
+    """
     for k in range(3):
         before[k] = f.dv[k]
     for k in range(3):
         e.ang_vel[k] = s.gyro[k] - e.gyro_bias[k]
     force = predict_state(f, e, s.gyro, at_centre(s.accel, e.imu_pos, e.ang_vel, f.rate, dt), dt)
-    predict_covariance(tuning, e.quat, force, cov, dt)
+    if vehicle_moving(tuning, e.ang_vel, force):
+        f.moved_t = t_us
+    f.aligned_steps += 1
+    return force
+
+
+@njit
+def go_on(tuning: np.void, params: np.void, s: np.void, e: np.void, f: np.void, past: np.void,
+          cov: np.ndarray, dt: float) -> None:
+    """What a step adds to the covariance that was carried over it; then keeps the state in `past`.
+
+    Args:
+        tuning, s, e, f, dt: As of begin().
+        params: The vehicle's record of the flight stack's parameters.
+        past: Record of PAST for this step.
+        cov: (SIZE, SIZE) covariance.
+    """
+    add_process_noise(tuning, cov, dt)
     if max(abs(s.accel[0]), abs(s.accel[1]), abs(s.accel[2])) > tuning.impact_accel:
         add_noise(cov, VEL, 3, tuning.impact_vel_noise ** 2, math.inf)
     predict_terrain(tuning, params, f, e, cov, dt)
     if not math.isnan(e.wind[0]):
         add_noise(cov, WIND, 2, params.EKF2_WIND_NSD ** 2 * dt, tuning.wind_sigma ** 2)
     slew_to_gps(tuning, f, e, dt)
-    for k in range(3):
-        e.ang_vel[k] = s.gyro[k] - e.gyro_bias[k]
-    if vehicle_moving(tuning, e.ang_vel, force):
-        f.moved_t = t_us
-    f.aligned_steps += 1
-    record(past[count % HISTORY], f, e)
+    record(past, f, e)
 
-    if s.gps_new and s.gps_fix >= 3 and s.gps_eph <= tuning.max_eph \
-            and s.gps_epv <= tuning.max_epv:
-        _take_fix(tuning, params, world, t_us, times, count, s, e, f, past, cov, work)
-    if s.mag_new:
-        if fuse_field(tuning, f, e, cov, work, s.mag):
-            f.mag_t = t_us
-        elif t_us - f.mag_t > tuning.mag_reset_time:  # the bias has changed
-            reset_covariance(cov, FIELD_BIAS, 3, tuning.field_bias_reset_sigma ** 2)
-            f.mag_t = t_us
+
+@njit
+def has_fix(tuning: np.void, s: np.void) -> bool:
+    """Whether there is a new fix that is good enough."""
+    return (s.gps_new and s.gps_fix >= 3 and s.gps_eph <= tuning.max_eph
+            and s.gps_epv <= tuning.max_epv)
+
+
+@njit
+def has_pressure(params: np.void, f: np.void, s: np.void) -> bool:
+    """Whether the barometer has a new reading to fuse."""
+    return f.position_t != NEVER and s.baro_new and params.EKF2_BARO_CTRL != 0
+
+
+@njit
+def offset_estimated(tuning: np.void, params: np.void, f: np.void, t_us: int) -> float:
+    """1 where the barometer's offset is estimated, 0 where it is the height reference."""
+    return 0.0 if height_reference(tuning, params, f, t_us) == HEIGHT_BY_BARO else 1.0
+
+
+@njit
+def has_others(tuning: np.void, params: np.void, s: np.void, e: np.void, f: np.void,
+               t_us: int) -> bool:
+    """Whether take_others() has something to do."""
+    return (zero_velocity_due(tuning, f, resting(tuning, f, e, t_us), t_us)
+            or (f.position_t != NEVER and (s.range_new or s.airspeed_new
+                                          or sideslip_fused(params, f, e, t_us))))
+
+
+@njit
+def take_others(tuning: np.void, params: np.void, world: tuple, t_us: int, times: np.ndarray,
+                count: int, s: np.void, e: np.void, f: np.void, past: np.ndarray,
+                cov: np.ndarray, work: np.ndarray) -> None:
+    """Range finder, pitot tube, sideslip and rest, those of them that are due."""
     if f.position_t != NEVER:
-        if s.baro_new and params.EKF2_BARO_CTRL != 0:
-            _take_baro(tuning, params, world, t_us, s, e, f, cov, work)
         if s.range_new and math.isfinite(s.range_distance) and params.EKF2_RNG_CTRL != 0:
             late = round(params.EKF2_RNG_DELAY * 1e3)
             slots = find(times, count, f.aligned_steps, t_us - late)
@@ -187,16 +264,15 @@ def _step_one(tuning, params, world, dt, t_us, times, count, s, e, f, past, cov,
                               air, t_us)
         if sideslip_fused(params, f, e, t_us):
             fuse_sideslip(tuning, params, f, e, cov, work, t_us)
-    at_rest = zero_velocity_update(tuning, f, e, cov, work, s.gyro, t_us)
-    inject(work[0], f, e)
-    _predict_output(params, f, e, before, dt)
-    if f.steps % SYMMETRY_STEPS == 0:
-        make_symmetric(cov)
-    _report(tuning, f, e, cov, t_us, at_rest)
+    at_rest = resting(tuning, f, e, t_us)
+    if zero_velocity_due(tuning, f, at_rest, t_us):
+        update_zero_velocity(tuning, f, e, cov, work, s.gyro, at_rest, t_us)
 
 
 @njit
-def _take_fix(tuning, params, world, t_us, times, count, s, e, f, past, cov, work):
+def take_fix(tuning: np.void, params: np.void, world: tuple, t_us: int, times: np.ndarray,
+             count: int, s: np.void, e: np.void, f: np.void, past: np.ndarray, cov: np.ndarray,
+             work: np.ndarray) -> None:
     """A GPS fix of the receiver, in the world frame."""
     measured = work[4]
     measured[0], measured[1] = to_local(s.gps_lat, s.gps_lon, world[0], world[1])
@@ -209,20 +285,8 @@ def _take_fix(tuning, params, world, t_us, times, count, s, e, f, past, cov, wor
 
 
 @njit
-def _take_baro(tuning, params, world, t_us, s, e, f, cov, work):
-    """The barometer's pressure; after a long gap its offset is reset."""
-    height = height_of_pressure(s.baro_pressure) - world[2]
-    if t_us - f.baro_t > tuning.reset_time:
-        f.baro_offset = height - f.pos[2]
-        reset_covariance(cov, BARO_OFFSET, 1, cov[POS + 2, POS + 2] + tuning.baro_noise ** 2)
-        f.baro_t = t_us
-    elif fuse_baro(tuning, f, e, cov, work, height,
-                   height_reference(tuning, params, f, t_us) == HEIGHT_BY_BARO):
-        f.baro_t = t_us
-
-
-@njit
-def _predict_output(params, f, e, dv_before, dt):
+def predict_output(params: np.void, f: np.void, e: np.void, dv_before: np.ndarray,
+                   dt: float) -> None:
     """One step of the output predictor; a reset of the filter's position is followed at once."""
     for k in range(3):
         e.vel[k] += f.dv[k] - dv_before[k]
@@ -241,7 +305,7 @@ def _predict_output(params, f, e, dv_before, dt):
 
 
 @njit
-def _report(tuning, f, e, cov, t_us, at_rest):
+def report(tuning: np.void, f: np.void, e: np.void, cov: np.ndarray, t_us: int) -> None:
     """Flags and standard deviations of one vehicle."""
     for k in range(3):
         reference = f.ref_eph if k < 2 else f.ref_epv
@@ -266,7 +330,7 @@ def _report(tuning, f, e, cov, t_us, at_rest):
         flag |= AIRSPEED_USED
     if f.sideslip_t > since:
         flag |= SIDESLIP_USED
-    if at_rest:
+    if resting(tuning, f, e, t_us):
         flag |= AT_REST
     e.flags = flag
     e.ready = (flag & (GPS_USED | VISION_USED) != 0 and f.fixes >= tuning.ready_fixes

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from xtdrone_dynamics.compiled import njit
+from xtdrone_dynamics.compiled import fleet_kernel, njit
 
 from .dialect import mavlink
 
@@ -45,7 +45,7 @@ def frame_crc(buffer: np.ndarray, start: int, end: int, extra: int) -> int:
     return crc
 
 
-@njit
+@fleet_kernel
 def append_frames(payload: np.ndarray, message_id: int, crc_extra: int, chosen: np.ndarray,
                   sequence: np.ndarray, out: np.ndarray, length: np.ndarray) -> None:
     """Appends a frame to out[i] of each chosen vehicle, zeros at the payload's end left out."""

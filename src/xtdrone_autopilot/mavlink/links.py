@@ -24,9 +24,11 @@ import numpy as np
 from xtdrone_core.mavlink.framing import frames
 from xtdrone_core.mavlink.signing import UNSIGNED, Signer
 from xtdrone_core.runs.ports import Ports, advice, check_links
-from xtdrone_dynamics.compiled import njit
+from xtdrone_dynamics.compiled import fleet_kernel
+from xtdrone_dynamics.shared_work import worthwhile
 
 from ..errors import AutopilotError
+from ..now import STEP_US
 from ..vehicle_status import NEVER, STATION_US
 from .datagrams import LARGEST, Sender
 from .dialect import mavlink
@@ -135,8 +137,10 @@ class Links:
         self._due = np.tile(self._phase, (len(KINDS), n, 1))  # [us]
         self._active = np.zeros((len(KINDS), n), dtype=bool)
         self._sequence = np.zeros((len(KINDS), n), dtype=np.uint8)
-        self._out = np.zeros((n, BUFFER), dtype=np.uint8)
-        self._length = np.zeros(n, dtype=np.int64)
+        self._out = np.zeros((len(KINDS), n, BUFFER), dtype=np.uint8)
+        self._length = np.zeros((len(KINDS), n), dtype=np.int64)
+        self._sending = [sender.shared(*buffers) for sender, *buffers in zip(
+            self._senders, self._out, self._length)] if worthwhile(n) else []
         self._wanted = np.zeros((m, n), dtype=bool)
         self._fast = np.zeros(len(KINDS), dtype=bool)  # a stream of this link is faster than ticks
         try:
@@ -163,7 +167,7 @@ class Links:
         sock.setblocking(False)
         link = Link(i, k, sock, (remote, kind.remote(self._ports, i)), kind.always)
         if self._key and kind.guarded:
-            link.signer = Signer(self._key, k, len(self._length), self._signed_streams[i])
+            link.signer = Signer(self._key, k, len(self.by_kind[k]), self._signed_streams[i])
         self._links[sock.fileno()] = self.by_kind[k][i] = link
         self._poll.register(sock, select.EPOLLIN)
         self._senders[k].sockets[i] = sock.fileno()
@@ -172,10 +176,14 @@ class Links:
         self._active[k, i] = kind.always
 
     def _set_addresses(self, link):
+        self._finish(link.kind)
         self._senders[link.kind].set_addresses(link.vehicle, link.addresses())
 
     def close(self) -> None:
         """Closes every socket."""
+        for work in self._sending:
+            work.close()
+        self._sending.clear()
         for link in self._links.values():
             link.socket.close()
         self._links.clear()
@@ -297,13 +305,14 @@ class Links:
                 self._send_now(links[i], name, t_us, links[i].addresses())
 
     def _send_now(self, link, name, t_us, addresses):
-        self._length.fill(0)
-        chosen = np.zeros(len(self._length), dtype=bool)
-        chosen[link.vehicle] = True
-        self._streams.append(self._streams.index[name], t_us, chosen,
-                             self._sequence[link.kind], self._out, self._length)
-        i = link.vehicle
-        self._send(link, self._out[i, :self._length[i]], addresses)
+        i, k = link.vehicle, link.kind
+        self._finish(k)
+        self._length[k] = 0
+        chosen = np.zeros(len(self._length[k]), dtype=bool)
+        chosen[i] = True
+        self._streams.append(self._streams.index[name], t_us, chosen, self._sequence[k],
+                             self._out[k], self._length[k])
+        self._send(link, self._out[k, i, :self._length[k, i]], addresses)
 
     def set_interval(self, link: Link, name: str, interval: int) -> None:
         """Period of one stream of a link [us]; 0 = the link's default, negative = off."""
@@ -330,8 +339,14 @@ class Links:
         return self._streams.ids.get(number)
 
     def stream(self, t_us: int) -> None:
-        """Sends what is due; call it each step."""
+        """Sends what is due; call it each step.
+
+        What goes out at a tick has gone out before the step to the next one.
+        """
         between = TICK_US if t_us % TICK_US else 0
+        if (t_us + STEP_US) % TICK_US == 0:
+            for work in self._sending:
+                work.complete()
         if between and not self._fast.any():
             return
         for k in range(len(KINDS)):
@@ -339,16 +354,24 @@ class Links:
                     self._due[k], self._interval[k], self._active[k],
                     self._streams.index["HEARTBEAT"], t_us, between, self._wanted):
                 continue
-            self._length.fill(0)
+            self._finish(k)
+            out, length = self._out[k], self._length[k]
+            length.fill(0)
             for m in np.flatnonzero(self._wanted.any(axis=1)):
-                self._streams.append(m, t_us, self._wanted[m], self._sequence[k], self._out,
-                                     self._length)
+                self._streams.append(m, t_us, self._wanted[m], self._sequence[k], out, length)
             if self._key and KINDS[k].guarded:
-                for i in np.flatnonzero(self._length):
+                for i in np.flatnonzero(length):
                     link = self.by_kind[k][i]
-                    self._send(link, self._out[i, :self._length[i]], link.addresses())
+                    self._send(link, out[i, :length[i]], link.addresses())
+            elif self._sending:
+                self._sending[k].offer()
             else:
-                self._senders[k].send(self._out, self._length)
+                self._senders[k].send(out, length)
+
+    def _finish(self, k):
+        """Waits until the streams of a kind of link have gone out."""
+        if self._sending:
+            self._sending[k].complete()
 
     def take_sequence(self, link: Link, frames: int) -> int:
         """The sequence number of the next frame on a link; that of those behind it follow on."""
@@ -361,6 +384,7 @@ class Links:
         if link.signer is not None:
             self._send(link, frames, [address])
         else:
+            self._finish(link.kind)
             self._senders[link.kind].send_to(link.vehicle, frames, address)
 
     def _pack(self, link, message):
@@ -368,8 +392,8 @@ class Links:
         sender.seq = self.take_sequence(link, 1)
         return message.pack(sender)
 
-    @staticmethod
-    def _send(link, data, addresses):
+    def _send(self, link, data, addresses):
+        self._finish(link.kind)
         datagrams = [data] if link.signer is None else link.signer.datagrams(bytes(data), LARGEST)
         for address in addresses:
             for datagram in datagrams:
@@ -379,7 +403,7 @@ class Links:
                     pass
 
 
-@njit
+@fleet_kernel
 def take_due(due: np.ndarray, interval: np.ndarray, active: np.ndarray, heartbeat: int, t_us: int,
              between: int, wanted: np.ndarray) -> bool:
     """Finds the streams that are due, and when they are next.

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from xtdrone_core.modes import POSITION_SLOW, Mode
 from xtdrone_core.runs.snapshot import Memory
 from xtdrone_dynamics.abilities.vehicle_type import FIXED_WING, MULTICOPTER, NOT_VTOL
-from xtdrone_dynamics.compiled import njit
+from xtdrone_dynamics.compiled import fleet_kernel, njit
 from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_dynamics.quaternion import rotate
 
@@ -446,7 +446,7 @@ def raise_timed_events(v: np.void, q: np.void, t_us: int) -> None:
         v.events |= EVENT_FAILSAFE_DELAY_OVER
 
 
-@njit
+@fleet_kernel
 def _navigate(status, parameters, t_us, epoch_us, estimates, sensors, actuators, dt):
     """One pass over the fleet; returns the union of the events."""
     events = 0
@@ -498,7 +498,7 @@ def _filter_acceleration(v, quat, accel, bias, dt):
     return az - GRAVITY
 
 
-@njit
+@fleet_kernel
 def _follow_resets(status, estimates, seen):
     for i in range(status.shape[0]):
         if estimates[i].reset_count != seen[i]:

@@ -9,7 +9,7 @@ import numpy as np
 from xtdrone_core.modes import Mode
 from xtdrone_core.runs.snapshot import Memory
 from xtdrone_core.state import ARM, DISARM, KEEP, SetPoints
-from xtdrone_dynamics.compiled import njit
+from xtdrone_dynamics.compiled import fleet_kernel, njit
 
 from ..errors import AutopilotError
 from ..now import Now
@@ -86,7 +86,7 @@ def _take(v, s, actuators, own, kept, t_us):
     return _TAKEN
 
 
-@njit
+@fleet_kernel
 def _take_all(status, set_points, actuators, own, kept, t_us, answers):
     """The set-points of a fleet; answers (N,) holds error codes. Returns whether any is set."""
     wrong = False

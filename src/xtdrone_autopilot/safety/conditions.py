@@ -293,9 +293,10 @@ class Geofence(Condition):
         left = np.zeros(len(far), dtype=bool)
         fenced = (q["GF_MAX_HOR_DIST"] > 0) | (q["GF_MAX_VER_DIST"] > 0)
         for i, fence in enumerate(w.missions.fences):
-            fenced[i] |= fence is not None
-            if fence is not None and w.estimator.flags[i] & POSITION_VALID:
-                left[i] = not fence.contains(pos[i, 0], pos[i, 1])
+            if fence is not None:
+                fenced[i] = True
+                if w.estimator.flags[i] & POSITION_VALID:
+                    left[i] = not fence.contains(pos[i, 0], pos[i, 1])
         home, acts = w.status["home_set"], q["GF_ACTION"] > 0
         for k, broken in enumerate((far & home, high & home, left)):
             self.failing[:, k] = broken & acts

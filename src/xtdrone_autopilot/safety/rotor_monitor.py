@@ -13,7 +13,7 @@ import numpy as np
 from xtdrone_core import FleetModel
 from xtdrone_core.runs.snapshot import Memory
 from xtdrone_dynamics.abilities.effectiveness import effectiveness
-from xtdrone_dynamics.compiled import njit
+from xtdrone_dynamics.compiled import fleet_kernel
 
 FILTER_S = 0.02  # time constant of the residuals [s]
 STEADY_S = 2.0  # time constant of the lift that a payload or a low battery takes [s]
@@ -24,10 +24,11 @@ LEAST_LIFT = 0.4  # of the rotor's lift that is missing
 MOST_REST = 0.35  # of what is missing may the rotor leave unexplained, squared
 
 
-@njit
+@fleet_kernel
 def _watch(vehicle, actuator, flying, enabled, commands, estimates, accel, last_rate, missing,
            steady, speed, blamed, since, torque, lift, axis, inverse, dt, failed):
     gain = dt / (FILTER_S + dt)
+    known_up, known_down, share_up, share_down = -1.0, -1.0, 0.0, 0.0  # most rotors are alike
     for i in range(commands.shape[0]):
         rate = estimates[i].ang_vel
         j = vehicle[i].inertia
@@ -45,8 +46,14 @@ def _watch(vehicle, actuator, flying, enabled, commands, estimates, accel, last_
             wanted = 0.0
             if flying[i]:
                 wanted = a.zero_position_armed + a.input_scaling * commands[i, r]
-            tau = a.time_constant_up if wanted > speed[i, r] else a.time_constant_down
-            speed[i, r] += (1.0 - math.exp(-dt / max(tau, 1e-6))) * (wanted - speed[i, r])
+            if a.time_constant_up != known_up:
+                known_up = a.time_constant_up
+                share_up = 1.0 - math.exp(-dt / max(known_up, 1e-6))
+            if a.time_constant_down != known_down:
+                known_down = a.time_constant_down
+                share_down = 1.0 - math.exp(-dt / max(known_down, 1e-6))
+            share = share_up if wanted > speed[i, r] else share_down
+            speed[i, r] += share * (wanted - speed[i, r])
             thrust = actuator[i, r].motor_constant * speed[i, r] * speed[i, r]
             mean += thrust / n_rotors
             lifting += lift[i, r] * thrust

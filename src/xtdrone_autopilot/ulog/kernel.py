@@ -11,7 +11,7 @@ import numpy as np
 
 from xtdrone_core.modes import Mode
 from xtdrone_dynamics.abilities.vehicle_type import NOT_VTOL, TAILSITTER
-from xtdrone_dynamics.compiled import njit
+from xtdrone_dynamics.compiled import fleet_kernel, njit
 from xtdrone_dynamics.constants import AIR_GAS_CONSTANT
 from xtdrone_dynamics.earth.atmosphere import density, height_of_pressure
 from xtdrone_dynamics.earth.geodesy import to_geodetic
@@ -280,7 +280,7 @@ def new_snapshots(snapshots: np.ndarray, origin: tuple, geoid: float, n_motors: 
             s.pwm[r] = _PWM_OFF
 
 
-@njit
+@fleet_kernel
 def append(t_us: int, epoch_us: np.ndarray, grid_us: int, cycle: np.ndarray, tables: tuple,
            on_change: np.ndarray, where: np.ndarray, out: np.ndarray, length: np.ndarray,
            state_key: np.ndarray, snapshots: np.ndarray, forms: tuple, origin: tuple[float, ...],

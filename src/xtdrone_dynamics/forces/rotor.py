@@ -149,7 +149,7 @@ def thrust_lost(largest_airspeed: float, along: float) -> float:
 
 @njit(forceinline=True)
 def act(a: Any, e: Any, command: float, speed: float, speed_share: float, ratio: float,
-        height: float, vx: float, vy: float, vz: float, dt: float) -> Acted:
+        height: float, vx: float, vy: float, vz: float, up: Vector, down: Vector) -> Acted:
     """One step of a rotor; XTDrone (3)-(6) and the aerodynamic effects at its hub.
 
     Args:
@@ -161,7 +161,7 @@ def act(a: Any, e: Any, command: float, speed: float, speed_share: float, ratio:
         ratio: Factor on the rotor's forces from air density and damage.
         height: Height of the hub above the ground [m].
         vx, vy, vz: Velocity of the hub relative to the air, frame of its body [m/s].
-        dt: Length of the step [s].
+        up, down: lag_factors() while speeding up and slowing down.
 
     Returns:
         (speed at the end, force xyz [N] and moment xyz [N m] at the hub, shaft power [W]).
@@ -174,9 +174,8 @@ def act(a: Any, e: Any, command: float, speed: float, speed_share: float, ratio:
         target = max(-top, a.input_scaling * command - a.zero_position_armed)
     # A rotor in reverse is the mirror image of one that turns forwards.
     side = -1.0 if speed < 0.0 or (speed == 0.0 and target < 0.0) else 1.0
-    mean, square = mean_powers(side * speed, side * target, a.time_constant_up,
-                               a.time_constant_down, dt)
-    after = side * lag(side * speed, side * target, a.time_constant_up, a.time_constant_down, dt)
+    after, mean, square = lagged(side * speed, side * target, up, down)
+    after *= side
     power = a.power_constant * ratio * square * mean
     ax, ay, az = a.axis[0], a.axis[1], a.axis[2]
     fx, fy, fz, mx, my, mz = wrench(

@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
+from ..rows import Rows
 from ..task import Task
 from ..task_batch import TaskBatch
 from .needs import needs
-from .rows import Rows
 
 try:
     import torch
@@ -22,25 +22,30 @@ class RslRlEnv(VecEnv):
 
     Observations have two groups: "policy", and "privileged", which only a critic may know:
     obs_groups = {"actor": ["policy"], "critic": ["policy", "privileged"]}. Tensors are the CPU's.
+
+    Attributes:
+        rows: The Rows.
     """
 
     device = "cpu"
 
-    def __init__(self, task: Task | str, environments: int = 1, **options: Any):
+    def __init__(self, task: Task | str, environments: int = 1, *,
+                 discount: float | None = None, **options: Any):
         """Builds the environments.
 
         Args:
             task: A Task, or its name.
             environments: How many; the interface has one for each of their vehicles.
-            options: Of Rows: discount; of TaskBatch: vehicle, randomisation, realism, history,
+            discount: See Rows.
+            options: Of TaskBatch: vehicle, randomisation, realism, history,
                 seed, threads, wind.
 
         Raises:
             XtdroneError: There is no such task, or an option is not allowed.
         """
-        self._rows = Rows(task, environments, **options)
-        found = self._rows.tasks.task
-        self.num_envs, self.num_actions = self._rows.count, len(found.low)
+        self.rows = Rows(TaskBatch(task, environments, **options), discount)
+        found = self.rows.tasks.task
+        self.num_envs, self.num_actions = self.rows.count, len(found.low)
         self.max_episode_length = round(found.seconds / found.step_s)
         self.cfg = {"task": found.name, "environments": environments,
                     **{name: repr(value) for name, value in options.items()}}
@@ -48,13 +53,13 @@ class RslRlEnv(VecEnv):
     @property
     def tasks(self) -> TaskBatch:
         """What is simulated."""
-        return self._rows.tasks
+        return self.rows.tasks
 
     @property
     def episode_length_buf(self) -> torch.Tensor:
         """Steps (R,) of each row's episode so far; the runner may set them at the start."""
         steps = np.round(self.tasks.batch.t_us / self._step_us).astype(np.int64)
-        return torch.from_numpy(self._rows.of_rows(steps))
+        return torch.from_numpy(self.rows.of_rows(steps))
 
     @episode_length_buf.setter
     def episode_length_buf(self, steps: torch.Tensor) -> None:
@@ -68,15 +73,15 @@ class RslRlEnv(VecEnv):
 
     def get_observations(self) -> TensorDict:
         """What is seen now."""
-        return TensorDict({"policy": torch.from_numpy(self._rows.observation()),
-                           "privileged": torch.from_numpy(self._rows.state())}, [self.num_envs])
+        return TensorDict({"policy": torch.from_numpy(self.rows.observation()),
+                           "privileged": torch.from_numpy(self.rows.state())}, [self.num_envs])
 
     def step(self, actions: torch.Tensor) -> tuple[TensorDict, torch.Tensor, torch.Tensor, dict]:
         """Observations, rewards (R,), ends (R,) and extras after actions (R, K).
 
         Ended episodes have begun anew; extras has time_outs (R,) and the share of successes.
         """
-        rows, tasks = self._rows, self.tasks
+        rows, tasks = self.rows, self.tasks
         rows.step(actions.detach().cpu().numpy())
         extras: dict[str, Any] = {
             "time_outs": torch.from_numpy(rows.of_rows(tasks.truncated).astype(np.float32))}

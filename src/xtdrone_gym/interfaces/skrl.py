@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
+from ..rows import Rows
 from ..task import Task
 from ..task_batch import TaskBatch
 from .needs import needs
-from .rows import Rows
 from .views import Views
 
 try:
@@ -22,35 +22,39 @@ class SkrlEnv(Wrapper):
     """A task in many environments; observations are of about 1 and actions -1..1, see Rows.
 
     state() is what only a critic may know. Tensors are the CPU's.
+
+    Attributes:
+        rows: The Rows.
     """
 
-    def __init__(self, task: Task | str, environments: int = 1, *, render_mode: str | None = None,
-                 **options: Any):
+    def __init__(self, task: Task | str, environments: int = 1, *, discount: float | None = None,
+                 render_mode: str | None = None, **options: Any):
         """Builds the environments.
 
         Args:
             task: A Task, or its name.
             environments: How many; the wrapper has one for each of their vehicles.
             render_mode: None, or rgb_array.
-            options: Of Rows: discount; of TaskBatch: vehicle, randomisation, realism, history,
+            discount: See Rows.
+            options: Of TaskBatch: vehicle, randomisation, realism, history,
                 seed, threads, wind.
 
         Raises:
             XtdroneError: There is no such task, or an option is not allowed.
         """
-        self._rows = Rows(task, environments, **options)
-        self._views = Views(self._rows.tasks, render_mode)
-        super().__init__(self._rows.tasks)
+        self.rows = Rows(TaskBatch(task, environments, **options), discount)
+        self._views = Views(self.rows.tasks, render_mode)
+        super().__init__(self.rows.tasks)
         self._device = torch.device("cpu")
 
     @property
     def tasks(self) -> TaskBatch:
         """What is simulated."""
-        return self._rows.tasks
+        return self.rows.tasks
 
     def reset(self) -> tuple[torch.Tensor, dict[str, Any]]:
         """Observations (R, N) of new episodes, and an empty info."""
-        return torch.from_numpy(self._rows.begin()), {}
+        return torch.from_numpy(self.rows.begin()), {}
 
     def step(self, actions: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor,
                                                    torch.Tensor, Any]:
@@ -59,7 +63,7 @@ class SkrlEnv(Wrapper):
         Args:
             actions: (R, K).
         """
-        rows, tasks = self._rows, self._rows.tasks
+        rows, tasks = self.rows, self.rows.tasks
         rows.step(actions.detach().cpu().numpy())
         info = {}
         if tasks.over.any():  # skrl tracks what is in "episode"
@@ -69,8 +73,8 @@ class SkrlEnv(Wrapper):
                 info)
 
     def state(self) -> torch.Tensor:
-        """(R, N0 + 6), see TaskBatch.privileged()."""
-        return torch.from_numpy(self._rows.state())
+        """(R, N0 + PRIVILEGED), see TaskBatch.privileged()."""
+        return torch.from_numpy(self.rows.state())
 
     def render(self, *args: Any, **kwargs: Any) -> tuple[np.ndarray, ...] | None:
         """Images of the first environments, see rendering.View; None without render_mode."""
@@ -83,7 +87,7 @@ class SkrlEnv(Wrapper):
     @property
     def num_envs(self) -> int:
         """R."""
-        return self._rows.count
+        return self.rows.count
 
     @property
     def num_agents(self) -> int:
@@ -93,17 +97,17 @@ class SkrlEnv(Wrapper):
     @property
     def observation_space(self) -> Box:
         """Of a row."""
-        return self._rows.observation_space
+        return self.rows.observation_space
 
     @property
     def action_space(self) -> Box:
         """Of a row."""
-        return self._rows.action_space
+        return self.rows.action_space
 
     @property
     def state_space(self) -> Box:
         """Of a row of state()."""
-        return self._rows.state_space
+        return self.rows.state_space
 
 
 def _column(values: np.ndarray) -> torch.Tensor:

@@ -10,10 +10,10 @@ import numpy as np
 
 from xtdrone_batch.errors import BatchError
 
+from ..rows import Rows
 from ..task import Task
 from ..task_batch import TaskBatch
 from .needs import needs
-from .rows import Rows
 from .views import Views
 
 try:
@@ -28,23 +28,27 @@ class BatchVecEnv(VecEnv):
 
     Infos of a row whose episode has ended have terminal_observation, TimeLimit.truncated and
     is_success.
+
+    Attributes:
+        rows: The Rows.
     """
 
-    def __init__(self, task: Task | str, environments: int = 1, *, render_mode: str | None = None,
-                 **options: Any):
+    def __init__(self, task: Task | str, environments: int = 1, *, discount: float | None = None,
+                 render_mode: str | None = None, **options: Any):
         """Builds the environments.
 
         Args:
             task: A Task, or its name.
             environments: How many; the interface has one for each of their vehicles.
             render_mode: None, or rgb_array.
-            options: Of Rows: discount; of TaskBatch: vehicle, randomisation, realism, history,
+            discount: See Rows.
+            options: Of TaskBatch: vehicle, randomisation, realism, history,
                 seed, threads, wind.
 
         Raises:
             XtdroneError: There is no such task, or an option is not allowed.
         """
-        self._rows = rows = Rows(task, environments, **options)
+        self.rows = rows = Rows(TaskBatch(task, environments, **options), discount)
         self._views = Views(rows.tasks, render_mode)
         self._action: np.ndarray | None = None
         self.render_mode = render_mode
@@ -53,7 +57,7 @@ class BatchVecEnv(VecEnv):
     @property
     def tasks(self) -> TaskBatch:
         """What is simulated."""
-        return self._rows.tasks
+        return self.rows.tasks
 
     def reset(self) -> np.ndarray:
         """Observations (R, N) of new episodes; seed() before it seeds all of them."""
@@ -61,7 +65,7 @@ class BatchVecEnv(VecEnv):
         self._reset_seeds()
         self._reset_options()
         self.reset_infos = [{} for _ in range(self.num_envs)]
-        return self._rows.begin(seed)
+        return self.rows.begin(seed)
 
     def step_async(self, actions: np.ndarray) -> None:
         """Keeps the actions (R, K) for step_wait()."""
@@ -69,7 +73,7 @@ class BatchVecEnv(VecEnv):
 
     def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict]]:
         """Observations (R, N), rewards (R,), ends (R,), infos after the last actions."""
-        rows, tasks = self._rows, self.tasks
+        rows, tasks = self.rows, self.tasks
         rows.step(self._action)
         over = rows.of_rows(tasks.over)
         infos: list[dict] = [{} for _ in range(self.num_envs)]
@@ -113,4 +117,4 @@ class BatchVecEnv(VecEnv):
 
     def _rows_of(self, indices):
         """Row indices; before VecEnv's constructor has run, too."""
-        return range(self._rows.count) if indices is None else self._get_indices(indices)
+        return range(self.rows.count) if indices is None else self._get_indices(indices)

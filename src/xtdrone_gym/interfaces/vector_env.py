@@ -109,3 +109,17 @@ class BatchVectorEnv(VectorEnv):
     def close_extras(self, **kwargs: Any) -> None:
         """Frees what render() needs."""
         self._views.close()
+
+
+def make_env(task: Task | str, num_envs: int = 1, **options: Any) -> BatchVectorEnv:
+    """Environments of a task, as gymnasium.make_vec("xtdrone/NAME") makes them.
+
+    Args:
+        task: A Task, or its name: Position-v0.
+        num_envs: How many.
+        options: Of BatchVectorEnv.
+
+    Raises:
+        XtdroneError: There is no such task, or an option is not allowed.
+    """
+    return BatchVectorEnv(task, num_envs, **options)

@@ -20,12 +20,12 @@ import numpy as np
 import torch
 from torch import nn
 
+from ..rows import Rows
 from ..task_batch import TaskBatch
 from .scaling import Scaling
 from .settings import Settings
 
 _TOO_MUCH = 2.0  # times the wanted change: an update ends there
-PRIVILEGED = 6  # numbers of TaskBatch.privileged() beside the observation
 
 
 def layers(sizes: tuple[int, ...], last: int, gain: float) -> nn.Sequential:
@@ -109,13 +109,13 @@ class Learner:
             seed: Of networks and exploration; the tasks have their own.
         """
         self.tasks, self.settings, self.seed = tasks, settings, seed
-        self.scaling = Scaling.of(tasks)
+        self.rows = Rows(tasks, settings.discount, settings.shaping)
+        self.scaling = self.rows.scaling
         torch.manual_seed(seed)
-        lead = tasks.environments * tasks.task.vehicles
-        inputs, outputs = tasks.observation.shape[2], tasks.action.shape[2]
-        self._clean = np.zeros((*tasks.action.shape[:2], tasks.task.size + PRIVILEGED),
-                               dtype=np.float32)
-        critic_inputs = inputs + (self._clean.shape[2] if settings.asymmetric else 0)
+        lead, inputs, outputs = self.rows.count, tasks.observation.shape[2], tasks.action.shape[2]
+        critic_inputs = inputs
+        if settings.asymmetric:
+            critic_inputs += self.rows.state_space.shape[0]
         self.actor = Actor(inputs, outputs, settings)
         self.critic = layers((critic_inputs, *settings.hidden), 1, 1.0)
         self.optimisers = [torch.optim.Adam(net.parameters(), lr=rate, fused=True) for net, rate in
@@ -130,8 +130,7 @@ class Learner:
         self._action, self._mean = torch.zeros(2, t, lead, outputs)
         self._memory = torch.zeros(lead, settings.recurrent)
         self._reward, self._over, self._next = torch.zeros(3, t, lead)
-        self._potential = tasks.potential.copy()  # after the last step
-        self._return = np.zeros_like(tasks.reward)
+        self._return = np.zeros(lead)
         self._moments, self._seen = np.zeros(2), 0  # of the returns
         self.iteration = self.steps = 0
         self.seconds = 0.0
@@ -174,9 +173,8 @@ class Learner:
 
         What is learned from then on depends on nothing that save() leaves out.
         """
-        self.tasks.begin(seed=self.seed * 1_000_003 + self.iteration)
+        self.rows.begin(self.seed * 1_000_003 + self.iteration)
         self.tasks.stagger()
-        self._potential[:] = self.tasks.potential
         self._memory = torch.zeros_like(self._memory)
         self._return[:] = 0.0
 
@@ -194,33 +192,27 @@ class Learner:
 
     @torch.inference_mode()
     def _roll(self) -> tuple[float, float, Rollout]:
-        tasks, s = self.tasks, self.settings
+        rows, tasks, s = self.rows, self.tasks, self.settings
         start = self._memory.clone()
         deviation = self.actor.log_deviation.exp()
         noise = torch.randn(self._action.shape, generator=self._generators[0])
         ended = won = 0
         total = 0.0
-        potential, before = self._potential, np.zeros_like(self._potential)
         self._look(0)
         for t in range(s.horizon):
             self._mean[t], self._memory = self.actor(self._observation[t], self._memory)
             torch.addcmul(self._mean[t], noise[t], deviation, out=self._action[t])
-            tasks.step_and_restart(self.scaling.action(self._action[t].numpy()).reshape(
-                tasks.action.shape))
-            vehicles = tasks.task.vehicles
-            before[:] = potential
-            np.copyto(potential, tasks.potential)
-            shaped = tasks.reward + s.shaping * (s.discount * potential - before)
-            self._reward[t] = torch.from_numpy(self._scaled(shaped, tasks.over))
+            rows.step(self._action[t].numpy())
+            over = rows.of_rows(tasks.over)
+            self._reward[t] = torch.from_numpy(self._scaled(rows.reward, over))
+            self._over[t] = torch.from_numpy(over)
             total += float(tasks.reward.mean())
-            self._over[t] = torch.from_numpy(np.repeat(tasks.over, vehicles))
             self._look(t + 1)
             if tasks.over.any():
                 ended += int(tasks.over.sum())
                 won += int(tasks.success[tasks.over].sum())
-                potential[tasks.over] = tasks.first[tasks.over]
                 self._memory[self._over[t] > 0.0] = 0.0
-                self._next[t] = self._after(tasks.truncated)
+                self._next[t] = self._after(rows.of_rows(tasks.truncated))
         value = self.critic(self._critic)[..., 0]
         advantage = torch.zeros_like(self._reward)
         carried = torch.zeros_like(value[0])
@@ -243,36 +235,28 @@ class Learner:
         self._seen += 1
         self._return[over] = 0.0
         spread = math.sqrt(max(self._moments[1] - self._moments[0] ** 2, 1e-8))
-        return np.float32(reward.reshape(-1) / spread)
+        return np.float32(reward / spread)
 
     def _look(self, t):
         """Writes what actor and critic see into row t."""
-        lead = self._observation.shape[1]
-        self._observation[t] = torch.from_numpy(self.scaling.observation(
-            self.tasks.observation.reshape(lead, -1)))
-        self._fill_critic(self._critic[t], self._observation[t])
+        self._observation[t] = torch.from_numpy(self.rows.observation())
+        self._critic[t] = self._of_critic(self._observation[t], self.rows.state)
 
-    def _fill_critic(self, out, observation):
-        n = observation.shape[1]
-        out[:, :n] = observation
-        if self.settings.asymmetric:
-            self.tasks.privileged(self._clean)
-            out[:, n:] = torch.from_numpy(self.scaling.privileged(self._clean)).reshape(
-                len(out), -1)
+    def _of_critic(self, observation, state):
+        """What the critic sees (M, C); state() is called only if it sees more than the actor."""
+        if not self.settings.asymmetric:
+            return observation
+        return torch.cat([observation, torch.from_numpy(state())], dim=1)
 
     def _after(self, truncated):
-        """Values (R,) after the last steps of truncated episodes; others 0."""
-        rows = np.flatnonzero(np.repeat(truncated, self.tasks.task.vehicles))
-        out = torch.zeros(self._observation.shape[1])
-        if len(rows):
-            final = self.tasks.final.reshape(len(out), -1)[rows]
-            seen = torch.from_numpy(self.scaling.observation(final))
-            critic = torch.zeros(len(rows), self._critic.shape[2])
-            critic[:, :seen.shape[1]] = seen
-            if self.settings.asymmetric:  # the truth after a restart is another episode's
-                critic[:, seen.shape[1]:] = torch.from_numpy(self.scaling.privileged(
-                    self.scaling.unmeasured(final, self.tasks.task.size)))
-            out[torch.from_numpy(rows)] = self.critic(critic)[:, 0]
+        """Values (R,) after the last steps of truncated rows (R,) bool; others 0."""
+        out = torch.zeros(len(truncated))
+        which = np.flatnonzero(truncated)
+        if len(which):
+            final = self.rows.final(which)
+            # The truth after a restart is another episode's: here the critic knows no more.
+            out[torch.from_numpy(which)] = self.critic(self._of_critic(
+                torch.from_numpy(final), lambda: self.rows.unknown_state(final)))[:, 0]
         return out
 
     def _update(self, r: Rollout) -> float:

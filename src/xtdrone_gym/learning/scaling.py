@@ -43,19 +43,12 @@ class Scaling:
         return observation / self.scale
 
     def privileged(self, privileged: np.ndarray) -> np.ndarray:
-        """(..., N0 + 6) of TaskBatch.privileged(), likewise."""
+        """(..., N0 + PRIVILEGED) of TaskBatch.privileged(), likewise."""
         out = privileged.copy()
         n = len(self.base)
         out[..., :n] /= self.base
         out[..., n:n + 2] = 5.0 * (out[..., n:n + 2] - 1.0)
         out[..., n + 2:n + 5] /= 5.0
-        return out
-
-    def unmeasured(self, observation: np.ndarray, size: int) -> np.ndarray:
-        """What is privileged (M, N0 + 6) of an observation (M, N), where it is not known."""
-        out = np.zeros((len(observation), size + 6), dtype=np.float32)
-        out[:, :size] = observation[:, :size]
-        out[:, size:size + 2] = 1.0
         return out
 
     def action(self, output: np.ndarray) -> np.ndarray:

@@ -29,7 +29,8 @@ from .curve import draw
 from .ppo import Learner, Progress, evaluate
 from .settings import Settings
 
-CHECKPOINT_S = 20.0  # between two checkpoints, about [s]
+CHECKPOINT_STEPS = 1 << 20  # between two checkpoints, about; no matter how fast the machine is
+EVALUATION_STEPS = 1 << 17  # between two evaluations
 _EVALUATED = 256  # episodes, now and then
 _FINAL = 1000  # episodes, at the end
 _UNSEEN = 2**30  # seeds of evaluations are from here on
@@ -90,7 +91,6 @@ class Training:
         self.curve: list[tuple[Progress, float]] = []
         self.success = math.nan
         self._trial: TaskBatch | None = None
-        self._saved_s = 0.0
         self._writer = _tensorboard(folder) if tensorboard and folder is not None else None
         if folder is not None:
             self._open(folder, resume)
@@ -105,14 +105,14 @@ class Training:
         while (learner.steps < plan.steps and learner.seconds < plan.seconds
                and not self.success >= plan.target):
             progress, = learner.learn(1)
-            evaluated = self._is_due(progress)
+            evaluated = self._is_due(progress, EVALUATION_STEPS)
             if evaluated:
                 self.success = self.evaluate(_EVALUATED, progress.iteration)
             self.curve.append((progress, self.success if evaluated else math.nan))
             self._log(progress, evaluated)
             if watch is not None:
                 watch(progress, self.success)
-            if learner.seconds - self._saved_s >= CHECKPOINT_S:
+            if self._is_due(progress, CHECKPOINT_STEPS):
                 self.checkpoint()
         self.success = self.evaluate(_FINAL, 0)
         self.checkpoint()
@@ -130,7 +130,6 @@ class Training:
     def checkpoint(self) -> None:
         """Writes the policy and all that a later call goes on from; begins new episodes."""
         learner = self.learner
-        self._saved_s = learner.seconds
         if self.folder is not None:
             self.write_policy(self.folder / "policy.onnx")
             snapshot.write(self.folder / "checkpoint.zip", learner.save(), _plan_data(self.plan))
@@ -159,10 +158,9 @@ class Training:
                       "success": None if math.isnan(self.success) else self.success,
                       "settings": dataclasses.asdict(learner.settings)})
 
-    def _is_due(self, progress):
-        """Whether an evaluation is worth its time: episodes succeed, or a while has passed."""
-        every = max(1, round(2.0 ** 17 / (progress.steps / progress.iteration)))
-        return progress.iteration % every == 0
+    def _is_due(self, progress, steps):
+        """Whether so many steps, about, have passed since it was due the last time."""
+        return progress.iteration % max(1, round(steps * progress.iteration / progress.steps)) == 0
 
     def _open(self, folder, resume):
         checkpoint = folder / "checkpoint.zip"
@@ -177,7 +175,6 @@ class Training:
                                     "options that it was begun with, or another --out")
             self.learner.load(saved)
             self.learner.restart()
-            self._saved_s = self.learner.seconds
             _shorten(folder / "curve.csv", self.learner.iteration)
         elif resume:
             raise LearningError(f"there is no training to resume in '{folder}': leave --resume out")

@@ -5,7 +5,7 @@ import numpy.typing as npt
 
 from xtdrone_core import Body, FleetModel, FleetState
 from xtdrone_dynamics import quaternion, rigid_body
-from xtdrone_dynamics.compiled import njit
+from xtdrone_dynamics.compiled import fleet_kernel, njit
 from xtdrone_dynamics.forces import joint
 
 _SLOW = 1e-6  # no correction below this squared rate, so vehicles can sleep [rad^2/s^2]
@@ -79,7 +79,7 @@ class Masses:
         return total, centre, inertia
 
 
-@njit
+@fleet_kernel
 def apply_wrench(masses: np.ndarray, wrench: np.ndarray, quat: np.ndarray, rate: np.ndarray,
                  dt: float, applied: np.ndarray) -> None:
     """Computes the wrench for an engine that holds the gyroscopic torque constant over a step.

@@ -23,7 +23,7 @@ from xtdrone_core.contracts import Viewer, WorldEditor
 from xtdrone_core.runs.snapshot import put
 from xtdrone_core.state import ARRAYS_OF_STATE, Contacts
 from xtdrone_dynamics import quaternion
-from xtdrone_dynamics.compiled import njit
+from xtdrone_dynamics.compiled import fleet_kernel, njit
 
 from ..errors import EngineError
 from ..world import World
@@ -441,7 +441,7 @@ def _load_tyres(tyres, geoms, frames, rows, forces, load):
                     load[i, k, axis] += (2 * side - 1) * forces[rows[c]] * frames[c, axis]
 
 
-@njit
+@fleet_kernel
 def _extract(qpos, qvel, base, rate, pos, quat, vel, ang_vel, acc):
     """Copies MuJoCo's state to the fleet's arrays; returns the first non-finite vehicle, or -1."""
     broken = -1

@@ -15,7 +15,7 @@ from xtdrone_core.fleet_model import PROPELLER, ROTOR, SERVO, SURFACE, WHEEL
 from xtdrone_core.runs.snapshot import Memory
 from xtdrone_core.vehicle import KINDS
 from xtdrone_dynamics import quaternion
-from xtdrone_dynamics.compiled import njit
+from xtdrone_dynamics.compiled import fleet_kernel, njit
 from xtdrone_dynamics.constants import SEA_LEVEL_DENSITY
 from xtdrone_dynamics.earth import atmosphere
 from xtdrone_dynamics.forces import aerodynamics, half_wing, propeller, rotor, servo, wing
@@ -112,7 +112,7 @@ class ActuatorStage(Memory):
         return self.wrench
 
 
-@njit
+@fleet_kernel
 def add_downwash(vehicle: np.ndarray, actuator: np.ndarray, effects: np.ndarray,
                  effectiveness: np.ndarray, pos: np.ndarray, speed: np.ndarray,
                  density: np.ndarray, air: np.ndarray) -> None:
@@ -132,7 +132,7 @@ def add_downwash(vehicle: np.ndarray, actuator: np.ndarray, effects: np.ndarray,
 
 
 @njit(forceinline=True)
-def _act(a, e, command, value, speed_share, ratio, height, vx, vy, vz, dt):
+def _act(a, e, command, value, speed_share, ratio, height, vx, vy, vz, up, down, dt):
     """Dispatches one step of an actuator to the function of its kind.
 
     Args:
@@ -144,6 +144,7 @@ def _act(a, e, command, value, speed_share, ratio, height, vx, vy, vz, dt):
         ratio: Factor on the actuator's forces from air density and damage.
         height: Height of the actuator above z = 0, of a propeller above the water [m].
         vx, vy, vz: Velocity of the actuator relative to the air, frame of its body [m/s].
+        up, down: A rotor's lag_factors() while speeding up and slowing down.
         dt: Length of the step [s].
 
     Returns:
@@ -151,7 +152,7 @@ def _act(a, e, command, value, speed_share, ratio, height, vx, vy, vz, dt):
         shaft power [W]).
     """
     if a.kind == ROTOR:
-        return rotor.act(a, e, command, value, speed_share, ratio, height, vx, vy, vz, dt)
+        return rotor.act(a, e, command, value, speed_share, ratio, height, vx, vy, vz, up, down)
     if a.kind == SERVO or a.kind == SURFACE:
         return servo.act(a, command, value, dt)
     if a.kind == WHEEL:
@@ -161,7 +162,7 @@ def _act(a, e, command, value, speed_share, ratio, height, vx, vy, vz, dt):
     return value, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
 
 
-@njit
+@fleet_kernel
 def step_actuators(commands: np.ndarray, vehicle: np.ndarray, actuator: np.ndarray,
                    effects: np.ndarray, altitude: float, water: float, speed_share: np.ndarray,
                    effectiveness: np.ndarray, pos: np.ndarray, quat: np.ndarray, vel: np.ndarray,
@@ -169,6 +170,9 @@ def step_actuators(commands: np.ndarray, vehicle: np.ndarray, actuator: np.ndarr
                    value: np.ndarray, wrench: np.ndarray, joint_targets: np.ndarray,
                    power: np.ndarray) -> None:
     """One step of all actuators, and the drag of the bodies; see ActuatorStage."""
+    # Most rotors are alike, and the exponentials of their lag as long as all else.
+    tau_up, tau_down = 0.0, 0.0
+    up = down = rotor.lag_factors(0.0, dt)
     for i in range(vehicle.shape[0]):
         e = effects[i]
         if e.air_density:
@@ -197,10 +201,15 @@ def step_actuators(commands: np.ndarray, vehicle: np.ndarray, actuator: np.ndarr
                     height = pos[i, b, 2] + quaternion.rotate(qx, qy, qz, qw, rx, ry, rz)[2]
                     if a.kind == PROPELLER:
                         height -= water
+                if a.time_constant_up != tau_up:
+                    tau_up, up = a.time_constant_up, rotor.lag_factors(a.time_constant_up, dt)
+                if a.time_constant_down != tau_down:
+                    tau_down = a.time_constant_down
+                    down = rotor.lag_factors(tau_down, dt)
                 value[i, j], hx, hy, hz, bx, by, bz, shaft = _act(
                     a, e, command, value[i, j], share, thickness * effectiveness[i, j],
                     height, ux + wy * rz - wz * ry, uy + wz * rx - wx * rz,
-                    uz + wx * ry - wy * rx, dt)
+                    uz + wx * ry - wy * rx, up, down, dt)
                 if a.kind == SERVO:
                     joint_targets[i, a.joint] = value[i, j]
                 total += shaft
@@ -226,7 +235,7 @@ def _in_slipstream(w, a, speed, share, density, vx, vy, vz):
     return vx + more * ax, vy + more * ay, vz + more * az
 
 
-@njit
+@fleet_kernel
 def add_wings(vehicle: np.ndarray, wings: np.ndarray, actuator: np.ndarray, effects: np.ndarray,
               effectiveness: np.ndarray, quat: np.ndarray, vel: np.ndarray, ang_vel: np.ndarray,
               air: np.ndarray, density: np.ndarray, value: np.ndarray,
@@ -258,7 +267,7 @@ def add_wings(vehicle: np.ndarray, wings: np.ndarray, actuator: np.ndarray, effe
             out[3], out[4], out[5] = out[3] + mx, out[4] + my, out[5] + mz
 
 
-@njit
+@fleet_kernel
 def add_half_wings(vehicle: np.ndarray, half_wings: np.ndarray, actuator: np.ndarray,
                    effectiveness: np.ndarray, quat: np.ndarray, vel: np.ndarray,
                    ang_vel: np.ndarray, air: np.ndarray, density: np.ndarray, value: np.ndarray,
@@ -296,9 +305,9 @@ def _step_with(kinds):
 def _extended(act, number, own):
     """A dispatch function with one more kind."""
     @numba.njit(error_model="numpy")
-    def either(a, e, command, value, speed_share, ratio, height, vx, vy, vz, dt):
+    def either(a, e, command, value, speed_share, ratio, height, vx, vy, vz, up, down, dt):
         if a.kind == number:
             return own(a, e, command, value, speed_share, ratio, height, vx, vy, vz, dt)
-        return act(a, e, command, value, speed_share, ratio, height, vx, vy, vz, dt)
+        return act(a, e, command, value, speed_share, ratio, height, vx, vy, vz, up, down, dt)
 
     return either

@@ -23,7 +23,7 @@ import numpy as np
 from xtdrone_core import FleetModel, Pack
 from xtdrone_core.runs.snapshot import Memory
 from xtdrone_dynamics import battery
-from xtdrone_dynamics.compiled import njit
+from xtdrone_dynamics.compiled import fleet_kernel
 
 from ..vehicles.sdf_file import fail
 from ..vehicles.sdf_tree import number, refuse_unknown
@@ -92,7 +92,7 @@ class BatteryStage(Memory):
               speed_share)
 
 
-@njit
+@fleet_kernel
 def _step(records, shaft_power, dt, charge, voltage, current, speed_share):
     for i in range(records.shape[0]):
         pack = records[i]

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from xtdrone_dynamics.compiled import njit
+from xtdrone_dynamics.compiled import fleet_kernel, njit
 from xtdrone_dynamics.earth.geodesy import to_geodetic
 from xtdrone_dynamics.quaternion import to_euler
 
@@ -26,7 +26,7 @@ MOTION = np.dtype([
 _DEGREES = 180.0 / math.pi
 
 
-@njit
+@fleet_kernel
 def estimated_motion(pos: np.ndarray, vel: np.ndarray, quat: np.ndarray, ang_vel: np.ndarray,
                      status: np.ndarray, origin: tuple[float, float, float],
                      out: np.ndarray) -> None:

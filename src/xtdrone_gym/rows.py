@@ -1,13 +1,11 @@
 """Every vehicle of every environment as one row, as learners with one shared policy want it."""
 
-from typing import Any
 
 import numpy as np
 from gymnasium.spaces import Box
 
-from ..learning.scaling import Scaling
-from ..task import Task
-from ..task_batch import TaskBatch
+from .learning.scaling import Scaling
+from .task_batch import PRIVILEGED, TaskBatch
 
 
 class Rows:
@@ -24,29 +22,28 @@ class Rows:
         reward: (R,) of the last step.
     """
 
-    def __init__(self, task: Task | str, environments: int, *, discount: float | None = None,
-                 **options: Any):
-        """Builds the environments.
+    def __init__(self, tasks: TaskBatch, discount: float | None = None, shaping: float = 1.0):
+        """The rows of a batch of tasks.
 
         Args:
-            task: A Task, or its name.
-            environments: How many.
+            tasks: The batch.
             discount: Of the learner; rewards then contain the change of the task's potential,
                 see Judged. None for the task's rewards alone.
-            options: Of TaskBatch.
+            shaping: Weight of that change.
         """
-        self.tasks = TaskBatch(task, environments, **options)
-        self.scaling = Scaling.of(self.tasks)
+        self.tasks = tasks
+        self.scaling = Scaling.of(tasks)
         found, history = self.tasks.task, self.tasks.history
-        self.count = environments * found.vehicles
-        self._discount = discount
+        self.count = tasks.environments * found.vehicles
+        self._discount, self._shaping = discount, shaping
         self._potential = np.zeros_like(self.tasks.potential)  # before the next step
         self.reward = np.zeros(self.count, dtype=np.float32)
         bound = np.tile(found.per_number("bound"), history + 1) / self.scaling.scale
         width = len(found.low)
         self.observation_space = Box(-bound, bound)
         self.action_space = Box(-1.0, 1.0, (width,))
-        self._state = np.zeros((environments, found.vehicles, found.size + 6), dtype=np.float32)
+        self._state = np.zeros((tasks.environments, found.vehicles, found.size + PRIVILEGED),
+                               dtype=np.float32)
         self.state_space = Box(-np.inf, np.inf, (self._state.shape[2],))
 
     def begin(self, seed: int | None = None) -> np.ndarray:
@@ -62,7 +59,7 @@ class Rows:
             tasks.action.shape))
         reward = tasks.reward
         if self._discount is not None:
-            reward = reward + self._discount * tasks.potential - self._potential
+            reward = reward + self._shaping * (self._discount * tasks.potential - self._potential)
             self._potential[:] = np.where(tasks.over[:, None], tasks.first, tasks.potential)
         self.reward = reward.reshape(-1).copy()
 
@@ -75,9 +72,16 @@ class Rows:
         return self.scaling.observation(self.tasks.final.reshape(self.count, -1)[rows])
 
     def state(self) -> np.ndarray:
-        """(R, N0 + 6) of what only a critic may know, see TaskBatch.privileged()."""
+        """(R, N0 + PRIVILEGED) of what only a critic may know, see TaskBatch.privileged()."""
         self.tasks.privileged(self._state)
         return self.scaling.privileged(self._state).reshape(self.count, -1)
+
+    def unknown_state(self, observation: np.ndarray) -> np.ndarray:
+        """As state(), of observations (M, N) about which no more is known."""
+        size = self.tasks.task.size
+        out = np.zeros((len(observation), size + PRIVILEGED), dtype=np.float32)
+        out[:, :size] = observation[:, :size]
+        return out
 
     def of_rows(self, array: np.ndarray) -> np.ndarray:
         """(R,) of an array (E,) of the tasks, such as terminated."""

@@ -1,0 +1,156 @@
+"""Work on a whole fleet that a second thread shares, without the interpreter.
+
+The work is cut into shares that do not depend on each other, so that its result does not depend on
+who does which. The thread stays in compiled code: it neither needs the interpreter's lock nor keeps
+it. The caller does what the thread has not begun, and so never waits for a thread that another
+program keeps from running.
+"""
+
+import functools
+import os
+import threading
+import types
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import types as numba_types
+from numba.core.typing import signature
+
+from .compiled import fleet_kernel, njit
+
+LARGE_FLEET = 32  # vehicles from which on waking a thread costs less than it saves
+
+# sem_overview(7)
+_sem_init = numba_types.ExternalFunction("sem_init", signature(
+    numba_types.int32, numba_types.uintp, numba_types.int32, numba_types.uint32))
+_sem_post, _sem_wait, _sem_trywait = (
+    numba_types.ExternalFunction(name, signature(numba_types.int32, numba_types.uintp))
+    for name in ("sem_post", "sem_wait", "sem_trywait"))
+_SEMAPHORE = 32  # bytes of one
+_SPINS = 5_000  # tries before the caller sleeps: some 20 us, less than to be woken takes
+
+
+def worthwhile(n: int) -> bool:
+    """Whether the work on n vehicles is worth a thread, and there is a core for it."""
+    return n >= LARGE_FLEET and len(os.sched_getaffinity(0)) > 1
+
+
+class SharedWork:
+    """A kernel that is called for each share, by the caller and by a thread side by side."""
+
+    def __init__(self, kernel: Callable[[int, tuple, tuple], None], shares: int, arguments: tuple,
+                 scratch: Callable[[], tuple]):
+        """The thread waits.
+
+        Args:
+            kernel: kernel(share, arguments, scratch), compiled and of a module.
+            shares: How many shares there are.
+            arguments: Arrays that it works on.
+            scratch: Makes the arrays that a thread has for itself.
+        """
+        # Of each share, whether it waits, and whether it is done; at last, whether some wait.
+        self._semaphores = np.zeros((2 * shares + 1, _SEMAPHORE), dtype=np.uint8)
+        self._begun = np.zeros(shares, dtype=np.bool_)  # by the thread
+        self._arguments, self._scratch = arguments, scratch()
+        self._pending = False
+        _create(self._semaphores)
+        serve, self._complete = _threads_of(kernel)
+        ends = np.zeros(1, dtype=np.bool_)
+        thread = threading.Thread(target=serve, daemon=True, args=(
+            self._semaphores, ends, arguments, scratch()))
+        thread.start()
+        self._end = weakref.finalize(self, _end, self._semaphores, ends, thread)
+
+    def offer(self) -> None:
+        """The work may begin; its arguments may not change until complete()."""
+        self._pending = True
+        _offer(self._semaphores)
+
+    def complete(self) -> None:
+        """Returns when all that was offered is done."""
+        if self._pending:
+            self._complete(self._semaphores, self._begun, self._arguments, self._scratch)
+            self._pending = False
+
+    def close(self) -> None:
+        """Ends the thread. May be called twice."""
+        self.complete()
+        self._end()
+
+
+def _end(semaphores: np.ndarray, ends: np.ndarray, thread: threading.Thread) -> None:
+    ends[0] = True
+    _offer(semaphores)
+    thread.join()
+
+
+@functools.cache
+def _threads_of(kernel: Any) -> tuple[Any, Any]:
+    """_serve() and _complete() for a kernel."""
+    made = []
+    for function in (_serve, _complete):
+        plain = types.FunctionType(function.__code__, {**globals(), "_kernel": kernel})
+        plain.__module__ = __name__
+        plain.__name__ = f"{function.__name__}_{kernel.__name__}"
+        plain.__qualname__ = f"{plain.__name__}_{kernel.__module__}"
+        made.append(fleet_kernel(plain))
+    return made[0], made[1]
+
+
+def _kernel(share: int, arguments: tuple, scratch: tuple) -> None:
+    """Stands for the kernel."""
+
+
+@fleet_kernel
+def _create(semaphores: np.ndarray) -> None:
+    for k in range(len(semaphores)):
+        _sem_init(semaphores[k].ctypes.data, 0, 0)
+
+
+@fleet_kernel
+def _offer(semaphores: np.ndarray) -> None:
+    for k in range(len(semaphores) // 2):
+        _sem_post(semaphores[k].ctypes.data)
+    _sem_post(semaphores[-1].ctypes.data)
+
+
+@njit
+def _wait(semaphore: np.ndarray) -> None:
+    for _ in range(_SPINS):
+        if _sem_trywait(semaphore.ctypes.data) == 0:
+            return
+    _sleep(semaphore)
+
+
+@njit
+def _sleep(semaphore: np.ndarray) -> None:
+    while _sem_wait(semaphore.ctypes.data) != 0:  # a signal interrupts it
+        pass
+
+
+def _serve(semaphores: np.ndarray, ends: np.ndarray, arguments: tuple, scratch: tuple) -> None:
+    """What the thread does: whatever share waits, from the first on."""
+    shares = len(semaphores) // 2
+    while True:
+        _sleep(semaphores[-1])
+        if ends[0]:
+            return
+        for k in range(shares):
+            if _sem_trywait(semaphores[k].ctypes.data) == 0:
+                _kernel(k, arguments, scratch)
+                _sem_post(semaphores[shares + k].ctypes.data)
+
+
+def _complete(semaphores: np.ndarray, begun: np.ndarray, arguments: tuple,
+              scratch: tuple) -> None:
+    """Does the shares that the thread has not begun, from the last on, and waits for the others."""
+    shares = len(semaphores) // 2
+    for k in range(shares - 1, -1, -1):
+        begun[k] = _sem_trywait(semaphores[k].ctypes.data) != 0
+        if not begun[k]:
+            _kernel(k, arguments, scratch)
+    for k in range(shares):
+        if begun[k]:
+            _wait(semaphores[shares + k])
