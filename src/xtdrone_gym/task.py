@@ -202,8 +202,8 @@ def square_apart(a: np.ndarray, b: np.ndarray) -> float:
 
 def others(count: int) -> tuple[Part, ...]:
     """The parts that observe_others() writes, of so many other vehicles."""
-    return (Part("others_position", 3 * count, 20.0, 4.0), Part("others_velocity", 3 * count, 30.0,
-                                                              3.0))
+    return (Part("others_position", 3 * count, 20.0, 2.0),
+            Part("others_velocity", 3 * count, 30.0, 3.0))
 
 
 @njit(inline="always")

@@ -209,8 +209,8 @@ def test_the_approach_before_the_touch_decides(aside, velocity, lean, success):
     s.vel[0, 0], s.contact[0, 0] = goal[3:], (0.0, 0.0, 30.0)  # after the touch
     advance(tasks)
     badly = aside + np.linalg.norm(velocity) + lean
-    assert judge(tasks) == (pytest.approx(20.0 if success else max(5.0 - 5.0 * badly, -10.0),
-                                          abs=1e-3), True, success)
+    assert judge(tasks) == (pytest.approx(
+        max(5.0 - 5.0 * badly, -10.0) + 15.0 * success, abs=1e-3), True, success)
     s.pos[0, 0, 2] = goal[2] - 0.5  # its side, or the ground
     assert judge(tasks) == (-10.0, True, False)
 
@@ -239,7 +239,7 @@ def test_nearness_costs_and_ends_the_episode_of_all():
     assert reward == pytest.approx(2.0) and success and not ended
     s.pos[0, 1] = s.pos[0, 0] + [1.5, 0.0, 0.0]
     reward, ended, success = judge(tasks)
-    assert reward[0] == pytest.approx(1.5) and reward[2:] == pytest.approx(2.0)
+    assert reward[0] == pytest.approx(2.0 - 2.0 + 0.75) and reward[2:] == pytest.approx(2.0)
     assert not ended and not success
     s.pos[0, 1] = s.pos[0, 0] + [0.9, 0.0, 0.0]
     reward, ended, _ = judge(tasks)

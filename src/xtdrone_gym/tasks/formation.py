@@ -6,9 +6,9 @@ Observed are the slot from the vehicle and its velocity from the vehicle's, the 
 and rates, where the two others are and how they move, all in the body's frame, and the last action.
 
 Reward of a vehicle, with its distance d from the slot [m] and body rates w [rad/s]:
-1 / (1 + 16 d^2) + 1 - d / 10 - 0.02 |w|, less 1 - n / 3 where the nearest other one is n < 3 m
+1 / (1 + 16 d^2) + 1 - d / 10 - 0.02 |w|, less 2 - n / 2 where the nearest other one is n < 4 m
 away, and -20 for those that end the episode: by a touch, nearer than 1 m to another one, or further
-than 20 m from the slot. A success is that each root mean square of d from 3 s on is below 0.3 m.
+than 20 m from the slot. A success is that each root mean square of d from 6 s on is below 0.3 m.
 """
 
 import math
@@ -37,11 +37,11 @@ from ..task import (
     touches,
 )
 from .multi_hover import FURTHEST, HIGH, LOSS, LOW, NEAREST, PULL, price_of_closeness
-from .trajectory import SETTLED, add_error, follow, follows
+from .trajectory import add_error, follow, follows
 
 CURVE = 6  # where the curve begins in a goal
 BEHIND, BESIDE = 3.0, 3.5  # of neighbours in the wedge [m]
-NEAR = 0.3  # [m]
+SETTLED, NEAR = 6.0, 0.3  # [s], [m]; slots may begin 15 m away
 VELOCITY_ERROR = Part("velocity_error", 3, 30.0, 3.0)
 
 
@@ -72,7 +72,8 @@ def advance(which: np.ndarray, s: Any, t_us: np.ndarray, dt: float) -> None:
             follow(c, t, g)
             for k in range(3):
                 g[3 + k] = c[3 + k] * c[6 + k] * math.cos(c[6 + k] * t + c[9 + k])
-            add_error(s.memory[e, i], t, square_apart(g, s.pos[e, i]))
+            if t > SETTLED:
+                add_error(s.memory[e, i], square_apart(g, s.pos[e, i]))
 
 
 @njit(nogil=True)

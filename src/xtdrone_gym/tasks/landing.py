@@ -6,9 +6,9 @@ from the vehicle and its velocity from the vehicle's, the vertical and body rate
 frame, and the last action.
 
 The first touch ends the episode. It is a success within 0.7 m of the centre, at less than 0.8 m/s
-down and 0.5 m/s sideways against the platform, leaning by less than 0.25 rad. The reward is 20
-then; for another touch of the platform 5, less 5 for each metre from its centre, for each m/s
-against it and for each rad of lean, at least -10; -10 for the ground or further than 15 m away; and
+down and 0.5 m/s sideways against the platform, leaning by less than 0.25 rad. The reward of a touch
+of the platform is 5, less 5 for each metre from its centre, for each m/s against it and for each
+rad of lean, at least -10, and 15 for a success; -10 for the ground or further than 15 m away; and
 otherwise a price of 0.1 for each metre from the platform and of 0.02 |w| for body rates w [rad/s].
 """
 
@@ -36,7 +36,7 @@ from ..task import (
 PLATFORM = 1  # its object in worlds/batch/landing.yaml, after the ground
 ASIDE, DOWN, SIDEWAYS, LEAN = 0.7, 0.8, 0.5, 0.25  # [m], [m/s], [m/s], [rad]
 BOUND, FURTHEST = 8.0, 15.0  # of the platform; of the vehicle from it [m]
-LOSS, LANDED, TOUCHED, BADLY = -10.0, 20.0, 5.0, 5.0
+LOSS, LANDED, TOUCHED, BADLY = -10.0, 15.0, 5.0, 5.0
 VELOCITY_ERROR = Part("velocity_error", 3, 30.0, 3.0)
 BEFORE, NOW, KEPT = 0, 4, 4  # velocity against the platform, and lean, of the last two steps
 
@@ -84,7 +84,7 @@ def observe(which: np.ndarray, s: Any) -> None:
 
 @njit
 def value_of_touch(p: np.ndarray, g: np.ndarray, approach: np.ndarray) -> float:
-    """The reward of a touch at p (3,), after an approach (KEPT,), that is no landing."""
+    """The reward of a touch at p (3,) after an approach (KEPT,), before that of a landing."""
     if p[2] < g[2]:
         return LOSS
     aside = math.sqrt((p[0] - g[0])**2 + (p[1] - g[1])**2)
@@ -114,8 +114,9 @@ def judge(which: np.ndarray, x: Any) -> None:
             x.potential[e, i] = -far
             x.reward[e, i] = -0.1 * far - 0.02 * math.sqrt(w[0]**2 + w[1]**2 + w[2]**2)
             if x.terminated[e]:
-                x.reward[e, i] = LANDED if x.success[e] else LOSS if far > FURTHEST else \
-                    value_of_touch(p, g, x.memory[e, i, BEFORE:])
+                x.reward[e, i] = value_of_touch(p, g, x.memory[e, i, BEFORE:]) if touched else LOSS
+                if x.success[e]:
+                    x.reward[e, i] += LANDED
 
 
 LOW, HIGH = (-6.0, -6.0, -3.0, 0.0), (6.0, 6.0, 3.0, 1.0)

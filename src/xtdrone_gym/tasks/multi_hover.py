@@ -6,7 +6,7 @@ rates, where the three others are and how they move, the nearest first, all in t
 the last action.
 
 Reward of a vehicle, with its distance d from the goal [m] and body rates w [rad/s]:
-1 / (1 + 16 d^2) + 1 - d / 10 - 0.02 |w|, less 1 - n / 3 where the nearest other one is n < 3 m
+1 / (1 + 16 d^2) + 1 - d / 10 - 0.02 |w|, less 2 - n / 2 where the nearest other one is n < 4 m
 away, and -20 for those that end the episode: by a touch, nearer than 1 m to another one, or further
 than 20 m from the goal. A success is that all are within 0.2 m of their goals at the end,
 slower than 0.5 m/s.
@@ -37,7 +37,7 @@ from ..task import (
     touches,
 )
 
-CLOSE, NEAREST, FURTHEST = 3.0, 1.0, 20.0  # [m]
+CLOSE, NEAREST, FURTHEST = 4.0, 1.0, 20.0  # [m]
 LOSS = -20.0
 PULL = 5.0  # potential for each metre from the goal
 NEAR, SLOW = 0.2, 0.5  # at a goal [m], [m/s]
@@ -67,7 +67,7 @@ def begin(which: np.ndarray, x: Any, limits: np.ndarray, streams: np.ndarray) ->
 @njit(inline="always")
 def price_of_closeness(nearest: float) -> float:
     """What it costs that another vehicle is so near [m]."""
-    return max(1.0 - nearest / CLOSE, 0.0)
+    return max(2.0 - 2.0 * nearest / CLOSE, 0.0)
 
 
 @njit(nogil=True)

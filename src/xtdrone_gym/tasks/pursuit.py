@@ -1,14 +1,14 @@
 """Pursuit-v0: three pursuers catch an evader that flees from them, by velocities.
 
 The evader is a point in a disc of radius 12 m between 8 and 16 m above the ground. It flees from
-each pursuer, and from an edge nearer than 3 m, by the inverse of their distances, at 4 m/s along
+each pursuer, and from an edge nearer than 3 m, by the inverse of their distances, at 3.5 m/s along
 the level and 1 m/s up or down; pursuers fly 5 m/s along each axis. The goal holds its place and
 velocity. Observed are the evader from the vehicle, its velocity, the vehicle's own velocity and
 place in the disc, and where the two others are and how they move, the nearest first, all in the
 world's frame.
 
 The episode is complete, and a success, when a pursuer is within 1 m of the evader. The reward of
-each is 10 then, -10 if it touched something or left the disc by 5 m, which ends the episode, and
+each is 20 then, -10 if it touched something or left the disc by 5 m, which ends the episode, and
 otherwise a price of 0.02 for each metre of its distance from the evader.
 """
 
@@ -24,9 +24,9 @@ from ..task import Part, Task, draw_goals, observe_others, others, put, square_a
 
 RADIUS, LOWEST, HIGHEST, OUTSIDE = 12.0, 8.0, 16.0, 5.0  # [m]
 EDGE = 3.0  # nearer to an edge the evader flees from it, too [m]
-SPEED, CLIMB, LAG = 4.0, 1.0, 0.4  # of the evader [m/s], [m/s], [s]
+SPEED, CLIMB, LAG = 3.5, 1.0, 0.4  # of the evader [m/s], [m/s], [s]
 CAUGHT = 1.0  # [m]
-LOSS, REWARD, PRICE = -10.0, 10.0, 0.02
+LOSS, REWARD, PRICE = -10.0, 20.0, 0.02
 EVADER = Part("evader", 3, 40.0, 5.0)
 EVADER_VELOCITY = Part("evader_velocity", 3, 10.0, 3.0)
 VELOCITY = Part("velocity", 3, 30.0, 3.0)

@@ -46,11 +46,10 @@ def follow(curve: np.ndarray, t: float, out: np.ndarray) -> None:
 
 
 @njit
-def add_error(memory: np.ndarray, t: float, square: float) -> None:
-    """Adds to the sum and number of square errors [m^2] once a flight has settled."""
-    if t > SETTLED:
-        memory[0] += square
-        memory[1] += 1.0
+def add_error(memory: np.ndarray, square: float) -> None:
+    """Adds to the sum and number of square errors [m^2]."""
+    memory[0] += square
+    memory[1] += 1.0
 
 
 @njit(inline="always")
@@ -68,7 +67,8 @@ def advance(which: np.ndarray, s: Any, t_us: np.ndarray, dt: float) -> None:
             g = s.goal[e, i]
             for n in range(PLACES):
                 follow(g[CURVE:], t + AHEAD * n, g[3 * n:])
-            add_error(s.memory[e, i], t, square_apart(g, s.pos[e, i]))
+            if t > SETTLED:
+                add_error(s.memory[e, i], square_apart(g, s.pos[e, i]))
 
 
 @njit(nogil=True)
