@@ -42,8 +42,10 @@ ROOT = Path(__file__).resolve().parents[2]
 FOLDER = run_folder.runs_root() / "policies"
 TASK = "Position-v0"
 WIND, WIND_LEARNED = 3.0, 4.0  # of the flights, and most of the training [m/s]
+STEPS = 499  # of an episode
 HELD, HOLD_S = 0.5, 2.0  # a goal counts as held: always within this, over the last seconds [m, s]
 FLIGHTS, VEHICLES = 200, 20  # episodes, and vehicles that fly them side by side
+PX4_VEHICLES, PX4_EPISODES = 5, 8  # of each flight of real PX4
 SEEDS, GOOD, LONGEST_S = 5, 0.99, 60.0
 ROBUST = Plan(task=TASK, seconds=120.0, realism=FLIGHT,
               changes={"wind": WIND_LEARNED, "mass": 0.2, "thrust": 0.1})
@@ -110,14 +112,15 @@ def held(distances: np.ndarray) -> float:
     return float((distances[-last:] <= HELD).all(axis=0).mean())
 
 
-def flown(policy: Path, autopilot: str, vehicles: int, episodes: int) -> np.ndarray:
+def flown(policy: Path, autopilot: str, vehicles: int, episodes: int,
+          seed: int = 0) -> np.ndarray:
     """Distances (T, N) of all episodes of one flight of a fleet in wind."""
     side = math.ceil(math.sqrt(vehicles))
     spots = "; ".join(f"iris@{12 * (k % side)},{12 * (k // side)},0" for k in range(vehicles))
     scenario = Scenario.from_dict({
-        "vehicles": spots, "gps": "rtk", "autopilot": autopilot, "speed": 0.0,
+        "vehicles": spots, "gps": "rtk", "autopilot": autopilot, "speed": 0.0, "seed": seed,
         "wind": f"{WIND / math.sqrt(2)},{WIND / math.sqrt(2)},0"})
-    agent = PolicyAgent(vehicles, str(policy), episodes=episodes)
+    agent = PolicyAgent(vehicles, str(policy), episodes=episodes, seed=seed)
     seen = Distances(agent)
     ensure_warm()
     with tempfile.TemporaryDirectory() as folder:
@@ -130,8 +133,7 @@ def flown(policy: Path, autopilot: str, vehicles: int, episodes: int) -> np.ndar
             simulation.close()
     if simulation.crashes:
         print(f"{len(simulation.crashes)} crashes")
-    steps = min(map(len, seen.episodes))
-    return np.concatenate([each[:steps] for each in seen.episodes], axis=1)
+    return np.concatenate([each[:STEPS] for each in seen.episodes], axis=1)
 
 
 def in_batch(policy: Path) -> np.ndarray:
@@ -144,7 +146,7 @@ def in_batch(policy: Path) -> np.ndarray:
         action, memory = policy_.act(tasks.observation[:, 0], memory)
         tasks.step(scaling.action(action)[:, None])
         rows.append(np.linalg.norm(tasks.goal - tasks.batch.state.pos, axis=2)[:, 0])
-    return np.array(rows)
+    return np.array(rows[:STEPS])
 
 
 def over_ros(policy: Path) -> tuple[int, int]:
@@ -152,7 +154,8 @@ def over_ros(policy: Path) -> tuple[int, int]:
     port = 11351 + ports.default_instance()
     done = subprocess.run(
         ["roslaunch", "-p", str(port), ROOT / "launch/policy.launch",
-         f"policy:={policy.resolve()}", "speed:=0", "episodes:=20", f"wind:={WIND},0,0"],
+         f"policy:={policy.resolve()}", "speed:=0", "episodes:=20", "gps:=rtk",
+         f"wind:={WIND},0,0"],
         capture_output=True, text=True, timeout=900,
         env={**os.environ, "ROS_MASTER_URI": f"http://127.0.0.1:{port}"})
     line = next(line for line in done.stdout.splitlines() if line.startswith("reached "))
@@ -167,8 +170,8 @@ def flights(page: Page) -> None:
              f"{TASK}, learned for {trained['seconds']:.0f} s ({trained['steps'] / 1e6:.1f} "
              "million steps) with noise, bias, delay, wind, and varied mass and rotors: `xtdrone "
              f"learn {TASK} --realism flight --wind {WIND_LEARNED:g} --mass 0.2 --thrust 0.1 "
-             f"--seconds {ROBUST.seconds:g}`. Flown in {WIND:g} m/s of wind. A goal is held if the true distance stays "
-             f"within {HELD:g} m over the last {HOLD_S:g} s of 10; RTK GPS and every sensor with "
+             f"--seconds {ROBUST.seconds:g}`. Flown in {WIND:g} m/s of wind. A goal is held if the "
+             f"true distance stays within {HELD:g} m over the last {HOLD_S:g} s of 10; RTK GPS and every sensor with "
              "its noise, but for the batch, which has the errors of training.")
     page.table("through", "episodes", "goals held", "median distance at the end [m]",
                "95 % within [m]", "holds")
@@ -176,7 +179,9 @@ def flights(page: Page) -> None:
     ways = {"batch": lambda: in_batch(policy),
             "embedded": lambda: flown(policy, "embedded", VEHICLES, FLIGHTS // VEHICLES)}
     if os.environ.get("PX4_BUILD"):
-        ways["px4"] = lambda: flown(policy, "px4", 5, FLIGHTS // 5)
+        ways["px4"] = lambda: np.concatenate([
+            flown(policy, "px4", PX4_VEHICLES, PX4_EPISODES, seed)
+            for seed in range(FLIGHTS // (PX4_VEHICLES * PX4_EPISODES))], axis=1)
     for through, fly in ways.items():
         curves[through] = distances = fly()
         share = held(distances)
