@@ -105,8 +105,8 @@ TASK = Task(
     name="MultiHover-v0", text="four vehicles fly to four goals without touching each other",
     success=f"each within {NEAR:g} m of its goal at the end, slower than {SLOW:g} m/s, none ever "
             f"within {NEAREST:g} m of another", action="rates", low=LOW, high=HIGH, sub_steps=5,
-    seconds=10.0, starts=tuple((x, y, 30.0) for x in (-4.0, 4.0) for y in (-4.0, 4.0)),
-    goal=((3.0, 3.0, 29.0), (4.0, 4.0, 31.0)),
+    seconds=10.0, starts=tuple((x, y, 30.0) for x in (-5.0, 5.0) for y in (-5.0, 5.0)),
+    goal=((4.0, 4.0, 28.0), (5.0, 5.0, 32.0)),
     randomisation=Randomisation(pos=(1.0, 1.0, 1.0), yaw=math.pi, tilt=0.3, vel=0.5, ang_vel=0.5),
     parts=(POSITION_ERROR, *BODY, *others(3), last_action(LOW, HIGH)), begin=begin,
     observe=observe, judge=judge)
