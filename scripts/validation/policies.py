@@ -171,8 +171,9 @@ def flights(page: Page) -> None:
              "million steps) with noise, bias, delay, wind, and varied mass and rotors: `xtdrone "
              f"learn {TASK} --realism flight --wind {WIND_LEARNED:g} --mass 0.2 --thrust 0.1 "
              f"--seconds {ROBUST.seconds:g}`. Flown in {WIND:g} m/s of wind. A goal is held if the "
-             f"true distance stays within {HELD:g} m over the last {HOLD_S:g} s of 10; RTK GPS and every sensor with "
-             "its noise, but for the batch, which has the errors of training.")
+             f"true distance stays within {HELD:g} m over the last {HOLD_S:g} s of 10; RTK GPS "
+             "and every sensor with its noise, but for the batch, which has the errors of "
+             "training.")
     page.table("through", "episodes", "goals held", "median distance at the end [m]",
                "95 % within [m]", "holds")
     rows, curves = [], {}
