@@ -47,7 +47,7 @@ def test_the_file_acts_as_the_network_that_was_learned(tmp_path, options):
         seen = rng.normal(0.0, 2.0, (5, len(learner.scaling.scale))).astype(np.float32)
         action, memory = policy.act(seen, memory)
         with torch.no_grad():
-            wanted, theirs = learner.actor(torch.from_numpy(learner.scaling.observation(seen)),
+            wanted, theirs = training.kept(torch.from_numpy(learner.scaling.observation(seen)),
                                            theirs)
         assert action == pytest.approx(wanted.numpy(), abs=1e-5)
         assert memory == pytest.approx(theirs.numpy(), abs=1e-5)

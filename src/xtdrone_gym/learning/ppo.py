@@ -141,8 +141,7 @@ class Learner:
         optimisers = [{name: value.numpy() for k, state in optimiser.state_dict()["state"].items()
                        for name, value in ((f"{k}.{part}", state[part]) for part in state)}
                       for optimiser in self.optimisers]
-        return {"networks": [{name: value.numpy() for name, value in net.state_dict().items()}
-                             for net in (self.actor, self.critic)],
+        return {"networks": [arrays_of(net) for net in (self.actor, self.critic)],
                 "optimisers": optimisers,
                 "rates": [optimiser.param_groups[0]["lr"] for optimiser in self.optimisers],
                 "generators": [generator.get_state().numpy() for generator in self._generators],
@@ -152,8 +151,7 @@ class Learner:
     def load(self, saved: Mapping[str, Any]) -> None:
         """Goes on from what save() returned; call restart() then, as after the save."""
         for net, arrays in zip((self.actor, self.critic), saved["networks"], strict=True):
-            net.load_state_dict({name: torch.from_numpy(np.array(value))
-                                 for name, value in arrays.items()})
+            set_arrays(net, arrays)
         for optimiser, arrays, rate in zip(self.optimisers, saved["optimisers"], saved["rates"],
                                            strict=True):
             states: dict[int, dict[str, torch.Tensor]] = {}
@@ -335,6 +333,17 @@ class Learner:
             memory = memory * (1.0 - r.over[t, rows])[:, None]
             means.append(mean)
         return torch.cat(means)
+
+
+def arrays_of(net: nn.Module) -> dict[str, np.ndarray]:
+    """The weights of a network by name."""
+    return {name: value.numpy() for name, value in net.state_dict().items()}
+
+
+def set_arrays(net: nn.Module, arrays: Mapping[str, np.ndarray]) -> None:
+    """Sets the weights that arrays_of() has returned."""
+    net.load_state_dict({name: torch.from_numpy(np.array(value))
+                         for name, value in arrays.items()})
 
 
 def _flat(x):

@@ -6,6 +6,7 @@
     tensorboard/               the same curves, where asked for
 """
 
+import copy
 import csv
 import dataclasses
 import json
@@ -26,7 +27,7 @@ from ..realism import TRUE, Realism
 from ..task import Task
 from ..task_batch import TaskBatch, find_task
 from .curve import draw
-from .ppo import Learner, Progress, evaluate
+from .ppo import Actor, Learner, Progress, arrays_of, evaluate, set_arrays
 from .settings import Settings
 
 CHECKPOINT_STEPS = 1 << 20  # between two checkpoints, about; no matter how fast the machine is
@@ -74,6 +75,7 @@ class Training:
         learner: The Learner.
         curve: (Progress, success of an evaluation) so far.
         success: Of the last evaluation.
+        kept: The actor of the best evaluation so far, which becomes the policy.
     """
 
     def __init__(self, plan: Plan, folder: Path | None = None, resume: bool = False,
@@ -89,7 +91,8 @@ class Training:
         settings = dataclasses.replace(Settings(), **{**_settings_of(tasks.task), **plan.settings})
         self.learner = Learner(tasks, settings, plan.seed)
         self.curve: list[tuple[Progress, float]] = []
-        self.success = math.nan
+        self.success = self._best = math.nan
+        self.kept = copy.deepcopy(self.learner.actor)
         self._trial: TaskBatch | None = None
         self._writer = _tensorboard(folder) if tensorboard and folder is not None else None
         if folder is not None:
@@ -107,24 +110,29 @@ class Training:
             progress, = learner.learn(1)
             evaluated = self._is_due(progress, EVALUATION_STEPS)
             if evaluated:
-                self.success = self.evaluate(_EVALUATED, progress.iteration)
+                self.success = self.evaluate(learner.actor, _EVALUATED, progress.iteration)
+                if not self.success < self._best:
+                    self._best = self.success
+                    self.kept.load_state_dict(learner.actor.state_dict())
             self.curve.append((progress, self.success if evaluated else math.nan))
             self._log(progress, evaluated)
             if watch is not None:
                 watch(progress, self.success)
             if self._is_due(progress, CHECKPOINT_STEPS):
                 self.checkpoint()
-        self.success = self.evaluate(_FINAL, 0)
+        if math.isnan(self._best):  # too short for an evaluation
+            self.kept.load_state_dict(learner.actor.state_dict())
+        self.success = self.evaluate(self.kept, _FINAL, 0)
         self.checkpoint()
         if self.folder is not None:
             draw([self.folder / "curve.csv"], self.folder / "curve.png", plan.task)
         return self.success
 
-    def evaluate(self, episodes: int, number: int) -> float:
+    def evaluate(self, actor: Actor, episodes: int, number: int) -> float:
         """Share of unseen episodes that succeed, without exploration."""
         if self._trial is None or self._trial.environments != episodes:
             self._trial = self.plan.tasks(episodes, _UNSEEN)
-        return evaluate(self.learner.actor, self.learner.scaling, self._trial,
+        return evaluate(actor, self.learner.scaling, self._trial,
                         seed=_UNSEEN + number)
 
     def checkpoint(self) -> None:
@@ -132,12 +140,14 @@ class Training:
         learner = self.learner
         if self.folder is not None:
             self.write_policy(self.folder / "policy.onnx")
-            snapshot.write(self.folder / "checkpoint.zip", learner.save(), _plan_data(self.plan))
+            snapshot.write(self.folder / "checkpoint.zip",
+                           {**learner.save(), "best": self._best, "kept": arrays_of(self.kept)},
+                           _plan_data(self.plan))
         learner.restart()
 
     def write_policy(self, path: Path) -> Path:
-        """Writes the policy as it is now."""
-        return policy_file.write(path, export.network(self.learner.actor, self.learner.scaling),
+        """Writes the policy, the best one so far."""
+        return policy_file.write(path, export.network(self.kept, self.learner.scaling),
                                  self.describe())
 
     def describe(self) -> policy_file.Description:
@@ -175,6 +185,8 @@ class Training:
                                     "options that it was begun with, or another --out")
             self.learner.load(saved)
             self.learner.restart()
+            self._best = saved["best"]
+            set_arrays(self.kept, saved["kept"])
             _shorten(folder / "curve.csv", self.learner.iteration)
         elif resume:
             raise LearningError(f"there is no training to resume in '{folder}': leave --resume out")
