@@ -50,6 +50,7 @@ SEEDS, GOOD, LONGEST_S = 5, 0.99, 60.0
 ROBUST = Plan(task=TASK, seconds=120.0, realism=FLIGHT,
               changes={"wind": WIND_LEARNED, "mass": 0.2, "thrust": 0.1})
 ANY = dataclasses.replace(ROBUST, any_vehicle=True, history=2,
+                          realism=dataclasses.replace(FLIGHT, action_bias=0.08),
                           changes={**ROBUST.changes, "mass": 0.3, "thrust": 0.2})
 OTHERS = ("iris", "crazyflie", "heavy_lifter", "solo", "typhoon_h480", "octorotor")
 HELD_OUT = {"mass": 0.4, "thrust": 0.25}  # wider than ANY was learned with
@@ -218,7 +219,8 @@ def any_vehicle(page: Page) -> None:
     page.add("## One policy for vehicles that it never saw", "",
              f"Learned on iris alone, with mass and inertia from {1 - ANY.changes['mass']:.0%} "
              f"to {1 + ANY.changes['mass']:.0%}, the forces of each rotor likewise by "
-             f"{ANY.changes['thrust']:.0%}, {ANY.history} earlier observations, noise and delay. "
+             f"{ANY.changes['thrust']:.0%}, {ANY.history} earlier observations, noise, delay, and "
+             f"errors of the body rates by {ANY.realism.action_bias:.0%} of their range. "
              "Flown with the same noise; held-out: mass by "
              f"{HELD_OUT['mass']:.0%}, rotors by {HELD_OUT['thrust']:.0%}. Held as above.")
     page.table("vehicle", "as modelled", "held-out masses and rotors", "holds")

@@ -30,6 +30,7 @@ class Realism:
     tilt_bias: float = 0.0  # [rad]
     rate_noise: float = 0.0  # [rad/s]
     rate_bias: float = 0.0  # [rad/s]
+    action_bias: float = 0.0  # of what arrives of an action, share of its range
     delay: int = 0  # of actions, drawn from 0 to this for each episode [steps]
 
     def __post_init__(self) -> None:
@@ -46,8 +47,12 @@ class Realism:
     @property
     def measures(self) -> bool:
         """Whether anything is measured with an error."""
-        return any(getattr(self, entry.name) > 0.0 for entry in fields(self)
-                   if entry.name != "delay")
+        return bool(self.widths().any())
+
+    @property
+    def disturbs(self) -> bool:
+        """Whether anything else arrives than the last action."""
+        return self.delay > 0 or self.action_bias > 0.0
 
     def widths(self) -> np.ndarray:
         """As draw_bias() and measure() take them: (4, 2) of noise and bias."""
@@ -91,10 +96,23 @@ def draw_bias(which: np.ndarray, widths: np.ndarray, streams: np.ndarray, m: Mea
 
 
 @njit(nogil=True)
-def draw_delay(which: np.ndarray, most: int, streams: np.ndarray, delay: np.ndarray) -> None:
-    """Draws by how many steps (E,) the actions of new episodes are late."""
+def draw_disturbance(which: np.ndarray, most: int, widths: np.ndarray, streams: np.ndarray,
+                     delay: np.ndarray, offset: np.ndarray) -> None:
+    """Draws what becomes of the actions of new episodes.
+
+    Args:
+        which: Indices of environments.
+        most: Longest delay [steps].
+        widths: (K,) standard deviation of the lasting error of each number.
+        streams: (E, 4), advanced.
+        delay: (E,) by how many steps they are late, the output.
+        offset: (E, V, K) lasting errors, the output.
+    """
     for e in which:
         delay[e] = min(int(next_uniform(streams[e]) * (most + 1)), most)
+        for i in range(offset.shape[1]):
+            for k in range(offset.shape[2]):
+                offset[e, i, k] = widths[k] * next_normals(streams[e])[0]
 
 
 @njit
@@ -135,16 +153,17 @@ def measure(which: np.ndarray, widths: np.ndarray, streams: np.ndarray, s: Any,
 
 
 @njit(nogil=True)
-def delayed(which: np.ndarray, delay: np.ndarray, count: int, given: np.ndarray,
-            out: np.ndarray) -> None:
+def disturbed(which: np.ndarray, delay: np.ndarray, offset: np.ndarray, count: int,
+              given: np.ndarray, out: np.ndarray) -> None:
     """The actions that arrive now.
 
     Args:
         which: Indices of environments.
         delay: (E,) in steps.
+        offset: (E, V, K) lasting errors.
         count: Steps so far; the newest action lies in given[count % D].
         given: (D, E, V, K) the last ones.
         out: (E, V, K), the output.
     """
     for e in which:
-        out[e] = given[(count - delay[e]) % given.shape[0], e]
+        out[e] = given[(count - delay[e]) % given.shape[0], e] + offset[e]

@@ -12,7 +12,15 @@ from xtdrone_core.errors import unknown_name
 from xtdrone_dynamics.compiled import njit
 
 from .camera import TaskCamera
-from .realism import TRUE, Realism, delayed, draw_bias, draw_delay, measure, new_measured
+from .realism import (
+    TRUE,
+    Realism,
+    disturbed,
+    draw_bias,
+    draw_disturbance,
+    measure,
+    new_measured,
+)
 from .task import Judged, Seen, Task
 from .tasks import TASKS
 
@@ -88,7 +96,8 @@ class TaskBatch:
         self.terminated, self.truncated, self.over, self.success = np.zeros(
             (4, environments), dtype=np.bool_)
         self.action = np.zeros((*lead, width), dtype=np.float32)
-        self._arriving = self.action if realism.delay == 0 else np.zeros_like(self.action)
+        self._arriving = np.zeros_like(self.action) if realism.disturbs else self.action
+        self._offset = np.zeros_like(self.action)
         self._given = np.zeros((realism.delay + 1, *self.action.shape), dtype=np.float32)
         self._delay = np.zeros(environments, dtype=np.int64)
         self._count = 0
@@ -148,7 +157,10 @@ class TaskBatch:
         for array in (self.terminated, self.truncated, self.over, self.success):
             array[which] = False
         self._over(which, self.task.begin, self._judged, self._limits, self._streams)
-        self._over(which, draw_delay, self.realism.delay, self._streams, self._delay)
+        if self.realism.disturbs:
+            self._over(which, draw_disturbance, self.realism.delay,
+                       0.5 * self.realism.action_bias * (self._high - self._low), self._streams,
+                       self._delay, self._offset)
         if self._measured is not None:
             self._over(which, draw_bias, self._widths, self._streams, self._measured)
         self.task.advance(which, self.true, self.batch.t_us, self.task.step_s)
@@ -168,10 +180,11 @@ class TaskBatch:
             BatchError: Its shape is another, or a number is not finite.
         """
         self.take(action)
-        if self.realism.delay:
+        if self.realism.disturbs:
             self._count += 1
             self._given[self._count % len(self._given)] = self.action
-            self._over(self._all, delayed, self._delay, self._count, self._given, self._arriving)
+            self._over(self._all, disturbed, self._delay, self._offset, self._count, self._given,
+                       self._arriving)
         self.batch.step(self._arriving)
         self._judge()
 
