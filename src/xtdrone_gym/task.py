@@ -50,7 +50,6 @@ class Judged(NamedTuple):
     goal: np.ndarray  # as in Seen
     memory: np.ndarray
     action: np.ndarray
-    previous: np.ndarray  # (E, V, K) the action before the last
     reward: np.ndarray  # (E, V), the output
     potential: np.ndarray  # (E, V), the output: how near the goal is, for learners that shape the
     # reward by its change (Ng, Harada and Russell, 1999), which leaves the best policy as it is
@@ -142,6 +141,9 @@ BODY = (
     Part("body_rates", 3, 40.0, 4.0),  # [rad/s]
 )
 BODY_SIZE = sum(part.count for part in BODY)
+VELOCITY_ERROR = Part("velocity_error", 3, 30.0, 3.0)  # of the goal less the vehicle's [m/s]
+# Bounds of body rates [rad/s] and thrust 0..1, as most tasks have them.
+RATES_LOW, RATES_HIGH = (-6.0, -6.0, -3.0, 0.0), (6.0, 6.0, 3.0, 1.0)
 
 
 @njit(inline="always")
@@ -235,6 +237,18 @@ def observe_others(s: Any, e: int, i: int, q: np.ndarray, out: np.ndarray, k: in
         put_in_body(out, k + 3 * n, 20.0, q, a[0] - p[0], a[1] - p[1], a[2] - p[2])
         put_in_body(out, k + 3 * (count + n), 30.0, q, b[0] - u[0], b[1] - u[1], b[2] - u[2])
     return k + 6 * count
+
+
+@njit(inline="always")
+def observe_moving_goal(s: Any, e: int, i: int, out: np.ndarray) -> int:
+    """Writes POSITION_ERROR and VELOCITY_ERROR of a goal that begins with its place and velocity.
+
+    Returns the next place.
+    """
+    p, u, g, q = s.pos[e, i], s.vel[e, i], s.goal[e, i], s.quat[e, i]
+    put_in_body(out, 0, POSITION_ERROR.bound, q, g[0] - p[0], g[1] - p[1], g[2] - p[2])
+    put_in_body(out, 3, VELOCITY_ERROR.bound, q, g[3] - u[0], g[4] - u[1], g[5] - u[2])
+    return 6
 
 
 @njit(nogil=True)

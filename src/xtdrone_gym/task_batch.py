@@ -109,8 +109,7 @@ class TaskBatch:
         image = np.zeros((*lead, 0), np.float32) if self._camera is None else self._camera.pooled
         now = np.zeros((*lead, size), dtype=np.float32)
         self._judged = Judged(state, self.batch.scenes.objects, goal, memory, self.action,
-                              np.zeros_like(self.action), self.reward, self.potential,
-                              self.terminated, self.success)
+                              self.reward, self.potential, self.terminated, self.success)
         self.true = Seen(*poses, goal, memory, self.action, image, now)
         self._measured = new_measured(environments, task.vehicles) if realism.measures else None
         self.seen = self.true if self._measured is None else self.true._replace(
@@ -151,7 +150,7 @@ class TaskBatch:
         self.batch.reset(mask, seed)
         self.batch.host_state()
         which = self._all if mask is None else np.flatnonzero(mask)
-        for array in (self.action, self._judged.previous, self.memory):
+        for array in (self.action, self.memory):
             array[which] = 0.0
         self._given[:, which] = 0.0
         for array in (self.terminated, self.truncated, self.over, self.success):
@@ -195,7 +194,6 @@ class TaskBatch:
             raise BatchError(f"actions of shape {given.shape} are not allowed: give "
                              f"{self.action.shape} (environments, vehicles, "
                              f"{', '.join(self.task.action_names)})")
-        self._judged.previous[:] = self.action
         np.clip(given, self._low, self._high, out=self.action)
 
     def follow(self, t_us: int, pos: np.ndarray, quat: np.ndarray, vel: np.ndarray,
@@ -253,7 +251,7 @@ class TaskBatch:
         mean effectiveness of the rotors, wind in the world [m/s], delay [steps].
         """
         size = self.task.size
-        self.task.observe(self._all, self.true._replace(observation=out[..., :size]))
+        self._over(self._all, self.task.observe, self.true._replace(observation=out[..., :size]))
         variation = self.batch.variation
         out[..., size] = variation.mass
         out[..., size + 1] = variation.effectiveness.mean(axis=2)

@@ -23,26 +23,27 @@ from xtdrone_dynamics.compiled import njit
 from ..task import (
     BODY,
     POSITION_ERROR,
-    Part,
+    RATES_HIGH,
+    RATES_LOW,
+    VELOCITY_ERROR,
     Task,
     apart,
     last_action,
     observe_body,
+    observe_moving_goal,
     observe_others,
     others,
     put_action,
-    put_in_body,
     reward_of_place,
     square_apart,
     touches,
 )
-from .multi_hover import FURTHEST, HIGH, LOSS, LOW, NEAREST, PULL, price_of_closeness
+from .multi_hover import FURTHEST, LOSS, NEAREST, PULL, price_of_closeness
 from .trajectory import add_error, follow, follows
 
 CURVE = 6  # where the curve begins in a goal
 BEHIND, BESIDE = 3.0, 3.5  # of neighbours in the wedge [m]
 SETTLED, NEAR = 6.0, 0.3  # [s], [m]; slots may begin 15 m away
-VELOCITY_ERROR = Part("velocity_error", 3, 30.0, 3.0)
 
 
 @njit(nogil=True)
@@ -81,11 +82,9 @@ def observe(which: np.ndarray, s: Any) -> None:
     """See Task."""
     for e in which:
         for i in range(s.pos.shape[1]):
-            p, u, g, q, out = (s.pos[e, i], s.vel[e, i], s.goal[e, i], s.quat[e, i],
-                               s.observation[e, i])
-            put_in_body(out, 0, POSITION_ERROR.bound, q, g[0] - p[0], g[1] - p[1], g[2] - p[2])
-            put_in_body(out, 3, VELOCITY_ERROR.bound, q, g[3] - u[0], g[4] - u[1], g[5] - u[2])
-            k = observe_others(s, e, i, s.quat[e, i], out, observe_body(s, e, i, out, 6))
+            out = s.observation[e, i]
+            k = observe_body(s, e, i, out, observe_moving_goal(s, e, i, out))
+            k = observe_others(s, e, i, s.quat[e, i], out, k)
             put_action(s, e, i, out, k)
 
 
@@ -109,10 +108,11 @@ def judge(which: np.ndarray, x: Any) -> None:
 TASK = Task(
     name="Formation-v0", text="three followers keep their slots behind a leader",
     success=f"root mean square errors below {NEAR:g} m from {SETTLED:g} s on, none ever within "
-            f"{NEAREST:g} m of another", action="rates", low=LOW, high=HIGH, sub_steps=5,
+            f"{NEAREST:g} m of another", action="rates",
+    low=RATES_LOW, high=RATES_HIGH, sub_steps=5,
     seconds=12.0, starts=((-4.0, 4.0, 30.0), (-4.0, -4.0, 30.0), (4.0, 0.0, 30.0)),
     goal=((0.0,) * CURVE + (0.0, 0.0, 30.0, 1.0, 1.0, 0.3, 0.3, 0.3, 0.3, 0.0, 0.0, 0.0),
           (0.0,) * CURVE + (0.0, 0.0, 30.0, 3.0, 3.0, 1.0, 0.8, 0.8, 0.8, 6.3, 6.3, 6.3)),
     randomisation=Randomisation(pos=(1.0, 1.0, 1.0), yaw=math.pi, tilt=0.3, vel=0.5, ang_vel=0.5),
-    parts=(POSITION_ERROR, VELOCITY_ERROR, *BODY, *others(2), last_action(LOW, HIGH)),
+    parts=(POSITION_ERROR, VELOCITY_ERROR, *BODY, *others(2), last_action(RATES_LOW, RATES_HIGH)),
     begin=begin, observe=observe, judge=judge, advance=advance, memory=2)

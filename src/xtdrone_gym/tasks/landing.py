@@ -23,12 +23,14 @@ from xtdrone_dynamics.compiled import njit
 from ..task import (
     BODY,
     POSITION_ERROR,
-    Part,
+    RATES_HIGH,
+    RATES_LOW,
+    VELOCITY_ERROR,
     Task,
     last_action,
     observe_body,
+    observe_moving_goal,
     put_action,
-    put_in_body,
     square_apart,
     touches,
 )
@@ -37,7 +39,6 @@ PLATFORM = 1  # its object in worlds/batch/landing.yaml, after the ground
 ASIDE, DOWN, SIDEWAYS, LEAN = 0.7, 0.8, 0.5, 0.25  # [m], [m/s], [m/s], [rad]
 BOUND, FURTHEST = 8.0, 15.0  # of the platform; of the vehicle from it [m]
 LOSS, LANDED, TOUCHED, BADLY = -10.0, 15.0, 5.0, 5.0
-VELOCITY_ERROR = Part("velocity_error", 3, 30.0, 3.0)
 BEFORE, NOW, KEPT = 0, 4, 4  # velocity against the platform, and lean, of the last two steps
 
 
@@ -75,11 +76,9 @@ def observe(which: np.ndarray, s: Any) -> None:
     """See Task."""
     for e in which:
         for i in range(s.pos.shape[1]):
-            p, u, g, q, out = (s.pos[e, i], s.vel[e, i], s.goal[e, i], s.quat[e, i],
-                               s.observation[e, i])
-            put_in_body(out, 0, POSITION_ERROR.bound, q, g[0] - p[0], g[1] - p[1], g[2] - p[2])
-            put_in_body(out, 3, VELOCITY_ERROR.bound, q, g[3] - u[0], g[4] - u[1], g[5] - u[2])
-            put_action(s, e, i, out, observe_body(s, e, i, out, 6))
+            out = s.observation[e, i]
+            k = observe_moving_goal(s, e, i, out)
+            put_action(s, e, i, out, observe_body(s, e, i, out, k))
 
 
 @njit
@@ -119,12 +118,12 @@ def judge(which: np.ndarray, x: Any) -> None:
                     x.reward[e, i] += LANDED
 
 
-LOW, HIGH = (-6.0, -6.0, -3.0, 0.0), (6.0, 6.0, 3.0, 1.0)
 TASK = Task(
     name="Landing-v0", text="land on a moving platform",
     success=f"the first touch within {ASIDE:g} m of the platform's centre, slower against it than "
-            f"{DOWN:g} m/s down and {SIDEWAYS:g} m/s sideways", action="rates", low=LOW, high=HIGH,
+            f"{DOWN:g} m/s down and {SIDEWAYS:g} m/s sideways", action="rates",
+    low=RATES_LOW, high=RATES_HIGH,
     sub_steps=5, seconds=15.0, starts=((0.0, 0.0, 6.0),), goal=((0.0,) * 6,) * 2, world="landing",
     randomisation=Randomisation(pos=(2.0, 2.0, 1.0), yaw=math.pi, tilt=0.2, vel=0.5, ang_vel=0.3),
-    parts=(POSITION_ERROR, VELOCITY_ERROR, *BODY, last_action(LOW, HIGH)), begin=begin,
+    parts=(POSITION_ERROR, VELOCITY_ERROR, *BODY, last_action(RATES_LOW, RATES_HIGH)), begin=begin,
     observe=observe, judge=judge, advance=advance, memory=2 * KEPT)

@@ -24,6 +24,8 @@ from xtdrone_dynamics.compiled import njit
 from ..task import (
     BODY,
     POSITION_ERROR,
+    RATES_HIGH,
+    RATES_LOW,
     Task,
     apart,
     last_action,
@@ -100,13 +102,13 @@ def judge(which: np.ndarray, x: Any) -> None:
                              and not lost)
 
 
-LOW, HIGH = (-6.0, -6.0, -3.0, 0.0), (6.0, 6.0, 3.0, 1.0)
 TASK = Task(
     name="MultiHover-v0", text="four vehicles fly to four goals without touching each other",
     success=f"each within {NEAR:g} m of its goal at the end, slower than {SLOW:g} m/s, none ever "
-            f"within {NEAREST:g} m of another", action="rates", low=LOW, high=HIGH, sub_steps=5,
+            f"within {NEAREST:g} m of another", action="rates",
+    low=RATES_LOW, high=RATES_HIGH, sub_steps=5,
     seconds=10.0, starts=tuple((x, y, 30.0) for x in (-5.0, 5.0) for y in (-5.0, 5.0)),
     goal=((4.0, 4.0, 28.0), (5.0, 5.0, 32.0)),
     randomisation=Randomisation(pos=(1.0, 1.0, 1.0), yaw=math.pi, tilt=0.3, vel=0.5, ang_vel=0.5),
-    parts=(POSITION_ERROR, *BODY, *others(3), last_action(LOW, HIGH)), begin=begin,
+    parts=(POSITION_ERROR, *BODY, *others(3), last_action(RATES_LOW, RATES_HIGH)), begin=begin,
     observe=observe, judge=judge)

@@ -16,7 +16,7 @@ import numpy as np
 from xtdrone_batch.randomisation import Randomisation
 from xtdrone_dynamics.compiled import njit
 
-from ..task import BODY, POSITION_ERROR, Task, last_action, observe_goal
+from ..task import BODY, POSITION_ERROR, RATES_HIGH, RATES_LOW, Task, last_action, observe_goal
 
 FURTHEST = 8.0  # from the goal [m]
 LOSS = -20.0
@@ -45,11 +45,11 @@ def judge(which: np.ndarray, x: Any) -> None:
             x.success[e] = d < NEAR and u[0]**2 + u[1]**2 + u[2]**2 < SLOW**2
 
 
-LOW, HIGH = (-6.0, -6.0, -3.0, 0.0), (6.0, 6.0, 3.0, 1.0)
 TASK = Task(
     name="Position-v0", text="fly to a goal and stay there",
     success=f"within {NEAR:g} m of the goal at the end, slower than {SLOW:g} m/s", action="rates",
-    low=LOW, high=HIGH, sub_steps=5, seconds=10.0, starts=((0.0, 0.0, 30.0),),
+    low=RATES_LOW, high=RATES_HIGH, sub_steps=5, seconds=10.0, starts=((0.0, 0.0, 30.0),),
     goal=((-2.0, -2.0, 28.0), (2.0, 2.0, 32.0)),
     randomisation=Randomisation(pos=(1.0, 1.0, 1.0), yaw=math.pi, tilt=0.3, vel=0.5, ang_vel=0.5),
-    parts=(POSITION_ERROR, *BODY, last_action(LOW, HIGH)), observe=observe_goal, judge=judge)
+    parts=(POSITION_ERROR, *BODY, last_action(RATES_LOW, RATES_HIGH)), observe=observe_goal,
+    judge=judge)

@@ -21,6 +21,8 @@ from xtdrone_dynamics.compiled import njit
 
 from ..task import (
     BODY,
+    RATES_HIGH,
+    RATES_LOW,
     Part,
     Task,
     last_action,
@@ -122,12 +124,13 @@ def next_gates(goal: np.ndarray, memory: np.ndarray) -> np.ndarray:
     return gates[np.arange(len(goal)), n, :3]
 
 
-LOW, HIGH = (-6.0, -6.0, -3.0, 0.0), (6.0, 6.0, 3.0, 1.0)
 TASK = Task(
     name="Racing-v0", text="fly through the gates of a random course in their order",
-    success="all gates passed without a touch", action="rates", low=LOW, high=HIGH, sub_steps=5,
+    success="all gates passed without a touch", action="rates",
+    low=RATES_LOW, high=RATES_HIGH, sub_steps=5,
     seconds=20.0, starts=((0.0, 0.0, 3.0),), goal=((0.0,) * GATE * GATES,) * 2, world="race",
     randomisation=Randomisation(pos=(0.5, 0.5, 0.5), yaw=math.pi, tilt=0.2, vel=0.5, ang_vel=0.3),
-    parts=(CENTRES, DIRECTIONS, *BODY, last_action(LOW, HIGH)), begin=begin, observe=observe,
+    parts=(CENTRES, DIRECTIONS, *BODY, last_action(RATES_LOW, RATES_HIGH)), begin=begin,
+    observe=observe,
     judge=judge, advance=advance, memory=MEMORY,
     marks=next_gates)

@@ -19,6 +19,8 @@ from xtdrone_dynamics.compiled import njit
 
 from ..task import (
     BODY,
+    RATES_HIGH,
+    RATES_LOW,
     Part,
     Task,
     last_action,
@@ -97,13 +99,13 @@ def judge(which: np.ndarray, x: Any) -> None:
             x.success[e] = follows(x.memory[e, i], NEAR)
 
 
-LOW, HIGH = (-6.0, -6.0, -3.0, 0.0), (6.0, 6.0, 3.0, 1.0)
 TASK = Task(
     name="Trajectory-v0", text="follow a smooth random curve",
     success=f"a root mean square error below {NEAR:g} m from {SETTLED:g} s on", action="rates",
-    low=LOW, high=HIGH, sub_steps=5, seconds=12.0, starts=((0.0, 0.0, 30.0),),
+    low=RATES_LOW, high=RATES_HIGH, sub_steps=5, seconds=12.0, starts=((0.0, 0.0, 30.0),),
     goal=((0.0,) * CURVE + (0.0, 0.0, 30.0, 1.0, 1.0, 0.3, 0.5, 0.5, 0.5, 0.0, 0.0, 0.0),
           (0.0,) * CURVE + (0.0, 0.0, 30.0, 3.0, 3.0, 1.0, 1.0, 1.0, 1.0, 6.3, 6.3, 6.3)),
     randomisation=Randomisation(pos=(1.0, 1.0, 1.0), yaw=math.pi, tilt=0.3, vel=0.5, ang_vel=0.5),
-    parts=(ERRORS, *BODY, last_action(LOW, HIGH)), observe=observe, judge=judge, advance=advance,
+    parts=(ERRORS, *BODY, last_action(RATES_LOW, RATES_HIGH)), observe=observe, judge=judge,
+    advance=advance,
     memory=2)

@@ -12,12 +12,21 @@ import numpy as np
 from xtdrone_batch.randomisation import Randomisation
 from xtdrone_dynamics.compiled import njit
 
-from ..task import BODY, Part, Task, last_action, observe_body, put_action, put_in_body
+from ..task import (
+    BODY,
+    RATES_HIGH,
+    RATES_LOW,
+    VELOCITY_ERROR,
+    Task,
+    last_action,
+    observe_body,
+    put_action,
+    put_in_body,
+)
 
 FASTEST = 25.0  # faster is out of control [m/s]
 LOSS = -20.0
 NEAR = 0.3  # [m/s]
-ERROR = Part("velocity_error", 3, 30.0, 3.0)
 
 
 @njit(nogil=True)
@@ -26,7 +35,8 @@ def observe(which: np.ndarray, s: Any) -> None:
     for e in which:
         for i in range(s.vel.shape[1]):
             u, g, out = s.vel[e, i], s.goal[e, i], s.observation[e, i]
-            put_in_body(out, 0, ERROR.bound, s.quat[e, i], g[0] - u[0], g[1] - u[1], g[2] - u[2])
+            put_in_body(out, 0, VELOCITY_ERROR.bound, s.quat[e, i], g[0] - u[0], g[1] - u[1],
+                        g[2] - u[2])
             put_action(s, e, i, out, observe_body(s, e, i, out, 3))
 
 
@@ -46,12 +56,12 @@ def judge(which: np.ndarray, x: Any) -> None:
             x.success[e] = error < NEAR
 
 
-LOW, HIGH = (-6.0, -6.0, -3.0, 0.0), (6.0, 6.0, 3.0, 1.0)
 TASK = Task(
     name="Velocity-v0", text="fly at a velocity",
-    success=f"within {NEAR:g} m/s of the velocity at the end", action="rates", low=LOW, high=HIGH,
+    success=f"within {NEAR:g} m/s of the velocity at the end", action="rates",
+    low=RATES_LOW, high=RATES_HIGH,
     sub_steps=5, seconds=5.0, starts=((0.0, 0.0, 60.0),),
     goal=((-4.0, -4.0, -2.0), (4.0, 4.0, 2.0)),
     randomisation=Randomisation(yaw=math.pi, tilt=0.3, vel=1.0, ang_vel=0.5),
-    parts=(ERROR, *BODY, last_action(LOW, HIGH)), observe=observe, judge=judge,
+    parts=(VELOCITY_ERROR, *BODY, last_action(RATES_LOW, RATES_HIGH)), observe=observe, judge=judge,
     marks=None)
