@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <sstream>
 
 namespace xtdrone {
@@ -32,8 +33,55 @@ void MoveTo(const gazebo::physics::LinkPtr &link, const double *s) {
   }
 }
 
+// A model that is removed publishes a request to delete its name, which the world obeys like anybody
+// else's, at some later time: a new model of that name would go with it. Requests are answered in
+// their order, in the round of the world loop before the one that deletes. So an insertion waits for
+// the answers to two more requests, the second made after the first was answered.
+constexpr int kRounds = 2;
+
+Models::Models(gazebo::physics::WorldPtr world)
+    : world_(std::move(world)), node_(new gazebo::transport::Node()) {
+  node_->Init(world_->Name());
+  request_ = node_->Advertise<gazebo::msgs::Request>("~/request");
+  response_ = node_->Subscribe("~/response", &Models::OnResponse, this);
+}
+
+void Models::Insert(const std::string &sdf) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (rounds_ > 0)
+    waiting_.push_back(sdf);
+  else
+    world_->InsertModelString(sdf);
+}
+
 void Models::Remove(const std::string &name) {
-  if (world_->ModelByName(name)) world_->RemoveModel(name);
+  if (!world_->ModelByName(name)) return;
+  world_->RemoveModel(name);
+  Ask(kRounds);
+}
+
+void Models::Ask(int rounds) {
+  const std::unique_ptr<gazebo::msgs::Request> request(
+      gazebo::msgs::CreateRequest("entity_info", ""));
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    rounds_ = rounds;
+    asked_ = request->id();
+  }
+  request_->Publish(*request, true);
+}
+
+void Models::OnResponse(ConstResponsePtr &response) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  if (rounds_ == 0 || response->id() != asked_) return;
+  if (rounds_ > 1) {
+    const int rest = rounds_ - 1;
+    lock.unlock();
+    return Ask(rest);
+  }
+  rounds_ = 0;
+  for (const auto &sdf : waiting_) world_->InsertModelString(sdf);
+  waiting_.clear();
 }
 
 std::vector<double> Models::States(const std::string &names) const {

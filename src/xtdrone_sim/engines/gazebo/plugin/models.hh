@@ -2,10 +2,12 @@
 
 #pragma once
 
+#include <mutex>
 #include <string>
 #include <vector>
 
 #include <gazebo/physics/physics.hh>
+#include <gazebo/transport/transport.hh>
 
 namespace xtdrone {
 
@@ -20,10 +22,10 @@ void MoveTo(const gazebo::physics::LinkPtr &link, const double *state);
 
 class Models {
  public:
-  explicit Models(gazebo::physics::WorldPtr world) : world_(std::move(world)) {}
+  explicit Models(gazebo::physics::WorldPtr world);
 
-  // A model is there, or gone, after Gazebo's world loop has run once more.
-  void Insert(const std::string &sdf) { world_->InsertModelString(sdf); }
+  // A model is there, or gone, after Gazebo's world loop has run a few times more.
+  void Insert(const std::string &sdf);
   void Remove(const std::string &name);
 
   // States of the models that are named, a line each; NaN for one that is not there.
@@ -44,9 +46,19 @@ class Models {
   };
 
   gazebo::physics::LinkPtr Body(const std::string &name) const;
+  void Ask(int rounds);
+  void OnResponse(ConstResponsePtr &response);
 
   gazebo::physics::WorldPtr world_;
   std::vector<Wrench> pushed_;
+
+  std::mutex mutex_;                  // for the next three
+  int rounds_ = 0;                    // of Gazebo's world loop that an insertion has to wait for
+  int asked_ = 0;                     // number of the request that ends the present round
+  std::vector<std::string> waiting_;  // SDF of what is to be inserted then
+  gazebo::transport::NodePtr node_;
+  gazebo::transport::PublisherPtr request_;
+  gazebo::transport::SubscriberPtr response_;
 };
 
 }  // namespace xtdrone
