@@ -228,7 +228,11 @@ class CudaBatch:
         self.held = hold(batch, place)
         first = np.arange(batch.environments, dtype=np.uint64)[:, None] * np.uint64(batch.vehicles)
         self._rows = [(i, place((first + columns).ravel())) for i, columns in batch._columns]
-        self._widths = place(batch._widths)
+        self.randomise(batch._widths)
+
+    def randomise(self, widths: np.ndarray) -> None:
+        """Draws by other widths (10,) of Randomisation from the next reset on."""
+        self._widths = self._place(widths)
 
     @property
     def state(self) -> BatchState:

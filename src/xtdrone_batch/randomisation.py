@@ -49,6 +49,12 @@ class Randomisation:
                          self.thrust, self.wind], dtype=float)
 
 
+def between(a: Randomisation, b: Randomisation, share: float) -> Randomisation:
+    """A randomisation as wide as `a` and a share (0..1) of the way from there to `b`."""
+    widths = (1.0 - share) * a.widths() + share * b.widths()
+    return Randomisation(tuple(widths[:3]), *widths[3:].tolist())
+
+
 @njit
 def seed_streams(seed: int, first: int, streams: np.ndarray) -> None:
     """Starts a stream (E, 4) for each environment, by its number alone: SplitMix64."""

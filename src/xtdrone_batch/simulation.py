@@ -294,6 +294,12 @@ class BatchSimulation:
             view.reset(which)
         return self.state
 
+    def randomise(self, randomisation: Randomisation) -> None:
+        """Draws by another randomisation from the next reset on."""
+        self._widths[:] = randomisation.widths()
+        if self._on_device is not None:
+            self._on_device.randomise(self._widths)
+
     def step(self, action: np.ndarray) -> BatchState:
         """Advances all environments by sub_steps of 4 ms under one action.
 

@@ -2,8 +2,6 @@
 
 import argparse
 import dataclasses
-import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +15,17 @@ EXAMPLES = """examples:
   xtdrone learn Position-v0 --vehicle crazyflie --target 0.99 --seed 3
   xtdrone learn Position-v0 --realism flight --wind 3 --mass 0.2 --thrust 0.1 --seconds 120
   xtdrone learn Position-v0 --seeds 5 --ray local
+  xtdrone learn Velocity-v0 --vary learning_rate=1e-3,3e-3 --vary mass=0..0.4/0.2 --seeds 3
   xtdrone learn Racing-v0 --seconds 300 --out runs/racing --resume
   xtdrone fly policy --policy runs/learn_Position-v0/policy.onnx
 """
 _REALISM = ("none", "flight")
+# Numbers of a training: least, most, whole, unit.
+NUMBERS: dict[str, tuple[float, float, bool, str]] = {
+    "wind": (0.0, 50.0, False, "m/s"), "mass": (0.0, 0.9, False, ""),
+    "thrust": (0.0, 0.9, False, ""), "curriculum": (0, 10**12, True, ""),
+    "history": (0, 64, True, ""), "environments": (1, 1 << 20, True, "")}
+CHANGES = "wind", "mass", "thrust"  # those of the randomisation
 
 
 def register(subparsers: Any) -> None:
@@ -38,7 +43,7 @@ def register(subparsers: Any) -> None:
     vehicle.completer = lambda **_: resources.vehicle_names()
     add("--any_vehicle", action="store_true",
         help="the policy may fly every multirotor; learn it with --mass, --thrust and --history")
-    add("--environments", type=number_type("environments", 1, 1 << 20, whole=True), default=None,
+    add("--environments", type=_number("environments"), default=None,
         help="learned from side by side (512, or the task's)")
     add("--target", type=number_type("target", 0.0, 1.0), default=None, metavar="SHARE",
         help="of unseen episodes that succeed")
@@ -49,22 +54,32 @@ def register(subparsers: Any) -> None:
     add("--seed", type=number_type("seed", 0, 2**31, whole=True), default=0, help="(0)")
     add("--seeds", type=number_type("seeds", 1, 1000, whole=True), default=1, metavar="COUNT",
         help="so many trainings, from --seed on, in processes of one thread each")
+    vary = add("--vary", action="append", default=[], metavar="NAME=VALUES",
+               help="one training for each value and seed: 1,2,3 or FROM..TO/STEP; NAME is "
+                    f"{', '.join(NUMBERS)} or a setting of the learner; again for combinations")
+    vary.completer = lambda **_: [f"{name}=" for name in (*NUMBERS, *_settings())]
     add("--ray", metavar="ADDRESS", help="these on a Ray cluster, HOST:PORT, or local")
     add("--realism", choices=_REALISM, default="none",
         help="flight: noise, bias and delay as of a whole flight stack")
-    add("--wind", type=number_type("wind", 0.0, 50.0, unit="m/s"), default=0.0,
-        help="from any direction, 0 to this [m/s]")
-    for name, text in (("mass", "of mass and inertia"), ("thrust", "of each rotor's forces")):
-        add(f"--{name}", type=number_type(name, 0.0, 0.9), default=0.0, metavar="SHARE",
-            help=f"by which the randomisation {text} differs")
-    add("--history", type=number_type("history", 0, 64, whole=True), default=0,
-        help="earlier observations that the policy sees (0)")
+    for name, metavar, text in (
+            ("wind", "SPEED", "from any direction, 0 to this [m/s]"),
+            ("mass", "SHARE", "by which the randomisation of mass and inertia differs"),
+            ("thrust", "SHARE", "by which the randomisation of each rotor's forces differs"),
+            ("curriculum", "STEPS",
+             "over which realism, wind, mass and thrust grow from nothing (0: at once)"),
+            ("history", "COUNT", "earlier observations that the policy sees (0)")):
+        add(f"--{name}", type=_number(name), default=0, metavar=metavar, help=text)
     add("--set", action="append", default=[], metavar="NAME=VALUE",
         help=f"setting of the learner: {', '.join(_settings())}")
     add("--out", metavar="FOLDER", help="(runs/learn_TASK)")
     add("--resume", action="store_true", help="go on from the last checkpoint in --out")
     add("--tensorboard", action="store_true", help="write curves for TensorBoard, too")
     parser.set_defaults(run=_learn)
+
+
+def _number(name):
+    least, most, whole, unit = NUMBERS[name]
+    return number_type(name, least, most, whole=whole, unit=unit)
 
 
 def _task_names() -> list[str]:
@@ -89,14 +104,14 @@ def _settings():
 
 def _learn(args: argparse.Namespace) -> int | None:
     from .errors import LearningError
+    from .learning import sweep
     from .learning.settings import parse
     from .realism import FLIGHT, Realism
     from .task_batch import find_task
 
     task = find_task(args.task)
     learner = task.learner
-    changes = {name: getattr(args, name) for name in ("wind", "mass", "thrust")
-               if getattr(args, name)}
+    changes = {name: getattr(args, name) for name in CHANGES if getattr(args, name)}
     unlimited = args.target is None and args.steps is None and args.seconds is None
     try:
         from .learning.training import Plan
@@ -106,13 +121,16 @@ def _learn(args: argparse.Namespace) -> int | None:
     plan = Plan(
         task=task.name, vehicle=args.vehicle, any_vehicle=args.any_vehicle, seed=args.seed,
         environments=args.environments or learner.get("environments", 512), history=args.history,
+        curriculum=args.curriculum,
         realism=FLIGHT if args.realism == "flight" else Realism(), changes=changes,
         settings=parse(args.set),
         **{name: value for name, value in (
             ("target", args.target), ("steps", args.steps and int(args.steps)),
             ("seconds", 60.0 if unlimited else args.seconds)) if value is not None})
     folder = Path(args.out or run_folder.runs_root() / f"learn_{task.name}")
-    success = _many(plan, folder, args) if args.seeds > 1 else [_one(plan, folder, args)]
+    trials = sweep.trials(plan, args.vary, args.seeds)
+    success = (sweep.run(trials, folder, args.ray) if len(trials) > 1
+               else [_one(trials[0].plan, folder, args)])
     return MISSED if args.target is not None and min(success) < args.target else None
 
 
@@ -138,46 +156,3 @@ def _one(plan: Any, folder: Path, args: argparse.Namespace) -> float:
     print(f"policy: {folder / 'policy.onnx'}; fly it: xtdrone fly policy --policy "
           f"{folder / 'policy.onnx'} --vehicle {plan.vehicle}")
     return success
-
-
-def train(task: tuple[str, Any]) -> dict[str, Any]:
-    """One training of several, (folder, Plan); runs in a process of its own."""
-    from .learning.training import Training
-
-    folder, plan = Path(task[0]), task[1]
-    training = Training(dataclasses.replace(plan, threads=1), folder / f"seed_{plan.seed}",
-                        resume=(folder / f"seed_{plan.seed}" / "checkpoint.zip").exists())
-    success = training.run()
-    return {"seed": plan.seed, "success": success, "steps": training.learner.steps,
-            "seconds": training.learner.seconds}
-
-
-def _many(plan: Any, folder: Path, args: argparse.Namespace) -> list[float]:
-    """Trainings with several seeds, each in a process; returns their successes."""
-    from tqdm import tqdm
-
-    from xtdrone_campaign.cluster import LOCAL, RayRunner
-    from xtdrone_campaign.runners import ONE_THREAD, ProcessRunner
-
-    from .errors import LearningError
-    from .learning.curve import draw
-
-    plans = [dataclasses.replace(plan, seed=plan.seed + k) for k in range(args.seeds)]
-    limit = 1e6 if plan.seconds > 1e6 else 20.0 * plan.seconds + 600.0
-    folder.mkdir(parents=True, exist_ok=True)
-    runner = (RayRunner(train, None if args.ray == LOCAL else args.ray, environment=ONE_THREAD,
-                        error=LearningError) if args.ray else
-              ProcessRunner(train, min(args.seeds, len(os.sched_getaffinity(0))), limit))
-    rows, work = [], [(str(folder.resolve()), each) for each in plans]
-    for done in tqdm(runner.run(work), total=len(plans), desc=plan.task, disable=None):
-        if done.error:
-            raise LearningError(f"the training with seed {plans[done.index].seed} failed: "
-                                f"{done.error}")
-        rows.append(done.value)
-        tqdm.write(f"seed {done.value['seed']}: {done.value['success']:.1%} after "
-                   f"{done.value['steps'] / 1e6:.2f} million steps, {done.value['seconds']:.1f} s")
-    rows.sort(key=lambda row: row["seed"])
-    (folder / "seeds.json").write_text(json.dumps(rows, indent=1) + "\n")
-    draw([folder / f"seed_{row['seed']}" / "curve.csv" for row in rows], folder / "curve.png",
-         f"{plan.task}, {len(rows)} seeds")
-    return [row["success"] for row in rows]

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from xtdrone_batch.errors import BatchError
-from xtdrone_batch.randomisation import Randomisation, seed_streams
+from xtdrone_batch.randomisation import Randomisation, between, seed_streams
 from xtdrone_batch.simulation import BatchSimulation
 from xtdrone_batch.worlds.generate import World
 from xtdrone_core.errors import unknown_name
@@ -57,6 +57,8 @@ class TaskBatch:
         final: As observation; of environments that step_and_restart() has restarted, their last
             observation before.
         first: (E, V) float32; of those the potential of their first state.
+        hardness: 0..1, share of the realism, and of what the randomisation has more than the
+            task's, in episodes that begin from now on.
     """
 
     def __init__(self, task: Task | str, environments: int = 1, *, vehicle: str = "iris",
@@ -83,9 +85,10 @@ class TaskBatch:
         self.realism, self.history = realism, history
         fleet = "; ".join(f"{vehicle}@{x},{y},{z}" for x, y, z in task.starts)
         world = {} if task.world is None else {"scenes": World(task.world)}
+        self._randomisation = randomisation or task.randomisation
         self.batch = BatchSimulation(
             fleet, environments, action=task.action, sub_steps=task.sub_steps, dtype="float32",
-            seed=seed, randomisation=randomisation or task.randomisation, **world, **options)
+            seed=seed, randomisation=self._randomisation, **world, **options)
         self.limit_us = round(task.seconds * 1e6)
         lead, size, width = (environments, task.vehicles), task.size, len(task.low)
         self._low, self._high = np.float32(task.low), np.float32(task.high)
@@ -114,7 +117,8 @@ class TaskBatch:
         self._measured = new_measured(environments, task.vehicles) if realism.measures else None
         self.seen = self.true if self._measured is None else self.true._replace(
             **{name: getattr(self._measured, name) for name in ("pos", "quat", "vel", "ang_vel")})
-        self._limits, self._widths = np.array(task.goal, dtype=float), realism.widths()
+        self._limits, self._hardness = np.array(task.goal, dtype=float), 1.0
+        self._widths = realism.widths()
         self._all = np.arange(environments)
         self._streams = np.zeros((environments, 4), dtype=np.uint64)
         self.begin(seed=seed)
@@ -133,6 +137,17 @@ class TaskBatch:
     def memory(self) -> np.ndarray:
         """(E, V, M) what the task keeps, see its file."""
         return self.true.memory
+
+    @property
+    def hardness(self) -> float:
+        """See above."""
+        return self._hardness
+
+    @hardness.setter
+    def hardness(self, share: float) -> None:
+        self._hardness = share
+        self._widths = share * self.realism.widths()
+        self.batch.randomise(between(self.task.randomisation, self._randomisation, share))
 
     def begin(self, mask: np.ndarray | None = None, seed: int | None = None) -> np.ndarray:
         """Begins episodes in all environments, or in those of a mask (E,) bool.
@@ -157,9 +172,9 @@ class TaskBatch:
             array[which] = False
         self._over(which, self.task.begin, self._judged, self._limits, self._streams)
         if self.realism.disturbs:
-            self._over(which, draw_disturbance, self.realism.delay,
-                       0.5 * self.realism.action_bias * (self._high - self._low), self._streams,
-                       self._delay, self._offset)
+            self._over(which, draw_disturbance, round(self._hardness * self.realism.delay),
+                       0.5 * self._hardness * self.realism.action_bias * (self._high - self._low),
+                       self._streams, self._delay, self._offset)
         if self._measured is not None:
             self._over(which, draw_bias, self._widths, self._streams, self._measured)
         self.task.advance(which, self.true, self.batch.t_us, self.task.step_s)

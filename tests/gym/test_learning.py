@@ -1,5 +1,6 @@
 """Learning: a task is learned within a minute, not with a broken reward; resumed bit for bit."""
 
+import csv
 import dataclasses
 
 import numpy as np
@@ -7,9 +8,11 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="learning is not installed: scripts/setup.sh --learn")
 
+from xtdrone_core.errors import XtdroneError  # noqa: E402
 from xtdrone_dynamics.compiled import njit  # noqa: E402
-from xtdrone_gym.learning import training as trainings  # noqa: E402
+from xtdrone_gym.learning import sweep, training as trainings  # noqa: E402
 from xtdrone_gym.learning.training import Plan, Training  # noqa: E402
+from xtdrone_gym.realism import FLIGHT  # noqa: E402
 from xtdrone_gym.tasks import position  # noqa: E402
 
 STEPS = 700_000  # within which Position-v0 is learned
@@ -70,6 +73,51 @@ def test_a_resumed_training_is_the_undisturbed_one_bit_for_bit(tmp_path, setting
     training.run()
     for a, b in zip(weights(whole), weights(training), strict=True):
         assert torch.equal(a, b)
+
+
+def test_a_curriculum_grows_with_the_steps_and_is_resumed(tmp_path):
+    plan = Plan(task="Position-v0", environments=64, threads=1, curriculum=10 * 64 * 8,
+                realism=FLIGHT, changes={"mass": 0.4}, settings={"horizon": 8}, steps=4 * 64 * 8)
+
+    def spread(training):
+        training.learner.tasks.begin()
+        return abs(training.learner.tasks.batch.variation.mass - 1.0).max()
+
+    training = Training(plan, tmp_path)
+    assert spread(training) == 0.0 and not training.learner.tasks._delay.any()
+    training.run()
+    resumed = Training(plan, tmp_path, resume=True)
+    for each in (training, resumed):
+        assert each.learner.tasks.hardness == pytest.approx(0.4)
+        assert 0.1 < spread(each) < 0.16
+    assert abs(training.plan.tasks(64, 1).batch.variation.mass - 1.0).max() > 0.3  # evaluations
+
+
+def test_a_sweep_is_a_table_of_every_combination_and_seed(tmp_path):
+    plan = Plan(task="Velocity-v0", environments=4, steps=1, threads=1, seed=3)
+    trials = sweep.trials(plan, ["learning_rate=1e-3,3e-3", "mass=0..0.4/0.4"], 2)
+    assert [trial.folder for trial in trials[:3]] == [
+        "learning_rate=1e-3,mass=0/seed_3", "learning_rate=1e-3,mass=0/seed_4",
+        "learning_rate=1e-3,mass=0.4/seed_3"]
+    assert trials[-1].plan == dataclasses.replace(
+        plan, seed=4, changes={"mass": 0.4}, settings={"learning_rate": 0.003})
+    assert len(trials) == 8
+    work = trials[1::6]
+    assert len(sweep.run(work, tmp_path, None)) == 2
+    rows = list(csv.DictReader(open(tmp_path / sweep.TABLE)))
+    assert [(row["learning_rate"], row["mass"], row["seed"]) for row in rows] == [
+        ("1e-3", "0", "4"), ("3e-3", "0.4", "4")]
+    assert all((tmp_path / trial.folder / "policy.onnx").exists() for trial in work)
+    assert (tmp_path / "curve.png").stat().st_size > 5000
+
+
+@pytest.mark.parametrize(("words", "message"), [
+    (["gama=1,2"], "unknown quantity 'gama'"), (["mass=2"], "mass 2 is not allowed"),
+    (["mass=0.1", "mass=0.2"], "gives mass twice"), (["seed=1..2000"], "unknown quantity"),
+    (["epochs=1..2000"], "trainings are not allowed"), (["epochs=few"], "epochs = few")])
+def test_what_cannot_vary_is_named(words, message):
+    with pytest.raises(XtdroneError, match=message):
+        sweep.trials(Plan(task="Velocity-v0"), words, 1)
 
 
 def test_the_same_seed_learns_the_same(tmp_path):

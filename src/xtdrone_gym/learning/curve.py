@@ -17,19 +17,26 @@ def read(path: Path) -> dict[str, np.ndarray]:
             for name in (rows[0] if rows else ())}
 
 
-def draw(paths: Sequence[Path], out: Path, heading: str) -> Path:
-    """Draws success over steps and over seconds, one line for each training; returns `out`."""
+def draw(paths: Sequence[Path], out: Path, heading: str, names: Sequence[str] = ("",)) -> Path:
+    """Draws success over steps and over seconds, one line for each training; returns `out`.
+
+    Args:
+        paths: Their curve.csv.
+        out: The picture.
+        heading: Above it.
+        names: Of the trainings.
+    """
     figure, panels = plot_style.panels(1, 2, 9.0, 3.6, heading)
-    for axes, name, label in zip(np.ravel(panels), ("steps", "seconds"),
-                                 ("million steps", "training [s]")):
-        for k, path in enumerate(paths):
+    for axes, column, label in zip(np.ravel(panels), ("steps", "seconds"),
+                                   ("million steps", "training [s]")):
+        for k, (path, name) in enumerate(zip(paths, names, strict=True)):
             columns = read(path)
             if not columns:
                 continue
             known = np.isfinite(columns["evaluated"])
-            x = columns[name] * (1e-6 if name == "steps" else 1.0)
+            x = columns[column] * (1e-6 if column == "steps" else 1.0)
             axes.plot(x[known], columns["evaluated"][known], color=plot_style.series(k), marker=".",
-                      label=path.parent.name)
+                      label=name)
         axes.set_xlabel(label)
         axes.set_ylabel("episodes that succeed")
         axes.set_ylim(-0.03, 1.03)

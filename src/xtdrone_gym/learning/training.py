@@ -53,6 +53,7 @@ class Plan:
     history: int = 0
     realism: Realism = TRUE
     changes: dict[str, Any] = field(default_factory=dict)  # of the task's randomisation
+    curriculum: int = 0  # steps over which realism and changes grow from nothing; 0 = at once
     settings: dict[str, Any] = field(default_factory=dict)  # of Settings, others than the task's
 
     def randomisation(self) -> Randomisation:
@@ -89,6 +90,7 @@ class Training:
         torch.set_num_threads(1)  # actor and critic have a thread each; networks are small
         tasks = plan.tasks(plan.environments, plan.seed)
         settings = dataclasses.replace(Settings(), **{**_settings_of(tasks.task), **plan.settings})
+        tasks.hardness = self._hardness(0)
         self.learner = Learner(tasks, settings, plan.seed)
         self.curve: list[tuple[Progress, float]] = []
         self.success = self._best = math.nan
@@ -108,6 +110,7 @@ class Training:
         while (learner.steps < plan.steps and learner.seconds < plan.seconds
                and not self.success >= plan.target):
             progress, = learner.learn(1)
+            learner.tasks.hardness = self._hardness(progress.steps)
             evaluated = self._is_due(progress, EVALUATION_STEPS)
             if evaluated:
                 self.success = self.evaluate(learner.actor, _EVALUATED, progress.iteration)
@@ -168,6 +171,10 @@ class Training:
                       "success": None if math.isnan(self.success) else self.success,
                       "settings": dataclasses.asdict(learner.settings)})
 
+    def _hardness(self, steps):
+        """Of new episodes, after so many steps."""
+        return min(steps / self.plan.curriculum, 1.0) if self.plan.curriculum else 1.0
+
     def _is_due(self, progress, steps):
         """Whether so many steps, about, have passed since it was due the last time."""
         return progress.iteration % max(1, round(steps * progress.iteration / progress.steps)) == 0
@@ -184,6 +191,7 @@ class Training:
                 raise LearningError(f"'{folder}' holds a training of another plan: give the "
                                     "options that it was begun with, or another --out")
             self.learner.load(saved)
+            self.learner.tasks.hardness = self._hardness(self.learner.steps)
             self.learner.restart()
             self._best = saved["best"]
             set_arrays(self.kept, saved["kept"])
