@@ -34,7 +34,7 @@ docs: setup
 	@. scripts/env.sh && mkdocs build --strict --site-dir runs/site
 
 test: setup-learn
-	@. scripts/env.sh && python -m pytest -q -n $(JOBS) --dist loadfile $(ARGS)
+	@. scripts/env.sh && python -m pytest -q -n $(JOBS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 test-fast: setup-learn
 	@. scripts/env.sh && python -m pytest -q -n $(JOBS) --dist worksteal -m "not slow" \

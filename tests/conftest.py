@@ -25,6 +25,24 @@ settings.register_profile("random", deadline=None, suppress_health_check=[Health
 settings.register_profile("xtdrone", settings.get_profile("random"), derandomize=True)
 settings.load_profile("xtdrone")
 
+# Files that take longest. They begin first, so that none is left for a single worker at the end;
+# and kernels that many files need are compiled by one of them before the others begin.
+FIRST = ("batch/test_batch_lanes", "integration/test_documentation", "autopilot/vtol",
+         "integration/test_examples", "autopilot/test_missions_as_px4", "ros/test_bridge_ros",
+         "ros/test_mixed_fleet_ros", "sim/test_simulation_state", "hostile/test_hostile",
+         "autopilot/test_failsafes", "formation/test_formation_both", "gazebo/test_gazebo_cameras",
+         "gazebo/test_gazebo_flights", "ros/test_slam", "gym/test_learning", "px4/test_px4_link")
+
+
+def pytest_collection_modifyitems(items):
+    """Puts the files in FIRST before the others."""
+    def rank(item):
+        name = item.nodeid.removeprefix("tests/")
+        return next((k for k, begin in enumerate(FIRST) if name.startswith(begin)), len(FIRST))
+
+    items.sort(key=rank)
+
+
 # A shell has what it starts in the background ignore SIGINT, and so would every process of a test.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -28,6 +28,7 @@ from xtdrone_core import plot_style
 from xtdrone_core.contracts import Observer
 from xtdrone_core.runs import ports, run_folder
 from xtdrone_core.scenario.scenario import Scenario
+from xtdrone_gym.learning import curve
 from xtdrone_gym.learning.scaling import Scaling
 from xtdrone_gym.learning.training import Plan, Training
 from xtdrone_gym.policy.agent import PolicyAgent
@@ -54,6 +55,12 @@ ANY = dataclasses.replace(ROBUST, any_vehicle=True, history=2,
                           changes={**ROBUST.changes, "mass": 0.3, "thrust": 0.2})
 OTHERS = ("iris", "crazyflie", "heavy_lifter", "solo", "typhoon_h480", "octorotor")
 HELD_OUT = {"mass": 0.4, "thrust": 0.25}  # wider than ANY was learned with
+# Every task: seconds of training at most, and the share of unseen episodes that has to succeed.
+ALL = {"Hover-v0": (60.0, 0.99), "Position-v0": (60.0, 0.98), "Velocity-v0": (60.0, 0.98),
+       "Trajectory-v0": (90.0, 0.95), "Racing-v0": (180.0, 0.95),
+       "DepthNavigation-v0": (180.0, 0.8),
+       "Landing-v0": (180.0, 0.85), "MultiHover-v0": (240.0, 0.8), "Formation-v0": (240.0, 0.8),
+       "Pursuit-v0": (240.0, 0.95)}
 
 
 def learned(name: str, plan: Plan) -> Path:
@@ -84,6 +91,38 @@ def learning(page: Page) -> None:
                      success >= GOOD - 0.01 and found.seconds <= 15.0))
     page.add()
     results.replace("learning_seconds", rows)
+
+
+def tasks(page: Page) -> None:
+    """Every task, learned by its own settings, with one seed."""
+    page.add("## Every task", "",
+             f"`xtdrone learn TASK --target {GOOD:g} --seconds LIMIT`, seed 0; two threads, "
+             "evaluations are not counted; steps are those of all vehicles together.")
+    page.table("task", "success", "limit [s]", "steps", "seconds", "1,000 unseen episodes", "holds")
+    folders = {}
+    for name, (limit, wanted) in ALL.items():
+        task = TASKS[name]
+        plan = Plan(task=name, seconds=limit, target=GOOD,
+                    environments=task.learner.get("environments", 512))
+        policy = learned(name, plan)
+        folders[name] = policy.parent
+        found = Policy(policy).description.training
+        page.row(name, task.success, f"{limit:g}", f"{found['steps'] / 1e6:.1f} million",
+                 f"{found['seconds']:.0f}", f"{found['success']:.1%}", page.holds(
+                     f"{name}: {found['success']:.1%} after {found['seconds']:.0f} s "
+                     f"({wanted:.0%})", found["success"] >= wanted))
+    page.add()
+    figure, panels = plot_style.panels(2, 5, 12.0, 5.0)
+    for axes, (name, folder) in zip(np.ravel(panels), folders.items(), strict=True):
+        columns = curve.read(folder / "curve.csv")
+        known = np.isfinite(columns["evaluated"])
+        axes.plot(1e-6 * columns["steps"][known], columns["evaluated"][known],
+                  color=plot_style.series(0))
+        axes.set_title(name, fontsize="small")
+        axes.set_ylim(-0.03, 1.03)
+    figure.supxlabel("million steps", fontsize="small")
+    figure.supylabel("episodes that succeed", fontsize="small")
+    page.picture("Learning curves: share of 256 unseen episodes that succeed", figure, "curves")
 
 
 class Distances(Observer):
@@ -161,7 +200,7 @@ def over_ros(policy: Path) -> tuple[int, int]:
     port = 11351 + ports.default_instance()
     done = subprocess.run(
         ["roslaunch", "-p", str(port), ROOT / "launch/policy.launch",
-         f"policy:={policy.resolve()}", "speed:=0", "episodes:=20", "gps:=rtk",
+         f"policy:={policy.resolve()}", "speed:=1", "episodes:=20", "gps:=rtk",
          f"wind:={WIND},0,0"],
         capture_output=True, text=True, timeout=900,
         env={**os.environ, "ROS_MASTER_URI": f"http://127.0.0.1:{port}"})
@@ -180,7 +219,8 @@ def flights(page: Page) -> None:
              f"--seconds {ROBUST.seconds:g}`. Flown in {WIND:g} m/s of wind. A goal is held if the "
              f"true distance stays within {HELD:g} m over the last {HOLD_S:g} s of 10; RTK GPS "
              "and every sensor with its noise, but for the batch, which has the errors of "
-             "training.")
+             "training. Over MAVROS's topics the simulation runs in real time, else as fast as it "
+             "can.")
     page.table("through", "episodes", "goals held", "median distance at the end [m]",
                "95 % within [m]", "holds")
     rows, curves = [], {}
@@ -241,7 +281,7 @@ def any_vehicle(page: Page) -> None:
     page.add()
 
 
-SECTIONS = {"learning": learning, "flights": flights, "any": any_vehicle}
+SECTIONS = {"learning": learning, "tasks": tasks, "flights": flights, "any": any_vehicle}
 
 
 def main() -> int:

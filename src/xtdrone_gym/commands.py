@@ -23,7 +23,7 @@ _REALISM = ("none", "flight")
 # Numbers of a training: least, most, whole, unit.
 NUMBERS: dict[str, tuple[float, float, bool, str]] = {
     "wind": (0.0, 50.0, False, "m/s"), "mass": (0.0, 0.9, False, ""),
-    "thrust": (0.0, 0.9, False, ""), "curriculum": (0, 10**12, True, ""),
+    "thrust": (0.0, 0.9, False, ""), "curriculum": (0.0, 1e12, False, ""),
     "history": (0, 64, True, ""), "environments": (1, 1 << 20, True, "")}
 CHANGES = "wind", "mass", "thrust"  # those of the randomisation
 

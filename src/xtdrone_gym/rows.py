@@ -20,6 +20,9 @@ class Rows:
         count: R.
         observation_space, action_space, state_space: Of one row.
         reward: (R,) of the last step.
+        over: (R,) bool, whether that was the last one of an episode.
+        truncated: (R,) bool, whether the episode was over for another reason than what this vehicle
+            did: the time, or another vehicle. What would have followed is worth something.
     """
 
     def __init__(self, tasks: TaskBatch, discount: float | None = None, shaping: float = 1.0):
@@ -38,6 +41,7 @@ class Rows:
         self._discount, self._shaping = discount, shaping
         self._potential = np.zeros_like(self.tasks.potential)  # before the next step
         self.reward = np.zeros(self.count, dtype=np.float32)
+        self.over, self.truncated = np.zeros((2, self.count), dtype=np.bool_)
         bound = np.tile(found.per_number("bound"), history + 1) / self.scaling.scale
         width = len(found.low)
         self.observation_space = Box(-bound, bound)
@@ -62,6 +66,8 @@ class Rows:
             reward = reward + self._shaping * (self._discount * tasks.potential - self._potential)
             self._potential[:] = np.where(tasks.over[:, None], tasks.first, tasks.potential)
         self.reward = reward.reshape(-1).copy()
+        self.over = self.of_rows(tasks.over)
+        self.truncated = self.over & ~tasks.ended.reshape(-1)
 
     def observation(self) -> np.ndarray:
         """(R, N) now."""
@@ -84,7 +90,7 @@ class Rows:
         return out
 
     def of_rows(self, array: np.ndarray) -> np.ndarray:
-        """(R,) of an array (E,) of the tasks, such as terminated."""
+        """(R,) of an array (E,) of the tasks, such as success."""
         return np.repeat(array, self.tasks.task.vehicles)
 
     def _scaled(self, observation):

@@ -53,7 +53,8 @@ class Judged(NamedTuple):
     reward: np.ndarray  # (E, V), the output
     potential: np.ndarray  # (E, V), the output: how near the goal is, for learners that shape the
     # reward by its change (Ng, Harada and Russell, 1999), which leaves the best policy as it is
-    terminated: np.ndarray  # (E,) bool, the output: the episode has failed, or is complete
+    terminated: np.ndarray  # (E, V) bool, the output: a vehicle has failed, or is done; that ends
+    # the episode for all
     success: np.ndarray  # (E,) bool, the output: whether it counts as a success if it ends now
 
 

@@ -51,7 +51,8 @@ class TaskBatch:
         observation: (E, V, N) float32, or with a history (E, V, (H + 1) N), the newest first.
         reward: (E, V) float32.
         potential: (E, V) float32, by whose change a learner may shape the reward.
-        terminated, truncated, over: (E,) bool: failed or complete, out of time, one of both.
+        ended: (E, V) bool: which vehicles have failed, or are done.
+        terminated, truncated, over: (E,) bool: one has, the time is out, one of both.
         success: (E,) bool, whether the episode counts as a success if it ends now.
         action: (E, V, K) float32, the last one, within its bounds.
         final: As observation; of environments that step_and_restart() has restarted, their last
@@ -98,6 +99,7 @@ class TaskBatch:
         self.potential, self.first = np.zeros((2, *lead), dtype=np.float32)
         self.terminated, self.truncated, self.over, self.success = np.zeros(
             (4, environments), dtype=np.bool_)
+        self.ended = np.zeros(lead, dtype=np.bool_)
         self.action = np.zeros((*lead, width), dtype=np.float32)
         self._arriving = np.zeros_like(self.action) if realism.disturbs else self.action
         self._offset = np.zeros_like(self.action)
@@ -112,7 +114,7 @@ class TaskBatch:
         image = np.zeros((*lead, 0), np.float32) if self._camera is None else self._camera.pooled
         now = np.zeros((*lead, size), dtype=np.float32)
         self._judged = Judged(state, self.batch.scenes.objects, goal, memory, self.action,
-                              self.reward, self.potential, self.terminated, self.success)
+                              self.reward, self.potential, self.ended, self.success)
         self.true = Seen(*poses, goal, memory, self.action, image, now)
         self._measured = new_measured(environments, task.vehicles) if realism.measures else None
         self.seen = self.true if self._measured is None else self.true._replace(
@@ -168,7 +170,7 @@ class TaskBatch:
         for array in (self.action, self.memory):
             array[which] = 0.0
         self._given[:, which] = 0.0
-        for array in (self.terminated, self.truncated, self.over, self.success):
+        for array in (self.ended, self.terminated, self.truncated, self.over):
             array[which] = False
         self._over(which, self.task.begin, self._judged, self._limits, self._streams)
         if self.realism.disturbs:
@@ -232,6 +234,7 @@ class TaskBatch:
         self.batch.host_state()
         self._over(self._all, self.task.advance, self.true, self.batch.t_us, self.task.step_s)
         self._over(self._all, self.task.judge, self._judged)
+        np.any(self.ended, axis=1, out=self.terminated)
         np.greater_equal(self.batch.t_us, self.limit_us, out=self.truncated)
         self.truncated &= ~self.terminated
         np.logical_or(self.terminated, self.truncated, out=self.over)
@@ -247,8 +250,8 @@ class TaskBatch:
         which = np.flatnonzero(self.over)
         if len(which):
             self.final[which] = self.observation[which]
-            of_step = (self.reward, self.potential, self.terminated, self.truncated, self.over,
-                       self.success)
+            of_step = (self.reward, self.potential, self.ended, self.terminated, self.truncated,
+                       self.over, self.success)
             kept = [array[which] for array in of_step]
             self.begin(self.over.copy())
             self.first[which] = self.potential[which]

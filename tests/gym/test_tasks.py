@@ -7,6 +7,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from xtdrone_batch.simulation import BatchSimulation
+from xtdrone_gym.rows import Rows
 from xtdrone_gym.task import Task
 from xtdrone_gym.task_batch import TaskBatch
 from xtdrone_gym.tasks import TASKS, landing, pursuit, racing
@@ -24,7 +25,7 @@ def still(name, **options):
 
 def judge(tasks):
     tasks.task.judge(ONE, tasks._judged)
-    return tasks.reward[0], bool(tasks.terminated[0]), bool(tasks.success[0])
+    return tasks.reward[0], bool(tasks.ended.any()), bool(tasks.success[0])
 
 
 def advance(tasks, t_us=20_000):
@@ -54,7 +55,7 @@ def test_every_multirotor_begins_each_task_free_of_others_and_of_objects(vehicle
         hover = np.zeros_like(tasks.action)
         hover[..., 3] = 0.5 if task.action == "rates" else 0.0
         tasks.step(hover)
-        assert not tasks.terminated.any(), f"{name} with {vehicle}"
+        assert not tasks.ended.any(), f"{name} with {vehicle}"
 
 
 def test_a_trajectory_is_the_figure_that_was_drawn_and_its_error_is_measured():
@@ -244,6 +245,18 @@ def test_nearness_costs_and_ends_the_episode_of_all():
     s.pos[0, 1] = s.pos[0, 0] + [0.9, 0.0, 0.0]
     reward, ended, _ = judge(tasks)
     assert reward.tolist() == [-20.0, -20.0, 2.0, 2.0] and ended
+
+
+def test_whom_another_ends_is_cut_off():
+    """Their rows go on being worth something to a learner, unlike those of the two that met."""
+    rows = Rows(TaskBatch("MultiHover-v0", 2, seed=6))
+    s = rows.tasks.batch.state
+    s.vel[:] = 0.0
+    s.pos[1] = rows.tasks.goal[1]
+    s.pos[1, 1] = s.pos[1, 0] + [0.0, 0.0, 0.9]
+    rows.step(np.zeros((8, 4)))
+    assert rows.over.tolist() == [False] * 4 + [True] * 4
+    assert rows.truncated.tolist() == [False] * 6 + [True] * 2
 
 
 def test_slots_keep_their_places_about_the_leader_and_say_how_fast_they_are():

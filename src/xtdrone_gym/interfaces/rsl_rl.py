@@ -84,8 +84,8 @@ class RslRlEnv(VecEnv):
         rows, tasks = self.rows, self.tasks
         rows.step(actions.detach().cpu().numpy())
         extras: dict[str, Any] = {
-            "time_outs": torch.from_numpy(rows.of_rows(tasks.truncated).astype(np.float32))}
+            "time_outs": torch.from_numpy(rows.truncated.astype(np.float32))}
         if tasks.over.any():
             extras["log"] = {"/success": float(tasks.success[tasks.over].mean())}
         return (self.get_observations(), torch.from_numpy(rows.reward),
-                torch.from_numpy(rows.of_rows(tasks.over)), extras)
+                torch.from_numpy(rows.over), extras)

@@ -69,8 +69,7 @@ class SkrlEnv(Wrapper):
         if tasks.over.any():  # skrl tracks what is in "episode"
             info["episode"] = {"success": torch.tensor(tasks.success[tasks.over].mean())}
         return (torch.from_numpy(rows.observation()), _column(rows.reward),
-                _column(rows.of_rows(tasks.terminated)), _column(rows.of_rows(tasks.truncated)),
-                info)
+                _column(rows.over & ~rows.truncated), _column(rows.truncated), info)
 
     def state(self) -> torch.Tensor:
         """(R, N0 + PRIVILEGED), see TaskBatch.privileged()."""

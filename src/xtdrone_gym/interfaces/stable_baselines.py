@@ -75,15 +75,14 @@ class BatchVecEnv(VecEnv):
         """Observations (R, N), rewards (R,), ends (R,), infos after the last actions."""
         rows, tasks = self.rows, self.tasks
         rows.step(self._action)
-        over = rows.of_rows(tasks.over)
         infos: list[dict] = [{} for _ in range(self.num_envs)]
-        which = np.flatnonzero(over)
+        which = np.flatnonzero(rows.over)
         if len(which):
-            truncated, success = rows.of_rows(tasks.truncated), rows.of_rows(tasks.success)
+            success = rows.of_rows(tasks.success)
             for row, final in zip(which, rows.final(which), strict=True):
                 infos[row] = {"terminal_observation": final, "is_success": bool(success[row]),
-                              "TimeLimit.truncated": bool(truncated[row])}
-        return rows.observation(), rows.reward, over, infos
+                              "TimeLimit.truncated": bool(rows.truncated[row])}
+        return rows.observation(), rows.reward, rows.over, infos
 
     def close(self) -> None:
         """Frees what render() needs."""

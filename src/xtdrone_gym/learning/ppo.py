@@ -201,16 +201,15 @@ class Learner:
             self._mean[t], self._memory = self.actor(self._observation[t], self._memory)
             torch.addcmul(self._mean[t], noise[t], deviation, out=self._action[t])
             rows.step(self._action[t].numpy())
-            over = rows.of_rows(tasks.over)
-            self._reward[t] = torch.from_numpy(self._scaled(rows.reward, over))
-            self._over[t] = torch.from_numpy(over)
+            self._reward[t] = torch.from_numpy(self._scaled(rows.reward, rows.over))
+            self._over[t] = torch.from_numpy(rows.over)
             total += float(tasks.reward.mean())
             self._look(t + 1)
             if tasks.over.any():
                 ended += int(tasks.over.sum())
                 won += int(tasks.success[tasks.over].sum())
                 self._memory[self._over[t] > 0.0] = 0.0
-                self._next[t] = self._after(rows.of_rows(tasks.truncated))
+                self._next[t] = self._after(rows.truncated)
         value = self.critic(self._critic)[..., 0]
         advantage = torch.zeros_like(self._reward)
         carried = torch.zeros_like(value[0])

@@ -53,7 +53,7 @@ class Plan:
     history: int = 0
     realism: Realism = TRUE
     changes: dict[str, Any] = field(default_factory=dict)  # of the task's randomisation
-    curriculum: int = 0  # steps over which realism and changes grow from nothing; 0 = at once
+    curriculum: float = 0.0  # steps over which realism and changes grow from nothing; 0 = at once
     settings: dict[str, Any] = field(default_factory=dict)  # of Settings, others than the task's
 
     def randomisation(self) -> Randomisation:

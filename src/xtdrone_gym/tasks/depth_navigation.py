@@ -82,7 +82,7 @@ def judge(which: np.ndarray, x: Any) -> None:
             lost = touches(s, e, i) or abs(p[1]) > SIDE or p[2] < LOWEST or p[2] > HIGHEST \
                 or p[0] < BACK
             x.success[e] = m[0] < NEAR and not lost
-            x.terminated[e] = lost or x.success[e]
+            x.terminated[e, i] = lost or x.success[e]
             x.reward[e, i] = LOSS if lost else m[1] + (REACHED if x.success[e] else 0.0)
 
 

@@ -93,7 +93,7 @@ def judge(which: np.ndarray, x: Any) -> None:
     """See Task."""
     s = x.state
     for e in which:
-        x.terminated[e], x.success[e] = False, True
+        x.success[e] = True
         for i in range(s.pos.shape[1]):
             nearest = apart(s, e, i)
             square = square_apart(x.goal[e, i], s.pos[e, i])
@@ -101,7 +101,7 @@ def judge(which: np.ndarray, x: Any) -> None:
             x.reward[e, i] = LOSS if lost else (
                 reward_of_place(square, s.ang_vel[e, i]) - price_of_closeness(nearest))
             x.potential[e, i] = -PULL * math.sqrt(square)
-            x.terminated[e] |= lost
+            x.terminated[e, i] = lost
             x.success[e] &= follows(x.memory[e, i], NEAR) and not lost
 
 

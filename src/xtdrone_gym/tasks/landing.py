@@ -109,10 +109,10 @@ def judge(which: np.ndarray, x: Any) -> None:
             touched = touches(s, e, i)
             far = math.sqrt(square_apart(g, p))
             x.success[e] = touched and lands(p, g, x.memory[e, i, BEFORE:])
-            x.terminated[e] = touched or far > FURTHEST
+            x.terminated[e, i] = touched or far > FURTHEST
             x.potential[e, i] = -far
             x.reward[e, i] = -0.1 * far - 0.02 * math.sqrt(w[0]**2 + w[1]**2 + w[2]**2)
-            if x.terminated[e]:
+            if x.terminated[e, i]:
                 x.reward[e, i] = value_of_touch(p, g, x.memory[e, i, BEFORE:]) if touched else LOSS
                 if x.success[e]:
                     x.reward[e, i] += LANDED

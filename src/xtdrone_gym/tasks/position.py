@@ -38,7 +38,7 @@ def judge(which: np.ndarray, x: Any) -> None:
             sharp = math.exp(-4.0 * square)
             near = 3.0 * sharp * sharp + 2.0 * sharp
             lost = d > FURTHEST
-            x.terminated[e] = lost
+            x.terminated[e, i] = lost
             x.reward[e, i] = LOSS if lost else near + (20.0 - d) / 40.0 + near * (
                 0.2 / (0.1 + tilt * tilt) + 3.0 / (1.0 + spin))
             x.potential[e, i] = -PULL * d

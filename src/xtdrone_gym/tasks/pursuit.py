@@ -101,20 +101,20 @@ def judge(which: np.ndarray, x: Any) -> None:
     """See Task."""
     s = x.state
     for e in which:
-        x.terminated[e], x.success[e] = False, False
+        x.success[e], fair = False, True
         for i in range(s.pos.shape[1]):
             p = s.pos[e, i]
             d = math.sqrt(square_apart(x.goal[e, i], p))
             lost = (touches(s, e, i) or p[0]**2 + p[1]**2 > (RADIUS + OUTSIDE)**2
                     or abs(2.0 * p[2] - LOWEST - HIGHEST) > HIGHEST - LOWEST + 2.0 * OUTSIDE)
-            x.terminated[e] |= lost
+            x.terminated[e, i] = lost
+            fair &= not lost
             x.success[e] |= d < CAUGHT
             x.potential[e, i] = -d
             x.reward[e, i] = LOSS if lost else -PRICE * d
-        x.success[e] &= not x.terminated[e]
-        x.terminated[e] |= x.success[e]
+        x.success[e] &= fair
         if x.success[e]:
-            x.reward[e] = REWARD
+            x.terminated[e], x.reward[e] = True, REWARD
 
 
 LOW, HIGH = (-5.0, -5.0, -1.5, -0.5), (5.0, 5.0, 1.5, 0.5)

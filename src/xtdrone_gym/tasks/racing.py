@@ -112,7 +112,7 @@ def judge(which: np.ndarray, x: Any) -> None:
             lost = (touches(s, e, i) or m[MISSED] > 0.0
                     or square_apart(x.goal[e, i, n:], s.pos[e, i]) > FURTHEST**2)
             x.success[e] = m[NEXT] == GATES and not lost
-            x.terminated[e] = lost or x.success[e]
+            x.terminated[e, i] = lost or x.success[e]
             x.reward[e, i] = LOSS if lost else m[GAIN] + PASS * m[PASSED] - 0.002 * math.sqrt(
                 w[0]**2 + w[1]**2 + w[2]**2)
 

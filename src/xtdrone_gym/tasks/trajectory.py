@@ -93,7 +93,7 @@ def judge(which: np.ndarray, x: Any) -> None:
         for i in range(s.pos.shape[1]):
             square = square_apart(x.goal[e, i], s.pos[e, i])
             lost = square > FURTHEST**2
-            x.terminated[e] = lost
+            x.terminated[e, i] = lost
             x.reward[e, i] = LOSS if lost else reward_of_place(square, s.ang_vel[e, i])
             x.potential[e, i] = -PULL * math.sqrt(square)
             x.success[e] = follows(x.memory[e, i], NEAR)

@@ -50,7 +50,7 @@ def judge(which: np.ndarray, x: Any) -> None:
             error = math.sqrt((g[0] - u[0])**2 + (g[1] - u[1])**2 + (g[2] - u[2])**2)
             spin = math.sqrt(w[0]**2 + w[1]**2 + w[2]**2)
             lost = u[0]**2 + u[1]**2 + u[2]**2 > FASTEST**2 or s.pos[e, i, 2] < 2.0
-            x.terminated[e] = lost
+            x.terminated[e, i] = lost
             x.reward[e, i] = LOSS if lost else max(1.0 - error, -1.0) - 0.1 * spin
             x.potential[e, i] = -error
             x.success[e] = error < NEAR
