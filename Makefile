@@ -3,7 +3,7 @@ SHELL := /bin/bash
 # Test processes, one more than cores since flights wait for other programs; each has ports of its
 # own, of which there are enough for four.
 JOBS ?= $(shell n=$$(nproc); echo $$((n < 3 ? n + 1 : 4)))
-.PHONY: help setup setup-learn demo check test test-fast docs validation pictures bench bench-gpu soak hostile slam-report
+.PHONY: help setup setup-learn demo check test test-long test-fast docs validation pictures bench bench-gpu soak hostile slam-report
 
 help:
 	@echo "make setup        ROS, .venv, messages, kernels (scripts/setup.sh)"
@@ -11,6 +11,7 @@ help:
 	@echo "make demo         the demonstration flight; ARGS=\"...\" passes options to it"
 	@echo "make check        ruff and mypy over the sources; seconds"
 	@echo "make test         every test, in JOBS processes; ARGS=\"tests/sim -x\" for pytest"
+	@echo "make test-long    also those that repeat others in other conditions"
 	@echo "make test-fast    tests of each package that need no other program; under 2 minutes"
 	@echo "make docs         the documentation site, into runs/site"
 	@echo "make validation   long checks against closed forms and published results"
@@ -35,6 +36,9 @@ docs: setup
 
 test: setup-learn
 	@. scripts/env.sh && python -m pytest -q -n $(JOBS) --dist loadfile --no-loadscope-reorder $(ARGS)
+
+test-long: override ARGS += --long
+test-long: test
 
 test-fast: setup-learn
 	@. scripts/env.sh && python -m pytest -q -n $(JOBS) --dist worksteal -m "not slow" \

@@ -77,6 +77,9 @@ system_packages() {
     say "installing ${#missing[@]} packages with apt (log: .setup/apt.log); a few minutes"
     local apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive TZ="$TZ" LC_ALL="$LC_ALL"
         apt-get -q -o DPkg::Lock::Timeout=300)
+    local lock
+    exec {lock}>.setup/apt.lock  # scripts/setup_gazebo.sh may install at the same time
+    flock -w 900 "$lock" || true
     "${apt[@]}" update >.setup/apt.log 2>&1 || say "apt-get update failed, trying without it"
     for name in "${missing[@]}"; do
         if found=$(first "$name" offered); then
@@ -88,8 +91,10 @@ system_packages() {
     if ! "${apt[@]}" install -y --no-install-recommends "${wanted[@]}" >>.setup/apt.log 2>&1; then
         say "apt-get install failed: $(grep -m1 '^E:' .setup/apt.log ||
             echo 'see .setup/apt.log'); $(consequence)"
+        exec {lock}>&-
         return 1
     fi
+    exec {lock}>&-
 }
 
 python_environment() {
@@ -151,8 +156,8 @@ fi
 if [ "$with_learning" -eq 1 ]; then
     key=$(hash_of requirements*.txt pyproject.toml /usr/bin/python3)
     if ! stamped learning "$key" || ! .venv/bin/python -c 'import torch' 2>/dev/null; then
-        learning
-        stamp learning "$key"
+        (learning && stamp learning "$key") &  # beside the kernels, which need one core
+        learning=$!
     fi
 fi
 
@@ -170,4 +175,5 @@ if ! stamped kernels "$key"; then
     if kernels; then stamp kernels "$key"; fi
 fi
 
+if [ -n "${learning:-}" ]; then wait "$learning"; fi
 say "ready ($((SECONDS - start)) s); for a shell of your own: . scripts/env.sh"

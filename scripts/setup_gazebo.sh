@@ -39,18 +39,21 @@ as_root() {
 names_in() { grep -v '^#' "$1"; }
 
 install_packages() {
-    local missing=() name
+    local missing=() name lock
     for name in "$@"; do
         [ "$(dpkg-query -W -f '${db:Status-Status}' "$name" 2>/dev/null)" = installed ] \
             || missing+=("$name")
     done
     [ ${#missing[@]} -gt 0 ] || return 0
     say "installing ${#missing[@]} packages with apt (log: .setup/gazebo11/apt.log)"
+    exec {lock}>.setup/apt.lock  # scripts/setup.sh may install at the same time
+    flock -w 900 "$lock" || true
     as_root apt-get -q update >"$prefix/apt.log" 2>&1 || say "apt-get update failed, going on"
     as_root apt-get -q -o DPkg::Lock::Timeout=300 install -y --no-install-recommends \
         "${missing[@]}" >>"$prefix/apt.log" 2>&1 \
         || fail "apt-get install failed: $(grep -m1 '^E:' "$prefix/apt.log" || tail -n1 \
             "$prefix/apt.log")"
+    exec {lock}>&-
 }
 
 # unpack: Debian 11's packages into $prefix/root, from the mirror that this system uses itself.

@@ -34,8 +34,16 @@ FIRST = ("batch/test_batch_lanes", "integration/test_documentation", "autopilot/
          "gazebo/test_gazebo_flights", "ros/test_slam", "gym/test_learning", "px4/test_px4_link")
 
 
-def pytest_collection_modifyitems(items):
-    """Puts the files in FIRST before the others."""
+def pytest_addoption(parser):
+    parser.addoption("--long", action="store_true", help="also the tests marked as long")
+
+
+def pytest_collection_modifyitems(config, items):
+    """Puts the files in FIRST before the others; leaves the tests marked as long out."""
+    if not config.getoption("--long"):
+        long = [item for item in items if item.get_closest_marker("long")]
+        config.hook.pytest_deselected(items=long)
+        items[:] = [item for item in items if item not in set(long)]
     def rank(item):
         name = item.nodeid.removeprefix("tests/")
         return next((k for k, begin in enumerate(FIRST) if name.startswith(begin)), len(FIRST))

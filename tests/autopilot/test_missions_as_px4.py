@@ -26,7 +26,9 @@ def flown_as(name, folder):
     return flown, off
 
 
-@pytest.mark.parametrize("name", MISSIONS)
+@pytest.mark.parametrize("name", [
+    pytest.param(name, marks=[pytest.mark.long] if name.endswith("/calm") else [])
+    for name in MISSIONS])
 def test_it_is_flown_as_by_px4(name, tmp_path):
     _, off = flown_as(name, tmp_path)
     assert off.path_rms <= 0.3 and max(off.path_max, off.missed_max) <= 1.5, off

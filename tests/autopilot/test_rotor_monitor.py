@@ -65,7 +65,7 @@ def fly(tmp_path, monkeypatch):
     return flight
 
 
-@pytest.mark.parametrize("ground", ["level", "slope"])
+@pytest.mark.parametrize("ground", [pytest.param("level", marks=pytest.mark.long), "slope"])
 @pytest.mark.parametrize("wind", range(9))
 def test_no_rotor_is_called_failed_on_landing(fly, tmp_path, wind, ground):
     world = "empty"

@@ -108,7 +108,9 @@ def the_ulogs_tell_of_the_same_flight(folder):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["centralised", "consensus", "consensus_acceleration"])
+@pytest.mark.parametrize("name", [pytest.param("centralised", marks=pytest.mark.long),
+                                  pytest.param("consensus", marks=pytest.mark.long),
+                                  "consensus_acceleration"])
 def test_loss_and_delay_leave_a_bounded_error_and_no_collision(name):
     """20 % of the packets lost, the rest 200 ms late."""
     commands = []
@@ -144,7 +146,8 @@ class LosesLeader(FormationAgent):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["centralised", "consensus", "consensus_acceleration"])
+@pytest.mark.parametrize("name", ["centralised", pytest.param("consensus", marks=pytest.mark.long),
+                                  "consensus_acceleration"])
 def test_the_formation_holds_while_the_leader_is_lost(name):
     events = []
     agent = LosesLeader(9, name, lambda t, event, **v: events.append((t, event, v)))

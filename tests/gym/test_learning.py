@@ -28,7 +28,7 @@ def judge_reversed(which, x):
 
 
 def learn(task="Position-v0", **options):
-    training = Training(Plan(task=task, steps=STEPS, target=0.95, **options))
+    training = Training(Plan(task=task, steps=STEPS, target=0.95, episodes=500, **options))
     return training.run()
 
 
@@ -55,7 +55,7 @@ def weights(training):
 
 @pytest.mark.parametrize("settings", [{}, {"recurrent": 8}])
 def test_a_resumed_training_is_the_undisturbed_one_bit_for_bit(tmp_path, settings):
-    plan = Plan(task="Position-v0", environments=16, threads=1,
+    plan = Plan(task="Position-v0", environments=16, threads=1, episodes=16,
                 settings={"horizon": 8, "minibatches": 2, **settings})
     step = 16 * 8
 
@@ -76,7 +76,7 @@ def test_a_resumed_training_is_the_undisturbed_one_bit_for_bit(tmp_path, setting
 
 
 def test_a_curriculum_grows_with_the_steps_and_is_resumed(tmp_path):
-    plan = Plan(task="Position-v0", environments=64, threads=1, curriculum=10 * 64 * 8,
+    plan = Plan(task="Position-v0", environments=64, threads=1, episodes=16, curriculum=10 * 64 * 8,
                 realism=FLIGHT, changes={"mass": 0.4}, settings={"horizon": 8}, steps=4 * 64 * 8)
 
     def spread(training):
@@ -94,7 +94,7 @@ def test_a_curriculum_grows_with_the_steps_and_is_resumed(tmp_path):
 
 
 def test_a_sweep_is_a_table_of_every_combination_and_seed(tmp_path):
-    plan = Plan(task="Velocity-v0", environments=4, steps=1, threads=1, seed=3)
+    plan = Plan(task="Velocity-v0", environments=4, steps=1, threads=1, episodes=16, seed=3)
     trials = sweep.trials(plan, ["learning_rate=1e-3,3e-3", "mass=0..0.4/0.4"], 2)
     assert [trial.folder for trial in trials[:3]] == [
         "learning_rate=1e-3,mass=0/seed_3", "learning_rate=1e-3,mass=0/seed_4",
@@ -121,7 +121,7 @@ def test_what_cannot_vary_is_named(words, message):
 
 
 def test_the_same_seed_learns_the_same(tmp_path):
-    plan = Plan(task="Velocity-v0", environments=8, steps=8 * 32, threads=2)
+    plan = Plan(task="Velocity-v0", environments=8, steps=8 * 32, threads=2, episodes=16)
     first, second = Training(plan), Training(plan)
     first.run()
     second.run()
@@ -145,7 +145,7 @@ def test_the_best_policy_is_kept(monkeypatch):
 
 
 def test_a_training_belongs_to_its_folder(tmp_path):
-    plan = Plan(task="Position-v0", environments=8, steps=1, threads=1)
+    plan = Plan(task="Position-v0", environments=8, steps=1, threads=1, episodes=16)
     Training(plan, tmp_path).run()
     with pytest.raises(trainings.LearningError, match="give --resume"):
         Training(plan, tmp_path)

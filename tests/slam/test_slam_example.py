@@ -23,7 +23,9 @@ PAIRS = 40
 
 @pytest.mark.slow
 @draws
-@pytest.mark.parametrize("seed, begin_s", [(1, 6.0), (2, 20.0), (3, 30.0)])
+@pytest.mark.parametrize("seed, begin_s", [
+    (1, 6.0), pytest.param(2, 20.0, marks=pytest.mark.long),
+    pytest.param(3, 30.0, marks=pytest.mark.long)])
 def test_example_is_good_in_the_hall(tmp_path, seed, begin_s):
     """Near 3 s and 1.5 m each, in which the camera turns fast."""
     dataset = record_hall(tmp_path / "hall", seed, begin_s, PAIRS)

@@ -33,7 +33,6 @@ from .settings import Settings
 CHECKPOINT_STEPS = 1 << 20  # between two checkpoints, about; no matter how fast the machine is
 EVALUATION_STEPS = 1 << 17  # between two evaluations
 _EVALUATED = 256  # episodes, now and then
-_FINAL = 1000  # episodes, at the end
 _UNSEEN = 2**30  # seeds of evaluations are from here on
 
 
@@ -50,6 +49,7 @@ class Plan:
     steps: int = 10**12  # of all vehicles together
     seconds: float = math.inf  # of training
     threads: int = 0  # 0 = one for each core
+    episodes: int = 1000  # unseen ones, by which the success is judged at the end
     history: int = 0
     realism: Realism = TRUE
     changes: dict[str, Any] = field(default_factory=dict)  # of the task's randomisation
@@ -125,7 +125,7 @@ class Training:
                 self.checkpoint()
         if math.isnan(self._best):  # too short for an evaluation
             self.kept.load_state_dict(learner.actor.state_dict())
-        self.success = self.evaluate(self.kept, _FINAL, 0)
+        self.success = self.evaluate(self.kept, plan.episodes, 0)
         self.checkpoint()
         if self.folder is not None:
             draw([self.folder / "curve.csv"], self.folder / "curve.png", plan.task)
@@ -224,7 +224,7 @@ _COLUMNS = (*Progress._fields, "evaluated")
 def _plan_data(plan: Plan) -> dict[str, Any]:
     """What two trainings must share for the one to go on with the other."""
     data = dataclasses.asdict(plan)
-    for name in ("target", "steps", "seconds", "threads"):
+    for name in ("target", "steps", "seconds", "threads", "episodes"):
         del data[name]
     return json.loads(json.dumps(data))
 

@@ -104,7 +104,7 @@ def fly_plan(f):
     raise AssertionError(f.said)
 
 
-@pytest.mark.parametrize("wind", ["", GUSTS])
+@pytest.mark.parametrize("wind", [pytest.param("", marks=pytest.mark.long), GUSTS])
 def test_it_hovers_up_flies_a_kilometre_on_its_wings_and_lands_in_a_hover(vtol, kind, wind):
     f = vtol(wind=wind)
     rows = fly_plan(f)
@@ -197,8 +197,8 @@ def test_land_mode_stops_in_a_hover_and_lands(aloft):
 
 
 @pytest.mark.parametrize("kind, wind", [
-    ("standard_vtol", ""), ("standard_vtol", GUSTS), ("tailsitter", GUSTS),
-    ("tiltrotor", GUSTS)], indirect=["kind"])
+    pytest.param("standard_vtol", "", marks=pytest.mark.long), ("standard_vtol", GUSTS),
+    ("tailsitter", GUSTS), ("tiltrotor", GUSTS)], indirect=["kind"])
 def test_return_comes_home_on_the_wings_and_lands_there_in_a_hover(aloft, wind):
     f = aloft(wind=wind)
     to_wings(f)
