@@ -23,8 +23,8 @@ from xtdrone_gym.task_batch import TaskBatch  # noqa: E402
 def trained(folder, **options):
     """A policy after one iteration; returns its Training."""
     settings = {"horizon": 4, "epochs": 1, "minibatches": 1, **options.pop("settings", {})}
-    training = Training(Plan(task="Position-v0", environments=8, steps=1, episodes=16, settings=settings,
-                             threads=1, **options), folder)
+    training = Training(Plan(task="Position-v0", environments=8, steps=1, episodes=16, threads=1,
+                             settings=settings, **options), folder)
     training.run()
     return training
 
