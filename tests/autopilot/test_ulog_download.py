@@ -14,6 +14,8 @@ from waiting import LIMIT_S, until
 from xtdrone_autopilot.mavlink.files import log_download as ulog_download
 from xtdrone_autopilot.mavlink.streams import layout
 
+CHUNK = 512 * 90  # bytes asked for at once, as QGroundControl does: they fit a socket's buffer
+
 
 def client(vehicle=0):
     """A ground station on the offboard link of one vehicle."""
@@ -55,12 +57,13 @@ def download(link, number, size):
 
     def complete():
         first = int(np.argmin(have))
-        link.mav.log_request_data_send(link.target_system, 1, number, first, size - first)
+        end = min(first + CHUNK, size)
+        link.mav.log_request_data_send(link.target_system, 1, number, first, end - first)
         while (m := link.recv_match(type="LOG_DATA", blocking=True, timeout=1.0)) is not None:
             assert m.id == number and m.count <= 90
             data[m.ofs:m.ofs + m.count] = bytes(m.data[:m.count])
             have[m.ofs:m.ofs + m.count] = True
-            if m.ofs + m.count >= size:
+            if m.ofs + m.count >= end:
                 break
         return have.all()
 
