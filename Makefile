@@ -10,7 +10,7 @@ help:
 	@echo "make setup-learn  also PyTorch, for xtdrone learn; make test does it"
 	@echo "make demo         the demonstration flight; ARGS=\"...\" passes options to it"
 	@echo "make check        ruff and mypy over the sources; seconds"
-	@echo "make test         every test, in JOBS processes; ARGS=\"tests/sim -x\" for pytest"
+	@echo "make test         the tests, in JOBS processes; ARGS=\"tests/sim -x\" for pytest"
 	@echo "make test-long    also those that repeat others in other conditions"
 	@echo "make test-fast    tests of each package that need no other program; under 2 minutes"
 	@echo "make docs         the documentation site, into runs/site"

@@ -156,8 +156,8 @@ fi
 if [ "$with_learning" -eq 1 ]; then
     key=$(hash_of requirements*.txt pyproject.toml /usr/bin/python3)
     if ! stamped learning "$key" || ! .venv/bin/python -c 'import torch' 2>/dev/null; then
-        (learning && stamp learning "$key") &  # beside the kernels, which need one core
-        learning=$!
+        learning
+        stamp learning "$key"
     fi
 fi
 
@@ -175,5 +175,4 @@ if ! stamped kernels "$key"; then
     if kernels; then stamp kernels "$key"; fi
 fi
 
-if [ -n "${learning:-}" ]; then wait "$learning"; fi
 say "ready ($((SECONDS - start)) s); for a shell of your own: . scripts/env.sh"

@@ -28,7 +28,7 @@ def judge_reversed(which, x):
 
 
 def learn(task="Position-v0", **options):
-    training = Training(Plan(task=task, steps=STEPS, target=0.95, episodes=500, **options))
+    training = Training(Plan(task=task, steps=STEPS, target=0.95, **options))
     return training.run()
 
 
