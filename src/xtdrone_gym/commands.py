@@ -1,7 +1,6 @@
 """The command `xtdrone learn`: from a task to a policy."""
 
 import argparse
-import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +8,8 @@ from xtdrone_core import resources
 from xtdrone_core.errors import MISSED
 from xtdrone_core.runs import run_folder
 from xtdrone_core.scenario.options import number_type
+
+from .learning.settings import CHANGES, NUMBERS, SETTINGS, parse
 
 EXAMPLES = """examples:
   xtdrone learn Position-v0
@@ -20,12 +21,6 @@ EXAMPLES = """examples:
   xtdrone fly policy --policy runs/learn_Position-v0/policy.onnx
 """
 _REALISM = ("none", "flight")
-# Numbers of a training: least, most, whole, unit.
-NUMBERS: dict[str, tuple[float, float, bool, str]] = {
-    "wind": (0.0, 50.0, False, "m/s"), "mass": (0.0, 0.9, False, ""),
-    "thrust": (0.0, 0.9, False, ""), "curriculum": (0.0, 1e12, False, ""),
-    "history": (0, 64, True, ""), "environments": (1, 1 << 20, True, "")}
-CHANGES = "wind", "mass", "thrust"  # those of the randomisation
 
 
 def register(subparsers: Any) -> None:
@@ -57,7 +52,7 @@ def register(subparsers: Any) -> None:
     vary = add("--vary", action="append", default=[], metavar="NAME=VALUES",
                help="one training for each value and seed: 1,2,3 or FROM..TO/STEP; NAME is "
                     f"{', '.join(NUMBERS)} or a setting of the learner; again for combinations")
-    vary.completer = lambda **_: [f"{name}=" for name in (*NUMBERS, *_settings())]
+    vary.completer = lambda **_: [f"{name}=" for name in (*NUMBERS, *SETTINGS)]
     add("--ray", metavar="ADDRESS", help="these on a Ray cluster, HOST:PORT, or local")
     add("--realism", choices=_REALISM, default="none",
         help="flight: noise, bias and delay as of a whole flight stack")
@@ -70,7 +65,7 @@ def register(subparsers: Any) -> None:
             ("history", "COUNT", "earlier observations that the policy sees (0)")):
         add(f"--{name}", type=_number(name), default=0, metavar=metavar, help=text)
     add("--set", action="append", default=[], metavar="NAME=VALUE",
-        help=f"setting of the learner: {', '.join(_settings())}")
+        help=f"setting of the learner: {', '.join(SETTINGS)}")
     add("--out", metavar="FOLDER", help="(runs/learn_TASK)")
     add("--resume", action="store_true", help="go on from the last checkpoint in --out")
     add("--tensorboard", action="store_true", help="write curves for TensorBoard, too")
@@ -95,17 +90,9 @@ def tasks() -> dict[str, str]:
     return {task.name: f"{task.text}; success: {task.success}" for task in TASKS.values()}
 
 
-def _settings():
-    """Names of the learner's settings without importing PyTorch."""
-    from .learning.settings import Settings
-
-    return [entry.name for entry in dataclasses.fields(Settings)]
-
-
 def _learn(args: argparse.Namespace) -> int | None:
     from .errors import LearningError
     from .learning import sweep
-    from .learning.settings import parse
     from .realism import FLIGHT, Realism
     from .task_batch import find_task
 

@@ -1,4 +1,4 @@
-"""Settings of the learner; needs no PyTorch."""
+"""What a training may be told: its numbers, and settings of the learner; needs no PyTorch."""
 
 import ast
 import dataclasses
@@ -10,6 +10,13 @@ from xtdrone_core.errors import shown, unknown_name
 from xtdrone_core.scenario.options import pair
 
 from ..errors import LearningError
+
+# Numbers of a training: least, most, whole, unit.
+NUMBERS: dict[str, tuple[float, float, bool, str]] = {
+    "wind": (0.0, 50.0, False, "m/s"), "mass": (0.0, 0.9, False, ""),
+    "thrust": (0.0, 0.9, False, ""), "curriculum": (0.0, 1e12, False, ""),
+    "history": (0, 64, True, ""), "environments": (1, 1 << 20, True, "")}
+CHANGES = "wind", "mass", "thrust"  # those of the randomisation
 
 
 @dataclass(frozen=True)
@@ -32,6 +39,9 @@ class Settings:
     recurrent: int = 0  # size of a GRU before the actor's layers; 0 = none
     shaping: float = 1.0  # weight of the change of the task's potential
     asymmetric: bool = True  # the critic sees the truth
+
+
+SETTINGS = tuple(entry.name for entry in dataclasses.fields(Settings))
 
 
 def parse(texts: Iterable[str]) -> dict[str, Any]:

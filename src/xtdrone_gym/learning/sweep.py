@@ -16,16 +16,14 @@ from xtdrone_campaign.runners import ONE_THREAD, ProcessRunner
 from xtdrone_core.errors import shown, unknown_name
 from xtdrone_core.scenario.options import number, pair
 
-from ..commands import CHANGES, NUMBERS
 from ..errors import LearningError
-from .settings import Settings, parse
+from .settings import CHANGES, NUMBERS, SETTINGS, parse
 
 if TYPE_CHECKING:
     from .training import Plan
 
 MOST = 1000  # trainings
 TABLE = "trainings.csv"
-_SETTINGS = tuple(entry.name for entry in dataclasses.fields(Settings))
 
 
 class Trial(NamedTuple):
@@ -46,7 +44,7 @@ def trials(plan: "Plan", vary: Sequence[str], seeds: int) -> list[Trial]:
 
     Args:
         plan: What does not vary, and the first seed.
-        vary: NAME=VALUES, of commands.NUMBERS or of Settings.
+        vary: NAME=VALUES, of settings.NUMBERS or of Settings.
         seeds: Each combination is learned so many times.
 
     Raises:
@@ -79,10 +77,10 @@ def _changed(plan, name, text):
         if name in CHANGES:
             return dataclasses.replace(plan, changes={**plan.changes, name: value})
         return dataclasses.replace(plan, **{name: value})
-    if name in _SETTINGS:
+    if name in SETTINGS:
         return dataclasses.replace(plan,
                                    settings={**plan.settings, **parse([f"{name}={text}"])})
-    raise LearningError(unknown_name("quantity", name, (*NUMBERS, *_SETTINGS)))
+    raise LearningError(unknown_name("quantity", name, (*NUMBERS, *SETTINGS)))
 
 
 def train(task: "tuple[str, Plan]") -> dict[str, Any]:
