@@ -82,7 +82,7 @@ class SharedWork:
 
 def _end(semaphores: np.ndarray, ends: np.ndarray, thread: threading.Thread) -> None:
     ends[0] = True
-    _offer(semaphores)
+    _offer(semaphores[-1:])  # wakes the thread; a share would be done once more
     thread.join()
 
 

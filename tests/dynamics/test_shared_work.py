@@ -43,6 +43,7 @@ def test_every_share_is_done_once_each_time(pause):
     work.close()
     work.close()
     assert (counts == 30).all()
+    assert not work._semaphores[:SHARES, 0].any()  # nor does a share wait, for a thread to do it
 
 
 def test_a_work_that_nobody_needs_ends_its_thread():
