@@ -8,7 +8,12 @@ counter-clockwise from east.
 import numpy as np
 
 from xtdrone_core import FleetModel
-from xtdrone_dynamics.abilities.effectiveness import in_hover, largest_thrust, rank
+from xtdrone_dynamics.abilities.effectiveness import (
+    in_hover,
+    largest_thrust,
+    largest_torque,
+    rank,
+)
 from xtdrone_dynamics.abilities.force_envelope import ForceEnvelope
 from xtdrone_dynamics.abilities.vehicle_type import (
     MULTICOPTER,
@@ -193,6 +198,7 @@ VEHICLE_STATUS = np.dtype([
     # The body, from the SDF.
     ("mass", "f8"),  # [kg]
     ("inertia", "f8", (3, 3)),  # [kg m^2]
+    ("torque_max", "f8", (3,)),  # either way about each axis, in hover [N m]
     ("fully_actuated", "?"),  # force and torque are commanded in all six directions
     ("side_force_max", "f8"),  # that it exerts in all horizontal directions, level in hover [N]
     ("thrust_max", "f8"),  # all rotors at full command [N]
@@ -257,6 +263,7 @@ def describe_bodies(status: np.ndarray, fleet: FleetModel) -> None:
     status["vtol_state"] = np.where(status["vtol_type"] == NOT_VTOL, NO_VTOL, HOVERS)
     status["mass"] = fleet.vehicle["mass"]
     status["inertia"] = fleet.vehicle["inertia"]
+    status["torque_max"] = largest_torque(fleet)
     status["fully_actuated"] = [rank(matrix) == 6 for matrix in in_hover(fleet)]
     for i in np.flatnonzero(status["fully_actuated"]):
         status["side_force_max"][i] = ForceEnvelope(FleetModel.of([fleet.vehicles[i]])

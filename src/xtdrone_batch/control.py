@@ -68,8 +68,8 @@ _KEPT = ("vehicle_type", "vtol_type", "vtol_state", "hover_weight", "mode", "arm
          "maybe_landed", "stage", "sp_kind", "sp_pos", "sp_vel", "sp_acc", "sp_yaw", "sp_yaw_rate",
          "sp_quat", "sp_rates", "sp_torque", "sp_thrust", "sp_side_force", "sp_tilt",
          "vel_integral", "free_yaw", "rate_integral", "acc_filtered", "tilt_limit", "climb_max",
-         "sink_max", "hover", "mass", "inertia", "fully_actuated", "side_force_max", "thrust_poly",
-         "drag")
+         "sink_max", "hover", "mass", "inertia", "torque_max", "fully_actuated", "side_force_max",
+         "thrust_poly", "drag")
 CONTROL = np.dtype([(name, VEHICLE_STATUS.fields[name][0]) for name in _KEPT]
                    + [("heading", "f8", (2,))],  # cosine and sine of the yaw, 0 = none yet
                    align=True)  # of one environment, in the scratch of a thread
@@ -115,8 +115,9 @@ class LoopState(NamedTuple):
     position: np.ndarray  # (E, V, A) of their servos
 
 
-VEL_INTEGRAL, RATE_INTEGRAL, ACC_FILTERED, FREE_YAW, HEADING = 0, 3, 6, 9, 10
-SP_QUAT, SP_SIDE_FORCE, SP_THRUST, SP_YAW_RATE, REMEMBERED = 12, 16, 18, 19, 20
+# The first IN_LANES stand in this order in the scratch of the lanes, too.
+HEADING, VEL_INTEGRAL, ACC_FILTERED, SP_QUAT, SP_YAW_RATE, RATE_INTEGRAL = 0, 2, 5, 8, 12, 13
+SP_THRUST, IN_LANES, FREE_YAW, SP_SIDE_FORCE, REMEMBERED = 16, 17, 17, 18, 20
 
 
 def level_of(name: str, model: FleetModel) -> Level:

@@ -31,6 +31,7 @@ from xtdrone_core import FleetModel
 from xtdrone_core.fleet_model import ROTOR
 from xtdrone_core.vehicle import KINDS
 from xtdrone_dynamics import quaternion, rigid_body
+from xtdrone_dynamics.compiled import njit
 from xtdrone_dynamics.constants import GRAVITY, SEA_LEVEL_DENSITY
 from xtdrone_dynamics.forces import aerodynamics, rotor
 from xtdrone_dynamics.lanes import LANES, LaneLoop, flush_denormals, kernel_in_lanes
@@ -43,6 +44,7 @@ from .control import (
     AT_RATES,
     AT_VELOCITY,
     FREE_YAW,
+    IN_LANES,
     RATE_INTEGRAL,
     REMEMBERED,
     Loops,
@@ -55,11 +57,15 @@ ONE, TWO, THREE, FOUR, ROW = map(np.uintp, (1, 2, 3, 4, L))
 # Rows of the scratch, each of L numbers.
 POS, QUAT, VEL, RATE, OLD_VEL, WIND, FORCE, TORQUE, AIRSPEED = (
     0, 3 * L, 7 * L, 10 * L, 13 * L, 16 * L, 19 * L, 22 * L, 25 * L)
-SCALE, ACTION, HEADING, WANTED, INTEGRAL = 28 * L, 29 * L, 33 * L, 35 * L, 39 * L  # WANTED: thrust
-# [N] and torque [N m] of the loops
-LOW, HIGH, SPAN, SHARE = 42 * L, 43 * L, 44 * L, 45 * L
-ACC, FILTERED, VEL_INTEGRAL, SP_QUAT, SP_YAW_RATE = 46 * L, 49 * L, 52 * L, 55 * L, 59 * L
-SP_RATES = 60 * L
+SCALE, ACTION = 28 * L, 29 * L
+# What the flight stack's loops keep from step to step, as in LoopState.memory.
+MEMORY = 33 * L
+HEADING, VEL_INTEGRAL, FILTERED, SP_QUAT, SP_YAW_RATE, INTEGRAL, WANTED = (
+    MEMORY + L * row for row in (control.HEADING, control.VEL_INTEGRAL, control.ACC_FILTERED,
+                                 control.SP_QUAT, control.SP_YAW_RATE, control.RATE_INTEGRAL,
+                                 control.SP_THRUST))
+# WANTED: thrust [N], and torque [N m] in the next rows.
+LOW, HIGH, SPAN, SHARE, ACC, SP_RATES = 53 * L, 54 * L, 55 * L, 56 * L, 57 * L, 60 * L
 ROWS = 63 * L
 # Rows of each rotor: speed [rad/s], thrust [N] or command, factor on its forces.
 SPEED, THRUST, RATIO, ROTOR_ROWS = 0, L, 2 * L, 3 * L
@@ -70,12 +76,9 @@ MASS, INERTIA, INVERSE, GRAVITATION, DRAG, AREAS, GAINS, POLY = 0, 1, 7, 13, 14,
 (HOVER, TAN_TILT, LEAST, TOP, MARGIN, XY_P, Z_P, XY_D, Z_D, XY_I, Z_I, PLACE_XY, PLACE_Z, XY_MAX,
  CLIMB, SINK, ATTITUDE, WEIGHT, LIMITS) = (*range(32, 49), 51, 52)
 CONSTANTS = 55
-# Of a rotor.
-# Rows that the flight stack's loops keep from step to step: where in LoopState.memory, how many.
-HEADING_KEPT, FILTER_S = control.HEADING, ACC_FILTER_S
-KEPT = ((VEL_INTEGRAL, control.VEL_INTEGRAL, 3), (FILTERED, control.ACC_FILTERED, 3),
-        (SP_QUAT, control.SP_QUAT, 4), (WANTED, control.SP_THRUST, 1),
-        (SP_YAW_RATE, control.SP_YAW_RATE, 1))
+FILTER_S = ACC_FILTER_S
+# Of a rotor. Each loop takes GROUP of them; those that a vehicle lacks exert nothing.
+GROUP = 4
 (R_POS, R_AXIS, R_DIRECTION, R_THRUST, R_MOMENT, R_DRAG, R_ROLL, R_UP, R_DOWN, R_SCALING, R_ZERO,
  R_TOP, R_MIX, R_MOST) = 0, 3, 6, 7, 8, 9, 10, 11, 14, 17, 18, 19, 20, 24
 ROTOR_CONSTANTS = 25
@@ -86,7 +89,7 @@ class LaneModel(NamedTuple):
 
     fits: np.ndarray  # (V,) bool, whether the vehicle runs in lanes
     vehicle: np.ndarray  # (V, CONSTANTS)
-    rotor: np.ndarray  # (V, A, ROTOR_CONSTANTS)
+    rotor: np.ndarray  # (V, A, ROTOR_CONSTANTS), A a multiple of GROUP
     rotors: np.ndarray  # (V,)
 
 
@@ -94,7 +97,9 @@ def lane_model(model: FleetModel, loops: Loops, gravity: float, dt: float, real:
     """The constants; vehicles and actions that need more than these loops do not fit."""
     n = model.n
     vehicle = np.zeros((n, CONSTANTS), dtype=real)
-    rotors = np.zeros((*model.actuator.shape, ROTOR_CONSTANTS), dtype=real)
+    most = -(-model.actuator.shape[1] // GROUP) * GROUP
+    rotors = np.zeros((n, most, ROTOR_CONSTANTS), dtype=real)
+    rotors[..., R_THRUST] = rotors[..., R_SCALING] = 1.0
     fits = np.array([_fits(model, loops, i) for i in range(n)], dtype=np.bool_)
     for i in np.flatnonzero(fits):
         c, body, effects = vehicle[i], model.vehicles[i].bodies[0], model.effects[i]
@@ -103,7 +108,7 @@ def lane_model(model: FleetModel, loops: Loops, gravity: float, dt: float, real:
         inverse = np.linalg.inv(np.array(body.inertia))
         c[INVERSE:INVERSE + 6] = inverse[(0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2)]
         c[DRAG:DRAG + 3], c[AREAS:AREAS + 3] = effects["linear_drag"], effects["drag_areas"]
-        c[GAINS:GAINS + 9] = np.concatenate(gains_of(loops.parameters[i]))
+        c[GAINS:GAINS + 9] = np.concatenate(gains_of(loops.status[i], loops.parameters[i]))
         _fill_loops(c, loops.status[i], loops.parameters[i])
         c[POLY:POLY + 3] = loops.status[i]["thrust_poly"]
         for r in range(model.vehicle["rotors"][i]):
@@ -264,16 +269,30 @@ def _begin_mix(x):
         x[SHARE + k] = 1.0
 
 
+@njit
+def _tilt(y, r, k, p, thrust, roll, pitch):
+    """Thrust of a rotor for roll and pitch, and the share of it that is left above zero."""
+    tilt = p[r, R_MIX + 1] * roll + p[r, R_MIX + 2] * pitch
+    y[r, THRUST + k] = tilt
+    return tilt, tilt_share(tilt, p[r, R_MIX] * thrust)
+
+
 @LaneLoop
-def _mix_tilt(x, y, a, b, c, d):
-    """Thrust of a rotor for roll and pitch, with its extremes; y: the rotor's rows."""
+def _mix_tilt(x, y, p):
+    """Thrusts of some rotors for roll and pitch, with their extremes; y, p: their rows."""
     for k in range(L):
-        tilt = b * x[WANTED + L + k] + c * x[WANTED + 2 * L + k]
-        y[THRUST + k] = tilt
-        x[LOW + k] = min(x[LOW + k], tilt)
-        x[HIGH + k] = max(x[HIGH + k], tilt)
-        x[SPAN + k] = max(x[SPAN + k], abs(d * x[WANTED + 3 * L + k]))
-        x[SHARE + k] = min(x[SHARE + k], tilt_share(tilt, a * x[WANTED + k]))
+        thrust, roll, pitch = x[WANTED + k], x[WANTED + L + k], x[WANTED + 2 * L + k]
+        yaw = abs(x[WANTED + 3 * L + k])
+        a, e = _tilt(y, 0, k, p, thrust, roll, pitch)
+        b, f = _tilt(y, 1, k, p, thrust, roll, pitch)
+        c, g = _tilt(y, 2, k, p, thrust, roll, pitch)
+        d, h = _tilt(y, 3, k, p, thrust, roll, pitch)
+        x[LOW + k] = min(x[LOW + k], min(min(a, b), min(c, d)))
+        x[HIGH + k] = max(x[HIGH + k], max(max(a, b), max(c, d)))
+        x[SHARE + k] = min(x[SHARE + k], min(min(e, f), min(g, h)))
+        x[SPAN + k] = max(x[SPAN + k], yaw * max(
+            max(abs(p[0, R_MIX + 3]), abs(p[1, R_MIX + 3])),
+            max(abs(p[2, R_MIX + 3]), abs(p[3, R_MIX + 3]))))
 
 
 @LaneLoop
@@ -284,22 +303,42 @@ def _mix_range(x, most):
         x[SHARE + k] = 1.0
 
 
-@LaneLoop
-def _mix_collective(x, y, a, d, most):
-    for k in range(L):
-        low, high = x[LOW + k], x[HIGH + k]
-        thrust = x[SPAN + k] * y[THRUST + k] + min(max(a * x[WANTED + k], low), high)
-        y[THRUST + k] = thrust
-        x[SHARE + k] = min(x[SHARE + k], yaw_share(d * x[WANTED + 3 * L + k], thrust, most))
+@njit
+def _collective_of(y, r, k, p, span, wanted, low, high, yaw):
+    """Adds the collective to a rotor's thrust; the share of yaw that its range leaves."""
+    thrust = span * y[r, THRUST + k] + min(max(p[r, R_MIX] * wanted, low), high)
+    y[r, THRUST + k] = thrust
+    return yaw_share(p[r, R_MIX + 3] * yaw, thrust, p[r, R_MOST])
 
 
 @LaneLoop
-def _mix_yaw(x, y, d, most, constant, scaling, zero):
-    """Command of a rotor, in place of its thrust."""
+def _mix_collective(x, y, p):
     for k in range(L):
-        thrust = y[THRUST + k] + x[SHARE + k] * d * x[WANTED + 3 * L + k]
-        thrust = min(max(thrust, 0.0), most)
-        y[THRUST + k] = rotor_command(thrust, constant, scaling, zero, 1.0)
+        span, low, high = x[SPAN + k], x[LOW + k], x[HIGH + k]
+        wanted, yaw = x[WANTED + k], x[WANTED + 3 * L + k]
+        a = _collective_of(y, 0, k, p, span, wanted, low, high, yaw)
+        b = _collective_of(y, 1, k, p, span, wanted, low, high, yaw)
+        c = _collective_of(y, 2, k, p, span, wanted, low, high, yaw)
+        d = _collective_of(y, 3, k, p, span, wanted, low, high, yaw)
+        x[SHARE + k] = min(x[SHARE + k], min(min(a, b), min(c, d)))
+
+
+@njit
+def _command_of(y, r, k, p, yaw):
+    """Puts a rotor's command in place of its thrust."""
+    thrust = min(max(y[r, THRUST + k] + p[r, R_MIX + 3] * yaw, 0.0), p[r, R_MOST])
+    y[r, THRUST + k] = rotor_command(thrust, p[r, R_THRUST], p[r, R_SCALING], p[r, R_ZERO], 1.0)
+
+
+@LaneLoop
+def _mix_yaw(x, y, p):
+    """Commands of some rotors, in place of their thrusts."""
+    for k in range(L):
+        yaw = x[SHARE + k] * x[WANTED + 3 * L + k]
+        _command_of(y, 0, k, p, yaw)
+        _command_of(y, 1, k, p, yaw)
+        _command_of(y, 2, k, p, yaw)
+        _command_of(y, 3, k, p, yaw)
 
 
 @LaneLoop
@@ -317,29 +356,41 @@ def _begin_forces(x, kx, ky, kz, ax, ay, az, density):
         x[TORQUE + k] = x[TORQUE + L + k] = x[TORQUE + 2 * L + k] = 0.0
 
 
+@njit
+def _wrench_of(y, r, k, p, ux, uy, uz, wx, wy, wz):
+    """Lag of a rotor, and its force and torque on the vehicle."""
+    rx, ry, rz = p[r, R_POS], p[r, R_POS + 1], p[r, R_POS + 2]
+    target = rotor.target_speed(y[r, THRUST + k], p[r, R_SCALING], p[r, R_ZERO], p[r, R_TOP])
+    after, mean, square = rotor.lagged(
+        y[r, SPEED + k], target, (p[r, R_UP], p[r, R_UP + 1], p[r, R_UP + 2]),
+        (p[r, R_DOWN], p[r, R_DOWN + 1], p[r, R_DOWN + 2]))
+    y[r, SPEED + k] = after
+    ratio = y[r, RATIO + k]
+    fx, fy, fz, mx, my, mz = rotor.wrench(
+        mean, square, p[r, R_DIRECTION], p[r, R_AXIS], p[r, R_AXIS + 1], p[r, R_AXIS + 2],
+        p[r, R_THRUST] * ratio, p[r, R_MOMENT], p[r, R_DRAG] * ratio, p[r, R_ROLL] * ratio,
+        ux + wy * rz - wz * ry, uy + wz * rx - wx * rz, uz + wx * ry - wy * rx)
+    return fx, fy, fz, mx + ry * fz - rz * fy, my + rz * fx - rx * fz, mz + rx * fy - ry * fx
+
+
 @LaneLoop
-def _add_rotor(x, y, p):
-    """Lag of one rotor, and its force and torque on the vehicle; p: its constants."""
-    rx, ry, rz, ax, ay, az = p[0], p[1], p[2], p[3], p[4], p[5]
-    direction, thrust, moment, drag, roll = p[6], p[7], p[8], p[9], p[10]
-    up, down = (p[11], p[12], p[13]), (p[14], p[15], p[16])
-    scaling, zero, top = p[17], p[18], p[19]
+def _add_rotors(x, y, p):
+    """Lag of some rotors, and their force and torque on the vehicle; y, p: their rows."""
     for k in range(L):
-        target = rotor.target_speed(y[THRUST + k], scaling, zero, top)
-        after, mean, square = rotor.lagged(y[SPEED + k], target, up, down)
-        ratio = y[RATIO + k]
         ux, uy, uz = x[AIRSPEED + k], x[AIRSPEED + L + k], x[AIRSPEED + 2 * L + k]
         wx, wy, wz = x[RATE + k], x[RATE + L + k], x[RATE + 2 * L + k]
-        fx, fy, fz, mx, my, mz = rotor.wrench(
-            mean, square, direction, ax, ay, az, thrust * ratio, moment, drag * ratio,
-            roll * ratio, ux + wy * rz - wz * ry, uy + wz * rx - wx * rz, uz + wx * ry - wy * rx)
-        y[SPEED + k] = after
-        x[FORCE + k] += fx
-        x[FORCE + L + k] += fy
-        x[FORCE + 2 * L + k] += fz
-        x[TORQUE + k] += mx + ry * fz - rz * fy
-        x[TORQUE + L + k] += my + rz * fx - rx * fz
-        x[TORQUE + 2 * L + k] += mz + rx * fy - ry * fx
+        a, b, c, d, e, f = _wrench_of(y, 0, k, p, ux, uy, uz, wx, wy, wz)
+        ax, ay, az, mx, my, mz = _wrench_of(y, 1, k, p, ux, uy, uz, wx, wy, wz)
+        a, b, c, d, e, f = a + ax, b + ay, c + az, d + mx, e + my, f + mz
+        ax, ay, az, mx, my, mz = _wrench_of(y, 2, k, p, ux, uy, uz, wx, wy, wz)
+        a, b, c, d, e, f = a + ax, b + ay, c + az, d + mx, e + my, f + mz
+        ax, ay, az, mx, my, mz = _wrench_of(y, 3, k, p, ux, uy, uz, wx, wy, wz)
+        x[FORCE + k] += a + ax
+        x[FORCE + L + k] += b + ay
+        x[FORCE + 2 * L + k] += c + az
+        x[TORQUE + k] += d + mx
+        x[TORQUE + L + k] += e + my
+        x[TORQUE + 2 * L + k] += f + mz
 
 
 @LaneLoop
@@ -462,12 +513,39 @@ def _accelerations(x, dt):
         x[ACC + k] = (x[VEL + k] - x[OLD_VEL + k]) / dt
 
 
+@njit
+def _recall(out, k, memory, at):
+    for j in range(IN_LANES):
+        out[np.uintp(j) * ROW + k] = memory[at + np.uintp(j)]
+
+
+@njit
+def _keep(lanes, k, memory, at):
+    for j in range(IN_LANES):
+        memory[at + np.uintp(j)] = lanes[np.uintp(j) * ROW + k]
+
+
 @LaneLoop
-def _headings(x, memory, rows, level):
-    """Cosine and sine of the yaw that each vehicle shall have."""
+def _recall_all(out, memory, rows):
+    """What the loops keep of each vehicle into rows of lanes."""
     for k in range(rows.size):
-        at = rows[k] * np.uintp(REMEMBERED) + np.uintp(HEADING_KEPT)
-        cy, sy = memory[at], memory[at + ONE]
+        lane = np.uintp(k)
+        _recall(out, lane, memory, rows[lane] * np.uintp(REMEMBERED))
+
+
+@LaneLoop
+def _keep_all(lanes, memory, rows):
+    """The inverse of _recall_all()."""
+    for k in range(rows.size):
+        lane = np.uintp(k)
+        _keep(lanes, lane, memory, rows[lane] * np.uintp(REMEMBERED))
+
+
+@LaneLoop
+def _headings(x, level):
+    """Cosine and sine of the yaw that each vehicle shall have."""
+    for k in range(L):
+        cy, sy = x[HEADING + k], x[HEADING + L + k]
         if level == AT_POSITION:
             cy, sy = math.cos(x[ACTION + 3 * L + k]), math.sin(x[ACTION + 3 * L + k])
         elif cy == 0.0 and sy == 0.0:
@@ -522,9 +600,10 @@ def _load_block(x, y, state, variation, memory, action, poly, rotors, width, lev
             _limit_commands(y[r])
     if level == AT_ACTUATOR:
         return
-    for a in range(3):
-        _gather(x[INTEGRAL + a * L:INTEGRAL + (a + 1) * L], memory[RATE_INTEGRAL + a:], rows,
-                REMEMBERED)
+    if level < AT_VELOCITY:
+        for a in range(3):
+            _gather(x[INTEGRAL + a * L:INTEGRAL + (a + 1) * L], memory[RATE_INTEGRAL + a:], rows,
+                    REMEMBERED)
     if level == AT_RATES:
         for a in range(3):
             _gather(x[SP_RATES + a * L:SP_RATES + (a + 1) * L], action[a:], rows, 4)
@@ -538,13 +617,10 @@ def _load_block(x, y, state, variation, memory, action, poly, rotors, width, lev
         _clear(x[SP_YAW_RATE:SP_YAW_RATE + L])
     else:
         _gather4(x[ACTION:ACTION + 4 * L], action, rows)
-        _headings(x, memory, rows, level)
+        _recall_all(x[MEMORY:MEMORY + IN_LANES * L], memory, rows)
+        _headings(x, level)
         if not geometric:
             _gather3(x[ACC:ACC + 3 * L], state.acc, rows)
-            for row, begin, many in KEPT:
-                for a in range(many):
-                    _gather(x[row + a * L:row + (a + 1) * L], memory[begin + a:], rows,
-                            REMEMBERED)
 
 
 def _store_block(x, y, state, memory, rotors, width, level, geometric, rows, dt):
@@ -560,20 +636,14 @@ def _store_block(x, y, state, memory, rotors, width, level, geometric, rows, dt)
         _scatter(y[r, SPEED:SPEED + L], state.actuator[r:], rows, width)
     if level == AT_ACTUATOR:
         return
-    for a in range(3):
-        _scatter(x[INTEGRAL + a * L:INTEGRAL + (a + 1) * L], memory[RATE_INTEGRAL + a:], rows,
-                 REMEMBERED)
-    if level >= AT_VELOCITY:
-        for a in range(2):
-            _scatter(x[HEADING + a * L:HEADING + (a + 1) * L], memory[HEADING_KEPT + a:], rows,
+    if level < AT_VELOCITY:
+        for a in range(3):
+            _scatter(x[INTEGRAL + a * L:INTEGRAL + (a + 1) * L], memory[RATE_INTEGRAL + a:], rows,
                      REMEMBERED)
-        if not geometric:
-            for row, begin, many in KEPT:
-                for a in range(many):
-                    _scatter(x[row + a * L:row + (a + 1) * L], memory[begin + a:], rows,
-                             REMEMBERED)
-            if level == AT_VELOCITY:
-                _keep_yaw(x, memory, rows)
+    else:
+        _keep_all(x[MEMORY:MEMORY + IN_LANES * L], memory, rows)
+        if level == AT_VELOCITY and not geometric:
+            _keep_yaw(x, memory, rows)
 
 
 def _command(x, y, c, p, rotors, level, geometric, smallest, begins, dt, loop_s):
@@ -590,14 +660,13 @@ def _command(x, y, c, p, rotors, level, geometric, smallest, begins, dt, loop_s)
             _control_attitude(x, c)
         _control_rates(x, c, dt)
     _begin_mix(x)
-    for r in range(rotors):
-        _mix_tilt(x, y[r], p[r, R_MIX], p[r, R_MIX + 1], p[r, R_MIX + 2], p[r, R_MIX + 3])
+    for r in range(0, rotors, GROUP):
+        _mix_tilt(x, y[r:r + GROUP], p[r:r + GROUP])
     _mix_range(x, smallest)
-    for r in range(rotors):
-        _mix_collective(x, y[r], p[r, R_MIX], p[r, R_MIX + 3], p[r, R_MOST])
-    for r in range(rotors):
-        _mix_yaw(x, y[r], p[r, R_MIX + 3], p[r, R_MOST], p[r, R_THRUST], p[r, R_SCALING],
-                 p[r, R_ZERO])
+    for r in range(0, rotors, GROUP):
+        _mix_collective(x, y[r:r + GROUP], p[r:r + GROUP])
+    for r in range(0, rotors, GROUP):
+        _mix_yaw(x, y[r:r + GROUP], p[r:r + GROUP])
 
 
 def fly(lanes: Any, i: int, rows: np.ndarray, state: Any, variation: Any, memory: np.ndarray,
@@ -621,7 +690,7 @@ def fly(lanes: Any, i: int, rows: np.ndarray, state: Any, variation: Any, memory
         sub_steps: How many.
     """
     rotors, real = lanes.rotors[i], lanes.vehicle.dtype
-    x, y = np.zeros(ROWS, real), np.zeros((rotors, ROTOR_ROWS), real)
+    x, y = np.zeros(ROWS, real), np.zeros((lanes.rotor.shape[1], ROTOR_ROWS), real)
     x[QUAT + 3 * L:QUAT + 4 * L] = 1.0
     x[SCALE:SCALE + L] = 1.0
     flush_denormals(x.itemsize == 4)
@@ -638,7 +707,7 @@ def fly_block(x: np.ndarray, y: np.ndarray, c: np.ndarray, p: np.ndarray, rotors
     """Advances one block of vehicles.
 
     Args:
-        x, y: (ROWS,) and (rotors, ROTOR_ROWS) scratch.
+        x, y: (ROWS,) and (A, ROTOR_ROWS) scratch.
         c, p: (CONSTANTS,) and (A, ROTOR_CONSTANTS) of their type.
         rotors: How many.
         rows: (M,) with M up to L.
@@ -648,7 +717,8 @@ def fly_block(x: np.ndarray, y: np.ndarray, c: np.ndarray, p: np.ndarray, rotors
     smallest = p[0, R_MOST]
     for r in range(rotors):
         smallest = min(smallest, p[r, R_MOST])
-    _load_block(x, y, state, variation, memory, action, c[POLY:POLY + 3], rotors, p.shape[0], level,
+    width = state.actuator.size // variation.mass.size
+    _load_block(x, y, state, variation, memory, action, c[POLY:POLY + 3], rotors, width, level,
                 geometric, rows)
     for s in range(sub_steps):
         if level != AT_ACTUATOR:
@@ -656,13 +726,13 @@ def fly_block(x: np.ndarray, y: np.ndarray, c: np.ndarray, p: np.ndarray, rotors
                      (t_us + s * dt_us) % LOOP_US == 0, dt, loop_s)
         _begin_forces(x, c[DRAG], c[DRAG + 1], c[DRAG + 2], c[AREAS], c[AREAS + 1], c[AREAS + 2],
                       SEA_LEVEL_DENSITY)
-        for r in range(rotors):
-            _add_rotor(x, y[r], p[r])
+        for r in range(0, rotors, GROUP):
+            _add_rotors(x, y[r:r + GROUP], p[r:r + GROUP])
         _accelerate(x, c, dt)
         _displace(x, dt)
         if level >= AT_VELOCITY and not geometric:
             _accelerations(x, dt)
-    _store_block(x, y, state, memory, rotors, p.shape[0], level, geometric, rows, dt)
+    _store_block(x, y, state, memory, rotors, width, level, geometric, rows, dt)
 
 
 FLY = {real: kernel_in_lanes(fly, real) for real in (np.float32, np.float64)}

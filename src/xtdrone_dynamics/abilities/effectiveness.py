@@ -117,6 +117,20 @@ def largest_thrust(fleet: FleetModel) -> np.ndarray:
     return np.where(fleet.rotor_mask, a["motor_constant"] * top ** 2, 0.0)
 
 
+def largest_torque(fleet: FleetModel) -> np.ndarray:
+    """Torque about each axis that a vehicle exerts either way, in a level hover, (N, 3) [N m].
+
+    All that gives one is used: rotors from standstill to full thrust, servos from end to end.
+    """
+    a, torques = fleet.actuator, in_hover(fleet)[:, 3:]
+    top = largest_thrust(fleet)
+    high = np.where(fleet.rotor_mask, top, a["upper"])[:, None]
+    low = np.where(fleet.rotor_mask, np.where(a["bidirectional"], -top, 0.0), a["lower"])[:, None]
+    reached = np.stack([torques * high, torques * low])
+    reached = np.where(torques == 0.0, 0.0, reached)  # servos without end stops that turn nothing
+    return np.minimum(reached.max(axis=0).sum(axis=-1), -reached.min(axis=0).sum(axis=-1))
+
+
 def cannot_hover(fleet: FleetModel) -> list[str]:
     """Reason why each vehicle cannot fly as a multicopter; empty where it can."""
     matrices, largest = in_hover(fleet), largest_thrust(fleet)
