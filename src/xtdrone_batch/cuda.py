@@ -77,7 +77,7 @@ def fly_lanes(model: Any, i: int, rows: np.ndarray, far: np.ndarray, vehicles: i
     """Kernel: advances vehicles of one type in lanes, those of the environments in `far`.
 
     Args:
-        scratch, rotor_scratch: (blocks, ROWS) and (blocks, rotors, ROTOR_ROWS).
+        scratch, rotor_scratch: (blocks, ROWS) and (blocks, A, ROTOR_ROWS).
         vehicles: Of one environment.
 
     The others are those of lanes.fly().
@@ -165,7 +165,7 @@ class Held(NamedTuple):
     loops: Any
     chunks: Chunk
     scratch: Any  # (blocks, ROWS)
-    rotor_scratch: Any  # (blocks, rotors, ROTOR_ROWS)
+    rotor_scratch: Any  # (blocks, A, ROTOR_ROWS)
     which: Any  # (E,)
     far: Any  # (E,)
     streams: Any  # (E, 4)
@@ -203,7 +203,7 @@ def hold(batch: Any, place: Any) -> Held:
                 all_of(batch._lanes), all_of(batch._records), place(batch.scenes.objects),
                 all_of(batch._loops), chunks,
                 place(np.zeros((blocks, lanes.ROWS), dtype=real)),
-                place(np.zeros((blocks, actuators, lanes.ROTOR_ROWS), dtype=real)),
+                place(np.zeros((blocks, batch._lanes.rotor.shape[1], lanes.ROTOR_ROWS), dtype=real)),
                 place(np.arange(environments)), place(np.zeros(environments, dtype=np.bool_)),
                 place(batch._streams))
 

@@ -77,7 +77,7 @@ MASS, INERTIA, INVERSE, GRAVITATION, DRAG, AREAS, GAINS, POLY = 0, 1, 7, 13, 14,
  CLIMB, SINK, ATTITUDE, WEIGHT, LIMITS) = (*range(32, 49), 51, 52)
 CONSTANTS = 55
 FILTER_S = ACC_FILTER_S
-# Of a rotor. Each loop takes GROUP of them; those that a vehicle lacks exert nothing.
+# Of a rotor. The loops of the mixer take GROUP of them; those that a vehicle lacks do nothing.
 GROUP = 4
 (R_POS, R_AXIS, R_DIRECTION, R_THRUST, R_MOMENT, R_DRAG, R_ROLL, R_UP, R_DOWN, R_SCALING, R_ZERO,
  R_TOP, R_MIX, R_MOST) = 0, 3, 6, 7, 8, 9, 10, 11, 14, 17, 18, 19, 20, 24
@@ -270,29 +270,36 @@ def _begin_mix(x):
 
 
 @njit
-def _tilt(y, r, k, p, thrust, roll, pitch):
+def _mixed(p, r):
+    """What mixing takes of a rotor's constants."""
+    return (p[r, R_MIX], p[r, R_MIX + 1], p[r, R_MIX + 2], p[r, R_MIX + 3], p[r, R_MOST],
+            p[r, R_THRUST], p[r, R_SCALING], p[r, R_ZERO])
+
+
+@njit
+def _tilt(y, r, k, m, thrust, roll, pitch):
     """Thrust of a rotor for roll and pitch, and the share of it that is left above zero."""
-    tilt = p[r, R_MIX + 1] * roll + p[r, R_MIX + 2] * pitch
+    tilt = m[1] * roll + m[2] * pitch
     y[r, THRUST + k] = tilt
-    return tilt, tilt_share(tilt, p[r, R_MIX] * thrust)
+    return tilt, tilt_share(tilt, m[0] * thrust)
 
 
 @LaneLoop
 def _mix_tilt(x, y, p):
     """Thrusts of some rotors for roll and pitch, with their extremes; y, p: their rows."""
+    m, n, o, q = _mixed(p, 0), _mixed(p, 1), _mixed(p, 2), _mixed(p, 3)
+    most = max(max(abs(m[3]), abs(n[3])), max(abs(o[3]), abs(q[3])))
     for k in range(L):
         thrust, roll, pitch = x[WANTED + k], x[WANTED + L + k], x[WANTED + 2 * L + k]
         yaw = abs(x[WANTED + 3 * L + k])
-        a, e = _tilt(y, 0, k, p, thrust, roll, pitch)
-        b, f = _tilt(y, 1, k, p, thrust, roll, pitch)
-        c, g = _tilt(y, 2, k, p, thrust, roll, pitch)
-        d, h = _tilt(y, 3, k, p, thrust, roll, pitch)
+        a, e = _tilt(y, 0, k, m, thrust, roll, pitch)
+        b, f = _tilt(y, 1, k, n, thrust, roll, pitch)
+        c, g = _tilt(y, 2, k, o, thrust, roll, pitch)
+        d, h = _tilt(y, 3, k, q, thrust, roll, pitch)
         x[LOW + k] = min(x[LOW + k], min(min(a, b), min(c, d)))
         x[HIGH + k] = max(x[HIGH + k], max(max(a, b), max(c, d)))
         x[SHARE + k] = min(x[SHARE + k], min(min(e, f), min(g, h)))
-        x[SPAN + k] = max(x[SPAN + k], yaw * max(
-            max(abs(p[0, R_MIX + 3]), abs(p[1, R_MIX + 3])),
-            max(abs(p[2, R_MIX + 3]), abs(p[3, R_MIX + 3]))))
+        x[SPAN + k] = max(x[SPAN + k], yaw * most)
 
 
 @LaneLoop
@@ -304,41 +311,43 @@ def _mix_range(x, most):
 
 
 @njit
-def _collective_of(y, r, k, p, span, wanted, low, high, yaw):
+def _collective_of(y, r, k, m, span, wanted, low, high, yaw):
     """Adds the collective to a rotor's thrust; the share of yaw that its range leaves."""
-    thrust = span * y[r, THRUST + k] + min(max(p[r, R_MIX] * wanted, low), high)
+    thrust = span * y[r, THRUST + k] + min(max(m[0] * wanted, low), high)
     y[r, THRUST + k] = thrust
-    return yaw_share(p[r, R_MIX + 3] * yaw, thrust, p[r, R_MOST])
+    return yaw_share(m[3] * yaw, thrust, m[4])
 
 
 @LaneLoop
 def _mix_collective(x, y, p):
+    m, n, o, q = _mixed(p, 0), _mixed(p, 1), _mixed(p, 2), _mixed(p, 3)
     for k in range(L):
         span, low, high = x[SPAN + k], x[LOW + k], x[HIGH + k]
         wanted, yaw = x[WANTED + k], x[WANTED + 3 * L + k]
-        a = _collective_of(y, 0, k, p, span, wanted, low, high, yaw)
-        b = _collective_of(y, 1, k, p, span, wanted, low, high, yaw)
-        c = _collective_of(y, 2, k, p, span, wanted, low, high, yaw)
-        d = _collective_of(y, 3, k, p, span, wanted, low, high, yaw)
+        a = _collective_of(y, 0, k, m, span, wanted, low, high, yaw)
+        b = _collective_of(y, 1, k, n, span, wanted, low, high, yaw)
+        c = _collective_of(y, 2, k, o, span, wanted, low, high, yaw)
+        d = _collective_of(y, 3, k, q, span, wanted, low, high, yaw)
         x[SHARE + k] = min(x[SHARE + k], min(min(a, b), min(c, d)))
 
 
 @njit
-def _command_of(y, r, k, p, yaw):
+def _command_of(y, r, k, m, yaw):
     """Puts a rotor's command in place of its thrust."""
-    thrust = min(max(y[r, THRUST + k] + p[r, R_MIX + 3] * yaw, 0.0), p[r, R_MOST])
-    y[r, THRUST + k] = rotor_command(thrust, p[r, R_THRUST], p[r, R_SCALING], p[r, R_ZERO], 1.0)
+    thrust = min(max(y[r, THRUST + k] + m[3] * yaw, 0.0), m[4])
+    y[r, THRUST + k] = rotor_command(thrust, m[5], m[6], m[7], 1.0)
 
 
 @LaneLoop
 def _mix_yaw(x, y, p):
     """Commands of some rotors, in place of their thrusts."""
+    m, n, o, q = _mixed(p, 0), _mixed(p, 1), _mixed(p, 2), _mixed(p, 3)
     for k in range(L):
         yaw = x[SHARE + k] * x[WANTED + 3 * L + k]
-        _command_of(y, 0, k, p, yaw)
-        _command_of(y, 1, k, p, yaw)
-        _command_of(y, 2, k, p, yaw)
-        _command_of(y, 3, k, p, yaw)
+        _command_of(y, 0, k, m, yaw)
+        _command_of(y, 1, k, n, yaw)
+        _command_of(y, 2, k, o, yaw)
+        _command_of(y, 3, k, q, yaw)
 
 
 @LaneLoop
@@ -356,41 +365,29 @@ def _begin_forces(x, kx, ky, kz, ax, ay, az, density):
         x[TORQUE + k] = x[TORQUE + L + k] = x[TORQUE + 2 * L + k] = 0.0
 
 
-@njit
-def _wrench_of(y, r, k, p, ux, uy, uz, wx, wy, wz):
-    """Lag of a rotor, and its force and torque on the vehicle."""
-    rx, ry, rz = p[r, R_POS], p[r, R_POS + 1], p[r, R_POS + 2]
-    target = rotor.target_speed(y[r, THRUST + k], p[r, R_SCALING], p[r, R_ZERO], p[r, R_TOP])
-    after, mean, square = rotor.lagged(
-        y[r, SPEED + k], target, (p[r, R_UP], p[r, R_UP + 1], p[r, R_UP + 2]),
-        (p[r, R_DOWN], p[r, R_DOWN + 1], p[r, R_DOWN + 2]))
-    y[r, SPEED + k] = after
-    ratio = y[r, RATIO + k]
-    fx, fy, fz, mx, my, mz = rotor.wrench(
-        mean, square, p[r, R_DIRECTION], p[r, R_AXIS], p[r, R_AXIS + 1], p[r, R_AXIS + 2],
-        p[r, R_THRUST] * ratio, p[r, R_MOMENT], p[r, R_DRAG] * ratio, p[r, R_ROLL] * ratio,
-        ux + wy * rz - wz * ry, uy + wz * rx - wx * rz, uz + wx * ry - wy * rx)
-    return fx, fy, fz, mx + ry * fz - rz * fy, my + rz * fx - rx * fz, mz + rx * fy - ry * fx
-
-
 @LaneLoop
-def _add_rotors(x, y, p):
-    """Lag of some rotors, and their force and torque on the vehicle; y, p: their rows."""
+def _add_rotor(x, y, p):
+    """Lag of one rotor, and its force and torque on the vehicle; p: its constants."""
+    rx, ry, rz, ax, ay, az = p[0], p[1], p[2], p[3], p[4], p[5]
+    direction, thrust, moment, drag, roll = p[6], p[7], p[8], p[9], p[10]
+    up, down = (p[11], p[12], p[13]), (p[14], p[15], p[16])
+    scaling, zero, top = p[17], p[18], p[19]
     for k in range(L):
+        target = rotor.target_speed(y[THRUST + k], scaling, zero, top)
+        after, mean, square = rotor.lagged(y[SPEED + k], target, up, down)
+        ratio = y[RATIO + k]
         ux, uy, uz = x[AIRSPEED + k], x[AIRSPEED + L + k], x[AIRSPEED + 2 * L + k]
         wx, wy, wz = x[RATE + k], x[RATE + L + k], x[RATE + 2 * L + k]
-        a, b, c, d, e, f = _wrench_of(y, 0, k, p, ux, uy, uz, wx, wy, wz)
-        ax, ay, az, mx, my, mz = _wrench_of(y, 1, k, p, ux, uy, uz, wx, wy, wz)
-        a, b, c, d, e, f = a + ax, b + ay, c + az, d + mx, e + my, f + mz
-        ax, ay, az, mx, my, mz = _wrench_of(y, 2, k, p, ux, uy, uz, wx, wy, wz)
-        a, b, c, d, e, f = a + ax, b + ay, c + az, d + mx, e + my, f + mz
-        ax, ay, az, mx, my, mz = _wrench_of(y, 3, k, p, ux, uy, uz, wx, wy, wz)
-        x[FORCE + k] += a + ax
-        x[FORCE + L + k] += b + ay
-        x[FORCE + 2 * L + k] += c + az
-        x[TORQUE + k] += d + mx
-        x[TORQUE + L + k] += e + my
-        x[TORQUE + 2 * L + k] += f + mz
+        fx, fy, fz, mx, my, mz = rotor.wrench(
+            mean, square, direction, ax, ay, az, thrust * ratio, moment, drag * ratio,
+            roll * ratio, ux + wy * rz - wz * ry, uy + wz * rx - wx * rz, uz + wx * ry - wy * rx)
+        y[SPEED + k] = after
+        x[FORCE + k] += fx
+        x[FORCE + L + k] += fy
+        x[FORCE + 2 * L + k] += fz
+        x[TORQUE + k] += mx + ry * fz - rz * fy
+        x[TORQUE + L + k] += my + rz * fx - rx * fz
+        x[TORQUE + 2 * L + k] += mz + rx * fy - ry * fx
 
 
 @LaneLoop
@@ -726,8 +723,8 @@ def fly_block(x: np.ndarray, y: np.ndarray, c: np.ndarray, p: np.ndarray, rotors
                      (t_us + s * dt_us) % LOOP_US == 0, dt, loop_s)
         _begin_forces(x, c[DRAG], c[DRAG + 1], c[DRAG + 2], c[AREAS], c[AREAS + 1], c[AREAS + 2],
                       SEA_LEVEL_DENSITY)
-        for r in range(0, rotors, GROUP):
-            _add_rotors(x, y[r:r + GROUP], p[r:r + GROUP])
+        for r in range(rotors):
+            _add_rotor(x, y[r], p[r])
         _accelerate(x, c, dt)
         _displace(x, dt)
         if level >= AT_VELOCITY and not geometric:

@@ -124,11 +124,12 @@ def test_the_neighbours_of_a_vehicle_on_the_ground_stay_in_lanes():
     assert np.ptp(batch.state.pos[:10, 0, 2]) == 0.0
 
 
-# What each loop takes beside the scratch: the rotor's rows (y), constants (c), numbers.
+# What each loop takes beside the scratch: a rotor's rows (y), those of a group of them and their
+# constants (g), constants (c), numbers (n).
 LOOPS = {"_control_velocity": "cnn", "_control_rates": "cn", "_add_rotor": "yc",
          "_control_place": "cnn", "_control_attitude": "c", "_filter_acceleration": "n",
-         "_accelerate": "cn", "_displace": "n", "_mix_tilt": "ynnnn", "_mix_range": "n",
-         "_mix_collective": "ynnn", "_mix_yaw": "ynnnnn", "_begin_forces": "nnnnnnn"}
+         "_accelerate": "cn", "_displace": "n", "_mix_tilt": "g", "_mix_range": "n",
+         "_mix_collective": "g", "_mix_yaw": "g", "_begin_forces": "nnnnnnn"}
 
 
 @pytest.mark.parametrize("real", [np.float32, np.float64])
@@ -137,7 +138,10 @@ def test_loops_are_vector_instructions(name, real):
     loop = loop_in_lanes(getattr(lanes, name), real)
     given = {"y": np.ones(lanes.ROTOR_ROWS, real), "n": real(1.0),
              "c": np.ones(lanes.CONSTANTS, real)}
-    loop(np.ones(lanes.ROWS, real), *(given[kind] for kind in LOOPS[name]))
+    group = (np.ones((lanes.GROUP, lanes.ROTOR_ROWS), real),
+             np.ones((lanes.GROUP, lanes.ROTOR_CONSTANTS), real))
+    taken = group if LOOPS[name] == "g" else [given[kind] for kind in LOOPS[name]]
+    loop(np.ones(lanes.ROWS, real), *taken)
     (assembly,) = loop.inspect_asm().values()
     packed, scalar, other = (len(re.findall(rf"\bv?(?:mul|fn?m\w+?){kind}\b", assembly))
                              for kind in (("ps", "ss", "pd") if real is np.float32

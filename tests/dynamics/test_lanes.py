@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from xtdrone_dynamics import quaternion
-from xtdrone_dynamics.lanes import LaneLoop, arctangent, kernel_in_lanes, lanes_of
+from xtdrone_dynamics.lanes import LaneLoop, arctangent, kernel_in_lanes, lanes_of, short_arctangent
 
 VALUES = np.concatenate([[0.0], np.geomspace(1e-12, 1e12, 60)])
 
@@ -15,6 +15,7 @@ def test_arctangent():
     for y in (*VALUES, *-VALUES[1:]):
         for x in (*VALUES, *-VALUES[1:]):
             assert arctangent(y, x) == pytest.approx(math.atan2(y, x), rel=4e-16, abs=4e-16)
+            assert short_arctangent(y, x) == pytest.approx(math.atan2(y, x), rel=2e-7, abs=2e-7)
 
 
 @pytest.mark.parametrize("real", [np.float32, np.float64])

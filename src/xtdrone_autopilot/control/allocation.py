@@ -67,11 +67,8 @@ def thrust_range(lowest: float, highest: float, yaw_peak: float, smallest_max: f
 @njit
 def yaw_share(yaw: float, thrust: float, most: float) -> float:
     """Share of a rotor's thrust for yaw [N] that the range of its thrust leaves."""
-    if yaw > 1e-9:
-        return max(most - thrust, 0.0) / yaw
-    if yaw < -1e-9:
-        return max(thrust, 0.0) / -yaw
-    return 1.0
+    room = max(most - thrust, 0.0) if yaw > 0.0 else max(thrust, 0.0)
+    return room / abs(yaw) if abs(yaw) > 1e-9 else 1.0
 
 
 @njit
