@@ -191,7 +191,7 @@ def hold(batch: Any, place: Any) -> Held:
     loop_state, flat_loops = both(batch._loop_state)
     action = place(batch._action)
     blocks = min(BLOCKS, -(-environments * v // LANES))
-    actuators = batch.model.actuator.shape[1]
+    rotor_rows = batch._lanes.rotor.shape[1], lanes.ROTOR_ROWS
     one = new_chunk(batch._records, batch._loops.status, action.shape[2],
                     loop_state.values.shape[2])
     workers = min(WORKERS, -(-environments // THREADS) * THREADS)
@@ -203,7 +203,7 @@ def hold(batch: Any, place: Any) -> Held:
                 all_of(batch._lanes), all_of(batch._records), place(batch.scenes.objects),
                 all_of(batch._loops), chunks,
                 place(np.zeros((blocks, lanes.ROWS), dtype=real)),
-                place(np.zeros((blocks, batch._lanes.rotor.shape[1], lanes.ROTOR_ROWS), dtype=real)),
+                place(np.zeros((blocks, *rotor_rows), dtype=real)),
                 place(np.arange(environments)), place(np.zeros(environments, dtype=np.bool_)),
                 place(batch._streams))
 

@@ -41,7 +41,7 @@ class SharedWork:
     """A kernel that is called for each share, by the caller and by a thread side by side."""
 
     def __init__(self, kernel: Callable[[int, tuple, tuple], None], shares: int, arguments: tuple,
-                 scratch: Callable[[], tuple]):
+                 scratch: Callable[[], tuple] = tuple, threaded: bool = True):
         """The thread waits.
 
         Args:
@@ -49,14 +49,18 @@ class SharedWork:
             shares: How many shares there are.
             arguments: Arrays that it works on.
             scratch: Makes the arrays that a thread has for itself.
+            threaded: Whether there is a thread, or the caller does all; see worthwhile().
         """
         # Of each share, whether it waits, and whether it is done; at last, whether some wait.
         self._semaphores = np.zeros((2 * shares + 1, _SEMAPHORE), dtype=np.uint8)
         self._begun = np.zeros(shares, dtype=np.bool_)  # by the thread
         self._arguments, self._scratch = arguments, scratch()
-        self._pending = False
+        self._pending, self._threaded = False, threaded
+        serve, complete, alone = _loops_of(kernel)
+        self._complete = complete if threaded else alone
+        if not threaded:
+            return
         _create(self._semaphores)
-        serve, self._complete = _threads_of(kernel)
         ends = np.zeros(1, dtype=np.bool_)
         thread = threading.Thread(target=serve, daemon=True, args=(
             self._semaphores, ends, arguments, scratch()))
@@ -66,7 +70,8 @@ class SharedWork:
     def offer(self) -> None:
         """The work may begin; its arguments may not change until complete()."""
         self._pending = True
-        _offer(self._semaphores)
+        if self._threaded:
+            _offer(self._semaphores)
 
     def complete(self) -> None:
         """Returns when all that was offered is done."""
@@ -74,10 +79,16 @@ class SharedWork:
             self._complete(self._semaphores, self._begun, self._arguments, self._scratch)
             self._pending = False
 
+    def do(self) -> None:
+        """All of it, now."""
+        self.offer()
+        self.complete()
+
     def close(self) -> None:
         """Ends the thread. May be called twice."""
         self.complete()
-        self._end()
+        if self._threaded:
+            self._end()
 
 
 def _end(semaphores: np.ndarray, ends: np.ndarray, thread: threading.Thread) -> None:
@@ -87,16 +98,16 @@ def _end(semaphores: np.ndarray, ends: np.ndarray, thread: threading.Thread) -> 
 
 
 @functools.cache
-def _threads_of(kernel: Any) -> tuple[Any, Any]:
-    """_serve() and _complete() for a kernel."""
+def _loops_of(kernel: Any) -> tuple[Any, Any, Any]:
+    """_serve(), _complete() and _alone() for a kernel."""
     made = []
-    for function in (_serve, _complete):
+    for function in (_serve, _complete, _alone):
         plain = types.FunctionType(function.__code__, {**globals(), "_kernel": kernel})
         plain.__module__ = __name__
         plain.__name__ = f"{function.__name__}_{kernel.__name__}"
         plain.__qualname__ = f"{plain.__name__}_{kernel.__module__}"
         made.append(fleet_kernel(plain))
-    return made[0], made[1]
+    return made[0], made[1], made[2]
 
 
 def _kernel(share: int, arguments: tuple, scratch: tuple) -> None:
@@ -134,7 +145,7 @@ def _serve(semaphores: np.ndarray, ends: np.ndarray, arguments: tuple, scratch: 
     """What the thread does: whatever share waits, from the first on."""
     shares = len(semaphores) // 2
     while True:
-        _sleep(semaphores[-1])
+        _wait(semaphores[-1])  # the next work often follows soon
         if ends[0]:
             return
         for k in range(shares):
@@ -154,3 +165,9 @@ def _complete(semaphores: np.ndarray, begun: np.ndarray, arguments: tuple,
     for k in range(shares):
         if begun[k]:
             _wait(semaphores[shares + k])
+
+
+def _alone(semaphores: np.ndarray, begun: np.ndarray, arguments: tuple, scratch: tuple) -> None:
+    """Does all shares."""
+    for k in range(len(begun)):
+        _kernel(k, arguments, scratch)

@@ -28,10 +28,10 @@ def scratch():
     return (np.zeros(1),)
 
 
-@pytest.mark.parametrize("pause", [0.0, 2e-3])
-def test_every_share_is_done_once_each_time(pause):
+@pytest.mark.parametrize(("pause", "threaded"), [(0.0, True), (2e-3, True), (0.0, False)])
+def test_every_share_is_done_once_each_time(pause, threaded):
     counts, sums = np.zeros(SHARES, dtype=np.int64), np.zeros(SHARES)
-    work = SharedWork(add, SHARES, (counts, sums), scratch)
+    work = SharedWork(add, SHARES, (counts, sums), scratch, threaded)
     expected = [float(sum(share * k % 7 for k in range(20_000))) for share in range(SHARES)]
     for times in range(1, 31):
         work.offer()

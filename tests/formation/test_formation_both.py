@@ -49,6 +49,7 @@ def separation(pos):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_eighteen_hold_three_formations_in_the_full_simulator():
     """RMS slot error at most 0.25 m after settling; benchmarks/bench_formation.py flies more."""
     commands = []
@@ -68,6 +69,7 @@ def test_eighteen_hold_three_formations_in_the_full_simulator():
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_one_scheme_file_settles_alike_in_both_simulators(runs, examples, capsys):
     source = (ROOT / "examples" / "my_scheme.py").read_text()
     assert len(source.splitlines()) <= 35

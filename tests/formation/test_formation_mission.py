@@ -38,6 +38,7 @@ def flight():
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_eight_followers_track_a_leader_on_a_mission(flight):
     events, t, pos, vel = flight
     under_way = (t >= events["mission"][0]) & (t <= events["mission_end"][0])

@@ -196,6 +196,7 @@ def test_gazebos_own_topic_has_the_scans_for_those_who_subscribe(build):
     np.testing.assert_allclose(found, wanted, atol=1e-3)
 
 
+@pytest.mark.long
 def test_a_stereo_pair_at_25_hz_has_every_frame_in_flight(tmp_path):
     """752 x 480 twice, drawn by Gazebo, exact stamps, none missing and none twice the same."""
     folder = tmp_path / "iris_stereo_25"

@@ -47,6 +47,7 @@ def test_the_classic_launch_file_gives_an_included_iris_its_own_port(gazebo):
     assert etree.fromstring(sdf.read_bytes()).findtext(".//mavlink_tcp_port") == "4567"
 
 
+@pytest.mark.long
 def test_vehicles_of_all_kinds_are_spawned_side_by_side(gazebo):
     """Neither a nested name nor a namespace of one file may spoil the reading of the next."""
     for i in range(2):

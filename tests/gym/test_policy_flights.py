@@ -53,6 +53,7 @@ def test_it_reaches_its_goals_in_wind(autopilot, n):
 
 @needs_ros
 @pytest.mark.slow
+@pytest.mark.long
 def test_it_flies_over_mavros_topics(tmp_path):
     port = free_port()
     done = Processes(environment(port, tmp_path)).run(

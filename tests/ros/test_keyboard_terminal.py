@@ -122,6 +122,7 @@ def test_keys_fly_the_fleet_and_quitting_stops_it(fleet):
         keyboard.close()
 
 
+@pytest.mark.long
 def test_a_pyramid_below_the_ground_is_refused_and_flown_higher_up(tmp_path):
     """roslaunch keyboard.launch and its keys, from arming to quitting."""
     env = environment(port := free_port(), tmp_path)

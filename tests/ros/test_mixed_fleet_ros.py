@@ -16,6 +16,7 @@ NEAR = {"iris": (2.0, 1.0), "typhoon_h480": (2.0, 1.0), "plane": (45.0, 120.0),
         "standard_vtol": (20.0, 1.0), "rover": (4.0, 3.0), "r1_rover": (4.0, 3.0)}
 
 
+@pytest.mark.long
 def test_a_mixed_fleet_flies_its_plans_and_stops(tmp_path):
     processes = Processes(environment(port := free_port(), tmp_path))
     done = processes.run("roslaunch", "-p", port, ROOT / "launch" / "mixed.launch", "speed:=0")

@@ -154,6 +154,7 @@ class UpAndDown(FlightAgent):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_ordinary_landings_in_wind_are_no_crashes(tmp_path):
     # Wind grows from 0 in the west to 8 m/s in the east; half of the vehicles land on a slope.
     columns, rows, spacing, slope = 20, 10, 4.0, 0.15

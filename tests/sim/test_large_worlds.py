@@ -58,6 +58,7 @@ def test_batches_make_the_same_scene(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_forest_of_a_hundred_thousand_triangles(tmp_path):
     world = forest(tmp_path, 150, 700)
     begin = time.process_time()

@@ -11,13 +11,14 @@ import numpy.typing as npt
 
 from xtdrone_core import SensorBatch
 from xtdrone_core.errors import unknown_name
+from xtdrone_dynamics.shared_work import SharedWork, worthwhile
 
 from ..errors import AutopilotError
 from ..interfaces import Estimator
 from ..parameters.store import ParameterStore, table
 from .flags import ALIGNED, GPS_USED, POSITION_VALID, VISION_USED
 from .kernel import step_fleet
-from .lanes import LANES, blocks_of, new_scratch, step_in_lanes
+from .lanes import LANES, NOW, blocks_of, new_scratch, step_block
 from .state import FILTER, HISTORY, PAST, SIZE, reset_filter
 from .vision import fuse_vision
 
@@ -163,8 +164,9 @@ class Ekf(Estimator):
         self._t_us = None
         self._count = 0
         self._times = np.zeros(HISTORY, dtype=np.int64)
-        self._work = np.zeros((6, SIZE))
-        self._scratch = new_scratch()
+        self._scratch = np.zeros((6, SIZE))
+        self._now = np.zeros(1, dtype=NOW)
+        self._work, self._given = None, (None, None)
         self._parameters = ParameterStore(n).values
         self.filters = np.zeros(n, dtype=FILTER)
         self.baro_offset = self.filters["baro_offset"]
@@ -187,13 +189,22 @@ class Ekf(Estimator):
             self._retune()
         self._times[self._count % HISTORY] = sensors.t_us
         if self._in_lanes:
-            step_in_lanes(self._tuning, self._parameters, self._world, dt_us * 1e-6, sensors.t_us,
-                          self._times, self._count, sensors.records, self.records, self.filters,
-                          self._history, self._covs, self._scratch)
+            self._now[0] = dt_us * 1e-6, sensors.t_us, self._count
+            self._blocks(sensors.records).do()
         else:
             step_fleet(self._tuning, self._parameters, self._world, dt_us * 1e-6, sensors.t_us,
                        self._times, self._count, sensors.records, self.records, self.filters,
-                       self._history, self._covs, self._work)
+                       self._history, self._covs, self._scratch)
+
+    def _blocks(self, readings):
+        """The work on the blocks of the fleet, by these readings."""
+        if readings is not self._given[0] or self._parameters is not self._given[1]:
+            self._given = readings, self._parameters
+            self._work = SharedWork(step_block, len(self._covs), (
+                self._tuning, self._parameters, self._world, self._now, self._times, readings,
+                self.records, self.filters, self._history, self._covs), new_scratch,
+                worthwhile(len(self.filters)))
+        return self._work
 
     def _retune(self):
         """Applies the parameters that scale the tuning."""
@@ -218,7 +229,7 @@ class Ekf(Estimator):
             return
         params, cov = self._parameters[i], np.ascontiguousarray(self._covariance(i))
         fuse_vision(self._tuning[i], params, self.filters[i], self.records[i], self._history[i],
-                    cov, self._work, self._times, self._count, self._t_us, t_us,
+                    cov, self._scratch, self._times, self._count, self._t_us, t_us,
                     np.array([*pos, *quat], dtype=np.float64),
                     float(params["EKF2_EVP_NOISE"] if pos_sigma is None else pos_sigma),
                     float(params["EKF2_EVA_NOISE"] if yaw_sigma is None else yaw_sigma))

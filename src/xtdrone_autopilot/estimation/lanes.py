@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from xtdrone_dynamics.compiled import fleet_kernel, njit
+from xtdrone_dynamics.compiled import njit
 from xtdrone_dynamics.earth.atmosphere import height_of_pressure
 from xtdrone_dynamics.lane_numbers import LANES, lane_array
 
@@ -49,20 +49,25 @@ def new_scratch() -> tuple:
             np.zeros((LANES, 3)), np.zeros((SIZE, SIZE)))
 
 
-@fleet_kernel
-def step_in_lanes(tuning: np.ndarray, parameters: np.ndarray, world: tuple, dt: float, t_us: int,
-                  times: np.ndarray, count: int, sensors: np.ndarray, estimates: np.ndarray,
-                  filters: np.ndarray, history: np.ndarray, covs: np.ndarray,
-                  scratch: tuple) -> None:
-    """One step of the whole fleet; the arguments are those of kernel.step_fleet().
+NOW = np.dtype([("dt", "f8"), ("t_us", "i8"), ("count", "i8")])  # [s], [us], steps
 
-    But covs is as of blocks_of(), and scratch of new_scratch().
+
+@njit
+def step_block(block: int, arguments: tuple, scratch: tuple) -> None:
+    """One step of a block of vehicles: a share of SharedWork.
+
+    Args:
+        block: Which one.
+        arguments: tuning, parameters, world, now, times, sensors, estimates, filters, history and
+            covs: as of kernel.step_fleet(), but covs is as of blocks_of(), and now (1,) of NOW.
+        scratch: Of new_scratch().
     """
-    for b in range(covs.shape[0]):
-        first, last = b * LANES, min((b + 1) * LANES, len(filters))
-        _step_block(tuning[first:last], parameters[first:last], world, dt, t_us, times, count,
-                    sensors[first:last], estimates[first:last], filters[first:last],
-                    history[first:last], covs[b], scratch)
+    (tuning, parameters, world, now, times, sensors, estimates, filters, history,
+     covs) = arguments
+    first, last = block * LANES, min((block + 1) * LANES, len(filters))
+    _step_block(tuning[first:last], parameters[first:last], world, now[0].dt, now[0].t_us, times,
+                now[0].count, sensors[first:last], estimates[first:last], filters[first:last],
+                history[first:last], covs[block], scratch)
 
 
 @njit

@@ -11,7 +11,7 @@ import numpy as np
 
 from xtdrone_core.modes import Mode
 from xtdrone_dynamics.abilities.vehicle_type import NOT_VTOL, TAILSITTER
-from xtdrone_dynamics.compiled import fleet_kernel, njit
+from xtdrone_dynamics.compiled import njit
 from xtdrone_dynamics.constants import AIR_GAS_CONSTANT
 from xtdrone_dynamics.earth.atmosphere import density, height_of_pressure
 from xtdrone_dynamics.earth.geodesy import to_geodetic
@@ -45,6 +45,7 @@ from ..estimation.status import solution_status
 from ..ned import heading, quat_to_ned, to_frd, to_ned
 from ..vehicle_status import TO_FIXED_WING, TO_HOVER
 
+SHARE = 8  # vehicles
 MAX_MOTORS = 12  # length of actuator_motors.control
 AS_DOUBLE, AS_SINGLE, AS_WHOLE = range(3)  # type in the file: float64, float32, integer
 _PWM_OFF = 900.0  # PX4's simulated PWM output for a stopped motor [us]
@@ -280,16 +281,16 @@ def new_snapshots(snapshots: np.ndarray, origin: tuple, geoid: float, n_motors: 
             s.pwm[r] = _PWM_OFF
 
 
-@fleet_kernel
-def append(t_us: int, epoch_us: np.ndarray, grid_us: int, cycle: np.ndarray, tables: tuple,
-           on_change: np.ndarray, where: np.ndarray, out: np.ndarray, length: np.ndarray,
-           state_key: np.ndarray, snapshots: np.ndarray, forms: tuple, origin: tuple[float, ...],
-           status: np.ndarray, parameters: np.ndarray, estimates: np.ndarray, sensors: np.ndarray,
-           batteries: np.ndarray, missions: np.ndarray, commands: np.ndarray) -> None:
-    """Appends the data messages of the topics that are due to each vehicle's buffer.
+@njit
+def append(share: int, arguments: tuple, scratch: tuple) -> None:
+    """Appends the data messages of the topics that are due to the buffers of some vehicles.
 
     Args:
-        t_us: Simulated time [us].
+        share: Which vehicles: SHARE of them from SHARE times that on.
+        arguments: The following, of the whole fleet.
+        scratch: Not needed.
+
+        t_us: (1,) simulated time [us].
         epoch_us: (N,) start time of each vehicle [us]; its topics' periods begin there.
         grid_us: Time step of the logging schedule [us]; every period is a multiple of it.
         cycle: (C, T) bool, the topics that are due at each time step; it repeats after C steps.
@@ -313,9 +314,13 @@ def append(t_us: int, epoch_us: np.ndarray, grid_us: int, cycle: np.ndarray, tab
         status, parameters, estimates, sensors, batteries, missions: (N,) records of the fleet.
         commands: (N, A) of the actuators.
     """
+    (now, epoch_us, grid_us, cycle, tables, on_change, where, out, length, state_key, snapshots,
+     forms, origin, status, parameters, estimates, sensors, batteries, missions,
+     commands) = arguments
+    t_us = now[0]
     sizes, templates, starts, runs, whole_columns = tables
     numbers, singles, wholes, doubles_bytes, singles_bytes, wholes_bytes = forms
-    for i in range(status.shape[0]):
+    for i in range(share * SHARE, min((share + 1) * SHARE, len(status))):
         age = t_us - epoch_us[i]
         if age % grid_us != 0:
             continue

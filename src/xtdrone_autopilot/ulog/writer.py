@@ -18,6 +18,7 @@ import numpy as np
 from xtdrone_core.runs.log_file import LogFile, LogGaps
 from xtdrone_core.runs.snapshot import Memory
 from xtdrone_dynamics.earth.geoid import geoid_height
+from xtdrone_dynamics.shared_work import SharedWork, worthwhile
 
 from ..errors import AutopilotError
 from ..interfaces import Estimator
@@ -98,6 +99,7 @@ class FleetLog(Memory):
         self._forms = *forms, *(form.view(np.uint8) for form in forms)
         ulog_kernel.new_snapshots(self._snapshots, logged.origin,
                                   geoid_height(*logged.origin[:2]), motors)
+        self._t_us, self._work, self._readings = np.zeros(1, dtype=np.int64), None, None
         self._known, self._bits = self._values.copy(), logged.parameters.bits()  # as last logged
         self._parameter_set = False  # since then
         logged.parameters.listeners.append(self._on_parameter)
@@ -231,11 +233,16 @@ class FleetLog(Memory):
 
     def _append(self, t_us):
         r = self._logged
-        ulog_kernel.append(
-            t_us, r.now.epoch_us, self._grid, self._due, self._tables, self._on_change, self._where,
-            self._out, self._length, self._state_key, self._snapshots, self._forms,
-            r.origin, r.status, self._values, r.estimator.records, r.now.sensors.records,
-            r.battery.records, r.missions.records, r.commands)
+        if r.now.sensors.records is not self._readings:
+            self._readings, n = r.now.sensors.records, len(self._length)
+            self._work = SharedWork(ulog_kernel.append, -(-n // ulog_kernel.SHARE), (
+                self._t_us, r.now.epoch_us, self._grid, self._due, self._tables, self._on_change,
+                self._where, self._out, self._length, self._state_key, self._snapshots,
+                self._forms, r.origin, r.status, self._values, r.estimator.records,
+                self._readings, r.battery.records, r.missions.records, r.commands),
+                threaded=worthwhile(n))
+        self._t_us[0] = t_us
+        self._work.do()
 
     def _append_parameters(self):
         if not self._parameter_set and np.array_equal(self._values.view(np.uint8),
