@@ -286,9 +286,6 @@ def any_vehicle(page: Page) -> None:
         texts = [f"{share:.1%}" for share in shares]
         page.row(vehicle, *texts, page.holds(
             f"any vehicle, {vehicle}: {', '.join(texts)} (90 %)", min(shares) >= 0.9))
-    page.add()
-    page.add("Uneven rotors turn a crazyflie at 2 to 5 rad/s against a command of none: the rate "
-             "loop has PX4's gains, and its integrator is too slow for so light a vehicle.")
 
 
 SECTIONS = {"learning": learning, "tasks": tasks, "flights": flights, "any": any_vehicle}

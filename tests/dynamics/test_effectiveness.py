@@ -9,7 +9,13 @@ from scipy.spatial.transform import Rotation
 import jointed
 from physics import STEP_US
 from xtdrone_core import FleetModel, FleetState
-from xtdrone_dynamics.abilities.effectiveness import cannot_hover, commanded, effectiveness, rank
+from xtdrone_dynamics.abilities.effectiveness import (
+    cannot_hover,
+    commanded,
+    effectiveness,
+    largest_torque,
+    rank,
+)
 from xtdrone_sim.engines.body import place_bodies
 from xtdrone_sim.plant.actuators import ActuatorStage
 from xtdrone_sim.vehicles.sdf import load_vehicle
@@ -35,6 +41,19 @@ def test_the_iris():
     np.testing.assert_allclose(matrix[5], (-0.06, -0.06, 0.06, 0.06))
     assert rank(matrix) == 4
     assert commanded(matrix).tolist() == [False, False, True, True, True, True]
+
+
+def test_largest_torques():
+    fleet = FleetModel.of([load_vehicle("iris"), load_vehicle("rover")])
+    rotors = fleet.actuator[0]
+    thrust = rotors[0]["motor_constant"] * 1100.0 ** 2
+    front, left = abs(rotors["pos"][:4, :2]).T
+    pos = rotors["pos"][:4]
+    roll = min(thrust * left[pos[:, 1] > 0.0].sum(), thrust * left[pos[:, 1] < 0.0].sum())
+    pitch = min(thrust * front[pos[:, 0] > 0.0].sum(), thrust * front[pos[:, 0] < 0.0].sum())
+    found = largest_torque(fleet)
+    np.testing.assert_allclose(found[0], (roll, pitch, 2.0 * 0.06 * thrust), rtol=1e-6)
+    assert not found[1].any()
 
 
 def wrench_at(vehicle, thrust, joint_pos, airspeed):

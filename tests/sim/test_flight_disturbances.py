@@ -139,3 +139,12 @@ def test_an_engine_without_payloads_says_so_before_the_flight(monkeypatch):
     with pytest.raises(ControlError, match="carries no payloads"):
         simulation.requests.handle("disturb", {"disturbance": "payload iris_0 1"})
     simulation.close()
+
+
+@pytest.mark.parametrize("vehicle", ["iris", "crazyflie"])
+def test_the_rate_loop_trims_a_weak_rotor(vehicle):
+    """Its integral takes the torque, as in PX4 up to a share of what the vehicle exerts."""
+    simulation, _ = fly(vehicle, f"8: rotor {vehicle}_0 0 0.75", until_s=15.0)
+    status = simulation.autopilot.status[0]
+    assert abs(status["rate_integral"][:2]).min() > 1.0
+    assert abs(status["sp_rates"]).max() < 0.3  # an integral that is too small leaves 1.2 rad/s
