@@ -89,8 +89,8 @@ def scipy_evolution(costs: Costs, bounds: np.ndarray, rng: np.random.Generator, 
 
     result = optimize.differential_evolution(
         objective, [(0.0, 1.0)] * len(box.free), rng=rng, vectorized=True, updating="deferred",
-        popsize=max(2, 2 * POPULATION // len(box.free)), maxiter=generations // 5, tol=1e-6,
-        polish=False, callback=lambda *_, **__: watch(4))
+        popsize=3 * POPULATION // len(box.free), maxiter=2 * generations // 5, tol=1e-6,
+        polish=False, callback=lambda *_, **__: watch(2))
     polished = optimize.minimize(objective, result.x, method="Nelder-Mead",
                                  bounds=[(0.0, 1.0)] * len(box.free),
                                  options={"maxiter": 60 * len(box.free), "xatol": 1e-6,

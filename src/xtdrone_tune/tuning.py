@@ -7,11 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from xtdrone_control.teleoperation.control import AXES, PITCH, STEP_S
+from xtdrone_control.teleoperation.gains import TABLE_2
 from xtdrone_control.teleoperation.record import Record
+from xtdrone_control.teleoperation.simulator import PLACES, simulate
 from xtdrone_core.errors import unknown_name
 
 from .errors import TuneError
-from .objective import Axis, axis_of, bounds
+from .objective import PAD, Axis, axis_of, bounds
 from .search import GENERATIONS, METHODS
 
 _STICK_MOVES = 0.02  # standard deviation of a stick that counts as moved
@@ -138,6 +141,31 @@ def part(axis: Axis, candidate: np.ndarray) -> Part:
     """How a candidate (7,) does on an axis."""
     return Part(float(axis.costs(candidate[:, None])[0]), axis.nothing(), axis.spread(),
                 axis.measured, axis.flown(candidate))
+
+
+def together(record: Record, found: Sequence[Tuned]) -> np.ndarray:
+    """(4,) J of the whole simulator, whose axes act on each other; NaN where none was tuned.
+
+    Axes that were not tuned have the gains of Table 2.
+    """
+    steps = record.each_step()
+    assert steps.motion is not None
+    gains, lean = TABLE_2.copy(), np.zeros((len(steps.t_s), 2))
+    sticks, cost = steps.sticks.copy(), np.full(4, np.nan)
+    tuned = {AXES.index(one.name): one for one in found if one.moves}
+    for index, one in tuned.items():
+        axis = axis_of(steps, index)
+        gains[index] = one.gains
+        late = round(one.candidate[4] / STEP_S)
+        sticks[:, index] = axis.stick[PAD - late:len(axis.stick) - late]
+        if axis.leans:
+            lean[:, index - PITCH] = one.candidate[5:] @ axis.wind
+    start = np.zeros(12)
+    start[[*PLACES]] = steps.motion[0]
+    flown = simulate(sticks, gains, start=tuple(start), lean=lean).axes
+    for index in tuned:
+        cost[index] = ((flown[:, index] - steps.motion[:, index]) ** 2).sum() * STEP_S
+    return cost
 
 
 def delay_of(found: Sequence[Tuned]) -> float:

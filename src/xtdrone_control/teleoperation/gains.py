@@ -69,7 +69,7 @@ def write(path: Path | str, gains: dict[str, np.ndarray], delay: float = 0.0) ->
         TeleoperationError: It cannot be written, or somebody else's file is there.
     """
     path = free_for(path)
-    data: dict[str, Any] = {name: {key: float(f"{value:.6g}") for key, value in
+    data: dict[str, Any] = {name: {key: round(float(f"{value:.6g}"), 9) for key, value in
                                    zip(GAINS, gains[name])} for name in AXES if name in gains}
     data["delay"] = float(f"{delay:.3g}")
     try:
