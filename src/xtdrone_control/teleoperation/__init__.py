@@ -1,1 +1,1 @@
-"""Teleoperation after Mora-Soto and others (2021): sticks, references, PID, an offline simulator."""
+"""Teleoperation of Mora-Soto and others (2021): sticks, references, PID, offline simulator."""

@@ -42,7 +42,8 @@ class TeleoperationAgent(FlightAgent):
     FlightAgent.
     """
 
-    MEMORY = (*FlightAgent.MEMORY, "_begun_us", "_held", "_errors", "_integrals", "_turns", "_fresh_pid")
+    MEMORY = (*FlightAgent.MEMORY, "_begun_us", "_held", "_errors", "_integrals", "_turns",
+              "_fresh_pid")
     period_us = _PERIOD_US
 
     def __init__(

@@ -13,7 +13,7 @@ from xtdrone_dynamics.compiled import njit
 
 AXES = ("height", "yaw", "pitch", "roll")
 HEIGHT, YAW, PITCH, ROLL = range(4)
-SCALE, P, I, D = range(4)  # columns of gains
+SCALE, PROPORTIONAL, INTEGRAL, DERIVATIVE = range(4)  # columns of gains
 GAINS = ("k", "p", "i", "d")
 MOST_TILT = 0.25 * math.pi  # of the references of pitch and roll [rad]
 STEP_S = 1e-3  # period of the algorithm, for which k of height and yaw holds [s]
@@ -69,7 +69,7 @@ def control(place: tuple[float, float, float, float], references: np.ndarray, er
         references: (4,) of them.
         errors: (4,) of the step before; overwritten.
         integrals: (4,) of the errors; overwritten.
-        gains: (4, 4) of the axes, columns SCALE, P, I, D.
+        gains: (4, 4) of the axes, columns SCALE, PROPORTIONAL, INTEGRAL, DERIVATIVE.
         weight: m g [N].
         dt: Length of the step [s].
         first: No step was before: no derivative.
@@ -89,4 +89,5 @@ def _one(axis, place, references, errors, integrals, gains, dt, first):
     error = references[axis] - place
     before = error if first else errors[axis]
     errors[axis] = error
-    return pid(error, before, integrals[axis], gains[axis, P], gains[axis, I], gains[axis, D], dt)
+    return pid(error, before, integrals[axis], gains[axis, PROPORTIONAL], gains[axis, INTEGRAL],
+               gains[axis, DERIVATIVE], dt)

@@ -15,6 +15,7 @@ from .control import AXES, GAINS
 MOST_GAIN = 30.0  # bounds of every gain are 0 and this, section 3 of the paper
 MOST_DELAY_S = 0.5  # of a link [s]
 _HEAD = "# Gains of the teleoperation, of xtdrone tune or by hand: xtdrone fly teleoperation\n"
+_OURS = _HEAD[:20].encode()  # by which a file is known as one that may be replaced
 
 TABLE_2 = np.array([  # k, p, i, d of height, yaw, pitch, roll
     [0.0028, 12.3973, 0.0146, 16.4687],
@@ -85,5 +86,5 @@ def free_for(path: Path | str) -> Path:
     Raises:
         TeleoperationError: As write().
     """
-    return outputs.free_for(path, "file of gains", lambda ends: ends.startswith(_HEAD[:20].encode()),
+    return outputs.free_for(path, "file of gains", lambda ends: ends.startswith(_OURS),
                             TeleoperationError)

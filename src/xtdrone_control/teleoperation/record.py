@@ -157,8 +157,8 @@ class _Columns:
             values[k] = last
         if not hold and not np.isfinite(values).all():
             line = int(np.argmin(np.isfinite(values))) + 2
-            raise TeleoperationError(f"'{self._path}': {name} is {values[line - 2]} in line {line}, "
-                                     "give finite numbers")
+            raise TeleoperationError(f"'{self._path}': {name} is {values[line - 2]} in line "
+                                     f"{line}, give finite numbers")
         return values
 
 
