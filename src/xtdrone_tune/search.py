@@ -22,7 +22,8 @@ def differential_evolution(costs: Costs, bounds: np.ndarray, rng: np.random.Gene
                            generations: int, watch: Watch) -> np.ndarray:
     """rand/1/bin as Mora-Soto and others (2021) set it: NP = 20, CR = 0.5, F = 0.5.
 
-    A component that leaves its bounds is drawn anew; what bounds were kept by is not published.
+    A component that leaves its bounds is reflected by them. How bounds were kept is not published;
+    drawing anew hardly ever hits the small gains near 0.
 
     Args:
         costs: The objective.
@@ -45,8 +46,8 @@ def differential_evolution(costs: Costs, bounds: np.ndarray, rng: np.random.Gene
         order[own, own] = 2.0
         one, two, three = np.argsort(order, axis=1)[:, :3].T
         mutant = population[:, one] + FACTOR * (population[:, two] - population[:, three])
-        outside = (mutant < least) | (mutant > most)
-        mutant = np.where(outside, least + (most - least) * rng.random(size), mutant)
+        mutant = np.where(mutant < least, 2.0 * least - mutant, mutant)
+        mutant = np.clip(np.where(mutant > most, 2.0 * most - mutant, mutant), least, most)
         crosses = rng.random(size) < CROSSOVER
         crosses[rng.integers(len(bounds), size=POPULATION), own] = True
         trial = np.where(crosses, mutant, population)

@@ -110,7 +110,7 @@ HEADER = "t,stick_up,stick_yaw,stick_forward,stick_right,height,yaw,pitch,roll\n
 def rows(count, **changed):
     names = HEADER.strip().split(",")
     for k in range(count):
-        row = {name: 0.0 for name in names} | {"t": 0.1 * k}
+        row = dict.fromkeys(names, 0.0) | {"t": 0.1 * k}
         yield ",".join(str(changed.get(name, {}).get(k, row[name])) for name in names)
 
 
