@@ -71,7 +71,7 @@ def responses(page):
     plot_style.legend(figure, below=True)
     page.picture("Responses to sticks by turns", figure, "responses")
     page.add("Pitch and roll answer slowly, as in the paper: their proportional gains against a "
-             "friction of 0.5 N m s/rad give time constants of 1.6 s and 4 s.")
+             "friction of 0.5 N m s/rad give time constants of 1.6 s and 5 s.")
 
 
 def synthetic(page):
