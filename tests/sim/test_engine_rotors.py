@@ -39,7 +39,7 @@ def reference(model, speed, quat, vel, rate, wind):
 
 @pytest.mark.parametrize("name", RIGID)
 def test_wrench_is_xtdrone_3_to_6(name):
-    model = load_vehicle(name)
+    model = dataclasses.replace(load_vehicle(name), effects={})
     n, r = 3, len(model.rotors)
     rng = np.random.default_rng(2)
     fleet = FleetModel.of([model] * n)

@@ -17,6 +17,7 @@ from xtdrone_dynamics.abilities.vehicle_type import FIXED_WING, MULTICOPTER, NOT
 from xtdrone_dynamics.compiled import fleet_kernel, njit
 from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_dynamics.quaternion import rotate
+from xtdrone_dynamics.stick_curves import super_exponential
 
 from ..control.hover_thrust import estimate_hover_thrust
 from ..control.vector import (
@@ -275,6 +276,18 @@ def _tilt_by_sticks(v, q, yaw, dt):
 
 
 @njit
+def _rates_by_sticks(v, q):
+    """ACRO: body rates, by PX4's curve of stick to rate."""
+    expo, more = q.MC_ACRO_EXPO, q.MC_ACRO_SUPEXPO
+    v.sp_rates[0] = (super_exponential(v.stick_right, expo, more)
+                     * math.radians(q.MC_ACRO_R_MAX))
+    v.sp_rates[1] = (super_exponential(v.stick_forward, expo, more)
+                     * math.radians(q.MC_ACRO_P_MAX))
+    v.sp_rates[2] = (-super_exponential(v.stick_clockwise, q.MC_ACRO_EXPO_Y, q.MC_ACRO_SUPEXPOY)
+                     * math.radians(q.MC_ACRO_Y_MAX))
+
+
+@njit
 def _thrust_by_stick(v):
     """Throttle 0..1 with the hover thrust at the middle of the stick [N]."""
     hover = v.mass * GRAVITY
@@ -408,9 +421,7 @@ def _navigate_one(v, q, t_us, age_us, pos, vel, quat, actuators, dt):
         v.sp_thrust = _thrust_by_stick(v)
     elif mode == ACRO:
         v.sp_kind = RATES
-        v.sp_rates[0] = v.stick_right * math.radians(q.MC_ACRO_R_MAX)
-        v.sp_rates[1] = v.stick_forward * math.radians(q.MC_ACRO_P_MAX)
-        v.sp_rates[2] = -v.stick_clockwise * math.radians(q.MC_ACRO_Y_MAX)
+        _rates_by_sticks(v, q)
         v.sp_thrust = _thrust_by_stick(v)
     else:
         v.sink_max = max(v.sink_max, AUTO_MARGIN * q.MPC_Z_V_AUTO_DN)

@@ -1,0 +1,1 @@
+"""Tuning of the teleoperation's gains from flight logs."""

@@ -1,0 +1,7 @@
+"""The error of this package."""
+
+from xtdrone_core.errors import XtdroneError
+
+
+class TuneError(XtdroneError):
+    """Gains that cannot be tuned as asked."""

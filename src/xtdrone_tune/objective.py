@@ -1,0 +1,205 @@
+"""How far one axis of the simulator is from a flight: the integral of the squared error, (33)-(36).
+
+Mora-Soto and others (2021), Appl. Sci. 11, 12018, whose equations print the error without its
+square; the index that they name, ISE, is of squares. Each axis is simulated by itself: its motion
+is that of xtdrone_dynamics.euler_zxy with the other axes as they were measured, and what the axes
+give each other by Coriolis torques is left out.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from xtdrone_control.teleoperation.control import AXES, HEIGHT, MOST_TILT, PITCH, STEP_S, YAW
+from xtdrone_control.teleoperation.gains import MOST_DELAY_S, MOST_GAIN
+from xtdrone_control.teleoperation.record import Record
+from xtdrone_control.teleoperation.simulator import TABLE_1
+from xtdrone_dynamics.compiled import njit
+from xtdrone_dynamics.euler_zxy import Body
+
+# Rows of a candidate: gains, delay of the link [steps], reference held against the wind from x, y.
+NAMES = ("k", "p", "i", "d", "delay", "lean_x", "lean_y")
+MOST_LEAN = 0.5  # [rad]
+_LOST = 1e3  # a place beyond this has diverged [m] or [rad]
+_BLOCK = 100  # steps between two looks at what has diverged
+_WORST = 1e12  # J of a candidate that diverges at once
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One axis of a flight, at STEP_S, K steps.
+
+    Attributes:
+        index: HEIGHT, YAW, PITCH or ROLL.
+        stick: (pad + K,) -1..1, its first value repeated before the start.
+        measured: (K,) [m] or [rad].
+        lift: (K,) share of the thrust that is vertical; 1 where there is no thrust.
+        wind: (2, K) what lean_x and lean_y count; 0 for height and yaw.
+        plant: Inertia [kg] or [kg m^2], friction, weight [N], whether references add up, their
+            least and most.
+    """
+
+    index: int
+    stick: np.ndarray
+    measured: np.ndarray
+    lift: np.ndarray
+    wind: np.ndarray
+    plant: tuple[float, float, float, float, float, float]
+
+    @property
+    def name(self) -> str:
+        """height, yaw, pitch or roll."""
+        return AXES[self.index]
+
+    @property
+    def leans(self) -> bool:
+        """Whether it holds against a wind by leaning."""
+        return self.index >= PITCH
+
+    def costs(self, candidates: np.ndarray) -> np.ndarray:
+        """J (n,) of candidates (7, n), rows NAMES, delay in [s]."""
+        made = np.ascontiguousarray(candidates, dtype=float)
+        delay = np.clip(np.rint(made[4] / STEP_S), 0, PAD).astype(np.int64)
+        out = np.empty(made.shape[1])
+        _costs(made, delay, self.stick, self.measured, self.lift, self.wind, self.plant, out)
+        return out
+
+    def flown(self, candidate: np.ndarray) -> np.ndarray:
+        """(K,) where one candidate (7,) is at each step."""
+        made = np.array(candidate, dtype=float)[:, None]
+        track = np.empty(len(self.measured))
+        _track(made, int(np.clip(round(made[4, 0] / STEP_S), 0, PAD)), self.stick, self.measured,
+               self.lift, self.wind, self.plant, track)
+        return track
+
+    def nothing(self) -> float:
+        """J of a vehicle that does nothing: level, at the height and heading of its start."""
+        rest = 0.0 if self.leans else self.measured[0]
+        return float(((self.measured - rest) ** 2).sum() * STEP_S)
+
+    def spread(self) -> float:
+        """J of the best constant, which leaves a steady lean out."""
+        return float(((self.measured - self.measured.mean()) ** 2).sum() * STEP_S)
+
+
+PAD = round(MOST_DELAY_S / STEP_S)
+
+
+def axis_of(record: Record, index: int, body: Body = TABLE_1) -> Axis:
+    """One axis of a record at STEP_S with motion."""
+    assert record.motion is not None
+    count = len(record.t_s)
+    stick = np.append(np.full(PAD, record.sticks[0, index]), record.sticks[:, index])
+    yaw, pitch, roll = record.motion[:, 1:].T
+    ones, nothing = np.ones(count), np.zeros((2, count))
+    if index == HEIGHT:
+        return Axis(index, stick, record.motion[:, 0].copy(), np.cos(pitch) * np.cos(roll), nothing,
+                    (body[0], body[6], body[0] * body[10], 1.0, 0.0, math.inf))
+    if index == YAW:
+        return Axis(index, stick, yaw.copy(), ones, nothing,
+                    (body[3], body[9], 0.0, 1.0, -math.inf, math.inf))
+    wind = (np.stack([np.cos(yaw), np.sin(yaw)]) if index == PITCH else
+            np.stack([np.sin(yaw), -np.cos(yaw)]))
+    inertia, friction = (body[2], body[8]) if index == PITCH else (body[1], body[7])
+    return Axis(index, stick, record.motion[:, index].copy(), ones, np.ascontiguousarray(wind),
+                (inertia, friction, 0.0, 0.0, -MOST_TILT, MOST_TILT))
+
+
+# Candidates beside each other in one array, by constant offsets: the compiler then knows that its
+# parts do not overlap, and takes several lanes in one instruction.
+LANES = 20
+_REFERENCE, _PLACE, _RATE, _ERROR, _INTEGRAL, _SUM, _STICK = (LANES * k for k in range(7))
+_K, _P, _I, _D, _LEAN_X, _LEAN_Y = (LANES * k for k in range(7, 13))
+_SIZE = 13 * LANES
+
+
+@njit(nogil=True)
+def _costs(candidates, delay, stick, measured, lift, wind, plant, out):
+    count = measured.shape[0]
+    x, late, lost = np.zeros(_SIZE), np.zeros(LANES, np.int64), np.zeros(LANES, np.int64)
+    for first in range(0, candidates.shape[1], LANES):
+        width = min(LANES, candidates.shape[1] - first)
+        _load(candidates, delay, first, width, measured[0], plant[3], x, late)
+        lost[:] = 0
+        for begin in range(0, count, _BLOCK):
+            end = min(begin + _BLOCK, count)
+            for step in range(begin, end):
+                _advance(step, late, stick, measured[step], lift[step], wind[0, step],
+                         wind[1, step], plant, x)
+            if _lose(x, lost, end, width) == width:
+                break
+        for j in range(width):
+            out[first + j] = x[_SUM + j] * STEP_S if lost[j] == 0 else _WORST * (
+                2.0 - lost[j] / count)
+
+
+@njit
+def _load(candidates, delay, first, width, start, adds, x, late):
+    """Candidates of one turn at the start of the flight; unused lanes stay at rest."""
+    x[:] = 0.0
+    late[:] = 0
+    for j in range(width):
+        c = candidates[:, first + j]
+        late[j] = delay[first + j]
+        x[_K + j], x[_P + j], x[_I + j], x[_D + j] = c[0], c[1], c[2], c[3]
+        x[_LEAN_X + j], x[_LEAN_Y + j] = c[5], c[6]
+        x[_PLACE + j], x[_REFERENCE + j] = start, start * adds
+
+
+@njit
+def _lose(x, lost, end, width):
+    """Notes lanes that have diverged until the step `end`; returns how many there are."""
+    many = 0
+    for j in range(width):
+        if lost[j] == 0 and not abs(x[_PLACE + j]) < _LOST:
+            lost[j] = end
+        if lost[j] > 0:  # it goes on from anywhere that is finite
+            many += 1
+            x[_PLACE + j] = x[_RATE + j] = x[_ERROR + j] = x[_INTEGRAL + j] = 0.0
+            x[_REFERENCE + j] = 0.0
+    return many
+
+
+@njit
+def _advance(step, late, stick, measured, lift, wind_x, wind_y, plant, x):
+    inertia, friction, weight, adds, least, most = plant
+    quick, slope = STEP_S / inertia, 0.0 if step == 0 else 1.0 / STEP_S
+    for k in range(LANES):
+        x[_STICK + k] = stick[PAD + step - late[k]]
+    for k in range(LANES):
+        off = measured - x[_PLACE + k]
+        x[_SUM + k] += off * off
+        held = min(most, max(least, adds * x[_REFERENCE + k] + x[_K + k] * x[_STICK + k]))
+        x[_REFERENCE + k] = held
+        error = held + x[_LEAN_X + k] * wind_x + x[_LEAN_Y + k] * wind_y - x[_PLACE + k]
+        integral = x[_INTEGRAL + k] + error * STEP_S
+        pid = (x[_P + k] * error + x[_I + k] * integral
+               + x[_D + k] * (slope * (error - x[_ERROR + k])))
+        x[_ERROR + k], x[_INTEGRAL + k] = error, integral
+        rate = x[_RATE + k]
+        x[_RATE + k] = rate + quick * ((pid + weight) * lift - weight - friction * rate)
+        x[_PLACE + k] += STEP_S * rate
+
+
+@njit
+def _track(candidate, late, stick, measured, lift, wind, plant, out):
+    x, lates = np.zeros(_SIZE), np.zeros(LANES, np.int64)
+    _load(candidate, np.full(1, late), 0, 1, measured[0], plant[3], x, lates)
+    for step in range(measured.shape[0]):
+        out[step] = x[_PLACE]
+        _advance(step, lates, stick, measured[step], lift[step], wind[0, step], wind[1, step],
+                 plant, x)
+
+
+def bounds(axis: Axis, extended: bool) -> np.ndarray:
+    """(7, 2) least and most of each row; those that are fixed have the same twice.
+
+    Args:
+        axis: The axis.
+        extended: Whether the link may be late and the vehicle lean against a wind.
+    """
+    lean = MOST_LEAN if extended and axis.leans else 0.0
+    most = [MOST_GAIN] * 4 + [MOST_DELAY_S if extended else 0.0, lean, lean]
+    least = [0.0] * 5 + [-lean, -lean]
+    return np.stack([least, most], axis=1)

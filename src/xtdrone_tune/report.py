@@ -1,0 +1,109 @@
+"""What a tuning found: table, JSON and a figure of fitted over measured curves."""
+
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from xtdrone_control.teleoperation.control import STEP_S
+from xtdrone_core import plot_style
+from xtdrone_core.outputs import cannot_write
+
+from .errors import TuneError
+from .objective import NAMES
+from .tuning import Tuned
+
+_POINTS = 3000  # of a curve; more are not visible
+_UNITS = {"height": "m", "yaw": "deg", "pitch": "deg", "roll": "deg"}
+
+
+def lines(found: Sequence[Tuned], together: np.ndarray) -> list[str]:
+    """The table, as lines of text.
+
+    Args:
+        found: The axes.
+        together: (4,) J of the whole simulator on the tuned part.
+    """
+    head = (f"{'axis':8}{'J':>10}{'of doing':>10}{'of best':>10}{'held-out':>10}{'of doing':>10}"
+            f"{'J of all':>10}  gains", f"{'':8}{'':>10}{'nothing':>10}{'constant':>10}{'J':>10}"
+            f"{'nothing':>10}{'together':>10}  k, p, i, d; delay, lean")
+    out = [*head]
+    names = list(_UNITS)
+    for one in found:
+        if one.fitted is None:
+            out.append(f"{one.name:8}{'does not move with its stick':>40}")
+            continue
+        rest = one.held_out
+        held = (f"{rest.cost:10.3g}{rest.share:10.1%}" if rest else f"{'-':>10}{'-':>10}")
+        out.append(f"{one.name:8}{one.fitted.cost:10.3g}{one.fitted.share:10.1%}"
+                   f"{one.fitted.unexplained:10.1%}{held}{together[names.index(one.name)]:10.3g}"
+                   f"  {_candidate(one)}")
+    return out
+
+
+def _candidate(one):
+    words = ", ".join(f"{value:.4g}" for value in one.gains)
+    delay, *lean = one.candidate[4:]
+    if delay:
+        words += f"; {1e3 * delay:.0f} ms"
+    if any(lean):
+        words += f"; {math.degrees(math.hypot(*lean)):.1f} deg"
+    return words
+
+
+def data(found: Sequence[Tuned], together: np.ndarray) -> dict[str, Any]:
+    """The same for programs."""
+    names, out = list(_UNITS), {}
+    for one in found:
+        row: dict[str, Any] = {"moves": one.moves}
+        if one.fitted is not None:
+            row |= {name: float(value) for name, value in zip(NAMES, one.candidate)}
+            row |= {"J": one.fitted.cost, "J_nothing": one.fitted.nothing,
+                    "J_constant": one.fitted.spread,
+                    "J_together": float(together[names.index(one.name)])}
+        if one.held_out is not None:
+            row |= {"held_out_J": one.held_out.cost, "held_out_J_nothing": one.held_out.nothing}
+        out[one.name] = row
+    return out
+
+
+def write_json(path: Path, values: dict[str, Any]) -> Path:
+    """Writes data(); returns the path."""
+    try:
+        path.write_text(json.dumps(values, indent=2) + "\n")
+    except OSError as failed:
+        raise cannot_write(path, failed, TuneError) from failed
+    return path
+
+
+def draw(found: Sequence[Tuned], title: str) -> Any:
+    """A figure: measured and fitted curves of each axis that moves, the held-out part behind it."""
+    shown = [one for one in found if one.fitted is not None]
+    figure = plot_style.figure(12, 1.8 + 2.2 * len(shown), title)
+    rows = plot_style.time_axes(figure, [f"{one.name} [{_UNITS[one.name]}]" for one in shown],
+                                [one.name for one in shown], xlabel="time [s]")
+    for row, one in zip(rows, shown, strict=True):
+        row.set_ylabel(f"[{_UNITS[one.name]}]")
+        _curves(row, one)
+    plot_style.legend(figure, below=True)
+    return figure
+
+
+def _curves(row, one):
+    scale = math.degrees(1.0) if _UNITS[one.name] == "deg" else 1.0
+    parts = [("fitted", one.fitted), ("held out", one.held_out)]
+    begin = 0.0
+    for k, (label, part) in enumerate(parts):
+        if part is None:
+            continue
+        t_s = begin + np.arange(len(part.measured)) * STEP_S
+        thin = slice(None, None, max(1, len(t_s) // _POINTS))
+        row.plot(t_s[thin], scale * part.measured[thin], color="#888888", lw=1.0, label="measured")
+        row.plot(t_s[thin], scale * part.flown[thin], color=plot_style.series(k), lw=1.5,
+                 label=f"simulated, {label}")
+        begin = t_s[-1] + STEP_S
+        if k == 0:
+            row.axvline(begin, **plot_style.EVENT)
