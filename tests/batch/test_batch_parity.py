@@ -22,7 +22,7 @@ def test_open_loop(name):
         batch.step(commands[None, None])
         worst = max(worst, abs(there[:7] - row(batch)[:7]).max())
     moved = there[:3] - lockstep.model.vehicles[0].cog - (0, 0, 200.0)
-    assert np.linalg.norm(moved) > 1.5  # tello's drag lets it not go far
+    assert np.linalg.norm(moved) > (1.5 if name == "tello" else 5.0)  # its drag is large
     assert worst < (JOINTED if load_vehicle(name).joints else BODY)
 
 
