@@ -41,8 +41,8 @@ class Glb:
         if image is not None:
             surface["baseColorTexture"] = {"index": self._texture(image)}
         if alpha < 1.0 or colour is not None:
-            surface["baseColorFactor"] = [*(1.0, 1.0, 1.0) if colour is None else colour.tolist(),
-                                          alpha]
+            linear = [1.0, 1.0, 1.0] if colour is None else colour.tolist()
+            surface["baseColorFactor"] = [*linear, alpha]
         found: dict[str, Any] = {"pbrMetallicRoughness": surface}
         if name:
             found["name"] = name
