@@ -136,7 +136,7 @@ export class Hud {
     const armed = frame.get(i, "armed"), mode = app.told.modes[frame.get(i, "mode")] || "";
     const charge = frame.get(i, "battery"), volt = frame.get(i, "voltage");
     c.textAlign = "center";
-    const battery = Number.isFinite(volt) ? `${(100 * charge).toFixed(0)} %  ${volt.toFixed(1)} V` : "no battery";
+    const battery = Number.isFinite(volt) ? `${(100 * charge).toFixed(0)} %  ${volt.toFixed(1)} V` : "";
     this.text(`${vehicle.name}   ${armed ? mode : "disarmed"}   ${battery}`, x, y, "600 13px", charge < 0.2 ? "#ff6b6b" : "#fff");
     const warning = app.warning(i);
     if (warning) this.text(warning, x, y - 19, "600 12.5px", "#ffc24a");

@@ -242,7 +242,7 @@ class App {
     const ahead = still ? 0 : Math.min(AHEAD_S, (performance.now() - this.frame.arrived) / 1000) * (this.status.speed || 1);
     this.fleet.update(this.frame, ahead, still ? 0 : dt);
     const first = this.views.update(this.chosen, dt);
-    this.overlays.update(this.frame, this.chosen, this.everyone, this.pace.level);
+    this.overlays.update(this.frame, this.chosen, this.everyone, this.pace.level, this.views.name === "fpv" ? first : -1);
     this.world.follow(this.views.focus, 6 + 1.6 * this.views.reach);
     this.render();
     this.hud.draw(this.frame, this.views, first, this);

@@ -26,7 +26,7 @@ export class Overlays {
     this.goals = new THREE.InstancedMesh(new THREE.OctahedronGeometry(0.09), new THREE.MeshBasicMaterial(), fleet.n);
     for (const mesh of [this.ghosts, this.goals]) { mesh.frustumCulled = false; scene.add(mesh); }
     fleet.pos.forEach((_, i) => this.goals.setColorAt(i, new THREE.Color(colour(i))));
-    this.ring = new THREE.InstancedMesh(new THREE.RingGeometry(0.86, 1, 40), new THREE.MeshBasicMaterial({ color: 0xff8a3d, transparent: true, opacity: 0.85, side: THREE.DoubleSide, depthWrite: false }), fleet.n);
+    this.ring = new THREE.InstancedMesh(new THREE.RingGeometry(0.955, 1, 56), new THREE.MeshBasicMaterial({ color: 0xff8a3d, transparent: true, opacity: 0.85, side: THREE.DoubleSide, depthWrite: false }), fleet.n);
     this.ring.frustumCulled = false;
     scene.add(this.ring);
     this.blobs = new THREE.InstancedMesh(new THREE.CircleGeometry(1, 20), new THREE.MeshBasicMaterial({ color: 0x000000, transparent: true, opacity: 0.28, depthWrite: false }), fleet.n);
@@ -38,7 +38,7 @@ export class Overlays {
     this.q = [0, 0, 0, 1];
   }
 
-  update(frame, chosen, everyone, level) {
+  update(frame, chosen, everyone, level, skip) {
     if (frame.t < this.last) this.past.forEach((trail) => { trail.length = 0; }); // a reset or a snapshot
     const step = frame.t - this.last >= TRAIL_STEP_S || frame.t < this.last;
     if (step) this.last = frame.t;
@@ -53,7 +53,7 @@ export class Overlays {
     this.setpoints(frame);
     this.estimates(frame);
     if (this.on.plan && this.plan) this.drawPlan();
-    this.mark(everyone ? [] : chosen);
+    this.mark(everyone ? [] : chosen.filter((i) => i !== skip));
     this.shade(level);
     lines.flush();
   }

@@ -1,6 +1,6 @@
 // Level of detail and render scale, as fast as the machine can.
 
-const AIM_FPS = 36, TOP_FPS = 55, LEAST = 0.35, WINDOW_MS = 700;
+const AIM_FPS = 32, TOP_FPS = 55, LEAST = 0.5, WINDOW_MS = 700;
 
 export class Pace {
   constructor(app) {

@@ -3,7 +3,7 @@
 import { colour } from "./fleet.js";
 import { OVERLAYS, planOf } from "./overlays.js";
 
-const TABS = { plots: "Plots", map: "Map", params: "Parameters", events: "Events", disturb: "Disturb", sticks: "Sticks", display: "Display" };
+const TABS = { plots: "Plots", map: "Map", params: "Params", events: "Events", disturb: "Disturb", sticks: "Sticks", display: "Display" };
 const EVENTS = 400, CAMERA_MS = 250;
 const field = (id) => document.getElementById(id);
 

@@ -13,7 +13,7 @@ export class Views {
     this.name = "orbit";
     this.cameras = {};
     for (const [name, field] of Object.entries(FIELD)) {
-      this.cameras[name] = new THREE.PerspectiveCamera(field, 16 / 9, 0.04, 1500);
+      this.cameras[name] = new THREE.PerspectiveCamera(field, 16 / 9, name === "fpv" ? 0.04 : 0.12, 1500);
       this.cameras[name].up.set(0, 0, 1);
     }
     this.controls = new OrbitControls(this.cameras.orbit, canvas);
@@ -74,10 +74,18 @@ export class Views {
     this.chase(first, dt);
     this.fpv(first);
     this.top(this.spread([...this.fleet.pos.keys()]));
+    this.nearer("orbit", eye.distanceTo(this.controls.target));
+    this.nearer("top", this.cameras.top.position.z - centre.z);
     this.focus = centre;
     this.reach = reach;
     this.fleet.hidden = this.name === "fpv" ? first : -1;
     return first;
+  }
+
+  /** The nearest that is drawn, as far away as what is looked at allows: depth is then finer. */
+  nearer(name, distance) {
+    const camera = this.cameras[name], near = Math.min(3, Math.max(0.05, 2 ** Math.floor(Math.log2(0.04 * distance))));
+    if (camera.near !== near) { camera.near = near; camera.updateProjectionMatrix(); }
   }
 
   chase(i, dt) {

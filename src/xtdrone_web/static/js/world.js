@@ -6,8 +6,8 @@ import { GLTFLoader } from "../vendor/GLTFLoader.js";
 THREE.Object3D.DEFAULT_UP.set(0, 0, 1); // the world is east, north, up
 
 const SKIES = {
-  dark: { zenith: 0x0b1630, horizon: 0x3a4a66, sun: 0xffc88a, sunPower: 2.1, ambient: 1.0, ground: 0x5a6470, glow: 0.5 },
-  light: { zenith: 0x3f7fc8, horizon: 0xd6e4f0, sun: 0xfff3dd, sunPower: 2.7, ambient: 1.5, ground: 0xffffff, glow: 0.35 } };
+  dark: { zenith: 0x0b1630, horizon: 0x3a4a66, sun: 0xffc88a, sunPower: 2.6, ambient: 1.7, ground: 0x5a6470, glow: 0.5 },
+  light: { zenith: 0x3f7fc8, horizon: 0xd6e4f0, sun: 0xfff3dd, sunPower: 2.6, ambient: 1.7, ground: 0xffffff, glow: 0.35 } };
 // The light of the sky is smooth: it is computed at the corners of the dome, the sun's disc in pixels.
 const SKY_VERTEX = `varying vec3 d, c; uniform vec3 zenith, horizon, sunColour, sun; uniform float glow;
   void main() { d = position; vec4 p = projectionMatrix * mat4(mat3(viewMatrix)) * vec4(position, 1.0);
