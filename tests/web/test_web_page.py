@@ -9,6 +9,13 @@ import browser
 from xtdrone_autopilot.mavlink.client import Client as GroundStation
 
 READY = "station.frame && [0, 1, 2].every((i) => station.frame.get(i, 'ready'))"
+COLOURS = """(() => { station.render();
+    const gl = station.renderer.getContext(), found = new Set(), p = new Uint8Array(4);
+    for (let k = 0; k < 400; k++) {
+        gl.readPixels((k * 37) % gl.drawingBufferWidth, (k * 53) % gl.drawingBufferHeight, 1, 1,
+                      gl.RGBA, gl.UNSIGNED_BYTE, p);
+        found.add(p.join());
+    } return found.size; })()"""
 N = 3
 
 
@@ -61,7 +68,8 @@ def in_air(page, station):
 
 
 def events(station):
-    return [json.loads(line) for line in (station.folder / "events.jsonl").read_text().splitlines()]
+    text = (station.folder / "events.jsonl").read_text()
+    return [json.loads(line) for line in text.splitlines()]
 
 
 def test_pause_step_and_speed(fly, station):
@@ -76,8 +84,8 @@ def test_pause_step_and_speed(fly, station):
     until_status(fly, station, lambda: not station.control.request("status")["paused"])
     for speed in ("2", "1"):
         fly.select_option("#speed", speed)
-        until_status(fly, station,
-                     lambda speed=speed: station.control.request("status")["speed"] == float(speed))
+        until_status(fly, station, lambda speed=speed: station.control.request("status")["speed"]
+                     == float(speed))
     browser.until(fly, "!station.status.paused")
 
 
@@ -146,7 +154,8 @@ def test_go_to_by_click_in_view_and_map(fly, station):
 def test_click_selects_a_vehicle(fly):
     fly.click("[data-view=top]")
     fly.wait_for_timeout(300)
-    x, y = fly.evaluate("""(() => { const p = station.fleet.pos[1].clone().project(station.views.cameras.top);
+    x, y = fly.evaluate("""(() => {
+        const p = station.fleet.pos[1].clone().project(station.views.cameras.top);
         return [(p.x + 1) / 2 * innerWidth, (1 - p.y) / 2 * innerHeight]; })()""")
     fly.mouse.click(x, y)
     browser.until(fly, "station.chosen.join() === '1'")
@@ -163,9 +172,7 @@ def test_views(fly, view):
     assert fly.get_attribute(f"[data-view={view}]", "aria-checked") == "true"
     drawn = fly.evaluate("station.renderer.info.render.frame")
     browser.until(fly, f"station.renderer.info.render.frame > {drawn} + 2")
-    colours = fly.evaluate("""(() => { station.render(); const gl = station.renderer.getContext(), found = new Set(), p = new Uint8Array(4);
-        for (let k = 0; k < 400; k++) { gl.readPixels((k * 37) % gl.drawingBufferWidth, (k * 53) % gl.drawingBufferHeight, 1, 1, gl.RGBA, gl.UNSIGNED_BYTE, p); found.add(p.join()); }
-        return found.size; })()""")
+    colours = fly.evaluate(COLOURS)
     assert colours > 10
     fly.click("[data-view=orbit]")
 
@@ -180,7 +187,8 @@ def test_plots(fly):
     assert fly.locator(".plot").count() == 2
     fly.click("#clearplots")
     assert fly.locator(".plot").count() == 0
-    every = fly.evaluate("""Object.values(station.plots.signals).map((read) => typeof read(station.frame, 0))""")
+    every = fly.evaluate("""Object.values(station.plots.signals).map(
+        (read) => typeof read(station.frame, 0))""")
     assert set(every) == {"number"} and len(every) > 30
 
 
@@ -194,7 +202,8 @@ def test_parameters(fly, station):
     field.press("Enter")
     browser.until(fly, "document.getElementById('toast').textContent.includes('0.65')")
     for i in range(N):
-        with_ground_station(i, lambda client: client.parameter("MPC_LAND_SPEED") == pytest.approx(0.65))
+        with_ground_station(i, lambda client: client.parameter("MPC_LAND_SPEED")
+                            == pytest.approx(0.65))
     field.fill("99")
     field.press("Enter")
     fly.fill("#filter", "land speed")
@@ -334,7 +343,8 @@ def test_viewers_buttons_are_dead(context, station):
     viewer.evaluate("sessionStorage.clear()")
     viewer.reload()
     viewer.wait_for_selector("body.viewer[data-ready]")
-    assert viewer.evaluate("getComputedStyle(document.getElementById('orders')).pointerEvents") == "none"
+    style = "getComputedStyle(document.getElementById('orders')).pointerEvents"
+    assert viewer.evaluate(style) == "none"
     viewer.evaluate("station.order('arm')")
     browser.until(viewer, "document.getElementById('toast').textContent.includes('look')")
     viewer.close()
