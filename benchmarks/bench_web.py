@@ -36,8 +36,9 @@ from xtdrone_web.station import Station
 SIZES = ((9, 960, 540), (100, 640, 360))
 VIEWERS = 9
 _JUMP = 30.0  # change of a rotor's speed in one step by which a stick is seen [rad/s]
-PAD = """(() => { window.pad = { id: 'bench', connected: true, mapping: 'standard', axes: [0, 0, 0, 0],
-    buttons: Array.from({ length: 16 }, (_, k) => ({ pressed: k === 4, value: 0 })) };
+PAD = """(() => { window.pad = { id: 'bench', connected: true, mapping: 'standard',
+    axes: [0, 0, 0, 0],
+    buttons: Array.from({ length: 16 }, () => ({ pressed: false, value: 0 })) };
     navigator.getGamepads = () => [window.pad]; })()"""
 COUNT = """(seconds) => new Promise((done) => { let n = 0; const begin = performance.now();
     const next = (now) => { n++; if (now - begin < 1000 * seconds) requestAnimationFrame(next);
@@ -92,9 +93,9 @@ def frames(seconds):
             rate = page.evaluate(COUNT, seconds)
             scale, level = page.evaluate("[station.pace.scale, station.pace.level]")
             factor = running.control.request("status")["real_time_factor_now"]
-            print(f"{n} vehicles, {width}x{height}: {rate:.1f} frames/s at scale {scale:.2f}, level "
-                  f"{level}, simulation {factor:.2f} x; ready in {ready[-1]:.0f} ms; {errors}",
-                  flush=True)
+            print(f"{n} vehicles, {width}x{height}: {rate:.1f} frames/s at scale {scale:.2f}, "
+                  f"level {level}, simulation {factor:.2f} x; ready in {ready[-1]:.0f} ms; "
+                  f"{errors}", flush=True)
             drawn.append(({"n": n, "width": width, "height": height, "scale": round(scale, 2),
                            "level": level}, round(rate, 1), "1/s"))
     results.replace("web_frames_per_s", drawn)
@@ -105,14 +106,14 @@ def viewers(seconds):
     """Row of the simulation's real-time factor with sockets that take every frame."""
     reader = Path(__file__).with_name("web_viewers.py")
     with tempfile.TemporaryDirectory() as folder, Running(folder, "--n", "9") as running:
-        with subprocess.Popen([sys.executable, str(reader), running.url, str(VIEWERS),
-                               str(seconds + 5)], stdout=subprocess.PIPE, text=True) as process:
-            time.sleep(5.0)
-            factors = []
-            for _ in range(round(seconds)):
-                time.sleep(1.0)
-                factors.append(running.control.request("status")["real_time_factor_now"])
-            said = process.communicate()[0].strip()
+        process = subprocess.Popen([sys.executable, str(reader), running.url, str(VIEWERS),
+                                    str(seconds + 5)], stdout=subprocess.PIPE, text=True)
+        time.sleep(5.0)
+        factors = []
+        for _ in range(round(seconds)):
+            time.sleep(1.0)
+            factors.append(running.control.request("status")["real_time_factor_now"])
+        said = process.communicate()[0].strip()
     print(f"{VIEWERS} viewers: real-time factor {min(factors):.3f} at least; {said}", flush=True)
     results.replace("web_real_time_factor", [({"viewers": VIEWERS}, round(min(factors), 3), "x")])
 

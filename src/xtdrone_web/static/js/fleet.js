@@ -4,7 +4,7 @@ import * as THREE from "../vendor/three.module.js";
 import { GLTFLoader } from "../vendor/GLTFLoader.js";
 
 export const COLOURS = ["#ff8a3d", "#5aa9ff", "#4fd08a", "#e56bd0", "#ffd24a", "#5fe0e0", "#b28bff", "#ff6b6b", "#a6d85a"];
-const NEAR = [8, 22, 45]; // distance up to which there is all detail, by level of quality [m]
+const NEAR = [6, 22, 45]; // distance up to which there is all detail, by level of quality [m]
 const BLUR = 55; // speed from which a rotor is seen as a disc [rad/s]
 const ONE = new THREE.Vector3(1, 1, 1);
 

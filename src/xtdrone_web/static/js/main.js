@@ -124,6 +124,9 @@ class App {
     this.world.quality(level);
     this.fleet.quality(level);
     this.hud.resize(width, height);
+    const below = `${field("top").getBoundingClientRect().bottom + 10}px`; // it may have several rows
+    field("fleet").style.top = below;
+    field("side").style.top = width < 821 ? "" : below;
     document.body.classList.toggle("plain", level === 0); // blurred glass is slow without a graphics card
     const across = this.overlays.lines.material.uniforms.size.value;
     across.set(width, height);
@@ -242,7 +245,7 @@ class App {
     const ahead = still ? 0 : Math.min(AHEAD_S, (performance.now() - this.frame.arrived) / 1000) * (this.status.speed || 1);
     this.fleet.update(this.frame, ahead, still ? 0 : dt);
     const first = this.views.update(this.chosen, dt);
-    this.overlays.update(this.frame, this.chosen, this.everyone, this.pace.level, this.views.name === "fpv" ? first : -1);
+    this.overlays.update(this.frame, this.chosen, this.everyone, this.pace.level);
     this.world.follow(this.views.focus, 6 + 1.6 * this.views.reach);
     this.render();
     this.hud.draw(this.frame, this.views, first, this);
@@ -258,6 +261,7 @@ class App {
       const aspect = (width * wide) / (height * high);
       if (Math.abs(camera.aspect - aspect) > 1e-6) { camera.aspect = aspect; camera.updateProjectionMatrix(); }
       this.fleet.hidden = name === "fpv" ? this.chosen[0] ?? 0 : -1;
+      this.overlays.ring.visible = name !== "fpv";
       camera.updateMatrixWorld();
       this.fleet.place(this.frame, camera.position);
       this.renderer.setViewport(left * width, low * height, wide * width, high * height);

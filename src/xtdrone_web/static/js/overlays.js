@@ -38,7 +38,7 @@ export class Overlays {
     this.q = [0, 0, 0, 1];
   }
 
-  update(frame, chosen, everyone, level, skip) {
+  update(frame, chosen, everyone, level) {
     if (frame.t < this.last) this.past.forEach((trail) => { trail.length = 0; }); // a reset or a snapshot
     const step = frame.t - this.last >= TRAIL_STEP_S || frame.t < this.last;
     if (step) this.last = frame.t;
@@ -53,7 +53,7 @@ export class Overlays {
     this.setpoints(frame);
     this.estimates(frame);
     if (this.on.plan && this.plan) this.drawPlan();
-    this.mark(everyone ? [] : chosen.filter((i) => i !== skip));
+    this.mark(everyone ? [] : chosen);
     this.shade(level);
     lines.flush();
   }

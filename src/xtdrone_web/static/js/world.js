@@ -12,11 +12,11 @@ const SKIES = {
 const SKY_VERTEX = `varying vec3 d, c; uniform vec3 zenith, horizon, sunColour, sun; uniform float glow;
   void main() { d = position; vec4 p = projectionMatrix * mat4(mat3(viewMatrix)) * vec4(position, 1.0);
   vec3 n = normalize(d); c = mix(horizon, zenith, 1.0 - exp(-3.2 * max(n.z, 0.0)));
-  c += sunColour * glow * pow(max(dot(n, sun), 0.0), 24.0);
+  c = sqrt(c + sunColour * glow * pow(max(dot(n, sun), 0.0), 24.0));
   gl_Position = p.xyww; }`;
 const SKY_FRAGMENT = `varying vec3 d, c; uniform vec3 sunColour, sun; uniform float disc;
-  void main() { vec3 l = c; if (disc > 0.0) l += sunColour * 6.0 * smoothstep(0.9993, 0.9997, dot(normalize(d), sun));
-  gl_FragColor = linearToOutputTexel(vec4(l, 1.0)); }`;
+  void main() { vec3 l = c; if (disc > 0.0) l += smoothstep(0.9993, 0.9997, dot(normalize(d), sun));
+  gl_FragColor = vec4(l, 1.0); }`;
 // Gamma 2 in place of sRGB's curve: hardly seen, and much quicker without a graphics card.
 THREE.ShaderChunk.colorspace_pars_fragment = THREE.ShaderChunk.colorspace_pars_fragment.replace(
   /vec4 sRGBTransferOETF\( in vec4 value \) \{[^}]*\}/, "vec4 sRGBTransferOETF( in vec4 value ) { return vec4( sqrt( max( value.rgb, vec3( 0.0 ) ) ), value.a ); }");
