@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 from types import SimpleNamespace
 
 import aiohttp
@@ -67,9 +68,11 @@ class Client:
     """A page's socket without a browser."""
 
     def __init__(self, url, token=None, **headers):
-        self._loop = asyncio.new_event_loop()
+        self._loop = asyncio.new_event_loop()  # of a thread: Playwright's own runs in this one
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
         self._session = self._do(self._open(headers))
-        self.socket = self._do(self._session.ws_connect(url + "socket", max_msg_size=0))
+        self.socket = self._do(self._connect(url))
         self.said = []
         self.frame = None
         if token is not False:
@@ -78,8 +81,15 @@ class Client:
     async def _open(self, headers):
         return aiohttp.ClientSession(headers=headers)
 
+    async def _connect(self, url):
+        try:
+            return await self._session.ws_connect(url + "socket", max_msg_size=0)
+        except aiohttp.ClientError:
+            await self._session.close()
+            raise
+
     def _do(self, work):
-        return self._loop.run_until_complete(asyncio.wait_for(work, LIMIT_S))
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(LIMIT_S)
 
     def send(self, **message):
         self._do(self.socket.send_str(json.dumps(message)))
@@ -111,6 +121,8 @@ class Client:
     def close(self):
         self._do(self.socket.close())
         self._do(self._session.close())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
         self._loop.close()
 
 

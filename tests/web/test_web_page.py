@@ -331,9 +331,9 @@ def test_phone(context, station, page):
     phone.wait_for_timeout(300)
     assert phone.evaluate("document.documentElement.scrollWidth") <= 390
     phone.click("#t-events")
-    assert phone.is_visible("#events")
+    assert phone.is_visible("#p-events")
     phone.click("#t-events")
-    assert not phone.is_visible("#events") and phone.is_visible("#orders")
+    assert not phone.is_visible("#p-events") and phone.is_visible("#orders")
     phone.close()
     assert errors == []
 

@@ -58,6 +58,7 @@ export class Sticks {
       this.release();
     }
     this.choose();
+    if (this.on && this.input.value === "touch" && innerWidth < 821) this.app.panels.show(""); // room for the sticks
   }
 
   listen() {
