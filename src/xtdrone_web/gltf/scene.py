@@ -25,9 +25,9 @@ from . import geometry
 from .geometry import Triangles
 from .writer import Glb
 
-_VERSION = 4  # of the files: a new number makes all of them anew
+_VERSION = 5  # of the files: a new number makes all of them anew
 _NEAR_HUB = 0.05  # a rotor's blades are so near its hub [m]
-_VISIBLE_FAR = 0.045  # shapes with no side of this length are left out from afar [m]
+_VISIBLE_FAR = 0.08  # shapes with no side of this length are left out from afar [m]
 _BLADES = ("rotor", "prop", "blade", "motor")
 _ROUGH = {"Grass": 1.0, "Bricks": 0.9, "WoodFloor": 0.55, "Road": 0.95}
 
@@ -98,7 +98,7 @@ def _vehicle(vehicle) -> bytes:
             offset = tuple(a - b for a, b in zip(shape.pose.pos, hub))
             nodes[f"rotor_{rotor}"].add(shape, Pose(offset, shape.pose.quat))
         if shape.kind == "mesh" or max(shape.size) > _VISIBLE_FAR:
-            far.add(shape, frames[shape.body].to(shape.pose))
+            far.add(_boxed(shape), frames[shape.body].to(shape.pose))
     glb = Glb()
     for name, made in sorted(nodes.items()):
         kind, _, number = name.partition("_")
@@ -108,6 +108,16 @@ def _vehicle(vehicle) -> bytes:
     if nodes:
         glb.node("far", far.parts(glb))
     return glb.encoded()
+
+
+def _boxed(shape):
+    """A round shape as a box, which has fewer corners and looks the same from afar."""
+    if shape.kind == "cylinder":
+        width = 2.0 * shape.size[0]
+        return replace(shape, kind="box", size=(width, width, shape.size[1]))
+    if shape.kind == "sphere":
+        return replace(shape, kind="box", size=(2.0 * shape.size[0],) * 3)
+    return shape
 
 
 def _rotor_of(vehicle, shape) -> int | None:

@@ -29,7 +29,7 @@ export class Hud {
     c.font = "600 11px Inter, sans-serif";
     c.textAlign = "center";
     c.lineJoin = "round";
-    if (app.overlays.on.names) for (const part of views.parts()) this.names(part, views, app.chosen);
+    if (app.overlays.on.names) for (const part of views.parts()) this.names(part, views, app.everyone ? [] : app.chosen);
     if (views.name === "split") this.seams(views);
     this.instrument(frame, first, app);
   }

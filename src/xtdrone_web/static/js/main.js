@@ -128,8 +128,7 @@ class App {
     field("fleet").style.top = below;
     field("side").style.top = width < 821 ? "" : below;
     document.body.classList.toggle("plain", level === 0); // blurred glass is slow without a graphics card
-    const across = this.overlays.lines.material.uniforms.size.value;
-    across.set(width, height);
+    for (const lines of [this.overlays.lines, this.overlays.trails]) lines.material.uniforms.size.value.set(width, height);
     for (const [name, , , wide, high] of [...this.views.parts(), ...Object.keys(this.views.cameras).map((key) => [key, 0, 0, 1, 1])]) {
       this.views.cameras[name].aspect = (width * wide) / (height * high);
       this.views.cameras[name].updateProjectionMatrix();

@@ -16,7 +16,8 @@ export class Overlays {
     this.on = Object.fromEntries(Object.entries(OVERLAYS).map(([name, [, on]]) => [name, on]));
     this.colours = fleet.pos.map((_, i) => new THREE.Color(colour(i)).toArray());
     this.lines = new Lines(MOST);
-    scene.add(this.lines.mesh);
+    this.trails = new Lines(POINTS_OF_ALL + 200); // which change with each of their points only
+    scene.add(this.lines.mesh, this.trails.mesh);
     this.past = fleet.pos.map(() => []);
     this.points = Math.max(12, Math.min(TRAIL_POINTS, Math.floor(POINTS_OF_ALL / fleet.n)));
     this.last = -1;
@@ -42,12 +43,14 @@ export class Overlays {
     if (frame.t < this.last) this.past.forEach((trail) => { trail.length = 0; }); // a reset or a snapshot
     const step = frame.t - this.last >= TRAIL_STEP_S || frame.t < this.last;
     if (step) this.last = frame.t;
-    const lines = this.lines;
+    const lines = this.lines, few = this.fleet.n < 12 ? null : new Set(everyone ? [] : chosen);
     lines.clear();
+    if (step) this.trails.clear();
     for (let i = 0; i < this.fleet.n; i++) {
       if (step) this.remember(i);
-      if (this.on.trails) this.trail(i);
-      if (this.on.wind && (chosen.includes(i) || this.fleet.n < 12)) this.wind(frame, i);
+      if (this.on.trails && step) this.trail(i);
+      if (this.on.trails) this.end(i);
+      if (this.on.wind && (!few || few.has(i))) this.wind(frame, i);
       if (this.on.rays) this.rays(frame, i);
     }
     this.setpoints(frame);
@@ -56,6 +59,8 @@ export class Overlays {
     this.mark(everyone ? [] : chosen);
     this.shade(level);
     lines.flush();
+    if (step) this.trails.flush();
+    this.trails.mesh.visible = this.on.trails && this.trails.count > 0;
   }
 
   remember(i) {
@@ -66,11 +71,17 @@ export class Overlays {
   }
 
   trail(i) {
-    const trail = this.past[i], m = trail.length, to = this.fleet.pos[i];
-    for (let k = 1; k <= m; k++) {
-      const a = trail[k - 1], b = k < m ? trail[k] : to;
-      if (a.distanceToSquared(b) > 1e-5) this.lines.add(a.x, a.y, a.z, b.x, b.y, b.z, this.colours[i], (0.85 * (k - 1)) / m, (0.85 * k) / m, 1.6);
+    const trail = this.past[i], m = trail.length;
+    for (let k = 1; k < m; k++) {
+      const a = trail[k - 1], b = trail[k];
+      if (a.distanceToSquared(b) > 1e-5) this.trails.add(a.x, a.y, a.z, b.x, b.y, b.z, this.colours[i], (0.85 * (k - 1)) / m, (0.85 * k) / m, 1.6);
     }
+  }
+
+  /** From the last point of a trail to the vehicle. */
+  end(i) {
+    const trail = this.past[i], a = trail[trail.length - 1], b = this.fleet.pos[i];
+    if (a && a.distanceToSquared(b) > 1e-5) this.lines.add(a.x, a.y, a.z, b.x, b.y, b.z, this.colours[i], 0.85, 0.85, 1.6);
   }
 
   wind(frame, i) {
