@@ -6,9 +6,11 @@ import time
 from pathlib import Path
 
 CHROMIUM = Path("/usr/bin/chromium")
+# Without a graphics card Chromium composes pages by itself, and only WebGL goes to SwiftShader.
 ARGUMENTS = ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader",
              "--enable-unsafe-swiftshader", "--disable-gpu-rasterization",
-             "--disable-accelerated-2d-canvas", "--disable-background-networking",
+             "--disable-accelerated-2d-canvas",
+             "--disable-gpu-compositing", "--disable-background-networking",
              "--disable-component-update", "--disable-sync", "--no-first-run",
              "--disable-default-apps", "--disable-extensions", "--mute-audio"]
 
