@@ -264,6 +264,7 @@ def _sim(args):
     wanted = not args.no_run_folder
     with contextlib.closing(server), _folder_of(scenario, wanted) as folder, _Signals() as signals:
         simulation = Simulation(scenario, folder, control=server)
+        _open_page(simulation)
         for line in _grounded(simulation):
             print(f"warning: {line}", file=sys.stderr, flush=True)
         print(f"{scenario.n} vehicle{'s' * (scenario.n > 1)} in '{scenario.world}', engine "
@@ -294,6 +295,23 @@ def _fly(args):
     return status
 
 
+def _open_page(simulation):
+    """Serves the page and prints its link, if the scenario says so."""
+    scenario = simulation.scenario
+    if not scenario.web:
+        return
+    from xtdrone_web.station import Station
+
+    try:
+        station = Station(simulation, scenario.web_address)
+    except BaseException:
+        simulation.close()
+        raise
+    simulation.observers.append(station)
+    print(f"page: {station.url}\npage for viewers, who cannot command: {station.watch_url}",
+          flush=True)
+
+
 def _closed(simulation):
     """Prints how a flight went; returns the exit status."""
     from .figures import closing_lines
@@ -308,7 +326,9 @@ def _flown(args, scenario, agent, folder, signals):
     """The simulation after its flight."""
     from .simulation import Simulation
 
-    simulation = Simulation(scenario, folder, links=args.links)
+    server = ControlServer(ports.Ports(scenario.instance).control) if scenario.web else None
+    simulation = Simulation(scenario, folder, control=server, links=args.links or scenario.web)
+    _open_page(simulation)
     bar = _Bar(args.agent, simulation)
     simulation.observers.append(bar)
     try:

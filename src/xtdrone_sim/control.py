@@ -39,6 +39,7 @@ class ControlRequests:
             "load": self._load, "pause": self._pause, "reset": self._reset,
             "resume": self._resume, "save": self._save, "sensors": self._sensors,
             "speed": self._speed, "status": self._status, "step": self._step, "stop": self._stop,
+            "wind": self._wind,
             **world_requests.handlers(simulation)}
         self.server = server
         server.warn = simulation.say
@@ -176,6 +177,15 @@ class ControlRequests:
         simulation = self._simulation
         names = [spec.name for spec in simulation.scenario.vehicles]
         simulation.plant.disturbances.add(parse_disturbance(text, names, simulation.t_us))
+        return {"t_us": simulation.t_us}
+
+    def _wind(self, request):
+        text, simulation = request.get("wind"), self._simulation
+        if not isinstance(text, str) or "field=" in text:
+            raise ControlError('a wind is a string without a file: {"op": "wind", "wind": '
+                               '"2,0,0"}; "" is still air')
+        simulation.plant.change_wind(text)
+        simulation.event(simulation.t_us, "wind", wind=text)
         return {"t_us": simulation.t_us}
 
     def _reset(self, request):

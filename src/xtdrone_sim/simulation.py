@@ -51,7 +51,8 @@ from .world import World, load_world
 _log = logging.getLogger(__name__)
 
 STEP_US = 4000  # PX4's lockstep period [us]
-_FREE = {"speed", "gui", "name", "instance"}  # may differ between a snapshot and its scenario
+# May differ between a snapshot and its scenario.
+_FREE = {"speed", "gui", "web", "web_address", "name", "instance"}
 
 
 class Simulation:
@@ -269,6 +270,8 @@ class Simulation:
 
     def _run(self, until_us):
         pacer, requests = self.pacer, self.requests
+        # Sticks of the page count at the next step: pacing by ticks would let them wait for five.
+        paced_us = STEP_US if self.scenario.web else TICK_US
         if self.t_us == 0:
             pacer.restart(0)
         pacer.set_speed(pacer.speed, self.t_us)
@@ -278,9 +281,9 @@ class Simulation:
                 continue
             self.step()
             pacer.stepped(self.t_us)
-            if self.t_us % TICK_US == 0:
-                if requests is not None:
-                    requests.tick()
+            if requests is not None and self.t_us % TICK_US == 0:
+                requests.tick()
+            if self.t_us % paced_us == 0:
                 while not (pacer.wait(self.t_us) or pacer.holds or self._stopping):
                     if requests is not None:
                         requests.answer()

@@ -40,6 +40,7 @@ _RANGES = {
     "ground_station": (14550, 1),
     "offboard_local": (14580, MAX_VEHICLES),
     "control": (14900, 1),  # TCP, pause, step, speed and the clock of one simulation
+    "web": (14910, 1),  # TCP, the page of the browser station
     "bridge": (14940, 1),
     "bridge_local": (15000, MAX_VEHICLES),
     "mavros": (15250, MAX_VEHICLES),  # MAVROS's own ports where vehicles share PX4's
@@ -87,6 +88,11 @@ class Ports:
     def control(self) -> int:
         """TCP port of the control socket."""
         return self.range("control").start
+
+    @property
+    def web(self) -> int:
+        """TCP port of the browser station's page."""
+        return self.range("web").start
 
     @property
     def ground_station(self) -> int:

@@ -124,6 +124,9 @@ class Scenario:
     remote: str = option("", "IPv4 address of another machine whose clients may connect; needs key",
                          metavar="ADDRESS", unset="this machine only")
     gui: bool = option(False, "open a window that shows the flight")
+    web: bool = option(False, "serve a page that shows and flies the fleet; its link is printed")
+    web_address: str = option("127.0.0.1", "IPv4 address on which the page is served; 0.0.0.0 is "
+                              "every network of this machine", metavar="ADDRESS")
     instance: int = option(default_factory=default_instance,
                            help="number of this simulation, which shifts all ports, so that "
                            "several run at once", least=0, most=INSTANCES - 1,
@@ -154,16 +157,13 @@ class Scenario:
 
     def _check_links(self) -> None:
         """Who may command: signed links are the embedded autopilot's, and others need a key."""
+        _check_address("web_address", self.web_address)
         given = "remote" if self.remote else "key"
         if (self.key or self.remote) and self.autopilot != "embedded":
             raise ScenarioError(f"{given} '{getattr(self, given)}' cannot be used with autopilot "
                                 f"{self.autopilot}, whose links are its own: leave one of them out")
         if self.remote:
-            try:
-                ipaddress.IPv4Address(self.remote)
-            except ValueError as error:
-                raise ScenarioError(f"remote '{self.remote}' is not an IPv4 address: write it as "
-                                    "192.168.1.20") from error
+            _check_address("remote", self.remote)
             if not self.key:
                 raise ScenarioError(f"remote '{self.remote}' needs a key, so that no stranger "
                                     "commands: give --key FILE (key:=FILE)")
@@ -251,6 +251,15 @@ class Scenario:
             ScenarioError: No such file, not YAML, or not a scenario.
         """
         return cls.from_dict(files.read_yaml(path, "scenario", error=ScenarioError), defaults)
+
+
+def _check_address(name: str, address: str) -> None:
+    """Refuses what is not an IPv4 address."""
+    try:
+        ipaddress.IPv4Address(address)
+    except ValueError as error:
+        raise ScenarioError(f"{name} '{shown(address)}' is not an IPv4 address: write it as "
+                            "192.168.1.20") from error
 
 
 def grid(n: int, spacing: float = GRID_SPACING) -> np.ndarray:

@@ -44,7 +44,27 @@ class Plant:
         self.disturbances = Disturbances(scenario, fleet, engine, self.actuators, self.battery)
         self.pushes = Pushes(fleet.n, engine)
         self.wind = _wind_of(scenario, world)
-        self._winds = [] if self.wind is None else [self.wind]
+        self._at_start = lambda: _wind_of(scenario, world)
+        self._fleet = fleet.n, scenario.seed
+        self._changed: str | None = None  # the wind that was given in flight
+
+    def change_wind(self, text: str) -> None:
+        """Replaces the wind during a flight.
+
+        Args:
+            text: As a scenario's wind; empty for still air.
+
+        Raises:
+            WindError: The text is invalid.
+        """
+        parameters = WindParameters.parse(text)
+        self.wind = None if parameters.still else Wind(parameters, *self._fleet)
+        self.actuators.wind[:] = 0.0
+        self._changed = text
+
+    @property
+    def _winds(self) -> list[Wind]:
+        return [] if self.wind is None else [self.wind]
 
     def disturb(self, t_us: int) -> list[dict]:
         """Applies the disturbances that are due; returns the values for their events."""
@@ -83,7 +103,7 @@ class Plant:
         """Returns copies of the complete internal state."""
         return {"actuators": self.actuators.save(), "battery": self.battery.save(),
                 "disturbances": self.disturbances.save(), "pushes": self.pushes.save(),
-                "winds": [wind.save() for wind in self._winds]}
+                "changed_wind": self._changed, "winds": [wind.save() for wind in self._winds]}
 
     def load(self, snapshot: Mapping) -> None:
         """Restores a state returned by save()."""
@@ -91,6 +111,13 @@ class Plant:
         self.battery.load(snapshot["battery"])
         self.disturbances.load(snapshot["disturbances"])
         self.pushes.load(snapshot["pushes"])
+        changed = snapshot.get("changed_wind")
+        if changed is None and self._changed is not None:
+            self.wind, self._changed = self._at_start(), None
+        elif changed is not None:
+            wind = self.actuators.wind.copy()
+            self.change_wind(changed)
+            self.actuators.wind[:] = wind
         for wind, saved in zip(self._winds, snapshot["winds"], strict=True):
             wind.load(saved)
 

@@ -1,0 +1,221 @@
+"""The browser station: frames drawn, cost of many viewers, and how late the sticks are.
+
+    python benchmarks/bench_web.py
+    python benchmarks/bench_web.py --only sticks --seconds 20
+
+Chromium draws without a graphics card on the same cores as the simulation. The level of detail and
+the render scale follow the machine, and are written beside the frames.
+"""
+
+import argparse
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import results
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
+
+import browser
+from xtdrone_core import Scenario
+from xtdrone_core.contracts import Observer
+from xtdrone_core.runs.control_link import ControlClient, ControlServer
+from xtdrone_core.runs.ports import Ports, default_instance
+from xtdrone_core.scenario.scenario import fleet
+from xtdrone_sim.simulation import Simulation
+from xtdrone_web.station import Station
+
+SIZES = ((9, 960, 540), (100, 640, 360))
+VIEWERS = 9
+_JUMP = 30.0  # change of a rotor's speed in one step by which a stick is seen [rad/s]
+PAD = """(() => { window.pad = { id: 'bench', connected: true, mapping: 'standard',
+    axes: [0, 0, 0, 0],
+    buttons: Array.from({ length: 16 }, () => ({ pressed: false, value: 0 })) };
+    navigator.getGamepads = () => [window.pad]; })()"""
+COUNT = """(seconds) => new Promise((done) => { let n = 0; const begin = performance.now();
+    const next = (now) => { n++; if (now - begin < 1000 * seconds) requestAnimationFrame(next);
+        else done(1000 * (n - 1) / (now - begin)); }; requestAnimationFrame(next); })"""
+
+
+class Running:
+    """`xtdrone sim --web true` in a process of its own."""
+
+    def __init__(self, folder, *options):
+        self.process = subprocess.Popen(
+            ["xtdrone", "sim", "--web", "true", "--log", "none", *options], text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            env={**os.environ, "XTDRONE_RUNS": str(folder)})
+        said = ""
+        for line in self.process.stdout:
+            said += line
+            if "run folder" in line:
+                break
+        else:
+            raise SystemExit(said)
+        self.url = re.search(r"page: (\S+)", said)[1]
+        self.control = ControlClient(timeout=60.0)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.control.close()
+        self.process.terminate()
+        self.process.communicate()
+
+
+def up(page):
+    """Has the fleet take off, and waits until it hovers."""
+    browser.until(page, "[...Array(station.frame.n).keys()].every((i) => "
+                        "station.frame.get(i, 'ready'))", 240.0)
+    page.evaluate("station.takeOff()")
+    browser.until(page, "station.frame.get(0, 'pos', 2) > 3", 240.0)
+
+
+def frames(seconds):
+    """Rows of frames/s and of the time until the page is ready."""
+    drawn, ready = [], []
+    for n, width, height in SIZES:
+        with tempfile.TemporaryDirectory() as folder, Running(folder, "--n", str(n)) as running, \
+                browser.browser(folder, (width, height)) as context:
+            page, errors = browser.opened(context, running.url)
+            ready.append(float(page.evaluate("document.body.dataset.ready")))
+            up(page)
+            page.wait_for_timeout(15_000)  # scale and detail settle
+            rate = page.evaluate(COUNT, seconds)
+            scale, level = page.evaluate("[station.pace.scale, station.pace.level]")
+            factor = running.control.request("status")["real_time_factor_now"]
+            print(f"{n} vehicles, {width}x{height}: {rate:.1f} frames/s at scale {scale:.2f}, "
+                  f"level {level}, simulation {factor:.2f} x; ready in {ready[-1]:.0f} ms; "
+                  f"{errors}", flush=True)
+            drawn.append(({"n": n, "width": width, "height": height, "scale": round(scale, 2),
+                           "level": level}, round(rate, 1), "1/s"))
+    results.replace("web_frames_per_s", drawn)
+    results.replace("web_ready_ms", [({}, round(statistics.median(ready)), "ms")])
+
+
+def viewers(seconds):
+    """Row of the simulation's real-time factor with sockets that take every frame."""
+    reader = Path(__file__).with_name("web_viewers.py")
+    with tempfile.TemporaryDirectory() as folder, Running(folder, "--n", "9") as running:
+        process = subprocess.Popen([sys.executable, str(reader), running.url, str(VIEWERS),
+                                    str(seconds + 5)], stdout=subprocess.PIPE, text=True)
+        time.sleep(5.0)
+        factors = []
+        for _ in range(round(seconds)):
+            time.sleep(1.0)
+            factors.append(running.control.request("status")["real_time_factor_now"])
+        said = process.communicate()[0].strip()
+    print(f"{VIEWERS} viewers: real-time factor {min(factors):.3f} at least; {said}", flush=True)
+    results.replace("web_real_time_factor", [({"viewers": VIEWERS}, round(min(factors), 3), "x")])
+
+
+class Rotors(Observer):
+    """Records the rotors' speeds of each step and when it ended."""
+
+    def __init__(self):
+        self.times, self.speeds = [], []
+
+    def on_step(self, t_us, state, sensors):
+        self.times.append(time.monotonic())
+        self.speeds.append(state.actuator[0, :4].copy())
+
+
+STICKS = """async (count) => { const found = []; pad.buttons[4].pressed = true;
+    for (let k = 0; k < count; k++) {
+        await new Promise((done) => setTimeout(done, 90 + 40 * Math.random()));
+        pad.axes[2] = k % 2 ? -0.35 : 0.35;
+        found.push(performance.now() / 1000 + station.connection.offset);
+    } return found; }"""
+
+
+def sticks(seconds):
+    """Row of the delay from a stick's move to the rotors' answer, through the gamepad's API."""
+    scenario = Scenario(vehicles=fleet("iris", 1), web=True, log="none",
+                        instance=default_instance())
+    rotors = Rotors()
+    simulation = Simulation(scenario, control=ControlServer(Ports(scenario.instance).control),
+                            observers=[rotors])
+    station = Station(simulation)
+    simulation.observers.append(station)
+    pilot = subprocess.Popen([sys.executable, __file__, "--pilot", station.url, "--seconds",
+                              str(seconds)], stdout=subprocess.PIPE, text=True)
+    threading.Thread(target=lambda: (pilot.wait(), simulation.stop()), daemon=True).start()
+    simulation.run()
+    simulation.close()
+    found = json.loads(pilot.communicate()[0] or "null")
+    if not found:
+        raise SystemExit("the page did not fly")
+    late = _delays(rotors, found["moves"])
+    p99 = float(np.percentile(late, 99))
+    print(f"stick to actuator command: median {np.median(late):.1f} ms, 99 % within {p99:.1f} ms, "
+          f"of {len(late)} moves of {len(found['moves'])}; the page says {found['page']}",
+          flush=True)
+    results.replace("stick_to_actuator_p99_ms", [({}, round(p99, 2), "ms")])
+
+
+def pilot(url, seconds):
+    """Flies by the gamepad's interface; prints when the stick was moved, as JSON."""
+    with tempfile.TemporaryDirectory() as folder, \
+            browser.browser(folder, (640, 360)) as context:
+        print(json.dumps(_moves(browser.opened(context, url)[0], seconds)))
+
+
+def _moves(page, seconds):
+    page.evaluate("station.pace.choose('0')")
+    page.evaluate(PAD)
+    up(page)
+    page.evaluate("station.order('goto', { x: 0, y: 0, z: 40 })")
+    browser.until(page, "station.frame.get(0, 'pos', 2) > 30")
+    page.evaluate("document.getElementById('fly').click()")
+    page.evaluate("pad.buttons[4].pressed = true")
+    page.wait_for_timeout(500)
+    page.evaluate("station.order('mode', { mode: 'ALTCTL' })")
+    browser.until(page, "station.told.modes[station.frame.get(0, 'mode')] === 'ALTCTL'")
+    moves = page.evaluate(STICKS, round(9 * seconds))
+    return {"moves": moves, "page": page.evaluate("station.frame.latency")}
+
+
+def _delays(rotors, moves):
+    """From each move to the end of the first step in which the rotors answer [ms]."""
+    times, speeds = np.array(rotors.times), np.array(rotors.speeds)
+    roll = np.abs(np.diff(speeds @ (1.0, -1.0, -1.0, 1.0)))  # left against right
+    late = []
+    for move in moves:
+        first = int(np.searchsorted(times, move))
+        answer = np.flatnonzero(roll[max(first - 1, 0):first + 20] > _JUMP)
+        if len(answer):
+            late.append(1e3 * (times[max(first - 1, 0) + answer[0] + 1] - move))
+    return late
+
+
+PARTS = {"frames": frames, "viewers": viewers, "sticks": sticks}
+
+
+def main():
+    """Measures all, or one part, and updates runs/bench.json."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", choices=PARTS)
+    parser.add_argument("--seconds", type=float, default=10.0)
+    parser.add_argument("--pilot", help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if why := browser.missing():
+        raise SystemExit(why)
+    if args.pilot:
+        pilot(args.pilot, args.seconds)
+        return
+    for name, part in PARTS.items():
+        if args.only in (None, name):
+            part(args.seconds)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Worlds and vehicles as glTF, made from their SDF files."""

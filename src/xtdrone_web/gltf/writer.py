@@ -1,0 +1,123 @@
+"""glTF 2.0 files in one piece (GLB), without compression."""
+
+import io
+import json
+import struct
+from typing import Any
+
+import numpy as np
+
+from .geometry import Triangles
+
+_FLOAT, _ARRAY = 5126, 34962
+_JPEG_QUALITY = 88
+_Z_UP = [-(0.5 ** 0.5), 0.0, 0.0, 0.5 ** 0.5]  # glTF's y is up, ours is z
+
+
+class Glb:
+    """A file that is being put together."""
+
+    def __init__(self) -> None:
+        """With a root node that turns our z up to glTF's y up."""
+        self._data = bytearray()
+        self._json: dict[str, Any] = {
+            "asset": {"version": "2.0", "generator": "xtdrone"}, "scene": 0,
+            "scenes": [{"nodes": [0]}],
+            "nodes": [{"name": "z_up", "rotation": _Z_UP, "children": []}],
+            "meshes": [], "materials": [], "accessors": [], "bufferViews": [], "buffers": [{}]}
+
+    def material(self, roughness: float, metallic: float, image: np.ndarray | None = None,
+                 alpha: float = 1.0, name: str = "", colour: np.ndarray | None = None) -> int:
+        """A new material; returns its number.
+
+        Args:
+            roughness, metallic: 0 to 1.
+            image: (h, w, 3) uint8 texture, or None for the colours of the corners.
+            alpha: Opacity.
+            name: Of the material.
+            colour: (3,) linear, of all of it.
+        """
+        surface: dict[str, Any] = {"roughnessFactor": roughness, "metallicFactor": metallic}
+        if image is not None:
+            surface["baseColorTexture"] = {"index": self._texture(image)}
+        if alpha < 1.0 or colour is not None:
+            linear = [1.0, 1.0, 1.0] if colour is None else colour.tolist()
+            surface["baseColorFactor"] = [*linear, alpha]
+        found: dict[str, Any] = {"pbrMetallicRoughness": surface}
+        if name:
+            found["name"] = name
+        if alpha < 1.0:
+            found["alphaMode"] = "BLEND"
+        self._json["materials"].append(found)
+        return len(self._json["materials"]) - 1
+
+    def node(self, name: str, parts: list[tuple[Triangles, np.ndarray | None, int]],
+             pos: tuple = (0.0, 0.0, 0.0), quat: tuple = (0.0, 0.0, 0.0, 1.0)) -> None:
+        """Adds a node below the root.
+
+        Args:
+            name: Of the node.
+            parts: Triangles, colours of their corners (3 T, 3) linear or None, and material.
+            pos, quat: Its pose [m], xyzw.
+        """
+        self._json["meshes"].append({"primitives": [self._primitive(*part) for part in parts]})
+        nodes = self._json["nodes"]
+        nodes.append({"name": name, "mesh": len(self._json["meshes"]) - 1,
+                      "translation": list(map(float, pos)), "rotation": list(map(float, quat))})
+        nodes[0]["children"].append(len(nodes) - 1)
+
+    def encoded(self) -> bytes:
+        """The file."""
+        if not self._json["nodes"][0]["children"]:
+            del self._json["nodes"][0]["children"]
+        self._json["buffers"] = [{"byteLength": len(self._data)}] if self._data else []
+        for name in ("meshes", "materials", "accessors", "bufferViews", "buffers"):
+            if not self._json[name]:
+                del self._json[name]
+        text = json.dumps(self._json, separators=(",", ":")).encode()
+        text += b" " * (-len(text) % 4)
+        chunks = struct.pack("<I4s", len(text), b"JSON") + text
+        if self._data:
+            chunks += struct.pack("<I4s", len(self._data), b"BIN\0") + bytes(self._data)
+        return struct.pack("<4sII", b"glTF", 2, 12 + len(chunks)) + chunks
+
+    def _primitive(self, triangles, colours, material):
+        attributes = {"POSITION": self._accessor(triangles.points, True),
+                      "NORMAL": self._accessor(triangles.normals)}
+        if colours is None:
+            attributes["TEXCOORD_0"] = self._accessor(triangles.uv)
+        else:
+            attributes["COLOR_0"] = self._accessor(colours)
+        return {"attributes": attributes, "material": material}
+
+    def _accessor(self, values, bounds=False) -> int:
+        values = np.ascontiguousarray(values, dtype="<f4")
+        accessor = {"bufferView": self._view(values.tobytes(), _ARRAY), "componentType": _FLOAT,
+                    "count": len(values), "type": f"VEC{values.shape[1]}"}
+        if bounds:
+            accessor |= {"min": values.min(axis=0).tolist(), "max": values.max(axis=0).tolist()}
+        self._json["accessors"].append(accessor)
+        return len(self._json["accessors"]) - 1
+
+    def _view(self, data, target=None) -> int:
+        self._data += b"\0" * (-len(self._data) % 4)
+        view = {"buffer": 0, "byteOffset": len(self._data), "byteLength": len(data)}
+        self._json["bufferViews"].append(view | ({"target": target} if target else {}))
+        self._data += data
+        self._data += b"\0" * (-len(self._data) % 4)
+        return len(self._json["bufferViews"]) - 1
+
+    def _texture(self, image) -> int:
+        from PIL import Image
+
+        file = io.BytesIO()
+        Image.fromarray(np.ascontiguousarray(image, dtype=np.uint8)).save(
+            file, "JPEG", quality=_JPEG_QUALITY)
+        for name in ("images", "textures"):
+            self._json.setdefault(name, [])
+        self._json.setdefault("samplers", [{"magFilter": 9729, "minFilter": 9987,
+                                            "wrapS": 10497, "wrapT": 10497}])
+        self._json["images"].append({"bufferView": self._view(file.getvalue()),
+                                     "mimeType": "image/jpeg"})
+        self._json["textures"].append({"source": len(self._json["images"]) - 1, "sampler": 0})
+        return len(self._json["textures"]) - 1

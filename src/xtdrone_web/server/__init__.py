@@ -1,0 +1,1 @@
+"""The web server of a simulation, in a process of its own."""

@@ -1,0 +1,65 @@
+"""Images of the vehicles' cameras as JPEG, from the rings that the simulation fills."""
+
+import asyncio
+import io
+from typing import Any
+
+import numpy as np
+
+from xtdrone_core import XtdroneError
+from xtdrone_core.runs.frame_ring import FrameReader
+
+from .station import Station
+
+_KINDS = ("camera", "stereo", "depth")
+_WIDEST = 640  # images are thinned out to this [pixels]
+
+
+class Cameras:
+    """The cameras of a fleet. Nothing is rendered before somebody asks for an image."""
+
+    def __init__(self, station: Station):
+        """Of this station's simulation."""
+        self._station = station
+        self._sensors: list[dict[str, Any]] | None = None
+        self._readers: dict[int, FrameReader] = {}
+        self._images: dict[int, bytes] = {}
+        self._lock = asyncio.Lock()
+
+    async def image(self, number: int) -> bytes | None:
+        """The newest image of a camera, or None."""
+        async with self._lock:
+            return await asyncio.get_running_loop().run_in_executor(None, self._newest, number)
+
+    def _newest(self, number):
+        try:
+            if self._sensors is None:
+                self._sensors = self._station.world.ask("sensors")["sensors"]
+            if number >= len(self._sensors):
+                return None
+            sensor = self._sensors[number]
+            if number not in self._readers:
+                self._readers[number] = FrameReader(sensor["ring"], sensor["arrays"])
+        except XtdroneError:
+            return None
+        frames = self._readers[number].read()
+        if frames and sensor["kind"] in _KINDS:
+            self._images[number] = encoded(_picture(frames[-1][1]))
+        return self._images.get(number)
+
+
+def _picture(data) -> np.ndarray:
+    """One image (h, w) or (h, w, 3) uint8 of a reading: left and right side by side."""
+    if "left" in data:
+        return np.concatenate([data["left"], data["right"]], axis=1)
+    return data["image"]
+
+
+def encoded(image: np.ndarray) -> bytes:
+    """An image as JPEG."""
+    from PIL import Image
+
+    step = -(-image.shape[1] // _WIDEST)
+    file = io.BytesIO()
+    Image.fromarray(np.ascontiguousarray(image[::step, ::step])).save(file, "JPEG", quality=80)
+    return file.getvalue()

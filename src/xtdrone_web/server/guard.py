@@ -1,0 +1,67 @@
+"""Who may look, and who may command: hosts, origins, the token, and how much at once."""
+
+import hmac
+import time
+from collections.abc import Collection
+from urllib.parse import urlsplit
+
+POLICY = ("default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; "
+          "img-src 'self' blob: data:; media-src blob:; connect-src 'self' blob:; "
+          "worker-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+HEADERS = {"Content-Security-Policy": POLICY, "X-Content-Type-Options": "nosniff",
+           "Referrer-Policy": "no-referrer", "Cross-Origin-Opener-Policy": "same-origin",
+           "Cross-Origin-Resource-Policy": "same-origin"}
+MAX_CLIENTS = 40  # pages at once
+RATE, BURST = 400.0, 800.0  # messages of one page per second, and at once
+NAMES = ("127.0.0.1", "localhost")
+
+
+class Guard:
+    """The rules of one server."""
+
+    def __init__(self, token: str, address: str, port: int):
+        """A guard of what is served on an address and port; see Station for the token."""
+        self._token = token
+        names = {*NAMES, address} - {"0.0.0.0"}
+        self._hosts = {f"{name}:{port}" for name in names}
+        self._everywhere = address == "0.0.0.0"
+        self._port = port
+
+    def host_refused(self, host: str | None) -> str:
+        """Why a Host header is refused, or "": a page elsewhere may point its own name here."""
+        if host in self._hosts or (self._everywhere and _is_address(host, self._port)):
+            return ""
+        return f"host '{(host or '')[:60]}' is not served here: open the link that was printed"
+
+    def origin_refused(self, origin: str | None, host: str | None) -> str:
+        """Why an Origin header is refused, or "": another site's page may not connect."""
+        if origin is None or origin == f"http://{host}":  # programs send none
+            return ""
+        return f"origin '{origin[:60]}' may not connect: open the link that was printed"
+
+    def is_pilot(self, token: object) -> bool:
+        """Whether this is the token."""
+        return isinstance(token, str) and hmac.compare_digest(token.encode(), self._token.encode())
+
+
+def _is_address(host, port) -> bool:
+    """Whether a Host header is an IPv4 address, which no other site's name can be."""
+    parts = urlsplit(f"//{host}") if host else None
+    words: Collection[str] = (parts.hostname or "").split(".") if parts else ()
+    return bool(parts) and parts.port == port and len(words) == 4 and all(
+        word.isdecimal() for word in words)
+
+
+class Allowance:
+    """How many messages of a page are taken: a bucket that fills up again."""
+
+    def __init__(self) -> None:
+        """Full."""
+        self._left, self._t = BURST, time.monotonic()
+
+    def take(self) -> bool:
+        """Whether another message is within the allowance."""
+        now = time.monotonic()
+        self._left = min(BURST, self._left + RATE * (now - self._t)) - 1.0
+        self._t = now
+        return self._left >= 0.0

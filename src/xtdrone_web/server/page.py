@@ -1,0 +1,97 @@
+"""One open page: what it gets, newest first where it is slow, and what it asks."""
+
+import asyncio
+import contextlib
+import json
+from collections import deque
+from typing import Any
+
+from aiohttp import WSMsgType, web
+
+from .guard import Allowance
+
+_TEXTS = 300  # messages that wait for a slow page; older ones are dropped
+_HIGH_WATER = 1 << 16  # bytes on their way, beyond which a page gets no newer frame
+LARGEST = 1 << 16  # of a message of a page [bytes]
+
+
+class Page:
+    """A socket to one page.
+
+    Attributes:
+        pilot: Whether it may command.
+        sent, dropped: Frames that it got, and that it was too slow for.
+        piloted: Vehicle that it flies by sticks, or None.
+    """
+
+    def __init__(self, socket: web.WebSocketResponse, request: web.Request):
+        """A page that has connected."""
+        self.pilot = False
+        self.sent = self.dropped = 0
+        self.piloted: int | None = None
+        self.allowance = Allowance()
+        self._socket = socket
+        self._frame: bytes | None = None
+        self._texts: deque[str] = deque(maxlen=_TEXTS)
+        self._wake = asyncio.Event()
+        if request.transport is not None:
+            request.transport.set_write_buffer_limits(high=_HIGH_WATER)
+
+    def offer(self, frame: bytes) -> None:
+        """The newest frame; replaces one that has not left yet."""
+        if self._frame is not None:
+            self.dropped += 1
+        self._frame = frame
+        self._wake.set()
+
+    def tell(self, message: dict[str, Any]) -> None:
+        """A message that leaves before the next frame."""
+        self._texts.append(json.dumps(message, separators=(",", ":"), default=str))
+        self._wake.set()
+
+    async def send(self) -> None:
+        """Sends as fast as the page takes it, until it is closed."""
+        with contextlib.suppress(ConnectionError):
+            while not self._socket.closed:
+                await self._wake.wait()
+                self._wake.clear()
+                while self._texts:
+                    await self._socket.send_str(self._texts.popleft())
+                frame, self._frame = self._frame, None
+                if frame is not None:
+                    await self._socket.send_bytes(frame)
+                    self.sent += 1
+
+    async def refuse(self, why: str) -> None:
+        """Says why, and closes."""
+        with contextlib.suppress(ConnectionError):
+            await self._socket.send_str(json.dumps({"op": "refused", "error": why}))
+            await self._socket.close(code=1008, message=why.encode()[:120])
+
+    async def messages(self):
+        """What the page sends, (op, message) or ("", bytes), until it closes or floods.
+
+        Yields:
+            JSON objects with an op, and bytes.
+        """
+        async for message in self._socket:
+            if not self.allowance.take():
+                await self.refuse("too many messages at once: the page is closed")
+                return
+            if message.type == WSMsgType.BINARY:
+                yield "", message.data
+            elif message.type == WSMsgType.TEXT:
+                asked = _read(message.data)
+                if asked is None:
+                    self.tell({"op": "error", "error": 'a message is an object with an op, such '
+                                                       'as {"op": "pause"}'})
+                else:
+                    yield asked["op"], asked
+
+
+def _read(text) -> dict[str, Any] | None:
+    try:
+        asked = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return asked if isinstance(asked, dict) and isinstance(asked.get("op"), str) else None

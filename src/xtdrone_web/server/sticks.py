@@ -1,0 +1,99 @@
+"""Sticks of a page to MANUAL_CONTROL, what happens when they stop, and how late they are.
+
+A page sends its sticks as often as it reads them. The link sends each at once, so that the flight
+stack has the newest one in its next step of 4 ms. If the page stops, nothing is made up: the
+vehicle notices the loss itself (COM_RC_LOSS_T, NAV_RCL_ACT), and is told to hold its position
+before that, if this server still lives.
+"""
+
+import math
+import struct
+import time
+from collections import deque
+
+import numpy as np
+
+from xtdrone_core.mavlink.dialect import mavlink
+from xtdrone_core.runs.ports import system_id
+
+from ..errors import WebError
+from .fleet import FleetLink
+
+# Kind 1, vehicle, roll, pitch, yaw (right, forward, clockwise positive, -1 to 1), throttle 0 to 1,
+# and when they were read, on the clock that pong() gives [s].
+PACKET = struct.Struct("<BxH4fd")
+KIND = 1
+LOST_S = 0.4  # without sticks after which a page counts as gone [s]
+_KEPT_S = 5.0  # of latencies [s]
+_LARGEST_MS = 1000.0  # latencies beyond are those of a clock that is not known yet
+
+
+class Sticks:
+    """The sticks of all pages.
+
+    Attributes:
+        flown: By vehicle, when its last sticks came [s].
+    """
+
+    def __init__(self, link: FleetLink):
+        """Sends over this link."""
+        self._link = link
+        self.flown: dict[int, float] = {}
+        self._open: deque[tuple[float, float]] = deque(maxlen=1000)  # read, sent [s]
+        self._latencies: deque[tuple[float, float]] = deque(maxlen=2000)  # now [s], latency [ms]
+
+    def take(self, data: bytes) -> int:
+        """Sends the sticks of a packet; returns the vehicle.
+
+        Raises:
+            WebError: It is no such packet.
+        """
+        if len(data) != PACKET.size or data[0] != KIND:
+            raise WebError(f"a packet of sticks has {PACKET.size} bytes and begins with {KIND}")
+        _, i, *axes, read_s = PACKET.unpack(data)
+        if not (i < self._link.n and all(math.isfinite(x) and abs(x) <= 1.001 for x in axes)
+                and math.isfinite(read_s)):
+            raise WebError("sticks are a vehicle's number, three axes from -1 to 1 and a throttle "
+                           "from 0 to 1")
+        roll, pitch, yaw, throttle = (round(1000 * max(-1.0, min(1.0, x))) for x in axes)
+        self._link.send(i, mavlink.MAVLink_manual_control_message(
+            system_id(i), pitch, roll, max(throttle, 0), yaw, 0))
+        now = time.monotonic()
+        self.flown[i] = now
+        self._open.append((read_s, now))
+        return i
+
+    def lost(self) -> list[int]:
+        """Vehicles whose sticks have stopped since the last call."""
+        now = time.monotonic()
+        gone = [i for i, t in self.flown.items() if now - t > LOST_S]
+        for i in gone:
+            del self.flown[i]
+        return gone
+
+    def stepped(self, steps: np.ndarray) -> None:
+        """Takes the steps' times, (K, 2): end and processor time [s]; the latest last.
+
+        A stick counts in the first step that began after it was sent. The step's end is when its
+        actuator command is in force.
+        """
+        ends = steps[:, 0]
+        begins = ends - steps[:, 1]
+        while self._open and self._open[0][1] <= begins[-1]:
+            read_s, sent_s = self._open.popleft()
+            if sent_s < begins[0]:  # older than what is known of the steps
+                continue
+            late = 1e3 * (ends[int(np.searchsorted(begins, sent_s))] - read_s)
+            if 0.0 <= late <= _LARGEST_MS:
+                self._latencies.append((sent_s, float(late)))
+
+    def latency(self) -> tuple[float, float, float, float]:
+        """Newest, median and 99th percentile [ms] of the last seconds, and how many there are."""
+        since = time.monotonic() - _KEPT_S
+        while self._latencies and self._latencies[0][0] < since:
+            self._latencies.popleft()
+        if not self._latencies:
+            return math.nan, math.nan, math.nan, 0.0
+        values = np.array([late for _, late in self._latencies])
+        return (float(values[-1]), float(np.median(values)), float(np.percentile(values, 99)),
+                float(len(values)))

@@ -1,0 +1,105 @@
+"""Pause, steps, speed, reset, disturbances and wind, over the simulation's control socket."""
+
+import json
+import threading
+from pathlib import Path
+from typing import Any
+
+from xtdrone_core import ControlError
+from xtdrone_core.runs.control_link import ControlClient
+
+from ..errors import WebError
+
+# Requests that a page may pass on, and the values of each.
+REQUESTS = {"pause": (), "resume": (), "step": ("n",), "speed": ("speed",),
+            "reset": ("vehicles",), "disturb": ("disturbance",), "wind": ("wind",), "stop": ()}
+_ANSWER_S = 10.0  # a reset of a large fleet takes a while [s]
+_SERIOUS = {"crash": 2, "collision": 3, "disturbance": 4}  # severities as in MAVLink
+_MOST = 1 << 20  # of the event log that is read at once [bytes]
+
+
+class WorldControl:
+    """A client of the control socket; may be used from several threads, and blocks."""
+
+    def __init__(self, instance: int, names: list[str], there: bool):
+        """Connects at the first request.
+
+        Args:
+            instance: Of the simulation.
+            names: Of its vehicles.
+            there: Whether it has a control socket.
+        """
+        self._instance, self._names, self._there = instance, names, there
+        self._client: ControlClient | None = None
+        self._lock = threading.Lock()
+
+    def do(self, op: str, request: dict[str, Any]) -> dict[str, Any]:
+        """Passes a page's request on.
+
+        Raises:
+            WebError: The simulation refuses it.
+        """
+        values = {name: request[name] for name in REQUESTS[op] if name in request}
+        return self.ask(op, **values)
+
+    def ask(self, op: str, **values: Any) -> dict[str, Any]:
+        """One request and its answer.
+
+        Raises:
+            WebError: The simulation refuses it, or there is none.
+        """
+        if not self._there:
+            raise WebError("this simulation has no control socket")
+        with self._lock:
+            try:
+                if self._client is None:
+                    self._client = ControlClient(self._instance, _ANSWER_S)
+                return self._client.request(op, **values)
+            except (ControlError, OSError) as error:
+                if not isinstance(error, ControlError) or "no simulation" in str(error) \
+                        or "gone" in str(error) or "time" in str(error):
+                    self._forget()
+                raise WebError(str(error)) from error
+
+    def close(self) -> None:
+        """Closes the connection."""
+        self._forget()
+
+    def _forget(self):
+        client, self._client = self._client, None
+        if client is not None:
+            client.close()
+
+
+class EventLog:
+    """Reads what the run folder's event log gets."""
+
+    def __init__(self, folder: str):
+        """folder: Of the run; "" where there is none."""
+        self._path = Path(folder) / "events.jsonl" if folder else None
+        self._at = 0
+
+    def news(self) -> list[dict[str, Any]]:
+        """Events since the last call: t [s], level as MAVLink's severities, who, and a text."""
+        if self._path is None or not self._path.exists():
+            return []
+        with open(self._path, "rb") as file:
+            file.seek(self._at)
+            data = file.read(_MOST)
+        data = data[:data.rfind(b"\n") + 1]
+        self._at += len(data)
+        return [_event(json.loads(line)) for line in data.splitlines()]
+
+
+def _event(line):
+    name = line.pop("event", "")
+    t = line.pop("t_us", 0) * 1e-6
+    who = line.pop("vehicle", "")
+    values = " ".join(f"{key} {_shown(value)}" for key, value in line.items() if value != [])
+    return {"t": t, "level": _SERIOUS.get(name, 6), "who": str(who), "text": f"{name} {values}"}
+
+
+def _shown(value):
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) if len(value) < 10 else f"{len(value)} of them"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

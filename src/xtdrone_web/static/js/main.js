@@ -1,0 +1,288 @@
+// The page: connects, loads what is there, and draws.
+
+import * as THREE from "../vendor/three.module.js";
+import { Layout } from "./frame.js";
+import { Connection } from "./socket.js";
+import { World } from "./world.js";
+import { Fleet } from "./fleet.js";
+import { Views, VIEWS } from "./views.js";
+import { Overlays } from "./overlays.js";
+import { Hud } from "./hud.js";
+import { Panels } from "./panels.js";
+import { Plots } from "./plots.js";
+import { FlightMap } from "./map.js";
+import { Params } from "./params.js";
+import { Sticks } from "./sticks.js";
+import { Recorder } from "./record.js";
+import { Pace } from "./pace.js";
+
+const field = (id) => document.getElementById(id);
+const AHEAD_S = 0.06; // the longest that a state is carried on by its velocity
+const PICK_PIXELS = 34, SLOW_MS = 400, PANEL_MS = [250, 120, 80], SAY_MS = 4500;
+
+class App {
+  constructor(layout) {
+    this.layout = layout;
+    this.canvas = field("view");
+    this.status = {};
+    this.chosen = [];
+    this.everyone = true;
+    this.frame = null;
+    this.warnings = new Map();
+    this.connection = new Connection(layout, {
+      frame: (frame) => { this.previous = this.frame; this.frame = frame; this.plots?.take(frame); },
+      scene: (told) => (this.told ? this.again(told) : this.begin(told)),
+      status: (status) => { this.status = status; this.panels?.status(status); },
+      event: (event) => this.event(event),
+      error: ({ error }) => this.say(error, true),
+      lost: (why) => this.say(why || "the simulation does not answer; trying again …", true) });
+  }
+
+  async begin(told) {
+    this.told = told;
+    this.status = told.status;
+    this.chosen = told.vehicles.map((_, i) => i);
+    field("world").textContent = told.world.name;
+    document.body.classList.toggle("viewer", !told.pilot);
+    this.renderer = new THREE.WebGLRenderer({ canvas: this.canvas, antialias: false, alpha: false, stencil: false, powerPreference: "high-performance" });
+    this.renderer.toneMapping = THREE.ACESFilmicToneMapping;
+    this.renderer.shadowMap.type = THREE.PCFShadowMap;
+    this.renderer.setScissorTest(true);
+    this.world = new World(told.world);
+    this.fleet = new Fleet(told, this.world.scene);
+    this.overlays = new Overlays(this.world.scene, this.fleet);
+    this.views = new Views(this.canvas, this.fleet);
+    this.hud = new Hud(field("hud"), this.fleet);
+    this.pace = new Pace(this);
+    this.panels = new Panels(this);
+    this.plots = new Plots(this);
+    this.map = new FlightMap(this);
+    this.params = new Params(this);
+    this.sticks = new Sticks(this);
+    this.recorder = new Recorder(this);
+    this.makeControls();
+    for (const event of told.events) this.panels.events.push(event);
+    await Promise.all([this.world.load(), this.fleet.load()]);
+    this.setTheme(localStorage.getItem("xtdrone-theme") || (matchMedia("(prefers-color-scheme: light)").matches ? "light" : "dark"));
+    this.setView("orbit");
+    this.setQuality();
+    addEventListener("resize", () => this.setQuality());
+    requestAnimationFrame((now) => this.draw(now));
+  }
+
+  /** The connection is back. */
+  again(told) {
+    const same = told.vehicles.length === this.told.vehicles.length && told.world.name === this.told.world.name;
+    if (!same) location.reload();
+    document.body.classList.toggle("viewer", !told.pilot);
+    this.status = told.status;
+    this.say("connected again");
+  }
+
+  makeControls() {
+    for (const button of field("views").children) button.onclick = () => this.setView(button.dataset.view);
+    field("theme").onclick = () => this.setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark");
+    field("help").onclick = () => field("keys").showModal();
+    let down = null;
+    this.canvas.addEventListener("pointerdown", (event) => { down = [event.clientX, event.clientY]; });
+    this.canvas.addEventListener("pointerup", (event) => {
+      if (down && Math.hypot(event.clientX - down[0], event.clientY - down[1]) < 5) this.click(event);
+      down = null;
+    });
+    addEventListener("keydown", (event) => this.key(event));
+  }
+
+  key(event) {
+    if (/INPUT|SELECT|TEXTAREA/.test(event.target.tagName) || event.ctrlKey || event.metaKey || event.altKey || field("keys").open) return;
+    const onButton = event.target.tagName === "BUTTON" && (event.key === " " || event.key === "Enter");
+    const keys = { " ": () => field("pause").click(), ".": () => field("step").click(), t: () => this.takeOff(), l: () => this.order("land"),
+      h: () => this.order("hold"), r: () => this.order("rtl"), g: () => { this.going = !this.going; }, v: () => field("record").click(),
+      "[": () => this.chooseNext(-1), "]": () => this.chooseNext(1), A: () => this.chooseAll(), "?": () => field("help").click(), Escape: () => { this.going = false; },
+      ...Object.fromEntries(VIEWS.map((name, k) => [String(k + 1), () => this.setView(name)])) };
+    if (!onButton && keys[event.key]) { event.preventDefault(); keys[event.key](); }
+  }
+
+  setView(name) {
+    this.views.name = name;
+    for (const button of field("views").children) button.setAttribute("aria-checked", String(button.dataset.view === name));
+  }
+
+  setTheme(name) {
+    document.documentElement.dataset.theme = name;
+    localStorage.setItem("xtdrone-theme", name);
+    field("theme").textContent = name === "dark" ? "Light" : "Dark";
+    this.world.theme(name);
+    this.plots.theme();
+  }
+
+  setQuality() {
+    const { level, scale } = this.pace, width = innerWidth, height = innerHeight;
+    this.renderer.setPixelRatio(scale);
+    this.renderer.setSize(width, height, false);
+    this.renderer.shadowMap.enabled = level > 0;
+    this.renderer.toneMapping = level > 0 ? THREE.ACESFilmicToneMapping : THREE.NoToneMapping;
+    this.world.quality(level);
+    this.fleet.quality(level);
+    this.hud.resize(width, height);
+    const below = `${field("top").getBoundingClientRect().bottom + 10}px`; // it may have several rows
+    field("fleet").style.top = below;
+    field("side").style.top = width < 821 ? "" : below;
+    document.body.classList.toggle("plain", level === 0); // blurred glass is slow without a graphics card
+    for (const lines of [this.overlays.lines, this.overlays.trails]) lines.material.uniforms.size.value.set(width, height);
+    for (const [name, , , wide, high] of [...this.views.parts(), ...Object.keys(this.views.cameras).map((key) => [key, 0, 0, 1, 1])]) {
+      this.views.cameras[name].aspect = (width * wide) / (height * high);
+      this.views.cameras[name].updateProjectionMatrix();
+    }
+  }
+
+  get going() { return field("goto").getAttribute("aria-pressed") === "true"; }
+
+  set going(on) {
+    field("goto").setAttribute("aria-pressed", String(on));
+    this.canvas.style.cursor = on ? "crosshair" : "";
+    if (on) this.say("click the ground or the map; Escape leaves it");
+  }
+
+  indices() { return this.everyone ? this.told.vehicles.map((_, i) => i) : this.chosen; }
+
+  choose(i, more) {
+    if (more && !this.everyone) this.chosen = this.chosen.includes(i) && this.chosen.length > 1 ? this.chosen.filter((k) => k !== i) : [...this.chosen, i];
+    else this.chosen = [i];
+    this.everyone = false;
+  }
+
+  chooseAll() {
+    this.everyone = true;
+    this.chosen = this.told.vehicles.map((_, i) => i);
+  }
+
+  chooseNext(step) {
+    const n = this.told.vehicles.length;
+    this.choose(this.everyone ? (step > 0 ? 0 : n - 1) : (this.chosen[0] + step + n) % n);
+  }
+
+  click(event) {
+    const x = event.clientX / innerWidth, y = event.clientY / innerHeight, at = this.views.at(x, y);
+    if (!at) return;
+    if (this.going) { this.goToRay(at); return; }
+    const p = new THREE.Vector3(), best = { away: PICK_PIXELS, i: -1 };
+    this.fleet.pos.forEach((pos, i) => {
+      p.copy(pos).project(at.camera);
+      const away = p.z < 1 ? Math.hypot((p.x - at.x) * innerWidth / 2, (p.y - at.y) * innerHeight / 2) : Infinity;
+      if (away < best.away) Object.assign(best, { away, i });
+    });
+    if (best.i >= 0) this.choose(best.i, event.shiftKey);
+  }
+
+  goToRay({ camera, x, y }) {
+    const ray = new THREE.Raycaster();
+    ray.setFromCamera(new THREE.Vector2(x, y), camera);
+    const place = ray.ray.intersectPlane(new THREE.Plane(new THREE.Vector3(0, 0, 1), 0), new THREE.Vector3());
+    if (place && place.length() < 5000) this.goTo(place.x, place.y);
+    else this.say("there is no ground to fly to", true);
+  }
+
+  /** Sends the middle of the selected vehicles to a place; they keep their heights without one. */
+  goTo(x, y, z = null) {
+    this.going = false;
+    this.order("goto", { x, y, z });
+  }
+
+  takeOff() { return this.order("takeoff", { height: Number(field("height").value) }); }
+
+  /** An order to the selected vehicles; says how it went. */
+  async order(op, values = {}, quietly = false) {
+    try {
+      const answer = await this.connection.ask(op, { vehicles: this.indices(), ...values });
+      const refused = answer.results.filter(({ ok }) => !ok), done = answer.results.length - refused.length;
+      if (refused.length) this.say(`${op} refused by ${refused.length === 1 ? refused[0].vehicle : `${refused.length} vehicles`}: ${refused[0].text}`, true);
+      else if (!quietly) this.say(`${op}: ${done === 1 ? answer.results[0].vehicle : `${done} vehicles`}${op === "param_set" ? `, ${answer.results[0].text}` : ""}`);
+      return answer;
+    } catch (error) {
+      this.say(error.message, true);
+      return null;
+    }
+  }
+
+  /** A request to the simulation itself. */
+  async control(op, values = {}) {
+    try {
+      await this.connection.ask(op, values);
+      this.say({ pause: "paused", resume: "goes on", step: "one step", wind: "wind is set", disturb: "done", reset: "reset", speed: "speed is set" }[op] || op);
+    } catch (error) { this.say(error.message, true); }
+  }
+
+  event(event) {
+    this.panels?.event(event);
+    if (event.level <= 4 && event.who) this.warnings.set(event.who, [event.text, performance.now()]);
+  }
+
+  /** What the display warns of for a vehicle, or "". */
+  warning(i) {
+    const waiting = this.status.waiting?.[i], [text, since] = this.warnings.get(this.told.vehicles[i].name) || ["", 0];
+    const shown = performance.now() - since < 6000 ? text : !this.frame.get(i, "armed") && waiting ? waiting : "";
+    return shown.length > 96 ? `${shown.slice(0, 95)}…` : shown;
+  }
+
+  sideClosed() { return field("side").classList.contains("closed"); }
+
+  say(text, bad = false) {
+    const toast = field("toast");
+    toast.textContent = text;
+    toast.classList.toggle("bad", bad);
+    toast.classList.add("on");
+    clearTimeout(this.saying);
+    this.saying = setTimeout(() => toast.classList.remove("on"), SAY_MS);
+  }
+
+  draw(now) {
+    requestAnimationFrame((next) => this.draw(next));
+    if (!this.frame) return;
+    const dt = Math.min(0.1, (now - (this.last || now)) / 1000);
+    this.last = now;
+    const still = this.status.paused || now - this.frame.arrived > 200;
+    const ahead = still ? 0 : Math.min(AHEAD_S, (performance.now() - this.frame.arrived) / 1000) * (this.status.speed || 1);
+    this.fleet.update(this.frame, ahead, still ? 0 : dt);
+    const first = this.views.update(this.chosen, dt);
+    this.overlays.update(this.frame, this.chosen, this.everyone, this.pace.level);
+    this.world.follow(this.views.focus, 6 + 1.6 * this.views.reach);
+    this.render();
+    this.hud.draw(this.frame, this.views, first, this);
+    this.slow(now);
+    this.pace.tick(now);
+    if (!document.body.dataset.ready) document.body.dataset.ready = String(Math.round(now));
+  }
+
+  render() {
+    const width = innerWidth, height = innerHeight, split = this.views.name === "split";
+    for (const [name, left, low, wide, high] of this.views.parts()) {
+      const camera = this.views.cameras[name];
+      const aspect = (width * wide) / (height * high);
+      if (Math.abs(camera.aspect - aspect) > 1e-6) { camera.aspect = aspect; camera.updateProjectionMatrix(); }
+      this.fleet.hidden = name === "fpv" ? this.chosen[0] ?? 0 : -1;
+      this.overlays.ring.visible = name !== "fpv";
+      camera.updateMatrixWorld();
+      this.fleet.place(this.frame, camera.position);
+      this.renderer.setViewport(left * width, low * height, wide * width, high * height);
+      this.renderer.setScissor(left * width, low * height, wide * width, high * height);
+      this.renderer.render(this.world.scene, camera);
+      this.renderer.shadowMap.autoUpdate = !split;
+    }
+    this.renderer.shadowMap.autoUpdate = true;
+  }
+
+  /** What people read changes slower than what they watch. */
+  slow(now) {
+    if (!(now - this.slowly < SLOW_MS)) { this.slowly = now; this.panels.update(this.frame); }
+    if (!(now - this.panelled < PANEL_MS[this.pace.level])) {
+      this.panelled = now;
+      const { tab } = this.panels;
+      if (tab === "plots") this.plots.draw();
+      else if (tab === "map") this.map.draw(this.frame);
+      else if (tab === "sticks") this.sticks.draw(this.frame);
+    }
+  }
+}
+
+const layout = await (await fetch("/static/frame.json")).json();
+window.station = new App(new Layout(layout)); // for tests and for the curious in the console

@@ -1,0 +1,111 @@
+// The connection to the simulation: frames and messages in, orders and sticks out.
+
+const TOKEN = "xtdrone-token";
+const RETRY_MS = 1000;
+const PING_MS = 500;
+
+/** The token of the link, kept for this tab and taken out of the address bar. */
+export function token() {
+  const given = new URLSearchParams(location.hash.slice(1)).get("token");
+  if (given) {
+    sessionStorage.setItem(TOKEN, given);
+    history.replaceState(null, "", location.pathname + location.search);
+  }
+  return sessionStorage.getItem(TOKEN) || "";
+}
+
+/** One socket, which is opened again when it is lost. */
+export class Connection {
+  constructor(layout, handlers) {
+    this.layout = layout;
+    this.handlers = handlers;
+    this.pilot = false;
+    this.offset = null; // of the server's clock to performance.now() [s]
+    this.roundTrip = NaN; // [ms]
+    this.frames = 0;
+    this.waiting = new Map();
+    this.number = 0;
+    this.open();
+    setInterval(() => this.ping(), PING_MS);
+  }
+
+  open() {
+    this.socket = new WebSocket(`ws://${location.host}/socket`);
+    this.socket.binaryType = "arraybuffer";
+    this.best = [];
+    this.socket.onopen = () => {
+      const given = token();
+      this.send({ op: "hello", ...(given ? { token: given } : {}) });
+    };
+    this.socket.onmessage = ({ data }) => {
+      if (typeof data === "string") this.take(JSON.parse(data));
+      else {
+        const frame = this.layout.frame(data);
+        if (frame) {
+          this.frames++;
+          this.handlers.frame(frame);
+        }
+      }
+    };
+    this.socket.onclose = () => {
+      for (const { reject } of this.waiting.values()) reject(new Error("the connection was lost"));
+      this.waiting.clear();
+      this.handlers.lost(this.refused);
+      if (!this.refused) setTimeout(() => this.open(), RETRY_MS);
+    };
+  }
+
+  take(message) {
+    if (message.op === "answer") {
+      const waiting = this.waiting.get(message.id);
+      this.waiting.delete(message.id);
+      if (waiting) (message.ok ? waiting.resolve(message) : waiting.reject(new Error(message.error)));
+    } else if (message.op === "pong") this.pong(message);
+    else if (message.op === "refused") {
+      this.refused = message.error;
+      sessionStorage.removeItem(TOKEN);
+    } else {
+      if (message.op === "scene") this.pilot = message.pilot;
+      (this.handlers[message.op] || (() => {}))(message);
+    }
+  }
+
+  send(message) {
+    if (this.socket.readyState === WebSocket.OPEN) this.socket.send(JSON.stringify(message));
+  }
+
+  /** Sends an order; the promise is that of its answer. */
+  ask(op, values = {}) {
+    const id = ++this.number;
+    return new Promise((resolve, reject) => {
+      this.waiting.set(id, { resolve, reject });
+      this.send({ op, id, ...values });
+    });
+  }
+
+  ping() {
+    this.send({ op: "ping", t0: performance.now() / 1000 });
+  }
+
+  /** The offset of the clocks is that of the quickest of the last answers. */
+  pong({ t0, t1 }) {
+    const t2 = performance.now() / 1000;
+    this.best.push([t2 - t0, t1 - (t0 + t2) / 2]);
+    if (this.best.length > 20) this.best.shift();
+    const [round, offset] = this.best.reduce((a, b) => (b[0] < a[0] ? b : a));
+    this.roundTrip = 1000 * round;
+    this.offset = offset;
+  }
+
+  /** Sends sticks that were read at a time of performance.now() [ms]. */
+  sticks(vehicle, { roll, pitch, yaw, throttle }, read) {
+    if (this.socket.readyState !== WebSocket.OPEN || this.offset === null) return;
+    if (this.socket.bufferedAmount > 4096) return; // the newest counts: none waits behind others
+    const view = new DataView(new ArrayBuffer(28));
+    view.setUint8(0, 1);
+    view.setUint16(2, vehicle, true);
+    [roll, pitch, yaw, throttle].forEach((x, k) => view.setFloat32(4 + 4 * k, x, true));
+    view.setFloat64(20, read / 1000 + this.offset, true);
+    this.socket.send(view.buffer);
+  }
+}

@@ -1,0 +1,197 @@
+// Sticks of a gamepad, the keyboard or the touch screen, read every 4 ms and sent at once.
+
+const READ_MS = 4, KEYS_PER_S = 3.2, STORE = "xtdrone-sticks";
+const FUNCTIONS = { roll: "Roll", pitch: "Pitch", yaw: "Yaw", throttle: "Throttle" };
+const DEFAULTS = { roll: { axis: 2, invert: false }, pitch: { axis: 3, invert: true }, yaw: { axis: 0, invert: false }, throttle: { axis: 1, invert: true } };
+const BUTTONS = { 0: "takeoff", 1: "land", 2: "rtl", 3: "POSCTL", 6: "disarm", 7: "arm" };
+const DEAD_MAN = 4, DEAD_BAND = 0.04;
+const KEYS = { w: ["throttle", 1], s: ["throttle", -1], a: ["yaw", -1], d: ["yaw", 1], arrowup: ["pitch", 1], arrowdown: ["pitch", -1], arrowleft: ["roll", -1], arrowright: ["roll", 1] };
+const NOTES = {
+  gamepad: "Left stick: throttle and yaw; right stick: pitch and roll. Hold LB to fly; let go and the vehicle holds its position. A takes off, B lands, X returns, Y POSCTL, RT arms, LT disarms.",
+  keyboard: "W S throttle, A D yaw, arrows pitch and roll. Hold Shift to fly; let go and the vehicle holds its position.",
+  touch: "Two sticks appear over the view. They count while a finger is on one; lift it and the vehicle holds its position." };
+
+const clip = (x) => Math.max(-1, Math.min(1, x));
+const field = (id) => document.getElementById(id);
+
+export class Sticks {
+  constructor(app) {
+    this.app = app;
+    this.on = false;
+    this.held = false;
+    this.values = { roll: 0, pitch: 0, yaw: 0, throttle: 0 };
+    this.keys = new Set();
+    this.shift = false;
+    this.touches = { left: null, right: null };
+    this.buttons = [];
+    this.store = { mapping: structuredClone(DEFAULTS), ranges: {}, deadman: true, ...JSON.parse(localStorage.getItem(STORE) || "{}") };
+    this.input = field("input");
+    this.input.onchange = () => this.choose();
+    field("fly").onclick = () => this.toggle();
+    for (const button of field("stickmodes").children) button.onclick = () => app.order("mode", { mode: button.dataset.mode });
+    field("deadman").checked = this.store.deadman;
+    field("deadman").onchange = (event) => { this.store.deadman = event.target.checked; this.save(); };
+    field("calibrate").onclick = () => this.calibrate();
+    field("defaults").onclick = () => { this.store.mapping = structuredClone(DEFAULTS); this.store.ranges = {}; this.save(); this.showMapping(); };
+    this.showMapping();
+    this.listen();
+    this.choose();
+  }
+
+  save() { localStorage.setItem(STORE, JSON.stringify(this.store)); }
+
+  choose() {
+    field("sticknote").textContent = NOTES[this.input.value];
+    field("touch").hidden = !(this.on && this.input.value === "touch");
+    this.values = { roll: 0, pitch: 0, yaw: 0, throttle: 0 };
+    this.input.blur();
+  }
+
+  toggle() {
+    this.on = !this.on;
+    field("fly").setAttribute("aria-pressed", String(this.on));
+    if (this.on) {
+      this.vehicle = this.app.chosen[0] ?? 0;
+      this.timer = setInterval(() => this.read(), READ_MS);
+    } else {
+      clearInterval(this.timer);
+      this.release();
+    }
+    this.choose();
+    if (this.on && this.input.value === "touch" && innerWidth < 821) this.app.panels.show(""); // room for the sticks
+  }
+
+  listen() {
+    const key = (event, down) => {
+      const typing = /INPUT|SELECT|TEXTAREA/.test(event.target.tagName) && event.target.type !== "checkbox";
+      if (!this.on || this.input.value !== "keyboard" || typing) return;
+      if (event.key === "Shift") this.shift = down;
+      const name = event.key.toLowerCase();
+      if (name in KEYS) { if (down) this.keys.add(name); else this.keys.delete(name); event.preventDefault(); event.stopImmediatePropagation(); }
+    };
+    addEventListener("keydown", (event) => key(event, true), true);
+    addEventListener("keyup", (event) => key(event, false), true);
+    addEventListener("blur", () => { this.keys.clear(); this.shift = false; });
+    for (const pad of document.querySelectorAll(".pad")) {
+      const move = (event) => {
+        const box = pad.getBoundingClientRect(), r = box.width / 2;
+        const at = [clip((event.clientX - box.left - r) / (0.75 * r)), clip(-(event.clientY - box.top - r) / (0.75 * r))];
+        this.touches[pad.dataset.stick] = at;
+        pad.firstElementChild.style.transform = `translate(${at[0] * 0.6 * r}px, ${-at[1] * 0.6 * r}px)`;
+      };
+      pad.onpointerdown = (event) => { pad.setPointerCapture(event.pointerId); move(event); };
+      pad.onpointermove = (event) => { if (this.touches[pad.dataset.stick]) move(event); };
+      pad.onpointerup = pad.onpointercancel = () => { this.touches[pad.dataset.stick] = null; pad.firstElementChild.style.transform = ""; };
+    }
+  }
+
+  pad() { return [...(navigator.getGamepads?.() || [])].find(Boolean); }
+
+  /** Reads the input and sends it; every READ_MS. */
+  read() {
+    const now = performance.now(), held = this[this.input.value](now);
+    if (this.held && !held) this.release();
+    this.held = held;
+    const v = held ? this.values : { roll: 0, pitch: 0, yaw: 0, throttle: 0 };
+    this.app.connection.sticks(this.vehicle, { ...v, throttle: 0.5 + 0.5 * v.throttle }, now);
+  }
+
+  /** The dead-man button was let go: the vehicle holds its position. */
+  release() {
+    if (this.held) this.app.order("hold", { vehicles: [this.vehicle] }, true);
+    this.held = false;
+  }
+
+  gamepad() {
+    const pad = this.pad();
+    if (!pad) return false;
+    if (this.ranges) pad.axes.forEach((x, k) => { const r = (this.ranges[k] ??= [x, x, x]); r[0] = Math.min(r[0], x); r[1] = Math.max(r[1], x); r[2] = x; });
+    for (const name of Object.keys(FUNCTIONS)) {
+      const { axis, invert } = this.store.mapping[name], raw = pad.axes[axis] ?? 0, x = this.scaled(raw, this.store.ranges[axis]);
+      this.values[name] = invert ? -x : x;
+    }
+    pad.buttons.forEach(({ pressed }, k) => { if (pressed && !this.buttons[k] && BUTTONS[k]) this.press(BUTTONS[k]); this.buttons[k] = pressed; });
+    return !this.store.deadman || Boolean(pad.buttons[DEAD_MAN]?.pressed);
+  }
+
+  press(order) {
+    if (order === "POSCTL") this.app.order("mode", { mode: order });
+    else this.app.order(order, order === "takeoff" ? { height: Number(field("height").value) } : {});
+  }
+
+  scaled(raw, range) {
+    let x = raw;
+    if (range) { const [least, most, centre] = range; x = raw > centre ? (raw - centre) / Math.max(0.05, most - centre) : (raw - centre) / Math.max(0.05, centre - least); }
+    return Math.abs(x) < DEAD_BAND ? 0 : clip((x - Math.sign(x) * DEAD_BAND) / (1 - DEAD_BAND));
+  }
+
+  keyboard() {
+    const step = (KEYS_PER_S * READ_MS) / 1000;
+    for (const name of Object.keys(this.values)) {
+      let aim = 0;
+      for (const key of this.keys) if (KEYS[key][0] === name) aim += KEYS[key][1];
+      const away = clip(aim) - this.values[name];
+      this.values[name] += Math.max(-2 * step, Math.min(2 * step, away));
+    }
+    return !this.store.deadman || this.shift;
+  }
+
+  touch() {
+    const { left, right } = this.touches;
+    [this.values.yaw, this.values.throttle] = left || [0, 0];
+    [this.values.roll, this.values.pitch] = right || [0, 0];
+    return Boolean(left || right);
+  }
+
+  calibrate() {
+    const button = field("calibrate"), note = field("calnote");
+    if (!this.ranges) {
+      if (!this.pad()) { note.textContent = "No gamepad is seen: press one of its buttons first."; return; }
+      this.ranges = {};
+      this.timerCalibration = setInterval(() => { if (!this.on) this.gamepad(); }, 20);
+      note.textContent = "Move every stick to all of its ends, let go, then press Done.";
+      button.textContent = "Done";
+      return;
+    }
+    clearInterval(this.timerCalibration);
+    this.store.ranges = this.ranges;
+    this.ranges = null;
+    this.save();
+    button.textContent = "Calibrate";
+    note.textContent = `Calibrated: ${Object.values(this.store.ranges).map(([a, b]) => `${a.toFixed(2)} to ${b.toFixed(2)}`).join(", ")}`;
+  }
+
+  showMapping() {
+    const box = field("mapping");
+    box.replaceChildren();
+    for (const [name, title] of Object.entries(FUNCTIONS)) {
+      const label = document.createElement("span"), axis = document.createElement("select"), turn = document.createElement("label"), check = document.createElement("input");
+      label.textContent = title;
+      for (let k = 0; k < 8; k++) axis.add(new Option(`axis ${k}`, k));
+      axis.value = this.store.mapping[name].axis;
+      axis.setAttribute("aria-label", `axis of ${name}`);
+      axis.onchange = () => { this.store.mapping[name].axis = Number(axis.value); this.save(); };
+      check.type = "checkbox";
+      check.checked = this.store.mapping[name].invert;
+      check.onchange = () => { this.store.mapping[name].invert = check.checked; this.save(); };
+      turn.append(check, "reversed");
+      box.append(label, axis, turn);
+    }
+  }
+
+  draw(frame) {
+    const canvas = field("sticksview"), c = canvas.getContext("2d"), style = getComputedStyle(document.documentElement);
+    if (this.input.value === "gamepad" && !this.on && this.pad()) this.gamepad();
+    c.clearRect(0, 0, 300, 130);
+    [[75, this.values.yaw, this.values.throttle], [225, this.values.roll, this.values.pitch]].forEach(([x, u, v]) => {
+      c.strokeStyle = style.getPropertyValue("--quiet");
+      c.lineWidth = 1.5;
+      c.beginPath(); c.arc(x, 65, 56, 0, 7); c.stroke();
+      c.fillStyle = style.getPropertyValue(this.held ? "--accent" : "--quiet");
+      c.beginPath(); c.arc(x + 46 * u, 65 - 46 * v, 11, 0, 7); c.fill();
+    });
+    const [, median, worst, count] = frame.latency;
+    field("latency").textContent = count ? `${median.toFixed(1)} ms, 99 % within ${worst.toFixed(1)} ms` : "–";
+    field("roundtrip").textContent = Number.isFinite(this.app.connection.roundTrip) ? `${this.app.connection.roundTrip.toFixed(1)} ms there and back` : "–";
+  }
+}

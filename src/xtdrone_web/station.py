@@ -1,0 +1,187 @@
+"""The simulation's end of the browser station: an observer that copies the newest state.
+
+It writes into a ring in shared memory and never waits. Whatever happens to the web server, which
+is a process of its own, does not touch the flight.
+"""
+
+import json
+import logging
+import os
+import secrets
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from xtdrone_core import FleetState, SensorBatch
+from xtdrone_core.contracts import Observer
+from xtdrone_core.runs.control_link import TICK_US
+from xtdrone_core.runs.frame_ring import FrameWriter, path_of
+from xtdrone_core.runs.parent import tied
+from xtdrone_core.runs.ports import Ports
+
+from .errors import WebError
+from .frame import VEHICLE, blank
+from .gltf import scene
+
+_log = logging.getLogger(__name__)
+PERIOD_S = 0.015  # wall time between two states in the ring, at least [s]
+STEPS = 32  # of which the ring has the times
+_CLOSE_S = 3.0  # wall time that the server gets to close [s]
+_ROTORS = VEHICLE["actuator"].shape[0]
+LOCAL = "127.0.0.1"
+
+
+class Station(Observer):
+    """Starts the web server of a simulation, and tells it what is where.
+
+    Attributes:
+        url: Of the page, with the token for pilots.
+        watch_url: Of the page for viewers.
+    """
+
+    period_us = 0  # the end of each step is noted, for the latency of the sticks
+
+    def __init__(self, simulation: Any, address: str = LOCAL):
+        """Starts the server and waits until it listens.
+
+        Args:
+            simulation: The Simulation; append this to its observers.
+            address: IPv4 address on which the page is served.
+
+        Raises:
+            WebError: The server cannot start, for example because its port is taken.
+        """
+        self._plant, self._autopilot = simulation.plant, simulation.autopilot
+        n = simulation.scenario.n
+        self._records = blank(n)
+        self._steps = np.zeros((STEPS, 2))  # end [s] and processor time [s] of the last steps
+        self._count, self._due, self._cpu = 0, 0.0, 0.0
+        arrays = [["vehicles", "|u1", [n * VEHICLE.itemsize]], ["steps", "<f8", [STEPS, 2]]]
+        self._ring = FrameWriter(path_of(os.getpid(), simulation.scenario.instance, "web"), arrays)
+        token = secrets.token_urlsafe(18)
+        try:
+            self._start({**_told(simulation), "ring": str(self._ring.path), "arrays": arrays,
+                         "token": token, "address": address})
+        except BaseException:
+            self._ring.close()
+            raise
+        port = Ports(simulation.scenario.instance).web
+        self.watch_url = f"http://{address if address != '0.0.0.0' else LOCAL}:{port}/"
+        self.url = f"{self.watch_url}#token={token}"
+
+    def _start(self, line):
+        self._process: subprocess.Popen | None = subprocess.Popen(
+            [sys.executable, "-m", "xtdrone_web.server.main"], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=tied(),
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))})
+        process = self._process
+        try:
+            process.stdin.write(json.dumps(line).encode() + b"\n")
+            process.stdin.flush()
+            said = process.stdout.readline()
+        except BrokenPipeError:
+            said = b""
+        if said != b"ready\n":
+            why = process.stderr.read().decode(errors="replace").strip().splitlines()
+            self.close()
+            raise WebError(f"the page does not open: {why[-1] if why else 'no reason was given'}")
+        threading.Thread(target=_pass_on, args=(process.stderr,), daemon=True).start()
+
+    def on_start(self, t_us: int, state: FleetState, sensors: SensorBatch) -> None:
+        """Shows the start."""
+        self._write(t_us, state, sensors)
+
+    def on_step(self, t_us: int, state: FleetState, sensors: SensorBatch) -> None:
+        """Notes the time of each step, and copies the state at each tick."""
+        now, cpu = time.monotonic(), time.thread_time()
+        self._steps[self._count % STEPS] = now, cpu - self._cpu
+        self._count, self._cpu = self._count + 1, cpu
+        if t_us % TICK_US == 0 and now >= self._due:
+            self._due = now + PERIOD_S
+            self._write(t_us, state, sensors)
+
+    def close(self) -> None:
+        """Ends the server. May be called twice."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        try:
+            process.stdin.close()
+        except OSError:  # it has ended already
+            pass
+        try:
+            process.wait(_CLOSE_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        self._ring.close()
+
+    def _write(self, t_us, state, sensors):
+        r, estimates = self._records, self._autopilot.estimates()
+        r["pos"], r["quat"], r["vel"], r["rates"] = state.pos, state.quat, state.vel, state.ang_vel
+        r["est_pos"], r["est_quat"], r["est_vel"] = estimates.pos, estimates.quat, estimates.vel
+        count = min(state.actuator.shape[1], _ROTORS)
+        r["actuator"][:, :count] = state.actuator[:, :count]
+        r["wind"] = self._plant.actuators.wind
+        r["voltage"], r["current"] = sensors.battery_voltage, sensors.battery_current
+        r["range"] = sensors.range_distance
+        for name in ("mode", "armed", "landed", "ready"):
+            r[name] = getattr(estimates, name)
+        self._ring.write(t_us, {"vehicles": r.view(np.uint8),
+                                "steps": np.roll(self._steps, -(self._count % STEPS), axis=0)})
+
+
+def _pass_on(stream) -> None:
+    """What the server has to say, for the log of the simulation."""
+    for line in stream:
+        _log.warning("web: %s", line.decode(errors="replace").rstrip())
+
+
+def _told(simulation) -> dict[str, Any]:
+    """What the server has to know of a simulation, as plain data."""
+    scenario, world, fleet = simulation.scenario, simulation.world, simulation.fleet
+    types = {model.type: model for model in fleet.vehicles}
+    return {
+        "instance": scenario.instance, "folder": str(simulation.folder or ""),
+        "key": scenario.key, "px4": scenario.autopilot == "px4",
+        "control": simulation.requests is not None,
+        "origin": [world.latitude, world.longitude, world.altitude],
+        "shared_origin": scenario.origin == "shared",
+        "world": {"name": world.name, "glb": str(scene.world_file(world)),
+                  "lights": [_light(light) for light in world.lights],
+                  "ambient": list(world.ambient), "background": list(world.background),
+                  "water": world.water if np.isfinite(world.water) else None},
+        "types": {name: {"glb": str(scene.vehicle_file(model)), **_shape(model)}
+                  for name, model in types.items()},
+        "vehicles": [{"name": spec.name, "type": model.type, "start": [*spec.pos, spec.yaw]}
+                     for spec, model in zip(scenario.vehicles, fleet.vehicles)],
+        "cameras": simulation.rendered_sensors()}
+
+
+def _light(light) -> dict[str, Any]:
+    return {"kind": light.kind, "pos": list(light.pos), "direction": list(light.direction),
+            "diffuse": list(light.diffuse), "range": light.range}
+
+
+def _shape(model) -> dict[str, Any]:
+    """What is drawn of a vehicle beside its file."""
+    rotors = [{"actuator": k, "pos": list(a.pos), "axis": list(a.axis),
+               "direction": a.direction, "body": a.body}
+              for k, a in enumerate(model.actuators) if a.kind in ("rotor", "propeller")]
+    ranges = [{"pos": list(block.pos), "quat": list(block.quat)}
+              for block in model.sensors if block.kind == "range"]
+    cameras = [{"name": block.name, "pos": list(block.pos), "quat": list(block.quat)}
+               for block in model.sensors if block.kind in ("camera", "stereo", "depth")]
+    return {"rotors": rotors, "ranges": ranges, "cameras": cameras,
+            "span": _span(model, rotors)}
+
+
+def _span(model, rotors: Sequence[dict]) -> float:
+    """Largest distance of a shape's middle or a rotor from the base [m]."""
+    points = [shape.pose.pos for shape in model.shapes] + [rotor["pos"] for rotor in rotors]
+    return float(max((np.linalg.norm(point) for point in points), default=0.3))

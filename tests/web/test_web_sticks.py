@@ -1,0 +1,149 @@
+"""Sticks of the gamepad, the keyboard and the touch screen; what happens when they stop."""
+
+import math
+
+import pytest
+from test_web_page import (
+    N,
+    armed,
+    fly,  # noqa: F401
+    in_air,
+    modes,
+    positions,
+    tab,
+    until_status,
+)
+
+import browser
+
+PAD = """(() => { window.pad = { id: 'test', connected: true, mapping: 'standard',
+    axes: [0, 0, 0, 0], buttons: Array.from({ length: 16 }, () => ({ pressed: false, value: 0 })) };
+    navigator.getGamepads = () => [window.pad]; })()"""
+
+
+@pytest.fixture
+def sticks(fly, station):  # noqa: F811
+    """The first vehicle in the air, the panel of the sticks open."""
+    in_air(fly, station)
+    fly.evaluate("station.goTo(1, 1, 6)")
+    fly.click("#vehicles li:nth-child(1) button")
+    tab(fly, "sticks")
+    fly.evaluate(PAD)
+    yield fly
+    if fly.evaluate("station.sticks.on"):
+        fly.click("#fly")
+
+
+def moved(station, begin, far):
+    """Whether the first vehicle is so far from where it began, over ground [m]."""
+    now = positions(station)[0]
+    return math.hypot(now[0] - begin[0], now[1] - begin[1]) > far
+
+
+def to_mode(page, station, mode):
+    page.click(f"#stickmodes [data-mode={mode}]")
+    until_status(page, station, lambda: modes(station)[0] == mode)
+
+
+def test_gamepad_flies_and_the_dead_man_button_holds(sticks, station):
+    sticks.select_option("#input", "gamepad")
+    sticks.click("#fly")
+    sticks.evaluate("pad.buttons[4].pressed = true")
+    to_mode(sticks, station, "POSCTL")
+    begin = positions(station)[0]
+    sticks.evaluate("pad.axes[3] = -1")
+    until_status(sticks, station, lambda: moved(station, begin, 2.0))
+    browser.until(sticks, "station.frame.latency[3] > 100")
+    newest, median, p99, _ = sticks.evaluate("station.frame.latency")
+    assert 0.0 < median <= p99 and math.isfinite(newest)
+    browser.until(sticks, "document.getElementById('latency').textContent.includes('ms')")
+    sticks.evaluate("pad.buttons[4].pressed = false")
+    until_status(sticks, station, lambda: modes(station)[0] == "AUTO.LOITER")
+    assert modes(station)[1:] == ["AUTO.LOITER"] * (N - 1)
+
+
+def test_modes_of_the_sticks(sticks, station):
+    sticks.select_option("#input", "gamepad")
+    sticks.click("#fly")
+    sticks.evaluate("pad.buttons[4].pressed = true")
+    for mode in ("POSCTL", "ALTCTL", "STABILIZED", "ACRO"):
+        to_mode(sticks, station, mode)
+    sticks.evaluate("pad.buttons[4].pressed = false")
+    until_status(sticks, station, lambda: modes(station)[0] == "AUTO.LOITER")
+    assert armed(station)[0]
+
+
+def test_buttons_of_the_gamepad(sticks, station):
+    sticks.click("#fly")
+    sticks.evaluate("pad.buttons[2].pressed = true")
+    until_status(sticks, station, lambda: modes(station)[0] == "AUTO.RTL")
+    sticks.evaluate("pad.buttons[2].pressed = false")
+    sticks.click("#hold")
+    until_status(sticks, station, lambda: modes(station)[0] == "AUTO.LOITER")
+
+
+def test_keyboard_sticks(sticks, station):
+    sticks.select_option("#input", "keyboard")
+    sticks.click("#fly")
+    sticks.keyboard.down("Shift")
+    to_mode(sticks, station, "POSCTL")
+    begin = positions(station)[0]
+    sticks.keyboard.down("ArrowLeft")
+    until_status(sticks, station, lambda: moved(station, begin, 1.5))
+    sticks.keyboard.up("ArrowLeft")
+    sticks.keyboard.up("Shift")
+    until_status(sticks, station, lambda: modes(station)[0] == "AUTO.LOITER")
+
+
+def test_touch_sticks(sticks, station):
+    sticks.select_option("#input", "touch")
+    sticks.click("#fly")
+    box = sticks.locator("[data-stick=right]").bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    sticks.mouse.move(x, y)
+    sticks.mouse.down()
+    sticks.evaluate("station.order('mode', { mode: 'POSCTL' })")
+    until_status(sticks, station, lambda: modes(station)[0] == "POSCTL")
+    begin = positions(station)[0]
+    sticks.mouse.move(x, y - 50)
+    until_status(sticks, station, lambda: moved(station, begin, 1.5))
+    sticks.mouse.up()
+    until_status(sticks, station, lambda: modes(station)[0] == "AUTO.LOITER")
+    sticks.click("#fly")
+    assert sticks.is_hidden("#touch")
+
+
+def test_a_page_that_closes_lets_its_vehicle_hold(sticks, station, context):
+    other, errors = browser.opened(context, station.url)
+    other.evaluate(PAD)
+    other.click("#vehicles li:nth-child(1) button")
+    other.click("#t-sticks")
+    other.click("#fly")
+    other.evaluate("pad.buttons[4].pressed = true")
+    to_mode(other, station, "POSCTL")
+    other.close()
+    until_status(sticks, station, lambda: modes(station)[0] == "AUTO.LOITER")
+    browser.until(sticks, "station.panels.events.some((event) => "
+                          "event.text.includes('holds its position'))")
+    assert errors == []
+
+
+def test_calibration_and_mapping(sticks):
+    sticks.select_option("#input", "gamepad")
+    sticks.click("#calibrate")
+    for x in (-0.5, 0.7, 0.1):
+        sticks.evaluate(f"pad.axes[2] = {x}")
+        browser.until(sticks, f"station.sticks.ranges[2] && station.sticks.ranges[2][2] === {x}")
+    sticks.click("#calibrate")
+    assert sticks.evaluate("station.sticks.store.ranges[2]") == [-0.5, 0.7, 0.1]
+    sticks.evaluate("pad.axes[2] = 0.7")
+    browser.until(sticks, "station.sticks.values.roll === 1")
+    sticks.select_option("[aria-label='axis of roll']", "5")
+    assert sticks.evaluate("station.sticks.store.mapping.roll.axis") == 5
+    sticks.locator("#mapping input").first.click()
+    assert sticks.evaluate("station.sticks.store.mapping.roll.invert") is True
+    sticks.click("#deadman")
+    assert sticks.evaluate("station.sticks.store.deadman") is False
+    sticks.click("#deadman")
+    sticks.click("#defaults")
+    assert sticks.evaluate("station.sticks.store.mapping.roll.axis") == 2
