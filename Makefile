@@ -11,7 +11,7 @@ help:
 	@echo "make demo         the demonstration flight; ARGS=\"...\" passes options to it"
 	@echo "make check        ruff and mypy over the sources; seconds"
 	@echo "make test         the tests, in JOBS processes; ARGS=\"tests/sim -x\" for pytest"
-	@echo "make test-long    also those that repeat others in other conditions"
+	@echo "make test-long    also those that repeat others in other conditions, or need Chromium"
 	@echo "make test-fast    tests of each package that need no other program; under 2 minutes"
 	@echo "make docs         the documentation site, into runs/site"
 	@echo "make validation   long checks against closed forms and published results"

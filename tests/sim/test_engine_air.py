@@ -391,8 +391,9 @@ def test_vehicle_show_prints_figures_and_sensors_and_draws_the_rotors(tmp_path, 
     picture = tmp_path / "layout.png"
     assert main(["vehicle", "show", name, "--out", str(picture)]) == 0
     out = capsys.readouterr().out
+    effects = "effects:" if name == "tello" else "effects: none"
     for word in ("hover_command", "thrust_to_weight", "time_constant_up_s", "allocation_matrix",
-                 "effects:" if name == "tello" else "effects: none", "noise_density", "bias_correlation_time"):
+                 effects, "noise_density", "bias_correlation_time"):
         assert word in out
     assert picture.stat().st_size > 5000
 

@@ -8,6 +8,8 @@ import pytest
 import browser
 from xtdrone_autopilot.mavlink.client import Client as GroundStation
 
+pytestmark = pytest.mark.long
+
 READY = "station.frame && [0, 1, 2].every((i) => station.frame.get(i, 'ready'))"
 COLOURS = """(() => { station.render();
     const gl = station.renderer.getContext(), found = new Set(), p = new Uint8Array(4);

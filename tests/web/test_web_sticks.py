@@ -16,6 +16,8 @@ from test_web_page import (
 
 import browser
 
+pytestmark = pytest.mark.long
+
 PAD = """(() => { window.pad = { id: 'test', connected: true, mapping: 'standard',
     axes: [0, 0, 0, 0], buttons: Array.from({ length: 16 }, () => ({ pressed: false, value: 0 })) };
     navigator.getGamepads = () => [window.pad]; })()"""
