@@ -198,16 +198,13 @@ VEHICLE_STATUS = np.dtype([
     # The body, from the SDF.
     ("mass", "f8"),  # [kg]
     ("inertia", "f8", (3, 3)),  # [kg m^2]
-    ("torque_max", "f8", (3,)),  # either way about each axis, in hover [N m]; see describe_bodies()
+    ("turn_max", "f8", (3,)),  # angular acceleration by its rotors, either way [rad/s^2]
     ("fully_actuated", "?"),  # force and torque are commanded in all six directions
     ("side_force_max", "f8"),  # that it exerts in all horizontal directions, level in hover [N]
     ("thrust_max", "f8"),  # all rotors at full command [N]
     ("thrust_poly", "f8", (3,)),  # collective [N] as polynomial of the common command 0..1
     ("drag", "f8"),  # deceleration for each m/s across the rotors, in hover [1/s]
 ], align=True)
-
-
-WINGED_MOST = 20.0  # angular acceleration that counts as the most of a VTOL's rotors [rad/s^2]
 
 
 def new_status(n: int) -> np.ndarray:
@@ -266,12 +263,9 @@ def describe_bodies(status: np.ndarray, fleet: FleetModel) -> None:
     status["vtol_state"] = np.where(status["vtol_type"] == NOT_VTOL, NO_VTOL, HOVERS)
     status["mass"] = fleet.vehicle["mass"]
     status["inertia"] = fleet.vehicle["inertia"]
-    status["torque_max"] = largest_torque(fleet)
-    # The air turns wings by more than the rotors hold as they change over. An integral that has
-    # grown by then carries them away, so theirs stays small.
-    wings = status["vtol_type"] != NOT_VTOL
     about = np.diagonal(status["inertia"], axis1=1, axis2=2)
-    status["torque_max"][wings] = WINGED_MOST * about[wings]
+    status["turn_max"] = largest_torque(fleet) / about
+    status["turn_max"][status["vtol_type"] != NOT_VTOL] = 0.0  # wings take more than rotors give
     status["fully_actuated"] = [rank(matrix) == 6 for matrix in in_hover(fleet)]
     for i in np.flatnonzero(status["fully_actuated"]):
         status["side_force_max"][i] = ForceEnvelope(FleetModel.of([fleet.vehicles[i]])

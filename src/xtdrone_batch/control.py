@@ -68,7 +68,7 @@ _KEPT = ("vehicle_type", "vtol_type", "vtol_state", "hover_weight", "mode", "arm
          "maybe_landed", "stage", "sp_kind", "sp_pos", "sp_vel", "sp_acc", "sp_yaw", "sp_yaw_rate",
          "sp_quat", "sp_rates", "sp_torque", "sp_thrust", "sp_side_force", "sp_tilt",
          "vel_integral", "free_yaw", "rate_integral", "acc_filtered", "tilt_limit", "climb_max",
-         "sink_max", "hover", "mass", "inertia", "torque_max", "fully_actuated", "side_force_max",
+         "sink_max", "hover", "mass", "inertia", "turn_max", "fully_actuated", "side_force_max",
          "thrust_poly", "drag")
 CONTROL = np.dtype([(name, VEHICLE_STATUS.fields[name][0]) for name in _KEPT]
                    + [("heading", "f8", (2,))],  # cosine and sine of the yaw, 0 = none yet

@@ -36,7 +36,8 @@ PLANS = {
     "the tests of the examples": 120,
     # The others need what a bare machine has not, or are steps of first_hour.sh.
     "these tests themselves": None, "the whole demonstration": None, "it would set up": None,
-    "it takes ten minutes": None, "Gazebo": None, "downloads": None, "they want": None,
+    "it takes ten minutes": None, "the files of your own": None,
+    "the log of your own": None, "Gazebo": None, "downloads": None, "they want": None,
     "needs ": None,
 }
 SIMULATION = "needs a running simulation"

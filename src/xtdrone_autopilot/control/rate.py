@@ -19,12 +19,12 @@ from ..vehicle_status import ACTUATORS, NO_SET_POINT
 from .vector import clamp
 
 # PX4's gains give normalised torques, which mean another angular acceleration for each vehicle;
-# this loop's give the acceleration itself. A gain acts relative to its value in PX4's iris, where
-# this loop has these [1/s], [1/s^2]. The limits of the integrals are those of PX4: shares of the
-# torque that the vehicle exerts.
-TILT_P, YAW_P, TILT_I, YAW_I = 20.0, 8.0, 20.0, 4.0
-PX4_TILT_P, PX4_YAW_P, PX4_TILT_I, PX4_YAW_I = \
-    np.array([0.15, 0.2, 0.2, 0.1], dtype=np.float32).tolist()
+# this loop's give the acceleration itself. A parameter acts relative to its value in PX4's iris:
+# where this loop has these gains [1/s], [1/s^2] and this limit [rad/s^2]. A vehicle that turns
+# faster than the iris, MOST [rad/s^2], has PX4's share of what it turns faster on top.
+TILT_P, YAW_P, TILT_I, YAW_I, LIMIT, MOST = 20.0, 8.0, 20.0, 4.0, 6.0, 101.0
+PX4_TILT_P, PX4_YAW_P, PX4_TILT_I, PX4_YAW_I, PX4_LIMIT = \
+    np.array([0.15, 0.2, 0.2, 0.1, 0.3], dtype=np.float32).tolist()
 
 
 @njit
@@ -65,17 +65,22 @@ def torque_of(ax: float, ay: float, az: float, wx: float, wy: float, wz: float,
 
 
 @njit
+def _limit(share, most):
+    """Limit of an integral [rad/s^2] for PX4's parameter and a vehicle's turn_max."""
+    return LIMIT * (share / PX4_LIMIT) + share * max(0.0, most - MOST)
+
+
+@njit
 def gains_of(v: np.void, q: np.void) -> tuple[Vector, Vector, Vector]:
     """Gains, gains of the integrals and their limits about the axes, by the parameters."""
-    most, j = v.torque_max, v.inertia
     return ((TILT_P * q.MC_ROLLRATE_K * (q.MC_ROLLRATE_P / PX4_TILT_P),
              TILT_P * q.MC_PITCHRATE_K * (q.MC_PITCHRATE_P / PX4_TILT_P),
              YAW_P * q.MC_YAWRATE_K * (q.MC_YAWRATE_P / PX4_YAW_P)),
             (TILT_I * q.MC_ROLLRATE_K * (q.MC_ROLLRATE_I / PX4_TILT_I),
              TILT_I * q.MC_PITCHRATE_K * (q.MC_PITCHRATE_I / PX4_TILT_I),
              YAW_I * q.MC_YAWRATE_K * (q.MC_YAWRATE_I / PX4_YAW_I)),
-            (q.MC_RR_INT_LIM * most[0] / j[0, 0], q.MC_PR_INT_LIM * most[1] / j[1, 1],
-             q.MC_YR_INT_LIM * most[2] / j[2, 2]))
+            (_limit(q.MC_RR_INT_LIM, v.turn_max[0]), _limit(q.MC_PR_INT_LIM, v.turn_max[1]),
+             _limit(q.MC_YR_INT_LIM, v.turn_max[2])))
 
 
 @njit
