@@ -9,8 +9,6 @@ the render scale follow the machine, and are written beside the frames.
 
 import argparse
 import json
-import os
-import re
 import statistics
 import subprocess
 import sys
@@ -25,9 +23,10 @@ import results
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 
 import browser
+from web_simulation import serving
 from xtdrone_core import Scenario
 from xtdrone_core.contracts import Observer
-from xtdrone_core.runs.control_link import ControlClient, ControlServer
+from xtdrone_core.runs.control_link import ControlServer
 from xtdrone_core.runs.ports import Ports, default_instance
 from xtdrone_core.scenario.scenario import fleet
 from xtdrone_sim.simulation import Simulation
@@ -45,33 +44,6 @@ COUNT = """(seconds) => new Promise((done) => { let n = 0; const begin = perform
         else done(1000 * (n - 1) / (now - begin)); }; requestAnimationFrame(next); })"""
 
 
-class Running:
-    """`xtdrone sim --web true` in a process of its own."""
-
-    def __init__(self, folder, *options):
-        self.process = subprocess.Popen(
-            ["xtdrone", "sim", "--web", "true", "--log", "none", *options], text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            env={**os.environ, "XTDRONE_RUNS": str(folder)})
-        said = ""
-        for line in self.process.stdout:
-            said += line
-            if "run folder" in line:
-                break
-        else:
-            raise SystemExit(said)
-        self.url = re.search(r"page: (\S+)", said)[1]
-        self.control = ControlClient(timeout=60.0)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.control.close()
-        self.process.terminate()
-        self.process.communicate()
-
-
 def up(page):
     """Has the fleet take off, and waits until it hovers."""
     browser.until(page, "[...Array(station.frame.n).keys()].every((i) => "
@@ -84,7 +56,8 @@ def frames(seconds):
     """Rows of frames/s and of the time until the page is ready."""
     drawn, ready = [], []
     for n, width, height in SIZES:
-        with tempfile.TemporaryDirectory() as folder, Running(folder, "--n", str(n)) as running, \
+        with tempfile.TemporaryDirectory() as folder, \
+                serving(Path(folder), "--n", str(n)) as running, \
                 browser.browser(folder, (width, height)) as context:
             page, errors = browser.opened(context, running.url)
             ready.append(float(page.evaluate("document.body.dataset.ready")))
@@ -105,7 +78,7 @@ def frames(seconds):
 def viewers(seconds):
     """Row of the simulation's real-time factor with sockets that take every frame."""
     reader = Path(__file__).with_name("web_viewers.py")
-    with tempfile.TemporaryDirectory() as folder, Running(folder, "--n", "9") as running:
+    with tempfile.TemporaryDirectory() as folder, serving(Path(folder), "--n", "9") as running:
         process = subprocess.Popen([sys.executable, str(reader), running.url, str(VIEWERS),
                                     str(seconds + 5)], stdout=subprocess.PIPE, text=True)
         time.sleep(5.0)

@@ -3,10 +3,6 @@
     python scripts/web_pictures.py docs/images/web
 """
 
-import os
-import re
-import signal
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -14,9 +10,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 
 import browser
+from web_simulation import serving
 
-FLIGHT = ["xtdrone", "sim", "--n", "9", "--world", "outdoor", "--wind", "3,1,0", "--web", "true",
-          "--log", "none"]
+FLIGHT = "--n", "9", "--world", "outdoor", "--wind", "3,1,0"
 READY = "[...Array(station.frame.n).keys()].every((i) => station.frame.get(i, 'ready'))"
 
 
@@ -44,17 +40,9 @@ PICTURES = {
 def main():
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as scratch:
-        flight = subprocess.Popen(FLIGHT, stdout=subprocess.PIPE, text=True,
-                                  env={**os.environ, "XTDRONE_RUNS": scratch})
-        try:
-            url = next(found[1] for line in flight.stdout
-                       if (found := re.match(r"page: (\S+)", line)))
-            with browser.browser(scratch, (1280, 720), color_scheme="light") as context:
-                take(browser.opened(context, url)[0], folder)
-        finally:
-            flight.send_signal(signal.SIGINT)
-            flight.communicate()
+    with tempfile.TemporaryDirectory() as scratch, serving(Path(scratch), *FLIGHT) as flight, \
+                browser.browser(scratch, (1280, 720), color_scheme="light") as context:
+        take(browser.opened(context, flight.url)[0], folder)
 
 
 def take(page, folder):

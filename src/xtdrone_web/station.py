@@ -21,7 +21,7 @@ from xtdrone_core import FleetState, SensorBatch
 from xtdrone_core.contracts import Observer
 from xtdrone_core.runs.control_link import TICK_US
 from xtdrone_core.runs.frame_ring import FrameWriter, path_of
-from xtdrone_core.runs.parent import tied
+from xtdrone_core.runs.parent import end, tied
 from xtdrone_core.runs.ports import Ports
 
 from .errors import WebError
@@ -110,15 +110,7 @@ class Station(Observer):
         process, self._process = self._process, None
         if process is None:
             return
-        try:
-            process.stdin.close()
-        except OSError:  # it has ended already
-            pass
-        try:
-            process.wait(_CLOSE_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        end(process, _CLOSE_S)
         self._ring.close()
 
     def _write(self, t_us, state, sensors):

@@ -2,48 +2,24 @@
 
 import asyncio
 import json
-import os
-import re
-import signal
-import subprocess
-import sys
 import threading
-from types import SimpleNamespace
 
 import aiohttp
 import pytest
 
 import browser
 from waiting import LIMIT_S
-from xtdrone_core.runs.control_link import ControlClient
-from xtdrone_core.runs.parent import tied
+from web_simulation import serving
 from xtdrone_web import frame
 
-OPTIONS = ("--vehicles", "iris@0,0; iris@3,0; iris@0,3", "--web", "true", "--log", "none")
+OPTIONS = ("--vehicles", "iris@0,0; iris@3,0; iris@0,3")
 
 
 @pytest.fixture(scope="session")
 def station(tmp_path_factory):
     """`xtdrone sim --web true` with three vehicles: url, watch_url, control, folder."""
-    folder = tmp_path_factory.mktemp("web")
-    process = subprocess.Popen(
-        [sys.executable, "-m", "xtdrone_core.command", "sim", *OPTIONS], stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, text=True, start_new_session=True,
-        preexec_fn=tied(signal.SIGTERM), env={**os.environ, "XTDRONE_RUNS": str(folder)})
-    said = ""
-    for line in process.stdout:
-        said += line
-        if "run folder" in line:
-            break
-    else:
-        raise AssertionError(said)
-    url, watch = re.search(r"page: (\S+)", said)[1], re.search(r"command: (\S+)", said)[1]
-    control = ControlClient(timeout=LIMIT_S)
-    yield SimpleNamespace(url=url, watch_url=watch, control=control, process=process,
-                          folder=folder / "run", token=url.partition("token=")[2])
-    control.close()
-    process.send_signal(signal.SIGINT)
-    process.communicate(timeout=LIMIT_S)
+    with serving(tmp_path_factory.mktemp("web"), *OPTIONS) as running:
+        yield running
 
 
 @pytest.fixture(scope="session")

@@ -6,6 +6,7 @@ import os
 import select
 import signal
 import socket
+import subprocess
 import sys
 import threading
 import time
@@ -48,6 +49,18 @@ def tied(number: int = signal.SIGKILL,
             then()
 
     return tie
+
+
+def end(child: subprocess.Popen, seconds: float) -> None:
+    """Ends a child that ends with its standard input; kills it after some seconds."""
+    assert child.stdin is not None
+    with contextlib.suppress(OSError):  # it has ended already
+        child.stdin.close()
+    try:
+        child.wait(seconds)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        child.wait()
 
 
 @contextlib.contextmanager

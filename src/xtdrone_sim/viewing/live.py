@@ -23,7 +23,7 @@ import numpy as np
 
 from xtdrone_core import FleetState, Vehicle, VehicleSpec, XtdroneError
 from xtdrone_core.runs.frame_ring import FrameReader, FrameWriter, path_of
-from xtdrone_core.runs.parent import tied
+from xtdrone_core.runs.parent import end, tied
 
 from ..errors import EngineError, ViewError
 from ..vehicles.sdf import load_vehicle
@@ -108,15 +108,7 @@ class LiveWindow:
         """Closes the window. May be called twice."""
         if self._process is not None:
             process, self._process = self._process, None
-            try:
-                process.stdin.close()
-            except OSError:  # it has ended already
-                pass
-            try:
-                process.wait(_CLOSE_S)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            end(process, _CLOSE_S)
         if self._ring is not None:
             self._ring.close()
             self._ring = None

@@ -50,8 +50,7 @@ def vehicle_file(vehicle: Vehicle) -> Path:
 
 def _kept(kind, shapes, make) -> Path:
     """The file of these shapes in the cache."""
-    told = [repr(replace(shape, mesh=None)) + str(getattr(shape.mesh, "path", shape.mesh))
-            for shape in shapes]
+    told = [repr(shape) for shape in shapes]
     used = {path for shape in shapes for path in _sources(shape)}
     told += [f"{path} {path.stat().st_mtime_ns}" for path in sorted(used) if path.exists()]
     name = hashlib.sha256(f"{_VERSION} {told}".encode()).hexdigest()[:24]

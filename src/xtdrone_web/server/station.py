@@ -51,7 +51,7 @@ class Station:
         n = len(self.names)
         key = key_file.read_key(told["key"]) if told["key"] else None
         self.link = FleetLink(n, Ports(told["instance"]), key, self._on_text, told["px4"])
-        self.world = WorldControl(told["instance"], self.names, told["control"])
+        self.world = WorldControl(told["instance"], told["control"])
         self.pilot = Pilot(self.link, self.names, told["origin"], self._positions)
         self.sticks = Sticks(self.link)
         self._reader = FrameReader(told["ring"], told["arrays"])

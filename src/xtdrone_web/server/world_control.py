@@ -21,15 +21,14 @@ _MOST = 1 << 20  # of the event log that is read at once [bytes]
 class WorldControl:
     """A client of the control socket; may be used from several threads, and blocks."""
 
-    def __init__(self, instance: int, names: list[str], there: bool):
+    def __init__(self, instance: int, there: bool):
         """Connects at the first request.
 
         Args:
             instance: Of the simulation.
-            names: Of its vehicles.
             there: Whether it has a control socket.
         """
-        self._instance, self._names, self._there = instance, names, there
+        self._instance, self._there = instance, there
         self._client: ControlClient | None = None
         self._lock = threading.Lock()
 
@@ -56,16 +55,11 @@ class WorldControl:
                     self._client = ControlClient(self._instance, _ANSWER_S)
                 return self._client.request(op, **values)
             except (ControlError, OSError) as error:
-                if not isinstance(error, ControlError) or "no simulation" in str(error) \
-                        or "gone" in str(error) or "time" in str(error):
-                    self._forget()
+                self.close()  # an answer that is late would be taken for the next one's
                 raise WebError(str(error)) from error
 
     def close(self) -> None:
-        """Closes the connection."""
-        self._forget()
-
-    def _forget(self):
+        """Closes the connection; the next request opens another."""
         client, self._client = self._client, None
         if client is not None:
             client.close()
