@@ -17,11 +17,15 @@ from xtdrone_autopilot.mavlink.streams import layout
 CHUNK = 512 * 90  # bytes asked for at once, as QGroundControl does: they fit a socket's buffer
 
 
+def heartbeat(link):
+    link.mav.heartbeat_send(mavlink.MAV_TYPE_GCS, mavlink.MAV_AUTOPILOT_INVALID, 0, 0, 0)
+
+
 def client(vehicle=0):
     """A ground station on the offboard link of one vehicle."""
     link = mavutil.mavlink_connection(f"udpout:127.0.0.1:{PORTS.offboard_local(vehicle)}",
                                       source_system=255, source_component=190, dialect="common")
-    link.mav.heartbeat_send(6, 8, 0, 0, 0)
+    heartbeat(link)
     assert link.wait_heartbeat(timeout=LIMIT_S) is not None
     link.target_system, link.target_component = vehicle + 1, 1
     return link
@@ -30,10 +34,15 @@ def client(vehicle=0):
 def ask(link, send, kind, condition="True"):
     """The first message of a kind that meets a condition (in pymavlink's words).
 
-    What is lost while this process stands still is asked for again, as ground stations do.
+    What is lost while this process stands still is asked for again, as ground stations do. Each
+    time it says that it is there: texts only go to ground stations heard in the last 2.5 s.
     """
-    return until(lambda: send() or link.recv_match(condition, type=kind, blocking=True,
-                                                   timeout=2.0), f"a {kind} comes")
+    def asked():
+        heartbeat(link)
+        send()
+        return link.recv_match(condition, type=kind, blocking=True, timeout=2.0)
+
+    return until(asked, f"a {kind} comes")
 
 
 def entries(link, first=0, last=0xFFFF):
