@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from xtdrone_autopilot.ulog.series import Series, estimate, series, set_point
 from xtdrone_core import Scenario, XtdroneError
 from xtdrone_core.errors import unknown_name
 from xtdrone_core.runs import run_folder
@@ -23,14 +24,6 @@ class Plan:
 
     waypoints: np.ndarray  # (W, 3) east, north, up [m]
     fence: list[np.ndarray]  # its closed outlines, (V, 2) east, north [m]
-
-
-@dataclass(frozen=True)
-class Series:
-    """Samples of something over time."""
-
-    t_s: np.ndarray  # (K,) simulated time [s]
-    values: np.ndarray  # (K,) or (K, M)
 
 
 class Run:
@@ -99,33 +92,23 @@ class Run:
     def topic(self, i: int, name: str, *fields: str) -> Series | None:
         """Fields (K, M) of a topic of a vehicle's log, at simulated times; None if not logged."""
         log = self.log(i)
-        data = None if log is None else log.topic(name)
-        if data is None or any(field not in data for field in fields):
-            return None
-        values = np.stack([data[field].astype(float) for field in fields], axis=1)
-        return Series(data["timestamp"].astype(np.int64) * 1e-6, values)
+        return None if log is None else series(log, name, *fields)
 
     def estimate(self, i: int) -> Series | None:
         """Position and velocity (K, 6), east, north, up [m], [m/s]; NaN while they are invalid."""
-        found = self.topic(i, "vehicle_local_position", "y", "x", "z", "vy", "vx", "vz")
-        valid = self.topic(i, "vehicle_local_position", *(
-            f"{name}_valid" for name in ("xy", "xy", "z", "v_xy", "v_xy", "v_z")))
-        if found is not None and valid is not None:
-            found = Series(found.t_s, np.where(valid.values > 0, found.values, np.nan))
-        return self._of_ned(i, found)
+        log = self.log(i)
+        return None if log is None else self._from_start(i, estimate(log))
 
     def set_point(self, i: int) -> Series | None:
         """Set-points of position and velocity (K, 6), east, north, up; NaN where there is none."""
-        found = self.topic(i, "vehicle_local_position_setpoint", "y", "x", "z", "vy", "vx", "vz")
-        return self._of_ned(i, found)
+        log = self.log(i)
+        return None if log is None else self._from_start(i, set_point(log))
 
-    def _of_ned(self, i: int, found: Series | None) -> Series | None:
-        if found is None:
-            return None
-        values = found.values * (1.0, 1.0, -1.0, 1.0, 1.0, -1.0)
-        if self.scenario.origin != "shared":  # a local origin is at the vehicle's start
-            values[:, :2] += np.array(self.scenario.vehicles[i].pos[:2])
-        return Series(found.t_s, values)
+    def _from_start(self, i: int, found: Series | None) -> Series | None:
+        if found is None or self.scenario.origin == "shared":
+            return found
+        # A local origin is at the vehicle's start.
+        return Series(found.t_s, found.values + np.pad(self.scenario.vehicles[i].pos[:2], (0, 4)))
 
     @cached_property
     def events(self) -> list[tuple[float, str]]:

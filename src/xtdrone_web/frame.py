@@ -48,6 +48,11 @@ def pack(records: np.ndarray, t_s: float, wall_s: float, latency: tuple[float, .
     return header.tobytes() + records.tobytes()
 
 
+def pack_past(frames: list[bytes]) -> bytes:
+    """Several frames in the order of time, for trails and plots after a jump."""
+    return np.uint32(layout()["past"]).astype("<u4").tobytes() + b"".join(frames)
+
+
 def unpack(data: bytes) -> tuple[np.void, np.ndarray]:
     """Header and records (n,) of a frame."""
     header = np.frombuffer(data, dtype=HEADER, count=1)[0]

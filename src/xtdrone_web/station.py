@@ -12,7 +12,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,7 @@ from xtdrone_core.runs.ports import Ports
 
 from .errors import WebError
 from .frame import VEHICLE, blank
-from .gltf import scene
+from .told import described
 
 _log = logging.getLogger(__name__)
 PERIOD_S = 0.015  # wall time between two states in the ring, at least [s]
@@ -136,44 +135,11 @@ def _pass_on(stream) -> None:
 
 def _told(simulation) -> dict[str, Any]:
     """What the server has to know of a simulation, as plain data."""
-    scenario, world, fleet = simulation.scenario, simulation.world, simulation.fleet
-    types = {model.type: model for model in fleet.vehicles}
+    scenario = simulation.scenario
     return {
         "instance": scenario.instance, "folder": str(simulation.folder or ""),
         "key": scenario.key, "px4": scenario.autopilot == "px4",
         "control": simulation.requests is not None,
-        "origin": [world.latitude, world.longitude, world.altitude],
         "shared_origin": scenario.origin == "shared",
-        "world": {"name": world.name, "glb": str(scene.world_file(world)),
-                  "lights": [_light(light) for light in world.lights],
-                  "ambient": list(world.ambient), "background": list(world.background),
-                  "water": world.water if np.isfinite(world.water) else None},
-        "types": {name: {"glb": str(scene.vehicle_file(model)), **_shape(model)}
-                  for name, model in types.items()},
-        "vehicles": [{"name": spec.name, "type": model.type, "start": [*spec.pos, spec.yaw]}
-                     for spec, model in zip(scenario.vehicles, fleet.vehicles)],
+        **described(simulation.world, scenario.vehicles, simulation.fleet.vehicles),
         "cameras": simulation.rendered_sensors()}
-
-
-def _light(light) -> dict[str, Any]:
-    return {"kind": light.kind, "pos": list(light.pos), "direction": list(light.direction),
-            "diffuse": list(light.diffuse), "range": light.range}
-
-
-def _shape(model) -> dict[str, Any]:
-    """What is drawn of a vehicle beside its file."""
-    rotors = [{"actuator": k, "pos": list(a.pos), "axis": list(a.axis),
-               "direction": a.direction, "body": a.body}
-              for k, a in enumerate(model.actuators) if a.kind in ("rotor", "propeller")]
-    ranges = [{"pos": list(block.pos), "quat": list(block.quat)}
-              for block in model.sensors if block.kind == "range"]
-    cameras = [{"name": block.name, "pos": list(block.pos), "quat": list(block.quat)}
-               for block in model.sensors if block.kind in ("camera", "stereo", "depth")]
-    return {"rotors": rotors, "ranges": ranges, "cameras": cameras,
-            "span": _span(model, rotors)}
-
-
-def _span(model, rotors: Sequence[dict]) -> float:
-    """Largest distance of a shape's middle or a rotor from the base [m]."""
-    points = [shape.pose.pos for shape in model.shapes] + [rotor["pos"] for rotor in rotors]
-    return float(max((np.linalg.norm(point) for point in points), default=0.3))

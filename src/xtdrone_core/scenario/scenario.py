@@ -157,13 +157,13 @@ class Scenario:
 
     def _check_links(self) -> None:
         """Who may command: signed links are the embedded autopilot's, and others need a key."""
-        _check_address("web_address", self.web_address)
+        check_address("web_address", self.web_address)
         given = "remote" if self.remote else "key"
         if (self.key or self.remote) and self.autopilot != "embedded":
             raise ScenarioError(f"{given} '{getattr(self, given)}' cannot be used with autopilot "
                                 f"{self.autopilot}, whose links are its own: leave one of them out")
         if self.remote:
-            _check_address("remote", self.remote)
+            check_address("remote", self.remote)
             if not self.key:
                 raise ScenarioError(f"remote '{self.remote}' needs a key, so that no stranger "
                                     "commands: give --key FILE (key:=FILE)")
@@ -253,7 +253,7 @@ class Scenario:
         return cls.from_dict(files.read_yaml(path, "scenario", error=ScenarioError), defaults)
 
 
-def _check_address(name: str, address: str) -> None:
+def check_address(name: str, address: str) -> None:
     """Refuses what is not an IPv4 address."""
     try:
         ipaddress.IPv4Address(address)

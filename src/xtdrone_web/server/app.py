@@ -2,28 +2,51 @@
 
 import asyncio
 import contextlib
+from collections.abc import AsyncIterator
 from typing import Any
 
 from aiohttp import web
 
+from xtdrone_core.runs.ports import advice
+
+from ..errors import WebError
 from ..frame import STATIC
-from .cameras import Cameras
+from .base import Base
 from .guard import HEADERS, MAX_CLIENTS, Guard
 from .page import LARGEST, Page
-from .station import Station
 
 _BEAT_S = 5.0  # a page that does not answer for so long is closed [s]
 _HELLO_S = 5.0  # that a page has to say who it is [s]
-_DAY = "max-age=86400"
+_CLOSE_S = 1.0  # that open requests get at the end [s]
+
+
+@contextlib.asynccontextmanager
+async def listening(app: "App", guard: Guard) -> AsyncIterator[None]:
+    """Serves an App at its Guard's address and port while the context lasts.
+
+    Raises:
+        WebError: The port is taken.
+    """
+    runner = web.AppRunner(app.application(), access_log=None, shutdown_timeout=_CLOSE_S,
+                           keepalive_timeout=15.0)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, guard.address, guard.port).start()
+    except OSError as error:
+        raise WebError(f"port {guard.port} (TCP) of the page cannot be opened on {guard.address}: "
+                       f"{error.strerror or error}; {advice()}") from error
+    try:
+        yield
+    finally:
+        await runner.cleanup()
 
 
 class App:
-    """The web application of a Station."""
+    """The web application of a station."""
 
-    def __init__(self, station: Station, guard: Guard):
+    def __init__(self, station: Base, guard: Guard):
         """Routes and rules; application() is what aiohttp runs."""
         self._station, self._guard = station, guard
-        self._cameras = Cameras(station)
 
     def application(self) -> web.Application:
         """A new aiohttp application."""
@@ -63,7 +86,7 @@ class App:
         return web.FileResponse(path, headers={"Content-Type": "model/gltf-binary"})
 
     async def _camera(self, request):
-        image = await self._cameras.image(int(request.match_info["number"][:4]))
+        image = await self._station.image(int(request.match_info["number"][:4]))
         if image is None:
             raise web.HTTPNotFound(text="there is no image of this camera (yet)\n")
         return web.Response(body=image, content_type="image/jpeg")
@@ -78,7 +101,7 @@ class App:
         if not await self._admitted(page):
             return socket
         self._station.pages.add(page)
-        page.tell({**self._station.scene(), "pilot": page.pilot})
+        page.tell(self._station.scene(page))
         sending = asyncio.create_task(page.send())
         try:
             await self._converse(page)

@@ -9,7 +9,7 @@ import numpy as np
 from xtdrone_core import XtdroneError
 from xtdrone_core.runs.frame_ring import FrameReader
 
-from .station import Station
+from .world_control import WorldControl
 
 _KINDS = ("camera", "stereo", "depth")
 _WIDEST = 640  # images are thinned out to this [pixels]
@@ -18,9 +18,9 @@ _WIDEST = 640  # images are thinned out to this [pixels]
 class Cameras:
     """The cameras of a fleet. Nothing is rendered before somebody asks for an image."""
 
-    def __init__(self, station: Station):
-        """Of this station's simulation."""
-        self._station = station
+    def __init__(self, world: WorldControl):
+        """Of the simulation that this asks."""
+        self._world = world
         self._sensors: list[dict[str, Any]] | None = None
         self._readers: dict[int, FrameReader] = {}
         self._images: dict[int, bytes] = {}
@@ -34,7 +34,7 @@ class Cameras:
     def _newest(self, number):
         try:
             if self._sensors is None:
-                self._sensors = self._station.world.ask("sensors")["sensors"]
+                self._sensors = self._world.ask("sensors")["sensors"]
             if number >= len(self._sensors):
                 return None
             sensor = self._sensors[number]

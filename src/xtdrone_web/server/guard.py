@@ -17,19 +17,22 @@ NAMES = ("127.0.0.1", "localhost")
 
 
 class Guard:
-    """The rules of one server."""
+    """The rules of one server.
+
+    Attributes:
+        address, port: Where it listens.
+    """
 
     def __init__(self, token: str, address: str, port: int):
         """A guard of what is served on an address and port; see Station for the token."""
-        self._token = token
+        self._token, self.address, self.port = token, address, port
         names = {*NAMES, address} - {"0.0.0.0"}
         self._hosts = {f"{name}:{port}" for name in names}
         self._everywhere = address == "0.0.0.0"
-        self._port = port
 
     def host_refused(self, host: str | None) -> str:
         """Why a Host header is refused, or "": a page elsewhere may point its own name here."""
-        if host in self._hosts or (self._everywhere and _is_address(host, self._port)):
+        if host in self._hosts or (self._everywhere and _is_address(host, self.port)):
             return ""
         return f"host '{(host or '')[:60]}' is not served here: open the link that was printed"
 

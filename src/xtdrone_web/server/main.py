@@ -7,41 +7,27 @@ import os
 import signal
 import sys
 
-from aiohttp import web
-
 from xtdrone_core import XtdroneError
-from xtdrone_core.runs.ports import Ports, advice
+from xtdrone_core.runs.ports import Ports
 
-from ..errors import WebError
-from .app import App
+from .app import App, listening
 from .guard import Guard
 from .station import Station
 
-_CLOSE_S = 1.0  # that open requests get at the end [s]
-
 
 async def _serve(told) -> None:
-    port = Ports(told["instance"]).web
     station = Station(told)
-    app = App(station, Guard(told["token"], told["address"], port))
-    runner = web.AppRunner(app.application(), access_log=None, shutdown_timeout=_CLOSE_S,
-                           keepalive_timeout=15.0)
-    await runner.setup()
-    try:
-        await web.TCPSite(runner, told["address"], port).start()
-    except OSError as error:
-        raise WebError(f"port {port} (TCP) of the page cannot be opened on {told['address']}: "
-                       f"{error.strerror or error}; {advice()}") from error
-    station.start()
-    ended = asyncio.Event()
-    asyncio.get_running_loop().add_reader(sys.stdin, ended.set)  # the simulation closes it
-    print("ready", flush=True)
-    sys.stdout = sys.stderr  # what is said from now on is for the simulation's log
-    asyncio.get_running_loop().run_in_executor(None, _warm_up)
-    gc.freeze()  # what lives for ever is not looked at again: shorter pauses
-    await ended.wait()
-    await station.close()
-    await runner.cleanup()
+    guard = Guard(told["token"], told["address"], Ports(told["instance"]).web)
+    async with listening(App(station, guard), guard):
+        station.start()
+        ended = asyncio.Event()
+        asyncio.get_running_loop().add_reader(sys.stdin, ended.set)  # the simulation closes it
+        print("ready", flush=True)
+        sys.stdout = sys.stderr  # what is said from now on is for the simulation's log
+        asyncio.get_running_loop().run_in_executor(None, _warm_up)
+        gc.freeze()  # what lives for ever is not looked at again: shorter pauses
+        await ended.wait()
+        await station.close()
 
 
 def _warm_up() -> None:

@@ -32,7 +32,7 @@ class Page:
         self.allowance = Allowance()
         self._socket = socket
         self._frame: bytes | None = None
-        self._texts: deque[str] = deque(maxlen=_TEXTS)
+        self._texts: deque[str | bytes] = deque(maxlen=_TEXTS)
         self._wake = asyncio.Event()
         if request.transport is not None:
             request.transport.set_write_buffer_limits(high=_HIGH_WATER)
@@ -49,6 +49,11 @@ class Page:
         self._texts.append(json.dumps(message, separators=(",", ":"), default=str))
         self._wake.set()
 
+    def give(self, data: bytes) -> None:
+        """Bytes that leave in the order of the messages, before the next frame."""
+        self._texts.append(data)
+        self._wake.set()
+
     async def send(self) -> None:
         """Sends as fast as the page takes it, until it is closed."""
         with contextlib.suppress(ConnectionError):
@@ -56,7 +61,11 @@ class Page:
                 await self._wake.wait()
                 self._wake.clear()
                 while self._texts:
-                    await self._socket.send_str(self._texts.popleft())
+                    text = self._texts.popleft()
+                    if isinstance(text, str):
+                        await self._socket.send_str(text)
+                    else:
+                        await self._socket.send_bytes(text)
                 frame, self._frame = self._frame, None
                 if frame is not None:
                     await self._socket.send_bytes(frame)

@@ -7,7 +7,6 @@ from collections import deque
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,8 @@ from xtdrone_core.runs.ports import Ports
 
 from .. import frame
 from ..errors import WebError
+from .base import Base
+from .cameras import Cameras
 from .fleet import FleetLink
 from .page import Page
 from .pilot import UNITS, Pilot
@@ -36,7 +37,7 @@ _STALE_S = 2.0  # without a heartbeat after which a vehicle counts as not connec
 _ASKING = 8  # orders that are under way at once
 
 
-class Station:
+class Station(Base):
     """Everything that pages have in common.
 
     Attributes:
@@ -54,6 +55,7 @@ class Station:
         self.world = WorldControl(told["instance"], told["control"])
         self.pilot = Pilot(self.link, self.names, told["origin"], self._positions)
         self.sticks = Sticks(self.link)
+        self._cameras = Cameras(self.world)
         self._reader = FrameReader(told["ring"], told["arrays"])
         self._log = EventLog(told["folder"])
         self._events: deque[dict[str, Any]] = deque(maxlen=_EVENTS)
@@ -81,25 +83,19 @@ class Station:
         self._pool.shutdown(wait=False, cancel_futures=True)
         self.world.close()
 
-    def scene(self) -> dict[str, Any]:
+    def scene(self, page: Page) -> dict[str, Any]:
         """What a page needs to know before the first frame."""
         told = self.told
-        world = {key: value for key, value in told["world"].items() if key != "glb"}
-        types = {name: {key: value for key, value in of.items() if key != "glb"}
-                 for name, of in told["types"].items()}
-        return {"op": "scene", "world": world, "types": types, "vehicles": told["vehicles"],
+        return {"op": "scene", **self._drawn(), "pilot": page.pilot,
                 "modes": {int(mode): name for mode, name in ROS_NAME.items()},
                 "failures": list(UNITS), "control": told["control"],
                 "cameras": [{"vehicle": camera["vehicle"], "sensor": camera["sensor"],
                              "kind": camera["kind"]} for camera in told["cameras"]],
                 "status": self._status, "events": list(self._events)}
 
-    def asset(self, kind: str, name: str) -> Path | None:
-        """The glTF file of the world or of a type of vehicle."""
-        if kind == "world":
-            return Path(self.told["world"]["glb"])
-        found = self.told["types"].get(name)
-        return Path(found["glb"]) if found else None
+    async def image(self, number: int) -> bytes | None:
+        """The newest image of a camera as JPEG, or None."""
+        return await self._cameras.image(number)
 
     async def serve(self, page: Page, op: str, asked: Any) -> None:
         """Carries out what a page asks; its answer is sent to it."""
@@ -114,7 +110,7 @@ class Station:
 
     def leave(self, page: Page) -> None:
         """A page has closed: what it flew by sticks holds its position."""
-        self.pages.discard(page)
+        super().leave(page)
         if page.piloted is not None:
             self._hold([page.piloted], "the page that flew it was closed")
             page.piloted = None

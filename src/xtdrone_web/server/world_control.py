@@ -82,10 +82,12 @@ class EventLog:
             data = file.read(_MOST)
         data = data[:data.rfind(b"\n") + 1]
         self._at += len(data)
-        return [_event(json.loads(line)) for line in data.splitlines()]
+        return [page_event(json.loads(line)) for line in data.splitlines()]
 
 
-def _event(line):
+def page_event(line: dict[str, Any]) -> dict[str, Any]:
+    """An event of the run folder's log as pages get it: t [s], level, who and a text."""
+    line = dict(line)
     name = line.pop("event", "")
     t = line.pop("t_us", 0) * 1e-6
     who = line.pop("vehicle", "")

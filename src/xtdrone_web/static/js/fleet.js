@@ -6,9 +6,16 @@ import { GLTFLoader } from "../vendor/GLTFLoader.js";
 export const COLOURS = ["#ff8a3d", "#5aa9ff", "#4fd08a", "#e56bd0", "#ffd24a", "#5fe0e0", "#b28bff", "#ff6b6b", "#a6d85a"];
 const NEAR = [6, 22, 45]; // distance up to which there is all detail, by level of quality [m]
 const BLUR = 55; // speed from which a rotor is seen as a disc [rad/s]
+const GHOST = 0.42; // opacity of a second recording's vehicles
 const ONE = new THREE.Vector3(1, 1, 1);
 
-export function colour(i) { return COLOURS[i % COLOURS.length]; }
+const PALE = COLOURS.map((colour) => `#${new THREE.Color(colour).lerp(new THREE.Color(0xffffff), 0.5).getHexString()}`);
+let twins = [];
+
+/** Vehicles of a second recording have the pale colours of those that they are compared with. */
+export function setTwins(vehicles) { twins = vehicles.map(({ twin }) => twin); }
+
+export function colour(i) { return twins[i] === undefined ? COLOURS[i % COLOURS.length] : PALE[(twins[i] ?? i) % PALE.length]; }
 
 export class Fleet {
   constructor(told, scene) {
@@ -30,23 +37,30 @@ export class Fleet {
 
   async loadType(type, about) {
     const loaded = await new GLTFLoader().loadAsync(`/vehicle/${encodeURIComponent(type)}.glb`);
-    const of = [...this.told.vehicles.keys()].filter((i) => this.told.vehicles[i].type === type);
+    for (const ghost of [false, true]) {
+      const of = [...this.told.vehicles.keys()].filter((i) => this.told.vehicles[i].type === type && ("twin" in this.told.vehicles[i]) === ghost);
+      if (of.length) this.addType(loaded, about, of, ghost);
+    }
+  }
+
+  addType(loaded, about, of, ghost) {
     for (const node of loaded.scene.children[0]?.children || []) {
       const [kind, number] = node.name.split("_");
       const meshes = node.isMesh ? [node] : node.children;
-      for (const mesh of meshes) this.add(mesh, node, of, { far: kind === "far", rotor: kind === "rotor" ? Number(number) : -1 });
+      for (const mesh of meshes) this.add(mesh, node, of, { far: kind === "far", ghost, rotor: kind === "rotor" ? Number(number) : -1 });
     }
     for (const rotor of about.rotors) this.addDisc(rotor, of, about);
   }
 
   add(mesh, node, of, part) {
     const given = mesh.material;
-    const shared = { map: given.map, color: given.color, vertexColors: given.vertexColors, transparent: given.transparent, opacity: given.opacity };
+    const seen = part.ghost ? { transparent: true, opacity: GHOST, color: new THREE.Color(0x9cc8ff), map: null, vertexColors: false, depthWrite: false } : {};
+    const shared = { map: given.map, color: given.color, vertexColors: given.vertexColors, transparent: given.transparent, opacity: given.opacity, ...seen };
     const best = new THREE.MeshStandardMaterial({ ...shared, roughness: 0.42, metalness: 0.2 });
     const fast = new THREE.MeshLambertMaterial(shared);
     const drawn = new THREE.InstancedMesh(mesh.geometry, best, of.length);
     drawn.frustumCulled = false;
-    drawn.castShadow = true;
+    drawn.castShadow = !part.ghost;
     drawn.receiveShadow = !part.far;
     drawn.instanceMatrix.setUsage(THREE.DynamicDrawUsage);
     this.scene.add(drawn);

@@ -16,6 +16,7 @@ function offsets(fields) {
 export class Layout {
   constructor(description) {
     this.magic = description.magic;
+    this.past = description.past;
     [this.header, this.headerSize] = offsets(description.header);
     [this.vehicle, this.size] = offsets(description.vehicle);
   }
@@ -25,6 +26,18 @@ export class Layout {
     const view = new DataView(buffer);
     if (buffer.byteLength < this.headerSize || view.getUint32(0, true) !== this.magic) return null;
     return new Frame(this, view);
+  }
+
+  /** The Frames of a message that has several, or null where it is none. */
+  frames(buffer) {
+    const view = new DataView(buffer), found = [];
+    if (buffer.byteLength < 4 || view.getUint32(0, true) !== this.past) return null;
+    for (let at = 4; at + this.headerSize <= buffer.byteLength;) {
+      const frame = new Frame(this, new DataView(buffer, at));
+      found.push(frame);
+      at += this.headerSize + frame.n * this.size;
+    }
+    return found;
   }
 }
 

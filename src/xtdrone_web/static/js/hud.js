@@ -3,6 +3,7 @@
 import * as THREE from "../vendor/three.module.js";
 import { euler } from "./frame.js";
 import { colour } from "./fleet.js";
+import { apart } from "./plots.js";
 
 const NAMES_UP_TO = 40; // vehicles
 
@@ -65,7 +66,7 @@ export class Hud {
   /** The instrument of one vehicle, in the middle above the orders. */
   instrument(frame, i, app) {
     const c = this.context, phone = this.width < 821, radius = phone ? 44 : 58;
-    const x = this.width / 2, y = this.height - (phone ? 190 : 78) - radius;
+    const x = this.width / 2, y = this.height - (phone ? 190 : app.told.replay ? 98 : 78) - radius;
     if (this.height < 380 || (phone && !app.sideClosed())) return;
     const [roll, pitch, yaw] = euler(frame.read(i, "quat", [0, 0, 0, 1]));
     const vel = frame.read(i, "vel", [0, 0, 0]), pos = frame.read(i, "pos", [0, 0, 0]);
@@ -138,6 +139,8 @@ export class Hud {
     c.textAlign = "center";
     const battery = Number.isFinite(volt) ? `${(100 * charge).toFixed(0)} %  ${volt.toFixed(1)} V` : "";
     this.text(`${vehicle.name}   ${armed ? mode : "disarmed"}   ${battery}`, x, y, "600 13px", charge < 0.2 ? "#ff6b6b" : "#fff");
+    const away = app.told.replay ? apart(frame, i, app.told) : NaN;
+    if (Number.isFinite(away)) this.text(`${away.toFixed(2)} m from the other`, x, y - 38, "600 12.5px", "#9cc8ff");
     const warning = app.warning(i);
     if (warning) this.text(warning, x, y - 19, "600 12.5px", "#ffc24a");
   }

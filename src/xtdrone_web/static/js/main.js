@@ -4,7 +4,7 @@ import * as THREE from "../vendor/three.module.js";
 import { Layout } from "./frame.js";
 import { Connection } from "./socket.js";
 import { World } from "./world.js";
-import { Fleet } from "./fleet.js";
+import { Fleet, setTwins } from "./fleet.js";
 import { Views, VIEWS } from "./views.js";
 import { Overlays } from "./overlays.js";
 import { Hud } from "./hud.js";
@@ -15,6 +15,7 @@ import { Params } from "./params.js";
 import { Sticks } from "./sticks.js";
 import { Recorder } from "./record.js";
 import { Pace } from "./pace.js";
+import { Replay } from "./replay.js";
 
 const field = (id) => document.getElementById(id);
 const AHEAD_S = 0.06; // the longest that a state is carried on by its velocity
@@ -30,9 +31,10 @@ class App {
     this.frame = null;
     this.warnings = new Map();
     this.connection = new Connection(layout, {
-      frame: (frame) => { this.previous = this.frame; this.frame = frame; this.plots?.take(frame); },
+      frame: (frame) => { this.previous = this.frame; this.frame = frame; this.plots?.take(frame); this.replay?.take(frame); },
+      past: (frames) => this.replay?.past(frames),
       scene: (told) => (this.told ? this.again(told) : this.begin(told)),
-      status: (status) => { this.status = status; this.panels?.status(status); },
+      status: (status) => { this.status = status; this.panels?.status(status); this.replay?.status(status); },
       event: (event) => this.event(event),
       error: ({ error }) => this.say(error, true),
       lost: (why) => this.say(why || "the simulation does not answer; trying again …", true) });
@@ -48,6 +50,7 @@ class App {
     this.renderer.toneMapping = THREE.ACESFilmicToneMapping;
     this.renderer.shadowMap.type = THREE.PCFShadowMap;
     this.renderer.setScissorTest(true);
+    setTwins(told.vehicles);
     this.world = new World(told.world);
     this.fleet = new Fleet(told, this.world.scene);
     this.overlays = new Overlays(this.world.scene, this.fleet);
@@ -60,6 +63,7 @@ class App {
     this.params = new Params(this);
     this.sticks = new Sticks(this);
     this.recorder = new Recorder(this);
+    if (told.replay) this.replay = new Replay(this, told);
     this.makeControls();
     for (const event of told.events) this.panels.events.push(event);
     await Promise.all([this.world.load(), this.fleet.load()]);
@@ -67,6 +71,7 @@ class App {
     this.setView("orbit");
     this.setQuality();
     addEventListener("resize", () => this.setQuality());
+    this.replay?.again();
     requestAnimationFrame((now) => this.draw(now));
   }
 
@@ -76,6 +81,7 @@ class App {
     if (!same) location.reload();
     document.body.classList.toggle("viewer", !told.pilot);
     this.status = told.status;
+    this.replay?.again();
     this.say("connected again");
   }
 
@@ -93,6 +99,7 @@ class App {
   }
 
   key(event) {
+    if (this.replay?.key(event)) { event.preventDefault(); return; }
     if (/INPUT|SELECT|TEXTAREA/.test(event.target.tagName) || event.ctrlKey || event.metaKey || event.altKey || field("keys").open) return;
     const onButton = event.target.tagName === "BUTTON" && (event.key === " " || event.key === "Enter");
     const keys = { " ": () => field("pause").click(), ".": () => field("step").click(), t: () => this.takeOff(), l: () => this.order("land"),

@@ -63,10 +63,21 @@ export class Overlays {
     this.trails.mesh.visible = this.on.trails && this.trails.count > 0;
   }
 
-  remember(i) {
-    const trail = this.past[i], at = this.fleet.pos[i];
+  /** Frames before the next one, after a jump of a recording. */
+  recall(frames) {
+    this.past.forEach((trail) => { trail.length = 0; });
+    for (const frame of frames) {
+      for (let i = 0; i < this.fleet.n; i++) this.keep(i, new THREE.Vector3(...frame.read(i, "pos", this.p)));
+    }
+    this.last = -Infinity;
+  }
+
+  remember(i) { this.keep(i, this.fleet.pos[i].clone()); }
+
+  keep(i, at) {
+    const trail = this.past[i];
     if (trail.length && trail[trail.length - 1].distanceTo(at) > JUMP) trail.length = 0;
-    trail.push(at.clone());
+    trail.push(at);
     if (trail.length > this.points) trail.shift();
   }
 

@@ -7,7 +7,7 @@ import { colour } from "./fleet.js";
 const SPAN_S = 30, STEP_S = 0.05, HEIGHT = 118, MOST_LINES = 12;
 const XYZ = ["east", "north", "up"], ANGLES = ["roll", "pitch", "yaw"], DEGREES = 180 / Math.PI;
 
-function signals(layout) {
+function signals(layout, told) {
   const found = {};
   const three = (label, unit, name, axes) => axes.forEach((axis, k) => { found[`${label} ${axis} [${unit}]`] = (f, i) => f.get(i, name, k); });
   three("position", "m", "pos", XYZ);
@@ -27,13 +27,24 @@ function signals(layout) {
   found["current [A]"] = (f, i) => f.get(i, "current");
   found["charge [%]"] = (f, i) => 100 * f.get(i, "battery");
   found["range finder [m]"] = (f, i) => f.get(i, "range");
+  if (told.replay?.other) found[APART] = (f, i) => apart(f, i, told);
   return found;
+}
+
+export const APART = "distance to the other recording [m]";
+
+/** Distance [m] of vehicle i and the one that it is compared with; NaN while not both were recorded. */
+export function apart(frame, i, told) {
+  const vehicle = told.vehicles[i], other = told.replay?.other;
+  const twin = vehicle.twin ?? told.vehicles.findIndex((each) => each.twin === i);
+  if (!other || !(twin >= 0) || frame.t < other.start || frame.t > other.end) return NaN;
+  return Math.hypot(...[0, 1, 2].map((k) => frame.get(i, "pos", k) - frame.get(twin, "pos", k)));
 }
 
 export class Plots {
   constructor(app) {
     this.app = app;
-    this.signals = signals(app.layout);
+    this.signals = signals(app.layout, app.told);
     this.box = document.getElementById("plots");
     this.plots = [];
     this.last = -1;
@@ -43,7 +54,7 @@ export class Plots {
     document.getElementById("addplot").onclick = () => this.add(select.value);
     document.getElementById("clearplots").onclick = () => { while (this.plots.length) this.remove(this.plots[0]); };
     this.add("position up [m]");
-    this.add("speed [m/s]");
+    this.add(app.told.replay?.other ? APART : "speed [m/s]");
   }
 
   add(name) {
@@ -80,6 +91,13 @@ export class Plots {
       rows.forEach((row, k) => { const value = plot.read(frame, chosen[k]); row.push(Number.isFinite(value) ? value : null); });
       if (t[0] < frame.t - SPAN_S) for (const row of plot.data) row.splice(0, t.findIndex((x) => x >= frame.t - SPAN_S) || 1);
     }
+  }
+
+  /** Frames before the next one, after a jump of a recording. */
+  recall(frames) {
+    this.last = -Infinity;
+    for (const plot of this.plots) plot.shown = "";
+    for (const frame of frames) this.take(frame);
   }
 
   renew(plot, chosen, key) {

@@ -44,7 +44,7 @@ export class Connection {
         if (frame) {
           this.frames++;
           this.handlers.frame(frame);
-        }
+        } else this.handlers.past?.(this.layout.frames(data) || []);
       }
     };
     this.socket.onclose = () => {

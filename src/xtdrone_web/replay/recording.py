@@ -1,0 +1,135 @@
+"""A recorded flight, in the same records as a frame of the page, over time."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..errors import WebError
+from ..frame import VEHICLE, blank
+
+STEP_S = 0.02  # between two rows of a table, unless it would grow too large [s]
+_LARGEST = 400 << 20  # of a table [bytes]
+_JUMP, _JUMP_SPEED = 1.0, 2.0  # a vehicle that moves more than 1 m, and twice its speed, was reset
+_BETWEEN = ("pos", "vel", "rates", "est_pos", "est_vel", "actuator")  # interpolated; others held
+_TURNS = ("quat", "est_quat")
+_FLYING = 0.5  # above its start, from which a vehicle has taken off [m]
+NO_MODE = 255  # no flight log says the mode
+
+
+@dataclass
+class Recording:
+    """A flight of n vehicles.
+
+    Attributes:
+        name: What it is called on the page.
+        kind: What was read, for the page: "run", "ULog", "rosbag", "MCAP".
+        world: The World.
+        specs, models: VehicleSpecs and Vehicles.
+        t_s: (K,) times of the rows, ascending [s].
+        table: (K, n) of frame.VEHICLE.
+        events: As world_control.page_event() gives them, by time.
+        truth: Whether positions are true ones; else they are estimates.
+    """
+
+    name: str
+    kind: str
+    world: Any
+    specs: Sequence[Any]
+    models: Sequence[Any]
+    t_s: np.ndarray
+    table: np.ndarray
+    events: list[dict[str, Any]] = field(default_factory=list)
+    truth: bool = True
+
+    @property
+    def names(self) -> list[str]:
+        """Of the vehicles."""
+        return [spec.name for spec in self.specs]
+
+    @property
+    def start_s(self) -> float:
+        """First time [s]."""
+        return float(self.t_s[0])
+
+    @property
+    def end_s(self) -> float:
+        """Last time [s]."""
+        return float(self.t_s[-1])
+
+    @cached_property
+    def takeoff_s(self) -> float:
+        """When the first vehicle took off; the start where none did [s]."""
+        height = self.table["pos"][:, :, 2]
+        flying = np.flatnonzero((height > height[0] + _FLYING).any(axis=1))
+        return float(self.t_s[flying[0]]) if len(flying) else self.start_s
+
+    def at(self, t_s: float) -> np.ndarray:
+        """Records (n,) at a time [s], between two rows interpolated; a copy."""
+        k = int(np.clip(np.searchsorted(self.t_s, t_s, "right") - 1, 0, len(self.t_s) - 1))
+        here, there = self.table[k].copy(), self.table[min(k + 1, len(self.t_s) - 1)]
+        step = float(self.t_s[min(k + 1, len(self.t_s) - 1)] - self.t_s[k])
+        share = min(max(t_s - float(self.t_s[k]), 0.0) / step, 1.0) if step > 0.0 else 0.0
+        moved = np.linalg.norm(there["pos"] - here["pos"], axis=1)
+        jumps = moved > _JUMP + _JUMP_SPEED * step * np.linalg.norm(here["vel"], axis=1)
+        shares = np.where(jumps, 0.0, share)[:, None].astype(np.float32)
+        for name in _BETWEEN:
+            here[name] += shares * (there[name] - here[name])
+        for name in _TURNS:
+            near = np.sign(np.sum(here[name] * there[name], axis=1, keepdims=True))
+            turned = here[name] + shares * (near * there[name] - here[name])
+            here[name] = turned / np.linalg.norm(turned, axis=1, keepdims=True)
+        return here
+
+
+def grid(begin_s: float, end_s: float, n: int) -> np.ndarray:
+    """Times of a table's rows [s]: as dense as its size allows.
+
+    Raises:
+        WebError: The times are none of a flight.
+    """
+    most = max(2, _LARGEST // (n * VEHICLE.itemsize))
+    length = end_s - begin_s
+    if not (np.isfinite(begin_s) and 0.0 <= length < 1e7):
+        raise WebError(f"it has times from {begin_s:g} s to {end_s:g} s, which are none of a "
+                       "flight: give another recording")
+    count = min(int(length / STEP_S) + 1, most)
+    return begin_s + np.linspace(0.0, length, max(count, 1))
+
+
+def thinned(t_s: np.ndarray, n: int) -> slice:
+    """Which rows of a log are kept, so that the table of n vehicles does not grow too large."""
+    most = max(2, _LARGEST // (n * VEHICLE.itemsize))
+    return slice(None, None, -(-len(t_s) // most))
+
+
+def empty(rows: int, n: int) -> np.ndarray:
+    """A table (rows, n) without any value."""
+    table = np.tile(blank(n), (rows, 1))
+    table["mode"], table["armed"] = NO_MODE, 1
+    return table
+
+
+def between(t_s: np.ndarray, at_s: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Values (K, M) of samples at at_s, linearly interpolated at t_s; unknown ones are left out."""
+    out = np.empty((len(t_s), values.shape[1]))
+    for k in range(values.shape[1]):
+        known = np.isfinite(values[:, k])
+        out[:, k] = np.interp(t_s, at_s[known], values[known, k]) if known.any() else np.nan
+    return out
+
+
+def held(t_s: np.ndarray, at_s: np.ndarray, values: np.ndarray) -> tuple[slice, np.ndarray]:
+    """The rows from the first sample on, and the last samples before them."""
+    begin = int(np.searchsorted(t_s, at_s[0])) if len(at_s) else len(t_s)
+    return slice(begin, None), values[np.searchsorted(at_s, t_s[begin:], "right") - 1]
+
+
+def turned(t_s: np.ndarray, at_s: np.ndarray, quat: np.ndarray) -> np.ndarray:
+    """Attitudes (K, 4) xyzw of samples at at_s, interpolated at t_s and of unit length."""
+    same = np.cumprod(np.append(1.0, np.where(np.sum(quat[1:] * quat[:-1], axis=1) < 0.0, -1, 1)))
+    found = between(t_s, at_s, quat * same[:, None])
+    length = np.linalg.norm(found, axis=1, keepdims=True)
+    return np.where(length > 1e-3, found / np.maximum(length, 1e-9), (0.0, 0.0, 0.0, 1.0))

@@ -1,0 +1,42 @@
+"""Which reader a source needs."""
+
+from pathlib import Path
+
+from xtdrone_core import files
+from xtdrone_core.errors import shown
+from xtdrone_core.runs import run_folder
+
+from ..errors import WebError
+from .recording import Recording
+
+KINDS = "a run folder, its name, or a file .ulg, .bag or .mcap"
+
+
+def read(source: str, vehicle: str = "iris", world: str = "empty") -> Recording:
+    """The recording of a source.
+
+    Args:
+        source: The name or path of a run, or a file.
+        vehicle: Type of vehicle of a file that does not name it.
+        world: Of a file that does not name it.
+
+    Raises:
+        XtdroneError: It is none of KINDS, or damaged.
+    """
+    path = Path(source).expanduser()
+    suffix = path.suffix.lower()
+    if suffix not in (".ulg", ".bag", ".mcap"):
+        if path.is_file():
+            raise WebError(f"'{shown(source)}' is no recording that can be played: give {KINDS}")
+        from . import run
+
+        return run.read(run_folder.find(source))
+    files.check(path, "recording", WebError)
+    from xtdrone_core import Scenario
+    from xtdrone_sim.vehicles.sdf import load_vehicle
+    from xtdrone_sim.world import load_world
+
+    from . import flight_log
+
+    spec = Scenario(vehicles=f"{vehicle}*1", world=world).vehicles[0]
+    return flight_log.read(path, load_world(world), spec, load_vehicle(vehicle))

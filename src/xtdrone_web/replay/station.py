@@ -1,0 +1,153 @@
+"""The station of recorded flights: each page plays them at its own time."""
+
+import asyncio
+import math
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from .. import frame
+from ..server.base import Base
+from ..server.page import Page
+from .playback import Playback
+
+SLOWEST, FASTEST = 0.1, 16.0
+_PERIOD_S = 0.02  # between two frames [s]
+_MOST_EVENTS = 2000  # that a page gets
+_LATENCY = (math.nan, math.nan, math.nan, 0.0)  # nobody flies by sticks
+REFUSED = "this is a recording: it takes no orders; 'xtdrone sim --web true' has a fleet that does"
+
+
+@dataclass
+class Player:
+    """Where a page is in the recording."""
+
+    t_s: float
+    playing: bool = True
+    speed: float = 1.0
+    wall_s: float = 0.0  # when t_s was
+    fresh: bool = True  # the page has not got this time yet
+
+    def advance(self, now_s: float, end_s: float) -> None:
+        """Moves on to a time of the monotonic clock; stops at the end."""
+        if self.playing:
+            self.t_s = min(self.t_s + self.speed * (now_s - self.wall_s), end_s)
+            self.fresh = True
+            self.playing = self.t_s < end_s
+        self.wall_s = now_s
+
+
+class ReplayStation(Base):
+    """Serves a Playback; see Base."""
+
+    def __init__(self, playback: Playback, begin_s: float | None = None, speed: float = 1.0):
+        """Of a Playback.
+
+        Args:
+            playback: What is shown.
+            begin_s: Where a new page begins; None: at the start.
+            speed: Of a new page.
+        """
+        self.pages = set[Page]()
+        self.told = playback.told
+        self._playback, self._speed = playback, speed
+        self._begin_s = playback.start_s if begin_s is None else begin_s
+        self._players: dict[Page, Player] = {}
+        self._task: asyncio.Task | None = None
+
+    def start(self) -> None:
+        """Begins to play in the running event loop."""
+        self._task = asyncio.create_task(self._play())
+
+    def close(self) -> None:
+        """Ends it."""
+        if self._task is not None:
+            self._task.cancel()
+
+    def scene(self, page: Page) -> dict[str, Any]:
+        """What a page needs to know before the first frame; it begins to play."""
+        player = Player(self._begin_s, speed=self._speed, wall_s=time.monotonic())
+        self._players[page] = player
+        events = self._playback.events
+        return {"op": "scene", **self._drawn(), "pilot": False, "replay": self.told["replay"],
+                "modes": self._playback.modes, "failures": [], "control": False, "cameras": [],
+                "status": self._status(player), "events": [], "marks": events[:_MOST_EVENTS]}
+
+    async def image(self, number: int) -> bytes | None:
+        """None: images are not recorded."""
+        return None
+
+    def leave(self, page: Page) -> None:
+        """A page has closed."""
+        super().leave(page)
+        self._players.pop(page, None)
+
+    async def serve(self, page: Page, op: str, asked: Any) -> None:
+        """Play, pause, speed and jumps of a page; all else is refused."""
+        if op == "ping":
+            page.tell({"op": "pong", "t0": asked.get("t0"), "t1": time.monotonic(),
+                       "sent": page.sent, "dropped": page.dropped})
+            return
+        if op == "":
+            page.tell({"op": "error", "error": REFUSED})
+            return
+        error = self._do(page, self._players[page], op, asked)
+        answer = {"ok": False, "error": error} if error else {"ok": True}
+        page.tell({"op": "answer", "id": asked.get("id"), "to": op, **answer})
+        page.tell(self._status(self._players[page]))
+
+    def _do(self, page, player, op, asked) -> str:
+        """Carries out what a page asks; returns why not, or ""."""
+        now = time.monotonic()
+        if op == "pause":
+            player.playing = False
+        elif op == "resume":
+            if player.t_s >= self._playback.end_s:
+                self._jump(page, player, self._playback.start_s, True)
+            player.playing, player.wall_s = True, now
+        elif op == "speed":
+            if not _number(asked.get("speed"), SLOWEST, FASTEST):
+                return f"speed {asked.get('speed')!r} is not allowed: give {SLOWEST:g} to " \
+                       f"{FASTEST:g}"[:200]
+            player.speed = float(asked["speed"])
+        elif op == "seek":
+            if not _number(asked.get("t"), -1e9, 1e9):
+                return "seek needs a time t in seconds"
+            self._jump(page, player, float(asked["t"]), bool(asked.get("past", True)))
+        else:
+            return REFUSED
+        return ""
+
+    def _jump(self, page, player, t_s, with_past):
+        player.t_s = min(max(t_s, self._playback.start_s), self._playback.end_s)
+        player.fresh, player.wall_s = False, time.monotonic()
+        if with_past:
+            times = [*self._playback.past(player.t_s), player.t_s]
+            page.give(frame.pack_past([self._packed(each) for each in times]))
+        page.offer(self._packed(player.t_s))  # in place of an older one that has not left yet
+
+    def _packed(self, t_s) -> bytes:
+        return frame.pack(self._playback.at(t_s), t_s, time.monotonic(), _LATENCY)
+
+    def _status(self, player) -> dict[str, Any]:
+        return {"op": "status", "t": player.t_s, "paused": not player.playing,
+                "speed": player.speed, "factor": player.speed, "pages": len(self.pages)}
+
+    async def _play(self):
+        """A frame to every page whose time has changed."""
+        while True:
+            for page in list(self.pages):
+                player = self._players[page]
+                played = player.playing
+                player.advance(time.monotonic(), self._playback.end_s)
+                if player.fresh:
+                    player.fresh = False
+                    page.offer(self._packed(player.t_s))
+                if played and not player.playing:
+                    page.tell(self._status(player))
+            await asyncio.sleep(_PERIOD_S)
+
+
+def _number(value: object, least: float, most: float) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) \
+        and least <= value <= most
