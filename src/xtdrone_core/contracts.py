@@ -244,6 +244,15 @@ class Observer:
     def on_reading(self, reading: Reading) -> None:
         """Called with each image or scan when it arrives."""
 
+    def on_text(self, t_us: int, vehicle: int | None, severity: int, text: str) -> None:
+        """Called with each message of a flight stack, or of the simulation (vehicle None).
+
+        The severity is as in MAVLink.
+        """
+
+    def on_event(self, t_us: int, name: str, values: Mapping[str, Any]) -> None:
+        """Called with each event of the flight, as events.jsonl has it."""
+
     def on_reset(self, t_us: int, mask: np.ndarray) -> None:
         """Called when vehicles (mask (N,) bool) have been reset."""
 

@@ -264,7 +264,7 @@ def _sim(args):
     wanted = not args.no_run_folder
     with contextlib.closing(server), _folder_of(scenario, wanted) as folder, _Signals() as signals:
         simulation = Simulation(scenario, folder, control=server)
-        _open_page(simulation)
+        _open_feeds(simulation)
         for line in _grounded(simulation):
             print(f"warning: {line}", file=sys.stderr, flush=True)
         print(f"{scenario.n} vehicle{'s' * (scenario.n > 1)} in '{scenario.world}', engine "
@@ -312,6 +312,27 @@ def _open_page(simulation):
           flush=True)
 
 
+def _open_feeds(simulation):
+    """The page, Foxglove, the MCAP and PX4's viewer, as the scenario says."""
+    _open_page(simulation)
+    scenario = simulation.scenario
+    try:
+        if scenario.foxglove or scenario.mcap:
+            from xtdrone_web.foxglove.telemetry import Telemetry
+
+            telemetry = Telemetry(simulation)
+            simulation.observers.append(telemetry)
+            if telemetry.url:
+                print(f"Foxglove: {telemetry.url}", flush=True)
+        if scenario.viewer:
+            from .viewing.px4_viewer import Px4Viewer
+
+            simulation.observers.append(Px4Viewer(simulation))
+    except BaseException:
+        simulation.close()
+        raise
+
+
 def _closed(simulation):
     """Prints how a flight went; returns the exit status."""
     from .figures import closing_lines
@@ -328,7 +349,7 @@ def _flown(args, scenario, agent, folder, signals):
 
     server = ControlServer(ports.Ports(scenario.instance).control) if scenario.web else None
     simulation = Simulation(scenario, folder, control=server, links=args.links or scenario.web)
-    _open_page(simulation)
+    _open_feeds(simulation)
     bar = _Bar(args.agent, simulation)
     simulation.observers.append(bar)
     try:

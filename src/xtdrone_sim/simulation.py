@@ -52,7 +52,7 @@ _log = logging.getLogger(__name__)
 
 STEP_US = 4000  # PX4's lockstep period [us]
 # May differ between a snapshot and its scenario.
-_FREE = {"speed", "gui", "web", "web_address", "name", "instance"}
+_FREE = {"speed", "gui", "web", "web_address", "foxglove", "mcap", "viewer", "name", "instance"}
 
 
 class Simulation:
@@ -416,13 +416,15 @@ class Simulation:
                  "leave out gui").open_viewer()
 
     def event(self, t_us: int, name: str, **values: Any) -> None:
-        """Writes an event of the flight to events.jsonl."""
+        """Writes an event of the flight to events.jsonl, and tells the observers."""
         if self._events is not None:
             self._events.add(t_us, name, **values)
+        for observer in self.observers:
+            observer.on_event(t_us, name, values)
 
     def say(self, text: str, severity: int = WARNING) -> None:
         """Writes a line to the console; severity as in MAVLink."""
-        self.console.say(self.t_us, None, severity, text)
+        self._on_text(None, severity, text)
 
     def real_time_factor(self) -> float:
         """Simulated over wall time so far, pauses left out."""
@@ -492,6 +494,8 @@ class Simulation:
 
     def _on_text(self, vehicle, severity, text):
         self.console.say(self.t_us, vehicle, severity, text)
+        for observer in self.observers:
+            observer.on_text(self.t_us, vehicle, severity, text)
 
     def _on_collision(self, t_us, pair):
         self.event(t_us, "collision", between=pair)

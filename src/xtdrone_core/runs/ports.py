@@ -27,6 +27,7 @@ SHIFT = 3000  # of every port, from one instance to the next
 VARIABLE = "XTDRONE_INSTANCE"  # of the environment: the instance where none is given
 
 _GAZEBO_MASTER = 11345
+_VIEWER = 19410  # as PX4's SIH has it
 _ALONE = 10  # offboard ports, as PX4 has them; the last one is shared
 # First port and number of ports of instance 0. Those of PX4 are PX4's; ours lie where 3000 * I
 # leaves room between them.
@@ -42,6 +43,7 @@ _RANGES = {
     "control": (14900, 1),  # TCP, pause, step, speed and the clock of one simulation
     "web": (14910, 1),  # TCP, the page of the browser station
     "replay": (14912, 1),  # TCP, the page of a recorded flight
+    "foxglove": (14914, 1),  # TCP, the live server for Foxglove and Lichtblick
     "bridge": (14940, 1),
     "bridge_local": (15000, MAX_VEHICLES),
     "mavros": (15250, MAX_VEHICLES),  # MAVROS's own ports where vehicles share PX4's
@@ -99,6 +101,15 @@ class Ports:
     def replay(self) -> int:
         """TCP port of the page of a recorded flight."""
         return self.range("replay").start
+
+    @property
+    def foxglove(self) -> int:
+        """TCP port of the live server for Foxglove."""
+        return self.range("foxglove").start
+
+    def viewer(self, i: int) -> int:
+        """Where PX4's own viewer waits for the state of vehicle i. Nobody here binds it."""
+        return _VIEWER + self.px4_number(i)
 
     @property
     def ground_station(self) -> int:

@@ -127,6 +127,12 @@ class Scenario:
     web: bool = option(False, "serve a page that shows and flies the fleet; its link is printed")
     web_address: str = option("127.0.0.1", "IPv4 address on which the page is served; 0.0.0.0 is "
                               "every network of this machine", metavar="ADDRESS")
+    foxglove: bool = option(False, "serve the fleet to Foxglove and Lichtblick on this machine; "
+                            "the address is printed")
+    mcap: bool = option(False, "record run.mcap in the run folder, for Foxglove, Lichtblick and "
+                        "xtdrone replay")
+    viewer: bool = option(False, "send true states to PX4's own viewer on this machine "
+                          "(HIL_STATE_QUATERNION, UDP 19410 and up)")
     instance: int = option(default_factory=default_instance,
                            help="number of this simulation, which shifts all ports, so that "
                            "several run at once", least=0, most=INSTANCES - 1,

@@ -121,3 +121,18 @@ class Glb:
                                      "mimeType": "image/jpeg"})
         self._json["textures"].append({"source": len(self._json["images"]) - 1, "sampler": 0})
         return len(self._json["textures"]) - 1
+
+
+def without(glb: bytes, name: str) -> bytes:
+    """A glTF file in which nothing shows the nodes of this name; their data stays in it."""
+    length = int.from_bytes(glb[12:16], "little")
+    told = json.loads(glb[20:20 + length])
+    hidden = {k for k, node in enumerate(told["nodes"]) if node["name"] == name}
+    for node in told["nodes"]:
+        if "children" in node:
+            node["children"] = [k for k in node["children"] if k not in hidden]
+    text = json.dumps(told, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 4)
+    rest = glb[20 + length:]
+    return b"".join((glb[:8], (20 + len(text) + len(rest)).to_bytes(4, "little"),
+                     len(text).to_bytes(4, "little"), glb[16:20], text, rest))

@@ -92,7 +92,8 @@ def _battery(records, t_s, log):
         found = series(log, topic, source)
         if found is not None:
             rows, values = held(t_s, found.t_s, found.values)
-            records[name][rows] = values[:, 0]
+            # PX4 writes -1 for what it does not know.
+            records[name][rows] = np.where(values[:, 0] < 0.0, np.nan, values[:, 0])
 
 
 def _status(records, t_s, log):

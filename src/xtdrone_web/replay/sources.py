@@ -2,13 +2,14 @@
 
 from pathlib import Path
 
-from xtdrone_core import files
+from xtdrone_core import Scenario, files
 from xtdrone_core.errors import shown
 from xtdrone_core.runs import run_folder
 
 from ..errors import WebError
 from .recording import Recording
 
+FILES = (".ulg", ".bag", ".mcap")
 KINDS = "a run folder, its name, or a file .ulg, .bag or .mcap"
 
 
@@ -24,15 +25,26 @@ def read(source: str, vehicle: str = "iris", world: str = "empty") -> Recording:
         XtdroneError: It is none of KINDS, or damaged.
     """
     path = Path(source).expanduser()
-    suffix = path.suffix.lower()
-    if suffix not in (".ulg", ".bag", ".mcap"):
-        if path.is_file():
-            raise WebError(f"'{shown(source)}' is no recording that can be played: give {KINDS}")
-        from . import run
+    if path.suffix.lower() in FILES:
+        return _file(path, vehicle, world)
+    if path.is_file():
+        raise WebError(f"'{shown(source)}' is no recording that can be played: give {KINDS}")
+    from . import run
 
-        return run.read(run_folder.find(source))
+    return run.read(run_folder.find(source))
+
+
+def _file(path, vehicle, world) -> Recording:
     files.check(path, "recording", WebError)
-    from xtdrone_core import Scenario
+    suffix = path.suffix.lower()
+    if suffix == ".mcap":
+        from . import mcap_file
+
+        return mcap_file.read(path)
+    if suffix == ".bag":
+        from . import bag
+
+        return bag.read(path, vehicle, world)
     from xtdrone_sim.vehicles.sdf import load_vehicle
     from xtdrone_sim.world import load_world
 

@@ -27,7 +27,7 @@ function signals(layout, told) {
   found["current [A]"] = (f, i) => f.get(i, "current");
   found["charge [%]"] = (f, i) => 100 * f.get(i, "battery");
   found["range finder [m]"] = (f, i) => f.get(i, "range");
-  if (told.replay?.other) found[APART] = (f, i) => apart(f, i, told);
+  if (told.replay?.other) found[APART] = (f, i) => (told.vehicles[i].twin === undefined ? apart(f, i, told) : NaN);
   return found;
 }
 

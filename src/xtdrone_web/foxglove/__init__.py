@@ -1,0 +1,1 @@
+"""The fleet for Foxglove and Lichtblick: a live server, and a recording as MCAP."""

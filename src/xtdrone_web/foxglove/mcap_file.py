@@ -1,0 +1,45 @@
+"""The file of an MCAP recording, which a full disk shortens and which never ends a flight."""
+
+from pathlib import Path
+
+from xtdrone_core.runs.log_file import LogFile, LogGaps
+
+
+class McapFile:
+    """What the SDK's writer writes to: whole chunks, appended by flush().
+
+    After the first write that fails, nothing more is written: later chunks would need what the
+    lost one declared. A reader gets everything up to there.
+    """
+
+    def __init__(self, path: Path, gaps: LogGaps):
+        """Begins a new file.
+
+        Args:
+            path: The file.
+            gaps: Collects what the disk does not take.
+        """
+        self._file = LogFile(path, gaps)
+        self._waiting: list[bytes] = []
+        self.t_us = 0  # simulated time of what is written [us]
+        self._size = 0
+
+    def write(self, data: bytes) -> int:
+        """Takes data."""
+        self._waiting.append(bytes(data))
+        self._size += len(data)
+        return len(data)
+
+    def flush(self) -> None:
+        """Writes what was taken."""
+        data, self._waiting = b"".join(self._waiting), []
+        if not data:
+            return
+        if self._file.broken:
+            self._file.fail("", self.t_us)
+        else:
+            self._file.append(data, self.t_us)
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        """Where it is: the writer, told not to seek, only asks for that."""
+        return self._size

@@ -1,0 +1,167 @@
+"""MCAP recordings of this simulation, as scenario option mcap makes them; also incomplete ones."""
+
+import json
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from xtdrone_autopilot.ulog.reader import NAV_STATES
+from xtdrone_core import Scenario
+from xtdrone_core.errors import shown
+from xtdrone_sim.vehicles.sdf import load_vehicle
+from xtdrone_sim.world import load_world
+
+from ..errors import WebError
+from ..foxglove.channels import STATE
+from ..foxglove.sdk import INSTALL
+from ..foxglove.telemetry import METADATA
+from ..frame import VEHICLE
+from .recording import NO_MODE, Recording, between, empty, grid, held, turned
+
+_ROTORS = VEHICLE["actuator"].shape[0]
+_SEVERITIES = {1: 7, 2: 6, 3: 4, 4: 3, 5: 2}  # of foxglove.Log's levels
+_MODES = {name: number for number, name in NAV_STATES.items()}
+
+
+def read(path: Path) -> Recording:
+    """A recording, up to its last whole chunk.
+
+    Raises:
+        WebError: It is damaged, is not of this simulation, or mcap or protobuf are missing.
+    """
+    scenario, poses, states, events = _content(path)
+    if scenario is None:
+        raise WebError(f"'{path}' is no recording of this simulation: give a run.mcap that "
+                       "--mcap true wrote")
+    specs = list(scenario.vehicles)
+    rows = [poses.get(spec.name) for spec in specs]
+    if not all(rows):
+        raise WebError(f"'{path}' has no poses of all its vehicles: the flight has to last a "
+                       "second")
+    arrays = [np.array(each) for each in rows]
+    t_s = grid(min(each[0, 0] for each in arrays), max(each[-1, 0] for each in arrays), len(specs))
+    table = empty(len(t_s), len(specs))
+    for i, (spec, each) in enumerate(zip(specs, arrays, strict=True)):
+        records = table[:, i]
+        records["pos"] = between(t_s, each[:, 0], each[:, 1:4])
+        records["quat"] = turned(t_s, each[:, 0], each[:, 4:8])
+        _fill(records, t_s, poses.get(f"/{spec.name}/estimate"), states[spec.name])
+    return Recording(path.name, "MCAP", load_world(scenario.world), specs,
+                     [load_vehicle(spec.type) for spec in specs], t_s, table, events)
+
+
+def _fill(records, t_s, estimate, states):
+    """Estimates, and what the JSON of a vehicle has."""
+    for name in ("est_pos", "est_quat", "est_vel"):
+        records[name] = np.nan
+    if estimate:
+        rows = np.array(estimate)
+        records["est_pos"] = between(t_s, rows[:, 0], rows[:, 1:4])
+        records["est_quat"] = turned(t_s, rows[:, 0], rows[:, 4:8])
+    if not states:
+        return
+    at_s = np.array([t for t, _ in states])
+
+    def column(name, width=1):
+        return np.array([_numbers(state.get(name), width) for _, state in states])
+
+    for name, source in (("vel", "velocity"), ("rates", "rates"),
+                         ("est_vel", "estimated_velocity")):
+        records[name] = between(t_s, at_s, column(source, 3))
+    known, values = held(t_s, at_s, column("actuators", _ROTORS))
+    records["actuator"][known] = np.nan_to_num(values)
+    records["wind"][known] = np.nan_to_num(held(t_s, at_s, column("wind", 3))[1])
+    for name in ("voltage", "current", "armed", "landed", "ready"):
+        values = held(t_s, at_s, column(name))[1][:, 0]
+        records[name][known] = values if name in ("voltage", "current") else values > 0.0
+    modes = np.array([_MODES.get(str(state.get("mode")), NO_MODE) for _, state in states])
+    records["mode"][known] = held(t_s, at_s, modes)[1]
+
+
+def _numbers(value, width) -> list[float]:
+    """So many numbers of a JSON value; NaN where it has none."""
+    given = value if isinstance(value, list) else [value]
+    known = [float(x) if isinstance(x, (int, float)) else np.nan for x in given[:width]]
+    return known + [np.nan] * (width - len(known))
+
+
+def _content(path) -> tuple[Scenario | None, dict, dict, list]:
+    """Scenario, rows (t, pos, quat) by vehicle or topic, states by vehicle, and events."""
+    try:
+        from mcap.exceptions import EndOfFile, McapError
+        from mcap.records import Channel, Message, Metadata, Schema
+        from mcap.stream_reader import StreamReader
+    except ImportError as error:
+        raise WebError(f"MCAP files need the Python package mcap: {INSTALL}") from error
+    poses, states = defaultdict[str, list](list), defaultdict[str, list](list)
+    events: list[dict[str, Any]] = []
+    scenario, schemas, channels = None, _Schemas(), {}
+    with open(path, "rb") as file:
+        try:
+            for record in StreamReader(file).records:
+                if isinstance(record, Metadata) and record.name == METADATA:
+                    scenario = Scenario.from_dict(json.loads(record.metadata["scenario"]))
+                elif isinstance(record, Schema):
+                    schemas.add(record)
+                elif isinstance(record, Channel):
+                    channels[record.id] = record
+                elif isinstance(record, Message):
+                    _take(record, channels[record.channel_id], schemas, poses, states, events)
+        except EndOfFile:
+            pass  # the simulation was killed: what there is counts
+        except (McapError, KeyError, ValueError, OSError) as error:
+            raise WebError(f"cannot read '{path}': {shown(error) or type(error).__name__}; it is "
+                           "no MCAP, or damaged") from error
+    return scenario, poses, states, events
+
+
+def _take(record, channel, schemas, poses, states, events):
+    """Adds a message to what is known."""
+    t_s, topic = record.log_time * 1e-9, channel.topic
+    if channel.message_encoding == "json" and topic.endswith(f"/{STATE}"):
+        states[topic[1:-len(STATE) - 1]].append((t_s, json.loads(record.data)))
+    elif topic == "/tf":
+        for tf in schemas.decoded(channel.schema_id, record.data).transforms:
+            if tf.parent_frame_id == "world":
+                poses[tf.child_frame_id].append(_row(t_s, tf.translation, tf.rotation))
+    elif topic.endswith("/estimate"):
+        pose = schemas.decoded(channel.schema_id, record.data).pose
+        poses[topic].append(_row(t_s, pose.position, pose.orientation))
+    elif topic == "/log":
+        said = schemas.decoded(channel.schema_id, record.data)
+        events.append({"t": t_s, "level": _SEVERITIES.get(said.level, 6), "who": said.name,
+                       "text": said.message})
+
+
+def _row(t_s, p, q):
+    return t_s, p.x, p.y, p.z, q.x, q.y, q.z, q.w
+
+
+class _Schemas:
+    """Decodes protobuf messages by the schemas that the file carries."""
+
+    def __init__(self) -> None:
+        self._given: dict[int, Any] = {}
+        self._classes: dict[int, Any] = {}
+
+    def add(self, schema: Any) -> None:
+        """A schema of the file."""
+        self._given[schema.id] = schema
+
+    def decoded(self, number: int, data: bytes) -> Any:
+        """A message."""
+        if number not in self._classes:
+            self._classes[number] = self._class(self._given[number])
+        return self._classes[number].FromString(data)
+
+    def _class(self, schema):
+        try:
+            from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+        except ImportError as error:
+            raise WebError(f"MCAP files need the Python package protobuf: {INSTALL}") from error
+        pool = descriptor_pool.DescriptorPool()
+        for file in descriptor_pb2.FileDescriptorSet.FromString(schema.data).file:
+            pool.Add(file)
+        return message_factory.GetMessageClass(pool.FindMessageTypeByName(schema.name))
