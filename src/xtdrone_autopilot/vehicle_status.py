@@ -112,6 +112,9 @@ VEHICLE_STATUS = np.dtype([
     ("stick_right", "f8"),
     ("stick_up", "f8"),
     ("stick_clockwise", "f8"),
+    ("stick_rates", "f8", (4,)),  # of forward, right, clockwise, up, filtered [1/s]
+    ("stick_buttons", "i4"),  # as in the message
+    ("stick_link", "i1"),  # link on which they came, index into mavlink.links.KINDS
     ("gcs_t", "i8"),  # when a ground station's heartbeat last came [us]
     # Target of an AUTO mode.
     ("target", "f8", (3,)),  # [m]

@@ -33,13 +33,26 @@ def logs_of(flight):
 def test_formats_are_those_of_a_log_that_px4_wrote():
     theirs = ULog(str(DATA / "px4_hover.ulg")).message_formats
     for topic in ulog_format.topics():
-        if topic.name not in theirs:  # that flight told no wind, and was no VTOL's
-            assert topic.name in ("wind", "vtol_vehicle_status")
+        if topic.name not in theirs:  # that flight had neither sticks nor wind, and was no VTOL's
+            assert topic.name in ("wind", "vtol_vehicle_status", "manual_control_setpoint")
             continue
         fields = [(kind, count or 0, name) for kind, count, name in theirs[topic.name].fields]
         text = topic.format.split(":")[1].rstrip(";").split(";")
         ours = [re.fullmatch(r"(\w+)(?:\[(\d+)\])? (\w+)", field).groups() for field in text]
         assert [(kind, int(count or 0), name) for kind, count, name in ours] == fields
+
+
+def test_format_of_the_sticks_is_that_of_px4_s_definition():
+    """ManualControlSetpoint.msg of v1.15.4: its fields by falling size, filled up to 8 bytes."""
+    defined = ["uint64_t timestamp", "uint64_t timestamp_sample", "bool valid",
+               "uint8_t data_source", "float roll", "float pitch", "float yaw", "float throttle",
+               "float flaps", *(f"float aux{k}" for k in range(1, 7)), "bool sticks_moving",
+               "uint16_t buttons"]
+    sizes = {"uint64_t": 8, "float": 4, "uint16_t": 2, "bool": 1, "uint8_t": 1}
+    fields = sorted(defined, key=lambda field: -sizes[field.split()[0]])
+    padding = -sum(sizes[field.split()[0]] for field in defined) % 8
+    topic = next(t for t in ulog_format.topics() if t.name == "manual_control_setpoint")
+    assert topic.format == f"{topic.name}:{';'.join(fields)};uint8_t[{padding}] _padding0;"
 
 
 @pytest.mark.parametrize("row, reason", [

@@ -33,6 +33,9 @@ _FORCE = 512  # bit of the type mask of position targets
 _HEADER = 10  # bytes of a MAVLink 2 frame before its payload
 _NOTHING = "its type mask leaves nothing to follow"
 _HOVER = 0.5  # middle of the throttle stick of MANUAL_CONTROL
+_STICKS = ("stick_forward", "stick_right", "stick_clockwise", "stick_up")
+_STICK_FILTER_S = 0.1  # time constant of PX4's filter of their rates [s]
+_STICKS_AWAY_S = 0.5  # after which the rates begin anew; default of COM_RC_LOSS_T [s]
 
 
 class SetPointMessages:
@@ -182,9 +185,11 @@ class SetPointMessages:
         if m.target != link.vehicle + 1 or self._failures.failed(link.vehicle, STICKS):
             return
         v = self._status[link.vehicle]
-        sticks = (m.x, m.y, m.r)
-        v["stick_forward"], v["stick_right"], v["stick_clockwise"] = (s / 1000 for s in sticks)
-        v["stick_up"] = (m.z / 1000 - _HOVER) / _HOVER
+        sticks = (m.x / 1000, m.y / 1000, m.r / 1000, (m.z / 1000 - _HOVER) / _HOVER)
+        _note_rates(v, sticks, (self._now.t_us - v["stick_t"]) * 1e-6)
+        for name, value in zip(_STICKS, sticks):
+            v[name] = value
+        v["stick_buttons"], v["stick_link"] = m.buttons, link.kind
         v["stick_t"] = self._now.t_us
 
     @receives("VISION_POSITION_ESTIMATE")
@@ -211,6 +216,15 @@ class SetPointMessages:
         known = m.est_capabilities & 2 and np.isfinite(m.vel).all()
         vel = enu_ned(m.vel) if known else None
         self._follow.heard(link.vehicle, to_local_array(geo, *self._origin)[0], vel)
+
+
+def _note_rates(v, sticks, seconds):
+    """How fast the sticks move, as PX4 filters it for manual_control_setpoint.sticks_moving."""
+    if seconds > _STICKS_AWAY_S:
+        v["stick_rates"] = 0.0
+    elif seconds > 0.0:
+        rates = (np.array(sticks) - [v[name] for name in _STICKS]) / seconds
+        v["stick_rates"] += seconds / (seconds + _STICK_FILTER_S) * (rates - v["stick_rates"])
 
 
 def _thrust_body(m):

@@ -48,6 +48,9 @@ from ..vehicle_status import TO_FIXED_WING, TO_HOVER
 SHARE = 8  # vehicles
 MAX_MOTORS = 12  # length of actuator_motors.control
 AS_DOUBLE, AS_SINGLE, AS_WHOLE = range(3)  # type in the file: float64, float32, integer
+_SOURCE_MAVLINK_0 = 2  # manual_control_setpoint.data_source
+_STICK_MOVES = 0.3  # a stick that is faster moves; default of PX4's COM_RC_STICK_OV [1/s]
+_STICKS_LOST_US = 1_000_000  # for which lost sticks are logged as not valid [us]
 _PWM_OFF = 900.0  # PX4's simulated PWM output for a stopped motor [us]
 
 # Columns for the fields of topics; NED, FRD, quaternions wxyz, angles clockwise from north.
@@ -80,6 +83,10 @@ SNAPSHOT = np.dtype([(name, "f8", shape) if shape else (name, "f8") for name, sh
     ("sp_acc", (3,)), ("sp_yaw", ()), ("sp_yaw_rate", ()), ("sp_thrust_world", (3,)),
     ("sp_quat", (4,)), ("sp_roll", ()), ("sp_pitch", ()), ("sp_heading", ()),
     ("sp_thrust_body", (3,)), ("sp_roll_rate", ()), ("sp_pitch_rate", ()), ("sp_turn_rate", ()),
+    # Sticks: forward, right, clockwise, up.
+    ("stick_t", ()), ("stick_forward", ()), ("stick_right", ()), ("stick_clockwise", ()),
+    ("stick_up", ()), ("stick_buttons", ()), ("stick_source", ()), ("sticks_valid", ()),
+    ("sticks_moving", ()), ("sticks_logged", ()),
     # Sensors.
     ("gyro", (3,)), ("accel", (3,)), ("mag", (3,)),  # gauss
     ("baro_pressure", ()), ("baro_height", ()), ("air_celsius", ()), ("air_density", ()),
@@ -208,6 +215,20 @@ def _set_points(s, v):
     s.sp_thrust_world[0] = thrust * 2.0 * (x * z + w * y)
     s.sp_thrust_world[1] = thrust * 2.0 * (y * z - w * x)
     s.sp_thrust_world[2] = thrust * (1.0 - 2.0 * (x * x + y * y))
+
+
+@njit
+def _sticks(s, v, q, t_us):
+    age = t_us - v.stick_t
+    lost = age - np.int64(q.COM_RC_LOSS_T * 1e6)
+    s.sticks_logged, s.sticks_valid = lost <= _STICKS_LOST_US, lost <= 0
+    s.stick_t, s.stick_buttons = v.stick_t, v.stick_buttons
+    s.stick_forward, s.stick_right, s.stick_up = v.stick_forward, v.stick_right, v.stick_up
+    s.stick_clockwise, s.stick_source = v.stick_clockwise, _SOURCE_MAVLINK_0 + v.stick_link
+    s.sticks_moving = False
+    for rate in v.stick_rates:
+        if lost <= 0 and abs(rate) > _STICK_MOVES:
+            s.sticks_moving = True
 
 
 @njit
@@ -341,6 +362,7 @@ def append(share: int, arguments: tuple, scratch: tuple) -> None:
         s.mission_valid = mission.total > 0
         s.mission_reached, s.mission_finished = mission.last_reached, mission.finished
         _set_points(s, v)
+        _sticks(s, v, parameters[i], t_us)
         to_frd(r.gyro, s.gyro)
         to_frd(r.accel, s.accel)
         to_frd(r.mag, s.mag, 1e4)

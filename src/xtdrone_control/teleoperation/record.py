@@ -235,8 +235,9 @@ def _read_ulog(path):
             raise TeleoperationError(f"'{path}' has no {name}: sticks and motion must be logged")
         topics[name] = found
     manual, attitude, place = topics.values()
+    manual = _valid(path, manual)
     t_s = np.asarray(attitude["t"])
-    t_s = t_s[(t_s >= manual["t"][0]) & (t_s >= place["t"][0])]
+    t_s = t_s[(t_s >= max(manual["t"][0], place["t"][0])) & (t_s <= manual["t"][-1])]
     q = np.stack([_held(attitude, f"q[{k}]", t_s) for k in (1, 2, 3, 0)], axis=1)
     # From north, east, down and forward, right, down: yaw is from north here, which is no matter.
     quat = q * [1.0, -1.0, -1.0, 1.0]
@@ -251,6 +252,14 @@ def _read_ulog(path):
     if not (np.isfinite(sticks).all() and np.isfinite(motion).all()):
         raise TeleoperationError(f"'{path}' has sticks or motion that are not finite")
     return Record(t_s - t_s[:1], sticks, motion)
+
+
+def _valid(path, manual):
+    """The samples at which sticks were there: before and after, a vehicle flies by itself."""
+    chosen = np.asarray(manual.get("valid", np.ones(len(manual["t"])))) != 0
+    if not chosen.any():
+        raise TeleoperationError(f"'{path}': manual_control_setpoint is never valid")
+    return {name: np.asarray(values)[chosen] for name, values in manual.items()}
 
 
 def _held(topic: Mapping[str, np.ndarray], name: str, t_s: np.ndarray) -> np.ndarray:
