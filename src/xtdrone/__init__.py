@@ -40,36 +40,133 @@ if TYPE_CHECKING:  # loaded where they are first used, so that the command start
     from xtdrone_gym.realism import Realism as Realism
     from xtdrone_gym.task_batch import TaskBatch as TaskBatch
 
+    from .asynchronous import AsyncSimulation as AsyncSimulation
+    from .backends.allocation import Allocation as Allocation
+    from .backends.backend import Backend as Backend, VehicleState as VehicleState
+    from .backends.mellinger import Mellinger as Mellinger, MellingerGains as MellingerGains
+    from .compose.battery import Battery as Battery
+    from .compose.cameras import (
+        Camera as Camera,
+        DepthCamera as DepthCamera,
+        Lidar as Lidar,
+        StereoCamera as StereoCamera,
+    )
+    from .compose.effects import (
+        AirDensity as AirDensity,
+        Downwash as Downwash,
+        Effect as Effect,
+        GroundEffect as GroundEffect,
+        LinearDrag as LinearDrag,
+        QuadraticDrag as QuadraticDrag,
+        TranslationalLift as TranslationalLift,
+    )
+    from .compose.frame import Frame as Frame
+    from .compose.multirotor import Multirotor as Multirotor
+    from .compose.part import Part as Part
+    from .compose.rotors import (
+        PropellerThrust as PropellerThrust,
+        QuadraticThrust as QuadraticThrust,
+        Rotor as Rotor,
+        ThrustCurve as ThrustCurve,
+        rotors_in_x as rotors_in_x,
+    )
+    from .compose.scene import Scene as Scene
+    from .compose.sensors import (
+        Airspeed as Airspeed,
+        Barometer as Barometer,
+        Gps as Gps,
+        Imu as Imu,
+        Magnetometer as Magnetometer,
+        RangeFinder as RangeFinder,
+        Sensor as Sensor,
+    )
+    from .compose.solids import (
+        Box as Box,
+        Cylinder as Cylinder,
+        Mesh as Mesh,
+        Solid as Solid,
+        Sphere as Sphere,
+    )
     from .simulation import Simulation as Simulation, load_vehicle as load_vehicle
 
 _EXPORTS = {
     "Agent": "xtdrone_core.agent:BaseAgent",
+    "AirDensity": "xtdrone.compose.effects:AirDensity",
+    "Airspeed": "xtdrone.compose.sensors:Airspeed",
+    "Allocation": "xtdrone.backends.allocation:Allocation",
+    "AsyncSimulation": "xtdrone.asynchronous:AsyncSimulation",
+    "Backend": "xtdrone.backends.backend:Backend",
+    "Barometer": "xtdrone.compose.sensors:Barometer",
     "BatchSimulation": "xtdrone_batch.simulation:BatchSimulation",
+    "Battery": "xtdrone.compose.battery:Battery",
+    "Box": "xtdrone.compose.solids:Box",
+    "Camera": "xtdrone.compose.cameras:Camera",
     "CameraParameters": "sensor_models.cameras:CameraParameters",
+    "Cylinder": "xtdrone.compose.solids:Cylinder",
+    "DepthCamera": "xtdrone.compose.cameras:DepthCamera",
+    "Downwash": "xtdrone.compose.effects:Downwash",
     "EachVehicle": "xtdrone_core.agent:EachVehicle",
-    "Estimates": "xtdrone_core.state:Estimates", "FleetState": "xtdrone_core.state:FleetState",
+    "Effect": "xtdrone.compose.effects:Effect",
+    "Estimates": "xtdrone_core.state:Estimates",
+    "FleetState": "xtdrone_core.state:FleetState",
+    "Frame": "xtdrone.compose.frame:Frame",
+    "Gps": "xtdrone.compose.sensors:Gps",
+    "GroundEffect": "xtdrone.compose.effects:GroundEffect",
+    "Imu": "xtdrone.compose.sensors:Imu",
+    "Lidar": "xtdrone.compose.cameras:Lidar",
     "LidarParameters": "sensor_models.cameras:LidarParameters",
-    "Mode": "xtdrone_core.modes:Mode", "Mounting": "xtdrone_batch.rays.sensor:Mounting",
+    "LinearDrag": "xtdrone.compose.effects:LinearDrag",
+    "Magnetometer": "xtdrone.compose.sensors:Magnetometer",
+    "Mellinger": "xtdrone.backends.mellinger:Mellinger",
+    "MellingerGains": "xtdrone.backends.mellinger:MellingerGains",
+    "Mesh": "xtdrone.compose.solids:Mesh",
+    "Mode": "xtdrone_core.modes:Mode",
+    "Mounting": "xtdrone_batch.rays.sensor:Mounting",
+    "Multirotor": "xtdrone.compose.multirotor:Multirotor",
     "Observer": "xtdrone_core.contracts:Observer",
+    "Part": "xtdrone.compose.part:Part",
+    "PropellerThrust": "xtdrone.compose.rotors:PropellerThrust",
+    "QuadraticDrag": "xtdrone.compose.effects:QuadraticDrag",
+    "QuadraticThrust": "xtdrone.compose.rotors:QuadraticThrust",
     "Randomisation": "xtdrone_batch.randomisation:Randomisation",
+    "RangeFinder": "xtdrone.compose.sensors:RangeFinder",
     "Realism": "xtdrone_gym.realism:Realism",
+    "Rotor": "xtdrone.compose.rotors:Rotor",
     "Scenario": "xtdrone_core.scenario.scenario:Scenario",
     "ScenarioError": "xtdrone_core.errors:ScenarioError",
-    "SensorBatch": "xtdrone_core.state:SensorBatch", "SetPoints": "xtdrone_core.state:SetPoints",
+    "Scene": "xtdrone.compose.scene:Scene",
+    "Sensor": "xtdrone.compose.sensors:Sensor",
+    "SensorBatch": "xtdrone_core.state:SensorBatch",
+    "SetPoints": "xtdrone_core.state:SetPoints",
     "Simulation": "xtdrone.simulation:Simulation",
-    "TaskBatch": "xtdrone_gym.task_batch:TaskBatch", "Vehicle": "xtdrone_core.vehicle:Vehicle",
+    "Solid": "xtdrone.compose.solids:Solid",
+    "Sphere": "xtdrone.compose.solids:Sphere",
+    "StereoCamera": "xtdrone.compose.cameras:StereoCamera",
+    "TaskBatch": "xtdrone_gym.task_batch:TaskBatch",
+    "ThrustCurve": "xtdrone.compose.rotors:ThrustCurve",
+    "TranslationalLift": "xtdrone.compose.effects:TranslationalLift",
+    "Vehicle": "xtdrone_core.vehicle:Vehicle",
     "VehicleSpec": "xtdrone_core.scenario.scenario:VehicleSpec",
+    "VehicleState": "xtdrone.backends.backend:VehicleState",
     "World": "xtdrone_batch.worlds.generate:World",
     "XtdroneError": "xtdrone_core.errors:XtdroneError",
     "load_vehicle": "xtdrone.simulation:load_vehicle",
     "make_env": "xtdrone_gym.interfaces.vector_env:make_env",
+    "rotors_in_x": "xtdrone.compose.rotors:rotors_in_x",
 }
 
-__all__ = ["Agent", "BatchSimulation", "CameraParameters", "EachVehicle", "Estimates",
-           "FleetState", "LidarParameters", "Mode", "Mounting", "Observer", "Randomisation",
-           "Realism", "Scenario", "ScenarioError", "SensorBatch", "SetPoints", "Simulation",
-           "TaskBatch", "Vehicle", "VehicleSpec", "World", "XtdroneError", "load_vehicle",
-           "make_env"]
+__all__ = ["Agent", "AirDensity", "Airspeed", "Allocation", "AsyncSimulation", "Backend",
+           "Barometer", "BatchSimulation", "Battery", "Box", "Camera",
+           "CameraParameters", "Cylinder", "DepthCamera", "Downwash", "EachVehicle",
+           "Effect", "Estimates", "FleetState", "Frame", "Gps", "GroundEffect", "Imu",
+           "Lidar", "LidarParameters", "LinearDrag", "Magnetometer", "Mellinger",
+           "MellingerGains", "Mesh", "Mode", "Mounting", "Multirotor", "Observer",
+           "Part", "PropellerThrust", "QuadraticDrag", "QuadraticThrust",
+           "Randomisation", "RangeFinder", "Realism", "Rotor", "Scenario",
+           "ScenarioError", "Scene", "Sensor", "SensorBatch", "SetPoints", "Simulation",
+           "Solid", "Sphere", "StereoCamera", "TaskBatch", "ThrustCurve",
+           "TranslationalLift", "Vehicle", "VehicleSpec", "VehicleState", "World",
+           "XtdroneError", "load_vehicle", "make_env", "rotors_in_x"]
 
 
 def __getattr__(name: str) -> Any:

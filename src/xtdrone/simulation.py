@@ -1,7 +1,8 @@
 """A simulation for scripts and notebooks: commands by name, steps by the second."""
 
 import dataclasses
-from collections.abc import Callable, Iterable
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -19,28 +20,47 @@ from xtdrone_sim.crashes import Crash
 from xtdrone_sim.simulation import Simulation as Lockstep
 from xtdrone_sim.vehicles.sdf import load_vehicle as _load_vehicle
 
+from .backends.agent import BackendsAgent
+from .backends.backend import Backend
+from .callbacks import Callbacks
+from .commands import Commands, Vehicles, Wait
+from .compose.multirotor import Multirotor
+from .obstacles import Obstacles
 from .operator import Operator
 
-Vehicles = int | str | Iterable[int | str] | np.ndarray | None  # None: all
-_REQUESTS = ("mode", "arm")  # fields of SetPoints that have their own commands
+Fleet = str | os.PathLike[str] | Sequence[Any]  # as Scenario.vehicles takes it
 _SHOWN = 3  # largest number of vehicles with a reason in an error message
 
 
-class Simulation:
+class Simulation(Callbacks, Obstacles):
     """A scenario that is flown by commands; use it in a `with` block.
 
     Commands that wait advance simulated time until they are complete. `vehicles` are indices,
-    names, or a mask (N,) of bool; None means all of them.
+    names, or a mask (N,) of bool; None means all of them. Several simulations may exist at once
+    in a process.
+
+    Example:
+        >>> import xtdrone as xd
+        >>> with xd.Simulation(xd.Scenario(vehicles="iris", gps="rtk")) as sim:
+        ...     sim.arm()
+        ...     sim.takeoff(2.0)
+        ...     height = sim.state.pos[0, 2]
+        >>> 1.6 < height < 2.4
+        True
     """
 
-    def __init__(self, scenario: Scenario, *, agent: Agent | None = None,
+    def __init__(self, scenario: Scenario | Fleet, *, agent: Agent | None = None,
+                 backends: Mapping[str, Backend] | None = None,
                  observers: Iterable[Observer] = (), record: bool = False, links: bool = False,
                  speed: float = 0.0) -> None:
         """Builds everything; nothing moves yet.
 
         Args:
-            scenario: What to simulate.
+            scenario: What to simulate, or vehicles as Scenario takes them; those composed in
+                Python with a backend are flown by it.
             agent: Flies the fleet from inside, in place of the commands of this class.
+            backends: What flies single vehicles, by their names; the others follow the Agent or
+                the commands.
             observers: See each step.
             record: Whether to leave a run folder (truth, flight logs) in runs/.
             links: Whether to open the MAVLink ports, for a ground station to watch; they allow
@@ -50,20 +70,39 @@ class Simulation:
         Raises:
             XtdroneError: Something in the scenario cannot be built.
         """
+        own: dict[str, Backend] = {}
+        if not isinstance(scenario, Scenario):
+            given = [scenario] if isinstance(scenario, (str, os.PathLike)) else list(scenario)
+            scenario = Scenario(vehicles=given)  # type: ignore[arg-type]
+            own = _backends_of(given, scenario)
         scenario = dataclasses.replace(scenario, speed=speed)
+        self._flight: Lockstep = None  # type: ignore[assignment]  # until it is built
         self.folder: Path | None = (
             run_folder.create(scenario.name, scenario.instance) if record else None)
         try:
             self._flight = Lockstep(scenario, self.folder, agent, links=links,
                                     observers=observers)
+            self._equip(agent, {**own, **(backends or {})})
         except BaseException:
+            self.close()
             if self.folder is not None:
                 run_folder.discard_unflown(self.folder)
             raise
-        self._operator: Operator | None = None
+
+    def _equip(self, agent: Agent | None, backends: Mapping[str, Backend]) -> None:
+        """Who flies what: an Agent or the commands, and backends."""
+        flight, operator = self._flight, None
+        n, actuators = flight.fleet.actuator.shape
+        flown = np.zeros(n, dtype=np.bool_)
         if agent is None:
-            actuators = self._flight.fleet.actuator.shape[1]
-            self._flight.agent = self._operator = Operator(scenario.n, actuators)
+            agent = operator = Operator(n, actuators)
+        if backends:
+            agent = flying = BackendsAgent(flight.scenario, backends, agent)
+            flown = flying.flown
+        if operator is not None or backends:
+            flight.agent = agent
+        self._waits_for_end = operator is None or bool(backends)
+        self.commands = Commands(flight, operator, flown)
 
     def __enter__(self) -> "Simulation":
         return self
@@ -148,10 +187,19 @@ class Simulation:
         Raises:
             XtdroneError: No time is given and there is no Agent to end the flight.
         """
-        if seconds is None and self._operator is not None:
-            raise XtdroneError("run() needs a time: give seconds, for example run(5.0)")
+        if seconds is None:
+            self.check_end()
         self._flight.run(None if seconds is None else
                          self._flight.t_us + round(seconds * 1e6))
+
+    def check_end(self) -> None:
+        """Refuses to run without a time where nothing ends the flight.
+
+        Raises:
+            XtdroneError: There is neither an Agent nor a backend.
+        """
+        if not self._waits_for_end:
+            raise XtdroneError("run() needs a time: give seconds, for example run(5.0)")
 
     def run_until(self, condition: Callable[[], Any], what: str, time_out: float = 60.0) -> None:
         """Advances time until condition() is true; of an array all elements must be.
@@ -167,8 +215,7 @@ class Simulation:
         flight, end_us = self._flight, self._flight.t_us + round(time_out * 1e6)
         while not np.all(condition()):
             if flight.t_us >= end_us:
-                raise XtdroneError(f"not {what} after {time_out:g} s of simulated time"
-                                   f"{self._reasons()}")
+                raise XtdroneError(self.late(what, time_out))
             flight.run(flight.t_us - flight.t_us % TICK_US + TICK_US)
 
     # Commands -----------------------------------------------------------------------------------
@@ -179,13 +226,7 @@ class Simulation:
         Raises:
             XtdroneError: They are not armed in time.
         """
-        mask, operator = self._chosen(vehicles)
-        if wait:
-            self.run_until(lambda: self.estimates.ready[mask] | self.estimates.armed[mask],
-                           "ready to arm", time_out)
-        operator.hold(mask, self.estimates.pos)
-        if wait:
-            self.run_until(lambda: self.estimates.armed[mask], "armed", time_out)
+        self._do(self.commands.arm(vehicles, time_out), wait)
 
     def takeoff(self, height: float, vehicles: Vehicles = None, *, wait: bool = True,
                 time_out: float = 60.0) -> None:
@@ -194,11 +235,7 @@ class Simulation:
         Raises:
             XtdroneError: One is not armed, or they are not there in time.
         """
-        mask, operator = self._chosen(vehicles)
-        unarmed = np.flatnonzero(mask & np.isnan(operator.launch_pos[:, 0]))
-        if len(unarmed):
-            raise XtdroneError(f"'{self.names[unarmed[0]]}' is not armed: call arm() first")
-        self._go(mask, operator, operator.launch_pos + (0.0, 0.0, height), np.nan, wait, time_out)
+        self._do(self.commands.takeoff(height, vehicles, time_out), wait)
 
     def goto(self, pos: Any, vehicles: Vehicles = None, *, yaw: Any = np.nan, wait: bool = True,
              time_out: float = 60.0) -> None:
@@ -214,10 +251,7 @@ class Simulation:
         Raises:
             XtdroneError: They are not there in time.
         """
-        mask, operator = self._chosen(vehicles)
-        target = np.full((self.n, 3), np.nan)
-        target[mask] = pos
-        self._go(mask, operator, target, yaw, wait, time_out)
+        self._do(self.commands.goto(pos, vehicles, yaw, time_out), wait)
 
     def velocity(self, vel: Any, vehicles: Vehicles = None, *, yaw_rate: Any = np.nan) -> None:
         """Flies at a constant velocity until the next command; does not wait.
@@ -227,19 +261,11 @@ class Simulation:
             vehicles: Which.
             yaw_rate: Counter-clockwise [rad/s], one or (M,); NaN keeps the heading.
         """
-        mask, operator = self._chosen(vehicles)
-        velocity, rate = np.full((self.n, 3), np.nan), np.full(self.n, np.nan)
-        velocity[mask], rate[mask] = vel, yaw_rate
-        operator.fly(mask, vel=velocity, yaw_rate=rate)
+        self.commands.velocity(vel, vehicles, yaw_rate)
 
     def set_points(self, set_points: SetPoints, vehicles: Vehicles = None) -> None:
         """Flies these set-points until the next command; does not wait. NaN is not controlled."""
-        mask, operator = self._chosen(vehicles)
-        names = [name for name in set_points.records.dtype.names or () if name not in _REQUESTS]
-        requested = {name: getattr(set_points, name) for name in names}
-        if set_points.actuators.shape[1]:
-            requested["actuators"] = set_points.actuators
-        operator.fly(mask, **requested)
+        self.commands.set_points(set_points, vehicles)
 
     def land(self, vehicles: Vehicles = None, *, wait: bool = True, time_out: float = 60.0) -> None:
         """Lands vehicles where they are; they disarm on the ground.
@@ -247,10 +273,7 @@ class Simulation:
         Raises:
             XtdroneError: They are not down in time.
         """
-        mask, operator = self._chosen(vehicles)
-        operator.land(mask)
-        if wait:
-            self.run_until(lambda: ~self.estimates.armed[mask], "landed and disarmed", time_out)
+        self._do(self.commands.land(vehicles, time_out), wait)
 
     # State --------------------------------------------------------------------------------------
 
@@ -280,32 +303,37 @@ class Simulation:
 
     def close(self) -> None:
         """Ends the simulation. May be called twice."""
-        self._flight.close()
+        if self._flight is not None:
+            self._flight.close()
 
-    def _chosen(self, vehicles: Vehicles) -> tuple[np.ndarray, Operator]:
-        if self._operator is None:
-            raise XtdroneError("an Agent flies this simulation: leave it out to give commands")
-        return self._flight.mask_of(vehicles), self._operator
+    def _do(self, waits: Iterator[Wait], wait: bool) -> None:
+        for each in waits:
+            if wait:
+                self.run_until(*each)
 
-    def _go(self, mask: np.ndarray, operator: Operator, target: np.ndarray, yaw: Any, wait: bool,
-            time_out: float) -> None:
-        heading = np.full(self.n, np.nan)
-        heading[mask] = yaw
-        operator.fly(mask, pos=target, yaw=heading)
-        if wait:
-            self.run_until(lambda: np.linalg.norm(self.estimates.pos - target, axis=1)[mask]
-                           < 0.3, "there", time_out)
-
-    def _reasons(self) -> str:
+    def late(self, what: str, time_out: float) -> str:
+        """The message of a time-out, with the reasons that the vehicles give."""
         waiting = [f"{name}: {state['not_ready']}" for name, state in
                    zip(self.names, self.health(), strict=True) if state["not_ready"]]
         warning = self._flight.last_warning
         reasons = [*waiting[:_SHOWN], *([f"last warning: {warning}"] if warning else [])]
-        return "".join(f"; {reason}" for reason in reasons)
+        return (f"not {what} after {time_out:g} s of simulated time"
+                + "".join(f"; {reason}" for reason in reasons))
 
 
-def load_vehicle(name: str) -> Vehicle:
-    """A vehicle by its name in models/, or from an SDF file.
+def _backends_of(given: Sequence[Any], scenario: Scenario) -> dict[str, Backend]:
+    """The backends of composed vehicles, by the names that these have in the scenario."""
+    found: dict[str, Backend] = {}
+    i = 0
+    for item in given:
+        if isinstance(item, Multirotor) and item.backend is not None:
+            found[scenario.vehicles[i].name] = item.backend()
+        i += Scenario(vehicles=item).n if isinstance(item, str) else 1
+    return found
+
+
+def load_vehicle(name: str | os.PathLike[str]) -> Vehicle:
+    """A vehicle by its name in models/, from an SDF file, or as it was composed.
 
     Raises:
         XtdroneError: There is none, or its file is invalid.

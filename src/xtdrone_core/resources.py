@@ -95,21 +95,23 @@ def world_names() -> list[str]:
     return sorted(path.stem for path in (root() / "worlds").glob("*.world"))
 
 
-def vehicle_sdf(name: str) -> Path:
+def vehicle_sdf(name: str | os.PathLike[str]) -> Path:
     """The SDF file of a vehicle: a name from models/, or a path to an SDF file or model's folder.
 
     Raises:
         ScenarioError: No such vehicle.
     """
+    name = os.fspath(name)
     return _find("vehicle", name, root() / "models" / name, vehicle_names)
 
 
-def world_sdf(name: str) -> Path:
+def world_sdf(name: str | os.PathLike[str]) -> Path:
     """The SDF file of a world: a name from worlds/, or a path to an SDF file.
 
     Raises:
         ScenarioError: No such world.
     """
+    name = os.fspath(name)
     return _find("world", name, root() / "worlds" / f"{name}.world", world_names)
 
 

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
+from os import PathLike
 from pathlib import Path
 
 from xtdrone_core import resources
@@ -68,7 +69,7 @@ class World:
     water_density: float = 0.0  # [kg/m^3]
 
 
-def load_world(name_or_path: str) -> World:
+def load_world(name_or_path: str | PathLike[str]) -> World:
     """A world from worlds/ or from an SDF file.
 
     Args:

@@ -25,6 +25,10 @@ ALONE = {
     "record_stereo": "pairs of 752 x 480 pixels",
     "read_logs": "m RMS",
     "reset_and_save": "the same to the bit: True",
+    "pegasus_relay": "RMS error of both [mm]: [12.",
+    "pegasus_python_backend": "at most 2.0",
+    "pegasus_world": "followed ann",
+    "pegasus_px4": "landed after",
 }
 NAMED = {
     "my_scheme": "formation simulate --n 4 --formations line --scheme my_scheme:Cohesive",

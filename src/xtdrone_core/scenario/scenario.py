@@ -8,6 +8,7 @@ completely at construction, so that no error is left for the flight.
 import dataclasses
 import ipaddress
 import math
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -38,10 +39,14 @@ GRID_SPACING = 3.0  # of vehicles without a pose of their own [m], as in XTDrone
 class VehicleSpec:
     """One vehicle of a scenario."""
 
-    type: str  # a name from models/, or a path to an SDF file
+    type: str  # a name from models/, or a path to an SDF file (any os.PathLike is made one)
     name: str  # ROS namespace, for example iris_0
     pos: tuple[float, float, float]  # of the model's origin at start, world [m]
     yaw: float = 0.0  # at start, counter-clockwise from east [rad]
+
+    def __post_init__(self) -> None:
+        if isinstance(self.type, os.PathLike):
+            object.__setattr__(self, "type", os.fspath(self.type))
 
 
 def _receivers() -> Iterable[str]:
@@ -55,6 +60,8 @@ def _part(name: str) -> Any:
     return option("embedded", f"{name.replace('_', ' ')} of the embedded autopilot, or "
                   "module:Class", names=registry.PARTS[name].names)
 
+
+_Entry = tuple[str, Sequence[float] | None, float | None]  # type, pos, yaw; None: on the grid
 
 # Short forms of `vehicles`, on command lines, in launch files and in YAML.
 FLEET = {
@@ -71,7 +78,11 @@ FLEET = {
 
 @dataclass(frozen=True)
 class Scenario:
-    """Everything that a run depends on. `vehicles` may be given as parse_vehicles() takes them."""
+    """Everything that a run depends on.
+
+    `vehicles` may be given as parse_vehicles() takes them, as a vehicle composed in Python, or as
+    a list of both and of VehicleSpecs.
+    """
 
     vehicles: tuple[VehicleSpec, ...]
     world: str = option("empty", "a name from worlds/, or an SDF file", names=resources.world_names)
@@ -139,8 +150,9 @@ class Scenario:
                            launch=f"$(optenv {VARIABLE} 0)")
 
     def __post_init__(self) -> None:
-        if isinstance(self.vehicles, str):
-            object.__setattr__(self, "vehicles", parse_vehicles(self.vehicles))
+        object.__setattr__(self, "vehicles", _specs_in(self.vehicles))
+        if isinstance(self.world, os.PathLike):
+            object.__setattr__(self, "world", os.fspath(self.world))
         for name, (field, declared) in options_of(type(self)).items():
             value = checked(name, field.type, declared, getattr(self, name))
             object.__setattr__(self, name, value)
@@ -307,7 +319,12 @@ def parse_vehicles(text: str) -> tuple[VehicleSpec, ...]:
     Raises:
         ScenarioError: An entry that cannot be read.
     """
-    entries = []
+    return _placed(_entries(text))
+
+
+def _entries(text: str) -> list[_Entry]:
+    """(type, pos or None, yaw) of each vehicle of a list."""
+    entries: list[_Entry] = []
     for entry in re.split(r";" if "@" in text or ";" in text else r",", text):
         match = re.fullmatch(r"\s*([^*@\s]+)\s*(?:\*\s*(\d+)|@([-+.eE\d\s,]+))?\s*", entry)
         if not match:
@@ -330,11 +347,33 @@ def parse_vehicles(text: str) -> tuple[VehicleSpec, ...]:
         if len(entries) > MAX_FLEET:
             raise ScenarioError(f"{len(entries)} vehicles and more are not allowed: give 1 to "
                                 f"{MAX_FLEET}")
-    return _placed(entries)
+    return entries
 
 
-def _placed(entries: Sequence[tuple[str, Sequence[float] | None, float | None]],
-            ) -> tuple[VehicleSpec, ...]:
+def _specs_in(given: object) -> tuple[VehicleSpec, ...]:
+    """The vehicles of a text, of one that is a path, or of a sequence of these and of specs."""
+    items = [given] if isinstance(given, (str, os.PathLike)) else given
+    if not isinstance(items, Iterable):
+        raise ScenarioError(f"vehicles {shown(given)} are not allowed: give a text such as "
+                            "'iris*4', or a list of vehicles")
+    entries: list[_Entry | VehicleSpec] = []
+    for item in items:
+        if isinstance(item, VehicleSpec):
+            entries.append(item)
+        elif isinstance(item, os.PathLike):
+            entries.append((os.fspath(item), None, None))
+        elif isinstance(item, str):
+            entries += _entries(item)
+        else:
+            raise ScenarioError(f"vehicle {shown(item)} is not allowed: give a text, a vehicle "
+                                "composed in Python, or a VehicleSpec")
+    placed = iter(_placed([(entry.type, entry.pos, entry.yaw) if isinstance(entry, VehicleSpec)
+                           else entry for entry in entries]))
+    return tuple(entry if isinstance(entry, VehicleSpec) else spec
+                 for entry, spec in zip(entries, placed))
+
+
+def _placed(entries: Sequence[_Entry]) -> tuple[VehicleSpec, ...]:
     """Specs of (type, pos or None, yaw or None); those without a pose go on the grid."""
     positions = iter(grid(sum(pos is None for _, pos, _ in entries)))
     specs = []

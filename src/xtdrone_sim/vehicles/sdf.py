@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import lru_cache
+from os import PathLike
 
 import numpy as np
 
@@ -29,14 +30,14 @@ from .shapes import shapes_of
 _LARGEST = 1e9  # mass, inertia, force and torque [kg, kg m^2, N, N m]
 
 
-def load_vehicle(name_or_path: str) -> Vehicle:
+def load_vehicle(name_or_path: str | PathLike[str]) -> Vehicle:
     """A vehicle from models/ or from an SDF file.
 
     Links that no actuator moves against each other count as one rigid body: PX4's plugins turn
     the rotors for display only, and joints that no channel drives are fixed.
 
     Args:
-        name_or_path: A name from models/, or a path to an SDF file.
+        name_or_path: A name from models/, or a path to an SDF file; also as os.PathLike.
 
     Returns:
         The vehicle.

@@ -1,0 +1,1 @@
+"""Vehicles and worlds composed in Python, out of small parts to inherit from; written as SDF."""

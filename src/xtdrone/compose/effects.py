@@ -1,0 +1,98 @@
+"""Drag and the other aerodynamic effects of a vehicle."""
+
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+from .part import Part, Vector, add
+
+
+@dataclass(frozen=True, kw_only=True)
+class Effect(Part):
+    """An aerodynamic effect under its name in <xtdrone:effects>; its fields are its elements."""
+
+    effect: ClassVar[str]
+
+    def write(self, model: Any) -> None:
+        """Adds it to <xtdrone:effects>."""
+        block = add(model, self.effect)
+        for entry in fields(self):
+            value = getattr(self, entry.name)
+            add(block, entry.name, value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinearDrag(Effect):
+    """Drag in proportion to the airspeed, Pegasus (2).
+
+    Example:
+        >>> LinearDrag(coefficients=(0.5, 0.3, 0.0)).effect
+        'linear_drag'
+    """
+
+    effect = "linear_drag"
+    coefficients: Vector  # along each body axis [N s/m]
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuadraticDrag(Effect):
+    """Drag in proportion to the airspeed squared.
+
+    Example:
+        >>> QuadraticDrag(areas=(0.01, 0.01, 0.03)).effect
+        'quadratic_drag'
+    """
+
+    effect = "quadratic_drag"
+    areas: Vector  # drag coefficient times area, along each body axis [m^2]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroundEffect(Effect):
+    """More thrust near the ground.
+
+    Example:
+        >>> GroundEffect(rotor_radius=0.128).effect
+        'ground_effect'
+    """
+
+    effect = "ground_effect"
+    rotor_radius: float  # [m]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TranslationalLift(Effect):
+    """More thrust in forward flight, less in a climb.
+
+    Example:
+        >>> TranslationalLift(lift=1e-3, damping=0.05).effect
+        'translational_lift'
+    """
+
+    effect = "translational_lift"
+    lift: float  # of one rotor [N s^2/m^2]
+    damping: float  # of climb and descent, of one rotor [N s^2/m]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Downwash(Effect):
+    """The wake below the rotors, which others feel through their drag along z.
+
+    Example:
+        >>> Downwash(rotor_radius=0.128).effect
+        'downwash'
+    """
+
+    effect = "downwash"
+    rotor_radius: float  # [m]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AirDensity(Effect):
+    """Coefficients, given at sea level, scale with the density of the air.
+
+    Example:
+        >>> AirDensity().effect
+        'air_density'
+    """
+
+    effect = "air_density"
