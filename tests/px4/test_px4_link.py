@@ -13,8 +13,8 @@ from px4_peer import RECORDINGS, ScriptedPx4, script
 from px4_recording import fill, steps
 from sensor_models import SensorSuite
 from xtdrone_autopilot.errors import AutopilotError
+from xtdrone_autopilot.peers.frames import FrameReader
 from xtdrone_autopilot.px4 import autopilot as px4, link as px4_link, process as px4_process
-from xtdrone_autopilot.px4.frames import FrameReader
 from xtdrone_autopilot.px4.link import Peer
 from xtdrone_autopilot.px4.sensors import SensorFrames
 from xtdrone_core import FleetModel, FleetState, Scenario, ScenarioError, SensorBatch

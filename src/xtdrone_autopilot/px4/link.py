@@ -21,7 +21,7 @@ from xtdrone_core.runs import ports
 from xtdrone_core.runs.ports import Ports
 
 from ..errors import AutopilotError
-from .frames import FrameReader
+from ..peers.frames import FrameReader
 
 ANSWER_S = 0.8  # wall time after which a PX4 that does not answer gets the next readings [s]
 LOOK_S = 0.1  # most that one poll adds to that time: a stalled machine stops PX4 too [s]

@@ -1,31 +1,23 @@
 """Starts and stops real PX4 instances; none keeps running after the simulation."""
 
-import ctypes
 import math
 import os
 import re
-import resource
 import shutil
-import signal
-import subprocess
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from xtdrone_core.runs.parent import tied
 from xtdrone_core.runs.ports import Ports, system_id
 from xtdrone_core.vehicle import Vehicle
 from xtdrone_dynamics.constants import GRAVITY
 
 from ..errors import AutopilotError
 from ..mount import AXES, mount_servos, sense
+from ..peers.process import PeerProcess
 
-_STOP_S = 2.0  # wall time from SIGTERM to SIGKILL, for PX4 to close its log [s]
-_PR_CAPBSET_DROP, _CAP_SYS_NICE = 24, 23
-_libc = ctypes.CDLL(None, use_errno=True)
 _AIRFRAME = 22000  # SYS_AUTOSTART of the airframe generated for a vehicle that PX4 has none for
 # Vehicle type: PX4's own airframe.
 _KNOWN = {"iris": "none_iris"} | {name: f"gazebo-classic_{name}" for name in (
@@ -97,7 +89,7 @@ def find(path: str) -> Px4Installation | None:
                          "of px4_sitl_default, or an installed px4 with its etc folder")
 
 
-class Px4Process:
+class Px4Process(PeerProcess):
     """One running PX4 instance, in its own process group and its own folder."""
 
     def __init__(self, installation: Px4Installation, i: int, name: str, model: Vehicle,
@@ -120,84 +112,18 @@ class Px4Process:
         Raises:
             AutopilotError: The operating system cannot start the process.
         """
-        self._temporary = None
+        super().__init__("PX4", name, folder, start)
         ports = ports or Ports()
-        if folder is None:
-            self._temporary = Path(tempfile.mkdtemp(prefix="xtdrone-px4-"))
-        work = (self._temporary or folder / "px4") / (name if start == 1 else f"{name}.{start}")
-        work.mkdir(parents=True, exist_ok=True)
         if folder is not None:
-            logs = folder / "ulog" / name
-            logs.mkdir(parents=True, exist_ok=True)
-            (work / "log").symlink_to(logs.absolute())
-        etc = work / "start-up"
+            self.keep_logs("log", folder / "ulog" / name)
+        etc = self.work / "start-up"
         shutil.copytree(installation.etc, etc, copy_function=os.symlink)
         airframe = _write_airframe(etc / "init.d-posix" / "airframes", model, parameters or {},
                                    defaults or {})
         if ports.instance:
             _shift(etc / "init.d-posix", ports, i)
-        self.console = (folder / "console" if folder is not None else work) / f"{name}.log"
-        command = [installation.binary, "-i", ports.px4_number(i), "-d", etc,
-                   "-s", "etc/init.d-posix/rcS", "-w", work]
-        with open(self.console, "ab") as console:
-            try:
-                self._process = subprocess.Popen(
-                    list(map(str, command)), stdin=subprocess.DEVNULL, stdout=console,
-                    stderr=subprocess.STDOUT, start_new_session=True, cwd=work,
-                    env={**os.environ, "PX4_SIM_MODEL": airframe},
-                    preexec_fn=tied(then=_confine))
-            except (OSError, subprocess.SubprocessError) as error:
-                raise AutopilotError(f"cannot start PX4 '{installation.binary}': "
-                                     f"{error}") from error
-
-    @property
-    def pid(self) -> int:
-        """Process id of PX4, which is also the id of its process group."""
-        return self._process.pid
-
-    def end(self) -> str:
-        """How the process ended, as text for a message; empty while it runs."""
-        status = self._process.poll()
-        if status is None:
-            return ""
-        if status < 0:
-            return f"was ended by {signal.Signals(-status).name}"
-        lines = [line.strip() for line in self.console.read_text(errors="replace").splitlines()]
-        last = next((line for line in reversed(lines) if line), "it said nothing")
-        return f"ended with status {status}: {last} (its console: {self.console})"
-
-    def stop(self, wait: bool = True) -> None:
-        """Ends PX4 and its child processes; may be called twice.
-
-        Args:
-            wait: False only sends SIGTERM, so that a whole fleet shuts down in parallel; then
-                call stop() again for each.
-        """
-        if self._process.poll() is None:
-            self._signal(signal.SIGTERM)
-            if not wait:
-                return
-            try:
-                self._process.wait(_STOP_S)
-            except subprocess.TimeoutExpired:
-                pass
-        if wait:
-            self._signal(signal.SIGKILL)
-            self._process.wait()
-            if self._temporary is not None:
-                shutil.rmtree(self._temporary, ignore_errors=True)
-
-    def _signal(self, number):
-        try:
-            os.killpg(self._process.pid, number)
-        except ProcessLookupError:
-            pass
-
-
-def _confine():
-    """Runs in the child: denies real-time priority."""
-    _libc.prctl(_PR_CAPBSET_DROP, _CAP_SYS_NICE, 0, 0, 0)
-    resource.setrlimit(resource.RLIMIT_RTPRIO, (0, 0))
+        self.run([installation.binary, "-i", ports.px4_number(i), "-d", etc,
+                  "-s", "etc/init.d-posix/rcS", "-w", self.work], {"PX4_SIM_MODEL": airframe})
 
 
 def _write_airframe(folder, model, parameters, defaults) -> str:

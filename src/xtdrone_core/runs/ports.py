@@ -33,6 +33,7 @@ _ALONE = 10  # offboard ports, as PX4 has them; the last one is shared
 # leaves room between them.
 _RANGES = {
     "simulator": (4560, MAX_VEHICLES),  # TCP, simulator link of real PX4
+    "ardupilot": (4810, 100),  # UDP, JSON interface of real ArduPilot
     "gimbal_local": (13030, MAX_VEHICLES),  # real PX4's link to a gimbal
     "gimbal": (13280, MAX_VEHICLES),
     "camera": (14030, MAX_VEHICLES),  # real PX4's link to an onboard camera
@@ -151,6 +152,10 @@ class Ports:
     def simulator(self, i: int) -> int:
         """TCP port on which we wait for real PX4 i."""
         return self.range("simulator").start + i
+
+    def ardupilot(self, i: int) -> int:
+        """UDP port on which we wait for real ArduPilot i."""
+        return self.range("ardupilot").start + i
 
     def px4_number(self, i: int) -> int:
         """The number (-i) of vehicle i's real PX4, from which PX4 derives its ports."""

@@ -123,6 +123,9 @@ class Scenario:
                       unset="PX4_BUILD, or PX4 is started by hand")
     px4_loss: str = option("stop", "if a PX4 process is lost: stop, or continue with the other "
                            "vehicles", choices=("stop", "continue"))
+    ardupilot: str = option("", "build folder or binary of ArduPilot, for autopilot ardupilot",
+                            metavar="PATH", unset="ARDUPILOT_BUILD, or ArduPilot is started by "
+                            "hand")
     estimator: str = _part("estimator")
     position_control: str = _part("position_control")
     velocity_control: str = _part("velocity_control")
@@ -161,9 +164,9 @@ class Scenario:
         for part, group in registry.PARTS.items():
             name = getattr(self, part)
             group.check(name)
-            if name != "embedded" and self.autopilot == "px4":
-                raise ScenarioError(f"{part} '{name}' cannot be flown by autopilot px4, which has "
-                                    "its own: leave one of them out")
+            if name != "embedded" and self.autopilot in ("px4", "ardupilot"):
+                raise ScenarioError(f"{part} '{name}' cannot be flown by autopilot "
+                                    f"{self.autopilot}, which has its own: leave one of them out")
         run_folder.check_name(self.name)
         if not 1 <= len(self.vehicles) <= MAX_FLEET:
             raise ScenarioError(f"{len(self.vehicles)} vehicles are not allowed: give 1 to "

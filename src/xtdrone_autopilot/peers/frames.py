@@ -1,4 +1,4 @@
-"""Decodes the MAVLink messages of a PX4 to records, only those with a handler."""
+"""Decodes the MAVLink messages of a flight stack to records, only those with a handler."""
 
 from collections.abc import Sequence
 

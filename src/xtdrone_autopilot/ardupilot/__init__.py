@@ -1,0 +1,1 @@
+"""Real ArduPilot as the autopilot of a fleet, over its JSON interface."""

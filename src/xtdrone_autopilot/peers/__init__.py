@@ -1,0 +1,1 @@
+"""What real flight stacks have in common: processes, telemetry, set-points."""
