@@ -56,16 +56,18 @@ class StartApp:
 
     @web.middleware
     async def _answered(self, request: web.Request, handler: Any) -> web.StreamResponse:
-        """Commands need the token; refusals are one line of JSON."""
+        """Commands need the token; refusals are one line, as JSON where the page asks."""
         if request.method not in ("GET", "HEAD") and not self._is_pilot(request):
             return _refusal(403, "this page may look and not command: open the link with the "
                                  "token that was printed")
         try:
             return await handler(request)
         except form.Refused as error:
-            return _refusal(400, str(error), error.field)
+            return _refusal(200, str(error), error.field)
         except XtdroneError as error:
-            return _refusal(400, str(error))
+            if not request.path.startswith("/api/"):
+                raise web.HTTPNotFound(text=f"{error}\n") from error
+            return _refusal(200, str(error))
         except (web.HTTPException, asyncio.CancelledError):
             raise
         except Exception as error:  # of one request: the server goes on
@@ -149,4 +151,4 @@ class StartApp:
 
 
 def _refusal(status: int, text: str, field: str = "") -> web.Response:
-    return web.json_response({"error": text, "field": field}, status=status)
+    return web.json_response({"ok": False, "error": text, "field": field}, status=status)

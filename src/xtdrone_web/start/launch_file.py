@@ -16,8 +16,8 @@ _SIMULATION = "$(find xtdrone_sim)/../../launch/simulation.launch"
 _LONGEST = 96  # of a line of defaults
 
 
-def text(plan: Plan) -> str:
-    """The launch file: the values of a form are defaults, which arguments of roslaunch change.
+def text(plan: Plan, name: str) -> str:
+    """The launch file of a name: the form's values are defaults, which roslaunch's change.
 
     Raises:
         WebError: It cannot be said in a launch file.
@@ -27,14 +27,13 @@ def text(plan: Plan) -> str:
                        f"{', '.join(plan.settings)} at the default, or use the YAML")
     options = {"vehicles": vehicle_list(plan.scenario), **written(plan)["options"]}
     words = []
-    for name, value in options.items():
-        word = f"{name}={str(value).lower() if isinstance(value, bool) else value}"
+    for option, value in options.items():
+        word = f"{option}={str(value).lower() if isinstance(value, bool) else value}"
         if "$(" in word or "\n" in word:
-            raise WebError(f"{name} cannot be written in a launch file: it has '$(' or a line "
+            raise WebError(f"{option} cannot be written in a launch file: it has '$(' or a line "
                            "break")
         words.append(f"--default {shlex.quote(word)}")
     defaults = "\n                ".join(words)
-    name = plan.scenario.name
     lines = ["<launch>",
              f"  <!-- Saved by xtdrone web:  roslaunch {escape(name)}.launch",
              "       All arguments of simulation.launch may be given. -->",
@@ -72,7 +71,8 @@ def vehicle_list(scenario: Scenario) -> str:
                            "use the YAML")
         pose = ",".join(f"{value:.6g}" for value in
                         (*vehicle.pos, *([vehicle.yaw] if vehicle.yaw else [])))
-        entries.append(f"{label}={vehicle.type}@{pose}")
+        kind = vehicle.type if label == vehicle.type else f"{label}={vehicle.type}"
+        entries.append(f"{kind}@{pose}")
     found = "; ".join(entries)
     if not _same(parse_vehicles(found), scenario.vehicles):
         raise WebError("these vehicles cannot be written in a launch file: use the YAML")

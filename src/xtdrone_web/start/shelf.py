@@ -59,7 +59,7 @@ class Shelf:
             XtdroneError: It is no name, or cannot be written.
         """
         path = self.path(name, kind)
-        text = yaml_text(plan) if kind == "yaml" else launch_file.text(plan)
+        text = yaml_text(plan) if kind == "yaml" else launch_file.text(plan, name)
         write(path, text.encode())
         return path
 
