@@ -29,8 +29,9 @@ class StartApp:
     """The web application of the start page."""
 
     def __init__(self, guard: Guard, shelf: Shelf, jobs: Jobs, orders: Orders,
-                 catalogue: Catalogue):
-        """Routes and rules; application() is what aiohttp runs."""
+                 catalogue: Catalogue, first: form.Plan | None = None):
+        """Routes and rules; application() is what aiohttp runs; the form begins with `first`."""
+        self._first = first
         self._guard, self._shelf, self._jobs = guard, shelf, jobs
         self._orders, self._catalogue = orders, catalogue
         self._pool = ThreadPoolExecutor(4)
@@ -95,9 +96,12 @@ class StartApp:
     async def _described(self, request):
         if self._form is None:  # which imports every Agent: once
             self._form = asyncio.ensure_future(self._do(form.description))
-        return web.json_response(await asyncio.shield(self._form))
+        described = await asyncio.shield(self._form)
+        first = self._first and form.written(self._first)
+        return web.json_response({**described, "first": first})
 
     async def _listed(self, request):
+        self._catalogue.begin()
         return web.json_response(await self._do(self._catalogue.told))
 
     async def _told(self, request):

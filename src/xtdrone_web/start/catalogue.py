@@ -1,6 +1,7 @@
 """What vehicles and worlds there are, with figures and pictures, from a process of its own."""
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
@@ -32,6 +33,7 @@ class Catalogue:
         self.folder = folder
         self.said: dict[tuple[str, str], dict[str, Any]] = {}
         self._lines: dict[str, dict[str, str]] = {}
+        self._filling: asyncio.Task | None = None
 
     def known(self, kind: str) -> dict[str, str]:
         """A line on each name of "vehicle" or "world"."""
@@ -71,8 +73,20 @@ class Catalogue:
         found = self.said.get((kind, name), {}).get("picture")
         return Path(found) if found else None
 
-    async def fill(self) -> None:
-        """Has everything described, the worlds first."""
+    def begin(self) -> None:
+        """Begins to have everything described, once; called in the event loop."""
+        if self._filling is None:
+            self._filling = asyncio.create_task(self._fill())
+
+    async def close(self) -> None:
+        """Ends the process."""
+        if self._filling is not None:
+            self._filling.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._filling
+
+    async def _fill(self):
+        """The worlds first, which are few."""
         wanted = [("world", name) for name in self.known("world")]
         wanted += [("vehicle", name) for name in (*self.known("vehicle"), *self.own().values())]
         await self._describe(wanted)

@@ -13,6 +13,7 @@ from ..errors import WebError
 
 EXAMPLES = """examples:
   xtdrone web                                  prints the link of a page; open it
+  xtdrone web scenarios/my_flight.yaml         begins with that scenario
   xtdrone web --open true                      opens it in the browser as well
   xtdrone web --scenarios ~/flights            keeps scenarios and own models there
   xtdrone web --address 0.0.0.0                for other machines in a network that you trust
@@ -23,6 +24,8 @@ def register(subparsers: Any) -> None:
     """Adds `xtdrone web`."""
     parser = subparsers.add_parser("web", help="serve a page that starts simulations and shows "
                                    "runs", epilog=EXAMPLES)
+    parser.add_argument("scenario", nargs="?", metavar="SCENARIO",
+                        help="YAML or saved launch file that the form begins with (one iris)")
     parser.add_argument("--address", default="127.0.0.1", metavar="ADDRESS",
                         help="IPv4 address on which it is served; 0.0.0.0 is every network of "
                         "this machine (127.0.0.1)")
@@ -37,6 +40,7 @@ def register(subparsers: Any) -> None:
 
 
 def _web(args):
+    from . import launch_file, shelf
     from .server import serve
 
     try:
@@ -46,5 +50,9 @@ def _web(args):
                        "192.168.1.20") from error
     folder = Path(args.scenarios).expanduser().absolute() if args.scenarios else (
         run_folder.runs_root().parent / "scenarios")
-    serve(args.address, args.port, args.instance, folder,
+    first = None
+    if args.scenario:
+        path = Path(args.scenario).expanduser()
+        first = launch_file.load(path) if path.suffix == ".launch" else shelf.load_yaml(path)
+    serve(args.address, args.port, args.instance, folder, first,
           webbrowser.open if args.open else None)

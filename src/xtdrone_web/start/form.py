@@ -64,7 +64,8 @@ def description() -> dict[str, Any]:
             "offered": _offered(option.names), "minimum": schema[name].get("minimum"),
             "maximum": schema[name].get("maximum")})
     return {"options": options, "groups": [*GROUPS, "More"], "most": MOST,
-            "agents": listing.agents(), "presets": _presets(), "ready": _ready()}
+            "agents": listing.agents(), "engines": listing.engines(),
+            "autopilots": listing.autopilots(), "presets": _presets(), "ready": _ready()}
 
 
 def _offered(names: Callable | None) -> list[str]:
@@ -75,9 +76,12 @@ def _offered(names: Callable | None) -> list[str]:
 
 
 def _presets() -> dict[str, list[str]]:
+    """Presets of each kind of sensor that `sensors` may change; gps has an option of its own."""
     from sensor_models.parameters import presets
+    from sensor_models.sensor import sensors
 
-    return {kind: list(names) for kind, names in presets().items()}
+    return {kind: list(names) for kind, names in presets().items()
+            if kind in sensors() and kind != "gps"}
 
 
 def _ready() -> dict[str, dict[str, str]]:

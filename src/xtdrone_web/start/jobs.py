@@ -60,7 +60,9 @@ class Job:
         if self.running:
             return "stopping" if self.stopping else (
                 "running" if self.link or self.kind == "plot" else "starting")
-        return "ended" if not self.process.returncode or self.stopping else "failed"
+        if self.stopping:
+            return "stopped"
+        return "failed" if self.process.returncode else "ended"
 
     def take(self, line: str) -> None:
         """Another line of its console."""

@@ -12,13 +12,14 @@ from xtdrone_sim.vehicles.pose import body_frames
 from ..gltf import geometry, scene
 
 SIZE = 360, 240  # [pixels]
-_VERSION = 1  # a new number makes all of them anew
+_VERSION = 2  # a new number makes all of them anew
 _SAMPLES = 4
 _AZIMUTH, _RAISED = math.radians(-52.0), math.radians(33.0)
 _FILLS = 1.85  # distance of the eye in radii of a vehicle
 _MARGIN = 0.02  # around a vehicle [m]
 # Where worlds are looked at from, and what: past a vehicle at the origin [m].
 _EYE, _TARGET = np.array((-3.4, -2.5, 1.8)), np.array((3.2, 2.6, 0.7))
+_AWAY = 2.6  # times as far on water, where a boat swims
 
 
 def vehicle_picture(model: Vehicle, world: Any) -> bytes:
@@ -42,7 +43,8 @@ def world_picture(model: Vehicle, world: Any) -> bytes:
     Raises:
         EngineError: Nothing here can render.
     """
-    return _drawn(model, world, _EYE, _TARGET, 0.25)
+    wet = world.water > -math.inf
+    return _drawn(model, world, _EYE * (_AWAY if wet else 1.0), _TARGET, 0.25)
 
 
 def kept(kind: str, shapes: Any, make: Any) -> str:

@@ -1,7 +1,6 @@
 """The process of the start page: serves until Ctrl-C, and ends what it has started."""
 
 import asyncio
-import contextlib
 import secrets
 import signal
 import tempfile
@@ -17,6 +16,7 @@ from ..server.guard import Guard
 from ..station import LOCAL
 from .app import StartApp
 from .catalogue import Catalogue
+from .form import Plan
 from .jobs import Jobs
 from .orders import Orders
 from .shelf import Shelf
@@ -25,7 +25,7 @@ _CLOSE_S = 1.0  # that open requests get at the end [s]
 
 
 def serve(address: str, port: int | None, instance: int, scenarios: Path,
-          opened: Any = None) -> None:
+          first: Plan | None = None, opened: Any = None) -> None:
     """Serves the start page until SIGINT, SIGTERM or SIGHUP.
 
     Args:
@@ -33,6 +33,7 @@ def serve(address: str, port: int | None, instance: int, scenarios: Path,
         port: TCP port; None for that of the instance.
         instance: Which the first simulation gets, if it is free.
         scenarios: Folder of saved scenarios and of the user's models.
+        first: What the form begins with.
         opened: Called with the link when it is served.
 
     Raises:
@@ -40,10 +41,10 @@ def serve(address: str, port: int | None, instance: int, scenarios: Path,
     """
     with tempfile.TemporaryDirectory(prefix="xtdrone-web-") as folder:
         asyncio.run(_serve(address, port or Ports(instance).start, instance, scenarios,
-                           Path(folder), opened))
+                           Path(folder), first, opened))
 
 
-async def _serve(address, port, instance, scenarios, folder, opened) -> None:
+async def _serve(address, port, instance, scenarios, folder, first, opened) -> None:
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -52,11 +53,11 @@ async def _serve(address, port, instance, scenarios, folder, opened) -> None:
     jobs, shelf = Jobs(instance), Shelf(scenarios)
     catalogue = Catalogue(scenarios / "models")
     orders = Orders(jobs, shelf, catalogue, folder, address)
-    app = StartApp(Guard(token, address, port), shelf, jobs, orders, catalogue)
+    app = StartApp(Guard(token, address, port), shelf, jobs, orders, catalogue,
+                   first)
     runner = web.AppRunner(app.application(), access_log=None, shutdown_timeout=_CLOSE_S,
                            keepalive_timeout=15.0)
     await runner.setup()
-    filling = None
     try:
         try:
             await web.TCPSite(runner, address, port).start()
@@ -66,17 +67,13 @@ async def _serve(address, port, instance, scenarios, folder, opened) -> None:
         watch = f"http://{address if address != '0.0.0.0' else LOCAL}:{port}/"
         print(f"page: {watch}#token={token}\npage for viewers, who cannot command: {watch}\n"
               f"scenarios: {scenarios}\nCtrl-C ends it and what it has started", flush=True)
-        filling = asyncio.create_task(catalogue.fill())
         if opened is not None:
             opened(f"{watch}#token={token}")
         await ended.wait()
     finally:
         if jobs.running():
             print(f"ending {len(jobs.running())} programs ...", flush=True)
-        if filling is not None:
-            filling.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await filling
+        await catalogue.close()
         await jobs.close()
         await runner.cleanup()
 

@@ -10,7 +10,8 @@ export class Form {
     this.fleet = fleet;
     this.inputs = {};
     this.settings = {};
-    const own = { world: (o) => this.worlds(o), wind: (o) => this.wind(o), engine: (o) => this.parts(o), autopilot: (o) => this.parts(o) };
+    const own = { world: (o) => this.worlds(o), wind: (o) => this.wind(o), sensors: (o) => this.presets(o), engine: (o) => this.parts(o, told.engines), autopilot: (o) => this.parts(o, told.autopilots) };
+    this.shows = [];
     const cards = told.groups.map((group) => {
       const fields = told.options.filter((option) => option.group === group).map((option) => (own[option.name] || ((o) => this.field(o)))(option));
       if (group !== "More") return el("fieldset", { class: "card" }, el("legend", {}, group), ...fields);
@@ -74,21 +75,21 @@ export class Form {
   }
 
   /** Engine or autopilot: a button each, with what it needs. */
-  parts(option) {
+  parts(option, lines) {
     const input = el("input", { id: `o-${option.name}`, type: "text", placeholder: `${option.default}, or module:Class` });
     const group = el("div", { class: "choices", role: "radiogroup", "aria-label": option.name });
     const show = () => { for (const each of group.children) { const on = each.dataset.name === (input.value || option.default); each.setAttribute("aria-checked", on); each.tabIndex = on ? 0 : -1; } };
     group.append(...option.offered.map((name) => {
       const ready = this.told.ready[name];
       return el("button", { type: "button", role: "radio", dataset: { name }, onclick: () => { input.value = name === option.default ? "" : name; show(); this.changed(); } },
-        el("b", {}, name), ready ? el("small", { class: ready.there ? "" : "needs" }, ready.there ? ready.text : `${ready.text.split(";")[0]}: ${ready.how}`) : null);
+        el("b", {}, name), el("small", {}, lines[name] || ""), ready ? el("small", { class: ready.there ? "" : "needs" }, ready.there ? ready.text : `${ready.text.split(";")[0]}: ${ready.how}`) : null);
     }));
     input.addEventListener("input", show);
     arrows(group, "radio");
     const field = this.field(option, input);
     field.insertBefore(group, input);
     field.insertBefore(el("span"), input);
-    this.shows = [...(this.shows || []), show];
+    this.shows.push(show);
     show();
     return field;
   }
@@ -108,7 +109,7 @@ export class Form {
     this.inputs.wind.addEventListener("change", () => this.showWind(row));
     field.insertBefore(row, this.inputs.wind);
     field.insertBefore(el("span"), this.inputs.wind);
-    this.shows = [...(this.shows || []), () => this.showWind(row)];
+    this.shows.push(() => this.showWind(row));
     return field;
   }
 
@@ -116,6 +117,25 @@ export class Form {
     const text = this.inputs.wind.value, mean = (/^(?:mean=)?([-\d.]+),([-\d.]+),([-\d.]+)/.exec(text.trim()) || [0, 0, 0, 0]).slice(1), dryden = /dryden=([\d.]+)/.exec(text)?.[1] || 0;
     ["e", "n", "u"].forEach((name, k) => { row.querySelector(`[name=${name}]`).value = Number(mean[k]); });
     row.querySelector("[name=dryden]").value = Number(dryden);
+  }
+
+  /** Sensors: a preset for each kind; whatever else may be changed is in the text. */
+  presets(option) {
+    const entries = () => this.inputs.sensors.value.split(";").map((word) => word.trim()).filter(Boolean);
+    const box = el("div", { class: "presets" }, ...Object.entries(this.told.presets).map(([kind, names]) => el("label", {}, kind, el("select", { dataset: { kind }, "aria-label": `preset of ${kind}`,
+      onchange: (event) => {
+        const rest = entries().filter((word) => !word.startsWith(`${kind}.preset`)), name = event.target.value;
+        this.inputs.sensors.value = [...(name ? [`${kind}.preset=${name}`] : []), ...rest].join("; ");
+        this.changed();
+      } }, el("option", { value: "" }, "the vehicle's"), ...names.map((name) => el("option", { value: name }, name))))));
+    const field = this.field(option), show = () => {
+      for (const select of box.querySelectorAll("select")) select.value = entries().map((word) => word.split("=")).find(([key]) => key.trim() === `${select.dataset.kind}.preset`)?.[1]?.trim() || "";
+    };
+    this.inputs.sensors.addEventListener("change", show);
+    field.insertBefore(box, this.inputs.sensors);
+    field.insertBefore(el("span"), this.inputs.sensors);
+    this.shows.push(show);
+    return field;
   }
 
   agents() {
@@ -185,7 +205,7 @@ export class Form {
     const field = error.field && document.querySelector(`[data-field="${CSS.escape(error.field)}"]`);
     const says = field ? field.querySelector(".refusal") : byId("formsays");
     says.textContent = error.message;
-    field?.querySelector("input:not([type=hidden]), select, canvas")?.setAttribute("aria-invalid", "true");
+    (byId(`o-${error.field}`) || field?.querySelector("input, select, canvas"))?.setAttribute("aria-invalid", "true");
     if (field) { for (let top = field.closest("details"); top; top = top.parentElement.closest("details")) top.open = true; }
     if (field) byId("formsays").textContent = error.field === "vehicles" ? "" : `${error.field}: see there`;
   }

@@ -32,7 +32,7 @@ class Start {
     byId("saveyaml").onclick = () => this.save("yaml");
     byId("savelaunch").onclick = () => this.save("launch");
     await this.catalogue();
-    this.form.load({ vehicles: [{ type: "iris", pos: [0, 0, 0], yaw: 0 }], options: {}, agent: "", settings: {} });
+    this.form.load(this.form.told.first || { vehicles: [{ type: "iris", pos: [0, 0, 0], yaw: 0 }], options: {}, agent: "", settings: {} });
     document.body.dataset.ready = "yes";
   }
 
