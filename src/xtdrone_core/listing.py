@@ -4,6 +4,7 @@ import argparse
 import json
 import re
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from . import files, registry, resources
@@ -136,12 +137,15 @@ def worlds() -> dict[str, str]:
 
 def vehicles() -> dict[str, str]:
     """A line on each vehicle: the description in its model.config."""
-    found = {}
-    for name in resources.vehicle_names():
-        config = resources.vehicle_sdf(name).with_name("model.config")
-        text = files.read_xml(config).findtext("description") if files.is_file(config) else ""
-        found[name] = " ".join((text or "").split())
-    return found
+    return {name: description(resources.vehicle_sdf(name).parent)
+            for name in resources.vehicle_names()}
+
+
+def description(folder: Path) -> str:
+    """The description in the model.config of a model's folder; empty without one."""
+    config = folder / "model.config"
+    text = files.read_xml(config).findtext("description") if files.is_file(config) else ""
+    return " ".join((text or "").split())
 
 
 def options() -> dict[str, str]:

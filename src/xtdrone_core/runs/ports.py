@@ -45,6 +45,7 @@ _RANGES = {
     "web": (14910, 1),  # TCP, the page of the browser station
     "replay": (14912, 1),  # TCP, the page of a recorded flight
     "foxglove": (14914, 1),  # TCP, the live server for Foxglove and Lichtblick
+    "start": (14911, 1),  # TCP, the start page of `xtdrone web`
     "bridge": (14940, 1),
     "bridge_local": (15000, MAX_VEHICLES),
     "mavros": (15250, MAX_VEHICLES),  # MAVROS's own ports where vehicles share PX4's
@@ -111,6 +112,11 @@ class Ports:
     def viewer(self, i: int) -> int:
         """Where PX4's own viewer waits for the state of vehicle i. Nobody here binds it."""
         return _VIEWER + self.px4_number(i)
+
+    @property
+    def start(self) -> int:
+        """TCP port of the start page."""
+        return self.range("start").start
 
     @property
     def ground_station(self) -> int:

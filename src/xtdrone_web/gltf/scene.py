@@ -9,7 +9,7 @@ without a texture is called `ground`, so that the page can give it one.
 import hashlib
 import os
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -40,21 +40,22 @@ def cache_folder() -> Path:
 
 def world_file(world: Any) -> Path:
     """The file of a World, made if it is not there."""
-    return _kept("world", world.shapes, lambda: _world(world))
+    return kept("world", world.shapes, lambda: _world(world))
 
 
 def vehicle_file(vehicle: Vehicle) -> Path:
     """The file of a Vehicle, made if it is not there."""
-    return _kept("vehicle", vehicle.shapes, lambda: _vehicle(vehicle))
+    return kept("vehicle", vehicle.shapes, lambda: _vehicle(vehicle))
 
 
-def _kept(kind, shapes, make) -> Path:
-    """The file of these shapes in the cache."""
+def kept(kind: str, shapes: Sequence[Any], make: Callable[[], bytes],
+         suffix: str = ".glb") -> Path:
+    """The file of a kind that is made of these shapes, from the cache or by make()."""
     told = [repr(shape) for shape in shapes]
     used = {path for shape in shapes for path in _sources(shape)}
     told += [f"{path} {path.stat().st_mtime_ns}" for path in sorted(used) if path.exists()]
     name = hashlib.sha256(f"{_VERSION} {told}".encode()).hexdigest()[:24]
-    path = cache_folder() / f"{kind}-{name}.glb"
+    path = cache_folder() / f"{kind}-{name}{suffix}"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         half = path.with_suffix(f".{os.getpid()}")

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
-from typing import Any
 
 from aiohttp import web
 
@@ -12,8 +11,9 @@ from xtdrone_core.runs.ports import advice
 from ..errors import WebError
 from ..frame import STATIC
 from .base import Base
-from .guard import HEADERS, MAX_CLIENTS, Guard
+from .guard import MAX_CLIENTS, Guard
 from .page import LARGEST, Page
+from .rules import rules
 
 _BEAT_S = 5.0  # a page that does not answer for so long is closed [s]
 _HELLO_S = 5.0  # that a page has to say who it is [s]
@@ -50,30 +50,13 @@ class App:
 
     def application(self) -> web.Application:
         """A new aiohttp application."""
-        application = web.Application(middlewares=[self._checked], client_max_size=LARGEST)
+        application = web.Application(middlewares=[rules(self._guard)], client_max_size=LARGEST)
         application.add_routes([
             web.get("/", self._index), web.get("/socket", self._socket),
             web.get("/world.glb", self._glb), web.get("/vehicle/{name}.glb", self._glb),
             web.get("/camera/{number:[0-9]+}.jpg", self._camera),
             web.static("/static", STATIC)])
         return application
-
-    @web.middleware
-    async def _checked(self, request: web.Request, handler: Any) -> web.StreamResponse:
-        """Refuses other names and other sites' pages; adds the rules for browsers."""
-        host, origin = request.headers.get("Host"), request.headers.get("Origin")
-        why = self._guard.host_refused(host) or self._guard.origin_refused(origin, host)
-        if why:
-            return web.Response(status=403, text=why + "\n", headers=HEADERS)
-        try:
-            response = await handler(request)
-        except web.HTTPException as error:
-            error.headers.update(HEADERS)
-            raise
-        if not response.prepared:
-            response.headers.update(HEADERS)
-            response.headers.setdefault("Cache-Control", "no-cache")
-        return response
 
     async def _index(self, request):
         return web.FileResponse(STATIC / "index.html")

@@ -1,0 +1,1 @@
+"""The start page: a form that starts simulations, and what has been flown."""

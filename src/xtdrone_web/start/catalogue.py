@@ -1,0 +1,152 @@
+"""What vehicles and worlds there are, with figures and pictures, from a process of its own."""
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from xtdrone_core import XtdroneError, listing, resources
+from xtdrone_core.runs.parent import tied
+
+from ..errors import WebError
+from . import uploads
+
+_NO_VEHICLES = ("sun", "ground_plane")
+_CHECK_S = 60.0  # that a file of the user's may take
+_MEMORY = 4 << 30  # of the process that reads it [bytes]
+
+
+class Catalogue:
+    """Vehicles and worlds by name; figures and pictures come as they are made.
+
+    Attributes:
+        said: What the process says of each, by (kind, name).
+    """
+
+    def __init__(self, folder: Path):
+        """folder: Of the user's models."""
+        self.folder = folder
+        self.said: dict[tuple[str, str], dict[str, Any]] = {}
+        self._lines: dict[str, dict[str, str]] = {}
+        self._filling: asyncio.Task | None = None
+
+    def known(self, kind: str) -> dict[str, str]:
+        """A line on each name of "vehicle" or "world"."""
+        if kind not in self._lines:
+            self._lines[kind] = _vehicles() if kind == "vehicle" else listing.worlds()
+        return self._lines[kind]
+
+    def own(self) -> dict[str, str]:
+        """SDF file of each model of the user."""
+        found = {}
+        for name in uploads.names(self.folder):
+            try:
+                found[name] = str(resources.model_sdf(self.folder / name))
+            except XtdroneError:
+                continue
+        return found
+
+    def told(self) -> dict[str, Any]:
+        """For pages: names, lines, figures, and whether there is a picture."""
+        vehicles = [self._row("vehicle", name, name, line)
+                    for name, line in self.known("vehicle").items()]
+        vehicles += [{**self._row("vehicle", path, name, "your own model"), "own": True}
+                     for name, path in self.own().items()]
+        return {"vehicles": vehicles,
+                "worlds": [self._row("world", name, name, line)
+                           for name, line in self.known("world").items()]}
+
+    def _row(self, kind, name, label, line):
+        said = self.said.get((kind, name), {})
+        row = {key: value for key, value in said.items() if key not in ("picture", "kind")}
+        return {**row, "name": name, "label": label, "line": line,
+                "picture": bool(said.get("picture"))}
+
+    def picture(self, kind: str, label: str) -> Path | None:
+        """The picture of a name."""
+        name = self.own().get(label, label) if kind == "vehicle" else label
+        found = self.said.get((kind, name), {}).get("picture")
+        return Path(found) if found else None
+
+    def begin(self) -> None:
+        """Begins to have everything described, once; called in the event loop."""
+        if self._filling is None:
+            self._filling = asyncio.create_task(self._fill())
+
+    async def close(self) -> None:
+        """Ends the process."""
+        if self._filling is not None:
+            self._filling.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._filling
+
+    async def _fill(self):
+        """The worlds first, which are few."""
+        wanted = [("world", name) for name in self.known("world")]
+        wanted += [("vehicle", name) for name in (*self.known("vehicle"), *self.own().values())]
+        await self._describe(wanted)
+
+    async def check(self, sdf: Path) -> dict[str, Any]:
+        """What the reader says of a file.
+
+        Raises:
+            WebError: It refuses it, or does not come to an end.
+        """
+        try:
+            await asyncio.wait_for(self._describe([("vehicle", str(sdf))], limited=True), _CHECK_S)
+        except asyncio.TimeoutError as error:
+            raise WebError(f"'{sdf.name}' is not read within {_CHECK_S:g} s") from error
+        said = self.said.pop(("vehicle", str(sdf)), None)
+        if said is None:
+            raise WebError(f"'{sdf.name}' cannot be read: its reader has ended without a word")
+        if "error" in said:
+            raise WebError(said["error"])
+        self.said["vehicle", str(sdf)] = said
+        return said
+
+    async def _describe(self, wanted, limited=False) -> None:
+        """Starts the process, from the main thread: it ends with this one."""
+        process = subprocess.Popen(
+            [sys.executable, "-m", "xtdrone_web.start.describe",
+             *(f"{kind}:{name}" for kind, name in wanted)],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            start_new_session=True, preexec_fn=tied(signal.SIGKILL, _less if limited else _nice),
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))})
+        reader = asyncio.StreamReader(limit=1 << 24)
+        transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(reader), process.stdout)
+        try:
+            while line := await reader.readline():
+                if line.startswith(b'{"kind"'):
+                    said = json.loads(line)
+                    self.said[said["kind"], said["name"]] = said
+        finally:
+            transport.close()
+            process.kill()
+            process.wait()
+
+
+def _nice() -> None:
+    """Leaves the processors to simulations."""
+    os.nice(10)
+
+
+def _less() -> None:
+    """Limits what a file of the user's can take."""
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+
+
+def _vehicles() -> dict[str, str]:
+    """A line on each vehicle of models/: those that `xtdrone list` has, and those that drive."""
+    found = listing.vehicles()
+    for folder in sorted((resources.root() / "models").iterdir()):
+        if folder.is_dir() and folder.name not in (*found, *_NO_VEHICLES):
+            found[folder.name] = listing.description(folder)
+    return dict(sorted(found.items()))

@@ -1,0 +1,87 @@
+"""A process that describes vehicles and worlds to the start page, a line of JSON each.
+
+    python -m xtdrone_web.start.describe vehicle:iris world:empty vehicle:/path/of/a/model.sdf
+
+The reader is that of `xtdrone vehicle show`. It is a process of its own, so that a file of somebody
+else can neither hold up nor end the server.
+"""
+
+import contextlib
+import json
+import math
+import sys
+from typing import Any
+
+from xtdrone_core import XtdroneError
+
+_FIGURES = ("mass_kg", "rotors", "span_m", "thrust_to_weight", "hover_time_min", "flies",
+            "commands")
+_LISTED = 40  # sensors of a vehicle
+
+
+def main(wanted: list[str]) -> int:
+    """Prints what is KIND:NAME; returns the exit status."""
+    for word in wanted:
+        kind, _, name = word.partition(":")
+        try:
+            said: dict[str, Any] = _vehicle(name) if kind == "vehicle" else _world(name)
+        except XtdroneError as error:
+            said = {"error": str(error)}
+        print(json.dumps({"kind": kind, "name": name, **said}).replace("Infinity", "null")
+              .replace("NaN", "null"), flush=True)
+    return 0
+
+
+def _vehicle(name) -> dict[str, Any]:
+    from xtdrone_sim.vehicles.report import vehicle_figures, vehicle_sensors
+    from xtdrone_sim.vehicles.sdf import load_vehicle
+    from xtdrone_sim.world import load_world
+
+    from . import pictures
+
+    model = load_vehicle(name)
+    figures = vehicle_figures(model)
+    said: dict[str, Any] = {key: figures[key] for key in _FIGURES if key in figures}
+    said["sensors"] = [sensor["kind"] for sensor in vehicle_sensors(model)][:_LISTED]
+    said["remarks"] = list(model.remarks)[:_LISTED]
+    with contextlib.suppress(XtdroneError):  # without graphics there is no picture
+        said["picture"] = pictures.kept("vehicle", model.shapes, lambda: pictures.vehicle_picture(
+            model, load_world("empty")))
+    return said
+
+
+def _world(name) -> dict[str, Any]:
+    from xtdrone_sim.vehicles.sdf import load_vehicle
+    from xtdrone_sim.world import load_world
+
+    from . import pictures
+
+    world = load_world(name)
+    boat = world.water > -1e6
+    said: dict[str, Any] = {"water": world.water if boat else None, "outlines": _outlines(world)}
+    with contextlib.suppress(XtdroneError):
+        said["picture"] = pictures.kept("world", world.shapes, lambda: pictures.world_picture(
+            load_vehicle("boat" if boat else "iris"), world))
+    return said
+
+
+def _outlines(world) -> list[list[float]]:
+    """Boxes and cylinders that stand on the ground, for the map: x, y, yaw, length, width [m]."""
+    found = []
+    for shape in world.shapes:
+        x, y, z = shape.pose.pos
+        if not shape.collides or shape.kind not in ("box", "cylinder", "sphere"):
+            continue
+        size = tuple(shape.size)
+        length, width, height = size if shape.kind == "box" else (
+            2 * size[0], 2 * size[0], size[-1])
+        if z - 0.5 * height > 2.5 or z + 0.5 * height < 0.15:  # above a vehicle, or a floor
+            continue
+        qx, qy, qz, qw = shape.pose.quat
+        yaw = math.atan2(2 * (qw * qz + qx * qy), 1 - 2 * (qy * qy + qz * qz))
+        found.append([round(v, 2) for v in (x, y, yaw, length, width)])
+    return found[:2000]
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

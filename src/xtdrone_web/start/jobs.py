@@ -1,0 +1,196 @@
+"""Programs that the start page has started: simulations, plots, replays. They end with it."""
+
+import asyncio
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from xtdrone_core.errors import one_line
+from xtdrone_core.runs.parent import tied
+from xtdrone_core.runs.ports import INSTANCES, Ports, in_use
+
+from ..errors import WebError
+
+LINES = 2000  # of a console that are kept
+_LONGEST = 2000  # characters of a line
+_ENDED = 24  # jobs that are remembered after their end
+_INTERRUPT_S, _TERMINATE_S = 20.0, 5.0  # that a job gets to end [s]
+_LINK = re.compile(r"(http://[\w.:\[\]]+/\S*)")
+_TOKEN = re.compile(r"#token=\S+")
+
+
+class Job:
+    """A program, its console and its state.
+
+    Attributes:
+        number: Of this job.
+        kind: "simulation", "plot" or "replay".
+        title: In words.
+        instance: Of the simulation, or None.
+        lines: Of its console, without tokens.
+        link, watch_link: Of its page, for pilots and for viewers, once it has said them.
+    """
+
+    def __init__(self, number: int, kind: str, title: str, instance: int | None,
+                 process: subprocess.Popen):
+        """A program that runs."""
+        self.number, self.kind, self.title, self.instance = number, kind, title, instance
+        self.process = process
+        self.lines: deque[str] = deque(maxlen=LINES)
+        self.said = 0  # lines in all
+        self.link = self.watch_link = self.folder = ""
+        self.begun, self.ended = time.time(), 0.0
+        self.stopping = False
+        self.reading: asyncio.Task | None = None
+
+    @property
+    def running(self) -> bool:
+        """Whether it has not ended."""
+        return not self.ended
+
+    def state(self) -> str:
+        """In a word."""
+        if self.running:
+            return "stopping" if self.stopping else (
+                "running" if self.link or self.kind == "plot" else "starting")
+        if self.stopping:
+            return "stopped"
+        return "failed" if self.process.returncode else "ended"
+
+    def take(self, line: str) -> None:
+        """Another line of its console."""
+        link = _LINK.search(line)
+        if link and "viewers" in line:
+            self.watch_link = link[1]
+        elif link and not self.link:
+            self.link = link[1]
+        folder = re.search(r"run folder: (\S+)", line)
+        if folder:
+            self.folder = os.path.basename(folder[1])
+        self.lines.append(_TOKEN.sub("", one_line(line.rpartition("\r")[2])[:_LONGEST]))
+        self.said += 1
+
+    def told(self, pilot: bool) -> dict[str, Any]:
+        """What a page is told of it; links with a token are for pilots."""
+        shown = self.watch_link or _TOKEN.sub("", self.link)
+        return {"number": self.number, "kind": self.kind, "title": self.title,
+                "instance": self.instance, "state": self.state(), "begun": self.begun,
+                "ended": self.ended, "status": self.process.poll(), "run": self.folder,
+                "link": self.link if pilot else shown, "said": self.said,
+                "last": self.lines[-1] if self.lines else ""}
+
+
+class Jobs:
+    """All of them."""
+
+    def __init__(self, first: int):
+        """first: The instance that simulations get if it is free."""
+        self._first = first
+        self._jobs: dict[int, Job] = {}
+        self._count = 0
+
+    def start(self, kind: str, title: str, words: Sequence[str],
+              instance: int | None = None,
+              then: Callable[[Job], None] = lambda job: None) -> Job:
+        """Starts `xtdrone WORDS`, from the main thread: it ends with this one.
+
+        Args:
+            kind, title, instance: As of Job.
+            words: Of the command line; no shell reads them.
+            then: Called when it has ended.
+        """
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+                       "PYTHONUNBUFFERED": "1"}
+        process = subprocess.Popen(
+            [sys.executable, "-m", "xtdrone_core.command", *words], stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
+            preexec_fn=tied(signal.SIGTERM), env=environment)
+        self._count += 1
+        job = Job(self._count, kind, title, instance, process)
+        self._jobs[job.number] = job
+        job.reading = asyncio.create_task(_read(job, then))
+        for old in [each for each in self._jobs.values() if not each.running][:-_ENDED]:
+            del self._jobs[old.number]
+        return job
+
+    def free_instance(self) -> int:
+        """The next free instance.
+
+        Raises:
+            WebError: There is none.
+        """
+        taken = {job.instance for job in self._jobs.values() if job.running}
+        others = [k for k in range(INSTANCES) if k != self._first]
+        for k in (self._first, *others):
+            if k not in taken and Ports(k).free() and not in_use(Ports(k).web, tcp=True):
+                return k
+        raise WebError(f"all {INSTANCES} instances are in use: stop a simulation first")
+
+    def taken(self, instance: int) -> bool:
+        """Whether a job that runs has this instance."""
+        return any(job.running and job.instance == instance for job in self._jobs.values())
+
+    def find(self, number: int) -> Job:
+        """A job by its number.
+
+        Raises:
+            WebError: There is none.
+        """
+        if number not in self._jobs:
+            raise WebError(f"there is no program {number} here, or it ended long ago")
+        return self._jobs[number]
+
+    def told(self, pilot: bool) -> list[dict[str, Any]]:
+        """Job.told() of all, the newest first."""
+        return [job.told(pilot) for job in reversed(self._jobs.values())]
+
+    def running(self) -> list[Job]:
+        """Those that have not ended."""
+        return [job for job in self._jobs.values() if job.running]
+
+    async def stop(self, job: Job) -> None:
+        """Ends a job as Ctrl-C does; if it does not, by SIGTERM, and then for good."""
+        job.stopping = True
+        for number, seconds in ((signal.SIGINT, _INTERRUPT_S), (signal.SIGTERM, _TERMINATE_S),
+                                (signal.SIGKILL, _TERMINATE_S)):
+            if not job.running:
+                return
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(job.process.pid, number)
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(asyncio.shield(job.reading), seconds)
+
+    async def close(self) -> None:
+        """Ends all of them."""
+        await asyncio.gather(*(self.stop(job) for job in self.running()))
+
+
+async def _read(job, then) -> None:
+    """Takes the console of a job until its end."""
+    reader = asyncio.StreamReader(limit=1 << 20)
+    loop = asyncio.get_running_loop()
+    transport, _ = await loop.connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), job.process.stdout)
+    try:
+        while True:
+            try:
+                line = await reader.readline()
+            except ValueError:  # a line without an end
+                continue
+            if not line:
+                break
+            job.take(line.decode(errors="replace").rstrip("\n"))
+        while job.process.poll() is None:  # it has closed its output, and ends
+            await asyncio.sleep(0.02)
+    finally:
+        transport.close()
+        job.process.poll()
+        job.ended = time.time()
+    then(job)

@@ -1,0 +1,155 @@
+"""What the start page commands: start and stop, save and remove, plots and replays, uploads."""
+
+import asyncio
+import functools
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+
+from xtdrone_core.errors import one_line, shown
+
+from ..errors import WebError
+from . import form, runs, uploads
+from .catalogue import Catalogue
+from .jobs import Jobs
+from .shelf import Shelf, write, yaml_text
+
+_MOST_PARTS = uploads.MOST
+
+
+class Orders:
+    """Handlers of requests that only pilots may make."""
+
+    def __init__(self, jobs: Jobs, shelf: Shelf, catalogue: Catalogue, folder: Path,
+                 address: str):
+        """folder: For the files of what is started; address: on which their pages are served."""
+        self._jobs, self._shelf, self._catalogue = jobs, shelf, catalogue
+        self._folder, self._address = folder, address
+
+    def routes(self) -> list[web.RouteDef]:
+        """The routes of all orders."""
+        return [web.post("/api/check", self._check), web.post("/api/start", self._start),
+                web.post("/api/jobs/{number:[0-9]{1,9}}/stop", self._stop),
+                web.post("/api/runs/{name}/{what:plot|replay}", self._show),
+                web.post("/api/scenarios/{name}", self._save),
+                web.put("/api/scenarios/{name}.{kind:yaml|launch}", self._take),
+                web.delete("/api/scenarios/{name}", self._delete),
+                web.post("/api/models/{name}", self._upload),
+                web.delete("/api/models/{name}", self._remove)]
+
+    async def _check(self, request):
+        await _do(form.read, await _json(request))
+        return web.json_response({"ok": True})
+
+    async def _start(self, request):
+        asked = await _json(request)
+        plan = await _do(form.read, asked)
+        given = (asked.get("options") or {}).get("instance")
+        return web.json_response(self._begin(
+            plan, None if given in (None, "") else plan.scenario.instance).told(True))
+
+    def _begin(self, plan, wanted):
+        """Starts a plan on an instance; None for the next free one."""
+        scenario = plan.scenario
+        if wanted is not None and self._jobs.taken(wanted):
+            raise form.Refused("instance", f"instance {wanted} is that of a simulation that runs: "
+                               "leave it empty for the next free one")
+        instance = self._jobs.free_instance() if wanted is None else wanted
+        file = self._folder / f"{scenario.name}-{instance}.yaml"
+        write(file, yaml_text(plan).encode())
+        words = ["fly", plan.agent] if plan.agent else ["sim"]
+        for name, value in plan.settings.items():
+            words += ["--set", f"{name}={value}"]
+        words += ["--scenario", str(file), "--instance", str(instance), "--web", "true",
+                  "--web_address", self._address]
+        counts = f"{scenario.n} vehicle{'s' * (scenario.n > 1)} in {scenario.world}"
+        title = f"{plan.agent or 'simulation'}: {counts}"
+        return self._jobs.start("simulation", title, words, instance)
+
+    async def _stop(self, request):
+        job = self._jobs.find(int(request.match_info["number"]))
+        await self._jobs.stop(job)
+        return web.json_response(job.told(True))
+
+    async def _show(self, request):
+        name, what = request.match_info["name"], request.match_info["what"]
+        runs.folder_of(name)
+        for job in self._jobs.running():
+            if (job.kind, job.title) == (what, name):
+                return web.json_response(job.told(True))
+        return web.json_response(self._jobs.start(what, name, [what, name]).told(True))
+
+    async def _save(self, request):
+        asked = await _json(request)
+        if not isinstance(asked, dict):
+            raise WebError('to save is {"kind": "yaml", "form": {...}}')
+        plan = await _do(form.read, asked.get("form"))
+        path = await _do(self._shelf.save, request.match_info["name"], str(asked.get("kind")),
+                         plan)
+        return web.json_response({"path": str(path)})
+
+    async def _take(self, request):
+        plan = await _do(self._shelf.take, request.match_info["name"],
+                         request.match_info["kind"], await request.read())
+        return web.json_response({"form": form.written(plan)})
+
+    async def _delete(self, request):
+        await _do(self._shelf.delete, request.match_info["name"])
+        return web.json_response({"ok": True})
+
+    async def _upload(self, request):
+        name = request.match_info["name"]
+        sent = await _parts(request)
+        found = await _do(uploads.unpacked, sent)
+        sdf = await _do(uploads.keep, self._catalogue.folder, name, found)
+        try:
+            said = await self._catalogue.check(sdf)
+        except BaseException:
+            uploads.remove(self._catalogue.folder, name)
+            raise
+        return web.json_response({**said, "name": str(sdf), "label": name})
+
+    async def _remove(self, request):
+        await _do(uploads.remove, self._catalogue.folder, request.match_info["name"])
+        return web.json_response({"ok": True})
+
+
+async def _do(work: Callable, *args: Any) -> Any:
+    """What reads files or imports, beside the event loop."""
+    return await asyncio.get_running_loop().run_in_executor(None, functools.partial(work, *args))
+
+
+async def _json(request) -> Any:
+    try:
+        return json.loads(await request.text())
+    except (ValueError, RecursionError) as error:
+        raise WebError(f"cannot read the request: {one_line(str(error))[:120]}") from error
+
+
+async def _parts(request) -> dict[str, bytes]:
+    """The files of an upload by name, as long as they are not too much.
+
+    Raises:
+        WebError: They are, or it is no upload.
+    """
+    if not request.content_type.startswith("multipart/"):
+        raise WebError("files are sent as multipart/form-data")
+    found: dict[str, bytes] = {}
+    total = 0
+    async for part in await request.multipart():
+        name = getattr(part, "filename", None)
+        if name is None:
+            raise WebError("each part has to be a file with a name")
+        data = bytearray()
+        while chunk := await part.read_chunk(1 << 16):
+            total += len(chunk)
+            if total > uploads.LARGEST:
+                raise WebError(f"more than {uploads.LARGEST >> 20} MB are not taken")
+            data += chunk
+        if name in found or len(found) >= _MOST_PARTS:
+            raise WebError(f"'{shown(name)}' is one file too many, or is there twice")
+        found[name] = bytes(data)
+    return found

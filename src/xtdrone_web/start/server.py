@@ -1,0 +1,80 @@
+"""The process of the start page: serves until Ctrl-C, and ends what it has started."""
+
+import asyncio
+import secrets
+import signal
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+
+from xtdrone_core.runs.ports import Ports
+
+from ..errors import WebError
+from ..server.guard import Guard
+from ..station import LOCAL
+from .app import StartApp
+from .catalogue import Catalogue
+from .form import Plan
+from .jobs import Jobs
+from .orders import Orders
+from .shelf import Shelf
+
+_CLOSE_S = 1.0  # that open requests get at the end [s]
+
+
+def serve(address: str, port: int | None, instance: int, scenarios: Path,
+          first: Plan | None = None, opened: Any = None) -> None:
+    """Serves the start page until SIGINT, SIGTERM or SIGHUP.
+
+    Args:
+        address: IPv4 address.
+        port: TCP port; None for that of the instance.
+        instance: Which the first simulation gets, if it is free.
+        scenarios: Folder of saved scenarios and of the user's models.
+        first: What the form begins with.
+        opened: Called with the link when it is served.
+
+    Raises:
+        WebError: The port is taken.
+    """
+    with tempfile.TemporaryDirectory(prefix="xtdrone-web-") as folder:
+        asyncio.run(_serve(address, port or Ports(instance).start, instance, scenarios,
+                           Path(folder), first, opened))
+
+
+async def _serve(address, port, instance, scenarios, folder, first, opened) -> None:
+    ended = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, ended.set)
+    token = secrets.token_urlsafe(18)
+    jobs, shelf = Jobs(instance), Shelf(scenarios)
+    catalogue = Catalogue(scenarios / "models")
+    orders = Orders(jobs, shelf, catalogue, folder, address)
+    app = StartApp(Guard(token, address, port), shelf, jobs, orders, catalogue,
+                   first)
+    runner = web.AppRunner(app.application(), access_log=None, shutdown_timeout=_CLOSE_S,
+                           keepalive_timeout=15.0)
+    await runner.setup()
+    try:
+        try:
+            await web.TCPSite(runner, address, port).start()
+        except OSError as error:
+            raise WebError(f"port {port} (TCP) of the start page cannot be opened on {address}: "
+                           f"{error.strerror or error}; give another --port") from error
+        watch = f"http://{address if address != '0.0.0.0' else LOCAL}:{port}/"
+        print(f"page: {watch}#token={token}\npage for viewers, who cannot command: {watch}\n"
+              f"scenarios: {scenarios}\nCtrl-C ends it and what it has started", flush=True)
+        if opened is not None:
+            opened(f"{watch}#token={token}")
+        await ended.wait()
+    finally:
+        if jobs.running():
+            print(f"ending {len(jobs.running())} programs ...", flush=True)
+        await catalogue.close()
+        await jobs.close()
+        await runner.cleanup()
+
+
