@@ -6,6 +6,8 @@ acceleration across the path below a bound, and along it below another: forwards
 start, backwards from rest at the end (Verscheure et al. 2009, section II, for a point mass).
 """
 
+import itertools
+
 import numpy as np
 from scipy.interpolate import CubicSpline
 
@@ -37,7 +39,7 @@ class LapPath:
         knots = np.concatenate([[0.0], np.cumsum(chords)])
         spline = CubicSpline(knots, points, bc_type="periodic")
         u = np.concatenate([np.linspace(a, b, _FINE, endpoint=False)
-                            for a, b in zip(knots[:-1], knots[1:])] + [knots[-1:]])
+                            for a, b in itertools.pairwise(knots)] + [knots[-1:]])
         s = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(spline(u), axis=0), axis=1))])
         self.length = float(s[-1])
         self.gates = s[:-1:3 * _FINE]

@@ -12,9 +12,9 @@ from xtdrone_core.racing.track import read_track
 from xtdrone_dynamics.constants import GRAVITY, TROPOPAUSE
 from xtdrone_dynamics.earth.magnetic_field import earth_field
 
+from .race import gate_models
 from .vehicles.actors import Actor, read_actor
 from .vehicles.pose import Pose
-from .race import gate_models
 from .vehicles.sdf_file import fail, parse, parse_text
 from .vehicles.sdf_tree import (
     Scope,

@@ -23,6 +23,7 @@ from xtdrone_core.runs.control_link import TICK_US
 from xtdrone_core.runs.frame_ring import FrameWriter, path_of
 from xtdrone_core.runs.parent import end, tied
 from xtdrone_core.runs.ports import Ports
+from xtdrone_sim.world import load_world
 
 from .errors import WebError
 from .frame import VEHICLE, blank
@@ -61,7 +62,10 @@ class Station(Observer):
         self._records = blank(n)
         self._steps = np.zeros((STEPS, 2))  # end [s] and processor time [s] of the last steps
         self._count, self._due, self._cpu = 0, 0.0, 0.0
-        arrays = [["vehicles", "|u1", [n * VEHICLE.itemsize]], ["steps", "<f8", [STEPS, 2]]]
+        self._race = simulation.race
+        self._passages = np.zeros(n, dtype="<i8")
+        arrays = [["vehicles", "|u1", [n * VEHICLE.itemsize]], ["steps", "<f8", [STEPS, 2]],
+                  ["passages", "<i8", [n]]]
         self._ring = FrameWriter(path_of(os.getpid(), simulation.scenario.instance, "web"), arrays)
         token = secrets.token_urlsafe(18)
         try:
@@ -124,7 +128,9 @@ class Station(Observer):
         r["range"] = sensors.range_distance
         for name in ("mode", "armed", "landed", "ready"):
             r[name] = getattr(estimates, name)
-        self._ring.write(t_us, {"vehicles": r.view(np.uint8),
+        if self._race is not None:
+            self._passages[:] = self._race.laps.count
+        self._ring.write(t_us, {"vehicles": r.view(np.uint8), "passages": self._passages,
                                 "steps": np.roll(self._steps, -(self._count % STEPS), axis=0)})
 
 
@@ -136,7 +142,8 @@ def _pass_on(stream) -> None:
 
 def _told(simulation) -> dict[str, Any]:
     """What the server has to know of a simulation, as plain data."""
-    scenario, world, fleet = simulation.scenario, simulation.world, simulation.fleet
+    scenario, fleet = simulation.scenario, simulation.fleet
+    world = load_world(scenario.world)  # without the gates of a track, which the page draws
     types = {model.type: model for model in fleet.vehicles}
     return {
         "instance": scenario.instance, "folder": str(simulation.folder or ""),
@@ -152,7 +159,8 @@ def _told(simulation) -> dict[str, Any]:
                   for name, model in types.items()},
         "vehicles": [{"name": spec.name, "type": model.type, "start": [*spec.pos, spec.yaw]}
                      for spec, model in zip(scenario.vehicles, fleet.vehicles)],
-        "cameras": simulation.rendered_sensors()}
+        "cameras": simulation.rendered_sensors(),
+        "track": scenario.track, "ghost": scenario.ghost}
 
 
 def _light(light) -> dict[str, Any]:

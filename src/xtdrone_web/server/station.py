@@ -24,6 +24,7 @@ from ..errors import WebError
 from .fleet import FleetLink
 from .page import Page
 from .pilot import UNITS, Pilot
+from .race import Race
 from .sticks import Sticks
 from .world_control import REQUESTS, EventLog, WorldControl
 
@@ -54,6 +55,8 @@ class Station:
         self.world = WorldControl(told["instance"], told["control"])
         self.pilot = Pilot(self.link, self.names, told["origin"], self._positions)
         self.sticks = Sticks(self.link)
+        self.race = Race(told["track"], told["ghost"])
+        self._racing: asyncio.Task | None = None
         self._reader = FrameReader(told["ring"], told["arrays"])
         self._log = EventLog(told["folder"])
         self._events: deque[dict[str, Any]] = deque(maxlen=_EVENTS)
@@ -92,7 +95,8 @@ class Station:
                 "failures": list(UNITS), "control": told["control"],
                 "cameras": [{"vehicle": camera["vehicle"], "sensor": camera["sensor"],
                              "kind": camera["kind"]} for camera in told["cameras"]],
-                "status": self._status, "events": list(self._events)}
+                "status": self._status, "events": list(self._events),
+                "race": self.race.told, "laps": self.race.state}
 
     def asset(self, kind: str, name: str) -> Path | None:
         """The glTF file of the world or of a type of vehicle."""
@@ -134,7 +138,7 @@ class Station:
         if work is None:
             return {"ok": False, "error": f"'{op[:40]}' is not known: choose one of "
                                           f"{', '.join(sorted(self._known()))}"}
-        if not page.pilot and op != "items":
+        if not page.pilot and op not in _LOOKING:
             return {"ok": False, "error": "this page may look and not command: open the link with "
                                           "the token that was printed"}
         try:
@@ -149,14 +153,15 @@ class Station:
         return {"ok": True, **done}
 
     def _known(self):
-        return {*REQUESTS, *self.pilot.orders, "params", "items"}
+        return {*REQUESTS, *self.pilot.orders, "params", *_LOOKING}
 
     def _work(self, op) -> Callable[[dict], dict] | None:
         if op in REQUESTS:
             return lambda asked: self.world.do(op, asked)
         if op in self.pilot.orders:
             return lambda asked: self.pilot.do(op, asked)
-        return {"params": self.pilot.parameters, "items": self.pilot.items}.get(op)
+        return {"params": self.pilot.parameters, "items": self.pilot.items,
+                "ghosts": self.race.runs, "ghost": self.race.ghost}.get(op)
 
     def _note_refusals(self, op, done):
         for result in done.get("results", ()):
@@ -180,6 +185,8 @@ class Station:
         t_us, data = frames[-1]
         self._t = t_us * 1e-6
         self.sticks.stepped(data["steps"])
+        if self.race.changed(data["passages"]):
+            self._racing = asyncio.create_task(self._tell_race())
         records = data["vehicles"].view(frame.VEHICLE).copy()
         armed = records["armed"].astype(bool)
         for name in ("set_pos", "set_vel"):
@@ -211,6 +218,14 @@ class Station:
             for page in self.pages:
                 page.tell({"op": "status", **self._status})
 
+    async def _tell_race(self):
+        """The laps to every page."""
+        loop = asyncio.get_running_loop()
+        with contextlib.suppress(WebError):
+            self.race.state = await loop.run_in_executor(self._pool, self.world.ask, "race")
+            for page in self.pages:
+                page.tell({"op": "laps", **self.race.state})
+
     async def _greet(self):
         self.link.greet()
 
@@ -237,6 +252,7 @@ class Station:
         self.event(severity, self.names[i], text)
 
 
+_LOOKING = ("items", "ghosts", "ghost")  # what pages may ask that may not command
 _BY_STICKS = ("MANUAL", "STABILIZED", "ACRO", "ALTCTL", "POSCTL")
 
 

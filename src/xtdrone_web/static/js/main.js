@@ -15,6 +15,7 @@ import { Params } from "./params.js";
 import { Sticks } from "./sticks.js";
 import { Recorder } from "./record.js";
 import { Pace } from "./pace.js";
+import { Race } from "./race.js";
 
 const field = (id) => document.getElementById(id);
 const AHEAD_S = 0.06; // the longest that a state is carried on by its velocity
@@ -34,6 +35,7 @@ class App {
       scene: (told) => (this.told ? this.again(told) : this.begin(told)),
       status: (status) => { this.status = status; this.panels?.status(status); },
       event: (event) => this.event(event),
+      laps: (laps) => this.race?.take(laps),
       error: ({ error }) => this.say(error, true),
       lost: (why) => this.say(why || "the simulation does not answer; trying again …", true) });
   }
@@ -60,6 +62,7 @@ class App {
     this.params = new Params(this);
     this.sticks = new Sticks(this);
     this.recorder = new Recorder(this);
+    if (told.race) this.race = new Race(this, told.race, told.laps);
     this.makeControls();
     for (const event of told.events) this.panels.events.push(event);
     await Promise.all([this.world.load(), this.fleet.load()]);
@@ -76,6 +79,7 @@ class App {
     if (!same) location.reload();
     document.body.classList.toggle("viewer", !told.pilot);
     this.status = told.status;
+    if (told.laps.vehicles) this.race?.take(told.laps);
     this.say("connected again");
   }
 
@@ -245,6 +249,7 @@ class App {
     this.fleet.update(this.frame, ahead, still ? 0 : dt);
     const first = this.views.update(this.chosen, dt);
     this.overlays.update(this.frame, this.chosen, this.everyone, this.pace.level);
+    this.race?.update(this.frame);
     this.world.follow(this.views.focus, 6 + 1.6 * this.views.reach);
     this.render();
     this.hud.draw(this.frame, this.views, first, this);
