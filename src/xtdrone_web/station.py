@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from xtdrone_core import FleetState, SensorBatch
-from xtdrone_core.contracts import Observer
+from xtdrone_core.contracts import Observer, Placing
 from xtdrone_core.runs.control_link import TICK_US
 from xtdrone_core.runs.frame_ring import FrameWriter, path_of
 from xtdrone_core.runs.parent import end, tied
@@ -62,7 +62,7 @@ class Station(Observer):
         self._records = blank(n)
         self._steps = np.zeros((STEPS, 2))  # end [s] and processor time [s] of the last steps
         self._count, self._due, self._cpu = 0, 0.0, 0.0
-        self._race = simulation.race
+        self._simulation = simulation  # whose Agent comes later
         self._passages = np.zeros(n, dtype="<i8")
         arrays = [["vehicles", "|u1", [n * VEHICLE.itemsize]], ["steps", "<f8", [STEPS, 2]],
                   ["passages", "<i8", [n]]]
@@ -128,8 +128,10 @@ class Station(Observer):
         r["range"] = sensors.range_distance
         for name in ("mode", "armed", "landed", "ready"):
             r[name] = getattr(estimates, name)
-        if self._race is not None:
-            self._passages[:] = self._race.laps.count
+        agent, race = self._simulation.agent, self._simulation.race
+        r["slot"] = agent.places(t_us, state.pos) if isinstance(agent, Placing) else np.nan
+        if race is not None:
+            self._passages[:] = race.laps.count
         self._ring.write(t_us, {"vehicles": r.view(np.uint8), "passages": self._passages,
                                 "steps": np.roll(self._steps, -(self._count % STEPS), axis=0)})
 

@@ -193,6 +193,10 @@ class Station:
             values = getattr(self.link, name) + (self._offset if name == "set_pos" else 0.0)
             records[name] = np.where(armed[:, None], values, np.nan)
         records["battery"] = self.link.battery
+        slots = self._log.slots  # of a formation that other processes fly
+        if slots is not None and len(slots) == len(records) - 1 \
+                and np.isnan(records["slot"]).all():
+            records["slot"][1:] = records["pos"][0] + slots
         self._records = records
         packed = frame.pack(records, self._t, time.monotonic(), self.sticks.latency())
         for page in self.pages:

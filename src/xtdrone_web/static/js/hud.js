@@ -3,6 +3,7 @@
 import * as THREE from "../vendor/three.module.js";
 import { euler } from "./frame.js";
 import { colour } from "./fleet.js";
+import { slotError } from "./slots.js";
 
 const NAMES_UP_TO = 40; // vehicles
 
@@ -137,7 +138,8 @@ export class Hud {
     const charge = frame.get(i, "battery"), volt = frame.get(i, "voltage");
     c.textAlign = "center";
     const battery = Number.isFinite(volt) ? `${(100 * charge).toFixed(0)} %  ${volt.toFixed(1)} V` : "";
-    this.text(`${vehicle.name}   ${armed ? mode : "disarmed"}   ${battery}`, x, y, "600 13px", charge < 0.2 ? "#ff6b6b" : "#fff");
+    const away = slotError(frame, i), slot = Number.isFinite(away) ? `   slot ${away.toFixed(2)} m` : "";
+    this.text(`${vehicle.name}   ${armed ? mode : "disarmed"}   ${battery}${slot}`, x, y, "600 13px", charge < 0.2 ? "#ff6b6b" : "#fff");
     const warning = app.warning(i);
     if (warning) this.text(warning, x, y - 19, "600 12.5px", "#ffc24a");
   }
