@@ -61,6 +61,7 @@ class Station:
         self._log = EventLog(told["folder"])
         self._events: deque[dict[str, Any]] = deque(maxlen=_EVENTS)
         self._records = frame.blank(n)
+        self._agent_knows = False  # the Agent has told slots by itself
         self._t = 0.0
         self._pool = ThreadPoolExecutor(_ASKING)
         self._status: dict[str, Any] = {}
@@ -194,8 +195,8 @@ class Station:
             records[name] = np.where(armed[:, None], values, np.nan)
         records["battery"] = self.link.battery
         slots = self._log.slots  # of a formation that other processes fly
-        if slots is not None and len(slots) == len(records) - 1 \
-                and np.isnan(records["slot"]).all():
+        self._agent_knows |= bool(np.isfinite(records["slot"]).any())
+        if not self._agent_knows and slots is not None and len(slots) == len(records) - 1:
             records["slot"][1:] = records["pos"][0] + slots
         self._records = records
         packed = frame.pack(records, self._t, time.monotonic(), self.sticks.latency())

@@ -129,7 +129,7 @@ class App {
     this.fleet.quality(level);
     this.hud.resize(width, height);
     const below = `${field("top").getBoundingClientRect().bottom + 10}px`; // it may have several rows
-    field("fleet").style.top = below;
+    field("fleet").style.top = field("lap").style.top = below;
     field("side").style.top = width < 821 ? "" : below;
     document.body.classList.toggle("plain", level === 0); // blurred glass is slow without a graphics card
     for (const lines of [this.overlays.lines, this.overlays.trails]) lines.material.uniforms.size.value.set(width, height);
