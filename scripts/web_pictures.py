@@ -3,6 +3,8 @@
     python scripts/web_pictures.py docs/images/web
 """
 
+import os
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -12,6 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"
 import browser
 from web_simulation import serving
 
+RACE = "--track", "park", "--world", "outdoor", "--gps", "rtk"
 FLIGHT = "--n", "9", "--world", "outdoor", "--wind", "3,1,0"
 READY = "[...Array(station.frame.n).keys()].every((i) => station.frame.get(i, 'ready'))"
 
@@ -43,6 +46,33 @@ def main():
     with tempfile.TemporaryDirectory() as scratch, serving(Path(scratch), *FLIGHT) as flight, \
                 browser.browser(scratch, (1280, 720), color_scheme="light") as context:
         take(browser.opened(context, flight.url)[0], folder)
+    with tempfile.TemporaryDirectory() as scratch:
+        race(Path(scratch), folder)
+    with tempfile.TemporaryDirectory() as scratch, \
+            serving(Path(scratch), "--n", "9", "--speed", "1", "--gps", "rtk",
+                    command=("fly", "formation")) as flight, \
+            browser.browser(scratch, (1280, 720), color_scheme="light") as context:
+        page = browser.opened(context, flight.url)[0]
+        page.evaluate("station.pace.choose('2'); station.choose(4);")
+        browser.until(page, "Number.isFinite(station.frame.get(4, 'slot', 0))", 120.0)
+        page.evaluate("station.plots.add('slot error [m]');" + view("orbit"))
+        page.wait_for_timeout(9000)
+        page.screenshot(path=folder / "slots.png")
+
+
+def race(scratch, folder):
+    """A lap beside the ghost of a slower one."""
+    subprocess.run([sys.executable, "-m", "xtdrone_core.command", "fly", "race", *RACE, "--name",
+                    "slower", "--set", "speed=4.6"], check=True, stdout=subprocess.DEVNULL,
+                   env={**os.environ, "XTDRONE_RUNS": str(scratch)})
+    with serving(scratch, *RACE, "--ghost", "slower", "--speed", "1",
+                 command=("fly", "race")) as flight, \
+            browser.browser(scratch, (1280, 720), color_scheme="light") as context:
+        page = browser.opened(context, flight.url)[0]
+        page.evaluate("station.pace.choose('2');" + view("chase") + tab("race"))
+        browser.until(page, "station.race.state && station.race.state.vehicles[0].lap === 2 "
+                            "&& station.race.state.vehicles[0].next === 3", 300.0)
+        page.screenshot(path=folder / "race.png")
 
 
 def take(page, folder):

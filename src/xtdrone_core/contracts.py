@@ -2,9 +2,9 @@
 
 A class that implements one of these protocols needs nothing else. Callers use the protocol only:
 no hasattr, no private attributes. Optional features are protocols of their own (Renderer,
-RangeCaster, Viewer, WorldEditor, ExternalPose, Logging, SettableParameters; Attachable, Counting
-and Reporting of an Agent). An implementation inherits from those that it supports; callers check
-with required() at construction, so that a missing feature is reported before the flight.
+RangeCaster, Viewer, WorldEditor, ExternalPose, Logging, SettableParameters; Attachable, Counting,
+Placing and Reporting of an Agent). An implementation inherits from those that it supports; callers
+check with required() at construction, so that a missing feature is reported before the flight.
 
 `mask` is (N,) bool and selects vehicles; None selects all. save() returns a Snapshot: plain data
 and NumPy arrays by name, which snapshot.write() stores without pickle. load() restores it in
@@ -320,6 +320,19 @@ class Counting(Protocol):
 
     def reached(self) -> dict[str, tuple[int, int]]:
         """By the name of the goals, such as "corners": how many it reached, and of how many."""
+
+
+@runtime_checkable
+class Placing(Protocol):
+    """An Agent that keeps vehicles at places, such as the slots of a formation."""
+
+    def places(self, t_us: int, pos: np.ndarray) -> np.ndarray:
+        """Where each vehicle should be, (N, 3) world [m]; NaN for one without a place.
+
+        Args:
+            t_us: Simulated time [us].
+            pos: (N, 3) where the vehicles are, world [m].
+        """
 
 
 def goals_missed(reached: Mapping[str, tuple[int, int]]) -> bool:

@@ -137,6 +137,25 @@ def batch_world(name: Path | str) -> Path:
                                      "a YAML or SDF file"))
 
 
+def track_names() -> list[str]:
+    """Names of the race tracks in worlds/tracks."""
+    return sorted(path.stem for path in (root() / "worlds" / "tracks").glob("*.yaml"))
+
+
+def track_file(name: Path | str) -> Path:
+    """The YAML file of a race track: a path, which need not exist, or a name from worlds/tracks.
+
+    Raises:
+        ScenarioError: A word without '.' and '/' that is no name.
+    """
+    path = Path(name).expanduser()
+    if path.suffix or path.name != str(name):
+        return path
+    if str(name) not in track_names():
+        raise ScenarioError(unknown_name("track", name, track_names(), "a YAML file"))
+    return root() / "worlds" / "tracks" / f"{name}.yaml"
+
+
 def mission_names() -> list[str]:
     """Names of the plans in docs/missions."""
     return sorted(path.stem for path in (root() / "docs" / "missions").glob("*.plan"))

@@ -234,6 +234,13 @@ class FormationAgent(FormationFlight):
             return np.full(self.n - 1, np.inf)
         return self.formation.errors(t_us, pos)
 
+    def places(self, t_us: int, pos: np.ndarray) -> np.ndarray:
+        """The followers' slots beside the leader's position, those of a transition on their way."""
+        found = np.full((self.n, 3), np.nan)
+        if self._phase == "fly":
+            found[1:] = pos[0] + self.formation.pattern(t_us)
+        return found
+
     def control(self, t_us: int, estimates: Estimates, out: SetPoints) -> None:
         """Copies the set-points of the scheme."""
         desired = self.formation.step(t_us, estimates.pos, estimates.vel)

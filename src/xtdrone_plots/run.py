@@ -127,10 +127,10 @@ class Run:
             return None
         from xtdrone_autopilot.navigation import mission_items as items, plan_file
         from xtdrone_autopilot.safety.fence import Fence
-        from xtdrone_sim.world import load_world
+        from xtdrone_sim.world import world_of
 
         try:
-            world = load_world(self.scenario.world)
+            world = world_of(self.scenario)
             origin = world.latitude, world.longitude, world.altitude
             starts = [np.array(spec.pos) for spec in self.scenario.vehicles]
             held = plan_file.of_fleet(self.scenario.mission, starts, origin)[i].items

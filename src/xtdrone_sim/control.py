@@ -36,7 +36,7 @@ class ControlRequests:
         self._late = False  # a late bridge has been reported
         self._handlers = {
             "disturb": self._disturb, "event": self._event, "health": self._health,
-            "load": self._load, "pause": self._pause, "reset": self._reset,
+            "load": self._load, "pause": self._pause, "race": self._race, "reset": self._reset,
             "resume": self._resume, "save": self._save, "sensors": self._sensors,
             "speed": self._speed, "status": self._status, "step": self._step, "stop": self._stop,
             "wind": self._wind,
@@ -131,6 +131,12 @@ class ControlRequests:
 
     def _health(self, request):
         return {"t_us": self._simulation.t_us, "health": self._simulation.autopilot.health()}
+
+    def _race(self, request):
+        race = self._simulation.race
+        if race is None:
+            raise ControlError("there is no race: start the simulation with --track NAME")
+        return {"t_us": self._simulation.t_us, **race.status()}
 
     def _sensors(self, request):
         if self._publisher is None:

@@ -67,6 +67,7 @@ def closing_lines(simulation: "Simulation") -> list[str]:
              "real time")]
     rows += [("reached", f"{reached} of {asked} {what}")
              for what, (reached, asked) in simulation.reached.items()]
+    rows += [] if simulation.race is None else simulation.race.closing_lines()
     rows.append(("landed", f"{landed} of {simulation.scenario.n}"))
     crashes = monitor.table()
     rows += [("crash", f"{crash['t']:.2f} s: {text}" + (

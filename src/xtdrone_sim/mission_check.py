@@ -38,7 +38,7 @@ from xtdrone_dynamics.earth.geodesy import to_local_array
 from .rendering.scene import RenderedScene
 from .vehicles.report import vehicle_figures
 from .vehicles.sdf import load_vehicle
-from .world import load_world
+from .world import world_of
 
 _STEP = 1.0  # between the positions of a leg that are held against the geofence [m]
 _MOST_STEPS = 10_000  # of a leg
@@ -76,7 +76,7 @@ def check_plan(plan: Plan, scenario: Scenario) -> Report:
     Raises:
         XtdroneError: The scenario's world, vehicle or parameters cannot be read.
     """
-    world, spec = load_world(scenario.world), scenario.vehicles[0]
+    world, spec = world_of(scenario), scenario.vehicles[0]
     vehicle = load_vehicle(spec.type)
     origin = world.latitude, world.longitude, world.altitude
     fleet = FleetModel.of([vehicle])

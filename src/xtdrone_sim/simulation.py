@@ -30,6 +30,8 @@ from xtdrone_core.contracts import (
     required,
 )
 from xtdrone_core.errors import unknown_name
+from xtdrone_core.racing.ghost import read_ghost
+from xtdrone_core.racing.track import read_track
 from xtdrone_core.runs import run_folder, snapshot
 from xtdrone_core.runs.control_link import TICK_US, ControlServer
 from xtdrone_core.runs.log_file import LogGaps
@@ -41,18 +43,20 @@ from .figures import FlightFigures
 from .pacer import Pacer
 from .plant.plant import Plant
 from .pose_feed import TruthPose
+from .race import LapTimer
 from .recording import WARNING, Console, SummaryKeeper, TruthRecorder
 from .rendering.scene import Beams
 from .rendering.sensors import RenderedSensors
 from .vehicles.pose import Pose, sensors_at_zero
 from .vehicles.sdf import load_vehicle
-from .world import World, load_world
+from .world import World, world_of
 
 _log = logging.getLogger(__name__)
 
 STEP_US = 4000  # PX4's lockstep period [us]
 # May differ between a snapshot and its scenario.
-_FREE = {"speed", "gui", "web", "web_address", "foxglove", "mcap", "viewer", "name", "instance"}
+_FREE = {"speed", "gui", "web", "web_address", "foxglove", "mcap", "viewer", "name", "instance",
+         "ghost"}
 
 
 class Simulation:
@@ -71,6 +75,7 @@ class Simulation:
         pacer: Keeps simulated time at a multiple of wall time.
         log_gaps: What the disk did not take of the logs.
         requests: The control socket, or None.
+        race: The LapTimer of the scenario's track, or None.
     """
 
     step_us = STEP_US
@@ -103,9 +108,10 @@ class Simulation:
         self._closers: list = []  # in the order in which they are closed
         self._started = False
         self.requests: ControlRequests | None = None
+        self.race: LapTimer | None = None
         self._built = False
         self.agent = agent
-        self.world = load_world(scenario.world)
+        self.world = world_of(scenario)
         models = tuple(load_vehicle(spec.type) for spec in scenario.vehicles)
         self.fleet = FleetModel.of(models)
         try:
@@ -153,6 +159,11 @@ class Simulation:
         if scenario.gui:
             required(self.engine, Viewer, f"engine '{scenario.engine}' has no window",
                      "leave out gui")
+        if scenario.track:
+            track = read_track(scenario.track)
+            ghost = read_ghost(scenario.ghost, track) if scenario.ghost else None
+            self.race = LapTimer(track, scenario.vehicles, ghost, self.event)
+            self.observers.append(self.race)
 
     def remarks(self) -> list[str]:
         """What of the files of world and vehicles is left out or changed, a line each."""
@@ -373,7 +384,8 @@ class Simulation:
     def _stateful(self) -> dict:
         parts = {"engine": self.engine, "plant": self.plant, "sensors": self.sensor_suite,
                  "rendered": self.rendered, "autopilot": self.autopilot,
-                 "monitor": self.monitor}
+                 "monitor": self.monitor,
+                 **({} if self.race is None else {"laps": self.race.laps})}
         return parts if self._agent is None else {**parts, "agent": self._agent}
 
     def mask_of(self, vehicles: Any) -> np.ndarray:
@@ -445,6 +457,7 @@ class Simulation:
                 "collisions": len(self.collisions), "crashes": self.monitor.table(),
                 **self.figures.summary(),
                 **({"refused_messages": refused} if s.key else {}),
+                **({} if self.race is None else {"race": self.race.summary()}),
                 "landed": bool(self.landed.all())}
 
     def close(self) -> None:

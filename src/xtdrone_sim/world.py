@@ -1,17 +1,22 @@
 """Worlds from SDF files, as Gazebo 11 and PX4's sitl_gazebo plugins read them."""
 
+import copy
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
-from xtdrone_core import resources
+from xtdrone_core import Scenario, ScenarioError, resources
+from xtdrone_core.racing.track import read_track
 from xtdrone_dynamics.constants import GRAVITY, TROPOPAUSE
 from xtdrone_dynamics.earth.magnetic_field import earth_field
 
+from .race import gate_models
 from .vehicles.actors import Actor, read_actor
 from .vehicles.pose import Pose
-from .vehicles.sdf_file import fail, parse
+from .vehicles.sdf_file import fail, parse, parse_text
 from .vehicles.sdf_tree import (
     Scope,
     name_of,
@@ -67,13 +72,37 @@ class World:
     remarks: tuple[str, ...] = ()  # what of the file is left out, a line each
     water: float = -math.inf  # height of the water's surface [m]; -inf without water
     water_density: float = 0.0  # [kg/m^3]
+    added: tuple[str, ...] = ()  # models that are not in its file, as SDF
 
 
-def load_world(name_or_path: str | PathLike[str]) -> World:
+def world_of(scenario: Scenario) -> World:
+    """The world of a scenario, with the gates of its track; errors as of load_world()."""
+    return load_world(scenario.world,
+                      gate_models(read_track(scenario.track)) if scenario.track else ())
+
+
+def add_models(element: Any, models: Iterable[str]) -> None:
+    """Adds models, as SDF, to the <world> of a file.
+
+    Raises:
+        ScenarioError: The world has something of that name.
+    """
+    taken = {child.get("name") for child in element}
+    for model in models:
+        added = parse_text(model, "track", "model")
+        if added.get("name") in taken:
+            raise ScenarioError(f"world '{name_of(element)}' has something called "
+                                f"'{added.get('name')}' like a gate: rename it, or leave out the "
+                                "track")
+        element.append(added)
+
+
+def load_world(name_or_path: str | PathLike[str], added: tuple[str, ...] = ()) -> World:
     """A world from worlds/ or from an SDF file.
 
     Args:
         name_or_path: A name from worlds/, or a path to an SDF file.
+        added: Further models, as SDF.
 
     Returns:
         The world. Its magnetic field is the file's <magnetic_field>, or else
@@ -84,7 +113,8 @@ def load_world(name_or_path: str | PathLike[str]) -> World:
         SdfError: The file is invalid; the message names file and line.
     """
     path = resources.world_sdf(name_or_path)
-    element = parse(path, "world")
+    element = copy.deepcopy(parse(path, "world"))
+    add_models(element, added)
     scope = Scope(element, Pose(), placed=_state(element))
     remarks: list[str] = []
     coordinates = element.find("spherical_coordinates")
@@ -100,7 +130,7 @@ def load_world(name_or_path: str | PathLike[str]) -> World:
                  tuple(map(float, field)), _wind(scope), tuple(shapes_of(scope, remarks)),
                  tuple(_light(*found) for found in scope.lights()), ambient, background,
                  of_world(scope), tuple(read_actor(actor, remarks) for actor in scope.actors()),
-                 tuple(remarks), *_water(scope))
+                 tuple(remarks), *_water(scope), added)
 
 
 def _state(element) -> dict[str, Pose]:

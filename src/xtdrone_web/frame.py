@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 STATIC = Path(__file__).parent / "static"
-_UNKNOWN = ("set_pos", "set_vel", "voltage", "current", "range", "battery")  # NaN at first
+_UNKNOWN = ("slot", "set_pos", "set_vel", "voltage", "current", "range", "battery")  # NaN at first
 
 
 @cache

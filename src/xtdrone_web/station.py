@@ -17,11 +17,12 @@ from typing import Any
 import numpy as np
 
 from xtdrone_core import FleetState, SensorBatch
-from xtdrone_core.contracts import Observer
+from xtdrone_core.contracts import Observer, Placing
 from xtdrone_core.runs.control_link import TICK_US
 from xtdrone_core.runs.frame_ring import FrameWriter, path_of
 from xtdrone_core.runs.parent import end, tied
 from xtdrone_core.runs.ports import Ports
+from xtdrone_sim.world import load_world
 
 from .errors import WebError
 from .frame import VEHICLE, blank
@@ -60,7 +61,10 @@ class Station(Observer):
         self._records = blank(n)
         self._steps = np.zeros((STEPS, 2))  # end [s] and processor time [s] of the last steps
         self._count, self._due, self._cpu = 0, 0.0, 0.0
-        arrays = [["vehicles", "|u1", [n * VEHICLE.itemsize]], ["steps", "<f8", [STEPS, 2]]]
+        self._simulation = simulation  # whose Agent comes later
+        self._passages = np.zeros(n, dtype="<i8")
+        arrays = [["vehicles", "|u1", [n * VEHICLE.itemsize]], ["steps", "<f8", [STEPS, 2]],
+                  ["passages", "<i8", [n]]]
         self._ring = FrameWriter(path_of(os.getpid(), simulation.scenario.instance, "web"), arrays)
         token = secrets.token_urlsafe(18)
         try:
@@ -123,7 +127,11 @@ class Station(Observer):
         r["range"] = sensors.range_distance
         for name in ("mode", "armed", "landed", "ready"):
             r[name] = getattr(estimates, name)
-        self._ring.write(t_us, {"vehicles": r.view(np.uint8),
+        agent, race = self._simulation.agent, self._simulation.race
+        r["slot"] = agent.places(t_us, state.pos) if isinstance(agent, Placing) else np.nan
+        if race is not None:
+            self._passages[:] = race.laps.count
+        self._ring.write(t_us, {"vehicles": r.view(np.uint8), "passages": self._passages,
                                 "steps": np.roll(self._steps, -(self._count % STEPS), axis=0)})
 
 
@@ -141,5 +149,7 @@ def _told(simulation) -> dict[str, Any]:
         "key": scenario.key, "px4": scenario.autopilot == "px4",
         "control": simulation.requests is not None,
         "shared_origin": scenario.origin == "shared",
-        **described(simulation.world, scenario.vehicles, simulation.fleet.vehicles),
-        "cameras": simulation.rendered_sensors()}
+        # The world's own file, without the gates of a track, which the page draws.
+        **described(load_world(scenario.world), scenario.vehicles, simulation.fleet.vehicles),
+        "cameras": simulation.rendered_sensors(),
+        "track": scenario.track, "ghost": scenario.ghost}

@@ -14,18 +14,19 @@ from xtdrone_core.runs.parent import tied
 
 
 @contextlib.contextmanager
-def serving(folder, *options):
+def serving(folder, *options, command=("sim",)):
     """A simulation that serves its page while the block lasts.
 
     Args:
         folder: Of its run folders.
-        options: Of `xtdrone sim`.
+        options: Of the command.
+        command: `xtdrone sim`, or an Agent's flight.
 
     Yields:
         url, watch_url, token, control, process, and folder, that of the run.
     """
     process = subprocess.Popen(
-        [sys.executable, "-m", "xtdrone_core.command", "sim", "--web", "true", "--log", "none",
+        [sys.executable, "-m", "xtdrone_core.command", *command, "--web", "true", "--log", "none",
          *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         start_new_session=True, preexec_fn=tied(signal.SIGTERM),
         env={**os.environ, "XTDRONE_RUNS": str(folder)})
@@ -33,7 +34,7 @@ def serving(folder, *options):
         said = ""
         for line in process.stdout:
             said += line
-            if "run folder" in line:
+            if "page for viewers" in line:
                 break
         else:
             raise AssertionError(said)

@@ -1,4 +1,4 @@
-"""One simulation and one browser for all tests of the page."""
+"""A simulation for each module, and one browser for all tests of the page."""
 
 import asyncio
 import json
@@ -15,7 +15,7 @@ from xtdrone_web import frame
 OPTIONS = ("--vehicles", "iris@0,0; iris@3,0; iris@0,3")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def station(tmp_path_factory):
     """`xtdrone sim --web true` with three vehicles: url, watch_url, control, folder."""
     with serving(tmp_path_factory.mktemp("web"), *OPTIONS) as running:
@@ -31,7 +31,7 @@ def context(tmp_path_factory):
         yield opened
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def page(context, station):
     """The pilot's page."""
     page, errors = browser.opened(context, station.url)

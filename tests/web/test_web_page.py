@@ -74,6 +74,10 @@ def events(station):
     return [json.loads(line) for line in text.splitlines()]
 
 
+def events_of(station, name):
+    return [event for event in events(station) if event["event"] == name]
+
+
 def test_pause_step_and_speed(fly, station):
     fly.click("#pause")
     until_status(fly, station, lambda: station.control.request("status")["paused"])
@@ -223,25 +227,35 @@ def with_ground_station(i, check):
 def test_wind_payload_rotor_charge_and_failures(fly, station):
     fly.click("#vehicles li:nth-child(3) button")
     tab(fly, "disturb")
+    for name, value in (("e", "3"), ("n", "2"), ("u", "0.5")):
+        fly.fill(f"#windform [name={name}]", value)
     fly.click("#windform button:has-text('Set wind')")
-    browser.until(fly, "station.frame.get(0, 'wind', 0) > 3.5")
+    browser.until(fly, "[3, 2, 0.5].every((x, k) => station.frame.get(0, 'wind', k) === x)")
+    fly.fill("#windform [name=dryden]", "2")
+    fly.click("#windform button:has-text('Set wind')")
+    until_status(fly, station, lambda: events_of(station, "wind")[-1]["wind"]
+                 == "mean=3,2,0.5 dryden=2")
     fly.click("#still")
     browser.until(fly, "station.frame.get(0, 'wind', 0) === 0")
+    fly.fill("#payloadform [name=mass]", "0.2")
     fly.click("#payloadform button")
+    fly.fill("#rotorform [name=rotor]", "1")
     fly.fill("#rotorform [name=share]", "0.95")
     fly.click("#rotorform button")
-    until_status(fly, station, lambda: {"payload", "rotor"} <= {
-        event.get("kind") for event in events(station) if event["event"] == "disturbance"})
-    assert all(event["vehicle"] == "iris_2" for event in events(station)
-               if event["event"] == "disturbance")
+    fly.fill("#chargeform [name=charge]", "0.5")
     fly.click("#chargeform button")
-    browser.until(fly, "document.getElementById('toast').textContent.includes('battery')")
+    until_status(fly, station, lambda: {"payload", "rotor", "charge"} <= {
+        event.get("kind") for event in events_of(station, "disturbance")})
+    found = {event["kind"]: event for event in events_of(station, "disturbance")}
+    assert {event["vehicle"] for event in found.values()} == {"iris_2"}
+    assert 0.2 in found["payload"].values() and 0.95 in found["rotor"].values()
+    browser.until(fly, "station.frame.get(2, 'battery') < 0.6")
+    assert fly.evaluate("station.frame.get(0, 'battery')") > 0.6
     fly.select_option("#failureform select", "gps")
     fly.click("#failureform button:has-text('Fail')")
     browser.until(fly, "document.getElementById('toast').textContent.startsWith('failure: iris_2')")
     with_ground_station(2, lambda client: client.parameter("SYS_FAILURE_EN") == 1)
     fly.click("#failureform button:has-text('Repair')")
-    assert any(event["event"] == "wind" for event in events(station))
 
 
 def test_reset_of_one_vehicle_while_others_fly(fly, station):
@@ -256,7 +270,7 @@ def test_reset_of_one_vehicle_while_others_fly(fly, station):
 
 def test_display_quality_and_theme(fly):
     tab(fly, "display")
-    for name in ("trails", "names", "setpoints", "estimate", "wind", "rays", "plan"):
+    for name in ("trails", "names", "setpoints", "slots", "estimate", "wind", "rays", "plan"):
         before = fly.evaluate(f"station.overlays.on.{name}")
         fly.click(f"#o-{name}")
         assert fly.evaluate(f"station.overlays.on.{name}") is not before

@@ -140,12 +140,15 @@ def test_calibration_and_mapping(sticks):
     assert sticks.evaluate("station.sticks.store.ranges[2]") == [-0.5, 0.7, 0.1]
     sticks.evaluate("pad.axes[2] = 0.7")
     browser.until(sticks, "station.sticks.values.roll === 1")
-    sticks.select_option("[aria-label='axis of roll']", "5")
-    assert sticks.evaluate("station.sticks.store.mapping.roll.axis") == 5
-    sticks.locator("#mapping input").first.click()
-    assert sticks.evaluate("station.sticks.store.mapping.roll.invert") is True
+    before = sticks.evaluate("station.sticks.store.mapping")
+    for k, name in enumerate(before):
+        sticks.select_option(f"#mapping select[aria-label='axis of {name}']", "5")
+        assert sticks.evaluate(f"station.sticks.store.mapping.{name}.axis") == 5
+        sticks.locator("#mapping input").nth(k).click()
+        assert sticks.evaluate(f"station.sticks.store.mapping.{name}.invert") \
+            is not before[name]["invert"]
     sticks.click("#deadman")
     assert sticks.evaluate("station.sticks.store.deadman") is False
     sticks.click("#deadman")
     sticks.click("#defaults")
-    assert sticks.evaluate("station.sticks.store.mapping.roll.axis") == 2
+    assert sticks.evaluate("station.sticks.store.mapping") == before

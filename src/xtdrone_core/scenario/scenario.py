@@ -111,6 +111,12 @@ class Scenario:
                           "for each vehicle, PLAN*COUNT for COUNT of them, shifted to their "
                           "starts", metavar="FILE", unset="none",
                           names=resources.mission_names)
+    track: str = option("", "race track whose gates are put into the world and whose laps are "
+                        "timed: a name from worlds/tracks, or a YAML file", metavar="FILE",
+                        unset="none", names=resources.track_names)
+    ghost: str = option("", "run whose best lap of the track flies along on the page, and whose "
+                        "times the laps are compared with", metavar="RUN", unset="none",
+                        names=run_folder.names)
     params: str = option("", "QGroundControl parameter file for every vehicle, or a folder with "
                          "NAME.params for each", metavar="FILE", unset="PX4's defaults")
     unknown_params: str = option(
@@ -174,6 +180,11 @@ class Scenario:
         self._check_vehicles()
         parse_disturbances(self.disturbances, [vehicle.name for vehicle in self.vehicles])
         resources.world_sdf(self.world)
+        if self.track:
+            resources.track_file(self.track)
+        elif self.ghost:
+            raise ScenarioError(f"ghost '{shown(self.ghost)}' needs a track: give --track NAME "
+                                "(track:=NAME)")
         self._check_links()
 
     def _check_links(self) -> None:

@@ -11,7 +11,7 @@ from xtdrone_core.runs.truth_log import read_truth
 
 from ..errors import ViewError
 from ..vehicles.sdf import load_vehicle
-from ..world import load_world
+from ..world import world_of
 
 TRAIL_S = 8.0  # length of a trail [s]
 _TRAIL_STEP_S = 0.1
@@ -55,7 +55,7 @@ class Replay:
             raise ViewError(f"run '{folder}' has no {run_folder.TRUTH}, the true poses: give a run "
                             "that flew")
         self._t_us, self._table = read_truth(folder / run_folder.TRUTH, scenario.n)
-        self.world = load_world(scenario.world)
+        self.world = world_of(scenario)
         self.models = [load_vehicle(spec.type) for spec in self.vehicles]
         self.names = [spec.name for spec in self.vehicles]
         self.start_s, self.end_s = (float(self._t_us[k]) * 1e-6 for k in (0, -1))

@@ -125,7 +125,8 @@ class LiveWindow:
         if inserted:
             arrays.append(["inserted", "<f8", [len(inserted), 13]])
         self._ring = FrameWriter(path_of(os.getpid(), self._instance, "window"), arrays)
-        line = {"world": str(self._world.sdf), "ring": str(self._ring.path), "arrays": arrays,
+        line = {"world": str(self._world.sdf), "added": self._world.added,
+                "ring": str(self._ring.path), "arrays": arrays,
                 "vehicles": [[spec.type, spec.name, spec.pos, spec.yaw] for spec in self._specs],
                 "inserted": [model.plain() for model in inserted]}
         try:
@@ -154,7 +155,7 @@ class LiveFlight:
         said = json.loads(line)
         specs = tuple(VehicleSpec(kind, name, tuple(pos), yaw)
                       for kind, name, pos, yaw in said["vehicles"])
-        self.world = load_world(said["world"])
+        self.world = load_world(said["world"], tuple(said["added"]))
         self.models = [load_vehicle(spec.type) for spec in specs]
         self.vehicles = specs
         self.names = [spec.name for spec in specs]

@@ -49,10 +49,8 @@ class Cameras:
 
 
 def _picture(data) -> np.ndarray:
-    """One image (h, w) or (h, w, 3) uint8 of a reading: left and right side by side."""
-    if "left" in data:
-        return np.concatenate([data["left"], data["right"]], axis=1)
-    return data["image"]
+    """One image (h, w) or (h, w, 3) uint8 of a reading; those of a stereo camera side by side."""
+    return np.concatenate([each for each in data.values() if each.dtype == np.uint8], axis=1)
 
 
 def encoded(image: np.ndarray) -> bytes:

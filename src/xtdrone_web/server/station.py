@@ -25,6 +25,7 @@ from .cameras import Cameras
 from .fleet import FleetLink
 from .page import Page
 from .pilot import UNITS, Pilot
+from .race import Race
 from .sticks import Sticks
 from .world_control import REQUESTS, EventLog, WorldControl
 
@@ -56,10 +57,13 @@ class Station(Base):
         self.pilot = Pilot(self.link, self.names, told["origin"], self._positions)
         self.sticks = Sticks(self.link)
         self._cameras = Cameras(self.world)
+        self.race = Race(told["track"], told["ghost"])
+        self._racing: asyncio.Task | None = None
         self._reader = FrameReader(told["ring"], told["arrays"])
         self._log = EventLog(told["folder"])
         self._events: deque[dict[str, Any]] = deque(maxlen=_EVENTS)
         self._records = frame.blank(n)
+        self._agent_knows = False  # the Agent has told slots by itself
         self._t = 0.0
         self._pool = ThreadPoolExecutor(_ASKING)
         self._status: dict[str, Any] = {}
@@ -91,7 +95,8 @@ class Station(Base):
                 "failures": list(UNITS), "control": told["control"],
                 "cameras": [{"vehicle": camera["vehicle"], "sensor": camera["sensor"],
                              "kind": camera["kind"]} for camera in told["cameras"]],
-                "status": self._status, "events": list(self._events)}
+                "status": self._status, "events": list(self._events),
+                "race": self.race.told, "laps": self.race.state}
 
     async def image(self, number: int) -> bytes | None:
         """The newest image of a camera as JPEG, or None."""
@@ -130,7 +135,7 @@ class Station(Base):
         if work is None:
             return {"ok": False, "error": f"'{op[:40]}' is not known: choose one of "
                                           f"{', '.join(sorted(self._known()))}"}
-        if not page.pilot and op != "items":
+        if not page.pilot and op not in _LOOKING:
             return {"ok": False, "error": "this page may look and not command: open the link with "
                                           "the token that was printed"}
         try:
@@ -145,14 +150,15 @@ class Station(Base):
         return {"ok": True, **done}
 
     def _known(self):
-        return {*REQUESTS, *self.pilot.orders, "params", "items"}
+        return {*REQUESTS, *self.pilot.orders, "params", *_LOOKING}
 
     def _work(self, op) -> Callable[[dict], dict] | None:
         if op in REQUESTS:
             return lambda asked: self.world.do(op, asked)
         if op in self.pilot.orders:
             return lambda asked: self.pilot.do(op, asked)
-        return {"params": self.pilot.parameters, "items": self.pilot.items}.get(op)
+        return {"params": self.pilot.parameters, "items": self.pilot.items,
+                "ghosts": self.race.runs, "ghost": self.race.ghost}.get(op)
 
     def _note_refusals(self, op, done):
         for result in done.get("results", ()):
@@ -176,12 +182,18 @@ class Station(Base):
         t_us, data = frames[-1]
         self._t = t_us * 1e-6
         self.sticks.stepped(data["steps"])
+        if self.race.changed(data["passages"]):
+            self._racing = asyncio.create_task(self._tell_race())
         records = data["vehicles"].view(frame.VEHICLE).copy()
         armed = records["armed"].astype(bool)
         for name in ("set_pos", "set_vel"):
             values = getattr(self.link, name) + (self._offset if name == "set_pos" else 0.0)
             records[name] = np.where(armed[:, None], values, np.nan)
         records["battery"] = self.link.battery
+        slots = self._log.slots  # of a formation that other processes fly
+        self._agent_knows |= bool(np.isfinite(records["slot"]).any())
+        if not self._agent_knows and slots is not None and len(slots) == len(records) - 1:
+            records["slot"][1:] = records["pos"][0] + slots
         self._records = records
         packed = frame.pack(records, self._t, time.monotonic(), self.sticks.latency())
         for page in self.pages:
@@ -206,6 +218,14 @@ class Station(Base):
                 "mission": self.link.mission_seq.tolist()}
             for page in self.pages:
                 page.tell({"op": "status", **self._status})
+
+    async def _tell_race(self):
+        """The laps to every page."""
+        loop = asyncio.get_running_loop()
+        with contextlib.suppress(WebError):
+            self.race.state = await loop.run_in_executor(self._pool, self.world.ask, "race")
+            for page in self.pages:
+                page.tell({"op": "laps", **self.race.state})
 
     async def _greet(self):
         self.link.greet()
@@ -233,6 +253,7 @@ class Station(Base):
         self.event(severity, self.names[i], text)
 
 
+_LOOKING = ("items", "ghosts", "ghost")  # what pages may ask that may not command
 _BY_STICKS = ("MANUAL", "STABILIZED", "ACRO", "ALTCTL", "POSCTL")
 
 

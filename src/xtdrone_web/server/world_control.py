@@ -5,6 +5,8 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from xtdrone_core import ControlError
 from xtdrone_core.runs.control_link import ControlClient
 
@@ -15,6 +17,7 @@ REQUESTS = {"pause": (), "resume": (), "step": ("n",), "speed": ("speed",),
             "reset": ("vehicles",), "disturb": ("disturbance",), "wind": ("wind",), "stop": ()}
 _ANSWER_S = 10.0  # a reset of a large fleet takes a while [s]
 _SERIOUS = {"crash": 2, "collision": 3, "disturbance": 4}  # severities as in MAVLink
+_FORMS = ("formation", "return", "land")  # events that begin or end a formation
 _MOST = 1 << 20  # of the event log that is read at once [bytes]
 
 
@@ -66,12 +69,18 @@ class WorldControl:
 
 
 class EventLog:
-    """Reads what the run folder's event log gets."""
+    """Reads what the run folder's event log gets.
+
+    Attributes:
+        slots: (N - 1, 3) of the followers beside the leader, as the last formation that was
+            commanded says [m]; None without one.
+    """
 
     def __init__(self, folder: str):
         """folder: Of the run; "" where there is none."""
         self._path = Path(folder) / "events.jsonl" if folder else None
         self._at = 0
+        self.slots: np.ndarray | None = None
 
     def news(self) -> list[dict[str, Any]]:
         """Events since the last call: t [s], level as MAVLink's severities, who, and a text."""
@@ -82,7 +91,20 @@ class EventLog:
             data = file.read(_MOST)
         data = data[:data.rfind(b"\n") + 1]
         self._at += len(data)
-        return [page_event(json.loads(line)) for line in data.splitlines()]
+        events = [json.loads(line) for line in data.splitlines()]
+        for event in events:
+            if event.get("event") in _FORMS:
+                self.slots = _slots(event.get("slots"))
+        return [page_event(event) for event in events]
+
+
+def _slots(given):
+    """The slots of an event, which any client may have written; None where they are none."""
+    try:
+        found = np.array(given, dtype=float)
+    except (TypeError, ValueError):
+        return None
+    return found if found.ndim == 2 and found.shape[1] == 3 else None
 
 
 def page_event(line: dict[str, Any]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from ...vehicles.pose import Pose, body_frames, start_pose
 from ...vehicles.sdf import scope_of
 from ...vehicles.sdf_file import parse, resolve_uri
 from ...vehicles.sdf_tree import pose_of
-from ...world import World
+from ...world import World, add_models
 from ...world_models import WorldModel
 
 _VERSION = "1.7"
@@ -46,6 +46,7 @@ def world_sdf(world: World, specs: Sequence[VehicleSpec], models: Sequence[Vehic
         EngineError: A model of the world has the name of a vehicle.
     """
     element = copy.deepcopy(parse(world.sdf, "world"))
+    add_models(element, world.added)
     taken = {child.get("name") for child in element} & {spec.name for spec in specs}
     if taken:
         raise EngineError(f"world '{world.name}' has something called '{min(taken)}' like a "

@@ -4,6 +4,7 @@ import * as THREE from "../vendor/three.module.js";
 import { euler } from "./frame.js";
 import { colour } from "./fleet.js";
 import { apart } from "./plots.js";
+import { slotError } from "./slots.js";
 
 const NAMES_UP_TO = 40; // vehicles
 
@@ -138,7 +139,8 @@ export class Hud {
     const charge = frame.get(i, "battery"), volt = frame.get(i, "voltage");
     c.textAlign = "center";
     const battery = Number.isFinite(volt) ? `${(100 * charge).toFixed(0)} %  ${volt.toFixed(1)} V` : "";
-    this.text(`${vehicle.name}   ${armed ? mode : "disarmed"}   ${battery}`, x, y, "600 13px", charge < 0.2 ? "#ff6b6b" : "#fff");
+    const slotAway = slotError(frame, i), slot = Number.isFinite(slotAway) ? `   slot ${slotAway.toFixed(2)} m` : "";
+    this.text(`${vehicle.name}   ${armed ? mode : "disarmed"}   ${battery}${slot}`, x, y, "600 13px", charge < 0.2 ? "#ff6b6b" : "#fff");
     const away = app.told.replay ? apart(frame, i, app.told) : NaN;
     if (Number.isFinite(away)) this.text(`${away.toFixed(2)} m from the other`, x, y - 38, "600 12.5px", "#9cc8ff");
     const warning = app.warning(i);

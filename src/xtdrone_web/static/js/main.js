@@ -16,6 +16,7 @@ import { Sticks } from "./sticks.js";
 import { Recorder } from "./record.js";
 import { Pace } from "./pace.js";
 import { Replay } from "./replay.js";
+import { Race } from "./race.js";
 
 const field = (id) => document.getElementById(id);
 const AHEAD_S = 0.06; // the longest that a state is carried on by its velocity
@@ -36,6 +37,7 @@ class App {
       scene: (told) => (this.told ? this.again(told) : this.begin(told)),
       status: (status) => { this.status = status; this.panels?.status(status); this.replay?.status(status); },
       event: (event) => this.event(event),
+      laps: (laps) => this.race?.take(laps),
       error: ({ error }) => this.say(error, true),
       lost: (why) => this.say(why || "the simulation does not answer; trying again …", true) });
   }
@@ -64,6 +66,7 @@ class App {
     this.sticks = new Sticks(this);
     this.recorder = new Recorder(this);
     if (told.replay) this.replay = new Replay(this, told);
+    if (told.race) this.race = new Race(this, told.race, told.laps);
     this.makeControls();
     for (const event of told.events) this.panels.events.push(event);
     await Promise.all([this.world.load(), this.fleet.load()]);
@@ -82,6 +85,7 @@ class App {
     document.body.classList.toggle("viewer", !told.pilot);
     this.status = told.status;
     this.replay?.again();
+    if (told.laps?.vehicles) this.race?.take(told.laps);
     this.say("connected again");
   }
 
@@ -132,7 +136,7 @@ class App {
     this.fleet.quality(level);
     this.hud.resize(width, height);
     const below = `${field("top").getBoundingClientRect().bottom + 10}px`; // it may have several rows
-    field("fleet").style.top = below;
+    field("fleet").style.top = field("lap").style.top = below;
     field("side").style.top = width < 821 ? "" : below;
     document.body.classList.toggle("plain", level === 0); // blurred glass is slow without a graphics card
     for (const lines of [this.overlays.lines, this.overlays.trails]) lines.material.uniforms.size.value.set(width, height);
@@ -252,6 +256,7 @@ class App {
     this.fleet.update(this.frame, ahead, still ? 0 : dt);
     const first = this.views.update(this.chosen, dt);
     this.overlays.update(this.frame, this.chosen, this.everyone, this.pace.level);
+    this.race?.update(this.frame);
     this.world.follow(this.views.focus, 6 + 1.6 * this.views.reach);
     this.render();
     this.hud.draw(this.frame, this.views, first, this);

@@ -3,9 +3,10 @@
 import * as THREE from "../vendor/three.module.js";
 import { colour } from "./fleet.js";
 import { Lines } from "./lines.js";
+import { Slots } from "./slots.js";
 
 export const OVERLAYS = { trails: ["Trails", true], names: ["Names", true], setpoints: ["Set-points", true],
-  estimate: ["Estimates", false], wind: ["Wind", true], rays: ["Sensor rays", true], plan: ["Mission, fence", true] };
+  slots: ["Slots", true], estimate: ["Estimates", false], wind: ["Wind", true], rays: ["Sensor rays", true], plan: ["Mission, fence", true] };
 const TRAIL_STEP_S = 0.12, TRAIL_POINTS = 120, POINTS_OF_ALL = 9000;
 const JUMP = 5; // of a trail, from which there is a gap [m]
 const MOST = 12000;
@@ -22,6 +23,7 @@ export class Overlays {
     this.points = Math.max(12, Math.min(TRAIL_POINTS, Math.floor(POINTS_OF_ALL / fleet.n)));
     this.last = -1;
     this.plan = null;
+    this.slots = new Slots(scene, this.colours);
     const wire = new THREE.MeshBasicMaterial({ color: 0xffffff, transparent: true, opacity: 0.35, wireframe: true, depthWrite: false });
     this.ghosts = new THREE.InstancedMesh(new THREE.OctahedronGeometry(0.22), wire, fleet.n);
     this.goals = new THREE.InstancedMesh(new THREE.OctahedronGeometry(0.09), new THREE.MeshBasicMaterial(), fleet.n);
@@ -55,6 +57,7 @@ export class Overlays {
     }
     this.setpoints(frame);
     this.estimates(frame);
+    this.slots.update(frame, this.fleet.pos, this.on.slots);
     if (this.on.plan && this.plan) this.drawPlan();
     this.mark(everyone ? [] : chosen);
     this.shade(level);

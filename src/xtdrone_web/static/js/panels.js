@@ -3,7 +3,7 @@
 import { colour } from "./fleet.js";
 import { OVERLAYS, planOf } from "./overlays.js";
 
-const TABS = { plots: "Plots", map: "Map", params: "Params", events: "Events", disturb: "Disturb", sticks: "Sticks", display: "Display" };
+const TABS = { plots: "Plots", map: "Map", params: "Params", events: "Events", disturb: "Disturb", sticks: "Sticks", race: "Race", display: "Display" };
 const EVENTS = 400, CAMERA_MS = 250;
 const field = (id) => document.getElementById(id);
 
@@ -32,6 +32,7 @@ export class Panels {
       const button = document.createElement("button"), panel = field(`p-${name}`);
       Object.assign(button, { textContent: title, id: `t-${name}` });
       button.setAttribute("role", "tab");
+      button.hidden = name === "race"; // there is none, as far as is known
       button.setAttribute("aria-controls", panel.id);
       panel.setAttribute("aria-labelledby", button.id);
       button.onclick = () => this.show(this.tab === name && innerWidth < 821 ? "" : name);
@@ -40,7 +41,7 @@ export class Panels {
     field("tabs").onkeydown = (event) => {
       const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
       if (!step) return;
-      const names = Object.keys(TABS), next = names[(names.indexOf(this.tab) + step + names.length) % names.length];
+      const names = Object.keys(TABS).filter((name) => !field(`t-${name}`).hidden), next = names[(names.indexOf(this.tab) + step + names.length) % names.length];
       this.show(next);
       field(`t-${next}`).focus();
       event.stopPropagation();

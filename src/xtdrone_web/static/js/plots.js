@@ -3,6 +3,7 @@
 import uPlot from "../vendor/uPlot.esm.js";
 import { euler } from "./frame.js";
 import { colour } from "./fleet.js";
+import { slotError } from "./slots.js";
 
 const SPAN_S = 30, STEP_S = 0.05, HEIGHT = 118, MOST_LINES = 12;
 const XYZ = ["east", "north", "up"], ANGLES = ["roll", "pitch", "yaw"], DEGREES = 180 / Math.PI;
@@ -21,6 +22,7 @@ function signals(layout, told) {
   found["estimate error [m]"] = (f, i) => Math.hypot(...[0, 1, 2].map((k) => f.get(i, "est_pos", k) - f.get(i, "pos", k)));
   three("set-point of position", "m", "set_pos", XYZ);
   three("set-point of velocity", "m/s", "set_vel", XYZ);
+  found["slot error [m]"] = slotError;
   three("wind", "m/s", "wind", XYZ);
   for (let k = 0; k < layout.vehicle.actuator.count; k++) found[`actuator ${k} [rad/s]`] = (f, i) => f.get(i, "actuator", k);
   found["voltage [V]"] = (f, i) => f.get(i, "voltage");

@@ -1,0 +1,102 @@
+"""An Agent that flies a race track by itself."""
+
+import math
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import numpy as np
+
+from xtdrone_core import Estimates, SetPoints
+from xtdrone_core.contracts import Flight
+from xtdrone_core.errors import XtdroneError
+from xtdrone_core.flight_agent import FlightAgent, minimum_jerk
+from xtdrone_core.racing.laps import Laps
+from xtdrone_core.racing.track import MOST_LAPS, Track, read_track
+from xtdrone_core.scenario.options import Option
+
+from .race_path import Course
+
+_APPROACH = 2.0  # average speed to the start [m/s]
+_WAIT_US = 1_000_000  # at the start [us]
+_TURNS = 0.3  # the nose follows the path above this speed [m/s]
+
+
+class RaceAgent(FlightAgent):
+    """Flies one vehicle through the gates of the scenario's track, then lands it.
+
+    It follows a smooth path through the middles of the gates by set-points of position, velocity
+    and acceleration. In addition to the events of FlightAgent: `race` (lap_m, planned_s). The
+    simulation itself times the laps.
+    """
+
+    MEMORY = (*FlightAgent.MEMORY, "_begun_us", "_laps")
+
+    def __init__(
+            self, n: int = 1,
+            speed: Annotated[float, Option("largest on the path", unit="m/s", least=0.5,
+                                           most=30.0)] = 5.0,
+            acceleration: Annotated[float, Option("largest across the path, and along it",
+                                                  unit="m/s^2", least=0.2, most=30.0)] = 4.0,
+            laps: Annotated[int | None, Option("how often", least=1, most=MOST_LAPS,
+                                               unset="the track's")] = None,
+            on_event: Callable[..., None] | None = None):
+        """An agent on the ground; on_event(t_us, name, **values) is called at each event.
+
+        Raises:
+            XtdroneError: There is more than one vehicle.
+        """
+        if n != 1:
+            raise XtdroneError(f"n = {n} is not allowed: agent race flies one vehicle")
+        super().__init__(n, 1.0, on_event=on_event)
+        self._speed, self._acceleration, self._asked = speed, acceleration, laps
+        self._track: Track | None = None
+        self._course: Course | None = None
+        self._laps: Laps | None = None  # by the estimates
+        self._begun_us = 0
+
+    def attach(self, flight: Flight) -> None:
+        """Plans the flight along the scenario's track.
+
+        Raises:
+            XtdroneError: It has none.
+        """
+        if not flight.scenario.track:
+            raise XtdroneError("agent race needs a track: give --track NAME, such as eight")
+        self._track = track = read_track(flight.scenario.track)
+        self._asked = self._asked or track.laps
+        self._course = Course(track, self._asked, self._speed, self._acceleration)
+        self._laps = Laps(track, 1)
+        self.height = float(max(self._course.start[2] - flight.scenario.vehicles[0].pos[2], 0.5))
+
+    def reached(self) -> dict[str, tuple[int, int]]:
+        """The laps that it has flown, by its estimates."""
+        return {"laps": (len(self._laps.flown[0]) if self._laps else 0, self._asked or 0)}
+
+    def begin(self, t_us: int, estimates: Estimates) -> None:
+        """Starts towards the first gate."""
+        assert self._course is not None
+        self._begun_us = t_us
+        self.event(t_us, "race", planned_s=round(self._course.duration, 2),
+                   lap_m=round(self._course.lap, 2))
+
+    def fly(self, t_us: int, estimates: Estimates, out: SetPoints) -> bool:
+        """Goes to the start, then along the path."""
+        course, laps = self._course, self._laps
+        assert course is not None and laps is not None
+        laps.step(t_us, estimates.pos)
+        away = course.start - self.home[0] - [0.0, 0.0, self.height]
+        to_start = max(float(np.linalg.norm(away)) / _APPROACH, 1.0)
+        since = (t_us - self._begun_us) * 1e-6
+        flown = since - to_start - _WAIT_US * 1e-6
+        if flown < 0.0:
+            s, ds, dds = minimum_jerk(since / to_start)
+            out.pos[0] = course.start - (1.0 - s) * away
+            out.vel[0], out.acc[0] = ds / to_start * away, dds / to_start ** 2 * away
+            vel: Any = course.at(0.5)[1]
+        else:
+            out.pos[0], out.vel[0], out.acc[0] = course.at(flown)
+            vel = out.vel[0]
+        if math.hypot(vel[0], vel[1]) > _TURNS:
+            self._yaw = np.array([math.atan2(vel[1], vel[0])])
+        out.yaw[:] = self._yaw
+        return flown > course.duration + 1.0

@@ -1,0 +1,116 @@
+"""A path through the gates of a track, and how fast it can be flown.
+
+The path is a closed cubic spline (twice differentiable) through a point before, in, and behind
+each gate, so that gates are passed along their directions. Its speed is the largest that keeps the
+acceleration across the path below a bound, and along it below another: forwards from rest at the
+start, backwards from rest at the end (Verscheure et al. 2009, section II, for a point mass).
+"""
+
+import itertools
+
+import numpy as np
+from scipy.interpolate import CubicSpline
+
+from xtdrone_core.racing.track import Track
+
+_STRAIGHT = 0.8  # that is flown along a gate's direction before and behind it, at most [m]
+_STEP = 0.02  # of the path [m]
+_FINE = 40  # samples of the spline between two of its points, by which its length is measured
+
+
+class LapPath:
+    """One lap as a closed curve over its length.
+
+    Attributes:
+        length: Of a lap [m].
+        gates: (G,) where the gates are [m]; the first is at 0.
+    """
+
+    def __init__(self, track: Track):
+        """Through the gates of a track."""
+        centres = np.array([gate.pos for gate in track.gates])
+        apart = np.linalg.norm(np.roll(centres, -1, axis=0) - centres, axis=1)
+        straight = np.minimum(_STRAIGHT, 0.25 * np.minimum(apart, np.roll(apart, 1)))
+        ahead = straight[:, None] * np.array([gate.axes()[0] for gate in track.gates])
+        points = np.stack([centres, centres + ahead, np.roll(centres - ahead, -1, axis=0)],
+                          axis=1).reshape(-1, 3)
+        points = np.vstack([points, points[:1]])
+        chords = np.linalg.norm(np.diff(points, axis=0), axis=1)
+        knots = np.concatenate([[0.0], np.cumsum(chords)])
+        spline = CubicSpline(knots, points, bc_type="periodic")
+        u = np.concatenate([np.linspace(a, b, _FINE, endpoint=False)
+                            for a, b in itertools.pairwise(knots)] + [knots[-1:]])
+        s = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(spline(u), axis=0), axis=1))])
+        self.length = float(s[-1])
+        self.gates = s[:-1:3 * _FINE]
+        self._curve = CubicSpline(s, np.vstack([spline(u)[:-1], spline(u)[:1]]),
+                                  bc_type="periodic")
+
+    def at(self, s: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Places (K, 3) [m], directions, and curvature vectors [1/m] at lengths (K,) [m]."""
+        s = np.mod(s, self.length)
+        return self._curve(s), self._curve(s, 1), self._curve(s, 2)
+
+
+class Course:
+    """A flight of some laps, from rest before the first gate to rest behind the last.
+
+    Attributes:
+        duration: [s].
+        lap: Length of a lap [m].
+        start: (3,) where it begins [m].
+    """
+
+    def __init__(self, track: Track, laps: int, speed: float, acceleration: float):
+        """Plans it.
+
+        Args:
+            track: The Track.
+            laps: How often.
+            speed: Largest [m/s].
+            acceleration: Largest across the path, and along it [m/s^2].
+        """
+        self._path = path = LapPath(track)
+        self.lap = path.length
+        first, last = path.gates[1] - path.gates[0], path.length - path.gates[-1]
+        begin = -min(2.0, 0.5 * last)
+        end = laps * path.length + self._stop(path, speed ** 2 / (2 * acceleration), first)
+        self._s = s = np.linspace(begin, end, int((end - begin) / _STEP) + 2)
+        bend = np.linalg.norm(path.at(s)[2], axis=1)
+        fastest = np.minimum(speed, np.sqrt(acceleration / np.maximum(bend, 1e-9)))
+        v = self._v = _reachable(fastest, s[1] - s[0], acceleration)
+        steps = 2.0 * np.diff(s) / (v[1:] + v[:-1])
+        self._t = np.concatenate([[0.0], np.cumsum(steps)])
+        self.duration = float(self._t[-1])
+        self.start = path.at(s[:1])[0][0]
+
+    @staticmethod
+    def _stop(path: LapPath, braking: float, first: float) -> float:
+        """Length behind the finish at which to stop: in the middle between two gates [m]."""
+        gates = np.append(path.gates, path.length)
+        middles = 0.5 * (gates[1:] + gates[:-1])
+        fits = middles[middles >= braking]
+        return float(fits[0] if len(fits) else 0.5 * first)
+
+    def at(self, t: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Position, velocity and acceleration, each (3,), at a time since its begin [s]."""
+        k = int(np.clip(np.searchsorted(self._t, t) - 1, 0, len(self._t) - 2))
+        v0, v1 = self._v[k], self._v[k + 1]
+        step = self._t[k + 1] - self._t[k]
+        push = (v1 - v0) / step
+        since = min(max(t - self._t[k], 0.0), step)
+        v = v0 + push * since
+        s = self._s[k] + v0 * since + 0.5 * push * since * since
+        pos, along, bend = (values[0] for values in self._path.at(np.array([s])))
+        return pos, v * along, push * along + v * v * bend
+
+
+def _reachable(fastest: np.ndarray, step: float, acceleration: float) -> np.ndarray:
+    """Speeds (K,) below the fastest ones that start and end at rest [m/s]."""
+    v = fastest.copy()
+    v[0] = v[-1] = 0.0
+    for order in (range(1, len(v)), range(len(v) - 2, -1, -1)):
+        back = -1 if order.step > 0 else 1
+        for k in order:
+            v[k] = min(v[k], np.sqrt(v[k + back] ** 2 + 2.0 * acceleration * step))
+    return v

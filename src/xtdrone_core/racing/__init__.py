@@ -1,0 +1,1 @@
+"""Race tracks: gates in an order, laps, and ghosts of earlier runs."""
