@@ -1,0 +1,247 @@
+"""One DDS participant that looks like a node of ROS 2: writers, readers, and discovery."""
+
+import os
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from cyclonedds._clayer import ddspy_take, ddspy_write
+from cyclonedds.core import DDSException, Listener, Policy, Qos
+from cyclonedds.domain import Domain, DomainParticipant
+from cyclonedds.pub import DataWriter
+from cyclonedds.sub import DataReader
+from cyclonedds.topic import Topic
+
+from .errors import Ros2Error
+from .idl import struct
+from .types import Types
+
+LOCAL = "127.0.0.1"
+_BLOCK_NS = 100_000_000  # that a reliable writer may wait for a slow subscriber, ROS 2's [ns]
+_ANY = 0xFFFF  # samples in every state
+_TAKEN = 64  # samples at once
+_PARTICIPANTS = 100  # of one machine that are looked for where there is no multicast
+_RECEIVE = "4MB"  # buffer asked of the kernel
+# On loopback participants find each other by their ports, as it often has no multicast.
+_ON_LOOPBACK = f"""<AllowMulticast>false</AllowMulticast></General><Discovery>
+<ParticipantIndex>auto</ParticipantIndex>
+<MaxAutoParticipantIndex>{_PARTICIPANTS}</MaxAutoParticipantIndex>
+<Peers><Peer address="{LOCAL}"/></Peers></Discovery>"""
+_CONFIGURATION = """<CycloneDDS><Domain Id="any"><General><Interfaces>
+<NetworkInterface address="{address}"/></Interfaces>{rest}<Internal>
+<SocketReceiveBufferSize min="default" max="{receive}"/></Internal></Domain></CycloneDDS>"""
+
+
+@dataclass(frozen=True)
+class Quality:
+    """A quality of service, as ROS 2 names it."""
+
+    reliable: bool
+    depth: int
+    latched: bool = False  # "transient local": late subscribers get the last messages
+
+    def policies(self) -> Qos:
+        """The same for DDS."""
+        return Qos(
+            Policy.Reliability.Reliable(_BLOCK_NS) if self.reliable
+            else Policy.Reliability.BestEffort,
+            Policy.Durability.TransientLocal if self.latched else Policy.Durability.Volatile,
+            Policy.History.KeepLast(self.depth),
+            Policy.DataRepresentation(use_cdrv0_representation=True))
+
+
+# rclpy's profiles sensor_data, default and parameters; tf's broadcasters'; PX4's uXRCE client's.
+SENSOR = Quality(False, 5)
+DEFAULT = Quality(True, 10)
+LATCHED = Quality(True, 1, latched=True)
+TF = Quality(True, 100)
+CLOCK = Quality(False, 1)
+PX4_OUT = Quality(False, 1, latched=True)
+PX4_IN = Quality(False, 10)
+
+
+class Writer:
+    """A publisher of serialised messages.
+
+    Attributes:
+        wanted: Whether somebody subscribes to it, or it is latched.
+    """
+
+    def __init__(self, node: "Node", topic: str, kind: str, quality: Quality):
+        """Of a Node, see Node.writer()."""
+        self._latched = quality.latched and quality.reliable  # or it keeps nothing for others
+        self.wanted = self._latched
+        self._listener = Listener(on_publication_matched=self._matched)
+        self.entity = DataWriter(node.participant, node.topic(topic, kind),
+                                 qos=quality.policies(), listener=self._listener)
+        self._number = self.entity._ref
+
+    def write(self, data: bytes) -> None:
+        """Sends a message, encapsulation and padding included.
+
+        Raises:
+            Ros2Error: DDS does not take it.
+        """
+        status = ddspy_write(self._number, data)
+        if status < 0 and -status != DDSException.DDS_RETCODE_TIMEOUT:
+            raise Ros2Error(f"DDS does not take a message of {self.entity.topic.name} "
+                            f"({len(data)} bytes): {DDSException(status)}")
+
+    def _matched(self, writer, status):
+        self.wanted = self._latched or status.current_count > 0
+
+
+class Reader:
+    """A subscriber, whose messages are handled in the thread that calls Node.handle()."""
+
+    def __init__(self, node: "Node", topic: str, kind: str, quality: Quality,
+                 handle: Callable[[bytes], None]):
+        """Of a Node, see Node.reader()."""
+        self._node, self._handle = node, handle
+        self._waiting = False
+        self._listener = Listener(on_data_available=self._available)
+        self.entity = DataReader(node.participant, node.topic(topic, kind),
+                                 qos=quality.policies(), listener=self._listener)
+
+    def _available(self, reader):
+        if not self._waiting:
+            self._waiting = True
+            self._node.arrived(self)
+
+    def take(self) -> None:
+        """Handles what has come."""
+        self._waiting = False
+        while True:
+            samples = ddspy_take(self.entity._ref, _ANY, _TAKEN)
+            if isinstance(samples, int):
+                raise Ros2Error(f"DDS cannot read {self.entity.topic.name}: "
+                                f"{DDSException(samples)}")
+            for data, info in samples:
+                if info.valid_data:
+                    self._handle(data)
+            if len(samples) < _TAKEN:
+                return
+
+
+class Node:
+    """A participant with one node of ROS 2, as `ros2 node list` and `ros2 topic list` see it.
+
+    Attributes:
+        participant: Cyclone's.
+        types: Of its messages.
+    """
+
+    def __init__(self, types: Types, name: str, domain: int, address: str = LOCAL):
+        """Joins a domain.
+
+        Args:
+            types: Of its messages.
+            name: Of the node, such as /xtdrone.
+            domain: ROS_DOMAIN_ID.
+            address: IPv4 address of the interface; that of loopback reaches this machine alone.
+
+        Raises:
+            Ros2Error: DDS cannot start there.
+        """
+        self.types = types
+        self._space, _, self._name = name.rpartition("/")
+        self._topics: dict[str, Topic] = {}
+        self._writers: list[Writer] = []
+        self._readers: list[Reader] = []
+        self._arrived: deque[Reader] = deque()
+        self._wake_out, self._wake_in = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        rest = _ON_LOOPBACK if address == LOCAL else "</General>"
+        try:
+            self._domain = Domain(domain, _CONFIGURATION.format(address=address, rest=rest,
+                                                                receive=_RECEIVE))
+            self.participant = DomainParticipant(domain, qos=Qos(
+                Policy.Userdata(b"enclave=/;")))
+        except DDSException as error:
+            raise Ros2Error(f"DDS cannot start on {address} in domain {domain}: give "
+                            "ros2_address an IPv4 address of this machine, and ros2_domain a "
+                            "number with free ports") from error
+        self._graph: Writer | None = Writer(
+            self, "ros_discovery_info", "rmw_dds_common/msg/ParticipantEntitiesInfo", LATCHED)
+
+    def fileno(self) -> int:
+        """Of what can be read when messages have come: for select()."""
+        return self._wake_out
+
+    def arrived(self, reader: Reader) -> None:
+        """Called by DDS's threads."""
+        self._arrived.append(reader)
+        try:
+            os.write(self._wake_in, b"\0")
+        except BlockingIOError:  # it is full of what will wake the reader
+            pass
+
+    def handle(self) -> None:
+        """Handles the messages that have come."""
+        try:
+            os.read(self._wake_out, 4096)
+        except BlockingIOError:
+            pass
+        while self._arrived:
+            self._arrived.popleft().take()
+
+    def topic(self, name: str, kind: str) -> Topic:
+        """Cyclone's topic.
+
+        Args:
+            name: On the wire, for example rt/clock.
+            kind: Its type.
+        """
+        known = self._topics.get(name)
+        if known is None:
+            known = self._topics[name] = Topic(
+                self.participant, name, struct(self.types, kind),
+                qos=Qos(Policy.DataRepresentation(use_cdrv0_representation=True)))
+        return known
+
+    def writer(self, name: str, kind: str, quality: Quality = DEFAULT) -> Writer:
+        """A publisher.
+
+        Args:
+            name: The topic, beginning with /.
+            kind: Its type, for example std_msgs/msg/String.
+            quality: What subscribers may ask for at most.
+        """
+        made = Writer(self, f"rt{name}", kind, quality)
+        self._writers.append(made)
+        return made
+
+    def reader(self, name: str, kind: str, handle: Callable[[bytes], None],
+               quality: Quality = DEFAULT) -> Reader:
+        """A subscriber.
+
+        Args:
+            name: The topic, beginning with /.
+            kind: Its type.
+            handle: Called by handle() with each message.
+            quality: What it asks of publishers at least.
+        """
+        made = Reader(self, f"rt{name}", kind, quality, handle)
+        self._readers.append(made)
+        return made
+
+    def announce(self) -> None:
+        """Tells ROS 2's graph which publishers and subscribers the node has."""
+        own = self.types.message(
+            "rmw_dds_common/msg/NodeEntitiesInfo", node_namespace=self._space or "/",
+            node_name=self._name,
+            reader_gid_seq=[self._gid(reader.entity) for reader in self._readers],
+            writer_gid_seq=[self._gid(writer.entity) for writer in self._writers])
+        self._graph.write(self.types.serialised(self.types.message(
+            "rmw_dds_common/msg/ParticipantEntitiesInfo", gid=self._gid(self.participant),
+            node_entities_info_seq=[own])))
+
+    def _gid(self, entity):
+        length = len(self.types.blank("rmw_dds_common/msg/Gid").data)
+        return {"data": list(entity.get_guid().bytes.ljust(length, b"\0"))}
+
+    def close(self) -> None:
+        """Leaves the domain."""
+        for entity in (self.participant, self._domain):  # with all that belongs to them
+            entity._delete(entity._ref)
+        os.close(self._wake_in)
+        os.close(self._wake_out)
