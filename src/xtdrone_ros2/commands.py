@@ -16,6 +16,7 @@ from xtdrone_core.runs.ports import Ports
 
 from . import px4_in, px4_out
 from .dds import DEFAULT, PX4_IN, Node
+from .mavros import Mavros
 from .types import ros2_name
 
 _ACK = mavlink.MAVLINK_MSG_ID_COMMAND_ACK
@@ -23,13 +24,9 @@ _SAID_S = 5.0  # between two equal lines of the log [s]
 
 
 class Commands:
-    """The subscribers of a fleet, and the link by which they command it.
+    """The subscribers of a fleet, and the link by which they command it."""
 
-    Attributes:
-        now_us: Simulated time [us], to be kept up to date.
-    """
-
-    def __init__(self, node: Node, names: Sequence[str], instance: int, px4: bool):
+    def __init__(self, node: Node, names: Sequence[str], instance: int, px4: bool, mavros: bool):
         """Subscribes.
 
         Args:
@@ -37,6 +34,7 @@ class Commands:
             names: Of the vehicles.
             instance: Of the simulation.
             px4: Whether the flight stack is the real PX4, with an off-board link only.
+            mavros: Whether there are MAVROS's topics, too.
 
         Raises:
             ControlNodeError: The off-board link's ports are taken.
@@ -58,15 +56,14 @@ class Commands:
                 node.reader(f"{begin}{px4_in.PREFIX}{row.name}", ros2_name(row.type),
                             functools.partial(self._take, vehicle, row), PX4_IN)
 
-    @property
-    def now_us(self) -> int:
-        """Simulated time [us]."""
-        return self._vehicles[0].now_us
+        self._mavros = Mavros(node, names, self._link, self.log) if mavros else None
 
-    @now_us.setter
-    def now_us(self, t_us: int) -> None:
+    def step(self, t_us: int) -> None:
+        """Advances simulated time to t_us."""
         for vehicle in self._vehicles:
             vehicle.now_us = t_us
+        if self._mavros is not None:
+            self._mavros.tick(t_us)
 
     def fileno(self) -> int:
         """Of what can be read when a vehicle has sent something: for select()."""
@@ -81,8 +78,11 @@ class Commands:
             self.log(vehicle.name, mavlink.MAV_SEVERITY_WARNING, failure(row.name, error))
 
     def handle(self) -> None:
-        """Publishes the answers to commands that have come."""
-        for i, message_id, _, frame in self._link.receive(self._link.datagrams()):
+        """Publishes the answers to commands that have come, and MAVROS's topics."""
+        received = list(self._link.receive(self._link.datagrams()))
+        if self._mavros is not None:
+            self._mavros.take(received)
+        for i, message_id, _, frame in received:
             if message_id == _ACK and self._acks[i].wanted:
                 fields = px4_in.command_ack(self._vehicles[i], self._link.decode(frame))
                 self._acks[i].write(self._node.types.serialised(self._node.types.message(

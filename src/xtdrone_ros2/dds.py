@@ -22,11 +22,12 @@ _ANY = 0xFFFF  # samples in every state
 _TAKEN = 64  # samples at once
 _PARTICIPANTS = 100  # of one machine that are looked for where there is no multicast
 _RECEIVE = "4MB"  # buffer asked of the kernel
-# On loopback participants find each other by their ports, as it often has no multicast.
+# On loopback, which often has no multicast, we call at all ports that participants may have, each
+# second: others do not hear of us otherwise, nor we of them.
 _ON_LOOPBACK = f"""<AllowMulticast>false</AllowMulticast></General><Discovery>
 <ParticipantIndex>auto</ParticipantIndex>
 <MaxAutoParticipantIndex>{_PARTICIPANTS}</MaxAutoParticipantIndex>
-<Peers><Peer address="{LOCAL}"/></Peers></Discovery>"""
+<Peers><Peer address="{LOCAL}"/></Peers><SPDPInterval>1s</SPDPInterval></Discovery>"""
 _CONFIGURATION = """<CycloneDDS><Domain Id="any"><General><Interfaces>
 <NetworkInterface address="{address}"/></Interfaces>{rest}<Internal>
 <SocketReceiveBufferSize min="default" max="{receive}"/></Internal></Domain></CycloneDDS>"""
@@ -58,6 +59,8 @@ TF = Quality(True, 100)
 CLOCK = Quality(False, 1)
 PX4_OUT = Quality(False, 1, latched=True)
 PX4_IN = Quality(False, 10)
+MAVROS_IN = PX4_IN
+MAVROS_LATCHED = Quality(True, 10, latched=True)
 
 
 class Writer:

@@ -27,6 +27,7 @@ class _Process:
 
     def __init__(self, told: dict):
         from . import pegasus, px4_out
+        from .cameras import Cameras
         from .commands import Commands
         from .dds import Node
         from .feed import Feed
@@ -45,7 +46,10 @@ class _Process:
             self._node, fleet, round(1e6 / told["rate"]),
             ((pegasus.TOPICS, lambda i: numbered(pegasus.NAMESPACE, i)),
              (px4_out.TOPICS, lambda i: f"{px4_out.namespace(i)}/fmu/out")))
-        self._commands = Commands(self._node, fleet.names, told["instance"], told["px4"])
+        self._commands = Commands(self._node, fleet.names, told["instance"], told["px4"],
+                                  told["mavros"])
+        self._cameras = Cameras(self._node, self._publisher.frames, told["names"],
+                                told["cameras"])
         self._node.announce()
         self._client = ControlClient(told["instance"]) if told["control"] else None
         self._lost = 0
@@ -73,11 +77,12 @@ class _Process:
                 while self._client.ready(0.0):
                     t_us, _ = self._client.next_tick()
                     self._steps()
+                    self._cameras.publish(self._client)
                     self._client.done(t_us)
 
     def _steps(self):
         for t_us, vehicles in self._feed.read():
-            self._commands.now_us = t_us
+            self._commands.step(t_us)
             self._publisher.publish(t_us, vehicles)
         if self._feed.lost > self._lost:
             print(f"{self._feed.lost - self._lost} steps were lost: this machine is too slow for "

@@ -68,7 +68,11 @@ class Outlet:
 
 
 class Publisher:
-    """All that goes out of the steps of a simulation."""
+    """All that goes out of the steps of a simulation.
+
+    Attributes:
+        frames: /tf and /tf_static.
+    """
 
     def __init__(self, node: Node, fleet: Fleet, state_period_us: int,
                  tables: Sequence[tuple[Sequence[FleetTopic], Callable[[int], str]]]):
@@ -85,7 +89,7 @@ class Publisher:
             Outlet(node, row, [f"{begin(i)}/{row.name}" for i in range(fleet.n)], state_period_us)
             for rows, begin in tables for row in rows]
         self._clock = Clock(node)
-        self._frames = Frames(node, fleet, state_period_us)
+        self.frames = Frames(node, fleet, state_period_us)
 
     def publish(self, t_us: int, vehicles: np.ndarray) -> None:
         """Publishes a step.
@@ -97,13 +101,13 @@ class Publisher:
         if t_us < self._t_us:  # a saved state was loaded
             for outlet in self._outlets:
                 outlet.restart()
-            self._frames.restart()
+            self.frames.restart()
         self._t_us = t_us
         step = Step(t_us, vehicles, self._fleet)
         self._clock.publish(t_us)
         for outlet in self._outlets:
             outlet.publish(step)
-        self._frames.publish(step)
+        self.frames.publish(step)
 
 
 class Clock:

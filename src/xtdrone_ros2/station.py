@@ -79,5 +79,6 @@ def told(simulation: Any) -> dict[str, Any]:
         "origin": [world.latitude, world.longitude, world.altitude],
         "offsets": [[0.0] * 3 if shared else list(spec.pos) for spec in scenario.vehicles],
         "vehicle_type": np.where(vtol, 0, vehicle_types(fleet)).tolist(), "vtol": vtol.tolist(),
-        "domain": scenario.ros2_domain, "address": scenario.ros2_address,
-        "rate": scenario.ros2_rate, "distribution": scenario.ros2_distribution}
+        "cameras": simulation.rendered_sensors(), "domain": scenario.ros2_domain,
+        "address": scenario.ros2_address, "rate": scenario.ros2_rate,
+        "mavros": scenario.ros2_mavros, "distribution": scenario.ros2_distribution}

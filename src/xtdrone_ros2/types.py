@@ -13,6 +13,9 @@ from xtdrone_core import resources
 
 DISTRIBUTIONS = {"humble": Stores.ROS2_HUMBLE, "jazzy": Stores.ROS2_JAZZY}
 _PACKAGES = ("px4_msgs", "mavros_msgs", "geographic_msgs")  # of src/
+_ROS1_TYPES = {"VFR_HUD": "VfrHud"}  # whose names ROS 2 has changed
+# The same of fields.
+_ROS1_NAMES = {"secs": "sec", "nsecs": "nanosec", "D": "d", "K": "k", "R": "r", "P": "p"}
 
 
 class Types:
@@ -38,7 +41,8 @@ class Types:
     def _read(self, package: str, folder: Path) -> None:
         found = {}
         for path in sorted(folder.glob("msg/*.msg")):
-            found.update(get_types_from_msg(path.read_text(), f"{package}/msg/{path.stem}"))
+            name = ros2_name(f"{package}/{path.stem}")
+            found.update(get_types_from_msg(path.read_text(), name))
         self.store.register({name: fields for name, fields in found.items()
                              if name not in self.store.fielddefs})
 
@@ -76,6 +80,7 @@ class Types:
         nodes = dict(self.store.fielddefs[message.__msgtype__][1])
         changed: dict[str, Any] = {}
         for name, value in values.items():
+            name = name if name in nodes else _ROS1_NAMES[name]
             form, described = nodes[name]
             if isinstance(value, dict):
                 value = self._filled(getattr(message, name), value)
@@ -84,6 +89,8 @@ class Types:
                 if of == Nodetype.NAME:
                     value = [self._filled(self.blank(kind), part) if isinstance(part, dict)
                              else part for part in value]
+                elif isinstance(value, bytes):
+                    value = np.frombuffer(value, dtype=number_of(kind[0]))
                 elif kind[0] != "string":
                     value = np.asarray(value, dtype=number_of(kind[0]))
             changed[name] = value
@@ -93,6 +100,19 @@ class Types:
         """A message as CDR behind its 4 bytes of encapsulation, padded to a multiple of 4."""
         return padded(bytes(self.store.serialize_cdr(message, message.__msgtype__,
                                                      little_endian=True)))
+
+    def from_ros1(self, data: bytes, kind: str) -> bytes:
+        """The same as serialised(), of a message that is serialised for ROS 1.
+
+        Args:
+            data: Its bytes.
+            kind: Its type, by ROS 2's name.
+        """
+        return padded(bytes(self.store.ros1_to_cdr(data, kind)))
+
+    def to_ros1(self, data: bytes, kind: str) -> bytes:
+        """The other way round; kind as there."""
+        return bytes(self.store.cdr_to_ros1(data, kind))
 
     def read(self, data: bytes, kind: str) -> Any:
         """The message of serialised bytes; rosbags' errors where they are none."""
@@ -114,4 +134,4 @@ def number_of(base: str) -> np.dtype:
 def ros2_name(kind: str) -> str:
     """The name of a ROS 1 type (std_msgs/Header) in ROS 2 (std_msgs/msg/Header)."""
     package, name = kind.split("/")
-    return f"{package}/msg/{name}"
+    return f"{package}/msg/{_ROS1_TYPES.get(name, name)}"

@@ -133,7 +133,7 @@ def filled(types, name, step):
 
 
 def test_frames_of_pegasus(types):
-    """Body velocities are the body's; what a magnetometer and an IMU say is forward, right, down."""
+    """Body velocities are the body's; an IMU tells forward, right, down."""
     step = random_step()
     step.vehicles["quat"] = 0.0, 0.0, np.sqrt(0.5), np.sqrt(0.5)  # nose to the north
     step.vehicles["vel"] = 1.0, 2.0, 3.0
@@ -150,7 +150,7 @@ def test_frames_of_pegasus(types):
 
 
 def test_frames_of_px4(types):
-    """North, east, down; a vehicle level with its nose to the north has the quaternion 1, 0, 0, 0."""
+    """North, east, down; a vehicle that is level with its nose to the north has q = 1, 0, 0, 0."""
     step = random_step()
     step.vehicles["est_quat"] = 0.0, 0.0, np.sqrt(0.5), np.sqrt(0.5)
     step.vehicles["est_pos"], step.vehicles["est_vel"] = (1.0, 2.0, 3.0), (4.0, 5.0, 6.0)

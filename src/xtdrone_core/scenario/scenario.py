@@ -143,6 +143,8 @@ class Scenario:
                                "whoever is in its network can then command", metavar="ADDRESS")
     ros2_rate: float = option(50.0, "rate of true states and tf for ROS 2", unit="Hz", least=1.0,
                               most=250.0)
+    ros2_mavros: bool = option(False, "also MAVROS's topics for ROS 2, as the bridge of ROS 1 "
+                               "has them")
     ros2_distribution: str = option("humble", "distribution of ROS 2 whose nodes listen; jazzy "
                                     "also for later ones", choices=("humble", "jazzy"))
     instance: int = option(default_factory=default_instance,
