@@ -10,8 +10,9 @@ from xtdrone_core.runs.frame_ring import FrameReader
 from xtdrone_sim.rendering import messages
 
 from . import pegasus
-from .dds import SENSOR, Node
+from .dds import Node
 from .publishing import Frames
+from .quality import SENSOR
 from .row import numbered
 from .types import ros2_name
 

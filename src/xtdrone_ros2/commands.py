@@ -15,8 +15,9 @@ from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.runs.ports import Ports
 
 from . import px4_in, px4_out
-from .dds import DEFAULT, PX4_IN, Node
+from .dds import Node
 from .mavros import Mavros
+from .quality import DEFAULT, PX4_IN
 from .types import ros2_name
 
 _ACK = mavlink.MAVLINK_MSG_ID_COMMAND_ACK

@@ -3,7 +3,6 @@
 import os
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from cyclonedds._clayer import ddspy_take, ddspy_write
 from cyclonedds.core import DDSException, Listener, Policy, Qos
@@ -14,10 +13,11 @@ from cyclonedds.topic import Topic
 
 from .errors import Ros2Error
 from .idl import struct
+from .quality import DEFAULT, LATCHED, Quality
+from .recorder import Recorder
 from .types import Types
 
 LOCAL = "127.0.0.1"
-_BLOCK_NS = 100_000_000  # that a reliable writer may wait for a slow subscriber, ROS 2's [ns]
 _ANY = 0xFFFF  # samples in every state
 _TAKEN = 64  # samples at once
 _PARTICIPANTS = 100  # of one machine that are looked for where there is no multicast
@@ -33,47 +33,20 @@ _CONFIGURATION = """<CycloneDDS><Domain Id="any"><General><Interfaces>
 <SocketReceiveBufferSize min="default" max="{receive}"/></Internal></Domain></CycloneDDS>"""
 
 
-@dataclass(frozen=True)
-class Quality:
-    """A quality of service, as ROS 2 names it."""
-
-    reliable: bool
-    depth: int
-    latched: bool = False  # "transient local": late subscribers get the last messages
-
-    def policies(self) -> Qos:
-        """The same for DDS."""
-        return Qos(
-            Policy.Reliability.Reliable(_BLOCK_NS) if self.reliable
-            else Policy.Reliability.BestEffort,
-            Policy.Durability.TransientLocal if self.latched else Policy.Durability.Volatile,
-            Policy.History.KeepLast(self.depth),
-            Policy.DataRepresentation(use_cdrv0_representation=True))
-
-
-# rclpy's profiles sensor_data, default and parameters; tf's broadcasters'; PX4's uXRCE client's.
-SENSOR = Quality(False, 5)
-DEFAULT = Quality(True, 10)
-LATCHED = Quality(True, 1, latched=True)
-TF = Quality(True, 100)
-CLOCK = Quality(False, 1)
-PX4_OUT = Quality(False, 1, latched=True)
-PX4_IN = Quality(False, 10)
-MAVROS_IN = PX4_IN
-MAVROS_LATCHED = Quality(True, 10, latched=True)
-
-
 class Writer:
     """A publisher of serialised messages.
 
     Attributes:
-        wanted: Whether somebody subscribes to it, or it is latched.
+        wanted: Whether somebody subscribes to it, or it is recorded or latched.
     """
 
-    def __init__(self, node: "Node", topic: str, kind: str, quality: Quality):
-        """Of a Node, see Node.writer()."""
-        self._latched = quality.latched and quality.reliable  # or it keeps nothing for others
-        self.wanted = self._latched
+    def __init__(self, node: "Node", topic: str, kind: str, quality: Quality,
+                 record: Callable[[bytes], None] | None = None):
+        """Of a Node, see Node.writer(); record() takes each message, too."""
+        self._record = record
+        # One that is not reliable keeps nothing for those who come late.
+        self._always = record is not None or (quality.latched and quality.reliable)
+        self.wanted = self._always
         self._listener = Listener(on_publication_matched=self._matched)
         self.entity = DataWriter(node.participant, node.topic(topic, kind),
                                  qos=quality.policies(), listener=self._listener)
@@ -85,13 +58,15 @@ class Writer:
         Raises:
             Ros2Error: DDS does not take it.
         """
+        if self._record is not None:
+            self._record(data)
         status = ddspy_write(self._number, data)
         if status < 0 and -status != DDSException.DDS_RETCODE_TIMEOUT:
             raise Ros2Error(f"DDS does not take a message of {self.entity.topic.name} "
                             f"({len(data)} bytes): {DDSException(status)}")
 
     def _matched(self, writer, status):
-        self.wanted = self._latched or status.current_count > 0
+        self.wanted = self._always or status.current_count > 0
 
 
 class Reader:
@@ -134,7 +109,8 @@ class Node:
         types: Of its messages.
     """
 
-    def __init__(self, types: Types, name: str, domain: int, address: str = LOCAL):
+    def __init__(self, types: Types, name: str, domain: int, address: str = LOCAL,
+                 recorder: Recorder | None = None):
         """Joins a domain.
 
         Args:
@@ -142,11 +118,13 @@ class Node:
             name: Of the node, such as /xtdrone.
             domain: ROS_DOMAIN_ID.
             address: IPv4 address of the interface; that of loopback reaches this machine alone.
+            recorder: Records what is published.
 
         Raises:
             Ros2Error: DDS cannot start there.
         """
         self.types = types
+        self._recorder = recorder
         self._space, _, self._name = name.rpartition("/")
         self._topics: dict[str, Topic] = {}
         self._writers: list[Writer] = []
@@ -209,7 +187,8 @@ class Node:
             kind: Its type, for example std_msgs/msg/String.
             quality: What subscribers may ask for at most.
         """
-        made = Writer(self, f"rt{name}", kind, quality)
+        record = None if self._recorder is None else self._recorder.tap(name, kind, quality)
+        made = Writer(self, f"rt{name}", kind, quality, record)
         self._writers.append(made)
         return made
 

@@ -10,6 +10,7 @@ import os
 import select
 import signal
 import sys
+from pathlib import Path
 
 import numpy as np
 
@@ -32,6 +33,7 @@ class _Process:
         from .dds import Node
         from .feed import Feed
         from .publishing import Publisher
+        from .recorder import Recorder
         from .row import Fleet, numbered
         from .types import Types
 
@@ -40,8 +42,10 @@ class _Process:
                       np.array(told["vehicle_type"], np.uint8), np.array(told["vtol"], np.bool_))
         self._told = told
         self._feed = Feed(told["ring"], fleet.n)
-        self._node = Node(Types(told["distribution"]), "/xtdrone", told["domain"],
-                          told["address"])
+        types = Types(told["distribution"])
+        self._recorder = None if told["record"] == "none" else Recorder(
+            Path(told["folder"]) / "bags" / "ros2", told["record"], told["topics"], types, _say)
+        self._node = Node(types, "/xtdrone", told["domain"], told["address"], self._recorder)
         self._publisher = Publisher(
             self._node, fleet, round(1e6 / told["rate"]),
             ((pegasus.TOPICS, lambda i: numbered(pegasus.NAMESPACE, i)),
@@ -82,17 +86,25 @@ class _Process:
 
     def _steps(self):
         for t_us, vehicles in self._feed.read():
+            if self._recorder is not None:
+                self._recorder.now_us = t_us
             self._commands.step(t_us)
             self._publisher.publish(t_us, vehicles)
         if self._feed.lost > self._lost:
-            print(f"{self._feed.lost - self._lost} steps were lost: this machine is too slow for "
-                  "what is subscribed to", file=sys.stderr, flush=True)
+            _say(f"{self._feed.lost - self._lost} steps were lost: this machine is too slow for "
+                 "what is subscribed to")
             self._lost = self._feed.lost
 
     def close(self) -> None:
         """Leaves the domain."""
         self._commands.close()
         self._node.close()
+        if self._recorder is not None:
+            self._recorder.close()
+
+
+def _say(text):
+    print(text, file=sys.stderr, flush=True)
 
 
 def main() -> int:

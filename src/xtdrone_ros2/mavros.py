@@ -18,7 +18,8 @@ from xtdrone_control.bridge import Bridge
 from xtdrone_control.inputs import SUBSCRIPTIONS
 from xtdrone_core.mavlink.dialect import mavlink
 
-from .dds import DEFAULT, MAVROS_IN, MAVROS_LATCHED, Node
+from .dds import Node
+from .quality import DEFAULT, MAVROS_IN, MAVROS_LATCHED
 from .types import ros2_name
 
 _PARAMETERS = Path(nodes.__file__).with_name("mavros_parameters.yaml")

@@ -5,8 +5,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from . import pegasus
-from .dds import CLOCK, LATCHED, TF, Node, Writer
+from .dds import Node, Writer
 from .layout import Batch, Layout
+from .quality import CLOCK, LATCHED, TF
 from .row import STATE_RATE, Fleet, FleetTopic, Step, numbered
 from .types import ros2_name
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from .dds import SENSOR, Quality
 from .layout import Batch
+from .quality import SENSOR, Quality
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,9 @@ class Ros2Station(Observer):
             Ros2Error: Its libraries are missing, or DDS cannot start.
         """
         scenario = simulation.scenario
+        if scenario.ros2_record != "none" and simulation.folder is None:
+            raise Ros2Error(f"ros2_record '{scenario.ros2_record}' needs a run folder: leave out "
+                            "one of them")
         self._autopilot = simulation.autopilot
         try:
             self._feeder = Feeder(path_of(os.getpid(), scenario.instance, "ros2"), scenario.n)
@@ -81,4 +84,6 @@ def told(simulation: Any) -> dict[str, Any]:
         "vehicle_type": np.where(vtol, 0, vehicle_types(fleet)).tolist(), "vtol": vtol.tolist(),
         "cameras": simulation.rendered_sensors(), "domain": scenario.ros2_domain,
         "address": scenario.ros2_address, "rate": scenario.ros2_rate,
-        "mavros": scenario.ros2_mavros, "distribution": scenario.ros2_distribution}
+        "record": scenario.ros2_record, "topics": scenario.ros2_topics,
+        "folder": str(simulation.folder or ""), "mavros": scenario.ros2_mavros,
+        "distribution": scenario.ros2_distribution}

@@ -53,7 +53,7 @@ _log = logging.getLogger(__name__)
 STEP_US = 4000  # PX4's lockstep period [us]
 # May differ between a snapshot and its scenario.
 _FREE = {"speed", "gui", "web", "web_address", "ros2", "ros2_domain", "ros2_address", "ros2_rate",
-         "ros2_mavros", "ros2_distribution", "name", "instance"}
+         "ros2_mavros", "ros2_record", "ros2_topics", "ros2_distribution", "name", "instance"}
 
 
 class Simulation:

@@ -11,7 +11,7 @@ from cyclonedds.builtin import BuiltinDataReader, BuiltinTopicDcpsPublication
 from cyclonedds.core import Policy
 
 from xtdrone_core.runs.ports import Ports
-from xtdrone_ros2 import dds
+from xtdrone_ros2 import dds, quality
 from xtdrone_ros2.errors import Ros2Error
 from xtdrone_ros2.layout import Layout
 from xtdrone_ros2.types import DISTRIBUTIONS, Types
@@ -36,8 +36,8 @@ def node(request):
 
 def test_bytes_arrive_as_they_were_written(node):
     got = []
-    writer = node.writer("/a/pose", POSE, dds.DEFAULT)
-    node.reader("/a/pose", POSE, got.append, dds.DEFAULT)
+    writer = node.writer("/a/pose", POSE, quality.DEFAULT)
+    node.reader("/a/pose", POSE, got.append, quality.DEFAULT)
     layout = Layout(node.types, node.types.message(POSE, header={"frame_id": "map"}))
     record = layout.records(1)
     until(lambda: writer.wanted)
@@ -51,22 +51,22 @@ def test_bytes_arrive_as_they_were_written(node):
 
 
 def test_nobody_is_written_to_without_a_subscriber_of_its_kind(node):
-    writer = node.writer("/b", POSE, dds.SENSOR)
+    writer = node.writer("/b", POSE, quality.SENSOR)
     assert not writer.wanted
-    node.reader("/b", POSE, lambda data: None, dds.DEFAULT)  # wants it reliable: no match
+    node.reader("/b", POSE, lambda data: None, quality.DEFAULT)  # wants it reliable: no match
     until(lambda: writer.entity.get_offered_incompatible_qos_status().total_count)
     assert not writer.wanted
-    node.reader("/b", POSE, lambda data: None, dds.SENSOR)
+    node.reader("/b", POSE, lambda data: None, quality.SENSOR)
     until(lambda: writer.wanted)
 
 
 def test_who_comes_late_gets_what_is_latched(node):
     got = []
-    writer = node.writer("/tf_static", "tf2_msgs/msg/TFMessage", dds.LATCHED)
+    writer = node.writer("/tf_static", "tf2_msgs/msg/TFMessage", quality.LATCHED)
     assert writer.wanted
     data = node.types.serialised(node.types.message("tf2_msgs/msg/TFMessage", transforms=[{}]))
     writer.write(data)
-    node.reader("/tf_static", "tf2_msgs/msg/TFMessage", got.append, dds.LATCHED)
+    node.reader("/tf_static", "tf2_msgs/msg/TFMessage", got.append, quality.LATCHED)
     until(lambda: node.handle() or got)
     assert got == [data]
 
@@ -74,11 +74,11 @@ def test_who_comes_late_gets_what_is_latched(node):
 def test_the_graph_of_ros_2(node):
     """`ros2 node list` reads ros_discovery_info, `ros2 topic list` DDS's own discovery."""
     kind = "rmw_dds_common/msg/ParticipantEntitiesInfo"
-    writer = node.writer("/drone0/state/pose", POSE, dds.SENSOR)
-    reader = node.reader("/cmd", POSE, lambda data: None, dds.SENSOR)
+    writer = node.writer("/drone0/state/pose", POSE, quality.SENSOR)
+    reader = node.reader("/cmd", POSE, lambda data: None, quality.SENSOR)
     node.announce()
     got = []
-    graph = dds.Reader(node, "ros_discovery_info", kind, dds.LATCHED, got.append)
+    graph = dds.Reader(node, "ros_discovery_info", kind, quality.LATCHED, got.append)
     until(lambda: node.handle() or got)
     told = node.types.read(got[-1], kind)
     own, = told.node_entities_info_seq

@@ -145,6 +145,11 @@ class Scenario:
                               most=250.0)
     ros2_mavros: bool = option(False, "also MAVROS's topics for ROS 2, as the bridge of ROS 1 "
                                "has them")
+    ros2_record: str = option("none", "record a bag of rosbag2 into the run folder, in this format",
+                              choices=("none", "mcap", "sqlite3"))
+    ros2_topics: str = option(r"/clock|/tf|/tf_static|/drone\d+/.*|.*/fmu/.*|/[^/]+/mavros/.*",
+                              "regular expression of what is recorded; others, such as images, "
+                              "must be named", metavar="REGEX")
     ros2_distribution: str = option("humble", "distribution of ROS 2 whose nodes listen; jazzy "
                                     "also for later ones", choices=("humble", "jazzy"))
     instance: int = option(default_factory=default_instance,
