@@ -1,10 +1,12 @@
 """What comes in by ROS 2 and goes to the vehicles by MAVLink."""
 
 import functools
+import queue
 import select
 import sys
 import time
 from collections.abc import Sequence
+from typing import Any
 
 from rosbags.serde import SerdeError
 
@@ -21,6 +23,7 @@ from .quality import DEFAULT, PX4_IN
 from .types import ros2_name
 
 _ACK = mavlink.MAVLINK_MSG_ID_COMMAND_ACK
+_ANSWER_S = 5.0  # that a vehicle has to answer a command of a service [s]
 _SAID_S = 5.0  # between two equal lines of the log [s]
 
 
@@ -56,6 +59,8 @@ class Commands:
             for row in px4_in.SUBSCRIPTIONS:
                 node.reader(f"{begin}{px4_in.PREFIX}{row.name}", ros2_name(row.type),
                             functools.partial(self._take, vehicle, row), PX4_IN)
+            node.service(f"{begin}{px4_in.SERVICE}", "px4_msgs/srv/VehicleCommand",
+                         functools.partial(self._command, vehicle))
 
         self._mavros = Mavros(node, names, self._link, self.log) if mavros else None
 
@@ -77,6 +82,23 @@ class Commands:
             self.log(vehicle.name, mavlink.MAV_SEVERITY_WARNING, f"{row.name}: {error}")
         except Exception as error:  # of one message: the others go on
             self.log(vehicle.name, mavlink.MAV_SEVERITY_WARNING, failure(row.name, error))
+
+    def _command(self, vehicle: px4_in.Px4Vehicle, request: Any) -> Any:
+        """Sends the command of a service's request, and waits for its answer."""
+        asked = request.request
+        answered = {"command": asked.command, "result": mavlink.MAV_RESULT_FAILED}
+        with self._link.inbox(vehicle.index, _ACK) as box:
+            px4_in.vehicle_command(vehicle, asked)
+            end = time.monotonic() + _ANSWER_S
+            while (left := end - time.monotonic()) > 0.0:
+                try:
+                    ack = box.get(timeout=left)
+                except queue.Empty:
+                    break
+                if ack.command == asked.command and ack.result != mavlink.MAV_RESULT_IN_PROGRESS:
+                    answered = px4_in.command_ack(vehicle, ack)
+                    break
+        return self._node.types.message("px4_msgs/srv/VehicleCommand_Response", reply=answered)
 
     def handle(self) -> None:
         """Publishes the answers to commands that have come, and MAVROS's topics."""

@@ -3,6 +3,8 @@
 import os
 from collections import deque
 from collections.abc import Callable
+from concurrent.futures import Executor, ThreadPoolExecutor
+from typing import Any
 
 from cyclonedds._clayer import ddspy_take, ddspy_write
 from cyclonedds.core import DDSException, Listener, Policy, Qos
@@ -10,14 +12,17 @@ from cyclonedds.domain import Domain, DomainParticipant
 from cyclonedds.pub import DataWriter
 from cyclonedds.sub import DataReader
 from cyclonedds.topic import Topic
+from rosbags.serde import SerdeError
 
 from .errors import Ros2Error
 from .idl import struct
-from .quality import DEFAULT, LATCHED, Quality
+from .quality import DEFAULT, LATCHED, SERVICE, Quality
 from .recorder import Recorder
 from .types import Types
 
 LOCAL = "127.0.0.1"
+_HEAD, _BODY = 4, 20  # where a request's guid and number begin, and where they end [bytes]
+_CALLS = 8  # of services at once
 _ANY = 0xFFFF  # samples in every state
 _TAKEN = 64  # samples at once
 _PARTICIPANTS = 100  # of one machine that are looked for where there is no multicast
@@ -101,6 +106,33 @@ class Reader:
                 return
 
 
+class Service:
+    """A service as the clients of rmw_cyclonedds_cpp call it.
+
+    Requests and responses begin with 16 bytes that say whose they are. Those of rmw_fastrtps_cpp
+    say it elsewhere, so that neither of the two can call the other's services.
+    """
+
+    def __init__(self, node: "Node", name: str, kind: str, answer: Callable[[Any], Any],
+                 pool: Executor):
+        """Of a Node, see Node.service()."""
+        self._types, self._kind, self._answer, self._pool = node.types, kind, answer, pool
+        self.writer = Writer(node, f"rr{name}Reply", f"{kind}_Response", SERVICE)
+        self.reader = Reader(node, f"rq{name}Request", f"{kind}_Request", SERVICE, self._take)
+
+    def _take(self, data):
+        self._pool.submit(self._respond, data)
+
+    def _respond(self, data):
+        head, whose, body = data[:_HEAD], data[_HEAD:_BODY], data[_BODY:]
+        try:
+            request = self._types.read(head + body, f"{self._kind}_Request")
+        except SerdeError:
+            return
+        response = self._types.serialised(self._answer(request))
+        self.writer.write(response[:_HEAD] + whose + response[_HEAD:])
+
+
 class Node:
     """A participant with one node of ROS 2, as `ros2 node list` and `ros2 topic list` see it.
 
@@ -129,6 +161,8 @@ class Node:
         self._topics: dict[str, Topic] = {}
         self._writers: list[Writer] = []
         self._readers: list[Reader] = []
+        self._services: list[Service] = []
+        self._pool = ThreadPoolExecutor(_CALLS)
         self._arrived: deque[Reader] = deque()
         self._wake_out, self._wake_in = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         rest = _ON_LOOPBACK if address == LOCAL else "</General>"
@@ -206,6 +240,20 @@ class Node:
         self._readers.append(made)
         return made
 
+    def service(self, name: str, kind: str, answer: Callable[[Any], Any]) -> Service:
+        """A service.
+
+        Args:
+            name: Beginning with /.
+            kind: Its type, for example std_srvs/srv/Trigger.
+            answer: Gives the response to a request, in a thread of its own.
+        """
+        made = Service(self, name, kind, answer, self._pool)
+        self._services.append(made)
+        self._writers.append(made.writer)
+        self._readers.append(made.reader)
+        return made
+
     def announce(self) -> None:
         """Tells ROS 2's graph which publishers and subscribers the node has."""
         own = self.types.message(
@@ -223,6 +271,7 @@ class Node:
 
     def close(self) -> None:
         """Leaves the domain."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
         for entity in (self.participant, self._domain):  # with all that belongs to them
             entity._delete(entity._ref)
         os.close(self._wake_in)

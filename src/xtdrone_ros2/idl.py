@@ -24,6 +24,8 @@ def dds_name(kind: str) -> str:
 def struct(types: Types, kind: str) -> Any:
     """Cyclone's class of a type. Messages are not made of it: they are written as bytes."""
     fields = {name: _field(types, node) for name, node in types.store.fielddefs[kind][1]}
+    if "/srv/" in kind:  # with what rmw_cyclonedds puts before a request or a response
+        fields = {"client_guid": dds.uint64, "sequence_number": dds.int64, **fields}
     return make_idl_struct(kind.rpartition("/")[2], dds_name(kind).replace("::", "."), fields)
 
 

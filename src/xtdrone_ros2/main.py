@@ -35,6 +35,7 @@ class _Process:
         from .publishing import Publisher
         from .recorder import Recorder
         from .row import Fleet, numbered
+        from .simulation_services import SimulationServices
         from .types import Types
 
         fleet = Fleet(tuple(told["names"]), tuple(told["origin"]),
@@ -54,6 +55,8 @@ class _Process:
                                   told["mavros"])
         self._cameras = Cameras(self._node, self._publisher.frames, told["names"],
                                 told["cameras"])
+        if told["control"]:
+            SimulationServices(self._node, told["instance"])
         self._node.announce()
         self._client = ControlClient(told["instance"]) if told["control"] else None
         self._lost = 0

@@ -1,4 +1,4 @@
-"""MAVROS's topics for ROS 2: the rows of the ROS 1 bridge, by the same Bridge.
+"""MAVROS's topics and services for ROS 2: the rows of the ROS 1 bridge, by the same Bridge.
 
 Only the bytes differ. Topics are those of /NAME/mavros/, as for ROS 1.
 """
@@ -16,6 +16,7 @@ from rosbags.serde import SerdeError
 from xtdrone_control import nodes
 from xtdrone_control.bridge import Bridge
 from xtdrone_control.inputs import SUBSCRIPTIONS
+from xtdrone_control.services import SERVICES, ServiceFailed
 from xtdrone_core.mavlink.dialect import mavlink
 
 from .dds import Node
@@ -47,7 +48,7 @@ class Mavros:
 
     def __init__(self, node: Node, names: Sequence[str], link: Any,
                  log: Callable[[str, int, str], None]):
-        """Makes publishers and subscribers.
+        """Makes publishers, subscribers and services.
 
         Args:
             node: Theirs.
@@ -66,6 +67,10 @@ class Mavros:
                 if row.where(given):
                     node.reader(f"/{vehicle.name}/mavros/{row.name}", ros2_name(row.type),
                                 functools.partial(self._take, vehicle, row), MAVROS_IN)
+            for service in SERVICES:
+                kind = ros2_name(service.type, "srv")
+                node.service(f"/{vehicle.name}/mavros/{service.name}", kind,
+                             functools.partial(self._answer, vehicle, service, kind))
         self._bridge.greet()
         threading.Thread(target=self._work, daemon=True).start()
 
@@ -88,6 +93,17 @@ class Mavros:
             self._log(vehicle.name, mavlink.MAV_SEVERITY_WARNING, f"{row.name}: {error}")
             return
         vehicle.take_input(row, message)
+
+    def _answer(self, vehicle, service, kind, request):
+        """The response; one without any success where the service of ROS 1 ends with an error."""
+        types, kind = self._node.types, f"{kind}_Response"
+        try:
+            values = vehicle.answer(service, request)
+        except ServiceFailed as error:
+            self._log(vehicle.name, mavlink.MAV_SEVERITY_ERROR, str(error))
+            return types.blank(kind)
+        names = [name for name, _ in types.store.fielddefs[kind][1]]
+        return types.message(kind, **dict(zip(names, values)))
 
     def _work(self):
         while True:

@@ -13,6 +13,7 @@ from xtdrone_core.mavlink.dialect import mavlink
 
 PREFIX = "/fmu/in/"
 ACK = "/fmu/out/vehicle_command_ack"
+SERVICE = "/fmu/vehicle_command"
 _KINDS = {"position": "trajectory", "velocity": "trajectory", "acceleration": "trajectory",
           "attitude": "attitude", "body_rate": "rates"}
 _NOT_TAKEN = ("thrust_and_torque", "direct_actuator")

@@ -31,6 +31,7 @@ DEFAULT = Quality(True, 10)
 LATCHED = Quality(True, 1, latched=True)
 TF = Quality(True, 100)
 CLOCK = Quality(False, 1)
+SERVICE = Quality(True, 10)
 PX4_OUT = Quality(False, 1, latched=True)
 PX4_IN = Quality(False, 10)
 MAVROS_IN = PX4_IN

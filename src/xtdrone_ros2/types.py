@@ -12,7 +12,9 @@ from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 from xtdrone_core import resources
 
 DISTRIBUTIONS = {"humble": Stores.ROS2_HUMBLE, "jazzy": Stores.ROS2_JAZZY}
-_PACKAGES = ("px4_msgs", "mavros_msgs", "geographic_msgs")  # of src/
+_PACKAGES = ("px4_msgs", "mavros_msgs", "geographic_msgs", "simulation_interfaces")  # of src/
+_STD_SRVS = {"Empty": "---", "Trigger": "---\nbool success\nstring message"}
+_NOTHING = [("structure_needs_at_least_one_member", (Nodetype.BASE, ("uint8", 0)))]
 _ROS1_TYPES = {"VFR_HUD": "VfrHud"}  # whose names ROS 2 has changed
 # The same of fields.
 _ROS1_NAMES = {"secs": "sec", "nsecs": "nanosec", "D": "d", "K": "k", "R": "r", "P": "p"}
@@ -35,14 +37,20 @@ class Types:
         self.distribution = distribution
         self.store = get_typestore(DISTRIBUTIONS[distribution])
         for package in _PACKAGES:
-            folder = resources.root() / "src" / package
-            self._read(package, folder)
+            self._read(package, resources.root() / "src" / package)
+        for name, text in _STD_SRVS.items():
+            self._add(_of_service("std_srvs", name, text))
 
     def _read(self, package: str, folder: Path) -> None:
-        found = {}
+        found: dict[str, Any] = {}
         for path in sorted(folder.glob("msg/*.msg")):
             name = ros2_name(f"{package}/{path.stem}")
             found.update(get_types_from_msg(path.read_text(), name))
+        for path in sorted(folder.glob("srv/*.srv")):
+            found.update(_of_service(package, path.stem, path.read_text()))
+        self._add(found)
+
+    def _add(self, found: dict[str, Any]) -> None:
         self.store.register({name: fields for name, fields in found.items()
                              if name not in self.store.fielddefs})
 
@@ -119,6 +127,17 @@ class Types:
         return self.store.deserialize_cdr(data, kind)
 
 
+def _of_service(package: str, name: str, text: str) -> dict[str, Any]:
+    """The types of a service's request and response."""
+    lines = text.splitlines()
+    middle = next(k for k, line in enumerate(lines) if line.strip() == "---")
+    found = {}
+    for part, end in ((lines[:middle], "Request"), (lines[middle + 1:], "Response")):
+        (constants, fields), = get_types_from_msg("\n".join(part), f"{package}/msg/{name}").values()
+        found[f"{package}/srv/{name}_{end}"] = constants, fields or _NOTHING
+    return found
+
+
 def padded(data: bytes) -> bytes:
     """Bytes with zeros up to a multiple of 4, as DDS wants them."""
     return data + bytes(-len(data) % 4)
@@ -131,7 +150,7 @@ def number_of(base: str) -> np.dtype:
     return np.dtype(name).newbyteorder("<")
 
 
-def ros2_name(kind: str) -> str:
+def ros2_name(kind: str, folder: str = "msg") -> str:
     """The name of a ROS 1 type (std_msgs/Header) in ROS 2 (std_msgs/msg/Header)."""
     package, name = kind.split("/")
-    return f"{package}/msg/{_ROS1_TYPES.get(name, name)}"
+    return f"{package}/{folder}/{_ROS1_TYPES.get(name, name)}"

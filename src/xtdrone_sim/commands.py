@@ -353,7 +353,7 @@ def _flown(args, scenario, agent, folder, signals):
         simulation.close()
         raise
     try:
-        _run(simulation, signals)
+        _run(simulation, signals, None, scenario.ros2 and scenario.speed == 0.0)
     except XtdroneError as error:
         failed = type(error)("; ".join([str(error), *_reasons(simulation, str(error))]))
         failed.status = CRASHED if simulation.crashes else error.status

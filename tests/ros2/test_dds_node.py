@@ -96,6 +96,26 @@ def test_the_graph_of_ros_2(node):
     assert graph is not None
 
 
+def test_a_service_answers_its_caller(node):
+    """As rmw_cyclonedds_cpp calls it: 8 bytes of the client's, 8 of the call's number, the rest."""
+    kind = "std_srvs/srv/Trigger"
+    node.service("/a/go", kind, lambda request: node.types.message(
+        f"{kind}_Response", success=True, message="gone"))
+    got = []
+    asking = dds.Writer(node, "rq/a/goRequest", f"{kind}_Request", quality.SERVICE)
+    answers = dds.Reader(node, "rr/a/goReply", f"{kind}_Response", quality.SERVICE, got.append)
+    until(lambda: asking.wanted)
+    whose = bytes(range(16))
+    request = node.types.serialised(node.types.blank(f"{kind}_Request"))
+    asking.write(request[:4] + whose + request[4:])
+    until(lambda: node.handle() or got)
+    data, = got
+    assert data[4:20] == whose
+    response = node.types.read(data[:4] + data[20:], f"{kind}_Response")
+    assert (response.success, response.message) == (True, "gone")
+    assert answers is not None
+
+
 def test_an_address_that_is_not_ours():
     with pytest.raises(Ros2Error, match=r"DDS cannot start on 192\.0\.2\.1"):
         dds.Node(Types(), "/xtdrone", DOMAIN, "192.0.2.1")

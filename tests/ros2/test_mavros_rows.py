@@ -10,6 +10,7 @@ pytest.importorskip("rosbags")
 from xtdrone_control import ros_serialisation as ros
 from xtdrone_control.inputs import SUBSCRIPTIONS
 from xtdrone_control.inputs.row import duration_us, time_us
+from xtdrone_control.services import SERVICES
 from xtdrone_control.topics import TOPICS
 from xtdrone_ros2.types import Types, ros2_name
 
@@ -24,6 +25,12 @@ def types():
 def test_all_types_of_the_rows_are_known(types):
     for row in (*TOPICS, *SUBSCRIPTIONS):
         assert ros2_name(row.type) in types.store.fielddefs, row
+
+
+def test_all_services_are_known(types):
+    for row in SERVICES:
+        for end in ("Request", "Response"):
+            assert f"{ros2_name(row.type, 'srv')}_{end}" in types.store.fielddefs, row
 
 
 def read(types, data, kind):
