@@ -1,11 +1,12 @@
-"""Adds models, worlds, launch files and missions to share/xtdrone of the environment."""
+"""Adds models, worlds, launch files, missions and messages to share/xtdrone of the environment."""
 
 import os
 from pathlib import Path
 
 from setuptools import setup
 
-FOLDERS = ("models", "worlds", "launch", "docs/missions")
+FOLDERS = ("models", "worlds", "launch", "docs/missions", "src/px4_msgs", "src/mavros_msgs",
+           "src/geographic_msgs", "src/simulation_interfaces")
 
 
 def data_files():

@@ -77,7 +77,14 @@ class Bridge:
     def publish(self) -> None:
         """Publishes everything collected."""
         arrived, self._arrived = self._arrived, []
-        received = list(self._link.receive(arrived))
+        self.take(list(self._link.receive(arrived)))
+
+    def take(self, received: Sequence[tuple[int, int, bytes, bytes]]) -> None:
+        """Publishes messages.
+
+        Args:
+            received: As FleetLink.receive() gives them.
+        """
         for i, message_id, payload, _ in received:
             self.vehicles[i].latest[message_id] = payload
         for i, message_id, payload, frame in received:

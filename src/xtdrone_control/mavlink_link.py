@@ -49,16 +49,18 @@ class FleetLink:
 
         Args:
             n: Number of vehicles.
-            kind: "bridge" for the embedded flight stack's own link, "offboard" for PX4's
-                offboard API (14540 and up), where there is no other.
+            kind: "bridge" for the embedded flight stack's own link; "ros2" for the same from any
+                port, beside a bridge; "offboard" for PX4's offboard API (14540 and up), where
+                there is no other.
             ports: Of the simulation; None = those of the environment's instance.
 
         Raises:
             ControlNodeError: A port is in use.
         """
         ports = ports or Ports()
-        if kind == "bridge":
-            local, remote = [ports.bridge] * n, ports.bridge_local
+        if kind in ("bridge", "ros2"):
+            local = [ports.bridge if kind == "bridge" else 0] * n
+            remote = ports.bridge_local
         else:
             local, remote = [ports.offboard(i) for i in range(n)], ports.offboard_local
         self._addresses = [("127.0.0.1", remote(i)) for i in range(n)]
@@ -89,6 +91,10 @@ class FleetLink:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _BUFFER)
         self._sockets.append(sock)
         return sock
+
+    def filenos(self) -> list[int]:
+        """Of its sockets, for select()."""
+        return [sock.fileno() for sock in self._sockets]
 
     def datagrams(self) -> list[bytes]:
         """Everything that has come in."""

@@ -264,13 +264,14 @@ def _sim(args):
     wanted = not args.no_run_folder
     with contextlib.closing(server), _folder_of(scenario, wanted) as folder, _Signals() as signals:
         simulation = Simulation(scenario, folder, control=server)
-        _open_feeds(simulation)
+        _open_stations(simulation)
         for line in _grounded(simulation):
             print(f"warning: {line}", file=sys.stderr, flush=True)
         print(f"{scenario.n} vehicle{'s' * (scenario.n > 1)} in '{scenario.world}', engine "
               f"{scenario.engine}, autopilot {scenario.autopilot}; ground stations: UDP "
               f"{ports.Ports(scenario.instance).ground_station}; run folder: {folder}", flush=True)
-        _run(simulation, signals, until, args.await_bridge and scenario.speed == 0.0)
+        awaited = args.await_bridge or scenario.ros2
+        _run(simulation, signals, until, awaited and scenario.speed == 0.0)
         stopped = signals.came
         signals.conclude()
         if folder is not None and not stopped:
@@ -295,42 +296,51 @@ def _fly(args):
     return status
 
 
-def _open_page(simulation):
-    """Serves the page and prints its link, if the scenario says so."""
+def _open_stations(simulation):
+    """Opens who else sees the flight: the page, ROS 2, Foxglove, PX4's viewer, as asked for."""
     scenario = simulation.scenario
-    if not scenario.web:
-        return
-    from xtdrone_web.station import Station
-
+    stations = ((scenario.web, _open_page), (scenario.ros2, _join_ros2),
+                (scenario.foxglove or scenario.mcap, _open_telemetry),
+                (scenario.viewer, _feed_viewer))
     try:
-        station = Station(simulation, scenario.web_address)
+        for wanted, opened in stations:
+            if wanted:
+                opened(simulation)
     except BaseException:
         simulation.close()
         raise
+
+
+def _open_page(simulation):
+    from xtdrone_web.station import Station
+
+    station = Station(simulation, simulation.scenario.web_address)
     simulation.observers.append(station)
     print(f"page: {station.url}\npage for viewers, who cannot command: {station.watch_url}",
           flush=True)
 
 
-def _open_feeds(simulation):
-    """The page, Foxglove, the MCAP and PX4's viewer, as the scenario says."""
-    _open_page(simulation)
+def _join_ros2(simulation):
+    from xtdrone_ros2.station import Ros2Station
+
+    simulation.observers.append(Ros2Station(simulation))
     scenario = simulation.scenario
-    try:
-        if scenario.foxglove or scenario.mcap:
-            from xtdrone_web.foxglove.telemetry import Telemetry
+    print(f"ROS 2: domain {scenario.ros2_domain} on {scenario.ros2_address}", flush=True)
 
-            telemetry = Telemetry(simulation)
-            simulation.observers.append(telemetry)
-            if telemetry.url:
-                print(f"Foxglove: {telemetry.url}", flush=True)
-        if scenario.viewer:
-            from .viewing.px4_viewer import Px4Viewer
 
-            simulation.observers.append(Px4Viewer(simulation))
-    except BaseException:
-        simulation.close()
-        raise
+def _open_telemetry(simulation):
+    from xtdrone_web.foxglove.telemetry import Telemetry
+
+    telemetry = Telemetry(simulation)
+    simulation.observers.append(telemetry)
+    if telemetry.url:
+        print(f"Foxglove: {telemetry.url}", flush=True)
+
+
+def _feed_viewer(simulation):
+    from .viewing.px4_viewer import Px4Viewer
+
+    simulation.observers.append(Px4Viewer(simulation))
 
 
 def _closed(simulation):
@@ -347,9 +357,10 @@ def _flown(args, scenario, agent, folder, signals):
     """The simulation after its flight."""
     from .simulation import Simulation
 
-    server = ControlServer(ports.Ports(scenario.instance).control) if scenario.web else None
-    simulation = Simulation(scenario, folder, control=server, links=args.links or scenario.web)
-    _open_feeds(simulation)
+    stations = scenario.web or scenario.ros2
+    server = ControlServer(ports.Ports(scenario.instance).control) if stations else None
+    simulation = Simulation(scenario, folder, control=server, links=args.links or stations)
+    _open_stations(simulation)
     bar = _Bar(args.agent, simulation)
     simulation.observers.append(bar)
     try:
@@ -360,7 +371,7 @@ def _flown(args, scenario, agent, folder, signals):
         simulation.close()
         raise
     try:
-        _run(simulation, signals)
+        _run(simulation, signals, None, scenario.ros2 and scenario.speed == 0.0)
     except XtdroneError as error:
         failed = type(error)("; ".join([str(error), *_reasons(simulation, str(error))]))
         failed.status = CRASHED if simulation.crashes else error.status

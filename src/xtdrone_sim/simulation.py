@@ -55,8 +55,9 @@ _log = logging.getLogger(__name__)
 
 STEP_US = 4000  # PX4's lockstep period [us]
 # May differ between a snapshot and its scenario.
-_FREE = {"speed", "gui", "web", "web_address", "foxglove", "mcap", "viewer", "name", "instance",
-         "ghost"}
+_FREE = {"speed", "gui", "web", "web_address", "foxglove", "mcap", "viewer", "ghost",
+         "ros2", "ros2_domain", "ros2_address", "ros2_rate", "ros2_mavros", "ros2_record",
+         "ros2_topics", "ros2_distribution", "name", "instance"}
 
 
 class Simulation:
@@ -281,8 +282,9 @@ class Simulation:
 
     def _run(self, until_us):
         pacer, requests = self.pacer, self.requests
-        # Sticks of the page count at the next step: pacing by ticks would let them wait for five.
-        paced_us = STEP_US if self.scenario.web else TICK_US
+        # Sticks of the page count at the next step, and sensors go to ROS 2 at each: pacing by
+        # ticks would let them wait for five.
+        paced_us = STEP_US if self.scenario.web or self.scenario.ros2 else TICK_US
         if self.t_us == 0:
             pacer.restart(0)
         pacer.set_speed(pacer.speed, self.t_us)

@@ -4,23 +4,19 @@ It writes into a ring in shared memory and never waits. Whatever happens to the 
 is a process of its own, does not touch the flight.
 """
 
-import json
 import logging
 import os
 import secrets
-import subprocess
-import sys
-import threading
 import time
 from typing import Any
 
 import numpy as np
 
-from xtdrone_core import FleetState, SensorBatch
+from xtdrone_core import ControlError, FleetState, SensorBatch
 from xtdrone_core.contracts import Observer, Placing
+from xtdrone_core.runs.companion import Companion
 from xtdrone_core.runs.control_link import TICK_US
 from xtdrone_core.runs.frame_ring import FrameWriter, path_of
-from xtdrone_core.runs.parent import end, tied
 from xtdrone_core.runs.ports import Ports
 from xtdrone_sim.world import load_world
 
@@ -31,7 +27,6 @@ from .told import described
 _log = logging.getLogger(__name__)
 PERIOD_S = 0.015  # wall time between two states in the ring, at least [s]
 STEPS = 32  # of which the ring has the times
-_CLOSE_S = 3.0  # wall time that the server gets to close [s]
 _ROTORS = VEHICLE["actuator"].shape[0]
 LOCAL = "127.0.0.1"
 
@@ -68,32 +63,19 @@ class Station(Observer):
         self._ring = FrameWriter(path_of(os.getpid(), simulation.scenario.instance, "web"), arrays)
         token = secrets.token_urlsafe(18)
         try:
-            self._start({**_told(simulation), "ring": str(self._ring.path), "arrays": arrays,
-                         "token": token, "address": address})
+            self._server = Companion(
+                "xtdrone_web.server.main",
+                {**_told(simulation), "ring": str(self._ring.path), "arrays": arrays,
+                 "token": token, "address": address}, lambda line: _log.warning("web: %s", line))
+        except ControlError as error:
+            self._ring.close()
+            raise WebError(f"the page does not open: {error}") from error
         except BaseException:
             self._ring.close()
             raise
         port = Ports(simulation.scenario.instance).web
         self.watch_url = f"http://{address if address != '0.0.0.0' else LOCAL}:{port}/"
         self.url = f"{self.watch_url}#token={token}"
-
-    def _start(self, line):
-        self._process: subprocess.Popen | None = subprocess.Popen(
-            [sys.executable, "-m", "xtdrone_web.server.main"], stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=tied(),
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))})
-        process = self._process
-        try:
-            process.stdin.write(json.dumps(line).encode() + b"\n")
-            process.stdin.flush()
-            said = process.stdout.readline()
-        except BrokenPipeError:
-            said = b""
-        if said != b"ready\n":
-            why = process.stderr.read().decode(errors="replace").strip().splitlines()
-            self.close()
-            raise WebError(f"the page does not open: {why[-1] if why else 'no reason was given'}")
-        threading.Thread(target=_pass_on, args=(process.stderr,), daemon=True).start()
 
     def on_start(self, t_us: int, state: FleetState, sensors: SensorBatch) -> None:
         """Shows the start."""
@@ -110,10 +92,7 @@ class Station(Observer):
 
     def close(self) -> None:
         """Ends the server. May be called twice."""
-        process, self._process = self._process, None
-        if process is None:
-            return
-        end(process, _CLOSE_S)
+        self._server.close()
         self._ring.close()
 
     def _write(self, t_us, state, sensors):
@@ -133,12 +112,6 @@ class Station(Observer):
             self._passages[:] = race.laps.count
         self._ring.write(t_us, {"vehicles": r.view(np.uint8), "passages": self._passages,
                                 "steps": np.roll(self._steps, -(self._count % STEPS), axis=0)})
-
-
-def _pass_on(stream) -> None:
-    """What the server has to say, for the log of the simulation."""
-    for line in stream:
-        _log.warning("web: %s", line.decode(errors="replace").rstrip())
 
 
 def _told(simulation) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from typing import Any
 
 from xtdrone_core.mavlink.dialect import mavlink
 
-from .row import Subscription, target, time_us
+from .row import Subscription, duration_us, target, time_us
 
 _DEBUG, _VECTOR, _ARRAY, _FLOAT, _INT = range(5)  # DebugValue.TYPE_...
 _NAME, _ARRAY_LENGTH = 10, 58  # of a debug value
@@ -60,8 +60,8 @@ def aircraft(v: Any, m: Any) -> None:
     v.link.send(v.index, mavlink.MAVLink_adsb_vehicle_message(
         m.ICAO_address, round(m.latitude * 1e7), round(m.longitude * 1e7), m.altitude_type,
         round(m.altitude * 1e3), round(m.heading * 1e2), round(m.hor_velocity * 1e2),
-        round(m.ver_velocity * 1e2), m.callsign.encode()[:_CALLSIGN], m.emitter_type, m.tslc.secs,
-        m.flags, m.squawk))
+        round(m.ver_velocity * 1e2), m.callsign.encode()[:_CALLSIGN], m.emitter_type,
+        duration_us(m.tslc) // 1_000_000, m.flags, m.squawk))
 
 
 def tunnel(v: Any, m: Any) -> None:

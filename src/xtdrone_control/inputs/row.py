@@ -28,7 +28,14 @@ def quat(q: Any) -> tuple:
 
 def time_us(header: Any) -> int:
     """The time stamp of a header [us]."""
-    return header.stamp.secs * 1_000_000 + header.stamp.nsecs // 1000
+    return duration_us(header.stamp)
+
+
+def duration_us(value: Any) -> int:
+    """A time or duration of ROS 1, or of ROS 2, which has other names for its parts [us]."""
+    if hasattr(value, "sec"):
+        return value.sec * 1_000_000 + value.nanosec // 1000
+    return value.secs * 1_000_000 + value.nsecs // 1000
 
 
 def target(v: Any) -> tuple:

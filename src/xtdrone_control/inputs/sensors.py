@@ -111,7 +111,8 @@ def rtcm(v: Any, m: Any) -> None:
                    f"{_RTCM_PART * _RTCM_PARTS}")
         return
     parts = [data[k:k + _RTCM_PART] for k in range(0, len(data), _RTCM_PART)] or [b""]
-    sequence, several = (m.header.seq & 0x1F) << 3, len(parts) > 1
+    number = getattr(m.header, "seq", v.now_us // 1000)  # ROS 2's header has none
+    sequence, several = (number & 0x1F) << 3, len(parts) > 1
     for k, part in enumerate(parts):
         v.link.send(v.index, mavlink.MAVLink_gps_rtcm_data_message(
             sequence | k << 1 | several, len(part), part.ljust(_RTCM_PART, b"\0")))

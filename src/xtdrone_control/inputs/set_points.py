@@ -7,7 +7,7 @@ from typing import Any
 from xtdrone_core.mavlink.dialect import mavlink
 
 from .. import mavlink_convert as convert, ros_serialisation as ros
-from .row import Subscription, quat, target, time_us, xyz
+from .row import Subscription, duration_us, quat, target, time_us, xyz
 
 _ZERO = (0.0, 0.0, 0.0)
 _LEVEL = (0.0, 0.0, 0.0, 1.0)
@@ -123,8 +123,7 @@ class Trajectory:
         self._due_us = v.now_us + self._wait(0)
 
     def _wait(self, k):
-        duration = self._points[k].time_from_start
-        return duration.secs * 1_000_000 + duration.nsecs // 1000
+        return duration_us(self._points[k].time_from_start)
 
     def tick(self, t_us: int) -> None:
         """Sends the points that are due. MAVROS waits after each point what its time says."""

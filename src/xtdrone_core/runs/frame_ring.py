@@ -66,19 +66,21 @@ def size_of(arrays: list) -> int:
 class FrameWriter:
     """The simulation's end of one ring."""
 
-    def __init__(self, path: Path, arrays: list) -> None:
+    def __init__(self, path: Path, arrays: list, slots: int = SLOTS) -> None:
         """Makes the file.
 
         Args:
             path: Of the file; if there is a file of that name, a number is added.
             arrays: (name, dtype, shape) of each array of a frame.
+            slots: How many frames there are before the oldest is overwritten.
 
         Raises:
             ControlError: It cannot be made.
         """
         self._arrays = arrays
         self._slot = _HEADER + -(-size_of(arrays) // _HEADER) * _HEADER
-        length = _HEADER + SLOTS * self._slot
+        self._slots = slots
+        length = _HEADER + slots * self._slot
         try:
             handle, self.path = _new_file(path)
         except OSError as error:
@@ -94,7 +96,7 @@ class FrameWriter:
         finally:
             os.close(handle)
         self._head = np.frombuffer(self._memory, dtype="<u8", count=4)
-        self._head[:] = _MAGIC, SLOTS, self._slot, 0
+        self._head[:] = _MAGIC, slots, self._slot, 0
 
     def write(self, t_us: int, data: dict) -> None:
         """Puts a frame into the ring.
@@ -104,7 +106,7 @@ class FrameWriter:
             data: Array by name, all of the ring's.
         """
         number = int(self._head[3]) + 1
-        start = _HEADER + (number % SLOTS) * self._slot
+        start = _HEADER + (number % self._slots) * self._slot
         head = np.frombuffer(self._memory, dtype="<u8", count=2, offset=start)
         head[0] = 0  # marks this slot as invalid while it is written
         position = start + _HEADER

@@ -27,6 +27,7 @@ from .options import Option, checked, number, option, options_of
 
 MAX_FLEET = 10_000  # vehicles of one scenario; MAVLink links allow fewer, see ports.MAX_VEHICLES
 _TURN = 100.0  # largest yaw at start, in either direction [rad]
+_DOMAIN, MAX_DOMAIN = "ROS_DOMAIN_ID", 232  # DDS has ports for no more
 MIN_SPACING = 0.6  # two vehicles may not start closer than this [m]
 # Within which a vehicle may start, east and north, and up [m]: the local frame is a plane, and the
 # atmosphere's model ends at the tropopause.
@@ -53,6 +54,12 @@ def _receivers() -> Iterable[str]:
     from sensor_models.parameters import presets  # for completion only
 
     return presets()["gps"]
+
+
+def _ros_domain() -> int:
+    """ROS_DOMAIN_ID of the environment, else 0."""
+    domain: int = number(_DOMAIN, os.environ.get(_DOMAIN, "") or 0, 0, MAX_DOMAIN, whole=True)
+    return domain
 
 
 def _part(name: str) -> Any:
@@ -153,6 +160,23 @@ class Scenario:
                         "xtdrone replay")
     viewer: bool = option(False, "send true states to PX4's own viewer on this machine "
                           "(HIL_STATE_QUATERNION, UDP 19410 and up)")
+    ros2: bool = option(False, "offer the fleet's topics to ROS 2 over DDS; needs pip install "
+                        "'xtdrone[ros2]', and no ROS 2")
+    ros2_domain: int = option(default_factory=_ros_domain, help="ROS_DOMAIN_ID of those topics",
+                              least=0, most=MAX_DOMAIN, launch=f"$(optenv {_DOMAIN} 0)")
+    ros2_address: str = option("127.0.0.1", "IPv4 address of this machine's interface for them: "
+                               "whoever is in its network can then command", metavar="ADDRESS")
+    ros2_rate: float = option(50.0, "rate of true states and tf for ROS 2", unit="Hz", least=1.0,
+                              most=250.0)
+    ros2_mavros: bool = option(False, "also MAVROS's topics for ROS 2, as the bridge of ROS 1 "
+                               "has them")
+    ros2_record: str = option("none", "record a bag of rosbag2 into the run folder, in this format",
+                              choices=("none", "mcap", "sqlite3"))
+    ros2_topics: str = option(r"/clock|/tf|/tf_static|/drone\d+/.*|.*/fmu/.*|/[^/]+/mavros/.*",
+                              "regular expression of what is recorded; others, such as images, "
+                              "must be named", metavar="REGEX")
+    ros2_distribution: str = option("humble", "distribution of ROS 2 whose nodes listen; jazzy "
+                                    "also for later ones", choices=("humble", "jazzy"))
     instance: int = option(default_factory=default_instance,
                            help="number of this simulation, which shifts all ports, so that "
                            "several run at once", least=0, most=INSTANCES - 1,
@@ -190,6 +214,7 @@ class Scenario:
     def _check_links(self) -> None:
         """Who may command: signed links are the embedded autopilot's, and others need a key."""
         check_address("web_address", self.web_address)
+        check_address("ros2_address", self.ros2_address)
         given = "remote" if self.remote else "key"
         if (self.key or self.remote) and self.autopilot != "embedded":
             raise ScenarioError(f"{given} '{getattr(self, given)}' cannot be used with autopilot "

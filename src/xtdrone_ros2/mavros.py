@@ -1,0 +1,138 @@
+"""MAVROS's topics and services for ROS 2: the rows of the ROS 1 bridge, by the same Bridge.
+
+Only the bytes differ. Topics are those of /NAME/mavros/, as for ROS 1.
+"""
+
+import functools
+import queue
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from rosbags.serde import SerdeError
+
+from xtdrone_control import nodes
+from xtdrone_control.bridge import Bridge
+from xtdrone_control.inputs import SUBSCRIPTIONS
+from xtdrone_control.services import SERVICES, ServiceFailed
+from xtdrone_core.mavlink.dialect import mavlink
+
+from .dds import Node
+from .quality import DEFAULT, MAVROS_IN, MAVROS_LATCHED
+from .types import ros2_name
+
+_PARAMETERS = Path(nodes.__file__).with_name("mavros_parameters.yaml")
+_TICK_US = 20_000  # at which the bridge looks after its connections [us]
+
+
+class Output:
+    """A publisher as Bridge wants it: of messages that are serialised for ROS 1."""
+
+    def __init__(self, node: Node, name: str, kind: str, latched: bool):
+        self._kind, self._types = ros2_name(kind), node.types
+        self._writer = node.writer(name, self._kind, MAVROS_LATCHED if latched else DEFAULT)
+
+    def wanted(self) -> bool:
+        """Whether there are subscribers."""
+        return self._writer.wanted
+
+    def publish(self, data: bytes) -> None:
+        """Sends one message."""
+        self._writer.write(self._types.from_ros1(data, self._kind))
+
+
+class Mavros:
+    """The bridge of a fleet."""
+
+    def __init__(self, node: Node, names: Sequence[str], link: Any,
+                 log: Callable[[str, int, str], None]):
+        """Makes publishers, subscribers and services.
+
+        Args:
+            node: Theirs.
+            names: Of the vehicles.
+            link: A FleetLink, which others read.
+            log: Called with vehicle, MAV_SEVERITY and text of what the user should know.
+        """
+        self._node, self._log, self._due_us = node, log, 0
+        self._parameters: dict[str, dict] = {}
+        self._later: queue.SimpleQueue[Callable[[], Any]] = queue.SimpleQueue()
+        self._bridge = Bridge(names, link, self)
+        given = yaml.safe_load(_PARAMETERS.read_text())
+        for vehicle in self._bridge.vehicles:
+            vehicle.use_parameters(given)
+            for row in SUBSCRIPTIONS:
+                if row.where(given):
+                    node.reader(f"/{vehicle.name}/mavros/{row.name}", ros2_name(row.type),
+                                functools.partial(self._take, vehicle, row), MAVROS_IN)
+            for service in SERVICES:
+                kind = ros2_name(service.type, "srv")
+                node.service(f"/{vehicle.name}/mavros/{service.name}", kind,
+                             functools.partial(self._answer, vehicle, service, kind))
+        self._bridge.greet()
+        threading.Thread(target=self._work, daemon=True).start()
+
+    def take(self, received: Sequence[tuple[int, int, bytes, bytes]]) -> None:
+        """Publishes what has come by MAVLink."""
+        self._bridge.take(received)
+
+    def tick(self, t_us: int) -> None:
+        """Advances simulated time to t_us."""
+        if t_us >= self._due_us or t_us < self._due_us - 2 * _TICK_US:
+            self._due_us = t_us + _TICK_US
+            self._bridge.tick(t_us)
+
+    def _take(self, vehicle, row, data):
+        kind = ros2_name(row.type)
+        types = self._node.types
+        try:
+            message = types.to_ros1(data, kind) if row.raw else types.read(data, kind)
+        except SerdeError as error:
+            self._log(vehicle.name, mavlink.MAV_SEVERITY_WARNING, f"{row.name}: {error}")
+            return
+        vehicle.take_input(row, message)
+
+    def _answer(self, vehicle, service, kind, request):
+        """The response; one without any success where the service of ROS 1 ends with an error."""
+        types, kind = self._node.types, f"{kind}_Response"
+        try:
+            values = vehicle.answer(service, request)
+        except ServiceFailed as error:
+            self._log(vehicle.name, mavlink.MAV_SEVERITY_ERROR, str(error))
+            return types.blank(kind)
+        names = [name for name, _ in types.store.fielddefs[kind][1]]
+        return types.message(kind, **dict(zip(names, values)))
+
+    def _work(self):
+        while True:
+            self._later.get()()
+
+    # What the Bridge needs of ROS -----------------------------------------------------------
+
+    def output(self, name: str, topic: str, kind: str, latched: bool) -> Output:
+        """A publisher; its topic is global where it begins with /."""
+        return Output(self._node, topic if topic.startswith("/") else f"/{name}/mavros/{topic}",
+                      kind, latched)
+
+    def log(self, name: str, severity: int, text: str) -> None:
+        """Warnings and worse; the simulation says the others itself."""
+        if severity <= mavlink.MAV_SEVERITY_WARNING:
+            self._log(name, severity, text)
+
+    def store_params(self, name: str, values: dict) -> None:
+        """Keeps a vehicle's parameters."""
+        self._parameters[name] = values
+
+    def load_params(self, name: str) -> dict:
+        """What was kept."""
+        return self._parameters.get(name, {})
+
+    def set_parameter(self, name: str, key: str, value: Any) -> None:
+        """Keeps one."""
+        self._parameters.setdefault(name, {})[key] = value
+
+    def later(self, function: Callable[[], Any]) -> None:
+        """Calls a function that takes its time, after those before it."""
+        self._later.put(function)

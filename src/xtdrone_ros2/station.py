@@ -1,0 +1,89 @@
+"""The simulation's end of ROS 2: an observer that hands each step to a process of its own.
+
+That process speaks DDS. It gets the steps by a ring in shared memory and follows the control
+socket; commands go from it to the vehicles by MAVLink. Whatever happens to it does not touch the
+flight.
+"""
+
+import logging
+import os
+from typing import Any
+
+import numpy as np
+
+from xtdrone_core import ControlError, FleetState, SensorBatch
+from xtdrone_core.contracts import Observer
+from xtdrone_core.runs.companion import Companion
+from xtdrone_core.runs.frame_ring import path_of
+from xtdrone_dynamics.abilities.vehicle_type import NOT_VTOL, vehicle_types, vtol_types
+
+from .errors import Ros2Error
+from .feed import Feeder
+
+_log = logging.getLogger(__name__)
+
+
+class Ros2Station(Observer):
+    """Starts the process, and feeds it."""
+
+    period_us = 0  # every step
+
+    def __init__(self, simulation: Any):
+        """Starts the process and waits until it has joined its domain.
+
+        Args:
+            simulation: The Simulation; append this to its observers.
+
+        Raises:
+            Ros2Error: Its libraries are missing, or DDS cannot start.
+        """
+        scenario = simulation.scenario
+        if scenario.ros2_record != "none" and simulation.folder is None:
+            raise Ros2Error(f"ros2_record '{scenario.ros2_record}' needs a run folder: leave out "
+                            "one of them")
+        self._autopilot = simulation.autopilot
+        try:
+            self._feeder = Feeder(path_of(os.getpid(), scenario.instance, "ros2"), scenario.n)
+            self._process = Companion(
+                "xtdrone_ros2.main", {**told(simulation), "ring": str(self._feeder.path)},
+                lambda line: _log.warning("ros2: %s", line))
+        except ControlError as error:
+            self.close()
+            raise Ros2Error(f"ROS 2 does not start: {error}") from error
+        except BaseException:
+            self.close()
+            raise
+
+    def on_start(self, t_us: int, state: FleetState, sensors: SensorBatch) -> None:
+        """Hands over the start."""
+        self.on_step(t_us, state, sensors)
+
+    def on_step(self, t_us: int, state: FleetState, sensors: SensorBatch) -> None:
+        """Hands over a step."""
+        self._feeder.write(t_us, state, sensors, self._autopilot)
+        self._process.wake()
+
+    def close(self) -> None:
+        """Ends the process. May be called twice."""
+        for part in ("_process", "_feeder"):
+            if part in vars(self):
+                getattr(self, part).close()
+
+
+def told(simulation: Any) -> dict[str, Any]:
+    """What the process has to know of a simulation, as plain data."""
+    scenario, world, fleet = simulation.scenario, simulation.world, simulation.fleet
+    vtol = vtol_types(fleet) != NOT_VTOL
+    shared = scenario.origin == "shared"
+    return {
+        "instance": scenario.instance, "px4": scenario.autopilot == "px4",
+        "control": simulation.requests is not None,
+        "names": [spec.name for spec in scenario.vehicles],
+        "origin": [world.latitude, world.longitude, world.altitude],
+        "offsets": [[0.0] * 3 if shared else list(spec.pos) for spec in scenario.vehicles],
+        "vehicle_type": np.where(vtol, 0, vehicle_types(fleet)).tolist(), "vtol": vtol.tolist(),
+        "cameras": simulation.rendered_sensors(), "domain": scenario.ros2_domain,
+        "address": scenario.ros2_address, "rate": scenario.ros2_rate,
+        "record": scenario.ros2_record, "topics": scenario.ros2_topics,
+        "folder": str(simulation.folder or ""), "mavros": scenario.ros2_mavros,
+        "distribution": scenario.ros2_distribution}

@@ -1,0 +1,156 @@
+"""Message types of ROS 2, and their serialisation: the standard ones, px4_msgs and mavros_msgs."""
+
+import dataclasses
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rosbags.interfaces import Nodetype
+from rosbags.typesys import Stores, get_types_from_msg, get_typestore
+
+from xtdrone_core import resources
+
+DISTRIBUTIONS = {"humble": Stores.ROS2_HUMBLE, "jazzy": Stores.ROS2_JAZZY}
+_PACKAGES = ("px4_msgs", "mavros_msgs", "geographic_msgs", "simulation_interfaces")  # of src/
+_STD_SRVS = {"Empty": "---", "Trigger": "---\nbool success\nstring message"}
+_NOTHING = [("structure_needs_at_least_one_member", (Nodetype.BASE, ("uint8", 0)))]
+_ROS1_TYPES = {"VFR_HUD": "VfrHud"}  # whose names ROS 2 has changed
+# The same of fields.
+_ROS1_NAMES = {"secs": "sec", "nsecs": "nanosec", "D": "d", "K": "k", "R": "r", "P": "p"}
+
+
+class Types:
+    """The types of one distribution of ROS 2.
+
+    Attributes:
+        store: The Typestore of rosbags.
+        distribution: Its name.
+    """
+
+    def __init__(self, distribution: str = "humble"):
+        """Reads the definitions.
+
+        Args:
+            distribution: One of DISTRIBUTIONS.
+        """
+        self.distribution = distribution
+        self.store = get_typestore(DISTRIBUTIONS[distribution])
+        for package in _PACKAGES:
+            self._read(package, resources.root() / "src" / package)
+        for name, text in _STD_SRVS.items():
+            self._add(_of_service("std_srvs", name, text))
+
+    def _read(self, package: str, folder: Path) -> None:
+        found: dict[str, Any] = {}
+        for path in sorted(folder.glob("msg/*.msg")):
+            name = ros2_name(f"{package}/{path.stem}")
+            found.update(get_types_from_msg(path.read_text(), name))
+        for path in sorted(folder.glob("srv/*.srv")):
+            found.update(_of_service(package, path.stem, path.read_text()))
+        self._add(found)
+
+    def _add(self, found: dict[str, Any]) -> None:
+        self.store.register({name: fields for name, fields in found.items()
+                             if name not in self.store.fielddefs})
+
+    def blank(self, kind: str) -> Any:
+        """A message whose numbers are 0 and whose strings and sequences are empty.
+
+        Args:
+            kind: For example std_msgs/msg/Header.
+        """
+        _, fields = self.store.fielddefs[kind]
+        return self.store.types[kind](**{name: self._blank(node) for name, node in fields})
+
+    def _blank(self, node: Any) -> Any:
+        form, described = node
+        if form == Nodetype.NAME:
+            return self.blank(described)
+        if form == Nodetype.BASE:
+            return {"string": "", "bool": False}.get(described[0], 0)
+        element, length = described
+        length = length if form == Nodetype.ARRAY else 0
+        if element[0] == Nodetype.BASE and element[1][0] != "string":
+            return np.zeros(length, dtype=number_of(element[1][0]))
+        return [self._blank(element) for _ in range(length)]
+
+    def message(self, kind: str, **values: Any) -> Any:
+        """A message with some of its fields: nested ones as dicts, sequences of messages as lists.
+
+        Args:
+            kind: For example geometry_msgs/msg/PoseStamped.
+            values: By name.
+        """
+        return self._filled(self.blank(kind), values)
+
+    def _filled(self, message: Any, values: dict) -> Any:
+        nodes = dict(self.store.fielddefs[message.__msgtype__][1])
+        changed: dict[str, Any] = {}
+        for name, value in values.items():
+            name = name if name in nodes else _ROS1_NAMES[name]
+            form, described = nodes[name]
+            if isinstance(value, dict):
+                value = self._filled(getattr(message, name), value)
+            elif form in (Nodetype.ARRAY, Nodetype.SEQUENCE):
+                (of, kind), _ = described
+                if of == Nodetype.NAME:
+                    value = [self._filled(self.blank(kind), part) if isinstance(part, dict)
+                             else part for part in value]
+                elif isinstance(value, bytes):
+                    value = np.frombuffer(value, dtype=number_of(kind[0]))
+                elif kind[0] != "string":
+                    value = np.asarray(value, dtype=number_of(kind[0]))
+            changed[name] = value
+        return dataclasses.replace(message, **changed)
+
+    def serialised(self, message: Any) -> bytes:
+        """A message as CDR behind its 4 bytes of encapsulation, padded to a multiple of 4."""
+        return padded(bytes(self.store.serialize_cdr(message, message.__msgtype__,
+                                                     little_endian=True)))
+
+    def from_ros1(self, data: bytes, kind: str) -> bytes:
+        """The same as serialised(), of a message that is serialised for ROS 1.
+
+        Args:
+            data: Its bytes.
+            kind: Its type, by ROS 2's name.
+        """
+        return padded(bytes(self.store.ros1_to_cdr(data, kind)))
+
+    def to_ros1(self, data: bytes, kind: str) -> bytes:
+        """The other way round; kind as there."""
+        return bytes(self.store.cdr_to_ros1(data, kind))
+
+    def read(self, data: bytes, kind: str) -> Any:
+        """The message of serialised bytes; rosbags' errors where they are none."""
+        return self.store.deserialize_cdr(data, kind)
+
+
+def _of_service(package: str, name: str, text: str) -> dict[str, Any]:
+    """The types of a service's request and response."""
+    lines = text.splitlines()
+    middle = next(k for k, line in enumerate(lines) if line.strip() == "---")
+    found = {}
+    for part, end in ((lines[:middle], "Request"), (lines[middle + 1:], "Response")):
+        (constants, fields), = get_types_from_msg("\n".join(part), f"{package}/msg/{name}").values()
+        found[f"{package}/srv/{name}_{end}"] = constants, fields or _NOTHING
+    return found
+
+
+def padded(data: bytes) -> bytes:
+    """Bytes with zeros up to a multiple of 4, as DDS wants them."""
+    return data + bytes(-len(data) % 4)
+
+
+@cache
+def number_of(base: str) -> np.dtype:
+    """NumPy's little-endian type of one of ROS's."""
+    name = {"bool": "?", "char": "u1", "byte": "u1", "octet": "u1"}.get(base, base)
+    return np.dtype(name).newbyteorder("<")
+
+
+def ros2_name(kind: str, folder: str = "msg") -> str:
+    """The name of a ROS 1 type (std_msgs/Header) in ROS 2 (std_msgs/msg/Header)."""
+    package, name = kind.split("/")
+    return f"{package}/{folder}/{_ROS1_TYPES.get(name, name)}"
