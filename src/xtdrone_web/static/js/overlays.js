@@ -4,12 +4,12 @@ import * as THREE from "../vendor/three.module.js";
 import { colour } from "./fleet.js";
 import { Lines } from "./lines.js";
 import { Slots } from "./slots.js";
+import { Trails } from "./trails.js";
 
 export const OVERLAYS = { trails: ["Trails", true], names: ["Names", true], setpoints: ["Set-points", true],
   slots: ["Slots", true], estimate: ["Estimates", false], wind: ["Wind", true], rays: ["Sensor rays", true], plan: ["Mission, fence", true] };
 const TRAIL_STEP_S = 0.12, TRAIL_POINTS = 120, POINTS_OF_ALL = 9000;
-const JUMP = 5; // of a trail, from which there is a gap [m]
-const MOST = 12000;
+const MOST = 12000; // lines without the trails
 
 export class Overlays {
   constructor(scene, fleet) {
@@ -17,10 +17,8 @@ export class Overlays {
     this.on = Object.fromEntries(Object.entries(OVERLAYS).map(([name, [, on]]) => [name, on]));
     this.colours = fleet.pos.map((_, i) => new THREE.Color(colour(i)).toArray());
     this.lines = new Lines(MOST);
-    this.trails = new Lines(POINTS_OF_ALL + 200); // which change with each of their points only
+    this.trails = new Trails(this.colours, Math.max(12, Math.min(TRAIL_POINTS, Math.floor(POINTS_OF_ALL / fleet.n))));
     scene.add(this.lines.mesh, this.trails.mesh);
-    this.past = fleet.pos.map(() => []);
-    this.points = Math.max(12, Math.min(TRAIL_POINTS, Math.floor(POINTS_OF_ALL / fleet.n)));
     this.last = -1;
     this.plan = null;
     this.slots = new Slots(scene, this.colours);
@@ -42,15 +40,15 @@ export class Overlays {
   }
 
   update(frame, chosen, everyone, level) {
-    if (frame.t < this.last) this.past.forEach((trail) => { trail.length = 0; }); // a reset or a snapshot
-    const step = frame.t - this.last >= TRAIL_STEP_S || frame.t < this.last;
-    if (step) this.last = frame.t;
+    if (frame.t < this.last) this.trails.clear(); // a reset or a snapshot
+    if (frame.t - this.last >= TRAIL_STEP_S || frame.t < this.last) {
+      this.last = frame.t;
+      this.trails.step(this.fleet.pos);
+    }
+    this.trails.mesh.visible = this.on.trails;
     const lines = this.lines, few = this.fleet.n < 12 ? null : new Set(everyone ? [] : chosen);
     lines.clear();
-    if (step) this.trails.clear();
     for (let i = 0; i < this.fleet.n; i++) {
-      if (step) this.remember(i);
-      if (this.on.trails && step) this.trail(i);
       if (this.on.trails) this.end(i);
       if (this.on.wind && (!few || few.has(i))) this.wind(frame, i);
       if (this.on.rays) this.rays(frame, i);
@@ -62,39 +60,23 @@ export class Overlays {
     this.mark(everyone ? [] : chosen);
     this.shade(level);
     lines.flush();
-    if (step) this.trails.flush();
-    this.trails.mesh.visible = this.on.trails && this.trails.count > 0;
   }
 
   /** Frames before the next one, after a jump of a recording. */
   recall(frames) {
-    this.past.forEach((trail) => { trail.length = 0; });
+    this.trails.clear();
     for (const frame of frames) {
-      for (let i = 0; i < this.fleet.n; i++) this.keep(i, new THREE.Vector3(...frame.read(i, "pos", this.p)));
+      this.trails.step(this.fleet.pos.map((_, i) => new THREE.Vector3(...frame.read(i, "pos", this.p))));
     }
     this.last = -Infinity;
   }
 
-  remember(i) { this.keep(i, this.fleet.pos[i].clone()); }
-
-  keep(i, at) {
-    const trail = this.past[i];
-    if (trail.length && trail[trail.length - 1].distanceTo(at) > JUMP) trail.length = 0;
-    trail.push(at);
-    if (trail.length > this.points) trail.shift();
-  }
-
-  trail(i) {
-    const trail = this.past[i], m = trail.length;
-    for (let k = 1; k < m; k++) {
-      const a = trail[k - 1], b = trail[k];
-      if (a.distanceToSquared(b) > 1e-5) this.trails.add(a.x, a.y, a.z, b.x, b.y, b.z, this.colours[i], (0.85 * (k - 1)) / m, (0.85 * k) / m, 1.6);
-    }
-  }
+  /** Positions of each vehicle, the newest last. */
+  get past() { return this.trails.past; }
 
   /** From the last point of a trail to the vehicle. */
   end(i) {
-    const trail = this.past[i], a = trail[trail.length - 1], b = this.fleet.pos[i];
+    const a = this.trails.last(i), b = this.fleet.pos[i];
     if (a && a.distanceToSquared(b) > 1e-5) this.lines.add(a.x, a.y, a.z, b.x, b.y, b.z, this.colours[i], 0.85, 0.85, 1.6);
   }
 
