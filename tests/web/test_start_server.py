@@ -195,15 +195,17 @@ def zipped(files, **more):
     ({"a.zip": b"no zip"}, "cannot read the zip"), ({"a.zip": b"", "b.sdf": b""}, "alone"),
     ({"a.zip": zipped({"../x.sdf": "x"})}, "not allowed"),
     ({"a.zip": zipped({}, link=stat.S_IFLNK | 0o777)}, "is a link"),
-    ({"a.zip": zipped({"a.png": bytes(300 << 20)})}, "256 MB"),
+    ({"a.zip": zipped({"a.png": bytes(3 << 20)})}, "2 MB"),
     ({"a.zip": zipped({f"{k}.png": "" for k in range(401)})}, "401 files"),
     ({"/".join("abcdefghi") + ".sdf": b""}, "not allowed")])
-def test_uploads_that_lead_elsewhere_or_are_too_much(sent, says):
+def test_uploads_that_lead_elsewhere_or_are_too_much(sent, says, monkeypatch):
+    monkeypatch.setattr(uploads, "UNPACKED", 2 << 20)
     with pytest.raises(WebError, match="(?s)") as refused:
         uploads.unpacked(sent)
     assert says in str(refused.value) and "\n" not in str(refused.value)
 
 
+@pytest.mark.slow
 def test_own_model_is_kept_shown_and_flown(page):
     body, kind = multipart([("my.zip", zipped({"mine/model.sdf": sdf(), "mine/meshes/a.txt": ""}))])
     said = page.ask("api/models/mine", body=body, method="POST", **{"Content-Type": kind})
@@ -350,6 +352,7 @@ def test_nothing_is_left_when_the_server_ends(tmp_path, number):
     assert page.stop() == (0 if number == signal.SIGINT else -signal.SIGKILL)
 
 
+@pytest.mark.slow
 def test_failed_simulation_says_why(page):
     job = started(page, params="/nowhere.params")
     told = until(lambda: (found := page.ask(f"api/jobs/{job['number']}"))["ended"] and found,

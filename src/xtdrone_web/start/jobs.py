@@ -33,7 +33,7 @@ class Job:
         number: Of this job.
         kind: "simulation", "plot" or "replay".
         title: In words.
-        instance: Of the simulation, or None.
+        instance: Of the simulation or replay, or None.
         lines: Of its console, without tokens.
         link, watch_link: Of its page, for pilots and for viewers, once it has said them.
     """
@@ -121,21 +121,20 @@ class Jobs:
         return job
 
     def free_instance(self) -> int:
-        """The next free instance.
+        """The next instance on which a simulation can start.
 
         Raises:
             WebError: There is none.
         """
-        taken = {job.instance for job in self._jobs.values() if job.running}
-        others = [k for k in range(INSTANCES) if k != self._first]
-        for k in (self._first, *others):
+        taken = self.taken("simulation")
+        for k in (self._first, *(k for k in range(INSTANCES) if k != self._first)):
             if k not in taken and Ports(k).free() and not in_use(Ports(k).web, tcp=True):
                 return k
         raise WebError(f"all {INSTANCES} instances are in use: stop a simulation first")
 
-    def taken(self, instance: int) -> bool:
-        """Whether a job that runs has this instance."""
-        return any(job.running and job.instance == instance for job in self._jobs.values())
+    def taken(self, kind: str) -> set[int | None]:
+        """Instances of the jobs of a kind that run."""
+        return {job.instance for job in self.running() if job.kind == kind}
 
     def find(self, number: int) -> Job:
         """A job by its number.
