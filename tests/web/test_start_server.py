@@ -1,5 +1,6 @@
 """The server of the start page: form, refusals, names, tokens, uploads, and what it starts."""
 
+import contextlib
 import io
 import json
 import os
@@ -15,9 +16,10 @@ import pytest
 
 import own_ports
 from start_page import StartPage, multipart, start_page
-from waiting import until
+from waiting import LIMIT_S, until
 from xtdrone_core import Scenario, resources
 from xtdrone_core.errors import XtdroneError
+from xtdrone_core.runs.control_link import ControlClient
 from xtdrone_core.scenario import scenario_options
 from xtdrone_core.scenario.launch_arguments import settable
 from xtdrone_core.scenario.options import Option
@@ -328,6 +330,8 @@ def test_simulation_starts_shows_its_link_and_stops(page):
     again = page.ask("api/start", {"vehicles": ONE,
                                    "options": {"instance": own_ports.PORTS.instance}})
     assert again["field"] == "instance" and "runs" in again["error"]
+    with contextlib.closing(ControlClient(own_ports.PORTS.instance, LIMIT_S)) as control:
+        until(lambda: control.request("status")["t_us"] > 200_000, "it has begun")
     stopped = page.ask(f"api/jobs/{job['number']}/stop", {})
     assert stopped["state"] == "stopped" and not children(page)
     assert page.ask("api/runs/of_page")["world"] == "empty"
