@@ -38,7 +38,7 @@ def take(page, folder):
     page.fill("#o-speed", "5")
     page.click("#start")
     browser.until(page, "document.querySelector('.job .running')", LIMIT_S)
-    browser.until(page, "document.querySelector('.job pre').textContent.includes('run folder')")
+    browser.until(page, "document.querySelector('.job pre').textContent.includes('viewers')")
     shoot(page, folder / "running.png")
     browser.until(page, "document.querySelector('.job .ended, .job .failed')", LIMIT_S)
     page.click("#theme")
@@ -47,7 +47,7 @@ def take(page, folder):
     page.click("#do-plot")
     browser.until(page, "document.getElementById('runsays').textContent.includes('are drawn')",
                   LIMIT_S)
-    page.evaluate("document.getElementById('runsays').textContent = ''")
+    page.evaluate("document.getElementById('runsays').textContent = ''; scrollTo(0, 0)")
     shoot(page, folder / "runs.png")
     page.set_viewport_size({"width": 390, "height": 844})
     page.click("#t-form")

@@ -345,7 +345,7 @@ def children(page):
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_nothing_is_left_when_the_server_ends(tmp_path, number):
-    page = StartPage(tmp_path)
+    page = StartPage(tmp_path, "--port", str(own_ports.PORTS.start + 1))
     started(page)
     begun = children(page)
     assert begun
