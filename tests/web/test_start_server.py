@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import os
+import shutil
 import signal
 import stat
 import subprocess
@@ -139,6 +140,17 @@ def test_launch_file_is_read_by_roslaunch_and_comes_back(page, tmp_path):
     plan = launch_file.load(file)
     assert plan.agent == "formation"
     assert plan.scenario == form.read(asked).scenario
+
+
+@pytest.mark.skipif(shutil.which("roslaunch") is None, reason="ROS is not installed here")
+def test_launch_file_gives_the_simulation_what_the_form_says(tmp_path):
+    file = tmp_path / "ros.launch"
+    file.write_text(launch_file.text(form.read({**FORM, "agent": "square"}), "ros"))
+    done = subprocess.run(["roslaunch", "--args", "simulation", file], text=True,
+                          capture_output=True)
+    words = f"--default vehicles={launch_file.vehicle_list(form.read(FORM).scenario)} --default"
+    assert done.returncode == 0 and words in done.stdout, done.stderr
+    assert "--default wind=mean=2,0,0 dryden=3 --default" in done.stdout
 
 
 def test_launch_file_refuses_what_it_cannot_say():
