@@ -39,6 +39,7 @@ def take(page, folder):
     page.click("#start")
     browser.until(page, "document.querySelector('.job .running')", LIMIT_S)
     browser.until(page, "document.querySelector('.job pre').textContent.includes('viewers')")
+    browser.until(page, "document.querySelector('.job .quiet').textContent.includes('simulated')")
     shoot(page, folder / "running.png")
     browser.until(page, "document.querySelector('.job .ended, .job .failed')", LIMIT_S)
     page.click("#theme")

@@ -234,6 +234,7 @@ def test_three_vehicles_of_two_types_fly_and_are_stopped(empty, server, context)
             empty.wait_for_timeout(100)
         else:
             raise AssertionError(states)
+    browser.until(empty, "document.querySelector('.job .quiet').textContent.includes('simulated')")
     empty.click(".job button:text('Stop')")
     browser.until(empty, "document.querySelector('.job .stopped')", LIMIT_S)
     told = server.ask("api/jobs")["jobs"][0]

@@ -49,7 +49,7 @@ export class Jobs {
     const card = this.cards.get(job.number);
     card.state.textContent = job.state;
     card.state.className = `state ${job.state}`;
-    card.about.textContent = [job.instance === null ? "" : `instance ${job.instance}`, job.run ? `run ${job.run}` : "", job.state === "failed" ? `status ${job.status}` : ""].filter(Boolean).join(" · ");
+    card.about.textContent = [job.instance === null ? "" : `instance ${job.instance}`, job.clock.t === undefined ? "" : `${job.clock.t.toFixed(1)} s simulated${job.ended ? "" : `, ${job.clock.factor.toFixed(2)} × real time`}`, job.run ? `run ${job.run}` : "", job.state === "failed" ? `status ${job.status}` : ""].filter(Boolean).join(" · ");
     card.stop.hidden = Boolean(job.ended);
     card.link.hidden = !job.link || Boolean(job.ended);
     if (job.link) card.link.href = here(job.link);
