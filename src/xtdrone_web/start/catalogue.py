@@ -140,7 +140,7 @@ def _less() -> None:
     """Limits what a file of the user's can take."""
     import resource
 
-    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+    resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY, _MEMORY))
 
 
 def _vehicles() -> dict[str, str]:

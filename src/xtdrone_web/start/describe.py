@@ -44,7 +44,7 @@ def _vehicle(name) -> dict[str, Any]:
     said: dict[str, Any] = {key: figures[key] for key in _FIGURES if key in figures}
     said["sensors"] = [sensor["kind"] for sensor in vehicle_sensors(model)][:_LISTED]
     said["remarks"] = list(model.remarks)[:_LISTED]
-    with contextlib.suppress(XtdroneError):  # without graphics there is no picture
+    with contextlib.suppress(Exception):  # whatever is wrong with graphics here: no picture
         said["picture"] = pictures.kept("vehicle", model.shapes, lambda: pictures.vehicle_picture(
             model, load_world("empty")))
     return said
@@ -59,7 +59,7 @@ def _world(name) -> dict[str, Any]:
     world = load_world(name)
     boat = world.water > -1e6
     said: dict[str, Any] = {"water": world.water if boat else None, "outlines": _outlines(world)}
-    with contextlib.suppress(XtdroneError):
+    with contextlib.suppress(Exception):
         said["picture"] = pictures.kept("world", world.shapes, lambda: pictures.world_picture(
             load_vehicle("boat" if boat else "iris"), world))
     return said

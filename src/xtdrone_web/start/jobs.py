@@ -17,6 +17,7 @@ from xtdrone_core.runs.parent import tied
 from xtdrone_core.runs.ports import INSTANCES, Ports, in_use
 
 from ..errors import WebError
+from ..server.world_control import WorldControl
 
 LINES = 2000  # of a console that are kept
 _LONGEST = 2000  # characters of a line
@@ -33,8 +34,9 @@ class Job:
         number: Of this job.
         kind: "simulation", "plot" or "replay".
         title: In words.
-        instance: Of the simulation, or None.
+        instance: Of the simulation or replay, or None.
         lines: Of its console, without tokens.
+        clock: Of a simulation: simulated time t [s], and factor of real time.
         link, watch_link: Of its page, for pilots and for viewers, once it has said them.
     """
 
@@ -49,6 +51,9 @@ class Job:
         self.begun, self.ended = time.time(), 0.0
         self.stopping = False
         self.reading: asyncio.Task | None = None
+        self.clock: dict[str, float] = {}
+        self._world = WorldControl(instance or 0, instance is not None)
+        self._looking = False
 
     @property
     def running(self) -> bool:
@@ -77,13 +82,26 @@ class Job:
         self.lines.append(_TOKEN.sub("", one_line(line.rpartition("\r")[2])[:_LONGEST]))
         self.said += 1
 
+    def look(self) -> None:
+        """Has the clock of a simulation asked for, in a thread; it is there at the next call."""
+        if self.kind == "simulation" and self.link and self.running and not self._looking:
+            self._looking = True
+            asyncio.get_running_loop().run_in_executor(None, self._ask_clock)
+
+    def _ask_clock(self):
+        with contextlib.suppress(WebError):  # it is ending, or not there yet
+            status = self._world.ask("status")
+            self.clock = {"t": status["t_us"] * 1e-6, "factor": status["real_time_factor_now"]}
+        self._looking = False
+
     def told(self, pilot: bool) -> dict[str, Any]:
         """What a page is told of it; links with a token are for pilots."""
+        self.look()
         shown = self.watch_link or _TOKEN.sub("", self.link)
         return {"number": self.number, "kind": self.kind, "title": self.title,
                 "instance": self.instance, "state": self.state(), "begun": self.begun,
                 "ended": self.ended, "status": self.process.poll(), "run": self.folder,
-                "link": self.link if pilot else shown, "said": self.said,
+                "link": self.link if pilot else shown, "said": self.said, "clock": self.clock,
                 "last": self.lines[-1] if self.lines else ""}
 
 
@@ -121,21 +139,20 @@ class Jobs:
         return job
 
     def free_instance(self) -> int:
-        """The next free instance.
+        """The next instance on which a simulation can start.
 
         Raises:
             WebError: There is none.
         """
-        taken = {job.instance for job in self._jobs.values() if job.running}
-        others = [k for k in range(INSTANCES) if k != self._first]
-        for k in (self._first, *others):
+        taken = self.taken("simulation")
+        for k in (self._first, *(k for k in range(INSTANCES) if k != self._first)):
             if k not in taken and Ports(k).free() and not in_use(Ports(k).web, tcp=True):
                 return k
         raise WebError(f"all {INSTANCES} instances are in use: stop a simulation first")
 
-    def taken(self, instance: int) -> bool:
-        """Whether a job that runs has this instance."""
-        return any(job.running and job.instance == instance for job in self._jobs.values())
+    def taken(self, kind: str) -> set[int | None]:
+        """Instances of the jobs of a kind that run."""
+        return {job.instance for job in self.running() if job.kind == kind}
 
     def find(self, number: int) -> Job:
         """A job by its number.

@@ -10,6 +10,7 @@ from typing import Any
 from aiohttp import web
 
 from xtdrone_core.errors import one_line, shown
+from xtdrone_core.runs.ports import INSTANCES
 
 from ..errors import WebError
 from . import form, runs, uploads
@@ -54,7 +55,7 @@ class Orders:
     def _begin(self, plan, wanted):
         """Starts a plan on an instance; None for the next free one."""
         scenario = plan.scenario
-        if wanted is not None and self._jobs.taken(wanted):
+        if wanted is not None and wanted in self._jobs.taken("simulation"):
             raise form.Refused("instance", f"instance {wanted} is that of a simulation that runs: "
                                "leave it empty for the next free one")
         instance = self._jobs.free_instance() if wanted is None else wanted
@@ -80,7 +81,11 @@ class Orders:
         for job in self._jobs.running():
             if (job.kind, job.title) == (what, name):
                 return web.json_response(job.told(True))
-        return web.json_response(self._jobs.start(what, name, [what, name]).told(True))
+        words, instance = [what, name], None
+        if what == "replay":  # each has a page of its own
+            instance = min(set(range(INSTANCES)) - self._jobs.taken(what), default=0)
+            words += ["--instance", str(instance), "--address", self._address]
+        return web.json_response(self._jobs.start(what, name, words, instance).told(True))
 
     async def _save(self, request):
         asked = await _json(request)

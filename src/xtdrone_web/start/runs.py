@@ -15,6 +15,7 @@ from ..errors import WebError
 
 LISTED = 200  # the newest runs
 _FILES = 500  # of a run that are listed
+_OVERVIEW = "plots/flight.png"
 _DEEPEST = 4  # folders in each other
 # Types of what is shown in the browser; everything else is a download.
 TYPES = {".png": "image/png", ".jpg": "image/jpeg", ".gif": "image/gif", ".svg": "image/svg+xml",
@@ -113,8 +114,9 @@ def described(name: str) -> dict[str, Any]:
     return {**_row(name), "summary": summary, "more": max(0, len(found) - _FILES),
             "files": [{"path": str(path), "bytes": (folder / path).stat().st_size}
                       for path in found[:_FILES] if (folder / path).exists()],
-            "plots": [str(path) for path in found if path.parts[0] == "plots"
-                      and path.suffix in (".png", ".svg", ".jpg")],
+            "plots": sorted((str(path) for path in found if path.parts[0] == "plots"
+                             and path.suffix in (".png", ".svg", ".jpg")),
+                            key=lambda path: (path != _OVERVIEW, path)),
             "reports": [str(path) for path in found if path.suffix in (".md", ".html", ".pdf")
                         or path.name.startswith("report")]}
 

@@ -4,6 +4,7 @@ import asyncio
 import secrets
 import signal
 import tempfile
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ def serve(address: str, port: int | None, instance: int, scenarios: Path,
         instance: Which the first simulation gets, if it is free.
         scenarios: Folder of saved scenarios and of the user's models.
         first: What the form begins with.
-        opened: Called with the link when it is served.
+        opened: Called with the link when it is served, in a thread of its own.
 
     Raises:
         WebError: The port is taken.
@@ -53,8 +54,7 @@ async def _serve(address, port, instance, scenarios, folder, first, opened) -> N
     jobs, shelf = Jobs(instance), Shelf(scenarios)
     catalogue = Catalogue(scenarios / "models")
     orders = Orders(jobs, shelf, catalogue, folder, address)
-    app = StartApp(Guard(token, address, port), shelf, jobs, orders, catalogue,
-                   first)
+    app = StartApp(Guard(token, address, port), shelf, jobs, orders, catalogue, first)
     runner = web.AppRunner(app.application(), access_log=None, shutdown_timeout=_CLOSE_S,
                            keepalive_timeout=15.0)
     await runner.setup()
@@ -68,7 +68,7 @@ async def _serve(address, port, instance, scenarios, folder, first, opened) -> N
         print(f"page: {watch}#token={token}\npage for viewers, who cannot command: {watch}\n"
               f"scenarios: {scenarios}\nCtrl-C ends it and what it has started", flush=True)
         if opened is not None:
-            opened(f"{watch}#token={token}")
+            threading.Thread(target=opened, args=(f"{watch}#token={token}",), daemon=True).start()
         await ended.wait()
     finally:
         if jobs.running():

@@ -202,7 +202,7 @@ export class Form {
     for (const old of document.querySelectorAll("#p-form .refusal, #formsays")) old.textContent = "";
     for (const old of document.querySelectorAll("[aria-invalid]")) old.removeAttribute("aria-invalid");
     if (!error) return;
-    const field = error.field && document.querySelector(`[data-field="${CSS.escape(error.field)}"]`);
+    const field = error.field ? document.querySelector(`[data-field="${CSS.escape(error.field)}"]`) : null;
     const says = field ? field.querySelector(".refusal") : byId("formsays");
     says.textContent = error.message;
     (byId(`o-${error.field}`) || field?.querySelector("input, select, canvas"))?.setAttribute("aria-invalid", "true");

@@ -5,9 +5,10 @@ import { ask, byId, el, tried } from "./api.js";
 const PERIOD_MS = 1000;
 
 export class Jobs {
-  /** ended(job) is called once for each that has ended. */
-  constructor(ended) {
+  /** ended(job) is called once for each that has ended, progress(job) while it runs. */
+  constructor(ended, progress) {
     this.ended = ended;
+    this.progress = progress;
     this.cards = new Map();
     this.states = new Map();
     this.poll();
@@ -30,6 +31,7 @@ export class Jobs {
     for (const job of [...jobs].reverse()) {
       if (!this.cards.has(job.number)) { this.cards.set(job.number, this.card(job)); byId("jobs").prepend(this.cards.get(job.number).box); }
       this.update(job);
+      if (!job.ended) this.progress(job);
       if (job.ended && this.states.get(job.number) === false) this.ended(job);
       this.states.set(job.number, Boolean(job.ended));
     }
@@ -47,7 +49,7 @@ export class Jobs {
     const card = this.cards.get(job.number);
     card.state.textContent = job.state;
     card.state.className = `state ${job.state}`;
-    card.about.textContent = [job.instance === null ? "" : `instance ${job.instance}`, job.run ? `run ${job.run}` : "", job.state === "failed" ? `status ${job.status}` : ""].filter(Boolean).join(" · ");
+    card.about.textContent = [job.instance === null ? "" : `instance ${job.instance}`, job.clock.t === undefined ? "" : `${job.clock.t.toFixed(1)} s simulated${job.ended ? "" : `, ${job.clock.factor.toFixed(2)} × real time`}`, job.run ? `run ${job.run}` : "", job.state === "failed" ? `status ${job.status}` : ""].filter(Boolean).join(" · ");
     card.stop.hidden = Boolean(job.ended);
     card.link.hidden = !job.link || Boolean(job.ended);
     if (job.link) card.link.href = here(job.link);

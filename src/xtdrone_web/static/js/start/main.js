@@ -20,9 +20,10 @@ class Start {
     for (const name of TABS) byId(`t-${name}`).onclick = () => this.tab(name);
     const me = await ask("/api/me").catch((error) => { say(error.message, true); return { pilot: false }; });
     document.body.classList.toggle("viewer", !me.pilot);
+    for (const each of document.querySelectorAll("button.pilot, #drop button, #drop input, #uploadscenario")) each.disabled = !me.pilot;
     byId("role").textContent = me.pilot ? "" : "this page may look and not command";
     this.runs = new Runs();
-    this.jobs = new Jobs((job) => this.ended(job));
+    this.jobs = new Jobs((job) => this.ended(job), (job) => this.runs.progress(job));
     this.fleet = new Fleet(() => this.form?.changed());
     this.form = new Form(await ask("/api/form"), this.fleet);
     this.fleet.most = this.form.told.most;

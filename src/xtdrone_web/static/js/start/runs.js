@@ -55,6 +55,11 @@ export class Runs {
     byId("runsays").textContent = what === "plot" ? "drawing the plots …" : "the replay starts; its link appears under Running";
   }
 
+  /** How far the plots are: the program says a line for each. */
+  progress(job) {
+    if (job.kind === "plot" && job.title === this.open) byId("runsays").textContent = `drawing the plots … ${job.said ? `${job.said} done` : ""}`;
+  }
+
   /** A program has ended: plots that are new are shown. */
   async ended(job) {
     if (job.kind === "simulation" && !byId("p-runs").hidden) await this.show();
