@@ -10,7 +10,7 @@ from pymavlink.dialects.v20 import ardupilotmega as mavlink
 from ardupilot_peer import ScriptedArduPilot, telemetry
 from own_ports import PORTS
 from xtdrone_autopilot.ardupilot import frames, link as json_link, process
-from xtdrone_autopilot.ardupilot.autopilot import ArduPilotAutopilot
+from xtdrone_autopilot.ardupilot.autopilot import FRAMES, ArduPilotAutopilot
 from xtdrone_autopilot.ardupilot.telemetry import ArduPilotTelemetry
 from xtdrone_autopilot.errors import AutopilotError
 from xtdrone_core import ARM, FleetModel, FleetState, Mode, ScenarioError, SensorBatch, SetPoints
@@ -46,7 +46,8 @@ def pair():
         peer.close()
 
 
-def test_each_step_is_one_line_and_one_answer(pair):
+def test_each_step_is_so_many_lines_and_answers(pair):
+    """The pose goes on evenly within a step; the readings are those of the whole step."""
     found, peers = pair
     sensors, state = SensorBatch.empty(2), FleetState.zeros(2, 4)
     state.pos[1], state.vel[1] = (1.0, 2.0, 3.0), (0.1, 0.2, 0.3)
@@ -56,9 +57,13 @@ def test_each_step_is_one_line_and_one_answer(pair):
     peers[1].pulses[:4] = [1100, 1200, 2000, 900]
     for k in range(5):
         commands = found.step(4000 * k, sensors)
-    assert [len(peer.heard) for peer in peers] == [5, 5]
+    assert [len(peer.heard) for peer in peers] == [5 * FRAMES, 5 * FRAMES]
     assert commands.tolist() == [[0.0] * 4, [0.1, 0.2, 1.0, 0.0]]
-    heard = peers[1].heard[4]
+    times = [line["timestamp"][0] for line in peers[1].heard]
+    assert np.diff(times) == pytest.approx(0.004 / FRAMES)
+    assert peers[1].heard[0]["position"] == pytest.approx([2.0 / FRAMES, 1.0 / FRAMES,
+                                                           -3.0 / FRAMES])
+    heard = peers[1].heard[-1]
     assert heard["timestamp"] == [0.016] and heard["no_time_sync"] == [1.0]
     assert heard["position"] == [2.0, 1.0, -3.0] and heard["velocity"] == [0.2, 0.1, -0.3]
     assert heard["gyro"] == [0.4, -0.5, -0.6]
@@ -76,14 +81,14 @@ def test_repeated_foreign_and_short_packets_are_no_answers(pair):
         for data in (b"", b"x", b"\x1a\x48", bytes(40), bytes(72)):
             stranger.sendto(data, ("127.0.0.1", PORTS.ardupilot(0)))
     found.step(4000, sensors)
-    assert len(peers[0].heard) == 2
+    assert len(peers[0].heard) == 2 * FRAMES
     assert found.step(8000, sensors)[0, 0] == 0.5
 
 
 def test_one_that_hangs_ends_the_flight(monkeypatch):
     monkeypatch.setattr(json_link, "ANSWER_S", 0.2)
     found, _ = autopilot()
-    peer = ScriptedArduPilot(PORTS.ardupilot(0), hang_after=3)
+    peer = ScriptedArduPilot(PORTS.ardupilot(0), hang_after=2 * FRAMES + 1)
     peer.start()
     sensors = SensorBatch.empty(1)
     found.step(0, sensors)
