@@ -23,6 +23,8 @@ from .telemetry import ArduPilotTelemetry
 
 MOST = 100  # vehicles, each a process
 CONNECT_S = 30.0  # wall time for the fleet to connect [s]
+STEP_US = 4000  # of the simulation [us]
+FRAMES = 2  # of the JSON interface in a step: ArduPilot's loop needs a clock finer than its period
 _TELEMETRY_US = 20_000  # period of reading the telemetry [us]
 _IDLE, _RANGE = 1000.0, 1000.0  # pulse width of no thrust, and from there to all [us]
 _CRITICAL, _WARNING = 2, 4  # MAV_SEVERITY
@@ -68,10 +70,11 @@ class ArduPilotAutopilot(Observer):
         self.commands = np.zeros(fleet.actuator.shape)
         bodies = new_status(n)
         describe_bodies(bodies, fleet)
-        self._turn_max = bodies["turn_max"]
-        self._pos = np.array(starts, dtype=float)
-        self._quat = np.tile((0.0, 0.0, 0.0, 1.0), (n, 1))
-        self._vel = np.zeros((n, 3))
+        self._turn_max = bodies["turn_max"][:, 0]
+        # (N, 10) true position, velocity, quaternion xyzw; now, and when step() was called last.
+        self._now = np.hstack([np.array(starts, dtype=float), np.zeros((n, 3)),
+                               np.tile((0.0, 0.0, 0.0, 1.0), (n, 1))])
+        self._past = self._now
         self._interrupted = self._begun = False
         self._starts = np.zeros(n, dtype=np.int64)
         self._processes: list[process.ArduPilotProcess] = []
@@ -106,7 +109,7 @@ class ArduPilotAutopilot(Observer):
 
     def on_start(self, t_us: int, state: FleetState, sensors: SensorBatch) -> None:
         """Keeps the true pose, for the JSON interface."""
-        self._pos[:], self._quat[:], self._vel[:] = state.pos, state.quat, state.vel
+        self._now = np.hstack([state.pos, state.vel, state.quat])
 
     def on_step(self, t_us: int, state: FleetState, sensors: SensorBatch) -> None:
         """As on_start()."""
@@ -121,9 +124,11 @@ class ArduPilotAutopilot(Observer):
         if not self._begun:
             self._begun = True
             self._await_fleet()
-        for i in self._link.exchange(self._lines(t_us, sensors), self._look):
-            raise AutopilotError(f"ArduPilot {i} of '{self._names[i]}' does not answer for "
-                                 f"{ANSWER_S:g} s: it hangs")
+        for share in range(1, FRAMES + 1):
+            for i in self._link.exchange(self._lines(t_us, sensors, share / FRAMES), self._look):
+                raise AutopilotError(f"ArduPilot {i} of '{self._names[i]}' does not answer for "
+                                     f"{ANSWER_S:g} s: it hangs")
+        self._past = self._now
         if t_us % _TELEMETRY_US == 0:
             self._look()
             self._telemetry.step(t_us)
@@ -202,13 +207,21 @@ class ArduPilotAutopilot(Observer):
             float(self._turn_max[i]), self._origin, self._telemetry.port, self._folder,
             self._ports, int(self._starts[i]))
 
-    def _lines(self, t_us, sensors):
-        """The state of each vehicle as ArduPilot reads it."""
+    def _lines(self, t_us, sensors, share):
+        """The state of each vehicle as ArduPilot reads it, at a share of the step to t_us.
+
+        The readings of gyroscope and accelerometer are those of the whole step.
+        """
+        turned = np.where((self._now[:, 6:] * self._past[:, 6:]).sum(axis=1, keepdims=True) < 0.0,
+                          -1.0, 1.0)  # of two quaternions of one attitude, the nearer
+        now = np.hstack([self._now[:, :6], turned * self._now[:, 6:]])
+        at = self._past + share * (now - self._past)
+        pos, vel = enu_ned(at[:, :3]), enu_ned(at[:, 3:6])
+        quat = quat_enu_ned(at[:, 6:] / np.linalg.norm(at[:, 6:], axis=1, keepdims=True))
         gyro, accel = flu_frd(sensors.gyro), flu_frd(sensors.accel)
-        pos, vel = enu_ned(self._pos), enu_ned(self._vel)
-        quat = quat_enu_ned(self._quat)[:, [3, 0, 1, 2]]
-        return [_LINE.format(t_us * 1e-6, *g, *a, *p, *q, *v).encode()
-                for g, a, p, q, v in zip(gyro, accel, pos, quat, vel)]
+        t = (t_us + (share - 1.0) * STEP_US) * 1e-6
+        return [_LINE.format(t, *g, *a, *p, *q, *v).encode()
+                for g, a, p, q, v in zip(gyro, accel, pos, quat[:, [3, 0, 1, 2]], vel)]
 
     def _await_fleet(self):
         """Blocks until every ArduPilot has connected, the time limit is over, or interrupt()."""

@@ -14,7 +14,8 @@ from ..peers.process import PeerProcess
 from . import frames
 
 _OF_IRIS = 101.0  # largest angular acceleration of an iris about roll or pitch [rad/s^2]
-_STEP_HZ = 250  # of the simulation: one loop of ArduPilot a step
+_LOOP_HZ = 250  # of ArduPilot: one loop a step
+_FRAME_HZ = 500  # of the JSON interface
 _INSTANCES = 100  # of ArduPilot's own numbers (-I) to one of ours
 
 
@@ -109,8 +110,8 @@ def parameters_of(model: Vehicle, turn_max: float) -> dict[str, float]:
     share = _OF_IRIS / turn_max if turn_max > 0.0 else 1.0
     found = {
         "FRAME_CLASS": frame_class, "FRAME_TYPE": 1,
-        "SCHED_LOOP_RATE": _STEP_HZ, "SIM_RATE_HZ": _STEP_HZ, "SIM_SPEEDUP": 1000,
-        "FS_THR_ENABLE": 0, "FS_GCS_ENABLE": 0, "BATT_MONITOR": 0, "RC_PROTOCOLS": 0,
+        "SCHED_LOOP_RATE": _LOOP_HZ, "SIM_RATE_HZ": _FRAME_HZ, "SIM_SPEEDUP": 1000,
+        "FS_THR_ENABLE": 0, "FS_GCS_ENABLE": 0, "BATT_MONITOR": 0,
         "MOT_THST_EXPO": 1.0, "MOT_SPIN_ARM": 0.03, "MOT_SPIN_MIN": 0.05, "MOT_SPIN_MAX": 1.0,
         "MOT_PWM_MIN": 1000, "MOT_PWM_MAX": 2000, "MOT_BAT_VOLT_MAX": 0,
         "SERIAL1_PROTOCOL": 2, "SERIAL2_PROTOCOL": 2}

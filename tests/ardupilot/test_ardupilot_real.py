@@ -1,0 +1,63 @@
+"""Flights of real ArduCopters; skipped where ARDUPILOT_BUILD does not name one."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from own_ports import LATEST
+from waiting import until
+from xtdrone_core.command import main
+from xtdrone_core.runs.truth_log import read_truth
+
+pytestmark = [pytest.mark.px4, pytest.mark.skipif(
+    not os.environ.get("ARDUPILOT_BUILD"),
+    reason="needs real ArduPilot: set ARDUPILOT_BUILD to its build folder (see docs/ardupilot.md)")]
+SIDE = np.array([(4, 0), (4, 4), (0, 4), (0, 0)], dtype=float)
+
+
+@pytest.mark.parametrize("vehicles", ["iris", "solo,typhoon_h480,octorotor",
+                                      "crazyflie,heavy_lifter"])
+def test_offboard_square(runs, vehicles):
+    """Armed, taken up, flown round a square within 0.5 m of the truth, landed; logs are there."""
+    n = vehicles.count(",") + 1
+    assert main(["fly", "square", "--autopilot", "ardupilot", "--vehicles", vehicles]) == 0
+    folder = (runs / LATEST).resolve()
+    t_us, table = read_truth(folder / "truth.bin", n)
+    events = [json.loads(line) for line in (folder / "events.jsonl").read_text().splitlines()]
+    corners = [event for event in events if event["event"] == "corner"]
+    assert len(corners) == 4
+    for corner, place in zip(corners, SIDE):
+        k = np.searchsorted(t_us, corner["t_us"])
+        away = table[k, :, :2] - table[0, :, :2] - place
+        assert np.linalg.norm(away, axis=1).max() <= 0.5
+    summary = json.loads((folder / "summary.json").read_text())
+    assert summary["landed"] and summary["collisions"] == 0
+    assert len(list((folder / "dataflash").rglob("*.BIN"))) == n
+
+
+def test_it_ends_with_a_killed_simulation(runs):
+    """No ArduCopter is left where the simulation is killed."""
+    process = subprocess.Popen([sys.executable, "-m", "xtdrone_core.command", "sim", "--autopilot",
+                                "ardupilot"], stdout=subprocess.PIPE, text=True)
+    for line in process.stdout:
+        if "run folder" in line:
+            break
+    children = (f"/proc/{process.pid}/task/{process.pid}/children")
+    until(lambda: _arducopters(children), "it runs")
+    found = _arducopters(children)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    until(lambda: not any(os.path.exists(f"/proc/{number}") for number in found),
+          "it has ended")
+
+
+def _arducopters(children):
+    with open(children) as file:
+        numbers = file.read().split()
+    return [number for number in numbers
+            if b"arducopter" in open(f"/proc/{number}/cmdline", "rb").read()]
