@@ -10,6 +10,7 @@ import pytest
 from own_ports import PORTS
 from xtdrone_autopilot.mavlink.datagrams import LARGEST, Sender
 from xtdrone_autopilot.mavlink.dialect import mavlink
+from xtdrone_autopilot.mavlink.frames import frame_crc
 from xtdrone_autopilot.parameters.store import listed
 from xtdrone_core import Scenario
 from xtdrone_core.mavlink.framing import FrameStream, frames
@@ -148,3 +149,10 @@ def test_a_datagram_has_as_many_whole_frames_as_fit(ends):
     assert sum(len(list(frames(datagram))) for datagram in datagrams) == len(packed)
     for datagram, following in itertools.pairwise(datagrams):
         assert len(datagram) <= LARGEST < len(datagram) + next(frames(following)).end
+
+
+@pytest.mark.parametrize("size", [*range(1, 26), 255, 264])
+def test_checksum_of_any_length_is_that_of_pymavlink(size):
+    data = np.random.default_rng(size).integers(0, 256, size + 3, dtype=np.uint8)
+    expected = mavlink.x25crc(data[2:2 + size].tobytes() + bytes([data[0]])).crc
+    assert frame_crc(data, 2, 2 + size, int(data[0])) == expected

@@ -420,13 +420,13 @@ def take_due(due: np.ndarray, interval: np.ndarray, active: np.ndarray, heartbea
         Whether there are any.
     """
     found = False
+    wanted[:] = False
     for i in range(due.shape[0]):
-        for m in range(due.shape[1]):
-            wanted[m, i] = (interval[i, m] > 0 and due[i, m] <= t_us
-                            and (interval[i, m] < between or between == 0)
-                            and (active[i] or m == heartbeat))
-            if wanted[m, i]:
-                found = True
+        first, last = (0, due.shape[1]) if active[i] else (heartbeat, heartbeat + 1)
+        for m in range(first, last):
+            if (interval[i, m] > 0 and due[i, m] <= t_us
+                    and (interval[i, m] < between or between == 0)):
+                wanted[m, i] = found = True
                 due[i, m] += interval[i, m]
                 if due[i, m] <= t_us:
                     due[i, m] = t_us + interval[i, m]

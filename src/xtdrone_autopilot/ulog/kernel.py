@@ -352,8 +352,13 @@ def append(share: int, arguments: tuple, scratch: tuple) -> None:
                | np.int64(e.flags & ~AT_REST) << 12 | np.int64(mission.seq) << 24
                | np.int64(mission.total) << 40 | np.int64(mission.last_reached & 0x3F) << 56
                | np.int64(mission.finished) << 62)
-        changed = key != state_key[i]
+        wanted = changed = key != state_key[i]
         state_key[i] = key
+        for topic in range(len(due)):
+            wanted |= due[topic]
+        _air(s, r.baro_pressure, r.baro_temperature)  # keeps what it last read
+        if not wanted:
+            continue
         s.t = t_us
         _state(s, v, parameters[i], origin, commands[i])
         _estimate(s, origin, e, v.acc_filtered)
@@ -366,7 +371,6 @@ def append(share: int, arguments: tuple, scratch: tuple) -> None:
         to_frd(r.gyro, s.gyro)
         to_frd(r.accel, s.accel)
         to_frd(r.mag, s.mag, 1e4)
-        _air(s, r.baro_pressure, r.baro_temperature)
         _gps(s, r)
         s.battery_voltage, s.battery_current = batteries[i].voltage, batteries[i].current
         s.battery_level, s.battery_cells = batteries[i].level, parameters[i].BAT1_N_CELLS
