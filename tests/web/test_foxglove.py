@@ -137,6 +137,7 @@ def test_taken_port_is_said_in_one_line(simulation):
     import socket
 
     with socket.socket() as taken:
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         taken.bind(("127.0.0.1", Ports().foxglove))
         taken.listen()
         with pytest.raises(WebError, match="of foxglove is in use; stop it first"):
@@ -224,8 +225,9 @@ def test_full_disk_ends_the_recording_and_not_the_flight(tmp_path, monkeypatch):
 def test_file_of_a_recording_appends_whole_parts(tmp_path):
     file = McapFile(tmp_path / "x.mcap", LogGaps(tmp_path))
     assert file.write(b"abc") == 3 and file.seek(0, 1) == 3
+    file.flush()
     assert not (tmp_path / "x.mcap").exists()
-    file.flush()
+    file.save()
     file.write(b"de")
-    file.flush()
+    file.save()
     assert (tmp_path / "x.mcap").read_bytes() == b"abcde"
