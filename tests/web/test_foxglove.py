@@ -180,6 +180,7 @@ def times(path):
     return found
 
 
+@pytest.mark.slow
 def test_killed_recording_has_all_but_the_last_second(tmp_path):
     process = subprocess.Popen(
         [sys.executable, "-m", "xtdrone_core.command", "sim", "--speed", "5", "--mcap", "true",
