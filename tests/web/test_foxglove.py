@@ -16,12 +16,13 @@ import pytest
 import recorded_flights
 import waiting
 from xtdrone_control.agents import SquareAgent
-from xtdrone_core import Scenario
+from xtdrone_core import Reading, Scenario
 from xtdrone_core.runs.log_file import LogGaps
 from xtdrone_core.runs.ports import Ports
 from xtdrone_core.runs.truth_log import read_truth
 from xtdrone_sim.simulation import Simulation
 from xtdrone_web.errors import WebError
+from xtdrone_web.foxglove.channels import Channels
 from xtdrone_web.foxglove.mcap_file import McapFile
 from xtdrone_web.foxglove.telemetry import Telemetry
 from xtdrone_web.gltf.writer import without
@@ -131,6 +132,50 @@ def test_what_is_only_for_far_away_is_left_out_of_models():
     assert len(data) == int.from_bytes(data[8:12], "little") and len(data) % 4 == 0
     names = [told["nodes"][k]["name"] for k in told["nodes"][0]["children"]]
     assert "far" not in names and "body_0" in names
+
+
+def test_images_and_scans_keep_their_values():
+    """What cameras and lidars give, through a file and back."""
+    import foxglove
+    from mcap.reader import make_reader
+
+    from xtdrone_web.replay.mcap_file import Schemas
+
+    place = {"pos": (0.1, 0.0, -0.05), "quat": (0.0, 0.0, 0.0, 1.0)}
+    fan = {**place, "min_angle": -1.0, "max_angle": 1.0}
+    sensors = [
+        {"vehicle": "a", "sensor": "depth", "kind": "depth", "parameters": [place],
+         "arrays": [("image", "|u1", [2, 3, 3]), ("depth", "<f4", [2, 3])]},
+        {"vehicle": "a", "sensor": "grey", "kind": "camera", "parameters": [place],
+         "arrays": [("image", "|u1", [2, 3])]},
+        {"vehicle": "a", "sensor": "scan", "kind": "lidar", "parameters": [fan],
+         "arrays": [("ranges", "<f4", [1, 5])]}]
+    context, file = foxglove.Context(), io.BytesIO()
+    writer = foxglove.open_mcap(file, context=context)
+    channels = Channels(foxglove, context, ["a"], sensors)
+    assert channels.watched
+    rng = np.random.default_rng(1)
+    colour = rng.integers(0, 255, (2, 3, 3), dtype=np.uint8)
+    depth, ranges = rng.random((2, 3)), rng.random((1, 5)).astype(np.float32)
+    channels.reading(Reading("depth", "a", "depth", 1_500_000, {"image": colour, "depth": depth}))
+    channels.reading(Reading("camera", "a", "grey", 1_500_000, {"image": colour[:, :, 0]}))
+    channels.reading(Reading("lidar", "a", "scan", 1_600_000, {"ranges": ranges}))
+    writer.close()
+    found, schemas = {}, Schemas()
+    for schema, channel, message in make_reader(io.BytesIO(file.getvalue())).iter_messages():
+        schemas.add(schema)
+        found[channel.topic] = schemas.decoded(schema.id, message.data)
+    image = found["/a/depth/image"]
+    assert (image.encoding, image.width, image.height, image.step) == ("rgb8", 3, 2, 9)
+    assert image.data == colour.tobytes() and image.frame_id == "a/depth"
+    assert (image.timestamp.seconds, image.timestamp.nanos) == (1, 500_000_000)
+    far = found["/a/depth/depth"]
+    assert far.encoding == "32FC1" and far.step == 12
+    np.testing.assert_allclose(np.frombuffer(far.data, "<f4").reshape(2, 3), depth, rtol=1e-6)
+    assert found["/a/grey/image"].encoding == "mono8"
+    scan = found["/a/scan/ranges"]
+    np.testing.assert_allclose(scan.ranges, ranges[0])
+    assert (scan.start_angle, scan.end_angle) == (-1.0, 1.0)
 
 
 def test_taken_port_is_said_in_one_line(simulation):
