@@ -129,6 +129,10 @@ def test_second_recording_is_translucent_and_its_distance_plotted(still):
 def test_orders_are_hidden_with_the_reason(still):
     for name in ("#orders", "#t-disturb", "#t-sticks", "#t-params", "#pause", "#gotoform"):
         assert not still.is_visible(name), name
+    still.keyboard.press("?")
+    keys = still.inner_text("#keys")
+    assert "play, pause" in keys and "take off" not in keys
+    still.click("#keys button")
     assert "a recording takes no orders" in still.inner_text("#recorded")
     still.focus("#view")
     still.keyboard.press("t")
