@@ -42,6 +42,7 @@ async def client(url):
                 if told["op"] == "advertise":
                     await socket.send_str(json.dumps({"op": "subscribe", "subscriptions": [
                         {"id": c["id"], "channelId": c["id"]} for c in told["channels"]]}))
+                    print("subscribed", flush=True)
 
 
 def cost(name, n, seconds, folder):
@@ -55,10 +56,13 @@ def cost(name, n, seconds, folder):
         observers = [make(simulation) for make in PARTS[name]]
         simulation.observers += observers
         if name == "foxglove":
-            reader = subprocess.Popen([sys.executable, __file__, "--client", observers[0].url])
+            reader = subprocess.Popen([sys.executable, __file__, "--client", observers[0].url],
+                                      stdout=subprocess.PIPE)
         simulation.pacer.set_speed(0.0, 0)
         simulation.run(round(TAKEOFF_S * 1e6))
-        time.sleep(1.0 if reader else 0.0)  # until the client has subscribed
+        if reader is not None:
+            reader.stdout.readline()  # it has subscribed
+            time.sleep(0.2)
         simulation.pacer.set_speed(1.0, simulation.t_us)
         begin = time.thread_time()
         simulation.run(round((TAKEOFF_S + seconds) * 1e6))
