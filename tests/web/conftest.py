@@ -5,6 +5,7 @@ import json
 import threading
 
 import aiohttp
+import numpy as np
 import pytest
 
 import browser
@@ -51,6 +52,7 @@ class Client:
         self.socket = self._do(self._connect(url))
         self.said = []
         self.frame = None
+        self.past = []
         if token is not False:
             self.send(op="hello", **({"token": token} if token else {}))
 
@@ -74,9 +76,15 @@ class Client:
         self._do(self.socket.send_bytes(data))
 
     def receive(self):
-        """The next message: a dict, or "frame", or "closed"."""
+        """The next message: a dict, or "frame", "past" (of a replay), or "closed"."""
         message = self._do(self.socket.receive())
         if message.type == aiohttp.WSMsgType.BINARY:
+            if message.data[:4] == np.uint32(frame.layout()["past"]).tobytes():
+                rest, self.past = message.data[4:], []
+                while rest:
+                    self.past.append(frame.unpack(rest))
+                    rest = rest[sum(part.nbytes for part in self.past[-1]):]
+                return "past"
             self.frame = frame.unpack(message.data)
             return "frame"
         if message.type == aiohttp.WSMsgType.TEXT:

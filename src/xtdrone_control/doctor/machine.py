@@ -256,6 +256,9 @@ def _named_ports():
     for own in map(ports.Ports, range(ports.INSTANCES)):
         which = f", instance {own.instance}" if own.instance else ""
         tcp[own.control] = f"control socket{which}"
+        for kind, name in (("web", "browser station"), ("replay", "replay"),
+                           ("foxglove", "Foxglove server")):
+            tcp.update(dict.fromkeys(own.range(kind), name + which))
         udp[own.ground_station], udp[own.bridge] = f"ground station{which}", f"ROS bridge{which}"
         for kind, name in (("ground_station_local", "ground-station links"),
                            ("offboard_local", "offboard links"), ("bridge_local", "bridge links")):

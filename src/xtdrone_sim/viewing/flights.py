@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from xtdrone_core import FleetModel, FleetState, Scenario, files
-from xtdrone_core.runs import run_folder
+from xtdrone_core.runs import interpolation, run_folder
 from xtdrone_core.runs.truth_log import read_truth
 
 from ..errors import ViewError
@@ -70,18 +70,14 @@ class Replay:
         Where a vehicle jumps, by a reset, nothing is interpolated.
         """
         t_us = min(max(t_s, self.start_s), self.end_s) * 1e6
-        k = int(np.clip(np.searchsorted(self._t_us, t_us, "right") - 1, 0, len(self._t_us) - 1))
-        here, there = self._table[k], self._table[min(k + 1, len(self._t_us) - 1)]
-        step = float(self._t_us[min(k + 1, len(self._t_us) - 1)] - self._t_us[k]) or 1.0
-        share = np.full((len(here), 1), (t_us - self._t_us[k]) / step)
-        moved = np.linalg.norm(there[:, :3] - here[:, :3], axis=1)
-        share[moved > 1.0 + 2e-6 * step * np.linalg.norm(here[:, 7:10], axis=1)] = 0.0
+        k, after, share, step_us = interpolation.place(self._t_us, t_us)
+        here, there = self._table[k], self._table[after]
+        share = interpolation.shares(share, step_us * 1e-6, here[:, :3], there[:, :3],
+                                     here[:, 7:10])
         state = self._state
         state.t_us = round(t_us)
         state.pos[:] = here[:, :3] + share * (there[:, :3] - here[:, :3])
-        near = np.sign(np.sum(here[:, 3:7] * there[:, 3:7], axis=1, keepdims=True))
-        quat = here[:, 3:7] + share * (near * there[:, 3:7] - here[:, 3:7])
-        state.quat[:] = quat / np.linalg.norm(quat, axis=1, keepdims=True)
+        state.quat[:] = interpolation.turned(here[:, 3:7], there[:, 3:7], share)
         return state
 
     def trail(self, t_s: float, seconds: float = TRAIL_S) -> np.ndarray:

@@ -15,10 +15,11 @@ from xtdrone_core.contracts import Observer
 from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.runs.control_link import TICK_US
 from xtdrone_core.runs.ports import Ports, system_id
+from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_dynamics.earth.geodesy import to_geodetic_array
+from xtdrone_dynamics.quaternion import rotate_inverse_array
 
 _WALL_S = 0.015  # between two states, at least: a viewer draws no more [s]
-_GRAVITY = 9.80665  # [m/s^2]
 
 
 class Px4Viewer(Observer):
@@ -36,12 +37,10 @@ class Px4Viewer(Observer):
         self._origin = world.latitude, world.longitude, world.altitude
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._socket.setblocking(False)
-        self._before: tuple[int, np.ndarray] | None = None  # time [us] and velocities
         self._due = 0.0
 
     def on_step(self, t_us: int, state: FleetState, sensors: SensorBatch) -> None:
         """One message for each vehicle."""
-        acceleration = self._acceleration(t_us, state.vel)
         now = time.monotonic()
         if now < self._due:
             return
@@ -49,28 +48,18 @@ class Px4Viewer(Observer):
         places = to_geodetic_array(state.pos, *self._origin)
         quat, vel = frames.quat_enu_ned(state.quat), frames.enu_ned(state.vel)
         rates = frames.flu_frd(state.ang_vel)
+        acc = frames.flu_frd(rotate_inverse_array(state.quat, state.acc)) / GRAVITY * 1e3
         for i, encoder in enumerate(self._encoders):
             lat, lon = np.degrees(places[i, :2]) * 1e7
             x, y, z, w = quat[i]
             message = mavlink.MAVLink_hil_state_quaternion_message(
                 t_us, [w, x, y, z], *rates[i], round(lat), round(lon), round(places[i, 2] * 1e3),
                 *_short(vel[i] * 100.0), 0, 0,
-                *_short(_turned_back(quat[i], acceleration[i]) / _GRAVITY * 1e3))
+                *_short(acc[i]))
             data = message.pack(encoder)
             encoder.seq = (encoder.seq + 1) % 256
             with contextlib.suppress(OSError):  # no viewer there, or it is slow
                 self._socket.sendto(data, self._addresses[i])
-
-    def _acceleration(self, t_us, vel):
-        """Of each vehicle since the last call, NED [m/s^2]."""
-        before, self._before = self._before, (t_us, vel.copy())
-        if before is None or t_us <= before[0]:
-            return np.zeros_like(vel)
-        return frames.enu_ned((vel - before[1]) / ((t_us - before[0]) * 1e-6))
-
-    def on_reset(self, t_us: int, mask: np.ndarray) -> None:
-        """Velocities jump."""
-        self._before = None
 
     def close(self) -> None:
         """Closes the socket. May be called twice."""
@@ -80,9 +69,3 @@ class Px4Viewer(Observer):
 def _short(values) -> list[int]:
     """As MAVLink's int16."""
     return [int(value) for value in np.clip(np.round(values), -32768, 32767)]
-
-
-def _turned_back(quat, vector):
-    """A vector of the world in the body's axes."""
-    xyz, w = -quat[:3], quat[3]
-    return vector + 2.0 * np.cross(xyz, np.cross(xyz, vector) + w * vector)

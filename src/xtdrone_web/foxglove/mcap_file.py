@@ -6,7 +6,7 @@ from xtdrone_core.runs.log_file import LogFile, LogGaps
 
 
 class McapFile:
-    """What the SDK's writer writes to: whole chunks, appended by flush().
+    """What the SDK's writer writes to: whole chunks, appended by save().
 
     After the first write that fails, nothing more is written: later chunks would need what the
     lost one declared. A reader gets everything up to there.
@@ -31,7 +31,10 @@ class McapFile:
         return len(data)
 
     def flush(self) -> None:
-        """Writes what was taken."""
+        """Nothing: the SDK holds a lock, and a warning about a full disk would wait for it."""
+
+    def save(self) -> None:
+        """Writes what was taken, once the SDK is done with it."""
         data, self._waiting = b"".join(self._waiting), []
         if not data:
             return

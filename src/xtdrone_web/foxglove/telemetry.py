@@ -70,7 +70,7 @@ class Telemetry(Observer):
         self._writer = self._foxglove.open_mcap(self._file, context=self._context,
                                                 writer_options=options)
         self._writer.write_metadata(METADATA, {"scenario": json.dumps(scenario.to_dict())})
-        self._writer.flush()
+        self._save(simulation.t_us)
 
     def _listen(self, port):
         websocket = self._foxglove.websocket
@@ -105,8 +105,13 @@ class Telemetry(Observer):
             self._due = now + _LIVE_S
             self._send(t_us, state, sensors)
         if self._writer is not None and t_us % _FLUSH_US == 0:
-            self._file.t_us = t_us
-            self._writer.flush()
+            self._save(t_us)
+
+    def _save(self, t_us):
+        """Ends the chunk and appends it to the file."""
+        self._writer.flush()
+        self._file.t_us = t_us
+        self._file.save()
 
     def _send(self, t_us, state, sensors):
         if self._show.is_set():
@@ -141,6 +146,6 @@ class Telemetry(Observer):
         if server is not None:
             server.stop()
         if writer is not None:
-            self._file.t_us = self._t_us
             writer.close()
-            self._file.flush()
+            self._file.t_us = self._t_us
+            self._file.save()

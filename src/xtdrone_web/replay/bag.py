@@ -6,6 +6,7 @@ Each other topic of PoseStamped or Odometry is a vehicle that is called after it
 
 import re
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -59,11 +60,9 @@ def read(path: Path, vehicle: str, world: str) -> Recording:
         records["est_pos"], records["est_quat"] = records["pos"], records["quat"]
         _fill(records, t_s, found[name])
         records["est_vel"] = records["vel"]
-    # A file's names are any text: the scenario's have to be words.
-    words = [re.sub(r"\W+", "_", name).strip("_") or f"vehicle_{i}" for i, name in enumerate(names)]
-    specs = Scenario(vehicles="; ".join(f"{word}={vehicle}@{1e3 * i:g},0,0"
-                                        for i, word in enumerate(words)), world=world).vehicles
-    return Recording(path.name, "rosbag", load_world(world), list(specs),
+    specs = Scenario(vehicles=f"{vehicle}*{len(names)}", world=world).vehicles
+    specs = [replace(spec, name=name) for spec, name in zip(specs, names, strict=True)]
+    return Recording(path.name, "rosbag", load_world(world), specs,
                      [load_vehicle(vehicle)] * len(names), t_s, table, truth=False)
 
 

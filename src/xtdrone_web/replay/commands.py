@@ -7,8 +7,7 @@ from xtdrone_core import XtdroneError, resources
 from xtdrone_core.runs import ports, run_folder
 from xtdrone_core.scenario.options import number_type
 
-from .playback import ALIGNMENTS
-from .station import FASTEST, SLOWEST
+from .settings import ALIGNMENTS, FASTEST, SLOWEST
 
 EXAMPLES = """examples:
   xtdrone replay                               the newest run; prints the link of a page

@@ -69,6 +69,9 @@ def _estimates(records, t_s, log, offset):
     found, attitude = estimate(log), attitudes(log, "vehicle_attitude")
     if found is not None:
         values = between(t_s, found.t_s, found.values)
+        rows, valid = held(t_s, found.t_s, np.isfinite(found.values))
+        values[:rows.start] = np.nan
+        values[rows] = np.where(valid, values[rows], np.nan)
         records["est_pos"], records["est_vel"] = values[:, :3] + offset, values[:, 3:]
     if attitude is not None:
         records["est_quat"] = turned(t_s, attitude.t_s, attitude.values)

@@ -97,7 +97,7 @@ def _content(path) -> tuple[Scenario | None, dict, dict, list]:
         raise WebError(f"MCAP files need the Python package mcap: {INSTALL}") from error
     poses, states = defaultdict[str, list](list), defaultdict[str, list](list)
     events: list[dict[str, Any]] = []
-    scenario, schemas, channels = None, _Schemas(), {}
+    scenario, schemas, channels = None, Schemas(), {}
     with open(path, "rb") as file:
         try:
             for record in StreamReader(file).records:
@@ -139,10 +139,11 @@ def _row(t_s, p, q):
     return t_s, p.x, p.y, p.z, q.x, q.y, q.z, q.w
 
 
-class _Schemas:
+class Schemas:
     """Decodes protobuf messages by the schemas that the file carries."""
 
     def __init__(self) -> None:
+        """Without any."""
         self._given: dict[int, Any] = {}
         self._classes: dict[int, Any] = {}
 

@@ -9,7 +9,6 @@ from ..told import described
 from .flight_log import MODES
 from .recording import Recording
 
-ALIGNMENTS = {"start": "both begin together", "takeoff": "both take off together"}
 _PAST_S, _PAST_STEP_S = 30.0, 0.1  # what a page gets after a jump, for trails and plots [s]
 _PAST_SIZE = 2 << 20  # of it, at most [bytes]
 
@@ -29,7 +28,7 @@ class Playback:
         Args:
             first: Its time is the common one, and its world is drawn.
             second: Whose vehicles are drawn translucent.
-            align: A key of ALIGNMENTS.
+            align: A key of settings.ALIGNMENTS.
         """
         self._first, self._second = first, second
         self.start_s, self.end_s = first.start_s, first.end_s

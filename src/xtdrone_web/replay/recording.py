@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from xtdrone_core.runs import interpolation
+
 from ..errors import WebError
 from ..frame import VEHICLE, blank
 
 STEP_S = 0.02  # between two rows of a table, unless it would grow too large [s]
 _LARGEST = 400 << 20  # of a table [bytes]
-_JUMP, _JUMP_SPEED = 1.0, 2.0  # a vehicle that moves more than 1 m, and twice its speed, was reset
 _BETWEEN = ("pos", "vel", "rates", "est_pos", "est_vel", "actuator")  # interpolated; others held
 _TURNS = ("quat", "est_quat")
 _FLYING = 0.5  # above its start, from which a vehicle has taken off [m]
@@ -68,19 +69,13 @@ class Recording:
 
     def at(self, t_s: float) -> np.ndarray:
         """Records (n,) at a time [s], between two rows interpolated; a copy."""
-        k = int(np.clip(np.searchsorted(self.t_s, t_s, "right") - 1, 0, len(self.t_s) - 1))
-        here, there = self.table[k].copy(), self.table[min(k + 1, len(self.t_s) - 1)]
-        step = float(self.t_s[min(k + 1, len(self.t_s) - 1)] - self.t_s[k])
-        share = min(max(t_s - float(self.t_s[k]), 0.0) / step, 1.0) if step > 0.0 else 0.0
-        moved = np.linalg.norm(there["pos"] - here["pos"], axis=1)
-        jumps = moved > _JUMP + _JUMP_SPEED * step * np.linalg.norm(here["vel"], axis=1)
-        shares = np.where(jumps, 0.0, share)[:, None].astype(np.float32)
+        k, after, share, step_s = interpolation.place(self.t_s, t_s)
+        here, there = self.table[k].copy(), self.table[after]
+        shares = interpolation.shares(share, step_s, here["pos"], there["pos"], here["vel"])
         for name in _BETWEEN:
             here[name] += shares * (there[name] - here[name])
         for name in _TURNS:
-            near = np.sign(np.sum(here[name] * there[name], axis=1, keepdims=True))
-            turned = here[name] + shares * (near * there[name] - here[name])
-            here[name] = turned / np.linalg.norm(turned, axis=1, keepdims=True)
+            here[name] = interpolation.turned(here[name], there[name], shares)
         return here
 
 

@@ -10,8 +10,8 @@ from .. import frame
 from ..server.base import Base
 from ..server.page import Page
 from .playback import Playback
+from .settings import FASTEST, SLOWEST
 
-SLOWEST, FASTEST = 0.1, 16.0
 _PERIOD_S = 0.02  # between two frames [s]
 _MOST_EVENTS = 2000  # that a page gets
 _LATENCY = (math.nan, math.nan, math.nan, 0.0)  # nobody flies by sticks

@@ -3,6 +3,9 @@
 const SPEEDS = [0.1, 0.2, 0.5, 1, 2, 4, 8, 16];
 const SMALL_S = 0.1, LARGE_S = 5, MOST_MARKS = 300, MOST_EVENTS = 400;
 const ORDERS = new Set(["t", "l", "h", "r", "g", "."]);
+const KEYS = [["1 2 3 4 5", "orbit, chase, first person, top, split"], ["[ ]", "previous, next vehicle"], ["Shift A", "all vehicles"],
+  ["Space", "play, pause"], ["← →", "0.1 s back, forward; with Shift 5 s"], ["↑ ↓", "faster, slower"], ["Home, End", "start, end"],
+  ["V", "record"], ["Tab, Enter", "every button"]];
 const field = (id) => document.getElementById(id);
 
 export class Replay {
@@ -20,6 +23,7 @@ export class Replay {
     field("pace").append(...SPEEDS.map((speed) => new Option(`${speed}×`, speed)));
     field("pace").onchange = (event) => this.ask("speed", { speed: Number(event.target.value) });
     field("play").onclick = () => this.ask(this.app.status.paused ? "resume" : "pause");
+    field("keys").querySelector("dl").replaceChildren(...KEYS.flatMap(([key, what]) => [Object.assign(document.createElement("dt"), { textContent: key }), Object.assign(document.createElement("dd"), { textContent: what })]));
     this.makeBar();
     this.status(told.status);
   }
