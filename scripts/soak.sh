@@ -1,7 +1,8 @@
 #!/bin/bash
 # Long flights that look for leaks and drift: one simulated hour with 20 vehicles and faults
 # (strangers, floods, a full disk, a ground station that comes and goes), another with three pages
-# open (as many vehicles, if --n is given, or nine), then MAVProxy flying a mission (scripts/mavproxy.sh), where it is installed or can be.
+# open (as many vehicles, if --n is given, or nine), then MAVProxy flying a mission
+# (scripts/mavproxy.sh), where it is installed or can be.
 #
 #   scripts/soak.sh                    about fifteen minutes
 #   scripts/soak.sh --n 5 --minutes 10
