@@ -123,62 +123,6 @@ def test_a_mission_is_shown_and_flown(fly, station, name, fences):
     fly.click("#rtl")
 
 
-def test_keyboard_sticks_in_stabilized_and_acro(fly, station):
-    aloft(fly, 2, 12)
-    tab(fly, "sticks")
-    fly.select_option("#input", "keyboard")
-    fly.click("#fly")
-    fly.keyboard.down("Shift")
-    try:
-        fly.click("#stickmodes [data-mode=STABILIZED]")
-        until_status(fly, station, lambda: modes(station)[2] == "STABILIZED")
-        fly.keyboard.down("ArrowRight")  # leans to the right, and no further than its limit
-        browser.until(fly, "2 * Math.asin(station.frame.get(2, 'quat', 0)) > 0.15")
-        fly.keyboard.up("ArrowRight")
-        browser.until(fly, "Math.abs(2 * Math.asin(station.frame.get(2, 'quat', 0))) < 0.08")
-        fly.click("#stickmodes [data-mode=ACRO]")
-        until_status(fly, station, lambda: modes(station)[2] == "ACRO")
-        fly.keyboard.down("d")  # turns to the right at a rate
-        browser.until(fly, "station.frame.get(2, 'rates', 2) < -0.3")
-        fly.keyboard.up("d")
-    finally:
-        fly.keyboard.up("Shift")
-    until_status(fly, station, lambda: modes(station)[2] == "AUTO.LOITER")
-    assert fly.evaluate("station.frame.get(2, 'pos', 2)") > 2.0
-    fly.click("#fly")
-
-
-def test_touch_sticks_on_a_phone(fly, station):
-    fly.set_viewport_size({"width": 390, "height": 844})
-    try:
-        aloft(fly, 2, 4)
-        tab(fly, "sticks")
-        fly.select_option("#input", "touch")
-        fly.click("#fly")
-        assert fly.is_hidden("#p-sticks")  # room for the sticks
-        boxes = []
-        for stick in ("left", "right"):
-            box = fly.locator(f"[data-stick={stick}]").bounding_box()
-            assert box["x"] >= 0 and box["x"] + box["width"] <= 390
-            assert box["y"] + box["height"] <= 844
-            boxes.append(box)
-        orders = fly.locator("#orders").bounding_box()
-        assert boxes[0]["x"] + boxes[0]["width"] <= boxes[1]["x"]
-        assert all(box["y"] + box["height"] <= orders["y"] for box in boxes)
-        fly.mouse.move(boxes[0]["x"] + 60, boxes[0]["y"] + 60)
-        fly.mouse.down()
-        fly.evaluate("station.order('mode', { mode: 'POSCTL' })")
-        until_status(fly, station, lambda: modes(station)[2] == "POSCTL")
-        before = fly.evaluate("station.frame.get(2, 'pos', 2)")
-        fly.mouse.move(boxes[0]["x"] + boxes[0]["width"] / 2, boxes[0]["y"] + 4)
-        browser.until(fly, f"station.frame.get(2, 'pos', 2) > {before} + 1")
-        fly.mouse.up()
-        until_status(fly, station, lambda: modes(station)[2] == "AUTO.LOITER")
-        fly.evaluate("station.sticks.toggle()")
-    finally:
-        fly.set_viewport_size({"width": 1000, "height": 640})
-
-
 def test_a_lap_beside_a_ghost(fly, station):
     tab(fly, "race")
     assert fly.inner_text("#track").startswith("mine: 2 gates, 2 laps")
