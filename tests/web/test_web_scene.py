@@ -84,7 +84,7 @@ def test_rays_of_a_range_finder(fly):
     fly.wait_for_selector("#o-rays:checked")
     browser.until(fly, "station.overlays.drawn")
     start, end = np.reshape(fly.evaluate("station.overlays.drawn"), (2, 3))
-    assert np.linalg.norm(start - (0.0, 9.0, 0.0)) < 1.0 and abs(end[2]) < 0.1 < start[2]
+    assert np.linalg.norm(start - (0.0, 9.0, 0.0)) < 1.0 and abs(end[2]) < 0.05 < start[2]
     assert np.linalg.norm(end - start) == pytest.approx(
         fly.evaluate("station.frame.get(3, 'range')"), abs=0.05)
     fly.click("#o-rays")
