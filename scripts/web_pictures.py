@@ -15,7 +15,7 @@ import browser
 from recorded_flights import replaying
 from web_simulation import serving
 
-RACE = "--track", "park", "--world", "outdoor", "--gps", "rtk"
+RACE = "--track", "eight", "--world", "outdoor", "--gps", "rtk"
 FLIGHT = "--n", "9", "--world", "outdoor", "--wind", "3,1,0"
 READY = "[...Array(station.frame.n).keys()].every((i) => station.frame.get(i, 'ready'))"
 
@@ -60,21 +60,24 @@ def main():
         browser.until(page, "Number.isFinite(station.frame.get(4, 'slot', 0))", 120.0)
         page.evaluate("station.plots.add('slot error [m]');" + view("orbit"))
         page.wait_for_timeout(9000)
+        page.evaluate("station.views.frame()")
+        page.wait_for_timeout(1000)
         page.screenshot(path=folder / "slots.png")
 
 
 def race(scratch, folder):
-    """A lap beside the ghost of a slower one."""
+    """A lap behind the ghost of a quicker one."""
     subprocess.run([sys.executable, "-m", "xtdrone_core.command", "fly", "race", *RACE, "--name",
-                    "slower", "--set", "speed=4.6"], check=True, stdout=subprocess.DEVNULL,
+                    "quicker"], check=True, stdout=subprocess.DEVNULL,
                    env={**os.environ, "XTDRONE_RUNS": str(scratch)})
-    with serving(scratch, *RACE, "--ghost", "slower", "--speed", "1",
-                 command=("fly", "race")) as flight, \
+    with serving(scratch, *RACE, "--ghost", "quicker", "--speed", "1", "--set",
+                 "speed=4.6", command=("fly", "race")) as flight, \
             browser.browser(scratch, (1280, 720), color_scheme="light") as context:
         page = browser.opened(context, flight.url)[0]
         page.evaluate("station.pace.choose('2');" + view("chase") + tab("race"))
         browser.until(page, "station.race.state && station.race.state.vehicles[0].lap === 2 "
-                            "&& station.race.state.vehicles[0].next === 3", 300.0)
+                            "&& station.race.state.vehicles[0].next === 2", 300.0)
+        page.wait_for_timeout(500)
         page.screenshot(path=folder / "race.png")
 
 

@@ -27,6 +27,7 @@ FLY_EXAMPLES = """examples:
   xtdrone fly formation --n 9                  leader and eight followers
   xtdrone fly formation --n 9 --set formations=cube,sphere
   xtdrone fly mission --mission survey         a plan: the name of one, or a file
+  xtdrone fly race --track eight               three laps through gates, timed
   xtdrone fly my_module:MyAgent --n 3          a user-defined Agent
 """
 VEHICLE_EXAMPLES = """examples:

@@ -1,5 +1,6 @@
 """Request handlers of a simulation's control socket."""
 
+import math
 import re
 import time
 from typing import TYPE_CHECKING
@@ -139,9 +140,13 @@ class ControlRequests:
         return {"t_us": self._simulation.t_us, **race.status()}
 
     def _sensors(self, request):
+        for_s = request.get("for_s", math.inf)
+        if not isinstance(for_s, (int, float)) or not for_s > 0:
+            raise ControlError(f"for_s {for_s!r:.40} is not allowed: give simulated seconds above "
+                               "0, or leave it out for as long as the simulation runs")
         if self._publisher is None:
             return {"sensors": []}
-        return {"sensors": self._publisher.publish()}
+        return {"sensors": self._publisher.publish(self._simulation.t_us + for_s * 1e6)}
 
     def _pause(self, request):
         self._simulation.pacer.pause()

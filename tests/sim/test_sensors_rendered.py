@@ -14,12 +14,13 @@ from sensor_models.cameras import cameras_of, lidar_of
 from sensor_models.lens import Lens, pinhole_of, project
 from sensor_models.parameters import presets
 from xtdrone_control.agents import SquareAgent
-from xtdrone_core import FleetState, Scenario, SensorBlock, VehicleSpec
+from xtdrone_core import FleetState, Reading, Scenario, SensorBlock, VehicleSpec
 from xtdrone_core.contracts import Observer
 from xtdrone_core.scenario.scenario import fleet
 from xtdrone_dynamics.quaternion import from_euler, to_matrix_array
 from xtdrone_sim.errors import EngineError
 from xtdrone_sim.rendering import offscreen
+from xtdrone_sim.rendering.frame_publisher import FramePublisher
 from xtdrone_sim.rendering.scene import Beams
 from xtdrone_sim.rendering.sensors import RenderedSensors
 from xtdrone_sim.simulation import Simulation
@@ -371,3 +372,22 @@ def test_range_finder_of_px4s_plugin_measures_the_height_in_flight(tmp_path):
         assert math.isfinite(batch.range_distance[0])
     finally:
         simulation.close()
+
+
+def test_images_are_published_only_as_long_as_they_are_wanted():
+    described = [{"vehicle": "iris_0", "sensor": "eye", "arrays": [["image", "|u1", [2, 2]]]}]
+    publisher = FramePublisher(SimpleNamespace(describe=lambda: described))
+    try:
+        assert not publisher.wants_readings
+        publisher.publish(until_us=2e6)
+        for t_us, wanted in ((1_000_000, True), (2_000_000, True), (2_100_000, False)):
+            publisher.on_reading(Reading("camera", "iris_0", "eye", t_us,
+                                         {"image": np.zeros((2, 2), dtype=np.uint8)}))
+            assert publisher.wants_readings is wanted
+        publisher.publish()
+        publisher.publish(until_us=3e6)  # somebody else wants them for ever
+        publisher.on_reading(Reading("camera", "iris_0", "eye", 9_000_000,
+                                     {"image": np.zeros((2, 2), dtype=np.uint8)}))
+        assert publisher.wants_readings
+    finally:
+        publisher.close()

@@ -115,6 +115,53 @@ def test_touch_sticks(sticks, station):
     assert sticks.is_hidden("#touch")
 
 
+def test_keyboard_sticks_in_stabilized_and_acro(sticks, station):
+    sticks.select_option("#input", "keyboard")
+    sticks.click("#fly")
+    sticks.keyboard.down("Shift")
+    to_mode(sticks, station, "STABILIZED")
+    sticks.keyboard.down("ArrowRight")  # leans to the right while the key is held
+    browser.until(sticks, "2 * Math.asin(station.frame.get(0, 'quat', 0)) > 0.15")
+    sticks.keyboard.up("ArrowRight")
+    browser.until(sticks, "Math.abs(2 * Math.asin(station.frame.get(0, 'quat', 0))) < 0.08")
+    to_mode(sticks, station, "ACRO")
+    sticks.keyboard.down("d")  # turns to the right at a rate
+    browser.until(sticks, "station.frame.get(0, 'rates', 2) < -0.3")
+    sticks.keyboard.up("d")
+    sticks.keyboard.up("Shift")
+    until_status(sticks, station, lambda: modes(station)[0] == "AUTO.LOITER")
+    assert armed(station)[0] and positions(station)[0][2] > 1.0
+
+
+def test_touch_sticks_on_a_phone(sticks, station):
+    sticks.set_viewport_size({"width": 390, "height": 844})
+    try:
+        sticks.select_option("#input", "touch")
+        sticks.click("#fly")
+        assert sticks.is_hidden("#p-sticks")  # room for the sticks
+        boxes = []
+        for stick in ("left", "right"):
+            box = sticks.locator(f"[data-stick={stick}]").bounding_box()
+            assert box["x"] >= 0 and box["x"] + box["width"] <= 390
+            boxes.append(box)
+        orders = sticks.locator("#orders").bounding_box()
+        assert boxes[0]["x"] + boxes[0]["width"] <= boxes[1]["x"]
+        assert all(box["y"] + box["height"] <= orders["y"] for box in boxes)
+        x, y = boxes[0]["x"] + boxes[0]["width"] / 2, boxes[0]["y"] + boxes[0]["height"] / 2
+        sticks.mouse.move(x, y)
+        sticks.mouse.down()
+        sticks.evaluate("station.order('mode', { mode: 'POSCTL' })")
+        until_status(sticks, station, lambda: modes(station)[0] == "POSCTL")
+        before = positions(station)[0][2]
+        sticks.mouse.move(x, y - 55)  # climbs
+        until_status(sticks, station, lambda: positions(station)[0][2] > before + 1.0)
+        sticks.mouse.up()
+        until_status(sticks, station, lambda: modes(station)[0] == "AUTO.LOITER")
+        sticks.evaluate("station.sticks.toggle()")
+    finally:
+        sticks.set_viewport_size({"width": 1000, "height": 640})
+
+
 def test_a_page_that_closes_lets_its_vehicle_hold(sticks, station, context):
     other, errors = browser.opened(context, station.url)
     other.evaluate(PAD)

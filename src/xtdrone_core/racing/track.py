@@ -89,6 +89,11 @@ def read_track(name: Path | str) -> Track:
                  tuple(_gate(f"{what}, gate {k + 1}", gate) for k, gate in enumerate(gates)))
 
 
+def descriptions() -> dict[str, str]:
+    """A line on each track of the workspace, for `xtdrone list`."""
+    return {name: read_track(name).about for name in resources.track_names()}
+
+
 def _gate(what: str, given: Any) -> Gate:
     data = files.check_keys(given, what, ("pos",), ScenarioError)
     _refuse_others(what, data, _GATE_KEYS)

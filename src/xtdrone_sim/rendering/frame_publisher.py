@@ -1,5 +1,6 @@
 """Publishes readings of rendered sensors to other processes, through rings in shared memory."""
 
+import math
 import os
 import re
 
@@ -13,8 +14,11 @@ from .sensors import RenderedSensors
 class FramePublisher(Observer):
     """One ring per sensor; other processes find them by the control socket's request `sensors`.
 
-    Nothing is rendered before the first such request: unused cameras cost nothing.
+    Nothing is rendered before the first such request, nor after the time that all of them have
+    asked for: unused cameras cost nothing.
     """
+
+    _until_us = -1.0  # how long they are wanted [us]
 
     def __init__(self, sensors: RenderedSensors, instance: int = 0):
         """Creates the rings, and removes those of simulations that have crashed.
@@ -40,13 +44,15 @@ class FramePublisher(Observer):
             self.close()
             raise
 
-    def publish(self) -> list[dict]:
-        """Starts publishing; returns RenderedSensors.describe() with the path of each ring."""
+    def publish(self, until_us: float = math.inf) -> list[dict]:
+        """Publishes up to a simulated time; returns describe() with the path of each ring."""
         self.wants_readings = True
+        self._until_us = max(self._until_us, until_us)
         return self._descriptions
 
     def on_reading(self, reading: Reading) -> None:
         """Writes a reading to its sensor's ring."""
+        self.wants_readings = reading.t_us <= self._until_us
         if self.wants_readings:
             self._rings[reading.vehicle, reading.sensor].write(reading.t_us, reading.data)
 

@@ -69,9 +69,12 @@ class App:
         return web.FileResponse(path, headers={"Content-Type": "model/gltf-binary"})
 
     async def _camera(self, request):
-        image = await self._station.image(int(request.match_info["number"][:4]))
-        if image is None:
-            raise web.HTTPNotFound(text="there is no image of this camera (yet)\n")
+        number = int(request.match_info["number"][:4])
+        if number >= len(self._station.told["cameras"]):
+            raise web.HTTPNotFound(text=f"there is no camera {number}\n")
+        image = await self._station.image(number)
+        if image is None:  # none yet, which is no error: the page asks again
+            return web.Response(status=204)
         return web.Response(body=image, content_type="image/jpeg")
 
     async def _socket(self, request):

@@ -2,7 +2,6 @@
 
 import asyncio
 import io
-from typing import Any
 
 import numpy as np
 
@@ -12,16 +11,16 @@ from xtdrone_core.runs.frame_ring import FrameReader
 from .world_control import WorldControl
 
 _KINDS = ("camera", "stereo", "depth")
+_WANTED_S = 2.0  # for which cameras are rendered after an image was asked for [s, simulated]
 _WIDEST = 640  # images are thinned out to this [pixels]
 
 
 class Cameras:
-    """The cameras of a fleet. Nothing is rendered before somebody asks for an image."""
+    """The cameras of a fleet. Nothing is rendered unless somebody asks for images."""
 
     def __init__(self, world: WorldControl):
         """Of the simulation that this asks."""
         self._world = world
-        self._sensors: list[dict[str, Any]] | None = None
         self._readers: dict[int, FrameReader] = {}
         self._images: dict[int, bytes] = {}
         self._lock = asyncio.Lock()
@@ -33,11 +32,10 @@ class Cameras:
 
     def _newest(self, number):
         try:
-            if self._sensors is None:
-                self._sensors = self._world.ask("sensors")["sensors"]
-            if number >= len(self._sensors):
+            sensors = self._world.ask("sensors", for_s=_WANTED_S)["sensors"]
+            if number >= len(sensors):
                 return None
-            sensor = self._sensors[number]
+            sensor = sensors[number]
             if number not in self._readers:
                 self._readers[number] = FrameReader(sensor["ring"], sensor["arrays"])
         except XtdroneError:

@@ -7,8 +7,10 @@ const COLOURS = { next: 0xff7a1a, after: 0xffd9a8, other: 0x8fa3bd }, GHOST = 0x
 
 /** Gates and ghost in a scene, from plain data. */
 export class Gates {
-  constructor(scene, track) {
+  /** types: names of the vehicles' types, whose shapes a ghost can have. */
+  constructor(scene, track, types) {
     this.scene = scene;
+    this.types = types;
     this.gates = track.gates.map((gate) => {
       const group = new THREE.Group(), material = new THREE.MeshLambertMaterial({ color: COLOURS.other });
       const [x, y, z] = gate.axes.map((axis) => new THREE.Vector3(...axis));
@@ -57,15 +59,15 @@ export class Gates {
     group.visible = false;
     this.scene.add(group);
     const material = new THREE.MeshBasicMaterial({ color: GHOST, transparent: true, opacity: 0.45, depthWrite: false });
-    try {
+    if (!this.types.includes(ghost.type)) {
+      group.add(new THREE.Mesh(new THREE.OctahedronGeometry(0.25), material));
+    } else {
       const { scene } = await new GLTFLoader().loadAsync(`/vehicle/${encodeURIComponent(ghost.type)}.glb`);
       for (const node of scene.children[0].children.slice()) {
         if (node.name.startsWith("far")) continue;
         node.traverse((mesh) => { if (mesh.isMesh) mesh.material = material; });
         group.add(node);
       }
-    } catch { // a type that this simulation does not have
-      group.add(new THREE.Mesh(new THREE.OctahedronGeometry(0.25), material));
     }
   }
 

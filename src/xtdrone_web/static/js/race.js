@@ -26,7 +26,7 @@ export class Race {
     this.app = app;
     this.told = told;
     this.state = laps.vehicles ? laps : null;
-    this.gates = new Gates(app.world.scene, told);
+    this.gates = new Gates(app.world.scene, told, Object.keys(app.told.types));
     this.ghost = null;
     field("t-race").hidden = false;
     field("lap").hidden = false;
