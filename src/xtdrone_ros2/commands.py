@@ -16,11 +16,11 @@ from xtdrone_core.errors import failure
 from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.runs.ports import Ports
 
-from . import px4_in, px4_out
-from .dds import Node
 from .mavros import Mavros
-from .quality import DEFAULT, PX4_IN
-from .types import ros2_name
+from .topics import px4_in, px4_out
+from .wire.node import Node
+from .wire.quality import DEFAULT, PX4_IN
+from .wire.types import ros2_name
 
 _ACK = mavlink.MAVLINK_MSG_ID_COMMAND_ACK
 _ANSWER_S = 5.0  # that a vehicle has to answer a command of a service [s]

@@ -27,16 +27,16 @@ class _Process:
     """The loop."""
 
     def __init__(self, told: dict):
-        from . import pegasus, px4_out
         from .cameras import Cameras
         from .commands import Commands
-        from .dds import Node
         from .feed import Feed
         from .publishing import Publisher
-        from .recorder import Recorder
-        from .row import Fleet, numbered
         from .simulation_services import SimulationServices
-        from .types import Types
+        from .topics import pegasus, px4_out
+        from .topics.row import Fleet, numbered
+        from .wire.node import Node
+        from .wire.recorder import Recorder
+        from .wire.types import Types
 
         fleet = Fleet(tuple(told["names"]), tuple(told["origin"]),
                       geoid_height(*told["origin"][:2]), np.array(told["offsets"]),

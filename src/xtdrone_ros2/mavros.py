@@ -19,9 +19,9 @@ from xtdrone_control.inputs import SUBSCRIPTIONS
 from xtdrone_control.services import SERVICES, ServiceFailed
 from xtdrone_core.mavlink.dialect import mavlink
 
-from .dds import Node
-from .quality import DEFAULT, MAVROS_IN, MAVROS_LATCHED
-from .types import ros2_name
+from .wire.node import Node
+from .wire.quality import DEFAULT, MAVROS_IN, MAVROS_LATCHED
+from .wire.types import ros2_name
 
 _PARAMETERS = Path(nodes.__file__).with_name("mavros_parameters.yaml")
 _TICK_US = 20_000  # at which the bridge looks after its connections [us]

@@ -11,10 +11,10 @@ from cyclonedds.builtin import BuiltinDataReader, BuiltinTopicDcpsPublication
 from cyclonedds.core import Policy
 
 from xtdrone_core.runs.ports import Ports
-from xtdrone_ros2 import dds, quality
 from xtdrone_ros2.errors import Ros2Error
-from xtdrone_ros2.layout import Layout
-from xtdrone_ros2.types import DISTRIBUTIONS, Types
+from xtdrone_ros2.wire import node as dds, quality
+from xtdrone_ros2.wire.layout import Layout
+from xtdrone_ros2.wire.types import DISTRIBUTIONS, Types
 
 POSE = "geometry_msgs/msg/PoseStamped"
 DOMAIN = 60 + Ports().instance

@@ -14,7 +14,7 @@ from cyclonedds.sub import DataReader
 from cyclonedds.topic import Topic
 from rosbags.serde import SerdeError
 
-from .errors import Ros2Error
+from ..errors import Ros2Error
 from .idl import struct
 from .quality import DEFAULT, LATCHED, SERVICE, Quality
 from .recorder import Recorder
