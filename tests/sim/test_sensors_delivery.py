@@ -1,7 +1,6 @@
 """Frames to other processes: the ring in shared memory, ROS messages, and the node."""
 
 import errno
-import json
 import math
 import os
 import subprocess
@@ -10,16 +9,14 @@ import sys
 import numpy as np
 import pytest
 
-from drawing import draws
+from drawing import described, draws
 from ros_fixtures import ROOT, needs_ros, ros  # noqa: F401
 from sensor_models.cameras import cameras_of
-from xtdrone_core import ControlError, VehicleSpec
+from xtdrone_core import ControlError
 from xtdrone_core.runs import frame_ring
 from xtdrone_core.runs.frame_ring import FrameReader, FrameWriter
 from xtdrone_sim.rendering import messages as camera_messages
-from xtdrone_sim.rendering.sensors import RenderedSensors
 from xtdrone_sim.vehicles.sdf import load_vehicle
-from xtdrone_sim.world import load_world
 
 ARRAYS = [["image", "|u1", [3, 5]], ["depth", "<f4", [2, 2]]]
 
@@ -106,14 +103,6 @@ def test_no_room_for_images_is_said_in_one_line(monkeypatch, tmp_path):
                        r"on device; make room there, give a container more \(--shm-size\)"):
         FrameWriter(tmp_path / "ring", ARRAYS)
     assert not list(tmp_path.iterdir())
-
-
-def described(vehicle):
-    sensors = RenderedSensors(load_world("empty"), [VehicleSpec(vehicle, "v_0", (0.0, 0.0, 0.0))],
-                              [load_vehicle(vehicle)], 1)
-    found = json.loads(json.dumps(sensors.describe()))
-    sensors.close()
-    return found
 
 
 @draws
