@@ -51,8 +51,8 @@ class _Process:
             self._node, fleet, round(1e6 / told["rate"]),
             ((pegasus.TOPICS, lambda i: numbered(pegasus.NAMESPACE, i)),
              (px4_out.TOPICS, lambda i: f"{px4_out.namespace(i)}/fmu/out")))
-        self._commands = Commands(self._node, fleet.names, told["instance"], told["px4"],
-                                  told["mavros"])
+        self._commands = Commands(self._node, fleet.names, told["vehicle_type"],
+                                  told["instance"], told["px4"], told["mavros"])
         self._cameras = Cameras(self._node, self._publisher.frames, told["names"],
                                 told["cameras"])
         if told["control"]:
@@ -91,7 +91,7 @@ class _Process:
         for t_us, vehicles in self._feed.read():
             if self._recorder is not None:
                 self._recorder.now_us = t_us
-            self._commands.step(t_us)
+            self._commands.step(t_us, vehicles)
             self._publisher.publish(t_us, vehicles)
         if self._feed.lost > self._lost:
             _say(f"{self._feed.lost - self._lost} steps were lost: this machine is too slow for "

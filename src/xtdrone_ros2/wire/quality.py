@@ -33,6 +33,5 @@ TF = Quality(True, 100)
 CLOCK = Quality(False, 1)
 SERVICE = Quality(True, 10)
 PX4_OUT = Quality(False, 1, latched=True)
-PX4_IN = Quality(False, 10)
-MAVROS_IN = PX4_IN
+INPUT = Quality(False, 10)
 MAVROS_LATCHED = Quality(True, 10, latched=True)
