@@ -25,7 +25,7 @@ from xtdrone_control.errors import ControlNodeError
 from xtdrone_control.inputs.row import Subscription, quat, xyz
 from xtdrone_control.mavlink_link import unpack
 from xtdrone_control.requests import Requests
-from xtdrone_control.vehicle_kind import Kind
+from xtdrone_control.vehicle_kind import OF_VEHICLE_TYPE, Kind
 from xtdrone_core import modes
 from xtdrone_core.errors import unknown_name
 from xtdrone_core.mavlink.dialect import mavlink
@@ -38,7 +38,6 @@ CONFIRM_S, REASON_S = 5.0, 1.0  # wall time for a mode, and for the reason of a 
 _POLL_S = 0.01
 _STREAMED_US = 500_000  # of set-points before OFFBOARD is asked for [us]
 _COMMANDS = ("ARM", "DISARM", *HOLDS, *TRANSITIONS, *modes.FROM_ROS_NAME)
-_KINDS = {1: Kind.MULTIROTOR, 2: Kind.PLANE, 3: Kind.ROVER}  # by PX4's vehicle_type
 _TEXT, _EXTENDED = mavlink.MAVLINK_MSG_ID_STATUSTEXT, mavlink.MAVLINK_MSG_ID_EXTENDED_SYS_STATE
 
 
@@ -198,7 +197,7 @@ class Xtdrone:
         self._vehicles = []
         for i, name in enumerate(names):
             info = node.writer(f"/xtdrone/{name}/info", "std_msgs/msg/String", DEFAULT)
-            kind = _KINDS.get(int(vehicle_types[i]), Kind.VTOL)
+            kind = OF_VEHICLE_TYPE.get(int(vehicle_types[i]), Kind.VTOL)
             vehicle = XtdroneVehicle(i, name, link, kind,
                                      functools.partial(_publish, node, info))
             self._vehicles.append(vehicle)

@@ -1,6 +1,7 @@
 """A simulation with ROS 2's topics: what a bag holds, services, MAVROS's topics, bad input."""
 
 import itertools
+import os
 import subprocess
 import sys
 import time
@@ -12,6 +13,7 @@ pytest.importorskip("cyclonedds")
 
 from rosbags.highlevel import AnyReader
 
+from keyboard_terminal import Keyboard
 from processes import SimulationProcess
 from xtdrone_core.runs.ports import Ports
 from xtdrone_ros2.wire.node import Node, Reader, Writer
@@ -132,3 +134,35 @@ def test_an_address_of_another_machine_is_refused(tmp_path, monkeypatch):
     assert "ros2_address 'here' is not an IPv4 address" in done.stderr
     done = xtdrone(tmp_path, "sim", "--ros2", "true", "--ros2_domain", "233")
     assert "ros2_domain 233 is not allowed: give a whole number from 0 to 232" in done.stderr
+
+
+@pytest.mark.slow
+def test_the_keyboard_flies_two_vehicles(tmp_path):
+    """In a pseudo-terminal: arm, take off, fly forward in OFFBOARD, hover, quit."""
+    simulation = SimulationProcess(tmp_path, "--n", 2, "--log", "none", "--gps", "rtk", "--speed",
+                                   3, "--ros2", "true", "--ros2_domain", DOMAIN)
+    keyboard = Keyboard(dict(os.environ), sys.executable, "-m", "xtdrone_core.command", "ros2",
+                        "keyboard", "--domain", DOMAIN)
+    try:
+        keyboard.wait("both are there", lambda text: "2 vehicles, 2 connected" in text)
+        keyboard.arm(2)
+        keyboard.press("v")
+        simulation.control.request("subscribe")
+
+        def truth():
+            table = simulation.control.next_tick()[1]
+            while simulation.control.ready(0.0):
+                table = simulation.control.next_tick()[1]
+            return table
+
+        keyboard.wait("both are up", lambda text: (truth()[:, 2] > 2.0).all())
+        keyboard.press("b" + "w" * 10)
+        keyboard.wait("both fly forward", lambda text: (truth()[:, 7] > 0.7).all())
+        keyboard.press("s")
+        keyboard.wait("both rest", lambda text: (abs(truth()[:, 7:10]) < 0.2).all())
+        keyboard.press("q")
+        assert keyboard.process.wait(LIMIT_S) == 0
+        assert keyboard.restored()
+    finally:
+        keyboard.close()
+        simulation.stop()

@@ -52,7 +52,7 @@ def _receivers() -> Iterable[str]:
     return presets()["gps"]
 
 
-def _ros_domain() -> int:
+def ros_domain() -> int:
     """ROS_DOMAIN_ID of the environment, else 0."""
     domain: int = number(_DOMAIN, os.environ.get(_DOMAIN, "") or 0, 0, MAX_DOMAIN, whole=True)
     return domain
@@ -137,7 +137,7 @@ class Scenario:
                               "every network of this machine", metavar="ADDRESS")
     ros2: bool = option(False, "offer the fleet's topics to ROS 2 over DDS; needs pip install "
                         "'xtdrone[ros2]', and no ROS 2")
-    ros2_domain: int = option(default_factory=_ros_domain, help="ROS_DOMAIN_ID of those topics",
+    ros2_domain: int = option(default_factory=ros_domain, help="ROS_DOMAIN_ID of those topics",
                               least=0, most=MAX_DOMAIN, launch=f"$(optenv {_DOMAIN} 0)")
     ros2_address: str = option("127.0.0.1", "IPv4 address of this machine's interface for them: "
                                "whoever is in its network can then command", metavar="ADDRESS")
