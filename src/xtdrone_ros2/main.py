@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from xtdrone_core import ControlError, XtdroneError
+from xtdrone_core.errors import failure
 from xtdrone_core.runs.control_link import ControlClient
 from xtdrone_dynamics.earth.geoid import geoid_height
 
@@ -125,7 +126,10 @@ def main() -> int:
             process.run()
         except ControlError:  # the simulation has ended
             pass
-        process.close()
+        except Exception as error:
+            raise Ros2Error(f"it ends: {failure('a step', error)}") from error
+        finally:
+            process.close()
     except XtdroneError as error:
         print(error, file=sys.stderr, flush=True)
         return 1
