@@ -15,7 +15,9 @@ from rosbags.highlevel import AnyReader
 
 from keyboard_terminal import Keyboard
 from processes import SimulationProcess
+from xtdrone_core import Scenario, ScenarioError
 from xtdrone_core.runs.ports import Ports
+from xtdrone_core.scenario.scenario import fleet
 from xtdrone_ros2.wire.node import Node, Reader, Writer
 from xtdrone_ros2.wire.quality import DEFAULT, SENSOR, SERVICE
 from xtdrone_ros2.wire.types import Types
@@ -122,6 +124,7 @@ def test_services_and_mavros(tmp_path):
         simulation.stop()
 
 
+@pytest.mark.slow
 def test_an_address_of_another_machine_is_refused(tmp_path, monkeypatch):
     monkeypatch.setenv("XTDRONE_RUNS", str(tmp_path))
     done = xtdrone(tmp_path, "sim", "--ros2", "true", "--ros2_domain", DOMAIN, "--ros2_address",
@@ -130,13 +133,13 @@ def test_an_address_of_another_machine_is_refused(tmp_path, monkeypatch):
     assert done.stderr.splitlines()[-1].startswith(
         "xtdrone: ROS 2 does not start: DDS cannot start on 192.0.2.1 in domain")
     assert "Traceback" not in done.stderr
-    done = xtdrone(tmp_path, "sim", "--ros2", "true", "--ros2_address", "here")
-    assert "ros2_address 'here' is not an IPv4 address" in done.stderr
-    done = xtdrone(tmp_path, "sim", "--ros2", "true", "--ros2_domain", "233")
-    assert "ros2_domain 233 is not allowed: give a whole number from 0 to 232" in done.stderr
+    for options, words in (({"ros2_address": "here"}, "ros2_address 'here' is not an IPv4"),
+                           ({"ros2_domain": 233}, "ros2_domain 233 is not allowed: give a whole")):
+        with pytest.raises(ScenarioError, match=words):
+            Scenario(fleet("iris", 1), **options)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_keyboard_flies_two_vehicles(tmp_path):
     """In a pseudo-terminal: arm, take off, fly forward in OFFBOARD, hover, quit."""
     simulation = SimulationProcess(tmp_path, "--n", 2, "--log", "none", "--gps", "rtk", "--speed",

@@ -56,6 +56,7 @@ class Writer:
         self.entity = DataWriter(node.participant, node.topic(topic, kind),
                                  qos=quality.policies(), listener=self._listener)
         self._number = self.entity._ref
+        node.keep(self)
 
     def write(self, data: bytes) -> None:
         """Sends a message, encapsulation and padding included.
@@ -85,6 +86,7 @@ class Reader:
         self._listener = Listener(on_data_available=self._available)
         self.entity = DataReader(node.participant, node.topic(topic, kind),
                                  qos=quality.policies(), listener=self._listener)
+        node.keep(self)
 
     def _available(self, reader):
         if not self._waiting:
@@ -163,6 +165,7 @@ class Node:
         self._readers: list[Reader] = []
         self._services: list[Service] = []
         self._pool = ThreadPoolExecutor(_CALLS)
+        self._kept: list[Writer | Reader] = []
         self._arrived: deque[Reader] = deque()
         self._wake_out, self._wake_in = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         rest = _ON_LOOPBACK if address == LOCAL else "</General>"
@@ -177,6 +180,10 @@ class Node:
                             "number with free ports") from error
         self._graph: Writer | None = Writer(
             self, "ros_discovery_info", "rmw_dds_common/msg/ParticipantEntitiesInfo", LATCHED)
+
+    def keep(self, entity: Writer | Reader) -> None:
+        """Keeps what DDS's threads call, as long as they do: until close()."""
+        self._kept.append(entity)
 
     def fileno(self) -> int:
         """Of what can be read when messages have come: for select()."""
