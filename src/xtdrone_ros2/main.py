@@ -11,6 +11,7 @@ import select
 import signal
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 
@@ -100,19 +101,19 @@ class _Process:
             self._lost = self._feed.lost
 
     def close(self) -> None:
-        """Leaves the domain."""
-        self._commands.close()
-        self._node.close()
+        """Completes the bag, and leaves the domain."""
         if self._recorder is not None:
             self._recorder.close()
+        self._commands.close()
+        self._node.close()
 
 
 def _say(text):
     print(text, file=sys.stderr, flush=True)
 
 
-def main() -> int:
-    """Runs until standard input ends; returns the exit status."""
+def main() -> NoReturn:
+    """Runs until standard input ends, and exits."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the flight, and that this process
     told = json.loads(sys.stdin.readline())
     try:
@@ -132,9 +133,9 @@ def main() -> int:
             process.close()
     except XtdroneError as error:
         print(error, file=sys.stderr, flush=True)
-        return 1
-    return 0
+        os._exit(1)
+    os._exit(0)  # threads that wait for silent vehicles are not waited for
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

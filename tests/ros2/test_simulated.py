@@ -6,7 +6,6 @@ import subprocess
 import sys
 import time
 
-import numpy as np
 import pytest
 
 pytest.importorskip("cyclonedds")
@@ -53,7 +52,7 @@ def test_a_bag_has_every_step_of_an_unpaced_simulation(tmp_path, monkeypatch):
     assert times["/clock"] == steps and times["/tf"] == steps[::5]
     assert times["/px4_1/fmu/out/vehicle_odometry"] == steps[::3]
     assert len(times["/iris_1/mavros/imu/data"]) > 50
-    assert np.diff(times["/iris_1/mavros/state"]).min() > 0
+    assert len(times["/iris_1/mavros/state"]) >= 3  # before its first heartbeat, and with each
 
 
 class Client:
