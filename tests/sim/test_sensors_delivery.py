@@ -55,6 +55,16 @@ def test_slow_reader_loses_the_oldest_and_knows_it(ring):
     assert reader.read() == []
 
 
+def test_a_ring_of_more_slots_keeps_more(tmp_path):
+    writer = FrameWriter(tmp_path / "long", ARRAYS, slots=50)
+    reader = FrameReader(writer.path, ARRAYS)
+    for k in range(1, 61):
+        writer.write(k, frame(k))
+    assert [t for t, _ in reader.read()] == list(range(12, 61))
+    assert reader.lost == 11
+    writer.close()
+
+
 def test_reader_of_another_layout_is_refused(ring):
     with pytest.raises(ControlError, match="same version"):
         FrameReader(ring.path, [["image", "|u1", [300, 500]]])
