@@ -116,6 +116,15 @@ def test_a_service_answers_its_caller(node):
     assert answers is not None
 
 
+def test_a_slow_subscriber_loses_what_it_does_not_take(node, monkeypatch):
+    writer = node.writer("/slow", POSE, quality.DEFAULT)
+    monkeypatch.setattr(dds, "ddspy_write", lambda number, data: -10)  # a time-out
+    writer.write(b"")
+    monkeypatch.setattr(dds, "ddspy_write", lambda number, data: -5)
+    with pytest.raises(Ros2Error, match="DDS does not take a message of rt/slow"):
+        writer.write(b"")
+
+
 def test_an_address_that_is_not_ours():
     with pytest.raises(Ros2Error, match=r"DDS cannot start on 192\.0\.2\.1"):
         dds.Node(Types(), "/xtdrone", DOMAIN, "192.0.2.1")

@@ -67,7 +67,7 @@ class Writer:
         if self._record is not None:
             self._record(data)
         status = ddspy_write(self._number, data)
-        if status < 0 and -status != DDSException.DDS_RETCODE_TIMEOUT:
+        if status < 0 and status != DDSException.DDS_RETCODE_TIMEOUT:  # a slow subscriber's
             raise Ros2Error(f"DDS does not take a message of {self.entity.topic.name} "
                             f"({len(data)} bytes): {DDSException(status)}")
 
