@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from cyclonedds.core import Policy, Qos
 
-_BLOCK_NS = 100_000_000  # that a reliable writer may wait for a slow subscriber, ROS 2's [ns]
+_BLOCK_NS = 1_000_000  # that a slow subscriber may hold up all others [ns]
 
 
 @dataclass(frozen=True)
