@@ -21,9 +21,9 @@ import fast_dds
 from processes import SimulationProcess
 from xtdrone_core import Scenario
 from xtdrone_core.scenario.scenario import fleet
-from xtdrone_ros2 import pegasus, px4_out
 from xtdrone_ros2.feed import Feeder
-from xtdrone_ros2.row import STATE_RATE
+from xtdrone_ros2.topics import pegasus, px4_out
+from xtdrone_ros2.topics.row import STATE_RATE
 from xtdrone_sim.simulation import STEP_US, Simulation
 
 DOMAIN = 90

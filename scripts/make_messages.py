@@ -25,7 +25,10 @@ def own_packages() -> list[str]:
 
 
 def _defines(path: Path) -> bool:
-    return any(path.glob("msg/*.msg")) or any(path.glob("srv/*.srv"))
+    """Whether a folder has definitions for ROS 1; packages of ROS 2 are built by ament."""
+    if not (any(path.glob("msg/*.msg")) or any(path.glob("srv/*.srv"))):
+        return False
+    return "ament" not in (path / "package.xml").read_text()
 
 
 def _system_paths():

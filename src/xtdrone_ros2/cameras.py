@@ -9,12 +9,12 @@ from xtdrone_core.runs.control_link import ControlClient
 from xtdrone_core.runs.frame_ring import FrameReader
 from xtdrone_sim.rendering import messages
 
-from . import pegasus
-from .dds import Node
 from .publishing import Frames
-from .quality import SENSOR
-from .row import numbered
-from .types import ros2_name
+from .topics import pegasus
+from .topics.row import numbered
+from .wire.node import Node
+from .wire.quality import SENSOR
+from .wire.types import ros2_name
 
 
 class Cameras:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from rosbags.serde import SerdeError
 
 from xtdrone_control.inputs.row import Subscription
@@ -16,13 +17,15 @@ from xtdrone_core.errors import failure
 from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.runs.ports import Ports
 
-from . import px4_in, px4_out
-from .dds import Node
 from .mavros import Mavros
-from .quality import DEFAULT, PX4_IN
-from .types import ros2_name
+from .topics import px4_in, px4_out
+from .wire.node import Node
+from .wire.quality import DEFAULT, INPUT
+from .wire.types import ros2_name
+from .xtdrone import Xtdrone
 
 _ACK = mavlink.MAVLINK_MSG_ID_COMMAND_ACK
+_ORDER = "std_msgs/String"  # of topics whose messages must not be lost
 _ANSWER_S = 5.0  # that a vehicle has to answer a command of a service [s]
 _SAID_S = 5.0  # between two equal lines of the log [s]
 
@@ -30,12 +33,14 @@ _SAID_S = 5.0  # between two equal lines of the log [s]
 class Commands:
     """The subscribers of a fleet, and the link by which they command it."""
 
-    def __init__(self, node: Node, names: Sequence[str], instance: int, px4: bool, mavros: bool):
+    def __init__(self, node: Node, names: Sequence[str], vehicle_types: Sequence[int],
+                 instance: int, px4: bool, mavros: bool):
         """Subscribes.
 
         Args:
             node: Theirs.
             names: Of the vehicles.
+            vehicle_types: PX4's, 0 for a VTOL.
             instance: Of the simulation.
             px4: Whether the flight stack is the real PX4, with an off-board link only.
             mavros: Whether there are MAVROS's topics, too.
@@ -57,17 +62,23 @@ class Commands:
             self._acks.append(node.writer(begin + px4_in.ACK, "px4_msgs/msg/VehicleCommandAck",
                                           DEFAULT))
             for row in px4_in.SUBSCRIPTIONS:
-                node.reader(f"{begin}{px4_in.PREFIX}{row.name}", ros2_name(row.type),
-                            functools.partial(self._take, vehicle, row), PX4_IN)
+                self._subscribe(f"{begin}{px4_in.PREFIX}{row.name}", vehicle, row)
             node.service(f"{begin}{px4_in.SERVICE}", "px4_msgs/srv/VehicleCommand",
                          functools.partial(self._command, vehicle))
 
+        self._xtdrone = Xtdrone(node, names, self._link, vehicle_types, self._subscribe)
         self._mavros = Mavros(node, names, self._link, self.log) if mavros else None
 
-    def step(self, t_us: int) -> None:
-        """Advances simulated time to t_us."""
+    def _subscribe(self, topic: str, vehicle: Any, row: Subscription) -> None:
+        quality = DEFAULT if row.type == _ORDER else INPUT
+        self._node.reader(topic, ros2_name(row.type), functools.partial(self._take, vehicle, row),
+                          quality)
+
+    def step(self, t_us: int, vehicles: np.ndarray) -> None:
+        """Advances simulated time to t_us; vehicles: (N,) of feed.VEHICLE."""
         for vehicle in self._vehicles:
             vehicle.now_us = t_us
+        self._xtdrone.step(t_us, vehicles)
         if self._mavros is not None:
             self._mavros.tick(t_us)
 
@@ -75,7 +86,7 @@ class Commands:
         """Of what can be read when a vehicle has sent something: for select()."""
         return self._poll.fileno()
 
-    def _take(self, vehicle: px4_in.Px4Vehicle, row: Subscription, data: bytes) -> None:
+    def _take(self, vehicle: Any, row: Subscription, data: bytes) -> None:
         try:
             row.handle(vehicle, self._node.types.read(data, ros2_name(row.type)))
         except SerdeError as error:
@@ -103,6 +114,7 @@ class Commands:
     def handle(self) -> None:
         """Publishes the answers to commands that have come, and MAVROS's topics."""
         received = list(self._link.receive(self._link.datagrams()))
+        self._xtdrone.take(received)
         if self._mavros is not None:
             self._mavros.take(received)
         for i, message_id, _, frame in received:

@@ -11,10 +11,12 @@ import select
 import signal
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 
 from xtdrone_core import ControlError, XtdroneError
+from xtdrone_core.errors import failure
 from xtdrone_core.runs.control_link import ControlClient
 from xtdrone_dynamics.earth.geoid import geoid_height
 
@@ -27,16 +29,16 @@ class _Process:
     """The loop."""
 
     def __init__(self, told: dict):
-        from . import pegasus, px4_out
         from .cameras import Cameras
         from .commands import Commands
-        from .dds import Node
         from .feed import Feed
         from .publishing import Publisher
-        from .recorder import Recorder
-        from .row import Fleet, numbered
         from .simulation_services import SimulationServices
-        from .types import Types
+        from .topics import pegasus, px4_out
+        from .topics.row import Fleet, numbered
+        from .wire.node import Node
+        from .wire.recorder import Recorder
+        from .wire.types import Types
 
         fleet = Fleet(tuple(told["names"]), tuple(told["origin"]),
                       geoid_height(*told["origin"][:2]), np.array(told["offsets"]),
@@ -51,8 +53,8 @@ class _Process:
             self._node, fleet, round(1e6 / told["rate"]),
             ((pegasus.TOPICS, lambda i: numbered(pegasus.NAMESPACE, i)),
              (px4_out.TOPICS, lambda i: f"{px4_out.namespace(i)}/fmu/out")))
-        self._commands = Commands(self._node, fleet.names, told["instance"], told["px4"],
-                                  told["mavros"])
+        self._commands = Commands(self._node, fleet.names, told["vehicle_type"],
+                                  told["instance"], told["px4"], told["mavros"])
         self._cameras = Cameras(self._node, self._publisher.frames, told["names"],
                                 told["cameras"])
         if told["control"]:
@@ -91,7 +93,7 @@ class _Process:
         for t_us, vehicles in self._feed.read():
             if self._recorder is not None:
                 self._recorder.now_us = t_us
-            self._commands.step(t_us)
+            self._commands.step(t_us, vehicles)
             self._publisher.publish(t_us, vehicles)
         if self._feed.lost > self._lost:
             _say(f"{self._feed.lost - self._lost} steps were lost: this machine is too slow for "
@@ -99,19 +101,19 @@ class _Process:
             self._lost = self._feed.lost
 
     def close(self) -> None:
-        """Leaves the domain."""
-        self._commands.close()
-        self._node.close()
+        """Completes the bag, and leaves the domain."""
         if self._recorder is not None:
             self._recorder.close()
+        self._commands.close()
+        self._node.close()
 
 
 def _say(text):
     print(text, file=sys.stderr, flush=True)
 
 
-def main() -> int:
-    """Runs until standard input ends; returns the exit status."""
+def main() -> NoReturn:
+    """Runs until standard input ends, and exits."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the flight, and that this process
     told = json.loads(sys.stdin.readline())
     try:
@@ -125,12 +127,15 @@ def main() -> int:
             process.run()
         except ControlError:  # the simulation has ended
             pass
-        process.close()
+        except Exception as error:
+            raise Ros2Error(f"it ends: {failure('a step', error)}") from error
+        finally:
+            process.close()
     except XtdroneError as error:
         print(error, file=sys.stderr, flush=True)
-        return 1
-    return 0
+        os._exit(1)
+    os._exit(0)  # threads that wait for silent vehicles are not waited for
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -19,9 +19,9 @@ from xtdrone_control.inputs import SUBSCRIPTIONS
 from xtdrone_control.services import SERVICES, ServiceFailed
 from xtdrone_core.mavlink.dialect import mavlink
 
-from .dds import Node
-from .quality import DEFAULT, MAVROS_IN, MAVROS_LATCHED
-from .types import ros2_name
+from .wire.node import Node
+from .wire.quality import DEFAULT, INPUT, MAVROS_LATCHED
+from .wire.types import ros2_name
 
 _PARAMETERS = Path(nodes.__file__).with_name("mavros_parameters.yaml")
 _TICK_US = 20_000  # at which the bridge looks after its connections [us]
@@ -66,7 +66,7 @@ class Mavros:
             for row in SUBSCRIPTIONS:
                 if row.where(given):
                     node.reader(f"/{vehicle.name}/mavros/{row.name}", ros2_name(row.type),
-                                functools.partial(self._take, vehicle, row), MAVROS_IN)
+                                functools.partial(self._take, vehicle, row), INPUT)
             for service in SERVICES:
                 kind = ros2_name(service.type, "srv")
                 node.service(f"/{vehicle.name}/mavros/{service.name}", kind,

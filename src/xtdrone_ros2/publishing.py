@@ -4,12 +4,12 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from . import pegasus
-from .dds import Node, Writer
-from .layout import Batch, Layout
-from .quality import CLOCK, LATCHED, TF
-from .row import STATE_RATE, Fleet, FleetTopic, Step, numbered
-from .types import ros2_name
+from .topics import pegasus
+from .topics.row import STATE_RATE, Fleet, FleetTopic, Step, numbered
+from .wire.layout import Batch, Layout
+from .wire.node import Node, Writer
+from .wire.quality import CLOCK, LATCHED, TF
+from .wire.types import ros2_name
 
 _TO_NED = {"x": -(0.5 ** 0.5), "y": -(0.5 ** 0.5), "z": 0.0, "w": 0.0}  # Pegasus's signs
 _TO_FRD = {"x": 1.0, "y": 0.0, "z": 0.0, "w": 0.0}

@@ -6,7 +6,7 @@ from typing import Any
 from xtdrone_core import ControlError
 from xtdrone_core.runs.control_link import ControlClient
 
-from .dds import Node
+from .wire.node import Node
 
 _PACKAGE = "simulation_interfaces/srv/"
 _UNSUPPORTED, _OK, _INCORRECT_STATE, _FAILED = 0, 1, 3, 4  # of Result

@@ -3,74 +3,18 @@
 import json
 import math
 import os
-import pty
-import select
 import signal
 import subprocess
-import termios
-import time
 
 import numpy as np
 import pytest
 
+from keyboard_terminal import Keyboard
 from ros_fixtures import NODES, ROOT, Processes, environment, free_port, needs_ros, ros  # noqa: F401
 from waiting import LIMIT_S, PATIENT, until
 from xtdrone_core.runs.control_link import ControlClient
 
 pytestmark = needs_ros
-
-
-class Keyboard:
-    """The node, or a launch file with it, behind a pseudo-terminal."""
-
-    def __init__(self, env, *command):
-        self.master, self._slave = pty.openpty()
-        self.before = termios.tcgetattr(self._slave)
-        self.process = subprocess.Popen(list(map(str, command or [NODES / "keyboard"])),
-                                        stdin=self._slave, stdout=self._slave,
-                                        stderr=subprocess.PIPE, text=True, start_new_session=True,
-                                        env=dict(env, COLUMNS="100", LINES="40"))
-        self._text = ""
-
-    def screen(self) -> str:
-        """The newest whole screen."""
-        while select.select([self.master], [], [], 0.05)[0]:
-            self._text += os.read(self.master, 65536).decode(errors="replace")
-        self._text = self._text[-20000:]
-        whole = self._text.split("\x1b[H")
-        return whole[-2] if len(whole) > 2 else ""
-
-    def press(self, keys: str) -> None:
-        os.write(self.master, keys.encode())
-
-    def wait(self, what, condition):
-        try:
-            until(lambda: condition(self.screen()), what, self.process)
-        except AssertionError as error:
-            if self.process.poll() is not None:
-                raise AssertionError(self.process.stderr.read()) from error
-            raise AssertionError(f"{error}:\n{self.screen()}") from error
-
-    def arm(self, n):
-        def armed(text):
-            if f"{n} armed" not in text:  # refused until the estimates have settled
-                self.press("t")
-                time.sleep(1.0)
-            return f"{n} armed" in text
-
-        self.wait("all are armed", armed)
-
-    def restored(self) -> bool:
-        """Whether the terminal is as it was."""
-        return termios.tcgetattr(self._slave)[3] == self.before[3]
-
-    def close(self):
-        if self.process.poll() is None:
-            os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
-        self.process.stderr.close()
-        os.close(self.master)
-        os.close(self._slave)
 
 
 @pytest.fixture
@@ -96,7 +40,7 @@ def truth(control):
 
 def test_keys_fly_the_fleet_and_quitting_stops_it(fleet):
     processes, control = fleet
-    keyboard = Keyboard(processes.env)
+    keyboard = Keyboard(processes.env, NODES / "keyboard")
     try:
         keyboard.wait("both are there", lambda text: "2 vehicles, 2 connected" in text)
         keyboard.arm(2)
@@ -173,7 +117,7 @@ def test_a_pyramid_below_the_ground_is_refused_and_flown_higher_up(tmp_path):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_signals_end_it_with_the_terminal_restored(ros, number):  # noqa: F811
     ros.run("rosparam", "set", "/xtdrone/vehicles", "[iris_0]")
-    keyboard = Keyboard(ros.env)
+    keyboard = Keyboard(ros.env, NODES / "keyboard")
     try:
         keyboard.wait("it draws", lambda text: "1 vehicles, 0 connected" in text)
         assert not keyboard.restored()
@@ -194,7 +138,7 @@ def test_without_a_terminal_it_says_so_in_one_line(tmp_path):
 
 
 def test_without_a_master_it_says_so_in_one_line(tmp_path):
-    keyboard = Keyboard(environment(free_port(), tmp_path))
+    keyboard = Keyboard(environment(free_port(), tmp_path), NODES / "keyboard")
     try:
         assert keyboard.process.wait(LIMIT_S) == 1
         errors = keyboard.process.stderr.read()

@@ -51,6 +51,7 @@ public:
     }
     bool serialize(void* data, SerializedPayload_t* payload) override {
         auto& bytes = *static_cast<Bytes*>(data);
+        if (bytes.size() > payload->max_size) return false;
         std::memcpy(payload->data, bytes.data(), bytes.size());
         payload->length = static_cast<uint32_t>(bytes.size());
         payload->encapsulation = CDR_LE;
@@ -164,8 +165,9 @@ private:
 class Node {
 public:
     explicit Node(int domain) {
-        participant_ = DomainParticipantFactory::get_instance()->create_participant(
-            domain, PARTICIPANT_QOS_DEFAULT);
+        DomainParticipantQos qos = PARTICIPANT_QOS_DEFAULT;
+        qos.transport().listen_socket_buffer_size = 4 << 20;
+        participant_ = DomainParticipantFactory::get_instance()->create_participant(domain, qos);
         subscriber_ = participant_->create_subscriber(SUBSCRIBER_QOS_DEFAULT);
         publisher_ = participant_->create_publisher(PUBLISHER_QOS_DEFAULT);
     }
@@ -267,9 +269,9 @@ private:
 
 int main(int argc, char** argv) {
     if (argc != 4 && argc != 6) return 2;
+    std::vector<std::unique_ptr<Ear>> ears;  // outlive the node, whose threads call them
     Node node(std::stoi(argv[1]));
     double seconds = std::stod(argv[2]);
-    std::vector<std::unique_ptr<Ear>> ears;
     std::ifstream list(argv[3]);
     std::string name, type, layout;
     while (list >> name >> type >> layout) ears.push_back(node.listen(name, type, layout));

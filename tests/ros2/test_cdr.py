@@ -5,11 +5,11 @@ import pytest
 
 pytest.importorskip("cyclonedds")
 
-from xtdrone_ros2 import pegasus, px4_out
 from xtdrone_ros2.feed import VEHICLE
-from xtdrone_ros2.layout import Batch, Layout
-from xtdrone_ros2.row import Fleet, Step, numbered
-from xtdrone_ros2.types import DISTRIBUTIONS, Types, ros2_name
+from xtdrone_ros2.topics import pegasus, px4_out
+from xtdrone_ros2.topics.row import Fleet, Step, numbered
+from xtdrone_ros2.wire.layout import Batch, Layout
+from xtdrone_ros2.wire.types import DISTRIBUTIONS, Types, ros2_name
 
 N = 12  # so that numbers of vehicles have one digit or two
 ROWS = (*pegasus.TOPICS, *px4_out.TOPICS)

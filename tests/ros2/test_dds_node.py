@@ -11,10 +11,10 @@ from cyclonedds.builtin import BuiltinDataReader, BuiltinTopicDcpsPublication
 from cyclonedds.core import Policy
 
 from xtdrone_core.runs.ports import Ports
-from xtdrone_ros2 import dds, quality
 from xtdrone_ros2.errors import Ros2Error
-from xtdrone_ros2.layout import Layout
-from xtdrone_ros2.types import DISTRIBUTIONS, Types
+from xtdrone_ros2.wire import node as dds, quality
+from xtdrone_ros2.wire.layout import Layout
+from xtdrone_ros2.wire.types import DISTRIBUTIONS, Types
 
 POSE = "geometry_msgs/msg/PoseStamped"
 DOMAIN = 60 + Ports().instance
@@ -114,6 +114,15 @@ def test_a_service_answers_its_caller(node):
     response = node.types.read(data[:4] + data[20:], f"{kind}_Response")
     assert (response.success, response.message) == (True, "gone")
     assert answers is not None
+
+
+def test_a_slow_subscriber_loses_what_it_does_not_take(node, monkeypatch):
+    writer = node.writer("/slow", POSE, quality.DEFAULT)
+    monkeypatch.setattr(dds, "ddspy_write", lambda number, data: -10)  # a time-out
+    writer.write(b"")
+    monkeypatch.setattr(dds, "ddspy_write", lambda number, data: -5)
+    with pytest.raises(Ros2Error, match="DDS does not take a message of rt/slow"):
+        writer.write(b"")
 
 
 def test_an_address_that_is_not_ours():

@@ -9,8 +9,8 @@ pytest.importorskip("cyclonedds")
 import fast_dds
 from processes import SimulationProcess
 from xtdrone_core.runs.ports import Ports
-from xtdrone_ros2 import pegasus, px4_out
-from xtdrone_ros2.row import STATE_RATE
+from xtdrone_ros2.topics import pegasus, px4_out
+from xtdrone_ros2.topics.row import STATE_RATE
 
 N = 9
 DOMAIN = 70 + Ports().instance

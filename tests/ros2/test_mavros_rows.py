@@ -12,7 +12,7 @@ from xtdrone_control.inputs import SUBSCRIPTIONS
 from xtdrone_control.inputs.row import duration_us, time_us
 from xtdrone_control.services import SERVICES
 from xtdrone_control.topics import TOPICS
-from xtdrone_ros2.types import Types, ros2_name
+from xtdrone_ros2.wire.types import Types, ros2_name
 
 T = 12_345_678
 

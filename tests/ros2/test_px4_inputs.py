@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("rosbags")
 
 from xtdrone_core.mavlink.dialect import mavlink
-from xtdrone_ros2 import px4_in
+from xtdrone_ros2.topics import px4_in
 
 NAN3 = [math.nan] * 3
 

@@ -8,9 +8,9 @@ from rosbags.highlevel import AnyReader
 from rosbags.interfaces import QosDurability, QosReliability
 
 from xtdrone_ros2.errors import Ros2Error
-from xtdrone_ros2.quality import LATCHED, SENSOR
-from xtdrone_ros2.recorder import STORAGES, Recorder
-from xtdrone_ros2.types import DISTRIBUTIONS, Types
+from xtdrone_ros2.wire.quality import LATCHED, SENSOR
+from xtdrone_ros2.wire.recorder import STORAGES, Recorder
+from xtdrone_ros2.wire.types import DISTRIBUTIONS, Types
 
 POSE = "geometry_msgs/msg/PoseStamped"
 

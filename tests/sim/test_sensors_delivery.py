@@ -1,7 +1,6 @@
 """Frames to other processes: the ring in shared memory, ROS messages, and the node."""
 
 import errno
-import json
 import math
 import os
 import subprocess
@@ -10,16 +9,14 @@ import sys
 import numpy as np
 import pytest
 
-from drawing import draws
+from drawing import described, draws
 from ros_fixtures import ROOT, needs_ros, ros  # noqa: F401
 from sensor_models.cameras import cameras_of
-from xtdrone_core import ControlError, VehicleSpec
+from xtdrone_core import ControlError
 from xtdrone_core.runs import frame_ring
 from xtdrone_core.runs.frame_ring import FrameReader, FrameWriter
 from xtdrone_sim.rendering import messages as camera_messages
-from xtdrone_sim.rendering.sensors import RenderedSensors
 from xtdrone_sim.vehicles.sdf import load_vehicle
-from xtdrone_sim.world import load_world
 
 ARRAYS = [["image", "|u1", [3, 5]], ["depth", "<f4", [2, 2]]]
 
@@ -56,6 +53,16 @@ def test_slow_reader_loses_the_oldest_and_knows_it(ring):
     assert [t for t, _ in reader.read()] == list(range(21 - frame_ring.SLOTS + 1, 21))
     assert reader.lost == 20 - frame_ring.SLOTS + 1
     assert reader.read() == []
+
+
+def test_a_ring_of_more_slots_keeps_more(tmp_path):
+    writer = FrameWriter(tmp_path / "long", ARRAYS, slots=50)
+    reader = FrameReader(writer.path, ARRAYS)
+    for k in range(1, 61):
+        writer.write(k, frame(k))
+    assert [t for t, _ in reader.read()] == list(range(12, 61))
+    assert reader.lost == 11
+    writer.close()
 
 
 def test_reader_of_another_layout_is_refused(ring):
@@ -106,14 +113,6 @@ def test_no_room_for_images_is_said_in_one_line(monkeypatch, tmp_path):
                        r"on device; make room there, give a container more \(--shm-size\)"):
         FrameWriter(tmp_path / "ring", ARRAYS)
     assert not list(tmp_path.iterdir())
-
-
-def described(vehicle):
-    sensors = RenderedSensors(load_world("empty"), [VehicleSpec(vehicle, "v_0", (0.0, 0.0, 0.0))],
-                              [load_vehicle(vehicle)], 1)
-    found = json.loads(json.dumps(sensors.describe()))
-    sensors.close()
-    return found
 
 
 @draws

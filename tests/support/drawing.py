@@ -1,9 +1,15 @@
 """What tests of cameras and lidars share."""
 
+import json
+
 import pytest
 
+from xtdrone_core import VehicleSpec
 from xtdrone_sim.errors import EngineError
 from xtdrone_sim.rendering import offscreen
+from xtdrone_sim.rendering.sensors import RenderedSensors
+from xtdrone_sim.vehicles.sdf import load_vehicle
+from xtdrone_sim.world import load_world
 
 LASER_VEHICLE = """<sdf version="1.7"><model name="iris_laser">
 <include><uri>model://iris</uri></include>
@@ -24,6 +30,15 @@ def can_draw() -> bool:
     except EngineError:
         return False
     return True
+
+
+def described(vehicle: str) -> list[dict]:
+    """The cameras and lidars of a vehicle v_0, as the control socket describes them."""
+    sensors = RenderedSensors(load_world("empty"), [VehicleSpec(vehicle, "v_0", (0.0, 0.0, 0.0))],
+                              [load_vehicle(vehicle)], 1)
+    found: list[dict] = json.loads(json.dumps(sensors.describe()))
+    sensors.close()
+    return found
 
 
 draws = pytest.mark.skipif(not can_draw(), reason="neither EGL nor OSMesa works here")

@@ -7,7 +7,7 @@ from pathlib import Path
 from rosbags.interfaces import Nodetype
 
 from xtdrone_core.runs.parent import tied
-from xtdrone_ros2.types import Types, ros2_name
+from xtdrone_ros2.wire.types import Types, ros2_name
 
 SOURCE = Path(__file__).parents[1] / "ros2" / "fast_dds_user.cpp"
 MISSING = "Fast DDS is not installed (apt-get install g++ libfastrtps-dev)"

@@ -56,7 +56,7 @@ def _receivers() -> Iterable[str]:
     return presets()["gps"]
 
 
-def _ros_domain() -> int:
+def ros_domain() -> int:
     """ROS_DOMAIN_ID of the environment, else 0."""
     domain: int = number(_DOMAIN, os.environ.get(_DOMAIN, "") or 0, 0, MAX_DOMAIN, whole=True)
     return domain
@@ -162,8 +162,9 @@ class Scenario:
                           "(HIL_STATE_QUATERNION, UDP 19410 and up)")
     ros2: bool = option(False, "offer the fleet's topics to ROS 2 over DDS; needs pip install "
                         "'xtdrone[ros2]', and no ROS 2")
-    ros2_domain: int = option(default_factory=_ros_domain, help="ROS_DOMAIN_ID of those topics",
-                              least=0, most=MAX_DOMAIN, launch=f"$(optenv {_DOMAIN} 0)")
+    ros2_domain: int = option(default_factory=ros_domain, help="ROS_DOMAIN_ID of those topics",
+                              least=0, most=MAX_DOMAIN,
+                              unset=f"{_DOMAIN} of the environment, or 0")
     ros2_address: str = option("127.0.0.1", "IPv4 address of this machine's interface for them: "
                                "whoever is in its network can then command", metavar="ADDRESS")
     ros2_rate: float = option(50.0, "rate of true states and tf for ROS 2", unit="Hz", least=1.0,

@@ -70,7 +70,7 @@ class App:
 
     async def _camera(self, request):
         number = int(request.match_info["number"][:4])
-        if number >= len(self._station.told["cameras"]):
+        if number >= len(self._station.told.get("cameras", ())):
             raise web.HTTPNotFound(text=f"there is no camera {number}\n")
         image = await self._station.image(number)
         if image is None:  # none yet, which is no error: the page asks again

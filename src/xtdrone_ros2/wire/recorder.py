@@ -20,7 +20,7 @@ from rosbags.interfaces import (
 )
 from rosbags.rosbag2 import StoragePlugin, Writer
 
-from .errors import Ros2Error
+from ..errors import Ros2Error
 from .quality import Quality
 from .types import Types
 

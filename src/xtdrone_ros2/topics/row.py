@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from .layout import Batch
-from .quality import SENSOR, Quality
+from ..wire.layout import Batch
+from ..wire.quality import SENSOR, Quality
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from xtdrone_core.frames import enu_ned, flu_frd, quat_enu_ned
 from xtdrone_core.modes import MODES, NAV_STATES, Mode
 from xtdrone_dynamics.earth.geodesy import to_geodetic_array
 
-from .layout import Batch
-from .quality import PX4_OUT
+from ..wire.layout import Batch
+from ..wire.quality import PX4_OUT
 from .row import FleetTopic, Step
 
 _NAN, _INF = math.nan, math.inf

@@ -10,7 +10,7 @@ import numpy as np
 from xtdrone_core.frames import enu_ned, flu_frd
 from xtdrone_dynamics.quaternion import rotate_inverse_array
 
-from .layout import Batch
+from ..wire.layout import Batch
 from .row import STATE_RATE, FleetTopic, Step
 
 NAMESPACE = "/drone{i}"

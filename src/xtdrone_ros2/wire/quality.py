@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from cyclonedds.core import Policy, Qos
 
-_BLOCK_NS = 100_000_000  # that a reliable writer may wait for a slow subscriber, ROS 2's [ns]
+_BLOCK_NS = 1_000_000  # that a slow subscriber may hold up all others [ns]
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,5 @@ TF = Quality(True, 100)
 CLOCK = Quality(False, 1)
 SERVICE = Quality(True, 10)
 PX4_OUT = Quality(False, 1, latched=True)
-PX4_IN = Quality(False, 10)
-MAVROS_IN = PX4_IN
+INPUT = Quality(False, 10)
 MAVROS_LATCHED = Quality(True, 10, latched=True)

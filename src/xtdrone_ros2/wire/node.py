@@ -14,7 +14,7 @@ from cyclonedds.sub import DataReader
 from cyclonedds.topic import Topic
 from rosbags.serde import SerdeError
 
-from .errors import Ros2Error
+from ..errors import Ros2Error
 from .idl import struct
 from .quality import DEFAULT, LATCHED, SERVICE, Quality
 from .recorder import Recorder
@@ -56,6 +56,7 @@ class Writer:
         self.entity = DataWriter(node.participant, node.topic(topic, kind),
                                  qos=quality.policies(), listener=self._listener)
         self._number = self.entity._ref
+        node.keep(self)
 
     def write(self, data: bytes) -> None:
         """Sends a message, encapsulation and padding included.
@@ -66,7 +67,7 @@ class Writer:
         if self._record is not None:
             self._record(data)
         status = ddspy_write(self._number, data)
-        if status < 0 and -status != DDSException.DDS_RETCODE_TIMEOUT:
+        if status < 0 and status != DDSException.DDS_RETCODE_TIMEOUT:  # a slow subscriber's
             raise Ros2Error(f"DDS does not take a message of {self.entity.topic.name} "
                             f"({len(data)} bytes): {DDSException(status)}")
 
@@ -85,6 +86,7 @@ class Reader:
         self._listener = Listener(on_data_available=self._available)
         self.entity = DataReader(node.participant, node.topic(topic, kind),
                                  qos=quality.policies(), listener=self._listener)
+        node.keep(self)
 
     def _available(self, reader):
         if not self._waiting:
@@ -163,6 +165,7 @@ class Node:
         self._readers: list[Reader] = []
         self._services: list[Service] = []
         self._pool = ThreadPoolExecutor(_CALLS)
+        self._kept: list[Writer | Reader] = []
         self._arrived: deque[Reader] = deque()
         self._wake_out, self._wake_in = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         rest = _ON_LOOPBACK if address == LOCAL else "</General>"
@@ -177,6 +180,10 @@ class Node:
                             "number with free ports") from error
         self._graph: Writer | None = Writer(
             self, "ros_discovery_info", "rmw_dds_common/msg/ParticipantEntitiesInfo", LATCHED)
+
+    def keep(self, entity: Writer | Reader) -> None:
+        """Keeps what DDS's threads call, as long as they do: until close()."""
+        self._kept.append(entity)
 
     def fileno(self) -> int:
         """Of what can be read when messages have come: for select()."""

@@ -1,0 +1,1 @@
+"""Rows of a fleet's topics, and what fills them."""

@@ -1,0 +1,1 @@
+"""DDS: types and bytes of messages, qualities of service, the participant, bags."""
