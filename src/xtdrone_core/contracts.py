@@ -2,9 +2,10 @@
 
 A class that implements one of these protocols needs nothing else. Callers use the protocol only:
 no hasattr, no private attributes. Optional features are protocols of their own (Renderer,
-RangeCaster, Viewer, WorldEditor, ExternalPose, Logging, SettableParameters; Attachable, Counting
-and Reporting of an Agent). An implementation inherits from those that it supports; callers check
-with required() at construction, so that a missing feature is reported before the flight.
+RangeCaster, Viewer, WorldEditor, Adopting, ExternalPose, Logging, SettableParameters; Attachable,
+Counting and Reporting of an Agent). An implementation inherits from those that it supports;
+callers check with required() at construction, so that a missing feature is reported before the
+flight.
 
 `mask` is (N,) bool and selects vehicles; None selects all. save() returns a Snapshot: plain data
 and NumPy arrays by name, which snapshot.write() stores without pickle. load() restores it in
@@ -146,6 +147,20 @@ class WorldEditor(Protocol):
         """Applies a wrench (6,) to inserted[index] during the next step.
 
         Force [N], then torque about its centre of gravity [N m], world.
+        """
+
+
+@runtime_checkable
+class Adopting(Protocol):
+    """An engine or autopilot that goes on from another one, whose fleet ended earlier or later."""
+
+    def adopt(self, before: Any) -> None:
+        """Takes over what save() does not pass on to another number of vehicles.
+
+        An engine takes the bodies of the vehicles that both have, an autopilot their links.
+
+        Args:
+            before: An engine or autopilot of the same class, which is closed afterwards.
         """
 
 
