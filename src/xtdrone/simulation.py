@@ -81,6 +81,8 @@ class Simulation(Callbacks, Obstacles, Spawning):
         self.folder: Path | None = (
             run_folder.create(scenario.name, scenario.instance) if record else None)
         try:
+            if self.folder is not None:
+                scenario.save(self.folder / "scenario.yaml")
             self._flight = Lockstep(scenario, self.folder, agent, links=links,
                                     observers=observers)
             self._equip(agent, {**own, **(backends or {})})

@@ -255,6 +255,20 @@ class Scenario:
                 for entry in data["disturbances"])
         return cls(vehicles=specs, **data)
 
+    def save(self, path: Path | str) -> None:
+        """Writes a scenario.yaml, which load() reads.
+
+        Raises:
+            ScenarioError: It cannot be written.
+        """
+        import yaml  # here, so that the command starts at once
+
+        try:
+            Path(path).write_text(yaml.safe_dump(self.to_dict(), sort_keys=False))
+        except OSError as error:
+            raise ScenarioError(f"cannot write '{shown(path)}': {error.strerror or error}"
+                                ) from error
+
     @classmethod
     def load(cls, path: Path | str, defaults: Mapping[str, Any] | None = None) -> "Scenario":
         """Reads scenario.yaml; defaults as of from_dict().
