@@ -242,6 +242,19 @@ class Observer:
     """Is called at each step of a simulation and changes nothing. Inherit and override.
 
     Observers are called in the order of Simulation.observers.
+
+    Example:
+        >>> import xtdrone as xd
+        >>> class Heights(xd.Observer):
+        ...     period_us = 100_000
+        ...     found = []
+        ...
+        ...     def on_step(self, t_us, state, sensors):
+        ...         self.found.append(state.pos[0, 2])
+        >>> with xd.Simulation(xd.Scenario(vehicles="iris"), observers=[Heights()]) as sim:
+        ...     sim.run(1.0)
+        >>> len(Heights.found)
+        10
     """
 
     period_us = 0  # between two calls of on_step() [us]; 0 for every step

@@ -19,7 +19,15 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,99}")
 
 
 class Part:
-    """A part of a vehicle or world. Inherit and implement write(), or inherit from a kind of it."""
+    """A part of a vehicle or world. Inherit and implement write(), or inherit from a kind of it.
+
+    Example:
+        >>> class Ring(Part):
+        ...     def write(self, model):
+        ...         add(model, "frame", name="ring", attached_to="base_link")
+        >>> isinstance(Ring(), Part)
+        True
+    """
 
     def write(self, model: Any) -> None:
         """Adds the part to an SDF element: <model> of a vehicle, <world> of a world."""
