@@ -158,6 +158,8 @@ def test_a_world_is_written_and_read(tmp_path):
     (lambda: dataclasses.replace(QUAD, effects=(xd.Imu(),)), "effects of 'quad' hold a Imu"),
     (lambda: xd.Simulation([dataclasses.replace(QUAD, sensors=(
         *QUAD.sensors[:3], xd.Gps(preset="no")))]), "unknown gps preset 'no'"),
+    (lambda: dataclasses.replace(QUAD, sensors=xd.Imu()), "sensors of 'quad' are no tuple"),
+    (lambda: xd.Scene(solids=None), "solids of world 'scene' are no tuple"),
     (lambda: xd.Scene(solids=(xd.Sphere(radius=1.0, mass=1.0),)), "'sphere' .* has a mass"),
     (lambda: QUAD.to_sdf("/proc/none/model.sdf"), "cannot write '/proc/none/model.sdf'"),
     (lambda: xd.Scenario(vehicles=[3]), "vehicle 3 is not allowed"),

@@ -51,6 +51,8 @@ def test_new_vehicles_fly_by_commands_and_by_backends():
     with xd.Simulation(xd.Scenario(vehicles="iris", gps="rtk"),
                        backends={"iris_0": Up()}) as sim:
         sim.run_until(lambda: sim.state.pos[0, 2] > 1.0, "up")
+        fixes = []
+        sim.on_sensor("gps", lambda t, vehicle, reading: fixes.append(vehicle))
         second = sim.spawn("typhoon_h480", (6.0, 0.0, 0.0), 0.5, name="second")
         third = sim.spawn(QUAD, (12.0, 0.0, 0.0), backend=Up())
         assert sim.names == ("iris_0", second, third) and sim.state.actuator.shape == (3, 9)
@@ -59,6 +61,7 @@ def test_new_vehicles_fly_by_commands_and_by_backends():
         sim.run_until(lambda: sim.state.pos[2, 2] > 1.0, "up")
         assert sim.state.pos[1, 2] == pytest.approx(2.0, abs=0.4)
         assert sim.state.pos[0, 2] > 4.0 and sim.crashes == []
+        assert set(fixes) == {"iris_0", second, third}
         sim.remove(third)
         sim.remove(second)
         sim.run(1.0)

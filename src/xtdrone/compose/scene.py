@@ -50,6 +50,8 @@ class Scene:
     def __post_init__(self) -> None:
         check_name("name of a world", self.name)
         check_vectors(f"world '{self.name}'", origin=self.origin, wind=self.wind)
+        if not isinstance(self.solids, (tuple, list)):
+            raise ScenarioError(f"solids of world '{self.name}' are no tuple: give (solid, solid)")
         for solid in self.solids:
             if not isinstance(solid, Solid):
                 raise ScenarioError(f"solids of world '{self.name}' hold a "
