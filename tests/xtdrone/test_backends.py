@@ -30,6 +30,7 @@ class Climb(xd.Backend):
         return wish
 
 
+@pytest.mark.slow
 def test_backends_commands_and_the_flight_stack_share_a_simulation():
     pilot = xd.Mellinger(rising(2.0), 9.0, truth=True)
     scenario = xd.Scenario(vehicles="iris@0,0; iris@5,0; iris@10,0", gps="rtk")
@@ -146,6 +147,7 @@ def test_callbacks_come_at_their_times_and_end():
                 wrong()
 
 
+@pytest.mark.slow
 def test_images_come_to_a_callback():
     seen = []
     with xd.Simulation(xd.Scenario(vehicles="iris_depth")) as sim:

@@ -111,6 +111,7 @@ def test_a_composed_vehicle_stands_wherever_a_name_does(tmp_path):
     assert xd.load_vehicle(QUAD) == QUAD.vehicle()
 
 
+@pytest.mark.slow
 def test_a_composed_vehicle_flies_in_a_composed_world():
     wall = xd.Box(name="wall", size=(0.2, 4.0, 4.0), pos=(2.0, 0.0, 2.0))
     yard = xd.Scene(name="yard", solids=(wall, xd.Sphere(radius=0.5, pos=(0, 5, 0.5)),

@@ -34,6 +34,7 @@ def flight(change):
         return sim.time, sim.state.pos[:2].copy(), sim.estimates.pos[:2].copy(), sim.where("crate")
 
 
+@pytest.mark.slow
 def test_the_others_fly_on_bit_for_bit():
     def change(sim):
         assert sim.spawn(QUAD, (9.0, 0.0, 0.0)) == "quad_2"
@@ -47,6 +48,7 @@ def test_the_others_fly_on_bit_for_bit():
         assert np.array_equal(one, other)
 
 
+@pytest.mark.slow
 def test_new_vehicles_fly_by_commands_and_by_backends():
     with xd.Simulation(xd.Scenario(vehicles="iris", gps="rtk"),
                        backends={"iris_0": Up()}) as sim:
