@@ -165,7 +165,7 @@ def test_obstacles_come_move_and_go():
         assert sim.where(first).tolist() == [5.0, 3.0, 0.5]
         sim.remove(first)
         assert sim.insert(xd.Box(size=(1.0, 1.0, 1.0), pos=(5.0, 0.0, 0.5))) == "box_0"
-        with pytest.raises(xd.XtdroneError, match="unknown model 'nothing'"):
+        with pytest.raises(xd.XtdroneError, match="unknown vehicle or inserted model 'nothing'"):
             sim.remove("nothing")
         with pytest.raises(xd.XtdroneError, match="three finite numbers"):
             sim.place(first, (np.nan, 0.0, 0.0))
