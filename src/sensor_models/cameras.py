@@ -63,7 +63,16 @@ _LIDAR_PATHS = {
 
 @dataclass(frozen=True)
 class CameraParameters:
-    """One camera: XTDrone's Table II. Its shutter is global: a frame shows one instant."""
+    """One camera: XTDrone's Table II. Its shutter is global: a frame shows one instant.
+
+    Example:
+        >>> import xtdrone as xd
+        >>> from sensor_models.cameras import cameras_of
+        >>> vehicle = xd.load_vehicle("iris_depth")
+        >>> block = next(block for block in vehicle.sensors if block.kind == "depth")
+        >>> cameras_of(block)[0].width
+        480
+    """
 
     name: str  # left, right, or empty for a camera on its own
     pos: tuple[float, float, float]  # from the centre of gravity, body FLU [m]
@@ -151,7 +160,15 @@ class CameraParameters:
 
 @dataclass(frozen=True)
 class LidarParameters:
-    """A scanner; all rays of a scan show one instant."""
+    """A scanner; all rays of a scan show one instant.
+
+    Example:
+        >>> import xtdrone as xd
+        >>> from sensor_models.cameras import lidar_of
+        >>> vehicle = xd.load_vehicle("iris_2d_lidar")
+        >>> lidar_of(next(block for block in vehicle.sensors if block.kind == "lidar")).columns
+        1081
+    """
 
     pos: tuple[float, float, float]  # from the centre of gravity, body FLU [m]
     quat: tuple[float, float, float, float]  # xyzw, lidar frame to body

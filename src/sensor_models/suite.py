@@ -82,6 +82,7 @@ class SensorArray(Memory):
         """As of Memory."""
         super().load(snapshot)
         self._schedule()
+        self._flagged = self._flags is not None  # the readings that come with it may have flags
 
     def step(self, step: int, chosen: np.ndarray, world: Record, state: FleetState,
              wind: np.ndarray, cast: Cast) -> None:

@@ -87,6 +87,7 @@ if TYPE_CHECKING:  # loaded where they are first used, so that the command start
         Solid as Solid,
         Sphere as Sphere,
     )
+    from .results import film as film, plot as plot
     from .simulation import Simulation as Simulation, load_vehicle as load_vehicle
 
 _EXPORTS = {
@@ -150,8 +151,10 @@ _EXPORTS = {
     "VehicleState": "xtdrone.backends.backend:VehicleState",
     "World": "xtdrone_batch.worlds.generate:World",
     "XtdroneError": "xtdrone_core.errors:XtdroneError",
+    "film": "xtdrone.results:film",
     "load_vehicle": "xtdrone.simulation:load_vehicle",
     "make_env": "xtdrone_gym.interfaces.vector_env:make_env",
+    "plot": "xtdrone.results:plot",
     "rotors_in_x": "xtdrone.compose.rotors:rotors_in_x",
 }
 
@@ -166,7 +169,7 @@ __all__ = ["Agent", "AirDensity", "Airspeed", "Allocation", "AsyncSimulation", "
            "ScenarioError", "Scene", "Sensor", "SensorBatch", "SetPoints", "Simulation",
            "Solid", "Sphere", "StereoCamera", "TaskBatch", "ThrustCurve",
            "TranslationalLift", "Vehicle", "VehicleSpec", "VehicleState", "World",
-           "XtdroneError", "load_vehicle", "make_env", "rotors_in_x"]
+           "XtdroneError", "film", "load_vehicle", "make_env", "plot", "rotors_in_x"]
 
 
 def __getattr__(name: str) -> Any:

@@ -7,6 +7,7 @@ import numpy as np
 
 from sensor_models.cameras import RENDERED
 from sensor_models.sensor import sensors as kinds_of_sensors
+from xtdrone_core import FleetModel
 from xtdrone_core.contracts import Observer
 from xtdrone_core.errors import XtdroneError, shown, unknown_name
 from xtdrone_core.state import FleetState, Reading, SensorBatch
@@ -60,17 +61,25 @@ class ReadingCallback(Callback):
         """kind: imu, gps and so on."""
         super().__init__(flight, function)
         self._kind, self._flag = kind, kinds_of_sensors()[kind].flag
-        self._names = [spec.name for spec in flight.scenario.vehicles]
-        self._fitted = np.array([any(block.kind == kind for block in vehicle.sensors)
-                                 for vehicle in flight.fleet.vehicles])
+        self._fleet: FleetModel | None = None  # that the following are of
+        self._names: list[str] = []
+        self._fitted = np.zeros(0, dtype=np.bool_)
 
     def on_step(self, t_us: int, state: FleetState, sensors: SensorBatch) -> None:
         """Calls it for each vehicle with a new reading."""
+        if self._fleet is not self._flight.fleet:  # at first, and after a change
+            self._look()
         extra = sensors.extra.get(self._kind)
         records = sensors.records if extra is None else extra.records
         new = self._fitted & records[self._flag] if self._flag else self._fitted
         for i in np.flatnonzero(new):
             self._function(t_us * 1e-6, self._names[i], records[i])
+
+    def _look(self) -> None:
+        self._fleet = self._flight.fleet
+        self._names = [spec.name for spec in self._flight.scenario.vehicles]
+        self._fitted = np.array([any(block.kind == self._kind for block in vehicle.sensors)
+                                 for vehicle in self._fleet.vehicles])
 
 
 class ImageCallback(Callback):

@@ -31,6 +31,12 @@ class Commands:
         """operator: None where an Agent flies all; flown: (N,) bool, by backends of their own."""
         self._flight, self._operator, self._flown = flight, operator, flown
 
+    def fly(self, operator: Operator, flown: np.ndarray | None = None) -> None:
+        """The Operator of a fleet that has changed; flown: None for no backends."""
+        n = self._flight.scenario.n
+        self._operator, self._flown = operator, np.zeros(n, dtype=np.bool_) \
+            if flown is None else flown
+
     def arm(self, vehicles: Vehicles, time_out: float) -> Iterator[Wait]:
         """See Simulation.arm()."""
         mask, operator = self._chosen(vehicles)

@@ -49,14 +49,6 @@ class Obstacles:
         self._flight.insert(replace(solid, name=name).sdf(), name, pose)
         return name
 
-    def remove(self, name: str) -> None:
-        """Takes an inserted solid out.
-
-        Raises:
-            XtdroneError: There is none.
-        """
-        self._flight.remove(name)
-
     def where(self, name: str) -> np.ndarray:
         """Position (3,) of a vehicle or model by its name, world [m].
 

@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from xtdrone_core.contracts import Agent, Observer
 from xtdrone_core.errors import XtdroneError
 from xtdrone_core.runs import run_folder
 from xtdrone_core.runs.control_link import TICK_US
-from xtdrone_core.scenario.scenario import Scenario
+from xtdrone_core.scenario.scenario import Scenario, parse_vehicles
 from xtdrone_core.state import Estimates, FleetState, SensorBatch, SetPoints
 from xtdrone_core.vehicle import Vehicle
 from xtdrone_sim.crashes import Crash
@@ -27,12 +27,13 @@ from .commands import Commands, Vehicles, Wait
 from .compose.multirotor import Multirotor
 from .obstacles import Obstacles
 from .operator import Operator
+from .spawning import Spawning
 
 Fleet = str | os.PathLike[str] | Sequence[Any]  # as Scenario.vehicles takes it
 _SHOWN = 3  # largest number of vehicles with a reason in an error message
 
 
-class Simulation(Callbacks, Obstacles):
+class Simulation(Callbacks, Obstacles, Spawning):
     """A scenario that is flown by commands; use it in a `with` block.
 
     Commands that wait advance simulated time until they are complete. `vehicles` are indices,
@@ -80,6 +81,8 @@ class Simulation(Callbacks, Obstacles):
         self.folder: Path | None = (
             run_folder.create(scenario.name, scenario.instance) if record else None)
         try:
+            if self.folder is not None:
+                scenario.save(self.folder / "scenario.yaml")
             self._flight = Lockstep(scenario, self.folder, agent, links=links,
                                     observers=observers)
             self._equip(agent, {**own, **(backends or {})})
@@ -97,11 +100,10 @@ class Simulation(Callbacks, Obstacles):
         if agent is None:
             agent = operator = Operator(n, actuators)
         if backends:
-            agent = flying = BackendsAgent(flight.scenario, backends, agent)
-            flown = flying.flown
+            flying = BackendsAgent(flight.scenario, backends, agent)
+            agent, flown = cast(Agent, flying), flying.flown  # whose `done` is read only
         if operator is not None or backends:
             flight.agent = agent
-        self._waits_for_end = operator is None or bool(backends)
         self.commands = Commands(flight, operator, flown)
 
     def __enter__(self) -> "Simulation":
@@ -198,7 +200,7 @@ class Simulation(Callbacks, Obstacles):
         Raises:
             XtdroneError: There is neither an Agent nor a backend.
         """
-        if not self._waits_for_end:
+        if isinstance(self._flight.agent, Operator):
             raise XtdroneError("run() needs a time: give seconds, for example run(5.0)")
 
     def run_until(self, condition: Callable[[], Any], what: str, time_out: float = 60.0) -> None:
@@ -328,7 +330,7 @@ def _backends_of(given: Sequence[Any], scenario: Scenario) -> dict[str, Backend]
     for item in given:
         if isinstance(item, Multirotor) and item.backend is not None:
             found[scenario.vehicles[i].name] = item.backend()
-        i += Scenario(vehicles=item).n if isinstance(item, str) else 1
+        i += len(parse_vehicles(item)) if isinstance(item, str) else 1
     return found
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xtdrone_core import FleetModel, Scenario, registry
-from xtdrone_core.contracts import ExternalPose, Logging, SettableParameters
+from xtdrone_core.contracts import Adopting, ExternalPose, Logging, SettableParameters
 from xtdrone_core.fleet_model import PROPELLER
 from xtdrone_core.mavlink.key_file import read_key
 from xtdrone_core.runs.log_file import LogGaps
@@ -102,7 +102,7 @@ def _mav_types(fleet, status):
         mavlink.MAV_TYPE_GROUND_ROVER)
 
 
-class EmbeddedAutopilot(Memory, ExternalPose, Logging, SettableParameters):
+class EmbeddedAutopilot(Memory, Adopting, ExternalPose, Logging, SettableParameters):
     """Estimator, control loops, modes and MAVLink links of N vehicles.
 
     Implements xtdrone_core.contracts.Autopilot. It sees sensor readings only. It builds the
@@ -257,8 +257,18 @@ class EmbeddedAutopilot(Memory, ExternalPose, Logging, SettableParameters):
         self.log = FleetLog(logged, fleet.n_rotors, names, folder, profile)
         self.outbox.log = self.log
 
-    def _open_links(self, key=None, remote=HERE):
-        self._links = Links(len(self.status), self.streams(), self._ports, key, remote)
+    def adopt(self, before: "EmbeddedAutopilot") -> None:
+        """Takes over the open links of the vehicles that both have; see contracts.Adopting.
+
+        Raises:
+            AutopilotError: A port of a new vehicle is in use.
+        """
+        if before._links is not None:
+            self._open_links(before=before._links)
+            before._links = before._messages = None
+
+    def _open_links(self, key=None, remote=HERE, before=None):
+        self._links = Links(len(self.status), self.streams(), self._ports, key, remote, before)
         self._links.on_refused = lambda i, text: self.outbox.say(i, WARNING, text)
         self._messages = self.messages(self._links)
         self.outbox.links = self._links

@@ -17,7 +17,13 @@ _MOST = 1e5
 
 @dataclass(frozen=True)
 class Randomisation:
-    """Half-widths of uniform distributions about a vehicle's start and model; 0 = none."""
+    """Half-widths of uniform distributions about a vehicle's start and model; 0 = none.
+
+    Example:
+        >>> import xtdrone as xd
+        >>> xd.Randomisation(pos=(2.0, 2.0, 1.0), mass=0.1).mass
+        0.1
+    """
 
     pos: tuple[float, float, float] = (0.0, 0.0, 0.0)  # world [m]
     yaw: float = 0.0  # [rad]

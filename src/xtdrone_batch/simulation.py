@@ -58,6 +58,13 @@ class BatchSimulation:
         t_us: Simulated time since the start of each environment (E,) [us].
         first: Number of the first environment, where these are a part of a larger batch.
         threads: That step.
+
+    Example:
+        >>> import numpy as np
+        >>> import xtdrone as xd
+        >>> batch = xd.BatchSimulation("iris@0,0,5", environments=8, action="velocity", threads=1)
+        >>> batch.step(np.zeros(batch.action_shape)).pos.shape
+        (8, 1, 3)
     """
 
     def __init__(self, vehicles: str = "iris", environments: int = 1, *,

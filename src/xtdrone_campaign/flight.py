@@ -211,11 +211,9 @@ def _watched(agent_class: type, measurement: Measurement) -> Any:
 
 
 def _empty_folder(flight: Flight, scenario: Scenario) -> Path:
-    import yaml
-
     folder = Path(flight.folder)
     shutil.rmtree(folder, ignore_errors=True)  # of a flight that was interrupted
     folder.mkdir(parents=True)
     run_folder.prepare(folder)
-    (folder / "scenario.yaml").write_text(yaml.safe_dump(scenario.to_dict(), sort_keys=False))
+    scenario.save(folder / "scenario.yaml")
     return folder

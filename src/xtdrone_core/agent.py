@@ -20,6 +20,16 @@ class BaseAgent(Memory):
     Attributes:
         period_us: Between two calls of step() [us].
         done: The flight is complete.
+
+    Example:
+        >>> import xtdrone as xd
+        >>> class Wait(xd.Agent):
+        ...     MEMORY = ()
+        ...
+        ...     def step(self, t_us, estimates):
+        ...         return xd.SetPoints.empty(len(estimates.pos))
+        >>> Wait().period_us
+        20000
     """
 
     period_us = PERIOD_US
@@ -31,7 +41,14 @@ class BaseAgent(Memory):
 
 
 class EachVehicle(BaseAgent):
-    """Flies each vehicle by its own Agent, so that single vehicles can be reset in flight."""
+    """Flies each vehicle by its own Agent, so that single vehicles can be reset in flight.
+
+    Example:
+        >>> import xtdrone as xd
+        >>> from xtdrone_control.agents import HoverAgent
+        >>> xd.EachVehicle(3, lambda: HoverAgent(1, height=2.0)).done
+        False
+    """
 
     MEMORY = ("agents", "_out")
 

@@ -2,9 +2,10 @@
 
 A class that implements one of these protocols needs nothing else. Callers use the protocol only:
 no hasattr, no private attributes. Optional features are protocols of their own (Renderer,
-RangeCaster, Viewer, WorldEditor, ExternalPose, Logging, SettableParameters; Attachable, Counting,
-Placing and Reporting of an Agent). An implementation inherits from those that it supports; callers
-check with required() at construction, so that a missing feature is reported before the flight.
+RangeCaster, Viewer, WorldEditor, Adopting, ExternalPose, Logging, SettableParameters; Attachable,
+Counting, Placing and Reporting of an Agent). An implementation inherits from those that it
+supports; callers check with required() at construction, so that a missing feature is reported
+before the flight.
 
 `mask` is (N,) bool and selects vehicles; None selects all. save() returns a Snapshot: plain data
 and NumPy arrays by name, which snapshot.write() stores without pickle. load() restores it in
@@ -149,6 +150,20 @@ class WorldEditor(Protocol):
         """
 
 
+@runtime_checkable
+class Adopting(Protocol):
+    """An engine or autopilot that goes on from another one, whose fleet ended earlier or later."""
+
+    def adopt(self, before: Any) -> None:
+        """Takes over what save() does not pass on to another number of vehicles.
+
+        An engine takes the bodies of the vehicles that both have, an autopilot their links.
+
+        Args:
+            before: An engine or autopilot of the same class, which is closed afterwards.
+        """
+
+
 class Autopilot(Stateful, Protocol):
     """Turns sensor readings into actuator commands, and communicates by MAVLink."""
 
@@ -227,6 +242,19 @@ class Observer:
     """Is called at each step of a simulation and changes nothing. Inherit and override.
 
     Observers are called in the order of Simulation.observers.
+
+    Example:
+        >>> import xtdrone as xd
+        >>> class Heights(xd.Observer):
+        ...     period_us = 100_000
+        ...     found = []
+        ...
+        ...     def on_step(self, t_us, state, sensors):
+        ...         self.found.append(state.pos[0, 2])
+        >>> with xd.Simulation(xd.Scenario(vehicles="iris"), observers=[Heights()]) as sim:
+        ...     sim.run(1.0)
+        >>> len(Heights.found)
+        10
     """
 
     period_us = 0  # between two calls of on_step() [us]; 0 for every step

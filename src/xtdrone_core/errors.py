@@ -22,6 +22,14 @@ class XtdroneError(Exception):
 
     Attributes:
         status: Exit status of the command that it ends.
+
+    Example:
+        >>> import xtdrone as xd
+        >>> try:
+        ...     xd.load_vehicle("nothing.sdf")
+        ... except xd.XtdroneError as error:
+        ...     print(error.status)
+        1
     """
 
     status = 1
@@ -31,7 +39,16 @@ class XtdroneError(Exception):
 
 
 class ScenarioError(XtdroneError):
-    """An invalid scenario, launch argument or option."""
+    """An invalid scenario, launch argument or option.
+
+    Example:
+        >>> import xtdrone as xd
+        >>> try:
+        ...     xd.Scenario(vehicles="irus")
+        ... except xd.ScenarioError as error:
+        ...     print(str(error)[-20:])
+        did you mean 'iris'?
+    """
 
 
 class ControlError(XtdroneError):

@@ -8,7 +8,13 @@ from enum import Flag, IntEnum, auto
 
 
 class Mode(IntEnum):
-    """Flight modes of the stack; the values are internal and index compiled tables."""
+    """Flight modes of the stack; the values are internal and index compiled tables.
+
+    Example:
+        >>> import xtdrone as xd
+        >>> xd.Mode.OFFBOARD.name
+        'OFFBOARD'
+    """
 
     MANUAL = 0
     STABILIZED = 1

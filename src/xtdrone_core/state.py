@@ -18,6 +18,11 @@ class FleetState:
     """True state of the fleet, from the engine.
 
     A fleet of one-body vehicles has B = 1; its body arrays are views of the first four.
+
+    Example:
+        >>> import xtdrone as xd
+        >>> xd.FleetState.zeros(2, actuators=4).quat[0].tolist()
+        [0.0, 0.0, 0.0, 1.0]
     """
 
     t_us: int  # simulated time [us]
@@ -145,6 +150,13 @@ class SensorBatch(Memory):
         records: (N,) of SENSORS, what compiled kernels take.
         extra: ExtraReadings of each further kind of sensor, by kind; see sensor_models.sensor.
         gyro, accel and so on: views of the records' fields, (N,) or (N, 3).
+
+    Example:
+        >>> import xtdrone as xd
+        >>> with xd.Simulation(xd.Scenario(vehicles="iris")) as sim:
+        ...     sim.run(0.1)
+        ...     bool(9.0 < sim.sensors.accel[0, 2] < 10.5)
+        True
     """
 
     MEMORY = ("records", "t_us")
@@ -182,7 +194,14 @@ class Reading:
 
 @dataclass(slots=True)
 class Estimates:
-    """The autopilot's state estimate and status; the only input of an Agent."""
+    """The autopilot's state estimate and status; the only input of an Agent.
+
+    Example:
+        >>> import xtdrone as xd
+        >>> with xd.Simulation(xd.Scenario(vehicles="iris*2")) as sim:
+        ...     sim.estimates.pos.shape, sim.estimates.armed.any()
+        ((2, 3), False)
+    """
 
     t_us: int  # simulated time [us]
     pos: np.ndarray  # (N, 3) world, from the world's origin [m]
@@ -223,6 +242,13 @@ class SetPoints(Memory):
         actuators: (N, A) commands, 0..1 or -1..1 as PX4 has them; A may be 0 where none is given.
             Those of servos that steer nothing may be given beside any level.
         pos, vel and so on: views of the records' fields.
+
+    Example:
+        >>> import xtdrone as xd
+        >>> wish = xd.SetPoints.empty(2)
+        >>> wish.vel[:] = 0.0, 0.0, 1.0
+        >>> bool(wish.pos[0, 0] == wish.pos[0, 0])  # NaN: not controlled
+        False
     """
 
     MEMORY = ("records", "actuators")

@@ -261,7 +261,13 @@ class Hull:
 
 @dataclass(frozen=True)
 class Vehicle:
-    """One type of vehicle."""
+    """One type of vehicle.
+
+    Example:
+        >>> import xtdrone as xd
+        >>> len(xd.load_vehicle("typhoon_h480").rotors)
+        6
+    """
 
     type: str
     sdf: Path

@@ -20,6 +20,11 @@ class Realism:
 
     `..._noise` is the standard deviation of white noise in each step, `..._bias` that of an error
     which an episode keeps.
+
+    Example:
+        >>> import xtdrone as xd
+        >>> xd.Realism(delay=2).delay
+        2
     """
 
     pos_noise: float = 0.0  # along each axis [m]

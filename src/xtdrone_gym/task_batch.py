@@ -60,6 +60,11 @@ class TaskBatch:
         first: (E, V) float32; of those the potential of their first state.
         hardness: 0..1, share of the realism, and of what the randomisation has more than the
             task's, in episodes that begin from now on.
+
+    Example:
+        >>> import xtdrone as xd
+        >>> xd.TaskBatch("Position-v0", 4, threads=1).reward.shape
+        (4, 1)
     """
 
     def __init__(self, task: Task | str, environments: int = 1, *, vehicle: str = "iris",

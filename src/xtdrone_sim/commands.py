@@ -522,14 +522,12 @@ class _Signals:
 @contextlib.contextmanager
 def _folder_of(scenario, wanted=True):
     """A new run folder, or None; it is removed after an error before the flight."""
-    import yaml
-
     if not wanted:
         yield None
         return
     folder = run_folder.create(scenario.name, scenario.instance)
     try:
-        (folder / "scenario.yaml").write_text(yaml.safe_dump(scenario.to_dict(), sort_keys=False))
+        scenario.save(folder / "scenario.yaml")
         yield folder
     except BaseException:
         run_folder.discard_unflown(folder)

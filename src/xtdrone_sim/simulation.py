@@ -14,7 +14,15 @@ from typing import Any
 import numpy as np
 
 from sensor_models import SensorSuite
-from xtdrone_core import FleetModel, Scenario, ScenarioError, SensorBatch, Vehicle, registry
+from xtdrone_core import (
+    FleetModel,
+    Scenario,
+    ScenarioError,
+    SensorBatch,
+    Vehicle,
+    VehicleSpec,
+    registry,
+)
 from xtdrone_core.contracts import (
     Agent,
     Attachable,
@@ -40,6 +48,7 @@ from .control import ControlRequests
 from .crashes import Crash, CrashMonitor
 from .entities import Entities
 from .figures import FlightFigures
+from .fleet_change import adopting, change_fleet
 from .pacer import Pacer
 from .plant.plant import Plant
 from .pose_feed import TruthPose
@@ -125,11 +134,16 @@ class Simulation:
             self._close_parts()
             raise
 
-    def _build(self, models, links):
+    def _build(self, models, links, before=None):
+        """Makes the parts; those of a simulation with another fleet, before, pass on what flies."""
         scenario, world = self.scenario, self.world
+        first = len(self.observers)
         self.engine: Engine = self._kept(build_engine(scenario, world, models))
         names = [spec.name for spec in scenario.vehicles]
-        _refuse_overlaps(names, self.engine.contacts().by_name())
+        if before is not None:
+            adopting(self.engine, scenario.engine).adopt(before.engine)
+        _refuse_overlaps(names, self.engine.contacts().by_name(),
+                         names[0 if before is None else before.scenario.n:])
         self.console = Console(names, self.folder, self.log_gaps)
         for text in self.remarks():
             self._warn(text)
@@ -157,6 +171,7 @@ class Simulation:
                 "from outside", "leave out pose_source:=truth")))
         if isinstance(self.autopilot, Observer):
             self.observers.append(self.autopilot)
+        self._own_observers = self.observers[first:]
         if scenario.gui:
             required(self.engine, Viewer, f"engine '{scenario.engine}' has no window",
                      "leave out gui")
@@ -352,6 +367,23 @@ class Simulation:
         self.entities.remove(name)
         self.event(self.t_us, "remove", model=name)
 
+    def change_fleet(self, vehicles: Sequence[VehicleSpec],
+                     make_agent: Callable[["Simulation"], Agent] | None = None) -> None:
+        """Adds vehicles at the end of the fleet, or takes some from there; the others fly on.
+
+        The parts are built for the new fleet and go on from the state of the former ones. MAVLink
+        links stay open. New vehicles start as after a reset.
+
+        Args:
+            vehicles: The new fleet, which begins or ends with the present one.
+            make_agent: Makes the Agent of the new fleet, if the present one has an Agent.
+
+        Raises:
+            XtdroneError: Not such a fleet, a start that is taken, or a part that cannot do it;
+                the simulation goes on as it was.
+        """
+        change_fleet(self, vehicles, make_agent)
+
     def save(self, path: Path | str) -> None:
         """Writes the complete state of the simulation to one file.
 
@@ -521,10 +553,10 @@ class Simulation:
         self.say(f"crash: {crash}")
 
 
-def _refuse_overlaps(names: list[str], touching: list[tuple[str, str]]) -> None:
-    """Refuses vehicles that touch each other where they start."""
+def _refuse_overlaps(names: list[str], touching: list[tuple[str, str]], new: list[str]) -> None:
+    """Refuses new vehicles that touch others where they start."""
     for one, other in touching:
-        if one in names and other in names:
+        if one in names and other in names and (one in new or other in new):
             raise ScenarioError(f"'{one}' and '{other}' overlap where they start: give poses "
                                 "further apart, as in --vehicles 'boat@0,0,0; boat@10,0,0'")
 

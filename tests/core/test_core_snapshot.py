@@ -133,3 +133,20 @@ def test_files_that_are_no_snapshots(tmp_path):
         snapshot.read(tmp_path / "new")
     with pytest.raises(SnapshotError, match="cannot write snapshot"):
         snapshot.write(tmp_path / "no" / "folder", {}, {})
+
+
+def test_a_snapshot_goes_on_with_more_or_fewer_vehicles():
+    def part(n, value, history=()):
+        return {"pos": np.full((n, 3), value), "names": [f"{value}{i}" for i in range(n)],
+                "fixed": np.full(4, value), "history": list(history),
+                "wide": np.full((n, n), value), "inner": [value, {"rows": [value] * n}],
+                "of": dict.fromkeys(range(n), value)}
+
+    grown = snapshot.regrouped(part(2, 1.0, "abc"), part(3, 2.0), 2, 3)
+    assert grown["pos"][:, 0].tolist() == [1.0, 1.0, 2.0] and grown["fixed"].tolist() == [1.0] * 4
+    assert grown["names"] == ["1.00", "1.01", "2.02"] and grown["history"] == ["a", "b", "c"]
+    assert grown["inner"] == [1.0, {"rows": [1.0, 1.0, 2.0]}]
+    assert grown["of"] == {0: 1.0, 1: 1.0, 2: 2.0} and grown["wide"][1].tolist() == [1.0, 1.0, 2.0]
+    shrunk = snapshot.regrouped(part(3, 1.0), part(2, 2.0), 3, 2)
+    assert shrunk["pos"].tolist() == [[1.0] * 3] * 2 and shrunk["of"] == {0: 1.0, 1: 1.0}
+    assert shrunk["names"] == ["1.00", "1.01"] and shrunk["wide"].shape == (2, 2)

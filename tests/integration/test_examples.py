@@ -29,7 +29,9 @@ ALONE = {
     "pegasus_python_backend": "at most 2.0",
     "pegasus_world": "followed ann",
     "pegasus_px4": "landed after",
+    "mpc_backend": "collisions: 0",
 }
+NEEDS = {"record_stereo": ("cv2",), "mpc_backend": ("casadi",)}
 NAMED = {
     "my_scheme": "formation simulate --n 4 --formations line --scheme my_scheme:Cohesive",
     "my_estimator": "fly square --gps rtk --estimator my_estimator:Complementary",
@@ -59,8 +61,8 @@ def test_every_example_is_run_here_and_is_short():
 
 @pytest.mark.parametrize("name", ALONE)
 def test_example_flies(name, tmp_path):
-    if name == "record_stereo":
-        pytest.importorskip("cv2")
+    for package in NEEDS.get(name, ()):
+        pytest.importorskip(package)
     assert ALONE[name] in run(tmp_path, EXAMPLES / f"{name}.py")
 
 

@@ -30,6 +30,7 @@ class Climb(xd.Backend):
         return wish
 
 
+@pytest.mark.slow
 def test_backends_commands_and_the_flight_stack_share_a_simulation():
     pilot = xd.Mellinger(rising(2.0), 9.0, truth=True)
     scenario = xd.Scenario(vehicles="iris@0,0; iris@5,0; iris@10,0", gps="rtk")
@@ -146,6 +147,7 @@ def test_callbacks_come_at_their_times_and_end():
                 wrong()
 
 
+@pytest.mark.slow
 def test_images_come_to_a_callback():
     seen = []
     with xd.Simulation(xd.Scenario(vehicles="iris_depth")) as sim:
@@ -163,7 +165,7 @@ def test_obstacles_come_move_and_go():
         assert sim.where(first).tolist() == [5.0, 3.0, 0.5]
         sim.remove(first)
         assert sim.insert(xd.Box(size=(1.0, 1.0, 1.0), pos=(5.0, 0.0, 0.5))) == "box_0"
-        with pytest.raises(xd.XtdroneError, match="unknown model 'nothing'"):
+        with pytest.raises(xd.XtdroneError, match="unknown vehicle or inserted model 'nothing'"):
             sim.remove("nothing")
         with pytest.raises(xd.XtdroneError, match="three finite numbers"):
             sim.place(first, (np.nan, 0.0, 0.0))

@@ -111,6 +111,7 @@ def test_a_composed_vehicle_stands_wherever_a_name_does(tmp_path):
     assert xd.load_vehicle(QUAD) == QUAD.vehicle()
 
 
+@pytest.mark.slow
 def test_a_composed_vehicle_flies_in_a_composed_world():
     wall = xd.Box(name="wall", size=(0.2, 4.0, 4.0), pos=(2.0, 0.0, 2.0))
     yard = xd.Scene(name="yard", solids=(wall, xd.Sphere(radius=0.5, pos=(0, 5, 0.5)),
@@ -158,6 +159,8 @@ def test_a_world_is_written_and_read(tmp_path):
     (lambda: dataclasses.replace(QUAD, effects=(xd.Imu(),)), "effects of 'quad' hold a Imu"),
     (lambda: xd.Simulation([dataclasses.replace(QUAD, sensors=(
         *QUAD.sensors[:3], xd.Gps(preset="no")))]), "unknown gps preset 'no'"),
+    (lambda: dataclasses.replace(QUAD, sensors=xd.Imu()), "sensors of 'quad' are no tuple"),
+    (lambda: xd.Scene(solids=None), "solids of world 'scene' are no tuple"),
     (lambda: xd.Scene(solids=(xd.Sphere(radius=1.0, mass=1.0),)), "'sphere' .* has a mass"),
     (lambda: QUAD.to_sdf("/proc/none/model.sdf"), "cannot write '/proc/none/model.sdf'"),
     (lambda: xd.Scenario(vehicles=[3]), "vehicle 3 is not allowed"),

@@ -111,3 +111,19 @@ def test_importing_the_package_costs_nothing_and_touches_no_signal():
     subprocess.run([sys.executable, "-c", code], check=True)
     with pytest.raises(AttributeError, match="no attribute 'Simulatoin'"):
         xd.Simulatoin  # noqa: B018
+
+
+def test_a_reading_is_new_once_after_a_load(tmp_path):
+    def flags(sim):
+        sim.step()
+        return sim.sensors.mag_new.any(), sim.sensors.baro_new.any()
+
+    with xd.Simulation(xd.Scenario(vehicles="iris")) as sim:
+        sim.run(0.1)
+        while not flags(sim)[0]:
+            pass
+        sim.save(tmp_path / "state.zip")
+        after = [flags(sim) for _ in range(20)]
+    with xd.Simulation(xd.Scenario(vehicles="iris")) as again:
+        again.load(tmp_path / "state.zip")
+        assert [flags(again) for _ in range(20)] == after

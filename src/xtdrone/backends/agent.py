@@ -1,6 +1,7 @@
 """The Agent that calls the backends of some vehicles, and another Agent for the others."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -8,6 +9,7 @@ from xtdrone_core.agent import BaseAgent
 from xtdrone_core.contracts import Agent, Flight
 from xtdrone_core.errors import ScenarioError, unknown_name
 from xtdrone_core.modes import Mode
+from xtdrone_core.runs.snapshot import regrouped
 from xtdrone_core.scenario.scenario import Scenario
 from xtdrone_core.state import Estimates, SetPoints
 
@@ -23,6 +25,8 @@ class BackendsAgent(BaseAgent):
 
     Attributes:
         flown: (N,) bool, the vehicles with a backend.
+        backends: Those, by the names of their vehicles.
+        rest: The Agent of the others.
     """
 
     MEMORY = ("_begun_us", "_landing", "_backends", "_ground")
@@ -48,13 +52,13 @@ class BackendsAgent(BaseAgent):
             raise ScenarioError("two vehicles have the same backend: give each an object of its "
                                 "own")
         self._rows = [names.index(name) for name in backends]
-        self._backends = list(backends.values())
+        self.backends, self._backends = dict(backends), list(backends.values())
         self.flown = np.zeros(len(names), dtype=np.bool_)
         self.flown[self._rows] = True
-        self._rest = rest
+        self.rest = rest
         self._begun_us = np.full(len(names), _WAITING, dtype=np.int64)
         self._landing = np.zeros(len(names), dtype=np.bool_)
-        self._flight: Flight | None = None
+        self._flight: Any = None  # the Flight
 
     def attach(self, flight: Flight) -> None:
         """Takes the truth, the sensors and the vehicles of its simulation."""
@@ -66,6 +70,13 @@ class BackendsAgent(BaseAgent):
             backend.vehicle = flight.fleet.vehicles[row]
             backend.prepare()
 
+    def follow(self, before: "BackendsAgent") -> None:
+        """Goes on with the flights of a fleet that ended earlier or later."""
+        kept, other = len(before.flown), len(self.flown)
+        for name in ("_begun_us", "_landing"):
+            getattr(self, name)[:kept] = getattr(before, name)[:other]
+        self._ground.load(regrouped(before._ground.save(), self._ground.save(), kept, other))
+
     @property
     def done(self) -> bool:  # type: ignore[override]  # derived, never set
         """Whether every backend is done and its vehicle down, and so is the Agent of the others."""
@@ -73,15 +84,15 @@ class BackendsAgent(BaseAgent):
             return False
         estimates = self._flight.autopilot.estimates()
         return bool(self._landing[self._rows].all() and not estimates.armed[self._rows].any()
-                    and (isinstance(self._rest, Operator) or self._rest.done))
+                    and (isinstance(self.rest, Operator) or self.rest.done))
 
     def step(self, t_us: int, estimates: Estimates) -> SetPoints:
         """The commands of all backends that are due, and what the Agent of the others asks for."""
         out = self._out
         out.clear()
         self._ask(t_us, estimates)
-        if t_us % self._rest.period_us == 0:
-            self._copy(self._rest.step(t_us, estimates), ~self.flown)
+        if t_us % self.rest.period_us == 0:
+            self._copy(self.rest.step(t_us, estimates), ~self.flown)
         self._copy(self._ground.step(t_us, estimates), self.flown & (
             (self._begun_us == _WAITING) | self._landing))
         for row, backend in zip(self._rows, self._backends):
@@ -99,7 +110,7 @@ class BackendsAgent(BaseAgent):
         rows = slice(None) if mask is None else mask
         self._begun_us[rows], self._landing[rows] = _WAITING, False
         self._ground.reset(mask)
-        self._rest.reset(mask)
+        self.rest.reset(mask)
         for row, backend in zip(self._rows, self._backends):
             if mask is None or mask[row]:
                 backend.done = False

@@ -10,7 +10,15 @@ from xtdrone_core.vehicle import Vehicle
 
 
 class VehicleState(NamedTuple):
-    """State of one vehicle; overwritten by the next step."""
+    """State of one vehicle; overwritten by the next step.
+
+    Example:
+        >>> import numpy as np
+        >>> still = np.zeros(3)
+        >>> state = VehicleState(still, np.array([0.0, 0.0, 0.0, 1.0]), still, still)
+        >>> state.pos.shape
+        (3,)
+    """
 
     pos: np.ndarray  # (3,) of its centre of gravity, world [m]
     quat: np.ndarray  # (4,) xyzw, body to world

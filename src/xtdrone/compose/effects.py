@@ -8,7 +8,16 @@ from .part import Part, Vector, add
 
 @dataclass(frozen=True, kw_only=True)
 class Effect(Part):
-    """An aerodynamic effect under its name in <xtdrone:effects>; its fields are its elements."""
+    """An aerodynamic effect under its name in <xtdrone:effects>; its fields are its elements.
+
+    Example:
+        >>> from dataclasses import dataclass
+        >>> @dataclass(frozen=True, kw_only=True)
+        ... class Light(LinearDrag):
+        ...     coefficients: tuple = (0.1, 0.1, 0.0)
+        >>> Light().effect
+        'linear_drag'
+    """
 
     effect: ClassVar[str]
 

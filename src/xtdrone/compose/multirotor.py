@@ -59,7 +59,10 @@ class Multirotor:
             raise ScenarioError(f"frame of '{self.name}' is no Frame: give xd.Frame(mass=...)")
         for what, kind in (("rotors", Rotor), ("effects", Effect), ("sensors", Sensor),
                            ("parts", Part)):
-            for part in getattr(self, what):
+            given = getattr(self, what)
+            if not isinstance(given, (tuple, list)):
+                raise ScenarioError(f"{what} of '{self.name}' are no tuple: give (part, part)")
+            for part in given:
                 if not isinstance(part, kind):
                     raise ScenarioError(f"{what} of '{self.name}' hold a {type(part).__name__}: "
                                         f"give parts that inherit from {kind.__name__}")

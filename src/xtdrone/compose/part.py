@@ -19,7 +19,15 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,99}")
 
 
 class Part:
-    """A part of a vehicle or world. Inherit and implement write(), or inherit from a kind of it."""
+    """A part of a vehicle or world. Inherit and implement write(), or inherit from a kind of it.
+
+    Example:
+        >>> class Ring(Part):
+        ...     def write(self, model):
+        ...         add(model, "frame", name="ring", attached_to="base_link")
+        >>> isinstance(Ring(), Part)
+        True
+    """
 
     def write(self, model: Any) -> None:
         """Adds the part to an SDF element: <model> of a vehicle, <world> of a world."""
@@ -28,7 +36,9 @@ class Part:
 
 def add(parent: Any, tag: str, value: object = None, **attributes: str) -> Any:
     """A child element; a value may be text, a number, a truth value or a sequence of numbers."""
-    child = etree.SubElement(parent, tag, attributes)
+    # Declared on the element itself: after a file that declares it on <sdf>, Gazebo 11 spawns none.
+    own = {"xtdrone": OWN[1:-1]} if tag.startswith(OWN) else None
+    child = etree.SubElement(parent, tag, attributes, nsmap=own)
     if value is not None:
         child.text = words(value)
     return child
@@ -119,7 +129,7 @@ def check_vectors(what: str, **values: Any) -> None:
 
 def document(kind: str, name: str) -> tuple[Any, Any]:
     """An SDF document with a <model> or <world> of that name: (root, that element)."""
-    root = etree.Element("sdf", {"version": "1.7"}, nsmap={"xtdrone": OWN[1:-1]})
+    root = etree.Element("sdf", {"version": "1.7"})
     return root, add(root, kind, name=name)
 
 

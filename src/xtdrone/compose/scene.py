@@ -50,6 +50,8 @@ class Scene:
     def __post_init__(self) -> None:
         check_name("name of a world", self.name)
         check_vectors(f"world '{self.name}'", origin=self.origin, wind=self.wind)
+        if not isinstance(self.solids, (tuple, list)):
+            raise ScenarioError(f"solids of world '{self.name}' are no tuple: give (solid, solid)")
         for solid in self.solids:
             if not isinstance(solid, Solid):
                 raise ScenarioError(f"solids of world '{self.name}' hold a "
@@ -82,9 +84,9 @@ class Scene:
         add(scene, "background", (0.6, 0.75, 0.9, 1.0))
         light = add(world, "light", name="sun", type="directional")
         add_pose(light, (0.0, 0.0, 50.0))
-        for tag, value in (("diffuse", (0.8, 0.8, 0.8, 1.0)), ("specular", (0.2, 0.2, 0.2, 1.0)),
-                           ("direction", (-0.5, 0.3, -0.9))):
-            add(light, tag, value)
+        add(light, "diffuse", (0.8, 0.8, 0.8, 1.0))
+        add(light, "specular", (0.2, 0.2, 0.2, 1.0))
+        add(light, "direction", (-0.5, 0.3, -0.9))
         if self.ground is not None:
             _Ground(name="ground_plane", friction=self.ground).write(world)
         for number, solid in enumerate(self.solids):

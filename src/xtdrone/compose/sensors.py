@@ -28,6 +28,12 @@ class Sensor(Part):
     """A sensor. Inherit and name its plugin or type for a kind of your own.
 
     `xtdrone list presets` shows the presets, docs/sensors.md the parameters.
+
+    Example:
+        >>> class Sonar(Sensor):
+        ...     plugin, type, label = "gazebo_sonar_plugin", "sonar", "sonar"
+        >>> Sonar(rate=20.0).named
+        'sonar'
     """
 
     plugin: ClassVar[str] = ""  # PX4 sitl_gazebo's, without lib and .so

@@ -27,7 +27,15 @@ from .part import (
 
 @dataclass(frozen=True, kw_only=True)
 class Solid(Part):
-    """A rigid body of one shape. Inherit and implement geometry() and bounds()."""
+    """A rigid body of one shape. Inherit and implement geometry() and bounds().
+
+    Example:
+        >>> class Cube(Box):
+        ...     def bounds(self):
+        ...         return self.size
+        >>> Cube(size=(1.0, 1.0, 1.0)).kind
+        'cube'
+    """
 
     name: str = ""  # in its world; empty: from its kind and number
     pos: Vector = ORIGIN  # of its centre [m]

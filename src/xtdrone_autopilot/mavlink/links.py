@@ -104,7 +104,7 @@ class Links:
     """
 
     def __init__(self, n: int, streams: Streams, ports: Ports | None = None,
-                 key: bytes | None = None, remote: str = HERE):
+                 key: bytes | None = None, remote: str = HERE, before: "Links | None" = None):
         """Opens the sockets of vehicles 0 to n - 1.
 
         Args:
@@ -114,6 +114,8 @@ class Links:
             key: 32 bytes that guard the links; None = they are open, to this machine alone.
             remote: IPv4 address of the machine to whose usual ports the guarded links send;
                 if it is another one, they listen on every interface.
+            before: Links of a fleet that ended earlier or later: those of the vehicles that both
+                have stay open, with key and remote; the others are closed.
 
         Raises:
             ScenarioError: More vehicles than MAVLink has system ids for.
@@ -123,6 +125,10 @@ class Links:
         _allow_files(len(KINDS) * n + 256)
         self._ports = ports or Ports()
         self._key, self._remote = key, remote if key else HERE
+        kept = 0
+        if before is not None:
+            self._key, self._remote = before._key, before._remote
+            kept = min(n, len(before.by_kind[0]))
         self._signed_streams = [{} for _ in range(n)]  # see Signer
         self.on_refused = lambda i, text: None
         self._streams = streams
@@ -144,12 +150,28 @@ class Links:
         self._wanted = np.zeros((m, n), dtype=bool)
         self._fast = np.zeros(len(KINDS), dtype=bool)  # a stream of this link is faster than ticks
         try:
-            for i in range(n):
+            for i in range(kept, n):
                 for k in range(len(KINDS)):
                     self._open(i, k)
         except AutopilotError:
             self.close()
             raise
+        if before is not None:
+            self._take_over(before, kept)
+
+    def _take_over(self, before, kept):
+        """Goes on with the open links of the first vehicles, and closes the others."""
+        for k in range(len(KINDS)):
+            before._finish(k)
+        for table in ("_interval", "_due", "_active", "_sequence"):
+            getattr(self, table)[:, :kept] = getattr(before, table)[:, :kept]
+        self._signed_streams[:kept] = before._signed_streams[:kept]
+        for k in range(len(KINDS)):
+            for link in before.by_kind[k][:kept]:
+                del before._links[link.socket.fileno()]
+                self._register(link)
+            self._find_fast(k)
+        before.close()
 
     def _open(self, i, k):
         kind = KINDS[k]
@@ -168,12 +190,16 @@ class Links:
         link = Link(i, k, sock, (remote, kind.remote(self._ports, i)), kind.always)
         if self._key and kind.guarded:
             link.signer = Signer(self._key, k, len(self.by_kind[k]), self._signed_streams[i])
-        self._links[sock.fileno()] = self.by_kind[k][i] = link
-        self._poll.register(sock, select.EPOLLIN)
-        self._senders[k].sockets[i] = sock.fileno()
-        self._set_addresses(link)
+        self._register(link)
         self._interval[k, i] = self._streams.rates(kind.name)
         self._active[k, i] = kind.always
+
+    def _register(self, link):
+        sock = link.socket
+        self._links[sock.fileno()] = self.by_kind[link.kind][link.vehicle] = link
+        self._poll.register(sock, select.EPOLLIN)
+        self._senders[link.kind].sockets[link.vehicle] = sock.fileno()
+        self._set_addresses(link)
 
     def _set_addresses(self, link):
         self._finish(link.kind)

@@ -40,7 +40,13 @@ _MOST_TURN = math.pi
 
 @dataclass(frozen=True)
 class Mounting:
-    """Half-widths of uniform distributions about a sensor's place, drawn at each reset."""
+    """Half-widths of uniform distributions about a sensor's place, drawn at each reset.
+
+    Example:
+        >>> import xtdrone as xd
+        >>> xd.Mounting(angles=(0.05, 0.05, 0.05)).angles
+        (0.05, 0.05, 0.05)
+    """
 
     pos: tuple[float, float, float] = (0.0, 0.0, 0.0)  # body frame [m]
     angles: tuple[float, float, float] = (0.0, 0.0, 0.0)  # roll, pitch, yaw about its place [rad]

@@ -22,6 +22,11 @@ class World:
     """What a world file describes, for many environments.
 
     What stands in environment e depends on the seed, on e and on how often it was made anew.
+
+    Example:
+        >>> import xtdrone as xd
+        >>> len(xd.World("forest").generate(2, seed=1).objects)
+        2
     """
 
     def __init__(self, file: WorldFile | Path | str):

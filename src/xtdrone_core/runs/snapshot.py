@@ -256,3 +256,38 @@ def _decode(value: Any, arrays: list[np.ndarray]) -> Any:
         return bytes.fromhex(body)
     items = (_decode(item, arrays) for item in body)
     return tuple(items) if kind == "tuple" else set(items)
+
+
+def regrouped(saved: Any, fresh: Any, before: int, after: int) -> Any:
+    """A snapshot for a fleet that has grown or shrunk at its end.
+
+    Arrays and lists with a row for each vehicle have another length in the two snapshots; all else
+    is taken from the saved one.
+
+    Args:
+        saved: Of a part with `before` vehicles.
+        fresh: Of the same kind of part with `after` vehicles, which gives the rows of new ones.
+        before: Number of vehicles, another one than `after`.
+        after: Number of vehicles.
+    """
+    def go_on(one: Any, other: Any) -> Any:
+        return regrouped(one, other, before, after)
+
+    if isinstance(saved, Mapping) and isinstance(fresh, Mapping):
+        gone = {key for key in saved if key not in fresh and isinstance(key, int) and key >= after}
+        return {**{key: value for key, value in fresh.items() if key not in saved},
+                **{key: go_on(value, fresh[key]) if key in fresh else value
+                   for key, value in saved.items() if key not in gone}}
+    if isinstance(saved, np.ndarray) and isinstance(fresh, np.ndarray):
+        if saved.shape == fresh.shape or not saved.shape:
+            return saved
+        rows = fresh.copy()
+        both = tuple(slice(min(one, other)) for one, other in zip(saved.shape, fresh.shape))
+        rows[both] = saved[both]
+        return rows
+    if isinstance(saved, (list, tuple)) and isinstance(fresh, (list, tuple)):
+        if len(saved) == len(fresh):
+            return type(saved)(go_on(one, other) for one, other in zip(saved, fresh))
+        if (len(saved), len(fresh)) == (before, after):
+            return type(saved)([*saved[:after], *fresh[before:]])
+    return saved

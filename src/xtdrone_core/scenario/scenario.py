@@ -38,7 +38,13 @@ GRID_SPACING = 3.0  # of vehicles without a pose of their own [m], as in XTDrone
 
 @dataclass(frozen=True)
 class VehicleSpec:
-    """One vehicle of a scenario."""
+    """One vehicle of a scenario.
+
+    Example:
+        >>> import xtdrone as xd
+        >>> xd.VehicleSpec("iris", "leader", (0.0, 0.0, 0.0), yaw=1.57).name
+        'leader'
+    """
 
     type: str  # a name from models/, or a path to an SDF file (any os.PathLike is made one)
     name: str  # ROS namespace, for example iris_0
@@ -89,6 +95,12 @@ class Scenario:
 
     `vehicles` may be given as parse_vehicles() takes them, as a vehicle composed in Python, or as
     a list of both and of VehicleSpecs.
+
+    Example:
+        >>> import xtdrone as xd
+        >>> scenario = xd.Scenario(vehicles="iris*2, typhoon_h480", gps="rtk", wind="2,0,0")
+        >>> scenario.n, scenario.vehicles[2].name
+        (3, 'typhoon_h480_2')
     """
 
     vehicles: tuple[VehicleSpec, ...]
@@ -300,6 +312,20 @@ class Scenario:
                 checked("an entry of disturbances", str, options_of(cls)["disturbances"][1], entry)
                 for entry in data["disturbances"])
         return cls(vehicles=specs, **data)
+
+    def save(self, path: Path | str) -> None:
+        """Writes a scenario.yaml, which load() reads.
+
+        Raises:
+            ScenarioError: It cannot be written.
+        """
+        import yaml  # here, so that the command starts at once
+
+        try:
+            Path(path).write_text(yaml.safe_dump(self.to_dict(), sort_keys=False))
+        except OSError as error:
+            raise ScenarioError(f"cannot write '{shown(path)}': {error.strerror or error}"
+                                ) from error
 
     @classmethod
     def load(cls, path: Path | str, defaults: Mapping[str, Any] | None = None) -> "Scenario":

@@ -19,8 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from xtdrone_core import FleetModel, FleetState, Vehicle, VehicleSpec
-from xtdrone_core.contracts import Viewer, WorldEditor
-from xtdrone_core.runs.snapshot import put
+from xtdrone_core.contracts import Adopting, Viewer, WorldEditor
+from xtdrone_core.runs.snapshot import put, regrouped
 from xtdrone_core.state import ARRAYS_OF_STATE, Contacts
 from xtdrone_dynamics import quaternion
 from xtdrone_dynamics.compiled import fleet_kernel, njit
@@ -47,7 +47,7 @@ _SLEEP = ("tree_asleep", "tree_awake", "body_awake", "body_awake_ind", "parent_a
 _NO_CONTACTS = np.zeros((0, 2), dtype=np.int64), np.zeros((0, 3))
 
 
-class EmbeddedEngine(Viewer, WorldEditor):
+class EmbeddedEngine(Adopting, Viewer, WorldEditor):
     """Simulates and renders a fleet with MuJoCo; implements xtdrone_core.contracts.Engine.
 
     Attributes:
@@ -150,6 +150,35 @@ class EmbeddedEngine(Viewer, WorldEditor):
         self._asleep = snapshot["asleep"]
         self._asleep_contacts = tuple(snapshot["asleep_contacts"])
         put(self.state, ("t_us", *ARRAYS_OF_STATE), snapshot["state"])
+
+    def adopt(self, before: "EmbeddedEngine") -> None:
+        """Takes over time, bodies, payloads and inserted models; see Adopting."""
+        kept = min(len(self.specs), len(before.specs))
+        self._payloads = {i: load for i, load in before._payloads.items() if i < kept}
+        self.inserted, inserted = before.inserted, before.inserted_states()
+        self._compile()
+        for i in range(kept):
+            for (qpos, dofs), (old_qpos, old_dofs) in zip(self._joints(i), before._joints(i),
+                                                          strict=True):
+                self.data.qpos[qpos] = before.data.qpos[old_qpos]
+                self.data.qvel[dofs] = before.data.qvel[old_dofs]
+        for index, state in enumerate(inserted):
+            self.place_inserted(index, state)
+        mujoco.mj_forward(self.model, self.data)
+        state = {name: getattr(self.state, name).copy() for name in ARRAYS_OF_STATE}
+        put(self.state, ("t_us", *ARRAYS_OF_STATE), {"t_us": before.state.t_us, **regrouped(
+            {name: getattr(before.state, name) for name in ARRAYS_OF_STATE}, state,
+            len(before.specs), len(self.specs))})
+
+    def _joints(self, i: int) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Indices into qpos and qvel of each joint of a vehicle, in the order of its model."""
+        model, found = self.model, []
+        tree = model.body_treeid[self._at.body[i, 0]]
+        for joint in np.unique(model.dof_jntid[model.dof_treeid == tree]):
+            wide = 7 if model.jnt_type[joint] == mujoco.mjtJoint.mjJNT_FREE else 1
+            found.append((model.jnt_qposadr[joint] + np.arange(wide),
+                          np.flatnonzero(model.dof_jntid == joint)))
+        return found
 
     def _wake(self, tree: int) -> list[int]:
         """Wakes a kinematic tree and those that fell asleep with it; returns their indices."""

@@ -1,0 +1,122 @@
+"""Vehicles that come and go while a simulation runs."""
+
+import os
+from typing import Any, cast
+
+from xtdrone_core.contracts import Agent
+from xtdrone_core.errors import ScenarioError, XtdroneError, unknown_name
+from xtdrone_core.runs.snapshot import regrouped
+from xtdrone_core.scenario.scenario import Scenario, VehicleSpec
+from xtdrone_sim.simulation import Simulation as Lockstep
+
+from .backends.agent import BackendsAgent
+from .backends.backend import Backend
+from .commands import Commands
+from .compose.multirotor import Multirotor
+from .operator import Operator
+
+
+class Spawning:
+    """New vehicles at the end of the fleet, and the last ones taken out.
+
+    The others fly on, their MAVLink links stay open. Ports and system ids follow the numbers of
+    the vehicles, so that only the last one can be taken out.
+
+    Example:
+        >>> import xtdrone as xd
+        >>> with xd.Simulation(xd.Scenario(vehicles="iris", gps="rtk")) as sim:
+        ...     sim.arm()
+        ...     sim.takeoff(2.0)
+        ...     name = sim.spawn("typhoon_h480", (5.0, 0.0, 0.0))
+        ...     names, height = sim.names, sim.state.pos[0, 2]
+        ...     sim.remove(name)
+        ...     left = sim.names
+        >>> names, bool(height > 1.6), left
+        (('iris_0', 'typhoon_h480_1'), True, ('iris_0',))
+    """
+
+    _flight: Lockstep
+    commands: Commands
+
+    def spawn(self, vehicle: str | os.PathLike[str], pos: tuple[float, float, float],
+              yaw: float = 0.0, name: str = "", backend: Backend | None = None) -> str:
+        """Puts a vehicle on the ground or into the air, and returns its name.
+
+        Args:
+            vehicle: A name from models/, a path to an SDF file, or a composed one.
+            pos: Of the model's origin, world [m].
+            yaw: Counter-clockwise from east [rad].
+            name: Empty: its type and number.
+            backend: What flies it; None: that of a composed one, or the commands.
+
+        Raises:
+            XtdroneError: No such vehicle, its name or its place is taken, or the simulation is
+                flown by an Agent of its own or recorded; nothing has changed then.
+        """
+        now = self._flight.scenario.vehicles
+        if not name:
+            label = Scenario(vehicles=[vehicle]).vehicles[0].name.rpartition("_")[0]  # type: ignore[arg-type]
+            name = f"{label}_{len(now)}"
+        if backend is None and isinstance(vehicle, Multirotor) and vehicle.backend is not None:
+            backend = vehicle.backend()
+        spec = VehicleSpec(os.fspath(vehicle), name, (float(pos[0]), float(pos[1]), float(pos[2])),
+                           float(yaw))
+        self._change((*now, spec), {} if backend is None else {name: backend})
+        return name
+
+    def remove(self, name: str) -> None:
+        """Takes out the last vehicle, or an inserted solid, by its name.
+
+        Raises:
+            XtdroneError: There is none, or a vehicle that is not the last, or the only one.
+        """
+        vehicles = self._flight.scenario.vehicles
+        names = [spec.name for spec in vehicles]
+        if name not in names:
+            inserted = [model.name for model in self._flight.entities.inserted]
+            if name not in inserted:
+                raise ScenarioError(unknown_name("vehicle or inserted model", name,
+                                                 [*names, *inserted]))
+            self._flight.remove(name)
+        elif len(names) == 1:
+            raise XtdroneError(f"'{name}' is the only vehicle: close the simulation instead")
+        elif name != names[-1]:
+            raise XtdroneError(f"'{name}' is not the last vehicle: ports and system ids follow the "
+                               f"vehicles' numbers, so that '{names[-1]}' has to go first")
+        else:
+            self._change(vehicles[:-1], {})
+
+    def _change(self, vehicles: tuple[VehicleSpec, ...], added: dict[str, Backend]) -> None:
+        flight, former = self._flight, self._flight.agent
+        names = {spec.name for spec in vehicles}
+        if not isinstance(former, (Operator, BackendsAgent)):
+            flight.change_fleet(vehicles)  # which says why not
+            return
+        before = flight.scenario.n
+
+        def make(_: Any) -> Agent:
+            made = self._operator_after(former.rest if isinstance(former, BackendsAgent)
+                                        else former, before)
+            backends = {**added}
+            if isinstance(former, BackendsAgent):
+                backends = {**{name: backend for name, backend in former.backends.items()
+                               if name in names}, **added}
+            if not backends:
+                self.commands.fly(made)
+                return made
+            agent = BackendsAgent(flight.scenario, backends, made)
+            self.commands.fly(made, agent.flown)
+            return cast(Agent, agent)  # whose `done` is read only
+
+        if isinstance(former, BackendsAgent) and not isinstance(former.rest, Operator):
+            flight.change_fleet(vehicles)  # likewise
+            return
+        flight.change_fleet(vehicles, make)
+        if isinstance(former, BackendsAgent) and isinstance(flight.agent, BackendsAgent):
+            flight.agent.follow(former)
+
+    def _operator_after(self, former: Agent, before: int) -> Operator:
+        n, actuators = self._flight.fleet.actuator.shape
+        made = Operator(n, actuators)
+        made.load(regrouped(former.save(), made.save(), before, n))
+        return made

@@ -1,0 +1,95 @@
+"""Vehicles that come and go while others fly."""
+
+import numpy as np
+import pytest
+
+import xtdrone as xd
+from xtdrone_control.agents import HoverAgent
+
+QUAD = xd.Multirotor(name="quad", frame=xd.Frame(mass=1.2), rotors=xd.rotors_in_x(0.25))
+
+
+class Up(xd.Backend):
+    """Climbs at 0.5 m/s."""
+
+    MEMORY = ()
+    period_us = 20_000
+
+    def step(self, t, state, sensors):
+        wish = xd.SetPoints.empty(1)
+        wish.vel[0] = 0.0, 0.0, 0.5
+        return wish
+
+
+def flight(change):
+    """Poses of two vehicles at the end of a flight, in which change(sim) is called."""
+    with xd.Simulation(xd.Scenario(vehicles="iris*2", gps="rtk", wind="dryden=2")) as sim:
+        sim.arm()
+        sim.takeoff(2.0)
+        sim.insert(xd.Box(name="crate", size=(0.5,) * 3, mass=3.0, pos=(0.0, 5.0, 1.0)))
+        sim.velocity((0.0, 0.3, 0.1))
+        sim.run(0.5)
+        change(sim)
+        sim.run(2.0)
+        return sim.time, sim.state.pos[:2].copy(), sim.estimates.pos[:2].copy(), sim.where("crate")
+
+
+@pytest.mark.slow
+def test_the_others_fly_on_bit_for_bit():
+    def change(sim):
+        assert sim.spawn(QUAD, (9.0, 0.0, 0.0)) == "quad_2"
+        sim.run(0.2)
+        sim.remove("quad_2")
+
+    alone = flight(lambda sim: sim.run(0.2))
+    *flown, crate = flight(change)
+    assert crate == pytest.approx(alone[-1], abs=1e-4)  # in contact with the ground
+    for one, other in zip(alone, flown):
+        assert np.array_equal(one, other)
+
+
+@pytest.mark.slow
+def test_new_vehicles_fly_by_commands_and_by_backends():
+    with xd.Simulation(xd.Scenario(vehicles="iris", gps="rtk"),
+                       backends={"iris_0": Up()}) as sim:
+        sim.run_until(lambda: sim.state.pos[0, 2] > 1.0, "up")
+        fixes = []
+        sim.on_sensor("gps", lambda t, vehicle, reading: fixes.append(vehicle))
+        second = sim.spawn("typhoon_h480", (6.0, 0.0, 0.0), 0.5, name="second")
+        third = sim.spawn(QUAD, (12.0, 0.0, 0.0), backend=Up())
+        assert sim.names == ("iris_0", second, third) and sim.state.actuator.shape == (3, 9)
+        sim.arm(second)
+        sim.takeoff(2.0, second)
+        sim.run_until(lambda: sim.state.pos[2, 2] > 1.0, "up")
+        assert sim.state.pos[1, 2] == pytest.approx(2.0, abs=0.4)
+        assert sim.state.pos[0, 2] > 4.0 and sim.crashes == []
+        assert set(fixes) == {"iris_0", second, third}
+        sim.remove(third)
+        sim.remove(second)
+        sim.run(1.0)
+        assert sim.names == ("iris_0",) and sim.estimates.armed.all()
+        sim.reset()
+        sim.run_until(lambda: sim.state.pos[0, 2] > 0.6, "up again")
+
+
+def test_what_cannot_change_says_why_and_stays():
+    with xd.Simulation(xd.Scenario(vehicles="iris*2"), record=False) as sim:
+        sim.place("iris_1", (6.0, 0.0, 0.0))
+        before = sim.state.pos.copy()
+        for wrong, why in (
+                (lambda: sim.remove("iris_0"), "'iris_1' has to go first"),
+                (lambda: sim.remove("nobody"), "unknown vehicle or inserted model 'nobody'"),
+                (lambda: sim.spawn("nothing", (9, 0, 0)), "unknown vehicle 'nothing'"),
+                (lambda: sim.spawn("iris", (0, 0.1, 0)), "start 0.10 m apart"),
+                (lambda: sim.spawn("iris", (9, 0, 0), name="iris_0"), "two vehicles are called"),
+                (lambda: sim.spawn("iris", (6.1, 0, 0)), "'iris_1' and 'iris_2' overlap")):
+            with pytest.raises(xd.XtdroneError, match=why):
+                wrong()
+            sim.run(0.02)
+        assert sim.n == 2 and np.allclose(sim.state.pos, before, atol=1e-3)
+        sim.remove("iris_1")
+        with pytest.raises(xd.XtdroneError, match="the only vehicle"):
+            sim.remove("iris_0")
+    with xd.Simulation(xd.Scenario(vehicles="iris"), agent=HoverAgent(1)) as sim, \
+            pytest.raises(xd.XtdroneError, match="HoverAgent flies a fleet of 1"):
+        sim.spawn("iris", (9, 0, 0))
