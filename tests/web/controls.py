@@ -51,7 +51,9 @@ CONTROLS = {
     **{selector: ("test_wind_payload_rotor_charge_and_failures", selector) for selector in (
         "#windform [name=dryden]", "#windform button", "#still", "#payloadform [name=mass]",
         "#payloadform button", "#rotorform [name=rotor]", "#rotorform [name=share]",
-        "#rotorform button", "#chargeform [name=charge]", "#chargeform button")},
+        "#rotorform button")},
+    **{selector: ("test_charge_of_a_battery", selector) for selector in (
+        "#chargeform [name=charge]", "#chargeform button")},
     "#failureform [name=unit]": ("test_wind_payload_rotor_charge_and_failures",
                                  "#failureform select"),
     "#failureform [name=failed][value=true]": ("test_wind_payload_rotor_charge_and_failures",

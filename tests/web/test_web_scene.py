@@ -94,6 +94,18 @@ def test_rays_of_a_range_finder(fly):
     fly.click("#o-rays")
 
 
+def test_charge_of_a_battery(fly):
+    select(fly, 2)
+    tab(fly, "disturb")
+    before = fly.evaluate("station.frame.get(2, 'voltage')")
+    fly.fill("#chargeform [name=charge]", "0.4")
+    fly.click("#chargeform button")
+    browser.until(fly, f"station.frame.get(2, 'voltage') < {before} - 0.2")
+    fly.fill("#chargeform [name=charge]", "1")
+    fly.click("#chargeform button")
+    browser.until(fly, f"station.frame.get(2, 'voltage') > {before} - 0.1")
+
+
 @pytest.mark.parametrize("name, fences", [("survey", 2)])
 def test_a_mission_is_shown_and_flown(fly, station, name, fences):
     select(fly, 1)
