@@ -233,7 +233,8 @@ public:
             for (int k = 0; k < 6; ++k) c << false;
         });
         if (local.size() < 9 || status.size() < 9) return;
-        if (!begun_) {
+        if (!begun_) {  // where it is once its checks pass, the last field of its status
+            if (status.back() != 1) return;
             x_ = float(local[6]);
             y_ = float(local[7]);
             begun_ = true;
