@@ -41,6 +41,7 @@ _RANGES = {
     "offboard_local": (14580, MAX_VEHICLES),
     "control": (14900, 1),  # TCP, pause, step, speed and the clock of one simulation
     "web": (14910, 1),  # TCP, the page of the browser station
+    "tuning": (14912, 1),  # TCP, the tuning page of `xtdrone tune --web`
     "bridge": (14940, 1),
     "bridge_local": (15000, MAX_VEHICLES),
     "mavros": (15250, MAX_VEHICLES),  # MAVROS's own ports where vehicles share PX4's
@@ -93,6 +94,11 @@ class Ports:
     def web(self) -> int:
         """TCP port of the browser station's page."""
         return self.range("web").start
+
+    @property
+    def tuning(self) -> int:
+        """TCP port of the tuning page."""
+        return self.range("tuning").start
 
     @property
     def ground_station(self) -> int:

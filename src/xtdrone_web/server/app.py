@@ -2,18 +2,18 @@
 
 import asyncio
 import contextlib
-from typing import Any
 
 from aiohttp import web
 
 from ..frame import STATIC
 from .cameras import Cameras
-from .guard import HEADERS, MAX_CLIENTS, Guard
+from .guard import MAX_CLIENTS, Guard
+from .hello import admitted
 from .page import LARGEST, Page
+from .rules import rules
 from .station import Station
 
 _BEAT_S = 5.0  # a page that does not answer for so long is closed [s]
-_HELLO_S = 5.0  # that a page has to say who it is [s]
 _DAY = "max-age=86400"
 
 
@@ -27,30 +27,13 @@ class App:
 
     def application(self) -> web.Application:
         """A new aiohttp application."""
-        application = web.Application(middlewares=[self._checked], client_max_size=LARGEST)
+        application = web.Application(middlewares=[rules(self._guard)], client_max_size=LARGEST)
         application.add_routes([
             web.get("/", self._index), web.get("/socket", self._socket),
             web.get("/world.glb", self._glb), web.get("/vehicle/{name}.glb", self._glb),
             web.get("/camera/{number:[0-9]+}.jpg", self._camera),
             web.static("/static", STATIC)])
         return application
-
-    @web.middleware
-    async def _checked(self, request: web.Request, handler: Any) -> web.StreamResponse:
-        """Refuses other names and other sites' pages; adds the rules for browsers."""
-        host, origin = request.headers.get("Host"), request.headers.get("Origin")
-        why = self._guard.host_refused(host) or self._guard.origin_refused(origin, host)
-        if why:
-            return web.Response(status=403, text=why + "\n", headers=HEADERS)
-        try:
-            response = await handler(request)
-        except web.HTTPException as error:
-            error.headers.update(HEADERS)
-            raise
-        if not response.prepared:
-            response.headers.update(HEADERS)
-            response.headers.setdefault("Cache-Control", "no-cache")
-        return response
 
     async def _index(self, request):
         return web.FileResponse(STATIC / "index.html")
@@ -75,7 +58,7 @@ class App:
         if len(self._station.pages) >= MAX_CLIENTS:
             await page.refuse(f"{MAX_CLIENTS} pages are open already: close one")
             return socket
-        if not await self._admitted(page):
+        if not await admitted(page, self._guard):
             return socket
         self._station.pages.add(page)
         page.tell({**self._station.scene(), "pilot": page.pilot})
@@ -88,25 +71,6 @@ class App:
             with contextlib.suppress(asyncio.CancelledError):
                 await sending
         return socket
-
-    async def _admitted(self, page) -> bool:
-        """Whether the page's first message, its hello, is in time and its token right."""
-        messages = page.messages()
-        try:
-            op, hello = await asyncio.wait_for(anext(messages), _HELLO_S)
-        except (asyncio.TimeoutError, StopAsyncIteration):
-            await page.refuse("the first message has to be a hello")
-            return False
-        if op != "hello":
-            await page.refuse('the first message has to be {"op": "hello"}, with a token or '
-                              "without")
-            return False
-        token = hello.get("token")
-        page.pilot = self._guard.is_pilot(token)
-        if token and not page.pilot:
-            await page.refuse("the token is wrong or old: open the link that was printed last")
-            return False
-        return True
 
     async def _converse(self, page):
         """Answers a page until it closes; an order that takes long does not hold up the sticks."""
