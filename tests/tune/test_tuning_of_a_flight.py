@@ -40,7 +40,8 @@ def test_sticks_are_logged_as_they_came_and_while_they_come(flown, setpoints):
     assert t_s[valid][-1] == pytest.approx(begin + stick_flights.SECONDS + 0.5, abs=0.05)
     came = setpoints["timestamp_sample"] * 1e-6
     assert (came <= t_s).all() and (t_s - came)[valid].max() <= 0.501
-    wanted = np.array([stick_flights.script(round(t - begin, 6)) for t in came[valid]])
+    # They came between two steps, with the time stamp of the first one.
+    wanted = np.array([stick_flights.script(round(t - begin + 0.004, 6)) for t in came[valid]])
     for column, name in enumerate(STICKS):
         assert setpoints[name][valid] == pytest.approx(wanted[:, column], abs=2e-3), name
 
@@ -62,15 +63,13 @@ def test_the_record_is_the_stretch_with_sticks(flown):
 
 
 def test_the_flight_can_be_tuned_on(flown, tmp_path, capsys):
-    assert command.main(["tune", str(flown[0]), "--generations", "300", "--out",
-                         str(tmp_path)]) == 0
+    assert command.main(["tune", str(flown[0]), "--axis", "yaw,pitch,roll", "--generations", "150",
+                         "--out", str(tmp_path)]) == 0
     axes = json.loads((tmp_path / "result.json").read_text())["axes"]
-    assert list(axes) == ["height", "yaw", "pitch", "roll"]
+    assert list(axes) == ["yaw", "pitch", "roll"]
     for name, one in axes.items():
-        assert one["moves"] and one["J"] < 0.02 * one["J_constant"], name
-    for name in ("yaw", "pitch", "roll"):
-        held = axes[name]
-        assert held["held_out_J"] < 0.05 * held["held_out_J_nothing"], name
+        assert one["moves"] and one["J"] < 0.03 * one["J_nothing"], name
+        assert one["held_out_J"] < 0.05 * one["held_out_J_nothing"], name
 
 
 def test_a_log_of_a_run_has_a_folder_of_results_of_its_own(flown, capsys):

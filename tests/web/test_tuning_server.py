@@ -138,7 +138,6 @@ def test_an_order_that_is_none_is_refused_at_once(connect, values, says):
 def test_what_the_command_refuses_the_page_shows(connect):
     client = connect()
     for values, says in (({"method": "dee"}, "did you mean 'de'?"),
-                         ({"axes": ["yow"]}, "did you mean 'yaw'?"),
                          ({"begin": 3.5}, "less than 1 s"),
                          ({"axes": ["--out=/tmp/x"]}, "axis '--out=/tmp/x'")):
         assert client.ask("start", **{**SEARCH, **values})["ok"]
@@ -194,7 +193,7 @@ def test_a_search_is_cancelled_and_leaves_nothing(tuning, connect, log):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number, status", [(signal.SIGINT, 0), (signal.SIGTERM, 0),
+@pytest.mark.parametrize("number, status", [(signal.SIGINT, 0),
                                             (signal.SIGKILL, -signal.SIGKILL)])
 def test_the_end_of_the_server_ends_its_search(tmp_path, log, number, status):
     with tuning_server.serving(tmp_path, log, "--instance", "3") as other:
