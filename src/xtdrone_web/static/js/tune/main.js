@@ -131,8 +131,7 @@ class Tuning {
       name.textContent = axis;
       bar.setAttribute("aria-label", `search of ${axis}`);
       line.append(name, bar, document.createElement("small"));
-      const order = Object.keys(this.log.axes), after = (other) => order.indexOf(other.dataset.axis) > order.indexOf(axis);
-      field("progress").insertBefore(line, [...field("progress").children].find(after) || null);
+      field("progress").append(line);
     }
     const [, bar, text] = line.children, left = generation < of ? `${Math.ceil(seconds * (of - generation) / generation)} s left` : `${seconds.toFixed(1)} s`;
     bar.max = of;
