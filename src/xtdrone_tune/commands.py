@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from xtdrone_core.errors import unknown_name
-from xtdrone_core.runs import run_folder
+from xtdrone_core.runs import ports, run_folder
 from xtdrone_core.scenario.options import number_type
 
 from .errors import TuneError
@@ -26,6 +26,8 @@ examples:
   xtdrone tune flight.csv --axis pitch,roll --from 172 --to 218
   xtdrone tune log.ulg --method de --model published --held_out 0
   xtdrone tune flight.csv --out tuned          tuned/gains.yaml, fit.png, result.json
+  xtdrone tune log.ulg --preview               how much each axis of a log moves
+  xtdrone tune --web                           the same on a page
   xtdrone fly teleoperation --vehicle tello --sticks flight.csv --gains tuned/gains.yaml
 """
 
@@ -34,7 +36,8 @@ def register(subparsers: Any) -> None:
     """`xtdrone tune`."""
     parser = subparsers.add_parser("tune", help="tune the teleoperation's gains from a flight log",
                                    epilog=EXAMPLES)
-    parser.add_argument("log", help="CSV of xtdrone's columns, Tello Vision or DatCon, or ULog")
+    parser.add_argument("log", nargs="?", metavar="LOG",
+                        help="CSV of xtdrone's columns, Tello Vision or DatCon, or ULog")
     axis = parser.add_argument("--axis", metavar="NAMES", default="", help="some of height, yaw, "
                                "pitch, roll, separated by commas (all that move)")
     axis.completer = lambda **_: ("height", "yaw", "pitch", "roll")
@@ -53,8 +56,25 @@ def register(subparsers: Any) -> None:
     parser.add_argument("--seed", type=number_type("seed", 0, 2**31, whole=True), default=1,
                         metavar="N", help="the same gives the same (1)")
     parser.add_argument("--out", metavar="FOLDER", help="of gains.yaml, fit.png and result.json "
-                        "(runs/tune_NAME)")
-    parser.set_defaults(run=_tune)
+                        "(runs/tune_NAME; of a run's ULog runs/tune_RUN_VEHICLE_NAME)")
+    parser.add_argument("--preview", action="store_true", help="say what is in the log")
+    parser.add_argument("--json", action="store_true",
+                        help="progress and result as lines of JSON, for programs")
+    parser.add_argument("--web", action="store_true", help="serve a page, until Ctrl-C")
+    parser.add_argument("--web_address", default="127.0.0.1", metavar="ADDRESS",
+                        help="IPv4 address on which it is served (127.0.0.1)")
+    ports.add_option(parser)
+    parser.set_defaults(run=_run)
+
+
+def _run(args):
+    if args.web:
+        from xtdrone_web.tuning.server import serve
+
+        return serve(args.log, args.web_address, args.instance)
+    if args.log is None:
+        raise TuneError("no log is given: give a CSV or ULog, or --web for the page")
+    return _preview(args) if args.preview else _tune(args)
 
 
 def _axes(text):
@@ -67,35 +87,58 @@ def _axes(text):
     return sorted({AXES.index(name) for name in names})
 
 
+def _read(args):
+    """The stretch of the log, and where it begins in the log [s]."""
+    from xtdrone_control.teleoperation import record
+
+    whole = record.read(args.log)
+    return whole.between(args.begin, args.end), float(whole.t_s[whole.t_s >= args.begin][0])
+
+
+def _preview(args):
+    from . import json_lines, report, tuning
+
+    flight, _ = _read(args)
+    seen = tuning.preview(flight)
+    if args.json:
+        json_lines.record(flight, seen)
+    else:
+        print("\n".join(report.preview_lines(flight.t_s[-1], seen)))
+
+
 def _tune(args):
-    from xtdrone_control.teleoperation import gains, record
+    from xtdrone_control.teleoperation import gains
     from xtdrone_core import plot_style
 
-    from . import report, tuning
+    from . import json_lines, report, tuning
 
     axes = _axes(args.axis)
-    flight = record.read(args.log).between(args.begin, args.end)
+    flight, start = _read(args)
     folder = _folder(args)
+    if args.json:
+        json_lines.begin(folder)
     begun = time.perf_counter()
-    found = _with_bar(args, flight, axes)
+    found = _search(args, flight, axes)
     seconds = time.perf_counter() - begun
     first, _ = tuning.split(flight, args.held_out)
     together = tuning.together(first, found)
-    print("\n".join(report.lines(found, together)))
-    print(f"{args.method}, {args.model}: {seconds:.1f} s")
     moved = {one.name: one.gains for one in found if one.moves}
     title = f"{Path(args.log).name}\n{args.method}, {args.model} model"
-    print(gains.write(folder / "gains.yaml", moved, tuning.delay_of(found)))
-    print(plot_style.save(report.draw(found, title), folder / "fit.png"))
-    print(report.write_json(folder / "result.json", {
-        "method": args.method, "model": args.model, "seed": args.seed, "seconds": seconds,
-        "axes": report.data(found, together)}))
+    result = {"method": args.method, "model": args.model, "seed": args.seed, "seconds": seconds,
+              "axes": report.data(found, together)}
+    paths = [gains.write(folder / "gains.yaml", moved, tuning.delay_of(found)),
+             plot_style.save(report.draw(found, title), folder / "fit.png"),
+             report.write_json(folder / "result.json", result)]
+    if args.json:
+        json_lines.done(found, start, folder, paths[0], result)
+        return
+    print("\n".join(report.lines(found, together)))
+    print(f"{args.method}, {args.model}: {seconds:.1f} s", *paths, sep="\n")
 
 
 def _folder(args):
     """Made before the search, so that nothing is searched for in vain."""
-    name = f"tune_{Path(args.log).stem}"
-    folder = Path(args.out).expanduser() if args.out else run_folder.runs_root() / name
+    folder = Path(args.out).expanduser() if args.out else run_folder.runs_root() / _name(args.log)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as failed:
@@ -104,13 +147,22 @@ def _folder(args):
     return folder
 
 
-def _with_bar(args, flight, axes):
+def _name(log):
+    """Of the folder of results; flight logs of runs are all called log001.ulg or so."""
+    *_, run, ulog, vehicle, name = ("", "", "", *Path(log).absolute().parts)
+    stem = Path(name).stem
+    return f"tune_{run}_{vehicle}_{stem}" if ulog == "ulog" else f"tune_{stem}"
+
+
+def _search(args, flight, axes):
+    """With a bar, or with lines for programs."""
     from tqdm import tqdm
 
-    from . import tuning
+    from . import json_lines, tuning
 
-    with tqdm(total=args.generations * len(axes), desc=Path(args.log).name, disable=None,
-              unit="generation") as bar:
+    told = json_lines.Progress(args.generations)
+    with tqdm(total=args.generations * len(axes), desc=Path(args.log).name, unit="generation",
+              disable=True if args.json else None) as bar:
         return tuning.tune(flight, axes, args.method, extended=args.model == "extended",
                            held_out=args.held_out, generations=args.generations, seed=args.seed,
-                           watch=bar.update)
+                           watch=told if args.json else lambda axis, more, best: bar.update(more))

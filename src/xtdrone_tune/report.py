@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +14,10 @@ from xtdrone_core.outputs import cannot_write
 
 from .errors import TuneError
 from .objective import NAMES
-from .tuning import Tuned
+from .tuning import Preview, Tuned
 
 _POINTS = 3000  # of a curve; more are not visible
-_UNITS = {"height": "m", "yaw": "deg", "pitch": "deg", "roll": "deg"}
+UNITS = {"height": "m", "yaw": "deg", "pitch": "deg", "roll": "deg"}
 
 
 def lines(found: Sequence[Tuned], together: np.ndarray) -> list[str]:
@@ -31,7 +31,7 @@ def lines(found: Sequence[Tuned], together: np.ndarray) -> list[str]:
             f"{'J of all':>10}  gains", f"{'':8}{'':>10}{'nothing':>10}{'constant':>10}{'J':>10}"
             f"{'nothing':>10}{'together':>10}  k, p, i, d; delay, lean")
     out = [*head]
-    names = list(_UNITS)
+    names = list(UNITS)
     for one in found:
         if one.fitted is None:
             out.append(f"{one.name:8}{'does not move with its stick':>40}")
@@ -42,6 +42,14 @@ def lines(found: Sequence[Tuned], together: np.ndarray) -> list[str]:
                    f"{one.fitted.unexplained:10.1%}{held}{together[names.index(one.name)]:10.3g}"
                    f"  {_candidate(one)}")
     return out
+
+
+def preview_lines(seconds: float, seen: Sequence[Preview]) -> list[str]:
+    """What a log of some seconds has to tune on, as lines of text."""
+    out = [f"{seconds:.1f} s", f"{'axis':8}{'stick, std':>12}{'motion':>12}"]
+    return out + [f"{one.name:8}{one.stick:12.3f}{scale_of(one.name) * one.motion:8.2f} "
+                  f"{UNITS[one.name]:3}{'' if one.moves else '  does not move with its stick'}"
+                  for one in seen]
 
 
 def _candidate(one):
@@ -56,7 +64,7 @@ def _candidate(one):
 
 def data(found: Sequence[Tuned], together: np.ndarray) -> dict[str, Any]:
     """The same for programs."""
-    names, out = list(_UNITS), {}
+    names, out = list(UNITS), {}
     for one in found:
         row: dict[str, Any] = {"moves": one.moves}
         if one.fitted is not None:
@@ -83,27 +91,35 @@ def draw(found: Sequence[Tuned], title: str) -> Any:
     """A figure: measured and fitted curves of each axis that moves, the held-out part behind it."""
     shown = [one for one in found if one.fitted is not None]
     figure = plot_style.figure(12, 1.8 + 2.2 * len(shown), title)
-    rows = plot_style.time_axes(figure, [f"{one.name} [{_UNITS[one.name]}]" for one in shown],
+    rows = plot_style.time_axes(figure, [f"{one.name} [{UNITS[one.name]}]" for one in shown],
                                 [one.name for one in shown], xlabel="time [s]")
     for row, one in zip(rows, shown, strict=True):
-        row.set_ylabel(f"[{_UNITS[one.name]}]")
+        row.set_ylabel(f"[{UNITS[one.name]}]")
         _curves(row, one)
     plot_style.legend(figure, below=True)
     return figure
 
 
-def _curves(row, one):
-    scale = math.degrees(1.0) if _UNITS[one.name] == "deg" else 1.0
-    parts = [("fitted", one.fitted), ("held out", one.held_out)]
-    begin = 0.0
-    for k, (label, part) in enumerate(parts):
+def scale_of(axis: str) -> float:
+    """What turns metres or radians into the unit in which an axis is shown."""
+    return math.degrees(1.0) if UNITS[axis] == "deg" else 1.0
+
+
+def curves(one: Tuned) -> Iterator[tuple[str, np.ndarray, np.ndarray, np.ndarray]]:
+    """Yields "fitted" or "held out", times [s], measured and simulated (k,) of an axis as shown."""
+    begin, scale = 0.0, scale_of(one.name)
+    for label, part in (("fitted", one.fitted), ("held out", one.held_out)):
         if part is None:
             continue
         t_s = begin + np.arange(len(part.measured)) * STEP_S
-        thin = slice(None, None, max(1, len(t_s) // _POINTS))
-        row.plot(t_s[thin], scale * part.measured[thin], color="#888888", lw=1.0, label="measured")
-        row.plot(t_s[thin], scale * part.flown[thin], color=plot_style.series(k), lw=1.5,
-                 label=f"simulated, {label}")
         begin = t_s[-1] + STEP_S
-        if k == 0:
-            row.axvline(begin, **plot_style.EVENT)
+        thin = slice(None, None, max(1, len(t_s) // _POINTS))
+        yield label, t_s[thin], scale * part.measured[thin], scale * part.flown[thin]
+
+
+def _curves(row, one):
+    for k, (label, t_s, measured, flown) in enumerate(curves(one)):
+        row.plot(t_s, measured, color="#888888", lw=1.0, label="measured")
+        row.plot(t_s, flown, color=plot_style.series(k), lw=1.5, label=f"simulated, {label}")
+        if k == 1:
+            row.axvline(t_s[0], **plot_style.EVENT)

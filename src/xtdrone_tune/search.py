@@ -9,7 +9,7 @@ import numpy as np
 from .errors import TuneError
 
 Costs = Callable[[np.ndarray], np.ndarray]  # (D, n) candidates to (n,) costs
-Watch = Callable[[int], Any]  # told the generations done since the last call
+Watch = Callable[[int, float], Any]  # told the generations since the last call, and the best cost
 
 GENERATIONS, POPULATION = 1000, 20  # section 3 of the paper
 CROSSOVER, FACTOR = 0.5, 0.5
@@ -54,7 +54,7 @@ def differential_evolution(costs: Costs, bounds: np.ndarray, rng: np.random.Gene
         found = costs(trial)
         better = found <= cost
         population[:, better], cost[better] = trial[:, better], found[better]
-        watch(1)
+        watch(1, float(cost.min()))
     return population[:, np.argmin(cost)]
 
 
@@ -88,10 +88,13 @@ def scipy_evolution(costs: Costs, bounds: np.ndarray, rng: np.random.Generator, 
         found = np.log(np.maximum(costs(box.candidates(points)), 1e-30))
         return found if found.size > 1 else min(float(found[0]), lost)
 
+    def told(intermediate_result):  # SciPy knows it by this name
+        watch(2, float(np.exp(intermediate_result.fun)))
+
     result = optimize.differential_evolution(
         objective, [(0.0, 1.0)] * len(box.free), rng=rng, vectorized=True, updating="deferred",
         popsize=3 * POPULATION // len(box.free), maxiter=2 * generations // 5, tol=1e-6,
-        polish=False, callback=lambda *_, **__: watch(2))
+        polish=False, callback=told)
     polished = optimize.minimize(objective, result.x, method="Nelder-Mead",
                                  bounds=[(0.0, 1.0)] * len(box.free),
                                  options={"maxiter": 60 * len(box.free), "xatol": 1e-6,
@@ -108,7 +111,7 @@ def covariance_adaptation(costs: Costs, bounds: np.ndarray, rng: np.random.Gener
     except ModuleNotFoundError as error:
         raise TuneError("--method cma needs the Python package cma: pip install cma") from error
     box = _Box(bounds)
-    best, least = np.full(len(box.free), 0.5), np.inf
+    best, least, lowest = np.full(len(box.free), 0.5), np.inf, np.inf
     for _ in range(_STARTS):
         options = {"bounds": [0.0, 1.0], "seed": int(rng.integers(1, 2**31)), "verbose": -9,
                    "maxiter": generations // (2 * _STARTS), "popsize": POPULATION, "tolfun": 1e-9,
@@ -121,7 +124,8 @@ def covariance_adaptation(costs: Costs, bounds: np.ndarray, rng: np.random.Gener
                 points = search.ask()
                 found = costs(box.candidates(np.array(points).T))
                 search.tell(points, np.log(np.maximum(found, 1e-30)).tolist())
-                watch(2)
+                lowest = min(lowest, float(found.min()))
+                watch(2, lowest)
         if search.result.fbest < least:
             best, least = search.result.xbest, search.result.fbest
     return box.candidates(np.asarray(best)[:, None])[:, 0]

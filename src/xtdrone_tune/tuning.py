@@ -79,6 +79,30 @@ def moves(axis: Axis) -> bool:
     return bool(axis.stick.std() > _STICK_MOVES and axis.measured.std() > _MOVES[axis.index])
 
 
+@dataclass(frozen=True)
+class Preview:
+    """How much one axis of a record moves.
+
+    Attributes:
+        name: height, yaw, pitch or roll.
+        moves: Whether stick and vehicle move enough to tune on.
+        stick: Standard deviation of the stick, -1..1.
+        motion: Largest less smallest place [m] or [rad].
+    """
+
+    name: str
+    moves: bool
+    stick: float
+    motion: float
+
+
+def preview(record: Record) -> list[Preview]:
+    """What there is to tune on in a record with motion, axis by axis."""
+    axes = [axis_of(record.each_step(), k) for k in range(len(AXES))]
+    return [Preview(axis.name, moves(axis), float(axis.stick.std()), float(np.ptp(axis.measured)))
+            for axis in axes]
+
+
 def split(record: Record, held_out: float) -> tuple[Record, Record | None]:
     """The part to tune on, and the last share of the record, which is not used for that."""
     if held_out == 0.0:
@@ -89,7 +113,7 @@ def split(record: Record, held_out: float) -> tuple[Record, Record | None]:
 
 def tune(record: Record, axes: Sequence[int], method: str = "de", *, extended: bool = True,
          held_out: float = 0.3, generations: int = GENERATIONS, seed: int = 1,
-         watch: Callable[[int], Any] = lambda done: None) -> list[Tuned]:
+         watch: Callable[[str, int, float], Any] = lambda axis, more, best: None) -> list[Tuned]:
     """Tunes axes of a record, two at a time.
 
     Args:
@@ -101,7 +125,7 @@ def tune(record: Record, axes: Sequence[int], method: str = "de", *, extended: b
         held_out: Share of the record, at its end, to grade on.
         generations: Of the search.
         seed: The same gives the same.
-        watch: Told of generations done.
+        watch: Told an axis, its generations since the last call, and its least J so far.
 
     Raises:
         TuneError: An unknown method, or no axis moves.
@@ -118,20 +142,20 @@ def tune(record: Record, axes: Sequence[int], method: str = "de", *, extended: b
     def one(pair):
         axis, rest = pair
         if not moves(axis):
-            watch(generations)
+            watch(axis.name, generations, np.nan)
             return Tuned(axis.name, False, np.full(7, np.nan))
         done = [0]
 
-        def count(more):
+        def count(more, best):
             more = min(more, generations - done[0])
             done[0] += more
-            watch(more)
+            watch(axis.name, more, best)
 
         best = METHODS[method](axis.costs, bounds(axis, extended),
                                np.random.default_rng([seed, axis.index]), generations, count)
-        count(generations)
-        return Tuned(axis.name, True, best, part(axis, best),
-                     None if rest is None else part(rest, best))
+        fitted = part(axis, best)
+        count(generations, fitted.cost)
+        return Tuned(axis.name, True, best, fitted, None if rest is None else part(rest, best))
 
     with ThreadPoolExecutor(2) as pool:
         return list(pool.map(one, work))

@@ -126,7 +126,8 @@ def test_every_trial_stays_inside_its_bounds():
         return (candidates ** 2).sum(axis=0)
 
     box = np.array([[0.0, 30.0], [-1.0, 1.0], [2.0, 2.0]])
-    best = search.differential_evolution(costs, box, np.random.default_rng(1), 60, lambda n: None)
+    best = search.differential_evolution(costs, box, np.random.default_rng(1), 60,
+                                         lambda more, best: None)
     every = np.concatenate(seen, axis=1)
     assert (every >= box[:, :1]).all() and (every <= box[:, 1:]).all()
     assert best == pytest.approx((0.0, 0.0, 2.0), abs=0.1)

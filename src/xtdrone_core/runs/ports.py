@@ -46,6 +46,7 @@ _RANGES = {
     "replay": (14912, 1),  # TCP, the page of a recorded flight
     "foxglove": (14914, 1),  # TCP, the live server for Foxglove and Lichtblick
     "start": (14911, 1),  # TCP, the start page of `xtdrone web`
+    "tuning": (14913, 1),  # TCP, the tuning page of `xtdrone tune --web`
     "bridge": (14940, 1),
     "bridge_local": (15000, MAX_VEHICLES),
     "mavros": (15250, MAX_VEHICLES),  # MAVROS's own ports where vehicles share PX4's
@@ -117,6 +118,11 @@ class Ports:
     def start(self) -> int:
         """TCP port of the start page."""
         return self.range("start").start
+
+    @property
+    def tuning(self) -> int:
+        """TCP port of the tuning page."""
+        return self.range("tuning").start
 
     @property
     def ground_station(self) -> int:

@@ -12,11 +12,11 @@ from ..errors import WebError
 from ..frame import STATIC
 from .base import Base
 from .guard import MAX_CLIENTS, Guard
+from .hello import admitted
 from .page import LARGEST, Page
 from .rules import rules
 
 _BEAT_S = 5.0  # a page that does not answer for so long is closed [s]
-_HELLO_S = 5.0  # that a page has to say who it is [s]
 _CLOSE_S = 1.0  # that open requests get at the end [s]
 
 
@@ -84,7 +84,7 @@ class App:
         if len(self._station.pages) >= MAX_CLIENTS:
             await page.refuse(f"{MAX_CLIENTS} pages are open already: close one")
             return socket
-        if not await self._admitted(page):
+        if not await admitted(page, self._guard):
             return socket
         self._station.pages.add(page)
         page.tell(self._station.scene(page))
@@ -97,25 +97,6 @@ class App:
             with contextlib.suppress(asyncio.CancelledError):
                 await sending
         return socket
-
-    async def _admitted(self, page) -> bool:
-        """Whether the page's first message, its hello, is in time and its token right."""
-        messages = page.messages()
-        try:
-            op, hello = await asyncio.wait_for(anext(messages), _HELLO_S)
-        except (asyncio.TimeoutError, StopAsyncIteration):
-            await page.refuse("the first message has to be a hello")
-            return False
-        if op != "hello":
-            await page.refuse('the first message has to be {"op": "hello"}, with a token or '
-                              "without")
-            return False
-        token = hello.get("token")
-        page.pilot = self._guard.is_pilot(token)
-        if token and not page.pilot:
-            await page.refuse("the token is wrong or old: open the link that was printed last")
-            return False
-        return True
 
     async def _converse(self, page):
         """Answers a page until it closes; an order that takes long does not hold up the sticks."""

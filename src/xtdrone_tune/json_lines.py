@@ -1,0 +1,97 @@
+"""What programs are told by `xtdrone tune --json`: one JSON object a line, on standard output."""
+
+import json
+import math
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from xtdrone_control.teleoperation.control import AXES, GAINS
+from xtdrone_control.teleoperation.gains import TABLE_2
+from xtdrone_control.teleoperation.record import Record
+
+from . import report
+from .tuning import Preview, Tuned
+
+_PERIOD_S = 0.1  # wall time between two lines of an axis, at least [s]
+_POINTS = 1500  # of a curve of the log
+
+
+def say(op: str, **values: Any) -> None:
+    """Prints a line; numbers that are not finite become null."""
+    print(json.dumps({"op": op, **_finite(values)}, separators=(",", ":")), flush=True)
+
+
+def _finite(value):
+    if isinstance(value, dict):
+        return {key: _finite(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+class Progress:
+    """A watch of tuning.tune that says how far each axis is."""
+
+    def __init__(self, generations: int):
+        """generations: Of each axis."""
+        self._generations = generations
+        self._lock = threading.Lock()  # axes are searched in threads
+        self._axes: dict[str, list[float]] = {}  # generation, begin, when it was last said [s]
+
+    def __call__(self, axis: str, more: int, best: float) -> None:
+        """An axis has done more generations; best is its least J so far."""
+        with self._lock:
+            now = time.perf_counter()
+            state = self._axes.setdefault(axis, [0, now, -math.inf])
+            state[0] += more
+            if state[0] < self._generations and now - state[2] < _PERIOD_S:
+                return
+            state[2] = now
+            say("progress", axis=axis, generation=int(state[0]), of=self._generations, J=best,
+                seconds=round(now - state[1], 3))
+
+
+def begin(folder: Path) -> None:
+    """Says where the results will be."""
+    say("begin", folder=str(folder.absolute()))
+
+
+def record(flight: Record, seen: Sequence[Preview]) -> None:
+    """Says what a log holds: its length, and each axis's stick and motion."""
+    assert flight.motion is not None
+    thin = slice(None, None, max(1, len(flight.t_s) // _POINTS))
+    say("record", seconds=float(flight.t_s[-1]), samples=len(flight.t_s),
+        t=_list(flight.t_s[thin]),
+        axes={one.name: {"unit": report.UNITS[one.name], "moves": one.moves,
+                         "stick": _list(flight.sticks[thin, k]),
+                         "measured": _list(report.scale_of(one.name) * flight.motion[thin, k])}
+              for k, one in enumerate(seen)})
+
+
+def done(found: Sequence[Tuned], begin: float, folder: Path, gains: Path,
+         result: dict[str, Any]) -> None:
+    """Says what was found: files, result.json's content, Table 2, and curves by axis.
+
+    Args:
+        found: The axes.
+        begin: Of the stretch in the log [s].
+        folder: Of the results.
+        gains: File of the gains.
+        result: As in result.json.
+    """
+    curves = {one.name: [{"part": label, "t": _list(begin + t_s), "measured": _list(measured),
+                          "simulated": _list(flown)}
+                         for label, t_s, measured, flown in report.curves(one)]
+              for one in found if one.fitted is not None}
+    table = {axis: dict(zip(GAINS, row.tolist())) for axis, row in zip(AXES, TABLE_2)}
+    say("done", folder=str(folder.absolute()), gains=str(gains.absolute()), result=result,
+        table_2=table, curves=curves)
+
+
+def _list(values: np.ndarray) -> list[float]:
+    return np.round(values, 5).tolist()

@@ -1,0 +1,1 @@
+"""The tuning page: logs, searches by `xtdrone tune --json`, and what becomes of their gains."""

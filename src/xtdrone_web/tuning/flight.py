@@ -1,0 +1,67 @@
+"""`xtdrone fly teleoperation` with the gains that were found, as a process of its own."""
+
+import asyncio
+import re
+import shlex
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ..errors import WebError
+from .worker import Worker
+
+_PATIENCE_S = 30.0  # that it gets to write its summary and plots [s]
+
+
+def words(log: Path, gains: Path) -> list[str]:
+    """The command's words, after xtdrone."""
+    return ["fly", "teleoperation", "--vehicle", "tello", "--sticks", str(log), "--gains",
+            str(gains), "--web", "true", "--speed", "1"]
+
+
+def command_line(given: list[str]) -> str:
+    """To copy into a shell."""
+    return shlex.join(["xtdrone", *given])
+
+
+class Flight:
+    """At most one flight at a time."""
+
+    def __init__(self, tell: Callable[[dict[str, Any]], Any], instance: int):
+        """tell: Gets {"op": "flight", ...} at each change; instance: Of its simulation."""
+        self._tell, self._instance = tell, instance
+        self._worker: Worker | None = None
+        self._task: asyncio.Task | None = None
+
+    async def start(self, log: Path, gains: Path) -> None:
+        """Starts it; the link of its page is told once it is there.
+
+        Raises:
+            WebError: One is under way.
+        """
+        if self._worker is not None:
+            raise WebError("a flight is under way: end it first")
+        self._worker = Worker([*words(log, gains), "--instance", str(self._instance)])
+        self._tell({"op": "flight", "running": True})
+        self._task = asyncio.create_task(self._run(self._worker))
+
+    async def _run(self, worker):
+        try:
+            await worker.run(self._line)
+            self._tell({"op": "flight", "running": False})
+        except WebError as error:
+            self._tell({"op": "flight", "running": False, "error": str(error)})
+        finally:
+            self._worker = None
+
+    def _line(self, line):
+        if found := re.match(r"page: (\S+)$", line):
+            self._tell({"op": "flight", "running": True, "url": found[1]})
+
+    async def end(self) -> None:
+        """Ends it as Ctrl-C does, so that its run folder is whole."""
+        if self._worker is not None:
+            await self._worker.cancel(signal.SIGINT, _PATIENCE_S)
+        if self._task is not None:
+            await self._task
