@@ -3,8 +3,6 @@
     python scripts/web_pictures.py docs/images/web
 """
 
-import os
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -12,7 +10,6 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 
 import browser
-from recorded_flights import replaying
 from web_simulation import serving
 
 RACE = "--track", "eight", "--world", "outdoor", "--gps", "rtk"
@@ -44,8 +41,6 @@ PICTURES = {
 def main():
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as scratch:
-        compare(scratch, folder)
     with tempfile.TemporaryDirectory() as scratch, serving(Path(scratch), *FLIGHT) as flight, \
                 browser.browser(scratch, (1280, 720), color_scheme="light") as context:
         take(browser.opened(context, flight.url)[0], folder)
@@ -79,23 +74,6 @@ def race(scratch, folder):
                             "&& station.race.state.vehicles[0].next === 2", 300.0)
         page.wait_for_timeout(500)
         page.screenshot(path=folder / "race.png")
-
-
-def compare(scratch, folder):
-    """A flight without wind and the same one with it, on the page of a replay."""
-    runs = {"XTDRONE_RUNS": scratch}
-    for name, wind in (("calm", "0,0,0"), ("windy", "6,0,0")):
-        subprocess.run([sys.executable, "-m", "xtdrone_core.command", "fly", "formation", "--n",
-                        "3", "--set", "formations=line,V", "--name", name, "--wind", wind],
-                       check=True, env={**os.environ, **runs})
-    with replaying("calm", "windy", **runs) as running, browser.browser(scratch, (1280, 720)) as \
-            context:
-        page, _ = browser.opened(context, running.url)
-        page.evaluate("station.pace.choose('2')")
-        page.click("#play")
-        page.evaluate("station.replay.seek(21, true); station.choose(1);")
-        page.wait_for_timeout(3000)
-        page.screenshot(path=folder / "replay.png")
 
 
 def take(page, folder):
