@@ -1,4 +1,6 @@
-"""Starts the simulation from ROS 2: ros2 launch launch/ros2.launch.py n:=9
+"""Starts the simulation from ROS 2.
+
+    ros2 launch launch/ros2.launch.py n:=9
 
 Every option of `xtdrone sim` is an argument, see docs/options.md. Not run here: it needs ROS 2.
 """
