@@ -404,6 +404,8 @@ class EmbeddedAutopilot(Memory, Adopting, ExternalPose, Logging, SettableParamet
         put(self, names, snapshot)
         if self.log is not None and log is not None:
             self.log.load(log)
+        if self._links is not None:
+            self._links.restart(self.now.t_us)
 
     def _refuse_without_memory(self):
         for name in registry.PARTS:

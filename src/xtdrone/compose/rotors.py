@@ -229,8 +229,8 @@ def rotors_in_x(arm: float, height: float = 0.02, n: int = 4,
         ScenarioError: n is not allowed.
 
     Example:
-        >>> [rotor.turning for rotor in rotors_in_x(0.25)]
-        ['ccw', 'ccw', 'cw', 'cw']
+        >>> " ".join(rotor.turning for rotor in rotors_in_x(0.25))
+        'ccw ccw cw cw'
     """
     if n < 4 or n > 16 or n % 2:
         raise ScenarioError(f"{n} rotors in X are not allowed: give an even number from 4 to 16")

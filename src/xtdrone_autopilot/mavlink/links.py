@@ -205,6 +205,15 @@ class Links:
         self._finish(link.kind)
         self._senders[link.kind].set_addresses(link.vehicle, link.addresses())
 
+    def restart(self, t_us: int) -> None:
+        """Simulated time has jumped: all streams are due soon, who has spoken has just spoken."""
+        for k in range(len(KINDS)):
+            self._finish(k)
+        self._due[:] = t_us + self._phase
+        for link in self._links.values():
+            link.peers.update(dict.fromkeys(link.peers, t_us))
+            link.remote_t, link.station_t = min(link.remote_t, t_us), min(link.station_t, t_us)
+
     def close(self) -> None:
         """Closes every socket."""
         for work in self._sending:
