@@ -34,7 +34,7 @@ from xtdrone_web.station import Station
 
 SIZES = ((9, 960, 540), (100, 640, 360))
 VIEWERS = 9
-_JUMP = 30.0  # change of a rotor's speed in one step by which a stick is seen [rad/s]
+_JUMP = 0.5  # change of the roll command in one step by which a stick is seen; others: below 0.1
 PAD = """(() => { window.pad = { id: 'bench', connected: true, mapping: 'standard',
     axes: [0, 0, 0, 0],
     buttons: Array.from({ length: 16 }, () => ({ pressed: false, value: 0 })) };
@@ -91,15 +91,16 @@ def viewers(seconds):
     results.replace("web_real_time_factor", [({"viewers": VIEWERS}, round(min(factors), 3), "x")])
 
 
-class Rotors(Observer):
-    """Records the rotors' speeds of each step and when it ended."""
+class Commands(Observer):
+    """Records the actuator commands of each step and when it ended."""
 
-    def __init__(self):
-        self.times, self.speeds = [], []
+    def __init__(self, autopilot):
+        self._autopilot = autopilot
+        self.times, self.values = [], []
 
     def on_step(self, t_us, state, sensors):
         self.times.append(time.monotonic())
-        self.speeds.append(state.actuator[0, :4].copy())
+        self.values.append(self._autopilot.commands[0, :4].copy())
 
 
 STICKS = """async (count) => { const found = []; pad.buttons[4].pressed = true;
@@ -111,14 +112,12 @@ STICKS = """async (count) => { const found = []; pad.buttons[4].pressed = true;
 
 
 def sticks(seconds):
-    """Row of the delay from a stick's move to the rotors' answer, through the gamepad's API."""
+    """Row of the delay from a stick's move to the actuator command, through the gamepad's API."""
     scenario = Scenario(vehicles=fleet("iris", 1), web=True, log="none",
                         instance=default_instance())
-    rotors = Rotors()
-    simulation = Simulation(scenario, control=ControlServer(Ports(scenario.instance).control),
-                            observers=[rotors])
-    station = Station(simulation)
-    simulation.observers.append(station)
+    simulation = Simulation(scenario, control=ControlServer(Ports(scenario.instance).control))
+    commands, station = Commands(simulation.autopilot), Station(simulation)
+    simulation.observers += [commands, station]
     pilot = subprocess.Popen([sys.executable, __file__, "--pilot", station.url, "--seconds",
                               str(seconds)], stdout=subprocess.PIPE, text=True)
     threading.Thread(target=lambda: (pilot.wait(), simulation.stop()), daemon=True).start()
@@ -127,7 +126,7 @@ def sticks(seconds):
     found = json.loads(pilot.communicate()[0] or "null")
     if not found:
         raise SystemExit("the page did not fly")
-    late = _delays(rotors, found["moves"])
+    late = _delays(commands, found["moves"])
     p99 = float(np.percentile(late, 99))
     print(f"stick to actuator command: median {np.median(late):.1f} ms, 99 % within {p99:.1f} ms, "
           f"of {len(late)} moves of {len(found['moves'])}; the page says {found['page']}",
@@ -153,20 +152,20 @@ def _moves(page, seconds):
     page.wait_for_timeout(500)
     page.evaluate("station.order('mode', { mode: 'ALTCTL' })")
     browser.until(page, "station.told.modes[station.frame.get(0, 'mode')] === 'ALTCTL'")
-    moves = page.evaluate(STICKS, round(9 * seconds))
+    moves = page.evaluate(STICKS, round(30 * seconds))
     return {"moves": moves, "page": page.evaluate("station.frame.latency")}
 
 
-def _delays(rotors, moves):
-    """From each move to the end of the first step in which the rotors answer [ms]."""
-    times, speeds = np.array(rotors.times), np.array(rotors.speeds)
-    roll = np.abs(np.diff(speeds @ (1.0, -1.0, -1.0, 1.0)))  # left against right
+def _delays(commands, moves):
+    """From each move to the end of the first step before the next whose commands answer [ms]."""
+    times, values = np.array(commands.times), np.array(commands.values)
+    jumps = np.abs(np.diff(values @ (1.0, -1.0, -1.0, 1.0))) > _JUMP  # left against right
+    answers = times[1:][jumps]
     late = []
-    for move in moves:
-        first = int(np.searchsorted(times, move))
-        answer = np.flatnonzero(roll[max(first - 1, 0):first + 20] > _JUMP)
-        if len(answer):
-            late.append(1e3 * (times[max(first - 1, 0) + answer[0] + 1] - move))
+    for move, following in zip(moves, [*moves[1:], np.inf]):
+        found = answers[(answers >= move) & (answers < following)]
+        if len(found):
+            late.append(1e3 * (found[0] - move))
     return late
 
 
