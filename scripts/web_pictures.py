@@ -3,6 +3,8 @@
     python scripts/web_pictures.py docs/images/web
 """
 
+import os
+import subprocess
 import sys
 import tempfile
 from pathlib import Path

@@ -2,15 +2,15 @@
 
 import json
 import os
-import signal
 import subprocess
 import sys
 
 import numpy as np
+import psutil
 import pytest
 
 from own_ports import LATEST
-from waiting import until
+from waiting import LIMIT_S
 from xtdrone_core.command import main
 from xtdrone_core.runs.truth_log import read_truth
 
@@ -44,20 +44,14 @@ def test_it_ends_with_a_killed_simulation(runs):
     """No ArduCopter is left where the simulation is killed."""
     process = subprocess.Popen([sys.executable, "-m", "xtdrone_core.command", "sim", "--autopilot",
                                 "ardupilot"], stdout=subprocess.PIPE, text=True)
-    for line in process.stdout:
-        if "run folder" in line:
-            break
-    children = (f"/proc/{process.pid}/task/{process.pid}/children")
-    until(lambda: _arducopters(children), "it runs")
-    found = _arducopters(children)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    until(lambda: not any(os.path.exists(f"/proc/{number}") for number in found),
-          "it has ended")
-
-
-def _arducopters(children):
-    with open(children) as file:
-        numbers = file.read().split()
-    return [number for number in numbers
-            if b"arducopter" in open(f"/proc/{number}/cmdline", "rb").read()]
+    try:
+        for line in process.stdout:
+            if "run folder" in line:
+                break
+        found = [child for child in psutil.Process(process.pid).children()
+                 if child.name() == "arducopter"]
+        assert len(found) == 1
+    finally:
+        process.kill()
+        process.wait()
+    assert psutil.wait_procs(found, timeout=LIMIT_S)[1] == []
