@@ -202,7 +202,7 @@ class Ports:
 
     def free(self) -> bool:
         """Whether a fleet could start on this instance now, as far as its first vehicle tells."""
-        tcp = (self.control, self.simulator(0))
+        tcp = (self.control, self.web, self.replay, self.foxglove, self.simulator(0))
         udp = (self.ground_station_local(0), self.offboard_local(0), self.bridge_local(0))
         return not any(in_use(port, tcp=True) for port in tcp) and not any(map(in_use, udp))
 

@@ -99,7 +99,8 @@ class Channels:
         """Readings of the GPS receivers."""
         places = np.degrees(np.stack([sensors.gps_lat, sensors.gps_lon], axis=1)).tolist()
         for i, channel in enumerate(self._fix):
-            if channel.has_sinks() and sensors.gps_fix[i] >= 3:
+            # Before the first fix has arrived, a receiver's place is 0, 0.
+            if channel.has_sinks() and sensors.gps_fix[i] >= 3 and any(places[i]):
                 east, up = float(sensors.gps_eph[i]) ** 2, float(sensors.gps_epv[i]) ** 2
                 channel.log(self._m.LocationFix(
                     timestamp=self._stamp(t_us), frame_id=self._names[i], latitude=places[i][0],
