@@ -340,3 +340,12 @@ def test_viewers_look_and_do_not_start(context, server):
     browser.until(page, "document.querySelector('#runtable tbody tr')")
     page.close()
     assert errors == []
+
+
+def test_tuning_page_opens_beside_it(page):
+    page.click("#t-form")
+    page.click("#tuning")
+    page.wait_for_selector("#logs")
+    browser.until(page, "document.title.includes('tuning')")
+    page.go_back()
+    page.wait_for_selector("body[data-ready]")

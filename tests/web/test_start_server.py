@@ -16,6 +16,7 @@ import pytest
 import own_ports
 from start_page import StartPage, multipart, start_page
 from waiting import until
+from web_client import Client
 from xtdrone_core import Scenario, resources
 from xtdrone_core.command import main
 from xtdrone_core.errors import XtdroneError
@@ -38,6 +39,19 @@ ONE = [VEHICLES[0]]
 def page(tmp_path_factory):
     with start_page(tmp_path_factory.mktemp("start")) as running:
         yield running
+
+
+def test_tuning_page_is_there_and_needs_the_token(page):
+    assert b"XTDrone tuning" in page.get("tune")[2]
+    client = Client(f"{page.watch_url}tune/", page.token)
+    assert client.until(lambda told: told["op"] == "welcome")
+    assert client.ask("logs")["logs"] == []
+    client.close()
+    viewer = Client(f"{page.watch_url}tune/")
+    assert viewer.receive() == "closed" or "needs its token" in str(viewer.said)
+    viewer.close()
+    status, _, body = page.send("POST", "tune/upload?name=a.csv", b"t\n1\n")
+    assert status == 403 and b"token" in body
 
 
 # The form ---------------------------------------------------------------------------------------

@@ -6,8 +6,9 @@ import signal
 
 from xtdrone_core.runs.ports import Ports
 
-from ..server.app import App, listening
+from ..server.app import App
 from ..server.guard import Guard
+from ..server.listening import link, listening
 from .station import ReplayStation
 
 
@@ -22,12 +23,11 @@ def serve(station: ReplayStation, address: str, instance: int) -> int:
 
 
 async def _serve(station, guard):
-    async with listening(App(station, guard), guard):
+    async with listening(App(station, guard).application(), guard):
         station.start()
         ended = asyncio.Event()
         for number in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().add_signal_handler(number, ended.set)
-        shown = "127.0.0.1" if guard.address == "0.0.0.0" else guard.address
-        print(f"page: http://{shown}:{guard.port}/\nCtrl-C ends it", flush=True)
+        print(f"page: {link(guard)}\nCtrl-C ends it", flush=True)
         await ended.wait()
         station.close()

@@ -2,13 +2,9 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
 
 from aiohttp import web
 
-from xtdrone_core.runs.ports import advice
-
-from ..errors import WebError
 from ..frame import STATIC
 from .base import Base
 from .guard import MAX_CLIENTS, Guard
@@ -17,28 +13,6 @@ from .page import LARGEST, Page
 from .rules import rules
 
 _BEAT_S = 5.0  # a page that does not answer for so long is closed [s]
-_CLOSE_S = 1.0  # that open requests get at the end [s]
-
-
-@contextlib.asynccontextmanager
-async def listening(app: "App", guard: Guard) -> AsyncIterator[None]:
-    """Serves an App at its Guard's address and port while the context lasts.
-
-    Raises:
-        WebError: The port is taken.
-    """
-    runner = web.AppRunner(app.application(), access_log=None, shutdown_timeout=_CLOSE_S,
-                           keepalive_timeout=15.0)
-    await runner.setup()
-    try:
-        await web.TCPSite(runner, guard.address, guard.port).start()
-    except OSError as error:
-        raise WebError(f"port {guard.port} (TCP) of the page cannot be opened on {guard.address}: "
-                       f"{error.strerror or error}; {advice()}") from error
-    try:
-        yield
-    finally:
-        await runner.cleanup()
 
 
 class App:

@@ -10,15 +10,16 @@ import sys
 from xtdrone_core import XtdroneError
 from xtdrone_core.runs.ports import Ports
 
-from .app import App, listening
+from .app import App
 from .guard import Guard
+from .listening import listening
 from .station import Station
 
 
 async def _serve(told) -> None:
     station = Station(told)
     guard = Guard(told["token"], told["address"], Ports(told["instance"]).web)
-    async with listening(App(station, guard), guard):
+    async with listening(App(station, guard).application(), guard):
         station.start()
         ended = asyncio.Event()
         asyncio.get_running_loop().add_reader(sys.stdin, ended.set)  # the simulation closes it

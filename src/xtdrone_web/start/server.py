@@ -8,21 +8,18 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from aiohttp import web
-
 from xtdrone_core.runs.ports import Ports
 
-from ..errors import WebError
 from ..server.guard import Guard
-from ..station import LOCAL
+from ..server.listening import link, listening
+from ..tuning.bench import Bench
+from ..tuning.routes import tuning_routes
 from .app import StartApp
 from .catalogue import Catalogue
 from .form import Plan
 from .jobs import Jobs
 from .orders import Orders
 from .shelf import Shelf
-
-_CLOSE_S = 1.0  # that open requests get at the end [s]
 
 
 def serve(address: str, port: int | None, instance: int, scenarios: Path,
@@ -51,30 +48,24 @@ async def _serve(address, port, instance, scenarios, folder, first, opened) -> N
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, ended.set)
     token = secrets.token_urlsafe(18)
-    jobs, shelf = Jobs(instance), Shelf(scenarios)
+    guard = Guard(token, address, port)
+    jobs, shelf, bench = Jobs(instance), Shelf(scenarios), Bench(None, instance)
     catalogue = Catalogue(scenarios / "models")
     orders = Orders(jobs, shelf, catalogue, folder, address)
-    app = StartApp(Guard(token, address, port), shelf, jobs, orders, catalogue, first)
-    runner = web.AppRunner(app.application(), access_log=None, shutdown_timeout=_CLOSE_S,
-                           keepalive_timeout=15.0)
-    await runner.setup()
+    application = StartApp(guard, shelf, jobs, orders, catalogue, first).application()
+    application.add_routes(tuning_routes(bench, guard))
     try:
-        try:
-            await web.TCPSite(runner, address, port).start()
-        except OSError as error:
-            raise WebError(f"port {port} (TCP) of the start page cannot be opened on {address}: "
-                           f"{error.strerror or error}; give another --port") from error
-        watch = f"http://{address if address != '0.0.0.0' else LOCAL}:{port}/"
-        print(f"page: {watch}#token={token}\npage for viewers, who cannot command: {watch}\n"
-              f"scenarios: {scenarios}\nCtrl-C ends it and what it has started", flush=True)
-        if opened is not None:
-            threading.Thread(target=opened, args=(f"{watch}#token={token}",), daemon=True).start()
-        await ended.wait()
+        async with listening(application, guard, "start page"):
+            watch = link(guard)
+            print(f"page: {watch}#token={token}\npage for viewers, who cannot command: {watch}\n"
+                  f"scenarios: {scenarios}\nCtrl-C ends it and what it has started", flush=True)
+            if opened is not None:
+                threading.Thread(target=opened, args=(f"{watch}#token={token}",),
+                                 daemon=True).start()
+            await ended.wait()
     finally:
         if jobs.running():
             print(f"ending {len(jobs.running())} programs ...", flush=True)
         await catalogue.close()
         await jobs.close()
-        await runner.cleanup()
-
-
+        await bench.close()

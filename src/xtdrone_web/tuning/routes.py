@@ -87,9 +87,9 @@ class _Pages:
         try:
             return await self._take(request, request.query.get("name", ""))
         except XtdroneError as error:
-            return _refused(400, str(error))
+            return _refused(200, str(error))
         except OSError as error:
-            return _refused(400, f"the upload cannot be kept: {error.strerror or error}")
+            return _refused(200, f"the upload cannot be kept: {error.strerror or error}")
         except asyncio.TimeoutError:
             return _refused(408, f"the upload stopped for {_PART_S:g} s")
         finally:
@@ -133,5 +133,6 @@ def _too_large():
 
 
 def _refused(status, why):
+    """A refusal as JSON; 200 where only the file is at fault, which is no error of the page."""
     return web.json_response({"ok": False, "error": why}, status=status)
 

@@ -15,11 +15,10 @@ from xtdrone_core.runs.ports import Ports
 from ..errors import WebError
 from ..frame import STATIC
 from ..server.guard import Guard
+from ..server.listening import link, listening
 from ..server.rules import rules
 from .bench import Bench
 from .routes import PREFIX, tuning_routes
-
-_CLOSE_S = 1.0  # that open requests get at the end [s]
 
 
 def serve(log: str | None, address: str, instance: int) -> int:
@@ -58,32 +57,23 @@ def application(bench: Bench, guard: Guard) -> web.Application:
 
 
 async def _serve(log, address, instance):
-    port, token = Ports(instance).tuning, secrets.token_urlsafe(18)
+    token = secrets.token_urlsafe(18)
+    guard = Guard(token, address, Ports(instance).tuning)
     ended = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, ended.set)
     bench = Bench(log, instance)
-    runner = web.AppRunner(application(bench, Guard(token, address, port)), access_log=None,
-                           shutdown_timeout=_CLOSE_S, keepalive_timeout=15.0)
-    await runner.setup()
     try:
-        try:
-            await web.TCPSite(runner, address, port).start()
-        except OSError as error:
-            raise WebError(f"port {port} (TCP) of the tuning page cannot be opened on {address}: "
-                           f"{error.strerror or error}; end what has it, or give --instance"
-                           ) from error
-        opening = asyncio.create_task(bench.open_first())
-        waiting = asyncio.create_task(ended.wait())
-        await asyncio.wait({opening, waiting}, return_when=asyncio.FIRST_COMPLETED)
-        if opening.done():
-            opening.result()
-            host = "127.0.0.1" if address == "0.0.0.0" else address
-            print(f"page: http://{host}:{port}{PREFIX}#token={token}\nCtrl-C ends it", flush=True)
-            await waiting
-        opening.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await opening
+        async with listening(application(bench, guard), guard, "tuning page"):
+            opening = asyncio.create_task(bench.open_first())
+            waiting = asyncio.create_task(ended.wait())
+            await asyncio.wait({opening, waiting}, return_when=asyncio.FIRST_COMPLETED)
+            if opening.done():
+                opening.result()
+                print(f"page: {link(guard, PREFIX[1:])}#token={token}\nCtrl-C ends it", flush=True)
+                await waiting
+            opening.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await opening
     finally:
         await bench.close()
-        await runner.cleanup()
