@@ -149,6 +149,9 @@ def test_it_is_found_by_folder_binary_and_environment(tmp_path, monkeypatch):
 def test_what_it_cannot_do_is_refused(capsys):
     with pytest.raises(ScenarioError, match="cannot be flown by autopilot ardupilot"):
         Scenario(vehicles="iris", autopilot="ardupilot", rate_control="my:Own")
+    for name in ("web", "ros2"):
+        with pytest.raises(ScenarioError, match=f"{name} true cannot be used with autopilot ardu"):
+            Scenario(vehicles="iris", autopilot="ardupilot", **{name: True})
     assert main(["sim", "--autopilot", "ardupilot", "--ardupilot", "/nowhere"]) == 1
     assert "no ArduPilot at '/nowhere'" in capsys.readouterr().err
 

@@ -228,6 +228,10 @@ class Scenario:
         """Who may command: signed links are the embedded autopilot's, and others need a key."""
         check_address("web_address", self.web_address)
         check_address("ros2_address", self.ros2_address)
+        for name in ("web", "ros2"):
+            if self.autopilot == "ardupilot" and getattr(self, name):
+                raise ScenarioError(f"{name} true cannot be used with autopilot ardupilot, whose "
+                                    "modes have other numbers than PX4's: leave one of them out")
         given = "remote" if self.remote else "key"
         if (self.key or self.remote) and self.autopilot != "embedded":
             raise ScenarioError(f"{given} '{getattr(self, given)}' cannot be used with autopilot "
