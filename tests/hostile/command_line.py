@@ -9,6 +9,7 @@ from .common import EXTREMES, Kind, number, text
 # Not run, whatever their options: they open windows, install packages, or speak to a network.
 LEFT_OUT = {"slam install", "warmup", "doctor", "formation view", "slam watch",
             "web", "replay", "ros2 keyboard"}  # the last three go on until Ctrl-C
+SERVES = {("tune", "web")}  # options with which a subcommand goes on until Ctrl-C
 DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")  # with one, a window stays open
 # What makes an action run where the input leaves its required arguments alone.
 _USUAL = {
@@ -64,7 +65,8 @@ class Command(Kind):
     def make(self, rng, index):
         leaf = sorted(self.leaves)[index % len(self.leaves)]
         actions = [action for action in self.leaves[leaf]._actions
-                   if not isinstance(action, argparse._HelpAction)]
+                   if not isinstance(action, argparse._HelpAction)
+                   and (leaf, action.dest) not in SERVES]
         chosen = rng.sample(actions, min(len(actions), rng.choice((1, 1, 1, 2, 3))))
         words = leaf.split()
         for action in actions:

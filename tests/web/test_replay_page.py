@@ -141,7 +141,8 @@ def test_orders_are_hidden_with_the_reason(still):
 
 
 def test_log_of_real_px4(context):
-    with recorded_flights.replaying(PX4_LOG, "--from", "20") as running:
+    # Beside the page of the two runs, which has the port of this process's own instance.
+    with recorded_flights.replaying(PX4_LOG, "--from", "20", "--instance", "3") as running:
         page, errors = browser.opened(context, running.url)
         browser.until(page, f"{T} > 20.2 && station.frame.get(0, 'pos', 2) > 1")
         assert "ULog px4_hover.ulg, true poses" in page.inner_text("#recorded")

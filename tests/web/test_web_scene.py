@@ -78,15 +78,16 @@ def test_rays_of_a_range_finder(fly):
     tab(fly, "display")
     fly.evaluate("""(() => { const o = station.overlays, rays = o.rays.bind(o);
         o.rays = (frame, i) => { const { lines } = o, add = lines.add;
-            lines.add = (...line) => { o.drawn = line.slice(0, 6); add.apply(lines, line); };
+            lines.add = (...line) => { o.drawn = [...line.slice(0, 6), frame.get(i, "range")];
+                add.apply(lines, line); };
             rays(frame, i);
             lines.add = add; }; })()""")
     fly.wait_for_selector("#o-rays:checked")
     browser.until(fly, "station.overlays.drawn")
-    start, end = np.reshape(fly.evaluate("station.overlays.drawn"), (2, 3))
+    *ends, distance = fly.evaluate("station.overlays.drawn")
+    start, end = np.reshape(ends, (2, 3))
     assert np.linalg.norm(start - (0.0, 9.0, 0.0)) < 1.0 and abs(end[2]) < 0.05 < start[2]
-    assert np.linalg.norm(end - start) == pytest.approx(
-        fly.evaluate("station.frame.get(3, 'range')"), abs=0.05)
+    assert np.linalg.norm(end - start) == pytest.approx(distance, abs=1e-3)
     fly.click("#o-rays")
     fly.evaluate("station.overlays.drawn = null")
     fly.wait_for_timeout(300)
