@@ -38,7 +38,7 @@ def _required(parser, leaf, samples, folder):
     words = []
     for action in parser._actions:
         is_argument = not action.option_strings and action.nargs not in ("?", "*")
-        is_run = action.metavar == "RUN" and not action.option_strings  # the newest, if none is given
+        is_run = action.metavar == "RUN" and not action.option_strings  # else the newest
         if isinstance(action, argparse._HelpAction) or not (
                 action.required or is_argument or is_run):
             continue
