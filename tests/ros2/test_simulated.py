@@ -13,6 +13,7 @@ pytest.importorskip("cyclonedds")
 from rosbags.highlevel import AnyReader
 
 from keyboard_terminal import Keyboard
+from own_ports import LATEST
 from processes import SimulationProcess
 from xtdrone_core import Scenario, ScenarioError
 from xtdrone_core.runs.ports import Ports
@@ -41,7 +42,7 @@ def test_a_bag_has_every_step_of_an_unpaced_simulation(tmp_path, monkeypatch):
                    "--duration", STEPS * 0.004)
     assert done.returncode == 0, done.stderr
     assert "lost" not in done.stderr
-    with AnyReader([tmp_path / "latest" / "bags" / "ros2"]) as reader:
+    with AnyReader([tmp_path / LATEST / "bags" / "ros2"]) as reader:
         times = {c.topic: [] for c in reader.connections}
         for connection, t, _ in reader.messages():
             times[connection.topic].append(t)

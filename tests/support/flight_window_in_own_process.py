@@ -150,7 +150,8 @@ def test_a_running_simulation_is_shown_as_it_flies(application, tmp_path):
     ring, other = (FrameWriter(tmp_path / name, what)
                    for name, what in (("a", arrays), ("b", with_ball)))
     line = {"world": str(load_world("empty").sdf), "ring": str(ring.path), "arrays": arrays,
-            "vehicles": [[s.type, s.name, s.pos, s.yaw] for s in fleet("iris", 2)], "inserted": []}
+            "vehicles": [[s.type, s.name, s.pos, s.yaw] for s in fleet("iris", 2)], "inserted": [],
+            "added": []}
     flight = live.LiveFlight(json.dumps(line))
     window = module.Window(flight, Camera(), (500, 320))
     window._timer.stop()

@@ -9,6 +9,9 @@ CONTROLS = {
     **{f"[data-view={view}]": ("test_views", f'"{view}"')
        for view in ("orbit", "chase", "fpv", "top", "split")},
     "#record": ("test_recording_is_saved", '"#record"'),
+    "#play": ("test_plays_at_the_chosen_speed", '"#play"'),
+    "#pace": ("test_plays_at_the_chosen_speed", '"#pace"'),
+    "#seek": ("drag", '"#seek"'),
     "#theme": ("test_display_quality_and_theme", '"#theme"'),
     "#help": ("test_display_quality_and_theme", '"#help"'),
     "#keys button": ("test_display_quality_and_theme", '"#keys button"'),

@@ -9,6 +9,7 @@ import yaml
 import browser
 import stick_flights
 import tuning_server
+from own_ports import LATEST
 from xtdrone_core import command
 
 pytestmark = pytest.mark.long
@@ -122,7 +123,7 @@ def test_the_gains_are_flown_and_the_flight_is_ended(page, tuning):
     assert page.is_disabled("#fly")
     page.click("#land")
     browser.until(page, "document.getElementById('land').hidden", 60)
-    summary = json.loads((tuning.runs / "latest" / "summary.json").read_text())
+    summary = json.loads((tuning.runs / LATEST / "summary.json").read_text())
     assert summary["ended"] != "unfinished"
     assert not tuning_server.children(tuning.process.pid)
 

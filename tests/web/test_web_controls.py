@@ -9,7 +9,9 @@ from controls import CONTROLS, FOUND
 
 from xtdrone_web.frame import STATIC
 
-FUNCTIONS = {node.name: ast.unparse(node) for path in Path(__file__).parent.glob("test_web_*.py")
+TESTS = Path(__file__).parent
+FUNCTIONS = {node.name: ast.unparse(node)
+             for path in (*TESTS.glob("test_web_*.py"), TESTS / "test_replay_page.py")
              for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)}
 
 
