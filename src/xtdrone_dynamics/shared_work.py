@@ -145,7 +145,7 @@ def _serve(semaphores: np.ndarray, ends: np.ndarray, arguments: tuple, scratch: 
     """What the thread does: whatever share waits, from the first on."""
     shares = len(semaphores) // 2
     while True:
-        _sleep(semaphores[-1])
+        _wait(semaphores[-1])  # the next work often follows soon
         if ends[0]:
             return
         for k in range(shares):
