@@ -35,10 +35,10 @@ from xtdrone_web.station import Station
 SIZES = ((9, 960, 540), (100, 640, 360))
 VIEWERS = 9
 _JUMP = 0.5  # change of the roll command in one step by which a stick is seen; others: below 0.1
-PAD = """(() => { window.pad = { id: 'bench', connected: true, mapping: 'standard',
+PAD = """(() => { window.gamepad = { id: 'bench', connected: true, mapping: 'standard',
     axes: [0, 0, 0, 0],
     buttons: Array.from({ length: 16 }, () => ({ pressed: false, value: 0 })) };
-    navigator.getGamepads = () => [window.pad]; })()"""
+    navigator.getGamepads = () => [window.gamepad]; })()"""
 COUNT = """(seconds) => new Promise((done) => { let n = 0; const begin = performance.now();
     const next = (now) => { n++; if (now - begin < 1000 * seconds) requestAnimationFrame(next);
         else done(1000 * (n - 1) / (now - begin)); }; requestAnimationFrame(next); })"""
@@ -103,11 +103,11 @@ class Commands(Observer):
         self.values.append(self._autopilot.commands[0, :4].copy())
 
 
-STICKS = """async (count) => { const found = []; pad.buttons[4].pressed = true;
+STICKS = """async (count) => { const found = []; gamepad.buttons[4].pressed = true;
     for (let k = 0; k < count; k++) {
         await new Promise((done) => setTimeout(done, 90 + 40 * Math.random()));
-        pad.axes[2] = k % 2 ? -0.35 : 0.35;
-        found.push(performance.now() / 1000 + station.connection.offset);
+        gamepad.axes[2] = k % 2 ? -0.35 : 0.35;
+        found.push(performance.now() / 1000 + pad.connection.offset);
     } return found; }"""
 
 
@@ -143,16 +143,17 @@ def pilot(url, seconds):
 
 def _moves(page, seconds):
     page.evaluate("station.pace.choose('0')")
-    page.evaluate(PAD)
     up(page)
     page.evaluate("station.order('goto', { x: 0, y: 0, z: 40 })")
     browser.until(page, "station.frame.get(0, 'pos', 2) > 30")
     page.evaluate("document.getElementById('fly').click()")
-    page.evaluate("pad.buttons[4].pressed = true")
+    frame = browser.gamepad_frame(page)
+    frame.evaluate(PAD)
+    frame.evaluate("gamepad.buttons[4].pressed = true")
     page.wait_for_timeout(500)
     page.evaluate("station.order('mode', { mode: 'ALTCTL' })")
     browser.until(page, "station.told.modes[station.frame.get(0, 'mode')] === 'ALTCTL'")
-    moves = page.evaluate(STICKS, round(30 * seconds))
+    moves = frame.evaluate(STICKS, round(30 * seconds))
     return {"moves": moves, "page": page.evaluate("station.frame.latency")}
 
 

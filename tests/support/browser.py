@@ -60,6 +60,14 @@ def opened(context, url):
     return page, errors
 
 
+def gamepad_frame(page):
+    """The frame of a page that reads gamepads, when it is connected."""
+    until(page, "Boolean(document.getElementById('padframe'))")
+    frame = page.query_selector("#padframe").content_frame()
+    until(frame, "window.pad?.connection?.offset != null")
+    return frame
+
+
 def until(page, condition, limit_s=60.0):
     """Waits until a JavaScript expression holds; the page's policy forbids Playwright's own way."""
     end = time.monotonic() + limit_s

@@ -28,6 +28,24 @@ def test_page_has_a_policy_without_inline_scripts(station):
     assert body.count("<script") == body.count("<script type=\"module\" src=")
 
 
+def test_only_this_page_by_its_other_name_frames_the_gamepad(station):
+    policy = get(station, "/gamepad")[0].headers["Content-Security-Policy"]
+    port = urlsplit(station.watch_url).port
+    names = f"http://127.0.0.1:{port} http://localhost:{port}"
+    assert f"frame-ancestors {names}" in policy and "frame-src 'none'" in policy
+    policy = get(station)[0].headers["Content-Security-Policy"]
+    assert "frame-ancestors 'none'" in policy and f"frame-src {names}" in policy
+
+
+def test_pages_without_frames_get_none(connect, station):
+    client = connect(False)
+    client.send(op="hello", token=station.token, frames=False)
+    assert client.until(lambda m: isinstance(m, dict) and m["op"] == "scene")["pilot"] is True
+    client.send(op="ping", t0=0.0)
+    pong = client.until(lambda m: isinstance(m, bytes) or m["op"] == "pong")
+    assert pong["sent"] == pong["dropped"] == 0
+
+
 def test_other_hosts_and_origins_are_refused(station):
     answer, body = get(station, Host="evil.example:80")
     assert answer.status == 403 and "evil.example" in body and body.count("\n") == 1

@@ -18,9 +18,9 @@ import browser
 
 pytestmark = pytest.mark.long
 
-PAD = """(() => { window.pad = { id: 'test', connected: true, mapping: 'standard',
+PAD = """(() => { window.gamepad = { id: 'test', connected: true, mapping: 'standard',
     axes: [0, 0, 0, 0], buttons: Array.from({ length: 16 }, () => ({ pressed: false, value: 0 })) };
-    navigator.getGamepads = () => [window.pad]; })()"""
+    navigator.getGamepads = () => [window.gamepad]; })()"""
 
 
 @pytest.fixture
@@ -50,36 +50,59 @@ def to_mode(page, station, mode):
 def test_gamepad_flies_and_the_dead_man_button_holds(sticks, station):
     sticks.select_option("#input", "gamepad")
     sticks.click("#fly")
-    sticks.evaluate("pad.buttons[4].pressed = true")
+    sticks.evaluate("gamepad.buttons[4].pressed = true")
     to_mode(sticks, station, "POSCTL")
     begin = positions(station)[0]
-    sticks.evaluate("pad.axes[3] = -1")
+    sticks.evaluate("gamepad.axes[3] = -1")
     until_status(sticks, station, lambda: moved(station, begin, 2.0))
     browser.until(sticks, "station.frame.latency[3] > 100")
     newest, median, p99, _ = sticks.evaluate("station.frame.latency")
     assert 0.0 < median <= p99 and math.isfinite(newest)
     browser.until(sticks, "document.getElementById('latency').textContent.includes('ms')")
-    sticks.evaluate("pad.buttons[4].pressed = false")
+    sticks.evaluate("gamepad.buttons[4].pressed = false")
     until_status(sticks, station, lambda: modes(station)[0] == "AUTO.LOITER")
     assert modes(station)[1:] == ["AUTO.LOITER"] * (N - 1)
+
+
+def test_gamepad_in_a_process_of_its_own(sticks, station):
+    sticks.evaluate("navigator.getGamepads = () => []")
+    sticks.select_option("#input", "gamepad")
+    frame = browser.gamepad_frame(sticks)
+    frame.evaluate(PAD)
+    browser.until(sticks, "station.sticks.framed")
+    sticks.click("#fly")
+    frame.evaluate("gamepad.buttons[4].pressed = true")
+    to_mode(sticks, station, "POSCTL")
+    begin = positions(station)[0]
+    frame.evaluate("gamepad.axes[3] = -1")
+    until_status(sticks, station, lambda: moved(station, begin, 2.0))
+    assert sticks.evaluate("station.sticks.values.pitch") == 1.0  # as the page shows it
+    frame.evaluate("gamepad.buttons[2].pressed = true")
+    until_status(sticks, station, lambda: modes(station)[0] == "AUTO.RTL")
+    frame.evaluate("gamepad.axes[3] = 0")
+    to_mode(sticks, station, "POSCTL")
+    frame.evaluate("gamepad.buttons[4].pressed = false")
+    until_status(sticks, station, lambda: modes(station)[0] == "AUTO.LOITER")
+    frame.evaluate("navigator.getGamepads = () => []")  # unplugged
+    browser.until(sticks, "!station.sticks.framed")
 
 
 def test_modes_of_the_sticks(sticks, station):
     sticks.select_option("#input", "gamepad")
     sticks.click("#fly")
-    sticks.evaluate("pad.buttons[4].pressed = true")
+    sticks.evaluate("gamepad.buttons[4].pressed = true")
     for mode in ("POSCTL", "ALTCTL", "STABILIZED", "ACRO"):
         to_mode(sticks, station, mode)
-    sticks.evaluate("pad.buttons[4].pressed = false")
+    sticks.evaluate("gamepad.buttons[4].pressed = false")
     until_status(sticks, station, lambda: modes(station)[0] == "AUTO.LOITER")
     assert armed(station)[0]
 
 
 def test_buttons_of_the_gamepad(sticks, station):
     sticks.click("#fly")
-    sticks.evaluate("pad.buttons[2].pressed = true")
+    sticks.evaluate("gamepad.buttons[2].pressed = true")
     until_status(sticks, station, lambda: modes(station)[0] == "AUTO.RTL")
-    sticks.evaluate("pad.buttons[2].pressed = false")
+    sticks.evaluate("gamepad.buttons[2].pressed = false")
     sticks.click("#hold")
     until_status(sticks, station, lambda: modes(station)[0] == "AUTO.LOITER")
 
@@ -168,7 +191,7 @@ def test_a_page_that_closes_lets_its_vehicle_hold(sticks, station, context):
     other.click("#vehicles li:nth-child(1) button")
     other.click("#t-sticks")
     other.click("#fly")
-    other.evaluate("pad.buttons[4].pressed = true")
+    other.evaluate("gamepad.buttons[4].pressed = true")
     to_mode(other, station, "POSCTL")
     other.close()
     until_status(sticks, station, lambda: modes(station)[0] == "AUTO.LOITER")
@@ -181,11 +204,11 @@ def test_calibration_and_mapping(sticks):
     sticks.select_option("#input", "gamepad")
     sticks.click("#calibrate")
     for x in (-0.5, 0.7, 0.1):
-        sticks.evaluate(f"pad.axes[2] = {x}")
+        sticks.evaluate(f"gamepad.axes[2] = {x}")
         browser.until(sticks, f"station.sticks.ranges[2] && station.sticks.ranges[2][2] === {x}")
     sticks.click("#calibrate")
     assert sticks.evaluate("station.sticks.store.ranges[2]") == [-0.5, 0.7, 0.1]
-    sticks.evaluate("pad.axes[2] = 0.7")
+    sticks.evaluate("gamepad.axes[2] = 0.7")
     browser.until(sticks, "station.sticks.values.roll === 1")
     before = sticks.evaluate("station.sticks.store.mapping")
     for k, name in enumerate(before):

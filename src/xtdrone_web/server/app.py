@@ -7,7 +7,7 @@ from aiohttp import web
 
 from ..frame import STATIC
 from .base import Base
-from .guard import MAX_CLIENTS, Guard
+from .guard import MAX_CLIENTS, Guard, policy
 from .hello import admitted
 from .page import LARGEST, Page
 from .rules import rules
@@ -26,14 +26,20 @@ class App:
         """A new aiohttp application."""
         application = web.Application(middlewares=[rules(self._guard)], client_max_size=LARGEST)
         application.add_routes([
-            web.get("/", self._index), web.get("/socket", self._socket),
+            web.get("/", self._index), web.get("/gamepad", self._gamepad),
+            web.get("/socket", self._socket),
             web.get("/world.glb", self._glb), web.get("/vehicle/{name}.glb", self._glb),
             web.get("/camera/{number:[0-9]+}.jpg", self._camera),
             web.static("/static", STATIC)])
         return application
 
     async def _index(self, request):
-        return web.FileResponse(STATIC / "index.html")
+        return web.FileResponse(STATIC / "index.html", headers={
+            "Content-Security-Policy": policy(frames=self._guard.neighbours)})
+
+    async def _gamepad(self, request):
+        return web.FileResponse(STATIC / "gamepad.html", headers={
+            "Content-Security-Policy": policy(framed_by=self._guard.neighbours)})
 
     async def _glb(self, request):
         name = request.match_info.get("name", "")

@@ -5,14 +5,20 @@ import time
 from collections.abc import Collection
 from urllib.parse import urlsplit
 
-POLICY = ("default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; "
-          "img-src 'self' blob: data:; media-src blob:; connect-src 'self' blob:; "
-          "worker-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
-HEADERS = {"Content-Security-Policy": POLICY, "X-Content-Type-Options": "nosniff",
+
+def policy(frames: str = "'none'", framed_by: str = "'none'") -> str:
+    """The content policy of a page, with the origins that it may frame and that may frame it."""
+    return ("default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; "
+            "img-src 'self' blob: data:; media-src blob:; connect-src 'self' blob:; "
+            "worker-src 'self'; base-uri 'none'; form-action 'none'; "
+            f"frame-src {frames}; frame-ancestors {framed_by}")
+
+
+HEADERS = {"Content-Security-Policy": policy(), "X-Content-Type-Options": "nosniff",
            "Referrer-Policy": "no-referrer", "Cross-Origin-Opener-Policy": "same-origin",
            "Cross-Origin-Resource-Policy": "same-origin"}
 MAX_CLIENTS = 40  # pages at once
-RATE, BURST = 400.0, 800.0  # messages of one page per second, and at once
+RATE, BURST = 500.0, 1000.0  # messages of one page per second, and at once
 NAMES = ("127.0.0.1", "localhost")
 
 
@@ -21,6 +27,8 @@ class Guard:
 
     Attributes:
         address, port: Where it listens.
+        neighbours: Its origins on this machine, as a content policy lists them: to a browser
+            each is another site.
     """
 
     def __init__(self, token: str, address: str, port: int):
@@ -29,6 +37,7 @@ class Guard:
         names = {*NAMES, address} - {"0.0.0.0"}
         self._hosts = {f"{name}:{port}" for name in names}
         self._everywhere = address == "0.0.0.0"
+        self.neighbours = " ".join(f"http://{name}:{port}" for name in NAMES)
 
     def host_refused(self, host: str | None) -> str:
         """Why a Host header is refused, or "": a page elsewhere may point its own name here."""

@@ -20,6 +20,7 @@ class Page:
 
     Attributes:
         pilot: Whether it may command.
+        looks: Whether it is sent frames.
         sent, dropped: Frames that it got, and that it was too slow for.
         piloted: Vehicle that it flies by sticks, or None.
     """
@@ -27,6 +28,7 @@ class Page:
     def __init__(self, socket: web.WebSocketResponse, request: web.Request):
         """A page that has connected."""
         self.pilot = False
+        self.looks = True
         self.sent = self.dropped = 0
         self.piloted: int | None = None
         self.allowance = Allowance()
@@ -39,6 +41,8 @@ class Page:
 
     def offer(self, frame: bytes) -> None:
         """The newest frame; replaces one that has not left yet."""
+        if not self.looks:
+            return
         if self._frame is not None:
             self.dropped += 1
         self._frame = frame

@@ -212,7 +212,8 @@ class Station(Base):
             now = time.monotonic()
             self._status = {
                 "t": status["t_us"] * 1e-6, "paused": status["paused"], "speed": status["speed"],
-                "factor": status["real_time_factor_now"], "pages": len(self.pages),
+                "factor": status["real_time_factor_now"],
+                "pages": sum(page.looks for page in self.pages),
                 "waiting": [each.get("not_ready", "") for each in health],
                 "connected": [bool(now - heard < _STALE_S) for heard in self.link.heard],
                 "mission": self.link.mission_seq.tolist()}

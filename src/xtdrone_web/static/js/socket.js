@@ -3,6 +3,7 @@
 const TOKEN = "xtdrone-token";
 const RETRY_MS = 1000;
 const PING_MS = 500;
+const CHANGED_MS = 2.5, SAME_MS = 20; // between sticks, at least
 
 /** The token of the link, kept for this tab and taken out of the address bar. */
 export function token() {
@@ -14,15 +15,17 @@ export function token() {
   return sessionStorage.getItem(TOKEN) || "";
 }
 
-/** One socket, which is opened again when it is lost. */
+/** One socket, which is opened again when it is lost. Without a layout no frames are sent to it. */
 export class Connection {
-  constructor(layout, handlers) {
+  constructor(layout, handlers, given = token()) {
+    this.given = given;
     this.layout = layout;
     this.handlers = handlers;
     this.pilot = false;
     this.offset = null; // of the server's clock to performance.now() [s]
     this.roundTrip = NaN; // [ms]
     this.frames = 0;
+    this.sent = -Infinity; // when the last sticks were read [ms]
     this.waiting = new Map();
     this.number = 0;
     this.open();
@@ -34,8 +37,7 @@ export class Connection {
     this.socket.binaryType = "arraybuffer";
     this.best = [];
     this.socket.onopen = () => {
-      const given = token();
-      this.send({ op: "hello", ...(given ? { token: given } : {}) });
+      this.send({ op: "hello", ...(this.given ? { token: this.given } : {}), frames: Boolean(this.layout) });
     };
     this.socket.onmessage = ({ data }) => {
       if (typeof data === "string") this.take(JSON.parse(data));
@@ -97,14 +99,17 @@ export class Connection {
     this.offset = offset;
   }
 
-  /** Sends sticks that were read at a time of performance.now() [ms]. */
+  /** Sends sticks, -1 to 1, that were read at a time of performance.now() [ms]: soon after a change, seldom without. */
   sticks(vehicle, { roll, pitch, yaw, throttle }, read) {
     if (this.socket.readyState !== WebSocket.OPEN || this.offset === null) return;
+    const axes = [roll, pitch, yaw, 0.5 + 0.5 * throttle], changed = axes.some((x, k) => x !== this.axes?.[k]);
+    if (read - this.sent < (changed ? CHANGED_MS : SAME_MS)) return;
     if (this.socket.bufferedAmount > 4096) return; // the newest counts: none waits behind others
     const view = new DataView(new ArrayBuffer(28));
     view.setUint8(0, 1);
     view.setUint16(2, vehicle, true);
-    [roll, pitch, yaw, throttle].forEach((x, k) => view.setFloat32(4 + 4 * k, x, true));
+    axes.forEach((x, k) => view.setFloat32(4 + 4 * k, x, true));
+    [this.axes, this.sent] = [axes, read];
     view.setFloat64(20, read / 1000 + this.offset, true);
     this.socket.send(view.buffer);
   }

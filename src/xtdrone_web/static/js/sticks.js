@@ -1,17 +1,20 @@
 // Sticks of a gamepad, the keyboard or the touch screen, read every 4 ms and sent at once.
+// A gamepad is read in a frame of another process where there is one, see pad.js.
+
+import { CENTRED, clip, Gamepad } from "./gamepad.js";
+import { token } from "./socket.js";
 
 const READ_MS = 4, KEYS_PER_S = 3.2, STORE = "xtdrone-sticks";
 const FUNCTIONS = { roll: "Roll", pitch: "Pitch", yaw: "Yaw", throttle: "Throttle" };
 const DEFAULTS = { roll: { axis: 2, invert: false }, pitch: { axis: 3, invert: true }, yaw: { axis: 0, invert: false }, throttle: { axis: 1, invert: true } };
-const BUTTONS = { 0: "takeoff", 1: "land", 2: "rtl", 3: "POSCTL", 6: "disarm", 7: "arm" };
-const DEAD_MAN = 4, DEAD_BAND = 0.04;
+const OTHER_NAME = { localhost: "127.0.0.1", "127.0.0.1": "localhost" }; // of this machine, another origin
+const SILENT_MS = 500; // after which the frame counts as gone
 const KEYS = { w: ["throttle", 1], s: ["throttle", -1], a: ["yaw", -1], d: ["yaw", 1], arrowup: ["pitch", 1], arrowdown: ["pitch", -1], arrowleft: ["roll", -1], arrowright: ["roll", 1] };
 const NOTES = {
   gamepad: "Left stick: throttle and yaw; right stick: pitch and roll. Hold LB to fly; let go and the vehicle holds its position. A takes off, B lands, X returns, Y POSCTL, RT arms, LT disarms.",
   keyboard: "W S throttle, A D yaw, arrows pitch and roll. Hold Shift to fly; let go and the vehicle holds its position.",
   touch: "Two sticks appear over the view. They count while a finger is on one; lift it and the vehicle holds its position." };
 
-const clip = (x) => Math.max(-1, Math.min(1, x));
 const field = (id) => document.getElementById(id);
 
 export class Sticks {
@@ -19,7 +22,10 @@ export class Sticks {
     this.app = app;
     this.on = false;
     this.held = false;
-    this.values = { roll: 0, pitch: 0, yaw: 0, throttle: 0 };
+    this.values = { ...CENTRED };
+    this.own = new Gamepad();
+    this.heard = -Infinity; // when the frame spoke last
+    addEventListener("message", (event) => this.fromFrame(event));
     this.keys = new Set();
     this.shift = false;
     this.touches = { left: null, right: null };
@@ -38,12 +44,46 @@ export class Sticks {
     this.choose();
   }
 
-  save() { localStorage.setItem(STORE, JSON.stringify(this.store)); }
+  save() {
+    localStorage.setItem(STORE, JSON.stringify(this.store));
+    this.toFrame();
+  }
+
+  /** Opens the frame, if the page was opened by a name of this machine. */
+  openFrame() {
+    const other = OTHER_NAME[location.hostname];
+    if (this.frame || !other) return;
+    this.origin = `http://${other}:${location.port}`;
+    this.frame = document.createElement("iframe");
+    Object.assign(this.frame, { id: "padframe", src: `${this.origin}/gamepad`, allow: "gamepad", tabIndex: -1, title: "gamepad" });
+    this.frame.ariaHidden = "true";
+    document.body.append(this.frame);
+  }
+
+  toFrame() {
+    const { mapping, ranges, deadman } = this.store, on = this.on && this.input.value === "gamepad";
+    this.frame?.contentWindow.postMessage({ on, vehicle: this.vehicle, mapping, ranges, deadman, token: token() }, this.origin);
+  }
+
+  fromFrame({ data, origin, source }) {
+    if (!this.frame || source !== this.frame.contentWindow || origin !== this.origin) return;
+    if (data.ready) this.toFrame();
+    else if (data.error) this.app.say(data.error, true);
+    else {
+      this.heard = performance.now();
+      this.found = data.found;
+      if (this.input.value === "gamepad") for (const order of data.found?.orders ?? []) this.press(order);
+    }
+  }
+
+  /** Whether the frame reads a gamepad, and sends its sticks. */
+  get framed() { return Boolean(this.found) && performance.now() - this.heard < SILENT_MS; }
 
   choose() {
     field("sticknote").textContent = NOTES[this.input.value];
     field("touch").hidden = !(this.on && this.input.value === "touch");
-    this.values = { roll: 0, pitch: 0, yaw: 0, throttle: 0 };
+    this.values = { ...CENTRED };
+    this.toFrame();
     this.input.blur();
   }
 
@@ -52,6 +92,7 @@ export class Sticks {
     field("fly").setAttribute("aria-pressed", String(this.on));
     if (this.on) {
       this.vehicle = this.app.chosen[0] ?? 0;
+      this.openFrame();
       this.timer = setInterval(() => this.read(), READ_MS);
     } else {
       clearInterval(this.timer);
@@ -85,15 +126,13 @@ export class Sticks {
     }
   }
 
-  pad() { return [...(navigator.getGamepads?.() || [])].find(Boolean); }
-
   /** Reads the input and sends it; every READ_MS. */
   read() {
     const now = performance.now(), held = this[this.input.value](now);
     if (this.held && !held) this.release();
     this.held = held;
-    const v = held ? this.values : { roll: 0, pitch: 0, yaw: 0, throttle: 0 };
-    this.app.connection.sticks(this.vehicle, { ...v, throttle: 0.5 + 0.5 * v.throttle }, now);
+    if (this.input.value === "gamepad" && this.framed) return;
+    this.app.connection.sticks(this.vehicle, held ? this.values : CENTRED, now);
   }
 
   /** The dead-man button was let go: the vehicle holds its position. */
@@ -102,27 +141,25 @@ export class Sticks {
     this.held = false;
   }
 
+  /** What the gamepad says, from the frame or from here. */
+  pad() {
+    if (this.framed) return this.found;
+    const found = this.own.read(this.store);
+    for (const order of found?.orders ?? []) this.press(order);
+    return found;
+  }
+
   gamepad() {
-    const pad = this.pad();
-    if (!pad) return false;
-    if (this.ranges) pad.axes.forEach((x, k) => { const r = (this.ranges[k] ??= [x, x, x]); r[0] = Math.min(r[0], x); r[1] = Math.max(r[1], x); r[2] = x; });
-    for (const name of Object.keys(FUNCTIONS)) {
-      const { axis, invert } = this.store.mapping[name], raw = pad.axes[axis] ?? 0, x = this.scaled(raw, this.store.ranges[axis]);
-      this.values[name] = invert ? -x : x;
-    }
-    pad.buttons.forEach(({ pressed }, k) => { if (pressed && !this.buttons[k] && BUTTONS[k]) this.press(BUTTONS[k]); this.buttons[k] = pressed; });
-    return !this.store.deadman || Boolean(pad.buttons[DEAD_MAN]?.pressed);
+    const found = this.pad();
+    if (!found) return false;
+    if (this.ranges) found.axes.forEach((x, k) => { const r = (this.ranges[k] ??= [x, x, x]); r[0] = Math.min(r[0], x); r[1] = Math.max(r[1], x); r[2] = x; });
+    this.values = { ...found.values };
+    return found.held;
   }
 
   press(order) {
     if (order === "POSCTL") this.app.order("mode", { mode: order });
     else this.app.order(order, order === "takeoff" ? { height: Number(field("height").value) } : {});
-  }
-
-  scaled(raw, range) {
-    let x = raw;
-    if (range) { const [least, most, centre] = range; x = raw > centre ? (raw - centre) / Math.max(0.05, most - centre) : (raw - centre) / Math.max(0.05, centre - least); }
-    return Math.abs(x) < DEAD_BAND ? 0 : clip((x - Math.sign(x) * DEAD_BAND) / (1 - DEAD_BAND));
   }
 
   keyboard() {
@@ -181,7 +218,8 @@ export class Sticks {
 
   draw(frame) {
     const canvas = field("sticksview"), c = canvas.getContext("2d"), style = getComputedStyle(document.documentElement);
-    if (this.input.value === "gamepad" && !this.on && this.pad()) this.gamepad();
+    this.openFrame();
+    if (this.input.value === "gamepad" && !this.on) this.gamepad();
     c.clearRect(0, 0, 300, 130);
     [[75, this.values.yaw, this.values.throttle], [225, this.values.roll, this.values.pitch]].forEach(([x, u, v]) => {
       c.strokeStyle = style.getPropertyValue("--quiet");
