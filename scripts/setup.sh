@@ -153,11 +153,13 @@ if ! grep -qsF "$root/.venv/bin/python" .venv/bin/pip || ! stamped python "$key"
     stamp python "$key"
 fi
 
+# The kernels are compiled on one core while PyTorch comes on another.
+learning_job=
 if [ "$with_learning" -eq 1 ]; then
-    key=$(hash_of requirements*.txt pyproject.toml /usr/bin/python3)
-    if ! stamped learning "$key" || ! .venv/bin/python -c 'import torch' 2>/dev/null; then
-        learning
-        stamp learning "$key"
+    learning_key=$(hash_of requirements*.txt pyproject.toml /usr/bin/python3)
+    if ! stamped learning "$learning_key" || ! .venv/bin/python -c 'import torch' 2>/dev/null; then
+        learning &
+        learning_job=$!
     fi
 fi
 
@@ -173,6 +175,11 @@ fi
 key=$(hash_of $(grep -rl --include='*.py' 'compiled import' src) requirements.txt)
 if ! stamped kernels "$key"; then
     if kernels; then stamp kernels "$key"; fi
+fi
+
+if [ -n "$learning_job" ]; then
+    wait "$learning_job" || exit 1
+    stamp learning "$learning_key"
 fi
 
 say "ready ($((SECONDS - start)) s); for a shell of your own: . scripts/env.sh"

@@ -104,7 +104,11 @@ def fly_plan(f):
     raise AssertionError(f.said)
 
 
-@pytest.mark.parametrize("wind", [pytest.param("", marks=pytest.mark.long), GUSTS])
+@pytest.mark.parametrize("kind, wind", [
+    ("standard_vtol", GUSTS), ("tailsitter", GUSTS), *(
+        pytest.param(kind, wind, marks=pytest.mark.long) for kind, wind in (
+            ("standard_vtol", ""), ("tailsitter", ""), ("tiltrotor", ""), ("tiltrotor", GUSTS)))],
+    indirect=["kind"])
 def test_it_hovers_up_flies_a_kilometre_on_its_wings_and_lands_in_a_hover(vtol, kind, wind):
     f = vtol(wind=wind)
     rows = fly_plan(f)
@@ -197,8 +201,9 @@ def test_land_mode_stops_in_a_hover_and_lands(aloft):
 
 
 @pytest.mark.parametrize("kind, wind", [
-    pytest.param("standard_vtol", "", marks=pytest.mark.long), ("standard_vtol", GUSTS),
-    ("tailsitter", GUSTS), ("tiltrotor", GUSTS)], indirect=["kind"])
+    pytest.param("standard_vtol", "", marks=pytest.mark.long), ("tiltrotor", GUSTS),
+    *(pytest.param(kind, GUSTS, marks=pytest.mark.long)
+      for kind in ("standard_vtol", "tailsitter"))], indirect=["kind"])
 def test_return_comes_home_on_the_wings_and_lands_there_in_a_hover(aloft, wind):
     f = aloft(wind=wind)
     to_wings(f)
