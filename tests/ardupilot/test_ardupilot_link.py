@@ -161,7 +161,8 @@ class Telemetry:
 
     def __init__(self):
         self.texts = []
-        self.own = ArduPilotTelemetry(2, ORIGIN, lambda i, severity, text: self.texts.append(text))
+        self.own = ArduPilotTelemetry(2, ORIGIN, lambda i, severity, text: self.texts.append(text),
+                                      PORTS)
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.socket.bind(("127.0.0.1", 0))
         self.socket.settimeout(5.0)

@@ -67,7 +67,8 @@ class Orders:
         words += ["--scenario", str(file), "--instance", str(instance), "--web", "true",
                   "--web_address", self._address]
         counts = f"{scenario.n} vehicle{'s' * (scenario.n > 1)} in {scenario.world}"
-        title = f"{plan.agent or 'simulation'}: {counts}"
+        flown = "" if scenario.flown_by == "embedded" else f", {scenario.flown_by}"
+        title = f"{scenario.name}: {plan.agent or 'simulation'}, {counts}{flown}"
         return self._jobs.start("simulation", title, words, instance)
 
     async def _stop(self, request):
