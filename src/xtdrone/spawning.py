@@ -23,7 +23,7 @@ class Spawning:
     ports and its system id follow; a new one takes the lowest that is free. The fleet is in the
     order of the numbers.
 
-    Example:
+    Examples:
         >>> import xtdrone as xd
         >>> with xd.Simulation(xd.Scenario(vehicles="iris", gps="rtk")) as sim:
         ...     sim.arm()
@@ -90,6 +90,9 @@ class Spawning:
 
     def _change(self, vehicles: tuple[VehicleSpec, ...], added: dict[str, Backend]) -> None:
         flight, former = self._flight, self._flight.agent
+        if flight.scenario.ros2:
+            raise XtdroneError("the vehicles of a simulation with ros2 stay the same, since they "
+                               "are nodes of ROS 2: leave out ros2")
         names = {spec.name for spec in vehicles}
         if not isinstance(former, (Operator, BackendsAgent)):
             flight.change_fleet(vehicles)  # which says why not

@@ -59,7 +59,7 @@ class BatchSimulation:
         first: Number of the first environment, where these are a part of a larger batch.
         threads: That step.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> import xtdrone as xd
         >>> batch = xd.BatchSimulation("iris@0,0,5", environments=8, action="velocity", threads=1)

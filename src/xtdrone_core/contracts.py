@@ -254,7 +254,7 @@ class Observer:
 
     Observers are called in the order of Simulation.observers.
 
-    Example:
+    Examples:
         >>> import xtdrone as xd
         >>> class Heights(xd.Observer):
         ...     period_us = 100_000

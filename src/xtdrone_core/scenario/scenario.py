@@ -40,7 +40,7 @@ GRID_SPACING = 3.0  # of vehicles without a pose of their own [m], as in XTDrone
 class VehicleSpec:
     """One vehicle of a scenario.
 
-    Example:
+    Examples:
         >>> import xtdrone as xd
         >>> xd.VehicleSpec("iris", "leader", (0.0, 0.0, 0.0), yaw=1.57).name
         'leader'
@@ -100,7 +100,7 @@ class Scenario:
     a list of both and of VehicleSpecs. In a scenario each has its number, and an autopilot only
     where that is not the scenario's.
 
-    Example:
+    Examples:
         >>> import xtdrone as xd
         >>> scenario = xd.Scenario(vehicles="iris*2, typhoon_h480", gps="rtk", wind="2,0,0")
         >>> scenario.n, scenario.vehicles[2].name

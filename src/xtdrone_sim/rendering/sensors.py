@@ -51,9 +51,11 @@ class RenderedSensors:
         self._sensors = []
         for i, (spec, model) in enumerate(zip(specs, models)):
             blocks = [block for block in model.sensors if block.kind in RENDERED]
+            number = i if spec.number < 0 else spec.number  # of a scenario each has its own
             for j, block in enumerate(blocks):
                 make = _Lidar if block.kind == "lidar" else _Camera
-                self._sensors.append(make(i, spec, block, seed, _FIRST_STREAM + 2 * j))
+                self._sensors.append(make((i, number), spec.name, block, seed,
+                                          _FIRST_STREAM + 2 * j))
         self._waiting = deque()  # (arrival [us], order, future), sorted by arrival
         self._thread = self._scene = None
         self._engine = engine
@@ -169,8 +171,8 @@ class RenderedSensors:
 class _Sensor:
     """Base class of rendered sensors."""
 
-    def __init__(self, index, spec, block, rate, latency, order):
-        self.index, self.vehicle, self.block = index, spec.name, block
+    def __init__(self, index, vehicle, block, rate, latency, order):
+        self.index, self.vehicle, self.block = index, vehicle, block
         self.period_us = round(1e6 / rate)
         self.latency_us = round(latency * 1e6 / STEP_US) * STEP_US
         self.order = index, order
@@ -207,13 +209,14 @@ class _Sensor:
 class _Camera(_Sensor):
     """One camera, a stereo pair or a depth camera."""
 
-    def __init__(self, index, spec, block, seed, stream):
+    def __init__(self, which, vehicle, block, seed, stream):
+        index, number = which  # in the fleet, and that of the vehicle
         self.cameras = cameras_of(block)
         first = self.cameras[0]
-        super().__init__(index, spec, block, first.rate, first.latency, stream)
+        super().__init__(index, vehicle, block, first.rate, first.latency, stream)
         self.kind = "depth" if block.kind == "depth" else \
             "stereo" if len(self.cameras) == 2 else "camera"
-        self.lenses = [Lens(camera, seed, spec.number, stream + k)
+        self.lenses = [Lens(camera, seed, number, stream + k)
                        for k, camera in enumerate(self.cameras)]
         self.cameras = tuple(lens.camera for lens in self.lenses)
         self.samples = max(camera.anti_aliasing for camera in self.cameras)
@@ -254,11 +257,12 @@ class _Lidar(_Sensor):
     lenses = ()
     samples = 0
 
-    def __init__(self, index, spec, block, seed, stream):
+    def __init__(self, which, vehicle, block, seed, stream):
+        index, number = which
         self.lidar = lidar_of(block)
-        super().__init__(index, spec, block, self.lidar.rate, self.lidar.latency, stream)
+        super().__init__(index, vehicle, block, self.lidar.rate, self.lidar.latency, stream)
         self._rays = lidar_rays(self.lidar).reshape(-1, 3)
-        self._stream = new_stream(seed, spec.number, stream)
+        self._stream = new_stream(seed, number, stream)
         self._remember_streams()
 
     def streams(self):
