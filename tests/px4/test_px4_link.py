@@ -20,7 +20,7 @@ from xtdrone_autopilot.px4.sensors import SensorFrames
 from xtdrone_core import FleetModel, FleetState, Scenario, ScenarioError, SensorBatch
 from xtdrone_core.runs import ports
 from xtdrone_core.scenario.scenario import fleet
-from xtdrone_sim.fleet.part import Making
+from xtdrone_sim.fleet.part import Making, Texts
 from xtdrone_sim.simulation import build_autopilot
 from xtdrone_sim.vehicles.sdf import load_vehicle
 from xtdrone_sim.world import load_world
@@ -447,7 +447,7 @@ def test_what_real_px4_cannot_do_is_refused(autopilot, monkeypatch, tmp_path):
         scenario = Scenario(fleet("iris", 1), autopilot="px4", **{option: str(tmp_path)})
         with pytest.raises(AutopilotError, match=f"{option} cannot be given.*{words}"):
             build_autopilot(Making(scenario, None, (0.0,) * 3, (0.0,) * 3, None, True,
-                                   lambda *said: None, None))
+                                   Texts(print, 1), None))
 
 
 def test_a_taken_port_is_named(autopilot):

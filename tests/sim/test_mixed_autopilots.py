@@ -27,6 +27,17 @@ class Climb(xd.Backend):
         return wish
 
 
+class Armed(xd.Observer):
+    """Which vehicles have said that they were armed."""
+
+    def __init__(self):
+        self.vehicles = []
+
+    def on_text(self, t_us, vehicle, severity, text):
+        if text.startswith("Armed"):
+            self.vehicles.append(vehicle)
+
+
 def fleet(*autopilots, **options):
     """A scenario of three vehicles; "" is the scenario's own autopilot."""
     return xd.Scenario(gps="rtk", vehicles=[
@@ -153,7 +164,9 @@ def test_stacks_with_a_process_start_and_stop_with_their_vehicles(monkeypatch):
 def test_one_of_a_group_leaves(monkeypatch):
     made = []
     monkeypatch.setattr(second_stack.OwnClock, "made", made)
-    with xd.Simulation(xd.Scenario(vehicles="iris*3", autopilot=PROCESS, gps="rtk")) as sim:
+    said = Armed()
+    with xd.Simulation(xd.Scenario(vehicles="iris*3", autopilot=PROCESS, gps="rtk"),
+                       observers=[said]) as sim:
         sim.run(0.1)
         sim.remove("iris_1")
         sim.arm("iris_2")
@@ -163,6 +176,14 @@ def test_one_of_a_group_leaves(monkeypatch):
         assert sim.estimates.armed.tolist() == [False, False, True]
         sim.arm("iris_1")
         assert sim.estimates.armed.tolist() == [False, True, True]
+        assert sim.spawn("iris", (0.0, 9.0, 0.0)) == "iris_3"
+        sim.remove("iris_0")  # which lets iris_3 be the last of three, as it was of four
+        for name in ("iris_2", "iris_3"):
+            said.vehicles.clear()
+            sim.land(name, wait=False)
+            sim.run_until(lambda name=name: not sim.estimates.armed[sim.names.index(name)], "down")
+            sim.arm(name)
+            assert said.vehicles == [sim.names.index(name)]
 
 
 @pytest.mark.px4

@@ -15,15 +15,15 @@ from xtdrone_core.state import ARRAYS_OF_STATE, ExtraReadings, SensorBatch, SetP
 class Texts:
     """Passes texts of an autopilot on, under the rows that its vehicles have in the fleet."""
 
-    def __init__(self, on_text: Callable[[int, int, str], None], n: int):
-        """n vehicles, which have the same rows in both."""
-        self._on_text = on_text
+    def __init__(self, say: Callable[[int, int, str], None], n: int):
+        """n vehicles, which have the same rows in both; say(vehicle, severity, text)."""
+        self.say = say
         self.rows = {i: i for i in range(n)}
 
     def __call__(self, i: int, severity: int, text: str) -> None:
         """A text of vehicle i; nothing is passed on of one that left."""
         if i in self.rows:
-            self._on_text(self.rows[i], severity, text)
+            self.say(self.rows[i], severity, text)
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Making:
     magnetic_field: Sequence[float]
     folder: Path | None
     links: bool
-    on_text: Callable[[int, int, str], None]
+    on_text: Texts
     sensors: SensorBatch
 
     def whole(self) -> Autopilot:
@@ -74,7 +74,7 @@ class Part:
                  known: tuple[Autopilot, Texts] | None = None):
         """The autopilot of these vehicles: a known one and its texts, or else a new one."""
         self.name, self.begun = name, known is not None
-        self.texts = Texts(making.on_text, len(rows)) if known is None else known[1]
+        self.texts = Texts(making.on_text.say, len(rows)) if known is None else known[1]
         self.move(rows, np.arange(len(rows)))
         self.sensors = SensorBatch.empty(len(rows))
         for kind, extra in making.sensors.extra.items():
@@ -107,7 +107,7 @@ class Part:
         self.autopilot.apply(own)
 
     def state(self, state: FleetState) -> FleetState:
-        """Its vehicles of the fleet's state; those that left stay where the last ones are."""
+        """Its vehicles of the fleet's state, and any other's for those that left."""
         rows = np.zeros(len(self.sensors.records), dtype=np.int64)
         rows[self.own] = self.rows
         return FleetState(state.t_us, *(getattr(state, name)[rows] for name in ARRAYS_OF_STATE))
